@@ -1,0 +1,1 @@
+//! `mpirun`: arguments, placement, spawning, output, reaping.

@@ -1,0 +1,1 @@
+//! Linux behind safe functions: the only callers of libc, nix and memmap2.
