@@ -1,8 +1,10 @@
-//! What every layer may use: errors, peers, small containers. Knows nothing of MPI or Linux.
+//! What every layer may use: errors, peers, spans of memory. Knows nothing of MPI or Linux.
 
 mod error;
+mod memory;
 
 pub use error::{ErrorClass, ErrorCode, MpiError, Result};
+pub use memory::Span;
 
 /// A process of the job, by its rank in the world; devices and the engine know no other name.
 pub type Peer = u32;

@@ -1,0 +1,93 @@
+//! Application memory, as an address and never as a Rust reference.
+//!
+//! MPI is handed buffers that C code, other threads or (in one-sided communication) other
+//! processes may touch, so no reference may cover them. [`Span`] is the only thing in the library
+//! that follows such an address. It knows no datatypes: `core::memory` builds those from spans.
+#![allow(unsafe_code)]
+
+use std::ptr;
+
+/// `len` bytes of memory at an address that the caller of MPI vouched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    address: usize,
+    len: usize,
+}
+
+impl Span {
+    /// A span of no bytes.
+    pub const EMPTY: Self = Self { address: 0, len: 0 };
+
+    /// Takes over the promise that an MPI call makes of its buffer.
+    ///
+    /// # Safety
+    /// Until the operation that it is for has completed, `address .. address + len` must be
+    /// readable, and writable too if the operation receives; and nobody may write it (receive: nor
+    /// read it) at the same time. That is what MPI 5.0 §3.2 and §3.7 demand of a caller.
+    pub unsafe fn new(address: *const u8, len: usize) -> Self {
+        Self { address: address as usize, len }
+    }
+
+    /// The span over a slice that the library owns.
+    ///
+    /// # Safety
+    /// The slice must stay where it is, and unused by others, as long as the span is in use.
+    pub unsafe fn of(slice: &mut [u8]) -> Self {
+        Self { address: slice.as_mut_ptr() as usize, len: slice.len() }
+    }
+
+    /// How many bytes it covers.
+    pub fn len(self) -> usize {
+        self.len
+    }
+
+    /// Whether it covers nothing.
+    pub fn is_empty(self) -> bool {
+        self.len == 0
+    }
+
+    /// The first byte's address, for a peer or a system call.
+    pub fn address(self) -> usize {
+        self.address
+    }
+
+    /// The part from `start` on, `len` bytes long.
+    ///
+    /// # Panics
+    /// If that is not inside the span.
+    pub fn part(self, start: usize, len: usize) -> Self {
+        assert!(start <= self.len && len <= self.len - start);
+        Self { address: self.address + start, len }
+    }
+
+    /// Copies its bytes from `start` on into `out`, filling it.
+    ///
+    /// # Panics
+    /// If the span is shorter than that.
+    pub fn read(self, start: usize, out: &mut [u8]) {
+        let part = self.part(start, out.len());
+        // SAFETY: `part` is inside the span, which is readable (`Span::new`); `out` is a Rust
+        // slice that nobody else covers.
+        unsafe { ptr::copy_nonoverlapping(part.address as *const u8, out.as_mut_ptr(), part.len) }
+    }
+
+    /// Copies `data` over its bytes from `start` on.
+    ///
+    /// # Panics
+    /// If the span is shorter than that.
+    pub fn write(self, start: usize, data: &[u8]) {
+        let part = self.part(start, data.len());
+        // SAFETY: as in `read`; a span that is written to was made for a receive (`Span::new`).
+        unsafe { ptr::copy_nonoverlapping(data.as_ptr(), part.address as *mut u8, part.len) }
+    }
+
+    /// Copies its bytes to `to`, of the same length; the two may overlap.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub fn copy_to(self, to: Self) {
+        assert_eq!(self.len, to.len);
+        // SAFETY: both were made by `Span::new`, `to` for writing.
+        unsafe { ptr::copy(self.address as *const u8, to.address as *mut u8, self.len) }
+    }
+}
