@@ -2,5 +2,6 @@
 
 pub mod base;
 pub mod bootstrap;
+pub mod device;
 pub mod launch;
 pub mod sys;

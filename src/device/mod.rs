@@ -1,0 +1,118 @@
+//! The device contract: what the engine asks of anything that carries packets between ranks.
+//!
+//! A device knows peers and packets. It knows no communicators, tags, requests, datatypes or
+//! protocols; a [`Header`] is opaque to it. It never blocks, never queues on behalf of the caller
+//! and never retries: [`Busy`] hands the packet back, and the engine keeps it.
+//!
+//! # What every device guarantees
+//! * Packets from one peer arrive in the order they were sent, whole, exactly once. Short packets
+//!   and long ones share that order.
+//! * A packet that was accepted is delivered without further calls on the sending side.
+//! * `poll` delivers a bounded batch, so that no peer can keep a rank in it for ever.
+//! * After [`Device::arm`], whoever sends a packet to this rank makes the [`Wake`] fire. A packet
+//!   sent before is found by the `poll` that follows `arm`.
+//! * A rank that is refused with [`Busy`] is not woken when room appears: it polls again.
+//!
+//! `conformance` is this list as a test suite. It runs on each device, bare and inside the
+//! middleware devices that inject faults, delay packets and trace them.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use crate::base::{Peer, Span};
+
+/// What travels beside the data of a packet. The device carries it and does not look inside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Header {
+    /// Two words of the engine's choice.
+    pub words: [u64; 2],
+    /// The engine's packet kind.
+    pub kind: u8,
+}
+
+/// What a device can do, in bytes of data beside the header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caps {
+    /// The longest data that [`Device::send_short`] takes.
+    pub short_max: usize,
+    /// The longest data that [`Device::send`] takes; at least `short_max`.
+    pub packet_max: usize,
+}
+
+/// No room now: try again after a `poll`. Nothing was sent, nothing was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Busy;
+
+/// A transport between the ranks of a job, as seen by one of them.
+pub trait Device: Send {
+    /// What this device can do; the same for its whole life and for every peer.
+    fn caps(&self) -> Caps;
+
+    /// Sends at most `caps().short_max` bytes, copied at once: the path of the small message.
+    ///
+    /// # Errors
+    /// [`Busy`] without room.
+    fn send_short(&mut self, peer: Peer, header: &Header, data: &[u8]) -> Result<(), Busy>;
+
+    /// Sends one packet of `len <= caps().packet_max` bytes, which `fill` writes in place.
+    ///
+    /// # Errors
+    /// [`Busy`] without room; `fill` has not been called then.
+    fn send(
+        &mut self, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Busy>;
+
+    /// Delivers what has arrived to `sink`, a bounded batch, and returns how many packets that was.
+    ///
+    /// The sink queues its replies; the engine sends them after `poll`.
+    fn poll(&mut self, sink: &mut impl Sink) -> usize;
+
+    /// Announces that this rank is about to sleep and says on what (with a full fence).
+    ///
+    /// The caller polls once more, sleeps on the [`Wake`] if nothing came, then calls `disarm`.
+    fn arm(&mut self) -> Wake;
+
+    /// Takes the announcement back.
+    fn disarm(&mut self);
+
+    /// Direct copies from the memory of a peer, where the device can do that.
+    fn bulk(&mut self) -> Option<&mut dyn Bulk> {
+        None
+    }
+}
+
+/// Where a device delivers packets.
+pub trait Sink {
+    /// A packet from `from`. `data` is only lent: it is the device's buffer.
+    fn packet(&mut self, from: Peer, header: &Header, data: &[u8]);
+}
+
+/// What wakes an armed rank.
+#[derive(Clone)]
+pub enum Wake {
+    /// Nothing will: the caller must keep polling, yielding in between.
+    Never,
+    /// The word changes away from `expected`, followed by a futex wake of every waiter.
+    Word {
+        /// The futex word; it may lie in memory shared with the peers.
+        word: Arc<dyn AsRef<AtomicU32> + Send + Sync>,
+        /// Its value while nothing has arrived.
+        expected: u32,
+    },
+}
+
+/// Copies from a peer's address space without its help.
+pub trait Bulk {
+    /// Whether a message of `len` bytes from `peer` should be read rather than sent in packets.
+    ///
+    /// False for a peer whose memory cannot be read, as found by a real read at start-up.
+    fn prefers(&self, peer: Peer, len: usize) -> bool;
+
+    /// Copies `into.len()` bytes from address `from` in `peer`'s memory.
+    ///
+    /// # Errors
+    /// A sentence with the cause. Part of `into` may have been written; the caller asks the peer
+    /// to send packets instead.
+    fn read(&mut self, peer: Peer, from: u64, into: Span) -> Result<(), String>;
+}
