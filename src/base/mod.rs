@@ -2,9 +2,11 @@
 
 mod error;
 mod memory;
+mod random;
 
 pub use error::{ErrorClass, ErrorCode, MpiError, Result};
 pub use memory::Span;
+pub use random::Random;
 
 /// A process of the job, by its rank in the world; devices and the engine know no other name.
 pub type Peer = u32;
