@@ -3,5 +3,6 @@
 pub mod base;
 pub mod bootstrap;
 pub mod device;
+pub mod devices;
 pub mod launch;
 pub mod sys;

@@ -1,1 +1,3 @@
 //! Linux behind safe functions: the only callers of libc, nix and memmap2.
+
+pub mod futex;

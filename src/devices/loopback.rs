@@ -1,0 +1,153 @@
+//! N ranks in one process, for tests: small bounded queues, so that tests meet back-pressure.
+//!
+//! A rank has one queue of arrivals behind a lock, shared by all its senders. A rank may send to
+//! itself. Ranks may live in threads of their own or take turns in one.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::base::Peer;
+use crate::device::{Busy, Caps, Device, Header, Sink, Wake};
+use crate::sys::futex;
+
+/// Packets that wait at a rank before its senders meet [`Busy`].
+pub const QUEUE_PACKETS: usize = 8;
+
+/// Bytes: the same bound as a cache line leaves, so that tests cross it as on shared memory.
+pub const SHORT_MAX: usize = 40;
+
+/// Bytes: small, so that a test message needs many packets.
+pub const PACKET_MAX: usize = 256;
+
+/// One rank of a network that [`Loopback::network`] made.
+pub struct Loopback {
+    me: Peer,
+    inboxes: Arc<[Inbox]>,
+}
+
+struct Inbox {
+    arrivals: Mutex<Arrivals>,
+    /// Counts wake-ups; what an armed rank sleeps on.
+    wakes: Arc<WakeWord>,
+}
+
+#[derive(Default)]
+struct Arrivals {
+    packets: VecDeque<Packet>,
+    /// The receiver is armed: the next packet bumps `wakes`.
+    sleeps: bool,
+}
+
+struct Packet {
+    from: Peer,
+    header: Header,
+    data: Box<[u8]>,
+}
+
+struct WakeWord(AtomicU32);
+
+impl Loopback {
+    /// The ranks `0..ranks`, in order, connected to each other and to themselves.
+    pub fn network(ranks: usize) -> Vec<Self> {
+        let inboxes: Arc<[Inbox]> = (0..ranks).map(|_| Inbox::new()).collect();
+        (0..ranks as Peer).map(|me| Self { me, inboxes: inboxes.clone() }).collect()
+    }
+
+    fn inbox(&self, peer: Peer) -> &Inbox {
+        &self.inboxes[peer as usize]
+    }
+}
+
+impl Inbox {
+    fn new() -> Self {
+        Self { arrivals: Mutex::default(), wakes: Arc::new(WakeWord(AtomicU32::new(0))) }
+    }
+}
+
+impl Device for Loopback {
+    fn caps(&self) -> Caps {
+        Caps { short_max: SHORT_MAX, packet_max: PACKET_MAX }
+    }
+
+    fn send_short(&mut self, peer: Peer, header: &Header, data: &[u8]) -> Result<(), Busy> {
+        assert!(data.len() <= SHORT_MAX);
+        self.send(peer, header, data.len(), |packet| packet.copy_from_slice(data))
+    }
+
+    fn send(
+        &mut self, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Busy> {
+        assert!(len <= PACKET_MAX);
+        let inbox = self.inbox(peer);
+        let mut arrivals = inbox.arrivals.lock();
+        if arrivals.packets.len() == QUEUE_PACKETS {
+            return Err(Busy);
+        }
+        let mut data = vec![0; len].into_boxed_slice();
+        fill(&mut data);
+        arrivals.packets.push_back(Packet { from: self.me, header: *header, data });
+        let sleeps = std::mem::take(&mut arrivals.sleeps);
+        drop(arrivals);
+        if sleeps {
+            inbox.wakes.0.fetch_add(1, Ordering::SeqCst);
+            futex::wake(&inbox.wakes.0);
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, sink: &mut impl Sink) -> usize {
+        // Taken whole before the first is delivered: the batch is bounded by the queue.
+        let packets = std::mem::take(&mut self.inbox(self.me).arrivals.lock().packets);
+        for packet in &packets {
+            sink.packet(packet.from, &packet.header, &packet.data);
+        }
+        packets.len()
+    }
+
+    fn arm(&mut self) -> Wake {
+        let inbox = self.inbox(self.me);
+        let mut arrivals = inbox.arrivals.lock();
+        let expected = inbox.wakes.0.load(Ordering::SeqCst);
+        arrivals.sleeps = true;
+        Wake::Word { word: inbox.wakes.clone(), expected }
+    }
+
+    fn disarm(&mut self) {
+        self.inbox(self.me).arrivals.lock().sleeps = false;
+    }
+}
+
+impl AsRef<AtomicU32> for WakeWord {
+    fn as_ref(&self) -> &AtomicU32 {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Count(usize);
+
+    impl Sink for Count {
+        fn packet(&mut self, from: Peer, header: &Header, data: &[u8]) {
+            assert_eq!((from, header.kind, data), (0, 7, &b"hello"[..]));
+            self.0 += 1;
+        }
+    }
+
+    #[test]
+    fn a_full_queue_is_busy_until_the_receiver_polls() {
+        let mut ranks = Loopback::network(2);
+        let header = Header { words: [1, 2], kind: 7 };
+        let sent = (0..).take_while(|_| ranks[0].send_short(1, &header, b"hello").is_ok()).count();
+        assert_eq!(sent, QUEUE_PACKETS);
+        let mut sink = Count(0);
+        assert_eq!(ranks[1].poll(&mut sink), QUEUE_PACKETS);
+        assert_eq!(sink.0, QUEUE_PACKETS);
+        assert_eq!(ranks[0].send(1, &header, 5, |data| data.copy_from_slice(b"hello")), Ok(()));
+    }
+}
