@@ -5,4 +5,5 @@ pub mod bootstrap;
 pub mod device;
 pub mod devices;
 pub mod launch;
+pub mod offload;
 pub mod sys;
