@@ -16,6 +16,12 @@
 //! `conformance` is this list as a test suite. It runs on each device, bare and inside the
 //! middleware devices that inject faults, delay packets and trace them.
 
+#[cfg(test)]
+pub mod conformance;
+pub mod delay;
+pub mod fault;
+pub mod trace;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
@@ -106,8 +112,9 @@ pub enum Wake {
 pub trait Bulk {
     /// Whether a message of `len` bytes from `peer` should be read rather than sent in packets.
     ///
-    /// False for a peer whose memory cannot be read, as found by a real read at start-up.
-    fn prefers(&self, peer: Peer, len: usize) -> bool;
+    /// False for a peer whose memory cannot be read, as found by a real read. That may be made
+    /// here, at the first question about a peer.
+    fn prefers(&mut self, peer: Peer, len: usize) -> bool;
 
     /// Copies `into.len()` bytes from address `from` in `peer`'s memory.
     ///

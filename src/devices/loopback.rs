@@ -140,6 +140,11 @@ mod tests {
     }
 
     #[test]
+    fn conforms() {
+        crate::device::conformance::check(Loopback::network);
+    }
+
+    #[test]
     fn a_full_queue_is_busy_until_the_receiver_polls() {
         let mut ranks = Loopback::network(2);
         let header = Header { words: [1, 2], kind: 7 };

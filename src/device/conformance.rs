@@ -1,0 +1,431 @@
+//! The device contract as a test suite, for every device, bare and inside the middleware devices.
+//!
+//! Every packet is numbered by its sender, and its length and bytes follow from the number, so
+//! loss, repetition, reordering and damage all fail in the same place: [`Expect`]. Some checks take
+//! turns between the ranks in one thread, from a seed; the others give each rank a thread.
+//! No check asserts a time, but each gives up instead of hanging.
+
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::delay::Delay;
+use super::fault::Fault;
+use super::trace::Trace;
+use super::{Busy, Caps, Device, Header, Sink, Wake};
+use crate::base::{Peer, Random};
+
+/// How long a check may see nothing happen before it fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Tries after which an injected refusal can no longer be the reason for [`Busy`].
+const TRIES_MAX: usize = 10_000;
+
+/// Runs the suite on the devices that `network` makes: ranks 0, 1, ... of one new network.
+pub fn check<D: Device>(network: impl Fn(usize) -> Vec<D>) {
+    let wrap = |n| network(n).into_iter().enumerate().map(|(rank, device)| (rank as u64, device));
+    suite(&network);
+    suite(&|n| wrap(n).map(|(rank, device)| Fault::new(device, rank, 4)).collect());
+    suite(&|n| wrap(n).map(|(rank, device)| Delay::new(device, rank, 5)).collect());
+    suite(&|n| wrap(n).map(|(_, device)| Trace::new(device, 16)).collect());
+    suite(&|n| {
+        let both = |(rank, device)| Delay::new(Fault::new(device, rank, 3), !rank, 3);
+        wrap(n).map(both).map(|device| Trace::new(device, 16)).collect()
+    });
+}
+
+fn suite<D: Device>(network: &impl Fn(usize) -> Vec<D>) {
+    every_size_arrives(network(2));
+    turns_keep_order(network(2), 1);
+    turns_keep_order(network(5), 2);
+    a_full_device_is_busy_until_polled(network(3));
+    a_poll_is_bounded(network(2));
+    threads_keep_order(network(4), 500);
+    many_send_to_one(network(20), 200);
+    a_packet_before_arm_is_found(network(2));
+    a_packet_after_arm_wakes(network(2));
+    arming_never_loses_a_packet(network(2), 3000);
+}
+
+/// A sink that drops everything.
+pub struct Ignore;
+
+impl Sink for Ignore {
+    fn packet(&mut self, _from: Peer, _header: &Header, _data: &[u8]) {}
+}
+
+/// The packets of one sender to one receiver: lengths and bytes follow from the number.
+#[derive(Clone)]
+struct Stream {
+    caps: Caps,
+    from: Peer,
+    next: u64,
+    random: Random,
+}
+
+/// One packet of a stream.
+struct Packet {
+    header: Header,
+    len: usize,
+    /// Sent by `send` although it is short enough for `send_short`.
+    long: bool,
+}
+
+/// Bytes of every packet are a window into this, at an offset that its number gives.
+struct Pattern(Vec<u8>);
+
+impl Stream {
+    fn new(caps: Caps, from: Peer, to: Peer) -> Self {
+        let random = Random::new(u64::from(from) << 32 | u64::from(to));
+        Self { caps, from, next: 0, random }
+    }
+
+    fn next(&mut self) -> Packet {
+        let bound = match self.random.below(8) {
+            0..=3 => self.caps.short_max,
+            4..=6 => self.caps.packet_max.min(600),
+            _ => self.caps.packet_max,
+        };
+        let len = self.random.below(bound as u64 + 1) as usize;
+        let long = len > self.caps.short_max || self.random.one_in(4);
+        let header =
+            Header { words: [self.next, u64::from(self.from) << 40 | len as u64], kind: len as u8 };
+        self.next += 1;
+        Packet { header, len, long }
+    }
+}
+
+impl Pattern {
+    const PERIOD: usize = 251;
+
+    fn new(caps: Caps) -> Self {
+        Self((0..caps.packet_max + Self::PERIOD).map(|at| (at % Self::PERIOD) as u8).collect())
+    }
+
+    fn of(&self, number: u64, len: usize) -> &[u8] {
+        &self.0[(number % Self::PERIOD as u64) as usize..][..len]
+    }
+}
+
+/// A sink that knows what must come next from each peer.
+struct Expect {
+    pattern: Pattern,
+    streams: Vec<Stream>,
+    arrived: usize,
+}
+
+impl Expect {
+    fn new(caps: Caps, me: usize, ranks: usize) -> Self {
+        let streams = (0..ranks).map(|from| Stream::new(caps, from as Peer, me as Peer)).collect();
+        Self { pattern: Pattern::new(caps), streams, arrived: 0 }
+    }
+}
+
+impl Sink for Expect {
+    fn packet(&mut self, from: Peer, header: &Header, data: &[u8]) {
+        let packet = self.streams[from as usize].next();
+        assert_eq!((*header, data.len()), (packet.header, packet.len), "from rank {from}");
+        assert!(data == self.pattern.of(header.words[0], data.len()), "damaged: {header:?}");
+        self.arrived += 1;
+    }
+}
+
+/// A rank that sends numbered packets and expects those of the others.
+struct Rank<D> {
+    device: D,
+    me: usize,
+    sends: Vec<Stream>,
+    /// Refused, to be sent first.
+    pending: Vec<Option<Packet>>,
+    expect: Expect,
+}
+
+impl<D: Device> Rank<D> {
+    fn all(devices: Vec<D>) -> Vec<Self> {
+        let ranks = devices.len();
+        let rank = |(me, device): (usize, D)| {
+            let caps = device.caps();
+            assert!(caps.short_max <= caps.packet_max);
+            Self {
+                device,
+                me,
+                sends: (0..ranks).map(|to| Stream::new(caps, me as Peer, to as Peer)).collect(),
+                pending: (0..ranks).map(|_| None).collect(),
+                expect: Expect::new(caps, me, ranks),
+            }
+        };
+        devices.into_iter().enumerate().map(rank).collect()
+    }
+
+    /// Offers the next packet for `peer` to the device; a refused one is kept for the next time.
+    fn send(&mut self, peer: usize) -> Result<(), Busy> {
+        let stream = &mut self.sends[peer];
+        let packet = self.pending[peer].take().unwrap_or_else(|| stream.next());
+        let data = self.expect.pattern.of(packet.header.words[0], packet.len);
+        let mut filled = false;
+        let sent = if packet.long {
+            self.device.send(peer as Peer, &packet.header, packet.len, |room| {
+                filled = true;
+                room.copy_from_slice(data);
+            })
+        } else {
+            filled = true;
+            self.device.send_short(peer as Peer, &packet.header, data)
+        };
+        if sent.is_err() {
+            assert!(!packet.long || !filled, "fill was called for a refused packet");
+            self.pending[peer] = Some(packet);
+        } else {
+            assert!(filled, "fill was not called for an accepted packet");
+        }
+        sent
+    }
+
+    /// How many packets for `peer` the device has accepted.
+    fn sent(&self, peer: usize) -> usize {
+        self.sends[peer].next as usize - usize::from(self.pending[peer].is_some())
+    }
+
+    fn poll(&mut self) -> usize {
+        let before = self.expect.arrived;
+        let polled = self.device.poll(&mut self.expect);
+        assert_eq!(polled, self.expect.arrived - before, "poll miscounted");
+        polled
+    }
+
+    /// Polls until `arrived` packets have come since the beginning.
+    fn poll_until(&mut self, arrived: usize) {
+        let mut patience = Patience::new();
+        while self.expect.arrived < arrived {
+            if self.poll() == 0 {
+                patience.wait();
+            } else {
+                patience = Patience::new();
+            }
+        }
+        assert_eq!(self.expect.arrived, arrived, "a packet too many at rank {}", self.me);
+    }
+}
+
+/// Gives the processor away until something happens or it has been too long.
+struct Patience(Instant);
+
+impl Patience {
+    fn new() -> Self {
+        Self(Instant::now())
+    }
+
+    #[track_caller]
+    fn wait(&self) {
+        assert!(self.0.elapsed() < PATIENCE, "nothing happens");
+        thread::yield_now();
+    }
+}
+
+fn every_size_arrives<D: Device>(devices: Vec<D>) {
+    struct Sizes<'a>(&'a Pattern, usize);
+    impl Sink for Sizes<'_> {
+        fn packet(&mut self, from: Peer, header: &Header, data: &[u8]) {
+            let number = header.words[0];
+            assert_eq!((from, number), (0, self.1 as u64));
+            assert!(data == self.0.of(number, number as usize / 2), "packet {number}");
+            self.1 += 1;
+        }
+    }
+    let [mut sender, mut receiver] = devices.try_into().ok().unwrap();
+    let caps = sender.caps();
+    let pattern = Pattern::new(caps);
+    let mut sink = Sizes(&pattern, 0);
+    for number in 0..2 * (caps.packet_max as u64 + 1) {
+        let (len, header) = (number as usize / 2, Header { words: [number, !0], kind: 255 });
+        let data = pattern.of(number, len);
+        let patience = Patience::new();
+        let mut send = || {
+            if number % 2 == 0 && len <= caps.short_max {
+                sender.send_short(1, &header, data)
+            } else {
+                sender.send(1, &header, len, |room| room.copy_from_slice(data))
+            }
+        };
+        while send().is_err() {
+            receiver.poll(&mut sink);
+            patience.wait();
+        }
+    }
+    let patience = Patience::new();
+    while sink.1 < 2 * (caps.packet_max + 1) {
+        receiver.poll(&mut sink);
+        patience.wait();
+    }
+}
+
+fn turns_keep_order<D: Device>(devices: Vec<D>, seed: u64) {
+    let mut ranks = Rank::all(devices);
+    let mut random = Random::new(seed);
+    let count = ranks.len();
+    for _ in 0..4000 {
+        let me = random.below(count as u64) as usize;
+        let peer = (me + 1 + random.below(count as u64 - 1) as usize) % count;
+        if random.one_in(3) {
+            ranks[me].poll();
+        } else {
+            let _refused_is_kept = ranks[me].send(peer);
+        }
+    }
+    for me in 0..count {
+        let sent = ranks.iter().map(|rank| rank.sent(me)).sum();
+        ranks[me].poll_until(sent);
+    }
+}
+
+fn a_full_device_is_busy_until_polled<D: Device>(devices: Vec<D>) {
+    let mut ranks = Rank::all(devices);
+    for _ in 0..10 {
+        // Ten refusals in a row: the device is full, whatever the middleware adds.
+        let mut refusals = 0;
+        for tries in 0.. {
+            assert!(tries < 1_000_000, "never full: the queue is not bounded");
+            refusals = if ranks[0].send(1).is_err() { refusals + 1 } else { 0 };
+            if refusals == 10 {
+                break;
+            }
+        }
+        let sent = ranks[0].sent(1);
+        // One full rank does not stop the others.
+        assert!((0..TRIES_MAX).any(|_| ranks[0].send(2).is_ok()), "rank 2 is not full");
+        let sent_to_2 = ranks[0].sent(2);
+        ranks[2].poll_until(sent_to_2);
+        ranks[1].poll_until(sent);
+        assert!((0..TRIES_MAX).any(|_| ranks[0].send(1).is_ok()), "still busy after polls");
+    }
+    let sent = ranks[0].sent(1);
+    ranks[1].poll_until(sent);
+}
+
+fn a_poll_is_bounded<D: Device>(mut devices: Vec<D>) {
+    struct Refill<'a, D>(&'a mut D, usize);
+    impl<D: Device> Sink for Refill<'_, D> {
+        fn packet(&mut self, _from: Peer, header: &Header, data: &[u8]) {
+            // A refusal may end it too; that is why it is tried more than once.
+            let _ = (0..100).find(|_| self.0.send_short(1, header, data).is_ok());
+            self.1 += 1;
+            assert!(self.1 < 100_000, "one poll goes on as long as packets arrive");
+        }
+    }
+    let (sender, receiver) = devices.split_at_mut(1);
+    let sent = (0..4).filter(|_| sender[0].send_short(1, &Header::default(), b"x").is_ok());
+    assert!(sent.count() > 0);
+    for _ in 0..100 {
+        receiver[0].poll(&mut Refill(&mut sender[0], 0));
+    }
+}
+
+/// Every rank, in a thread of its own, sends `packets` to every other.
+fn threads_keep_order<D: Device>(devices: Vec<D>, packets: usize) {
+    let count = devices.len();
+    thread::scope(|scope| {
+        for mut rank in Rank::all(devices) {
+            scope.spawn(move || {
+                let peers: Vec<_> = (0..count).filter(|peer| *peer != rank.me).collect();
+                let mut patience = Patience::new();
+                while peers.iter().any(|peer| rank.sent(*peer) < packets) {
+                    let before = rank.expect.arrived;
+                    let mut moved = false;
+                    for peer in &peers {
+                        moved |= rank.sent(*peer) < packets && rank.send(*peer).is_ok();
+                    }
+                    rank.poll();
+                    if moved || rank.expect.arrived > before {
+                        patience = Patience::new();
+                    } else {
+                        patience.wait();
+                    }
+                }
+                rank.poll_until(packets * peers.len());
+            });
+        }
+    });
+}
+
+fn many_send_to_one<D: Device>(devices: Vec<D>, packets: usize) {
+    let mut ranks = Rank::all(devices);
+    let mut receiver = ranks.remove(0);
+    let expected = ranks.len() * packets;
+    thread::scope(|scope| {
+        for mut rank in ranks {
+            scope.spawn(move || {
+                let mut patience = Patience::new();
+                while rank.sent(0) < packets {
+                    if rank.send(0).is_ok() {
+                        patience = Patience::new();
+                    } else {
+                        patience.wait();
+                    }
+                }
+            });
+        }
+        receiver.poll_until(expected);
+    });
+}
+
+fn a_packet_before_arm_is_found<D: Device>(devices: Vec<D>) {
+    let mut ranks = Rank::all(devices);
+    for turn in 1..=100 {
+        assert!((0..TRIES_MAX).any(|_| ranks[0].send(1).is_ok()));
+        ranks[1].device.arm();
+        ranks[1].poll();
+        assert_eq!(ranks[1].expect.arrived, turn, "the poll after arm missed a packet");
+        ranks[1].device.disarm();
+    }
+}
+
+fn a_packet_after_arm_wakes<D: Device>(devices: Vec<D>) {
+    let mut ranks = Rank::all(devices);
+    for turn in 1..=100 {
+        let wake = ranks[1].device.arm();
+        assert_eq!(ranks[1].poll(), 0);
+        assert!(!has_fired(&wake), "woken by nothing");
+        assert!((0..TRIES_MAX).any(|_| ranks[0].send(1).is_ok()));
+        assert!(matches!(wake, Wake::Never) || has_fired(&wake), "not woken");
+        ranks[1].device.disarm();
+        ranks[1].poll_until(turn);
+    }
+}
+
+fn has_fired(wake: &Wake) -> bool {
+    match wake {
+        Wake::Never => false,
+        Wake::Word { word, expected } => (**word).as_ref().load(Ordering::SeqCst) != *expected,
+    }
+}
+
+/// A sender at random moments against a receiver that arms whenever it finds nothing.
+fn arming_never_loses_a_packet<D: Device>(devices: Vec<D>, packets: usize) {
+    let mut ranks = Rank::all(devices);
+    let (mut receiver, mut sender) = (ranks.remove(1), ranks.remove(0));
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut random = Random::new(5);
+            let patience = Patience::new();
+            while sender.sent(1) < packets {
+                if sender.send(1).is_err() || random.one_in(10) {
+                    patience.wait();
+                }
+                (0..random.below(300)).for_each(|_| std::hint::spin_loop());
+            }
+        });
+        while receiver.expect.arrived < packets {
+            if receiver.poll() > 0 {
+                continue;
+            }
+            let wake = receiver.device.arm();
+            if receiver.poll() == 0 {
+                let patience = Patience::new();
+                while !has_fired(&wake) && !matches!(wake, Wake::Never) {
+                    patience.wait();
+                }
+            }
+            receiver.device.disarm();
+        }
+    });
+}

@@ -1,0 +1,158 @@
+//! A device around a device that holds arriving packets back for some polls.
+//!
+//! Each packet waits a random number of polls, and never overtakes an earlier one of the same
+//! peer; packets of different peers may change places. Time is counted in polls of this rank, so
+//! equal seeds and equal arrivals give equal deliveries. While the rank is armed nothing is held:
+//! what was sent before `arm` must be found by the poll that follows it.
+
+use std::collections::VecDeque;
+
+use crate::base::{Peer, Random};
+use crate::device::{Bulk, Busy, Caps, Device, Header, Sink, Wake};
+
+/// The inner device, with delays on the receiving side.
+pub struct Delay<D> {
+    inner: D,
+    held: Held,
+    armed: bool,
+}
+
+/// Packets on their way, oldest first.
+struct Held {
+    packets: VecDeque<Packet>,
+    random: Random,
+    polls_max: u64,
+    /// Polls so far: the clock of this device.
+    now: u64,
+}
+
+struct Packet {
+    from: Peer,
+    header: Header,
+    data: Vec<u8>,
+    /// Due at the poll of this number, unless an earlier packet of `from` is still held.
+    due: u64,
+}
+
+impl<D: Device> Delay<D> {
+    /// Holds each packet that arrives at `inner` for up to `polls_max` polls, as `seed` has it.
+    pub fn new(inner: D, seed: u64, polls_max: u64) -> Self {
+        let random = Random::new(seed);
+        let held = Held { packets: VecDeque::new(), random, polls_max, now: 0 };
+        Self { inner, held, armed: false }
+    }
+}
+
+impl Held {
+    /// Delivers, oldest first, what is due (or everything), and returns how many packets that was.
+    fn deliver(&mut self, all: bool, sink: &mut impl Sink) -> usize {
+        let mut waiting = Vec::new();
+        let (mut kept, mut delivered) = (VecDeque::new(), 0);
+        for packet in self.packets.drain(..) {
+            if all || (packet.due <= self.now && !waiting.contains(&packet.from)) {
+                sink.packet(packet.from, &packet.header, &packet.data);
+                delivered += 1;
+            } else {
+                waiting.push(packet.from);
+                kept.push_back(packet);
+            }
+        }
+        self.packets = kept;
+        delivered
+    }
+}
+
+impl Sink for Held {
+    fn packet(&mut self, from: Peer, header: &Header, data: &[u8]) {
+        let due = self.now + self.random.below(self.polls_max + 1);
+        self.packets.push_back(Packet { from, header: *header, data: data.to_vec(), due });
+    }
+}
+
+impl<D: Device> Device for Delay<D> {
+    fn caps(&self) -> Caps {
+        self.inner.caps()
+    }
+
+    fn send_short(&mut self, peer: Peer, header: &Header, data: &[u8]) -> Result<(), Busy> {
+        self.inner.send_short(peer, header, data)
+    }
+
+    fn send(
+        &mut self, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Busy> {
+        self.inner.send(peer, header, len, fill)
+    }
+
+    fn poll(&mut self, sink: &mut impl Sink) -> usize {
+        self.held.now += 1;
+        self.inner.poll(&mut self.held);
+        self.held.deliver(self.armed, sink)
+    }
+
+    fn arm(&mut self) -> Wake {
+        self.armed = true;
+        self.inner.arm()
+    }
+
+    fn disarm(&mut self) {
+        self.armed = false;
+        self.inner.disarm();
+    }
+
+    fn bulk(&mut self) -> Option<&mut dyn Bulk> {
+        self.inner.bulk()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::devices::loopback::Loopback;
+
+    struct Arrivals(Vec<(Peer, u64)>);
+
+    impl Sink for Arrivals {
+        fn packet(&mut self, from: Peer, header: &Header, _data: &[u8]) {
+            self.0.push((from, header.words[0]));
+        }
+    }
+
+    /// Who arrived at rank 2 at which of 40 polls, when ranks 0 and 1 sent three packets each.
+    fn arrivals(seed: u64) -> Vec<Vec<(Peer, u64)>> {
+        let mut ranks = Loopback::network(3);
+        let mut receiver = Delay::new(ranks.remove(2), seed, 10);
+        for number in 0..3 {
+            for rank in &mut ranks {
+                let header = Header { words: [number, 0], kind: 0 };
+                rank.send_short(2, &header, &[]).unwrap();
+            }
+        }
+        let poll = |_| {
+            let mut arrivals = Arrivals(Vec::new());
+            receiver.poll(&mut arrivals);
+            arrivals.0
+        };
+        (0..40).map(poll).collect()
+    }
+
+    #[test]
+    fn a_seed_decides_when_packets_arrive() {
+        assert_eq!(arrivals(3), arrivals(3));
+        assert_ne!(arrivals(3), arrivals(4));
+        assert_eq!(arrivals(3).concat().len(), 6);
+    }
+
+    #[test]
+    fn peers_change_places_but_packets_of_a_peer_do_not() {
+        let sent: Vec<_> = (0..3).flat_map(|number| [(0, number), (1, number)]).collect();
+        let all: Vec<_> = (0..20).map(|seed| arrivals(seed).concat()).collect();
+        assert!(all.iter().any(|order| *order != sent));
+        for order in all {
+            for peer in 0..2 {
+                let numbers: Vec<_> = order.iter().filter(|it| it.0 == peer).collect();
+                assert_eq!(numbers, [&(peer, 0), &(peer, 1), &(peer, 2)]);
+            }
+        }
+    }
+}

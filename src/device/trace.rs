@@ -1,0 +1,171 @@
+//! A device around a device that remembers what went through it: the last so many events.
+//!
+//! Only what the contract can see is recorded, in the order of the calls of this rank; there is no
+//! clock. Two runs from one seed that differ anywhere differ in their traces.
+
+use std::collections::VecDeque;
+
+use crate::base::Peer;
+use crate::device::{Bulk, Busy, Caps, Device, Header, Sink, Wake};
+
+/// The inner device, with a memory.
+pub struct Trace<D> {
+    inner: D,
+    log: Log,
+}
+
+/// What happened at a device. Lengths are bytes of data beside the header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A packet was accepted for `peer`.
+    Sent {
+        /// The receiver.
+        peer: Peer,
+        /// As the engine gave it.
+        header: Header,
+        /// Bytes of data.
+        len: usize,
+    },
+    /// A packet for `peer` met [`Busy`].
+    Refused {
+        /// The receiver.
+        peer: Peer,
+        /// As the engine gave it.
+        header: Header,
+        /// Bytes of data.
+        len: usize,
+    },
+    /// A packet was delivered.
+    Arrived {
+        /// The sender.
+        peer: Peer,
+        /// As its sender gave it.
+        header: Header,
+        /// Bytes of data.
+        len: usize,
+    },
+    /// The rank announced that it is about to sleep.
+    Armed,
+    /// The rank took that back.
+    Disarmed,
+}
+
+struct Log {
+    events: VecDeque<Event>,
+    events_max: usize,
+}
+
+/// Notes each packet on its way to the real sink.
+struct Tap<'a, S> {
+    log: &'a mut Log,
+    sink: &'a mut S,
+}
+
+impl<D: Device> Trace<D> {
+    /// Remembers the last `events_max` events of `inner`.
+    pub fn new(inner: D, events_max: usize) -> Self {
+        Self { inner, log: Log { events: VecDeque::new(), events_max } }
+    }
+
+    /// What is remembered, oldest first.
+    pub fn events(&self) -> impl Iterator<Item = &Event> {
+        self.log.events.iter()
+    }
+
+    /// Forgets everything so far.
+    pub fn clear(&mut self) {
+        self.log.events.clear();
+    }
+}
+
+impl Log {
+    fn note(&mut self, event: Event) {
+        if self.events.len() >= self.events_max {
+            self.events.pop_front();
+        }
+        if self.events_max > 0 {
+            self.events.push_back(event);
+        }
+    }
+
+    fn note_send(&mut self, peer: Peer, header: Header, len: usize, sent: Result<(), Busy>) {
+        self.note(match sent {
+            Ok(()) => Event::Sent { peer, header, len },
+            Err(Busy) => Event::Refused { peer, header, len },
+        });
+    }
+}
+
+impl<S: Sink> Sink for Tap<'_, S> {
+    fn packet(&mut self, from: Peer, header: &Header, data: &[u8]) {
+        self.log.note(Event::Arrived { peer: from, header: *header, len: data.len() });
+        self.sink.packet(from, header, data);
+    }
+}
+
+impl<D: Device> Device for Trace<D> {
+    fn caps(&self) -> Caps {
+        self.inner.caps()
+    }
+
+    fn send_short(&mut self, peer: Peer, header: &Header, data: &[u8]) -> Result<(), Busy> {
+        let sent = self.inner.send_short(peer, header, data);
+        self.log.note_send(peer, *header, data.len(), sent);
+        sent
+    }
+
+    fn send(
+        &mut self, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Busy> {
+        let sent = self.inner.send(peer, header, len, fill);
+        self.log.note_send(peer, *header, len, sent);
+        sent
+    }
+
+    fn poll(&mut self, sink: &mut impl Sink) -> usize {
+        self.inner.poll(&mut Tap { log: &mut self.log, sink })
+    }
+
+    fn arm(&mut self) -> Wake {
+        self.log.note(Event::Armed);
+        self.inner.arm()
+    }
+
+    fn disarm(&mut self) {
+        self.log.note(Event::Disarmed);
+        self.inner.disarm();
+    }
+
+    fn bulk(&mut self) -> Option<&mut dyn Bulk> {
+        self.inner.bulk()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::conformance::Ignore;
+    use crate::devices::loopback::{Loopback, QUEUE_PACKETS};
+
+    #[test]
+    fn everything_is_noted_and_the_oldest_forgotten() {
+        let mut ranks = Loopback::network(1);
+        let mut rank = Trace::new(ranks.remove(0), 4);
+        let header = Header { words: [1, 2], kind: 3 };
+        for _ in 0..QUEUE_PACKETS {
+            rank.send_short(0, &header, b"abc").unwrap();
+        }
+        rank.send(0, &header, 5, |_| unreachable!()).unwrap_err();
+        rank.arm();
+        rank.disarm();
+        let sent = Event::Sent { peer: 0, header, len: 3 };
+        let refused = Event::Refused { peer: 0, header, len: 5 };
+        let noted: Vec<_> = rank.events().copied().collect();
+        assert_eq!(noted, [sent, refused, Event::Armed, Event::Disarmed]);
+
+        rank.clear();
+        rank.poll(&mut Ignore);
+        let arrived = Event::Arrived { peer: 0, header, len: 3 };
+        assert_eq!(rank.events().copied().collect::<Vec<_>>(), [arrived; 4]);
+    }
+}
