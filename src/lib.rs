@@ -2,6 +2,7 @@
 
 pub mod base;
 pub mod bootstrap;
+pub mod core;
 pub mod device;
 pub mod devices;
 pub mod launch;
