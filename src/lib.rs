@@ -1,5 +1,6 @@
 //! Suiro (水路, "waterway"): an MPI library with the standard ABI of MPI 5.0.
 
+pub mod abi;
 pub mod base;
 pub mod bootstrap;
 pub mod core;

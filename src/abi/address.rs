@@ -1,0 +1,30 @@
+//! Addresses and displacements in memory (MPI 5.0, chapter 5).
+
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+
+use super::constants::MPI_SUCCESS;
+use super::types::*;
+
+/// An address and a displacement, added without overflow checks.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Aint_add(base: MPI_Aint, disp: MPI_Aint) -> MPI_Aint {
+    base.wrapping_add(disp)
+}
+
+/// The displacement between two addresses.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Aint_diff(addr1: MPI_Aint, addr2: MPI_Aint) -> MPI_Aint {
+    addr1.wrapping_sub(addr2)
+}
+
+/// The address of a location in memory.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Get_address(
+    location: *const c_void, address: *mut MPI_Aint,
+) -> c_int {
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { *address = location.addr() as MPI_Aint };
+    MPI_SUCCESS
+}

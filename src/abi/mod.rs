@@ -1,0 +1,79 @@
+//! The C boundary: every exported symbol of the standard ABI of MPI 5.0.
+//!
+//! ```text
+//!  C program ── MPI_Send ──jmp──> PMPI_Send ──widen──> PMPI_Send_c ──> verb ──> the library
+//!                 profile.rs        one file per chapter          verb.rs: errors become ints
+//! ```
+//!
+//! * `types` and `handles`, `constants` are the ABI's types and values, `include/mpi.h` in Rust.
+//!   `include/mpi_proto.h` is made from the signatures here (`tests/header.rs`).
+//! * The body of a function is `PMPI_x`; `MPI_x` is a jump to it, so that a tool which interposes
+//!   `MPI_x` can call `PMPI_x`. `-Bsymbolic-functions` binds that jump when the library is linked
+//!   (no table in between, which the tool's `MPI_x` would be in); plain `-Bsymbolic` would also
+//!   bind data, which Fortran's sentinels must not have. `-z nodelete` keeps the library mapped:
+//!   its thread and its exit handlers must not lose their code.
+//! * The `_c` form is the implementation; the `int` form widens and calls it (`width`).
+//! * A function that is not supported yet has a body of one line, `unsupported(name, scope)`;
+//!   the coverage table of the README is made from that.
+//!
+//! Every function here is `unsafe` for one reason: it trusts the pointers that C hands in, as the
+//! standard lets it. What the caller promises is the text of the standard.
+
+#![allow(non_camel_case_types, non_snake_case, reason = "the names are those of the standard")]
+#![allow(clippy::missing_safety_doc, reason = "the contract is the standard's, see above")]
+#![allow(clippy::too_many_arguments, reason = "the signatures are the standard's")]
+
+pub mod address;
+pub mod attribute;
+pub mod buffer;
+pub mod collective;
+pub mod collective_nonblocking;
+pub mod collective_persistent;
+pub mod comm;
+pub mod constants;
+pub mod conversion;
+pub mod datatype;
+pub mod datatype_fortran;
+pub mod datatype_query;
+pub mod environment;
+pub mod errhandler;
+pub mod file;
+pub mod file_offset;
+pub mod file_pointer;
+pub mod file_shared;
+pub mod file_split;
+pub mod fortran_info;
+pub mod grequest;
+pub mod group;
+pub mod handles;
+pub mod info;
+pub mod initialization;
+pub mod intercomm;
+pub mod legacy;
+pub mod naming;
+pub mod neighborhood;
+pub mod neighborhood_nonblocking;
+pub mod neighborhood_persistent;
+pub mod op;
+pub mod p2p;
+pub mod p2p_nonblocking;
+pub mod p2p_persistent;
+pub mod pack;
+pub mod partitioned;
+pub mod probe;
+pub mod process_creation;
+pub mod profile;
+pub mod request;
+pub mod rma;
+pub mod rma_synchronization;
+pub mod session;
+pub mod status;
+pub mod text;
+pub mod tool;
+pub mod tool_event;
+pub mod tool_variable;
+pub mod topology;
+pub mod types;
+pub mod verb;
+pub mod width;
+pub mod window;

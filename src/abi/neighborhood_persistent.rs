@@ -1,0 +1,138 @@
+//! Persistent neighborhood collectives (MPI 5.0, chapter 8): making the requests.
+
+#![allow(unsafe_code)]
+#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
+
+use std::ffi::{c_int, c_void};
+
+use super::types::*;
+use super::verb::unsupported;
+
+/// Makes a persistent request for `MPI_Neighbor_allgather`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Neighbor_allgather_init_c(
+    sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+    recvcount: MPI_Count, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
+    request: *mut MPI_Request,
+) -> c_int {
+    unsupported("MPI_Neighbor_allgather_init_c", comm)
+}
+
+/// [`PMPI_Neighbor_allgather_init_c`] with `int` counts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Neighbor_allgather_init(
+    sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+    recvcount: c_int, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
+    request: *mut MPI_Request,
+) -> c_int {
+    // SAFETY: the same contract.
+    unsafe {
+        PMPI_Neighbor_allgather_init_c(
+            sendbuf,
+            sendcount.into(),
+            sendtype,
+            recvbuf,
+            recvcount.into(),
+            recvtype,
+            comm,
+            info,
+            request,
+        )
+    }
+}
+
+/// Makes a persistent request for `MPI_Neighbor_allgatherv`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Neighbor_allgatherv_init(
+    sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+    recvcounts: *const c_int, displs: *const c_int, recvtype: MPI_Datatype, comm: MPI_Comm,
+    info: MPI_Info, request: *mut MPI_Request,
+) -> c_int {
+    unsupported("MPI_Neighbor_allgatherv_init", comm)
+}
+
+/// [`PMPI_Neighbor_allgatherv_init`] with large counts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Neighbor_allgatherv_init_c(
+    sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+    recvcounts: *const MPI_Count, displs: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm,
+    info: MPI_Info, request: *mut MPI_Request,
+) -> c_int {
+    unsupported("MPI_Neighbor_allgatherv_init_c", comm)
+}
+
+/// Makes a persistent request for `MPI_Neighbor_alltoall`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Neighbor_alltoall_init_c(
+    sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+    recvcount: MPI_Count, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
+    request: *mut MPI_Request,
+) -> c_int {
+    unsupported("MPI_Neighbor_alltoall_init_c", comm)
+}
+
+/// [`PMPI_Neighbor_alltoall_init_c`] with `int` counts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Neighbor_alltoall_init(
+    sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+    recvcount: c_int, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
+    request: *mut MPI_Request,
+) -> c_int {
+    // SAFETY: the same contract.
+    unsafe {
+        PMPI_Neighbor_alltoall_init_c(
+            sendbuf,
+            sendcount.into(),
+            sendtype,
+            recvbuf,
+            recvcount.into(),
+            recvtype,
+            comm,
+            info,
+            request,
+        )
+    }
+}
+
+/// Makes a persistent request for `MPI_Neighbor_alltoallv`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Neighbor_alltoallv_init(
+    sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int,
+    sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int,
+    recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
+) -> c_int {
+    unsupported("MPI_Neighbor_alltoallv_init", comm)
+}
+
+/// [`PMPI_Neighbor_alltoallv_init`] with large counts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Neighbor_alltoallv_init_c(
+    sendbuf: *const c_void, sendcounts: *const MPI_Count, sdispls: *const MPI_Aint,
+    sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
+    rdispls: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
+    request: *mut MPI_Request,
+) -> c_int {
+    unsupported("MPI_Neighbor_alltoallv_init_c", comm)
+}
+
+/// Makes a persistent request for `MPI_Neighbor_alltoallw`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Neighbor_alltoallw_init(
+    sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const MPI_Aint,
+    sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int,
+    rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
+    request: *mut MPI_Request,
+) -> c_int {
+    unsupported("MPI_Neighbor_alltoallw_init", comm)
+}
+
+/// [`PMPI_Neighbor_alltoallw_init`] with large counts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Neighbor_alltoallw_init_c(
+    sendbuf: *const c_void, sendcounts: *const MPI_Count, sdispls: *const MPI_Aint,
+    sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
+    rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
+    request: *mut MPI_Request,
+) -> c_int {
+    unsupported("MPI_Neighbor_alltoallw_init_c", comm)
+}

@@ -1,0 +1,36 @@
+//! Strings into the caller's arrays.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_int};
+
+/// Copies `text` into an array of `room` bytes, cut where it does not fit, and ends it with a
+/// zero. Returns its length without the zero.
+///
+/// # Safety
+/// `target` may be written for `room` bytes; `room` is positive.
+pub unsafe fn store_text(text: &str, target: *mut c_char, room: c_int) -> c_int {
+    let len = text.len().min(room as usize - 1);
+    // SAFETY: `len + 1` is at most `room`, and a `str` is not in the caller's memory.
+    unsafe {
+        target.copy_from_nonoverlapping(text.as_ptr().cast(), len);
+        *target.add(len) = 0;
+    }
+    len as c_int
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_before_the_last_byte() {
+        for (room, expected) in [(1, ""), (3, "ab"), (4, "abc"), (9, "abc")] {
+            let mut bytes = [b'x'; 10];
+            // SAFETY: `room` is less than the array's length.
+            let len = unsafe { store_text("abc", bytes.as_mut_ptr().cast(), room) } as usize;
+            assert_eq!(&bytes[..len], expected.as_bytes());
+            assert_eq!((bytes[len], bytes[room as usize]), (0, b'x'));
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Between `int` and large counts: the `int` form of a function calls the large form through here.
+
+#![allow(unsafe_code)]
+
+use std::ffi::c_int;
+use std::ptr;
+
+use super::constants::{MPI_SUCCESS, MPI_UNDEFINED};
+use super::types::{MPI_Aint, MPI_Count};
+
+// Arrays and results of `MPI_Aint` are handed to large forms as they are, by a pointer cast.
+const _: () = assert!(size_of::<MPI_Aint>() == size_of::<MPI_Count>());
+
+/// A widened copy of an array of the caller, or the null pointer that the caller gave.
+pub struct Widened(Option<Vec<MPI_Count>>);
+
+impl Widened {
+    /// The first element; null if the caller's array was null.
+    pub fn as_ptr(&self) -> *const MPI_Count {
+        self.0.as_ref().map_or(ptr::null(), |values| values.as_ptr())
+    }
+}
+
+/// Copies `len` integers into a wider type. A negative `len` copies none: the large form reports
+/// it.
+///
+/// # Safety
+/// `values` is null or has `len` elements.
+pub unsafe fn widened(values: *const c_int, len: c_int) -> Widened {
+    if values.is_null() {
+        return Widened(None);
+    }
+    let len = usize::try_from(len).unwrap_or(0);
+    // SAFETY: index is below `len`, of which the caller says that it is the array's length.
+    Widened(Some((0..len).map(|index| unsafe { *values.add(index) }.into()).collect()))
+}
+
+/// Calls the large form with a result of its own, and stores that in `result` as an `int`, or
+/// `MPI_UNDEFINED` if it does not fit (MPI 5.0, chapter 5). A null `result` is handed on.
+///
+/// # Safety
+/// `result` is null or may be written.
+pub unsafe fn narrowed(result: *mut c_int, call: impl FnOnce(*mut MPI_Count) -> c_int) -> c_int {
+    if result.is_null() {
+        return call(ptr::null_mut());
+    }
+    let mut wide = MPI_Count::from(MPI_UNDEFINED);
+    let code = call(&mut wide);
+    if code == MPI_SUCCESS {
+        // SAFETY: not null, so the caller says that it may be written.
+        unsafe { *result = wide.try_into().unwrap_or(MPI_UNDEFINED) };
+    }
+    code
+}
+
+/// [`narrowed`] for an argument that the function reads first.
+///
+/// # Safety
+/// `value` is null or may be read and written.
+pub unsafe fn narrowed_in_place(
+    value: *mut c_int, call: impl FnOnce(*mut MPI_Count) -> c_int,
+) -> c_int {
+    let start = if value.is_null() {
+        MPI_UNDEFINED
+    } else {
+        // SAFETY: not null, so the caller says that it may be read.
+        unsafe { *value }
+    };
+    let call = |wide: *mut MPI_Count| {
+        if !wide.is_null() {
+            // SAFETY: `narrowed` hands on null or its own local variable.
+            unsafe { *wide = start.into() };
+        }
+        call(wide)
+    };
+    // SAFETY: the same contract.
+    unsafe { narrowed(value, call) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_widen_with_their_sign_and_null_stays_null() {
+        // SAFETY: the lengths are those of the arrays.
+        unsafe {
+            let wide = widened([-1, c_int::MAX].as_ptr(), 2);
+            assert_eq!(wide.0, Some(vec![-1, 0x7fff_ffff]));
+            assert_eq!(widened([7].as_ptr(), -1).0, Some(vec![]));
+            assert!(widened(ptr::null(), 3).as_ptr().is_null());
+        }
+    }
+
+    #[test]
+    fn results_that_do_not_fit_are_undefined_and_errors_store_nothing() {
+        let store = |wide: i64, code: c_int| {
+            let mut result = 5;
+            // SAFETY: both pointers are to local variables.
+            let returned = unsafe {
+                narrowed(&mut result, |target| {
+                    *target = wide;
+                    code
+                })
+            };
+            (result, returned)
+        };
+        assert_eq!(store(-3, MPI_SUCCESS), (-3, MPI_SUCCESS));
+        assert_eq!(store(1 << 31, MPI_SUCCESS), (MPI_UNDEFINED, MPI_SUCCESS));
+        assert_eq!(store(1, 7), (5, 7));
+    }
+
+    #[test]
+    fn a_position_is_read_and_moved() {
+        let mut position = 40;
+        // SAFETY: both pointers are to local variables.
+        let code = unsafe {
+            narrowed_in_place(&mut position, |target| {
+                *target += 2;
+                MPI_SUCCESS
+            })
+        };
+        assert_eq!((position, code), (42, MPI_SUCCESS));
+    }
+
+    #[test]
+    fn a_null_result_reaches_the_large_form() {
+        // SAFETY: null is allowed.
+        let code = unsafe { narrowed_in_place(ptr::null_mut(), |wide| wide.is_null().into()) };
+        assert_eq!(code, 1);
+    }
+}
