@@ -1,0 +1,133 @@
+//! A slab: values under small integer keys that are used again.
+//!
+//! A key stays good until its value is removed; there is no guard against using it later. Who
+//! hands keys to strangers (the handles of the C interface) adds an age of its own.
+
+/// Values of type `T` under keys `0..`.
+#[derive(Debug)]
+pub struct Slab<T> {
+    entries: Vec<Entry<T>>,
+    /// The most recently freed entry, the head of a list through `Entry::Free`.
+    free: Option<u32>,
+    len: usize,
+}
+
+#[derive(Debug)]
+enum Entry<T> {
+    Used(T),
+    Free { next: Option<u32> },
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Self { entries: Vec::new(), free: None, len: 0 }
+    }
+}
+
+impl<T> Slab<T> {
+    /// Stores `value` and returns its key.
+    ///
+    /// # Panics
+    /// With more than 2^32 values.
+    #[inline]
+    pub fn insert(&mut self, value: T) -> u32 {
+        self.len += 1;
+        if let Some(key) = self.free {
+            let entry = &mut self.entries[key as usize];
+            if let Entry::Free { next } = *entry {
+                self.free = next;
+            }
+            *entry = Entry::Used(value);
+            return key;
+        }
+        let key = u32::try_from(self.entries.len()).expect("fewer than 2^32 values");
+        self.entries.push(Entry::Used(value));
+        key
+    }
+
+    /// Takes the value under `key` out.
+    #[inline]
+    pub fn remove(&mut self, key: u32) -> Option<T> {
+        let entry = self.entries.get_mut(key as usize)?;
+        match std::mem::replace(entry, Entry::Free { next: self.free }) {
+            Entry::Used(value) => {
+                self.free = Some(key);
+                self.len -= 1;
+                Some(value)
+            }
+            free @ Entry::Free { .. } => {
+                *entry = free;
+                None
+            }
+        }
+    }
+
+    /// The value under `key`.
+    #[inline]
+    pub fn get(&self, key: u32) -> Option<&T> {
+        match self.entries.get(key as usize) {
+            Some(Entry::Used(value)) => Some(value),
+            Some(Entry::Free { .. }) | None => None,
+        }
+    }
+
+    /// The value under `key`, to change it.
+    #[inline]
+    pub fn get_mut(&mut self, key: u32) -> Option<&mut T> {
+        match self.entries.get_mut(key as usize) {
+            Some(Entry::Used(value)) => Some(value),
+            Some(Entry::Free { .. }) | None => None,
+        }
+    }
+
+    /// How many values there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// All keys and values, by ascending key.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        self.entries.iter().enumerate().filter_map(|(key, entry)| match entry {
+            Entry::Used(value) => Some((key as u32, value)),
+            Entry::Free { .. } => None,
+        })
+    }
+}
+
+impl<T> std::ops::Index<u32> for Slab<T> {
+    type Output = T;
+
+    /// # Panics
+    /// If nothing is under `key`.
+    #[inline]
+    fn index(&self, key: u32) -> &T {
+        self.get(key).expect("a key in use")
+    }
+}
+
+impl<T> std::ops::IndexMut<u32> for Slab<T> {
+    #[inline]
+    fn index_mut(&mut self, key: u32) -> &mut T {
+        self.get_mut(key).expect("a key in use")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_used_again_and_lookups_of_freed_ones_fail() {
+        let mut slab = Slab::default();
+        let (a, b) = (slab.insert('a'), slab.insert('b'));
+        assert_eq!((slab.remove(a), slab.remove(a), slab.get(a)), (Some('a'), None, None));
+        assert_eq!(slab.insert('c'), a);
+        assert_eq!((slab[a], slab[b], slab.len()), ('c', 'b', 2));
+        assert_eq!(slab.iter().map(|(key, _)| key).collect::<Vec<_>>(), [a, b]);
+    }
+}

@@ -1,0 +1,418 @@
+//! The engine: point-to-point messages over any device.
+//!
+//! ```text
+//!   send, receive, probe, cancel        schedules (run)
+//!            │                             │
+//!            ▼                             ▼
+//!   ┌─ Protocol ── matching · rendezvous · credit · operations ─┐
+//!   │      ▲ packets                              packets to go │
+//!   └──────┼──────────────────────────────────────────┼─────────┘
+//!       device.poll                                 flush -> device.send
+//! ```
+//!
+//! A message of at most the eager limit is one packet if the receiver's [`Credit`] allows; others
+//! are announced (`rendezvous`). What the device has no room for waits in a queue of its peer, in
+//! order. A message to oneself takes the same way without a device.
+//!
+//! The engine has no clock, no thread and makes no system call; it moves when it is called. User
+//! code never runs here: a reduction by a function of the application is handed out as
+//! [`Work`](crate::core::run::Work).
+
+use std::collections::VecDeque;
+
+use crate::base::{ErrorClass, Peer, Result, Slab};
+use crate::core::credit::Credit;
+use crate::core::matching::{Matching, Pattern};
+use crate::core::memory::Memory;
+use crate::core::operation::{
+    Completion, Operation, OperationId, Owner, Part, Phase, Receive, Send, State,
+};
+use crate::core::protocol::{Body, Message, Outgoing, Protocol};
+use crate::core::rendezvous::Sender;
+use crate::core::run::Runs;
+use crate::core::wire::{Announce, Control, Envelope, Kind};
+use crate::device::{Busy, Caps, Device, Sink as _, Wake};
+
+/// The longest message that may be sent eagerly, in bytes; less if the device's packets are.
+///
+/// Beyond it the receiver's second copy of an unexpected message costs more than the round trip of
+/// a rendezvous.
+const EAGER_MAX: usize = 16 << 10;
+
+/// How a send completes (MPI 5.0 §3.4). A buffered send is a standard one from memory of the
+/// library, a ready one is a standard one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Once the buffer may be reused.
+    Standard,
+    /// Once the receive has started, too.
+    Synchronous,
+}
+
+/// A message taken out of matching by a matched probe.
+#[derive(Debug)]
+pub struct Matched {
+    /// What it was matched by.
+    pub envelope: Envelope,
+    message: Message,
+}
+
+impl Matched {
+    /// Bytes of the packed message.
+    pub fn len(&self) -> u64 {
+        self.message.len()
+    }
+
+    /// Whether the message has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Point-to-point messages and schedules over `device`.
+pub struct Engine<D> {
+    device: D,
+    caps: Caps,
+    eager_max: usize,
+    pub(in crate::core) protocol: Protocol,
+    pub(in crate::core) runs: Runs,
+}
+
+impl<D: Device> Engine<D> {
+    /// Rank `me` of `size`, at rest.
+    pub fn new(device: D, me: Peer, size: usize) -> Self {
+        let caps = device.caps();
+        let eager_max = EAGER_MAX.min(caps.packet_max);
+        Self {
+            device,
+            caps,
+            eager_max,
+            protocol: Protocol::new(me, size, caps.short_max),
+            runs: Runs::default(),
+        }
+    }
+
+    /// This rank.
+    pub fn me(&self) -> Peer {
+        self.protocol.me
+    }
+
+    /// Starts a send; `None` says that it is complete already.
+    #[inline]
+    pub fn send(
+        &mut self, to: Peer, envelope: Envelope, memory: Memory, mode: Mode,
+    ) -> Option<OperationId> {
+        self.send_part(to, envelope, Part::all(memory), mode, Owner::Caller)
+    }
+
+    #[inline]
+    pub(in crate::core) fn send_part(
+        &mut self, to: Peer, envelope: Envelope, message: Part, mode: Mode, owner: Owner,
+    ) -> Option<OperationId> {
+        let eager = mode == Mode::Standard && message.len <= self.eager_max;
+        if eager && self.send_now(to, envelope, &message).is_ok() {
+            return None;
+        }
+        Some(self.send_later(to, envelope, message, eager, owner))
+    }
+
+    /// Sends a message as one packet, if nothing is in the way.
+    #[inline]
+    fn send_now(&mut self, to: Peer, envelope: Envelope, message: &Part) -> Result<(), Busy> {
+        if to == self.protocol.me {
+            self.send_to_self(envelope, message);
+            return Ok(());
+        }
+        let peer = &mut self.protocol.peers[to as usize];
+        if !peer.envelopes.is_empty() {
+            return Err(Busy);
+        }
+        let header = envelope.header(Kind::Eager);
+        if message.len <= self.caps.short_max {
+            let mut short = [0; 64];
+            let short = &mut short[..message.len];
+            message.pack(0, short);
+            return self.device.send_short(to, &header, short);
+        }
+        if !peer.credit.spend(message.len) {
+            return Err(Busy);
+        }
+        let sent = self.device.send(to, &header, message.len, |packet| message.pack(0, packet));
+        if sent.is_err() {
+            peer.credit.refill(message.len as u64);
+        }
+        sent
+    }
+
+    fn send_to_self(&mut self, envelope: Envelope, message: &Part) {
+        let mut packet = self.protocol.spare(message.len);
+        message.pack(0, &mut packet);
+        self.protocol.packet(self.protocol.me, &envelope.header(Kind::Eager), &packet);
+        self.protocol.keep_spare(packet);
+    }
+
+    /// Queues a send: eagerly if it still has or needs no credit, else by announcement.
+    fn send_later(
+        &mut self, to: Peer, envelope: Envelope, message: Part, eager: bool, owner: Owner,
+    ) -> OperationId {
+        let short = message.len <= self.caps.short_max;
+        let credit = &mut self.protocol.peers[to as usize].credit;
+        let eager = eager && (short || credit.spend(message.len));
+        let rendezvous = (!eager).then(|| Sender::new(message.len));
+        let send = Send { to, envelope, message, rendezvous };
+        let id = self.protocol.operations.insert(Operation { owner, state: State::Send(send) });
+        self.protocol.queue(to, Outgoing::Envelope(id));
+        self.flush();
+        id
+    }
+
+    /// Starts a receive. It may be complete when this returns.
+    #[inline]
+    pub fn receive(&mut self, pattern: Pattern, memory: Memory) -> OperationId {
+        self.receive_part(pattern, Part::all(memory), Owner::Caller)
+    }
+
+    #[inline]
+    pub(in crate::core) fn receive_part(
+        &mut self, pattern: Pattern, room: Part, owner: Owner,
+    ) -> OperationId {
+        match self.protocol.matching.take_message(pattern) {
+            Some((envelope, message)) => {
+                self.receive_message(Matched { envelope, message }, room, owner)
+            }
+            None => self.protocol.post(pattern, room, owner),
+        }
+    }
+
+    /// Starts the receive of a message that a matched probe took (§3.8.2).
+    pub fn receive_matched(&mut self, matched: Matched, memory: Memory) -> OperationId {
+        self.receive_message(matched, Part::all(memory), Owner::Caller)
+    }
+
+    fn receive_message(&mut self, matched: Matched, room: Part, owner: Owner) -> OperationId {
+        let id = self.protocol.accept(matched.envelope, matched.message, room, owner);
+        self.flush();
+        id
+    }
+
+    /// The oldest message that has arrived and fits, with its length in bytes (§3.8.1).
+    pub fn probe(&self, pattern: Pattern) -> Option<(Envelope, u64)> {
+        let (envelope, message) = self.protocol.matching.peek_message(pattern)?;
+        Some((envelope, message.len()))
+    }
+
+    /// Takes the oldest message that has arrived and fits out of matching (§3.8.2).
+    pub fn probe_matched(&mut self, pattern: Pattern) -> Option<Matched> {
+        let (envelope, message) = self.protocol.matching.take_message(pattern)?;
+        Some(Matched { envelope, message })
+    }
+
+    /// How the operation ended, if it has.
+    ///
+    /// # Panics
+    /// If there is no such operation.
+    #[inline]
+    pub fn completion(&self, id: OperationId) -> Option<&Completion> {
+        match &self.protocol.operations[id].state {
+            State::Complete(completion) => Some(completion),
+            State::Send(_) | State::Receive(_) => None,
+        }
+    }
+
+    /// Takes the end of an operation; the key is free afterwards.
+    ///
+    /// # Panics
+    /// If there is no such operation.
+    #[inline]
+    pub fn take_completion(&mut self, id: OperationId) -> Option<Completion> {
+        self.completion(id)?;
+        match self.protocol.operations.remove(id)?.state {
+            State::Complete(completion) => Some(completion),
+            State::Send(_) | State::Receive(_) => None,
+        }
+    }
+
+    /// Lets an operation go on without anybody waiting for it.
+    pub fn release(&mut self, id: OperationId) {
+        if self.take_completion(id).is_none() {
+            self.protocol.operations[id].owner = Owner::Nobody;
+        }
+    }
+
+    /// Cancels a receive that no message has matched; anything else goes on (§3.8.4).
+    pub fn cancel(&mut self, id: OperationId) {
+        let State::Receive(Receive { phase: Phase::Posted(posted), .. }) =
+            &self.protocol.operations[id].state
+        else {
+            return;
+        };
+        let posted = *posted;
+        self.protocol.matching.unpost(posted);
+        let completion = Completion { cancelled: true, ..Completion::default() };
+        self.protocol.complete(id, completion);
+    }
+
+    /// Takes what has arrived and sends what waits; returns how many packets arrived.
+    #[inline]
+    pub fn poll(&mut self) -> usize {
+        let arrived = self.device.poll(&mut self.protocol);
+        if self.protocol.has_news() {
+            self.flush();
+            self.advance();
+        }
+        arrived
+    }
+
+    /// Whether packets wait for room in the device, which wakes nobody when it has some.
+    pub fn is_congested(&self) -> bool {
+        !self.protocol.outbox.is_empty()
+    }
+
+    /// Whether every send has left, also those that nobody waits for.
+    pub fn is_drained(&self) -> bool {
+        let mut operations = self.protocol.operations.iter();
+        !self.is_congested()
+            && operations.all(|(_, operation)| !matches!(operation.state, State::Send(_)))
+    }
+
+    /// What went wrong on the wire since the last call: a peer that broke the protocol.
+    ///
+    /// # Errors
+    /// `Intern`, naming the peer and the packet.
+    pub fn fault(&mut self) -> Result {
+        match self.protocol.faults.pop() {
+            Some(why) => Err(ErrorClass::Intern.error(why)),
+            None => Ok(()),
+        }
+    }
+
+    /// How many receives are posted and how many unexpected messages wait.
+    pub fn queue_lengths(&self) -> (usize, usize) {
+        self.protocol.matching.lengths()
+    }
+
+    /// [`Device::arm`].
+    pub fn arm(&mut self) -> Wake {
+        self.device.arm()
+    }
+
+    /// [`Device::disarm`].
+    pub fn disarm(&mut self) {
+        self.device.disarm();
+    }
+
+    /// Sends what waits, as far as the device has room.
+    pub(in crate::core) fn flush(&mut self) {
+        while let Some(pull) = self.protocol.pulls.pop_front() {
+            self.pull(pull.0, pull.1, pull.2);
+        }
+        for _ in 0..self.protocol.outbox.len() {
+            let Some(to) = self.protocol.outbox.pop_front() else { return };
+            self.protocol.peers[to as usize].queued = false;
+            if self.flush_peer(to).is_err() {
+                self.protocol.mark(to);
+            }
+        }
+    }
+
+    fn flush_peer(&mut self, to: Peer) -> Result<(), Busy> {
+        while let Some(outgoing) = self.protocol.peers[to as usize].envelopes.pop_front() {
+            let sent = match outgoing {
+                Outgoing::Control(control) => self.transmit(to, &control.header(), &[]),
+                Outgoing::Envelope(id) => self.send_envelope(to, id),
+            };
+            if sent.is_err() {
+                self.protocol.peers[to as usize].envelopes.push_front(outgoing);
+                return sent;
+            }
+        }
+        while let Some(&id) = self.protocol.peers[to as usize].streams.front() {
+            self.stream(to, id)?;
+            self.protocol.peers[to as usize].streams.pop_front();
+        }
+        Ok(())
+    }
+
+    /// One short packet, by the device or to oneself.
+    fn transmit(
+        &mut self, to: Peer, header: &crate::device::Header, data: &[u8],
+    ) -> Result<(), Busy> {
+        if to == self.protocol.me {
+            self.protocol.packet(to, header, data);
+            return Ok(());
+        }
+        self.device.send_short(to, header, data)
+    }
+
+    /// The first packet of a queued send.
+    fn send_envelope(&mut self, to: Peer, id: OperationId) -> Result<(), Busy> {
+        let State::Send(send) = &self.protocol.operations[id].state else { return Ok(()) };
+        if let Some(rendezvous) = send.rendezvous {
+            let address = send.message.span().map_or(0, |span| span.address() as u64);
+            let announce = Announce { sender: id, total: rendezvous.total() as u64, address };
+            let header = send.envelope.header(Kind::Announce);
+            return self.transmit(to, &header, &announce.emit());
+        }
+        let header = send.envelope.header(Kind::Eager);
+        let message = &send.message;
+        self.device.send(to, &header, message.len, |packet| message.pack(0, packet))?;
+        self.protocol.complete(id, Completion::default());
+        Ok(())
+    }
+
+    /// Data packets of a granted send, until it is done or the device is full.
+    fn stream(&mut self, to: Peer, id: OperationId) -> Result<(), Busy> {
+        loop {
+            let State::Send(send) = &mut self.protocol.operations[id].state else { return Ok(()) };
+            let granted = send.rendezvous.as_mut().zip(self.protocol.grants.get(&id));
+            let Some((rendezvous, &receiver)) = granted else { return Ok(()) };
+            let Some(range) = rendezvous.next(self.caps.packet_max) else { break };
+            let header = Control::Data { receiver, offset: range.start as u64 }.header();
+            let (end, len) = (range.end, range.len());
+            let message = &send.message;
+            if to == self.protocol.me {
+                rendezvous.sent(end);
+                let mut packet = vec![0; len];
+                message.pack(range.start, &mut packet);
+                self.protocol.packet(to, &header, &packet);
+            } else {
+                self.device.send(to, &header, len, |packet| message.pack(range.start, packet))?;
+                rendezvous.sent(end);
+            }
+        }
+        self.protocol.grants.remove(&id);
+        self.protocol.complete(id, Completion::default());
+        Ok(())
+    }
+
+    /// Reads a matched message out of the sender's memory, or asks for packets.
+    fn pull(&mut self, id: OperationId, from: Peer, announce: Announce) {
+        let State::Receive(receive) = &mut self.protocol.operations[id].state else { return };
+        let Phase::Matched { progress, .. } = &mut receive.phase else { return };
+        let limit = progress.limit();
+        let read = || {
+            let into = receive.room.span()?.part(0, limit);
+            let bulk = self.device.bulk()?;
+            if announce.address == 0 || !bulk.prefers(from, limit) {
+                return None;
+            }
+            bulk.read(from, announce.address, into).ok()
+        };
+        if from != self.protocol.me && read().is_some() {
+            progress.finish();
+            self.protocol.queue(
+                from,
+                Outgoing::Control(Control::Finished { sender: announce.sender }),
+            );
+            self.protocol.end_receive(id);
+            return;
+        }
+        let grant =
+            Control::Grant { sender: announce.sender, receiver: id, limit: limit as u64 };
+        let done = progress.is_done();
+        self.protocol.queue(from, Outgoing::Control(grant));
+        if done {
+            self.protocol.end_receive(id);
+        }
+    }
+}

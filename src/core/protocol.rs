@@ -1,0 +1,349 @@
+//! The engine's half without a device: what an arriving packet changes.
+//!
+//! It is the [`Sink`] that a device delivers to. Replies and data are queued for each peer in
+//! order; [`Engine::flush`](crate::core::engine::Engine) sends them. Whatever a peer sends is
+//! checked: a packet that fits no state is recorded as a fault and changes nothing.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::base::{ErrorClass, MpiError, Peer, Slab};
+use crate::core::credit::Credit;
+use crate::core::matching::{Matching, Pattern};
+use crate::core::operation::{
+    Completion, Operation, OperationId, Owner, Part, Phase, Receive, State,
+};
+use crate::core::rendezvous::Receiver;
+use crate::core::wire::{Announce, Control, Envelope, Kind};
+use crate::device::{Header, Sink};
+
+/// Buffers for unexpected messages that are kept for the next ones, and the longest kept, in bytes.
+const SPARES_MAX: usize = 64;
+const SPARE_BYTES_MAX: usize = 64 << 10;
+
+/// The state of all messages of one rank.
+pub struct Protocol {
+    pub me: Peer,
+    short_max: usize,
+    pub matching: Matching<OperationId, Message>,
+    pub operations: Slab<Operation>,
+    pub peers: Vec<Neighbour>,
+    /// Peers for whom something waits; each once (`Neighbour::queued`).
+    pub outbox: VecDeque<Peer>,
+    /// Matched announcements that have not been answered.
+    pub pulls: VecDeque<(OperationId, Peer, Announce)>,
+    /// For each granted send the receiving operation.
+    pub grants: HashMap<OperationId, u32>,
+    /// Steps of schedules whose operation has completed.
+    pub steps: VecDeque<EndedStep>,
+    /// Sentences about peers that broke the protocol.
+    pub faults: Vec<String>,
+    spares: Vec<Vec<u8>>,
+}
+
+/// A step of a schedule whose operation has ended.
+pub struct EndedStep {
+    pub run: u32,
+    pub step: u32,
+    pub error: Option<Box<MpiError>>,
+}
+
+/// What is known of one peer.
+#[derive(Default)]
+pub struct Neighbour {
+    pub credit: Credit,
+    /// Packets in the order in which they must leave.
+    pub envelopes: VecDeque<Outgoing>,
+    /// Granted sends; their data comes after the envelopes.
+    pub streams: VecDeque<OperationId>,
+    /// Whether the peer is in the outbox.
+    pub queued: bool,
+}
+
+/// A packet that waits to leave.
+#[derive(Clone, Copy)]
+pub enum Outgoing {
+    /// The first packet of a send.
+    Envelope(OperationId),
+    /// A reply.
+    Control(Control),
+}
+
+/// An unexpected message.
+#[derive(Debug)]
+pub struct Message {
+    pub from: Peer,
+    pub body: Body,
+}
+
+/// What there is of an unexpected message.
+#[derive(Debug)]
+pub enum Body {
+    /// All of it.
+    Whole(Vec<u8>),
+    /// Its announcement.
+    Announced(Announce),
+}
+
+impl Message {
+    /// Bytes of the packed message.
+    pub fn len(&self) -> u64 {
+        match &self.body {
+            Body::Whole(data) => data.len() as u64,
+            Body::Announced(announce) => announce.total,
+        }
+    }
+}
+
+impl Protocol {
+    pub fn new(me: Peer, size: usize, short_max: usize) -> Self {
+        Self {
+            me,
+            short_max,
+            matching: Matching::default(),
+            operations: Slab::default(),
+            peers: (0..size).map(|_| Neighbour::default()).collect(),
+            outbox: VecDeque::new(),
+            pulls: VecDeque::new(),
+            grants: HashMap::new(),
+            steps: VecDeque::new(),
+            faults: Vec::new(),
+            spares: Vec::new(),
+        }
+    }
+
+    /// Whether a poll left anything to send or to advance.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        !self.outbox.is_empty() || !self.pulls.is_empty() || !self.steps.is_empty()
+    }
+
+    /// Queues a packet for `to`.
+    pub fn queue(&mut self, to: Peer, outgoing: Outgoing) {
+        self.peers[to as usize].envelopes.push_back(outgoing);
+        self.mark(to);
+    }
+
+    /// Puts a peer for whom something waits into the outbox.
+    pub fn mark(&mut self, to: Peer) {
+        if !std::mem::replace(&mut self.peers[to as usize].queued, true) {
+            self.outbox.push_back(to);
+        }
+    }
+
+    /// Posts a receive that no waiting message fits.
+    #[inline]
+    pub fn post(&mut self, pattern: Pattern, room: Part, owner: Owner) -> OperationId {
+        let state = State::Complete(Completion::default());
+        let id = self.operations.insert(Operation { owner, state });
+        let phase = Phase::Posted(self.matching.post(pattern, id));
+        self.operations[id].state = State::Receive(Receive { room, phase });
+        id
+    }
+
+    /// Starts a receive of a message that was unexpected.
+    pub fn accept(
+        &mut self, envelope: Envelope, message: Message, room: Part, owner: Owner,
+    ) -> OperationId {
+        let state = State::Complete(Completion::default());
+        let id = self.operations.insert(Operation { owner, state });
+        match message.body {
+            Body::Whole(data) => {
+                self.consumed(message.from, data.len());
+                self.deliver(id, envelope, room, &data);
+                self.keep_spare(data);
+            }
+            Body::Announced(announce) => {
+                self.match_announced(id, envelope, message.from, announce, room);
+            }
+        }
+        id
+    }
+
+    /// Ends an operation and tells its owner.
+    #[inline]
+    pub fn complete(&mut self, id: OperationId, completion: Completion) {
+        match self.operations[id].owner {
+            Owner::Caller => self.operations[id].state = State::Complete(completion),
+            Owner::Nobody => drop(self.operations.remove(id)),
+            Owner::Step { run, step } => {
+                self.operations.remove(id);
+                self.steps.push_back(EndedStep { run, step, error: completion.error });
+            }
+        }
+    }
+
+    /// Ends a receive whose announced message has arrived.
+    pub fn end_receive(&mut self, id: OperationId) {
+        let State::Receive(receive) = &self.operations[id].state else { return };
+        let Phase::Matched { envelope, progress } = &receive.phase else { return };
+        let (envelope, bytes, truncated) = (*envelope, progress.limit(), progress.is_truncated());
+        let room = receive.room.len;
+        self.complete(id, received(envelope, bytes, truncated.then_some(room)));
+    }
+
+    /// The whole message is here: copies it into the room of receive `id` and ends that.
+    #[inline]
+    fn deliver(&mut self, id: OperationId, envelope: Envelope, mut room: Part, data: &[u8]) {
+        let bytes = data.len().min(room.len);
+        room.unpack(0, &data[..bytes]);
+        let truncated = (bytes < data.len()).then_some(room.len);
+        self.complete(id, received(envelope, bytes, truncated));
+    }
+
+    fn match_announced(
+        &mut self, id: OperationId, envelope: Envelope, from: Peer, announce: Announce, room: Part,
+    ) {
+        let progress = Receiver::new(announce.total, room.len);
+        let phase = Phase::Matched { envelope, progress };
+        self.operations[id].state = State::Receive(Receive { room, phase });
+        self.pulls.push_back((id, from, announce));
+    }
+
+    /// `len` bytes of eager payload from `from` are in the application's hands.
+    #[inline]
+    fn consumed(&mut self, from: Peer, len: usize) {
+        if len <= self.short_max || from == self.me {
+            return;
+        }
+        if let Some(bytes) = self.peers[from as usize].credit.consume(len) {
+            self.queue(from, Outgoing::Control(Control::Credit { bytes }));
+        }
+    }
+
+    #[inline]
+    fn eager(&mut self, from: Peer, envelope: Envelope, data: &[u8]) {
+        let Some(id) = self.matching.take_receive(envelope) else {
+            let mut body = self.spare(data.len());
+            body.copy_from_slice(data);
+            return self.matching.keep(envelope, Message { from, body: Body::Whole(body) });
+        };
+        self.consumed(from, data.len());
+        if let Some(room) = self.take_room(id) {
+            self.deliver(id, envelope, room, data);
+        }
+    }
+
+    fn announced(&mut self, from: Peer, envelope: Envelope, data: &[u8]) {
+        let Some(announce) = Announce::parse(data) else {
+            return self.fault(from, "an announcement of the wrong length");
+        };
+        let Some(id) = self.matching.take_receive(envelope) else {
+            return self.matching.keep(envelope, Message { from, body: Body::Announced(announce) });
+        };
+        if let Some(room) = self.take_room(id) {
+            self.match_announced(id, envelope, from, announce, room);
+        }
+    }
+
+    /// The room of a posted receive, which is about to change its state.
+    #[inline]
+    fn take_room(&mut self, id: OperationId) -> Option<Part> {
+        let state = &mut self.operations[id].state;
+        match std::mem::replace(state, State::Complete(Completion::default())) {
+            State::Receive(receive) => Some(receive.room),
+            State::Send(_) | State::Complete(_) => None,
+        }
+    }
+
+    fn control(&mut self, from: Peer, control: Control, data: &[u8]) {
+        match control {
+            Control::Grant { sender, receiver, limit } => self.grant(from, sender, receiver, limit),
+            Control::Data { receiver, offset } => self.data(from, receiver, offset, data),
+            Control::Finished { sender } => self.finished(from, sender),
+            Control::Credit { bytes } => self.peers[from as usize].credit.refill(bytes),
+        }
+    }
+
+    fn grant(&mut self, from: Peer, sender: OperationId, receiver: u32, limit: u64) {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let Some(rendezvous) = self.rendezvous(from, sender) else {
+            return self.fault(from, "a grant for no send of ours");
+        };
+        if rendezvous.grant(limit).is_err() {
+            return self.fault(from, "a grant out of turn");
+        }
+        if rendezvous.is_done() {
+            return self.complete(sender, Completion::default());
+        }
+        self.grants.insert(sender, receiver);
+        self.peers[from as usize].streams.push_back(sender);
+        self.mark(from);
+    }
+
+    fn finished(&mut self, from: Peer, sender: OperationId) {
+        match self.rendezvous(from, sender).map(|rendezvous| rendezvous.finish()) {
+            Some(Ok(())) => self.complete(sender, Completion::default()),
+            Some(Err(_)) | None => self.fault(from, "the end of no send of ours"),
+        }
+    }
+
+    fn rendezvous(
+        &mut self, to: Peer, id: OperationId,
+    ) -> Option<&mut crate::core::rendezvous::Sender> {
+        match &mut self.operations.get_mut(id)?.state {
+            State::Send(send) if send.to == to => send.rendezvous.as_mut(),
+            State::Send(_) | State::Receive(_) | State::Complete(_) => None,
+        }
+    }
+
+    fn data(&mut self, from: Peer, receiver: OperationId, offset: u64, data: &[u8]) {
+        let operation = self.operations.get_mut(receiver).map(|operation| &mut operation.state);
+        let Some(State::Receive(Receive { room, phase: Phase::Matched { progress, .. } })) =
+            operation
+        else {
+            return self.fault(from, "data for no receive of ours");
+        };
+        if progress.data(offset, data.len()).is_err() {
+            return self.fault(from, "data out of turn");
+        }
+        room.unpack(offset as usize, data);
+        if progress.is_done() {
+            self.end_receive(receiver);
+        }
+    }
+
+    fn fault(&mut self, from: Peer, what: &str) {
+        self.faults.push(format!("rank {from} of the world sent {what}"));
+    }
+
+    /// A buffer of `len` bytes, one of the kept ones if there is any.
+    pub fn spare(&mut self, len: usize) -> Vec<u8> {
+        let mut spare = self.spares.pop().unwrap_or_default();
+        spare.resize(len, 0);
+        spare
+    }
+
+    /// Keeps a buffer for later.
+    pub fn keep_spare(&mut self, spare: Vec<u8>) {
+        if self.spares.len() < SPARES_MAX && spare.capacity() <= SPARE_BYTES_MAX {
+            self.spares.push(spare);
+        }
+    }
+}
+
+impl Sink for Protocol {
+    #[inline]
+    fn packet(&mut self, from: Peer, header: &Header, data: &[u8]) {
+        if header.kind == Kind::Eager as u8 {
+            self.eager(from, Envelope::of(header), data);
+        } else if header.kind == Kind::Announce as u8 {
+            self.announced(from, Envelope::of(header), data);
+        } else if let Some(control) = Control::parse(header) {
+            self.control(from, control, data);
+        } else {
+            self.fault(from, &format!("a packet of the unknown kind {}", header.kind));
+        }
+    }
+}
+
+/// The end of a receive; `truncated` is the room there was for a longer message.
+fn received(envelope: Envelope, bytes: usize, truncated: Option<usize>) -> Completion {
+    let error = truncated.map(|room| {
+        ErrorClass::Truncate.error(format!(
+            "the message from rank {} with tag {} is longer than the {room} bytes of the receive \
+             buffer",
+            envelope.source, envelope.tag
+        ))
+    });
+    Completion { source: envelope.source, tag: envelope.tag, bytes, cancelled: false, error }
+}

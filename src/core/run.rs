@@ -1,0 +1,299 @@
+//! Runs: the host executor of schedules.
+//!
+//! A run is one instance of a [`Schedule`] on one rank. Its steps become operations of the engine
+//! the moment that the steps they wait on are complete; copies and reductions happen in between.
+//!
+//! ```text
+//! start ──> ready steps ──> operations, copies, reductions ──> completed steps ──┐
+//!               ▲                                                                │
+//!               └─────────────── waits[..] of their successors ──────────────────┘
+//! ```
+//!
+//! A reduction by a function of the application is not run here: it is handed out as [`Work`],
+//! and the step completes with [`Engine::work_done`].
+//!
+//! Messages are matched in the communicator's context for collectives, with the sequence number of
+//! the call and the label of the step as their tag. Calls on a communicator come in the same order
+//! on all of its ranks (MPI 5.0 §6.14), so the number may wrap: messages of one source with one tag
+//! keep their order.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::base::{MpiError, Peer, Slab, Span};
+use crate::core::engine::{Engine, Mode};
+use crate::core::matching::Pattern;
+use crate::core::memory::{Bytes, Memory};
+use crate::core::operation::{Owner, Part};
+use crate::core::wire::Envelope;
+use crate::device::Device;
+use crate::offload::schedule::{Action, Buffer, Region, Schedule, StepId};
+
+/// The key of a run.
+pub type RunId = u32;
+
+/// Computes `into = from op into` for two spans of one length.
+pub type Kernel = Arc<dyn Fn(Span, Span) + Send + Sync>;
+
+/// How the reductions of a run are done.
+pub enum Reduction {
+    /// There are none.
+    None,
+    /// By the library.
+    Kernel(Kernel),
+    /// By the application: each becomes a piece of [`Work`].
+    Application,
+}
+
+/// Which peer a rank of a communicator is.
+pub trait Members: Send + Sync {
+    /// The peer of `rank`.
+    fn peer(&self, rank: u32) -> Peer;
+}
+
+/// Everything that makes a schedule a run.
+pub struct Launch {
+    /// What to do.
+    pub schedule: Arc<Schedule>,
+    /// The table of user buffers that the schedule's regions name.
+    pub buffers: Vec<Memory>,
+    /// How to reduce.
+    pub reduction: Reduction,
+    /// The ranks of the communicator.
+    pub members: Arc<dyn Members>,
+    /// This rank in it.
+    pub rank: u32,
+    /// The context that no point-to-point message uses.
+    pub context: u64,
+    /// The number of the call on this communicator.
+    pub sequence: u32,
+}
+
+/// A reduction that the application's own function must do, outside the engine.
+///
+/// Both spans hold packed elements and stay good until [`Engine::work_done`].
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    /// The run that waits for it.
+    pub run: RunId,
+    step: StepId,
+    /// The left operand.
+    pub from: Span,
+    /// The right operand and the result.
+    pub into: Span,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct RunEnd {
+    /// The user buffers, back from the run.
+    pub buffers: Vec<Memory>,
+    /// The first error of any step.
+    pub error: Option<Box<MpiError>>,
+}
+
+struct Run {
+    launch: Launch,
+    scratch: Vec<Bytes>,
+    /// Completions that each step still waits for.
+    waits: Vec<u32>,
+    /// Steps that may start.
+    ready: VecDeque<StepId>,
+    /// Steps that must still complete, and those including the detached ones.
+    attached: usize,
+    all: usize,
+    error: Option<Box<MpiError>>,
+    owner: Owner,
+}
+
+/// The runs of an engine.
+#[derive(Default)]
+pub struct Runs {
+    runs: Slab<Run>,
+    work: VecDeque<Work>,
+}
+
+impl Run {
+    fn new(launch: Launch) -> Self {
+        let schedule = &launch.schedule;
+        let waits = schedule.waits().to_vec();
+        let ready = (0..).zip(&waits).filter(|(_, waits)| **waits == 0).map(|(id, _)| id).collect();
+        Self {
+            scratch: schedule.scratch().iter().map(|bytes| Bytes::zeroed(*bytes)).collect(),
+            attached: schedule.attached(),
+            all: schedule.steps().len(),
+            waits,
+            ready,
+            error: None,
+            owner: Owner::Caller,
+            launch,
+        }
+    }
+
+    /// The part of memory that a region names. Owned memory stays with the run, which outlives
+    /// its operations.
+    fn part(&self, region: Region) -> Part {
+        let memory = match region.buffer {
+            Buffer::None => Memory::EMPTY,
+            Buffer::User(entry) => self.launch.buffers[entry as usize].alias(),
+            Buffer::Scratch(index) => Memory::Span(self.scratch[index as usize].span()),
+        };
+        Part { memory, start: region.start, len: region.len }
+    }
+
+    fn span(&self, region: Region) -> Span {
+        self.part(region).span().expect("a reduction's buffers are contiguous")
+    }
+
+    /// What the messages of this run are matched by, from rank `source` on.
+    fn envelope(&self, source: u32, label: u16) -> Envelope {
+        let tag = (self.launch.sequence << 16 | u32::from(label)) as i32;
+        Envelope { context: self.launch.context, source, tag }
+    }
+
+    /// Notes the end of a step: its successors may become ready.
+    fn completed(&mut self, step: StepId) {
+        let schedule = Arc::clone(&self.launch.schedule);
+        self.all -= 1;
+        self.attached -= usize::from(!schedule.steps()[step as usize].detached);
+        for &then in schedule.then(step) {
+            let waits = &mut self.waits[then as usize];
+            if *waits > 0 {
+                *waits -= 1;
+                if *waits == 0 {
+                    self.ready.push_back(then);
+                }
+            }
+        }
+    }
+}
+
+impl<D: Device> Engine<D> {
+    /// Starts a run. It may be over when this returns.
+    pub fn launch(&mut self, launch: Launch) -> RunId {
+        let run = self.runs.runs.insert(Run::new(launch));
+        self.start_ready(run);
+        self.advance();
+        run
+    }
+
+    /// Whether the run is over, for all that its caller can see.
+    ///
+    /// # Panics
+    /// If there is no such run.
+    pub fn is_over(&self, run: RunId) -> bool {
+        self.runs.runs[run].attached == 0
+    }
+
+    /// Takes the end of a run that is over; steps that nobody waits for go on.
+    ///
+    /// # Panics
+    /// If there is no such run.
+    pub fn take_end(&mut self, run: RunId) -> Option<RunEnd> {
+        if !self.is_over(run) {
+            return None;
+        }
+        let end = &mut self.runs.runs[run];
+        end.owner = Owner::Nobody;
+        let buffers = std::mem::take(&mut end.launch.buffers);
+        let result = RunEnd { buffers, error: end.error.take() };
+        self.remove_if_done(run);
+        Some(result)
+    }
+
+    /// Lets a run go on without anybody waiting for it.
+    pub fn release_run(&mut self, run: RunId) {
+        self.runs.runs[run].owner = Owner::Nobody;
+        self.remove_if_done(run);
+    }
+
+    /// The next reduction that the application must do.
+    #[inline]
+    pub fn take_work(&mut self) -> Option<Work> {
+        self.runs.work.pop_front()
+    }
+
+    /// Whether there is [`Work`] to take.
+    #[inline]
+    pub fn has_work(&self) -> bool {
+        !self.runs.work.is_empty()
+    }
+
+    /// The application has done `work`.
+    pub fn work_done(&mut self, work: Work) {
+        self.runs.runs[work.run].completed(work.step);
+        self.start_ready(work.run);
+        self.remove_if_done(work.run);
+        self.advance();
+    }
+
+    /// Whether any run has steps to do.
+    pub fn has_runs(&self) -> bool {
+        !self.runs.runs.is_empty()
+    }
+
+    /// Runs the schedules as far as the operations that have ended let them.
+    pub(in crate::core) fn advance(&mut self) {
+        while let Some(ended) = self.protocol.steps.pop_front() {
+            let run = &mut self.runs.runs[ended.run];
+            run.error = run.error.take().or(ended.error);
+            run.completed(ended.step);
+            self.start_ready(ended.run);
+            self.remove_if_done(ended.run);
+        }
+    }
+
+    fn start_ready(&mut self, id: RunId) {
+        while let Some(step) = self.runs.runs[id].ready.pop_front() {
+            if self.start_step(id, step) {
+                self.runs.runs[id].completed(step);
+            }
+        }
+    }
+
+    /// Starts a step; true if that completed it.
+    fn start_step(&mut self, id: RunId, step: StepId) -> bool {
+        let run = &mut self.runs.runs[id];
+        let owner = Owner::Step { run: id, step };
+        match run.launch.schedule.steps()[step as usize].action {
+            Action::Send { peer, region, label } => {
+                let envelope = run.envelope(run.launch.rank, label);
+                let (part, peer) = (run.part(region), run.launch.members.peer(peer));
+                self.send_part(peer, envelope, part, Mode::Standard, owner).is_none()
+            }
+            Action::Receive { peer, region, label } => {
+                let Envelope { context, source, tag } = run.envelope(peer, label);
+                let pattern = Pattern { context, source: Some(source), tag: Some(tag) };
+                let part = run.part(region);
+                self.receive_part(pattern, part, owner);
+                false
+            }
+            Action::Copy { from, to } => {
+                let (from, mut to) = (run.part(from), run.part(to));
+                from.memory.copy(from.start, &mut to.memory, to.start, from.len);
+                true
+            }
+            Action::Reduce { from, into } => {
+                let (from, into) = (run.span(from), run.span(into));
+                match &run.launch.reduction {
+                    Reduction::Kernel(kernel) => {
+                        kernel(from, into);
+                        true
+                    }
+                    Reduction::Application => {
+                        self.runs.work.push_back(Work { run: id, step, from, into });
+                        false
+                    }
+                    Reduction::None => true,
+                }
+            }
+        }
+    }
+
+    fn remove_if_done(&mut self, id: RunId) {
+        let run = &self.runs.runs[id];
+        if run.all == 0 && run.owner == Owner::Nobody {
+            self.runs.runs.remove(id);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What the engine's packets say: the header words and the little data of each kind.
+//!
+//! ```text
+//! kind      words[0]            words[1]              data
+//! Eager     context             source, tag           the whole message
+//! Announce  context             source, tag           Announce: 20 bytes
+//! Grant     sender, receiver    limit                 -
+//! Data      receiver            offset                that part of the message
+//! Finished  sender              -                     -
+//! Credit    bytes               -                     -
+//! ```
+//!
+//! `sender` and `receiver` are operation keys of the rank that the packet goes to or came from;
+//! a packed message is counted in bytes. All ranks of a job run on one byte order; the device
+//! checks that when it attaches.
+
+use crate::device::Header;
+
+/// The kinds of packet, as in [`Header::kind`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A message that fits one packet.
+    Eager = 1,
+    /// A message that wants to be asked for.
+    Announce = 2,
+    /// The receiver asks for an announced message, up to a limit.
+    Grant = 3,
+    /// A part of an announced message.
+    Data = 4,
+    /// The receiver has taken an announced message by itself.
+    Finished = 5,
+    /// The receiver has freed so much room for unexpected messages.
+    Credit = 6,
+}
+
+/// What a message is matched by (MPI 5.0 §3.2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Envelope {
+    /// The communicator's context.
+    pub context: u64,
+    /// The sender's rank in the communicator.
+    pub source: u32,
+    /// The tag.
+    pub tag: i32,
+}
+
+impl Envelope {
+    /// The header of a packet of `kind` that carries this envelope.
+    #[inline]
+    pub fn header(self, kind: Kind) -> Header {
+        let second = u64::from(self.source) << 32 | u64::from(self.tag as u32);
+        Header { words: [self.context, second], kind: kind as u8 }
+    }
+
+    /// The envelope in a header.
+    #[inline]
+    pub fn of(header: &Header) -> Self {
+        let [context, second] = header.words;
+        Self { context, source: (second >> 32) as u32, tag: second as u32 as i32 }
+    }
+}
+
+/// The data of an [`Kind::Announce`] packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Announce {
+    /// The operation at the sender.
+    pub sender: u32,
+    /// Bytes of the packed message.
+    pub total: u64,
+    /// Where the message lies contiguously in the sender's memory; 0 if it does not.
+    pub address: u64,
+}
+
+impl Announce {
+    /// The data's length in bytes.
+    pub const LEN: usize = 20;
+
+    /// The data.
+    pub fn emit(self) -> [u8; Self::LEN] {
+        let mut bytes = [0; Self::LEN];
+        bytes[..4].copy_from_slice(&self.sender.to_le_bytes());
+        bytes[4..12].copy_from_slice(&self.total.to_le_bytes());
+        bytes[12..].copy_from_slice(&self.address.to_le_bytes());
+        bytes
+    }
+
+    /// Reads the data; `None` if it has the wrong length.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; Self::LEN] = bytes.try_into().ok()?;
+        let (sender, rest) = bytes.split_first_chunk()?;
+        let (total, address) = rest.split_first_chunk()?;
+        Some(Self {
+            sender: u32::from_le_bytes(*sender),
+            total: u64::from_le_bytes(*total),
+            address: u64::from_le_bytes(address.try_into().ok()?),
+        })
+    }
+}
+
+/// A packet without an envelope: two words are all it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Send `limit` bytes of operation `sender` to operation `receiver`.
+    Grant { sender: u32, receiver: u32, limit: u64 },
+    /// What follows goes to operation `receiver` at `offset`.
+    Data { receiver: u32, offset: u64 },
+    /// Operation `sender` is complete.
+    Finished { sender: u32 },
+    /// `bytes` of unexpected messages have been consumed.
+    Credit { bytes: u64 },
+}
+
+impl Control {
+    /// The header.
+    pub fn header(self) -> Header {
+        let (kind, words) = match self {
+            Self::Grant { sender, receiver, limit } => {
+                (Kind::Grant, [u64::from(sender) << 32 | u64::from(receiver), limit])
+            }
+            Self::Data { receiver, offset } => (Kind::Data, [u64::from(receiver), offset]),
+            Self::Finished { sender } => (Kind::Finished, [u64::from(sender), 0]),
+            Self::Credit { bytes } => (Kind::Credit, [bytes, 0]),
+        };
+        Header { words, kind: kind as u8 }
+    }
+
+    /// Reads a header; `None` if it is not of one of these kinds.
+    pub fn parse(header: &Header) -> Option<Self> {
+        let [first, second] = header.words;
+        Some(match header.kind {
+            kind if kind == Kind::Grant as u8 => {
+                Self::Grant { sender: (first >> 32) as u32, receiver: first as u32, limit: second }
+            }
+            kind if kind == Kind::Data as u8 => {
+                Self::Data { receiver: first as u32, offset: second }
+            }
+            kind if kind == Kind::Finished as u8 => Self::Finished { sender: first as u32 },
+            kind if kind == Kind::Credit as u8 => Self::Credit { bytes: first },
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_packet_reads_back() {
+        let envelope = Envelope { context: u64::MAX - 1, source: u32::MAX, tag: -7 };
+        assert_eq!(Envelope::of(&envelope.header(Kind::Eager)), envelope);
+        let announce = Announce { sender: 7, total: u64::MAX, address: 1 << 47 };
+        assert_eq!(Announce::parse(&announce.emit()), Some(announce));
+        assert_eq!(Announce::parse(&[0; 19]), None);
+        for control in [
+            Control::Grant { sender: 1, receiver: u32::MAX, limit: 1 << 40 },
+            Control::Data { receiver: 3, offset: u64::MAX },
+            Control::Finished { sender: 9 },
+            Control::Credit { bytes: 12 },
+        ] {
+            assert_eq!(Control::parse(&control.header()), Some(control));
+        }
+        assert_eq!(Control::parse(&Header { kind: 99, words: [0; 2] }), None);
+    }
+}
