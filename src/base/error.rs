@@ -6,7 +6,7 @@
 use std::fmt;
 
 /// What every fallible function of the library returns.
-pub type Result<T = ()> = std::result::Result<T, Box<MpiError>>;
+pub type Result<T = (), E = Box<MpiError>> = std::result::Result<T, E>;
 
 /// An error on its way to an error handler.
 #[derive(Clone, Debug, PartialEq, Eq)]

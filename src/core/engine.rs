@@ -10,7 +10,7 @@
 //!       device.poll                                 flush -> device.send
 //! ```
 //!
-//! A message of at most the eager limit is one packet if the receiver's [`Credit`] allows; others
+//! A message of at most the eager limit is one packet if the receiver's credit allows; others
 //! are announced (`rendezvous`). What the device has no room for waits in a queue of its peer, in
 //! order. A message to oneself takes the same way without a device.
 //!
@@ -18,20 +18,17 @@
 //! code never runs here: a reduction by a function of the application is handed out as
 //! [`Work`](crate::core::run::Work).
 
-use std::collections::VecDeque;
-
-use crate::base::{ErrorClass, Peer, Result, Slab};
-use crate::core::credit::Credit;
-use crate::core::matching::{Matching, Pattern};
+use crate::base::{ErrorClass, Peer, Result};
+use crate::core::matching::Pattern;
 use crate::core::memory::Memory;
 use crate::core::operation::{
     Completion, Operation, OperationId, Owner, Part, Phase, Receive, Send, State,
 };
-use crate::core::protocol::{Body, Message, Outgoing, Protocol};
+use crate::core::protocol::{Message, Outgoing, Protocol};
 use crate::core::rendezvous::Sender;
 use crate::core::run::Runs;
 use crate::core::wire::{Announce, Control, Envelope, Kind};
-use crate::device::{Busy, Caps, Device, Sink as _, Wake};
+use crate::device::{Busy, Caps, Device, Header, Sink as _, Wake};
 
 /// The longest message that may be sent eagerly, in bytes; less if the device's packets are.
 ///
@@ -334,9 +331,7 @@ impl<D: Device> Engine<D> {
     }
 
     /// One short packet, by the device or to oneself.
-    fn transmit(
-        &mut self, to: Peer, header: &crate::device::Header, data: &[u8],
-    ) -> Result<(), Busy> {
+    fn transmit(&mut self, to: Peer, header: &Header, data: &[u8]) -> Result<(), Busy> {
         if to == self.protocol.me {
             self.protocol.packet(to, header, data);
             return Ok(());
@@ -390,7 +385,7 @@ impl<D: Device> Engine<D> {
         let State::Receive(receive) = &mut self.protocol.operations[id].state else { return };
         let Phase::Matched { progress, .. } = &mut receive.phase else { return };
         let limit = progress.limit();
-        let read = || {
+        let mut read = || {
             let into = receive.room.span()?.part(0, limit);
             let bulk = self.device.bulk()?;
             if announce.address == 0 || !bulk.prefers(from, limit) {
@@ -400,15 +395,12 @@ impl<D: Device> Engine<D> {
         };
         if from != self.protocol.me && read().is_some() {
             progress.finish();
-            self.protocol.queue(
-                from,
-                Outgoing::Control(Control::Finished { sender: announce.sender }),
-            );
+            self.protocol
+                .queue(from, Outgoing::Control(Control::Finished { sender: announce.sender }));
             self.protocol.end_receive(id);
             return;
         }
-        let grant =
-            Control::Grant { sender: announce.sender, receiver: id, limit: limit as u64 };
+        let grant = Control::Grant { sender: announce.sender, receiver: id, limit: limit as u64 };
         let done = progress.is_done();
         self.protocol.queue(from, Outgoing::Control(grant));
         if done {

@@ -165,8 +165,9 @@ impl<R: Copy, M> Matching<R, M> {
         if let Some(envelope) = pattern.exact() {
             return self.by_envelope.first(exact_key(envelope)).map(|(_, id)| *id);
         }
-        let mut queue = self.by_context.queue(context_key(pattern.context));
-        queue.map_while(|(_, id)| Some(*id)).find(|id| pattern.fits(&self.messages[*id].envelope))
+        let queue = self.by_context.queue(context_key(pattern.context)).map(|(_, id)| *id);
+        let mut fitting = queue.filter(|id| pattern.fits(&self.messages[*id].envelope));
+        fitting.next()
     }
 
     /// How many receives and how many messages wait.

@@ -27,7 +27,7 @@ use crate::core::memory::{Bytes, Memory};
 use crate::core::operation::{Owner, Part};
 use crate::core::wire::Envelope;
 use crate::device::Device;
-use crate::offload::schedule::{Action, Buffer, Region, Schedule, StepId};
+use crate::offload::{Action, Buffer, Region, Schedule, StepId};
 
 /// The key of a run.
 pub type RunId = u32;

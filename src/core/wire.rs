@@ -101,14 +101,32 @@ impl Announce {
 /// A packet without an envelope: two words are all it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// Send `limit` bytes of operation `sender` to operation `receiver`.
-    Grant { sender: u32, receiver: u32, limit: u64 },
-    /// What follows goes to operation `receiver` at `offset`.
-    Data { receiver: u32, offset: u64 },
-    /// Operation `sender` is complete.
-    Finished { sender: u32 },
-    /// `bytes` of unexpected messages have been consumed.
-    Credit { bytes: u64 },
+    /// Asks for a message.
+    Grant {
+        /// The operation that announced it.
+        sender: u32,
+        /// The operation that receives it.
+        receiver: u32,
+        /// Bytes to send, from the first on.
+        limit: u64,
+    },
+    /// Says where the data of the packet goes.
+    Data {
+        /// The operation that receives it.
+        receiver: u32,
+        /// Where in the packed message, in bytes.
+        offset: u64,
+    },
+    /// Says that the message has been taken.
+    Finished {
+        /// The operation that announced it.
+        sender: u32,
+    },
+    /// Gives credit back.
+    Credit {
+        /// Bytes of eager messages that have been consumed.
+        bytes: u64,
+    },
 }
 
 impl Control {

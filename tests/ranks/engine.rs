@@ -1,0 +1,230 @@
+//! Point-to-point messages between engines that take turns: every length, order, wildcards,
+//! synchronous sends, cancelling, self-messages, bounded unexpected payload.
+
+use mpi_abi::base::{Random, Span};
+use mpi_abi::core::engine::{Engine, Mode};
+use mpi_abi::core::matching::Pattern;
+use mpi_abi::core::memory::Memory;
+use mpi_abi::core::wire::Envelope;
+use mpi_abi::devices::loopback::Loopback;
+
+const CONTEXT: u64 = 2;
+
+fn engines(ranks: usize) -> Vec<Engine<Loopback>> {
+    let network = Loopback::network(ranks).into_iter().enumerate();
+    network.map(|(me, device)| Engine::new(device, me as u32, ranks)).collect()
+}
+
+fn from(source: u32, tag: i32) -> Pattern {
+    Pattern { context: CONTEXT, source: Some(source), tag: Some(tag) }
+}
+
+fn envelope(source: u32, tag: i32) -> Envelope {
+    Envelope { context: CONTEXT, source, tag }
+}
+
+/// A receive buffer that outlives its operation.
+fn room(bytes: &mut Vec<u8>) -> Memory {
+    // The tests keep `bytes` until the operation has completed.
+    Memory::Span(span(bytes))
+}
+
+#[allow(unsafe_code)]
+fn span(bytes: &mut [u8]) -> Span {
+    // SAFETY: every test keeps the buffer, untouched, until its receive has completed.
+    unsafe { Span::of(bytes) }
+}
+
+fn settle(engines: &mut [Engine<Loopback>]) {
+    let mut quiet = 0;
+    while quiet < 3 {
+        let arrived: usize = engines.iter_mut().map(Engine::poll).sum();
+        quiet = if arrived == 0 { quiet + 1 } else { 0 };
+    }
+    for engine in engines {
+        engine.fault().expect("nobody breaks the protocol");
+    }
+}
+
+#[test]
+fn every_length_arrives_whole_in_every_mode_expected_or_not() {
+    for (len, mode) in [0, 1, 39, 40, 41, 255, 256, 257, 5000, 100_000]
+        .into_iter()
+        .flat_map(|len| [(len, Mode::Standard), (len, Mode::Synchronous)])
+    {
+        for (posted_first, to) in [(true, 1), (false, 1), (true, 0), (false, 0)] {
+            let mut engines = engines(2);
+            let data: Vec<u8> = (0..len).map(|i| (i * 7 + 3) as u8).collect();
+            let mut got = vec![0; len];
+            let mut receive = None;
+            if posted_first {
+                receive = Some(engines[to].receive(from(0, 5), room(&mut got)));
+            }
+            let memory = Memory::owned(data.clone());
+            let send = engines[0].send(to as u32, envelope(0, 5), memory, mode);
+            settle(&mut engines);
+            if !posted_first {
+                let complete = send.is_none_or(|send| engines[0].completion(send).is_some());
+                assert!(mode == Mode::Standard || !complete, "synchronous, {len} bytes");
+                let (found, bytes) = engines[to].probe(from(0, 5)).expect("it has arrived");
+                assert_eq!((found, bytes), (envelope(0, 5), len as u64));
+            }
+            let receive =
+                receive.unwrap_or_else(|| engines[to].receive(from(0, 5), room(&mut got)));
+            settle(&mut engines);
+            let end = engines[to].take_completion(receive).expect("received");
+            assert_eq!((end.source, end.tag, end.bytes, end.error), (0, 5, len, None));
+            assert_eq!(got, data);
+            assert!(send.is_none_or(|send| engines[0].take_completion(send).is_some()));
+            assert!(engines[0].is_drained());
+        }
+    }
+}
+
+#[test]
+fn a_message_too_long_is_cut_and_said_so() {
+    for len in [41, 300, 50_000] {
+        let mut engines = engines(2);
+        let mut got = vec![9; 20];
+        let send = engines[0].send(1, envelope(0, 1), Memory::owned(vec![1; len]), Mode::Standard);
+        let receive = engines[1].receive(from(0, 1), room(&mut got));
+        settle(&mut engines);
+        let end = engines[1].take_completion(receive).expect("received");
+        assert_eq!((end.bytes, end.error.expect("truncated").code.0), (20, 15));
+        assert_eq!(got, vec![1; 20]);
+        assert!(send.is_none_or(|send| engines[0].completion(send).is_some()));
+    }
+}
+
+#[test]
+fn a_cancelled_receive_matches_nothing() {
+    let mut engines = engines(2);
+    let (mut lost, mut got) = (vec![0; 4], vec![0; 4]);
+    let cancelled = engines[1].receive(from(0, 1), room(&mut lost));
+    engines[1].cancel(cancelled);
+    assert!(engines[1].take_completion(cancelled).expect("over").cancelled);
+    engines[0].send(1, envelope(0, 1), Memory::owned(vec![5; 4]), Mode::Standard);
+    let receive = engines[1].receive(from(0, 1), room(&mut got));
+    settle(&mut engines);
+    assert_eq!(engines[1].take_completion(receive).expect("received").bytes, 4);
+    assert_eq!((lost, got), (vec![0; 4], vec![5; 4]));
+}
+
+#[test]
+fn a_matched_probe_takes_the_message_away() {
+    let mut engines = engines(2);
+    for (tag, len) in [(1, 10), (1, 2000)] {
+        engines[0].send(1, envelope(0, tag), Memory::owned(vec![tag as u8; len]), Mode::Standard);
+    }
+    settle(&mut engines);
+    let any = Pattern { context: CONTEXT, source: None, tag: None };
+    let first = engines[1].probe_matched(any).expect("arrived");
+    assert_eq!(engines[1].probe(any).expect("the second").1, 2000);
+    assert_eq!((first.len(), first.envelope), (10, envelope(0, 1)));
+    let second = engines[1].probe_matched(any).expect("arrived");
+    let (mut one, mut two) = (vec![0; 10], vec![0; 2000]);
+    let operations = [
+        engines[1].receive_matched(second, room(&mut two)),
+        engines[1].receive_matched(first, room(&mut one)),
+    ];
+    settle(&mut engines);
+    assert!(operations.map(|id| engines[1].take_completion(id).is_some()) == [true, true]);
+    assert_eq!((one, two), (vec![1; 10], vec![1; 2000]));
+}
+
+/// A flood that nobody receives: the payload that the receiver keeps is bounded by the credit,
+/// the rest stays announced, and all of it arrives in order in the end.
+#[test]
+fn an_unexpected_flood_is_bounded_and_in_order() {
+    let mut engines = engines(2);
+    let (count, len) = (5000u32, 250);
+    for index in 0..count {
+        let data = vec![index as u8; len];
+        if let Some(id) = engines[0].send(1, envelope(0, 1), Memory::owned(data), Mode::Standard) {
+            engines[0].release(id);
+        }
+    }
+    settle(&mut engines);
+    assert_eq!(engines[1].queue_lengths().1, count as usize);
+    assert!(!engines[0].is_drained(), "what has no credit stays with the sender");
+    for index in 0..count {
+        let mut got = vec![0; len];
+        let receive = engines[1].receive(from(0, 1), room(&mut got));
+        while engines[1].take_completion(receive).is_none() {
+            for engine in &mut engines {
+                engine.poll();
+            }
+        }
+        assert_eq!(got, vec![index as u8; len]);
+    }
+    settle(&mut engines);
+    assert!(engines[0].is_drained());
+}
+
+/// Random sends and receives with wildcards between four ranks, in a random order of turns: what
+/// arrives from one source with one tag arrives in order, and everything does.
+#[test]
+fn random_traffic_keeps_order_and_loses_nothing() {
+    for seed in 0..40 {
+        random_traffic(seed);
+    }
+}
+
+fn random_traffic(seed: u64) {
+    const RANKS: usize = 4;
+    const MESSAGES: usize = 200;
+    let mut random = Random::new(seed);
+    let mut engines = engines(RANKS);
+    // (number sent) for each (to, from, tag); each message begins with its number.
+    let mut sent = [[[0u32; 3]; RANKS]; RANKS];
+    let mut seen = [[[0u32; 3]; RANKS]; RANKS];
+    let mut open: Vec<Vec<(u32, Box<[u8]>)>> = (0..RANKS).map(|_| Vec::new()).collect();
+    let mut expected = [0; RANKS];
+    for _ in 0..MESSAGES {
+        let (source, to) =
+            (random.below(RANKS as u64) as usize, random.below(RANKS as u64) as usize);
+        let tag = random.below(3) as usize;
+        let len = [4, 30, 200, 1000, 20_000][random.below(5) as usize];
+        let mut data = vec![0; len];
+        data[..4].copy_from_slice(&sent[to][source][tag].to_le_bytes());
+        sent[to][source][tag] += 1;
+        expected[to] += 1;
+        let mode = [Mode::Standard, Mode::Synchronous][random.below(2) as usize];
+        let envelope = envelope(source as u32, tag as i32);
+        if let Some(id) = engines[source].send(to as u32, envelope, Memory::owned(data), mode) {
+            engines[source].release(id);
+        }
+        engines[random.below(RANKS as u64) as usize].poll();
+        let taker = random.below(RANKS as u64) as usize;
+        post(&mut engines[taker], &mut open[taker]);
+    }
+    let mut received = [0; RANKS];
+    while received != expected {
+        let turn = random.below(RANKS as u64) as usize;
+        engines[turn].poll();
+        engines[turn].fault().expect("nobody breaks the protocol");
+        if received[turn] + open[turn].len() < expected[turn] {
+            post(&mut engines[turn], &mut open[turn]);
+        }
+        while let Some((id, buffer)) = open[turn].first() {
+            let Some(end) = engines[turn].take_completion(*id) else { break };
+            let number = u32::from_le_bytes(buffer[..4].try_into().unwrap());
+            let next = &mut seen[turn][end.source as usize][end.tag as usize];
+            assert_eq!(
+                number, *next,
+                "seed {seed}: rank {turn} from {} tag {}",
+                end.source, end.tag
+            );
+            *next += 1;
+            received[turn] += 1;
+            open[turn].remove(0);
+        }
+    }
+}
+
+fn post(engine: &mut Engine<Loopback>, open: &mut Vec<(u32, Box<[u8]>)>) {
+    let mut buffer = vec![0; 20_000].into_boxed_slice();
+    let any = Pattern { context: CONTEXT, source: None, tag: None };
+    let id = engine.receive(any, Memory::Span(span(&mut buffer)));
+    open.push((id, buffer));
+}
