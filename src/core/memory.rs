@@ -98,6 +98,16 @@ impl Memory {
         }
     }
 
+    /// The same memory for one more operation; of owned bytes a span that the owner outlives.
+    #[inline]
+    pub fn alias(&self) -> Self {
+        match self {
+            Self::Span(span) => Self::Span(*span),
+            Self::Typed(typed) => Self::Typed(typed.clone()),
+            Self::Owned(bytes) => Self::Span(bytes.span()),
+        }
+    }
+
     /// Copies the packed bytes from `from` on into `out`, filling it.
     ///
     /// # Panics

@@ -1,4 +1,13 @@
 //! The engine: how messages, requests and schedules move. Knows no devices, clocks or threads.
 
+mod bins;
+mod credit;
+pub mod engine;
 pub mod layout;
+pub mod matching;
 pub mod memory;
+pub mod operation;
+mod protocol;
+mod rendezvous;
+pub mod run;
+pub mod wire;
