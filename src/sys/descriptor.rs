@@ -1,0 +1,93 @@
+//! File descriptors that cross process boundaries: pipes, inherited numbers, secrets.
+
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+
+use nix::fcntl::{FcntlArg, OFlag, SealFlag, fcntl};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::unistd::pipe2;
+
+/// The bytes of a job's secret.
+pub const SECRET_BYTES: usize = 32;
+
+/// A pipe, read end first, closed on exec.
+pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(pipe2(OFlag::O_CLOEXEC)?)
+}
+
+/// An empty unnamed file in memory that processes can grow and share, closed on exec.
+pub fn memory_file(name: &str) -> io::Result<OwnedFd> {
+    Ok(memfd_create(name, MFdFlags::MFD_CLOEXEC)?)
+}
+
+/// A fresh random secret in an unnamed file that nobody can change any more, closed on exec.
+pub fn secret_file() -> io::Result<OwnedFd> {
+    let mut secret = [0_u8; SECRET_BYTES];
+    // SAFETY: the buffer is writable and as long as the call is told.
+    let count = unsafe { libc::getrandom(secret.as_mut_ptr().cast(), SECRET_BYTES, 0) };
+    if count != SECRET_BYTES as isize {
+        return Err(io::Error::last_os_error());
+    }
+    let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
+    let file = File::from(memfd_create("suiro-job", flags)?);
+    file.write_all_at(&secret, 0)?;
+    let seals = SealFlag::F_SEAL_WRITE | SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW;
+    fcntl(&file, FcntlArg::F_ADD_SEALS(seals | SealFlag::F_SEAL_SEAL))?;
+    Ok(file.into())
+}
+
+/// The secret that [`secret_file`] wrote.
+pub fn read_secret(file: OwnedFd) -> io::Result<[u8; SECRET_BYTES]> {
+    let mut secret = [0; SECRET_BYTES];
+    File::from(file).read_exact_at(&mut secret, 0)?;
+    Ok(secret)
+}
+
+/// A copy of the descriptor `number` that this process inherited; both are closed on exec from now.
+///
+/// A copy, because nobody can know who else in the process uses the number.
+///
+/// # Errors
+/// When no such descriptor is open.
+pub fn inherit(number: i32) -> io::Result<OwnedFd> {
+    // SAFETY: fcntl with integers touches no memory; a number that is not open is an error.
+    let copy = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
+    if copy < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call above made this descriptor and nobody else has it.
+    let copy = unsafe { OwnedFd::from_raw_fd(copy) };
+    // SAFETY: as for the first call.
+    unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
+    Ok(copy)
+}
+
+/// Makes reads and writes of `fd` return instead of waiting.
+///
+/// Only for descriptors of which no other process has the other copy of this end.
+pub fn set_nonblocking(fd: &OwnedFd) -> io::Result<()> {
+    fcntl(fd, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_random_and_cannot_be_changed() {
+        let (one, other) = (secret_file().unwrap(), secret_file().unwrap());
+        let file = File::from(one.try_clone().unwrap());
+        assert!(file.write_all_at(b"x", 0).is_err());
+        assert_ne!(read_secret(one).unwrap(), read_secret(other).unwrap());
+    }
+
+    #[test]
+    fn a_number_that_is_not_open_is_refused() {
+        assert!(inherit(1_000_000).is_err());
+    }
+}

@@ -1,0 +1,74 @@
+//! Waiting for several descriptors at once.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+/// The descriptors of one wait, each with a token of the caller.
+#[derive(Debug)]
+pub struct PollSet<'fd, Token> {
+    entries: Vec<PollFd<'fd>>,
+    tokens: Vec<Token>,
+}
+
+impl<'fd, Token: Copy> PollSet<'fd, Token> {
+    /// A set of nothing.
+    pub fn new() -> Self {
+        Self { entries: Vec::new(), tokens: Vec::new() }
+    }
+
+    /// Also waits until `fd` can be read or has ended.
+    pub fn add_read(&mut self, fd: BorrowedFd<'fd>, token: Token) {
+        self.entries.push(PollFd::new(fd, PollFlags::POLLIN));
+        self.tokens.push(token);
+    }
+
+    /// Also waits until `fd` can be written or has failed.
+    pub fn add_write(&mut self, fd: BorrowedFd<'fd>, token: Token) {
+        self.entries.push(PollFd::new(fd, PollFlags::POLLOUT));
+        self.tokens.push(token);
+    }
+
+    /// Waits for at most `timeout` (`None`: without end); the tokens of what is ready.
+    ///
+    /// An interruption counts as a wait that ended with nothing.
+    ///
+    /// # Errors
+    /// That of the system, when it has no memory or there are too many descriptors.
+    pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<Vec<Token>> {
+        match poll(&mut self.entries, milliseconds(timeout)) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let entries = self.entries.iter().zip(&self.tokens);
+        let ready = entries.filter(|(entry, _)| entry.any() == Some(true));
+        Ok(ready.map(|(_, token)| *token).collect())
+    }
+}
+
+/// Rounded up, so that a wait never ends just before its time.
+fn milliseconds(timeout: Option<Duration>) -> PollTimeout {
+    let Some(timeout) = timeout else { return PollTimeout::NONE };
+    let rounded_up = timeout.as_micros().div_ceil(1000);
+    PollTimeout::try_from(rounded_up).unwrap_or(PollTimeout::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn only_what_is_ready_is_named() {
+        let (quiet, _keep) = crate::sys::descriptor::pipe().unwrap();
+        let (ended, writer) = crate::sys::descriptor::pipe().unwrap();
+        drop(writer);
+        let mut set = PollSet::new();
+        set.add_read(quiet.as_fd(), 'q');
+        set.add_read(ended.as_fd(), 'e');
+        assert_eq!(set.wait(Some(Duration::ZERO)).unwrap(), ['e']);
+    }
+}

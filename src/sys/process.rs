@@ -1,0 +1,299 @@
+//! Processes: starting, watching, signalling and collecting them.
+//!
+//! Whoever calls [`spawn`] must do so from the thread that lives as long as the process: the
+//! kernel ends a child when the *thread* that made it ends (`PR_SET_PDEATHSIG`), which is how no
+//! rank outlives the launcher. Process ids are plain numbers; one is valid until [`reap`]
+//! returned it.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use nix::sys::prctl;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::Signal;
+use nix::unistd::{ForkResult, Pid, fork, getpgrp, getpid, getppid, setpgid, tcgetpgrp};
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// It returned this code (0 to 255).
+    Code(i32),
+    /// This signal ended it.
+    Signal(i32),
+}
+
+impl Exit {
+    /// The code a shell would give: the exit code, or 128 and the signal's number.
+    pub fn code(self) -> i32 {
+        match self {
+            Self::Code(code) => code,
+            Self::Signal(signal) => 128 + signal,
+        }
+    }
+
+    /// Reads a status word of wait(2).
+    fn from_status(status: i32) -> Self {
+        if libc::WIFSIGNALED(status) {
+            Self::Signal(libc::WTERMSIG(status))
+        } else {
+            Self::Code(libc::WEXITSTATUS(status))
+        }
+    }
+}
+
+/// What [`reap`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reap {
+    /// This child ended; its number may be used again by the system.
+    Ended(u32, Exit),
+    /// There are children, and all of them run.
+    Running,
+    /// There are no children.
+    Childless,
+}
+
+/// A program to start: see [`spawn`].
+#[derive(Debug)]
+pub struct Program<'a> {
+    /// A path, or a name to look up in the `PATH` of `environment`.
+    pub name: &'a OsStr,
+    /// The arguments after the name.
+    pub arguments: &'a [OsString],
+    /// The whole environment.
+    pub environment: &'a [(OsString, OsString)],
+    /// Where it starts; `None` means here.
+    pub directory: Option<&'a Path>,
+    /// Standard input, output and error.
+    pub streams: [OwnedFd; 3],
+    /// Further descriptors that it keeps under the numbers they have here.
+    pub inherited: &'a [BorrowedFd<'a>],
+    /// The limit of open files to restore (see [`raise_file_limit`]).
+    pub file_limit: Option<u64>,
+}
+
+/// Starts `program` in a process group of its own, ended when the calling thread ends.
+///
+/// # Errors
+/// That of the system when the program cannot be started (`NotFound`, `PermissionDenied`, ...).
+pub fn spawn(program: Program<'_>) -> io::Result<u32> {
+    let [input, output, error] = program.streams;
+    let mut command = Command::new(program.name);
+    command.args(program.arguments).env_clear();
+    command.envs(program.environment.iter().map(|(name, value)| (name, value)));
+    command.stdin(Stdio::from(input)).stdout(Stdio::from(output)).stderr(Stdio::from(error));
+    command.process_group(0);
+    if let Some(directory) = program.directory {
+        command.current_dir(directory);
+    }
+    let inherited: Vec<RawFd> = program.inherited.iter().map(AsRawFd::as_raw_fd).collect();
+    let (parent, file_limit) = (getpid(), program.file_limit);
+    // SAFETY: the closure runs between fork and exec of a process that may have threads. It only
+    // makes system calls (prctl, getppid, fcntl, setrlimit); it neither allocates nor locks.
+    unsafe { command.pre_exec(move || prepare(parent, &inherited, file_limit)) };
+    Ok(command.spawn()?.id())
+}
+
+/// What a child does before its program starts.
+fn prepare(parent: Pid, inherited: &[RawFd], file_limit: Option<u64>) -> io::Result<()> {
+    prctl::set_pdeathsig(Signal::SIGKILL)?;
+    if getppid() != parent {
+        // The parent died before the line above.
+        return Err(io::Error::from_raw_os_error(libc::ESRCH));
+    }
+    for fd in inherited {
+        // SAFETY: fcntl on a number touches no memory; a closed one is an error below.
+        if unsafe { libc::fcntl(*fd, libc::F_SETFD, 0) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    if let Some(soft) = file_limit {
+        let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+        setrlimit(Resource::RLIMIT_NOFILE, soft, hard)?;
+    }
+    Ok(())
+}
+
+/// Raises the limit of open files as far as allowed; the old one, for the children, if it changed.
+pub fn raise_file_limit() -> Option<u64> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
+    (soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok()).then_some(soft)
+}
+
+/// Which side of [`fork_here`] this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The process that was there before; the child has this number.
+    Parent(u32),
+    /// The new process.
+    Child,
+}
+
+/// Splits this process in two.
+///
+/// # Errors
+/// `WouldBlock` or `OutOfMemory` when the system has no room; `Unsupported` when this process has
+/// more than one thread, because the child would have the locks of threads that it has not.
+pub fn fork_here() -> io::Result<Side> {
+    if fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() != 1) {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "a process with threads forks"));
+    }
+    // SAFETY: there is one thread, by the check above, so the child finds every lock free.
+    match unsafe { fork() }? {
+        ForkResult::Parent { child } => Ok(Side::Parent(child.as_raw() as u32)),
+        ForkResult::Child => Ok(Side::Child),
+    }
+}
+
+/// Collects one ended child, its own or adopted, without waiting.
+pub fn reap() -> Reap {
+    let mut status = 0;
+    loop {
+        // SAFETY: `status` is a valid place for an int for the length of the call.
+        let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) };
+        match pid {
+            0 => return Reap::Running,
+            1.. => return Reap::Ended(pid as u32, Exit::from_status(status)),
+            _ if io::Error::last_os_error().raw_os_error() == Some(libc::EINTR) => {}
+            _ => return Reap::Childless,
+        }
+    }
+}
+
+/// From now on orphans below this process become its children.
+pub fn adopt_orphans() -> io::Result<()> {
+    Ok(prctl::set_child_subreaper(true)?)
+}
+
+/// Moves this process to a process group of its own.
+pub fn leave_group() -> io::Result<()> {
+    Ok(setpgid(Pid::from_raw(0), Pid::from_raw(0))?)
+}
+
+/// Does this process' group own the terminal `terminal`?
+pub fn in_foreground(terminal: BorrowedFd<'_>) -> bool {
+    tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp())
+}
+
+/// The number of this process.
+pub fn own_pid() -> u32 {
+    getpid().as_raw() as u32
+}
+
+/// Sends `signal` to the process `pid`; one that is gone is no error.
+pub fn signal_process(pid: u32, signal: i32) {
+    // SAFETY: kill touches no memory of this process; a wrong number is only an error.
+    unsafe { libc::kill(pid as i32, signal) };
+}
+
+/// Sends `signal` to the process group that `pid` leads; one that is gone is no error.
+pub fn signal_group(pid: u32, signal: i32) {
+    // SAFETY: as above; the cast keeps a positive number, so this never means "everybody".
+    unsafe { libc::kill(-(pid as i32), signal) };
+}
+
+/// A descriptor that becomes readable when the process `pid` ends.
+///
+/// # Errors
+/// `NotFound`-like when there is no such process, `Unsupported` on old kernels.
+pub fn watch(pid: u32) -> io::Result<OwnedFd> {
+    // SAFETY: pidfd_open takes two integers and touches no memory.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call above made this descriptor and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}
+
+/// How the process behind `watch` ended; `None` if the system cannot tell (before Linux 6.15).
+pub fn watched_exit(watch: BorrowedFd<'_>) -> Option<Exit> {
+    const EXIT: u64 = 1 << 3;
+    let mut info = PidfdInfo { mask: EXIT, ..PidfdInfo::default() };
+    let request = libc::_IOWR::<PidfdInfo>(0xff, 11);
+    // SAFETY: `info` has the size that the request names and lives through the call.
+    let result = unsafe { libc::ioctl(watch.as_raw_fd(), request, &raw mut info) };
+    (result == 0 && info.mask & EXIT != 0).then(|| Exit::from_status(info.exit_code))
+}
+
+/// `struct pidfd_info` of linux/pidfd.h, in its first version of 64 bytes.
+#[repr(C)]
+#[derive(Default)]
+struct PidfdInfo {
+    mask: u64,
+    cgroup: u64,
+    ids: [u32; 11],
+    exit_code: i32,
+}
+
+/// All processes below this one, found in /proc; zombies left out.
+pub fn descendants() -> Vec<u32> {
+    let mut parents = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        if let Some(parent) = living_parent(pid) {
+            parents.push((pid, parent));
+        }
+    }
+    below(own_pid(), &parents)
+}
+
+/// The parent of `pid`, unless that has ended.
+fn living_parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    parse_stat(&stat)
+}
+
+/// The parent in a line of /proc/PID/stat; `None` for a zombie. The name may hold anything.
+fn parse_stat(stat: &str) -> Option<u32> {
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    match fields.next()? {
+        "Z" | "X" => None,
+        _ => fields.next()?.parse().ok(),
+    }
+}
+
+/// Every process whose line of parents reaches `root`.
+fn below(root: u32, parents: &[(u32, u32)]) -> Vec<u32> {
+    let mut found = vec![root];
+    let mut next = 0;
+    while next < found.len() {
+        let parent = found[next];
+        found.extend(parents.iter().filter(|entry| entry.1 == parent).map(|entry| entry.0));
+        next += 1;
+    }
+    found.split_off(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_line_with_a_strange_name_gives_the_parent() {
+        assert_eq!(parse_stat("12 (a) b (c) S 7 12 12 0"), Some(7));
+        assert_eq!(parse_stat("12 (sh) Z 7 12 12 0"), None);
+        assert_eq!(parse_stat("12 (sh"), None);
+    }
+
+    #[test]
+    fn descendants_are_found_through_any_number_of_parents() {
+        let parents = [(5, 4), (4, 3), (9, 1), (3, 2)];
+        assert_eq!(below(2, &parents), [3, 4, 5]);
+        assert_eq!(below(9, &parents), [0u32; 0]);
+    }
+
+    #[test]
+    fn a_status_word_is_a_code_or_a_signal() {
+        assert_eq!(Exit::from_status(3 << 8), Exit::Code(3));
+        assert_eq!(Exit::from_status(9).code(), 137);
+    }
+}

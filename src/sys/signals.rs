@@ -1,0 +1,84 @@
+//! Signals as something to read: blocked, and taken from a descriptor.
+//!
+//! A signal that was ignored when the process started (`nohup`, `&` in a script) stays ignored.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::ptr;
+
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+
+/// A set of blocked signals that can be polled and read.
+#[derive(Debug)]
+pub struct Signals(SignalFd);
+
+impl Signals {
+    /// Blocks `signals`, but for those that are ignored, and opens a descriptor for them.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a number that is no signal; else that of the system.
+    pub fn block(signals: &[i32]) -> io::Result<Self> {
+        let mut set = SigSet::empty();
+        for number in signals {
+            if *number == libc::SIGCHLD || !is_ignored(*number) {
+                set.add(Signal::try_from(*number)?);
+            }
+        }
+        set.thread_block()?;
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        Ok(Self(SignalFd::with_flags(&set, flags)?))
+    }
+
+    /// The next signal that arrived, if one did.
+    pub fn take(&self) -> Option<i32> {
+        self.0.read_signal().ok().flatten().map(|info| info.ssi_signo as i32)
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Is `signal` set to be ignored?
+fn is_ignored(signal: i32) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: the null pointer asks for no change, and `action` is a valid place for the answer;
+    // all zeroes is a valid value of it.
+    let action = unsafe {
+        libc::sigaction(signal, ptr::null(), action.as_mut_ptr());
+        action.assume_init()
+    };
+    action.sa_sigaction == libc::SIG_IGN
+}
+
+/// Stops this process until it is continued, as the terminal's stop key would.
+pub fn stop_here() {
+    // SAFETY: raise takes an integer and touches no memory.
+    unsafe { libc::raise(libc::SIGSTOP) };
+}
+
+/// The name of a signal, such as `SIGKILL`.
+pub fn name(signal: i32) -> String {
+    match Signal::try_from(signal) {
+        Ok(known) => known.as_str().to_owned(),
+        Err(_) if signal >= libc::SIGRTMIN() => format!("SIGRTMIN+{}", signal - libc::SIGRTMIN()),
+        Err(_) => format!("signal {signal}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cover_the_real_time_signals() {
+        assert_eq!(name(libc::SIGKILL), "SIGKILL");
+        assert_eq!(name(libc::SIGRTMIN() + 2), "SIGRTMIN+2");
+    }
+}

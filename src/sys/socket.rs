@@ -1,0 +1,137 @@
+//! Stream sockets between a launcher and its ranks.
+//!
+//! Sends never raise SIGPIPE: a library must not end its program because the launcher went.
+
+use std::io::{self, IoSliceMut};
+use std::net::TcpStream;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixCredentials, recvmsg,
+    send, setsockopt, socketpair, sockopt,
+};
+
+use super::descriptor;
+
+/// A connected stream socket.
+#[derive(Debug)]
+pub struct Stream(OwnedFd);
+
+/// What one receive brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// How many bytes; 0 means that the other side closed.
+    pub len_bytes: usize,
+    /// The process that sent them, when the stream asks for that and the system knows.
+    pub sender: Option<u32>,
+}
+
+impl Stream {
+    /// A connected pair, closed on exec.
+    pub fn pair() -> io::Result<(Self, Self)> {
+        let (one, other) =
+            socketpair(AddressFamily::Unix, SockType::Stream, None, SockFlag::SOCK_CLOEXEC)?;
+        Ok((Self(one), Self(other)))
+    }
+
+    /// The socket that this process inherited as `number` (see [`descriptor::inherit`]).
+    ///
+    /// # Errors
+    /// When no such descriptor is open.
+    pub fn inherit(number: i32) -> io::Result<Self> {
+        descriptor::inherit(number).map(Self)
+    }
+
+    /// Connects to `address`, `host:port`.
+    pub fn connect(address: &str) -> io::Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        Ok(Self(stream.into()))
+    }
+
+    /// Asks the system to say with each receive which process sent it.
+    pub fn name_senders(&self) -> io::Result<()> {
+        Ok(setsockopt(&self.0, sockopt::PassCred, &true)?)
+    }
+
+    /// Sends all of `bytes`, waiting as long as it takes.
+    pub fn send_all(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match send(self.0.as_raw_fd(), bytes, MsgFlags::MSG_NOSIGNAL) {
+                Ok(count) => bytes = &bytes[count..],
+                Err(Errno::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what fits now; the number of bytes taken.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing fits.
+    pub fn send_some(&self, bytes: &[u8]) -> io::Result<usize> {
+        let flags = MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT;
+        Ok(send(self.0.as_raw_fd(), bytes, flags)?)
+    }
+
+    /// Receives what is there, waiting for at least one byte or the end.
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Received> {
+        loop {
+            match self.receive_with(buffer, MsgFlags::empty()) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// Receives what is there.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing is.
+    pub fn receive_now(&self, buffer: &mut [u8]) -> io::Result<Received> {
+        self.receive_with(buffer, MsgFlags::MSG_DONTWAIT)
+    }
+
+    fn receive_with(&self, buffer: &mut [u8], flags: MsgFlags) -> io::Result<Received> {
+        let mut control = nix::cmsg_space!(UnixCredentials);
+        let mut slices = [IoSliceMut::new(buffer)];
+        let flags = flags | MsgFlags::MSG_CMSG_CLOEXEC;
+        let message = recvmsg::<()>(self.0.as_raw_fd(), &mut slices, Some(&mut control), flags)?;
+        let sender = message.cmsgs()?.find_map(|item| match item {
+            ControlMessageOwned::ScmCredentials(who) => u32::try_from(who.pid()).ok(),
+            _ => None,
+        });
+        Ok(Received { len_bytes: message.bytes, sender: sender.filter(|pid| *pid != 0) })
+    }
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receive_names_its_sender_when_asked() {
+        let (one, other) = Stream::pair().unwrap();
+        other.name_senders().unwrap();
+        one.send_all(b"hello").unwrap();
+        let mut buffer = [0; 16];
+        let received = other.receive_now(&mut buffer).unwrap();
+        assert_eq!(&buffer[..received.len_bytes], b"hello");
+        assert_eq!(received.sender, Some(std::process::id()));
+    }
+
+    #[test]
+    fn sending_to_nobody_is_an_error_not_a_signal() {
+        let (one, other) = Stream::pair().unwrap();
+        drop(other);
+        assert_eq!(one.send_all(b"x").unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+}
