@@ -1,0 +1,131 @@
+//! The job as a rank sees it: everything that the launcher and the peers have to say at the start.
+
+use std::fs;
+use std::os::fd::OwnedFd;
+
+use crate::base::{ErrorClass, Result};
+use crate::sys::descriptor;
+use crate::sys::host;
+
+use super::client::Client;
+use super::environment::Environment;
+use super::mapping::local_ranks;
+
+/// A rank's place in its job.
+#[derive(Debug)]
+pub struct Job {
+    /// The number of this process.
+    pub rank: u32,
+    /// How many processes there are.
+    pub size: u32,
+    /// The ranks on this host, this one included, ascending.
+    pub local_ranks: Vec<u32>,
+    /// The number of this program on the launcher's command line, if there is one.
+    pub app_number: Option<u32>,
+    /// How many processes there could be, if the launcher knows.
+    pub universe_size: Option<u32>,
+    /// The job's name, the same on all ranks; empty for a process that is alone.
+    pub name: String,
+    /// A memory file that the launcher made for the ranks of this host, size 0 until one of them
+    /// grows it. Only our own launcher makes one.
+    pub segment: Option<OwnedFd>,
+    /// The job's secret. Only our own launcher makes one.
+    pub secret: Option<[u8; descriptor::SECRET_BYTES]>,
+}
+
+impl Job {
+    /// A process that nobody launched.
+    pub fn alone() -> Self {
+        Self {
+            rank: 0,
+            size: 1,
+            local_ranks: vec![0],
+            app_number: None,
+            universe_size: None,
+            name: String::new(),
+            segment: None,
+            secret: None,
+        }
+    }
+
+    /// Asks the launcher, and if it must the peers: then all ranks must call this.
+    ///
+    /// # Errors
+    /// `Other` when the launcher goes, answers nonsense, or passes descriptors that are none.
+    pub fn assemble(environment: &Environment, client: Option<&mut Client>) -> Result<Self> {
+        let Some(client) = client else { return Ok(Self::alone()) };
+        let secret = match environment.job_fd {
+            None => None,
+            Some(number) => {
+                let secret = descriptor::inherit(number).and_then(descriptor::read_secret);
+                Some(secret.map_err(|error| bad_descriptor("SUIRO_JOB_FD", number, &error))?)
+            }
+        };
+        Ok(Self {
+            rank: client.rank(),
+            size: client.size(),
+            local_ranks: local(client)?,
+            app_number: client.app_number(),
+            universe_size: client.universe_size()?,
+            name: client.job_name().to_owned(),
+            segment: segment(environment)?,
+            secret,
+        })
+    }
+}
+
+fn segment(environment: &Environment) -> Result<Option<OwnedFd>> {
+    let Some(number) = environment.segment_fd else { return Ok(None) };
+    let segment = descriptor::inherit(number);
+    segment.map(Some).map_err(|error| bad_descriptor("SUIRO_SEGMENT_FD", number, &error))
+}
+
+fn bad_descriptor(name: &str, number: i32, error: &std::io::Error) -> Box<crate::base::MpiError> {
+    ErrorClass::Other.error(format!("{name}={number} is not a descriptor of the launcher: {error}"))
+}
+
+/// The ranks on this host: as the launcher says, else by comparing hosts.
+fn local(client: &mut Client) -> Result<Vec<u32>> {
+    let (rank, size) = (client.rank(), client.size());
+    if let Some(mapping) = client.get("PMI_process_mapping")?
+        && let Some(ranks) = local_ranks(&mapping, rank, size)
+    {
+        return Ok(ranks);
+    }
+    let own = host_identity();
+    client.put(&format!("suiro-host-{rank}"), &own)?;
+    client.barrier()?;
+    let mut ranks = Vec::new();
+    for other in 0..size {
+        if client.get(&format!("suiro-host-{other}"))?.as_deref() == Some(&*own) {
+            ranks.push(other);
+        }
+    }
+    Ok(ranks)
+}
+
+/// The same for two processes if and only if they run on one kernel under one host name.
+fn host_identity() -> String {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let name = host::name();
+    let plain = |text: &str| text.replace(|character: char| !character.is_ascii_graphic(), "_");
+    format!("{}/{}", plain(&name), plain(boot.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_identity_fits_the_wire() {
+        let identity = host_identity();
+        assert_eq!(identity, host_identity());
+        assert!(identity.len() < 256 && identity.bytes().all(|byte| byte.is_ascii_graphic()));
+    }
+
+    #[test]
+    fn nobody_launched_means_alone() {
+        let job = Job::assemble(&Environment::default(), None).unwrap();
+        assert_eq!((job.rank, job.size, job.local_ranks), (0, 1, vec![0]));
+    }
+}

@@ -1,0 +1,420 @@
+//! The PMI-1 wire: lines of text, bytes in, requests out.
+//!
+//! ```text
+//!   cmd=NAME key=value key=value ...\n        one request or reply per line
+//!   mcmd=spawn\n key=value\n ... endcmd\n     the only request of several lines
+//! ```
+//!
+//! A backslash takes the next character as it is. MPICH sends its last value unescaped, spaces
+//! and all, so the last value of a request that ends in free text reaches to the end of the line.
+//! Nothing here fails on any bytes: what is no request is a [`Malformed`].
+
+use std::fmt::Write;
+
+/// A line may be this long at most, in bytes; a value of 1024 bytes fits many times.
+pub const LINE_MAX_BYTES: usize = 64 * 1024;
+
+/// A spawn request may have this many lines at most.
+const SPAWN_LINES_MAX: usize = 64 * 1024;
+
+/// What a client can ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// The first words: which protocol the client speaks.
+    Init {
+        /// 1, or 2 for a protocol that we do not serve.
+        version: u32,
+    },
+    /// The longest names, keys and values.
+    Maxes,
+    /// Which program of the command line this is.
+    AppNumber,
+    /// How many processes there could be.
+    UniverseSize,
+    /// The name of the job's key-value space.
+    SpaceName,
+    /// Publish a value under a key.
+    Put {
+        /// The key.
+        key: String,
+        /// Its value.
+        value: String,
+    },
+    /// The value under this key.
+    Get {
+        /// The key.
+        key: String,
+    },
+    /// Wait for the others of a group.
+    Barrier {
+        /// `WORLD:tag`, `NODE:tag` or `rank,rank,...:tag`; `None` is the whole job.
+        group: Option<String>,
+    },
+    /// Publish a port under a service name.
+    Publish {
+        /// The service.
+        service: String,
+        /// Its port.
+        port: String,
+    },
+    /// The port of a service.
+    Lookup {
+        /// The service.
+        service: String,
+    },
+    /// Forget a service.
+    Unpublish {
+        /// The service.
+        service: String,
+    },
+    /// No more requests.
+    Finalize,
+    /// End the whole job.
+    Abort {
+        /// What the launcher shall return.
+        code: i32,
+        /// Words for people, if any.
+        message: Option<String>,
+    },
+    /// Start further processes.
+    Spawn,
+}
+
+/// A line that is no request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Malformed {
+    /// What is wrong with it, in a sentence without a final stop.
+    pub why: String,
+    /// The name of the reply that the client now waits for; `None` when the line does not say
+    /// what it is, so that the connection is of no use any more.
+    pub reply: Option<&'static str>,
+}
+
+/// Cuts a stream of bytes into lines.
+#[derive(Debug, Default)]
+pub struct Lines {
+    bytes: Vec<u8>,
+    /// Where the next line starts.
+    start: usize,
+}
+
+impl Lines {
+    /// Adds what has arrived.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..self.start);
+        self.start = 0;
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next whole line without its end.
+    ///
+    /// # Errors
+    /// [`Malformed`], for good, when a line is too long or is not text.
+    pub fn next_line(&mut self) -> Option<Result<&str, Malformed>> {
+        let rest = &self.bytes[self.start..];
+        let len_bytes = match rest.iter().position(|byte| *byte == b'\n') {
+            Some(len_bytes) if len_bytes <= LINE_MAX_BYTES => len_bytes,
+            None if rest.len() <= LINE_MAX_BYTES => return None,
+            _ => return Some(Err(useless(format!("a line is over {LINE_MAX_BYTES} bytes long")))),
+        };
+        let line = self.start..self.start + len_bytes;
+        self.start = line.end + 1;
+        let line = std::str::from_utf8(&self.bytes[line]);
+        Some(line.map_err(|_| useless("a line is not text".to_owned())))
+    }
+}
+
+/// Turns a stream of bytes into requests.
+#[derive(Debug, Default)]
+pub struct Requests {
+    lines: Lines,
+    /// How many lines of a spawn request have passed, while one is under way.
+    spawn_lines: Option<usize>,
+}
+
+impl Requests {
+    /// Adds what has arrived.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.lines.push(bytes);
+    }
+
+    /// The next whole request, or what is wrong with it.
+    pub fn next_request(&mut self) -> Option<Result<Request, Malformed>> {
+        loop {
+            let line = match self.lines.next_line()? {
+                Ok(line) => line,
+                Err(malformed) => return Some(Err(malformed)),
+            };
+            match self.spawn_lines {
+                Some(_) if line == "endcmd" => {
+                    self.spawn_lines = None;
+                    return Some(Ok(Request::Spawn));
+                }
+                Some(SPAWN_LINES_MAX) => {
+                    return Some(Err(useless("a spawn request does not end".to_owned())));
+                }
+                Some(count) => self.spawn_lines = Some(count + 1),
+                None if line == "mcmd=spawn" => self.spawn_lines = Some(0),
+                None => return Some(parse_request(line)),
+            }
+        }
+    }
+}
+
+/// Reads one line of a client.
+///
+/// # Errors
+/// [`Malformed`] when it is no request or lacks a part.
+pub fn parse_request(line: &str) -> Result<Request, Malformed> {
+    let fields = Fields::of(line).ok_or_else(|| {
+        useless(format!("a line does not start with a command: {}", excerpt(line)))
+    })?;
+    match fields.command {
+        "init" => fields
+            .number("pmi_version", "response_to_init")
+            .map(|version| Request::Init { version }),
+        "get_maxes" => Ok(Request::Maxes),
+        "get_appnum" => Ok(Request::AppNumber),
+        "get_universe_size" => Ok(Request::UniverseSize),
+        "get_my_kvsname" => Ok(Request::SpaceName),
+        "put" => Ok(Request::Put {
+            key: fields.word("key", "put_result")?,
+            value: fields.text("value", "put_result")?,
+        }),
+        "get" => Ok(Request::Get { key: fields.word("key", "get_result")? }),
+        "barrier_in" => Ok(Request::Barrier { group: fields.word("group", "barrier_out").ok() }),
+        "publish_name" => Ok(Request::Publish {
+            service: fields.text_before("service", "port", "publish_result")?,
+            port: fields.text("port", "publish_result")?,
+        }),
+        "lookup_name" => Ok(Request::Lookup { service: fields.text("service", "lookup_result")? }),
+        "unpublish_name" => {
+            Ok(Request::Unpublish { service: fields.text("service", "unpublish_result")? })
+        }
+        "finalize" => Ok(Request::Finalize),
+        "abort" => Ok(Request::Abort {
+            code: fields.number("exitcode", "").unwrap_or(1),
+            message: fields.text("message", "").ok(),
+        }),
+        _ => Err(useless(format!("it asked for something unknown: {}", excerpt(line)))),
+    }
+}
+
+/// A line split into its command and the rest; values are looked up in the rest by name.
+///
+/// Both sides use it: requests and replies have the same form.
+#[derive(Clone, Copy, Debug)]
+pub struct Fields<'a> {
+    /// The name after `cmd=`.
+    pub command: &'a str,
+    rest: &'a str,
+}
+
+impl<'a> Fields<'a> {
+    /// `None` if the line does not start with a command.
+    pub fn of(line: &'a str) -> Option<Self> {
+        let line = line.strip_prefix("cmd=")?;
+        let (command, rest) = line.split_once(' ').unwrap_or((line, ""));
+        (!command.is_empty()).then_some(Self { command, rest })
+    }
+
+    /// The value of `key` up to the next space that is not escaped.
+    pub fn value(&self, key: &str) -> Option<String> {
+        Some(unescape(until_space(self.raw(key)?)))
+    }
+
+    /// The value of `key` to the end of the line.
+    pub fn text_value(&self, key: &str) -> Option<String> {
+        Some(unescape(self.raw(key)?))
+    }
+
+    /// Everything after `key=`, where that starts a field.
+    fn raw(&self, key: &str) -> Option<&'a str> {
+        let mut rest = self.rest;
+        loop {
+            rest = rest.trim_start_matches(' ');
+            let value = rest.strip_prefix(key).and_then(|rest| rest.strip_prefix('='));
+            if value.is_some() || rest.is_empty() {
+                return value;
+            }
+            rest = &rest[until_space(rest).len()..];
+        }
+    }
+
+    fn word(&self, key: &str, reply: &'static str) -> Result<String, Malformed> {
+        self.value(key).filter(|value| !value.is_empty()).ok_or_else(|| self.lacks(key, reply))
+    }
+
+    fn text(&self, key: &str, reply: &'static str) -> Result<String, Malformed> {
+        self.text_value(key).ok_or_else(|| self.lacks(key, reply))
+    }
+
+    /// The value of `key` up to where the field `next` starts.
+    fn text_before(&self, key: &str, next: &str, reply: &'static str) -> Result<String, Malformed> {
+        let raw = self.raw(key).ok_or_else(|| self.lacks(key, reply))?;
+        let (value, _) = raw.split_once(&format!(" {next}=")).unwrap_or((raw, ""));
+        Ok(unescape(value))
+    }
+
+    fn number<Number: std::str::FromStr>(
+        &self, key: &str, reply: &'static str,
+    ) -> Result<Number, Malformed> {
+        self.value(key).and_then(|value| value.parse().ok()).ok_or_else(|| self.lacks(key, reply))
+    }
+
+    fn lacks(&self, key: &str, reply: &'static str) -> Malformed {
+        let why = format!("the request {} lacks a good {key}", excerpt(self.command));
+        Malformed { why, reply: Some(reply) }
+    }
+}
+
+/// A line under construction.
+#[derive(Clone, Debug)]
+pub struct Line(String);
+
+impl Line {
+    /// A line that starts with `command`.
+    pub fn new(command: &str) -> Self {
+        Self(format!("cmd={command}"))
+    }
+
+    /// Adds a number.
+    pub fn number(mut self, key: &str, value: impl Into<i64>) -> Self {
+        let value = value.into();
+        write!(self.0, " {key}={value}").expect("a string takes any text");
+        self
+    }
+
+    /// Adds a text; what the wire could not carry is escaped, and line ends become spaces.
+    pub fn text(mut self, key: &str, value: &str) -> Self {
+        self.0.push(' ');
+        self.0.push_str(key);
+        self.0.push('=');
+        for character in value.chars() {
+            match character {
+                ' ' | '\\' => self.0.extend(['\\', character]),
+                '\n' | '\0' => self.0.push_str("\\ "),
+                _ => self.0.push(character),
+            }
+        }
+        self
+    }
+
+    /// The bytes to send, with the line's end.
+    pub fn into_bytes(mut self) -> Vec<u8> {
+        self.0.push('\n');
+        self.0.into_bytes()
+    }
+}
+
+/// The part of `text` before the first space that is not escaped.
+fn until_space(text: &str) -> &str {
+    let mut escaped = false;
+    for (at, character) in text.char_indices() {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            ' ' => return &text[..at],
+            _ => {}
+        }
+    }
+    text
+}
+
+fn unescape(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        plain.push(match character {
+            '\\' => characters.next().unwrap_or('\\'),
+            _ => character,
+        });
+    }
+    plain
+}
+
+fn useless(why: String) -> Malformed {
+    Malformed { why, reply: None }
+}
+
+/// The start of foreign text, safe to print.
+fn excerpt(text: &str) -> String {
+    let start: String = text.chars().take(60).collect();
+    format!("{start:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn all(bytes: &[u8]) -> Vec<Result<Request, Malformed>> {
+        let mut requests = Requests::default();
+        requests.push(bytes);
+        std::iter::from_fn(|| requests.next_request()).take(100).collect()
+    }
+
+    #[test]
+    fn requests_of_mpich_are_understood() {
+        let put = Request::Put { key: "-bc-0".into(), value: "a=b#c".into() };
+        assert_eq!(all(b"cmd=put kvsname=kvs_1 key=-bc-0 value=a=b#c\n"), [Ok(put)]);
+        let publish = Request::Publish { service: "my service".into(), port: "a port".into() };
+        assert_eq!(all(b"cmd=publish_name service=my service port=a port\n"), [Ok(publish)]);
+        let abort = Request::Abort { code: -3, message: Some("it is (over)".into()) };
+        assert_eq!(all(b"cmd=abort exitcode=-3 message=it is (over)\n"), [Ok(abort)]);
+        assert_eq!(all(b"cmd=barrier_in\n"), [Ok(Request::Barrier { group: None })]);
+        assert_eq!(
+            all(b"cmd=init pmi_version=1 pmi_subversion=1\n"),
+            [Ok(Request::Init { version: 1 })]
+        );
+    }
+
+    #[test]
+    fn a_spawn_of_many_lines_is_one_request() {
+        let bytes = b"mcmd=spawn\nnprocs=2\nexecname=x\nendcmd\ncmd=finalize\n";
+        assert_eq!(all(bytes), [Ok(Request::Spawn), Ok(Request::Finalize)]);
+    }
+
+    #[test]
+    fn a_request_without_its_part_names_the_reply() {
+        let malformed = all(b"cmd=get kvsname=k\n").remove(0).unwrap_err();
+        assert_eq!(malformed.reply, Some("get_result"));
+        assert!(malformed.why.contains("key"));
+    }
+
+    #[test]
+    fn noise_is_malformed_for_good() {
+        for noise in [&b"GET / HTTP/1.1\n"[..], b"\n", b"cmd=\n", b"cmd=fly\n", b"cmd=\xff\n"] {
+            assert_eq!(all(noise)[0].as_ref().unwrap_err().reply, None);
+        }
+        let endless = vec![b'x'; LINE_MAX_BYTES + 1];
+        assert_eq!(all(&endless)[0].as_ref().unwrap_err().reply, None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_in_any_pieces_are_taken(
+            bytes in proptest::collection::vec(any::<u8>(), 0..400), cut in 0usize..400,
+        ) {
+            let mut requests = Requests::default();
+            let cut = cut.min(bytes.len());
+            requests.push(&bytes[..cut]);
+            let mut parts: Vec<_> = std::iter::from_fn(|| requests.next_request()).collect();
+            requests.push(&bytes[cut..]);
+            parts.extend(std::iter::from_fn(|| requests.next_request()));
+            prop_assert_eq!(parts, all(&bytes).into_iter().take(100).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn lines_like_requests_never_panic(line in "cmd=[a-z_]{0,12}( [a-z\\\\]{0,6}=?[ -~é]{0,9}){0,5}") {
+            let _ = parse_request(&line);
+        }
+
+        #[test]
+        fn every_text_survives_the_wire(value in "[ -~é]{0,60}") {
+            let line = Line::new("put").text("key", "k").text("value", &value).into_bytes();
+            let expected = Request::Put { key: "k".into(), value };
+            prop_assert_eq!(all(&line), vec![Ok(expected)]);
+        }
+    }
+}
