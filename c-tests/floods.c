@@ -1,0 +1,118 @@
+/* Floods of unexpected messages: many small ones, and many of an eager size from all senders
+ * while the receiver waits for something else. They must all arrive, and the receiver must not
+ * keep the whole flood in memory. */
+#include "check.h"
+
+enum { SMALL = 4000, PIECE = 8192, FLOOD_BYTES = 48 << 20, BOUND_KB = 24 << 10 };
+
+/* The memory of this process that is resident, in KiB. */
+static long resident_kb(void)
+{
+    char line[256];
+    long kb = -1;
+    FILE *status = fopen("/proc/self/status", "r");
+    while (status && fgets(line, sizeof line, status))
+        if (strncmp(line, "VmRSS:", 6) == 0)
+            kb = atol(line + 6);
+    if (status)
+        fclose(status);
+    return kb;
+}
+
+/* Blocking sends while rank 0 sleeps, taken from the last rank to the first. */
+static void small_while_asleep(void)
+{
+    if (check_rank != 0) {
+        for (int index = 0; index < SMALL; index++) {
+            int message[2] = {check_rank, index};
+            MUST(MPI_Send(message, 2, MPI_INT, 0, index & 3, MPI_COMM_WORLD));
+        }
+        return;
+    }
+    sleep_ms(50);
+    for (int rank = check_size - 1; rank > 0; rank--)
+        for (int index = 0; index < SMALL; index++) {
+            int message[2] = {-1, -1};
+            MUST(MPI_Recv(message, 2, MPI_INT, rank, MPI_ANY_TAG, MPI_COMM_WORLD,
+                          MPI_STATUS_IGNORE));
+            CHECK_EQUAL(message[0], rank);
+            CHECK_EQUAL(message[1], index);
+        }
+}
+
+static void flood_sender(int messages)
+{
+    static char piece[PIECE];
+    MPI_Request *request = take((size_t)messages * sizeof *request);
+    fill(piece, PIECE, (unsigned)check_rank);
+    for (int index = 0; index < messages; index++)
+        MUST(MPI_Isend(piece, PIECE, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &request[index]));
+    MUST(MPI_Send(NULL, 0, MPI_BYTE, 0, 2, MPI_COMM_WORLD));
+    MUST(MPI_Waitall(messages, request, MPI_STATUSES_IGNORE));
+    free(request);
+}
+
+static void flood_receiver(int messages)
+{
+    static char piece[PIECE];
+    long before = resident_kb();
+    for (int rank = 1; rank < check_size; rank++)
+        MUST(MPI_Recv(NULL, 0, MPI_BYTE, rank, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    long after = resident_kb();
+    if (check_strict() && after - before > BOUND_KB)
+        check_fail(__FILE__, __LINE__, "the flood took %ld KiB", after - before);
+    for (int rank = check_size - 1; rank > 0; rank--)
+        for (int index = 0; index < messages; index++) {
+            memset(piece, 0, PIECE);
+            MUST(MPI_Recv(piece, PIECE, MPI_BYTE, rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            CHECK_EQUAL(spoiled(piece, PIECE, (unsigned)rank), 0);
+        }
+}
+
+/* The senders announce everything at once; rank 0 first waits for what comes last. */
+static void eager_flood(void)
+{
+    int messages = check_size > 1 ? FLOOD_BYTES / PIECE / (check_size - 1) : 0;
+    if (check_rank == 0)
+        flood_receiver(messages);
+    else
+        flood_sender(messages);
+}
+
+/* Everybody floods everybody, then everybody receives. */
+static void all_to_all(void)
+{
+    enum { EACH = 200 };
+    int total = EACH * check_size, message[2];
+    int(*out)[2] = take((size_t)total * sizeof *out);
+    MPI_Request *request = take((size_t)total * sizeof *request);
+    for (int index = 0; index < total; index++) {
+        out[index][0] = check_rank;
+        out[index][1] = index / check_size;
+        MUST(MPI_Isend(out[index], 2, MPI_INT, index % check_size, 5, MPI_COMM_WORLD,
+                       &request[index]));
+    }
+    for (int rank = 0; rank < check_size; rank++)
+        for (int index = 0; index < EACH; index++) {
+            MUST(MPI_Recv(message, 2, MPI_INT, rank, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            CHECK_EQUAL(message[0], rank);
+            CHECK_EQUAL(message[1], index);
+        }
+    MUST(MPI_Waitall(total, request, MPI_STATUSES_IGNORE));
+    free(request);
+    free(out);
+}
+
+int main(int argc, char **argv)
+{
+    check_start(&argc, &argv);
+    section("small messages to a sleeper");
+    small_while_asleep();
+    check_meet();
+    section("an eager flood");
+    eager_flood();
+    check_meet();
+    section("all to all");
+    all_to_all();
+    return check_end();
+}
