@@ -1,10 +1,14 @@
 //! Linux behind safe functions: the only callers of libc, nix and memmap2.
 
 pub mod clock;
+pub mod cma;
+pub mod cpu;
 pub mod descriptor;
 pub mod futex;
 pub mod host;
+pub mod membarrier;
 pub mod poll;
 pub mod process;
+pub mod shm;
 pub mod signals;
 pub mod socket;

@@ -1,0 +1,181 @@
+//! Which processors this process may use, and how much of them: the affinity mask and the quota of
+//! its control groups. The size of the machine does not matter to anybody.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
+
+/// The processors that the calling thread may run on, by number, ascending.
+///
+/// # Errors
+/// What sched_getaffinity(2) says.
+pub fn affinity() -> io::Result<Vec<usize>> {
+    let set = sched_getaffinity(Pid::from_raw(0))?;
+    Ok((0..CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false)).collect())
+}
+
+/// Confines the calling thread, and what it starts from now on, to `cpus`.
+///
+/// # Errors
+/// What sched_setaffinity(2) says, e.g. if none of them may be used.
+pub fn confine(cpus: &[usize]) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    for cpu in cpus {
+        set.set(*cpu)?;
+    }
+    Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
+}
+
+/// How many threads can really run at once: the processors of the mask, or the whole processors in
+/// the quota if that is less; at least 1.
+pub fn allowed() -> usize {
+    let mask = affinity().map_or(1, |cpus| cpus.len());
+    let quota = quota().map_or(usize::MAX, |cpus| cpus as usize);
+    mask.min(quota).max(1)
+}
+
+/// Processors' worth of time that the control groups leave this process, if they limit it.
+pub fn quota() -> Option<f64> {
+    let read = |path: &Path| std::fs::read_to_string(path).ok();
+    let groups = read(Path::new("/proc/self/cgroup"))?;
+    let mounts = read(Path::new("/proc/self/mountinfo"))?;
+    smallest_quota(&groups, &mounts, &read)
+}
+
+type Read<'a> = &'a dyn Fn(&Path) -> Option<String>;
+
+/// The smallest quota of the groups in `/proc/self/cgroup` and of the groups around them.
+fn smallest_quota(groups: &str, mounts: &str, read: Read<'_>) -> Option<f64> {
+    let mut smallest: Option<f64> = None;
+    for line in groups.lines() {
+        // "hierarchy:controllers:path"; version 2 has no controllers here.
+        let mut fields = line.splitn(3, ':');
+        let (Some(_), Some(controllers), Some(path)) =
+            (fields.next(), fields.next(), fields.next())
+        else {
+            continue;
+        };
+        let unified = controllers.is_empty();
+        if !unified && !controllers.split(',').any(|name| name == "cpu") {
+            continue;
+        }
+        for directory in directories(path, unified, mounts) {
+            let here =
+                if unified { quota_v2(&directory, read) } else { quota_v1(&directory, read) };
+            smallest = match (smallest, here) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+        }
+    }
+    smallest
+}
+
+/// The directories of the group `path` and of the groups around it, where they are mounted.
+fn directories(path: &str, unified: bool, mounts: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for line in mounts.lines() {
+        // "id parent device root mountpoint options ... - type source options" (proc(5)).
+        let Some((left, right)) = line.split_once(" - ") else { continue };
+        let left: Vec<_> = left.split(' ').collect();
+        let right: Vec<_> = right.split(' ').collect();
+        let (Some(root), Some(point), Some(kind)) = (left.get(3), left.get(4), right.first())
+        else {
+            continue;
+        };
+        let fits = match *kind {
+            "cgroup2" => unified,
+            "cgroup" => {
+                let options = right.get(2).copied().unwrap_or("");
+                !unified && options.split(',').any(|name| name == "cpu")
+            }
+            _ => false,
+        };
+        if !fits {
+            continue;
+        }
+        // In a container the mount may begin below the root of the hierarchy.
+        let inside = Path::new(path).strip_prefix(root).unwrap_or(Path::new(""));
+        let inside = inside.strip_prefix("/").unwrap_or(inside);
+        found.extend(inside.ancestors().map(|part| Path::new(point).join(part)));
+    }
+    found
+}
+
+fn quota_v2(directory: &Path, read: Read<'_>) -> Option<f64> {
+    let text = read(&directory.join("cpu.max"))?;
+    let (quota, period) = text.trim().split_once(' ')?;
+    ratio(quota.parse().ok()?, period.parse().ok()?)
+}
+
+fn quota_v1(directory: &Path, read: Read<'_>) -> Option<f64> {
+    let number = |name| read(&directory.join(name))?.trim().parse().ok();
+    ratio(number("cpu.cfs_quota_us")?, number("cpu.cfs_period_us")?)
+}
+
+/// Both in microseconds; a negative quota is none.
+fn ratio(quota: f64, period: f64) -> Option<f64> {
+    (quota > 0.0 && period > 0.0).then(|| quota / period)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V2: &str = "30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n";
+    const V1: &str = "31 24 0:27 /docker/a /sys/fs/cgroup/cpu,cpuacct rw - cgroup c rw,cpu,cpuacct\n\
+                      32 24 0:28 / /sys/fs/cgroup/memory rw - cgroup c rw,memory\n";
+
+    fn quota_of(groups: &str, mounts: &str, files: &[(&str, &str)]) -> Option<f64> {
+        let read = |path: &Path| {
+            let file = files.iter().find(|(name, _)| Path::new(name) == path);
+            file.map(|(_, text)| (*text).to_owned())
+        };
+        smallest_quota(groups, mounts, &read)
+    }
+
+    #[test]
+    fn version_2_takes_the_smallest_on_the_way_up() {
+        let files = [
+            ("/sys/fs/cgroup/a/b/cpu.max", "max 100000\n"),
+            ("/sys/fs/cgroup/a/cpu.max", "150000 100000\n"),
+        ];
+        assert_eq!(quota_of("0::/a/b\n", V2, &files), Some(1.5));
+        assert_eq!(quota_of("0::/\n", V2, &files), None);
+        let container = [("/sys/fs/cgroup/cpu.max", "400000 100000\n")];
+        assert_eq!(quota_of("0::/\n", V2, &container), Some(4.0));
+    }
+
+    #[test]
+    fn version_1_finds_the_mount_of_its_controller() {
+        let groups = "4:memory:/docker/a\n1:cpu,cpuacct:/docker/a\n0::/\n";
+        let quota = "/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us";
+        let period = ("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
+        assert_eq!(quota_of(groups, V1, &[(quota, "200000\n"), period]), Some(2.0));
+        assert_eq!(quota_of(groups, V1, &[(quota, "-1\n"), period]), None);
+    }
+
+    #[test]
+    fn damaged_files_limit_nothing() {
+        let files = [("/sys/fs/cgroup/cpu.max", "many\n")];
+        assert_eq!(quota_of("0::/\nnonsense\n", V2, &files), None);
+        assert_eq!(quota_of("0::/\n", "nonsense\n", &files), None);
+    }
+
+    #[test]
+    fn this_thread_may_run_somewhere_and_be_confined_to_it() {
+        let cpus = affinity().unwrap();
+        assert!(!cpus.is_empty());
+        assert!((1..=cpus.len()).contains(&allowed()));
+        std::thread::spawn(move || {
+            confine(&cpus[..1]).unwrap();
+            assert_eq!(affinity().unwrap(), cpus[..1]);
+            assert_eq!(allowed(), 1);
+            assert!(confine(&[]).is_err());
+        })
+        .join()
+        .unwrap();
+    }
+}

@@ -1,0 +1,105 @@
+//! Memory shared between processes: unnamed files (memfd) and their mappings.
+//!
+//! There is never a name in a file system, so the size and the very existence of `/dev/shm` do not
+//! matter, and nothing is left behind. Pages that nobody has touched take no memory.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+
+use memmap2::{MmapOptions, MmapRaw};
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, SealFlag, fcntl};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::resource::{Resource, getrlimit};
+use nix::sys::stat::fstat;
+use nix::unistd::ftruncate;
+
+use crate::base::{ErrorClass, Result};
+
+/// A new, empty segment: give it to the other processes by inheritance or with [`open_of`].
+///
+/// # Errors
+/// What memfd_create(2) says.
+pub fn create() -> io::Result<OwnedFd> {
+    Ok(memfd_create("suiro-segment", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?)
+}
+
+/// Opens descriptor `number` of the process `pid`, a segment that it has [`create`]d.
+///
+/// The kernel allows that to processes of the same user in the same process namespace.
+///
+/// # Errors
+/// What open(2) says of `/proc/<pid>/fd/<number>`.
+pub fn open_of(pid: u32, number: i32) -> io::Result<OwnedFd> {
+    let path = PathBuf::from(format!("/proc/{pid}/fd/{number}"));
+    Ok(OpenOptions::new().read(true).write(true).open(path)?.into())
+}
+
+/// Makes `segment` `bytes` long and maps all of it. Every process that shares it does this with
+/// the same number, in any order.
+///
+/// # Errors
+/// `NoMem` if the file cannot grow to that size or there is no address space for it; `Arg` if it
+/// already has another size.
+pub fn map(segment: OwnedFd, bytes: usize) -> Result<MmapRaw> {
+    let file = File::from(segment);
+    size(&file, bytes)?;
+    MmapOptions::new().len(bytes).map_raw(&file).map_err(|error| {
+        ErrorClass::NoMem.error(format!("cannot map {bytes} bytes of shared memory: {error}"))
+    })
+}
+
+fn size(file: &File, bytes: usize) -> Result {
+    let cannot = |why: &dyn std::fmt::Display| {
+        ErrorClass::NoMem.error(format!("cannot make {bytes} bytes of shared memory: {why}"))
+    };
+    let wanted = i64::try_from(bytes).map_err(|error| cannot(&error))?;
+    let present = fstat(file.as_fd()).map_err(|error| cannot(&error))?.st_size;
+    if present == 0 {
+        // Growing past this limit would not fail but kill (SIGXFSZ).
+        if let Ok((limit, _)) = getrlimit(Resource::RLIMIT_FSIZE)
+            && limit < bytes as u64
+        {
+            return Err(cannot(&format!("files are limited to {limit} bytes (ulimit -f)")));
+        }
+        ftruncate(file, wanted).map_err(|error| cannot(&error))?;
+    } else if present != wanted {
+        let why = format!("the shared segment has {present} bytes, not {bytes}");
+        return Err(ErrorClass::Arg.error(why));
+    }
+    // Best effort: without the seal a process of this job could truncate it under the others.
+    match fcntl(file, FcntlArg::F_ADD_SEALS(SealFlag::F_SEAL_SHRINK)) {
+        Ok(_) | Err(Errno::EPERM | Errno::EINVAL) => Ok(()),
+        Err(error) => Err(cannot(&error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsRawFd;
+
+    #[test]
+    fn two_mappings_have_one_length() {
+        let segment = create().unwrap();
+        let other = open_of(std::process::id(), segment.as_raw_fd()).unwrap();
+        assert_eq!(map(segment, 8192).unwrap().len(), 8192);
+        let third = other.try_clone().unwrap();
+        assert_eq!(map(other, 8192).unwrap().len(), 8192);
+        let error = map(third, 4096).unwrap_err();
+        assert_eq!(error.code.0, ErrorClass::Arg as i32);
+    }
+
+    #[test]
+    fn a_size_that_no_file_has_is_an_error() {
+        let error = map(create().unwrap(), usize::MAX / 2 + 1).unwrap_err();
+        assert_eq!(error.code.0, ErrorClass::NoMem as i32, "{error}");
+    }
+
+    #[test]
+    fn a_descriptor_that_is_not_open_is_an_error() {
+        assert!(open_of(std::process::id(), 999_999).is_err());
+    }
+}
