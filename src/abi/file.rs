@@ -145,8 +145,8 @@ pub unsafe extern "C" fn PMPI_Register_datarep(
 /// [`PMPI_Register_datarep`] with large counts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Register_datarep_c(
-    datarep: *const c_char, read_conversion_fn: *mut MPI_Datarep_conversion_function_c,
-    write_conversion_fn: *mut MPI_Datarep_conversion_function_c,
+    datarep: *const c_char, read_conversion_fn: MPI_Datarep_conversion_function_c,
+    write_conversion_fn: MPI_Datarep_conversion_function_c,
     dtype_file_extent_fn: MPI_Datarep_extent_function, extra_state: *mut c_void,
 ) -> c_int {
     unsupported("MPI_Register_datarep_c", Scope::File(MPI_FILE_NULL))

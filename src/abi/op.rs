@@ -26,7 +26,7 @@ pub unsafe extern "C" fn PMPI_Op_create(
 /// [`PMPI_Op_create`] with large counts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Op_create_c(
-    user_fn: *mut MPI_User_function_c, commute: c_int, op: *mut MPI_Op,
+    user_fn: MPI_User_function_c, commute: c_int, op: *mut MPI_Op,
 ) -> c_int {
     unsupported("MPI_Op_create_c", Scope::None)
 }
