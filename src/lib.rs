@@ -7,5 +7,6 @@ pub mod core;
 pub mod device;
 pub mod devices;
 pub mod launch;
+pub mod mpi;
 pub mod offload;
 pub mod sys;

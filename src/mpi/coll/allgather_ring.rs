@@ -1,0 +1,42 @@
+//! Allgather and allgatherv around a ring: each rank passes on the block that it got last.
+//!
+//! Cost: n - 1 rounds; a rank sends and receives every block but one, once.
+
+use super::{Blocks, Exchange, RECEIVE, SEND, Shape, block_of};
+use crate::offload::{Builder, Region, Schedule};
+
+/// The part of `rank` in an allgather.
+pub fn schedule(shape: Shape, rank: u32, args: Exchange) -> Schedule {
+    let block = args.block;
+    ring(shape, rank, args.in_place, |of| RECEIVE.region(of as usize * block, block))
+}
+
+/// The part of `rank` in an allgatherv; blocks of no bytes are not sent.
+pub fn allgatherv(shape: Shape, rank: u32, args: Blocks<'_>) -> Schedule {
+    ring(shape, rank, args.in_place, |of| block_of(of).region(0, args.blocks[of as usize]))
+}
+
+fn ring(shape: Shape, rank: u32, in_place: bool, block: impl Fn(u32) -> Region) -> Schedule {
+    let mut plan = Builder::new();
+    let (previous, next) = (shape.before(rank, 1), shape.after(rank, 1));
+    let received: Vec<_> = (1..shape.ranks)
+        .map(|round| {
+            let block = block(shape.before(rank, round));
+            (block.len > 0).then(|| plan.receive(previous, block, round, &[]))
+        })
+        .collect();
+    let own = block(rank);
+    let input = if in_place { own } else { SEND.region(0, own.len) };
+    if shape.ranks > 1 && own.len > 0 {
+        plan.send(next, input, 1, &[]);
+    }
+    for (step, round) in received.iter().zip(2..shape.ranks) {
+        if let Some(step) = step {
+            plan.send(next, block(shape.before(rank, round - 1)), round, &[*step]);
+        }
+    }
+    if !in_place && own.len > 0 {
+        plan.copy(input, own, &[]);
+    }
+    plan.finish()
+}

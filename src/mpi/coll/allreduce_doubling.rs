@@ -1,0 +1,43 @@
+//! Allreduce by recursive doubling: partners exchange all they have and both combine it.
+//!
+//! Ranks combine in order, so any operation will do. Numbers of ranks that are no power of two
+//! cost two rounds more (see `butterfly`). For short operands.
+//!
+//! Cost: floor(log2 n) rounds (+ 2); a rank sends, receives and reduces one operand in each.
+
+use super::butterfly::{self, Meeting, Part};
+use super::{Allreduce, RECEIVE, Shape};
+use crate::offload::{Builder, Schedule};
+
+/// The part of `rank`.
+pub fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
+    let bytes = args.operands.bytes;
+    if bytes == 0 || shape.ranks == 1 {
+        return butterfly::alone(bytes, args.in_place);
+    }
+    let mut plan = Builder::new();
+    let before = butterfly::rounds_before(shape);
+    let last = butterfly::places(shape).ilog2() + before + 1;
+    match Part::of(shape, rank) {
+        Part::Absorbed { by } => butterfly::absorbed(&mut plan, by, bytes, args.in_place, last),
+        Part::Place { place, absorbs } => {
+            let mut meetings = Vec::new();
+            meetings.extend(absorbs.map(|peer| Meeting::absorbing(peer, args.operands)));
+            for bit in 0..butterfly::places(shape).ilog2() {
+                meetings.push(Meeting {
+                    peer: butterfly::rank_at(shape, place ^ 1 << bit),
+                    above: place >> bit & 1 == 0,
+                    round: before + 1 + bit,
+                    give: Some(0..bytes),
+                    keep: 0..bytes,
+                });
+            }
+            let held = butterfly::combine(&mut plan, &meetings, args.in_place);
+            let ready = held.deliver(&mut plan, &(0..bytes));
+            if let Some(peer) = absorbs {
+                plan.send(peer, RECEIVE.region(0, bytes), last, ready.as_slice());
+            }
+        }
+    }
+    plan.finish()
+}

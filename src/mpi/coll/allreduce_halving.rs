@@ -1,0 +1,93 @@
+//! Allreduce by recursive halving and doubling, for long operands.
+//!
+//! Partners first exchange halves of what is left, at distance 1, 2, 4, ..., so that each place
+//! ends with one piece of the result; then the pieces travel back the same way. As the nearest
+//! partners meet first, ranks combine in order and any operation will do. Rabenseifner and Träff,
+//! "More efficient reduction algorithms for non-power-of-two number of processors in
+//! message-passing parallel systems", EuroPVM/MPI 2004, with the folding of `butterfly`.
+//!
+//! Cost: 2 floor(log2 n) rounds (+ 2); a rank sends and receives less than two operands and reduces
+//! less than one (one more each for folded ranks).
+
+use std::ops::Range;
+
+use super::butterfly::{self, Held, Meeting, Part};
+use super::{Allreduce, Operands, RECEIVE, Shape};
+use crate::offload::{Builder, Schedule};
+
+/// The part of `rank`.
+pub fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
+    let bytes = args.operands.bytes;
+    if bytes == 0 || shape.ranks == 1 {
+        return butterfly::alone(bytes, args.in_place);
+    }
+    let mut plan = Builder::new();
+    let last = 2 * butterfly::places(shape).ilog2() + butterfly::rounds_before(shape) + 1;
+    match Part::of(shape, rank) {
+        Part::Absorbed { by } => butterfly::absorbed(&mut plan, by, bytes, args.in_place, last),
+        Part::Place { place, absorbs } => {
+            let mut meetings = Vec::new();
+            meetings.extend(absorbs.map(|peer| Meeting::absorbing(peer, args.operands)));
+            let folded = meetings.len();
+            meetings.extend(halvings(shape, place, args.operands));
+            let held = butterfly::combine(&mut plan, &meetings, args.in_place);
+            let done = spread(&mut plan, &held, &meetings, folded, last);
+            if let Some(peer) = absorbs {
+                plan.send(peer, RECEIVE.region(0, bytes), last, &done);
+            }
+        }
+    }
+    plan.finish()
+}
+
+/// The meetings in which what is left is halved until it is one piece.
+fn halvings(shape: Shape, place: u32, operands: Operands) -> Vec<Meeting> {
+    let places = butterfly::places(shape);
+    let (mut first, mut count) = (0, places);
+    let mut meetings = Vec::new();
+    for bit in 0..places.ilog2() {
+        count /= 2;
+        let (lower, upper) = (first, first + count);
+        let above = place >> bit & 1 == 0;
+        let (keep, give) = if above { (lower, upper) } else { (upper, lower) };
+        first = keep;
+        meetings.push(Meeting {
+            peer: butterfly::rank_at(shape, place ^ 1 << bit),
+            above,
+            round: butterfly::rounds_before(shape) + 1 + bit,
+            give: Some(pieces(give, count, places, operands)),
+            keep: pieces(keep, count, places, operands),
+        });
+    }
+    meetings
+}
+
+/// The bytes of `count` of all `places` pieces; a piece is whole elements, and may be empty.
+fn pieces(first: u32, count: u32, places: u32, operands: Operands) -> Range<usize> {
+    let elements = (operands.bytes / operands.element) as u128;
+    let start = |piece: u32| {
+        (elements * u128::from(piece) / u128::from(places)) as usize * operands.element
+    };
+    start(first)..start(first + count)
+}
+
+/// Gathers the pieces of all places, in the opposite order; returns the steps that complete that.
+fn spread(
+    plan: &mut Builder, held: &Held, meetings: &[Meeting], folded: usize, last: u32,
+) -> Vec<u32> {
+    let own = &meetings[meetings.len() - 1].keep;
+    let mut have: Vec<u32> = held.deliver(plan, own).into_iter().collect();
+    let reduced = have.clone();
+    let halvings = meetings.iter().zip(&held.sends).skip(folded);
+    for (number, (meeting, sent)) in halvings.enumerate().rev() {
+        let round = last - 1 - number as u32;
+        let part = |range: &Range<usize>| RECEIVE.region(range.start, range.len());
+        let Some(give) = &meeting.give else { continue };
+        // The bytes that arrive were given away in this meeting, and read by reductions before.
+        let free: Vec<u32> = reduced.iter().chain(sent).copied().collect();
+        let receive = plan.receive(meeting.peer, part(give), round, &free);
+        plan.send(meeting.peer, part(&meeting.keep), round, &have);
+        have.push(receive);
+    }
+    have
+}

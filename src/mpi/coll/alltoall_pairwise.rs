@@ -1,0 +1,94 @@
+//! Alltoall, alltoallv and alltoallw: at distance `k` each rank sends to the rank `k` after it and
+//! receives from the rank `k` before it; at most [`WINDOW`] distances are under way at a time.
+//!
+//! Cost: ceil((n - 1) / [`WINDOW`]) rounds; a rank sends n - 1 blocks, and copies all n first if in
+//! place.
+
+use super::{BlockPairs, Exchange, RECEIVE, SEND, Shape};
+use crate::offload::{Buffer, Builder, Region, Schedule, StepId};
+
+/// How many sends and as many receives a rank has under way: enough to hide latency, few enough
+/// not to flood a peer that is late.
+pub const WINDOW: u32 = 32;
+
+/// The part of `rank` in an alltoall.
+pub fn schedule(shape: Shape, rank: u32, args: Exchange) -> Schedule {
+    let block = args.block;
+    let part = |buffer: Buffer, of: u32| buffer.region(of as usize * block, block);
+    let mut plan = Builder::new();
+    if args.in_place {
+        if shape.ranks == 1 || block == 0 {
+            return plan.finish();
+        }
+        let all = shape.ranks as usize * block;
+        let saved = plan.scratch(all);
+        let save = plan.copy(RECEIVE.region(0, all), saved.region(0, all), &[]);
+        exchange(plan, shape, rank, |to| part(saved, to), |from| part(RECEIVE, from), &|_| {
+            Some(save)
+        })
+    } else {
+        exchange(plan, shape, rank, |to| part(SEND, to), |from| part(RECEIVE, from), &|_| None)
+    }
+}
+
+/// The part of `rank` in an alltoallv or alltoallw; blocks of no bytes are not sent.
+pub fn alltoallv(shape: Shape, rank: u32, args: BlockPairs<'_>) -> Schedule {
+    let BlockPairs { send, receive, in_place } = args;
+    let received = |from: u32| Buffer::User(shape.ranks + from).region(0, receive[from as usize]);
+    let mut plan = Builder::new();
+    if in_place {
+        if shape.ranks == 1 {
+            return plan.finish();
+        }
+        let starts: Vec<usize> = starts(receive).collect();
+        let saved = plan.scratch(receive.iter().sum());
+        let kept = |of: u32| saved.region(starts[of as usize], receive[of as usize]);
+        let saves: Vec<StepId> =
+            (0..shape.ranks).map(|of| plan.copy(received(of), kept(of), &[])).collect();
+        exchange(plan, shape, rank, kept, received, &|of| Some(saves[of as usize]))
+    } else {
+        let sent = |to: u32| Buffer::User(to).region(0, send[to as usize]);
+        exchange(plan, shape, rank, sent, received, &|_| None)
+    }
+}
+
+/// Where each block begins if they follow one another.
+fn starts(blocks: &[usize]) -> impl Iterator<Item = usize> {
+    blocks.iter().scan(0, |end, len| {
+        *end += len;
+        Some(*end - len)
+    })
+}
+
+/// Exchanges all blocks; what is sent to and received from a rank waits on `saved` of it, if any,
+/// in which case the own block is where it belongs.
+fn exchange(
+    mut plan: Builder, shape: Shape, rank: u32, send: impl Fn(u32) -> Region,
+    receive: impl Fn(u32) -> Region, saved: &dyn Fn(u32) -> Option<StepId>,
+) -> Schedule {
+    // The steps of each distance, to wait on from the distance a window later.
+    let mut steps: Vec<Vec<StepId>> = vec![Vec::new()];
+    for distance in 1..shape.ranks {
+        let round = (distance - 1) / WINDOW + 1;
+        let window = match distance.checked_sub(WINDOW) {
+            Some(earlier) => steps[earlier as usize].as_slice(),
+            None => &[],
+        };
+        let after = |peer| [window, saved(peer).as_slice()].concat();
+        let (from, to) = (shape.before(rank, distance), shape.after(rank, distance));
+        let (into, out) = (receive(from), send(to));
+        let mut both = Vec::with_capacity(2);
+        if into.len > 0 {
+            both.push(plan.receive(from, into, round, &after(from)));
+        }
+        if out.len > 0 {
+            both.push(plan.send(to, out, round, &after(to)));
+        }
+        steps.push(both);
+    }
+    let own = send(rank);
+    if saved(rank).is_none() && own.len > 0 {
+        plan.copy(own, receive(rank), &[]);
+    }
+    plan.finish()
+}

@@ -1,0 +1,233 @@
+//! What the butterfly reductions share: how any number of ranks takes part, and how a rank
+//! combines what it hears in the order of ranks without copying.
+//!
+//! **Folding.** Of `n` ranks, `p` take part, the largest power of two; the first `2 (n - p)` pair
+//! up, and the even rank of a pair acts for both:
+//!
+//! ```text
+//!   ranks   0   1   2   3   4        n = 5, p = 4
+//!           └─◄─┘   │   │   │
+//!   places    0     1   2   3        a place stands for adjacent ranks, in order
+//! ```
+//!
+//! **Combining.** In each meeting a rank hears of ranks that are adjacent to those that it stands
+//! for, either all above or all below. A reduction computes `into = from op into`, so with ranks
+//! above the result is where their part arrived, and with ranks below where the own part was.
+//! Both sides of a meeting compute the same expression: results are equal to the last bit.
+
+use std::ops::Range;
+
+use super::{Operands, RECEIVE, SEND, Shape};
+use crate::offload::{Buffer, Builder, Region, Schedule, StepId};
+
+/// How a rank takes part in a butterfly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// At this place, and for the rank after it if there is one.
+    Place { place: u32, absorbs: Option<u32> },
+    /// Not at all: the rank before it does.
+    Absorbed { by: u32 },
+}
+
+impl Part {
+    pub fn of(shape: Shape, rank: u32) -> Self {
+        let pairs = shape.ranks - places(shape);
+        if rank >= 2 * pairs {
+            Self::Place { place: rank - pairs, absorbs: None }
+        } else if rank.is_multiple_of(2) {
+            Self::Place { place: rank / 2, absorbs: Some(rank + 1) }
+        } else {
+            Self::Absorbed { by: rank - 1 }
+        }
+    }
+}
+
+/// How many places a butterfly has.
+pub(super) fn places(shape: Shape) -> u32 {
+    1 << shape.ranks.ilog2()
+}
+
+/// The rank at a place.
+pub(super) fn rank_at(shape: Shape, place: u32) -> u32 {
+    let pairs = shape.ranks - places(shape);
+    if place < pairs { 2 * place } else { place + pairs }
+}
+
+/// How many rounds the butterfly proper starts after: those in which ranks are absorbed.
+pub(super) fn rounds_before(shape: Shape) -> u32 {
+    u32::from(!shape.ranks.is_power_of_two())
+}
+
+/// One meeting of a rank with a peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Meeting {
+    pub peer: u32,
+    /// Whether the peer stands for the ranks above; else for those below.
+    pub above: bool,
+    pub round: u32,
+    /// The bytes of the result so far that the peer gets.
+    pub give: Option<Range<usize>>,
+    /// The bytes that this rank goes on with, and gets from the peer.
+    pub keep: Range<usize>,
+}
+
+impl Meeting {
+    /// The meeting with the rank that this one acts for.
+    pub fn absorbing(peer: u32, operands: Operands) -> Self {
+        Self { peer, above: true, round: 1, give: None, keep: 0..operands.bytes }
+    }
+}
+
+/// Where the part of a peer arrives, and by which step.
+struct Arrival {
+    region: Region,
+    step: StepId,
+}
+
+/// Where a rank has the result so far.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    buffer: Buffer,
+    /// The byte of the operand that is the buffer's first.
+    offset: usize,
+    /// The step that completes it.
+    pub ready: Option<StepId>,
+    /// The send of each meeting.
+    pub sends: Vec<Option<StepId>>,
+}
+
+impl Held {
+    /// Combines with the part of the ranks above: the result is where that arrived.
+    fn under(&mut self, plan: &mut Builder, keep: &Range<usize>, arrival: &Arrival) {
+        let after: Vec<StepId> = self.ready.into_iter().chain([arrival.step]).collect();
+        self.ready = Some(plan.reduce(self.part(keep), arrival.region, &after));
+        self.moved(arrival.region, keep);
+    }
+
+    /// Combines with the part of the ranks below: the result stays where the own part is.
+    fn over(&mut self, plan: &mut Builder, meeting: &Meeting, arrival: &Arrival) {
+        // What is being sent must not change yet.
+        let sent = self.sends.last().copied().flatten();
+        let sent = sent.filter(|_| meeting.give.as_ref() == Some(&meeting.keep));
+        let after: Vec<StepId> = self.ready.into_iter().chain([arrival.step]).chain(sent).collect();
+        self.ready = Some(plan.reduce(arrival.region, self.part(&meeting.keep), &after));
+    }
+
+    /// Moves to memory that may be written: the receive buffer if it stays there to the end.
+    fn leave_send_buffer(&mut self, plan: &mut Builder, keep: &Range<usize>, last: bool) {
+        let to = match last {
+            true => RECEIVE.region(keep.start, keep.len()),
+            false => plan.scratch(keep.len()).region(0, keep.len()),
+        };
+        self.ready = Some(plan.copy(self.part(keep), to, &[]));
+        self.moved(to, keep);
+    }
+
+    fn moved(&mut self, to: Region, keep: &Range<usize>) {
+        self.buffer = to.buffer;
+        self.offset = keep.start - to.start;
+    }
+
+    /// These bytes of it.
+    pub fn part(&self, range: &Range<usize>) -> Region {
+        self.buffer.region(range.start - self.offset, range.len())
+    }
+
+    /// Copies these bytes to the receive buffer, unless they are there; returns the last step.
+    pub fn deliver(&self, plan: &mut Builder, range: &Range<usize>) -> Option<StepId> {
+        if self.buffer == RECEIVE {
+            return self.ready;
+        }
+        let after: Vec<StepId> =
+            self.ready.iter().chain(self.sends.iter().flatten()).copied().collect();
+        Some(plan.copy(self.part(range), RECEIVE.region(range.start, range.len()), &after))
+    }
+}
+
+/// The schedule of a rank that has nobody to meet, or nothing to say.
+pub(super) fn alone(bytes: usize, in_place: bool) -> Schedule {
+    let mut plan = Builder::new();
+    if bytes > 0 && !in_place {
+        plan.copy(SEND.region(0, bytes), RECEIVE.region(0, bytes), &[]);
+    }
+    plan.finish()
+}
+
+/// Combines the operand of this rank with what it hears in `meetings`, which is not empty.
+///
+/// Unless in place, the result for the bytes of the last meeting ends in the receive buffer.
+pub(super) fn combine(plan: &mut Builder, meetings: &[Meeting], in_place: bool) -> Held {
+    let arrivals = arrivals(plan, meetings, in_place);
+    let buffer = if in_place { RECEIVE } else { SEND };
+    let mut held = Held { buffer, offset: 0, ready: None, sends: Vec::new() };
+    for (meeting, arrival) in meetings.iter().zip(&arrivals) {
+        let send = meeting.give.clone().map(|give| {
+            plan.send(meeting.peer, held.part(&give), meeting.round, held.ready.as_slice())
+        });
+        held.sends.push(send);
+        if meeting.above {
+            held.under(plan, &meeting.keep, arrival);
+        } else {
+            if held.buffer == SEND {
+                let last = meetings.iter().all(|meeting| !meeting.above);
+                held.leave_send_buffer(plan, &meeting.keep, last);
+            }
+            held.over(plan, meeting, arrival);
+        }
+    }
+    held
+}
+
+/// Posts the receive of each meeting, all at once, each to memory of its own.
+///
+/// Unless in place, the last that becomes the result arrives in the receive buffer.
+fn arrivals(plan: &mut Builder, meetings: &[Meeting], in_place: bool) -> Vec<Arrival> {
+    let last = meetings.iter().rposition(|meeting| meeting.above).filter(|_| !in_place);
+    let mut arrivals = Vec::with_capacity(meetings.len());
+    for (number, Meeting { peer, round, keep, .. }) in meetings.iter().enumerate() {
+        let region = match Some(number) == last {
+            true => RECEIVE.region(keep.start, keep.len()),
+            false => plan.scratch(keep.len()).region(0, keep.len()),
+        };
+        arrivals.push(Arrival { region, step: plan.receive(*peer, region, *round, &[]) });
+    }
+    arrivals
+}
+
+/// The part of a rank that another acts for: its operand goes there, the result comes back.
+pub(super) fn absorbed(plan: &mut Builder, by: u32, bytes: usize, in_place: bool, rounds: u32) {
+    let input = if in_place { RECEIVE } else { SEND };
+    let send = plan.send(by, input.region(0, bytes), 1, &[]);
+    let after = if in_place { &[send][..] } else { &[] };
+    plan.receive(by, RECEIVE.region(0, bytes), rounds, after);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_stand_for_adjacent_ranks_in_order() {
+        for ranks in 1..70 {
+            let shape = Shape { ranks };
+            let mut next = 0;
+            for place in 0..places(shape) {
+                let rank = rank_at(shape, place);
+                assert_eq!(rank, next);
+                let Part::Place { place: back, absorbs } = Part::of(shape, rank) else {
+                    panic!("rank {rank} has no place");
+                };
+                assert_eq!(back, place);
+                next += 1;
+                if let Some(other) = absorbs {
+                    assert_eq!(
+                        (other, Part::of(shape, other)),
+                        (next, Part::Absorbed { by: rank })
+                    );
+                    next += 1;
+                }
+            }
+            assert_eq!(next, ranks);
+        }
+    }
+}

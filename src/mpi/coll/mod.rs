@@ -1,0 +1,235 @@
+//! Collective operations as schedules (MPI 5.0 chapter 6): one algorithm per file.
+//!
+//! An algorithm is a pure function `(shape of the communicator, rank, arguments) -> Schedule`, and
+//! its text states its cost. Blocking, nonblocking, persistent and offloaded calls run the same
+//! schedules; `tests/schedules` runs them for many sizes and roots on symbolic bytes.
+//!
+//! **Units.** All arguments are bytes of packed data. Nothing here knows counts, datatypes,
+//! displacements or memory: those may differ between ranks where the bytes may not.
+//!
+//! **Buffers.** What `Buffer::User(index)` means in the schedules; whoever runs one supplies a
+//! table of that many buffers, each as one packed stream. *Block* `r` of a stream, to or from rank
+//! `r`, begins at byte `r * block`. In the forms with a count per rank each block is a buffer of its
+//! own, since their displacements are not ours to know.
+//!
+//! | operation | 0 | 1 | more |
+//! |---|---|---|---|
+//! | barrier | | | |
+//! | bcast | the buffer | | |
+//! | gather, scatter, allgather, alltoall, reduce, allreduce | send buffer | receive buffer | |
+//! | gatherv, at the root | send buffer | receive block 0 | `1 + r`: receive block `r` |
+//! | scatterv, at the root | receive buffer | send block 0 | `1 + r`: send block `r` |
+//! | gatherv, scatterv, elsewhere | send or receive buffer | | |
+//! | allgatherv | send buffer | receive block 0 | `1 + r`: receive block `r` |
+//! | alltoallv, alltoallw | send block 0 | send block 1 | `ranks + r`: receive block `r` |
+//!
+//! `in_place` says that this rank passed `MPI_IN_PLACE`. The buffer that it stands for is then not
+//! touched: its entry of the table may be anything.
+//!
+//! **Agreement.** Which algorithm runs is decided in [`select`] from what the standard makes equal
+//! on all ranks.
+
+pub mod allgather_bruck;
+pub mod allgather_ring;
+pub mod allreduce_doubling;
+pub mod allreduce_halving;
+pub mod alltoall_pairwise;
+pub mod barrier_dissemination;
+pub mod bcast_binomial;
+pub mod bcast_chain;
+mod butterfly;
+pub mod gather_linear;
+pub mod reduce_binomial;
+pub mod scatter_linear;
+pub mod select;
+
+pub use allgather_ring::allgatherv;
+pub use alltoall_pairwise::alltoallv;
+pub use gather_linear::gatherv;
+pub use scatter_linear::scatterv;
+
+use crate::offload::{Buffer, Schedule};
+
+/// What an algorithm may know of a communicator; the same on all its ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// How many ranks it has, at least 1.
+    pub ranks: u32,
+}
+
+impl Shape {
+    /// The rank `steps` after `rank`, on the ring of all ranks; `steps` is at most `ranks`.
+    pub fn after(self, rank: u32, steps: u32) -> u32 {
+        ((u64::from(rank) + u64::from(steps)) % u64::from(self.ranks)) as u32
+    }
+
+    /// The rank `steps` before `rank`, on the ring of all ranks; `steps` is at most `ranks`.
+    pub fn before(self, rank: u32, steps: u32) -> u32 {
+        self.after(rank, self.ranks - steps)
+    }
+
+    /// How many doublings from 1 reach all ranks.
+    pub fn doublings(self) -> u32 {
+        self.ranks.next_power_of_two().trailing_zeros()
+    }
+}
+
+/// The buffer of a broadcast.
+pub const BUFFER: Buffer = Buffer::User(0);
+/// The send buffer of operations that have one for all ranks.
+pub const SEND: Buffer = Buffer::User(0);
+/// The receive buffer of operations that have one for all ranks.
+pub const RECEIVE: Buffer = Buffer::User(1);
+
+/// The buffer of block `rank` of gatherv, scatterv and allgatherv.
+pub fn block_of(rank: u32) -> Buffer {
+    Buffer::User(1 + rank)
+}
+
+/// Arguments of `MPI_Bcast`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Bcast {
+    /// Length of the message.
+    pub bytes: usize,
+    /// Who has it.
+    pub root: u32,
+}
+
+/// Arguments of `MPI_Gather` and `MPI_Scatter`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Rooted {
+    /// Length of one rank's block.
+    pub block: usize,
+    /// Who has all of them.
+    pub root: u32,
+    /// Whether the root's own block stays where it is; only the root reads this.
+    pub in_place: bool,
+}
+
+/// Arguments of `MPI_Gatherv` and `MPI_Scatterv`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RootedBlocks<'a> {
+    /// Length of this rank's block; not read at the root.
+    pub own: usize,
+    /// Length of each rank's block, the root's own included; read at the root only.
+    pub blocks: &'a [usize],
+    /// Who has all of them.
+    pub root: u32,
+    /// Whether the root's own block stays where it is; only the root reads this.
+    pub in_place: bool,
+}
+
+/// Arguments of `MPI_Allgather` and `MPI_Alltoall`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Exchange {
+    /// Length of one block.
+    pub block: usize,
+    /// Whether the receive buffer holds what is to be sent; the same on all ranks.
+    pub in_place: bool,
+}
+
+/// Arguments of `MPI_Allgatherv`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocks<'a> {
+    /// Length of each rank's block; the same on all ranks.
+    pub blocks: &'a [usize],
+    /// Whether the own block is in the receive buffer already.
+    pub in_place: bool,
+}
+
+/// Arguments of `MPI_Alltoallv` and `MPI_Alltoallw`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockPairs<'a> {
+    /// Length of the block to each rank; not read if in place.
+    pub send: &'a [usize],
+    /// Length of the block from each rank.
+    pub receive: &'a [usize],
+    /// Whether the receive blocks hold what is to be sent; the same on all ranks.
+    pub in_place: bool,
+}
+
+/// Arguments of `MPI_Reduce`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Reduce {
+    /// What is combined.
+    pub operands: Operands,
+    /// Who gets the result.
+    pub root: u32,
+    /// Whether the root's operand is in its receive buffer; only the root reads this.
+    pub in_place: bool,
+}
+
+/// Arguments of `MPI_Allreduce`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Allreduce {
+    /// What is combined.
+    pub operands: Operands,
+    /// Whether this rank's operand is in its receive buffer.
+    pub in_place: bool,
+}
+
+/// The operands of a reduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Operands {
+    /// Length of one rank's operand, a multiple of `element`.
+    pub bytes: usize,
+    /// Length of one element, which the operation never sees in parts; at least 1.
+    pub element: usize,
+    /// Whether the operands may be combined in another order than that of their ranks.
+    pub commutative: bool,
+}
+
+/// A collective operation whose schedules may be kept for the next call with the same arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Collective {
+    /// `MPI_Barrier` (§6.3).
+    Barrier,
+    /// `MPI_Bcast` (§6.4).
+    Bcast(Bcast),
+    /// `MPI_Gather` (§6.5).
+    Gather(Rooted),
+    /// `MPI_Scatter` (§6.6).
+    Scatter(Rooted),
+    /// `MPI_Allgather` (§6.7).
+    Allgather(Exchange),
+    /// `MPI_Alltoall` (§6.8).
+    Alltoall(Exchange),
+    /// `MPI_Reduce` (§6.9.1).
+    Reduce(Reduce),
+    /// `MPI_Allreduce` (§6.9.6).
+    Allreduce(Allreduce),
+}
+
+impl Collective {
+    /// The part of `rank` in this operation, by the algorithm that [`select`] prefers.
+    pub fn schedule(self, shape: Shape, rank: u32) -> Schedule {
+        match self {
+            Self::Barrier => barrier_dissemination::schedule(shape, rank),
+            Self::Bcast(args) => select::bcast(shape, args).schedule(shape, rank, args),
+            Self::Gather(args) => gather_linear::schedule(shape, rank, args),
+            Self::Scatter(args) => scatter_linear::schedule(shape, rank, args),
+            Self::Allgather(args) => select::allgather(shape, args).schedule(shape, rank, args),
+            Self::Alltoall(args) => alltoall_pairwise::schedule(shape, rank, args),
+            Self::Reduce(args) => reduce_binomial::schedule(shape, rank, args),
+            Self::Allreduce(args) => select::allreduce(shape, args).schedule(shape, rank, args),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ring_closes() {
+        let shape = Shape { ranks: 5 };
+        assert_eq!((shape.after(4, 1), shape.before(0, 1)), (0, 4));
+        assert_eq!((shape.after(3, 5), shape.before(3, 5)), (3, 3));
+    }
+
+    #[test]
+    fn doublings_reach_all_ranks() {
+        let of = |ranks| Shape { ranks }.doublings();
+        assert_eq!([1, 2, 3, 4, 5, 8, 9].map(of), [0, 1, 2, 2, 3, 3, 4]);
+    }
+}

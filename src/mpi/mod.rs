@@ -1,0 +1,3 @@
+//! What the standard says. Knows no device, system call, thread, clock or global.
+
+pub mod coll;

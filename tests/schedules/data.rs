@@ -1,0 +1,394 @@
+//! The operations that only move data.
+
+use mpi_abi::mpi::coll::{
+    Bcast, BlockPairs, Blocks, Collective, Exchange, Rooted, RootedBlocks, allgather_bruck,
+    allgather_ring, allgatherv, alltoall_pairwise, alltoallv, barrier_dissemination,
+    bcast_binomial, bcast_chain, gather_linear, gatherv, scatter_linear, scatterv,
+};
+use mpi_abi::offload::Schedule;
+use mpi_abi::offload::check::check;
+
+use super::symbolic::{Algebra, Byte};
+use super::{Case, Shape, roots, sizes};
+
+/// Lengths of a block: none, and one that no power of two divides.
+const BLOCKS: [usize; 2] = [0, 3];
+
+/// The bytes of the blocks of all ranks, one after the other, each contributed by its rank.
+fn all_blocks(shape: Shape, block: usize, algebra: &mut Algebra) -> Vec<Byte> {
+    (0..shape.ranks).flat_map(|rank| algebra.leaves(rank, 0, block)).collect()
+}
+
+/// Block number `index` of what `rank` contributes.
+fn block_of(rank: u32, index: u32, block: usize, algebra: &mut Algebra) -> Vec<Byte> {
+    algebra.leaves(rank, index as usize * block, block)
+}
+
+/// A case of an operation without elements.
+fn case<'a>(
+    name: String, shape: Shape, schedule: &'a dyn Fn(u32) -> Schedule,
+    before: &'a dyn Fn(u32, &mut Algebra) -> Vec<Vec<Byte>>,
+) -> Case<'a> {
+    Case { name, shape, element: 1, schedule, before }
+}
+
+#[test]
+fn barrier_hears_of_everybody() {
+    for shape in sizes() {
+        let schedules: Vec<Schedule> =
+            (0..shape.ranks).map(|rank| barrier_dissemination::schedule(shape, rank)).collect();
+        check(&schedules).unwrap();
+        // By the time a rank is through, it has heard of all; followed here in rounds.
+        let mut heard: Vec<Vec<bool>> =
+            (0..shape.ranks).map(|rank| (0..shape.ranks).map(|of| of == rank).collect()).collect();
+        for round in 1..=shape.doublings() {
+            let known = heard.clone();
+            for (rank, schedule) in schedules.iter().enumerate() {
+                for step in schedule.steps().iter().filter(|step| step.round == round) {
+                    if let mpi_abi::offload::Action::Receive { peer, .. } = step.action {
+                        let news = &known[peer as usize];
+                        heard[rank].iter_mut().zip(news).for_each(|(own, other)| *own |= other);
+                    }
+                }
+            }
+        }
+        assert!(heard.iter().flatten().all(|&heard| heard), "{shape:?}");
+    }
+}
+
+#[test]
+fn no_send_of_a_barrier_leaves_before_what_it_tells_of_has_come() {
+    for shape in sizes() {
+        for rank in 0..shape.ranks {
+            let schedule = barrier_dissemination::schedule(shape, rank);
+            let sends = shape.doublings()..2 * shape.doublings();
+            for (sent, step) in (0..).zip(sends) {
+                let all: Vec<u32> = (0..sent).collect();
+                assert_eq!(schedule.after(step), all);
+            }
+        }
+    }
+}
+
+fn bcast(algorithm: fn(Shape, u32, Bcast, usize) -> Schedule, name: &str) {
+    for shape in sizes() {
+        for root in roots(shape) {
+            for (bytes, segment) in [(0, 4), (3, 4), (9, 4)] {
+                case(
+                    format!("{name}, {bytes} bytes from {root}"),
+                    shape,
+                    &|rank| algorithm(shape, rank, Bcast { bytes, root }, segment),
+                    &|rank, algebra| match rank == root {
+                        true => vec![algebra.leaves(root, 0, bytes)],
+                        false => vec![algebra.junk(bytes)],
+                    },
+                )
+                .expect(&|_, algebra| vec![algebra.leaves(root, 0, bytes)]);
+            }
+        }
+    }
+}
+
+#[test]
+fn bcast_binomial_reaches_all() {
+    bcast(bcast_binomial::schedule, "binomial");
+}
+
+#[test]
+fn bcast_chain_reaches_all() {
+    bcast(bcast_chain::schedule, "chain");
+}
+
+/// All cases of operations with a root and one length of block.
+fn rooted(run: impl Fn(Shape, Rooted)) {
+    for shape in sizes() {
+        for root in roots(shape) {
+            for block in BLOCKS {
+                for in_place in [false, true] {
+                    run(shape, Rooted { block, root, in_place });
+                }
+            }
+        }
+    }
+}
+
+/// What the root of a gather finds in its receive buffer: its own block only, if in place.
+fn before_gather(shape: Shape, args: Rooted, algebra: &mut Algebra) -> Vec<Byte> {
+    let mut receive = algebra.junk(shape.ranks as usize * args.block);
+    if args.in_place {
+        let own = algebra.leaves(args.root, 0, args.block);
+        receive.splice(args.root as usize * args.block..(args.root as usize + 1) * args.block, own);
+    }
+    receive
+}
+
+#[test]
+fn gather_linear_collects_all() {
+    rooted(|shape, args| {
+        let send = |rank, algebra: &mut Algebra| match rank == args.root && args.in_place {
+            true => Vec::new(),
+            false => algebra.leaves(rank, 0, args.block),
+        };
+        case(
+            format!("gather {args:?}"),
+            shape,
+            &|rank| gather_linear::schedule(shape, rank, args),
+            &|rank, algebra| match rank == args.root {
+                true => vec![send(rank, algebra), before_gather(shape, args, algebra)],
+                false => vec![send(rank, algebra)],
+            },
+        )
+        .expect(&|rank, algebra| match rank == args.root {
+            true => vec![send(rank, algebra), all_blocks(shape, args.block, algebra)],
+            false => vec![send(rank, algebra)],
+        });
+    });
+}
+
+#[test]
+fn scatter_linear_deals_all() {
+    rooted(|shape, args| {
+        let send = |rank, algebra: &mut Algebra| match rank == args.root {
+            true => algebra.leaves(rank, 0, shape.ranks as usize * args.block),
+            false => Vec::new(),
+        };
+        let nothing = |rank| rank == args.root && args.in_place;
+        case(
+            format!("scatter {args:?}"),
+            shape,
+            &|rank| scatter_linear::schedule(shape, rank, args),
+            &|rank, algebra| {
+                let len = if nothing(rank) { 0 } else { args.block };
+                vec![send(rank, algebra), algebra.junk(len)]
+            },
+        )
+        .expect(&|rank, algebra| match nothing(rank) {
+            true => vec![send(rank, algebra), Vec::new()],
+            false => vec![send(rank, algebra), block_of(args.root, rank, args.block, algebra)],
+        });
+    });
+}
+
+/// Unlike lengths of blocks, some of them 0.
+fn lengths(shape: Shape, of: u32) -> Vec<usize> {
+    (0..shape.ranks).map(|rank| ((rank * 7 + of * 5) % 4) as usize).collect()
+}
+
+/// All cases of operations with a root and a length per block.
+fn rooted_blocks(run: impl Fn(Shape, u32, &[usize], bool)) {
+    for shape in sizes() {
+        for root in roots(shape) {
+            for in_place in [false, true] {
+                run(shape, root, &lengths(shape, root), in_place);
+            }
+        }
+    }
+}
+
+/// The arguments of one rank: only the root sees all lengths.
+fn arguments(rank: u32, root: u32, blocks: &[usize], in_place: bool) -> RootedBlocks<'_> {
+    match rank == root {
+        true => RootedBlocks { own: usize::MAX, blocks, root, in_place },
+        false => RootedBlocks { own: blocks[rank as usize], blocks: &[], root, in_place: false },
+    }
+}
+
+#[test]
+fn gatherv_collects_all() {
+    rooted_blocks(|shape, root, blocks, in_place| {
+        let send = |rank: u32, algebra: &mut Algebra| match rank == root && in_place {
+            true => Vec::new(),
+            false => algebra.leaves(rank, 0, blocks[rank as usize]),
+        };
+        let at_root = |rank: u32, algebra: &mut Algebra, filled: bool| {
+            let mut buffers = vec![send(rank, algebra)];
+            for (of, &len) in (0..).zip(blocks).filter(|_| rank == root) {
+                let there = filled || in_place && of == root;
+                buffers.push(if there { algebra.leaves(of, 0, len) } else { algebra.junk(len) });
+            }
+            buffers
+        };
+        case(
+            format!("gatherv to {root}, in place {in_place}"),
+            shape,
+            &|rank| gatherv(shape, rank, arguments(rank, root, blocks, in_place)),
+            &|rank, algebra| at_root(rank, algebra, false),
+        )
+        .expect(&|rank, algebra| at_root(rank, algebra, true));
+    });
+}
+
+#[test]
+fn scatterv_deals_all() {
+    rooted_blocks(|shape, root, blocks, in_place| {
+        let buffers = |rank: u32, algebra: &mut Algebra, filled: bool| {
+            let len = blocks[rank as usize];
+            let mut buffers = vec![match (rank == root && in_place, filled) {
+                (true, _) => Vec::new(),
+                (false, true) => algebra.leaves(root, rank as usize * 8, len),
+                (false, false) => algebra.junk(len),
+            }];
+            for (of, &len) in blocks.iter().enumerate().filter(|_| rank == root) {
+                buffers.push(algebra.leaves(root, of * 8, len));
+            }
+            buffers
+        };
+        case(
+            format!("scatterv from {root}, in place {in_place}"),
+            shape,
+            &|rank| scatterv(shape, rank, arguments(rank, root, blocks, in_place)),
+            &|rank, algebra| buffers(rank, algebra, false),
+        )
+        .expect(&|rank, algebra| buffers(rank, algebra, true));
+    });
+}
+
+/// All cases of operations without root and with one length of block.
+fn exchanges(run: impl Fn(Shape, Exchange)) {
+    for shape in sizes() {
+        for block in BLOCKS {
+            for in_place in [false, true] {
+                run(shape, Exchange { block, in_place });
+            }
+        }
+    }
+}
+
+fn allgather(algorithm: fn(Shape, u32, Exchange) -> Schedule, name: &str) {
+    exchanges(|shape, args| {
+        let rooted = |root| Rooted { block: args.block, root, in_place: args.in_place };
+        let send = |rank, algebra: &mut Algebra| match args.in_place {
+            true => Vec::new(),
+            false => algebra.leaves(rank, 0, args.block),
+        };
+        case(
+            format!("{name} {args:?}"),
+            shape,
+            &|rank| algorithm(shape, rank, args),
+            &|rank, algebra| vec![send(rank, algebra), before_gather(shape, rooted(rank), algebra)],
+        )
+        .expect(&|rank, algebra| vec![send(rank, algebra), all_blocks(shape, args.block, algebra)]);
+    });
+}
+
+#[test]
+fn allgather_ring_collects_all() {
+    allgather(allgather_ring::schedule, "ring");
+}
+
+#[test]
+fn allgather_bruck_collects_all() {
+    allgather(allgather_bruck::schedule, "bruck");
+}
+
+#[test]
+fn allgatherv_collects_all() {
+    for (shape, in_place) in sizes().flat_map(|shape| [(shape, false), (shape, true)]) {
+        let blocks = &lengths(shape, 1);
+        let buffers = |rank: u32, algebra: &mut Algebra, filled: bool| {
+            let len = if in_place { 0 } else { blocks[rank as usize] };
+            let mut buffers = vec![algebra.leaves(rank, 0, len)];
+            for (of, &len) in (0..).zip(blocks) {
+                let there = filled || in_place && of == rank;
+                buffers.push(if there { algebra.leaves(of, 0, len) } else { algebra.junk(len) });
+            }
+            buffers
+        };
+        case(
+            format!("allgatherv, in place {in_place}"),
+            shape,
+            &|rank| allgatherv(shape, rank, Blocks { blocks, in_place }),
+            &|rank, algebra| buffers(rank, algebra, false),
+        )
+        .expect(&|rank, algebra| buffers(rank, algebra, true));
+    }
+}
+
+#[test]
+fn alltoall_pairwise_transposes() {
+    exchanges(|shape, args| {
+        let Exchange { block, in_place } = args;
+        let all = shape.ranks as usize * block;
+        let send =
+            |rank, algebra: &mut Algebra| algebra.leaves(rank, 0, if in_place { 0 } else { all });
+        case(
+            format!("alltoall {args:?}"),
+            shape,
+            &|rank| alltoall_pairwise::schedule(shape, rank, args),
+            &|rank, algebra| match in_place {
+                true => vec![Vec::new(), algebra.leaves(rank, 0, all)],
+                false => vec![send(rank, algebra), algebra.junk(all)],
+            },
+        )
+        .expect(&|rank, algebra| {
+            let column = |from| block_of(from, rank, block, algebra);
+            let receive = (0..shape.ranks).flat_map(column).collect();
+            vec![send(rank, algebra), receive]
+        });
+    });
+}
+
+#[test]
+fn alltoallv_transposes() {
+    for (shape, in_place) in sizes().flat_map(|shape| [(shape, false), (shape, true)]) {
+        // In place, a block comes back as long as it went.
+        let len = |from: u32, to: u32| match in_place {
+            true => ((from + to) * 7 % 4) as usize,
+            false => ((from * 3 + to * 7) % 4) as usize,
+        };
+        let sent = |from: u32, to: u32, algebra: &mut Algebra| {
+            algebra.leaves(from, to as usize * 8, len(from, to))
+        };
+        let buffers = |rank: u32, algebra: &mut Algebra, filled: bool| -> Vec<Vec<Byte>> {
+            let ranks = 0..shape.ranks;
+            let send: Vec<_> = ranks
+                .clone()
+                .map(|to| if in_place { Vec::new() } else { sent(rank, to, algebra) })
+                .collect();
+            let receive = ranks.map(|from| match (filled, in_place) {
+                (true, _) => sent(from, rank, algebra),
+                (false, true) => sent(rank, from, algebra),
+                (false, false) => algebra.junk(len(from, rank)),
+            });
+            send.into_iter().chain(receive).collect()
+        };
+        let schedule = |rank: u32| {
+            let send: Vec<usize> = (0..shape.ranks).map(|to| len(rank, to)).collect();
+            let receive: Vec<usize> = (0..shape.ranks).map(|from| len(from, rank)).collect();
+            let send = if in_place { &[] } else { send.as_slice() };
+            alltoallv(shape, rank, BlockPairs { send, receive: &receive, in_place })
+        };
+        case(format!("alltoallv, in place {in_place}"), shape, &schedule, &|rank, algebra| {
+            buffers(rank, algebra, false)
+        })
+        .expect(&|rank, algebra| buffers(rank, algebra, true));
+    }
+}
+
+/// Lengths around everything that steers selection.
+const LENGTHS: [usize; 6] = [0, 8, 8 << 10, 64 << 10, (64 << 10) + 8, 5 << 20];
+
+#[test]
+fn what_is_selected_passes_the_checks() {
+    use mpi_abi::mpi::coll::{Allreduce, Operands, Reduce};
+    for shape in [1, 2, 3, 4, 7, 8, 16, 17, 33].map(|ranks| Shape { ranks }) {
+        for bytes in LENGTHS {
+            let operands = Operands { bytes, element: 8, commutative: true };
+            let (root, in_place, block) = (shape.ranks / 2, false, bytes);
+            for collective in [
+                Collective::Barrier,
+                Collective::Bcast(Bcast { bytes, root }),
+                Collective::Gather(Rooted { block, root, in_place }),
+                Collective::Scatter(Rooted { block, root, in_place }),
+                Collective::Allgather(Exchange { block, in_place }),
+                Collective::Alltoall(Exchange { block, in_place }),
+                Collective::Reduce(Reduce { operands, root, in_place }),
+                Collective::Allreduce(Allreduce { operands, in_place }),
+            ] {
+                let part = |rank| collective.schedule(shape, rank);
+                let schedules: Vec<Schedule> = (0..shape.ranks).map(part).collect();
+                check(&schedules).unwrap_or_else(|why| panic!("{collective:?} {shape:?}: {why}"));
+            }
+        }
+    }
+}

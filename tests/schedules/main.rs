@@ -1,0 +1,81 @@
+//! Every collective algorithm, at every size, on symbolic bytes: who ends with which bytes, and in
+//! which order a reduction combined them.
+//!
+//! The static checks of `offload::check` prove each case free of races and deadlock, so one run,
+//! in an order drawn from a seed, shows the result of all runs.
+
+mod data;
+mod reductions;
+mod symbolic;
+
+use mpi_abi::mpi::coll::Shape;
+use mpi_abi::offload::Schedule;
+use mpi_abi::offload::check::check;
+use symbolic::{Algebra, Byte, Machine, Rank};
+
+/// The sizes that every algorithm is tried with.
+pub fn sizes() -> impl Iterator<Item = Shape> {
+    (1..=64).map(|ranks| Shape { ranks })
+}
+
+/// All roots of small communicators; of larger ones, those around the edges.
+pub fn roots(shape: Shape) -> Vec<u32> {
+    let ranks = shape.ranks;
+    if ranks <= 9 {
+        return (0..ranks).collect();
+    }
+    vec![0, 1, ranks / 2, ranks - 1]
+}
+
+/// One operation to try.
+pub struct Case<'a> {
+    /// Says what it is when it fails.
+    pub name: String,
+    /// How many ranks it has.
+    pub shape: Shape,
+    /// The length of an element of a reduction.
+    pub element: usize,
+    /// The part of each rank.
+    pub schedule: &'a dyn Fn(u32) -> Schedule,
+    /// The user buffers of each rank before.
+    pub before: &'a dyn Fn(u32, &mut Algebra) -> Vec<Vec<Byte>>,
+}
+
+impl Case<'_> {
+    /// Checks the schedules, runs them and returns the user buffers of each rank after.
+    pub fn run(&self, algebra: &mut Algebra) -> Vec<Vec<Vec<Byte>>> {
+        let schedules: Vec<Schedule> = (0..self.shape.ranks).map(self.schedule).collect();
+        if let Err(why) = check(&schedules) {
+            panic!("{}, {:?}: {why}", self.name, self.shape);
+        }
+        let ranks = (0..)
+            .zip(schedules)
+            .map(|(rank, schedule)| Rank::new(schedule, (self.before)(rank, algebra), algebra))
+            .collect();
+        let seed = u64::from(self.shape.ranks) + self.name.len() as u64;
+        Machine::new(algebra, ranks, self.element, seed).run()
+    }
+
+    /// Runs it and compares the user buffers of each rank with `after`.
+    pub fn expect(&self, after: &dyn Fn(u32, &mut Algebra) -> Vec<Vec<Byte>>) {
+        let mut algebra = Algebra::default();
+        for (rank, buffers) in (0..).zip(self.run(&mut algebra)) {
+            let due = after(rank, &mut algebra);
+            for (number, (buffer, due)) in buffers.iter().zip(&due).enumerate() {
+                if buffer != due {
+                    let show = |bytes: &[Byte]| -> Vec<_> {
+                        bytes.iter().map(|&byte| algebra.operands(byte)).collect()
+                    };
+                    panic!(
+                        "{}, {:?}, rank {rank}, buffer {number}:\n has {:?}\n due {:?}",
+                        self.name,
+                        self.shape,
+                        show(buffer),
+                        show(due)
+                    );
+                }
+            }
+            assert_eq!(buffers.len(), due.len());
+        }
+    }
+}

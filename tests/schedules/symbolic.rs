@@ -1,0 +1,233 @@
+//! Runs the schedules of all ranks on bytes that know where they come from.
+//!
+//! A byte is a leaf (who contributed it, and which of its bytes it was) or the combination of two
+//! bytes, so that the result of a reduction is the expression that computed it. Steps that may
+//! start do so in an order drawn from a seed, and each send is drawn to be eager (the bytes leave
+//! when it starts) or not (they are read when they are delivered). No step is ever lost: a machine
+//! that stops early has found a deadlock.
+
+use std::collections::HashMap;
+
+use mpi_abi::base::Random;
+use mpi_abi::offload::{Action, Buffer, Region, Schedule};
+
+/// A byte: an index into [`Algebra`].
+pub type Byte = u32;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Term {
+    /// Byte number `index` of what `rank` contributed.
+    Leaf { rank: u32, index: u32 },
+    /// `left op right`.
+    Pair { left: Byte, right: Byte },
+}
+
+/// What was in memory before: contributed by nobody.
+const NOBODY: u32 = u32::MAX;
+
+/// All bytes there are; equal bytes have equal indices.
+#[derive(Default)]
+pub struct Algebra {
+    terms: Vec<Term>,
+    known: HashMap<Term, Byte>,
+}
+
+impl Algebra {
+    fn intern(&mut self, term: Term) -> Byte {
+        *self.known.entry(term).or_insert_with(|| {
+            self.terms.push(term);
+            self.terms.len() as Byte - 1
+        })
+    }
+
+    /// Byte number `index` of what `rank` contributed.
+    pub fn leaf(&mut self, rank: u32, index: usize) -> Byte {
+        self.intern(Term::Leaf { rank, index: index as u32 })
+    }
+
+    /// Bytes `start..start + len` of what `rank` contributed.
+    pub fn leaves(&mut self, rank: u32, start: usize, len: usize) -> Vec<Byte> {
+        (start..start + len).map(|index| self.leaf(rank, index)).collect()
+    }
+
+    /// `len` bytes of uninitialized memory.
+    pub fn junk(&mut self, len: usize) -> Vec<Byte> {
+        self.leaves(NOBODY, 0, len)
+    }
+
+    /// The operands of a byte, from left to right: ranks and indices.
+    pub fn operands(&self, byte: Byte) -> Vec<(u32, u32)> {
+        let (mut operands, mut rest) = (Vec::new(), vec![byte]);
+        while let Some(byte) = rest.pop() {
+            match self.terms[byte as usize] {
+                Term::Leaf { rank, index } => operands.push((rank, index)),
+                Term::Pair { left, right } => rest.extend([right, left]),
+            }
+        }
+        operands
+    }
+}
+
+/// One rank: its schedule and its memory.
+pub struct Rank {
+    /// What it is to do.
+    pub schedule: Schedule,
+    /// The buffers that the caller supplies.
+    pub user: Vec<Vec<Byte>>,
+    scratch: Vec<Vec<Byte>>,
+    waits: Vec<u32>,
+    left: usize,
+}
+
+impl Rank {
+    /// A rank that has not begun.
+    pub fn new(schedule: Schedule, user: Vec<Vec<Byte>>, algebra: &mut Algebra) -> Self {
+        let scratch = schedule.scratch().iter().map(|&len| algebra.junk(len)).collect();
+        let waits = schedule.waits().to_vec();
+        let left = schedule.steps().len();
+        Self { schedule, user, scratch, waits, left }
+    }
+
+    fn bytes(&mut self, region: Region) -> &mut [Byte] {
+        let buffer = match region.buffer {
+            Buffer::None => return &mut [],
+            Buffer::User(index) => &mut self.user[index as usize],
+            Buffer::Scratch(index) => &mut self.scratch[index as usize],
+        };
+        &mut buffer[region.start..region.end()]
+    }
+}
+
+/// The two ends of a message, as far as they have begun.
+#[derive(Default)]
+struct Message {
+    send: Option<u32>,
+    /// The bytes, if the send was eager.
+    data: Option<Vec<Byte>>,
+    receive: Option<u32>,
+}
+
+/// Source, destination, label.
+type Name = (u32, u32, u16);
+
+enum Event {
+    Start { rank: u32, step: u32 },
+    Deliver(Name),
+    Complete { rank: u32, step: u32 },
+}
+
+/// All ranks and what is between them.
+pub struct Machine<'a> {
+    algebra: &'a mut Algebra,
+    ranks: Vec<Rank>,
+    element: usize,
+    random: Random,
+    events: Vec<Event>,
+    messages: HashMap<Name, Message>,
+}
+
+impl<'a> Machine<'a> {
+    /// A machine whose reductions are checked to see whole elements of `element` bytes.
+    pub fn new(algebra: &'a mut Algebra, ranks: Vec<Rank>, element: usize, seed: u64) -> Self {
+        let random = Random::new(seed);
+        Self { algebra, ranks, element, random, events: Vec::new(), messages: HashMap::new() }
+    }
+
+    /// Runs to the end and returns the user buffers of all ranks.
+    ///
+    /// # Panics
+    /// If some step never becomes complete.
+    pub fn run(mut self) -> Vec<Vec<Vec<Byte>>> {
+        for (rank, it) in (0..).zip(&self.ranks) {
+            let ready = (0..).zip(&it.waits).filter(|(_, waits)| **waits == 0);
+            self.events.extend(ready.map(|(step, _)| Event::Start { rank, step }));
+        }
+        while !self.events.is_empty() {
+            let next = self.random.below(self.events.len() as u64) as usize;
+            match self.events.swap_remove(next) {
+                Event::Start { rank, step } => self.start(rank, step),
+                Event::Deliver(name) => self.deliver(name),
+                Event::Complete { rank, step } => self.complete(rank, step),
+            }
+        }
+        for (rank, it) in self.ranks.iter().enumerate() {
+            assert_eq!(it.left, 0, "rank {rank} stops with steps left: {:?}", it.waits);
+        }
+        self.ranks.into_iter().map(|rank| rank.user).collect()
+    }
+
+    fn start(&mut self, rank: u32, step: u32) {
+        let it = &mut self.ranks[rank as usize];
+        match it.schedule.steps()[step as usize].action {
+            Action::Send { peer, region, label } => {
+                let eager = self.random.one_in(2);
+                let message = self.messages.entry((rank, peer, label)).or_default();
+                assert_eq!(message.send.replace(step), None, "sent twice");
+                if eager {
+                    message.data = Some(it.bytes(region).to_vec());
+                    self.events.push(Event::Complete { rank, step });
+                }
+                if message.receive.is_some() {
+                    self.events.push(Event::Deliver((rank, peer, label)));
+                }
+            }
+            Action::Receive { peer, label, .. } => {
+                let message = self.messages.entry((peer, rank, label)).or_default();
+                assert_eq!(message.receive.replace(step), None, "received twice");
+                if message.send.is_some() {
+                    self.events.push(Event::Deliver((peer, rank, label)));
+                }
+            }
+            Action::Copy { from, to } => {
+                let bytes = it.bytes(from).to_vec();
+                it.bytes(to).copy_from_slice(&bytes);
+                self.events.push(Event::Complete { rank, step });
+            }
+            Action::Reduce { from, into } => {
+                self.reduce(rank, from, into);
+                self.events.push(Event::Complete { rank, step });
+            }
+        }
+    }
+
+    fn reduce(&mut self, rank: u32, from: Region, into: Region) {
+        for edge in [from.start, from.len, into.start, into.len] {
+            assert!(edge.is_multiple_of(self.element), "part of an element: {from:?} {into:?}");
+        }
+        let it = &mut self.ranks[rank as usize];
+        let left = it.bytes(from).to_vec();
+        for (left, right) in left.into_iter().zip(it.bytes(into)) {
+            *right = self.algebra.intern(Term::Pair { left, right: *right });
+        }
+    }
+
+    fn deliver(&mut self, name: Name) {
+        let (source, destination, _) = name;
+        let message = self.messages.remove(&name).unwrap();
+        let (send, receive) = (message.send.unwrap(), message.receive.unwrap());
+        let data = message.data.unwrap_or_else(|| {
+            self.events.push(Event::Complete { rank: source, step: send });
+            let it = &mut self.ranks[source as usize];
+            let (region, _) = it.schedule.steps()[send as usize].action.regions();
+            it.bytes(region.unwrap()).to_vec()
+        });
+        let it = &mut self.ranks[destination as usize];
+        let (_, region) = it.schedule.steps()[receive as usize].action.regions();
+        it.bytes(region.unwrap()).copy_from_slice(&data);
+        self.events.push(Event::Complete { rank: destination, step: receive });
+    }
+
+    fn complete(&mut self, rank: u32, step: u32) {
+        let it = &mut self.ranks[rank as usize];
+        it.left -= 1;
+        for &step in it.schedule.then(step) {
+            let waits = &mut it.waits[step as usize];
+            if *waits > 0 {
+                *waits -= 1;
+                if *waits == 0 {
+                    self.events.push(Event::Start { rank, step });
+                }
+            }
+        }
+    }
+}
