@@ -1,3 +1,4 @@
 //! What the standard says. Knows no device, system call, thread, clock or global.
 
 pub mod coll;
+pub mod datatype;

@@ -1,0 +1,254 @@
+//! Parts of arrays as datatypes: subarrays (MPI 5.0 §5.1.3) and distributed arrays (§5.1.4).
+//!
+//! Both are loops inside loops over the array's dimensions, and as long as the whole array, so
+//! that a file view or a second element continues behind it.
+
+use std::sync::Arc;
+
+use super::construct::too_large;
+use super::{Combiner, Contents, Datatype, Form};
+use crate::base::{ErrorClass, Result};
+use crate::core::layout::{Block, Layout};
+
+/// Which dimension of an array varies fastest, with its value in the ABI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Order {
+    /// The last.
+    C = 12,
+    /// The first.
+    Fortran = 15,
+}
+
+/// How a dimension is dealt out to processes, with its value in the ABI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Distribution {
+    /// Not at all.
+    None = 16,
+    /// One block each.
+    Block = 17,
+    /// Blocks in turn.
+    Cyclic = 18,
+}
+
+/// `MPI_DISTRIBUTE_DFLT_DARG`: the block length is the default one.
+const DEFAULT_LENGTH: i64 = 19;
+
+impl Order {
+    /// The order with this value in the ABI.
+    ///
+    /// # Errors
+    /// `Arg` if there is none.
+    pub fn new(value: i64) -> Result<Self> {
+        [Self::C, Self::Fortran].into_iter().find(|order| *order as i64 == value).ok_or_else(|| {
+            ErrorClass::Arg.error(format!("{value} is neither MPI_ORDER_C nor MPI_ORDER_FORTRAN"))
+        })
+    }
+
+    /// The dimensions from the fastest to the slowest.
+    fn dimensions(self, count: usize) -> Vec<usize> {
+        match self {
+            Self::C => (0..count).rev().collect(),
+            Self::Fortran => (0..count).collect(),
+        }
+    }
+}
+
+impl Distribution {
+    fn new(value: i64) -> Result<Self> {
+        let all = [Self::None, Self::Block, Self::Cyclic];
+        all.into_iter().find(|distribution| *distribution as i64 == value).ok_or_else(|| {
+            ErrorClass::Arg.error(format!("{value} is no kind of distribution (MPI_DISTRIBUTE_*)"))
+        })
+    }
+}
+
+impl Datatype {
+    /// `MPI_Type_create_subarray`: `subsizes` elements from `starts` on of an array of `sizes`.
+    ///
+    /// # Errors
+    /// `Arg` if there is no dimension, the part is not inside the array, or the array does not
+    /// fit the address space.
+    ///
+    /// # Panics
+    /// If the three lists are not of one length.
+    pub fn subarray(
+        form: Form, sizes: &[i64], subsizes: &[i64], starts: &[i64], order: Order, old: &Self,
+    ) -> Result<Self> {
+        assert!(sizes.len() == subsizes.len() && sizes.len() == starts.len());
+        let contents = Contents::new(Combiner::Subarray, form)
+            .integers(&[sizes.len() as i64])
+            .numbers(sizes)
+            .numbers(subsizes)
+            .numbers(starts)
+            .integers(&[order as i64])
+            .types(std::slice::from_ref(old));
+        some_dimensions(sizes.len())?;
+        let mut layout = old.layout().clone();
+        let mut stride = old.extent();
+        for dimension in order.dimensions(sizes.len()) {
+            let (size, subsize, start) = (sizes[dimension], subsizes[dimension], starts[dimension]);
+            inside(dimension, size, subsize, start)?;
+            let place = stride.checked_mul(start as isize).ok_or_else(too_large)?;
+            let block =
+                Block { displacement: place, count: subsize as usize, stride, layout: &layout };
+            layout = Arc::new(Layout::join([block]).ok_or_else(too_large)?);
+            stride = stride.checked_mul(size as isize).ok_or_else(too_large)?;
+        }
+        Ok(Self::derived(contents, layout.resized(0, stride).ok_or_else(too_large)?))
+    }
+
+    /// `MPI_Type_create_darray`: the share of `rank` in an array of `sizes`, dealt out to a grid
+    /// of `processes` as `distributions` and `lengths` (of the blocks) say.
+    ///
+    /// # Errors
+    /// `Arg` if an argument is not as §5.1.4 wants it, or the array does not fit the address
+    /// space.
+    ///
+    /// # Panics
+    /// If the four lists are not of one length.
+    #[expect(clippy::too_many_arguments, reason = "they are those of the MPI function")]
+    pub fn darray(
+        form: Form, size: i64, rank: i64, sizes: &[i64], distributions: &[i64], lengths: &[i64],
+        processes: &[i64], order: Order, old: &Self,
+    ) -> Result<Self> {
+        assert!(sizes.len() == distributions.len() && sizes.len() == lengths.len());
+        let contents = Contents::new(Combiner::Darray, form)
+            .integers(&[size, rank, sizes.len() as i64])
+            .numbers(sizes)
+            .integers(distributions)
+            .integers(lengths)
+            .integers(processes)
+            .integers(&[order as i64])
+            .types(std::slice::from_ref(old));
+        some_dimensions(sizes.len())?;
+        let place = coordinates(size, rank, processes)?;
+        let mut layout = old.layout().clone();
+        for dimension in order.dimensions(sizes.len()) {
+            let share = Share {
+                size: positive(sizes[dimension], "array size")?,
+                processes: processes[dimension],
+                place: place[dimension],
+                distribution: Distribution::new(distributions[dimension])?,
+            };
+            layout = Arc::new(share.layout(lengths[dimension], &layout)?);
+        }
+        Ok(Self::derived(contents, Layout::clone(&layout)))
+    }
+}
+
+/// What one process gets of one dimension of a distributed array.
+struct Share {
+    /// Length of the dimension.
+    size: i64,
+    /// How many processes it is dealt out to.
+    processes: i64,
+    /// Which of them this is.
+    place: i64,
+    distribution: Distribution,
+}
+
+impl Share {
+    /// The layout of the share, as long as the whole dimension.
+    fn layout(&self, length: i64, element: &Arc<Layout>) -> Result<Layout> {
+        let length = self.block_length(length)?;
+        let bytes =
+            |elements: i64| element.extent().checked_mul(elements as isize).ok_or_else(too_large);
+        let round = length.checked_mul(self.processes).ok_or_else(too_large)?;
+        let first = self.place * length;
+        // Elements from the first of this process on; whole rounds of blocks, then perhaps a
+        // last block, which may be short.
+        let left = (self.size - first).max(0);
+        let rest = (left % round).min(length);
+        let rounds = left / round + i64::from(rest == length);
+        let row = Layout::join([Block::array(0, length as usize, element)]);
+        let row = Arc::new(row.ok_or_else(too_large)?);
+        let mut blocks = vec![Block {
+            displacement: bytes(first)?,
+            count: rounds as usize,
+            stride: bytes(round)?,
+            layout: &row,
+        }];
+        if rest < length {
+            let place = bytes(rounds * round + first)?;
+            blocks.push(Block::array(place, rest as usize, element));
+        }
+        let layout = Layout::join(blocks).ok_or_else(too_large)?;
+        layout.resized(0, bytes(self.size)?).ok_or_else(too_large)
+    }
+
+    /// The length of a block, from the argument.
+    fn block_length(&self, length: i64) -> Result<i64> {
+        let wrong = |why: String| Err(ErrorClass::Arg.error(why));
+        if length != DEFAULT_LENGTH {
+            positive(length, "distribution argument")?;
+        }
+        match self.distribution {
+            Distribution::None if self.processes != 1 => {
+                let count = self.processes;
+                wrong(format!("a dimension that is not distributed has {count} processes, not 1"))
+            }
+            Distribution::None => Ok(self.size),
+            Distribution::Block if length == DEFAULT_LENGTH => {
+                Ok((self.size - 1) / self.processes + 1)
+            }
+            Distribution::Block if length.saturating_mul(self.processes) < self.size => {
+                let (size, count) = (self.size, self.processes);
+                wrong(format!("{count} blocks of {length} do not cover a dimension of {size}"))
+            }
+            Distribution::Cyclic if length == DEFAULT_LENGTH => Ok(1),
+            Distribution::Block | Distribution::Cyclic => Ok(length),
+        }
+    }
+}
+
+/// The place of `rank` in the grid; the last dimension varies fastest, whatever the array does.
+fn coordinates(size: i64, rank: i64, processes: &[i64]) -> Result<Vec<i64>> {
+    positive(size, "number of processes")?;
+    let mut total = 1i64;
+    for count in processes {
+        total = total.saturating_mul(positive(*count, "number of processes of a dimension")?);
+    }
+    if total != size {
+        return Err(ErrorClass::Arg.error(format!("the grid has {total} processes, not {size}")));
+    }
+    if !(0..size).contains(&rank) {
+        return Err(ErrorClass::Arg.error(format!("rank {rank} is not one of {size} processes")));
+    }
+    let mut rest = rank;
+    let mut place: Vec<i64> = processes
+        .iter()
+        .rev()
+        .map(|count| {
+            let here = rest % count;
+            rest /= count;
+            here
+        })
+        .collect();
+    place.reverse();
+    Ok(place)
+}
+
+fn inside(dimension: usize, size: i64, subsize: i64, start: i64) -> Result<()> {
+    if size >= 1 && (1..=size).contains(&subsize) && (0..=size - subsize).contains(&start) {
+        return Ok(());
+    }
+    Err(ErrorClass::Arg.error(format!(
+        "{subsize} elements from {start} on are no part of the {size} in dimension {dimension}"
+    )))
+}
+
+fn some_dimensions(count: usize) -> Result<()> {
+    if count > 0 {
+        return Ok(());
+    }
+    Err(ErrorClass::Arg.error("an array has at least one dimension, not 0"))
+}
+
+fn positive(value: i64, what: &str) -> Result<i64> {
+    if value > 0 {
+        return Ok(value);
+    }
+    Err(ErrorClass::Arg.error(format!("the {what} {value} is not positive")))
+}

@@ -1,0 +1,107 @@
+//! How a datatype was made (MPI 5.0 §5.1.13): what `MPI_Type_get_envelope` and
+//! `MPI_Type_get_contents` tell.
+
+use super::Datatype;
+
+/// The constructor that made a datatype, with its value in the ABI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Combiner {
+    /// Predefined.
+    Named = 101,
+    /// `MPI_Type_dup`.
+    Dup = 102,
+    /// `MPI_Type_contiguous`.
+    Contiguous = 103,
+    /// `MPI_Type_vector`.
+    Vector = 104,
+    /// `MPI_Type_create_hvector`.
+    Hvector = 105,
+    /// `MPI_Type_indexed`.
+    Indexed = 106,
+    /// `MPI_Type_create_hindexed`.
+    Hindexed = 107,
+    /// `MPI_Type_create_indexed_block`.
+    IndexedBlock = 108,
+    /// `MPI_Type_create_hindexed_block`.
+    HindexedBlock = 109,
+    /// `MPI_Type_create_struct`.
+    Struct = 110,
+    /// `MPI_Type_create_subarray`.
+    Subarray = 111,
+    /// `MPI_Type_create_darray`.
+    Darray = 112,
+    /// `MPI_Type_create_resized`.
+    Resized = 116,
+}
+
+/// Which form of a constructor was called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// The one whose counts are `int`.
+    Int,
+    /// The one whose name ends in `_c`: counts and displacements are `MPI_Count`.
+    Large,
+}
+
+/// The arguments of the constructor, sorted as §5.1.13 says.
+#[derive(Debug)]
+pub struct Contents {
+    /// Which constructor.
+    pub combiner: Combiner,
+    /// Arguments that are `int`.
+    pub integers: Vec<i32>,
+    /// Arguments that are `MPI_Aint`.
+    pub addresses: Vec<i64>,
+    /// Arguments that are `MPI_Count`; only the large form has any.
+    pub counts: Vec<i64>,
+    /// The datatypes that it was made of.
+    pub types: Vec<Datatype>,
+    form: Form,
+}
+
+impl Contents {
+    /// No arguments yet.
+    pub(super) fn new(combiner: Combiner, form: Form) -> Self {
+        Self {
+            combiner,
+            integers: Vec::new(),
+            addresses: Vec::new(),
+            counts: Vec::new(),
+            types: Vec::new(),
+            form,
+        }
+    }
+
+    /// Adds arguments that are `int` in either form.
+    pub(super) fn integers(mut self, values: &[i64]) -> Self {
+        self.integers.extend(values.iter().map(|value| *value as i32));
+        self
+    }
+
+    /// Adds arguments that are `int` in the one form and `MPI_Count` in the other.
+    pub(super) fn numbers(mut self, values: &[i64]) -> Self {
+        match self.form {
+            Form::Int => self.integers(values),
+            Form::Large => {
+                self.counts.extend(values);
+                self
+            }
+        }
+    }
+
+    /// Adds arguments that are `MPI_Aint` in the one form and `MPI_Count` in the other.
+    pub(super) fn addresses(mut self, values: &[i64]) -> Self {
+        match self.form {
+            Form::Int => self.addresses.extend(values),
+            Form::Large => self.counts.extend(values),
+        }
+        self
+    }
+
+    /// Adds datatypes.
+    pub(super) fn types(mut self, types: &[Datatype]) -> Self {
+        self.types.extend_from_slice(types);
+        self
+    }
+}

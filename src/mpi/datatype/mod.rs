@@ -1,0 +1,191 @@
+//! Datatypes (MPI 5.0 §5): what a message is made of.
+//!
+//! A [`Datatype`] is an immutable value, shared by reference count: a handle that is freed while
+//! an operation or another datatype uses it only drops one reference. Handles, names, attributes
+//! and whether it is committed belong to the object behind the handle, not to the value.
+//!
+//! Where its bytes lie is its `Layout` (`core::layout`); this module knows what they mean: the
+//! basic types in their order (the signature), and the constructor's arguments.
+
+mod array;
+mod construct;
+mod contents;
+mod predefined;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+pub use array::{Distribution, Order};
+pub use contents::{Combiner, Contents, Form};
+pub use predefined::{ByHandle, Class, Predefined, Unit};
+
+use crate::core::layout::{Block, Layout};
+
+/// A datatype, predefined or derived.
+#[derive(Clone, Debug)]
+pub struct Datatype(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    layout: Arc<Layout>,
+    /// Which one, if it is predefined.
+    predefined: Option<&'static Predefined>,
+    /// The predefined type that all its data has.
+    unit: Option<&'static Predefined>,
+    /// How many basic elements; a pair has two.
+    elements: usize,
+    contents: Contents,
+}
+
+/// The predefined datatype with this handle value in the ABI; `None` for `MPI_DATATYPE_NULL` and
+/// values that are not predefined datatypes. Makes a new value: keep them in a [`ByHandle`].
+pub fn predefined(handle: u32) -> Option<Datatype> {
+    Predefined::find(handle).map(Datatype::predefined)
+}
+
+impl Datatype {
+    /// The value of a predefined datatype.
+    pub fn predefined(entry: &'static Predefined) -> Self {
+        let layout = match entry.unit.members() {
+            None => Layout::aligned(entry.unit.size(), entry.unit.alignment()),
+            Some(members) => pair_layout(members),
+        };
+        Self(Arc::new(Inner {
+            layout: Arc::new(layout),
+            predefined: Some(entry),
+            unit: Some(entry),
+            elements: if entry.class == Class::Pair { 2 } else { 1 },
+            contents: Contents::new(Combiner::Named, Form::Int),
+        }))
+    }
+
+    /// Where its bytes lie.
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.0.layout
+    }
+
+    /// Bytes of data.
+    pub fn size(&self) -> usize {
+        self.0.layout.size()
+    }
+
+    /// From one element of an array to the next, in bytes.
+    pub fn extent(&self) -> isize {
+        self.0.layout.extent()
+    }
+
+    /// The lower bound in bytes.
+    pub fn lb(&self) -> isize {
+        self.0.layout.lb()
+    }
+
+    /// The lowest byte of data.
+    pub fn true_lb(&self) -> isize {
+        self.0.layout.true_lb()
+    }
+
+    /// From the lowest byte of data to the end of the highest.
+    pub fn true_extent(&self) -> isize {
+        self.0.layout.true_extent()
+    }
+
+    /// Which predefined datatype it is; `None` if it is derived.
+    pub fn as_predefined(&self) -> Option<&'static Predefined> {
+        self.0.predefined
+    }
+
+    /// The predefined datatype that all its data has; `None` if it has none or unlike ones.
+    pub fn unit(&self) -> Option<&'static Predefined> {
+        self.0.unit
+    }
+
+    /// Its name in a message to people.
+    pub fn describe(&self) -> &'static str {
+        self.0.predefined.map_or("a derived datatype", |entry| entry.name)
+    }
+
+    /// How it was made.
+    pub fn contents(&self) -> &Contents {
+        &self.0.contents
+    }
+
+    /// Whether the two are one value: made by the same call.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// How many whole elements `bytes` packed bytes are (`MPI_Get_count`); `None` if there is a
+    /// rest, which C knows as `MPI_UNDEFINED`.
+    pub fn count(&self, bytes: usize) -> Option<usize> {
+        match self.size() {
+            0 => (bytes == 0).then_some(0),
+            size => bytes.is_multiple_of(size).then_some(bytes / size),
+        }
+    }
+
+    /// How many basic elements `bytes` packed bytes are (`MPI_Get_elements`); `None` if they end
+    /// inside one.
+    pub fn elements(&self, bytes: usize) -> Option<usize> {
+        let (mut whole, mut datatype, mut rest) = (0, self, bytes);
+        // At most one element of each level is incomplete, so this goes down and never branches.
+        while rest > 0 {
+            let (size, inner) = (datatype.size(), &datatype.0);
+            if size == 0 {
+                return None;
+            }
+            whole += rest / size * inner.elements;
+            rest %= size;
+            if rest == 0 {
+                break;
+            }
+            if let Some(entry) = inner.predefined {
+                let [value, _] = entry.unit.members()?;
+                return (rest == value.size()).then_some(whole + 1);
+            }
+            (whole, datatype, rest) = inner.incomplete_part(whole, rest);
+        }
+        Some(whole)
+    }
+}
+
+impl Inner {
+    /// The part in which the first `rest` bytes (fewer than the size) end, with the elements
+    /// before it added to `whole` and the bytes before it taken off `rest`.
+    fn incomplete_part(&self, mut whole: usize, mut rest: usize) -> (usize, &Datatype, usize) {
+        let types = &self.contents.types;
+        if self.contents.combiner != Combiner::Struct {
+            return (whole, &types[0], rest);
+        }
+        for (index, datatype) in types.iter().enumerate() {
+            let part = datatype.size() * self.contents.block_length(index);
+            if rest < part {
+                return (whole, datatype, rest);
+            }
+            rest -= part;
+            whole += datatype.0.elements * self.contents.block_length(index);
+        }
+        unreachable!("fewer bytes than the size end in some part");
+    }
+}
+
+impl Drop for Inner {
+    /// Takes long chains apart one by one: dropping them recursively would need stack for each.
+    fn drop(&mut self) {
+        let mut parts = std::mem::take(&mut self.contents.types);
+        while let Some(part) = parts.pop() {
+            if let Ok(mut inner) = Arc::try_unwrap(part.0) {
+                parts.append(&mut inner.contents.types);
+            }
+        }
+    }
+}
+
+/// The layout of the C structure with these two members.
+fn pair_layout(members: [Unit; 2]) -> Layout {
+    let [value, index] =
+        members.map(|unit| Arc::new(Layout::aligned(unit.size(), unit.alignment())));
+    let second = value.size().next_multiple_of(index.alignment()) as isize;
+    let blocks = [Block::array(0, 1, &value), Block::array(second, 1, &index)];
+    Layout::join(blocks).expect("a pair is a few bytes long")
+}
