@@ -22,4 +22,4 @@ pub use client::{Client, Limits};
 pub use environment::{Environment, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD};
 pub use job::Job;
 pub use mapping::{local_ranks, single_host_mapping};
-pub use server::{Event, Server};
+pub use server::{Event, Server, Standing};

@@ -59,7 +59,7 @@ pub enum Event {
 
 /// What a rank has said so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub enum Standing {
     /// Nothing: it may not be an MPI program.
     Silent,
     /// It entered and did not say that it leaves.
@@ -70,7 +70,7 @@ enum State {
 
 #[derive(Debug)]
 struct Rank {
-    state: State,
+    standing: Standing,
     app: u32,
     requests: Requests,
     /// It will not come to any barrier any more.
@@ -100,7 +100,7 @@ impl Server {
     /// the command line. `name` is the job's name, without spaces.
     pub fn new(name: &str, apps: &[u32]) -> Self {
         let rank = |app: &u32| Rank {
-            state: State::Silent,
+            standing: Standing::Silent,
             app: *app,
             requests: Requests::default(),
             gone: false,
@@ -115,14 +115,9 @@ impl Server {
         }
     }
 
-    /// Has `rank` entered without leaving?
-    pub fn has_joined(&self, rank: u32) -> bool {
-        self.ranks[rank as usize].state == State::Joined
-    }
-
-    /// Has `rank` said that it leaves?
-    pub fn has_left(&self, rank: u32) -> bool {
-        self.ranks[rank as usize].state == State::Left
+    /// What `rank` has said so far.
+    pub fn standing(&self, rank: u32) -> Standing {
+        self.ranks[rank as usize].standing
     }
 
     /// Takes bytes that `rank` sent. After [`Event::Broken`] it must not be called for that rank.
@@ -181,7 +176,7 @@ impl Server {
                 None => failure("unpublish_result", "no such service"),
             },
             Request::Finalize => {
-                self.ranks[rank as usize].state = State::Left;
+                self.ranks[rank as usize].standing = Standing::Left;
                 events.push(Event::Left(rank));
                 good("finalize_ack")
             }
@@ -200,7 +195,7 @@ impl Server {
         if version != 1 {
             return answer(failure("response_to_init", "only PMI version 1 is spoken here"));
         }
-        self.ranks[rank as usize].state = State::Joined;
+        self.ranks[rank as usize].standing = Standing::Joined;
         events.push(Event::Joined(rank));
         answer(good("response_to_init"))
     }
@@ -293,18 +288,18 @@ mod tests {
     #[test]
     fn init_and_finalize_move_a_rank_through_its_states() {
         let mut server = Server::new("job", &[0, 0]);
-        assert!(!server.has_joined(1));
+        assert_eq!(server.standing(1), Standing::Silent);
         let events = server.receive(1, b"cmd=init pmi_version=1 pmi_subversion=1\n");
         assert_eq!(events[0], Event::Joined(1));
         assert_eq!(
             text(&events[1]).1,
             "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=2\n"
         );
-        assert!(server.has_joined(1) && !server.has_joined(0));
+        assert_eq!((server.standing(0), server.standing(1)), (Standing::Silent, Standing::Joined));
         assert_eq!(answer(&mut server, 1, "cmd=finalize"), "cmd=finalize_ack rc=0");
-        assert!(server.has_left(1) && !server.has_joined(1));
+        assert_eq!(server.standing(1), Standing::Left);
         server.receive(1, b"cmd=init pmi_version=1 pmi_subversion=1\n");
-        assert!(server.has_joined(1));
+        assert_eq!(server.standing(1), Standing::Joined);
     }
 
     #[test]
@@ -312,7 +307,7 @@ mod tests {
         let mut server = Server::new("job", &[0]);
         let line = answer(&mut server, 0, "cmd=init pmi_version=2 pmi_subversion=0");
         assert!(line.starts_with("cmd=response_to_init rc=1"), "{line}");
-        assert!(!server.has_joined(0));
+        assert_eq!(server.standing(0), Standing::Silent);
     }
 
     #[test]

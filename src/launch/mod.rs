@@ -1,1 +1,44 @@
-//! `mpirun`: arguments, placement, spawning, output, reaping.
+//! `mpirun`: arguments, spawning, output, reaping.
+//!
+//! ```text
+//!   mpirun (front)                     what the shell knows: signals, keyboard, exit code
+//!     └─ mpirun (run)                  everything else: PMI server, output, verdicts
+//!          ├─ rank 0 ── its children   one process group per rank
+//!          └─ rank 1 ...
+//! ```
+//!
+//! Each of the two launcher processes watches the other and adopts the orphans below it, so
+//! whichever is killed, the other ends every process of the job. `run` is in a process group of
+//! its own, so that a signal to the group of the shell's job never ends both. One loop without
+//! threads serves everything; what to do about an event is decided by [`job::Job`], a value
+//! without I/O. No port is opened, no file is made.
+//!
+//! Nothing here knows of MPI beyond what a rank says by PMI.
+
+mod arguments;
+mod environment;
+mod front;
+mod job;
+mod output;
+mod run;
+mod start;
+
+pub use front::main;
+
+/// Why the launcher cannot do what it was asked to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Refusal {
+    /// The exit code.
+    code: i32,
+    /// A sentence without a final stop.
+    why: String,
+}
+
+impl Refusal {
+    fn new(code: i32, why: impl Into<String>) -> Self {
+        Self { code, why: why.into() }
+    }
+}
+
+/// The exit code for wrong arguments.
+const USAGE: i32 = 2;

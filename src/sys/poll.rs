@@ -14,12 +14,13 @@ pub struct PollSet<'fd, Token> {
     tokens: Vec<Token>,
 }
 
-impl<'fd, Token: Copy> PollSet<'fd, Token> {
-    /// A set of nothing.
-    pub fn new() -> Self {
+impl<Token> Default for PollSet<'_, Token> {
+    fn default() -> Self {
         Self { entries: Vec::new(), tokens: Vec::new() }
     }
+}
 
+impl<'fd, Token: Copy> PollSet<'fd, Token> {
     /// Also waits until `fd` can be read or has ended.
     pub fn add_read(&mut self, fd: BorrowedFd<'fd>, token: Token) {
         self.entries.push(PollFd::new(fd, PollFlags::POLLIN));
@@ -66,7 +67,7 @@ mod tests {
         let (quiet, _keep) = crate::sys::descriptor::pipe().unwrap();
         let (ended, writer) = crate::sys::descriptor::pipe().unwrap();
         drop(writer);
-        let mut set = PollSet::new();
+        let mut set = PollSet::default();
         set.add_read(quiet.as_fd(), 'q');
         set.add_read(ended.as_fd(), 'e');
         assert_eq!(set.wait(Some(Duration::ZERO)).unwrap(), ['e']);

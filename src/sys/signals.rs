@@ -12,6 +12,13 @@ use std::ptr;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
+/// Numbers of the signals that the launcher handles.
+pub use libc::{
+    SIGCHLD as CHLD, SIGCONT as CONT, SIGHUP as HUP, SIGINT as INT, SIGKILL as KILL,
+    SIGQUIT as QUIT, SIGTERM as TERM, SIGTSTP as TSTP, SIGTTOU as TTOU, SIGUSR1 as USR1,
+    SIGUSR2 as USR2,
+};
+
 /// A set of blocked signals that can be polled and read.
 #[derive(Debug)]
 pub struct Signals(SignalFd);

@@ -1,0 +1,260 @@
+//! The process that the shell knows: it passes on signals and the keyboard, and returns the code.
+//!
+//! It does nothing else, so that it is always there to end what is left when the process that
+//! runs the job is killed. A keyboard is read here, because only the process group that the shell
+//! knows may read it; any other input goes to rank 0 as it is.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, ErrorKind, IsTerminal, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::sys::descriptor;
+use crate::sys::poll::PollSet;
+use crate::sys::process::{self, Exit, Reap, Side};
+use crate::sys::signals::{self, Signals};
+
+use super::arguments::{self, HELP, Order, Plan};
+use super::run::run;
+use super::{Refusal, USAGE};
+
+/// How often a launcher in the background looks whether the keyboard is its own again.
+const KEYBOARD_INTERVAL: Duration = Duration::from_millis(500);
+
+/// How long killed processes may take to vanish.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// `mpirun`: does what `words` (without the program's own name) ask for; the exit code.
+pub fn main(words: impl IntoIterator<Item = OsString>) -> i32 {
+    let done = arguments::parse(words).and_then(|order| match order {
+        Order::Help => print(HELP),
+        Order::Version => print(concat!("mpirun (Suiro) ", env!("CARGO_PKG_VERSION"), "\n")),
+        Order::Run(plan) => launch(&plan),
+    });
+    done.unwrap_or_else(|refusal| {
+        say(&refusal.why);
+        refusal.code
+    })
+}
+
+fn print(text: &str) -> Result<i32, Refusal> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => Ok(0),
+        Err(error) => Err(Refusal::new(1, format!("cannot write: {error}"))),
+    }
+}
+
+/// Prints a line for people; if nobody can read it, that is that.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "mpirun: {line}");
+}
+
+fn launch(plan: &Plan) -> Result<i32, Refusal> {
+    check(plan)?;
+    match split(plan) {
+        Ok(code) => Ok(code),
+        Err(error) => Err(Refusal::new(1, format!("cannot run the job: {error}"))),
+    }
+}
+
+/// Finds out before anything is started what can be found out.
+fn check(plan: &Plan) -> Result<(), Refusal> {
+    for app in &plan.apps {
+        if let Some(folder) = app.directory.as_deref().filter(|folder| !Path::is_dir(folder)) {
+            let why = format!("-wdir {}: not a folder", folder.display());
+            return Err(Refusal::new(USAGE, why));
+        }
+        for name in app.passed.iter().filter(|name| std::env::var_os(name).is_none()) {
+            say(&format!("-x {}: not set here, so not passed on", name.to_string_lossy()));
+        }
+    }
+    Ok(())
+}
+
+/// Splits into the two processes of the launcher.
+fn split(plan: &Plan) -> io::Result<i32> {
+    let signals = Signals::block(&[
+        signals::CHLD,
+        signals::INT,
+        signals::TERM,
+        signals::HUP,
+        signals::QUIT,
+        signals::USR1,
+        signals::USR2,
+        signals::TSTP,
+        signals::CONT,
+    ])?;
+    let (input, keyboard) = Keyboard::of(io::stdin())?;
+    process::adopt_orphans()?;
+    let front = process::own_pid();
+    match process::fork_here()? {
+        Side::Child => {
+            drop((keyboard, signals));
+            let code = run(plan, input, front).unwrap_or_else(|error| {
+                say(&format!("cannot run the job: {error}"));
+                1
+            });
+            std::process::exit(code);
+        }
+        Side::Parent(runner) => {
+            drop(input);
+            Front { runner, signals, keyboard }.serve()
+        }
+    }
+}
+
+struct Front {
+    runner: u32,
+    signals: Signals,
+    keyboard: Option<Keyboard>,
+}
+
+/// What a wait was for.
+#[derive(Clone, Copy)]
+enum Token {
+    Signals,
+    Keyboard,
+    Rank,
+}
+
+impl Front {
+    /// Until the runner has ended and nothing is left below this process; the runner's code.
+    fn serve(&mut self) -> io::Result<i32> {
+        loop {
+            if let Some(exit) = self.runner_exit() {
+                if let Exit::Signal(signal) = exit {
+                    let name = signals::name(signal);
+                    say(&format!("its own process {} was killed by {name}", self.runner));
+                }
+                end_leftovers();
+                return Ok(exit.code());
+            }
+            for token in self.wait()? {
+                match (token, &mut self.keyboard) {
+                    (Token::Signals, _) => self.forward(),
+                    (Token::Keyboard, Some(keyboard)) => keyboard.read(),
+                    (Token::Rank, Some(keyboard)) => keyboard.write(),
+                    (Token::Keyboard | Token::Rank, None) => {}
+                }
+            }
+            self.keyboard.take_if(|keyboard| keyboard.is_over());
+        }
+    }
+
+    fn wait(&self) -> io::Result<Vec<Token>> {
+        let mut set = PollSet::default();
+        set.add_read(self.signals.as_fd(), Token::Signals);
+        let timeout = self.keyboard.as_ref().and_then(|keyboard| keyboard.interests(&mut set));
+        set.wait(timeout)
+    }
+
+    fn forward(&mut self) {
+        while let Some(signal) = self.signals.take() {
+            if signal == signals::CHLD {
+                continue;
+            }
+            process::signal_process(self.runner, signal);
+            if signal == signals::TSTP {
+                signals::stop_here();
+            }
+        }
+    }
+
+    /// How the runner ended, once it has. Collects whatever else ended below this process.
+    fn runner_exit(&self) -> Option<Exit> {
+        loop {
+            match process::reap() {
+                Reap::Ended(pid, exit) if pid == self.runner => return Some(exit),
+                Reap::Ended(..) => {}
+                Reap::Running => return None,
+                Reap::Childless => return Some(Exit::Code(1)),
+            }
+        }
+    }
+}
+
+/// Kills what a killed runner left; a runner that ended by itself left nothing.
+fn end_leftovers() {
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE {
+        match process::reap() {
+            Reap::Childless => return,
+            Reap::Ended(..) => continue,
+            Reap::Running => {}
+        }
+        for pid in process::descendants() {
+            process::signal_process(pid, signals::KILL);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A terminal on its way to rank 0.
+struct Keyboard {
+    terminal: File,
+    rank: File,
+    pending: Vec<u8>,
+    /// No more comes, or nobody wants it.
+    ended: bool,
+}
+
+impl Keyboard {
+    /// The standard input for rank 0, and the keyboard to serve if there is one.
+    fn of(input: io::Stdin) -> io::Result<(OwnedFd, Option<Self>)> {
+        let terminal = input.as_fd().try_clone_to_owned()?;
+        if !input.is_terminal() {
+            return Ok((terminal, None));
+        }
+        let (read, write) = descriptor::pipe()?;
+        descriptor::set_nonblocking(&write)?;
+        let (terminal, rank) = (terminal.into(), write.into());
+        Ok((read, Some(Self { terminal, rank, pending: Vec::new(), ended: false })))
+    }
+
+    /// Adds what to wait for, and says how long at most.
+    fn interests<'a>(&'a self, set: &mut PollSet<'a, Token>) -> Option<Duration> {
+        if !self.pending.is_empty() {
+            set.add_write(self.rank.as_fd(), Token::Rank);
+            return None;
+        }
+        if process::in_foreground(self.terminal.as_fd()) {
+            set.add_read(self.terminal.as_fd(), Token::Keyboard);
+            return None;
+        }
+        Some(KEYBOARD_INTERVAL)
+    }
+
+    fn read(&mut self) {
+        let mut buffer = [0; 4096];
+        match self.terminal.read(&mut buffer) {
+            Ok(0) => self.ended = true,
+            Ok(count) => {
+                self.pending.extend_from_slice(&buffer[..count]);
+                self.write();
+            }
+            Err(error) if is_passing(&error) => {}
+            Err(_) => self.ended = true,
+        }
+    }
+
+    fn write(&mut self) {
+        match self.rank.write(&self.pending) {
+            Ok(count) => drop(self.pending.drain(..count)),
+            Err(error) if is_passing(&error) => {}
+            Err(_) => {
+                self.pending.clear();
+                self.ended = true;
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.ended && self.pending.is_empty()
+    }
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
