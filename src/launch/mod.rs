@@ -22,6 +22,7 @@ mod job;
 mod output;
 mod run;
 mod start;
+pub mod wrapper;
 
 pub use front::main;
 

@@ -1,0 +1,10 @@
+//! `mpicxx`: see [`mpi_abi::launch::wrapper`].
+
+use std::env;
+use std::process;
+
+use mpi_abi::launch::wrapper::{self, Language};
+
+fn main() {
+    process::exit(wrapper::main(Language::Cxx, env::args_os().skip(1)));
+}
