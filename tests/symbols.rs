@@ -1,0 +1,127 @@
+//! What the shared library exports, and that a tool can put itself before any `MPI_x`: as an
+//! object of the program, preloaded, and with the static library.
+
+#[path = "toolchain/mod.rs"]
+mod toolchain;
+
+use std::collections::BTreeSet;
+use std::env::current_exe;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use toolchain::{compiler, root, run, scratch};
+
+/// Exported symbols that are not functions of the standard ABI.
+const EXTRAS: &[&str] = &[];
+
+const FUNCTIONS: &str = include_str!("data/mpi5_functions.tsv");
+
+/// What `program.c` prints.
+const PROGRAM_PRINTS: &str = "MPI 5.0, 24 bytes: MPI_ERR_TAG: invalid tag\n";
+
+/// What `tool.c` prints before that.
+const TOOL_PRINTS: &str = "tool: call 1 is MPI_Get_version\n\
+                           tool: call 2 is MPI_Error_string of 4\n";
+
+/// A library as cargo built it for this test: beside the test's own binary.
+fn library(name: &str) -> PathBuf {
+    let path = current_exe().unwrap().parent().unwrap().join(name);
+    assert!(path.exists(), "{} was not built", path.display());
+    path
+}
+
+/// A directory that has the shared library under its name and its SONAME.
+fn installed(name: &str) -> PathBuf {
+    let directory = scratch(name);
+    for link in ["libmpi_abi.so", "libmpi_abi.so.1"] {
+        symlink(library("libmpi_abi.so"), directory.join(link)).unwrap();
+    }
+    directory
+}
+
+fn source(name: &str) -> PathBuf {
+    root().join("tests/symbols").join(name)
+}
+
+/// `cc` of these sources into `directory/output`, with further arguments.
+fn build(directory: &Path, output: &str, sources: &[&str], arguments: &[&str]) -> PathBuf {
+    let path = directory.join(output);
+    let mut command = compiler("cc", "-std=c99");
+    command.args(sources.iter().map(|name| source(name))).arg("-o").arg(&path);
+    run(command.arg("-L").arg(directory).args(arguments), directory);
+    path
+}
+
+#[test]
+fn exports_are_the_functions_of_the_abi_twice() {
+    let directory = scratch("exports");
+    let mut command = Command::new("nm");
+    let listing = run(
+        command.args(["-D", "--defined-only", "--format=posix"]).arg(library("libmpi_abi.so")),
+        &directory,
+    );
+    let exported: BTreeSet<_> =
+        listing.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
+    let expected: BTreeSet<_> = FUNCTIONS
+        .lines()
+        .skip(1)
+        .map(|line| line.split('\t').collect::<Vec<_>>())
+        .filter(|fields| fields[7] == "present")
+        .flat_map(|fields| [fields[0].to_string(), format!("P{}", fields[0])])
+        .chain(EXTRAS.iter().map(|name| name.to_string()))
+        .collect();
+    assert_eq!(expected.len(), 2 * 662 + EXTRAS.len());
+    let missing: Vec<_> =
+        expected.iter().filter(|name| !exported.contains(name.as_str())).collect();
+    let extra: Vec<_> = exported.iter().filter(|name| !expected.contains(**name)).collect();
+    assert!(missing.is_empty() && extra.is_empty(), "missing {missing:?}, extra {extra:?}");
+}
+
+#[test]
+fn the_shared_library_has_the_name_of_the_abi() {
+    let directory = scratch("soname");
+    let mut command = Command::new("readelf");
+    let dynamic = run(command.args(["-d", "-W"]).arg(library("libmpi_abi.so")), &directory);
+    assert!(dynamic.contains("Library soname: [libmpi_abi.so.1]"), "{dynamic}");
+    assert!(dynamic.contains("NODELETE"), "{dynamic}");
+    // Data must stay open to copy relocation; only the functions are bound.
+    let symbolic = dynamic.lines().any(|line| line.contains("SYMBOLIC"));
+    assert!(!symbolic, "{dynamic}");
+}
+
+#[test]
+fn a_linked_object_interposes() {
+    let directory = installed("interpose_linked");
+    let program = build(&directory, "program", &["program.c", "tool.c"], &["-lmpi_abi"]);
+    let printed = run(Command::new(program).env("LD_LIBRARY_PATH", &directory), &directory);
+    assert_eq!(printed, format!("{TOOL_PRINTS}{PROGRAM_PRINTS}"));
+}
+
+#[test]
+fn a_preloaded_library_interposes() {
+    let directory = installed("interpose_preload");
+    let program = build(&directory, "program", &["program.c"], &["-lmpi_abi"]);
+    let tool = build(&directory, "tool.so", &["tool.c"], &["-shared", "-fPIC", "-lmpi_abi"]);
+    let mut command = Command::new(&program);
+    command.env("LD_LIBRARY_PATH", &directory);
+    assert_eq!(run(&mut command, &directory), PROGRAM_PRINTS);
+    let printed = run(command.env("LD_PRELOAD", tool), &directory);
+    assert_eq!(printed, format!("{TOOL_PRINTS}{PROGRAM_PRINTS}"));
+}
+
+#[test]
+fn an_object_interposes_with_the_static_library() {
+    let directory = scratch("interpose_static");
+    let mut command = Command::new("objcopy");
+    command.args(["--wildcard", "--weaken-symbol", "MPI_*"]);
+    command.arg(library("libmpi_abi.a")).arg(directory.join("libmpi_abi.a"));
+    run(&mut command, &directory);
+    // What the Rust library itself needs of the system.
+    let system = ["-lmpi_abi", "-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
+    let plain = build(&directory, "plain", &["program.c"], &system);
+    assert_eq!(run(&mut Command::new(plain), &directory), PROGRAM_PRINTS);
+    let program = build(&directory, "program", &["program.c", "tool.c"], &system);
+    let printed = run(&mut Command::new(program), &directory);
+    assert_eq!(printed, format!("{TOOL_PRINTS}{PROGRAM_PRINTS}"));
+}

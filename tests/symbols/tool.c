@@ -1,0 +1,16 @@
+/* A profiling tool: counts calls and passes them on to the PMPI_ names. */
+
+#include <mpi.h>
+#include <stdio.h>
+
+static int calls;
+
+int MPI_Get_version(int *version, int *subversion) {
+    printf("tool: call %d is MPI_Get_version\n", ++calls);
+    return PMPI_Get_version(version, subversion);
+}
+
+int MPI_Error_string(int errorcode, char *string, int *resultlen) {
+    printf("tool: call %d is MPI_Error_string of %d\n", ++calls, errorcode);
+    return PMPI_Error_string(errorcode, string, resultlen);
+}
