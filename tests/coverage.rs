@@ -1,0 +1,112 @@
+//! The coverage table of the README is what the bodies in `src/abi` say.
+//!
+//! A function is supported if neither its body nor a `PMPI_` function that it calls is
+//! `unsupported(..)`. `SUIRO_BLESS=1 cargo test --test coverage` writes the table anew.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+const FUNCTIONS: &str = include_str!("data/mpi5_functions.tsv");
+
+const BEGIN: &str = "<!-- coverage:begin -->\n";
+const END: &str = "<!-- coverage:end -->\n";
+
+/// The chapters of MPI 5.0 that define functions.
+const CHAPTERS: &[(u32, &str)] = &[
+    (3, "Point-to-point communication"),
+    (4, "Partitioned communication"),
+    (5, "Datatypes"),
+    (6, "Collective communication"),
+    (7, "Groups, contexts, communicators, and caching"),
+    (8, "Virtual topologies"),
+    (9, "Environment"),
+    (10, "Info objects"),
+    (11, "Process initialization, creation, and management"),
+    (12, "One-sided communication"),
+    (13, "External interfaces"),
+    (14, "Input and output"),
+    (15, "Tool support"),
+    (16, "Deprecated interfaces"),
+    (19, "Language bindings"),
+    (20, "Application binary interface"),
+];
+
+/// The bodies of all `PMPI_` functions by name.
+fn bodies() -> BTreeMap<String, String> {
+    let mut bodies = BTreeMap::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/abi");
+    for entry in fs::read_dir(folder).unwrap() {
+        let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+        // A function ends at the brace that stands at the beginning of a line.
+        for function in text.split("pub unsafe extern \"C\" fn ").skip(1) {
+            let (name, rest) = function.split_once('(').unwrap();
+            let (body, _) = rest.split_once("\n}").unwrap();
+            bodies.insert(name.to_string(), body.to_string());
+        }
+    }
+    bodies
+}
+
+/// The `PMPI_` functions that a body calls.
+fn callees(body: &str) -> impl Iterator<Item = &str> {
+    body.match_indices("PMPI_").filter_map(|(start, _)| {
+        let rest = &body[start..];
+        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_')?;
+        rest[end..].starts_with('(').then_some(&rest[..end])
+    })
+}
+
+fn supported(name: &str, bodies: &BTreeMap<String, String>) -> bool {
+    let body = bodies.get(name).unwrap_or_else(|| panic!("{name} has no body"));
+    !body.contains("unsupported(") && callees(body).all(|callee| supported(callee, bodies))
+}
+
+fn table() -> String {
+    let bodies = bodies();
+    let mut chapters: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
+    for line in FUNCTIONS.lines().skip(1) {
+        let fields: Vec<_> = line.split('\t').collect();
+        if fields[7] == "present" {
+            let (have, all) = chapters.entry(fields[2].parse().unwrap()).or_default();
+            *have += usize::from(supported(&format!("P{}", fields[0]), &bodies));
+            *all += 1;
+        }
+    }
+    let sum = chapters.values().fold((0, 0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
+    let mut text = String::from("| chapter of MPI 5.0 | functions | supported |\n|---|--:|--:|\n");
+    for (chapter, (have, all)) in &chapters {
+        let (_, title) = CHAPTERS.iter().find(|(number, _)| number == chapter).unwrap();
+        writeln!(text, "| {chapter} {title} | {all} | {have} |").unwrap();
+    }
+    writeln!(text, "| **all** | **{}** | **{}** |", sum.1, sum.0).unwrap();
+    text
+}
+
+#[test]
+fn the_readme_tells_what_is_supported() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = fs::read_to_string(&path).unwrap();
+    let (before, rest) = readme.split_once(BEGIN).unwrap();
+    let (written, after) = rest.split_once(END).unwrap();
+    let table = table();
+    if std::env::var_os("SUIRO_BLESS").is_some() {
+        fs::write(&path, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
+    } else {
+        assert_eq!(written, table, "stale table: SUIRO_BLESS=1 cargo test --test coverage");
+    }
+}
+
+#[test]
+fn a_function_is_supported_only_if_what_it_calls_is() {
+    let bodies = [
+        ("PMPI_A_c", "unsupported(\"MPI_A_c\", comm)"),
+        ("PMPI_A", "unsafe { PMPI_A_c(count.into()) }"),
+        ("PMPI_B", "finish(comm, \"MPI_B\", Ok(()))"),
+        ("PMPI_B_x", "// Not `PMPI_A`.\n unsafe { PMPI_B(comm) }"),
+    ];
+    let bodies = bodies.map(|(name, body)| (name.to_string(), body.to_string())).into();
+    let names = ["PMPI_A_c", "PMPI_A", "PMPI_B", "PMPI_B_x"];
+    assert_eq!(names.map(|name| supported(name, &bodies)), [false, false, true, true]);
+}
