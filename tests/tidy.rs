@@ -1,0 +1,260 @@
+//! The shape of the code: which layer may name which, where `unsafe` and statics may be, how long
+//! a file may get. A failure says `path:line: what`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Each layer and what it may name; everything may name itself.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("base", &[]),
+    ("sys", &["base"]),
+    ("offload", &["base"]),
+    ("device", &["base", "offload"]),
+    ("devices", &["base", "offload", "device", "sys"]),
+    ("core", &["base", "offload", "device"]),
+    ("mpi", &["base", "offload", "core"]),
+    ("bootstrap", &["base", "sys"]),
+    ("process", &["base", "sys", "offload", "device", "devices", "core", "mpi", "bootstrap"]),
+    // `MPI_Wtime` works before there is a process.
+    ("abi", &["base", "mpi", "process", "sys::clock"]),
+    ("launch", &["base", "sys", "bootstrap"]),
+    ("sim", &["base", "sys", "offload", "device", "devices", "core", "mpi", "process"]),
+];
+
+/// The files that may contain `unsafe`; a folder stands for all its files.
+const UNSAFE: &[&str] = &[
+    "src/abi/",
+    "src/base/memory.rs",
+    "src/core/memory.rs",
+    "src/devices/shm/",
+    "src/mpi/op/kernels.rs",
+    "src/sys/",
+    "tests/ranks/",
+];
+
+/// The files outside `src/abi` that may have statics, and why is said there.
+const STATICS: &[&str] = &[];
+
+/// What `core` and `mpi` must not name: time and threads are arguments.
+const NOT_IN_THE_ENGINE: &[&str] = &["std::thread", "std::time::Instant", "SystemTime"];
+
+/// Files with more lines are two files.
+const LINES_MAX: usize = 800;
+
+/// A line of code without its comment; a `use` is one line however it is formatted.
+struct Line {
+    number: usize,
+    code: String,
+}
+
+/// The lines before the unit tests of a Rust file.
+fn code(text: &str) -> Vec<Line> {
+    let tests = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
+    let mut lines: Vec<Line> = Vec::new();
+    let mut inside_use = false;
+    for (index, line) in text[..tests].lines().enumerate() {
+        let code = &line[..line.find("//").unwrap_or(line.len())];
+        match lines.last_mut() {
+            Some(start) if inside_use => start.code += code.trim(),
+            _ => lines.push(Line { number: index + 1, code: code.to_string() }),
+        }
+        let begins = code.trim_start().trim_start_matches("pub ").starts_with("use ");
+        inside_use = (inside_use || begins) && !code.contains(';');
+    }
+    lines
+}
+
+/// The paths that a line names below `crate::` or, seen from `module`, below `super::`.
+fn named(line: &str, module: &[&str]) -> Vec<String> {
+    let mut paths = Vec::new();
+    for (start, _) in line.match_indices("crate::") {
+        paths.extend(expanded(&line[start + "crate::".len()..]));
+    }
+    for (start, _) in line.match_indices("super::") {
+        if !line[..start].ends_with("super::") {
+            let mut rest = &line[start..];
+            let mut inside = module;
+            while let Some(further) = rest.strip_prefix("super::") {
+                rest = further;
+                inside = &inside[..inside.len().saturating_sub(1)];
+            }
+            let prefix: String = inside.iter().map(|name| format!("{name}::")).collect();
+            paths.extend(expanded(rest).into_iter().map(|path| prefix.clone() + &path));
+        }
+    }
+    paths
+}
+
+/// `a::b` of `a::b;`, and both of `{a, b::c}`; what a brace further inside names is left out.
+fn expanded(rest: &str) -> Vec<String> {
+    let path = |text: &str| {
+        let end = text.find(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
+        text[..end.unwrap_or(text.len())].to_string()
+    };
+    let Some(list) = rest.strip_prefix('{') else { return vec![path(rest)] };
+    let mut depth = 1;
+    let items = list.split_inclusive([',', '{', '}']).filter_map(|item| {
+        let outermost = depth == 1;
+        depth += item.matches('{').count();
+        depth = usize::saturating_sub(depth, item.matches('}').count());
+        outermost.then(|| path(item.trim_start()))
+    });
+    items.filter(|item| !item.is_empty()).collect()
+}
+
+/// `core::engine` of `src/core/engine.rs`, `core` of `src/core/mod.rs`.
+fn module(path: &str) -> Vec<&str> {
+    let path = path.trim_start_matches("src/").trim_end_matches(".rs").trim_end_matches("/mod");
+    path.split('/').collect()
+}
+
+/// Whether a module of `layer` and, for devices, of the device `own`, may name `path`.
+fn allowed(layer: &str, own: Option<&str>, path: &str) -> bool {
+    let mut parts = path.split("::");
+    let (first, second) = (parts.next().unwrap(), parts.next().unwrap_or(""));
+    if layer == "devices" && first == "devices" {
+        return own.is_none_or(|own| own == second || second.is_empty());
+    }
+    let (_, below) = LAYERS.iter().find(|(name, _)| *name == layer).unwrap();
+    let is_layer = LAYERS.iter().any(|(name, _)| *name == first);
+    let part = |below: &&str| path == *below || path.starts_with(&format!("{below}::"));
+    !is_layer || first == layer || below.iter().any(part)
+}
+
+fn check_imports(path: &str, text: &str, wrong: &mut Vec<String>) {
+    let module = module(path);
+    let Some((layer, _)) = LAYERS.iter().find(|(name, _)| *name == module[0]) else { return };
+    let own = module.get(1).copied().filter(|_| *layer == "devices");
+    for Line { number, code } in code(text) {
+        for name in named(&code, &module) {
+            if !allowed(layer, own, &name) {
+                wrong.push(format!("{path}:{number}: {} names {name}", module.join("::")));
+            }
+        }
+        let engine = matches!(*layer, "core" | "mpi");
+        for name in NOT_IN_THE_ENGINE.iter().filter(|name| engine && code.contains(**name)) {
+            wrong.push(format!("{path}:{number}: {layer} names {name}"));
+        }
+    }
+}
+
+fn check_statics(path: &str, text: &str, wrong: &mut Vec<String>) {
+    if path.starts_with("src/abi/") || STATICS.contains(&path) {
+        return;
+    }
+    for Line { number, code } in code(text) {
+        let words: Vec<_> =
+            code.split_whitespace().filter(|word| !word.starts_with("pub")).collect();
+        if words.first() == Some(&"static") || code.contains("thread_local!") {
+            wrong.push(format!("{path}:{number}: a static outside the written list"));
+        }
+    }
+}
+
+fn check_unsafe(path: &str, text: &str, wrong: &mut Vec<String>) {
+    let listed = UNSAFE.iter().any(|place| path.starts_with(place));
+    for (index, line) in text.lines().enumerate() {
+        if !listed && line.contains("(unsafe_code)") {
+            wrong.push(format!("{path}:{}: unsafe outside the written list", index + 1));
+        }
+    }
+}
+
+/// All files of a folder of the package, with their paths in it.
+fn files(folder: &str) -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    let mut pending: Vec<PathBuf> = vec![root.join(folder)];
+    while let Some(path) = pending.pop() {
+        if let Ok(entries) = fs::read_dir(&path) {
+            pending.extend(entries.map(|entry| entry.unwrap().path()));
+        } else if let Ok(text) = fs::read_to_string(&path) {
+            found.push((path.strip_prefix(root).unwrap().display().to_string(), text));
+        }
+    }
+    found.sort();
+    found
+}
+
+fn report(wrong: Vec<String>) {
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+}
+
+#[test]
+fn layers_statics_and_unsafe_are_where_they_belong() {
+    let mut wrong = Vec::new();
+    for (path, text) in files("src") {
+        check_imports(&path, &text, &mut wrong);
+        check_statics(&path, &text, &mut wrong);
+    }
+    for (path, text) in files("src").into_iter().chain(files("tests")) {
+        if path != file!() {
+            check_unsafe(&path, &text, &mut wrong);
+        }
+    }
+    report(wrong);
+}
+
+#[test]
+fn files_are_short_and_finished() {
+    let unfinished = [["TO", "DO"].concat(), ["FIX", "ME"].concat(), ["..", "shared"].join("/")];
+    let mut wrong = Vec::new();
+    for folder in ["src", "tests", "c-tests", "benches", "fuzz", "npb-harness", "scripts"] {
+        for (path, text) in files(folder) {
+            let lines = text.lines().count();
+            if lines > LINES_MAX && !path.starts_with("tests/data/") {
+                wrong.push(format!("{path}:{lines}: more than {LINES_MAX} lines"));
+            }
+            for (index, line) in text.lines().enumerate() {
+                for word in unfinished.iter().filter(|word| line.contains(*word)) {
+                    wrong.push(format!("{path}:{}: {word}", index + 1));
+                }
+            }
+        }
+    }
+    report(wrong);
+}
+
+#[test]
+fn every_body_has_its_profiling_jump() {
+    let profile =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/abi/profile.rs"));
+    let profile = profile.unwrap();
+    let mut wrong = Vec::new();
+    let mut bodies = 0;
+    for (path, text) in files("src/abi") {
+        for (index, line) in text.lines().enumerate() {
+            if let Some(rest) = line.strip_prefix("pub unsafe extern \"C\" fn PMPI_") {
+                let name = rest.split('(').next().unwrap();
+                bodies += 1;
+                if !profile.contains(&format!("    MPI_{name} => PMPI_{name};\n")) {
+                    wrong.push(format!("{path}:{}: PMPI_{name} without MPI_{name}", index + 1));
+                }
+            }
+        }
+    }
+    report(wrong);
+    assert_eq!(bodies, profile.matches(" => PMPI_").count());
+}
+
+#[test]
+fn the_checks_find_what_they_are_for() {
+    let found = |path: &str, text: &str| {
+        let mut wrong = Vec::new();
+        check_imports(path, text, &mut wrong);
+        check_statics(path, text, &mut wrong);
+        check_unsafe(path, text, &mut wrong);
+        wrong.len()
+    };
+    assert_eq!(found("src/core/run.rs", "use crate::{base::Result, mpi::Op, sys};\n"), 2);
+    assert_eq!(found("src/core/run.rs", "use super::super::devices::{shm, tcp};\n"), 1);
+    assert_eq!(found("src/core/run.rs", "use crate::{\n    base,\n    mpi::Op,\n};\n"), 1);
+    assert_eq!(found("src/core/run.rs", "use super::wire::Header; // crate::mpi\n"), 0);
+    assert_eq!(found("src/core/run.rs", "let now = std::time::Instant::now();\n"), 1);
+    assert_eq!(found("src/core/run.rs", "#[cfg(test)]\nmod tests {\nuse crate::mpi;\n}\n"), 0);
+    assert_eq!(found("src/devices/shm/lane.rs", "use super::ring;\nuse crate::devices::tcp;\n"), 1);
+    assert_eq!(found("src/devices/mod.rs", "use self::shm::Shm;\nuse crate::core::Run;\n"), 1);
+    assert_eq!(found("src/abi/p2p.rs", "use crate::sys::clock;\nuse crate::sys::futex;\n"), 1);
+    assert_eq!(found("src/mpi/comm.rs", "pub(crate) static COUNT: u32 = 0;\n"), 1);
+    assert_eq!(found("src/mpi/comm.rs", "#![allow(unsafe_code)]\nfn f(x: &'static str) {}\n"), 1);
+}
