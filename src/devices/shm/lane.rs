@@ -1,0 +1,273 @@
+//! A lane: a ring with one sender and one receiver. A small message is one cache line.
+//!
+//! ```text
+//! cells   | 3: stamp 4 | 4: stamp 5 | 5: stamp 2 | 6: stamp 3 |     position p lies in cell
+//!                head ─┘ (next to read)   └─ tail (next to write)   p % CELLS, stamped p + 1
+//!
+//! bytes   |..packet 3..|..packet 4..|......free......|pad|          packets over INLINE bytes,
+//!                                                                   each in one piece
+//! ```
+//!
+//! The sender writes a cell and then, with release, its stamp; the receiver waits for the stamp that
+//! its position must have. So the hot path touches one line, and no counter. The receiver
+//! publishes how far it is (`credit`) once per quarter of the ring; the sender looks at that only
+//! when it believes that the ring is full. A packet that does not fit before the end of `bytes`
+//! starts at its beginning again; both sides do that sum for themselves.
+//!
+//! Positions are counts modulo 2^32. All zero is the empty lane. What is read from the lane is
+//! masked or checked before it is used: damage by another process can damage packets, no more.
+//!
+//! The stamps are those of D. Vyukov's bounded queue (1024cores.net), without its counters.
+#![allow(unsafe_code)]
+
+use std::ops::Deref;
+
+use super::primitive::{AtomicU32, AtomicU64, Bytes, Ordering, Slot};
+use crate::device::{Busy, Header};
+
+/// Bytes that travel inside a cell.
+pub const INLINE: usize = 40;
+
+/// Packets start at multiples of this in `bytes`: no line is written by two packets.
+const LINE: usize = 64;
+
+/// `CELLS` packets at most, `BYTES` of those that are longer than [`INLINE`]; powers of two.
+#[repr(C, align(128))]
+pub struct Lane<const CELLS: usize, const BYTES: usize> {
+    /// The receiver's position in cells (high half) and bytes (low half), now and then.
+    credit: AtomicU64,
+    cells: [Cell; CELLS],
+    bytes: Bytes<BYTES>,
+}
+
+#[repr(C, align(64))]
+struct Cell {
+    /// 1 + the position of the packet that it holds; 0 before the first.
+    stamp: AtomicU32,
+    /// The kind in the highest byte, the length in the others.
+    shape: Slot<u32>,
+    words: Slot<[u64; 2]>,
+    data: Bytes<INLINE>,
+}
+
+/// The sending side.
+pub struct Writer<L> {
+    lane: L,
+    /// Where the next packet goes.
+    cell: u32,
+    byte: u32,
+    /// Where it must not go yet: the receiver was one ring before this when last looked at.
+    cell_limit: u32,
+    byte_limit: u32,
+}
+
+/// The receiving side.
+pub struct Reader<L> {
+    lane: L,
+    /// The next packet to read.
+    cell: u32,
+    byte: u32,
+    /// What the sender has been told.
+    cell_published: u32,
+    byte_published: u32,
+}
+
+impl<const CELLS: usize, const BYTES: usize> Lane<CELLS, BYTES> {
+    /// The longest packet: a quarter of the ring, so that an idle receiver always has told of
+    /// room for one (less than a quarter is untold, and less than another is padding).
+    pub const PACKET_MAX: usize = BYTES / 4;
+
+    const SOUND: () = assert!(
+        CELLS.is_power_of_two() && BYTES.is_power_of_two() && BYTES / 4 >= LINE && CELLS >= 2
+    );
+
+    fn cell(&self, position: u32) -> &Cell {
+        &self.cells[position as usize % CELLS]
+    }
+
+    /// Where a packet of `len` bytes goes when the ring has been used up to `byte`, and up to
+    /// where it is used then.
+    fn place(byte: u32, len: usize) -> (usize, u32) {
+        let at = byte as usize % BYTES;
+        let padding = if len > BYTES - at { BYTES - at } else { 0 };
+        let end = byte.wrapping_add((padding + len.next_multiple_of(LINE)) as u32);
+        ((at + padding) % BYTES, end)
+    }
+}
+
+#[cfg(all(test, loom))]
+impl<const CELLS: usize, const BYTES: usize> Lane<CELLS, BYTES> {
+    /// An empty lane for the model checker.
+    pub fn new() -> Self {
+        let cell = |_| Cell {
+            stamp: AtomicU32::new(0),
+            shape: Slot::new(0),
+            words: Slot::new([0; 2]),
+            data: Bytes::new(),
+        };
+        Self { credit: AtomicU64::new(0), cells: std::array::from_fn(cell), bytes: Bytes::new() }
+    }
+}
+
+impl<const CELLS: usize, const BYTES: usize, L> Writer<L>
+where
+    L: Deref<Target = Lane<CELLS, BYTES>>,
+{
+    /// The sending side of `lane`, from its beginning.
+    ///
+    /// # Safety
+    /// It is the only one that the lane ever has.
+    pub unsafe fn new(lane: L) -> Self {
+        let () = Lane::<CELLS, BYTES>::SOUND;
+        let (cell_limit, byte_limit) = (CELLS as u32, BYTES as u32);
+        Self { lane, cell: 0, byte: 0, cell_limit, byte_limit }
+    }
+
+    /// Sends at most [`INLINE`] bytes in a cell, written by `fill`.
+    ///
+    /// # Errors
+    /// [`Busy`] if every cell is in use.
+    ///
+    /// # Panics
+    /// If `len` is too long.
+    #[inline]
+    pub fn send_inline(
+        &mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Busy> {
+        if self.cell == self.cell_limit {
+            self.look_for_cells()?;
+        }
+        let cell = self.lane.cell(self.cell);
+        // SAFETY: the receiver has told that it is past what the cell held (`cell_limit`), and
+        // reads it again only after the stamp below; we are the only sender (`new`).
+        unsafe { cell.data.write(0, len, fill) };
+        self.publish(header, len);
+        Ok(())
+    }
+
+    /// Sends at most `PACKET_MAX` bytes, written by `fill`.
+    ///
+    /// # Errors
+    /// [`Busy`] if every cell is in use or there is no piece of that length; `fill` is not called.
+    ///
+    /// # Panics
+    /// If `len` is too long.
+    pub fn send(
+        &mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Busy> {
+        if len <= INLINE {
+            return self.send_inline(header, len, fill);
+        }
+        assert!(len <= Lane::<CELLS, BYTES>::PACKET_MAX);
+        if self.cell == self.cell_limit {
+            self.look_for_cells()?;
+        }
+        let (at, end) = Lane::<CELLS, BYTES>::place(self.byte, len);
+        if self.room_for(end) < 0 {
+            self.look();
+            if self.room_for(end) < 0 {
+                return Err(Busy);
+            }
+        }
+        // SAFETY: the receiver has told that it is past these bytes (`byte_limit`), and reads them
+        // again only after the stamp below; we are the only sender (`new`).
+        unsafe { self.lane.bytes.write(at, len, fill) };
+        self.byte = end;
+        self.publish(header, len);
+        Ok(())
+    }
+
+    /// How far `end` is before the limit; negative: behind it.
+    fn room_for(&self, end: u32) -> i32 {
+        self.byte_limit.wrapping_sub(end) as i32
+    }
+
+    #[inline]
+    fn publish(&mut self, header: &Header, len: usize) {
+        let cell = self.lane.cell(self.cell);
+        // SAFETY: as for the data in `send_inline`.
+        unsafe {
+            cell.shape.store(u32::from(header.kind) << 24 | len as u32);
+            cell.words.store(header.words);
+        }
+        self.cell = self.cell.wrapping_add(1);
+        cell.stamp.store(self.cell, Ordering::Release);
+    }
+
+    #[cold]
+    fn look_for_cells(&mut self) -> Result<(), Busy> {
+        self.look();
+        if self.cell == self.cell_limit { Err(Busy) } else { Ok(()) }
+    }
+
+    /// Reads the receiver's credit. A damaged one may let us overwrite packets of this lane.
+    #[cold]
+    fn look(&mut self) {
+        let credit = self.lane.credit.load(Ordering::Acquire);
+        self.cell_limit = ((credit >> 32) as u32).wrapping_add(CELLS as u32);
+        self.byte_limit = (credit as u32).wrapping_add(BYTES as u32);
+    }
+}
+
+impl<const CELLS: usize, const BYTES: usize, L> Reader<L>
+where
+    L: Deref<Target = Lane<CELLS, BYTES>>,
+{
+    /// The receiving side of `lane`, from its beginning.
+    ///
+    /// # Safety
+    /// It is the only one that the lane ever has.
+    pub unsafe fn new(lane: L) -> Self {
+        let () = Lane::<CELLS, BYTES>::SOUND;
+        Self { lane, cell: 0, byte: 0, cell_published: 0, byte_published: 0 }
+    }
+
+    /// Gives the next packet to `deliver`; false if none has arrived.
+    ///
+    /// # Panics
+    /// If the packet has a length that no sender writes: the segment is damaged.
+    #[inline]
+    pub fn next(&mut self, deliver: impl FnOnce(&Header, &[u8])) -> bool {
+        let cell = self.lane.cell(self.cell);
+        let after = self.cell.wrapping_add(1);
+        if cell.stamp.load(Ordering::Acquire) != after {
+            return false;
+        }
+        // SAFETY: the stamp says that the sender is done with this cell, and the credit does not
+        // yet say that we are; we are the only receiver (`new`).
+        let (shape, words) = unsafe { (cell.shape.load(), cell.words.load()) };
+        let (len, kind) = (shape as usize & 0xff_ffff, (shape >> 24) as u8);
+        let header = Header { words, kind };
+        if len <= INLINE {
+            // SAFETY: as above.
+            unsafe { cell.data.read(0, len, |data| deliver(&header, data)) };
+        } else {
+            let end = self.long(len, |data| deliver(&header, data));
+            self.byte = end;
+        }
+        self.cell = after;
+        self.tell();
+        true
+    }
+
+    fn long(&self, len: usize, deliver: impl FnOnce(&[u8])) -> u32 {
+        let longest = Lane::<CELLS, BYTES>::PACKET_MAX;
+        assert!(len <= longest, "shared segment damaged: a packet of {len} bytes in a lane");
+        let (at, end) = Lane::<CELLS, BYTES>::place(self.byte, len);
+        // SAFETY: as in `next`: the bytes belong to the cell.
+        unsafe { self.lane.bytes.read(at, len, deliver) };
+        end
+    }
+
+    /// Publishes the credit when a quarter of the ring has become free since the last time.
+    #[inline]
+    fn tell(&mut self) {
+        let cells = self.cell.wrapping_sub(self.cell_published) as usize;
+        let bytes = self.byte.wrapping_sub(self.byte_published) as usize;
+        if cells >= CELLS.div_ceil(4) || bytes >= BYTES / 4 {
+            (self.cell_published, self.byte_published) = (self.cell, self.byte);
+            let credit = u64::from(self.cell) << 32 | u64::from(self.byte);
+            self.lane.credit.store(credit, Ordering::Release);
+        }
+    }
+}

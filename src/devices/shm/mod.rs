@@ -1,0 +1,348 @@
+//! Between the ranks of a node: lock-free rings in one shared segment.
+//!
+//! ```text
+//!  sender                                 receiver's area
+//!  first packets to a peer ────────────>  queue (many senders)  ──┐
+//!  claim a lane, switch marker ────────>  queue                   ├─> poll: queue, then lanes
+//!  all later packets ──────────────────>  lane (one sender) ──────┘
+//! ```
+//!
+//! A sender that has written [`QUEUE_FIRST`] packets to a peer claims one of its lanes and tells so in
+//! the queue; the receiver reads the lane only when it finds that marker, so order holds, and the
+//! sender never goes back. A rank without lanes left goes on in the queue.
+//!
+//! A packet costs the sender one cache line that the receiver then reads; no lock, no fence, no
+//! atomic read-modify-write (`lane`, `doze`). Long messages may be read from the sender's memory
+//! instead ([`Bulk`], `reading`).
+//!
+//! It knows peers of this node only. Lengths and positions from the segment are checked or masked;
+//! what cannot be right is a panic that says so.
+#![allow(unsafe_code)]
+
+mod doze;
+mod lane;
+mod primitive;
+mod queue;
+mod reading;
+mod segment;
+
+#[cfg(all(test, loom))]
+mod model;
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use crate::base::{ErrorClass, Peer, Result};
+use crate::device::{Bulk, Busy, Caps, Device, Header, Sink, Wake};
+use crate::sys::{cma, futex, membarrier};
+use doze::Doze;
+use queue::Arrival;
+use reading::Reading;
+use segment::{Area, LANES, Lane, Mapped, PACKET_MAX, Queue, Segment};
+
+pub use reading::Copy;
+
+/// Packets that a sender puts into a queue before it asks for a lane.
+const QUEUE_FIRST: u32 = 4;
+
+/// Packets that one poll takes from each lane and from the queue.
+const BATCH: usize = 16;
+
+/// One rank's end of the segment of its node.
+pub struct Shm {
+    me: usize,
+    slots: Slots,
+    area: Mapped<Area>,
+    /// By slot.
+    outbound: Vec<Outbound>,
+    queue: queue::Reader<Mapped<Queue>>,
+    /// In the order in which their senders switched.
+    inbound: Vec<Inbound>,
+    /// What this rank sleeps on.
+    doze: Arc<Sleeper>,
+    fences: Fences,
+    reading: Reading,
+}
+
+/// Who needs full fences (`doze`).
+#[derive(Clone, Copy)]
+struct Fences {
+    /// This rank when it sends: the membarrier of others does not reach it.
+    sending: bool,
+    /// Everybody who sends to this rank: it has no membarrier.
+    receiving: bool,
+}
+
+/// Which rank is in which slot.
+struct Slots {
+    ranks: Vec<Peer>,
+    /// By rank less the smallest: 1 + the slot, or 0.
+    table: Vec<u16>,
+    smallest: Peer,
+}
+
+/// The way to a peer.
+struct Outbound {
+    route: Route,
+    doze: Mapped<Doze>,
+    area: Mapped<Area>,
+}
+
+/// Queued --QUEUE_FIRST packets, a free lane--> Claimed --marker is in the queue--> Lane
+///       \-- no free lane --> Crowded
+enum Route {
+    /// So many packets have gone through the queue.
+    Queued { packets: u32 },
+    /// This lane is ours; the receiver does not know yet.
+    Claimed { lane: usize },
+    /// All packets go here now.
+    Lane(lane::Writer<Mapped<Lane>>),
+    /// All packets go through the queue for ever.
+    Crowded,
+}
+
+struct Inbound {
+    from: Peer,
+    reader: lane::Reader<Mapped<Lane>>,
+}
+
+struct Sleeper(Mapped<Doze>);
+
+impl Shm {
+    /// Joins the segment of a node (made by `sys::shm::create`) as the rank `ranks[me]`.
+    ///
+    /// `ranks` are the world ranks on this node; every one of them calls this, at any time, with
+    /// the same list and a descriptor of the same file.
+    ///
+    /// # Errors
+    /// `NoMem` if the segment cannot have the size that it needs; `Arg` if it has another;
+    /// `Other` if a process of another build is in it, or somebody in our slot.
+    ///
+    /// # Panics
+    /// If `ranks` has no entry `me`, names a rank twice, or has more than 32,767 entries.
+    pub fn attach(segment: OwnedFd, me: usize, ranks: &[Peer], copy: Copy) -> Result<Self> {
+        assert!(me < ranks.len());
+        let slots = Slots::new(ranks);
+        let segment = Segment::open(segment, ranks.len())?;
+        let area = segment.area(me);
+        let fences = Fences { sending: !membarrier::register(), receiving: !membarrier::barrier() };
+        if fences.receiving {
+            area.doze.require_fences();
+        }
+        cma::admit_siblings();
+        let reading = Reading::new(copy, ranks.len());
+        if let Err(pid) = reading.introduce(&area.card) {
+            let why = format!("slot {me} of the shared segment is taken by process {pid}");
+            return Err(ErrorClass::Other.error(why));
+        }
+        let outbound = (0..ranks.len()).map(|slot| Outbound::new(segment.area(slot))).collect();
+        // SAFETY: the only one: the slot is ours (`introduce`), and this is called once.
+        let queue = unsafe { queue::Reader::new(area.part(|area| &area.queue)) };
+        let doze = Arc::new(Sleeper(area.part(|area| &area.doze)));
+        let inbound = Vec::with_capacity(LANES);
+        Ok(Self { me, slots, area, outbound, queue, inbound, doze, fences, reading })
+    }
+
+    /// Sends where there is no lane yet, or never will be.
+    #[cold]
+    fn send_queued(
+        &mut self, slot: usize, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Busy> {
+        let outbound = &mut self.outbound[slot];
+        outbound.advance(self.me)?;
+        match &mut outbound.route {
+            Route::Lane(writer) => writer.send(header, len, fill),
+            Route::Claimed { .. } => Err(Busy),
+            Route::Crowded => outbound.area.queue.send(self.me as u32, header, len, fill),
+            Route::Queued { packets } => {
+                outbound.area.queue.send(self.me as u32, header, len, fill)?;
+                *packets += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// Wakes the rank in `slot` if it sleeps; after each packet for it.
+    #[inline]
+    fn ring(&self, slot: usize) {
+        let doze = &self.outbound[slot].doze;
+        if doze.ring(self.fences.sending) {
+            futex::wake(doze.word());
+        }
+    }
+
+    /// The sender in slot `from` goes on in `lane`.
+    fn switch(&mut self, from: u32, lane: u64) {
+        let lane = lane as usize;
+        assert!(
+            (from as usize) < self.slots.ranks.len() && lane < LANES,
+            "shared segment damaged: slot {from} switches to lane {lane}"
+        );
+        let from = self.slots.ranks[from as usize];
+        let known = self.inbound.iter().any(|inbound| inbound.from == from);
+        assert!(!known && self.inbound.len() < LANES, "rank {from} switches twice");
+        // SAFETY: the only one: a lane is claimed once, and its owner switches once.
+        let reader = unsafe { lane::Reader::new(self.area.part(|area| &area.lanes[lane])) };
+        self.inbound.push(Inbound { from, reader });
+    }
+
+    /// Takes what is in the queue; kept apart from the one look that usually finds nothing.
+    fn poll_queue(&mut self, sink: &mut impl Sink) -> usize {
+        let mut count = 0;
+        while count < BATCH {
+            let ranks = &self.slots.ranks;
+            let switch = self.queue.next(|arrival| match arrival {
+                Arrival::Packet { from, header, data } => {
+                    let from = ranks.get(from as usize);
+                    sink.packet(*from.expect("shared segment damaged: sender"), &header, data);
+                    None
+                }
+                Arrival::Switch { from, lane } => Some((from, lane)),
+            });
+            match switch {
+                None => break,
+                Some(None) => count += 1,
+                Some(Some((from, lane))) => self.switch(from, lane),
+            }
+        }
+        count
+    }
+}
+
+impl Slots {
+    fn new(ranks: &[Peer]) -> Self {
+        assert!(ranks.len() <= i16::MAX as usize);
+        let smallest = ranks.iter().copied().min().unwrap_or(0);
+        let largest = ranks.iter().copied().max().unwrap_or(0);
+        let mut table = vec![0; (largest - smallest) as usize + 1];
+        for (slot, rank) in ranks.iter().enumerate() {
+            let entry = &mut table[(rank - smallest) as usize];
+            assert_eq!(*entry, 0, "rank {rank} is there twice");
+            *entry = slot as u16 + 1;
+        }
+        Self { ranks: ranks.to_vec(), table, smallest }
+    }
+
+    /// The slot of `peer`.
+    ///
+    /// # Panics
+    /// If it is not on this node: `process` has routed wrongly.
+    #[inline]
+    fn of(&self, peer: Peer) -> usize {
+        let entry = self.table.get(peer.wrapping_sub(self.smallest) as usize);
+        match entry {
+            Some(slot) if *slot > 0 => usize::from(*slot) - 1,
+            _ => panic!("rank {peer} is not on this node"),
+        }
+    }
+}
+
+impl Outbound {
+    fn new(area: Mapped<Area>) -> Self {
+        let doze = area.part(|area| &area.doze);
+        Self { route: Route::Queued { packets: 0 }, doze, area }
+    }
+
+    /// Moves on towards a lane, if it is time to.
+    fn advance(&mut self, me: usize) -> Result<(), Busy> {
+        if let Route::Queued { packets: QUEUE_FIRST.. } = self.route {
+            self.route = match self.area.owners.claim(me) {
+                Some(lane) => Route::Claimed { lane },
+                None => Route::Crowded,
+            };
+        }
+        if let Route::Claimed { lane } = self.route {
+            self.area.queue.switch(me as u32, lane)?;
+            let lane = self.area.part(|area| &area.lanes[lane]);
+            // SAFETY: the only one: the lane was claimed by us, for this peer, once.
+            self.route = Route::Lane(unsafe { lane::Writer::new(lane) });
+        }
+        Ok(())
+    }
+}
+
+impl Device for Shm {
+    fn caps(&self) -> Caps {
+        Caps { short_max: lane::INLINE, packet_max: PACKET_MAX }
+    }
+
+    #[inline]
+    fn send_short(&mut self, peer: Peer, header: &Header, data: &[u8]) -> Result<(), Busy> {
+        let slot = self.slots.of(peer);
+        let fill = |room: &mut [u8]| room.copy_from_slice(data);
+        match &mut self.outbound[slot].route {
+            Route::Lane(writer) => writer.send_inline(header, data.len(), fill)?,
+            _ => self.send_queued(slot, header, data.len(), fill)?,
+        }
+        self.ring(slot);
+        Ok(())
+    }
+
+    fn send(
+        &mut self, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Busy> {
+        let slot = self.slots.of(peer);
+        match &mut self.outbound[slot].route {
+            Route::Lane(writer) => writer.send(header, len, fill)?,
+            _ => self.send_queued(slot, header, len, fill)?,
+        }
+        self.ring(slot);
+        Ok(())
+    }
+
+    #[inline]
+    fn poll(&mut self, sink: &mut impl Sink) -> usize {
+        // The queue first: a lane that is opened there is looked at in the same poll.
+        let mut count = self.poll_queue(sink);
+        for Inbound { from, reader } in &mut self.inbound {
+            let full = count + BATCH;
+            while count < full && reader.next(|header, data| sink.packet(*from, header, data)) {
+                count += 1;
+            }
+        }
+        count
+    }
+
+    fn arm(&mut self) -> Wake {
+        let mut expected = self.area.doze.arm();
+        if !self.fences.receiving && !membarrier::barrier() {
+            // It worked when we attached. From now on the senders fence.
+            self.area.doze.require_fences();
+            self.fences.receiving = true;
+            expected = self.area.doze.arm();
+        }
+        Wake::Word { word: self.doze.clone(), expected }
+    }
+
+    fn disarm(&mut self) {
+        self.area.doze.disarm();
+    }
+
+    fn bulk(&mut self) -> Option<&mut dyn Bulk> {
+        if self.reading.possible() { Some(self) } else { None }
+    }
+}
+
+impl Bulk for Shm {
+    fn prefers(&mut self, peer: Peer, len: usize) -> bool {
+        let slot = self.slots.of(peer);
+        let card = &self.outbound[slot].area.card;
+        self.reading.prefers(slot, card, len)
+    }
+
+    fn read(&mut self, peer: Peer, from: u64, into: crate::base::Span) -> Result<(), String> {
+        let slot = self.slots.of(peer);
+        let card = &self.outbound[slot].area.card;
+        self.reading.read(slot, card, from, into)
+    }
+}
+
+impl AsRef<AtomicU32> for Sleeper {
+    fn as_ref(&self) -> &AtomicU32 {
+        self.0.word()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

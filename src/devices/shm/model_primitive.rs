@@ -1,0 +1,68 @@
+//! `primitive` for the model checker: every access is checked, every interleaving is tried.
+#![allow(unsafe_code)]
+
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::fence;
+
+pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+pub fn full_fence() {
+    fence(Ordering::SeqCst);
+}
+
+/// membarrier(2) cannot be modelled; it is defined as this fence on both sides.
+pub fn light_fence() {
+    fence(Ordering::SeqCst);
+}
+
+pub struct Slot<T>(UnsafeCell<T>);
+
+/// Bytes that are tracked by the line: no two packets share one.
+pub struct Bytes<const N: usize>(Vec<UnsafeCell<[u8; LINE]>>);
+
+const LINE: usize = 64;
+
+// SAFETY: loom reports every access that is not ordered.
+unsafe impl<T: Send> Sync for Slot<T> {}
+
+impl<T: Copy> Slot<T> {
+    pub fn new(value: T) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+
+    pub unsafe fn load(&self) -> T {
+        // SAFETY: loom has checked the access.
+        self.0.with(|value| unsafe { *value })
+    }
+
+    pub unsafe fn store(&self, value: T) {
+        // SAFETY: as above.
+        self.0.with_mut(|place| unsafe { *place = value });
+    }
+}
+
+impl<const N: usize> Bytes<N> {
+    pub fn new() -> Self {
+        Self((0..N.div_ceil(LINE)).map(|_| UnsafeCell::new([0; LINE])).collect())
+    }
+
+    pub unsafe fn write(&self, at: usize, len: usize, fill: impl FnOnce(&mut [u8])) {
+        assert!(at <= N && len <= N - at && at % LINE == 0);
+        let mut data = vec![0; len];
+        fill(&mut data);
+        for (line, part) in self.0[at / LINE..].iter().zip(data.chunks(LINE)) {
+            // SAFETY: as above.
+            line.with_mut(|line| unsafe { (&mut *line)[..part.len()].copy_from_slice(part) });
+        }
+    }
+
+    pub unsafe fn read<R>(&self, at: usize, len: usize, look: impl FnOnce(&[u8]) -> R) -> R {
+        assert!(at <= N && len <= N - at && at % LINE == 0);
+        let mut data = vec![0; len];
+        for (line, part) in self.0[at / LINE..].iter().zip(data.chunks_mut(LINE)) {
+            // SAFETY: as above.
+            line.with(|line| unsafe { part.copy_from_slice(&(&*line)[..part.len()]) });
+        }
+        look(&data)
+    }
+}

@@ -1,0 +1,103 @@
+//! The atomics and cells that the rings are made of. The model checker's flavour of the same names
+//! is in `model_primitive`; the rings are compiled against both.
+//!
+//! All of them are valid when all their bytes are zero, and have the layout of what they hold.
+#![allow(unsafe_code)]
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{compiler_fence, fence};
+
+pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Keeps the order of a store before a load, for which the processor needs a full fence.
+#[inline]
+pub fn full_fence() {
+    fence(Ordering::SeqCst);
+}
+
+/// The same where the other side of the pair calls membarrier(2): only the compiler is told.
+#[inline]
+pub fn light_fence() {
+    compiler_fence(Ordering::SeqCst);
+}
+
+/// A value that the protocol of a ring gives to one side at a time.
+#[repr(transparent)]
+pub struct Slot<T>(UnsafeCell<T>);
+
+/// `N` bytes, of which the protocol of a ring gives disjoint parts to either side.
+#[repr(transparent)]
+pub struct Bytes<const N: usize>(UnsafeCell<[u8; N]>);
+
+// SAFETY: all access is through unsafe functions, whose callers promise that nobody else has it.
+unsafe impl<T: Send> Sync for Slot<T> {}
+// SAFETY: as above.
+unsafe impl<const N: usize> Sync for Bytes<N> {}
+
+#[cfg(all(test, loom))]
+impl<T> Slot<T> {
+    /// With a value.
+    pub fn new(value: T) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+}
+
+#[cfg(all(test, loom))]
+impl<const N: usize> Bytes<N> {
+    /// All zero.
+    pub fn new() -> Self {
+        Self(UnsafeCell::new([0; N]))
+    }
+}
+
+impl<T: Copy> Slot<T> {
+    /// The value.
+    ///
+    /// # Safety
+    /// Nobody writes it at the same time, and the last write happened before.
+    #[inline]
+    pub unsafe fn load(&self) -> T {
+        // SAFETY: the caller's promise. Any bit pattern is valid for the integers held here.
+        unsafe { *self.0.get() }
+    }
+
+    /// Replaces the value.
+    ///
+    /// # Safety
+    /// Nobody reads or writes it at the same time.
+    #[inline]
+    pub unsafe fn store(&self, value: T) {
+        // SAFETY: the caller's promise.
+        unsafe { *self.0.get() = value }
+    }
+}
+
+impl<const N: usize> Bytes<N> {
+    /// Lets `fill` write `len` bytes from `at` on.
+    ///
+    /// # Safety
+    /// Nobody reads or writes them at the same time.
+    ///
+    /// # Panics
+    /// If they are not all inside.
+    #[inline]
+    pub unsafe fn write(&self, at: usize, len: usize, fill: impl FnOnce(&mut [u8])) {
+        assert!(at <= N && len <= N - at);
+        // SAFETY: inside the array (above), and the caller promises that it is not shared now.
+        fill(unsafe { std::slice::from_raw_parts_mut(self.0.get().cast::<u8>().add(at), len) });
+    }
+
+    /// Lets `look` read `len` bytes from `at` on.
+    ///
+    /// # Safety
+    /// Nobody writes them at the same time, and the last write happened before.
+    ///
+    /// # Panics
+    /// If they are not all inside.
+    #[inline]
+    pub unsafe fn read<R>(&self, at: usize, len: usize, look: impl FnOnce(&[u8]) -> R) -> R {
+        assert!(at <= N && len <= N - at);
+        // SAFETY: inside the array (above), and the caller promises that nobody writes now.
+        look(unsafe { std::slice::from_raw_parts(self.0.get().cast::<u8>().add(at), len) })
+    }
+}

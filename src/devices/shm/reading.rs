@@ -1,0 +1,226 @@
+//! Reading long messages straight from the memory of the sender: whether to, and doing it.
+//!
+//! Per peer: unknown --first question: read its probe--> readable | not. The probe is a number in
+//! the peer's own memory that its card repeats, so a process number that means another process
+//! here (another namespace) is found out as well as a system that forbids it.
+//!
+//! [`Copy::Auto`] starts from packets, which are copied twice but by two processors at once, and
+//! tries reading on the first [`TRIALS`] long messages. It stays with reading if that was at least
+//! half as fast as this processor copies between caches; a pipeline of two copies gets 0.6 to 0.9
+//! of that, and reading spares the sender's time.
+#![allow(unsafe_code)]
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Instant;
+
+use super::primitive::Ordering;
+use super::segment::Card;
+use crate::base::Span;
+use crate::sys::cma;
+
+/// How long messages travel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Copy {
+    /// As measured on the first long messages.
+    #[default]
+    Auto,
+    /// Always in packets through the segment.
+    Pipe,
+    /// Read from the sender's memory, where that works.
+    Cma,
+}
+
+/// Below this many bytes [`Copy::Auto`] always sends packets: the system call is not worth it.
+const READ_MIN: usize = 64 << 10;
+
+/// Messages on which [`Copy::Auto`] tries reading; the first of them also pays for page faults.
+const TRIALS: u32 = 3;
+
+/// What this rank knows about reading from its peers.
+pub struct Reading {
+    copy: Copy,
+    /// What peers read to find out whether they can: a number that no other process has.
+    probe: Box<u64>,
+    /// By slot.
+    peers: Vec<Access>,
+    verdict: Verdict,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Unknown,
+    Readable,
+    Unreadable,
+}
+
+/// Of [`Copy::Auto`]. Speeds are bytes per second.
+#[derive(Clone, Copy)]
+enum Verdict {
+    /// The next `left` long messages are read and timed; `best` is the highest speed so far.
+    Trying { left: u32, best: f64 },
+    /// Reading is fast enough.
+    Read,
+    /// It is not.
+    Pipe,
+}
+
+impl Reading {
+    /// Nothing is known about any of the `peers`.
+    pub fn new(copy: Copy, peers: usize) -> Self {
+        let peers = vec![Access::Unknown; peers];
+        let probe = Box::new(RandomState::new().hash_one(std::process::id()));
+        Self { copy, probe, peers, verdict: Verdict::Trying { left: TRIALS, best: 0.0 } }
+    }
+
+    /// Fills in this rank's card.
+    ///
+    /// # Errors
+    /// The process that has done so before.
+    pub fn introduce(&self, card: &Card) -> Result<(), u32> {
+        let pid = std::process::id();
+        card.owner.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire)?;
+        card.probe_address.store(&raw const *self.probe as u64, Ordering::Relaxed);
+        card.probe.store(*self.probe, Ordering::Relaxed);
+        card.pid.store(pid, Ordering::Release);
+        Ok(())
+    }
+
+    /// Whether reading may be preferred to packets at all.
+    pub fn possible(&self) -> bool {
+        self.copy != Copy::Pipe
+    }
+
+    /// Whether to read a message of `len` bytes from the peer in `slot`.
+    pub fn prefers(&mut self, slot: usize, card: &Card, len: usize) -> bool {
+        let wanted = match (self.copy, self.verdict) {
+            (Copy::Pipe, _) => false,
+            (Copy::Cma, _) => true,
+            (Copy::Auto, Verdict::Trying { .. } | Verdict::Read) => len >= READ_MIN,
+            (Copy::Auto, Verdict::Pipe) => false,
+        };
+        wanted && self.is_readable(slot, card)
+    }
+
+    fn is_readable(&mut self, slot: usize, card: &Card) -> bool {
+        if self.peers[slot] == Access::Unknown {
+            self.peers[slot] = match probe(card) {
+                true => Access::Readable,
+                false => Access::Unreadable,
+            };
+        }
+        self.peers[slot] == Access::Readable
+    }
+
+    /// Reads from the peer in `slot`; after a failure never again.
+    ///
+    /// # Errors
+    /// A sentence with the cause.
+    pub fn read(&mut self, slot: usize, card: &Card, from: u64, into: Span) -> Result<(), String> {
+        let begin = Instant::now();
+        let pid = card.pid.load(Ordering::Acquire);
+        if let Err(error) = cma::read(pid, from, into) {
+            self.peers[slot] = Access::Unreadable;
+            let len = into.len();
+            return Err(format!("cannot read {len} bytes of process {pid}: {error}"));
+        }
+        if self.copy == Copy::Auto && into.len() >= READ_MIN {
+            self.learn(into.len() as f64 / begin.elapsed().as_secs_f64());
+        }
+        Ok(())
+    }
+
+    /// A long message was read at this speed.
+    fn learn(&mut self, speed: f64) {
+        let Verdict::Trying { left, best } = self.verdict else { return };
+        let best = best.max(speed);
+        self.verdict = match left {
+            2.. => Verdict::Trying { left: left - 1, best },
+            _ if best >= copy_speed() / 2.0 => Verdict::Read,
+            _ => Verdict::Pipe,
+        };
+    }
+}
+
+/// Whether the process of `card` can be read, by reading.
+fn probe(card: &Card) -> bool {
+    let pid = card.pid.load(Ordering::Acquire);
+    let mut bytes = [0; 8];
+    // SAFETY: `bytes` outlives the call and nobody else uses it.
+    let into = unsafe { Span::of(&mut bytes) };
+    pid != 0
+        && cma::read(pid, card.probe_address.load(Ordering::Relaxed), into).is_ok()
+        && u64::from_ne_bytes(bytes) == card.probe.load(Ordering::Relaxed)
+}
+
+/// How fast this processor copies a mebibyte that is in a cache, in bytes per second.
+fn copy_speed() -> f64 {
+    const BYTES: usize = 1 << 20;
+    let (from, mut to) = (vec![1_u8; BYTES], vec![2_u8; BYTES]);
+    let time = |_| {
+        let begin = Instant::now();
+        to.copy_from_slice(std::hint::black_box(&from));
+        std::hint::black_box(&mut to);
+        begin.elapsed().as_secs_f64()
+    };
+    BYTES as f64 / (0..4).map(time).fold(f64::INFINITY, f64::min)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::devices::shm::segment::Segment;
+    use crate::sys::shm;
+
+    fn card() -> crate::devices::shm::Mapped<Card> {
+        let segment = Segment::open(shm::create().unwrap(), 1).unwrap();
+        segment.area(0).part(|area| &area.card)
+    }
+
+    #[test]
+    fn a_slot_is_taken_once() {
+        let (card, reading) = (card(), Reading::new(Copy::Auto, 1));
+        assert_eq!(reading.introduce(&card), Ok(()));
+        assert_eq!(reading.introduce(&card), Err(std::process::id()));
+    }
+
+    #[test]
+    fn nobody_and_strangers_are_not_read() {
+        let (card, mut reading) = (card(), Reading::new(Copy::Cma, 1));
+        assert!(!reading.prefers(0, &card, 1 << 20), "nobody there");
+
+        let mut reading = Reading::new(Copy::Cma, 1);
+        reading.introduce(&card).unwrap();
+        card.probe.fetch_add(1, Ordering::Relaxed);
+        assert!(!reading.prefers(0, &card, 1 << 20), "not the process of the card");
+    }
+
+    #[test]
+    fn auto_learns_from_the_first_long_messages() {
+        for (speed, reads) in [(1.0, false), (1e15, true)] {
+            let (card, mut reading) = (card(), Reading::new(Copy::Auto, 1));
+            reading.introduce(&card).unwrap();
+            if !probe(&card) {
+                eprintln!("skipped: processes cannot be read here");
+                return;
+            }
+            assert!(!reading.prefers(0, &card, READ_MIN - 1));
+            for _ in 0..TRIALS {
+                assert!(reading.prefers(0, &card, READ_MIN));
+                reading.learn(speed);
+            }
+            assert_eq!(reading.prefers(0, &card, READ_MIN), reads);
+        }
+    }
+
+    #[test]
+    fn a_failed_read_is_the_last() {
+        let (card, mut reading) = (card(), Reading::new(Copy::Cma, 1));
+        reading.introduce(&card).unwrap();
+        let mut bytes = [0; 8];
+        // SAFETY: `bytes` outlives the call and nobody else uses it.
+        let into = unsafe { Span::of(&mut bytes) };
+        let why = reading.read(0, &card, 8, into).unwrap_err();
+        assert!(why.contains("cannot read 8 bytes"), "{why}");
+        assert!(!reading.prefers(0, &card, 1 << 20));
+    }
+}

@@ -1,0 +1,278 @@
+//! The device as a whole: conformance, lanes and queue, sleeping, reading, processes.
+
+use std::os::fd::AsRawFd;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::base::Span;
+use crate::device::conformance;
+use crate::sys::shm;
+
+fn network_of(peers: &[Peer], copy: Copy) -> Vec<Shm> {
+    let segment = shm::create().unwrap();
+    let attach = |me| Shm::attach(segment.try_clone().unwrap(), me, peers, copy).unwrap();
+    (0..peers.len()).map(attach).collect()
+}
+
+fn network(ranks: usize) -> Vec<Shm> {
+    network_of(&(0..ranks as Peer).collect::<Vec<_>>(), Copy::Auto)
+}
+
+/// Who sent what, in order.
+#[derive(Default)]
+struct Arrivals(Vec<(Peer, Vec<u8>)>);
+
+impl Sink for Arrivals {
+    fn packet(&mut self, from: Peer, _header: &Header, data: &[u8]) {
+        self.0.push((from, data.to_vec()));
+    }
+}
+
+#[test]
+fn conforms() {
+    conformance::check(network);
+}
+
+#[test]
+fn conforms_where_everybody_fences() {
+    conformance::check(|ranks| {
+        let mut network = network(ranks);
+        for rank in &mut network {
+            rank.fences = Fences { sending: true, receiving: true };
+            rank.area.doze.require_fences();
+        }
+        network
+    });
+}
+
+#[test]
+fn ranks_have_any_numbers_and_may_send_to_themselves() {
+    let mut ranks = network_of(&[700, 3, 90], Copy::Auto);
+    let header = Header::default();
+    ranks[2].send_short(700, &header, b"a").unwrap();
+    ranks[0].send_short(700, &header, b"b").unwrap();
+    let mut arrivals = Arrivals::default();
+    assert_eq!(ranks[0].poll(&mut arrivals), 2);
+    assert_eq!(arrivals.0, [(90, b"a".to_vec()), (700, b"b".to_vec())]);
+}
+
+#[test]
+#[should_panic(expected = "rank 4 is not on this node")]
+fn a_peer_elsewhere_is_a_mistake() {
+    let mut ranks = network_of(&[3, 5], Copy::Auto);
+    let _ = ranks[0].send_short(4, &Header::default(), b"");
+}
+
+#[test]
+fn a_slot_is_attached_once() {
+    let segment = shm::create().unwrap();
+    let attach = || Shm::attach(segment.try_clone().unwrap(), 1, &[0, 1], Copy::Auto);
+    let _first = attach().unwrap();
+    let error = attach().err().unwrap();
+    assert!(error.why.contains("slot 1 of the shared segment is taken"), "{error}");
+}
+
+#[test]
+fn a_node_of_another_size_is_an_error() {
+    let segment = shm::create().unwrap();
+    let attach = |ranks: &[Peer]| Shm::attach(segment.try_clone().unwrap(), 0, ranks, Copy::Auto);
+    let _first = attach(&[0, 1]).unwrap();
+    assert_eq!(attach(&[0]).err().unwrap().code.0, ErrorClass::Arg as i32);
+}
+
+#[test]
+fn busy_pairs_get_lanes_and_the_rest_shares_the_queue() {
+    let mut ranks = network(LANES + 3);
+    let mut arrivals = Arrivals::default();
+    for _ in 0..20 {
+        let (receiver, senders) = ranks.split_first_mut().unwrap();
+        for sender in senders {
+            sender.send_short(0, &Header::default(), b"x").unwrap();
+            receiver.poll(&mut arrivals);
+        }
+    }
+    assert_eq!(arrivals.0.len(), 20 * (LANES + 2));
+    assert_eq!(ranks[0].inbound.len(), LANES);
+    let crowded = |rank: &&Shm| matches!(rank.outbound[0].route, Route::Crowded);
+    assert_eq!(ranks.iter().filter(crowded).count(), 2);
+    // A pair that says little takes no lane.
+    assert!(matches!(ranks[0].outbound[1].route, Route::Queued { packets: 0 }));
+}
+
+#[test]
+fn positions_pass_the_end_of_their_counters() {
+    /// The next packet's number, which is also what it begins with.
+    struct Next(u32);
+    impl Sink for Next {
+        fn packet(&mut self, _from: Peer, _header: &Header, data: &[u8]) {
+            assert_eq!((&data[..4], data.len()), (&self.0.to_ne_bytes()[..], len(self.0)));
+            self.0 += 1;
+        }
+    }
+    fn len(number: u32) -> usize {
+        if number.is_multiple_of(8) { 4 } else { PACKET_MAX }
+    }
+    let mut ranks = network(2);
+    let (mut sender, mut receiver) = (ranks.remove(0), ranks.remove(0));
+    let mut next = Next(0);
+    // More than 4 GiB: the byte positions go round.
+    for number in 0..160_000_u32 {
+        let fill = |data: &mut [u8]| data[..4].copy_from_slice(&number.to_ne_bytes());
+        sender.send(1, &Header::default(), len(number), fill).unwrap();
+        assert_eq!(receiver.poll(&mut next), 1);
+    }
+}
+
+#[test]
+fn a_sleeper_is_woken_by_every_packet_that_it_waits_for() {
+    const PACKETS: usize = 300;
+    let mut ranks = network(2);
+    let (mut sender, mut receiver) = (ranks.remove(0), ranks.remove(0));
+    let thread = std::thread::spawn(move || {
+        for number in 0..PACKETS {
+            while sender.send_short(1, &Header::default(), b"x").is_err() {
+                std::thread::yield_now();
+            }
+            if number % 3 == 0 {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        }
+    });
+    let mut arrivals = Arrivals::default();
+    while arrivals.0.len() < PACKETS {
+        let Wake::Word { word, expected } = receiver.arm() else { panic!("no word") };
+        if receiver.poll(&mut arrivals) == 0 {
+            let begin = Instant::now();
+            futex::wait((*word).as_ref(), expected, Some(Duration::from_secs(20)));
+            assert!(begin.elapsed() < Duration::from_secs(20), "slept through a packet");
+        }
+        receiver.disarm();
+    }
+    thread.join().unwrap();
+}
+
+#[test]
+fn a_peer_is_read_where_that_works() {
+    let mut ranks = network_of(&[0, 1], Copy::Cma);
+    let source: Vec<u8> = (0..100_000).map(|at| at as u8).collect();
+    let mut copy = vec![0; source.len()];
+    let bulk = ranks[1].bulk().unwrap();
+    if !bulk.prefers(0, source.len()) {
+        eprintln!("skipped: processes cannot be read here");
+        return;
+    }
+    // SAFETY: `copy` outlives the read and nobody else uses it.
+    bulk.read(0, source.as_ptr() as u64, unsafe { Span::of(&mut copy) }).unwrap();
+    assert!(copy == source);
+    assert!(network_of(&[0, 1], Copy::Pipe)[0].bulk().is_none());
+}
+
+/// Ends a child that outlives its test.
+struct Kill(Child);
+
+impl Drop for Kill {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Kill {
+    fn wait(&mut self) -> bool {
+        let begin = Instant::now();
+        loop {
+            if let Some(status) = self.0.try_wait().unwrap() {
+                return status.success();
+            }
+            assert!(begin.elapsed() < Duration::from_secs(60), "the child does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// This test binary once more, for one test.
+fn again(test: &str) -> String {
+    let program = std::env::current_exe().unwrap();
+    format!("{} --exact --ignored devices::shm::tests::{test}", program.display())
+}
+
+const ROUNDS: usize = 2000;
+
+/// Sends packets of growing sizes back and forth with rank `1 - me`.
+fn ping_pong(mut device: Shm, me: Peer) {
+    let begin = Instant::now();
+    let mut arrivals = Arrivals::default();
+    for round in 0..ROUNDS {
+        let data = vec![round as u8; round * 17 % (PACKET_MAX + 1)];
+        let send = |device: &mut Shm| {
+            let fill = |room: &mut [u8]| room.copy_from_slice(&data);
+            device.send(1 - me, &Header::default(), data.len(), fill).unwrap();
+        };
+        if me == 0 {
+            send(&mut device);
+        }
+        while device.poll(&mut arrivals) == 0 {
+            assert!(begin.elapsed() < Duration::from_secs(50), "the peer is silent");
+            std::thread::yield_now();
+        }
+        assert!(arrivals.0.pop().unwrap() == (1 - me, data.clone()));
+        if me == 1 {
+            send(&mut device);
+        }
+    }
+}
+
+#[test]
+fn two_processes_talk() {
+    let segment = shm::create().unwrap();
+    let command = again("helper_the_other_process");
+    let mut words = command.split(' ');
+    let mut child = Kill(
+        Command::new(words.next().unwrap())
+            .args(words)
+            .env("SUIRO_TEST_PID", std::process::id().to_string())
+            .env("SUIRO_TEST_NUMBER", segment.as_raw_fd().to_string())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    let device = Shm::attach(segment.try_clone().unwrap(), 0, &[0, 1], Copy::Auto).unwrap();
+    ping_pong(device, 0);
+    assert!(child.wait());
+}
+
+#[test]
+#[ignore = "started by two_processes_talk"]
+fn helper_the_other_process() {
+    let number = |name| std::env::var(name).unwrap().parse::<i32>().unwrap();
+    let segment =
+        shm::open_of(number("SUIRO_TEST_PID") as u32, number("SUIRO_TEST_NUMBER")).unwrap();
+    ping_pong(Shm::attach(segment, 1, &[0, 1], Copy::Auto).unwrap(), 1);
+}
+
+#[test]
+#[ignore = "started by the_size_of_dev_shm_does_not_matter"]
+fn helper_two_processes_talk() {
+    two_processes_talk();
+}
+
+#[test]
+fn the_size_of_dev_shm_does_not_matter() {
+    let small = "mount -t tmpfs -o size=64k none /dev/shm";
+    let full = "head -c 1000000 /dev/zero > /dev/shm/full 2>/dev/null";
+    let missing = "mount -t tmpfs none /dev && mknod -m 666 /dev/null c 1 3";
+    let run = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", script]).stdout(Stdio::null());
+        command.spawn().is_ok_and(|child| Kill(child).wait())
+    };
+    if !run(small) {
+        eprintln!("skipped: this needs the right to mount");
+        return;
+    }
+    let talk = again("helper_two_processes_talk");
+    assert!(run(&format!("{small} && {talk}")), "64 KiB");
+    assert!(run(&format!("{small} && ! {full} && {talk}")), "full");
+    assert!(run(&format!("{missing} && ! test -e /dev/shm && {talk}")), "missing");
+}
