@@ -2,3 +2,4 @@
 
 pub mod coll;
 pub mod datatype;
+pub mod op;

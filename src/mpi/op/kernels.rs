@@ -1,0 +1,347 @@
+//! Loops of the predefined operations over arrays of one type (MPI 5.0 §6.9.2).
+//!
+//! A [`Kernel`] computes `into[i] = from[i] op into[i]` on packed elements, which may lie at any
+//! address: a pair is its value and then its index, without the padding that the C structure has.
+//! It knows nothing of handles and of which operations are legal; `mpi::op` asks for the loop that
+//! fits. Integers wrap around, `MPI_MIN` and `MPI_MAX` compare as C does, logical results are 0
+//! and 1.
+#![allow(unsafe_code)]
+
+use std::arch::asm;
+use std::ops::{BitAnd, BitOr, BitXor};
+use std::sync::Arc;
+
+use super::Operator;
+use super::float::{F16, F80, F128};
+use crate::base::Span;
+use crate::core::run;
+use crate::mpi::datatype::Unit;
+
+/// Computes `into[i] = from[i] op into[i]` for `elements` elements.
+///
+/// # Safety
+/// Both arrays are readable and `into` is writable, and nobody else touches them meanwhile.
+type Loop = unsafe fn(from: *const u8, into: *mut u8, elements: usize);
+
+/// The loop `$run` for the type that `$unit` is, out of those listed.
+macro_rules! loop_for {
+    ($unit:expr, $run:ident, $($name:ident: $type:ty,)*) => {
+        match $unit {
+            $(Unit::$name => Some($run::<$type> as Loop),)*
+            _ => None,
+        }
+    };
+}
+
+macro_rules! integers {
+    ($unit:expr, $run:ident $(, $name:ident: $type:ty)*) => {
+        loop_for!(
+            $unit, $run, I8: i8, U8: u8, I16: i16, U16: u16, I32: i32, U32: u32, I64: i64,
+            U64: u64, I128: i128, $($name: $type,)*
+        )
+    };
+}
+
+macro_rules! reals {
+    ($unit:expr, $run:ident $(, $name:ident: $type:ty)*) => {
+        integers!(
+            $unit, $run, F16: F16, F32: f32, F64: f64, F80: F80, F128: F128 $(, $name: $type)*
+        )
+    };
+}
+
+macro_rules! numbers {
+    ($unit:expr, $run:ident) => {
+        reals!(
+            $unit, $run, ComplexF16: Complex<F16>, ComplexF32: Complex<f32>,
+            ComplexF64: Complex<f64>, ComplexF80: Complex<F80>, ComplexF128: Complex<F128>
+        )
+    };
+}
+
+macro_rules! pairs {
+    ($unit:expr, $run:ident) => {
+        loop_for!(
+            $unit, $run, F32I32: Pair<f32, i32>, F64I32: Pair<f64, i32>, I64I32: Pair<i64, i32>,
+            I32I32: Pair<i32, i32>, I16I32: Pair<i16, i32>, F80I32: Pair<F80, i32>,
+            F32F32: Pair<f32, f32>, F64F64: Pair<f64, f64>,
+        )
+    };
+}
+
+/// A loop for one operation on one type.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel {
+    run: Loop,
+    /// Packed bytes of an element.
+    unit: usize,
+}
+
+impl Kernel {
+    /// The loop of `operator` on elements of this representation, if it makes sense for them.
+    pub(super) fn find(operator: Operator, unit: Unit) -> Option<Self> {
+        let run = match operator {
+            Operator::Sum => numbers!(unit, sum),
+            Operator::Prod => numbers!(unit, product),
+            Operator::Min => reals!(unit, min),
+            Operator::Max => reals!(unit, max),
+            Operator::Band => integers!(unit, and),
+            Operator::Bor => integers!(unit, or),
+            Operator::Bxor => integers!(unit, xor),
+            Operator::Land => integers!(unit, logical_and),
+            Operator::Lor => integers!(unit, logical_or),
+            Operator::Lxor => integers!(unit, logical_xor),
+            Operator::Minloc => pairs!(unit, min_location),
+            Operator::Maxloc => pairs!(unit, max_location),
+            Operator::Replace => replace_of(unit),
+            Operator::NoOp => Some(no_op as Loop),
+        };
+        Some(Self { run: run?, unit: unit.size() })
+    }
+
+    /// Packed bytes of an element.
+    pub fn unit(self) -> usize {
+        self.unit
+    }
+
+    /// Computes `into = from op into`, element by element.
+    ///
+    /// # Panics
+    /// If the two have not the same length, or that is not a whole number of elements.
+    #[inline]
+    pub fn reduce(self, from: Span, into: Span) {
+        assert_eq!(from.len(), into.len());
+        let elements = from.len() / self.unit;
+        assert_eq!(elements * self.unit, from.len());
+        // SAFETY: both spans were made by `Span::new`, `into` for writing, and `find` pairs the
+        // loop with the size of its elements, so it stays inside them.
+        unsafe { (self.run)(from.address() as *const u8, into.address() as *mut u8, elements) }
+    }
+
+    /// The form in which the engine runs it.
+    pub fn shared(self) -> run::Kernel {
+        Arc::new(move |from, into| self.reduce(from, into))
+    }
+}
+
+/// `f` on every element.
+///
+/// # Safety
+/// That of [`Loop`] for elements of `T`, which has no invalid values.
+#[inline(always)]
+unsafe fn each<T: Copy>(from: *const u8, into: *mut u8, elements: usize, f: impl Fn(T, T) -> T) {
+    let (from, into) = (from.cast::<T>(), into.cast::<T>());
+    for index in 0..elements {
+        // SAFETY: `index` is one of the elements that the caller promises.
+        unsafe {
+            let result = f(from.add(index).read_unaligned(), into.add(index).read_unaligned());
+            into.add(index).write_unaligned(result);
+        }
+    }
+}
+
+/// Defines the loop `$name` for each `T: $bound`.
+macro_rules! loops {
+    ($($name:ident, $bound:path, $apply:expr;)*) => {$(
+        unsafe fn $name<T: Copy + $bound>(from: *const u8, into: *mut u8, elements: usize) {
+            // SAFETY: the caller's promise.
+            unsafe { each::<T>(from, into, elements, $apply) }
+        }
+    )*};
+}
+
+loops! {
+    sum, Number, |from, into| from.sum(into);
+    product, Number, |from, into| from.product(into);
+    min, PartialOrd, |from, into| if from < into { from } else { into };
+    max, PartialOrd, |from, into| if from > into { from } else { into };
+    and, Integer, |from, into| from & into;
+    or, Integer, |from, into| from | into;
+    xor, Integer, |from, into| from ^ into;
+    logical_and, Integer, |from, into| T::of(from.truth() & into.truth());
+    logical_or, Integer, |from, into| T::of(from.truth() | into.truth());
+    logical_xor, Integer, |from, into| T::of(from.truth() ^ into.truth());
+    min_location, Located, |from, into| from.nearer(into, |one, other| one < other);
+    max_location, Located, |from, into| from.nearer(into, |one, other| one > other);
+    replace, Copy, |from, _| from;
+}
+
+unsafe fn no_op(_: *const u8, _: *mut u8, _: usize) {}
+
+fn replace_of(unit: Unit) -> Option<Loop> {
+    Some(match unit.size() {
+        1 => replace::<[u8; 1]>,
+        2 => replace::<[u8; 2]>,
+        4 => replace::<[u8; 4]>,
+        6 => replace::<[u8; 6]>,
+        8 => replace::<[u8; 8]>,
+        12 => replace::<[u8; 12]>,
+        16 => replace::<[u8; 16]>,
+        20 => replace::<[u8; 20]>,
+        32 => replace::<[u8; 32]>,
+        _ => return None,
+    })
+}
+
+/// What can be added and multiplied.
+trait Number: Copy {
+    fn sum(self, other: Self) -> Self;
+    fn product(self, other: Self) -> Self;
+}
+
+/// Numbers that complex numbers are made of.
+trait Real: Number {
+    fn difference(self, other: Self) -> Self;
+}
+
+/// What has bits, and is true unless it is 0.
+trait Integer: BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self> + Sized {
+    fn truth(self) -> bool;
+    fn of(truth: bool) -> Self;
+}
+
+macro_rules! primitive_integers {
+    ($($type:ty)*) => {$(
+        impl Number for $type {
+            #[inline(always)]
+            fn sum(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+
+            #[inline(always)]
+            fn product(self, other: Self) -> Self {
+                self.wrapping_mul(other)
+            }
+        }
+
+        impl Integer for $type {
+            #[inline(always)]
+            fn truth(self) -> bool {
+                self != 0
+            }
+
+            #[inline(always)]
+            fn of(truth: bool) -> Self {
+                truth.into()
+            }
+        }
+    )*};
+}
+
+primitive_integers!(i8 u8 i16 u16 i32 u32 i64 u64 i128);
+
+/// Implements the arithmetic of real numbers by three functions.
+macro_rules! real_numbers {
+    ($($type:ty, $sum:expr, $product:expr, $difference:expr;)*) => {$(
+        impl Number for $type {
+            #[inline(always)]
+            fn sum(self, other: Self) -> Self {
+                $sum(self, other)
+            }
+
+            #[inline(always)]
+            fn product(self, other: Self) -> Self {
+                $product(self, other)
+            }
+        }
+
+        impl Real for $type {
+            #[inline(always)]
+            fn difference(self, other: Self) -> Self {
+                $difference(self, other)
+            }
+        }
+    )*};
+}
+
+real_numbers! {
+    f32, |a, b| a + b, |a, b| a * b, |a, b| a - b;
+    f64, |a, b| a + b, |a, b| a * b, |a, b| a - b;
+    F16, F16::sum, F16::product, F16::difference;
+    F80, x87_sum, x87_product, x87_difference;
+    F128, F128::sum, F128::product, F128::difference;
+}
+
+/// Defines a function that computes with the x87, the only unit that has these numbers.
+macro_rules! x87 {
+    ($($name:ident, $instruction:literal;)*) => {$(
+        fn $name(one: F80, mut other: F80) -> F80 {
+            // SAFETY: the instructions read 10 bytes at each pointer and write 10 at the second;
+            // the arrays have 16. The register stack is empty before (all of its registers are
+            // declared as overwritten) and after.
+            unsafe {
+                asm!(
+                    "fld tbyte ptr [{one}]",
+                    "fld tbyte ptr [{other}]",
+                    $instruction,
+                    "fstp tbyte ptr [{other}]",
+                    one = in(reg) one.0.as_ptr(),
+                    other = in(reg) other.0.as_mut_ptr(),
+                    out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
+                    out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
+                    options(nostack),
+                );
+            }
+            other
+        }
+    )*};
+}
+
+x87! {
+    x87_sum, "faddp st(1), st";
+    x87_product, "fmulp st(1), st";
+    x87_difference, "fsubp st(1), st";
+}
+
+/// A complex number as C and Fortran store it.
+#[derive(Clone, Copy)]
+#[repr(C, packed)]
+struct Complex<T> {
+    real: T,
+    imaginary: T,
+}
+
+impl<T: Real> Number for Complex<T> {
+    #[inline(always)]
+    fn sum(self, other: Self) -> Self {
+        let (a, b, c, d) = (self.real, self.imaginary, other.real, other.imaginary);
+        Self { real: a.sum(c), imaginary: b.sum(d) }
+    }
+
+    #[inline(always)]
+    fn product(self, other: Self) -> Self {
+        let (a, b, c, d) = (self.real, self.imaginary, other.real, other.imaginary);
+        Self {
+            real: a.product(c).difference(b.product(d)),
+            imaginary: a.product(d).sum(b.product(c)),
+        }
+    }
+}
+
+/// A value and its index, packed.
+#[derive(Clone, Copy)]
+#[repr(C, packed)]
+struct Pair<V, I> {
+    value: V,
+    index: I,
+}
+
+/// Elements of `MPI_MINLOC` and `MPI_MAXLOC`.
+trait Located: Copy {
+    type Value: Copy + PartialOrd;
+
+    /// The one whose value goes `before` the other's; of equal values, the lower index.
+    fn nearer(self, other: Self, before: impl Fn(Self::Value, Self::Value) -> bool) -> Self;
+}
+
+impl<V: Copy + PartialOrd, I: Copy + PartialOrd> Located for Pair<V, I> {
+    type Value = V;
+
+    #[inline(always)]
+    fn nearer(self, other: Self, before: impl Fn(V, V) -> bool) -> Self {
+        let (one, two) = (self.value, other.value);
+        let (index, other_index) = (self.index, other.index);
+        let tie = one == two && index < other_index;
+        if before(one, two) || tie { self } else { other }
+    }
+}

@@ -1,0 +1,141 @@
+//! Reduction operations (MPI 5.0 §6.9): which there are, what they apply to, and their loops.
+//!
+//! A predefined operation on a predefined datatype is a [`Kernel`], which the engine runs. A
+//! user-defined operation is the address of a function of the application, which only `abi` can
+//! call, outside the engine; here it is a number.
+
+mod float;
+mod kernels;
+#[cfg(test)]
+mod tests;
+
+pub use kernels::Kernel;
+
+use crate::base::{ErrorClass, Result};
+use crate::mpi::datatype::{Class, Datatype, Predefined};
+
+/// An operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// One of the standard's.
+    Predefined(Operator),
+    /// One of the application's.
+    User(UserFunction),
+}
+
+/// A function that the application registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UserFunction {
+    /// Its address.
+    pub address: usize,
+    /// Whether its count is an `MPI_Count` (`MPI_Op_create_c`) and not an `int`.
+    pub large: bool,
+    /// Whether the operands may be swapped.
+    pub commutative: bool,
+}
+
+macro_rules! operators {
+    ($($name:ident = $value:literal, $c:literal;)*) => {
+        /// The predefined operations with their handle values in the ABI.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u32)]
+        pub enum Operator {
+            $(#[doc = concat!("`", $c, "`")] $name = $value,)*
+        }
+
+        impl Operator {
+            /// Every predefined operation.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// Its name in `mpi.h`.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$name => $c,)* }
+            }
+        }
+    };
+}
+
+operators! {
+    Sum = 0x21, "MPI_SUM";
+    Min = 0x22, "MPI_MIN";
+    Max = 0x23, "MPI_MAX";
+    Prod = 0x24, "MPI_PROD";
+    Band = 0x28, "MPI_BAND";
+    Bor = 0x29, "MPI_BOR";
+    Bxor = 0x2a, "MPI_BXOR";
+    Land = 0x30, "MPI_LAND";
+    Lor = 0x31, "MPI_LOR";
+    Lxor = 0x32, "MPI_LXOR";
+    Minloc = 0x38, "MPI_MINLOC";
+    Maxloc = 0x39, "MPI_MAXLOC";
+    Replace = 0x3c, "MPI_REPLACE";
+    NoOp = 0x3d, "MPI_NO_OP";
+}
+
+impl Op {
+    /// The predefined operation with this handle value; `None` for `MPI_OP_NULL` and others.
+    pub fn predefined(handle: u32) -> Option<Self> {
+        let operator = Operator::ALL.iter().find(|operator| **operator as u32 == handle)?;
+        Some(Self::Predefined(*operator))
+    }
+
+    /// Whether the operands may be swapped.
+    pub fn is_commutative(self) -> bool {
+        match self {
+            Self::Predefined(operator) => !matches!(operator, Operator::Replace | Operator::NoOp),
+            Self::User(function) => function.commutative,
+        }
+    }
+}
+
+impl Operator {
+    /// The loop of this operation in a reduction of elements of `datatype`.
+    ///
+    /// # Errors
+    /// `Op` if the standard does not have this pair: §6.9.2 for predefined datatypes; derived ones
+    /// take user-defined operations only, and `MPI_REPLACE` and `MPI_NO_OP` are for one-sided
+    /// communication.
+    pub fn reduction(self, datatype: &Datatype) -> Result<Kernel> {
+        let for_reductions = !matches!(self, Self::Replace | Self::NoOp);
+        let entry = datatype.as_predefined().filter(|_| for_reductions);
+        entry.and_then(|entry| self.kernel(entry)).ok_or_else(|| self.not_for(datatype))
+    }
+
+    /// The loop of this operation in one-sided communication, for data of `datatype`, which may
+    /// be derived from one predefined datatype.
+    ///
+    /// # Errors
+    /// `Op` if the standard does not have this pair.
+    pub fn accumulation(self, datatype: &Datatype) -> Result<Kernel> {
+        datatype.unit().and_then(|entry| self.kernel(entry)).ok_or_else(|| self.not_for(datatype))
+    }
+
+    /// The loop on elements of a predefined datatype, if the standard has this pair.
+    pub fn kernel(self, entry: &Predefined) -> Option<Kernel> {
+        if self.takes(entry.class) { Kernel::find(self, entry.unit) } else { None }
+    }
+
+    /// The table of §6.9.2.
+    fn takes(self, class: Class) -> bool {
+        use Class::*;
+        match self {
+            Self::Min | Self::Max => {
+                matches!(class, CInteger | FortranInteger | Float | MultiLanguage)
+            }
+            Self::Sum | Self::Prod => {
+                matches!(class, CInteger | FortranInteger | Float | Complex | MultiLanguage)
+            }
+            Self::Land | Self::Lor | Self::Lxor => matches!(class, CInteger | Logical),
+            Self::Band | Self::Bor | Self::Bxor => {
+                matches!(class, CInteger | FortranInteger | Byte | MultiLanguage)
+            }
+            Self::Minloc | Self::Maxloc => class == Pair,
+            Self::Replace | Self::NoOp => true,
+        }
+    }
+
+    fn not_for(self, datatype: &Datatype) -> Box<crate::base::MpiError> {
+        let why = format!("{} is not defined for {}", self.name(), datatype.describe());
+        ErrorClass::Op.error(why)
+    }
+}
