@@ -1,0 +1,183 @@
+//! Handles: numbers that C keeps for objects of ours, and the tables behind them.
+//!
+//! ```text
+//!  bit 31   30 .. 27   26 .. 20   19 .. 0
+//!      0     kind        age       slot
+//! ```
+//!
+//! The age of a slot changes whenever its object goes, so a stale handle, a handle of another kind
+//! and garbage are all found out by one comparison. Slots are used again oldest first: it takes
+//! many objects until an age comes back. Values below 4096 are the standard ABI's predefined
+//! handles; they are never made here because every kind is at least 1.
+
+use std::collections::VecDeque;
+
+use crate::base::{ErrorClass, Result};
+
+/// A handle as a number, as `MPI_*_toint` gives it.
+pub type Handle = u32;
+
+/// What a handle is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    /// A communicator.
+    Comm = 1,
+    /// A datatype.
+    Datatype,
+    /// An error handler.
+    Errhandler,
+    /// A file.
+    File,
+    /// A group.
+    Group,
+    /// An info object.
+    Info,
+    /// A message that a matched probe took.
+    Message,
+    /// An operation.
+    Op,
+    /// A request.
+    Request,
+    /// A session.
+    Session,
+    /// A window.
+    Win,
+}
+
+const SLOT_BITS: u32 = 20;
+const AGE_BITS: u32 = 7;
+/// Objects of one kind that can live at once.
+pub const SLOTS_MAX: usize = 1 << SLOT_BITS;
+
+/// The objects of one kind.
+#[derive(Debug)]
+pub struct Table<T> {
+    kind: Kind,
+    slots: Vec<Slot<T>>,
+    free: VecDeque<u32>,
+}
+
+#[derive(Debug)]
+struct Slot<T> {
+    /// The handle that this slot's object has, or the next one will have.
+    handle: Handle,
+    value: Option<T>,
+}
+
+impl<T> Table<T> {
+    /// An empty table of this kind.
+    pub fn new(kind: Kind) -> Self {
+        Self { kind, slots: Vec::new(), free: VecDeque::new() }
+    }
+
+    /// Stores an object under a handle of its own.
+    ///
+    /// # Errors
+    /// `NoMem` with [`SLOTS_MAX`] objects.
+    #[inline]
+    pub fn insert(&mut self, value: T) -> Result<Handle> {
+        if let Some(index) = self.free.pop_front() {
+            let slot = &mut self.slots[index as usize];
+            slot.value = Some(value);
+            return Ok(slot.handle);
+        }
+        let index = self.slots.len();
+        if index == SLOTS_MAX {
+            let why = format!("there are {SLOTS_MAX} objects of kind {:?} already", self.kind);
+            return Err(ErrorClass::NoMem.error(why));
+        }
+        let handle = (self.kind as u32) << (SLOT_BITS + AGE_BITS) | index as u32;
+        self.slots.push(Slot { handle, value: Some(value) });
+        Ok(handle)
+    }
+
+    /// The object of a handle; `None` if the handle is stale, of another kind or garbage.
+    #[inline]
+    pub fn get(&self, handle: Handle) -> Option<&T> {
+        let slot = self.slots.get(index(handle))?;
+        if slot.handle == handle { slot.value.as_ref() } else { None }
+    }
+
+    /// The object of a handle, to change it.
+    #[inline]
+    pub fn get_mut(&mut self, handle: Handle) -> Option<&mut T> {
+        let slot = self.slots.get_mut(index(handle))?;
+        if slot.handle == handle { slot.value.as_mut() } else { None }
+    }
+
+    /// Takes the object out; the handle is stale from now on.
+    #[inline]
+    pub fn remove(&mut self, handle: Handle) -> Option<T> {
+        let slot = self.slots.get_mut(index(handle)).filter(|slot| slot.handle == handle)?;
+        let value = slot.value.take()?;
+        slot.handle = aged(handle);
+        self.free.push_back(index(handle) as u32);
+        Some(value)
+    }
+
+    /// All objects with their handles.
+    pub fn iter(&self) -> impl Iterator<Item = (Handle, &T)> {
+        self.slots.iter().filter_map(|slot| Some((slot.handle, slot.value.as_ref()?)))
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[inline]
+fn index(handle: Handle) -> usize {
+    (handle & (SLOTS_MAX as u32 - 1)) as usize
+}
+
+/// The same slot, one age on.
+fn aged(handle: Handle) -> Handle {
+    let mask = ((1 << AGE_BITS) - 1) << SLOT_BITS;
+    handle & !mask | (handle + (1 << SLOT_BITS)) & mask
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_is_positive_not_predefined_and_dies_with_its_object() {
+        let mut table = Table::new(Kind::Win);
+        let handle = table.insert('a').unwrap();
+        assert!(handle > 4096 && handle <= i32::MAX as u32);
+        assert_eq!((table.get(handle), table.remove(handle)), (Some(&'a'), Some('a')));
+        assert_eq!((table.get(handle), table.remove(handle)), (None, None));
+        assert_ne!(table.insert('b').unwrap(), handle);
+    }
+
+    #[test]
+    fn a_handle_of_another_kind_or_garbage_is_nothing() {
+        let mut comms = Table::new(Kind::Comm);
+        let mut groups = Table::new(Kind::Group);
+        let (comm, _) = (comms.insert(1).unwrap(), groups.insert(2).unwrap());
+        assert_eq!(groups.get(comm), None);
+        assert!([0, 0x101, 1 << 20, u32::MAX].iter().all(|&junk| comms.get(junk).is_none()));
+    }
+
+    #[test]
+    fn the_oldest_free_slot_is_used_first_and_ages_wrap_inside_their_bits() {
+        let mut table = Table::new(Kind::Request);
+        let handles: Vec<_> = (0..3).map(|i| table.insert(i).unwrap()).collect();
+        for handle in &handles {
+            table.remove(*handle);
+        }
+        assert_eq!(index(table.insert(9).unwrap()), index(handles[0]));
+        let mut handle = handles[1];
+        for _ in 0..1 << AGE_BITS {
+            handle = aged(handle);
+        }
+        assert_eq!(handle, handles[1]);
+    }
+}
