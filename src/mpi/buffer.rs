@@ -1,0 +1,124 @@
+//! Buffers for buffered sends (MPI 5.0 §3.6).
+//!
+//! The application attaches memory, but the messages are kept in memory of the library: what the
+//! standard promises is that a buffered send succeeds while the messages in flight, each with
+//! `MPI_BSEND_OVERHEAD`, fit the attached size, and that detaching waits for them. So only the
+//! size counts here, and the address is given back on detach.
+
+use crate::base::{ErrorClass, Result};
+use crate::core::operation::OperationId;
+
+/// Bytes that a message takes beside its data (`MPI_BSEND_OVERHEAD` of the standard ABI).
+pub const OVERHEAD: usize = 512;
+
+/// What was attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attached {
+    /// Nothing.
+    Nothing,
+    /// Memory of the application: `MPI_Buffer_detach` gives both back.
+    Memory {
+        /// Its address.
+        address: usize,
+        /// Its size in bytes.
+        len: usize,
+    },
+    /// `MPI_BUFFER_AUTOMATIC`: as much as it takes.
+    Automatic,
+}
+
+/// The buffer of a communicator or of the process.
+#[derive(Debug)]
+pub struct Buffering {
+    attached: Attached,
+    /// Sends that have not left, with the bytes that each takes.
+    pending: Vec<(OperationId, usize)>,
+}
+
+impl Default for Buffering {
+    fn default() -> Self {
+        Self { attached: Attached::Nothing, pending: Vec::new() }
+    }
+}
+
+impl Buffering {
+    /// Whether there is a buffer.
+    pub fn is_attached(&self) -> bool {
+        self.attached != Attached::Nothing
+    }
+
+    /// Attaches a buffer.
+    ///
+    /// # Errors
+    /// `Buffer` if there is one already.
+    pub fn attach(&mut self, attached: Attached) -> Result {
+        if self.is_attached() {
+            return Err(ErrorClass::Buffer.error("a buffer is attached already"));
+        }
+        self.attached = attached;
+        Ok(())
+    }
+
+    /// Gives the buffer back; every message has left.
+    ///
+    /// # Errors
+    /// `Buffer` if there is none.
+    pub fn detach(&mut self) -> Result<Attached> {
+        debug_assert!(self.pending.is_empty());
+        match std::mem::replace(&mut self.attached, Attached::Nothing) {
+            Attached::Nothing => Err(ErrorClass::Buffer.error("no buffer is attached")),
+            attached => Ok(attached),
+        }
+    }
+
+    /// Checks that a message of `len` bytes fits beside those in flight.
+    ///
+    /// # Errors
+    /// `Buffer` if it does not.
+    pub fn check_room(&self, len: usize) -> Result {
+        let taken: usize = self.pending.iter().map(|(_, bytes)| bytes).sum();
+        match self.attached {
+            Attached::Automatic => Ok(()),
+            Attached::Nothing => Err(ErrorClass::Buffer.error("no buffer is attached")),
+            Attached::Memory { len: size, .. } if taken + len + OVERHEAD <= size => Ok(()),
+            Attached::Memory { len: size, .. } => Err(ErrorClass::Buffer.error(format!(
+                "a message of {len} bytes, with MPI_BSEND_OVERHEAD ({OVERHEAD}), does not fit the \
+                 attached buffer of {size} bytes, of which {taken} are in use"
+            ))),
+        }
+    }
+
+    /// Notes a send of `len` bytes that has not left yet.
+    pub fn sent(&mut self, operation: OperationId, len: usize) {
+        self.pending.push((operation, len + OVERHEAD));
+    }
+
+    /// Forgets the sends of which `has_left` says so; true if none remain.
+    pub fn reap(&mut self, mut has_left: impl FnMut(OperationId) -> bool) -> bool {
+        self.pending.retain(|(operation, _)| !has_left(*operation));
+        self.pending.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_in_flight_take_room_until_they_have_left() {
+        let mut buffer = Buffering::default();
+        assert!(buffer.check_room(1).is_err() && buffer.detach().is_err());
+        let attached = Attached::Memory { address: 64, len: 2 * (OVERHEAD + 100) };
+        buffer.attach(attached).unwrap();
+        assert!(buffer.attach(Attached::Automatic).is_err());
+        for operation in [1, 2] {
+            buffer.check_room(100).unwrap();
+            buffer.sent(operation, 100);
+        }
+        assert_eq!(buffer.check_room(0).unwrap_err().code.0, ErrorClass::Buffer as i32);
+        assert!(!buffer.reap(|operation| operation == 1));
+        buffer.check_room(100).unwrap();
+        assert!(buffer.reap(|_| true));
+        assert_eq!(buffer.detach(), Ok(attached));
+    }
+}

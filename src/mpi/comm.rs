@@ -1,0 +1,276 @@
+//! Communicators: what one is, and the table of them (MPI 5.0 §7).
+//!
+//! A communicator has a context of 64 bits that no other communicator ever had: the peer number of
+//! the process that chose it, and a counter of that process. Whoever creates a communicator sends
+//! the context along, so there is no agreement on masks. The two lowest bits tell the kinds of
+//! traffic apart:
+//!
+//! ```text
+//!  63 .. 34            33 .. 2      1 .. 0
+//!  peer of a leader    counter      0 point to point, 1 collectives, 2 creation by a group
+//! ```
+
+use std::sync::Arc;
+
+use super::attribute::Attributes;
+use super::buffer::Buffering;
+use super::errhandler::Handler;
+use super::group::Group;
+use super::table::{Handle, Kind, Table};
+use crate::base::{ErrorClass, Peer, Result};
+
+/// `MPI_COMM_NULL` of the standard ABI.
+pub const COMM_NULL: Handle = 0x100;
+/// `MPI_COMM_WORLD` of the standard ABI.
+pub const COMM_WORLD: Handle = 0x101;
+/// `MPI_COMM_SELF` of the standard ABI.
+pub const COMM_SELF: Handle = 0x102;
+
+/// The longest name of an object in bytes, without the final zero (`MPI_MAX_OBJECT_NAME` - 1).
+pub const NAME_MAX: usize = 127;
+
+/// The kinds of traffic within one communicator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Traffic {
+    /// The application's messages.
+    PointToPoint = 0,
+    /// Messages of collective operations.
+    Collective = 1,
+    /// Messages of `MPI_Comm_create_group`, which only some ranks call.
+    Creation = 2,
+}
+
+/// A context: [`Traffic`] takes the two lowest bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Context(u64);
+
+impl Context {
+    /// The context with number `counter` of process `leader`.
+    pub fn new(leader: Peer, counter: u32) -> Self {
+        Self(u64::from(leader) << 34 | u64::from(counter) << 2)
+    }
+
+    /// As sent to those who will share it.
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// As received.
+    pub fn from_bits(bits: u64) -> Self {
+        Self(bits & !3)
+    }
+
+    /// What messages of this kind are matched by.
+    #[inline]
+    pub fn of(self, traffic: Traffic) -> u64 {
+        self.0 | traffic as u64
+    }
+}
+
+/// A communicator.
+#[derive(Debug)]
+pub struct Comm {
+    /// Its context.
+    pub context: Context,
+    /// Its processes.
+    pub group: Arc<Group>,
+    /// This process's rank.
+    pub rank: u32,
+    /// Its error handler.
+    pub handler: Handler,
+    /// Its attributes.
+    pub attributes: Attributes,
+    /// Its name.
+    pub name: String,
+    /// Collective calls so far.
+    pub calls: u32,
+    /// Its buffer for buffered sends.
+    pub buffering: Buffering,
+}
+
+impl Comm {
+    /// A communicator over a group that this process is in.
+    ///
+    /// # Errors
+    /// `Group` if it is not.
+    pub fn new(context: Context, group: Arc<Group>, handler: Handler) -> Result<Self> {
+        let rank = group.rank().ok_or_else(|| {
+            ErrorClass::Group.error("this process is not in the group of the communicator")
+        })?;
+        Ok(Self {
+            context,
+            group,
+            rank,
+            handler,
+            attributes: Attributes::default(),
+            name: String::new(),
+            calls: 0,
+            buffering: Buffering::default(),
+        })
+    }
+
+    /// How many processes.
+    #[inline]
+    pub fn size(&self) -> u32 {
+        self.group.size()
+    }
+
+    /// The number of the collective call that starts now.
+    pub fn next_call(&mut self) -> u32 {
+        self.calls = self.calls.wrapping_add(1);
+        self.calls
+    }
+
+    /// Checks a rank that a message goes to or comes from.
+    ///
+    /// # Errors
+    /// `Rank` if there is no such rank.
+    #[inline]
+    pub fn check_rank(&self, rank: i32) -> Result<u32> {
+        if rank >= 0 && (rank as u32) < self.size() {
+            return Ok(rank as u32);
+        }
+        Err(ErrorClass::Rank.error(format!(
+            "rank {rank} is not in 0..{} of communicator {}",
+            self.size(),
+            self.name
+        )))
+    }
+
+    /// Checks the root of a collective operation.
+    ///
+    /// # Errors
+    /// `Root` if there is no such rank.
+    pub fn check_root(&self, root: i32) -> Result<u32> {
+        self.check_rank(root).map_err(|_| {
+            let (size, name) = (self.size(), &self.name);
+            ErrorClass::Root
+                .error(format!("root {root} is not in 0..{size} of communicator {name}"))
+        })
+    }
+}
+
+/// All communicators of this process.
+#[derive(Debug)]
+pub struct Comms {
+    table: Table<Comm>,
+    world: Handle,
+    own: Handle,
+    /// Contexts chosen by this process so far.
+    chosen: u32,
+    me: Peer,
+}
+
+impl Comms {
+    /// `MPI_COMM_WORLD` of `size` processes and `MPI_COMM_SELF`, seen by process `me`.
+    ///
+    /// # Errors
+    /// `Rank` if there is no such process.
+    pub fn new(me: Peer, size: u32) -> Result<Self> {
+        let mut table = Table::new(Kind::Comm);
+        let world = Group::range(0, size, me);
+        let own = Group::range(me, 1, me);
+        let mut predefined = |number, group, name: &str| {
+            let mut comm = Comm::new(Context::new(0, number), Arc::new(group), Handler::Fatal)?;
+            name.clone_into(&mut comm.name);
+            table.insert(comm)
+        };
+        let world = predefined(0, world, "MPI_COMM_WORLD")?;
+        let own = predefined(1, own, "MPI_COMM_SELF")?;
+        // The first two numbers of process 0 are taken, on all processes alike.
+        Ok(Self { table, world, own, chosen: 2, me })
+    }
+
+    /// A context that no communicator ever had.
+    pub fn choose_context(&mut self) -> Context {
+        let context = Context::new(self.me, self.chosen);
+        self.chosen += 1;
+        context
+    }
+
+    /// A handle for a new communicator.
+    ///
+    /// # Errors
+    /// `NoMem` without a free handle.
+    pub fn insert(&mut self, comm: Comm) -> Result<Handle> {
+        self.table.insert(comm)
+    }
+
+    /// The communicator of a handle.
+    ///
+    /// # Errors
+    /// `Comm` for the null handle, a stale one and what is no handle.
+    #[inline]
+    pub fn get(&self, handle: Handle) -> Result<&Comm> {
+        self.table.get(self.own_handle(handle)).ok_or_else(|| not_a_comm(handle))
+    }
+
+    /// The communicator of a handle, to change it.
+    ///
+    /// # Errors
+    /// As [`Comms::get`].
+    #[inline]
+    pub fn get_mut(&mut self, handle: Handle) -> Result<&mut Comm> {
+        self.table.get_mut(self.own_handle(handle)).ok_or_else(|| not_a_comm(handle))
+    }
+
+    /// Takes a communicator away from its handle.
+    ///
+    /// # Errors
+    /// As [`Comms::get`], and `Comm` for the predefined ones.
+    pub fn remove(&mut self, handle: Handle) -> Result<Comm> {
+        let comm = self.get(handle)?;
+        if [self.world, self.own].contains(&self.own_handle(handle)) {
+            let why = format!("{} must not be freed", comm.name);
+            return Err(ErrorClass::Comm.error(why));
+        }
+        self.table.remove(handle).ok_or_else(|| not_a_comm(handle))
+    }
+
+    #[inline]
+    fn own_handle(&self, handle: Handle) -> Handle {
+        match handle {
+            COMM_WORLD => self.world,
+            COMM_SELF => self.own,
+            _ => handle,
+        }
+    }
+}
+
+#[cold]
+fn not_a_comm(handle: Handle) -> Box<crate::base::MpiError> {
+    ErrorClass::Comm.error(match handle {
+        COMM_NULL => "the communicator is MPI_COMM_NULL".into(),
+        _ => format!("{handle:#x} is not a communicator; it may have been freed"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn predefined_ones_are_there_and_stay() {
+        let mut comms = Comms::new(2, 4).unwrap();
+        assert_eq!((comms.get(COMM_WORLD).unwrap().rank, comms.get(COMM_SELF).unwrap().rank), (2, 0));
+        assert!(comms.get(COMM_NULL).is_err());
+        assert!(comms.remove(COMM_WORLD).is_err() && comms.remove(COMM_SELF).is_err());
+        let world = comms.get(COMM_WORLD).unwrap();
+        assert!(world.check_rank(4).is_err() && world.check_rank(-1).is_err());
+        assert_eq!(world.check_root(9).unwrap_err().code.0, ErrorClass::Root as i32);
+    }
+
+    #[test]
+    fn contexts_differ_between_processes_and_in_time() {
+        let (mut one, mut two) = (Comms::new(0, 2).unwrap(), Comms::new(1, 2).unwrap());
+        let world = one.get(COMM_WORLD).unwrap().context;
+        let own = one.get(COMM_SELF).unwrap().context;
+        let chosen = [one.choose_context(), one.choose_context(), two.choose_context()];
+        let mut all: Vec<u64> = chosen.iter().chain([&world, &own]).map(|c| c.bits()).collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 5);
+        assert_eq!(Context::from_bits(chosen[2].of(Traffic::Creation)), chosen[2]);
+    }
+}

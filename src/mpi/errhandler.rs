@@ -1,0 +1,262 @@
+//! Error handlers (MPI 5.0 §9.3), and the error classes, codes and strings that users add (§9.5).
+//!
+//! A handler is only named here; calling the application's function is the C boundary's business,
+//! outside every lock.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::table::{Handle, Kind, Table};
+use crate::base::{ErrorClass, Result};
+
+/// The largest error code the standard ABI leaves to the library (`MPI_ERR_LASTCODE`).
+pub const LAST_CODE: i32 = 16383;
+
+/// Predefined handles of the standard ABI.
+const NULL: Handle = 0x140;
+const ARE_FATAL: Handle = 0x141;
+const ABORT: Handle = 0x142;
+const RETURN: Handle = 0x143;
+
+/// What happens to an error of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Handler {
+    /// `MPI_ERRORS_ARE_FATAL`: the job ends.
+    Fatal,
+    /// `MPI_ERRORS_ABORT`: the processes of the object end.
+    Abort,
+    /// `MPI_ERRORS_RETURN`: the call returns the code.
+    Return,
+    /// A function of the application. Its handle may be freed while objects still have it.
+    Function(Arc<Function>),
+}
+
+/// A function of the application as an error handler.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Function {
+    /// What kind of object it is for.
+    pub of: Of,
+    /// The function's address; only the C boundary makes a call of it.
+    pub address: usize,
+    /// The handle that it was created with, which `MPI_Comm_get_errhandler` gives copies of.
+    pub serial: u64,
+}
+
+/// The kinds of object that have error handlers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// Communicators.
+    Comm,
+    /// Windows.
+    Win,
+    /// Files.
+    File,
+    /// Sessions.
+    Session,
+}
+
+/// All error handlers that have a handle.
+#[derive(Debug)]
+pub struct Errhandlers {
+    table: Table<Handler>,
+    created: u64,
+}
+
+impl Default for Errhandlers {
+    fn default() -> Self {
+        Self { table: Table::new(Kind::Errhandler), created: 0 }
+    }
+}
+
+impl Errhandlers {
+    /// A handle for a function of the application.
+    ///
+    /// # Errors
+    /// `NoMem` without a free handle.
+    pub fn create(&mut self, of: Of, address: usize) -> Result<Handle> {
+        self.created += 1;
+        let function = Function { of, address, serial: self.created };
+        self.table.insert(Handler::Function(Arc::new(function)))
+    }
+
+    /// The handler behind a handle.
+    ///
+    /// # Errors
+    /// `Errhandler` for the null handle and for what is no handle.
+    pub fn get(&self, handle: Handle) -> Result<Handler> {
+        match handle {
+            ARE_FATAL => Ok(Handler::Fatal),
+            ABORT => Ok(Handler::Abort),
+            RETURN => Ok(Handler::Return),
+            NULL => Err(ErrorClass::Errhandler.error("the error handler is MPI_ERRHANDLER_NULL")),
+            _ => self.table.get(handle).cloned().ok_or_else(|| {
+                ErrorClass::Errhandler.error(format!("{handle:#x} is not an error handler"))
+            }),
+        }
+    }
+
+    /// The handler behind a handle, for an object of this kind.
+    ///
+    /// # Errors
+    /// As [`Errhandlers::get`], and `Errhandler` for a function made for another kind.
+    pub fn get_for(&self, of: Of, handle: Handle) -> Result<Handler> {
+        let handler = self.get(handle)?;
+        match &handler {
+            Handler::Function(function) if function.of != of => Err(ErrorClass::Errhandler.error(
+                format!("the error handler was created for a {:?}, not a {of:?}", function.of),
+            )),
+            _ => Ok(handler),
+        }
+    }
+
+    /// A handle for a handler that an object has: a new one for a function (§9.3.1).
+    ///
+    /// # Errors
+    /// `NoMem` without a free handle.
+    pub fn handle_of(&mut self, handler: &Handler) -> Result<Handle> {
+        match handler {
+            Handler::Fatal => Ok(ARE_FATAL),
+            Handler::Abort => Ok(ABORT),
+            Handler::Return => Ok(RETURN),
+            Handler::Function(_) => self.table.insert(handler.clone()),
+        }
+    }
+
+    /// Frees a handle; objects that have the handler keep it.
+    ///
+    /// # Errors
+    /// `Errhandler` for what is no handle, or `MPI_ERRHANDLER_NULL`.
+    pub fn free(&mut self, handle: Handle) -> Result {
+        self.get(handle)?;
+        self.table.remove(handle);
+        Ok(())
+    }
+}
+
+/// The error classes, codes and strings that the application added.
+///
+/// Classes and codes share one range above [`LAST_CODE`]; a class is a code of itself.
+#[derive(Debug, Default)]
+pub struct Codes {
+    /// For each added code its class and its text.
+    added: BTreeMap<i32, (i32, String)>,
+}
+
+impl Codes {
+    /// A new error class.
+    pub fn add_class(&mut self) -> i32 {
+        let class = self.last() + 1;
+        self.added.insert(class, (class, String::new()));
+        class
+    }
+
+    /// A new error code of a class.
+    ///
+    /// # Errors
+    /// `Arg` if there is no such class.
+    pub fn add_code(&mut self, class: i32) -> Result<i32> {
+        if ErrorClass::from_value(class).is_none() && !self.is_added_class(class) {
+            return Err(ErrorClass::Arg.error(format!("{class} is not an error class")));
+        }
+        let code = self.last() + 1;
+        self.added.insert(code, (class, String::new()));
+        Ok(code)
+    }
+
+    /// Sets the text of an added class or code.
+    ///
+    /// # Errors
+    /// `Arg` if the code is not one that was added.
+    pub fn set_text(&mut self, code: i32, text: &str) -> Result {
+        let entry = self.added.get_mut(&code).ok_or_else(|| not_added(code))?;
+        text.clone_into(&mut entry.1);
+        Ok(())
+    }
+
+    /// Removes an added class that no code has, or an added code.
+    ///
+    /// # Errors
+    /// `Arg` if it was not added, or is the class of a code.
+    pub fn remove(&mut self, code: i32, is_class: bool) -> Result {
+        if !self.added.contains_key(&code) || self.is_added_class(code) != is_class {
+            return Err(not_added(code));
+        }
+        if self.added.iter().any(|(other, (class, _))| *other != code && *class == code) {
+            return Err(ErrorClass::Arg.error(format!("error class {code} still has error codes")));
+        }
+        self.added.remove(&code);
+        Ok(())
+    }
+
+    /// The class of a code.
+    ///
+    /// # Errors
+    /// `Arg` if there is no such code.
+    pub fn class(&self, code: i32) -> Result<i32> {
+        if ErrorClass::from_value(code).is_some() {
+            return Ok(code);
+        }
+        let entry = self.added.get(&code);
+        entry.map(|(class, _)| *class).ok_or_else(|| unknown(code))
+    }
+
+    /// The text of a code.
+    ///
+    /// # Errors
+    /// `Arg` if there is no such code.
+    pub fn text(&self, code: i32) -> Result<String> {
+        if let Some(class) = ErrorClass::from_value(code) {
+            return Ok(format!("{}: {}", class.name(), class.text()));
+        }
+        self.added.get(&code).map(|(_, text)| text.clone()).ok_or_else(|| unknown(code))
+    }
+
+    /// The largest code in use: `MPI_LASTUSEDCODE`.
+    pub fn last(&self) -> i32 {
+        self.added.last_key_value().map_or(LAST_CODE, |(code, _)| *code)
+    }
+
+    fn is_added_class(&self, code: i32) -> bool {
+        self.added.get(&code).is_some_and(|(class, _)| *class == code)
+    }
+}
+
+fn not_added(code: i32) -> Box<crate::base::MpiError> {
+    ErrorClass::Arg.error(format!("{code} is not an error class or code that was added"))
+}
+
+fn unknown(code: i32) -> Box<crate::base::MpiError> {
+    ErrorClass::Arg.error(format!("{code} is not an error code"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_outlives_its_handle_and_serves_one_kind_of_object() {
+        let mut handlers = Errhandlers::default();
+        let handle = handlers.create(Of::Comm, 0x1234).unwrap();
+        let handler = handlers.get_for(Of::Comm, handle).unwrap();
+        assert!(handlers.get_for(Of::Win, handle).is_err());
+        handlers.free(handle).unwrap();
+        assert!(handlers.get(handle).is_err());
+        let again = handlers.handle_of(&handler).unwrap();
+        assert_eq!(handlers.get(again).unwrap(), handler);
+        assert!(handlers.get(NULL).is_err());
+    }
+
+    #[test]
+    fn added_codes_know_their_class_and_text() {
+        let mut codes = Codes::default();
+        let class = codes.add_class();
+        let code = codes.add_code(class).unwrap();
+        assert_eq!((class, code, codes.last()), (LAST_CODE + 1, LAST_CODE + 2, code));
+        codes.set_text(code, "gone").unwrap();
+        assert_eq!((codes.class(code), codes.text(code)), (Ok(class), Ok("gone".into())));
+        assert!(codes.remove(class, true).is_err(), "it has a code");
+        codes.remove(code, false).unwrap();
+        codes.remove(class, true).unwrap();
+        assert!(codes.class(code).is_err() && codes.set_text(1, "no").is_err());
+    }
+}

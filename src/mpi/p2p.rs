@@ -1,0 +1,263 @@
+//! Point-to-point communication (MPI 5.0 §3): from ranks and tags to peers and envelopes.
+
+use super::Mpi;
+use super::comm::{Comm, Traffic};
+use super::request::Activity;
+use super::status::{ANY_SOURCE, ANY_TAG, PROC_NULL, Status};
+use super::table::Handle;
+use crate::base::{ErrorClass, Peer, Result};
+use crate::core::engine::{Engine, Matched, Mode};
+use crate::core::matching::Pattern;
+use crate::core::memory::Memory;
+use crate::core::run::Members;
+use crate::core::wire::Envelope;
+use crate::device::Device;
+
+/// The largest tag (`MPI_TAG_UB`).
+pub const TAG_MAX: i32 = i32::MAX;
+/// `MPI_MESSAGE_NULL` of the standard ABI.
+pub const MESSAGE_NULL: Handle = 0x128;
+/// `MPI_MESSAGE_NO_PROC` of the standard ABI.
+pub const MESSAGE_NO_PROC: Handle = 0x129;
+
+/// The four modes of a send (§3.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendMode {
+    /// The library decides whether it waits for the receive.
+    Standard,
+    /// Never waits: the message is kept in the attached buffer.
+    Buffered,
+    /// Waits for the receive.
+    Synchronous,
+    /// The receive has been posted; here the same as standard.
+    Ready,
+}
+
+/// What a persistent request starts, checked.
+#[derive(Debug)]
+pub enum Recipe {
+    /// To or from `MPI_PROC_NULL`.
+    Nothing(Status),
+    /// A send.
+    Send {
+        /// Its mode.
+        mode: SendMode,
+        /// Where to.
+        to: Peer,
+        /// What it is matched by.
+        envelope: Envelope,
+        /// The message.
+        memory: Memory,
+    },
+    /// A receive.
+    Receive {
+        /// What it accepts.
+        pattern: Pattern,
+        /// Where the message goes.
+        memory: Memory,
+    },
+}
+
+impl Recipe {
+    /// The same once more.
+    pub fn again(&self) -> Self {
+        match self {
+            Self::Nothing(status) => Self::Nothing(*status),
+            Self::Send { mode, to, envelope, memory } => {
+                Self::Send { mode: *mode, to: *to, envelope: *envelope, memory: memory.alias() }
+            }
+            Self::Receive { pattern, memory } => {
+                Self::Receive { pattern: *pattern, memory: memory.alias() }
+            }
+        }
+    }
+}
+
+/// A message that a matched probe took, and whose communicator it came from.
+#[derive(Debug)]
+pub struct Taken {
+    matched: Matched,
+    comm: Handle,
+}
+
+impl<D: Device> Mpi<D> {
+    /// A send, ready to start.
+    ///
+    /// # Errors
+    /// `Comm`, `Rank`, `Tag` for a wrong argument.
+    #[inline]
+    pub fn send_recipe(
+        &self, mode: SendMode, memory: Memory, dest: i32, tag: i32, comm: Handle,
+    ) -> Result<Recipe> {
+        let comm = self.comms.get(comm)?;
+        check_tag(tag)?;
+        if dest == PROC_NULL {
+            return Ok(Recipe::Nothing(Status::EMPTY));
+        }
+        let to = comm.group.peer(comm.check_rank(dest)?);
+        let context = comm.context.of(Traffic::PointToPoint);
+        Ok(Recipe::Send { mode, to, envelope: Envelope { context, source: comm.rank, tag }, memory })
+    }
+
+    /// A receive, ready to start.
+    ///
+    /// # Errors
+    /// `Comm`, `Rank`, `Tag` for a wrong argument.
+    #[inline]
+    pub fn receive_recipe(
+        &self, memory: Memory, source: i32, tag: i32, comm: Handle,
+    ) -> Result<Recipe> {
+        Ok(match self.pattern(source, tag, comm)? {
+            Some(pattern) => Recipe::Receive { pattern, memory },
+            None => Recipe::Nothing(Status::PROC_NULL),
+        })
+    }
+
+    /// Starts a send or a receive on `comm`.
+    ///
+    /// # Errors
+    /// `Buffer` for a buffered send without room.
+    #[inline]
+    pub fn cook(&mut self, recipe: Recipe, comm: Handle) -> Result<Activity> {
+        Ok(match recipe {
+            Recipe::Nothing(status) => Activity::Over(status),
+            Recipe::Receive { pattern, memory } => {
+                Activity::Message(self.engine.receive(pattern, memory))
+            }
+            Recipe::Send { mode: SendMode::Buffered, to, envelope, memory } => {
+                self.send_buffered(to, envelope, &memory, comm)?;
+                Activity::Over(Status::EMPTY)
+            }
+            Recipe::Send { mode, to, envelope, memory } => {
+                let mode = match mode {
+                    SendMode::Synchronous => Mode::Synchronous,
+                    SendMode::Standard | SendMode::Buffered | SendMode::Ready => Mode::Standard,
+                };
+                match self.engine.send(to, envelope, memory, mode) {
+                    Some(operation) => Activity::Message(operation),
+                    None => Activity::Over(Status::EMPTY),
+                }
+            }
+        })
+    }
+
+    /// Keeps a copy of the message in the buffer of the communicator, else of the process.
+    fn send_buffered(
+        &mut self, to: Peer, envelope: Envelope, memory: &Memory, comm: Handle,
+    ) -> Result {
+        let comm = self.comms.get_mut(comm)?;
+        let buffering =
+            if comm.buffering.is_attached() { &mut comm.buffering } else { &mut self.buffering };
+        let engine = &mut self.engine;
+        buffering.reap(|operation| engine.take_completion(operation).is_some());
+        let len = memory.len();
+        buffering.check_room(len)?;
+        let mut copy = vec![0; len];
+        memory.pack(0, &mut copy);
+        if let Some(operation) = engine.send(to, envelope, Memory::owned(copy), Mode::Standard) {
+            buffering.sent(operation, len);
+        }
+        Ok(())
+    }
+
+    /// The buffer for buffered sends of a communicator, or of the process.
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator.
+    pub fn buffering(
+        &mut self, comm: Option<Handle>,
+    ) -> Result<(&mut super::buffer::Buffering, &mut Engine<D>)> {
+        let buffering = match comm {
+            Some(comm) => &mut self.comms.get_mut(comm)?.buffering,
+            None => &mut self.buffering,
+        };
+        Ok((buffering, &mut self.engine))
+    }
+
+    /// Whether all messages of a buffer have left.
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator.
+    pub fn is_flushed(&mut self, comm: Option<Handle>) -> Result<bool> {
+        let (buffering, engine) = self.buffering(comm)?;
+        Ok(buffering.reap(|operation| engine.take_completion(operation).is_some()))
+    }
+
+    /// The oldest message that has arrived and fits (§3.8.1).
+    ///
+    /// # Errors
+    /// `Comm`, `Rank`, `Tag` for a wrong argument.
+    pub fn probe(&self, source: i32, tag: i32, comm: Handle) -> Result<Option<Status>> {
+        let Some(pattern) = self.pattern(source, tag, comm)? else {
+            return Ok(Some(Status::PROC_NULL));
+        };
+        Ok(self.engine.probe(pattern).map(|(envelope, bytes)| arrived(envelope, bytes)))
+    }
+
+    /// Takes the oldest message that has arrived and fits (§3.8.2).
+    ///
+    /// # Errors
+    /// `Comm`, `Rank`, `Tag` for a wrong argument.
+    pub fn probe_matched(
+        &mut self, source: i32, tag: i32, comm: Handle,
+    ) -> Result<Option<(Handle, Status)>> {
+        let Some(pattern) = self.pattern(source, tag, comm)? else {
+            return Ok(Some((MESSAGE_NO_PROC, Status::PROC_NULL)));
+        };
+        let Some(matched) = self.engine.probe_matched(pattern) else { return Ok(None) };
+        let status = arrived(matched.envelope, matched.len());
+        Ok(Some((self.messages.insert(Taken { matched, comm })?, status)))
+    }
+
+    /// The communicator of a message, for its error handler.
+    pub fn comm_of_message(&self, message: Handle) -> Option<Handle> {
+        Some(self.messages.get(message)?.comm)
+    }
+
+    /// Receives a message that a matched probe took, on the communicator given back.
+    ///
+    /// # Errors
+    /// `Request` if the handle is no message.
+    pub fn receive_matched(
+        &mut self, message: Handle, memory: Memory,
+    ) -> Result<(Activity, Handle)> {
+        if message == MESSAGE_NO_PROC {
+            return Ok((Activity::Over(Status::PROC_NULL), super::comm::COMM_SELF));
+        }
+        let taken = self.messages.remove(message).ok_or_else(|| {
+            let why = format!("{message:#x} is not a message; it may have been received");
+            ErrorClass::Request.error(why)
+        })?;
+        let operation = self.engine.receive_matched(taken.matched, memory);
+        Ok((Activity::Message(operation), taken.comm))
+    }
+
+    /// What a receive or probe accepts; `None` from `MPI_PROC_NULL`.
+    #[inline]
+    fn pattern(&self, source: i32, tag: i32, comm: Handle) -> Result<Option<Pattern>> {
+        let comm: &Comm = self.comms.get(comm)?;
+        if tag != ANY_TAG {
+            check_tag(tag)?;
+        }
+        let source = match source {
+            PROC_NULL => return Ok(None),
+            ANY_SOURCE => None,
+            _ => Some(comm.check_rank(source)?),
+        };
+        let context = comm.context.of(Traffic::PointToPoint);
+        Ok(Some(Pattern { context, source, tag: (tag != ANY_TAG).then_some(tag) }))
+    }
+}
+
+fn arrived(envelope: Envelope, bytes: u64) -> Status {
+    let Envelope { source, tag, .. } = envelope;
+    Status { source: source as i32, tag, bytes, ..Status::EMPTY }
+}
+
+#[inline]
+fn check_tag(tag: i32) -> Result {
+    if tag >= 0 {
+        return Ok(());
+    }
+    Err(ErrorClass::Tag.error(format!("tag {tag} is not in 0..={TAG_MAX}")))
+}

@@ -1,0 +1,255 @@
+//! Requests: what the application waits for (MPI 5.0 §3.7, §3.9).
+//!
+//! ```text
+//!              start                    complete
+//!  Inactive ──────────> an [`Activity`] ─────────> Inactive   (persistent)
+//!                            │                     no request (all others)
+//! ```
+//!
+//! A request names an activity: an operation of the engine, a run of a schedule, or something that
+//! ended at once. Blocking calls use the activity without a request.
+
+use super::Mpi;
+use super::p2p::Recipe;
+use super::status::Status;
+use super::table::Handle;
+use crate::base::{ErrorClass, MpiError, Result};
+use crate::core::memory::Memory;
+use crate::core::operation::OperationId;
+use crate::core::run::RunId;
+use crate::device::Device;
+
+/// `MPI_REQUEST_NULL` of the standard ABI.
+pub const REQUEST_NULL: Handle = 0x180;
+
+/// Something that goes on until it is over.
+#[derive(Debug)]
+pub enum Activity {
+    /// Over since it started.
+    Over(Status),
+    /// A message.
+    Message(OperationId),
+    /// A collective operation.
+    Run {
+        /// The run.
+        run: RunId,
+        /// What is copied when it ends.
+        landing: Option<Landing>,
+    },
+}
+
+/// A packed result that goes to scattered memory of the application once its run is over.
+#[derive(Debug)]
+pub struct Landing {
+    /// Which buffer of the run has it.
+    pub buffer: usize,
+    /// Where it goes.
+    pub to: Memory,
+}
+
+/// The end of an activity.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What the application sees of it.
+    pub status: Status,
+    /// Why it failed.
+    pub error: Option<Box<MpiError>>,
+}
+
+/// A request.
+#[derive(Debug)]
+pub struct Request {
+    /// The communicator whose error handler hears of errors.
+    pub comm: Handle,
+    /// What goes on; `None` while a persistent request is inactive.
+    activity: Option<Activity>,
+    /// What a persistent request starts.
+    recipe: Option<Recipe>,
+}
+
+/// What a request says when it is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// It is null or inactive: complete with an empty status, and does not count.
+    Idle,
+    /// Not over.
+    Pending,
+    /// Over, and not completed yet.
+    Ready,
+}
+
+impl From<Status> for Outcome {
+    fn from(status: Status) -> Self {
+        Self { status, error: None }
+    }
+}
+
+impl<D: Device> Mpi<D> {
+    /// Whether an activity is over.
+    #[inline]
+    pub fn is_over(&self, activity: &Activity) -> bool {
+        match activity {
+            Activity::Over(_) => true,
+            Activity::Message(operation) => self.engine.completion(*operation).is_some(),
+            Activity::Run { run, .. } => self.engine.is_over(*run),
+        }
+    }
+
+    /// What an activity that is over will say, without ending it.
+    fn status(&self, activity: &Activity) -> Status {
+        match activity {
+            Activity::Over(status) => *status,
+            Activity::Message(operation) => {
+                self.engine.completion(*operation).map_or(Status::EMPTY, Status::from)
+            }
+            Activity::Run { .. } => Status::EMPTY,
+        }
+    }
+
+    /// Ends an activity that is over.
+    #[inline]
+    pub fn end(&mut self, activity: Activity) -> Outcome {
+        match activity {
+            Activity::Over(status) => status.into(),
+            Activity::Message(operation) => match self.engine.take_completion(operation) {
+                Some(end) => Outcome { status: Status::from(&end), error: end.error },
+                None => Status::EMPTY.into(),
+            },
+            Activity::Run { run, landing } => {
+                let Some(end) = self.engine.take_end(run) else { return Status::EMPTY.into() };
+                if let Some(mut landing) = landing {
+                    let packed = &end.buffers[landing.buffer];
+                    packed.copy(0, &mut landing.to, 0, packed.len());
+                }
+                Outcome { status: Status::EMPTY, error: end.error }
+            }
+        }
+    }
+
+    /// Lets an activity go on without anybody waiting for it.
+    fn release(&mut self, activity: Activity) {
+        match activity {
+            Activity::Over(_) => {}
+            Activity::Message(operation) => self.engine.release(operation),
+            Activity::Run { run, .. } => self.engine.release_run(run),
+        }
+    }
+
+    /// A request for an activity of `comm`.
+    ///
+    /// # Errors
+    /// `NoMem` without a free handle.
+    pub fn request(&mut self, comm: Handle, activity: Activity) -> Result<Handle> {
+        self.requests.insert(Request { comm, activity: Some(activity), recipe: None })
+    }
+
+    /// A persistent request that is inactive.
+    ///
+    /// # Errors
+    /// `NoMem` without a free handle.
+    pub fn persistent(&mut self, comm: Handle, recipe: Recipe) -> Result<Handle> {
+        self.requests.insert(Request { comm, activity: None, recipe: Some(recipe) })
+    }
+
+    /// Starts a persistent request (§3.9).
+    ///
+    /// # Errors
+    /// `Request` if it is not persistent or is active; what starting the operation says.
+    pub fn start(&mut self, handle: Handle) -> Result {
+        let request = self.requests.get(handle).ok_or_else(|| not_a_request(handle))?;
+        let Some(recipe) = request.recipe.as_ref().filter(|_| request.activity.is_none()) else {
+            let why = format!("request {handle:#x} is not an inactive persistent request");
+            return Err(ErrorClass::Request.error(why));
+        };
+        let (recipe, comm) = (recipe.again(), request.comm);
+        let activity = self.cook(recipe, comm)?;
+        if let Some(request) = self.requests.get_mut(handle) {
+            request.activity = Some(activity);
+        }
+        Ok(())
+    }
+
+    /// How far a request is.
+    ///
+    /// # Errors
+    /// `Request` if it is none.
+    #[inline]
+    pub fn readiness(&self, handle: Handle) -> Result<Readiness> {
+        if handle == REQUEST_NULL {
+            return Ok(Readiness::Idle);
+        }
+        let request = self.requests.get(handle).ok_or_else(|| not_a_request(handle))?;
+        Ok(match &request.activity {
+            None => Readiness::Idle,
+            Some(activity) if self.is_over(activity) => Readiness::Ready,
+            Some(_) => Readiness::Pending,
+        })
+    }
+
+    /// What a request that is over will say, without completing it (`MPI_Request_get_status`).
+    pub fn request_status(&self, handle: Handle) -> Status {
+        let activity = self.requests.get(handle).and_then(|request| request.activity.as_ref());
+        activity.map_or(Status::EMPTY, |activity| self.status(activity))
+    }
+
+    /// Completes a request that is over; true if the handle is gone with it.
+    ///
+    /// # Errors
+    /// `Request` if it is none.
+    #[inline]
+    pub fn complete(&mut self, handle: Handle) -> Result<(Outcome, bool)> {
+        if handle == REQUEST_NULL {
+            return Ok((Status::EMPTY.into(), false));
+        }
+        let request = self.requests.get_mut(handle).ok_or_else(|| not_a_request(handle))?;
+        let Some(activity) = request.activity.take() else {
+            return Ok((Status::EMPTY.into(), false));
+        };
+        let gone = request.recipe.is_none();
+        if gone {
+            self.requests.remove(handle);
+        }
+        Ok((self.end(activity), gone))
+    }
+
+    /// Frees a request; what it started goes on (§3.7.3).
+    ///
+    /// # Errors
+    /// `Request` if it is none.
+    pub fn free_request(&mut self, handle: Handle) -> Result {
+        let request = self.requests.remove(handle).ok_or_else(|| not_a_request(handle))?;
+        if let Some(activity) = request.activity {
+            self.release(activity);
+        }
+        Ok(())
+    }
+
+    /// Cancels what can be: a receive that nothing has matched (§3.8.4).
+    ///
+    /// # Errors
+    /// `Request` if it is none or inactive.
+    pub fn cancel(&mut self, handle: Handle) -> Result {
+        let request = self.requests.get(handle).ok_or_else(|| not_a_request(handle))?;
+        match &request.activity {
+            Some(Activity::Message(operation)) => self.engine.cancel(*operation),
+            Some(Activity::Over(_)) => {}
+            Some(Activity::Run { .. }) => {
+                let why = "a collective operation cannot be cancelled";
+                return Err(ErrorClass::Request.error(why));
+            }
+            None => {
+                let why = format!("request {handle:#x} is inactive and cannot be cancelled");
+                return Err(ErrorClass::Request.error(why));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn not_a_request(handle: Handle) -> Box<MpiError> {
+    ErrorClass::Request.error(match handle {
+        REQUEST_NULL => "the request is MPI_REQUEST_NULL".into(),
+        _ => format!("{handle:#x} is not a request; it may have been completed or freed"),
+    })
+}

@@ -1,0 +1,49 @@
+//! What the end of an operation says to the application (MPI 5.0 §3.2.5).
+
+use crate::core::operation::Completion;
+
+/// `MPI_ANY_SOURCE` of the standard ABI.
+pub const ANY_SOURCE: i32 = -1;
+/// `MPI_ANY_TAG` of the standard ABI.
+pub const ANY_TAG: i32 = -2;
+/// `MPI_PROC_NULL` of the standard ABI.
+pub const PROC_NULL: i32 = -3;
+
+/// A status, without C's layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// The sender's rank.
+    pub source: i32,
+    /// The tag.
+    pub tag: i32,
+    /// The error code of this operation, where a call completes several.
+    pub error: i32,
+    /// Bytes received, of the packed message.
+    pub bytes: u64,
+    /// Whether the operation was cancelled.
+    pub cancelled: bool,
+}
+
+impl Status {
+    /// The empty status (§3.7.3): of sends, null requests and inactive ones.
+    pub const EMPTY: Self =
+        Self { source: ANY_SOURCE, tag: ANY_TAG, error: 0, bytes: 0, cancelled: false };
+
+    /// What a receive from `MPI_PROC_NULL` says (§3.10).
+    pub const PROC_NULL: Self = Self { source: PROC_NULL, ..Self::EMPTY };
+}
+
+impl From<&Completion> for Status {
+    fn from(end: &Completion) -> Self {
+        if end.cancelled {
+            return Self { cancelled: true, ..Self::EMPTY };
+        }
+        Self {
+            source: end.source as i32,
+            tag: end.tag,
+            error: end.error.as_ref().map_or(0, |error| error.code.0),
+            bytes: end.bytes as u64,
+            cancelled: false,
+        }
+    }
+}
