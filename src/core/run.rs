@@ -39,10 +39,10 @@ pub type Kernel = Arc<dyn Fn(Span, Span) + Send + Sync>;
 pub enum Reduction {
     /// There are none.
     None,
-    /// By the library.
+    /// By the library, here.
     Kernel(Kernel),
-    /// By the application: each becomes a piece of [`Work`].
-    Application,
+    /// By a function of the application: each becomes a piece of [`Work`].
+    Application(Kernel),
 }
 
 /// Which peer a rank of a communicator is.
@@ -72,15 +72,19 @@ pub struct Launch {
 /// A reduction that the application's own function must do, outside the engine.
 ///
 /// Both spans hold packed elements and stay good until [`Engine::work_done`].
-#[derive(Clone, Copy, Debug)]
 pub struct Work {
-    /// The run that waits for it.
-    pub run: RunId,
+    run: RunId,
     step: StepId,
-    /// The left operand.
-    pub from: Span,
-    /// The right operand and the result.
-    pub into: Span,
+    kernel: Kernel,
+    from: Span,
+    into: Span,
+}
+
+impl Work {
+    /// Calls the application. Nothing may be locked.
+    pub fn execute(&self) {
+        (self.kernel)(self.from, self.into);
+    }
 }
 
 /// How a run ended.
@@ -220,7 +224,7 @@ impl<D: Device> Engine<D> {
     }
 
     /// The application has done `work`.
-    pub fn work_done(&mut self, work: Work) {
+    pub fn work_done(&mut self, work: &Work) {
         self.runs.runs[work.run].completed(work.step);
         self.start_ready(work.run);
         self.remove_if_done(work.run);
@@ -280,8 +284,9 @@ impl<D: Device> Engine<D> {
                         kernel(from, into);
                         true
                     }
-                    Reduction::Application => {
-                        self.runs.work.push_back(Work { run: id, step, from, into });
+                    Reduction::Application(kernel) => {
+                        let kernel = Arc::clone(kernel);
+                        self.runs.work.push_back(Work { run: id, step, kernel, from, into });
                         false
                     }
                     Reduction::None => true,

@@ -1,5 +1,81 @@
-//! What the standard says. Knows no device, system call, thread, clock or global.
+//! What the standard says: communicators, groups, datatypes, operations, collectives, requests.
+//!
+//! [`Mpi`] is one process's MPI, as a value: several may live in one program, which is how tests
+//! run many ranks in one process. It knows no device by name, no system call, no thread, clock or
+//! global. Functions of the application (reductions, attribute callbacks, error handlers) are only
+//! stored here; who calls [`Mpi`] runs them, outside.
 
+pub mod attribute;
+pub mod buffer;
 pub mod coll;
+pub mod comm;
 pub mod datatype;
+pub mod errhandler;
+pub mod group;
+pub mod objects;
 pub mod op;
+pub mod p2p;
+pub mod request;
+pub mod status;
+pub mod table;
+
+use std::sync::Arc;
+
+use crate::base::Result;
+use crate::core::engine::Engine;
+use crate::device::Device;
+
+use buffer::Buffering;
+use comm::Comms;
+use objects::Objects;
+use p2p::Taken;
+use request::Request;
+use table::{Kind, Table};
+
+/// What the launcher told: attributes of `MPI_COMM_WORLD` (MPI 5.0 §9.1.2, §11.10).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// `MPI_APPNUM`.
+    pub app_number: Option<i32>,
+    /// `MPI_UNIVERSE_SIZE`.
+    pub universe_size: Option<i32>,
+}
+
+/// One process's MPI, between initialization and finalization.
+pub struct Mpi<D> {
+    /// Moves messages.
+    pub engine: Engine<D>,
+    /// Objects that need no communication.
+    pub objects: Objects,
+    /// Communicators.
+    pub comms: Comms,
+    /// What the launcher told.
+    pub facts: Facts,
+    requests: Table<Request>,
+    messages: Table<Taken>,
+    /// The buffer of `MPI_Buffer_attach`.
+    buffering: Buffering,
+}
+
+impl<D: Device> Mpi<D> {
+    /// Process `me` of `size`, over `device`.
+    ///
+    /// # Errors
+    /// `Rank` if there is no such process.
+    pub fn new(device: D, me: u32, size: u32, objects: Objects, facts: Facts) -> Result<Self> {
+        Ok(Self {
+            engine: Engine::new(device, me, size as usize),
+            objects,
+            comms: Comms::new(me, size)?,
+            facts,
+            requests: Table::new(Kind::Request),
+            messages: Table::new(Kind::Message),
+            buffering: Buffering::default(),
+        })
+    }
+
+    /// The communicator whose error handler hears of errors of a request.
+    pub fn comm_of_request(&self, request: table::Handle) -> Option<table::Handle> {
+        Some(self.requests.get(request)?.comm)
+    }
+}
