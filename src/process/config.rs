@@ -1,0 +1,180 @@
+//! Settings: the `SUIRO_*` variables of the environment, read here and nowhere else.
+//!
+//! [`SETTINGS`] is the one table of them; help texts are made from it.
+
+use std::str::FromStr;
+
+use crate::base::{ErrorClass, Result};
+use crate::devices::shm::Copy;
+
+/// One setting.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// The variable.
+    pub name: &'static str,
+    /// What it may be.
+    pub values: &'static str,
+    /// What it is when it is not set.
+    pub default: &'static str,
+    /// What it does, in a sentence.
+    pub meaning: &'static str,
+}
+
+/// All settings.
+pub const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "SUIRO_LOG",
+        values: "error|warn|info|debug|trace, or a filter like suiro=debug",
+        default: "warn",
+        meaning: "how much is written to standard error",
+    },
+    Setting {
+        name: "SUIRO_PROGRESS",
+        values: "polling|thread",
+        default: "polling",
+        meaning: "whether messages move inside MPI calls only, or by a thread of their own too",
+    },
+    Setting {
+        name: "SUIRO_WAIT",
+        values: "auto|spin|yield|sleep",
+        default: "auto",
+        meaning: "how a call waits: auto spins only where each local rank has a processor",
+    },
+    Setting {
+        name: "SUIRO_SHM_COPY",
+        values: "auto|pipe|cma",
+        default: "auto",
+        meaning: "how long messages cross shared memory: through a ring, or by a direct read",
+    },
+    Setting {
+        name: "SUIRO_SINGLETON",
+        values: "0|1",
+        default: "0",
+        meaning: "run alone even if the environment looks like a job without a launcher",
+    },
+];
+
+/// Who makes progress.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Progress {
+    /// Whoever calls MPI.
+    #[default]
+    Polling,
+    /// A thread as well.
+    Thread,
+}
+
+/// How a call waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Waiting {
+    /// By the number of local ranks and processors.
+    #[default]
+    Auto,
+    /// Polls without a pause.
+    Spin,
+    /// Polls and yields the processor in between.
+    Yield,
+    /// Sleeps as soon as nothing arrives.
+    Sleep,
+}
+
+/// The settings of this process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// `SUIRO_LOG`.
+    pub log: Option<String>,
+    /// `SUIRO_PROGRESS`.
+    pub progress: Progress,
+    /// `SUIRO_WAIT`.
+    pub waiting: Waiting,
+    /// `SUIRO_SHM_COPY`.
+    pub copy: Copy,
+}
+
+impl FromStr for Progress {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "polling" => Ok(Self::Polling),
+            "thread" => Ok(Self::Thread),
+            _ => Err(()),
+        }
+    }
+}
+
+impl FromStr for Waiting {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "spin" => Ok(Self::Spin),
+            "yield" => Ok(Self::Yield),
+            "sleep" => Ok(Self::Sleep),
+            _ => Err(()),
+        }
+    }
+}
+
+fn parse_copy(text: &str) -> Option<Copy> {
+    match text {
+        "auto" => Some(Copy::Auto),
+        "pipe" => Some(Copy::Pipe),
+        "cma" => Some(Copy::Cma),
+        _ => None,
+    }
+}
+
+impl Config {
+    /// The settings of the environment.
+    ///
+    /// # Errors
+    /// `Other` for a value that a setting does not take.
+    pub fn read() -> Result<Self> {
+        Self::from_lookup(|name| std::env::var(name).ok())
+    }
+
+    /// The settings by name.
+    ///
+    /// # Errors
+    /// As [`Config::read`].
+    pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        let one = |name: &'static str| lookup(name).filter(|value| !value.is_empty());
+        Ok(Self {
+            log: one("SUIRO_LOG"),
+            progress: parse("SUIRO_PROGRESS", one, |text| text.parse().ok())?,
+            waiting: parse("SUIRO_WAIT", one, |text| text.parse().ok())?,
+            copy: parse("SUIRO_SHM_COPY", one, parse_copy)?,
+        })
+    }
+}
+
+fn parse<T: Default>(
+    name: &'static str, lookup: impl Fn(&'static str) -> Option<String>,
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<T> {
+    let Some(text) = lookup(name) else { return Ok(T::default()) };
+    read(&text).ok_or_else(|| {
+        let setting = SETTINGS.iter().find(|setting| setting.name == name);
+        let values = setting.map_or("", |setting| setting.values);
+        ErrorClass::Other.error(format!("{name}={text} is not one of {values}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_those_of_the_table_and_a_bad_value_names_the_good_ones() {
+        let of_table = Config::from_lookup(|name| {
+            let setting = SETTINGS.iter().find(|setting| setting.name == name);
+            setting.filter(|_| name != "SUIRO_LOG").map(|setting| setting.default.to_owned())
+        });
+        assert_eq!(of_table, Ok(Config::default()));
+        let bad = |name: &str| (name == "SUIRO_WAIT").then(|| "loudly".to_owned());
+        let why = Config::from_lookup(bad).unwrap_err().why;
+        assert_eq!(why, "SUIRO_WAIT=loudly is not one of auto|spin|yield|sleep");
+    }
+}

@@ -1,0 +1,246 @@
+//! Assembly: settings, wire-up and devices become a running [`Mpi`], and calls wait here.
+//!
+//! ```text
+//!   Untouched ──> Early ──initialize──> Running ──finalize──> Late
+//!                objects                objects,               objects
+//!                only                   engine, launcher       only
+//! ```
+//!
+//! A call enters through one of three doors: [`Process::early`] for what works at any time,
+//! [`Process::look`] for what needs MPI to run, [`Process::until`] for what waits. Functions of the
+//! application never run with the lock held.
+
+pub mod config;
+mod lock;
+mod log;
+mod patience;
+mod progress;
+mod world;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use crate::base::{ErrorClass, Result};
+use crate::bootstrap::Client;
+use crate::device::Wake;
+use crate::devices::shm::Shm;
+use crate::mpi::objects::Objects;
+use crate::sys::{clock, cpu, futex};
+
+use lock::{Guard, Lock};
+use patience::{Patience, Policy, Step};
+pub use progress::Progressing;
+pub use world::Level;
+
+/// The devices in use, as one device.
+pub type Devices = Shm;
+/// MPI over the devices in use.
+pub type Mpi = crate::mpi::Mpi<Devices>;
+
+/// How long a sleeper sleeps before it looks again although nobody woke it.
+const NAP: Duration = Duration::from_millis(100);
+/// The same while packets wait for room, which wakes nobody.
+const CONGESTED_NAP: Duration = Duration::from_millis(1);
+
+/// This process, as far as MPI goes.
+pub struct Process {
+    state: Lock<State>,
+    /// Threads that wait in MPI: the progress thread lets them poll.
+    waiting: AtomicU32,
+    /// Whether the progress thread is to end.
+    stopping: AtomicBool,
+}
+
+enum State {
+    Untouched,
+    Early(Box<Objects>),
+    Running(Box<Running>),
+    Late(Box<Objects>),
+}
+
+/// What there is between initialization and finalization.
+struct Running {
+    mpi: Mpi,
+    launcher: Option<Client>,
+    policy: Policy,
+    level: Level,
+    main: std::thread::ThreadId,
+    progressing: Option<Progressing>,
+    /// Threads that have armed the device.
+    armed: u32,
+}
+
+/// What `MPI_Initialized` and `MPI_Finalized` tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Before initialization.
+    Before,
+    /// MPI runs.
+    Running,
+    /// After finalization.
+    After,
+}
+
+impl Process {
+    /// A process that has not called MPI.
+    pub const fn new() -> Self {
+        Self {
+            state: Lock::new(State::Untouched),
+            waiting: AtomicU32::new(0),
+            stopping: AtomicBool::new(false),
+        }
+    }
+
+    /// How far this process is.
+    pub fn stage(&self) -> Stage {
+        match *self.state.lock() {
+            State::Untouched | State::Early(_) => Stage::Before,
+            State::Running(_) => Stage::Running,
+            State::Late(_) => Stage::After,
+        }
+    }
+
+    /// Does what works at any time, also before initialization and after finalization.
+    pub fn early<T>(&self, body: impl FnOnce(&mut Objects) -> T) -> T {
+        match &mut *self.state.lock() {
+            State::Early(objects) | State::Late(objects) => body(objects),
+            State::Running(running) => body(&mut running.mpi.objects),
+            untouched @ State::Untouched => {
+                let mut objects = Box::<Objects>::default();
+                let result = body(&mut objects);
+                *untouched = State::Early(objects);
+                result
+            }
+        }
+    }
+
+    /// Looks at or changes MPI, here and now.
+    ///
+    /// # Errors
+    /// `Other` unless MPI runs; what `body` says.
+    #[inline]
+    pub fn look<T>(&self, body: impl FnOnce(&mut Mpi) -> Result<T>) -> Result<T> {
+        body(&mut running(&mut self.state.lock())?.mpi)
+    }
+
+    /// Starts something and waits until `done` gives a result. `done` is called after each poll,
+    /// always with the lock held.
+    ///
+    /// # Errors
+    /// `Other` unless MPI runs; what `start` and `done` say; a peer that broke the protocol.
+    #[inline]
+    pub fn until<S, T>(
+        &self, start: impl FnOnce(&mut Mpi) -> Result<S>,
+        mut done: impl FnMut(&mut Mpi, &mut S) -> Result<Option<T>>,
+    ) -> Result<T> {
+        let mut state = self.state.lock();
+        let now = running(&mut state)?;
+        let mut started = start(&mut now.mpi)?;
+        for _ in 0..4 {
+            if let Some(result) = done(&mut now.mpi, &mut started)? {
+                return Ok(result);
+            }
+            now.mpi.engine.poll();
+        }
+        self.wait(state, |mpi| done(mpi, &mut started))
+    }
+
+    /// The slow half of `until`: polls, does the application's reductions, yields and sleeps.
+    #[inline(never)]
+    fn wait<'a, T>(
+        &'a self, mut state: Guard<'a, State>, mut done: impl FnMut(&mut Mpi) -> Result<Option<T>>,
+    ) -> Result<T> {
+        let _present = Present::new(&self.waiting);
+        let mut patience = Patience::new(running(&mut state)?.policy);
+        loop {
+            let mpi = &mut running(&mut state)?.mpi;
+            let arrived = mpi.engine.poll();
+            if let Some(work) = mpi.engine.take_work() {
+                drop(state);
+                work.execute();
+                state = self.state.lock();
+                running(&mut state)?.mpi.engine.work_done(&work);
+                patience.renew();
+                continue;
+            }
+            if let Some(result) = done(mpi)? {
+                return Ok(result);
+            }
+            if arrived > 0 {
+                patience.renew();
+                continue;
+            }
+            match patience.next(clock::monotonic_ns) {
+                Step::Spin => std::hint::spin_loop(),
+                Step::Yield => {
+                    mpi.engine.fault()?;
+                    drop(state);
+                    std::thread::yield_now();
+                    state = self.state.lock();
+                }
+                Step::Sleep => state = self.sleep(state)?,
+            }
+        }
+    }
+
+    /// Arms the device, polls once more, and sleeps with the lock free if nothing came.
+    fn sleep<'a>(&'a self, mut state: Guard<'a, State>) -> Result<Guard<'a, State>> {
+        let now = running(&mut state)?;
+        let wake = now.mpi.engine.arm();
+        now.armed += 1;
+        let quiet = now.mpi.engine.poll() == 0 && !now.mpi.engine.has_work();
+        let nap = if now.mpi.engine.is_congested() { CONGESTED_NAP } else { NAP };
+        drop(state);
+        if quiet {
+            match wake {
+                Wake::Never => std::thread::yield_now(),
+                Wake::Word { word, expected } => {
+                    futex::wait(AsRef::as_ref(&*word), expected, Some(nap));
+                }
+            }
+        }
+        let mut state = self.state.lock();
+        let now = running(&mut state)?;
+        now.armed -= 1;
+        if now.armed == 0 {
+            now.mpi.engine.disarm();
+        }
+        Ok(state)
+    }
+}
+
+impl Default for Process {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// # Errors
+/// `Other` unless MPI runs.
+#[inline]
+fn running(state: &mut State) -> Result<&mut Running> {
+    match state {
+        State::Running(running) => Ok(running),
+        State::Untouched | State::Early(_) => {
+            Err(ErrorClass::Other.error("MPI has not been initialized (MPI_Init comes first)"))
+        }
+        State::Late(_) => Err(ErrorClass::Other.error("MPI has been finalized already")),
+    }
+}
+
+/// Counts a thread among those that wait, as long as it lives.
+struct Present<'a>(&'a AtomicU32);
+
+impl<'a> Present<'a> {
+    fn new(count: &'a AtomicU32) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Present<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

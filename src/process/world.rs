@@ -1,0 +1,167 @@
+//! The world model: initialization, finalization, abort (MPI 5.0 §11.2).
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::Ordering;
+
+use super::config::{Config, Progress};
+use super::patience::Policy;
+use super::progress::Progressing;
+use super::{Devices, Mpi, Process, Running, State, running};
+use crate::base::{ErrorClass, Result};
+use crate::bootstrap::{Client, Environment, Job};
+use crate::mpi::Facts;
+use crate::mpi::comm::COMM_WORLD;
+use crate::mpi::objects::Objects;
+use crate::sys::{cpu, process as system, shm};
+
+/// Levels of thread support (§11.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// One thread only.
+    Single,
+    /// Many, of which one calls MPI.
+    Funneled,
+    /// Many, of which one at a time calls MPI.
+    Serialized,
+}
+
+impl Process {
+    /// Starts the world model with a level of thread support.
+    ///
+    /// # Errors
+    /// `Other` if it has been started before, for bad settings, for a launcher or peers that
+    /// cannot be reached; `NoMem` without shared memory.
+    pub fn initialize(&'static self, level: Level) -> Result {
+        let mut state = self.state.lock();
+        let objects = match std::mem::replace(&mut *state, State::Untouched) {
+            State::Untouched => Objects::default(),
+            State::Early(objects) => *objects,
+            before @ (State::Running(_) | State::Late(_)) => {
+                *state = before;
+                let why = "MPI has been initialized already, which it can be only once";
+                return Err(ErrorClass::Other.error(why));
+            }
+        };
+        let config = Config::read()?;
+        super::log::start(&config)?;
+        let mut running = assemble(&config, objects, level)?;
+        if config.progress == Progress::Thread {
+            self.state.set_shared(true);
+            running.progressing = Some(Progressing::start(self)?);
+        }
+        *state = State::Running(Box::new(running));
+        Ok(())
+    }
+
+    /// The level of thread support, and whether the caller is the thread that initialized.
+    ///
+    /// # Errors
+    /// `Other` unless MPI runs.
+    pub fn threads(&self) -> Result<(Level, bool)> {
+        let mut state = self.state.lock();
+        let now = running(&mut state)?;
+        Ok((now.level, now.main == std::thread::current().id()))
+    }
+
+    /// Ends the world model: waits until every send has left, also the buffered and freed ones,
+    /// and all ranks are here; then leaves. The attributes of `MPI_COMM_SELF` are gone already.
+    ///
+    /// # Errors
+    /// `Other` unless MPI runs, or if the launcher is gone.
+    pub fn finalize(&self) -> Result {
+        self.until(|_| Ok(()), |mpi, ()| Ok(mpi.engine.is_drained().then_some(())))?;
+        // Nobody sends anything new from here on, so whoever has passed the barrier may leave.
+        self.until(
+            |mpi| mpi.barrier(COMM_WORLD),
+            |mpi, activity| Ok((mpi.is_over(activity) && mpi.engine.is_drained()).then_some(())),
+        )?;
+        self.stopping.store(true, Ordering::SeqCst);
+        let thread = running(&mut self.state.lock())?.progressing.take();
+        if let Some(thread) = thread {
+            thread.join();
+        }
+        let mut state = self.state.lock();
+        let State::Running(mut ended) = std::mem::replace(&mut *state, State::Untouched) else {
+            return Err(ErrorClass::Other.error("MPI has been finalized already"));
+        };
+        *state = State::Late(Box::new(std::mem::take(&mut ended.mpi.objects)));
+        drop(state);
+        ended.launcher.as_mut().map_or(Ok(()), Client::finalize)
+    }
+
+    /// Ends the job with this exit code. Never returns.
+    ///
+    /// The lock is not needed: a thread that holds it may be the one that failed.
+    pub fn abort(&self, code: i32, why: &str) -> ! {
+        if let State::Running(running) = &mut *self.state.lock()
+            && let Some(launcher) = &mut running.launcher
+        {
+            // Whether the launcher hears it or is gone, this process ends.
+            drop(launcher.abort(code, why));
+        }
+        system::leave(code)
+    }
+}
+
+fn assemble(config: &Config, objects: Objects, level: Level) -> Result<Running> {
+    let environment = Environment::read();
+    let mut launcher = Client::connect(&environment)?;
+    let mut job = Job::assemble(&environment, launcher.as_mut())?;
+    if job.local_ranks.len() != job.size as usize {
+        return Err(ErrorClass::Other.error(format!(
+            "only {} of the {} ranks run on this host; several hosts are not supported yet",
+            job.local_ranks.len(),
+            job.size
+        )));
+    }
+    let segment = segment(&mut job, launcher.as_mut())?;
+    let me = job.local_ranks.iter().position(|rank| *rank == job.rank).unwrap_or(0);
+    let device = Devices::attach(segment, me, &job.local_ranks, config.copy)?;
+    let processors = cpu::allowed();
+    let policy = Policy::new(config.waiting, job.local_ranks.len(), processors);
+    tracing::info!(rank = job.rank, size = job.size, processors, "initialized");
+    let number = |value: Option<u32>| value.and_then(|value| i32::try_from(value).ok());
+    let facts = Facts {
+        app_number: number(job.app_number),
+        universe_size: number(job.universe_size),
+    };
+    let mpi = Mpi::new(device, job.rank, job.size, objects, facts)?;
+    let main = std::thread::current().id();
+    Ok(Running { mpi, launcher, policy, level, main, progressing: None, armed: 0 })
+}
+
+/// The segment that the ranks of this host share: the launcher's, else the first rank's.
+fn segment(job: &mut Job, launcher: Option<&mut Client>) -> Result<OwnedFd> {
+    if let Some(segment) = job.segment.take() {
+        return Ok(segment);
+    }
+    let create = || shm::create().map_err(|error| no_segment(&error.to_string()));
+    let Some(launcher) = launcher else { return create() };
+    let leader = job.local_ranks.first().copied().unwrap_or(job.rank);
+    let key = format!("suiro-segment-{leader}");
+    if leader == job.rank {
+        let segment = create()?;
+        let place = format!("{}:{}", system::own_pid(), segment.as_raw_fd());
+        launcher.put(&key, &place)?;
+        launcher.barrier()?;
+        // The others have opened it when they pass the second barrier.
+        launcher.barrier()?;
+        return Ok(segment);
+    }
+    launcher.barrier()?;
+    let place = launcher.get(&key)?.unwrap_or_default();
+    let opened = open_of(&place);
+    launcher.barrier()?;
+    opened
+}
+
+fn open_of(place: &str) -> Result<OwnedFd> {
+    let numbers = place.split_once(':');
+    let numbers = numbers.and_then(|(pid, fd)| Some((pid.parse().ok()?, fd.parse().ok()?)));
+    let (pid, fd) = numbers.ok_or_else(|| no_segment(&format!("{place:?} is no place")))?;
+    shm::open_of(pid, fd).map_err(|error| no_segment(&format!("process {pid}: {error}")))
+}
+
+fn no_segment(why: &str) -> Box<crate::base::MpiError> {
+    ErrorClass::NoMem.error(format!("cannot share memory with the ranks of this host: {why}"))
+}
