@@ -9,4 +9,5 @@ pub mod devices;
 pub mod launch;
 pub mod mpi;
 pub mod offload;
+pub mod process;
 pub mod sys;

@@ -5,14 +5,23 @@
 
 use std::ffi::{c_int, c_void};
 
+use super::handles::MPI_COMM_SELF;
 use super::types::*;
-use super::verb::{Scope, unsupported};
+use super::user_memory::checked_count;
+use super::verb::{PROCESS, Scope, finish, local, number, start, unsupported};
 use super::width::narrowed;
+use crate::base::Result;
+use crate::mpi::buffer::Attached;
+use crate::mpi::request::Activity;
+use crate::process::Mpi;
+
+/// The value of `MPI_BUFFER_AUTOMATIC`.
+const AUTOMATIC: usize = 2;
 
 /// Gives the process memory for buffered sends.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Buffer_attach_c(buffer: *mut c_void, size: MPI_Count) -> c_int {
-    unsupported("MPI_Buffer_attach_c", Scope::None)
+    attach("MPI_Buffer_attach", Scope::None, None, buffer, size)
 }
 
 /// [`PMPI_Buffer_attach_c`] with `int` counts.
@@ -27,7 +36,8 @@ pub unsafe extern "C" fn PMPI_Buffer_attach(buffer: *mut c_void, size: c_int) ->
 pub unsafe extern "C" fn PMPI_Buffer_detach_c(
     buffer_addr: *mut c_void, size: *mut MPI_Count,
 ) -> c_int {
-    unsupported("MPI_Buffer_detach_c", Scope::None)
+    // SAFETY: the caller's promise of the results.
+    unsafe { detach("MPI_Buffer_detach", Scope::None, None, buffer_addr, size) }
 }
 
 /// [`PMPI_Buffer_detach_c`] with `int` counts.
@@ -40,13 +50,14 @@ pub unsafe extern "C" fn PMPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut
 /// Waits until all messages in the process's buffer are delivered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Buffer_flush() -> c_int {
-    unsupported("MPI_Buffer_flush", Scope::None)
+    finish(Scope::None, "MPI_Buffer_flush", flush(None))
 }
 
 /// Starts `MPI_Buffer_flush`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Buffer_iflush(request: *mut MPI_Request) -> c_int {
-    unsupported("MPI_Buffer_iflush", Scope::None)
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Buffer_iflush", MPI_COMM_SELF, request, |_| Ok(Activity::Flush(None))) }
 }
 
 /// Gives a communicator memory for its buffered sends.
@@ -54,7 +65,7 @@ pub unsafe extern "C" fn PMPI_Buffer_iflush(request: *mut MPI_Request) -> c_int 
 pub unsafe extern "C" fn PMPI_Comm_attach_buffer_c(
     comm: MPI_Comm, buffer: *mut c_void, size: MPI_Count,
 ) -> c_int {
-    unsupported("MPI_Comm_attach_buffer_c", comm)
+    attach("MPI_Comm_attach_buffer", comm.into(), Some(comm), buffer, size)
 }
 
 /// [`PMPI_Comm_attach_buffer_c`] with `int` counts.
@@ -71,7 +82,8 @@ pub unsafe extern "C" fn PMPI_Comm_attach_buffer(
 pub unsafe extern "C" fn PMPI_Comm_detach_buffer_c(
     comm: MPI_Comm, buffer_addr: *mut c_void, size: *mut MPI_Count,
 ) -> c_int {
-    unsupported("MPI_Comm_detach_buffer_c", comm)
+    // SAFETY: the caller's promise of the results.
+    unsafe { detach("MPI_Comm_detach_buffer", comm.into(), Some(comm), buffer_addr, size) }
 }
 
 /// [`PMPI_Comm_detach_buffer_c`] with `int` counts.
@@ -86,7 +98,7 @@ pub unsafe extern "C" fn PMPI_Comm_detach_buffer(
 /// Waits until all messages in the communicator's buffer are delivered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_flush_buffer(comm: MPI_Comm) -> c_int {
-    unsupported("MPI_Comm_flush_buffer", comm)
+    finish(comm, "MPI_Comm_flush_buffer", flush(Some(comm)))
 }
 
 /// Starts `MPI_Comm_flush_buffer`.
@@ -94,7 +106,12 @@ pub unsafe extern "C" fn PMPI_Comm_flush_buffer(comm: MPI_Comm) -> c_int {
 pub unsafe extern "C" fn PMPI_Comm_iflush_buffer(
     comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Comm_iflush_buffer", comm)
+    let body = |mpi: &mut Mpi| {
+        mpi.comms.get(number(comm))?;
+        Ok(Activity::Flush(Some(number(comm))))
+    };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Comm_iflush_buffer", comm, request, body) }
 }
 
 /// Gives a session memory for its buffered sends.
@@ -143,4 +160,47 @@ pub unsafe extern "C" fn PMPI_Session_iflush_buffer(
     session: MPI_Session, request: *mut MPI_Request,
 ) -> c_int {
     unsupported("MPI_Session_iflush_buffer", session)
+}
+
+/// Attaches a buffer to a communicator, or to the process.
+fn attach(
+    name: &str, scope: Scope, comm: Option<MPI_Comm>, buffer: *mut c_void, size: MPI_Count,
+) -> c_int {
+    local(name, scope, |mpi| {
+        let attached = match buffer.addr() {
+            AUTOMATIC => Attached::Automatic,
+            address => Attached::Memory { address, len: checked_count(size)? },
+        };
+        mpi.buffering(comm.map(number))?.0.attach(attached)
+    })
+}
+
+/// Detaches a buffer once its messages have left.
+///
+/// # Safety
+/// `buffer` is the address of a pointer, and both it and `size` may be written.
+unsafe fn detach(
+    name: &str, scope: Scope, comm: Option<MPI_Comm>, buffer: *mut c_void, size: *mut MPI_Count,
+) -> c_int {
+    let detached =
+        flush(comm).and_then(|()| PROCESS.look(|mpi| mpi.buffering(comm.map(number))?.0.detach()));
+    let result = detached.map(|attached| {
+        let (address, len) = match attached {
+            Attached::Memory { address, len } => (address, len as MPI_Count),
+            Attached::Automatic => (AUTOMATIC, 0),
+            Attached::Nothing => (0, 0),
+        };
+        // SAFETY: the caller's promise.
+        unsafe {
+            *buffer.cast::<usize>() = address;
+            *size = len;
+        }
+    });
+    finish(scope, name, result)
+}
+
+/// Waits until the messages of a buffer have left.
+fn flush(comm: Option<MPI_Comm>) -> Result {
+    let comm = comm.map(number);
+    PROCESS.until(|_| Ok(()), |mpi, ()| Ok(mpi.is_flushed(comm)?.then_some(())))
 }

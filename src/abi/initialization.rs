@@ -1,35 +1,63 @@
 //! The world model: initialization, finalization, abort (MPI 5.0, chapter 11).
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_char, c_int};
 
+use super::callback;
+use super::constants::*;
 use super::types::*;
-use super::verb::{Scope, unsupported};
+use super::verb::{PROCESS, Scope, finish, number};
+use crate::base::{ErrorClass, Result};
+use crate::mpi::comm::COMM_SELF;
+use crate::process::{Level, Stage};
 
 /// Ends all processes of the communicator, here the whole job.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Abort(comm: MPI_Comm, errorcode: c_int) -> c_int {
-    unsupported("MPI_Abort", comm)
+    let of = PROCESS.look(|mpi| {
+        let comm = mpi.comms.get(number(comm))?;
+        Ok(format!("rank {} of {}", comm.rank, comm.name))
+    });
+    let of = of.unwrap_or_else(|_| "a process".into());
+    let why = format!("{of} called MPI_Abort with error code {errorcode}");
+    eprintln!("Suiro: {why}");
+    PROCESS.abort(errorcode, &why)
 }
 
 /// Ends the world model in this process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Finalize() -> c_int {
-    unsupported("MPI_Finalize", Scope::None)
+    // The attributes of MPI_COMM_SELF go first, while MPI still works (§11.2.4).
+    let deleted = match PROCESS.stage() {
+        Stage::Running => callback::delete_all(
+            COMM_SELF,
+            || PROCESS.look(|mpi| Ok(mpi.comms.get(COMM_SELF)?.attributes.newest().cloned())),
+            |keyval| {
+                PROCESS.look(|mpi| {
+                    mpi.comms.get_mut(COMM_SELF)?.attributes.remove(keyval);
+                    Ok(())
+                })
+            },
+        ),
+        Stage::Before | Stage::After => Ok(()),
+    };
+    finish(Scope::None, "MPI_Finalize", deleted.and_then(|()| PROCESS.finalize()))
 }
 
 /// Whether `MPI_Finalize` has completed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Finalized(flag: *mut c_int) -> c_int {
-    unsupported("MPI_Finalized", Scope::None)
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { *flag = (PROCESS.stage() == Stage::After).into() };
+    MPI_SUCCESS
 }
 
 /// Begins the world model in this process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
-    unsupported("MPI_Init", Scope::None)
+    let _nobody_reads_them = (argc, argv);
+    finish(Scope::None, "MPI_Init", PROCESS.initialize(Level::Single))
 }
 
 /// `MPI_Init` that asks for a level of thread support.
@@ -37,23 +65,58 @@ pub unsafe extern "C" fn PMPI_Init(argc: *mut c_int, argv: *mut *mut *mut c_char
 pub unsafe extern "C" fn PMPI_Init_thread(
     argc: *mut c_int, argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Init_thread", Scope::None)
+    let _nobody_reads_them = (argc, argv);
+    let result = level_for(required).and_then(|level| {
+        PROCESS.initialize(level)?;
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *provided = value_of(level) };
+        Ok(())
+    });
+    finish(Scope::None, "MPI_Init_thread", result)
 }
 
 /// Whether `MPI_Init` has completed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Initialized(flag: *mut c_int) -> c_int {
-    unsupported("MPI_Initialized", Scope::None)
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { *flag = (PROCESS.stage() != Stage::Before).into() };
+    MPI_SUCCESS
 }
 
 /// Whether the caller is the thread that initialized MPI.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Is_thread_main(flag: *mut c_int) -> c_int {
-    unsupported("MPI_Is_thread_main", Scope::None)
+    let result = PROCESS.threads().map(|(_, is_main)| {
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *flag = is_main.into() };
+    });
+    finish(Scope::None, "MPI_Is_thread_main", result)
 }
 
 /// The level of thread support in force.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Query_thread(provided: *mut c_int) -> c_int {
-    unsupported("MPI_Query_thread", Scope::None)
+    let result = PROCESS.threads().map(|(level, _)| {
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *provided = value_of(level) };
+    });
+    finish(Scope::None, "MPI_Query_thread", result)
+}
+
+/// The highest level that the library has, up to the one asked for (§11.6.2).
+fn level_for(required: c_int) -> Result<Level> {
+    match required {
+        MPI_THREAD_SINGLE => Ok(Level::Single),
+        MPI_THREAD_FUNNELED => Ok(Level::Funneled),
+        MPI_THREAD_SERIALIZED | MPI_THREAD_MULTIPLE => Ok(Level::Serialized),
+        _ => Err(ErrorClass::Arg.error(format!("{required} is not a level of thread support"))),
+    }
+}
+
+fn value_of(level: Level) -> c_int {
+    match level {
+        Level::Single => MPI_THREAD_SINGLE,
+        Level::Funneled => MPI_THREAD_FUNNELED,
+        Level::Serialized => MPI_THREAD_SERIALIZED,
+    }
 }

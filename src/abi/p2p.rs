@@ -2,12 +2,17 @@
 //! sendrecv.
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_int, c_void};
 
 use super::types::*;
-use super::verb::unsupported;
+use super::user_memory::memory;
+use super::verb::{PROCESS, blocking, conclude, finish, number};
+use crate::base::Result;
+use crate::core::memory::Memory;
+use crate::mpi::p2p::SendMode;
+use crate::mpi::request::Activity;
+use crate::process::Mpi;
 
 /// Buffered send: returns at once, the message waits in the attached buffer.
 #[unsafe(no_mangle)]
@@ -15,7 +20,8 @@ pub unsafe extern "C" fn PMPI_Bsend_c(
     buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
     comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Bsend_c", comm)
+    // SAFETY: the caller's promise of the buffer (§3.2).
+    unsafe { send("MPI_Bsend", SendMode::Buffered, buf, count, datatype, dest, tag, comm) }
 }
 
 /// [`PMPI_Bsend_c`] with `int` counts.
@@ -34,7 +40,14 @@ pub unsafe extern "C" fn PMPI_Recv_c(
     buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, source: c_int, tag: c_int,
     comm: MPI_Comm, status: *mut MPI_Status,
 ) -> c_int {
-    unsupported("MPI_Recv_c", comm)
+    let body = |mpi: &mut Mpi| {
+        // SAFETY: the caller's promise of the buffer (§3.2).
+        let memory = unsafe { memory(mpi, buf, count, datatype)? };
+        let recipe = mpi.receive_recipe(memory, source, tag, number(comm))?;
+        mpi.cook(recipe, number(comm))
+    };
+    // SAFETY: the caller's promise of the status.
+    unsafe { blocking("MPI_Recv", comm, status, body) }
 }
 
 /// [`PMPI_Recv_c`] with `int` counts.
@@ -53,7 +66,8 @@ pub unsafe extern "C" fn PMPI_Rsend_c(
     buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
     comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Rsend_c", comm)
+    // SAFETY: the caller's promise of the buffer (§3.2).
+    unsafe { send("MPI_Rsend", SendMode::Ready, buf, count, datatype, dest, tag, comm) }
 }
 
 /// [`PMPI_Rsend_c`] with `int` counts.
@@ -72,7 +86,8 @@ pub unsafe extern "C" fn PMPI_Send_c(
     buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
     comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Send_c", comm)
+    // SAFETY: the caller's promise of the buffer (§3.2).
+    unsafe { send("MPI_Send", SendMode::Standard, buf, count, datatype, dest, tag, comm) }
 }
 
 /// [`PMPI_Send_c`] with `int` counts.
@@ -92,7 +107,15 @@ pub unsafe extern "C" fn PMPI_Sendrecv_c(
     sendtag: c_int, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     source: c_int, recvtag: c_int, comm: MPI_Comm, status: *mut MPI_Status,
 ) -> c_int {
-    unsupported("MPI_Sendrecv_c", comm)
+    let body = |mpi: &mut Mpi| {
+        // SAFETY: the caller's promise of both buffers (§3.11).
+        let (from, to) = unsafe {
+            (memory(mpi, sendbuf, sendcount, sendtype)?, memory(mpi, recvbuf, recvcount, recvtype)?)
+        };
+        exchange(mpi, from, (dest, sendtag), to, (source, recvtag), comm)
+    };
+    // SAFETY: the caller's promise of the status.
+    unsafe { exchanging("MPI_Sendrecv", comm, status, body) }
 }
 
 /// [`PMPI_Sendrecv_c`] with `int` counts.
@@ -127,7 +150,13 @@ pub unsafe extern "C" fn PMPI_Sendrecv_replace_c(
     buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, sendtag: c_int,
     source: c_int, recvtag: c_int, comm: MPI_Comm, status: *mut MPI_Status,
 ) -> c_int {
-    unsupported("MPI_Sendrecv_replace_c", comm)
+    let body = |mpi: &mut Mpi| {
+        // SAFETY: the caller's promise of the buffer (§3.11).
+        let to = unsafe { memory(mpi, buf, count, datatype)? };
+        exchange(mpi, copy_of(&to), (dest, sendtag), to, (source, recvtag), comm)
+    };
+    // SAFETY: the caller's promise of the status.
+    unsafe { exchanging("MPI_Sendrecv_replace", comm, status, body) }
 }
 
 /// [`PMPI_Sendrecv_replace_c`] with `int` counts.
@@ -158,7 +187,8 @@ pub unsafe extern "C" fn PMPI_Ssend_c(
     buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
     comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Ssend_c", comm)
+    // SAFETY: the caller's promise of the buffer (§3.2).
+    unsafe { send("MPI_Ssend", SendMode::Synchronous, buf, count, datatype, dest, tag, comm) }
 }
 
 /// [`PMPI_Ssend_c`] with `int` counts.
@@ -169,4 +199,63 @@ pub unsafe extern "C" fn PMPI_Ssend(
 ) -> c_int {
     // SAFETY: the same contract.
     unsafe { PMPI_Ssend_c(buf, count.into(), datatype, dest, tag, comm) }
+}
+
+/// A blocking send in any mode.
+///
+/// # Safety
+/// What the standard demands of the buffer.
+#[inline]
+unsafe fn send(
+    name: &str, mode: SendMode, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
+    dest: c_int, tag: c_int, comm: MPI_Comm,
+) -> c_int {
+    let body = |mpi: &mut Mpi| {
+        // SAFETY: the caller's promise.
+        let memory = unsafe { memory(mpi, buf, count, datatype)? };
+        let recipe = mpi.send_recipe(mode, memory, dest, tag, number(comm))?;
+        mpi.cook(recipe, number(comm))
+    };
+    // SAFETY: there is no status.
+    unsafe { blocking(name, comm, std::ptr::null_mut(), body) }
+}
+
+/// The packed bytes of a buffer that is about to be overwritten.
+pub(super) fn copy_of(memory: &Memory) -> Memory {
+    let mut copy = vec![0; memory.len()];
+    memory.pack(0, &mut copy);
+    Memory::owned(copy)
+}
+
+/// Starts a receive and a send of an exchange; each place is a rank and a tag.
+pub(super) fn exchange(
+    mpi: &mut Mpi, from: Memory, (dest, sendtag): (c_int, c_int), to: Memory,
+    (source, recvtag): (c_int, c_int), comm: MPI_Comm,
+) -> Result<[Activity; 2]> {
+    let comm = number(comm);
+    let receive = mpi.receive_recipe(to, source, recvtag, comm)?;
+    let send = mpi.send_recipe(SendMode::Standard, from, dest, sendtag, comm)?;
+    Ok([mpi.cook(receive, comm)?, mpi.cook(send, comm)?])
+}
+
+/// Waits for both halves of an exchange; the status is the receive's.
+///
+/// # Safety
+/// `status` is null or may be written.
+unsafe fn exchanging(
+    name: &str, comm: MPI_Comm, status: *mut MPI_Status,
+    body: impl FnOnce(&mut Mpi) -> Result<[Activity; 2]>,
+) -> c_int {
+    let result = PROCESS.until(
+        |mpi| Ok(Some(body(mpi)?)),
+        |mpi, halves| {
+            let over = halves.take_if(|halves| halves.iter().all(|half| mpi.is_over(half)));
+            Ok(over.map(|halves| halves.map(|half| mpi.end(half))))
+        },
+    );
+    let result = result.and_then(|[receive, send]| {
+        // SAFETY: the caller's promise.
+        unsafe { conclude(receive, status) }.and(send.error.map_or(Ok(()), Err))
+    });
+    finish(comm, name, result)
 }

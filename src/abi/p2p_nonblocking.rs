@@ -1,12 +1,16 @@
 //! Nonblocking point-to-point communication (MPI 5.0, §3.7).
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_int, c_void};
 
+use super::p2p::{copy_of, exchange};
 use super::types::*;
-use super::verb::unsupported;
+use super::user_memory::memory;
+use super::verb::{number, start};
+use crate::mpi::p2p::SendMode;
+use crate::mpi::request::Activity;
+use crate::process::Mpi;
 
 /// Starts `MPI_Bsend`.
 #[unsafe(no_mangle)]
@@ -14,7 +18,10 @@ pub unsafe extern "C" fn PMPI_Ibsend_c(
     buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
     comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Ibsend_c", comm)
+    // SAFETY: the caller's promise of the buffer and the request (§3.7.2).
+    unsafe {
+        isend("MPI_Ibsend", SendMode::Buffered, buf, count, datatype, dest, tag, comm, request)
+    }
 }
 
 /// [`PMPI_Ibsend_c`] with `int` counts.
@@ -33,7 +40,14 @@ pub unsafe extern "C" fn PMPI_Irecv_c(
     buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, source: c_int, tag: c_int,
     comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Irecv_c", comm)
+    let body = |mpi: &mut Mpi| {
+        // SAFETY: the caller's promise of the buffer (§3.7.2).
+        let memory = unsafe { memory(mpi, buf, count, datatype)? };
+        let recipe = mpi.receive_recipe(memory, source, tag, number(comm))?;
+        mpi.cook(recipe, number(comm))
+    };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Irecv", comm, request, body) }
 }
 
 /// [`PMPI_Irecv_c`] with `int` counts.
@@ -52,7 +66,8 @@ pub unsafe extern "C" fn PMPI_Irsend_c(
     buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
     comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Irsend_c", comm)
+    // SAFETY: the caller's promise of the buffer and the request (§3.7.2).
+    unsafe { isend("MPI_Irsend", SendMode::Ready, buf, count, datatype, dest, tag, comm, request) }
 }
 
 /// [`PMPI_Irsend_c`] with `int` counts.
@@ -71,7 +86,10 @@ pub unsafe extern "C" fn PMPI_Isend_c(
     buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
     comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Isend_c", comm)
+    // SAFETY: the caller's promise of the buffer and the request (§3.7.2).
+    unsafe {
+        isend("MPI_Isend", SendMode::Standard, buf, count, datatype, dest, tag, comm, request)
+    }
 }
 
 /// [`PMPI_Isend_c`] with `int` counts.
@@ -91,7 +109,15 @@ pub unsafe extern "C" fn PMPI_Isendrecv_c(
     sendtag: c_int, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     source: c_int, recvtag: c_int, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Isendrecv_c", comm)
+    let body = |mpi: &mut Mpi| {
+        // SAFETY: the caller's promise of both buffers (§3.11).
+        let (from, to) = unsafe {
+            (memory(mpi, sendbuf, sendcount, sendtype)?, memory(mpi, recvbuf, recvcount, recvtype)?)
+        };
+        exchange(mpi, from, (dest, sendtag), to, (source, recvtag), comm).map(Activity::both)
+    };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Isendrecv", comm, request, body) }
 }
 
 /// [`PMPI_Isendrecv_c`] with `int` counts.
@@ -126,7 +152,14 @@ pub unsafe extern "C" fn PMPI_Isendrecv_replace_c(
     buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, sendtag: c_int,
     source: c_int, recvtag: c_int, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Isendrecv_replace_c", comm)
+    let body = |mpi: &mut Mpi| {
+        // SAFETY: the caller's promise of the buffer (§3.11).
+        let to = unsafe { memory(mpi, buf, count, datatype)? };
+        exchange(mpi, copy_of(&to), (dest, sendtag), to, (source, recvtag), comm)
+            .map(Activity::both)
+    };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Isendrecv_replace", comm, request, body) }
 }
 
 /// [`PMPI_Isendrecv_replace_c`] with `int` counts.
@@ -157,7 +190,10 @@ pub unsafe extern "C" fn PMPI_Issend_c(
     buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
     comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Issend_c", comm)
+    // SAFETY: the caller's promise of the buffer and the request (§3.7.2).
+    unsafe {
+        isend("MPI_Issend", SendMode::Synchronous, buf, count, datatype, dest, tag, comm, request)
+    }
 }
 
 /// [`PMPI_Issend_c`] with `int` counts.
@@ -168,4 +204,23 @@ pub unsafe extern "C" fn PMPI_Issend(
 ) -> c_int {
     // SAFETY: the same contract.
     unsafe { PMPI_Issend_c(buf, count.into(), datatype, dest, tag, comm, request) }
+}
+
+/// Starts a send in any mode.
+///
+/// # Safety
+/// What the standard demands of the buffer; `request` may be written.
+#[inline]
+unsafe fn isend(
+    name: &str, mode: SendMode, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
+    dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request,
+) -> c_int {
+    let body = |mpi: &mut Mpi| {
+        // SAFETY: the caller's promise.
+        let memory = unsafe { memory(mpi, buf, count, datatype)? };
+        let recipe = mpi.send_recipe(mode, memory, dest, tag, number(comm))?;
+        mpi.cook(recipe, number(comm))
+    };
+    // SAFETY: the caller's promise.
+    unsafe { start(name, comm, request, body) }
 }

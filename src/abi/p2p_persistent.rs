@@ -2,12 +2,16 @@
 //! them.
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_int, c_void};
 
+use super::handles::handle;
 use super::types::*;
-use super::verb::unsupported;
+use super::user_memory::memory;
+use super::verb::{local, number};
+use crate::base::Result;
+use crate::mpi::p2p::{Recipe, SendMode};
+use crate::process::Mpi;
 
 /// Makes a persistent request for `MPI_Bsend`.
 #[unsafe(no_mangle)]
@@ -15,7 +19,9 @@ pub unsafe extern "C" fn PMPI_Bsend_init_c(
     buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
     comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Bsend_init_c", comm)
+    let name = "MPI_Bsend_init";
+    // SAFETY: the caller's promise of the buffer and the request (§3.9).
+    unsafe { send_init(name, SendMode::Buffered, buf, count, datatype, dest, tag, comm, request) }
 }
 
 /// [`PMPI_Bsend_init_c`] with `int` counts.
@@ -34,7 +40,13 @@ pub unsafe extern "C" fn PMPI_Recv_init_c(
     buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, source: c_int, tag: c_int,
     comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Recv_init_c", comm)
+    let body = |mpi: &mut Mpi| {
+        // SAFETY: the caller's promise of the buffer (§3.9).
+        let memory = unsafe { memory(mpi, buf, count, datatype)? };
+        mpi.receive_recipe(memory, source, tag, number(comm))
+    };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Recv_init", comm, request, body) }
 }
 
 /// [`PMPI_Recv_init_c`] with `int` counts.
@@ -53,7 +65,9 @@ pub unsafe extern "C" fn PMPI_Rsend_init_c(
     buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
     comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Rsend_init_c", comm)
+    let name = "MPI_Rsend_init";
+    // SAFETY: the caller's promise of the buffer and the request (§3.9).
+    unsafe { send_init(name, SendMode::Ready, buf, count, datatype, dest, tag, comm, request) }
 }
 
 /// [`PMPI_Rsend_init_c`] with `int` counts.
@@ -72,7 +86,9 @@ pub unsafe extern "C" fn PMPI_Send_init_c(
     buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
     comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Send_init_c", comm)
+    let name = "MPI_Send_init";
+    // SAFETY: the caller's promise of the buffer and the request (§3.9).
+    unsafe { send_init(name, SendMode::Standard, buf, count, datatype, dest, tag, comm, request) }
 }
 
 /// [`PMPI_Send_init_c`] with `int` counts.
@@ -91,7 +107,11 @@ pub unsafe extern "C" fn PMPI_Ssend_init_c(
     buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
     comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Ssend_init_c", comm)
+    let name = "MPI_Ssend_init";
+    // SAFETY: the caller's promise of the buffer and the request (§3.9).
+    unsafe {
+        send_init(name, SendMode::Synchronous, buf, count, datatype, dest, tag, comm, request)
+    }
 }
 
 /// [`PMPI_Ssend_init_c`] with `int` counts.
@@ -102,4 +122,38 @@ pub unsafe extern "C" fn PMPI_Ssend_init(
 ) -> c_int {
     // SAFETY: the same contract.
     unsafe { PMPI_Ssend_init_c(buf, count.into(), datatype, dest, tag, comm, request) }
+}
+
+/// Makes a persistent request for a send in any mode.
+///
+/// # Safety
+/// What the standard demands of the buffer; `request` may be written.
+unsafe fn send_init(
+    name: &str, mode: SendMode, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
+    dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request,
+) -> c_int {
+    let body = |mpi: &mut Mpi| {
+        // SAFETY: the caller's promise.
+        let memory = unsafe { memory(mpi, buf, count, datatype)? };
+        mpi.send_recipe(mode, memory, dest, tag, number(comm))
+    };
+    // SAFETY: the caller's promise.
+    unsafe { init(name, comm, request, body) }
+}
+
+/// Makes a persistent request for a recipe.
+///
+/// # Safety
+/// `request` may be written.
+unsafe fn init(
+    name: &str, comm: MPI_Comm, request: *mut MPI_Request,
+    body: impl FnOnce(&mut Mpi) -> Result<Recipe>,
+) -> c_int {
+    local(name, comm, |mpi| {
+        let recipe = body(mpi)?;
+        let made = mpi.persistent(number(comm), recipe)?;
+        // SAFETY: the caller's promise.
+        unsafe { *request = handle(made as c_int) };
+        Ok(())
+    })
 }

@@ -1,23 +1,41 @@
 //! Completing, starting, cancelling and freeing requests of every kind (MPI 5.0, chapter 3).
+//!
+//! All forms are one loop: look at the requests, and complete one, some or all of those that are
+//! over (`request_list`). The error of an operation goes to the error handler of its communicator;
+//! calls that complete several report `MPI_ERR_IN_STATUS` and the codes in the statuses (§3.7.5).
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::c_int;
+use std::ptr::null_mut;
 
+use super::handles::MPI_REQUEST_NULL;
+use super::request_list::{
+    Any, List, end_any, end_many, end_one, end_some, flagged, nothing, put_index, put_indices,
+};
 use super::types::*;
-use super::verb::{Scope, unsupported};
+use super::verb::{PROCESS, Scope, local, number, put_status};
+use crate::mpi::request::Readiness;
 
 /// Marks an operation for cancellation; wait or test complete it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Cancel(request: *mut MPI_Request) -> c_int {
-    unsupported("MPI_Cancel", Scope::None)
+    // SAFETY: the caller gives a valid request pointer.
+    let request = unsafe { *request };
+    local("MPI_Cancel", request, |mpi| mpi.cancel(number(request)))
 }
 
 /// Lets go of a request; its operation completes on its own.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Request_free(request: *mut MPI_Request) -> c_int {
-    unsupported("MPI_Request_free", Scope::None)
+    // SAFETY: the caller gives a valid request pointer.
+    let freed = unsafe { *request };
+    local("MPI_Request_free", freed, |mpi| {
+        mpi.free_request(number(freed))?;
+        // SAFETY: as above.
+        unsafe { *request = MPI_REQUEST_NULL };
+        Ok(())
+    })
 }
 
 /// `MPI_Test` that neither frees nor inactivates the request.
@@ -25,7 +43,18 @@ pub unsafe extern "C" fn PMPI_Request_free(request: *mut MPI_Request) -> c_int {
 pub unsafe extern "C" fn PMPI_Request_get_status(
     request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status,
 ) -> c_int {
-    unsupported("MPI_Request_get_status", request)
+    local("MPI_Request_get_status", request, |mpi| {
+        mpi.engine.poll();
+        let over = mpi.readiness(number(request))? != Readiness::Pending;
+        // SAFETY: the caller's promise of the results.
+        unsafe {
+            *flag = over.into();
+            if over {
+                put_status(status, &mpi.request_status(number(request)));
+            }
+        }
+        Ok(())
+    })
 }
 
 /// `MPI_Testall` that neither frees nor inactivates the requests.
@@ -34,7 +63,18 @@ pub unsafe extern "C" fn PMPI_Request_get_status_all(
     count: c_int, array_of_requests: *const MPI_Request, flag: *mut c_int,
     array_of_statuses: *mut MPI_Status,
 ) -> c_int {
-    unsupported("MPI_Request_get_status_all", Scope::None)
+    local("MPI_Request_get_status_all", Scope::None, |mpi| {
+        // SAFETY: the caller's promise of the requests and the statuses.
+        let list = unsafe { List::new(count, array_of_requests.cast_mut(), array_of_statuses)? };
+        mpi.engine.poll();
+        let over = list.is_over(mpi)?;
+        // SAFETY: the caller's promise of the result.
+        unsafe { *flag = over.into() };
+        if over {
+            (0..list.len).for_each(|index| list.show(mpi, index, index));
+        }
+        Ok(())
+    })
 }
 
 /// `MPI_Testany` that neither frees nor inactivates the request.
@@ -43,7 +83,25 @@ pub unsafe extern "C" fn PMPI_Request_get_status_any(
     count: c_int, array_of_requests: *const MPI_Request, indx: *mut c_int, flag: *mut c_int,
     status: *mut MPI_Status,
 ) -> c_int {
-    unsupported("MPI_Request_get_status_any", Scope::None)
+    local("MPI_Request_get_status_any", Scope::None, |mpi| {
+        // SAFETY: the caller's promise of the requests.
+        let list = unsafe { List::new(count, array_of_requests.cast_mut(), null_mut())? };
+        mpi.engine.poll();
+        let found = list.any(mpi)?;
+        // SAFETY: the caller's promise of the results and the status.
+        unsafe {
+            *flag = (found != Any::Pending).into();
+            match found {
+                Any::Pending => {}
+                Any::Idle => put_index(None, indx, status),
+                Any::Ready(index) => {
+                    *indx = index as c_int;
+                    put_status(status, &mpi.request_status(list.get(index)));
+                }
+            }
+        }
+        Ok(())
+    })
 }
 
 /// `MPI_Testsome` that neither frees nor inactivates the requests.
@@ -52,19 +110,36 @@ pub unsafe extern "C" fn PMPI_Request_get_status_some(
     incount: c_int, array_of_requests: *const MPI_Request, outcount: *mut c_int,
     array_of_indices: *mut c_int, array_of_statuses: *mut MPI_Status,
 ) -> c_int {
-    unsupported("MPI_Request_get_status_some", Scope::None)
+    local("MPI_Request_get_status_some", Scope::None, |mpi| {
+        // SAFETY: the caller's promise of the requests and the statuses.
+        let list = unsafe { List::new(incount, array_of_requests.cast_mut(), array_of_statuses)? };
+        mpi.engine.poll();
+        let ready = list.ready(mpi)?;
+        for (place, index) in ready.iter().flatten().enumerate() {
+            list.show(mpi, *index, place);
+        }
+        // SAFETY: the caller's promise of the results; there are as many indices as requests.
+        unsafe { put_indices(ready.as_deref(), outcount, array_of_indices) };
+        Ok(())
+    })
 }
 
 /// Starts the operation of a persistent request.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Start(request: *mut MPI_Request) -> c_int {
-    unsupported("MPI_Start", Scope::None)
+    // SAFETY: the caller gives a valid request pointer.
+    let request = unsafe { *request };
+    local("MPI_Start", request, |mpi| mpi.start(number(request)))
 }
 
 /// Starts several persistent requests, in any order.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Startall(count: c_int, array_of_requests: *mut MPI_Request) -> c_int {
-    unsupported("MPI_Startall", Scope::None)
+    local("MPI_Startall", Scope::None, |mpi| {
+        // SAFETY: the caller's promise of the requests.
+        let list = unsafe { List::new(count, array_of_requests, null_mut())? };
+        (0..list.len).try_for_each(|index| mpi.start(list.get(index)))
+    })
 }
 
 /// Asks whether an operation is complete, and if so completes its request.
@@ -72,7 +147,22 @@ pub unsafe extern "C" fn PMPI_Startall(count: c_int, array_of_requests: *mut MPI
 pub unsafe extern "C" fn PMPI_Test(
     request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status,
 ) -> c_int {
-    unsupported("MPI_Test", Scope::None)
+    let tested = PROCESS.look(|mpi| {
+        // SAFETY: the caller gives a valid request pointer.
+        let list = unsafe { List::new(1, request, null_mut())? };
+        mpi.engine.poll();
+        list.is_over(mpi)?.then(|| list.complete(mpi, 0)).transpose()
+    });
+    // SAFETY: the caller's promise of the results.
+    unsafe {
+        let over = flagged(&tested, flag);
+        let result = tested.map(|tested| tested.unwrap_or_else(nothing));
+        if over {
+            end_one("MPI_Test", result, status)
+        } else {
+            end_one("MPI_Test", result, null_mut())
+        }
+    }
 }
 
 /// Completes all of the requests, or none.
@@ -81,7 +171,15 @@ pub unsafe extern "C" fn PMPI_Testall(
     count: c_int, array_of_requests: *mut MPI_Request, flag: *mut c_int,
     array_of_statuses: *mut MPI_Status,
 ) -> c_int {
-    unsupported("MPI_Testall", Scope::None)
+    let tested = PROCESS.look(|mpi| {
+        // SAFETY: the caller's promise of the requests and the statuses.
+        let list = unsafe { List::new(count, array_of_requests, array_of_statuses)? };
+        mpi.engine.poll();
+        list.is_over(mpi)?.then(|| list.complete_each(mpi, 0..list.len)).transpose()
+    });
+    // SAFETY: the caller's promise of the result.
+    unsafe { flagged(&tested, flag) };
+    end_many("MPI_Testall", tested.map(Option::unwrap_or_default))
 }
 
 /// Completes one of the requests, if one is complete.
@@ -90,7 +188,17 @@ pub unsafe extern "C" fn PMPI_Testany(
     count: c_int, array_of_requests: *mut MPI_Request, indx: *mut c_int, flag: *mut c_int,
     status: *mut MPI_Status,
 ) -> c_int {
-    unsupported("MPI_Testany", Scope::None)
+    let tested = PROCESS.look(|mpi| {
+        // SAFETY: the caller's promise of the requests.
+        let list = unsafe { List::new(count, array_of_requests, null_mut())? };
+        mpi.engine.poll();
+        list.complete_any(mpi)
+    });
+    // SAFETY: the caller's promise of the results and the status.
+    unsafe {
+        flagged(&tested, flag);
+        end_any("MPI_Testany", tested, indx, status)
+    }
 }
 
 /// Completes all requests that are complete now.
@@ -99,13 +207,26 @@ pub unsafe extern "C" fn PMPI_Testsome(
     incount: c_int, array_of_requests: *mut MPI_Request, outcount: *mut c_int,
     array_of_indices: *mut c_int, array_of_statuses: *mut MPI_Status,
 ) -> c_int {
-    unsupported("MPI_Testsome", Scope::None)
+    let tested = PROCESS.look(|mpi| {
+        // SAFETY: the caller's promise of the requests and the statuses.
+        let list = unsafe { List::new(incount, array_of_requests, array_of_statuses)? };
+        mpi.engine.poll();
+        list.complete_some(mpi)
+    });
+    // SAFETY: the caller's promise of the results.
+    unsafe { end_some("MPI_Testsome", tested, outcount, array_of_indices) }
 }
 
 /// Waits for an operation and completes its request.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) -> c_int {
-    unsupported("MPI_Wait", Scope::None)
+    let waited = PROCESS.until(
+        // SAFETY: the caller gives a valid request pointer.
+        |_| unsafe { List::new(1, request, null_mut()) },
+        |mpi, list| list.is_over(mpi)?.then(|| list.complete(mpi, 0)).transpose(),
+    );
+    // SAFETY: the caller's promise of the status.
+    unsafe { end_one("MPI_Wait", waited, status) }
 }
 
 /// Waits for all of the requests.
@@ -113,7 +234,12 @@ pub unsafe extern "C" fn PMPI_Wait(request: *mut MPI_Request, status: *mut MPI_S
 pub unsafe extern "C" fn PMPI_Waitall(
     count: c_int, array_of_requests: *mut MPI_Request, array_of_statuses: *mut MPI_Status,
 ) -> c_int {
-    unsupported("MPI_Waitall", Scope::None)
+    let waited = PROCESS.until(
+        // SAFETY: the caller's promise of the requests and the statuses.
+        |_| unsafe { List::new(count, array_of_requests, array_of_statuses) },
+        |mpi, list| list.is_over(mpi)?.then(|| list.complete_each(mpi, 0..list.len)).transpose(),
+    );
+    end_many("MPI_Waitall", waited)
 }
 
 /// Waits for one of the requests.
@@ -121,7 +247,13 @@ pub unsafe extern "C" fn PMPI_Waitall(
 pub unsafe extern "C" fn PMPI_Waitany(
     count: c_int, array_of_requests: *mut MPI_Request, indx: *mut c_int, status: *mut MPI_Status,
 ) -> c_int {
-    unsupported("MPI_Waitany", Scope::None)
+    let waited = PROCESS.until(
+        // SAFETY: the caller's promise of the requests.
+        |_| unsafe { List::new(count, array_of_requests, null_mut()) },
+        |mpi, list| list.complete_any(mpi),
+    );
+    // SAFETY: the caller's promise of the results and the status.
+    unsafe { end_any("MPI_Waitany", waited.map(Some), indx, status) }
 }
 
 /// Waits for at least one of the requests and completes all that are complete.
@@ -130,5 +262,14 @@ pub unsafe extern "C" fn PMPI_Waitsome(
     incount: c_int, array_of_requests: *mut MPI_Request, outcount: *mut c_int,
     array_of_indices: *mut c_int, array_of_statuses: *mut MPI_Status,
 ) -> c_int {
-    unsupported("MPI_Waitsome", Scope::None)
+    let waited = PROCESS.until(
+        // SAFETY: the caller's promise of the requests and the statuses.
+        |_| unsafe { List::new(incount, array_of_requests, array_of_statuses) },
+        |mpi, list| {
+            let some = list.complete_some(mpi)?;
+            Ok((!some.as_ref().is_some_and(|some| some.indices.is_empty())).then_some(some))
+        },
+    );
+    // SAFETY: the caller's promise of the results.
+    unsafe { end_some("MPI_Waitsome", waited, outcount, array_of_indices) }
 }

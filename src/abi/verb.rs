@@ -1,10 +1,31 @@
-//! How an entry point ends: the only place where an error becomes an integer.
+//! The verbs: how an entry point enters the library, and how it ends.
+//!
+//! * [`local`] looks at or changes something here and now; [`early`] does so at any time, also
+//!   before initialization.
+//! * [`start`] begins something and gives a request.
+//! * [`blocking`] begins something and waits for its end.
+//!
+//! All end in [`finish`], the only place where an error becomes an integer: it finds the error
+//! handler, with the lock free, and calls it.
+#![allow(unsafe_code)]
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
+use std::mem::transmute;
 
 use super::constants::{MPI_SUCCESS, MPI_T_ERR_NOT_SUPPORTED};
+use super::handles::handle;
 use super::types::*;
 use crate::base::{ErrorClass, ErrorCode, MpiError, Result};
+use crate::mpi::comm::{COMM_SELF, COMM_WORLD};
+use crate::mpi::errhandler::{Function, Handler, Of};
+use crate::mpi::objects::Objects;
+use crate::mpi::request::{Activity, Outcome};
+use crate::mpi::status::Status;
+use crate::mpi::table::Handle;
+use crate::process::{Mpi, Process};
+
+/// This process's MPI: the one global of the library.
+pub static PROCESS: Process = Process::new();
 
 /// Whose error handler hears of an error (MPI 5.0, §9.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,12 +76,101 @@ impl From<MPI_Request> for Scope {
     }
 }
 
+/// The number in a handle; what is no handle at all becomes 0, which no handle is.
+#[inline]
+pub fn number<T>(handle: *mut T) -> Handle {
+    u32::try_from(handle.addr()).unwrap_or(0)
+}
+
+/// Does something with a running MPI that takes no waiting.
+#[inline]
+pub fn local(name: &str, scope: impl Into<Scope>, body: impl FnOnce(&mut Mpi) -> Result) -> c_int {
+    finish(scope, name, PROCESS.look(body))
+}
+
+/// Does something that works at any time.
+pub fn early(
+    name: &str, scope: impl Into<Scope>, body: impl FnOnce(&mut Objects) -> Result,
+) -> c_int {
+    finish(scope, name, PROCESS.early(body))
+}
+
+/// Starts something on `comm` and stores its request.
+///
+/// # Safety
+/// `request` may be written.
+#[inline]
+pub unsafe fn start(
+    name: &str, comm: MPI_Comm, request: *mut MPI_Request,
+    body: impl FnOnce(&mut Mpi) -> Result<Activity>,
+) -> c_int {
+    local(name, comm, |mpi| {
+        let activity = body(mpi)?;
+        let made = mpi.request(number(comm), activity)?;
+        // SAFETY: the caller's promise.
+        unsafe { *request = handle(made as c_int) };
+        Ok(())
+    })
+}
+
+/// Starts something on `comm`, waits for its end and stores its status.
+///
+/// # Safety
+/// `status` is null or may be written.
+#[inline]
+pub unsafe fn blocking(
+    name: &str, comm: MPI_Comm, status: *mut MPI_Status,
+    body: impl FnOnce(&mut Mpi) -> Result<Activity>,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let result = wait_for(body).and_then(|outcome| unsafe { conclude(outcome, status) });
+    finish(comm, name, result)
+}
+
+/// Starts something and waits for its end, with the lock free for others.
+#[inline]
+pub fn wait_for(body: impl FnOnce(&mut Mpi) -> Result<Activity>) -> Result<Outcome> {
+    PROCESS.until(
+        |mpi| Ok(Some(body(mpi)?)),
+        |mpi, activity| {
+            let over = activity.take_if(|activity| mpi.is_over(activity));
+            Ok(over.map(|activity| mpi.end(activity)))
+        },
+    )
+}
+
+/// Stores the status of an outcome, and gives its error.
+///
+/// # Safety
+/// `status` is null or may be written.
+#[inline]
+pub unsafe fn conclude(outcome: Outcome, status: *mut MPI_Status) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { put_status(status, &outcome.status) };
+    outcome.error.map_or(Ok(()), Err)
+}
+
+/// Stores a status, all but its error: single completions leave that alone (§3.2.5).
+///
+/// # Safety
+/// `status` is null or may be written.
+#[inline]
+pub unsafe fn put_status(status: *mut MPI_Status, from: &Status) {
+    // SAFETY: the caller's promise.
+    let Some(status) = (unsafe { status.as_mut() }) else { return };
+    status.MPI_SOURCE = from.source;
+    status.MPI_TAG = from.tag;
+    status.set_count_bytes(from.bytes as MPI_Count);
+    status.set_cancelled(from.cancelled);
+}
+
 /// The end of the function `name`: `MPI_SUCCESS`, or the error handler of `scope` is called and
 /// decides whether there is an error code to return.
+#[inline]
 pub fn finish(scope: impl Into<Scope>, name: &str, result: Result) -> c_int {
     match result {
         Ok(()) => MPI_SUCCESS,
-        Err(error) => handle(scope.into(), name, &error),
+        Err(error) => handle_error(scope.into(), name, &error),
     }
 }
 
@@ -74,12 +184,75 @@ pub fn unsupported(name: &str, scope: impl Into<Scope>) -> c_int {
     finish(scope, name, Err(MpiError::new(code, format!("{name} is not supported yet"))))
 }
 
-/// What the initial error handlers do: files and tools return the code, the rest is fatal.
-fn handle(scope: Scope, name: &str, error: &MpiError) -> c_int {
+/// Who is to hear of an error: a handler, and what it is told the object is.
+struct Concerned {
+    handler: Handler,
+    object: Handle,
+    /// The communicator's name and this process's rank in it.
+    place: String,
+}
+
+#[cold]
+fn handle_error(scope: Scope, name: &str, error: &MpiError) -> c_int {
     let code = error.code.0;
-    if !matches!(scope, Scope::File(_) | Scope::Tool) {
-        eprintln!("Suiro: {name}: {error}");
-        std::process::exit(code);
+    if matches!(scope, Scope::File(_) | Scope::Tool) {
+        return code;
+    }
+    let Concerned { handler, object, place } = concerned(scope);
+    match handler {
+        Handler::Return => code,
+        Handler::Fatal | Handler::Abort => {
+            let class = ErrorClass::from_value(code).map_or("", ErrorClass::name);
+            let text = format!("{name}{place}: {class}: {error}");
+            eprintln!("Suiro: {text}");
+            PROCESS.abort(code, &text)
+        }
+        Handler::Function(function) => call_handler(&function, object, code),
+    }
+}
+
+/// The handler of `scope`; that of `MPI_COMM_SELF` for no object or one that is not valid, and the
+/// initial one where MPI does not run (§9.3).
+fn concerned(scope: Scope) -> Concerned {
+    let found = PROCESS.look(|mpi| {
+        let of = match scope {
+            Scope::Comm(comm) => Some(number(comm)),
+            Scope::Request(request) => mpi.comm_of_request(number(request)),
+            Scope::None | Scope::Win(_) | Scope::File(_) | Scope::Session(_) | Scope::Tool => None,
+        };
+        let object = of.filter(|comm| mpi.comms.get(*comm).is_ok()).unwrap_or(COMM_SELF);
+        let (comm, world) = (mpi.comms.get(object)?, mpi.comms.get(COMM_WORLD)?);
+        let place = format!(" on {}, rank {} of the world", comm.name, world.rank);
+        Ok(Concerned { handler: comm.handler.clone(), object, place })
+    });
+    found.unwrap_or(Concerned { handler: Handler::Fatal, object: COMM_SELF, place: String::new() })
+}
+
+/// Calls the application's error handler for `object`, and returns the code it leaves.
+pub fn call_handler(function: &Function, object: Handle, code: c_int) -> c_int {
+    let mut code = code;
+    let address = function.address as *const c_void;
+    match function.of {
+        Of::Comm => {
+            let mut comm: MPI_Comm = handle(object as c_int);
+            // SAFETY: the address came with this type to `MPI_Comm_create_errhandler`.
+            let call = unsafe { transmute::<*const c_void, MPI_Comm_errhandler_function>(address) };
+            if let Some(call) = call {
+                // SAFETY: both pointers are to local variables (§9.3.1).
+                unsafe { call(&mut comm, &mut code) };
+            }
+        }
+        Of::Session => {
+            let mut session: MPI_Session = handle(object as c_int);
+            // SAFETY: the address came with this type to `MPI_Session_create_errhandler`.
+            let call =
+                unsafe { transmute::<*const c_void, MPI_Session_errhandler_function>(address) };
+            if let Some(call) = call {
+                // SAFETY: both pointers are to local variables (§9.3.4).
+                unsafe { call(&mut session, &mut code) };
+            }
+        }
+        Of::Win | Of::File => {}
     }
     code
 }

@@ -57,8 +57,7 @@ impl Keyvals {
     pub fn create(&mut self, of: Of, copy: usize, delete: usize, extra_state: usize) -> i32 {
         let number = self.next;
         self.next += 1;
-        self.keyvals
-            .insert(number, Arc::new(Keyval { number, of, copy, delete, extra_state }));
+        self.keyvals.insert(number, Arc::new(Keyval { number, of, copy, delete, extra_state }));
         number
     }
 

@@ -93,6 +93,11 @@ impl Buffering {
         self.pending.push((operation, len + OVERHEAD));
     }
 
+    /// Whether every send has left, as `has_left` says of each.
+    pub fn has_left(&self, has_left: impl Fn(OperationId) -> bool) -> bool {
+        self.pending.iter().all(|(operation, _)| has_left(*operation))
+    }
+
     /// Forgets the sends of which `has_left` says so; true if none remain.
     pub fn reap(&mut self, mut has_left: impl FnMut(OperationId) -> bool) -> bool {
         self.pending.retain(|(operation, _)| !has_left(*operation));

@@ -253,7 +253,10 @@ mod tests {
     #[test]
     fn predefined_ones_are_there_and_stay() {
         let mut comms = Comms::new(2, 4).unwrap();
-        assert_eq!((comms.get(COMM_WORLD).unwrap().rank, comms.get(COMM_SELF).unwrap().rank), (2, 0));
+        assert_eq!(
+            (comms.get(COMM_WORLD).unwrap().rank, comms.get(COMM_SELF).unwrap().rank),
+            (2, 0)
+        );
         assert!(comms.get(COMM_NULL).is_err());
         assert!(comms.remove(COMM_WORLD).is_err() && comms.remove(COMM_SELF).is_err());
         let world = comms.get(COMM_WORLD).unwrap();

@@ -121,8 +121,7 @@ mod tests {
 
     #[test]
     fn even_lists_become_ranges_and_all_forms_agree() {
-        let lists: [&[Peer]; 6] =
-            [&[], &[7], &[0, 1, 2, 3], &[9, 6, 3, 0], &[4, 4], &[1, 2, 4, 8]];
+        let lists: [&[Peer]; 6] = [&[], &[7], &[0, 1, 2, 3], &[9, 6, 3, 0], &[4, 4], &[1, 2, 4, 8]];
         for peers in lists {
             let group = Group::new(peers, 4);
             assert_eq!(group.peers().collect::<Vec<_>>(), peers);

@@ -8,6 +8,7 @@
 pub mod attribute;
 pub mod buffer;
 pub mod coll;
+pub mod collective;
 pub mod comm;
 pub mod datatype;
 pub mod errhandler;
@@ -18,8 +19,6 @@ pub mod p2p;
 pub mod request;
 pub mod status;
 pub mod table;
-
-use std::sync::Arc;
 
 use crate::base::Result;
 use crate::core::engine::Engine;

@@ -4,8 +4,7 @@
 use std::sync::Arc;
 
 use super::attribute::{Attributes, Keyvals};
-use super::datatype::Datatype;
-use super::datatype::predefined::ByHandle;
+use super::datatype::{ByHandle, Datatype};
 use super::errhandler::{Codes, Errhandlers};
 use super::group::Group;
 use super::table::{Handle, Kind, Table};

@@ -96,7 +96,12 @@ impl<D: Device> Mpi<D> {
         }
         let to = comm.group.peer(comm.check_rank(dest)?);
         let context = comm.context.of(Traffic::PointToPoint);
-        Ok(Recipe::Send { mode, to, envelope: Envelope { context, source: comm.rank, tag }, memory })
+        Ok(Recipe::Send {
+            mode,
+            to,
+            envelope: Envelope { context, source: comm.rank, tag },
+            memory,
+        })
     }
 
     /// A receive, ready to start.
@@ -174,7 +179,18 @@ impl<D: Device> Mpi<D> {
         Ok((buffering, &mut self.engine))
     }
 
-    /// Whether all messages of a buffer have left.
+    /// Whether all messages of a buffer have left; true where there is no buffer.
+    pub fn has_flushed(&self, comm: Option<Handle>) -> bool {
+        let buffering = match comm {
+            Some(comm) => self.comms.get(comm).ok().map(|comm| &comm.buffering),
+            None => Some(&self.buffering),
+        };
+        buffering.is_none_or(|buffering| {
+            buffering.has_left(|operation| self.engine.completion(operation).is_some())
+        })
+    }
+
+    /// The same, forgetting the messages that have left.
     ///
     /// # Errors
     /// `Comm` if there is no such communicator.

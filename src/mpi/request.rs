@@ -10,6 +10,7 @@
 //! ended at once. Blocking calls use the activity without a request.
 
 use super::Mpi;
+use super::comm::COMM_SELF;
 use super::p2p::Recipe;
 use super::status::Status;
 use super::table::Handle;
@@ -36,6 +37,17 @@ pub enum Activity {
         /// What is copied when it ends.
         landing: Option<Landing>,
     },
+    /// The messages in the buffer of a communicator, or of the process.
+    Flush(Option<Handle>),
+    /// A receive and a send that end as one, with the status of the receive.
+    Both(Box<[Activity; 2]>),
+}
+
+impl Activity {
+    /// A receive and a send as one.
+    pub fn both(halves: [Self; 2]) -> Self {
+        Self::Both(Box::new(halves))
+    }
 }
 
 /// A packed result that goes to scattered memory of the application once its run is over.
@@ -54,6 +66,17 @@ pub struct Outcome {
     pub status: Status,
     /// Why it failed.
     pub error: Option<Box<MpiError>>,
+}
+
+/// A request that has been completed.
+#[derive(Debug)]
+pub struct Completed {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The communicator whose error handler hears of its error.
+    pub comm: Handle,
+    /// Whether its handle is stale now.
+    pub gone: bool,
 }
 
 /// A request.
@@ -92,6 +115,8 @@ impl<D: Device> Mpi<D> {
             Activity::Over(_) => true,
             Activity::Message(operation) => self.engine.completion(*operation).is_some(),
             Activity::Run { run, .. } => self.engine.is_over(*run),
+            Activity::Flush(comm) => self.has_flushed(*comm),
+            Activity::Both(halves) => halves.iter().all(|half| self.is_over(half)),
         }
     }
 
@@ -102,7 +127,8 @@ impl<D: Device> Mpi<D> {
             Activity::Message(operation) => {
                 self.engine.completion(*operation).map_or(Status::EMPTY, Status::from)
             }
-            Activity::Run { .. } => Status::EMPTY,
+            Activity::Run { .. } | Activity::Flush(_) => Status::EMPTY,
+            Activity::Both(halves) => self.status(&halves[0]),
         }
     }
 
@@ -111,6 +137,7 @@ impl<D: Device> Mpi<D> {
     pub fn end(&mut self, activity: Activity) -> Outcome {
         match activity {
             Activity::Over(status) => status.into(),
+            Activity::Flush(_) => Status::EMPTY.into(),
             Activity::Message(operation) => match self.engine.take_completion(operation) {
                 Some(end) => Outcome { status: Status::from(&end), error: end.error },
                 None => Status::EMPTY.into(),
@@ -123,15 +150,20 @@ impl<D: Device> Mpi<D> {
                 }
                 Outcome { status: Status::EMPTY, error: end.error }
             }
+            Activity::Both(halves) => {
+                let [receive, send] = halves.map(|half| self.end(half));
+                Outcome { error: receive.error.or(send.error), ..receive }
+            }
         }
     }
 
     /// Lets an activity go on without anybody waiting for it.
     fn release(&mut self, activity: Activity) {
         match activity {
-            Activity::Over(_) => {}
+            Activity::Over(_) | Activity::Flush(_) => {}
             Activity::Message(operation) => self.engine.release(operation),
             Activity::Run { run, .. } => self.engine.release_run(run),
+            Activity::Both(halves) => halves.into_iter().for_each(|half| self.release(half)),
         }
     }
 
@@ -192,24 +224,23 @@ impl<D: Device> Mpi<D> {
         activity.map_or(Status::EMPTY, |activity| self.status(activity))
     }
 
-    /// Completes a request that is over; true if the handle is gone with it.
+    /// Completes a request that is over; a null or inactive one with an empty status.
     ///
     /// # Errors
     /// `Request` if it is none.
     #[inline]
-    pub fn complete(&mut self, handle: Handle) -> Result<(Outcome, bool)> {
+    pub fn complete(&mut self, handle: Handle) -> Result<Completed> {
+        let idle = Completed { outcome: Status::EMPTY.into(), comm: COMM_SELF, gone: false };
         if handle == REQUEST_NULL {
-            return Ok((Status::EMPTY.into(), false));
+            return Ok(idle);
         }
         let request = self.requests.get_mut(handle).ok_or_else(|| not_a_request(handle))?;
-        let Some(activity) = request.activity.take() else {
-            return Ok((Status::EMPTY.into(), false));
-        };
-        let gone = request.recipe.is_none();
+        let Some(activity) = request.activity.take() else { return Ok(idle) };
+        let (comm, gone) = (request.comm, request.recipe.is_none());
         if gone {
             self.requests.remove(handle);
         }
-        Ok((self.end(activity), gone))
+        Ok(Completed { outcome: self.end(activity), comm, gone })
     }
 
     /// Frees a request; what it started goes on (§3.7.3).
@@ -233,8 +264,8 @@ impl<D: Device> Mpi<D> {
         match &request.activity {
             Some(Activity::Message(operation)) => self.engine.cancel(*operation),
             Some(Activity::Over(_)) => {}
-            Some(Activity::Run { .. }) => {
-                let why = "a collective operation cannot be cancelled";
+            Some(Activity::Run { .. } | Activity::Flush(_) | Activity::Both(_)) => {
+                let why = "only sends and receives can be cancelled";
                 return Err(ErrorClass::Request.error(why));
             }
             None => {

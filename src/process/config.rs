@@ -25,8 +25,8 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "SUIRO_LOG",
         values: "error|warn|info|debug|trace, or a filter like suiro=debug",
-        default: "warn",
-        meaning: "how much is written to standard error",
+        default: "",
+        meaning: "diagnostics on standard error beside error messages; none if not set",
     },
     Setting {
         name: "SUIRO_PROGRESS",
@@ -170,7 +170,7 @@ mod tests {
     fn defaults_are_those_of_the_table_and_a_bad_value_names_the_good_ones() {
         let of_table = Config::from_lookup(|name| {
             let setting = SETTINGS.iter().find(|setting| setting.name == name);
-            setting.filter(|_| name != "SUIRO_LOG").map(|setting| setting.default.to_owned())
+            setting.map(|setting| setting.default.to_owned())
         });
         assert_eq!(of_table, Ok(Config::default()));
         let bad = |name: &str| (name == "SUIRO_WAIT").then(|| "loudly".to_owned());

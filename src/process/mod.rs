@@ -17,7 +17,6 @@ mod patience;
 mod progress;
 mod world;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -26,7 +25,7 @@ use crate::bootstrap::Client;
 use crate::device::Wake;
 use crate::devices::shm::Shm;
 use crate::mpi::objects::Objects;
-use crate::sys::{clock, cpu, futex};
+use crate::sys::{clock, futex};
 
 use lock::{Guard, Lock};
 use patience::{Patience, Policy, Step};

@@ -79,7 +79,11 @@ impl Patience {
         }
         let now_ns = now_ns();
         let since_ns = *self.since_ns.get_or_insert(now_ns);
-        if now_ns.saturating_sub(since_ns) < self.policy.yield_ns { Step::Yield } else { Step::Sleep }
+        if now_ns.saturating_sub(since_ns) < self.policy.yield_ns {
+            Step::Yield
+        } else {
+            Step::Sleep
+        }
     }
 }
 

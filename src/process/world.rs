@@ -89,9 +89,8 @@ impl Process {
         ended.launcher.as_mut().map_or(Ok(()), Client::finalize)
     }
 
-    /// Ends the job with this exit code. Never returns.
-    ///
-    /// The lock is not needed: a thread that holds it may be the one that failed.
+    /// Ends the job with this exit code. Never returns, and leaves the lock free for handlers that
+    /// the application registered with atexit(3).
     pub fn abort(&self, code: i32, why: &str) -> ! {
         if let State::Running(running) = &mut *self.state.lock()
             && let Some(launcher) = &mut running.launcher
@@ -99,7 +98,7 @@ impl Process {
             // Whether the launcher hears it or is gone, this process ends.
             drop(launcher.abort(code, why));
         }
-        system::leave(code)
+        std::process::exit(code)
     }
 }
 
@@ -121,10 +120,8 @@ fn assemble(config: &Config, objects: Objects, level: Level) -> Result<Running> 
     let policy = Policy::new(config.waiting, job.local_ranks.len(), processors);
     tracing::info!(rank = job.rank, size = job.size, processors, "initialized");
     let number = |value: Option<u32>| value.and_then(|value| i32::try_from(value).ok());
-    let facts = Facts {
-        app_number: number(job.app_number),
-        universe_size: number(job.universe_size),
-    };
+    let facts =
+        Facts { app_number: number(job.app_number), universe_size: number(job.universe_size) };
     let mpi = Mpi::new(device, job.rank, job.size, objects, facts)?;
     let main = std::thread::current().id();
     Ok(Running { mpi, launcher, policy, level, main, progressing: None, armed: 0 })

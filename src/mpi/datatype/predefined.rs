@@ -151,8 +151,14 @@ impl<T> ByHandle<T> {
     }
 
     /// The entry of the datatype with this handle value.
+    #[inline]
     pub fn find(&self, handle: u32) -> Option<&T> {
         self.0.get(handle.wrapping_sub(FIRST) as usize)?.as_ref()
+    }
+
+    /// The same, to change it.
+    pub fn find_mut(&mut self, handle: u32) -> Option<&mut T> {
+        self.0.get_mut(handle.wrapping_sub(FIRST) as usize)?.as_mut()
     }
 }
 

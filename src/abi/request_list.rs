@@ -1,0 +1,300 @@
+//! Lists of requests in the application's memory, and how calls that complete them end.
+
+#![allow(unsafe_code)]
+
+use std::cell::Cell;
+use std::ffi::c_int;
+
+use super::constants::MPI_UNDEFINED;
+use super::handles::{MPI_REQUEST_NULL, handle};
+use super::types::*;
+use super::user_memory::checked_count;
+use super::verb::{Scope, conclude, finish, number, put_status};
+use crate::base::{ErrorClass, MpiError, Result};
+use crate::mpi::comm::COMM_SELF;
+use crate::mpi::request::{Completed, Readiness};
+use crate::mpi::status::Status;
+use crate::mpi::table::Handle;
+use crate::process::Mpi;
+
+/// An array of requests, and an array of statuses of the same length or null.
+pub struct List {
+    /// How many requests.
+    pub len: usize,
+    requests: *mut MPI_Request,
+    statuses: *mut MPI_Status,
+    /// All requests before this one were not pending when looked at last; they stay so.
+    over: Cell<usize>,
+}
+
+/// What there is among several requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Any {
+    /// None is active.
+    Idle,
+    /// Some are active, none is over.
+    Pending,
+    /// This one is over.
+    Ready(usize),
+}
+
+/// Requests that one call has completed.
+#[derive(Default)]
+pub struct Batch {
+    /// Which ones.
+    pub indices: Vec<usize>,
+    /// The first error, and the communicator it belongs to.
+    error: Option<(Handle, Box<MpiError>)>,
+}
+
+impl List {
+    /// The application's arrays.
+    ///
+    /// # Errors
+    /// `Count` for a negative length.
+    ///
+    /// # Safety
+    /// `requests` has that many elements, and so has `statuses` unless it is null; both may be
+    /// read and written as long as the list is used.
+    #[inline]
+    pub unsafe fn new(
+        len: c_int, requests: *mut MPI_Request, statuses: *mut MPI_Status,
+    ) -> Result<Self> {
+        let len = checked_count(len.into())?;
+        Ok(Self { len, requests, statuses, over: Cell::new(0) })
+    }
+
+    /// The request at `index`.
+    #[inline]
+    pub fn get(&self, index: usize) -> Handle {
+        debug_assert!(index < self.len);
+        // SAFETY: `new` was promised that many elements.
+        number(unsafe { *self.requests.add(index) })
+    }
+
+    /// Whether no request is pending.
+    ///
+    /// # Errors
+    /// `Request` for an element that is none.
+    #[inline]
+    pub fn is_over(&self, mpi: &Mpi) -> Result<bool> {
+        while self.over.get() < self.len {
+            if mpi.readiness(self.get(self.over.get()))? == Readiness::Pending {
+                return Ok(false);
+            }
+            self.over.set(self.over.get() + 1);
+        }
+        Ok(true)
+    }
+
+    /// The first request that is over.
+    ///
+    /// # Errors
+    /// `Request` for an element that is none.
+    pub fn any(&self, mpi: &Mpi) -> Result<Any> {
+        let mut found = Any::Idle;
+        for index in 0..self.len {
+            match mpi.readiness(self.get(index))? {
+                Readiness::Ready => return Ok(Any::Ready(index)),
+                Readiness::Pending => found = Any::Pending,
+                Readiness::Idle => {}
+            }
+        }
+        Ok(found)
+    }
+
+    /// All requests that are over; `None` if none is active.
+    ///
+    /// # Errors
+    /// `Request` for an element that is none.
+    pub fn ready(&self, mpi: &Mpi) -> Result<Option<Vec<usize>>> {
+        let mut ready = Vec::new();
+        let mut active = false;
+        for index in 0..self.len {
+            let readiness = mpi.readiness(self.get(index))?;
+            active |= readiness != Readiness::Idle;
+            if readiness == Readiness::Ready {
+                ready.push(index);
+            }
+        }
+        Ok(active.then_some(ready))
+    }
+
+    /// Stores the status of a request that is over without completing it, as number `place`.
+    pub fn show(&self, mpi: &Mpi, index: usize, place: usize) {
+        self.put_status(place, &mpi.request_status(self.get(index)));
+    }
+
+    /// Completes the request at `index`, which is not pending.
+    ///
+    /// # Errors
+    /// `Request` if it is none.
+    #[inline]
+    pub fn complete(&self, mpi: &mut Mpi, index: usize) -> Result<Completed> {
+        let completed = mpi.complete(self.get(index))?;
+        if completed.gone {
+            // SAFETY: `new` was promised that many elements.
+            unsafe { *self.requests.add(index) = MPI_REQUEST_NULL };
+        }
+        Ok(completed)
+    }
+
+    /// Completes these requests and stores their statuses, one after another.
+    ///
+    /// # Errors
+    /// `Request` for an element that is none.
+    pub fn complete_each(
+        &self, mpi: &mut Mpi, indices: impl IntoIterator<Item = usize>,
+    ) -> Result<Batch> {
+        let mut some = Batch::default();
+        for (place, index) in indices.into_iter().enumerate() {
+            let Completed { outcome, comm, .. } = self.complete(mpi, index)?;
+            self.put_status(place, &outcome.status);
+            some.error = some.error.or(outcome.error.map(|error| (comm, error)));
+            some.indices.push(index);
+        }
+        Ok(some)
+    }
+
+    /// Completes the first request that is over. The index is `None` if no request is active.
+    ///
+    /// # Errors
+    /// `Request` for an element that is none.
+    pub fn complete_any(&self, mpi: &mut Mpi) -> Result<Option<(Option<usize>, Completed)>> {
+        Ok(match self.any(mpi)? {
+            Any::Pending => None,
+            Any::Idle => Some((None, nothing())),
+            Any::Ready(index) => Some((Some(index), self.complete(mpi, index)?)),
+        })
+    }
+
+    /// Completes all requests that are over; `None` if none is active.
+    ///
+    /// # Errors
+    /// `Request` for an element that is none.
+    pub fn complete_some(&self, mpi: &mut Mpi) -> Result<Option<Batch>> {
+        self.ready(mpi)?.map(|ready| self.complete_each(mpi, ready)).transpose()
+    }
+
+    fn put_status(&self, place: usize, from: &Status) {
+        if self.statuses.is_null() {
+            return;
+        }
+        // SAFETY: `new` was promised as many statuses as requests.
+        unsafe {
+            let status = self.statuses.add(place);
+            put_status(status, from);
+            (*status).MPI_ERROR = from.error;
+        }
+    }
+}
+
+/// What a call says that has completed nothing.
+pub fn nothing() -> Completed {
+    Completed { outcome: Status::EMPTY.into(), comm: COMM_SELF, gone: false }
+}
+
+/// Stores whether a test found what it asked for.
+///
+/// # Safety
+/// `flag` may be written.
+pub unsafe fn flagged<T>(tested: &Result<Option<T>>, flag: *mut c_int) -> bool {
+    let found = matches!(tested, Ok(Some(_)));
+    if tested.is_ok() {
+        // SAFETY: the caller's promise.
+        unsafe { *flag = found.into() };
+    }
+    found
+}
+
+/// The end of a call that completes one request.
+///
+/// # Safety
+/// `status` is null or may be written.
+#[inline]
+pub unsafe fn end_one(name: &str, completed: Result<Completed>, status: *mut MPI_Status) -> c_int {
+    match completed {
+        Ok(Completed { outcome, comm, .. }) => {
+            // SAFETY: the caller's promise.
+            let result = unsafe { conclude(outcome, status) };
+            finish(Scope::Comm(handle(comm as c_int)), name, result)
+        }
+        Err(error) => finish(Scope::None, name, Err(error)),
+    }
+}
+
+/// The end of a call that completes any request; `None` if it has completed nothing.
+///
+/// # Safety
+/// `index` may be written, and `status` unless it is null.
+pub unsafe fn end_any(
+    name: &str, completed: Result<Option<(Option<usize>, Completed)>>, index: *mut c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    match completed {
+        Ok(Some((found, completed))) => {
+            // SAFETY: the caller's promise.
+            unsafe {
+                put_index(found, index, status);
+                end_one(name, Ok(completed), status)
+            }
+        }
+        Ok(None) => finish(Scope::None, name, Ok(())),
+        Err(error) => finish(Scope::None, name, Err(error)),
+    }
+}
+
+/// The end of a call that completes several requests.
+pub fn end_many(name: &str, completed: Result<Batch>) -> c_int {
+    let (scope, result) = match completed {
+        Ok(Batch { error: Some((comm, error)), .. }) => {
+            let error = ErrorClass::InStatus.error(error.why);
+            (Scope::Comm(handle(comm as c_int)), Err(error))
+        }
+        Ok(Batch { error: None, .. }) => (Scope::None, Ok(())),
+        Err(error) => (Scope::None, Err(error)),
+    };
+    finish(scope, name, result)
+}
+
+/// The end of a call that completes some requests; `None` if no request was active.
+///
+/// # Safety
+/// `count` may be written, and `indices` has as many elements as there were requests.
+pub unsafe fn end_some(
+    name: &str, completed: Result<Option<Batch>>, count: *mut c_int, indices: *mut c_int,
+) -> c_int {
+    if let Ok(completed) = &completed {
+        let completed = completed.as_ref().map(|some| &*some.indices);
+        // SAFETY: the caller's promise.
+        unsafe { put_indices(completed, count, indices) };
+    }
+    end_many(name, completed.map(Option::unwrap_or_default))
+}
+
+/// Stores which request it is; `None`: no request was active, and the status is empty.
+///
+/// # Safety
+/// `result` may be written, and `status` unless it is null.
+pub unsafe fn put_index(index: Option<usize>, result: *mut c_int, status: *mut MPI_Status) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        *result = index.map_or(MPI_UNDEFINED, |index| index as c_int);
+        if index.is_none() {
+            put_status(status, &Status::EMPTY);
+        }
+    }
+}
+
+/// Stores which requests they are; `None`: no request was active.
+///
+/// # Safety
+/// `count` may be written, and `result` has room for the indices.
+pub unsafe fn put_indices(indices: Option<&[usize]>, count: *mut c_int, result: *mut c_int) {
+    for (place, index) in indices.unwrap_or_default().iter().enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe { *result.add(place) = *index as c_int };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { *count = indices.map_or(MPI_UNDEFINED, |indices| indices.len() as c_int) };
+}

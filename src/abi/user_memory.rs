@@ -1,0 +1,67 @@
+//! The buffers of the application: where an address, a count and a datatype become [`Memory`].
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+
+use super::types::{MPI_Count, MPI_Datatype};
+use super::verb::number;
+use crate::base::{ErrorClass, Result};
+use crate::core::memory::Memory;
+use crate::mpi::datatype::Datatype;
+use crate::process::Mpi;
+
+/// The value of `MPI_IN_PLACE`, which is no buffer.
+const IN_PLACE: usize = 1;
+
+/// The buffer of `count` elements of `datatype` at `buf`.
+///
+/// # Errors
+/// `Count`, `Type` or `Buffer` for a wrong argument.
+///
+/// # Safety
+/// What the standard demands of a buffer: `Span::new`, for every byte that the datatype covers.
+#[inline]
+pub unsafe fn memory(
+    mpi: &Mpi, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
+) -> Result<Memory> {
+    let datatype = mpi.objects.datatypes.committed(number(datatype))?;
+    // SAFETY: the caller's promise.
+    unsafe { memory_of(buf, count, datatype) }
+}
+
+/// [`memory`] where the datatype has been looked up.
+///
+/// # Errors
+/// `Count` or `Buffer` for a wrong argument.
+///
+/// # Safety
+/// As for [`memory`].
+#[inline]
+pub unsafe fn memory_of(
+    buf: *const c_void, count: MPI_Count, datatype: &Datatype,
+) -> Result<Memory> {
+    let layout = datatype.layout();
+    let count = checked_count(count)?;
+    // `MPI_BOTTOM` is null too: a datatype with displacements may mean absolute addresses.
+    if (buf.is_null() && layout.is_dense() || buf.addr() == IN_PLACE) && count * layout.size() > 0 {
+        return Err(bad_buffer(buf, count));
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { Memory::new(buf.cast(), count, layout) })
+}
+
+/// A count of elements.
+///
+/// # Errors
+/// `Count` if it is negative.
+#[inline]
+pub fn checked_count(count: MPI_Count) -> Result<usize> {
+    usize::try_from(count)
+        .map_err(|_| ErrorClass::Count.error(format!("count {count} is negative")))
+}
+
+#[cold]
+fn bad_buffer(buf: *const c_void, count: usize) -> Box<crate::base::MpiError> {
+    let what = if buf.is_null() { "a null pointer" } else { "MPI_IN_PLACE" };
+    ErrorClass::Buffer.error(format!("the buffer of {count} elements is {what}"))
+}
