@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::{ForkResult, Pid, fork, getpgrp, getpid, getppid, setpgid, tcgetpgrp};
 
 /// How a process ended.
@@ -78,7 +78,8 @@ pub struct Program<'a> {
     pub file_limit: Option<u64>,
 }
 
-/// Starts `program` in a process group of its own, ended when the calling thread ends.
+/// Starts `program` in a process group of its own, with no signal blocked; it ends when the calling
+/// thread does.
 ///
 /// # Errors
 /// That of the system when the program cannot be started (`NotFound`, `PermissionDenied`, ...).
@@ -95,7 +96,7 @@ pub fn spawn(program: Program<'_>) -> io::Result<u32> {
     let inherited: Vec<RawFd> = program.inherited.iter().map(AsRawFd::as_raw_fd).collect();
     let (parent, file_limit) = (getpid(), program.file_limit);
     // SAFETY: the closure runs between fork and exec of a process that may have threads. It only
-    // makes system calls (prctl, getppid, fcntl, setrlimit); it neither allocates nor locks.
+    // makes system calls (prctl, sigprocmask, getppid, fcntl, setrlimit); it neither allocates nor locks.
     unsafe { command.pre_exec(move || prepare(parent, &inherited, file_limit)) };
     Ok(command.spawn()?.id())
 }
@@ -103,6 +104,8 @@ pub fn spawn(program: Program<'_>) -> io::Result<u32> {
 /// What a child does before its program starts.
 fn prepare(parent: Pid, inherited: &[RawFd], file_limit: Option<u64>) -> io::Result<()> {
     prctl::set_pdeathsig(Signal::SIGKILL)?;
+    // The launcher's blocked signals (see `signals`) are not the program's.
+    SigSet::empty().thread_set_mask()?;
     if getppid() != parent {
         // The parent died before the line above.
         return Err(io::Error::from_raw_os_error(libc::ESRCH));

@@ -1,0 +1,14 @@
+//! `mpirun` as a user meets it: codes, signals, streams, PMI, and that nothing is ever left.
+//!
+//! Ranks are shell programs, or this executable again in a role (see [`launch::role`]).
+
+mod launch {
+    pub mod harness;
+    pub mod role;
+
+    mod failure;
+    mod options;
+    mod pmi;
+    mod streams;
+    mod wrapper;
+}

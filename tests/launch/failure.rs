@@ -1,0 +1,182 @@
+//! Signals and sudden deaths: the job ends, says why, and leaves nothing.
+
+use std::fs;
+use std::time::Duration;
+use std::{env, thread};
+
+use super::harness::{Running, mpirun, run_shell, signal_process, start, state, until};
+use super::role::{words, words_behind_shell};
+
+fn start_shell(count: &str, script: &str) -> Running {
+    start(mpirun(&["-n", count, "sh", "-c", script]))
+}
+
+/// `echo ready` of all `count` ranks has been seen.
+fn ready(running: &Running, count: usize) {
+    running.until_output(|text| (text.matches("ready").count() == count).then_some(()));
+}
+
+#[test]
+fn a_rank_that_a_signal_ends_is_named() {
+    let outcome = run_shell("3", "test $PMI_RANK = 1 && kill -s SEGV $$; sleep 600");
+    assert_eq!(outcome.code, Some(139));
+    assert!(outcome.stderr.starts_with("mpirun: rank 1 (process "), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("signal 11 (SIGSEGV)"), "{}", outcome.stderr);
+    assert_eq!(outcome.stderr.lines().count(), 1);
+}
+
+#[test]
+fn a_killed_rank_ends_the_job() {
+    let running = start(mpirun(&words("4", "sleep")));
+    let victim = running.joined(4)[2];
+    signal_process(victim, "KILL");
+    let outcome = running.wait();
+    assert_eq!(outcome.code, Some(137));
+    let start = format!("mpirun: rank 2 (process {victim} on ");
+    assert!(outcome.stderr.starts_with(&start), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("signal 9 (SIGKILL)"), "{}", outcome.stderr);
+    assert_eq!(outcome.stderr.lines().count(), 1);
+}
+
+#[test]
+fn signals_to_mpirun_end_the_job_with_their_code() {
+    for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129), ("QUIT", 131)] {
+        let running = start_shell("2", "echo ready; sleep 600");
+        ready(&running, 2);
+        running.signal(signal);
+        let outcome = running.wait();
+        assert_eq!(outcome.code, Some(code), "{signal}");
+        assert_eq!(outcome.stderr, "");
+    }
+}
+
+#[test]
+fn ranks_may_clean_up_and_those_that_do_not_end_are_killed() {
+    let script = "trap 'echo cleaned; test $PMI_RANK = 0 && exit 0' TERM; echo ready; \
+                  while :; do sleep 0.05; done";
+    let running = start_shell("2", script);
+    ready(&running, 2);
+    running.signal("TERM");
+    let outcome = running.wait();
+    assert_eq!(outcome.code, Some(143));
+    assert!(outcome.text().contains("cleaned"));
+}
+
+#[test]
+fn a_second_signal_kills_at_once() {
+    let running = start_shell("2", "trap '' TERM INT; echo ready; while :; do sleep 600; done");
+    ready(&running, 2);
+    running.signal("INT");
+    running.signal("INT");
+    assert_eq!(running.wait().code, Some(130));
+}
+
+#[test]
+fn user_signals_reach_every_rank() {
+    let script = "trap 'echo got-1' USR1; trap 'echo got-2; exit 0' USR2; echo ready; \
+                  while :; do sleep 0.02; done";
+    let running = start_shell("3", script);
+    ready(&running, 3);
+    running.signal("USR1");
+    running.until_output(|text| (text.matches("got-1").count() == 3).then_some(()));
+    running.signal("USR2");
+    let outcome = running.wait();
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert_eq!(outcome.text().matches("got-2").count(), 3);
+}
+
+#[test]
+fn a_stopped_job_stands_still_and_goes_on() {
+    let running = start(mpirun(&words("2", "sleep")));
+    let ranks = running.joined(2);
+    let all_are = |wanted: fn(char) -> bool| {
+        let mut pids = ranks.iter().copied().chain([running.pid()]);
+        pids.all(|pid| state(pid).is_some_and(wanted)).then_some(())
+    };
+    running.signal("TSTP");
+    until(|| all_are(|state| state == 'T'));
+    running.signal("CONT");
+    until(|| all_are(|state| state != 'T'));
+    running.signal("TERM");
+    assert_eq!(running.wait().code, Some(143));
+}
+
+#[test]
+fn a_stopped_rank_can_be_ended() {
+    let running = start(mpirun(&words("2", "sleep")));
+    signal_process(running.joined(2)[1], "STOP");
+    running.signal("TERM");
+    assert_eq!(running.wait().code, Some(143));
+}
+
+#[test]
+fn what_ranks_leave_behind_ends_with_the_job() {
+    let outcome = run_shell("2", "sleep 600 & setsid sh -c 'trap \"\" TERM; sleep 600' & exit 0");
+    assert_eq!(outcome.code, Some(0));
+    assert_eq!(outcome.stderr, "");
+}
+
+/// Ranks with children, in other sessions too.
+fn start_family() -> Running {
+    let running = start_shell("2", "setsid sleep 600 & sh -c 'sleep 600; true' & echo ready; wait");
+    ready(&running, 2);
+    running
+}
+
+#[test]
+fn whichever_launcher_process_is_killed_nothing_is_left() {
+    let running = start_family();
+    signal_process(running.pid(), "KILL");
+    assert_eq!(running.wait().code, None);
+
+    let running = start_family();
+    signal_process(running.runner(), "KILL");
+    assert_eq!(running.wait().code, Some(137));
+}
+
+#[test]
+fn a_single_host_job_opens_no_port() {
+    let running = start(mpirun(&words("2", "sleep")));
+    running.joined(2);
+    let listening: Vec<String> = ["/proc/net/tcp", "/proc/net/tcp6"]
+        .iter()
+        .flat_map(|table| {
+            fs::read_to_string(table)
+                .unwrap_or_default()
+                .lines()
+                .skip(1)
+                .filter_map(|line| line.split_ascii_whitespace().nth(9).map(str::to_owned))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    for pid in running.processes() {
+        for fd in fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten() {
+            let target = fs::read_link(fd.path()).unwrap_or_default();
+            let inode = target.to_string_lossy().replace("socket:[", "").replace(']', "");
+            assert!(!listening.contains(&inode), "process {pid} has a TCP socket");
+        }
+    }
+}
+
+/// Kills any process of a job at any time. `SUIRO_KILL_RUNS` makes it more than 20 times.
+#[test]
+fn random_kills_leave_nothing() {
+    let runs = env::var("SUIRO_KILL_RUNS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
+    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    for run in 0..runs {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        let words = match run % 2 {
+            0 => words("3", "sleep"),
+            _ => words_behind_shell("3", "sleep", "sleep 600"),
+        };
+        let running = start(mpirun(&words));
+        thread::sleep(Duration::from_micros(random % 60_000));
+        let processes = running.processes();
+        let victim = processes[(random >> 20) as usize % processes.len()];
+        signal_process(victim, "KILL");
+        let outcome = running.wait();
+        assert_ne!(outcome.code, Some(0), "run {run}, process {victim}");
+    }
+}

@@ -1,0 +1,127 @@
+//! Options, environment, exit codes of programs that know nothing of MPI.
+
+use std::collections::BTreeSet;
+use std::process::{Command, Stdio};
+
+use super::harness::{mpirun, run, run_shell, start};
+
+#[test]
+fn the_highest_code_is_returned_and_the_others_run_on() {
+    let outcome = run_shell("3", "test $PMI_RANK = 1 && exit 3; sleep 0.1; echo done");
+    assert_eq!(outcome.code, Some(3));
+    assert_eq!(outcome.text(), "done\ndone\n");
+    assert_eq!(outcome.stderr, "");
+}
+
+#[test]
+fn a_program_that_is_not_there_is_told_once() {
+    for (program, code) in [("no-such-program", 127), ("/dev/null", 126), ("/", 126)] {
+        let outcome = run(&["-n", "4", program]);
+        assert_eq!(outcome.code, Some(code), "{program}");
+        assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(program), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_later_program_that_is_not_there_ends_the_earlier() {
+    let outcome = run(&["-n", "2", "sleep", "600", ":", "-n", "2", "no-such-program"]);
+    assert_eq!(outcome.code, Some(127));
+    assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+}
+
+#[test]
+fn wrong_options_are_named() {
+    for words in
+        [&["-n", "x", "true"][..], &["--frobnicate", "true"], &["-wdir", "/no/where", "true"]]
+    {
+        let outcome = run(words);
+        assert_eq!(outcome.code, Some(2), "{words:?}");
+        assert!(outcome.stderr.contains(words[0]), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn version_and_help_are_printed() {
+    for word in ["--version", "-V", "--help"] {
+        let outcome = run(&[word]);
+        assert_eq!(outcome.code, Some(0));
+        assert!(outcome.text().contains("mpirun"), "{}", outcome.text());
+    }
+}
+
+#[test]
+fn programs_have_their_own_count_folder_and_variables() {
+    let show = "echo $PMI_RANK $A $B $(pwd -P)";
+    let outcome = run(&[
+        "-n", "1", "-x", "A=1", "-wdir", "/", "sh", "-c", show, ":", "-n", "2", "-env", "A", "2",
+        "-genv", "B", "3", "-wdir", "/proc", "sh", "-c", show,
+    ]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert_eq!(outcome.lines(), ["0 1 3 /", "1 2 3 /proc", "2 2 3 /proc"]);
+}
+
+#[test]
+fn ranks_know_their_place_in_every_dialect() {
+    let outcome = run_shell(
+        "2",
+        "echo $PMI_RANK $PMI_SIZE $MPI_LOCALRANKID $MPI_LOCALNRANKS $OMPI_COMM_WORLD_RANK \
+         $OMPI_COMM_WORLD_SIZE $OMPI_COMM_WORLD_LOCAL_RANK $OMPI_COMM_WORLD_LOCAL_SIZE \
+         $OMPI_COMM_WORLD_NODE_RANK",
+    );
+    assert_eq!(outcome.lines(), ["0 2 0 2 0 2 0 2 0", "1 2 1 2 1 2 1 2 1"]);
+}
+
+#[test]
+fn an_inner_mpirun_starts_a_job_of_its_own() {
+    let inner = format!("{} -n 1 sh -c 'echo $PMI_RANK $PMI_SIZE'", env!("CARGO_BIN_EXE_mpirun"));
+    assert_eq!(run_shell("2", &inner).lines(), ["0 1", "0 1"]);
+}
+
+#[test]
+fn variables_of_an_outer_job_do_not_pass() {
+    let mut command = mpirun(&["-n", "1", "env"]);
+    command.env("PMIX_RANK", "5").env("PMI_PORT", "host:1").env("OMPI_MCA_kept", "1");
+    let outcome = start(command).wait();
+    assert!(!outcome.text().contains("PMIX_RANK") && !outcome.text().contains("PMI_PORT"));
+    assert!(outcome.text().contains("OMPI_MCA_kept=1"));
+}
+
+#[test]
+fn there_may_be_many_more_ranks_than_cores() {
+    let outcome = run_shell("100", "echo $PMI_RANK");
+    assert_eq!(outcome.code, Some(0));
+    assert_eq!(outcome.lines().len(), 100);
+}
+
+#[test]
+fn ranks_inherit_what_they_would_alone_and_three_descriptors() {
+    let show = "ls -m -w 1000 /proc/$$/fd; echo $PMI_FD,$SUIRO_SEGMENT_FD,$SUIRO_JOB_FD";
+    let numbers = |line: &str| -> BTreeSet<u32> {
+        line.split(',').filter_map(|word| word.trim().parse().ok()).collect()
+    };
+    let alone = Command::new("sh").args(["-c", show]).stdin(Stdio::null()).output().unwrap();
+    let alone = numbers(std::str::from_utf8(&alone.stdout).unwrap().lines().next().unwrap());
+    let outcome = run_shell("1", show);
+    let lines: Vec<_> = outcome.text().lines().map(numbers).collect();
+    assert_eq!(lines[1].len(), 3);
+    assert_eq!(lines[0], alone.union(&lines[1]).copied().collect());
+}
+
+#[test]
+fn ranks_have_the_signals_they_would_have_alone() {
+    let signals = |status: &[u8]| -> Vec<String> {
+        let lines = std::str::from_utf8(status).unwrap().lines();
+        let kept = |line: &&str| line.starts_with("SigBlk") || line.starts_with("SigIgn");
+        lines.filter(kept).map(str::to_owned).collect()
+    };
+    let alone = Command::new("cat").arg("/proc/self/status").output().unwrap();
+    let outcome = run(&["-n", "1", "cat", "/proc/self/status"]);
+    assert_eq!(signals(&outcome.stdout), signals(&alone.stdout));
+}
+
+#[test]
+fn the_limit_of_open_files_is_that_of_the_user() {
+    let own = Command::new("sh").args(["-c", "ulimit -n"]).output().unwrap().stdout;
+    assert_eq!(run_shell("1", "ulimit -n").stdout, own);
+}

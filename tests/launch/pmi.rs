@@ -1,0 +1,101 @@
+//! Ranks that speak PMI.
+
+use super::harness::{Outcome, mpirun, run, start};
+use super::role::{words, words_behind_shell};
+
+fn expect_one_line(outcome: &Outcome, parts: &[&str]) {
+    // A shell may say of its own accord that its child was killed.
+    let ours = outcome.stderr.lines().filter(|line| line.starts_with("mpirun: "));
+    let lines: Vec<_> = ours.collect();
+    let [line] = lines[..] else { panic!("not one line: {}", outcome.stderr) };
+    for part in parts {
+        assert!(line.contains(part), "{part} is not in {line}");
+    }
+}
+
+#[test]
+fn every_rank_reads_what_every_other_published() {
+    for count in ["1", "2", "9"] {
+        let outcome = run(&words(count, "exchange"));
+        assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+        let done = outcome.lines().iter().filter(|line| line.contains("exchanged")).count();
+        assert_eq!(done.to_string(), count);
+    }
+}
+
+#[test]
+fn a_rank_behind_a_shell_is_a_rank() {
+    let outcome = run(&words_behind_shell("3", "exchange", "exit 0"));
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+}
+
+#[test]
+fn the_job_is_the_same_for_all_ranks() {
+    let outcome = run(&words("3", "job"));
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    let told = |line: &str| Some(line.split_once("job ")?.1.to_owned());
+    let jobs: Vec<_> = outcome.lines().into_iter().filter_map(told).collect();
+    assert_eq!(jobs.len(), 3);
+    assert!(jobs.iter().all(|job| *job == jobs[0]), "{jobs:?}");
+    assert!(jobs[0].starts_with("[0, 1, 2] Some(0) 4321 "), "{jobs:?}");
+    assert_eq!(jobs[0].rsplit_once(' ').unwrap().1.len(), 64);
+}
+
+#[test]
+fn codes_after_finalize_are_the_programs_own() {
+    let outcome = run(&words("2", "code"));
+    assert_eq!(outcome.code, Some(11));
+    assert_eq!(outcome.stderr, "");
+}
+
+#[test]
+fn an_abort_returns_its_code_and_its_words() {
+    let outcome = run(&words("3", "abort"));
+    assert_eq!(outcome.code, Some(42));
+    expect_one_line(&outcome, &["rank 1", "code 42", "the cat is on the keyboard"]);
+}
+
+#[test]
+fn leaving_without_finalize_is_explained() {
+    let outcome = run(&words("3", "leave"));
+    assert_eq!(outcome.code, Some(1));
+    expect_one_line(&outcome, &["rank 1", "code 0 without MPI_Finalize", "other 2 ranks"]);
+}
+
+#[test]
+fn a_rank_that_never_comes_is_noticed() {
+    let outcome = run(&words("3", "late"));
+    assert_eq!(outcome.code, Some(1));
+    expect_one_line(&outcome, &["rank 1 ended", "MPI_Init"]);
+}
+
+#[test]
+fn a_rank_that_falls_is_named_with_its_signal() {
+    let outcome = run(&words("3", "fall"));
+    assert_eq!(outcome.code, Some(134));
+    let lines: Vec<_> = outcome.stderr.lines().filter(|line| line.contains("mpirun:")).collect();
+    assert_eq!(lines.len(), 1, "{}", outcome.stderr);
+    assert!(lines[0].contains("rank 1") && lines[0].contains("SIGABRT"), "{}", lines[0]);
+}
+
+#[test]
+fn a_rank_killed_behind_a_shell_that_goes_on_is_noticed() {
+    for then in ["sleep 600", "exit $?", "exit 0"] {
+        let running = start(mpirun(&words_behind_shell("3", "sleep", then)));
+        let victim = running.joined(3)[2];
+        super::harness::signal_process(victim, "KILL");
+        let outcome = running.wait();
+        assert_ne!(outcome.code, Some(0), "{then}");
+        let pid = format!("process {victim} on ");
+        // Old kernels do not tell the launcher about a process that is not its child.
+        let told = if outcome.stderr.contains("SIGKILL") { &*pid } else { "rank 2" };
+        expect_one_line(&outcome, &["rank 2", told]);
+    }
+}
+
+#[test]
+fn noise_on_the_wire_costs_only_the_one_who_makes_it() {
+    let outcome = run(&words("2", "noise"));
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert_eq!(outcome.stderr.matches("is not listened to any more").count(), 2);
+}

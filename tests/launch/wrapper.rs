@@ -1,0 +1,50 @@
+//! `mpicc` and `mpicxx` as build systems call them.
+
+use std::process::{Command, Output};
+
+use super::harness::folder;
+
+fn mpicc(words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mpicc"));
+    for name in ["SUIRO_CC", "MPICH_CC", "OMPI_CC", "I_MPI_CC"] {
+        command.env_remove(name);
+    }
+    command.args(words).output().unwrap()
+}
+
+#[test]
+fn show_prints_one_line_and_nothing_else() {
+    let output = mpicc(&["-show"]);
+    let line = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && output.stderr.is_empty());
+    assert_eq!(line.lines().count(), 1);
+    assert!(line.starts_with("cc -I") && line.trim_end().ends_with(" -lmpi_abi"), "{line}");
+}
+
+#[test]
+fn both_wrappers_pass_words_and_codes_through() {
+    assert!(mpicc(&["-dumpversion"]).status.success());
+    assert!(!mpicc(&["--cray-print-opts=cflags"]).status.success());
+    let mpicxx = Command::new(env!("CARGO_BIN_EXE_mpicxx")).arg("-showme:command").output();
+    assert!(String::from_utf8(mpicxx.unwrap().stdout).unwrap().starts_with("c++"));
+}
+
+#[test]
+fn a_compiler_that_is_not_there_is_named() {
+    let output = mpicc(&["-cc=no-such-compiler", "-c", "x.c"]);
+    assert_eq!(output.status.code(), Some(127));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("no-such-compiler"));
+}
+
+#[test]
+fn a_program_of_the_source_tree_compiles_and_finds_its_library() {
+    let folder = folder("launch-wrapper");
+    let (source, program) = (folder.join("a.c"), folder.join("a"));
+    let text =
+        "#include <mpi.h>\nint main(void) { int v, s; return MPI_Get_version(&v, &s) || v < 4; }\n";
+    std::fs::write(&source, text).unwrap();
+    let output = mpicc(&[source.to_str().unwrap(), "-o", program.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = Command::new(program).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
