@@ -42,12 +42,12 @@ static void check_fail(const char *file, int line, const char *format, ...)
 {
     if (check_errors++ >= CHECK_SHOWN)
         return;
+    char text[512 + MPI_MAX_ERROR_STRING];
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, "%s:%d: rank %d of %d: ", file, line, check_rank, check_size);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    fprintf(stderr, "%s:%d: rank %d of %d: %s\n", file, line, check_rank, check_size, text);
 }
 
 /* The condition must hold; the program goes on if it does not. */
