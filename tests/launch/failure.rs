@@ -169,12 +169,14 @@ fn random_kills_leave_nothing() {
         random ^= random << 17;
         let words = match run % 2 {
             0 => words("3", "sleep"),
-            _ => words_behind_shell("3", "sleep", "sleep 600"),
+            // A shell that went on for ever after a program that never spoke would look healthy.
+            _ => words_behind_shell("3", "sleep", "true"),
         };
         let running = start(mpirun(&words));
         thread::sleep(Duration::from_micros(random % 60_000));
         let processes = running.processes();
         let victim = processes[(random >> 20) as usize % processes.len()];
+        println!("run {run}: killing {victim} of {processes:?} below {}", running.pid());
         signal_process(victim, "KILL");
         let outcome = running.wait();
         assert_ne!(outcome.code, Some(0), "run {run}, process {victim}");

@@ -174,9 +174,19 @@ impl Running {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status;
             }
-            assert!(start.elapsed() < LIMIT, "mpirun did not end");
+            assert!(start.elapsed() < LIMIT, "mpirun did not end:\n{}", self.picture());
             thread::sleep(Duration::from_millis(2));
         }
+    }
+
+    /// What ran when a test gave up.
+    fn picture(&self) -> String {
+        let line = |pid: u32| {
+            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let words = String::from_utf8_lossy(&words).replace('\0', " ");
+            format!("{pid} {:?} below {:?}: {words}\n", state(pid), parent(pid))
+        };
+        self.processes().into_iter().map(line).collect()
     }
 
     fn expect_nothing_left(&self) {
