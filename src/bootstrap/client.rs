@@ -34,6 +34,7 @@ pub struct Client {
     space: String,
     limits: Limits,
     joined: bool,
+    tells_aborts: bool,
 }
 
 impl Client {
@@ -123,11 +124,15 @@ impl Client {
     /// Makes the launcher end the whole job, with `code` as its exit code.
     ///
     /// It returns at once, as soon as the launcher has been told; the process should then exit.
-    /// Our own launcher prints `message`; others print their own words.
     pub fn abort(&mut self, code: i32, message: &str) -> Result {
-        // Hydra splits at spaces and refuses what does not look like a name after one.
         let line = Line::new("abort").number("exitcode", code).text("message", message);
         self.send(line)
+    }
+
+    /// Does the launcher print the message of an abort, with the rank's name? Ours does; under
+    /// others this process must print it itself.
+    pub fn tells_aborts(&self) -> bool {
+        self.tells_aborts
     }
 
     /// Says that this process needs its peers no more, so that it may end as it likes.
@@ -148,7 +153,9 @@ impl Client {
         let (Some(rank), Some(size)) = (environment.pmi_rank, environment.pmi_size) else {
             return Err(no_launcher("PMI_FD is set but PMI_RANK or PMI_SIZE is not"));
         };
-        Self::new(stream, rank, size).join()
+        let mut client = Self::new(stream, rank, size).join()?;
+        client.tells_aborts = environment.job_fd.is_some();
+        Ok(client)
     }
 
     fn join_connected(stream: Stream, id: u32) -> Result<Self> {
@@ -173,6 +180,7 @@ impl Client {
             space: String::new(),
             limits: Limits { key_bytes: 64, value_bytes: 256 },
             joined: false,
+            tells_aborts: false,
         }
     }
 

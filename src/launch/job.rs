@@ -193,7 +193,11 @@ impl Job {
 
     /// The front process, which the shell knows, is gone.
     pub fn front_gone(&mut self, now: Instant) -> Vec<Action> {
-        self.end(137, Some("mpirun was killed; ending the job".to_owned()), now)
+        self.end(
+            137,
+            Some("the process that was started as mpirun was killed; ending the job".to_owned()),
+            now,
+        )
     }
 
     /// Nobody reads the standard output any more (no words), or it cannot be written.
