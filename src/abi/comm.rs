@@ -5,8 +5,13 @@
 
 use std::ffi::{c_char, c_int};
 
+use super::callback;
+use super::handles::{MPI_COMM_NULL, handle};
 use super::types::*;
-use super::verb::{Scope, unsupported};
+use super::verb::{PROCESS, Scope, finish, local, number, unsupported, wait_for};
+use crate::base::Result;
+use crate::mpi::attribute::Attributes;
+use crate::mpi::comm::COMM_NULL;
 
 /// Whether two communicators have equal groups and contexts.
 #[unsafe(no_mangle)]
@@ -44,7 +49,8 @@ pub unsafe extern "C" fn PMPI_Comm_create_group(
 /// A communicator of the same group with a new context, attributes copied.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) -> c_int {
-    unsupported("MPI_Comm_dup", comm)
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { duplicate("MPI_Comm_dup", comm, newcomm) }
 }
 
 /// `MPI_Comm_dup` with hints of its own.
@@ -58,7 +64,25 @@ pub unsafe extern "C" fn PMPI_Comm_dup_with_info(
 /// Marks a communicator for deallocation; collective.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_free(comm: *mut MPI_Comm) -> c_int {
-    unsupported("MPI_Comm_free", Scope::None)
+    // SAFETY: the caller gives a valid pointer.
+    let freed = unsafe { *comm };
+    let object = number(freed);
+    let deleted = callback::delete_all(
+        object,
+        || PROCESS.look(|mpi| Ok(mpi.comms.freeable(object)?.attributes.newest().cloned())),
+        |keyval| {
+            PROCESS.look(|mpi| {
+                mpi.comms.get_mut(object)?.attributes.remove(keyval);
+                Ok(())
+            })
+        },
+    );
+    let result = deleted.and_then(|()| PROCESS.look(|mpi| mpi.free_comm(object)));
+    if result.is_ok() {
+        // SAFETY: as above.
+        unsafe { *comm = MPI_COMM_NULL };
+    }
+    finish(freed, "MPI_Comm_free", result)
 }
 
 /// The hints of a communicator that are in use.
@@ -92,7 +116,12 @@ pub unsafe extern "C" fn PMPI_Comm_idup_with_info(
 /// The calling process's rank in a communicator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_rank(comm: MPI_Comm, rank: *mut c_int) -> c_int {
-    unsupported("MPI_Comm_rank", comm)
+    local("MPI_Comm_rank", comm, |mpi| {
+        let found = mpi.comms.get(number(comm))?.rank;
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *rank = found as c_int };
+        Ok(())
+    })
 }
 
 /// Changes the hints of a communicator.
@@ -104,7 +133,12 @@ pub unsafe extern "C" fn PMPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> c
 /// The number of processes in a communicator's (local) group.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_size(comm: MPI_Comm, size: *mut c_int) -> c_int {
-    unsupported("MPI_Comm_size", comm)
+    local("MPI_Comm_size", comm, |mpi| {
+        let found = mpi.comms.get(number(comm))?.size();
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *size = found as c_int };
+        Ok(())
+    })
 }
 
 /// One communicator per color, ranks ordered by key.
@@ -121,4 +155,31 @@ pub unsafe extern "C" fn PMPI_Comm_split_type(
     comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info, newcomm: *mut MPI_Comm,
 ) -> c_int {
     unsupported("MPI_Comm_split_type", comm)
+}
+
+/// Duplicates a communicator: its attributes are copied with the lock free.
+///
+/// # Safety
+/// `newcomm` may be written.
+unsafe fn duplicate(name: &str, comm: MPI_Comm, newcomm: *mut MPI_Comm) -> c_int {
+    let result = copied_attributes(comm).and_then(|attributes| {
+        let mut made = COMM_NULL;
+        let outcome = wait_for(|mpi| {
+            let (new, activity) = mpi.duplicate(number(comm), attributes)?;
+            made = new;
+            Ok(activity)
+        })?;
+        outcome.error.map_or(Ok(made), Err)
+    });
+    let result = result.map(|made| {
+        // SAFETY: the caller's promise.
+        unsafe { *newcomm = handle(made as c_int) };
+    });
+    finish(comm, name, result)
+}
+
+/// Copies of the attributes of a communicator that is being duplicated.
+fn copied_attributes(comm: MPI_Comm) -> Result<Attributes> {
+    let attributes = PROCESS.look(|mpi| Ok(mpi.comms.get(number(comm))?.attributes.clone()))?;
+    callback::copies(number(comm), &attributes)
 }

@@ -8,10 +8,14 @@
 
 use std::ffi::{c_char, c_double, c_int, c_void};
 
-use super::constants::{MPI_MAX_LIBRARY_VERSION_STRING, MPI_SUBVERSION, MPI_SUCCESS, MPI_VERSION};
+use super::constants::{
+    MPI_MAX_LIBRARY_VERSION_STRING, MPI_MAX_PROCESSOR_NAME, MPI_SUBVERSION, MPI_SUCCESS,
+    MPI_VERSION,
+};
 use super::text::store_text;
 use super::types::*;
 use super::verb::{Scope, unsupported};
+use crate::process;
 use crate::sys::clock;
 
 /// Memory that suits communication.
@@ -49,7 +53,10 @@ pub unsafe extern "C" fn PMPI_Get_library_version(
 pub unsafe extern "C" fn PMPI_Get_processor_name(
     name: *mut c_char, resultlen: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Get_processor_name", Scope::None)
+    let host = process::host_name();
+    // SAFETY: `name` has room for `MPI_MAX_PROCESSOR_NAME` bytes.
+    unsafe { *resultlen = store_text(&host, name, MPI_MAX_PROCESSOR_NAME) };
+    MPI_SUCCESS
 }
 
 /// The version of the MPI standard.

@@ -6,10 +6,12 @@
 use std::ffi::{c_char, c_int};
 
 use super::constants::MPI_MAX_ERROR_STRING;
+use super::handles::handle;
 use super::text::store_text;
 use super::types::*;
-use super::verb::{Scope, finish, unsupported};
+use super::verb::{Scope, finish, local, number, unsupported};
 use crate::base::{ErrorClass, Result};
+use crate::mpi::errhandler::Of;
 
 /// A new error class.
 #[unsafe(no_mangle)]
@@ -48,7 +50,13 @@ pub unsafe extern "C" fn PMPI_Comm_create_errhandler(
 pub unsafe extern "C" fn PMPI_Comm_get_errhandler(
     comm: MPI_Comm, errhandler: *mut MPI_Errhandler,
 ) -> c_int {
-    unsupported("MPI_Comm_get_errhandler", comm)
+    local("MPI_Comm_get_errhandler", comm, |mpi| {
+        let handler = &mpi.comms.get(number(comm))?.handler;
+        let found = mpi.objects.errhandlers.handle_of(handler)?;
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *errhandler = handle(found as c_int) };
+        Ok(())
+    })
 }
 
 /// Sets the error handler of a communicator.
@@ -56,7 +64,11 @@ pub unsafe extern "C" fn PMPI_Comm_get_errhandler(
 pub unsafe extern "C" fn PMPI_Comm_set_errhandler(
     comm: MPI_Comm, errhandler: MPI_Errhandler,
 ) -> c_int {
-    unsupported("MPI_Comm_set_errhandler", comm)
+    local("MPI_Comm_set_errhandler", comm, |mpi| {
+        let handler = mpi.objects.errhandlers.get_for(Of::Comm, number(errhandler))?;
+        mpi.comms.get_mut(number(comm))?.handler = handler;
+        Ok(())
+    })
 }
 
 /// Lets go of an error handler; objects keep theirs.

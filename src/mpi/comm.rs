@@ -215,16 +215,25 @@ impl Comms {
         self.table.get_mut(self.own_handle(handle)).ok_or_else(|| not_a_comm(handle))
     }
 
-    /// Takes a communicator away from its handle.
+    /// The communicator of a handle that may be freed.
     ///
     /// # Errors
     /// As [`Comms::get`], and `Comm` for the predefined ones.
-    pub fn remove(&mut self, handle: Handle) -> Result<Comm> {
+    pub fn freeable(&self, handle: Handle) -> Result<&Comm> {
         let comm = self.get(handle)?;
         if [self.world, self.own].contains(&self.own_handle(handle)) {
             let why = format!("{} must not be freed", comm.name);
             return Err(ErrorClass::Comm.error(why));
         }
+        Ok(comm)
+    }
+
+    /// Takes a communicator away from its handle.
+    ///
+    /// # Errors
+    /// As [`Comms::freeable`].
+    pub fn remove(&mut self, handle: Handle) -> Result<Comm> {
+        self.freeable(handle)?;
         self.table.remove(handle).ok_or_else(|| not_a_comm(handle))
     }
 

@@ -10,6 +10,7 @@ pub mod buffer;
 pub mod coll;
 pub mod collective;
 pub mod comm;
+pub mod comm_create;
 pub mod datatype;
 pub mod errhandler;
 pub mod group;

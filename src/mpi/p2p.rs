@@ -271,7 +271,7 @@ fn arrived(envelope: Envelope, bytes: u64) -> Status {
 }
 
 #[inline]
-fn check_tag(tag: i32) -> Result {
+pub(super) fn check_tag(tag: i32) -> Result {
     if tag >= 0 {
         return Ok(());
     }

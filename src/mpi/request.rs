@@ -37,6 +37,13 @@ pub enum Activity {
         /// What is copied when it ends.
         landing: Option<Landing>,
     },
+    /// The creation of a communicator.
+    Creation {
+        /// The run that brings its context.
+        run: RunId,
+        /// Its handle.
+        comm: Handle,
+    },
     /// The messages in the buffer of a communicator, or of the process.
     Flush(Option<Handle>),
     /// A receive and a send that end as one, with the status of the receive.
@@ -114,7 +121,7 @@ impl<D: Device> Mpi<D> {
         match activity {
             Activity::Over(_) => true,
             Activity::Message(operation) => self.engine.completion(*operation).is_some(),
-            Activity::Run { run, .. } => self.engine.is_over(*run),
+            Activity::Run { run, .. } | Activity::Creation { run, .. } => self.engine.is_over(*run),
             Activity::Flush(comm) => self.has_flushed(*comm),
             Activity::Both(halves) => halves.iter().all(|half| self.is_over(half)),
         }
@@ -127,7 +134,7 @@ impl<D: Device> Mpi<D> {
             Activity::Message(operation) => {
                 self.engine.completion(*operation).map_or(Status::EMPTY, Status::from)
             }
-            Activity::Run { .. } | Activity::Flush(_) => Status::EMPTY,
+            Activity::Run { .. } | Activity::Creation { .. } | Activity::Flush(_) => Status::EMPTY,
             Activity::Both(halves) => self.status(&halves[0]),
         }
     }
@@ -150,6 +157,9 @@ impl<D: Device> Mpi<D> {
                 }
                 Outcome { status: Status::EMPTY, error: end.error }
             }
+            Activity::Creation { run, comm } => {
+                Outcome { status: Status::EMPTY, error: self.end_creation(run, comm).err() }
+            }
             Activity::Both(halves) => {
                 let [receive, send] = halves.map(|half| self.end(half));
                 Outcome { error: receive.error.or(send.error), ..receive }
@@ -162,7 +172,9 @@ impl<D: Device> Mpi<D> {
         match activity {
             Activity::Over(_) | Activity::Flush(_) => {}
             Activity::Message(operation) => self.engine.release(operation),
-            Activity::Run { run, .. } => self.engine.release_run(run),
+            Activity::Run { run, .. } | Activity::Creation { run, .. } => {
+                self.engine.release_run(run);
+            }
             Activity::Both(halves) => halves.into_iter().for_each(|half| self.release(half)),
         }
     }
@@ -264,7 +276,12 @@ impl<D: Device> Mpi<D> {
         match &request.activity {
             Some(Activity::Message(operation)) => self.engine.cancel(*operation),
             Some(Activity::Over(_)) => {}
-            Some(Activity::Run { .. } | Activity::Flush(_) | Activity::Both(_)) => {
+            Some(
+                Activity::Run { .. }
+                | Activity::Creation { .. }
+                | Activity::Flush(_)
+                | Activity::Both(_),
+            ) => {
                 let why = "only sends and receives can be cancelled";
                 return Err(ErrorClass::Request.error(why));
             }

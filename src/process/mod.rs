@@ -30,7 +30,7 @@ use crate::sys::{clock, futex};
 use lock::{Guard, Lock};
 use patience::{Patience, Policy, Step};
 pub use progress::Progressing;
-pub use world::Level;
+pub use world::{Level, host_name};
 
 /// The devices in use, as one device.
 pub type Devices = Shm;

@@ -12,7 +12,7 @@ use crate::bootstrap::{Client, Environment, Job};
 use crate::mpi::Facts;
 use crate::mpi::comm::COMM_WORLD;
 use crate::mpi::objects::Objects;
-use crate::sys::{cpu, process as system, shm};
+use crate::sys::{cpu, host, process as system, shm};
 
 /// Levels of thread support (§11.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,6 +100,11 @@ impl Process {
         }
         std::process::exit(code)
     }
+}
+
+/// What the host calls itself: `MPI_Get_processor_name`.
+pub fn host_name() -> String {
+    host::name()
 }
 
 fn assemble(config: &Config, objects: Objects, level: Level) -> Result<Running> {
