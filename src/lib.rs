@@ -1,4 +1,57 @@
 //! Suiro (水路, "waterway"): an MPI library with the standard ABI of MPI 5.0.
+//!
+//! # Layers
+//!
+//! ```text
+//!                 abi                         bin/mpirun
+//!                  │                               │
+//!               process ──────────────┐         launch
+//!              /   │   \              │            │
+//!            mpi devices bootstrap ───┼────────────┤
+//!             │    │        │         │            │
+//!            core  │        └── sys ──┴────────────┘
+//!           /    \ │          /
+//!      offload   device ◄────/
+//!           \     /
+//!            base
+//! ```
+//!
+//! Imports run downwards only; `tests/tidy.rs` has the exact table and enforces it.
+//!
+//! * [`base`]: errors, peers, slabs, spans of memory. Knows nothing of MPI or Linux.
+//! * [`sys`]: Linux behind safe functions. The only callers of libc, nix and memmap2.
+//! * [`offload`]: a collective operation as data, a [`Schedule`](offload::Schedule).
+//! * [`device`]: the contract of anything that carries packets, its conformance suite, and devices
+//!   around devices for faults, delay and traces.
+//! * [`devices`]: `loopback` (ranks in one process) and `shm` (one host). None knows another, or
+//!   the engine.
+//! * [`core`]: the engine: matching, protocols, operations, runs of schedules. It has no clock, no
+//!   thread and makes no system call; it moves when it is called.
+//! * [`mpi`]: what the standard says: communicators, groups, datatypes, operations, requests, the
+//!   algorithms of collectives. As free of the system as the engine.
+//! * [`bootstrap`]: how a process learns who it is (PMI), and the launcher's side of that.
+//! * [`process`]: settings, wire-up and devices become a running MPI; calls wait here.
+//! * [`abi`]: every exported symbol, and the only global.
+//! * [`launch`]: `mpirun` and the compiler wrappers.
+//!
+//! # Five ideas that everything rests on
+//!
+//! **A collective is data.** An algorithm is a pure function from (shape of the communicator, rank,
+//! arguments) to a schedule: a graph of sends, receives, copies and reductions. The engine runs
+//! schedules; tests run them on symbolic bytes for all ranks at once. Blocking and nonblocking
+//! calls share them.
+//!
+//! **The engine is a value.** Time and I/O are arguments, so many ranks run in one test, in an
+//! order that a seed decides.
+//!
+//! **The device contract fits on a page.** A device takes a packet or says it is busy; it never
+//! blocks, queues or retries. What has no room waits in the engine, in order.
+//!
+//! **User code never runs inside.** Reduction functions, attribute callbacks and error handlers are
+//! called with the process lock free, on a thread of the application.
+//!
+//! **Waiting costs nobody a processor.** Calls spin only where each local rank has a processor,
+//! yield for about as long as a wake-up costs, then sleep on a futex.
 
 pub mod abi;
 pub mod base;

@@ -9,7 +9,7 @@ use super::types::*;
 use super::user_memory::memory;
 use super::verb::{PROCESS, blocking, conclude, finish, number};
 use crate::base::Result;
-use crate::core::memory::Memory;
+use crate::mpi::Memory;
 use crate::mpi::p2p::SendMode;
 use crate::mpi::request::Activity;
 use crate::process::Mpi;

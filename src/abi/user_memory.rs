@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use super::types::{MPI_Count, MPI_Datatype};
 use super::verb::number;
 use crate::base::{ErrorClass, Result};
-use crate::core::memory::Memory;
+use crate::mpi::Memory;
 use crate::mpi::datatype::Datatype;
 use crate::process::Mpi;
 

@@ -23,6 +23,7 @@ pub mod table;
 
 use crate::base::Result;
 use crate::core::engine::Engine;
+pub use crate::core::memory::Memory;
 use crate::device::Device;
 
 use buffer::Buffering;
