@@ -1,20 +1,27 @@
 //! Datatypes: constructors (MPI 5.0, chapter 5).
+//!
+//! Both forms of a constructor are one function here that is told its [`Form`], and not the one
+//! form in terms of the other: a datatype remembers in which form it was made (§5.1.13).
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::c_int;
 
+use super::handles::handle;
 use super::types::*;
-use super::verb::{Scope, unsupported};
-use super::width::widened;
+use super::user_memory::checked_count;
+use super::verb::{Scope, early, number};
+use crate::base::{ErrorClass, Result};
+use crate::mpi::datatype::{Datatype, Form, Order};
+use crate::mpi::objects::Datatypes;
 
 /// A datatype of `count` items in a row.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_contiguous_c(
     count: MPI_Count, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
-    unsupported("MPI_Type_contiguous_c", Scope::None)
+    // SAFETY: the caller's promise of the result (§5.1.2).
+    unsafe { contiguous(Form::Large, count, oldtype, newtype) }
 }
 
 /// [`PMPI_Type_contiguous_c`] with `int` counts.
@@ -22,8 +29,8 @@ pub unsafe extern "C" fn PMPI_Type_contiguous_c(
 pub unsafe extern "C" fn PMPI_Type_contiguous(
     count: c_int, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Type_contiguous_c(count.into(), oldtype, newtype) }
+    // SAFETY: the caller's promise of the result (§5.1.2).
+    unsafe { contiguous(Form::Int, count.into(), oldtype, newtype) }
 }
 
 /// A process's part of a distributed array.
@@ -33,7 +40,20 @@ pub unsafe extern "C" fn PMPI_Type_create_darray_c(
     array_of_distribs: *const c_int, array_of_dargs: *const c_int, array_of_psizes: *const c_int,
     order: c_int, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
-    unsupported("MPI_Type_create_darray_c", Scope::None)
+    let grid = Grid { size, rank, ndims, order };
+    // SAFETY: the caller's promise of the arrays and of the result (§5.1.4).
+    unsafe {
+        darray(
+            Form::Large,
+            grid,
+            array_of_gsizes,
+            array_of_distribs,
+            array_of_dargs,
+            array_of_psizes,
+            oldtype,
+            newtype,
+        )
+    }
 }
 
 /// [`PMPI_Type_create_darray_c`] with `int` counts.
@@ -43,19 +63,16 @@ pub unsafe extern "C" fn PMPI_Type_create_darray(
     array_of_distribs: *const c_int, array_of_dargs: *const c_int, array_of_psizes: *const c_int,
     order: c_int, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
-    // SAFETY: `array_of_gsizes` has `ndims` elements, by the caller's contract.
-    let array_of_gsizes = unsafe { widened(array_of_gsizes, ndims) };
-    // SAFETY: the same contract.
+    let grid = Grid { size, rank, ndims, order };
+    // SAFETY: the caller's promise of the arrays and of the result (§5.1.4).
     unsafe {
-        PMPI_Type_create_darray_c(
-            size,
-            rank,
-            ndims,
-            array_of_gsizes.as_ptr(),
+        darray(
+            Form::Int,
+            grid,
+            array_of_gsizes,
             array_of_distribs,
             array_of_dargs,
             array_of_psizes,
-            order,
             oldtype,
             newtype,
         )
@@ -68,7 +85,17 @@ pub unsafe extern "C" fn PMPI_Type_create_hindexed_c(
     count: MPI_Count, array_of_blocklengths: *const MPI_Count,
     array_of_displacements: *const MPI_Count, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
-    unsupported("MPI_Type_create_hindexed_c", Scope::None)
+    // SAFETY: the caller's promise of the arrays and of the result (§5.1.2).
+    unsafe {
+        hindexed(
+            Form::Large,
+            count,
+            array_of_blocklengths,
+            array_of_displacements,
+            oldtype,
+            newtype,
+        )
+    }
 }
 
 /// [`PMPI_Type_create_hindexed_c`] with `int` counts.
@@ -77,13 +104,12 @@ pub unsafe extern "C" fn PMPI_Type_create_hindexed(
     count: c_int, array_of_blocklengths: *const c_int, array_of_displacements: *const MPI_Aint,
     oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
-    // SAFETY: `array_of_blocklengths` has `count` elements, by the caller's contract.
-    let array_of_blocklengths = unsafe { widened(array_of_blocklengths, count) };
-    // SAFETY: the same contract.
+    // SAFETY: the caller's promise of the arrays and of the result (§5.1.2).
     unsafe {
-        PMPI_Type_create_hindexed_c(
+        hindexed(
+            Form::Int,
             count.into(),
-            array_of_blocklengths.as_ptr(),
+            array_of_blocklengths,
             array_of_displacements.cast(),
             oldtype,
             newtype,
@@ -97,7 +123,10 @@ pub unsafe extern "C" fn PMPI_Type_create_hindexed_block_c(
     count: MPI_Count, blocklength: MPI_Count, array_of_displacements: *const MPI_Count,
     oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
-    unsupported("MPI_Type_create_hindexed_block_c", Scope::None)
+    // SAFETY: the caller's promise of the arrays and of the result (§5.1.2).
+    unsafe {
+        hindexed_block(Form::Large, count, blocklength, array_of_displacements, oldtype, newtype)
+    }
 }
 
 /// [`PMPI_Type_create_hindexed_block_c`] with `int` counts.
@@ -106,9 +135,10 @@ pub unsafe extern "C" fn PMPI_Type_create_hindexed_block(
     count: c_int, blocklength: c_int, array_of_displacements: *const MPI_Aint,
     oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
-    // SAFETY: the same contract.
+    // SAFETY: the caller's promise of the arrays and of the result (§5.1.2).
     unsafe {
-        PMPI_Type_create_hindexed_block_c(
+        hindexed_block(
+            Form::Int,
             count.into(),
             blocklength.into(),
             array_of_displacements.cast(),
@@ -124,7 +154,8 @@ pub unsafe extern "C" fn PMPI_Type_create_hvector_c(
     count: MPI_Count, blocklength: MPI_Count, stride: MPI_Count, oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> c_int {
-    unsupported("MPI_Type_create_hvector_c", Scope::None)
+    // SAFETY: the caller's promise of the result (§5.1.2).
+    unsafe { hvector(Form::Large, count, blocklength, stride, oldtype, newtype) }
 }
 
 /// [`PMPI_Type_create_hvector_c`] with `int` counts.
@@ -133,15 +164,9 @@ pub unsafe extern "C" fn PMPI_Type_create_hvector(
     count: c_int, blocklength: c_int, stride: MPI_Aint, oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> c_int {
-    // SAFETY: the same contract.
+    // SAFETY: the caller's promise of the result (§5.1.2).
     unsafe {
-        PMPI_Type_create_hvector_c(
-            count.into(),
-            blocklength.into(),
-            stride as MPI_Count,
-            oldtype,
-            newtype,
-        )
+        hvector(Form::Int, count.into(), blocklength.into(), stride as MPI_Count, oldtype, newtype)
     }
 }
 
@@ -151,7 +176,10 @@ pub unsafe extern "C" fn PMPI_Type_create_indexed_block_c(
     count: MPI_Count, blocklength: MPI_Count, array_of_displacements: *const MPI_Count,
     oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
-    unsupported("MPI_Type_create_indexed_block_c", Scope::None)
+    // SAFETY: the caller's promise of the arrays and of the result (§5.1.2).
+    unsafe {
+        indexed_block(Form::Large, count, blocklength, array_of_displacements, oldtype, newtype)
+    }
 }
 
 /// [`PMPI_Type_create_indexed_block_c`] with `int` counts.
@@ -160,14 +188,13 @@ pub unsafe extern "C" fn PMPI_Type_create_indexed_block(
     count: c_int, blocklength: c_int, array_of_displacements: *const c_int, oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> c_int {
-    // SAFETY: `array_of_displacements` has `count` elements, by the caller's contract.
-    let array_of_displacements = unsafe { widened(array_of_displacements, count) };
-    // SAFETY: the same contract.
+    // SAFETY: the caller's promise of the arrays and of the result (§5.1.2).
     unsafe {
-        PMPI_Type_create_indexed_block_c(
+        indexed_block(
+            Form::Int,
             count.into(),
             blocklength.into(),
-            array_of_displacements.as_ptr(),
+            array_of_displacements,
             oldtype,
             newtype,
         )
@@ -179,7 +206,8 @@ pub unsafe extern "C" fn PMPI_Type_create_indexed_block(
 pub unsafe extern "C" fn PMPI_Type_create_resized_c(
     oldtype: MPI_Datatype, lb: MPI_Count, extent: MPI_Count, newtype: *mut MPI_Datatype,
 ) -> c_int {
-    unsupported("MPI_Type_create_resized_c", Scope::None)
+    // SAFETY: the caller's promise of the result (§5.1.2).
+    unsafe { resized(Form::Large, oldtype, lb, extent, newtype) }
 }
 
 /// [`PMPI_Type_create_resized_c`] with sizes of type `MPI_Aint`.
@@ -187,8 +215,8 @@ pub unsafe extern "C" fn PMPI_Type_create_resized_c(
 pub unsafe extern "C" fn PMPI_Type_create_resized(
     oldtype: MPI_Datatype, lb: MPI_Aint, extent: MPI_Aint, newtype: *mut MPI_Datatype,
 ) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Type_create_resized_c(oldtype, lb as MPI_Count, extent as MPI_Count, newtype) }
+    // SAFETY: the caller's promise of the result (§5.1.2).
+    unsafe { resized(Form::Int, oldtype, lb as MPI_Count, extent as MPI_Count, newtype) }
 }
 
 /// Blocks of their own datatypes and lengths, displacements in bytes.
@@ -198,7 +226,17 @@ pub unsafe extern "C" fn PMPI_Type_create_struct_c(
     array_of_displacements: *const MPI_Count, array_of_types: *const MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> c_int {
-    unsupported("MPI_Type_create_struct_c", Scope::None)
+    // SAFETY: the caller's promise of the arrays and of the result (§5.1.2).
+    unsafe {
+        structure(
+            Form::Large,
+            count,
+            array_of_blocklengths,
+            array_of_displacements,
+            array_of_types,
+            newtype,
+        )
+    }
 }
 
 /// [`PMPI_Type_create_struct_c`] with `int` counts.
@@ -207,13 +245,12 @@ pub unsafe extern "C" fn PMPI_Type_create_struct(
     count: c_int, array_of_blocklengths: *const c_int, array_of_displacements: *const MPI_Aint,
     array_of_types: *const MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
-    // SAFETY: `array_of_blocklengths` has `count` elements, by the caller's contract.
-    let array_of_blocklengths = unsafe { widened(array_of_blocklengths, count) };
-    // SAFETY: the same contract.
+    // SAFETY: the caller's promise of the arrays and of the result (§5.1.2).
     unsafe {
-        PMPI_Type_create_struct_c(
+        structure(
+            Form::Int,
             count.into(),
-            array_of_blocklengths.as_ptr(),
+            array_of_blocklengths,
             array_of_displacements.cast(),
             array_of_types,
             newtype,
@@ -228,7 +265,19 @@ pub unsafe extern "C" fn PMPI_Type_create_subarray_c(
     array_of_starts: *const MPI_Count, order: c_int, oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> c_int {
-    unsupported("MPI_Type_create_subarray_c", Scope::None)
+    // SAFETY: the caller's promise of the arrays and of the result (§5.1.3).
+    unsafe {
+        subarray(
+            Form::Large,
+            ndims,
+            array_of_sizes,
+            array_of_subsizes,
+            array_of_starts,
+            order,
+            oldtype,
+            newtype,
+        )
+    }
 }
 
 /// [`PMPI_Type_create_subarray_c`] with `int` counts.
@@ -237,19 +286,14 @@ pub unsafe extern "C" fn PMPI_Type_create_subarray(
     ndims: c_int, array_of_sizes: *const c_int, array_of_subsizes: *const c_int,
     array_of_starts: *const c_int, order: c_int, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
-    // SAFETY: `array_of_sizes` has `ndims` elements, by the caller's contract.
-    let array_of_sizes = unsafe { widened(array_of_sizes, ndims) };
-    // SAFETY: `array_of_subsizes` has `ndims` elements, by the caller's contract.
-    let array_of_subsizes = unsafe { widened(array_of_subsizes, ndims) };
-    // SAFETY: `array_of_starts` has `ndims` elements, by the caller's contract.
-    let array_of_starts = unsafe { widened(array_of_starts, ndims) };
-    // SAFETY: the same contract.
+    // SAFETY: the caller's promise of the arrays and of the result (§5.1.3).
     unsafe {
-        PMPI_Type_create_subarray_c(
+        subarray(
+            Form::Int,
             ndims,
-            array_of_sizes.as_ptr(),
-            array_of_subsizes.as_ptr(),
-            array_of_starts.as_ptr(),
+            array_of_sizes,
+            array_of_subsizes,
+            array_of_starts,
             order,
             oldtype,
             newtype,
@@ -263,7 +307,10 @@ pub unsafe extern "C" fn PMPI_Type_indexed_c(
     count: MPI_Count, array_of_blocklengths: *const MPI_Count,
     array_of_displacements: *const MPI_Count, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
-    unsupported("MPI_Type_indexed_c", Scope::None)
+    // SAFETY: the caller's promise of the arrays and of the result (§5.1.2).
+    unsafe {
+        indexed(Form::Large, count, array_of_blocklengths, array_of_displacements, oldtype, newtype)
+    }
 }
 
 /// [`PMPI_Type_indexed_c`] with `int` counts.
@@ -272,16 +319,13 @@ pub unsafe extern "C" fn PMPI_Type_indexed(
     count: c_int, array_of_blocklengths: *const c_int, array_of_displacements: *const c_int,
     oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
-    // SAFETY: `array_of_blocklengths` has `count` elements, by the caller's contract.
-    let array_of_blocklengths = unsafe { widened(array_of_blocklengths, count) };
-    // SAFETY: `array_of_displacements` has `count` elements, by the caller's contract.
-    let array_of_displacements = unsafe { widened(array_of_displacements, count) };
-    // SAFETY: the same contract.
+    // SAFETY: the caller's promise of the arrays and of the result (§5.1.2).
     unsafe {
-        PMPI_Type_indexed_c(
+        indexed(
+            Form::Int,
             count.into(),
-            array_of_blocklengths.as_ptr(),
-            array_of_displacements.as_ptr(),
+            array_of_blocklengths,
+            array_of_displacements,
             oldtype,
             newtype,
         )
@@ -294,7 +338,8 @@ pub unsafe extern "C" fn PMPI_Type_vector_c(
     count: MPI_Count, blocklength: MPI_Count, stride: MPI_Count, oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> c_int {
-    unsupported("MPI_Type_vector_c", Scope::None)
+    // SAFETY: the caller's promise of the result (§5.1.2).
+    unsafe { vector(Form::Large, count, blocklength, stride, oldtype, newtype) }
 }
 
 /// [`PMPI_Type_vector_c`] with `int` counts.
@@ -303,6 +348,259 @@ pub unsafe extern "C" fn PMPI_Type_vector(
     count: c_int, blocklength: c_int, stride: c_int, oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Type_vector_c(count.into(), blocklength.into(), stride.into(), oldtype, newtype) }
+    // SAFETY: the caller's promise of the result (§5.1.2).
+    unsafe { vector(Form::Int, count.into(), blocklength.into(), stride.into(), oldtype, newtype) }
+}
+
+/// The arguments of a distributed array that are no arrays.
+struct Grid {
+    size: c_int,
+    rank: c_int,
+    ndims: c_int,
+    order: c_int,
+}
+
+/// # Safety
+/// `newtype` may be written.
+unsafe fn contiguous(
+    form: Form, count: MPI_Count, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
+) -> c_int {
+    let make = |types: &Datatypes| Datatype::contiguous(form, count, old(types, oldtype)?);
+    // SAFETY: the caller's promise.
+    unsafe { constructed("MPI_Type_contiguous", newtype, make) }
+}
+
+/// # Safety
+/// `newtype` may be written, and each array read for as many elements as the count says; so for
+/// the following.
+unsafe fn darray<T: Copy + Into<i64>>(
+    form: Form, grid: Grid, sizes: *const T, distributions: *const c_int, lengths: *const c_int,
+    processes: *const c_int, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
+) -> c_int {
+    let Grid { size, rank, ndims, order } = grid;
+    let make = |types: &Datatypes| {
+        let ndims = dimensions(ndims)?;
+        // SAFETY: the caller's promise of the arrays.
+        let (sizes, distributions, lengths, processes) = unsafe {
+            (
+                list(sizes, ndims, "sizes")?,
+                list(distributions, ndims, "distributions")?,
+                list(lengths, ndims, "distribution arguments")?,
+                list(processes, ndims, "processes")?,
+            )
+        };
+        Datatype::darray(
+            form,
+            size.into(),
+            rank.into(),
+            &sizes,
+            &distributions,
+            &lengths,
+            &processes,
+            Order::new(order.into())?,
+            old(types, oldtype)?,
+        )
+    };
+    // SAFETY: the caller's promise of the result.
+    unsafe { constructed("MPI_Type_create_darray", newtype, make) }
+}
+
+/// # Safety
+/// As for [`darray`].
+unsafe fn hindexed<T: Copy + Into<i64>>(
+    form: Form, count: MPI_Count, lengths: *const T, displacements: *const MPI_Count,
+    oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
+) -> c_int {
+    let make = |types: &Datatypes| {
+        // SAFETY: the caller's promise of the arrays.
+        let (lengths, displacements) = unsafe { blocks(count, lengths, displacements)? };
+        Datatype::hindexed(form, &lengths, &displacements, old(types, oldtype)?)
+    };
+    // SAFETY: the caller's promise of the result.
+    unsafe { constructed("MPI_Type_create_hindexed", newtype, make) }
+}
+
+/// # Safety
+/// As for [`darray`].
+unsafe fn hindexed_block(
+    form: Form, count: MPI_Count, length: MPI_Count, displacements: *const MPI_Count,
+    oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
+) -> c_int {
+    let make = |types: &Datatypes| {
+        // SAFETY: the caller's promise of the array.
+        let places = unsafe { list(displacements, checked_count(count)?, "displacements")? };
+        Datatype::hindexed_block(form, length, &places, old(types, oldtype)?)
+    };
+    // SAFETY: the caller's promise of the result.
+    unsafe { constructed("MPI_Type_create_hindexed_block", newtype, make) }
+}
+
+/// # Safety
+/// As for [`contiguous`].
+unsafe fn hvector(
+    form: Form, count: MPI_Count, length: MPI_Count, stride: MPI_Count, oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> c_int {
+    let make =
+        |types: &Datatypes| Datatype::hvector(form, count, length, stride, old(types, oldtype)?);
+    // SAFETY: the caller's promise.
+    unsafe { constructed("MPI_Type_create_hvector", newtype, make) }
+}
+
+/// # Safety
+/// As for [`darray`].
+unsafe fn indexed<T: Copy + Into<i64>>(
+    form: Form, count: MPI_Count, lengths: *const T, displacements: *const T,
+    oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
+) -> c_int {
+    let make = |types: &Datatypes| {
+        // SAFETY: the caller's promise of the arrays.
+        let (lengths, displacements) = unsafe { blocks(count, lengths, displacements)? };
+        Datatype::indexed(form, &lengths, &displacements, old(types, oldtype)?)
+    };
+    // SAFETY: the caller's promise of the result.
+    unsafe { constructed("MPI_Type_indexed", newtype, make) }
+}
+
+/// # Safety
+/// As for [`darray`].
+unsafe fn indexed_block<T: Copy + Into<i64>>(
+    form: Form, count: MPI_Count, length: MPI_Count, displacements: *const T,
+    oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
+) -> c_int {
+    let make = |types: &Datatypes| {
+        // SAFETY: the caller's promise of the array.
+        let places = unsafe { list(displacements, checked_count(count)?, "displacements")? };
+        Datatype::indexed_block(form, length, &places, old(types, oldtype)?)
+    };
+    // SAFETY: the caller's promise of the result.
+    unsafe { constructed("MPI_Type_create_indexed_block", newtype, make) }
+}
+
+/// # Safety
+/// As for [`contiguous`].
+unsafe fn resized(
+    form: Form, oldtype: MPI_Datatype, lb: MPI_Count, extent: MPI_Count, newtype: *mut MPI_Datatype,
+) -> c_int {
+    let make = |types: &Datatypes| Datatype::resized(form, old(types, oldtype)?, lb, extent);
+    // SAFETY: the caller's promise.
+    unsafe { constructed("MPI_Type_create_resized", newtype, make) }
+}
+
+/// # Safety
+/// As for [`darray`].
+unsafe fn structure<T: Copy + Into<i64>>(
+    form: Form, count: MPI_Count, lengths: *const T, displacements: *const MPI_Count,
+    parts: *const MPI_Datatype, newtype: *mut MPI_Datatype,
+) -> c_int {
+    let make = |types: &Datatypes| {
+        // SAFETY: the caller's promise of the arrays.
+        let (lengths, displacements) = unsafe { blocks(count, lengths, displacements)? };
+        present(parts, lengths.len(), "datatypes")?;
+        let parts: Result<Vec<_>> = (0..lengths.len())
+            // SAFETY: as above; the array is as long as the others.
+            .map(|index| old(types, unsafe { *parts.add(index) }).cloned())
+            .collect();
+        Datatype::structure(form, &lengths, &displacements, &parts?)
+    };
+    // SAFETY: the caller's promise of the result.
+    unsafe { constructed("MPI_Type_create_struct", newtype, make) }
+}
+
+/// # Safety
+/// As for [`darray`].
+unsafe fn subarray<T: Copy + Into<i64>>(
+    form: Form, ndims: c_int, sizes: *const T, subsizes: *const T, starts: *const T, order: c_int,
+    oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
+) -> c_int {
+    let make = |types: &Datatypes| {
+        let ndims = dimensions(ndims)?;
+        // SAFETY: the caller's promise of the arrays.
+        let (sizes, subsizes, starts) = unsafe {
+            (
+                list(sizes, ndims, "sizes")?,
+                list(subsizes, ndims, "sizes of the part")?,
+                list(starts, ndims, "starts")?,
+            )
+        };
+        let order = Order::new(order.into())?;
+        Datatype::subarray(form, &sizes, &subsizes, &starts, order, old(types, oldtype)?)
+    };
+    // SAFETY: the caller's promise of the result.
+    unsafe { constructed("MPI_Type_create_subarray", newtype, make) }
+}
+
+/// # Safety
+/// As for [`contiguous`].
+unsafe fn vector(
+    form: Form, count: MPI_Count, length: MPI_Count, stride: MPI_Count, oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> c_int {
+    let make =
+        |types: &Datatypes| Datatype::vector(form, count, length, stride, old(types, oldtype)?);
+    // SAFETY: the caller's promise.
+    unsafe { constructed("MPI_Type_vector", newtype, make) }
+}
+
+/// The whole of a constructor: makes a datatype and stores its handle.
+///
+/// # Safety
+/// `newtype` may be written.
+unsafe fn constructed(
+    name: &str, newtype: *mut MPI_Datatype, make: impl FnOnce(&Datatypes) -> Result<Datatype>,
+) -> c_int {
+    early(name, Scope::None, |objects| {
+        let datatype = make(&objects.datatypes)?;
+        let made = objects.datatypes.insert(datatype, false)?;
+        // SAFETY: the caller's promise.
+        unsafe { *newtype = handle(made as c_int) };
+        Ok(())
+    })
+}
+
+/// The datatype to make another of.
+fn old(types: &Datatypes, datatype: MPI_Datatype) -> Result<&Datatype> {
+    Ok(&types.get(number(datatype))?.datatype)
+}
+
+/// A number of dimensions.
+fn dimensions(ndims: c_int) -> Result<usize> {
+    usize::try_from(ndims)
+        .map_err(|_| ErrorClass::Arg.error(format!("{ndims} is no number of dimensions")))
+}
+
+/// The lengths and the displacements of `count` blocks.
+///
+/// # Safety
+/// As for [`list`], with `count` elements.
+unsafe fn blocks<T: Copy + Into<i64>, D: Copy + Into<i64>>(
+    count: MPI_Count, lengths: *const T, displacements: *const D,
+) -> Result<(Vec<i64>, Vec<i64>)> {
+    let count = checked_count(count)?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        Ok((list(lengths, count, "block lengths")?, list(displacements, count, "displacements")?))
+    }
+}
+
+/// A copy of an array of the caller.
+///
+/// # Errors
+/// `Arg` if it is null and not empty.
+///
+/// # Safety
+/// `values` is null or may be read for `len` elements.
+unsafe fn list<T: Copy + Into<i64>>(values: *const T, len: usize, what: &str) -> Result<Vec<i64>> {
+    present(values, len, what)?;
+    // SAFETY: not null, and index is below the length of which the caller knows.
+    Ok((0..len).map(|index| unsafe { *values.add(index) }.into()).collect())
+}
+
+/// # Errors
+/// `Arg` if an array that has elements is null.
+fn present<T>(values: *const T, len: usize, what: &str) -> Result {
+    if len > 0 && values.is_null() {
+        return Err(ErrorClass::Arg.error(format!("the array of {len} {what} is null")));
+    }
+    Ok(())
 }

@@ -1,30 +1,51 @@
 //! Datatypes: committing, freeing, and what a datatype is made of (MPI 5.0, chapter 5).
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::c_int;
+use std::ptr::null_mut;
 
+use super::callback::{copies, delete_all};
+use super::handles::*;
 use super::types::*;
-use super::verb::{Scope, unsupported};
+use super::verb::{PROCESS, Scope, early, finish, number};
 use super::width::narrowed;
+use crate::base::{ErrorClass, Result};
+use crate::mpi::datatype::{Combiner, Contents, Datatype};
+use crate::mpi::objects::Datatypes;
+use crate::mpi::table::Handle;
 
 /// Makes a datatype ready for communication.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_commit(datatype: *mut MPI_Datatype) -> c_int {
-    unsupported("MPI_Type_commit", Scope::None)
+    early("MPI_Type_commit", Scope::None, |objects| {
+        // SAFETY: the caller gives a valid pointer.
+        let datatype = unsafe { *datatype };
+        objects.datatypes.get_mut(number(datatype))?.committed = true;
+        Ok(())
+    })
 }
 
 /// A second handle to an equal datatype, attributes copied.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> c_int {
-    unsupported("MPI_Type_dup", Scope::None)
+    let result = duplicate(number(oldtype)).map(|made| {
+        // SAFETY: the caller's promise of the result.
+        unsafe { *newtype = handle(made as c_int) };
+    });
+    finish(Scope::None, "MPI_Type_dup", result)
 }
 
 /// Lets go of a datatype; pending operations keep theirs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_free(datatype: *mut MPI_Datatype) -> c_int {
-    unsupported("MPI_Type_free", Scope::None)
+    // SAFETY: the caller gives a valid pointer.
+    let freed = unsafe { *datatype };
+    let result = free(number(freed)).map(|()| {
+        // SAFETY: as above.
+        unsafe { *datatype = MPI_DATATYPE_NULL };
+    });
+    finish(Scope::None, "MPI_Type_free", result)
 }
 
 /// The arguments that a datatype was made from.
@@ -34,7 +55,14 @@ pub unsafe extern "C" fn PMPI_Type_get_contents(
     array_of_integers: *mut c_int, array_of_addresses: *mut MPI_Aint,
     array_of_datatypes: *mut MPI_Datatype,
 ) -> c_int {
-    unsupported("MPI_Type_get_contents", Scope::None)
+    let room = Room {
+        integers: (array_of_integers, max_integers.into()),
+        addresses: (array_of_addresses, max_addresses.into()),
+        counts: None,
+        types: (array_of_datatypes, max_datatypes.into()),
+    };
+    // SAFETY: the caller's promise of the arrays.
+    unsafe { show_contents("MPI_Type_get_contents", datatype, &room) }
 }
 
 /// [`PMPI_Type_get_contents`] with large counts.
@@ -45,7 +73,14 @@ pub unsafe extern "C" fn PMPI_Type_get_contents_c(
     array_of_addresses: *mut MPI_Aint, array_of_large_counts: *mut MPI_Count,
     array_of_datatypes: *mut MPI_Datatype,
 ) -> c_int {
-    unsupported("MPI_Type_get_contents_c", Scope::None)
+    let room = Room {
+        integers: (array_of_integers, max_integers),
+        addresses: (array_of_addresses, max_addresses),
+        counts: Some((array_of_large_counts, max_large_counts)),
+        types: (array_of_datatypes, max_datatypes),
+    };
+    // SAFETY: the caller's promise of the arrays.
+    unsafe { show_contents("MPI_Type_get_contents_c", datatype, &room) }
 }
 
 /// Which constructor made a datatype, and how many arguments it had.
@@ -54,7 +89,18 @@ pub unsafe extern "C" fn PMPI_Type_get_envelope(
     datatype: MPI_Datatype, num_integers: *mut c_int, num_addresses: *mut c_int,
     num_datatypes: *mut c_int, combiner: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Type_get_envelope", Scope::None)
+    early("MPI_Type_get_envelope", Scope::None, |objects| {
+        let contents = objects.datatypes.get(number(datatype))?.datatype.contents();
+        no_large_counts(contents)?;
+        // SAFETY: the caller's promise of the results. The numbers were counts of type `int`.
+        unsafe {
+            *num_integers = contents.integers.len() as c_int;
+            *num_addresses = contents.addresses.len() as c_int;
+            *num_datatypes = contents.types.len() as c_int;
+            *combiner = contents.combiner as c_int;
+        }
+        Ok(())
+    })
 }
 
 /// [`PMPI_Type_get_envelope`] with large counts.
@@ -63,7 +109,18 @@ pub unsafe extern "C" fn PMPI_Type_get_envelope_c(
     datatype: MPI_Datatype, num_integers: *mut MPI_Count, num_addresses: *mut MPI_Count,
     num_large_counts: *mut MPI_Count, num_datatypes: *mut MPI_Count, combiner: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Type_get_envelope_c", Scope::None)
+    early("MPI_Type_get_envelope_c", Scope::None, |objects| {
+        let contents = objects.datatypes.get(number(datatype))?.datatype.contents();
+        // SAFETY: the caller's promise of the results.
+        unsafe {
+            *num_integers = contents.integers.len() as MPI_Count;
+            *num_addresses = contents.addresses.len() as MPI_Count;
+            *num_large_counts = contents.counts.len() as MPI_Count;
+            *num_datatypes = contents.types.len() as MPI_Count;
+            *combiner = contents.combiner as c_int;
+        }
+        Ok(())
+    })
 }
 
 /// The lower bound and the extent, in bytes.
@@ -71,7 +128,15 @@ pub unsafe extern "C" fn PMPI_Type_get_envelope_c(
 pub unsafe extern "C" fn PMPI_Type_get_extent_c(
     datatype: MPI_Datatype, lb: *mut MPI_Count, extent: *mut MPI_Count,
 ) -> c_int {
-    unsupported("MPI_Type_get_extent_c", Scope::None)
+    early("MPI_Type_get_extent", Scope::None, |objects| {
+        let found = &objects.datatypes.get(number(datatype))?.datatype;
+        // SAFETY: the caller's promise of the results.
+        unsafe {
+            *lb = found.lb() as MPI_Count;
+            *extent = found.extent() as MPI_Count;
+        }
+        Ok(())
+    })
 }
 
 /// [`PMPI_Type_get_extent_c`] with sizes of type `MPI_Aint`.
@@ -97,7 +162,15 @@ pub unsafe extern "C" fn PMPI_Type_get_extent_x(
 pub unsafe extern "C" fn PMPI_Type_get_true_extent_c(
     datatype: MPI_Datatype, true_lb: *mut MPI_Count, true_extent: *mut MPI_Count,
 ) -> c_int {
-    unsupported("MPI_Type_get_true_extent_c", Scope::None)
+    early("MPI_Type_get_true_extent", Scope::None, |objects| {
+        let found = &objects.datatypes.get(number(datatype))?.datatype;
+        // SAFETY: the caller's promise of the results.
+        unsafe {
+            *true_lb = found.true_lb() as MPI_Count;
+            *true_extent = found.true_extent() as MPI_Count;
+        }
+        Ok(())
+    })
 }
 
 /// [`PMPI_Type_get_true_extent_c`] with sizes of type `MPI_Aint`.
@@ -123,13 +196,26 @@ pub unsafe extern "C" fn PMPI_Type_get_true_extent_x(
 pub unsafe extern "C" fn PMPI_Type_get_value_index(
     value_type: MPI_Datatype, index_type: MPI_Datatype, pair_type: *mut MPI_Datatype,
 ) -> c_int {
-    unsupported("MPI_Type_get_value_index", Scope::None)
+    early("MPI_Type_get_value_index", Scope::None, |objects| {
+        for part in [value_type, index_type] {
+            objects.datatypes.get(number(part))?;
+        }
+        let found = PAIRS.iter().find(|pair| pair[..2] == [value_type, index_type]);
+        // SAFETY: the caller's promise of the result.
+        unsafe { *pair_type = found.map_or(MPI_DATATYPE_NULL, |pair| pair[2]) };
+        Ok(())
+    })
 }
 
 /// Bytes of data in one item; `MPI_UNDEFINED` if not supported or too large.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_size_c(datatype: MPI_Datatype, size: *mut MPI_Count) -> c_int {
-    unsupported("MPI_Type_size_c", Scope::None)
+    early("MPI_Type_size", Scope::None, |objects| {
+        let bytes = objects.datatypes.get(number(datatype))?.datatype.size();
+        // SAFETY: the caller's promise of the result.
+        unsafe { *size = bytes as MPI_Count };
+        Ok(())
+    })
 }
 
 /// [`PMPI_Type_size_c`] with `int` counts.
@@ -145,3 +231,141 @@ pub unsafe extern "C" fn PMPI_Type_size_x(datatype: MPI_Datatype, size: *mut MPI
     // SAFETY: the same contract.
     unsafe { PMPI_Type_size_c(datatype, size) }
 }
+
+/// A new datatype that equals another: committed like it, with copies of its attributes, without
+/// its name.
+fn duplicate(old: Handle) -> Result<Handle> {
+    let (copy, committed, attributes) = PROCESS.early(|objects| {
+        let found = objects.datatypes.get(old);
+        found.map(|found| (found.datatype.dup(), found.committed, found.attributes.clone()))
+    })?;
+    let attributes = copies(old, &attributes)?;
+    PROCESS.early(|objects| {
+        let made = objects.datatypes.insert(copy, committed)?;
+        objects.datatypes.get_mut(made)?.attributes = attributes;
+        Ok(made)
+    })
+}
+
+/// Deletes the attributes of a datatype, then its handle.
+fn free(freed: Handle) -> Result {
+    PROCESS.early(|objects| objects.datatypes.derived(freed).map(drop))?;
+    let newest =
+        || PROCESS.early(|objects| Ok(objects.datatypes.get(freed)?.attributes.newest().cloned()));
+    let remove = |keyval| {
+        PROCESS.early(|objects| {
+            objects.datatypes.get_mut(freed)?.attributes.remove(keyval);
+            Ok(())
+        })
+    };
+    delete_all(freed, newest, remove)?;
+    // What is dropped may be large: not under the lock.
+    PROCESS.early(|objects| objects.datatypes.remove(freed)).map(drop)
+}
+
+/// The arrays of the caller for the arguments of a constructor, each with its room.
+struct Room {
+    integers: (*mut c_int, MPI_Count),
+    addresses: (*mut MPI_Aint, MPI_Count),
+    /// None in the form that cannot show them.
+    counts: Option<(*mut MPI_Count, MPI_Count)>,
+    types: (*mut MPI_Datatype, MPI_Count),
+}
+
+/// Stores the arguments that a datatype was made from. Derived parts get new handles.
+///
+/// # Safety
+/// Each array may be written for as many elements as its room says.
+unsafe fn show_contents(name: &str, datatype: MPI_Datatype, room: &Room) -> c_int {
+    early(name, Scope::None, |objects| {
+        let made = objects.datatypes.get(number(datatype))?.datatype.clone();
+        let contents = made.contents();
+        if contents.combiner == Combiner::Named {
+            let why = format!("{} is predefined: it has no contents", made.describe());
+            return Err(ErrorClass::Type.error(why));
+        }
+        fits(contents.integers.len(), room.integers.1, "integers")?;
+        fits(contents.addresses.len(), room.addresses.1, "addresses")?;
+        let counts = match room.counts {
+            Some((counts, room)) => {
+                fits(contents.counts.len(), room, "large counts")?;
+                counts
+            }
+            None => {
+                no_large_counts(contents)?;
+                null_mut()
+            }
+        };
+        fits(contents.types.len(), room.types.1, "datatypes")?;
+        let parts = part_handles(&mut objects.datatypes, &contents.types)?;
+        let addresses = contents.addresses.iter().map(|address| *address as MPI_Aint);
+        // SAFETY: the caller's promise; they fit.
+        unsafe {
+            store(contents.integers.iter().copied(), room.integers.0);
+            store(addresses, room.addresses.0);
+            store(contents.counts.iter().copied(), counts);
+            store(parts.iter().map(|part| handle(*part as c_int)), room.types.0);
+        }
+        Ok(())
+    })
+}
+
+/// The predefined handles, and new ones of derived types. Without a free handle none stays.
+fn part_handles(datatypes: &mut Datatypes, parts: &[Datatype]) -> Result<Vec<Handle>> {
+    let mut handles = Vec::with_capacity(parts.len());
+    for part in parts {
+        let handle = match part.as_predefined() {
+            Some(predefined) => Ok(predefined.handle),
+            None => datatypes.insert(part.clone(), true),
+        };
+        match handle {
+            Ok(handle) => handles.push(handle),
+            Err(error) => {
+                handles.into_iter().for_each(|made| drop(datatypes.remove(made)));
+                return Err(error);
+            }
+        }
+    }
+    Ok(handles)
+}
+
+/// # Safety
+/// `target` may be written for all values.
+unsafe fn store<T>(values: impl Iterator<Item = T>, target: *mut T) {
+    for (index, value) in values.enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe { *target.add(index) = value };
+    }
+}
+
+/// # Errors
+/// `Arg` if there is too little room.
+fn fits(len: usize, room: MPI_Count, what: &str) -> Result {
+    if usize::try_from(room).is_ok_and(|room| len <= room) {
+        return Ok(());
+    }
+    Err(ErrorClass::Arg.error(format!("there is room for {room} {what}, and there are {len}")))
+}
+
+/// # Errors
+/// `Type` if the datatype was made with large counts, which the `int` form cannot show.
+fn no_large_counts(contents: &Contents) -> Result {
+    if contents.counts.is_empty() {
+        return Ok(());
+    }
+    let why = "the datatype was made with large counts: only the function with _c can show it";
+    Err(ErrorClass::Type.error(why))
+}
+
+/// The pairs for `MPI_MINLOC` and `MPI_MAXLOC` (§6.9.4), each with its value and its index.
+const PAIRS: [[MPI_Datatype; 3]; 9] = [
+    [MPI_FLOAT, MPI_INT, MPI_FLOAT_INT],
+    [MPI_DOUBLE, MPI_INT, MPI_DOUBLE_INT],
+    [MPI_LONG, MPI_INT, MPI_LONG_INT],
+    [MPI_INT, MPI_INT, MPI_2INT],
+    [MPI_SHORT, MPI_INT, MPI_SHORT_INT],
+    [MPI_LONG_DOUBLE, MPI_INT, MPI_LONG_DOUBLE_INT],
+    [MPI_REAL, MPI_REAL, MPI_2REAL],
+    [MPI_DOUBLE_PRECISION, MPI_DOUBLE_PRECISION, MPI_2DOUBLE_PRECISION],
+    [MPI_INTEGER, MPI_INTEGER, MPI_2INTEGER],
+];

@@ -125,11 +125,23 @@ impl Datatypes {
     /// # Errors
     /// As [`Datatypes::get`], and `Type` for a predefined one.
     pub fn remove(&mut self, handle: Handle) -> Result<NamedType> {
-        if let Some(predefined) = self.predefined.find(handle) {
-            let why = format!("{} is predefined and must not be freed", predefined.name);
-            return Err(ErrorClass::Type.error(why));
-        }
+        self.derived(handle)?;
         self.table.remove(handle).ok_or_else(|| not_a_datatype(handle))
+    }
+
+    /// The datatype of a handle that is to be freed.
+    ///
+    /// # Errors
+    /// As [`Datatypes::remove`].
+    pub fn derived(&self, handle: Handle) -> Result<&NamedType> {
+        let named = self.get(handle)?;
+        match named.datatype.as_predefined() {
+            None => Ok(named),
+            Some(entry) => {
+                let why = format!("{} is predefined and must not be freed", entry.name);
+                Err(ErrorClass::Type.error(why))
+            }
+        }
     }
 }
 
