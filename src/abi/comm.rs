@@ -4,21 +4,40 @@
 #![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_char, c_int};
+use std::sync::Arc;
 
 use super::callback;
+use super::constants::*;
+use super::group::{put_group, value_of};
 use super::handles::{MPI_COMM_NULL, handle};
 use super::types::*;
-use super::verb::{PROCESS, Scope, finish, local, number, unsupported, wait_for};
-use crate::base::Result;
+use super::verb::{PROCESS, Scope, finish, local, number, start, unsupported, wait_for};
+use crate::base::{ErrorClass, Result};
 use crate::mpi::attribute::Attributes;
 use crate::mpi::comm::COMM_NULL;
+use crate::mpi::comm_create::Split;
+use crate::mpi::group_sets::Likeness;
+use crate::mpi::request::Activity;
+use crate::mpi::table::Handle;
+use crate::process::Mpi;
 
 /// Whether two communicators have equal groups and contexts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_compare(
     comm1: MPI_Comm, comm2: MPI_Comm, result: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Comm_compare", comm1)
+    local("MPI_Comm_compare", comm1, |mpi| {
+        let (one, two) = (mpi.comms.get(number(comm1))?, mpi.comms.get(number(comm2))?);
+        let likeness = one.group.compare(&two.group);
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe {
+            *result = match likeness {
+                Likeness::Ident if one.context != two.context => MPI_CONGRUENT,
+                _ => value_of(likeness),
+            };
+        }
+        Ok(())
+    })
 }
 
 /// A communicator for a subgroup; all of the old one's processes call.
@@ -26,7 +45,12 @@ pub unsafe extern "C" fn PMPI_Comm_compare(
 pub unsafe extern "C" fn PMPI_Comm_create(
     comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Comm_create", comm)
+    let split = |mpi: &mut Mpi| {
+        let group = Arc::clone(mpi.objects.groups.get(number(group))?);
+        mpi.create(number(comm), group)
+    };
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { split_off("MPI_Comm_create", comm, newcomm, split) }
 }
 
 /// A communicator for a group, without a parent communicator.
@@ -43,7 +67,13 @@ pub unsafe extern "C" fn PMPI_Comm_create_from_group(
 pub unsafe extern "C" fn PMPI_Comm_create_group(
     comm: MPI_Comm, group: MPI_Group, tag: c_int, newcomm: *mut MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Comm_create_group", comm)
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe {
+        make("MPI_Comm_create_group", comm, newcomm, |mpi| {
+            let group = Arc::clone(mpi.objects.groups.get(number(group))?);
+            mpi.create_by_members(number(comm), group, tag)
+        })
+    }
 }
 
 /// A communicator of the same group with a new context, attributes copied.
@@ -58,7 +88,8 @@ pub unsafe extern "C" fn PMPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) -
 pub unsafe extern "C" fn PMPI_Comm_dup_with_info(
     comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Comm_dup_with_info", comm)
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { duplicate("MPI_Comm_dup_with_info", comm, newcomm) }
 }
 
 /// Marks a communicator for deallocation; collective.
@@ -94,7 +125,11 @@ pub unsafe extern "C" fn PMPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_
 /// The group of a communicator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group) -> c_int {
-    unsupported("MPI_Comm_group", comm)
+    local("MPI_Comm_group", comm, |mpi| {
+        let found = Arc::clone(&mpi.comms.get(number(comm))?.group);
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { put_group(mpi, found, group) }
+    })
 }
 
 /// Starts `MPI_Comm_dup`.
@@ -102,7 +137,8 @@ pub unsafe extern "C" fn PMPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group) 
 pub unsafe extern "C" fn PMPI_Comm_idup(
     comm: MPI_Comm, newcomm: *mut MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Comm_idup", comm)
+    // SAFETY: the caller gives valid result pointers.
+    unsafe { start_duplicate("MPI_Comm_idup", comm, newcomm, request) }
 }
 
 /// Starts `MPI_Comm_dup_with_info`.
@@ -110,7 +146,8 @@ pub unsafe extern "C" fn PMPI_Comm_idup(
 pub unsafe extern "C" fn PMPI_Comm_idup_with_info(
     comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Comm_idup_with_info", comm)
+    // SAFETY: the caller gives valid result pointers.
+    unsafe { start_duplicate("MPI_Comm_idup_with_info", comm, newcomm, request) }
 }
 
 /// The calling process's rank in a communicator.
@@ -146,7 +183,9 @@ pub unsafe extern "C" fn PMPI_Comm_size(comm: MPI_Comm, size: *mut c_int) -> c_i
 pub unsafe extern "C" fn PMPI_Comm_split(
     comm: MPI_Comm, color: c_int, key: c_int, newcomm: *mut MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Comm_split", comm)
+    let color = (color != MPI_UNDEFINED).then_some(color);
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { split_off("MPI_Comm_split", comm, newcomm, |mpi| mpi.split(number(comm), color, key)) }
 }
 
 /// One communicator per shared resource, ranks ordered by key.
@@ -154,7 +193,25 @@ pub unsafe extern "C" fn PMPI_Comm_split(
 pub unsafe extern "C" fn PMPI_Comm_split_type(
     comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info, newcomm: *mut MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Comm_split_type", comm)
+    let split = |mpi: &mut Mpi| {
+        let color = color_of(split_type)?;
+        mpi.split(number(comm), color, key)
+    };
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { split_off("MPI_Comm_split_type", comm, newcomm, split) }
+}
+
+/// The color of a kind of split. All ranks share the memory of one host.
+fn color_of(split_type: c_int) -> Result<Option<c_int>> {
+    match split_type {
+        MPI_COMM_TYPE_SHARED => Ok(Some(0)),
+        // No finer resource is known, so nobody gets a smaller communicator (§7.4.2).
+        MPI_COMM_TYPE_HW_UNGUIDED | MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => {
+            Ok(None)
+        }
+        MPI_UNDEFINED => Ok(None),
+        _ => Err(ErrorClass::Arg.error(format!("{split_type} is not a kind of split"))),
+    }
 }
 
 /// Duplicates a communicator: its attributes are copied with the lock free.
@@ -162,18 +219,69 @@ pub unsafe extern "C" fn PMPI_Comm_split_type(
 /// # Safety
 /// `newcomm` may be written.
 unsafe fn duplicate(name: &str, comm: MPI_Comm, newcomm: *mut MPI_Comm) -> c_int {
-    let result = copied_attributes(comm).and_then(|attributes| {
-        let mut made = COMM_NULL;
-        let outcome = wait_for(|mpi| {
-            let (new, activity) = mpi.duplicate(number(comm), attributes)?;
-            made = new;
-            Ok(activity)
-        })?;
-        outcome.error.map_or(Ok(made), Err)
+    match copied_attributes(comm) {
+        Err(error) => finish(comm, name, Err(error)),
+        // SAFETY: the caller's promise.
+        Ok(attributes) => unsafe {
+            make(name, comm, newcomm, |mpi| mpi.duplicate(number(comm), attributes))
+        },
+    }
+}
+
+/// [`duplicate`] with a request.
+///
+/// # Safety
+/// `newcomm` and `request` may be written.
+unsafe fn start_duplicate(
+    name: &str, comm: MPI_Comm, newcomm: *mut MPI_Comm, request: *mut MPI_Request,
+) -> c_int {
+    match copied_attributes(comm) {
+        Err(error) => finish(comm, name, Err(error)),
+        // SAFETY: the caller's promise.
+        Ok(attributes) => unsafe {
+            start(name, comm, request, |mpi| {
+                let (made, activity) = mpi.duplicate(number(comm), attributes)?;
+                *newcomm = handle(made as c_int);
+                Ok(activity)
+            })
+        },
+    }
+}
+
+/// Makes a communicator and waits until it may be used.
+///
+/// # Safety
+/// `newcomm` may be written.
+unsafe fn make(
+    name: &str, comm: MPI_Comm, newcomm: *mut MPI_Comm,
+    body: impl FnOnce(&mut Mpi) -> Result<(Handle, Activity)>,
+) -> c_int {
+    let mut made = COMM_NULL;
+    let outcome = wait_for(|mpi| {
+        let (comm, activity) = body(mpi)?;
+        made = comm;
+        Ok(activity)
     });
-    let result = result.map(|made| {
+    let result = outcome.and_then(|outcome| outcome.error.map_or(Ok(()), Err));
+    if result.is_ok() {
         // SAFETY: the caller's promise.
         unsafe { *newcomm = handle(made as c_int) };
+    }
+    finish(comm, name, result)
+}
+
+/// Splits a communicator and waits for the new one.
+///
+/// # Safety
+/// `newcomm` may be written.
+unsafe fn split_off(
+    name: &str, comm: MPI_Comm, newcomm: *mut MPI_Comm,
+    body: impl FnOnce(&mut Mpi) -> Result<Split>,
+) -> c_int {
+    let made = PROCESS.until(body, |mpi, split| mpi.end_split(split));
+    let result = made.map(|made| {
+        // SAFETY: the caller's promise.
+        unsafe { *newcomm = handle(made.unwrap_or(COMM_NULL) as c_int) };
     });
     finish(comm, name, result)
 }

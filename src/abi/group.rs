@@ -4,16 +4,29 @@
 #![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_char, c_int};
+use std::sync::Arc;
 
+use super::constants::{MPI_IDENT, MPI_SIMILAR, MPI_UNEQUAL};
+use super::handles::{MPI_GROUP_NULL, handle};
 use super::types::*;
-use super::verb::{Scope, unsupported};
+use super::verb::{Scope, local, number, unsupported};
+use crate::base::{ErrorClass, Peer, Result};
+use crate::mpi::group::Group;
+use crate::mpi::group_sets::{Likeness, UNDEFINED};
+use crate::process::Mpi;
 
 /// Whether two groups have the same members, in the same order or not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_compare(
     group1: MPI_Group, group2: MPI_Group, result: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Group_compare", Scope::None)
+    local("MPI_Group_compare", Scope::None, |mpi| {
+        let groups = &mpi.objects.groups;
+        let likeness = groups.get(number(group1))?.compare(groups.get(number(group2))?);
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *result = value_of(likeness) };
+        Ok(())
+    })
 }
 
 /// The members of the first group that are not in the second.
@@ -21,7 +34,8 @@ pub unsafe extern "C" fn PMPI_Group_compare(
 pub unsafe extern "C" fn PMPI_Group_difference(
     group1: MPI_Group, group2: MPI_Group, newgroup: *mut MPI_Group,
 ) -> c_int {
-    unsupported("MPI_Group_difference", Scope::None)
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { combined("MPI_Group_difference", group1, group2, newgroup, Group::difference) }
 }
 
 /// A group without the listed ranks.
@@ -29,13 +43,21 @@ pub unsafe extern "C" fn PMPI_Group_difference(
 pub unsafe extern "C" fn PMPI_Group_excl(
     group: MPI_Group, n: c_int, ranks: *const c_int, newgroup: *mut MPI_Group,
 ) -> c_int {
-    unsupported("MPI_Group_excl", Scope::None)
+    // SAFETY: the caller gives `n` ranks and a valid result pointer.
+    unsafe { selected("MPI_Group_excl", group, (n, ranks), newgroup, Group::exclude) }
 }
 
 /// Lets go of a group.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_free(group: *mut MPI_Group) -> c_int {
-    unsupported("MPI_Group_free", Scope::None)
+    local("MPI_Group_free", Scope::None, |mpi| {
+        // SAFETY: the caller gives a valid pointer.
+        unsafe {
+            mpi.objects.groups.free(number(*group))?;
+            *group = MPI_GROUP_NULL;
+        }
+        Ok(())
+    })
 }
 
 /// The group of a named process set.
@@ -51,7 +73,8 @@ pub unsafe extern "C" fn PMPI_Group_from_session_pset(
 pub unsafe extern "C" fn PMPI_Group_incl(
     group: MPI_Group, n: c_int, ranks: *const c_int, newgroup: *mut MPI_Group,
 ) -> c_int {
-    unsupported("MPI_Group_incl", Scope::None)
+    // SAFETY: the caller gives `n` ranks and a valid result pointer.
+    unsafe { selected("MPI_Group_incl", group, (n, ranks), newgroup, Group::include) }
 }
 
 /// The members of the first group that are in the second too.
@@ -59,7 +82,8 @@ pub unsafe extern "C" fn PMPI_Group_incl(
 pub unsafe extern "C" fn PMPI_Group_intersection(
     group1: MPI_Group, group2: MPI_Group, newgroup: *mut MPI_Group,
 ) -> c_int {
-    unsupported("MPI_Group_intersection", Scope::None)
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { combined("MPI_Group_intersection", group1, group2, newgroup, Group::intersection) }
 }
 
 /// A group without the ranks in these (first, last, stride) ranges.
@@ -67,7 +91,9 @@ pub unsafe extern "C" fn PMPI_Group_intersection(
 pub unsafe extern "C" fn PMPI_Group_range_excl(
     group: MPI_Group, n: c_int, ranges: *mut [c_int; 3], newgroup: *mut MPI_Group,
 ) -> c_int {
-    unsupported("MPI_Group_range_excl", Scope::None)
+    let ranges = ranges.cast_const();
+    // SAFETY: the caller gives `n` ranges and a valid result pointer.
+    unsafe { selected("MPI_Group_range_excl", group, (n, ranges), newgroup, Group::exclude_ranges) }
 }
 
 /// A group of the ranks in these (first, last, stride) ranges.
@@ -75,19 +101,31 @@ pub unsafe extern "C" fn PMPI_Group_range_excl(
 pub unsafe extern "C" fn PMPI_Group_range_incl(
     group: MPI_Group, n: c_int, ranges: *mut [c_int; 3], newgroup: *mut MPI_Group,
 ) -> c_int {
-    unsupported("MPI_Group_range_incl", Scope::None)
+    let ranges = ranges.cast_const();
+    // SAFETY: the caller gives `n` ranges and a valid result pointer.
+    unsafe { selected("MPI_Group_range_incl", group, (n, ranges), newgroup, Group::include_ranges) }
 }
 
 /// The calling process's rank in a group, or `MPI_UNDEFINED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_rank(group: MPI_Group, rank: *mut c_int) -> c_int {
-    unsupported("MPI_Group_rank", Scope::None)
+    local("MPI_Group_rank", Scope::None, |mpi| {
+        let found = mpi.objects.groups.get(number(group))?.rank();
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *rank = found.map_or(UNDEFINED, |rank| rank as c_int) };
+        Ok(())
+    })
 }
 
 /// The number of members of a group.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_size(group: MPI_Group, size: *mut c_int) -> c_int {
-    unsupported("MPI_Group_size", Scope::None)
+    local("MPI_Group_size", Scope::None, |mpi| {
+        let found = mpi.objects.groups.get(number(group))?.size();
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *size = found as c_int };
+        Ok(())
+    })
 }
 
 /// The ranks in one group of members of another.
@@ -95,7 +133,17 @@ pub unsafe extern "C" fn PMPI_Group_size(group: MPI_Group, size: *mut c_int) -> 
 pub unsafe extern "C" fn PMPI_Group_translate_ranks(
     group1: MPI_Group, n: c_int, ranks1: *const c_int, group2: MPI_Group, ranks2: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Group_translate_ranks", Scope::None)
+    local("MPI_Group_translate_ranks", Scope::None, |mpi| {
+        let groups = &mpi.objects.groups;
+        let (from, to) = (groups.get(number(group1))?, groups.get(number(group2))?);
+        // SAFETY: the caller gives `n` ranks.
+        let ranks = unsafe { list((n, ranks1))? };
+        for (place, rank) in from.translate(ranks, to)?.into_iter().enumerate() {
+            // SAFETY: the caller gives room for `n` ranks.
+            unsafe { *ranks2.add(place) = rank };
+        }
+        Ok(())
+    })
 }
 
 /// The members of the first group, then those only in the second.
@@ -103,5 +151,76 @@ pub unsafe extern "C" fn PMPI_Group_translate_ranks(
 pub unsafe extern "C" fn PMPI_Group_union(
     group1: MPI_Group, group2: MPI_Group, newgroup: *mut MPI_Group,
 ) -> c_int {
-    unsupported("MPI_Group_union", Scope::None)
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { combined("MPI_Group_union", group1, group2, newgroup, Group::union) }
+}
+
+/// What `MPI_Group_compare` and `MPI_Comm_compare` give.
+pub(super) fn value_of(likeness: Likeness) -> c_int {
+    match likeness {
+        Likeness::Ident => MPI_IDENT,
+        Likeness::Similar => MPI_SIMILAR,
+        Likeness::Unequal => MPI_UNEQUAL,
+    }
+}
+
+/// Stores a handle for a group.
+///
+/// # Safety
+/// `target` may be written.
+pub(super) unsafe fn put_group(mpi: &mut Mpi, group: Arc<Group>, target: *mut MPI_Group) -> Result {
+    let made = mpi.objects.groups.insert(group)?;
+    // SAFETY: the caller's promise.
+    unsafe { *target = handle(made as c_int) };
+    Ok(())
+}
+
+/// A group from two groups.
+///
+/// # Safety
+/// `newgroup` may be written.
+unsafe fn combined(
+    name: &str, group1: MPI_Group, group2: MPI_Group, newgroup: *mut MPI_Group,
+    combine: fn(&Group, &Group, Peer) -> Group,
+) -> c_int {
+    local(name, Scope::None, |mpi| {
+        let (groups, me) = (&mpi.objects.groups, mpi.engine.me());
+        let made = combine(groups.get(number(group1))?, groups.get(number(group2))?, me);
+        // SAFETY: the caller's promise.
+        unsafe { put_group(mpi, Arc::new(made), newgroup) }
+    })
+}
+
+/// A group from some of the ranks of a group.
+///
+/// # Safety
+/// The promise of [`list`]; `newgroup` may be written.
+unsafe fn selected<T>(
+    name: &str, group: MPI_Group, selection: (c_int, *const T), newgroup: *mut MPI_Group,
+    select: fn(&Group, &[T], Peer) -> Result<Group>,
+) -> c_int {
+    local(name, Scope::None, |mpi| {
+        let from = mpi.objects.groups.get(number(group))?;
+        // SAFETY: the caller's promise.
+        let made = unsafe { select(from, list(selection)?, mpi.engine.me())? };
+        // SAFETY: the caller's promise.
+        unsafe { put_group(mpi, Arc::new(made), newgroup) }
+    })
+}
+
+/// An array of the caller.
+///
+/// # Errors
+/// `Arg` for a negative length, or a null pointer to more than nothing.
+///
+/// # Safety
+/// `array` has as many elements as it says, and nobody writes them meanwhile.
+unsafe fn list<'a, T>((len, array): (c_int, *const T)) -> Result<&'a [T]> {
+    match usize::try_from(len) {
+        Ok(0) => Ok(&[]),
+        // SAFETY: the caller's promise.
+        Ok(len) if !array.is_null() => Ok(unsafe { std::slice::from_raw_parts(array, len) }),
+        Ok(_) => Err(ErrorClass::Arg.error(format!("the array of {len} elements is null"))),
+        Err(_) => Err(ErrorClass::Arg.error(format!("the number of elements is {len}"))),
+    }
 }

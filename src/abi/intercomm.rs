@@ -6,24 +6,31 @@
 use std::ffi::{c_char, c_int};
 
 use super::types::*;
-use super::verb::{Scope, unsupported};
+use super::verb::{Scope, local, number, unsupported};
+use crate::base::{ErrorClass, Result};
+use crate::process::Mpi;
 
 /// The remote group of an intercommunicator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_remote_group(comm: MPI_Comm, group: *mut MPI_Group) -> c_int {
-    unsupported("MPI_Comm_remote_group", comm)
+    local("MPI_Comm_remote_group", comm, |mpi| not_inter(mpi, comm))
 }
 
 /// The size of the remote group of an intercommunicator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_remote_size(comm: MPI_Comm, size: *mut c_int) -> c_int {
-    unsupported("MPI_Comm_remote_size", comm)
+    local("MPI_Comm_remote_size", comm, |mpi| not_inter(mpi, comm))
 }
 
 /// Whether a communicator is an intercommunicator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int) -> c_int {
-    unsupported("MPI_Comm_test_inter", comm)
+    local("MPI_Comm_test_inter", comm, |mpi| {
+        mpi.comms.get(number(comm))?;
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *flag = 0 };
+        Ok(())
+    })
 }
 
 /// An intercommunicator between two groups with leaders.
@@ -51,4 +58,11 @@ pub unsafe extern "C" fn PMPI_Intercomm_merge(
     intercomm: MPI_Comm, high: c_int, newintracomm: *mut MPI_Comm,
 ) -> c_int {
     unsupported("MPI_Intercomm_merge", intercomm)
+}
+
+/// # Errors
+/// `Comm`, as there are no intercommunicators yet and this is none either.
+fn not_inter(mpi: &Mpi, comm: MPI_Comm) -> Result {
+    let name = &mpi.comms.get(number(comm))?.name;
+    Err(ErrorClass::Comm.error(format!("{name} is not an intercommunicator")))
 }

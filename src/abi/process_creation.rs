@@ -5,8 +5,9 @@
 
 use std::ffi::{c_char, c_int};
 
+use super::handles::MPI_COMM_NULL;
 use super::types::*;
-use super::verb::{Scope, unsupported};
+use super::verb::{Scope, local, unsupported};
 
 /// Closes a port that `MPI_Open_port` opened.
 #[unsafe(no_mangle)]
@@ -39,7 +40,11 @@ pub unsafe extern "C" fn PMPI_Comm_disconnect(comm: *mut MPI_Comm) -> c_int {
 /// The intercommunicator to the processes that spawned this one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_get_parent(parent: *mut MPI_Comm) -> c_int {
-    unsupported("MPI_Comm_get_parent", Scope::None)
+    local("MPI_Comm_get_parent", Scope::None, |_| {
+        // SAFETY: the caller gives a valid result pointer. Nothing is spawned yet.
+        unsafe { *parent = MPI_COMM_NULL };
+        Ok(())
+    })
 }
 
 /// The intercommunicator of the two processes at the ends of a socket.

@@ -200,7 +200,7 @@ impl<D: Device> Mpi<D> {
         let old = self.comms.get(comm)?;
         check_subset(&group, &old.group)?;
         let new = Comm::new(context, Arc::clone(&group), old.handler.clone())?;
-        let ranks: Vec<u32> = group.peers().filter_map(|peer| old.group.rank_of(peer)).collect();
+        let ranks = group.ranks_within(&old.group);
         let run = self.engine.launch(Launch {
             schedule: Arc::new(tree(&ranks, new.rank, tag as u16)),
             buffers: vec![Memory::owned(context.bits().to_le_bytes())],
@@ -268,9 +268,9 @@ fn tree(ranks: &[u32], own: u32, label: u16) -> Schedule {
 /// # Errors
 /// `Group` if a process of `group` is not in `all`.
 fn check_subset(group: &Group, all: &Group) -> Result {
-    match group.peers().find(|peer| all.rank_of(*peer).is_none()) {
-        None => Ok(()),
-        Some(_) => {
+    match group.is_within(all) {
+        true => Ok(()),
+        false => {
             Err(ErrorClass::Group.error("the group has a process that is not in the communicator"))
         }
     }

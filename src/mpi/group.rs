@@ -42,9 +42,15 @@ impl Group {
         Self::with(Ranks::Range { first, stride: 1, count }, me)
     }
 
-    fn with(ranks: Ranks, me: Peer) -> Self {
+    /// These ranks, as seen by process `me`.
+    pub(super) fn with(ranks: Ranks, me: Peer) -> Self {
         let rank = ranks.rank_of(me);
         Self { ranks, rank }
+    }
+
+    /// The map itself.
+    pub(super) fn ranks(&self) -> &Ranks {
+        &self.ranks
     }
 
     /// How many processes.

@@ -14,6 +14,7 @@ pub mod comm_create;
 pub mod datatype;
 pub mod errhandler;
 pub mod group;
+pub mod group_sets;
 pub mod objects;
 pub mod op;
 pub mod p2p;

@@ -1,0 +1,325 @@
+//! Groups from groups: lists, ranges and set operations (MPI 5.0 §7.3.2).
+//!
+//! Ranks of the application come in as they are, and are checked here. What is evenly spaced in
+//! an evenly spaced group takes constant memory, and a range of ranks is never written out.
+
+use super::group::{Group, Ranks};
+use super::status::PROC_NULL;
+use crate::base::{ErrorClass, MpiError, Peer, Result};
+use crate::core::run::Members;
+
+/// `MPI_UNDEFINED` of the standard ABI.
+pub const UNDEFINED: i32 = -32766;
+
+/// How two groups compare (`MPI_Group_compare`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Likeness {
+    /// The same processes in the same order.
+    Ident,
+    /// The same processes in another order.
+    Similar,
+    /// Neither.
+    Unequal,
+}
+
+/// A range of ranks: first, last, stride.
+pub type Triplet = [i32; 3];
+
+/// Finds ranks of a group quickly, however many are asked for.
+enum Index<'a> {
+    /// By arithmetic.
+    Even(&'a Group),
+    /// By peer.
+    Sorted(Vec<(Peer, u32)>),
+}
+
+impl<'a> Index<'a> {
+    fn of(group: &'a Group) -> Self {
+        match group.ranks() {
+            Ranks::Range { .. } => Self::Even(group),
+            Ranks::List(peers) => {
+                let mut pairs: Vec<_> = peers.iter().copied().zip(0..).collect();
+                pairs.sort_unstable();
+                Self::Sorted(pairs)
+            }
+        }
+    }
+
+    fn rank_of(&self, peer: Peer) -> Option<u32> {
+        match self {
+            Self::Even(group) => group.rank_of(peer),
+            Self::Sorted(pairs) => {
+                let at = pairs.binary_search_by_key(&peer, |(peer, _)| *peer).ok()?;
+                Some(pairs[at].1)
+            }
+        }
+    }
+}
+
+impl Group {
+    /// The listed ranks, in the order of the list.
+    ///
+    /// # Errors
+    /// `Rank` for a rank that is not there or comes twice.
+    pub fn include(&self, ranks: &[i32], me: Peer) -> Result<Self> {
+        self.check_distinct(ranks)?;
+        Ok(Self::new(&self.peers_of(ranks), me))
+    }
+
+    /// All but the listed ranks.
+    ///
+    /// # Errors
+    /// `Rank` for a rank that is not there or comes twice.
+    pub fn exclude(&self, ranks: &[i32], me: Peer) -> Result<Self> {
+        let sorted = self.check_distinct(ranks)?;
+        let mut left_out = sorted.into_iter().peekable();
+        let kept = (0..self.size()).filter(|rank| left_out.next_if_eq(&(*rank as i32)).is_none());
+        Ok(Self::new(&kept.map(|rank| self.peer(rank)).collect::<Vec<_>>(), me))
+    }
+
+    /// The ranks of the ranges, in their order.
+    ///
+    /// # Errors
+    /// `Rank` for a rank that is not there or comes twice, `Arg` for a range that never ends.
+    pub fn include_ranges(&self, ranges: &[Triplet], me: Peer) -> Result<Self> {
+        if let ([range], Ranks::Range { first, stride, .. }) = (ranges, self.ranks()) {
+            let Stretch { start, step, count } = self.stretch(range)?;
+            let first = (i64::from(*first) + i64::from(start) * stride) as Peer;
+            let stride = stride * i64::from(step);
+            return Ok(Self::with(Ranks::Range { first, stride, count }, me));
+        }
+        self.include(&self.ranks_in(ranges)?, me)
+    }
+
+    /// All but the ranks of the ranges.
+    ///
+    /// # Errors
+    /// As [`Group::include_ranges`].
+    pub fn exclude_ranges(&self, ranges: &[Triplet], me: Peer) -> Result<Self> {
+        self.exclude(&self.ranks_in(ranges)?, me)
+    }
+
+    /// This group's processes, then those that only the other has.
+    pub fn union(&self, other: &Self, me: Peer) -> Self {
+        let index = Index::of(self);
+        let more = other.peers().filter(|peer| index.rank_of(*peer).is_none());
+        Self::new(&self.peers().chain(more).collect::<Vec<_>>(), me)
+    }
+
+    /// This group's processes that the other has too.
+    pub fn intersection(&self, other: &Self, me: Peer) -> Self {
+        self.filtered(other, true, me)
+    }
+
+    /// This group's processes that the other has not.
+    pub fn difference(&self, other: &Self, me: Peer) -> Self {
+        self.filtered(other, false, me)
+    }
+
+    /// How this group compares with another.
+    pub fn compare(&self, other: &Self) -> Likeness {
+        if self.size() != other.size() {
+            return Likeness::Unequal;
+        }
+        if self.peers().eq(other.peers()) {
+            return Likeness::Ident;
+        }
+        match self.is_within(other) {
+            true => Likeness::Similar,
+            false => Likeness::Unequal,
+        }
+    }
+
+    /// Whether the other group has all of this one's processes.
+    pub fn is_within(&self, other: &Self) -> bool {
+        let index = Index::of(other);
+        self.peers().all(|peer| index.rank_of(peer).is_some())
+    }
+
+    /// The ranks that this group's processes have in another, which has all of them.
+    pub fn ranks_within(&self, other: &Self) -> Vec<u32> {
+        let index = Index::of(other);
+        self.peers().filter_map(|peer| index.rank_of(peer)).collect()
+    }
+
+    /// The rank in `other` of each of `ranks`: [`UNDEFINED`] for a process that is not there, and
+    /// `MPI_PROC_NULL` for itself.
+    ///
+    /// # Errors
+    /// `Rank` for a rank that is not in this group.
+    pub fn translate(&self, ranks: &[i32], other: &Self) -> Result<Vec<i32>> {
+        let index = Index::of(other);
+        let translated = ranks.iter().map(|&rank| match rank {
+            PROC_NULL => Ok(PROC_NULL),
+            _ => {
+                let peer = self.peer(self.check(rank)?);
+                Ok(index.rank_of(peer).map_or(UNDEFINED, |rank| rank as i32))
+            }
+        });
+        translated.collect()
+    }
+
+    fn filtered(&self, other: &Self, common: bool, me: Peer) -> Self {
+        let index = Index::of(other);
+        let kept = self.peers().filter(|peer| index.rank_of(*peer).is_some() == common);
+        Self::new(&kept.collect::<Vec<_>>(), me)
+    }
+
+    fn peers_of(&self, ranks: &[i32]) -> Vec<Peer> {
+        ranks.iter().map(|rank| self.peer(*rank as u32)).collect()
+    }
+
+    fn check(&self, rank: i32) -> Result<u32> {
+        let found = u32::try_from(rank).ok().filter(|rank| *rank < self.size());
+        found.ok_or_else(|| self.no_such_rank(rank.into()))
+    }
+
+    /// The ranks in ascending order.
+    fn check_distinct(&self, ranks: &[i32]) -> Result<Vec<i32>> {
+        ranks.iter().try_for_each(|rank| self.check(*rank).map(drop))?;
+        let mut sorted = ranks.to_vec();
+        sorted.sort_unstable();
+        match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            None => Ok(sorted),
+            Some(pair) => Err(ErrorClass::Rank.error(format!("rank {} comes twice", pair[0]))),
+        }
+    }
+
+    fn ranks_in(&self, ranges: &[Triplet]) -> Result<Vec<i32>> {
+        let mut ranks = Vec::new();
+        for range in ranges {
+            let Stretch { start, step, count } = self.stretch(range)?;
+            // At most the group's size each; a range that repeats another is found out at once.
+            if ranks.len() + count as usize > self.size() as usize {
+                let why = format!("the ranges have more than the group's {} ranks", self.size());
+                return Err(ErrorClass::Rank.error(why));
+            }
+            ranks.extend((0..count as i32).map(|place| start + place * step));
+        }
+        Ok(ranks)
+    }
+
+    fn stretch(&self, range: &Triplet) -> Result<Stretch> {
+        let [first, last, stride] = *range;
+        let (start, step) = (i64::from(first), i64::from(stride));
+        let distance = i64::from(last) - start;
+        if step == 0 || distance.signum() * step.signum() < 0 {
+            let why = format!("the range {first}, {last}, {stride} never ends");
+            return Err(ErrorClass::Arg.error(why));
+        }
+        let steps = distance / step;
+        let end = start + steps * step;
+        for rank in [start, end] {
+            if rank < 0 || rank >= i64::from(self.size()) {
+                return Err(self.no_such_rank(rank));
+            }
+        }
+        // The step of a single rank may be beyond all ranks.
+        let step = if steps == 0 { 1 } else { stride };
+        Ok(Stretch { start: first, step, count: steps as u32 + 1 })
+    }
+
+    #[cold]
+    fn no_such_rank(&self, rank: i64) -> Box<MpiError> {
+        ErrorClass::Rank.error(format!("rank {rank} is not in 0..{} of the group", self.size()))
+    }
+}
+
+/// A range of ranks that are all there.
+struct Stretch {
+    start: i32,
+    step: i32,
+    count: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ME: Peer = 3;
+
+    fn group(peers: &[Peer]) -> Group {
+        Group::new(peers, ME)
+    }
+
+    fn peers(group: &Group) -> Vec<Peer> {
+        group.peers().collect()
+    }
+
+    #[test]
+    fn lists_pick_and_leave_out() {
+        let all = group(&[10, 11, 3, 13]);
+        assert_eq!(peers(&all.include(&[3, 2, 0], ME).unwrap()), [13, 3, 10]);
+        assert_eq!(all.include(&[3, 2, 0], ME).unwrap().rank(), Some(1));
+        assert_eq!(peers(&all.exclude(&[3, 0], ME).unwrap()), [11, 3]);
+        for wrong in [&[4][..], &[-1], &[1, 0, 1]] {
+            let code = ErrorClass::Rank as i32;
+            assert_eq!(all.include(wrong, ME).unwrap_err().code.0, code);
+            assert_eq!(all.exclude(wrong, ME).unwrap_err().code.0, code);
+        }
+    }
+
+    #[test]
+    fn a_range_of_a_range_is_not_written_out() {
+        let world = Group::range(0, u32::MAX / 2, ME);
+        let thirds = world.include_ranges(&[[0, 1_000_000_000, 3]], ME).unwrap();
+        assert!(matches!(thirds.ranks(), Ranks::Range { stride: 3, .. }));
+        assert_eq!((thirds.size(), thirds.rank()), (333_333_334, Some(1)));
+        let back = thirds.include_ranges(&[[9, 0, -4]], ME).unwrap();
+        assert_eq!(peers(&back), [27, 15, 3]);
+        let one = world.include_ranges(&[[3, 3, i32::MIN]], ME).unwrap();
+        assert_eq!((one.size(), one.rank()), (1, Some(0)));
+    }
+
+    #[test]
+    fn ranges_join_and_are_checked() {
+        let all = Group::range(0, 10, ME);
+        let both = [[9, 6, -2], [0, 4, 3]];
+        assert_eq!(peers(&all.include_ranges(&both, ME).unwrap()), [9, 7, 0, 3]);
+        assert_eq!(peers(&all.exclude_ranges(&both, ME).unwrap()), [1, 2, 4, 5, 6, 8]);
+        assert_eq!(all.include_ranges(&[], ME).unwrap().size(), 0);
+        let (rank, arg) = (ErrorClass::Rank as i32, ErrorClass::Arg as i32);
+        let cases = [
+            (vec![[0, 10, 1]], rank),
+            (vec![[-1, 3, 1]], rank),
+            (vec![[0, 3, 0]], arg),
+            (vec![[3, 0, 1]], arg),
+            (vec![[0, 3, -1]], arg),
+            (vec![[0, 9, 1], [5, 5, 1]], rank),
+            (vec![[0, 3, 1], [3, 4, 1]], rank),
+        ];
+        for (ranges, class) in cases {
+            assert_eq!(all.include_ranges(&ranges, ME).unwrap_err().code.0, class, "{ranges:?}");
+            assert_eq!(all.exclude_ranges(&ranges, ME).unwrap_err().code.0, class, "{ranges:?}");
+        }
+    }
+
+    #[test]
+    fn set_operations_keep_the_order_of_the_first() {
+        for (one, two) in [([1, 3, 5, 7], [7, 3, 2, 9]), ([8, 3, 1, 7], [3, 4, 5, 6])] {
+            let (first, second) = (group(&one), group(&two));
+            let only_two = two.iter().filter(|peer| !one.contains(peer));
+            let union: Vec<Peer> = one.iter().chain(only_two).copied().collect();
+            let (both, only_one): (Vec<Peer>, Vec<Peer>) =
+                one.iter().partition(|peer| two.contains(peer));
+            assert_eq!(peers(&first.union(&second, ME)), union);
+            assert_eq!(peers(&first.intersection(&second, ME)), both);
+            assert_eq!(peers(&first.difference(&second, ME)), only_one);
+        }
+    }
+
+    #[test]
+    fn groups_compare_and_translate() {
+        let even = group(&[0, 2, 4]);
+        assert_eq!(even.compare(&group(&[0, 2, 4])), Likeness::Ident);
+        assert_eq!(even.compare(&group(&[4, 0, 2])), Likeness::Similar);
+        assert_eq!(even.compare(&group(&[0, 2, 5])), Likeness::Unequal);
+        assert_eq!(even.compare(&group(&[0, 2])), Likeness::Unequal);
+        let other = group(&[4, 1, 0]);
+        let ranks = even.translate(&[0, 1, PROC_NULL, 2], &other).unwrap();
+        assert_eq!(ranks, [2, UNDEFINED, PROC_NULL, 0]);
+        assert!(even.translate(&[3], &other).is_err());
+        assert_eq!(group(&[4, 0]).ranks_within(&other), [0, 2]);
+        assert!(group(&[4, 0]).is_within(&other) && !even.is_within(&other));
+    }
+}
