@@ -5,8 +5,11 @@
 
 use std::ffi::{c_char, c_int};
 
+use super::constants::MPI_MAX_OBJECT_NAME;
+use super::handles::MPI_DATATYPE_NULL;
+use super::text::{store_text, taken_text};
 use super::types::*;
-use super::verb::{Scope, unsupported};
+use super::verb::{Scope, early, number, unsupported};
 
 /// The name of a communicator.
 #[unsafe(no_mangle)]
@@ -27,7 +30,16 @@ pub unsafe extern "C" fn PMPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_
 pub unsafe extern "C" fn PMPI_Type_get_name(
     datatype: MPI_Datatype, type_name: *mut c_char, resultlen: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Type_get_name", Scope::None)
+    early("MPI_Type_get_name", Scope::None, |objects| {
+        let name = if datatype == MPI_DATATYPE_NULL {
+            "MPI_DATATYPE_NULL"
+        } else {
+            &objects.datatypes.get(number(datatype))?.name
+        };
+        // SAFETY: the caller's array has room for the longest name (§7.8).
+        unsafe { *resultlen = store_text(name, type_name, MPI_MAX_OBJECT_NAME) };
+        Ok(())
+    })
 }
 
 /// Names a datatype for people.
@@ -35,7 +47,12 @@ pub unsafe extern "C" fn PMPI_Type_get_name(
 pub unsafe extern "C" fn PMPI_Type_set_name(
     datatype: MPI_Datatype, type_name: *const c_char,
 ) -> c_int {
-    unsupported("MPI_Type_set_name", Scope::None)
+    // SAFETY: the caller gives a string that ends with a zero.
+    let name = unsafe { taken_text(type_name, MPI_MAX_OBJECT_NAME) };
+    early("MPI_Type_set_name", Scope::None, |objects| {
+        objects.datatypes.get_mut(number(datatype))?.name = name;
+        Ok(())
+    })
 }
 
 /// The name of a window.

@@ -1,21 +1,24 @@
 //! What a status says, and how an application fills one (MPI 5.0, chapters 3 and 13).
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::c_int;
 
-use super::constants::MPI_SUCCESS;
+use super::constants::{MPI_SUCCESS, MPI_UNDEFINED};
 use super::types::*;
-use super::verb::{Scope, unsupported};
+use super::user_memory::checked_count;
+use super::verb::{Scope, early, number};
 use super::width::narrowed;
+use crate::base::ErrorClass;
+use crate::mpi::datatype::Datatype;
 
 /// How many whole items of a datatype were received; `MPI_UNDEFINED` if a part is left.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Get_count_c(
     status: *const MPI_Status, datatype: MPI_Datatype, count: *mut MPI_Count,
 ) -> c_int {
-    unsupported("MPI_Get_count_c", Scope::None)
+    // SAFETY: the caller gives a valid status and a valid result pointer.
+    unsafe { counted("MPI_Get_count", status, datatype, count, Datatype::count) }
 }
 
 /// [`PMPI_Get_count_c`] with `int` counts.
@@ -32,7 +35,8 @@ pub unsafe extern "C" fn PMPI_Get_count(
 pub unsafe extern "C" fn PMPI_Get_elements_c(
     status: *const MPI_Status, datatype: MPI_Datatype, count: *mut MPI_Count,
 ) -> c_int {
-    unsupported("MPI_Get_elements_c", Scope::None)
+    // SAFETY: the caller gives a valid status and a valid result pointer.
+    unsafe { counted("MPI_Get_elements", status, datatype, count, Datatype::elements) }
 }
 
 /// [`PMPI_Get_elements_c`] with `int` counts.
@@ -94,7 +98,17 @@ pub unsafe extern "C" fn PMPI_Status_set_cancelled(status: *mut MPI_Status, flag
 pub unsafe extern "C" fn PMPI_Status_set_elements_c(
     status: *mut MPI_Status, datatype: MPI_Datatype, count: MPI_Count,
 ) -> c_int {
-    unsupported("MPI_Status_set_elements_c", Scope::None)
+    early("MPI_Status_set_elements", Scope::None, |objects| {
+        let found = &objects.datatypes.get(number(datatype))?.datatype;
+        let bytes = found.bytes_of_elements(checked_count(count)?);
+        let bytes = bytes.and_then(|bytes| MPI_Count::try_from(bytes).ok()).ok_or_else(|| {
+            let what = found.describe();
+            ErrorClass::Count.error(format!("{what} cannot make up {count} elements"))
+        })?;
+        // SAFETY: the caller gives a valid status.
+        unsafe { (*status).set_count_bytes(bytes) };
+        Ok(())
+    })
 }
 
 /// [`PMPI_Status_set_elements_c`] with `int` counts.
@@ -145,4 +159,23 @@ pub unsafe extern "C" fn PMPI_Test_cancelled(status: *const MPI_Status, flag: *m
     // SAFETY: the caller gives a valid status and a valid result pointer.
     unsafe { *flag = (*status).cancelled().into() };
     MPI_SUCCESS
+}
+
+/// Stores how many of something the bytes of a status are.
+///
+/// # Safety
+/// `status` may be read and `count` written.
+unsafe fn counted(
+    name: &str, status: *const MPI_Status, datatype: MPI_Datatype, count: *mut MPI_Count,
+    how: impl FnOnce(&Datatype, usize) -> Option<usize>,
+) -> c_int {
+    early(name, Scope::None, |objects| {
+        let found = &objects.datatypes.get(number(datatype))?.datatype;
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { (*status).count_bytes() };
+        let items = usize::try_from(bytes).ok().and_then(|bytes| how(found, bytes));
+        // SAFETY: as above.
+        unsafe { *count = items.map_or(MPI_UNDEFINED.into(), |items| items as MPI_Count) };
+        Ok(())
+    })
 }

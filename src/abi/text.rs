@@ -1,4 +1,4 @@
-//! Strings into the caller's arrays.
+//! Strings into the caller's arrays, and out of them.
 
 #![allow(unsafe_code)]
 
@@ -19,6 +19,17 @@ pub unsafe fn store_text(text: &str, target: *mut c_char, room: c_int) -> c_int 
     len as c_int
 }
 
+/// A copy of the caller's string, cut so that with its zero it fits an array of `room` bytes.
+///
+/// # Safety
+/// `source` may be read up to a zero byte, or for `room` bytes.
+pub unsafe fn taken_text(source: *const c_char, room: c_int) -> String {
+    // SAFETY: the caller's promise: it reads on only where there was no zero.
+    let bytes = (0..room as usize - 1).map(|index| unsafe { *source.add(index) } as u8);
+    let bytes: Vec<u8> = bytes.take_while(|byte| *byte != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -31,6 +42,14 @@ mod tests {
             let len = unsafe { store_text("abc", bytes.as_mut_ptr().cast(), room) } as usize;
             assert_eq!(&bytes[..len], expected.as_bytes());
             assert_eq!((bytes[len], bytes[room as usize]), (0, b'x'));
+        }
+    }
+
+    #[test]
+    fn text_is_taken_up_to_its_zero_or_the_room() {
+        for (room, expected) in [(1, ""), (3, "ab"), (4, "abc"), (9, "abc")] {
+            // SAFETY: the string ends with a zero.
+            assert_eq!(unsafe { taken_text(c"abc".as_ptr(), room) }, expected);
         }
     }
 }

@@ -147,9 +147,52 @@ impl Datatype {
         }
         Some(whole)
     }
+
+    /// How many packed bytes the first `elements` basic elements are, so that
+    /// [`Datatype::elements`] of them is that number; `None` if there is no such number of bytes.
+    pub fn bytes_of_elements(&self, elements: usize) -> Option<usize> {
+        let (mut bytes, mut datatype, mut rest) = (0usize, self, elements);
+        while rest > 0 {
+            let (size, inner) = (datatype.size(), &datatype.0);
+            if inner.elements == 0 {
+                return None;
+            }
+            bytes = bytes.checked_add((rest / inner.elements).checked_mul(size)?)?;
+            rest %= inner.elements;
+            if rest == 0 {
+                break;
+            }
+            if let Some(entry) = inner.predefined {
+                let [value, _] = entry.unit.members()?;
+                return bytes.checked_add(value.size());
+            }
+            let (before, part, left) = inner.part_of_element(rest);
+            (bytes, datatype, rest) = (bytes.checked_add(before)?, part, left);
+        }
+        Some(bytes)
+    }
 }
 
 impl Inner {
+    /// The part that has element `rest` (fewer than all), the bytes before the part, and how many
+    /// of its elements come before that one.
+    fn part_of_element(&self, mut rest: usize) -> (usize, &Datatype, usize) {
+        let types = &self.contents.types;
+        if self.contents.combiner != Combiner::Struct {
+            return (0, &types[0], rest);
+        }
+        let mut before = 0;
+        for (index, datatype) in types.iter().enumerate() {
+            let length = self.contents.block_length(index);
+            if rest < datatype.0.elements * length {
+                return (before, datatype, rest);
+            }
+            rest -= datatype.0.elements * length;
+            before += datatype.size() * length;
+        }
+        unreachable!("fewer elements than all end in some part");
+    }
+
     /// The part in which the first `rest` bytes (fewer than the size) end, with the elements
     /// before it added to `whole` and the bytes before it taken off `rest`.
     fn incomplete_part(&self, mut whole: usize, mut rest: usize) -> (usize, &Datatype, usize) {

@@ -107,6 +107,9 @@ fn check_elements(datatype: &Datatype, map: &TypeMap) -> Result<(), TestCaseErro
         end += unit.size();
         ends.push(end);
     }
+    for (elements, length) in ends.iter().enumerate() {
+        prop_assert_eq!(datatype.bytes_of_elements(elements), Some(*length));
+    }
     for length in 0..=2 * size {
         let elements = ends.binary_search(&length).ok();
         prop_assert_eq!(datatype.elements(length), elements);
@@ -115,6 +118,7 @@ fn check_elements(datatype: &Datatype, map: &TypeMap) -> Result<(), TestCaseErro
     }
     if size == 0 {
         prop_assert_eq!((datatype.elements(1), datatype.count(1)), (None, None));
+        prop_assert_eq!(datatype.bytes_of_elements(1), None);
     }
     Ok(())
 }
