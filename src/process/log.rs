@@ -2,7 +2,9 @@
 
 use std::io;
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use super::config::Config;
 use crate::base::{ErrorClass, Result};
@@ -13,10 +15,11 @@ use crate::base::{ErrorClass, Result};
 /// `Other` for a filter that cannot be read.
 pub fn start(config: &Config) -> Result {
     let Some(filter) = &config.log else { return Ok(()) };
-    let filter = EnvFilter::try_new(filter).map_err(|error| {
+    let targets: Targets = filter.parse().map_err(|error| {
         ErrorClass::Other.error(format!("SUIRO_LOG={filter} is not a log filter: {error}"))
     })?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+    let log = tracing_subscriber::registry().with(lines).with(targets);
     // Fails only where there is a subscriber already, which is then the one to use.
     drop(log.try_init());
     Ok(())

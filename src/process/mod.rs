@@ -178,17 +178,20 @@ impl Process {
                     std::thread::yield_now();
                     state = self.state.lock();
                 }
-                Step::Sleep => state = self.sleep(state)?,
+                Step::Sleep => state = self.sleep(state, |mpi| mpi.engine.has_work())?,
             }
         }
     }
 
-    /// Arms the device, polls once more, and sleeps with the lock free if nothing came.
-    fn sleep<'a>(&'a self, mut state: Guard<'a, State>) -> Result<Guard<'a, State>> {
+    /// Arms the device, polls once more, and sleeps with the lock free if nothing came and the
+    /// caller is not `wanted`.
+    fn sleep<'a>(
+        &'a self, mut state: Guard<'a, State>, wanted: impl FnOnce(&Mpi) -> bool,
+    ) -> Result<Guard<'a, State>> {
         let now = running(&mut state)?;
         let wake = now.mpi.engine.arm();
         now.armed += 1;
-        let quiet = now.mpi.engine.poll() == 0 && !now.mpi.engine.has_work();
+        let quiet = now.mpi.engine.poll() == 0 && !wanted(&now.mpi);
         let nap = if now.mpi.engine.is_congested() { CONGESTED_NAP } else { NAP };
         drop(state);
         if quiet {

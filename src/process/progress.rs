@@ -50,7 +50,8 @@ impl Process {
             if running.mpi.engine.poll() > 0 {
                 continue;
             }
-            if self.sleep(state).is_err() {
+            // Work of the application is not for this thread, which may sleep beside it.
+            if self.sleep(state, |_| false).is_err() {
                 return;
             }
         }
