@@ -157,6 +157,7 @@ pub struct Layout {
     /// Whether `lb` and `extent` were given (§5.1.7, markers) and not derived from the data.
     marked: bool,
     depth: u32,
+    flat: bool,
     runs: Box<[Run]>,
     /// For each run the packed offset at which it begins.
     starts: Box<[usize]>,
@@ -185,6 +186,7 @@ impl Layout {
             alignment,
             marked: false,
             depth: 0,
+            flat: true,
             starts: runs.iter().map(|_| 0).collect(),
             runs,
         }
@@ -261,6 +263,11 @@ impl Layout {
             [run] if run.count == 1 && run.inside.is_none() => Some(run.offset),
             _ => None,
         }
+    }
+
+    /// Whether every run is a single piece of adjacent bytes, as in a structure of numbers.
+    pub(super) fn is_flat(&self) -> bool {
+        self.flat
     }
 
     /// The run that has the packed byte `position`, and how far into the run that byte is.
@@ -363,6 +370,7 @@ impl Builder {
             alignment,
             marked: self.markers.is_some(),
             depth: self.depth,
+            flat: runs.iter().all(|run| run.count == 1 && run.inside.is_none()),
             starts: starts.collect(),
             runs,
         })
