@@ -4,9 +4,20 @@
 #![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicI32, Ordering};
 
+use super::callback;
+use super::constants::*;
 use super::types::*;
-use super::verb::{Scope, unsupported};
+use super::verb::{PROCESS, Scope, early, finish, number, unsupported};
+use crate::base::{ErrorClass, Result};
+use crate::mpi::attribute::{Attribute, Attributes, Keyvals, Of};
+use crate::mpi::comm::COMM_WORLD;
+use crate::mpi::errhandler::LAST_CODE;
+use crate::mpi::objects::Objects;
+use crate::mpi::p2p::TAG_MAX;
+use crate::mpi::status::{ANY_SOURCE, PROC_NULL};
+use crate::mpi::table::Handle;
 
 /// Makes an attribute key for communicators.
 #[unsafe(no_mangle)]
@@ -15,19 +26,23 @@ pub unsafe extern "C" fn PMPI_Comm_create_keyval(
     comm_delete_attr_fn: MPI_Comm_delete_attr_function, comm_keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> c_int {
-    unsupported("MPI_Comm_create_keyval", Scope::None)
+    let copy = comm_copy_attr_fn.map_or(0, |function| function as usize);
+    let delete = comm_delete_attr_fn.map_or(0, |function| function as usize);
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { create("MPI_Comm_create_keyval", Of::Comm, (copy, delete), comm_keyval, extra_state) }
 }
 
 /// Deletes an attribute of a communicator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_delete_attr(comm: MPI_Comm, comm_keyval: c_int) -> c_int {
-    unsupported("MPI_Comm_delete_attr", comm)
+    finish(comm, "MPI_Comm_delete_attr", Holder::Comm(number(comm)).delete(comm_keyval))
 }
 
 /// Lets go of an attribute key for communicators.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_free_keyval(comm_keyval: *mut c_int) -> c_int {
-    unsupported("MPI_Comm_free_keyval", Scope::None)
+    // SAFETY: the caller gives a valid pointer.
+    unsafe { free("MPI_Comm_free_keyval", Of::Comm, comm_keyval) }
 }
 
 /// An attribute of a communicator, if set.
@@ -35,7 +50,10 @@ pub unsafe extern "C" fn PMPI_Comm_free_keyval(comm_keyval: *mut c_int) -> c_int
 pub unsafe extern "C" fn PMPI_Comm_get_attr(
     comm: MPI_Comm, comm_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Comm_get_attr", comm)
+    let holder = Holder::Comm(number(comm));
+    let found = predefined(number(comm), comm_keyval).unwrap_or_else(|| holder.get(comm_keyval));
+    // SAFETY: the caller gives valid result pointers.
+    unsafe { put(comm, "MPI_Comm_get_attr", found, attribute_val, flag) }
 }
 
 /// Sets an attribute of a communicator.
@@ -43,7 +61,8 @@ pub unsafe extern "C" fn PMPI_Comm_get_attr(
 pub unsafe extern "C" fn PMPI_Comm_set_attr(
     comm: MPI_Comm, comm_keyval: c_int, attribute_val: *mut c_void,
 ) -> c_int {
-    unsupported("MPI_Comm_set_attr", comm)
+    let set = Holder::Comm(number(comm)).set(comm_keyval, attribute_val.addr());
+    finish(comm, "MPI_Comm_set_attr", set)
 }
 
 /// Makes an attribute key for datatypes.
@@ -53,7 +72,12 @@ pub unsafe extern "C" fn PMPI_Type_create_keyval(
     type_delete_attr_fn: MPI_Type_delete_attr_function, type_keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> c_int {
-    unsupported("MPI_Type_create_keyval", Scope::None)
+    let copy = type_copy_attr_fn.map_or(0, |function| function as usize);
+    let delete = type_delete_attr_fn.map_or(0, |function| function as usize);
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe {
+        create("MPI_Type_create_keyval", Of::Datatype, (copy, delete), type_keyval, extra_state)
+    }
 }
 
 /// Deletes an attribute of a datatype.
@@ -61,13 +85,15 @@ pub unsafe extern "C" fn PMPI_Type_create_keyval(
 pub unsafe extern "C" fn PMPI_Type_delete_attr(
     datatype: MPI_Datatype, type_keyval: c_int,
 ) -> c_int {
-    unsupported("MPI_Type_delete_attr", Scope::None)
+    let deleted = Holder::Type(number(datatype)).delete(type_keyval);
+    finish(Scope::None, "MPI_Type_delete_attr", deleted)
 }
 
 /// Lets go of an attribute key for datatypes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_free_keyval(type_keyval: *mut c_int) -> c_int {
-    unsupported("MPI_Type_free_keyval", Scope::None)
+    // SAFETY: the caller gives a valid pointer.
+    unsafe { free("MPI_Type_free_keyval", Of::Datatype, type_keyval) }
 }
 
 /// An attribute of a datatype, if set.
@@ -75,7 +101,9 @@ pub unsafe extern "C" fn PMPI_Type_free_keyval(type_keyval: *mut c_int) -> c_int
 pub unsafe extern "C" fn PMPI_Type_get_attr(
     datatype: MPI_Datatype, type_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Type_get_attr", Scope::None)
+    let found = Holder::Type(number(datatype)).get(type_keyval);
+    // SAFETY: the caller gives valid result pointers.
+    unsafe { put(Scope::None, "MPI_Type_get_attr", found, attribute_val, flag) }
 }
 
 /// Sets an attribute of a datatype.
@@ -83,7 +111,8 @@ pub unsafe extern "C" fn PMPI_Type_get_attr(
 pub unsafe extern "C" fn PMPI_Type_set_attr(
     datatype: MPI_Datatype, type_keyval: c_int, attribute_val: *mut c_void,
 ) -> c_int {
-    unsupported("MPI_Type_set_attr", Scope::None)
+    let set = Holder::Type(number(datatype)).set(type_keyval, attribute_val.addr());
+    finish(Scope::None, "MPI_Type_set_attr", set)
 }
 
 /// Makes an attribute key for windows.
@@ -92,7 +121,10 @@ pub unsafe extern "C" fn PMPI_Win_create_keyval(
     win_copy_attr_fn: MPI_Win_copy_attr_function, win_delete_attr_fn: MPI_Win_delete_attr_function,
     win_keyval: *mut c_int, extra_state: *mut c_void,
 ) -> c_int {
-    unsupported("MPI_Win_create_keyval", Scope::None)
+    let copy = win_copy_attr_fn.map_or(0, |function| function as usize);
+    let delete = win_delete_attr_fn.map_or(0, |function| function as usize);
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { create("MPI_Win_create_keyval", Of::Win, (copy, delete), win_keyval, extra_state) }
 }
 
 /// Deletes an attribute of a window.
@@ -104,7 +136,8 @@ pub unsafe extern "C" fn PMPI_Win_delete_attr(win: MPI_Win, win_keyval: c_int) -
 /// Lets go of an attribute key for windows.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_free_keyval(win_keyval: *mut c_int) -> c_int {
-    unsupported("MPI_Win_free_keyval", Scope::None)
+    // SAFETY: the caller gives a valid pointer.
+    unsafe { free("MPI_Win_free_keyval", Of::Win, win_keyval) }
 }
 
 /// An attribute of a window, if set.
@@ -121,4 +154,178 @@ pub unsafe extern "C" fn PMPI_Win_set_attr(
     win: MPI_Win, win_keyval: c_int, attribute_val: *mut c_void,
 ) -> c_int {
     unsupported("MPI_Win_set_attr", win)
+}
+
+/// An object with attributes.
+#[derive(Clone, Copy)]
+enum Holder {
+    Comm(Handle),
+    Type(Handle),
+}
+
+impl Holder {
+    /// Looks at or changes the attributes, with the lock held.
+    fn with<T>(self, body: impl FnOnce(&mut Attributes, &mut Keyvals) -> Result<T>) -> Result<T> {
+        match self {
+            Self::Comm(comm) => PROCESS.look(|mpi| {
+                body(&mut mpi.comms.get_mut(comm)?.attributes, &mut mpi.objects.keyvals)
+            }),
+            Self::Type(datatype) => PROCESS.early(|objects| {
+                let named = objects.datatypes.get_mut(datatype)?;
+                body(&mut named.attributes, &mut objects.keyvals)
+            }),
+        }
+    }
+
+    fn of(self) -> Of {
+        match self {
+            Self::Comm(_) => Of::Comm,
+            Self::Type(_) => Of::Datatype,
+        }
+    }
+
+    fn handle(self) -> Handle {
+        match self {
+            Self::Comm(handle) | Self::Type(handle) => handle,
+        }
+    }
+
+    fn get(self, keyval: c_int) -> Result<Option<usize>> {
+        self.with(|attributes, keyvals| {
+            keyvals.get(self.of(), keyval)?;
+            Ok(attributes.get(keyval))
+        })
+    }
+
+    /// Sets a value; the one before is deleted first (§7.7.4).
+    fn set(self, keyval: c_int, value: usize) -> Result {
+        self.delete_value(keyval)?;
+        self.with(|attributes, keyvals| {
+            attributes.set(keyvals.get(self.of(), keyval)?, value);
+            Ok(())
+        })
+    }
+
+    /// # Errors
+    /// `Keyval` if there is no such attribute, the code of the delete function.
+    fn delete(self, keyval: c_int) -> Result {
+        match self.delete_value(keyval)? {
+            true => Ok(()),
+            false => {
+                Err(ErrorClass::Keyval.error(format!("there is no attribute with key {keyval}")))
+            }
+        }
+    }
+
+    /// Deletes a value, if there is one; the delete function runs with the lock free.
+    fn delete_value(self, keyval: c_int) -> Result<bool> {
+        let found = self.with(|attributes, keyvals| {
+            let keyval = keyvals.get(self.of(), keyval)?;
+            let value = attributes.get(keyval.number);
+            Ok(value.map(|value| Attribute { keyval, value }))
+        })?;
+        let Some(attribute) = found else { return Ok(false) };
+        callback::delete(self.handle(), &attribute)?;
+        self.with(|attributes, _| {
+            attributes.remove(keyval);
+            Ok(true)
+        })
+    }
+}
+
+/// The integers that predefined attributes give the address of. They are the same for all
+/// communicators, and `MPI_LASTUSEDCODE` changes under those who kept its address.
+static TAG_UB: AtomicI32 = AtomicI32::new(TAG_MAX);
+static IO: AtomicI32 = AtomicI32::new(ANY_SOURCE);
+static HOST: AtomicI32 = AtomicI32::new(PROC_NULL);
+/// All ranks run on one host, whose monotonic clock they read.
+static WTIME_IS_GLOBAL: AtomicI32 = AtomicI32::new(1);
+static APP_NUMBER: AtomicI32 = AtomicI32::new(0);
+static UNIVERSE_SIZE: AtomicI32 = AtomicI32::new(0);
+static LAST_USED_CODE: AtomicI32 = AtomicI32::new(LAST_CODE);
+
+/// Notes the largest error code in use, for those who look at `MPI_LASTUSEDCODE`.
+pub(super) fn publish_last_code(objects: &Objects) {
+    LAST_USED_CODE.store(objects.codes.last(), Ordering::Relaxed);
+}
+
+/// A predefined attribute of a communicator (§9.1.2, §11.10), as the address of an integer;
+/// `None` if the key is not predefined.
+fn predefined(comm: Handle, keyval: c_int) -> Option<Result<Option<usize>>> {
+    let cell = match keyval {
+        MPI_TAG_UB => &TAG_UB,
+        MPI_IO => &IO,
+        MPI_HOST => &HOST,
+        MPI_WTIME_IS_GLOBAL => &WTIME_IS_GLOBAL,
+        MPI_APPNUM => &APP_NUMBER,
+        MPI_LASTUSEDCODE => &LAST_USED_CODE,
+        MPI_UNIVERSE_SIZE => &UNIVERSE_SIZE,
+        _ => return None,
+    };
+    Some(PROCESS.look(|mpi| {
+        mpi.comms.get(comm)?;
+        let address = Some(cell.as_ptr().addr());
+        let told = match keyval {
+            MPI_APPNUM => mpi.facts.app_number,
+            MPI_UNIVERSE_SIZE => {
+                let size = mpi.comms.get(COMM_WORLD)?.size() as c_int;
+                Some(mpi.facts.universe_size.unwrap_or(size))
+            }
+            _ => return Ok(address),
+        };
+        let Some(told) = told else { return Ok(None) };
+        cell.store(told, Ordering::Relaxed);
+        Ok(address)
+    }))
+}
+
+/// Stores a value that was found.
+///
+/// # Safety
+/// `attribute_val` is the address of a pointer that may be written, and `flag` may be written.
+unsafe fn put(
+    scope: impl Into<Scope>, name: &str, found: Result<Option<usize>>, attribute_val: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    let result = found.map(|found| {
+        // SAFETY: the caller's promise.
+        unsafe {
+            *flag = found.is_some().into();
+            if let Some(value) = found {
+                *attribute_val.cast::<usize>() = value;
+            }
+        }
+    });
+    finish(scope, name, result)
+}
+
+/// Makes an attribute key, before initialization too.
+///
+/// # Safety
+/// `keyval` may be written.
+unsafe fn create(
+    name: &str, of: Of, (copy, delete): (usize, usize), keyval: *mut c_int,
+    extra_state: *mut c_void,
+) -> c_int {
+    early(name, Scope::None, |objects| {
+        let made = objects.keyvals.create(of, copy, delete, extra_state.addr());
+        // SAFETY: the caller's promise.
+        unsafe { *keyval = made };
+        Ok(())
+    })
+}
+
+/// Lets go of an attribute key; attributes keep theirs.
+///
+/// # Safety
+/// `keyval` may be read and written.
+unsafe fn free(name: &str, of: Of, keyval: *mut c_int) -> c_int {
+    early(name, Scope::None, |objects| {
+        // SAFETY: the caller's promise.
+        unsafe {
+            objects.keyvals.free(of, *keyval)?;
+            *keyval = MPI_KEYVAL_INVALID;
+        }
+        Ok(())
+    })
 }

@@ -5,36 +5,54 @@
 
 use std::ffi::{c_char, c_int};
 
+use super::attribute::publish_last_code;
 use super::constants::MPI_MAX_ERROR_STRING;
-use super::handles::handle;
-use super::text::store_text;
+use super::handles::{MPI_ERRHANDLER_NULL, MPI_FILE_NULL, handle};
+use super::text::{store_text, taken_text};
 use super::types::*;
-use super::verb::{Scope, finish, local, number, unsupported};
+use super::verb::{PROCESS, Scope, early, finish, local, number, raise, unsupported};
 use crate::base::{ErrorClass, Result};
 use crate::mpi::errhandler::Of;
 
 /// A new error class.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Add_error_class(errorclass: *mut c_int) -> c_int {
-    unsupported("MPI_Add_error_class", Scope::None)
+    early("MPI_Add_error_class", Scope::None, |objects| {
+        let class = objects.codes.add_class();
+        publish_last_code(objects);
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *errorclass = class };
+        Ok(())
+    })
 }
 
 /// A new error code of a class.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Add_error_code(errorclass: c_int, errorcode: *mut c_int) -> c_int {
-    unsupported("MPI_Add_error_code", Scope::None)
+    early("MPI_Add_error_code", Scope::None, |objects| {
+        let code = objects.codes.add_code(errorclass)?;
+        publish_last_code(objects);
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *errorcode = code };
+        Ok(())
+    })
 }
 
 /// The text of an error class or code that the application added.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Add_error_string(errorcode: c_int, string: *const c_char) -> c_int {
-    unsupported("MPI_Add_error_string", Scope::None)
+    // SAFETY: the caller gives a string that ends with a zero.
+    let text = unsafe { taken_text(string, MPI_MAX_ERROR_STRING) };
+    early("MPI_Add_error_string", Scope::None, |objects| objects.codes.set_text(errorcode, &text))
 }
 
 /// Calls the error handler of a communicator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) -> c_int {
-    unsupported("MPI_Comm_call_errhandler", comm)
+    match PROCESS.look(|mpi| mpi.comms.get(number(comm)).map(drop)) {
+        Ok(()) => raise("MPI_Comm_call_errhandler", comm, errorcode),
+        no_comm => finish(comm, "MPI_Comm_call_errhandler", no_comm),
+    }
 }
 
 /// Makes an error handler for communicators.
@@ -42,7 +60,9 @@ pub unsafe extern "C" fn PMPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: c_
 pub unsafe extern "C" fn PMPI_Comm_create_errhandler(
     comm_errhandler_fn: MPI_Comm_errhandler_function, errhandler: *mut MPI_Errhandler,
 ) -> c_int {
-    unsupported("MPI_Comm_create_errhandler", Scope::None)
+    let address = comm_errhandler_fn.map_or(0, |function| function as usize);
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { create("MPI_Comm_create_errhandler", Of::Comm, address, errhandler) }
 }
 
 /// The error handler of a communicator.
@@ -74,17 +94,28 @@ pub unsafe extern "C" fn PMPI_Comm_set_errhandler(
 /// Lets go of an error handler; objects keep theirs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Errhandler_free(errhandler: *mut MPI_Errhandler) -> c_int {
-    unsupported("MPI_Errhandler_free", Scope::None)
+    early("MPI_Errhandler_free", Scope::None, |objects| {
+        // SAFETY: the caller gives a valid pointer.
+        unsafe {
+            objects.errhandlers.free(number(*errhandler))?;
+            *errhandler = MPI_ERRHANDLER_NULL;
+        }
+        Ok(())
+    })
 }
 
 /// The class of an error code.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Error_class(errorcode: c_int, errorclass: *mut c_int) -> c_int {
-    let result = class(errorcode).map(|class| {
+    early("MPI_Error_class", Scope::None, |objects| {
+        let class = match tool_error_name(errorcode) {
+            Some(_) => errorcode,
+            None => objects.codes.class(errorcode)?,
+        };
         // SAFETY: the caller gives a valid result pointer.
         unsafe { *errorclass = class };
-    });
-    finish(Scope::None, "MPI_Error_class", result)
+        Ok(())
+    })
 }
 
 /// The text of an error code.
@@ -92,17 +123,24 @@ pub unsafe extern "C" fn PMPI_Error_class(errorcode: c_int, errorclass: *mut c_i
 pub unsafe extern "C" fn PMPI_Error_string(
     errorcode: c_int, string: *mut c_char, resultlen: *mut c_int,
 ) -> c_int {
-    let result = text(errorcode).map(|text| {
+    early("MPI_Error_string", Scope::None, |objects| {
+        let text = match tool_error_name(errorcode) {
+            Some(name) => format!("{name}: error of the tool interface"),
+            None => objects.codes.text(errorcode)?,
+        };
         // SAFETY: `string` has room for `MPI_MAX_ERROR_STRING` bytes.
         unsafe { *resultlen = store_text(&text, string, MPI_MAX_ERROR_STRING) };
-    });
-    finish(Scope::None, "MPI_Error_string", result)
+        Ok(())
+    })
 }
 
 /// Calls the error handler of a file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_call_errhandler(fh: MPI_File, errorcode: c_int) -> c_int {
-    unsupported("MPI_File_call_errhandler", fh)
+    match check_file(fh) {
+        Ok(()) => raise("MPI_File_call_errhandler", fh, errorcode),
+        no_file => finish(fh, "MPI_File_call_errhandler", no_file),
+    }
 }
 
 /// Makes an error handler for files.
@@ -110,7 +148,9 @@ pub unsafe extern "C" fn PMPI_File_call_errhandler(fh: MPI_File, errorcode: c_in
 pub unsafe extern "C" fn PMPI_File_create_errhandler(
     file_errhandler_fn: MPI_File_errhandler_function, errhandler: *mut MPI_Errhandler,
 ) -> c_int {
-    unsupported("MPI_File_create_errhandler", Scope::None)
+    let address = file_errhandler_fn.map_or(0, |function| function as usize);
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { create("MPI_File_create_errhandler", Of::File, address, errhandler) }
 }
 
 /// The error handler of a file; of `MPI_FILE_NULL`, that of future files.
@@ -118,7 +158,13 @@ pub unsafe extern "C" fn PMPI_File_create_errhandler(
 pub unsafe extern "C" fn PMPI_File_get_errhandler(
     file: MPI_File, errhandler: *mut MPI_Errhandler,
 ) -> c_int {
-    unsupported("MPI_File_get_errhandler", file)
+    early("MPI_File_get_errhandler", file, |objects| {
+        check_file(file)?;
+        let found = objects.errhandlers.handle_of(&objects.file_handler)?;
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *errhandler = handle(found as c_int) };
+        Ok(())
+    })
 }
 
 /// Sets the error handler of a file; of `MPI_FILE_NULL`, that of future files.
@@ -126,25 +172,37 @@ pub unsafe extern "C" fn PMPI_File_get_errhandler(
 pub unsafe extern "C" fn PMPI_File_set_errhandler(
     file: MPI_File, errhandler: MPI_Errhandler,
 ) -> c_int {
-    unsupported("MPI_File_set_errhandler", file)
+    early("MPI_File_set_errhandler", file, |objects| {
+        check_file(file)?;
+        objects.file_handler = objects.errhandlers.get_for(Of::File, number(errhandler))?;
+        Ok(())
+    })
 }
 
 /// Removes an error class that the application added.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Remove_error_class(errorclass: c_int) -> c_int {
-    unsupported("MPI_Remove_error_class", Scope::None)
+    early("MPI_Remove_error_class", Scope::None, |objects| {
+        objects.codes.remove(errorclass, true)?;
+        publish_last_code(objects);
+        Ok(())
+    })
 }
 
 /// Removes an error code that the application added.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Remove_error_code(errorcode: c_int) -> c_int {
-    unsupported("MPI_Remove_error_code", Scope::None)
+    early("MPI_Remove_error_code", Scope::None, |objects| {
+        objects.codes.remove(errorcode, false)?;
+        publish_last_code(objects);
+        Ok(())
+    })
 }
 
 /// Removes the text of an error class or code that the application added.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Remove_error_string(errorcode: c_int) -> c_int {
-    unsupported("MPI_Remove_error_string", Scope::None)
+    early("MPI_Remove_error_string", Scope::None, |objects| objects.codes.set_text(errorcode, ""))
 }
 
 /// Calls the error handler of a session.
@@ -160,7 +218,9 @@ pub unsafe extern "C" fn PMPI_Session_call_errhandler(
 pub unsafe extern "C" fn PMPI_Session_create_errhandler(
     session_errhandler_fn: MPI_Session_errhandler_function, errhandler: *mut MPI_Errhandler,
 ) -> c_int {
-    unsupported("MPI_Session_create_errhandler", Scope::None)
+    let address = session_errhandler_fn.map_or(0, |function| function as usize);
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { create("MPI_Session_create_errhandler", Of::Session, address, errhandler) }
 }
 
 /// The error handler of a session.
@@ -190,7 +250,9 @@ pub unsafe extern "C" fn PMPI_Win_call_errhandler(win: MPI_Win, errorcode: c_int
 pub unsafe extern "C" fn PMPI_Win_create_errhandler(
     win_errhandler_fn: MPI_Win_errhandler_function, errhandler: *mut MPI_Errhandler,
 ) -> c_int {
-    unsupported("MPI_Win_create_errhandler", Scope::None)
+    let address = win_errhandler_fn.map_or(0, |function| function as usize);
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { create("MPI_Win_create_errhandler", Of::Win, address, errhandler) }
 }
 
 /// The error handler of a window.
@@ -209,22 +271,32 @@ pub unsafe extern "C" fn PMPI_Win_set_errhandler(
     unsupported("MPI_Win_set_errhandler", win)
 }
 
-/// The class of a predefined error class or code.
-fn class(code: c_int) -> Result<c_int> {
-    text(code).map(|_| code)
+/// Makes an error handler, before initialization too.
+///
+/// # Safety
+/// `errhandler` may be written; `address` is that of a handler for this kind of object.
+unsafe fn create(name: &str, of: Of, address: usize, errhandler: *mut MPI_Errhandler) -> c_int {
+    early(name, Scope::None, |objects| {
+        if address == 0 {
+            return Err(ErrorClass::Arg.error("the error handler is a null pointer"));
+        }
+        let made = objects.errhandlers.create(of, address)?;
+        // SAFETY: the caller's promise.
+        unsafe { *errhandler = handle(made as c_int) };
+        Ok(())
+    })
 }
 
-/// What is said of a predefined error class.
-fn text(code: c_int) -> Result<String> {
-    if let Some(class) = ErrorClass::from_value(code) {
-        return Ok(format!("{}: {}", class.name(), class.text()));
+/// # Errors
+/// `File` for anything but `MPI_FILE_NULL`, which stands for files to come: there are no others.
+fn check_file(file: MPI_File) -> Result {
+    if file == MPI_FILE_NULL {
+        return Ok(());
     }
-    match tool_error_name(code) {
-        Some(name) => Ok(format!("{name}: error of the tool interface")),
-        None => Err(ErrorClass::Arg.error(format!("{code} is not an error code"))),
-    }
+    Err(ErrorClass::File.error(format!("{:#x} is not a file", file.addr())))
 }
 
+/// The name of an error class of the tool interface, which the other classes know nothing of.
 fn tool_error_name(code: c_int) -> Option<&'static str> {
     super::constants::ALL
         .iter()

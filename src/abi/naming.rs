@@ -6,23 +6,36 @@
 use std::ffi::{c_char, c_int};
 
 use super::constants::MPI_MAX_OBJECT_NAME;
-use super::handles::MPI_DATATYPE_NULL;
+use super::handles::{MPI_COMM_NULL, MPI_DATATYPE_NULL};
 use super::text::{store_text, taken_text};
 use super::types::*;
-use super::verb::{Scope, early, number, unsupported};
+use super::verb::{Scope, early, local, number, unsupported};
 
 /// The name of a communicator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_get_name(
     comm: MPI_Comm, comm_name: *mut c_char, resultlen: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Comm_get_name", comm)
+    local("MPI_Comm_get_name", comm, |mpi| {
+        let name = match comm {
+            MPI_COMM_NULL => "MPI_COMM_NULL",
+            _ => &mpi.comms.get(number(comm))?.name,
+        };
+        // SAFETY: the caller's array has room for the longest name (§7.8).
+        unsafe { *resultlen = store_text(name, comm_name, MPI_MAX_OBJECT_NAME) };
+        Ok(())
+    })
 }
 
 /// Names a communicator for people.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_char) -> c_int {
-    unsupported("MPI_Comm_set_name", comm)
+    // SAFETY: the caller gives a string that ends with a zero.
+    let name = unsafe { taken_text(comm_name, MPI_MAX_OBJECT_NAME) };
+    local("MPI_Comm_set_name", comm, |mpi| {
+        mpi.comms.get_mut(number(comm))?.name = name;
+        Ok(())
+    })
 }
 
 /// The name of a datatype.

@@ -195,7 +195,7 @@ struct Concerned {
 #[cold]
 fn handle_error(scope: Scope, name: &str, error: &MpiError) -> c_int {
     let code = error.code.0;
-    if matches!(scope, Scope::File(_) | Scope::Tool) {
+    if scope == Scope::Tool {
         return code;
     }
     let Concerned { handler, object, place } = concerned(scope);
@@ -211,9 +211,21 @@ fn handle_error(scope: Scope, name: &str, error: &MpiError) -> c_int {
     }
 }
 
+/// Calls the error handler of `scope` with a code of the application (§9.5).
+pub fn raise(name: &str, scope: impl Into<Scope>, code: c_int) -> c_int {
+    let text = PROCESS.early(|objects| objects.codes.text(code));
+    let why = text.unwrap_or_else(|_| format!("error code {code}"));
+    handle_error(scope.into(), name, &MpiError::new(ErrorCode(code), why));
+    MPI_SUCCESS
+}
+
 /// The handler of `scope`; that of `MPI_COMM_SELF` for no object or one that is not valid, and the
 /// initial one where MPI does not run (§9.3).
 fn concerned(scope: Scope) -> Concerned {
+    if let Scope::File(file) = scope {
+        let handler = PROCESS.early(|objects| objects.file_handler.clone());
+        return Concerned { handler, object: number(file), place: String::new() };
+    }
     let found = PROCESS.look(|mpi| {
         let of = match scope {
             Scope::Comm(comm) => Some(number(comm)),
@@ -252,7 +264,16 @@ pub fn call_handler(function: &Function, object: Handle, code: c_int) -> c_int {
                 unsafe { call(&mut session, &mut code) };
             }
         }
-        Of::Win | Of::File => {}
+        Of::File => {
+            let mut file: MPI_File = handle(object as c_int);
+            // SAFETY: the address came with this type to `MPI_File_create_errhandler`.
+            let call = unsafe { transmute::<*const c_void, MPI_File_errhandler_function>(address) };
+            if let Some(call) = call {
+                // SAFETY: both pointers are to local variables (§9.3.3).
+                unsafe { call(&mut file, &mut code) };
+            }
+        }
+        Of::Win => {}
     }
     code
 }

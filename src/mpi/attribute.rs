@@ -93,7 +93,7 @@ pub struct Attribute {
     pub value: usize,
 }
 
-/// The values cached on one object, in the order in which they were first set.
+/// The values cached on one object, in the order in which they were set.
 #[derive(Clone, Debug, Default)]
 pub struct Attributes(Vec<Attribute>);
 
@@ -105,10 +105,8 @@ impl Attributes {
 
     /// Sets a value. The old one has been deleted before.
     pub fn set(&mut self, keyval: Arc<Keyval>, value: usize) {
-        match self.0.iter_mut().find(|attribute| attribute.keyval == keyval) {
-            Some(attribute) => attribute.value = value,
-            None => self.0.push(Attribute { keyval, value }),
-        }
+        self.remove(keyval.number);
+        self.0.push(Attribute { keyval, value });
     }
 
     /// Removes a value.

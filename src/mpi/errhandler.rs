@@ -38,7 +38,7 @@ pub struct Function {
     pub of: Of,
     /// The function's address; only the C boundary makes a call of it.
     pub address: usize,
-    /// The handle that it was created with, which `MPI_Comm_get_errhandler` gives copies of.
+    /// A number that no other function has.
     pub serial: u64,
 }
 
@@ -58,8 +58,15 @@ pub enum Of {
 /// All error handlers that have a handle.
 #[derive(Debug)]
 pub struct Errhandlers {
-    table: Table<Handler>,
+    table: Table<Held>,
     created: u64,
+}
+
+/// A handler with a handle, and how often the application has got the handle.
+#[derive(Debug)]
+struct Held {
+    handler: Handler,
+    times: u32,
 }
 
 impl Default for Errhandlers {
@@ -76,7 +83,8 @@ impl Errhandlers {
     pub fn create(&mut self, of: Of, address: usize) -> Result<Handle> {
         self.created += 1;
         let function = Function { of, address, serial: self.created };
-        self.table.insert(Handler::Function(Arc::new(function)))
+        let handler = Handler::Function(Arc::new(function));
+        self.table.insert(Held { handler, times: 1 })
     }
 
     /// The handler behind a handle.
@@ -89,7 +97,7 @@ impl Errhandlers {
             ABORT => Ok(Handler::Abort),
             RETURN => Ok(Handler::Return),
             NULL => Err(ErrorClass::Errhandler.error("the error handler is MPI_ERRHANDLER_NULL")),
-            _ => self.table.get(handle).cloned().ok_or_else(|| {
+            _ => self.table.get(handle).map(|held| held.handler.clone()).ok_or_else(|| {
                 ErrorClass::Errhandler.error(format!("{handle:#x} is not an error handler"))
             }),
         }
@@ -109,7 +117,8 @@ impl Errhandlers {
         }
     }
 
-    /// A handle for a handler that an object has: a new one for a function (§9.3.1).
+    /// The handle of a handler that an object has. The application frees it as often as it got
+    /// it, and gets a new one where it has freed the old one (§9.3.1).
     ///
     /// # Errors
     /// `NoMem` without a free handle.
@@ -118,7 +127,16 @@ impl Errhandlers {
             Handler::Fatal => Ok(ARE_FATAL),
             Handler::Abort => Ok(ABORT),
             Handler::Return => Ok(RETURN),
-            Handler::Function(_) => self.table.insert(handler.clone()),
+            Handler::Function(_) => {
+                let found = self.table.iter().find(|(_, held)| held.handler == *handler);
+                let Some(handle) = found.map(|(handle, _)| handle) else {
+                    return self.table.insert(Held { handler: handler.clone(), times: 1 });
+                };
+                if let Some(held) = self.table.get_mut(handle) {
+                    held.times += 1;
+                }
+                Ok(handle)
+            }
         }
     }
 
@@ -128,7 +146,11 @@ impl Errhandlers {
     /// `Errhandler` for what is no handle, or `MPI_ERRHANDLER_NULL`.
     pub fn free(&mut self, handle: Handle) -> Result {
         self.get(handle)?;
-        self.table.remove(handle);
+        match self.table.get_mut(handle) {
+            Some(held) if held.times > 1 => held.times -= 1,
+            Some(_) => drop(self.table.remove(handle)),
+            None => {}
+        }
         Ok(())
     }
 }
@@ -244,6 +266,20 @@ mod tests {
         let again = handlers.handle_of(&handler).unwrap();
         assert_eq!(handlers.get(again).unwrap(), handler);
         assert!(handlers.get(NULL).is_err());
+    }
+
+    #[test]
+    fn a_handle_is_freed_as_often_as_it_was_got() {
+        let mut handlers = Errhandlers::default();
+        let handle = handlers.create(Of::Comm, 0x1234).unwrap();
+        let other = handlers.create(Of::Comm, 0x1234).unwrap();
+        let handler = handlers.get(handle).unwrap();
+        assert_eq!(handlers.handle_of(&handler), Ok(handle));
+        assert_ne!(handle, other);
+        handlers.free(handle).unwrap();
+        assert_eq!(handlers.get(handle).as_ref(), Ok(&handler));
+        handlers.free(handle).unwrap();
+        assert!(handlers.free(handle).is_err() && handlers.get(other).is_ok());
     }
 
     #[test]

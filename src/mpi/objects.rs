@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::attribute::{Attributes, Keyvals};
 use super::datatype::{ByHandle, Datatype};
-use super::errhandler::{Codes, Errhandlers};
+use super::errhandler::{Codes, Errhandlers, Handler};
 use super::group::Group;
 use super::table::{Handle, Kind, Table};
 use crate::base::{ErrorClass, MpiError, Result};
@@ -25,6 +25,8 @@ pub struct Objects {
     pub groups: Groups,
     /// Error handlers.
     pub errhandlers: Errhandlers,
+    /// The error handler of files to be opened.
+    pub file_handler: Handler,
     /// Error classes, codes and strings of the application.
     pub codes: Codes,
     /// Attribute keys.
@@ -37,6 +39,7 @@ impl Default for Objects {
             datatypes: Datatypes::default(),
             groups: Groups::default(),
             errhandlers: Errhandlers::default(),
+            file_handler: Handler::Return,
             codes: Codes::default(),
             keyvals: Keyvals::default(),
         }
