@@ -1,0 +1,188 @@
+//! Every program of `c-tests`, compiled by our `mpicc` and run by our `mpirun`.
+//!
+//! Each is run on several numbers of ranks and with both ways of copying long messages. Here that
+//! is a choice which fits into a minute or so for all programs; with `SUIRO_TEST_LONG=1` it is
+//! everything from 1 to 8 ranks, both copies, and with a progress thread too.
+
+// The harness is also that of the launcher's tests, which need more of it.
+#[allow(dead_code)]
+#[path = "launch/harness.rs"]
+mod harness;
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A way to run a program.
+#[derive(Clone, Copy, Debug)]
+struct Form {
+    ranks: u32,
+    copy: &'static str,
+    progress: &'static str,
+}
+
+/// The forms to try, the quick ones first.
+fn forms() -> Vec<Form> {
+    let form = |ranks, copy| Form { ranks, copy, progress: "polling" };
+    if env::var_os("SUIRO_TEST_LONG").is_some_and(|value| value == "1") {
+        let ranks = 1..=8;
+        let polling = ranks.clone().flat_map(|ranks| [form(ranks, "pipe"), form(ranks, "cma")]);
+        let threads = ranks.map(|ranks| Form { ranks, copy: "auto", progress: "thread" });
+        return polling.chain(threads).collect();
+    }
+    let pipe = [1, 2, 3, 4, 8].map(|ranks| form(ranks, "pipe"));
+    let cma = [2, 4].map(|ranks| form(ranks, "cma"));
+    pipe.into_iter().chain(cma).collect()
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Compiles a C source with every warning an error; the program's path.
+fn compile(source: &Path) -> PathBuf {
+    let name = source.file_stem().unwrap().to_str().unwrap();
+    let program = harness::folder(&format!("c-{name}")).join(name);
+    let output = Command::new(env!("CARGO_BIN_EXE_mpicc"))
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-g", "-pthread", "-o"])
+        .args([&program, source])
+        .arg("-lm")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{} does not compile:\n{said}", source.display());
+    program
+}
+
+/// Runs the program in one form, with strict checks.
+fn run(program: &Path, arguments: &[&str], form: Form) -> harness::Outcome {
+    let ranks = form.ranks.to_string();
+    let mut words = vec!["-n", &ranks, program.to_str().unwrap()];
+    words.extend(arguments);
+    let mut command = harness::mpirun(&words);
+    command.env("CHECK_STRICT", "1");
+    command.env("SUIRO_SHM_COPY", form.copy).env("SUIRO_PROGRESS", form.progress);
+    harness::start(command).wait()
+}
+
+/// Runs a program of `c-tests` in every form; each must end well and count no errors.
+fn check(name: &str) {
+    let program = compile(&root().join("c-tests").join(name).with_extension("c"));
+    for form in forms() {
+        let outcome = run(&program, &[], form);
+        let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
+        assert!(good, "{name}, {form:?}: {:?}\n{}{}", outcome.code, outcome.text(), outcome.stderr);
+    }
+}
+
+/// The same for a program that must not end well; its text up to that end.
+fn check_failing(name: &str, expected: impl Fn(Option<i32>) -> bool, text: &str) {
+    let program = compile(&root().join("c-tests").join(name).with_extension("c"));
+    for form in forms() {
+        let outcome = run(&program, &[], form);
+        let good = expected(outcome.code) && outcome.text() == text;
+        assert!(good, "{name}, {form:?}: {:?}\n{}{}", outcome.code, outcome.text(), outcome.stderr);
+    }
+}
+
+/// Runs one of our NAS kernels in class S in every form; its own verification must succeed.
+fn check_kernel(name: &str) {
+    let program = compile(&root().join("npb-harness/kernels").join(name).with_extension("c"));
+    for form in forms() {
+        let outcome = run(&program, &["S"], form);
+        let verified = outcome.text().contains(" Verification    =               SUCCESSFUL");
+        let good = outcome.code == Some(0) && verified;
+        assert!(good, "{name}, {form:?}: {:?}\n{}{}", outcome.code, outcome.text(), outcome.stderr);
+    }
+}
+
+/// Makes a test of each program, and a list of them all.
+macro_rules! c_programs {
+    ($($name:ident),* $(,)?) => {
+        const PROGRAMS: &[&str] = &[$(stringify!($name)),*];
+        $(
+            #[test]
+            fn $name() {
+                check(stringify!($name));
+            }
+        )*
+    };
+}
+
+c_programs! {
+    attributes,
+    buffers,
+    cancel,
+    coll_all,
+    coll_bcast,
+    coll_gather,
+    coll_large,
+    coll_mixed,
+    coll_reduce,
+    coll_user_ops,
+    comm_basic,
+    comm_idup,
+    comm_split,
+    comm_traffic,
+    completion,
+    environment,
+    error_codes,
+    errors_arguments,
+    errors_handles,
+    errhandlers,
+    floods,
+    groups,
+    head_to_head,
+    init_finalize,
+    large_count,
+    matching,
+    persistent,
+    probe,
+    proc_null,
+    request_status,
+    send_modes,
+    send_sizes,
+    sendrecv,
+    status,
+    thread_funneled,
+    thread_single,
+    threads,
+    truncation,
+    type_constructors,
+    type_transfer,
+}
+
+#[test]
+fn abort() {
+    check_failing("abort", |code| code == Some(42), "abort with 42\n");
+}
+
+#[test]
+fn errors_fatal() {
+    check_failing("errors_fatal", |code| code != Some(0), "an error that is fatal\n");
+}
+
+#[test]
+fn npb_ep() {
+    check_kernel("ep");
+}
+
+#[test]
+fn npb_is() {
+    check_kernel("is");
+}
+
+/// No program is forgotten.
+#[test]
+fn every_program_is_listed() {
+    let sources = std::fs::read_dir(root().join("c-tests")).unwrap();
+    let mut found: Vec<_> = sources
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "c"))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    found.sort_unstable();
+    let mut listed: Vec<_> = PROGRAMS.iter().copied().chain(["abort", "errors_fatal"]).collect();
+    listed.sort_unstable();
+    assert_eq!(found, listed);
+}
