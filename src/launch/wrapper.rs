@@ -21,8 +21,9 @@ const LIBRARY: &str = "libmpi_abi.so";
 /// The name that programs have in them, as the loader looks for it.
 const SONAME: &str = "libmpi_abi.so.1";
 
-/// What static linking needs beyond the library.
-const STATIC_LIBRARIES: &[&str] = &["-lpthread", "-ldl", "-lm"];
+/// What static linking needs beyond the library. Sections that nothing uses name functions of the
+/// dynamic libc, which the static one has not.
+const STATIC_FLAGS: &[&str] = &["-lpthread", "-ldl", "-lm", "-Wl,--gc-sections"];
 
 /// Options after which the compiler does not link.
 const COMPILE_ONLY: &[&str] = &["-c", "-E", "-S", "-M", "-MM", "-fsyntax-only"];
@@ -164,7 +165,7 @@ fn flags_for(folders: &Folders, words: &[OsString]) -> Vec<OsString> {
     if links && words.iter().any(is_input) {
         flags.extend(link_flags(folders));
         if words.iter().any(|word| word == "-static") {
-            flags.extend(STATIC_LIBRARIES.iter().map(OsString::from));
+            flags.extend(STATIC_FLAGS.iter().map(OsString::from));
         }
     }
     flags
@@ -271,7 +272,10 @@ mod tests {
         assert_eq!(command(None, "a.c -o a"), expected);
         assert_eq!(command(None, "-c a.c -I/x"), "cc -c a.c -I/x -I/p/include");
         assert_eq!(command(None, "--version"), "cc --version -I/p/include");
-        assert!(command(None, "-static a.c").ends_with("-lmpi_abi -lpthread -ldl -lm"));
+        assert!(
+            command(None, "-static a.c")
+                .ends_with("-lmpi_abi -lpthread -ldl -lm -Wl,--gc-sections")
+        );
     }
 
     #[test]
