@@ -152,8 +152,10 @@ mod tests {
         let mut table = Table::new(Kind::Win);
         let handle = table.insert('a').unwrap();
         assert!(handle > 4096 && handle <= i32::MAX as u32);
-        assert_eq!((table.get(handle), table.remove(handle)), (Some(&'a'), Some('a')));
-        assert_eq!((table.get(handle), table.remove(handle)), (None, None));
+        assert_eq!(table.get(handle), Some(&'a'));
+        assert_eq!(table.remove(handle), Some('a'));
+        assert_eq!(table.get(handle), None);
+        assert_eq!(table.remove(handle), None);
         assert_ne!(table.insert('b').unwrap(), handle);
     }
 
