@@ -1,0 +1,173 @@
+//! `ranks(4, seed, |rank| ...)`: N ranks of MPI in one process, in an order that a seed decides.
+//!
+//! Each rank is a thread with an `Mpi` value of its own, over the loopback device with seeded
+//! faults and delays. One thread runs at a time, the one with the baton. A rank that waits passes
+//! the baton to a rank that the seed draws, so a run is repeated exactly by its seed. A rank that
+//! fails, or ranks that all wait for nothing, end the run with the seed in the message.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use mpi_abi::base::Random;
+use mpi_abi::device::delay::Delay;
+use mpi_abi::device::fault::Fault;
+use mpi_abi::devices::loopback::Loopback;
+use mpi_abi::mpi::objects::Objects;
+use mpi_abi::mpi::request::{Activity, Outcome};
+use mpi_abi::mpi::{Facts, Mpi};
+
+/// MPI over a network that is busy at random and delivers late.
+pub type TestMpi = Mpi<Fault<Delay<Loopback>>>;
+
+/// One in so many sends meets a full device although it is not.
+const BUSY_ONE_IN: u64 = 5;
+/// A packet is held back for so many polls at most.
+const DELAY_POLLS: u64 = 4;
+/// So many turns of waiting ranks in a row, in which nothing arrived anywhere, are a deadlock.
+const QUIET_TURNS_MAX: u32 = 20_000;
+
+/// One rank of a run.
+pub struct Rank {
+    /// Its MPI.
+    pub mpi: TestMpi,
+    /// Its number in the world.
+    pub me: u32,
+    baton: Arc<Baton>,
+}
+
+struct Baton {
+    state: Mutex<State>,
+    passed: Condvar,
+}
+
+struct State {
+    turn: u32,
+    running: Vec<u32>,
+    random: Random,
+    quiet_turns: u32,
+    failed: bool,
+}
+
+/// Runs `body` on `count` ranks and gives what each returned.
+///
+/// # Panics
+/// If a rank panics, or all wait for ever; the message has the seed.
+pub fn ranks<T: Send>(count: u32, seed: u64, body: impl Fn(&mut Rank) -> T + Sync) -> Vec<T> {
+    let state = State {
+        turn: 0,
+        running: (0..count).collect(),
+        random: Random::new(seed),
+        quiet_turns: 0,
+        failed: false,
+    };
+    let baton = Arc::new(Baton { state: Mutex::new(state), passed: Condvar::new() });
+    let network = Loopback::network(count as usize).into_iter().zip(0..);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = network
+            .map(|(device, me)| {
+                let (baton, body) = (Arc::clone(&baton), &body);
+                scope.spawn(move || run(device, me, count, seed, baton, body))
+            })
+            .collect();
+        let results: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
+        let results = results.into_iter().collect::<Result<Vec<T>, _>>();
+        results.unwrap_or_else(|_| panic!("{count} ranks with seed {seed} failed, see above"))
+    })
+}
+
+fn run<T>(
+    device: Loopback, me: u32, count: u32, seed: u64, baton: Arc<Baton>,
+    body: impl Fn(&mut Rank) -> T,
+) -> T {
+    let _end = End { baton: Arc::clone(&baton), me };
+    let own_seed = seed ^ u64::from(me) << 32;
+    let device = Fault::new(Delay::new(device, own_seed, DELAY_POLLS), own_seed, BUSY_ONE_IN);
+    let mpi = Mpi::new(device, me, count, Objects::default(), Facts::default()).unwrap();
+    drop(baton.turn_of(me));
+    let mut rank = Rank { mpi, me, baton };
+    let result = body(&mut rank);
+    rank.until(|mpi| mpi.engine.is_drained().then_some(()));
+    // Nobody leaves before all have what they sent.
+    let barrier = rank.mpi.barrier(mpi_abi::mpi::comm::COMM_WORLD).unwrap();
+    rank.wait(barrier);
+    rank.until(|mpi| mpi.engine.is_drained().then_some(()));
+    result
+}
+
+impl Rank {
+    /// Waits until `done` gives something; others run meanwhile.
+    pub fn until<T>(&mut self, mut done: impl FnMut(&mut TestMpi) -> Option<T>) -> T {
+        loop {
+            let arrived = self.mpi.engine.poll();
+            self.mpi.engine.fault().expect("nobody breaks the protocol");
+            while let Some(work) = self.mpi.engine.take_work() {
+                work.execute();
+                self.mpi.engine.work_done(&work);
+            }
+            if let Some(result) = done(&mut self.mpi) {
+                return result;
+            }
+            self.baton.pass(self.me, arrived > 0);
+        }
+    }
+
+    /// Waits for the end of an activity.
+    pub fn wait(&mut self, activity: Activity) -> Outcome {
+        let mut activity = Some(activity);
+        self.until(|mpi| {
+            let over = activity.take_if(|activity| mpi.is_over(activity))?;
+            Some(mpi.end(over))
+        })
+    }
+}
+
+impl Baton {
+    /// Waits for the turn of `me`.
+    fn turn_of(&self, me: u32) -> MutexGuard<'_, State> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        while state.turn != me {
+            assert!(!state.failed, "another rank has failed");
+            state = self.passed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        assert!(!state.failed, "another rank has failed");
+        state
+    }
+
+    /// Gives the baton to a rank that the seed draws, and waits for it to come back.
+    fn pass(&self, me: u32, moved: bool) {
+        let mut state = self.turn_of(me);
+        state.quiet_turns = if moved { 0 } else { state.quiet_turns + 1 };
+        assert!(state.quiet_turns < QUIET_TURNS_MAX, "rank {me} and all others wait for ever");
+        state.draw();
+        drop(state);
+        self.passed.notify_all();
+        drop(self.turn_of(me));
+    }
+}
+
+impl State {
+    fn draw(&mut self) {
+        if !self.running.is_empty() {
+            let drawn = self.random.below(self.running.len() as u64);
+            self.turn = self.running[drawn as usize];
+        }
+    }
+}
+
+/// Takes a rank out of the run when its thread ends, well or badly.
+struct End {
+    baton: Arc<Baton>,
+    me: u32,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let mut state = self.baton.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.failed |= std::thread::panicking();
+        state.running.retain(|rank| *rank != self.me);
+        if state.turn == self.me {
+            state.draw();
+        }
+        drop(state);
+        self.baton.passed.notify_all();
+    }
+}
