@@ -15,6 +15,7 @@ pub mod datatype;
 pub mod errhandler;
 pub mod group;
 pub mod group_sets;
+pub mod info;
 pub mod objects;
 pub mod op;
 pub mod p2p;
