@@ -1,6 +1,9 @@
-//! N ranks in one process: the engine over the loopback device, taking turns by a seeded order.
+//! N ranks in one process over the loopback device, taking turns in an order that a seed decides:
+//! the engine alone, and whole MPI.
 
 mod ranks {
     pub mod collectives;
     pub mod engine;
+    pub mod harness;
+    pub mod mpi;
 }

@@ -20,9 +20,7 @@ pub unsafe extern "C" fn PMPI_Abort(comm: MPI_Comm, errorcode: c_int) -> c_int {
         Ok(format!("rank {} of {}", comm.rank, comm.name))
     });
     let of = of.unwrap_or_else(|_| "a process".into());
-    let why = format!("{of} called MPI_Abort with error code {errorcode}");
-    eprintln!("Suiro: {why}");
-    PROCESS.abort(errorcode, &why)
+    PROCESS.abort(errorcode, &format!("{of} called MPI_Abort with error code {errorcode}"))
 }
 
 /// Ends the world model in this process.

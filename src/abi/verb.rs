@@ -203,9 +203,7 @@ fn handle_error(scope: Scope, name: &str, error: &MpiError) -> c_int {
         Handler::Return => code,
         Handler::Fatal | Handler::Abort => {
             let class = ErrorClass::from_value(code).map_or("", ErrorClass::name);
-            let text = format!("{name}{place}: {class}: {error}");
-            eprintln!("Suiro: {text}");
-            PROCESS.abort(code, &text)
+            PROCESS.abort(code, &format!("{name}{place}: {class}: {error}"))
         }
         Handler::Function(function) => call_handler(&function, object, code),
     }

@@ -89,16 +89,21 @@ impl Process {
         ended.launcher.as_mut().map_or(Ok(()), Client::finalize)
     }
 
-    /// Ends the job with this exit code. Never returns, and leaves the lock free for handlers that
+    /// Says why, ends the job with this exit code, and never returns. The lock is free for what
     /// the application registered with atexit(3).
     pub fn abort(&self, code: i32, why: &str) -> ! {
+        let mut told = false;
         if let State::Running(running) = &mut *self.state.lock()
             && let Some(launcher) = &mut running.launcher
         {
-            // Whether the launcher hears it or is gone, this process ends.
-            drop(launcher.abort(code, why));
+            // A launcher that is gone tells nobody.
+            told = launcher.abort(code, why).is_ok() && launcher.tells_aborts();
         }
-        std::process::exit(code)
+        if !told {
+            eprintln!("Suiro: {why}");
+        }
+        // An exit status has 8 bits, and an abort must not look like success.
+        std::process::exit(if code & 0xff == 0 { 255 } else { code })
     }
 }
 

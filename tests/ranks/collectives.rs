@@ -333,7 +333,7 @@ impl Call {
             schedule: Arc::new(std::mem::take(&mut self.schedules[rank as usize])),
             buffers: buffers.into_iter().map(Memory::owned).collect(),
             reduction: match self.by_application {
-                true => Reduction::Application,
+                true => Reduction::Application(Arc::new(combine_spans)),
                 false => Reduction::Kernel(Arc::clone(kernel)),
             },
             members: Arc::new(World),
@@ -369,8 +369,8 @@ fn program(seed: u64, ranks: u32, calls: usize) {
         engine.poll();
         engine.fault().expect("nobody breaks the protocol");
         while let Some(work) = engine.take_work() {
-            combine_spans(work.from, work.into);
-            engine.work_done(work);
+            work.execute();
+            engine.work_done(&work);
         }
         if runs.len() < calls.len() && random.one_in(3) {
             let sequence = runs.len();

@@ -60,12 +60,12 @@ fn messages_do_not_overtake() {
             let mut random = Random::new(seed);
             let lengths: Vec<usize> = (0..60).map(|_| 4 + random.below(600) as usize).collect();
             if rank.me == 0 {
-                let sends: Vec<_> = lengths.iter().enumerate().map(|(number, len)| {
+                let mut sends = Vec::new();
+                for (number, len) in lengths.iter().enumerate() {
                     let mut data = vec![0; *len];
                     data[..4].copy_from_slice(&(number as u32).to_le_bytes());
-                    send(rank, SendMode::Standard, data, 1, 7, COMM_WORLD)
-                });
-                let sends: Vec<_> = sends.collect();
+                    sends.push(send(rank, SendMode::Standard, data, 1, 7, COMM_WORLD));
+                }
                 sends.into_iter().for_each(|activity| drop(rank.wait(activity)));
                 return;
             }
