@@ -125,6 +125,7 @@ c_programs! {
     comm_split,
     comm_traffic,
     completion,
+    datatype_random,
     environment,
     error_codes,
     errors_arguments,

@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 use super::handles::{MPI_MESSAGE_NULL, handle};
 use super::types::*;
 use super::user_memory::memory;
-use super::verb::{PROCESS, Scope, conclude, finish, local, number, put_status, wait_for};
+use super::verb::{PROCESS, Scope, conclude, finish, local, number, put_status, test, wait_for};
 use crate::base::Result;
 use crate::mpi::request::Activity;
 use crate::mpi::status::Status;
@@ -20,8 +20,7 @@ pub unsafe extern "C" fn PMPI_Improbe(
     source: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int, message: *mut MPI_Message,
     status: *mut MPI_Status,
 ) -> c_int {
-    local("MPI_Improbe", comm, |mpi| {
-        mpi.engine.poll();
+    test("MPI_Improbe", comm, |mpi| {
         let found = mpi.probe_matched(source, tag, number(comm))?;
         // SAFETY: the caller's promise of the results and the status.
         unsafe {
@@ -29,8 +28,8 @@ pub unsafe extern "C" fn PMPI_Improbe(
             if let Some(taken) = found {
                 put_taken(taken, message, status);
             }
+            Ok(*flag != 0)
         }
-        Ok(())
     })
 }
 
@@ -67,8 +66,7 @@ pub unsafe extern "C" fn PMPI_Imrecv(
 pub unsafe extern "C" fn PMPI_Iprobe(
     source: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int, status: *mut MPI_Status,
 ) -> c_int {
-    local("MPI_Iprobe", comm, |mpi| {
-        mpi.engine.poll();
+    test("MPI_Iprobe", comm, |mpi| {
         let found = mpi.probe(source, tag, number(comm))?;
         // SAFETY: the caller's promise of the result and the status.
         unsafe {
@@ -76,8 +74,8 @@ pub unsafe extern "C" fn PMPI_Iprobe(
             if let Some(found) = found {
                 put_status(status, &found);
             }
+            Ok(*flag != 0)
         }
-        Ok(())
     })
 }
 

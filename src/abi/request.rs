@@ -9,12 +9,13 @@
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
+use super::constants::MPI_UNDEFINED;
 use super::handles::MPI_REQUEST_NULL;
 use super::request_list::{
     Any, List, end_any, end_many, end_one, end_some, flagged, nothing, put_index, put_indices,
 };
 use super::types::*;
-use super::verb::{PROCESS, Scope, local, number, put_status};
+use super::verb::{PROCESS, Scope, local, number, put_status, test};
 use crate::mpi::request::Readiness;
 
 /// Marks an operation for cancellation; wait or test complete it.
@@ -43,8 +44,7 @@ pub unsafe extern "C" fn PMPI_Request_free(request: *mut MPI_Request) -> c_int {
 pub unsafe extern "C" fn PMPI_Request_get_status(
     request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status,
 ) -> c_int {
-    local("MPI_Request_get_status", request, |mpi| {
-        mpi.engine.poll();
+    test("MPI_Request_get_status", request, |mpi| {
         let over = mpi.readiness(number(request))? != Readiness::Pending;
         // SAFETY: the caller's promise of the results.
         unsafe {
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn PMPI_Request_get_status(
                 put_status(status, &mpi.request_status(number(request)));
             }
         }
-        Ok(())
+        Ok(over)
     })
 }
 
@@ -63,17 +63,16 @@ pub unsafe extern "C" fn PMPI_Request_get_status_all(
     count: c_int, array_of_requests: *const MPI_Request, flag: *mut c_int,
     array_of_statuses: *mut MPI_Status,
 ) -> c_int {
-    local("MPI_Request_get_status_all", Scope::None, |mpi| {
+    test("MPI_Request_get_status_all", Scope::None, |mpi| {
         // SAFETY: the caller's promise of the requests and the statuses.
         let list = unsafe { List::new(count, array_of_requests.cast_mut(), array_of_statuses)? };
-        mpi.engine.poll();
         let over = list.is_over(mpi)?;
         // SAFETY: the caller's promise of the result.
         unsafe { *flag = over.into() };
         if over {
             (0..list.len).for_each(|index| list.show(mpi, index, index));
         }
-        Ok(())
+        Ok(over)
     })
 }
 
@@ -83,16 +82,15 @@ pub unsafe extern "C" fn PMPI_Request_get_status_any(
     count: c_int, array_of_requests: *const MPI_Request, indx: *mut c_int, flag: *mut c_int,
     status: *mut MPI_Status,
 ) -> c_int {
-    local("MPI_Request_get_status_any", Scope::None, |mpi| {
+    test("MPI_Request_get_status_any", Scope::None, |mpi| {
         // SAFETY: the caller's promise of the requests.
         let list = unsafe { List::new(count, array_of_requests.cast_mut(), null_mut())? };
-        mpi.engine.poll();
         let found = list.any(mpi)?;
         // SAFETY: the caller's promise of the results and the status.
         unsafe {
             *flag = (found != Any::Pending).into();
             match found {
-                Any::Pending => {}
+                Any::Pending => *indx = MPI_UNDEFINED,
                 Any::Idle => put_index(None, indx, status),
                 Any::Ready(index) => {
                     *indx = index as c_int;
@@ -100,7 +98,7 @@ pub unsafe extern "C" fn PMPI_Request_get_status_any(
                 }
             }
         }
-        Ok(())
+        Ok(found != Any::Pending)
     })
 }
 
@@ -110,17 +108,16 @@ pub unsafe extern "C" fn PMPI_Request_get_status_some(
     incount: c_int, array_of_requests: *const MPI_Request, outcount: *mut c_int,
     array_of_indices: *mut c_int, array_of_statuses: *mut MPI_Status,
 ) -> c_int {
-    local("MPI_Request_get_status_some", Scope::None, |mpi| {
+    test("MPI_Request_get_status_some", Scope::None, |mpi| {
         // SAFETY: the caller's promise of the requests and the statuses.
         let list = unsafe { List::new(incount, array_of_requests.cast_mut(), array_of_statuses)? };
-        mpi.engine.poll();
         let ready = list.ready(mpi)?;
         for (place, index) in ready.iter().flatten().enumerate() {
             list.show(mpi, *index, place);
         }
         // SAFETY: the caller's promise of the results; there are as many indices as requests.
         unsafe { put_indices(ready.as_deref(), outcount, array_of_indices) };
-        Ok(())
+        Ok(ready.is_none_or(|ready| !ready.is_empty()))
     })
 }
 
@@ -147,12 +144,14 @@ pub unsafe extern "C" fn PMPI_Startall(count: c_int, array_of_requests: *mut MPI
 pub unsafe extern "C" fn PMPI_Test(
     request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status,
 ) -> c_int {
-    let tested = PROCESS.look(|mpi| {
-        // SAFETY: the caller gives a valid request pointer.
-        let list = unsafe { List::new(1, request, null_mut())? };
-        mpi.engine.poll();
-        list.is_over(mpi)?.then(|| list.complete(mpi, 0)).transpose()
-    });
+    let tested = PROCESS.test(
+        |mpi| {
+            // SAFETY: the caller gives a valid request pointer.
+            let list = unsafe { List::new(1, request, null_mut())? };
+            list.is_over(mpi)?.then(|| list.complete(mpi, 0)).transpose()
+        },
+        Option::is_some,
+    );
     // SAFETY: the caller's promise of the results.
     unsafe {
         let over = flagged(&tested, flag);
@@ -171,12 +170,14 @@ pub unsafe extern "C" fn PMPI_Testall(
     count: c_int, array_of_requests: *mut MPI_Request, flag: *mut c_int,
     array_of_statuses: *mut MPI_Status,
 ) -> c_int {
-    let tested = PROCESS.look(|mpi| {
-        // SAFETY: the caller's promise of the requests and the statuses.
-        let list = unsafe { List::new(count, array_of_requests, array_of_statuses)? };
-        mpi.engine.poll();
-        list.is_over(mpi)?.then(|| list.complete_each(mpi, 0..list.len)).transpose()
-    });
+    let tested = PROCESS.test(
+        |mpi| {
+            // SAFETY: the caller's promise of the requests and the statuses.
+            let list = unsafe { List::new(count, array_of_requests, array_of_statuses)? };
+            list.is_over(mpi)?.then(|| list.complete_each(mpi, 0..list.len)).transpose()
+        },
+        Option::is_some,
+    );
     // SAFETY: the caller's promise of the result.
     unsafe { flagged(&tested, flag) };
     end_many("MPI_Testall", tested.map(Option::unwrap_or_default))
@@ -188,12 +189,14 @@ pub unsafe extern "C" fn PMPI_Testany(
     count: c_int, array_of_requests: *mut MPI_Request, indx: *mut c_int, flag: *mut c_int,
     status: *mut MPI_Status,
 ) -> c_int {
-    let tested = PROCESS.look(|mpi| {
-        // SAFETY: the caller's promise of the requests.
-        let list = unsafe { List::new(count, array_of_requests, null_mut())? };
-        mpi.engine.poll();
-        list.complete_any(mpi)
-    });
+    let tested = PROCESS.test(
+        |mpi| {
+            // SAFETY: the caller's promise of the requests.
+            let list = unsafe { List::new(count, array_of_requests, null_mut())? };
+            list.complete_any(mpi)
+        },
+        Option::is_some,
+    );
     // SAFETY: the caller's promise of the results and the status.
     unsafe {
         flagged(&tested, flag);
@@ -207,12 +210,14 @@ pub unsafe extern "C" fn PMPI_Testsome(
     incount: c_int, array_of_requests: *mut MPI_Request, outcount: *mut c_int,
     array_of_indices: *mut c_int, array_of_statuses: *mut MPI_Status,
 ) -> c_int {
-    let tested = PROCESS.look(|mpi| {
-        // SAFETY: the caller's promise of the requests and the statuses.
-        let list = unsafe { List::new(incount, array_of_requests, array_of_statuses)? };
-        mpi.engine.poll();
-        list.complete_some(mpi)
-    });
+    let tested = PROCESS.test(
+        |mpi| {
+            // SAFETY: the caller's promise of the requests and the statuses.
+            let list = unsafe { List::new(incount, array_of_requests, array_of_statuses)? };
+            list.complete_some(mpi)
+        },
+        |tested| tested.as_ref().is_none_or(|batch| !batch.indices.is_empty()),
+    );
     // SAFETY: the caller's promise of the results.
     unsafe { end_some("MPI_Testsome", tested, outcount, array_of_indices) }
 }

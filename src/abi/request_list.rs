@@ -239,7 +239,11 @@ pub unsafe fn end_any(
                 end_one(name, Ok(completed), status)
             }
         }
-        Ok(None) => finish(Scope::None, name, Ok(())),
+        Ok(None) => {
+            // SAFETY: the caller's promise.
+            unsafe { *index = MPI_UNDEFINED };
+            finish(Scope::None, name, Ok(()))
+        }
         Err(error) => finish(Scope::None, name, Err(error)),
     }
 }

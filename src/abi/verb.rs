@@ -88,6 +88,14 @@ pub fn local(name: &str, scope: impl Into<Scope>, body: impl FnOnce(&mut Mpi) ->
     finish(scope, name, PROCESS.look(body))
 }
 
+/// Polls and looks whether something is there; `body` says if it was.
+#[inline]
+pub fn test(
+    name: &str, scope: impl Into<Scope>, body: impl FnOnce(&mut Mpi) -> Result<bool>,
+) -> c_int {
+    finish(scope, name, PROCESS.test(body, |found| *found).map(drop))
+}
+
 /// Does something that works at any time.
 pub fn early(
     name: &str, scope: impl Into<Scope>, body: impl FnOnce(&mut Objects) -> Result,

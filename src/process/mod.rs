@@ -123,6 +123,27 @@ impl Process {
         body(&mut running(&mut self.state.lock())?.mpi)
     }
 
+    /// Polls once, then looks: for calls that test and come back at once. Where ranks share
+    /// processors, one that polled and looked in vain lets others run, who may be those that it
+    /// asks for.
+    ///
+    /// # Errors
+    /// `Other` unless MPI runs; what `body` says.
+    #[inline]
+    pub fn test<T>(
+        &self, body: impl FnOnce(&mut Mpi) -> Result<T>, found: impl FnOnce(&T) -> bool,
+    ) -> Result<T> {
+        let mut state = self.state.lock();
+        let now = running(&mut state)?;
+        let arrived = now.mpi.engine.poll();
+        let result = body(&mut now.mpi)?;
+        if arrived == 0 && now.policy.is_shared() && !found(&result) {
+            drop(state);
+            std::thread::yield_now();
+        }
+        Ok(result)
+    }
+
     /// Starts something and waits until `done` gives a result. `done` is called after each poll,
     /// always with the lock held.
     ///

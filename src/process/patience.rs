@@ -47,6 +47,11 @@ impl Policy {
             Waiting::Sleep => Self { spins: 0, yield_ns: 0 },
         }
     }
+
+    /// Whether others need the processor that this rank waits on.
+    pub fn is_shared(&self) -> bool {
+        self.spins == 0
+    }
 }
 
 /// One wait.
@@ -105,6 +110,13 @@ mod tests {
         assert_eq!(steps(Waiting::Spin, 8), [Step::Spin]);
         assert_eq!(steps(Waiting::Yield, 1), [Step::Yield]);
         assert_eq!(steps(Waiting::Sleep, 1), [Step::Sleep]);
+    }
+
+    #[test]
+    fn processors_are_shared_where_nobody_spins() {
+        assert!(!Policy::new(Waiting::Auto, 2, 2).is_shared());
+        assert!(Policy::new(Waiting::Auto, 3, 2).is_shared());
+        assert!(!Policy::new(Waiting::Spin, 3, 2).is_shared());
     }
 
     #[test]
