@@ -114,13 +114,35 @@ impl Process {
         }
     }
 
-    /// Looks at or changes MPI, here and now.
+    /// Looks at or changes MPI, here and now. Reductions that the application must do are done
+    /// afterwards, as it may only ever test what they belong to.
     ///
     /// # Errors
     /// `Other` unless MPI runs; what `body` says.
     #[inline]
     pub fn look<T>(&self, body: impl FnOnce(&mut Mpi) -> Result<T>) -> Result<T> {
-        body(&mut running(&mut self.state.lock())?.mpi)
+        let mut state = self.state.lock();
+        let mpi = &mut running(&mut state)?.mpi;
+        let result = body(mpi);
+        if mpi.engine.has_work() {
+            self.reduce(state);
+        }
+        result
+    }
+
+    /// Does all reductions that wait for the application.
+    #[cold]
+    fn reduce<'a>(&'a self, mut state: Guard<'a, State>) {
+        while let State::Running(now) = &mut *state
+            && let Some(work) = now.mpi.engine.take_work()
+        {
+            drop(state);
+            work.execute();
+            state = self.state.lock();
+            if let State::Running(now) = &mut *state {
+                now.mpi.engine.work_done(&work);
+            }
+        }
     }
 
     /// Polls once, then looks: for calls that test and come back at once. Where ranks share
