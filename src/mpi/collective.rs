@@ -1,15 +1,21 @@
 //! Collective operations: from the arguments of a call to a schedule that runs (MPI 5.0 §6).
 //!
-//! The algorithms are in `coll`; here their bytes are given memory and their ranks peers.
+//! The algorithms are in `coll`; here their bytes are given memory and their ranks peers. Memory
+//! that is `None` stands for `MPI_IN_PLACE`, or is not significant on this rank. Roots have been
+//! checked ([`Comm::check_root`]), because the caller must know which arguments are significant.
 
 use std::sync::Arc;
 
 use super::Mpi;
-use super::coll::{Collective, Shape};
+use super::coll::{
+    self, Allreduce, Bcast, BlockPairs, Blocks, Collective, Exchange, Reduce, Rooted, RootedBlocks,
+    Shape,
+};
+use super::combining::{Combining, operand, result};
 use super::comm::{Comm, Traffic};
 use super::request::{Activity, Landing};
 use super::table::Handle;
-use crate::base::Result;
+use crate::base::{ErrorClass, Result};
 use crate::core::memory::Memory;
 use crate::core::run::{Launch, Members, Reduction};
 use crate::device::Device;
@@ -28,12 +34,12 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Comm` if there is no such communicator.
     pub fn launch(
-        &mut self, comm: Handle, schedule: Schedule, buffers: Vec<Memory>, reduction: Reduction,
-        landing: Option<Landing>,
+        &mut self, comm: Handle, schedule: impl Into<Arc<Schedule>>, buffers: Vec<Memory>,
+        reduction: Reduction, landing: Option<Landing>,
     ) -> Result<Activity> {
         let comm = self.comms.get_mut(comm)?;
         let run = self.engine.launch(Launch {
-            schedule: Arc::new(schedule),
+            schedule: schedule.into(),
             buffers,
             reduction,
             members: Arc::clone(&comm.group) as Arc<dyn Members>,
@@ -44,13 +50,233 @@ impl<D: Device> Mpi<D> {
         Ok(Activity::Run { run, landing })
     }
 
+    /// The schedule of this rank in an operation on `comm`.
+    fn schedule(&mut self, comm: Handle, collective: Collective) -> Result<Arc<Schedule>> {
+        let comm = self.comms.get(comm)?;
+        Ok(self.schedules.schedule(collective, comm.shape(), comm.rank))
+    }
+
+    /// Starts an operation that only moves data.
+    fn movement(
+        &mut self, comm: Handle, collective: Collective, buffers: Vec<Memory>,
+    ) -> Result<Activity> {
+        let schedule = self.schedule(comm, collective)?;
+        self.launch(comm, schedule, buffers, Reduction::None, None)
+    }
+
     /// `MPI_Ibarrier` (§6.12.1).
     ///
     /// # Errors
     /// `Comm` if there is no such communicator.
     pub fn barrier(&mut self, comm: Handle) -> Result<Activity> {
-        let on = self.comms.get(comm)?;
-        let schedule = Collective::Barrier.schedule(on.shape(), on.rank);
-        self.launch(comm, schedule, Vec::new(), Reduction::None, None)
+        self.movement(comm, Collective::Barrier, Vec::new())
     }
+
+    /// `MPI_Ibcast` (§6.12.2).
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator.
+    pub fn bcast(&mut self, comm: Handle, root: u32, buffer: Memory) -> Result<Activity> {
+        let args = Bcast { bytes: buffer.len(), root };
+        self.movement(comm, Collective::Bcast(args), vec![buffer])
+    }
+
+    /// `MPI_Igather` (§6.12.3). The root gives memory to receive all blocks.
+    ///
+    /// # Errors
+    /// `Comm`; `Truncate` or `Count` if the root's own block has not the length of its place.
+    pub fn gather(
+        &mut self, comm: Handle, root: u32, send: Option<Memory>, receive: Option<Memory>,
+    ) -> Result<Activity> {
+        let ranks = self.comms.get(comm)?.size() as usize;
+        let block = match (&send, &receive) {
+            (own, Some(all)) => own_block(own.as_ref(), all.len() / ranks)?,
+            (own, None) => len(own),
+        };
+        let args = Rooted { block, root, in_place: send.is_none() };
+        self.movement(comm, Collective::Gather(args), table(send, receive))
+    }
+
+    /// `MPI_Igatherv` (§6.12.3). The root gives memory for each block.
+    ///
+    /// # Errors
+    /// As [`Mpi::gather`].
+    pub fn gatherv(
+        &mut self, comm: Handle, root: u32, send: Option<Memory>, receive: Vec<Memory>,
+    ) -> Result<Activity> {
+        let on = self.comms.get(comm)?;
+        let blocks = lens(&receive);
+        if let Some(place) = blocks.get(on.rank as usize) {
+            own_block(send.as_ref(), *place)?;
+        }
+        let (own, in_place) = (len(&send), send.is_none());
+        let args = RootedBlocks { own, blocks: &blocks, root, in_place };
+        let schedule = coll::gatherv(on.shape(), on.rank, args);
+        self.launch(comm, schedule, table(send, receive), Reduction::None, None)
+    }
+
+    /// `MPI_Iscatter` (§6.12.4). The root gives all blocks to send.
+    ///
+    /// # Errors
+    /// As [`Mpi::gather`].
+    pub fn scatter(
+        &mut self, comm: Handle, root: u32, send: Option<Memory>, receive: Option<Memory>,
+    ) -> Result<Activity> {
+        let ranks = self.comms.get(comm)?.size() as usize;
+        let block = match (&send, &receive) {
+            (Some(all), place) => placed_block(all.len() / ranks, place.as_ref())?,
+            (None, place) => len(place),
+        };
+        let args = Rooted { block, root, in_place: receive.is_none() };
+        self.movement(comm, Collective::Scatter(args), table(send, receive))
+    }
+
+    /// `MPI_Iscatterv` (§6.12.4). The root gives each block to send.
+    ///
+    /// # Errors
+    /// As [`Mpi::gather`].
+    pub fn scatterv(
+        &mut self, comm: Handle, root: u32, send: Vec<Memory>, receive: Option<Memory>,
+    ) -> Result<Activity> {
+        let on = self.comms.get(comm)?;
+        let blocks = lens(&send);
+        if let Some(own) = blocks.get(on.rank as usize) {
+            placed_block(*own, receive.as_ref())?;
+        }
+        let (own, in_place) = (len(&receive), receive.is_none());
+        let args = RootedBlocks { own, blocks: &blocks, root, in_place };
+        let schedule = coll::scatterv(on.shape(), on.rank, args);
+        self.launch(comm, schedule, table(receive, send), Reduction::None, None)
+    }
+
+    /// `MPI_Iallgather` (§6.12.5), with memory to receive all blocks.
+    ///
+    /// # Errors
+    /// As [`Mpi::gather`].
+    pub fn allgather(
+        &mut self, comm: Handle, send: Option<Memory>, receive: Memory,
+    ) -> Result<Activity> {
+        let ranks = self.comms.get(comm)?.size() as usize;
+        let block = own_block(send.as_ref(), receive.len() / ranks)?;
+        let args = Exchange { block, in_place: send.is_none() };
+        self.movement(comm, Collective::Allgather(args), table(send, [receive]))
+    }
+
+    /// `MPI_Iallgatherv` (§6.12.5), with memory for each block.
+    ///
+    /// # Errors
+    /// As [`Mpi::gather`].
+    pub fn allgatherv(
+        &mut self, comm: Handle, send: Option<Memory>, receive: Vec<Memory>,
+    ) -> Result<Activity> {
+        let on = self.comms.get(comm)?;
+        let blocks = lens(&receive);
+        own_block(send.as_ref(), blocks[on.rank as usize])?;
+        let args = Blocks { blocks: &blocks, in_place: send.is_none() };
+        let schedule = coll::allgatherv(on.shape(), on.rank, args);
+        self.launch(comm, schedule, table(send, receive), Reduction::None, None)
+    }
+
+    /// `MPI_Ialltoall` (§6.12.6), with all blocks to send and to receive.
+    ///
+    /// # Errors
+    /// As [`Mpi::gather`].
+    pub fn alltoall(
+        &mut self, comm: Handle, send: Option<Memory>, receive: Memory,
+    ) -> Result<Activity> {
+        let ranks = self.comms.get(comm)?.size() as usize;
+        let block = own_block(send.as_ref(), receive.len())? / ranks;
+        let args = Exchange { block, in_place: send.is_none() };
+        self.movement(comm, Collective::Alltoall(args), table(send, [receive]))
+    }
+
+    /// `MPI_Ialltoallv` and `MPI_Ialltoallw` (§6.12.6, §6.12.7), with each block to send and each
+    /// to receive.
+    ///
+    /// # Errors
+    /// As [`Mpi::gather`].
+    pub fn alltoallv(
+        &mut self, comm: Handle, send: Option<Vec<Memory>>, receive: Vec<Memory>,
+    ) -> Result<Activity> {
+        let on = self.comms.get(comm)?;
+        let received = lens(&receive);
+        let in_place = send.is_none();
+        let mut buffers = send.unwrap_or_else(|| received.iter().map(|_| Memory::EMPTY).collect());
+        let sent = lens(&buffers);
+        if !in_place {
+            let own = on.rank as usize;
+            equal(sent[own], received[own])?;
+        }
+        let args = BlockPairs { send: &sent, receive: &received, in_place };
+        let schedule = coll::alltoallv(on.shape(), on.rank, args);
+        buffers.extend(receive);
+        self.launch(comm, schedule, buffers, Reduction::None, None)
+    }
+
+    /// `MPI_Ireduce` (§6.12.8). The root gives memory for the result.
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator.
+    pub fn reduce(
+        &mut self, comm: Handle, root: u32, send: Option<Memory>, receive: Option<Memory>,
+        combining: Combining,
+    ) -> Result<Activity> {
+        let in_place = send.is_none();
+        let bytes = receive.as_ref().or(send.as_ref()).map_or(0, Memory::len);
+        let args = Reduce { operands: combining.operands(bytes), root, in_place };
+        let schedule = self.schedule(comm, Collective::Reduce(args))?;
+        let (receive, landing) = match receive {
+            Some(receive) => result(receive, in_place, 1),
+            None => (Memory::EMPTY, None),
+        };
+        let buffers = table(send.map(operand), [receive]);
+        self.launch(comm, schedule, buffers, combining.reduction(), landing)
+    }
+
+    /// `MPI_Iallreduce` (§6.12.9).
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator.
+    pub fn allreduce(
+        &mut self, comm: Handle, send: Option<Memory>, receive: Memory, combining: Combining,
+    ) -> Result<Activity> {
+        let in_place = send.is_none();
+        let args = Allreduce { operands: combining.operands(receive.len()), in_place };
+        let schedule = self.schedule(comm, Collective::Allreduce(args))?;
+        let (receive, landing) = result(receive, in_place, 1);
+        let buffers = table(send.map(operand), [receive]);
+        self.launch(comm, schedule, buffers, combining.reduction(), landing)
+    }
+}
+
+/// The table of buffers that begins with one which may be absent.
+fn table(first: Option<Memory>, rest: impl IntoIterator<Item = Memory>) -> Vec<Memory> {
+    std::iter::once(first.unwrap_or(Memory::EMPTY)).chain(rest).collect()
+}
+
+fn len(memory: &Option<Memory>) -> usize {
+    memory.as_ref().map_or(0, Memory::len)
+}
+
+fn lens(blocks: &[Memory]) -> Vec<usize> {
+    blocks.iter().map(Memory::len).collect()
+}
+
+/// The length of the own block that goes to a place of `place` bytes, unless it is there.
+fn own_block(own: Option<&Memory>, place: usize) -> Result<usize> {
+    own.map_or(Ok(place), |own| equal(own.len(), place))
+}
+
+/// The length of the own block, of `own` bytes, which goes to `place` unless it stays.
+fn placed_block(own: usize, place: Option<&Memory>) -> Result<usize> {
+    place.map_or(Ok(own), |place| equal(own, place.len()))
+}
+
+/// What a rank sends to itself is copied, so both sides are known to disagree here already.
+fn equal(sent: usize, received: usize) -> Result<usize> {
+    if sent == received {
+        return Ok(sent);
+    }
+    let class = if sent > received { ErrorClass::Truncate } else { ErrorClass::Count };
+    Err(class.error(format!("this rank sends {sent} bytes to itself but receives {received}")))
 }

@@ -9,6 +9,7 @@ pub mod attribute;
 pub mod buffer;
 pub mod coll;
 pub mod collective;
+pub mod combining;
 pub mod comm;
 pub mod comm_create;
 pub mod datatype;
@@ -29,6 +30,7 @@ pub use crate::core::memory::Memory;
 use crate::device::Device;
 
 use buffer::Buffering;
+use coll::kept::Kept;
 use comm::Comms;
 use objects::Objects;
 use p2p::Taken;
@@ -56,6 +58,8 @@ pub struct Mpi<D> {
     pub facts: Facts,
     requests: Table<Request>,
     messages: Table<Taken>,
+    /// Schedules of collective calls.
+    schedules: Kept,
     /// The buffer of `MPI_Buffer_attach`.
     buffering: Buffering,
 }
@@ -73,6 +77,7 @@ impl<D: Device> Mpi<D> {
             facts,
             requests: Table::new(Kind::Request),
             messages: Table::new(Kind::Message),
+            schedules: Kept::default(),
             buffering: Buffering::default(),
         })
     }

@@ -7,11 +7,14 @@ use super::attribute::{Attributes, Keyvals};
 use super::datatype::{ByHandle, Datatype};
 use super::errhandler::{Codes, Errhandlers, Handler};
 use super::group::Group;
+use super::op::{Op, UserFunction};
 use super::table::{Handle, Kind, Table};
 use crate::base::{ErrorClass, MpiError, Result};
 
 /// `MPI_DATATYPE_NULL` of the standard ABI.
 pub const DATATYPE_NULL: Handle = 0x200;
+/// `MPI_OP_NULL` of the standard ABI.
+pub const OP_NULL: Handle = 0x20;
 /// `MPI_GROUP_NULL` of the standard ABI.
 pub const GROUP_NULL: Handle = 0x108;
 /// `MPI_GROUP_EMPTY` of the standard ABI.
@@ -23,6 +26,8 @@ pub struct Objects {
     pub datatypes: Datatypes,
     /// Groups.
     pub groups: Groups,
+    /// Reduction operations.
+    pub ops: Ops,
     /// Error handlers.
     pub errhandlers: Errhandlers,
     /// The error handler of files to be opened.
@@ -38,6 +43,7 @@ impl Default for Objects {
         Self {
             datatypes: Datatypes::default(),
             groups: Groups::default(),
+            ops: Ops::default(),
             errhandlers: Errhandlers::default(),
             file_handler: Handler::Return,
             codes: Codes::default(),
@@ -195,6 +201,47 @@ impl Groups {
     }
 }
 
+/// The reduction operations of the application; the predefined ones are known by their handles.
+pub struct Ops(Table<UserFunction>);
+
+impl Default for Ops {
+    fn default() -> Self {
+        Self(Table::new(Kind::Op))
+    }
+}
+
+impl Ops {
+    /// A handle for an operation of the application.
+    ///
+    /// # Errors
+    /// `NoMem` without a free handle.
+    pub fn insert(&mut self, function: UserFunction) -> Result<Handle> {
+        self.0.insert(function)
+    }
+
+    /// The operation of a handle.
+    ///
+    /// # Errors
+    /// `Op` for the null handle, a stale one and what is no handle.
+    #[inline]
+    pub fn get(&self, handle: Handle) -> Result<Op> {
+        let own = || self.0.get(handle).map(|function| Op::User(*function));
+        Op::predefined(handle).or_else(own).ok_or_else(|| not_an_op(handle))
+    }
+
+    /// Frees a handle; what uses the operation keeps it.
+    ///
+    /// # Errors
+    /// As [`Ops::get`], and `Op` for a predefined one.
+    pub fn free(&mut self, handle: Handle) -> Result {
+        if let Some(Op::Predefined(operator)) = Op::predefined(handle) {
+            let why = format!("{} is predefined and must not be freed", operator.name());
+            return Err(ErrorClass::Op.error(why));
+        }
+        self.0.remove(handle).map(drop).ok_or_else(|| not_an_op(handle))
+    }
+}
+
 #[cold]
 fn not_a_datatype(handle: Handle) -> Box<MpiError> {
     ErrorClass::Type.error(match handle {
@@ -209,4 +256,30 @@ fn not_a_group(handle: Handle) -> Box<MpiError> {
         GROUP_NULL => "the group is MPI_GROUP_NULL".into(),
         _ => format!("{handle:#x} is not a group; it may have been freed"),
     })
+}
+
+#[cold]
+fn not_an_op(handle: Handle) -> Box<MpiError> {
+    ErrorClass::Op.error(match handle {
+        OP_NULL => "the operation is MPI_OP_NULL".into(),
+        _ => format!("{handle:#x} is not an operation; it may have been freed"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mpi::op::Operator;
+
+    #[test]
+    fn operations_are_found_and_only_those_of_the_application_freed() {
+        let mut ops = Ops::default();
+        let function = UserFunction { address: 8, large: false, commutative: true };
+        let own = ops.insert(function).unwrap();
+        let sum = Operator::Sum as Handle;
+        assert_eq!(ops.get(own).unwrap(), Op::User(function));
+        assert_eq!(ops.get(sum).unwrap(), Op::Predefined(Operator::Sum));
+        assert!(ops.free(own).is_ok() && ops.get(own).is_err() && ops.free(own).is_err());
+        assert!(ops.get(OP_NULL).is_err() && ops.free(sum).is_err() && ops.free(OP_NULL).is_err());
+    }
 }

@@ -39,6 +39,7 @@ pub mod bcast_binomial;
 pub mod bcast_chain;
 mod butterfly;
 pub mod gather_linear;
+pub mod kept;
 pub mod reduce_binomial;
 pub mod scatter_linear;
 pub mod select;

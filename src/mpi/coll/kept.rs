@@ -1,0 +1,56 @@
+//! Schedules of recent calls, for calls with the same arguments.
+
+use std::sync::Arc;
+
+use super::{Collective, Shape};
+use crate::offload::Schedule;
+
+/// How many schedules are kept; few enough to look at each.
+const KEPT_MAX: usize = 16;
+
+type Key = (Collective, Shape, u32);
+
+/// The schedules of recent calls, the oldest of which makes room for a new one.
+#[derive(Debug, Default)]
+pub struct Kept {
+    schedules: Vec<(Key, Arc<Schedule>)>,
+    oldest: usize,
+}
+
+impl Kept {
+    /// The part of `rank` in an operation.
+    pub fn schedule(&mut self, collective: Collective, shape: Shape, rank: u32) -> Arc<Schedule> {
+        let key = (collective, shape, rank);
+        if let Some((_, kept)) = self.schedules.iter().find(|(kept, _)| *kept == key) {
+            return Arc::clone(kept);
+        }
+        let schedule = Arc::new(collective.schedule(shape, rank));
+        let entry = (key, Arc::clone(&schedule));
+        if self.schedules.len() < KEPT_MAX {
+            self.schedules.push(entry);
+        } else {
+            self.schedules[self.oldest] = entry;
+            self.oldest = (self.oldest + 1) % KEPT_MAX;
+        }
+        schedule
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Bcast;
+    use super::*;
+
+    #[test]
+    fn a_recent_schedule_is_given_again_and_an_old_one_forgotten() {
+        let mut kept = Kept::default();
+        let mut schedule = |bytes| {
+            kept.schedule(Collective::Bcast(Bcast { bytes, root: 0 }), Shape { ranks: 3 }, 1)
+        };
+        let first = schedule(0);
+        assert!(Arc::ptr_eq(&first, &schedule(0)));
+        (1..=KEPT_MAX).for_each(|bytes| drop(schedule(bytes)));
+        assert!(!Arc::ptr_eq(&first, &schedule(0)));
+        assert!(Arc::ptr_eq(&schedule(KEPT_MAX), &schedule(KEPT_MAX)));
+    }
+}
