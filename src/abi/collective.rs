@@ -5,8 +5,18 @@
 
 use std::ffi::{c_int, c_void};
 
+use super::collective_start::{
+    Blocks,
+    Types::{Each, One},
+    allgather, allgatherv, allreduce, alltoall, alltoallv, bcast, elements, gather, gatherv,
+    reduce, reduction, scatter, scatterv,
+};
 use super::types::*;
-use super::verb::unsupported;
+use super::verb::{blocking, number, unsupported};
+use super::width::Integers::{Int, Large};
+use crate::base::Result;
+use crate::mpi::request::Activity;
+use crate::process::Mpi;
 
 /// Every process gets one block from every process.
 #[unsafe(no_mangle)]
@@ -14,7 +24,11 @@ pub unsafe extern "C" fn PMPI_Allgather_c(
     sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
     recvcount: MPI_Count, recvtype: MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Allgather_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of both buffers (§6.7).
+    let body = |mpi: &mut Mpi| unsafe { allgather(mpi, send, receive, comm) };
+    wait("MPI_Allgather", comm, body)
 }
 
 /// [`PMPI_Allgather_c`] with `int` counts.
@@ -43,7 +57,11 @@ pub unsafe extern "C" fn PMPI_Allgatherv(
     sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
     recvcounts: *const c_int, displs: *const c_int, recvtype: MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Allgatherv", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.7).
+    let body = |mpi: &mut Mpi| unsafe { allgatherv(mpi, send, receive, comm) };
+    wait("MPI_Allgatherv", comm, body)
 }
 
 /// [`PMPI_Allgatherv`] with large counts.
@@ -52,7 +70,11 @@ pub unsafe extern "C" fn PMPI_Allgatherv_c(
     sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
     recvcounts: *const MPI_Count, displs: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Allgatherv_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.7).
+    let body = |mpi: &mut Mpi| unsafe { allgatherv(mpi, send, receive, comm) };
+    wait("MPI_Allgatherv", comm, body)
 }
 
 /// Every process gets the reduction over all processes.
@@ -61,7 +83,10 @@ pub unsafe extern "C" fn PMPI_Allreduce_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     op: MPI_Op, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Allreduce_c", comm)
+    let operands = reduction(sendbuf, recvbuf, count, datatype, op);
+    // SAFETY: the caller's promise of both buffers (§6.9.6).
+    let body = |mpi: &mut Mpi| unsafe { allreduce(mpi, operands, comm) };
+    wait("MPI_Allreduce", comm, body)
 }
 
 /// [`PMPI_Allreduce_c`] with `int` counts.
@@ -80,7 +105,11 @@ pub unsafe extern "C" fn PMPI_Alltoall_c(
     sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
     recvcount: MPI_Count, recvtype: MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Alltoall_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of both buffers (§6.8).
+    let body = |mpi: &mut Mpi| unsafe { alltoall(mpi, send, receive, comm) };
+    wait("MPI_Alltoall", comm, body)
 }
 
 /// [`PMPI_Alltoall_c`] with `int` counts.
@@ -110,7 +139,11 @@ pub unsafe extern "C" fn PMPI_Alltoallv(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int,
     recvtype: MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Alltoallv", comm)
+    let send = Blocks::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
+    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
+    let body = |mpi: &mut Mpi| unsafe { alltoallv(mpi, send, receive, comm) };
+    wait("MPI_Alltoallv", comm, body)
 }
 
 /// [`PMPI_Alltoallv`] with large counts.
@@ -120,7 +153,11 @@ pub unsafe extern "C" fn PMPI_Alltoallv_c(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
     rdispls: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Alltoallv_c", comm)
+    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), One(sendtype));
+    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
+    let body = |mpi: &mut Mpi| unsafe { alltoallv(mpi, send, receive, comm) };
+    wait("MPI_Alltoallv", comm, body)
 }
 
 /// `MPI_Alltoallv` with a datatype for each pair.
@@ -130,7 +167,11 @@ pub unsafe extern "C" fn PMPI_Alltoallw(
     sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int,
     rdispls: *const c_int, recvtypes: *const MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Alltoallw", comm)
+    let send = Blocks::new(sendbuf, Int(sendcounts), Int(sdispls), Each(sendtypes));
+    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(rdispls), Each(recvtypes));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
+    let body = |mpi: &mut Mpi| unsafe { alltoallv(mpi, send, receive, comm) };
+    wait("MPI_Alltoallw", comm, body)
 }
 
 /// [`PMPI_Alltoallw`] with large counts.
@@ -140,13 +181,18 @@ pub unsafe extern "C" fn PMPI_Alltoallw_c(
     sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
     rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Alltoallw_c", comm)
+    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), Each(sendtypes));
+    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
+    let body = |mpi: &mut Mpi| unsafe { alltoallv(mpi, send, receive, comm) };
+    wait("MPI_Alltoallw", comm, body)
 }
 
 /// Returns when all processes of the communicator have called it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Barrier(comm: MPI_Comm) -> c_int {
-    unsupported("MPI_Barrier", comm)
+    let body = |mpi: &mut Mpi| mpi.barrier(number(comm));
+    wait("MPI_Barrier", comm, body)
 }
 
 /// Sends the root's buffer to every process.
@@ -154,7 +200,10 @@ pub unsafe extern "C" fn PMPI_Barrier(comm: MPI_Comm) -> c_int {
 pub unsafe extern "C" fn PMPI_Bcast_c(
     buffer: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, root: c_int, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Bcast_c", comm)
+    let buffer = elements(buffer, count, datatype);
+    // SAFETY: the caller's promise of the buffer (§6.4).
+    let body = |mpi: &mut Mpi| unsafe { bcast(mpi, buffer, root, comm) };
+    wait("MPI_Bcast", comm, body)
 }
 
 /// [`PMPI_Bcast_c`] with `int` counts.
@@ -191,7 +240,11 @@ pub unsafe extern "C" fn PMPI_Gather_c(
     sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
     recvcount: MPI_Count, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Gather_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of both buffers (§6.5).
+    let body = |mpi: &mut Mpi| unsafe { gather(mpi, send, receive, root, comm) };
+    wait("MPI_Gather", comm, body)
 }
 
 /// [`PMPI_Gather_c`] with `int` counts.
@@ -222,7 +275,11 @@ pub unsafe extern "C" fn PMPI_Gatherv(
     recvcounts: *const c_int, displs: *const c_int, recvtype: MPI_Datatype, root: c_int,
     comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Gatherv", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.5).
+    let body = |mpi: &mut Mpi| unsafe { gatherv(mpi, send, receive, root, comm) };
+    wait("MPI_Gatherv", comm, body)
 }
 
 /// [`PMPI_Gatherv`] with large counts.
@@ -232,7 +289,11 @@ pub unsafe extern "C" fn PMPI_Gatherv_c(
     recvcounts: *const MPI_Count, displs: *const MPI_Aint, recvtype: MPI_Datatype, root: c_int,
     comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Gatherv_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.5).
+    let body = |mpi: &mut Mpi| unsafe { gatherv(mpi, send, receive, root, comm) };
+    wait("MPI_Gatherv", comm, body)
 }
 
 /// The root gets the reduction over all processes.
@@ -241,7 +302,10 @@ pub unsafe extern "C" fn PMPI_Reduce_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     op: MPI_Op, root: c_int, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Reduce_c", comm)
+    let operands = reduction(sendbuf, recvbuf, count, datatype, op);
+    // SAFETY: the caller's promise of both buffers (§6.9.1).
+    let body = |mpi: &mut Mpi| unsafe { reduce(mpi, operands, root, comm) };
+    wait("MPI_Reduce", comm, body)
 }
 
 /// [`PMPI_Reduce_c`] with `int` counts.
@@ -316,7 +380,11 @@ pub unsafe extern "C" fn PMPI_Scatter_c(
     sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
     recvcount: MPI_Count, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Scatter_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of both buffers (§6.6).
+    let body = |mpi: &mut Mpi| unsafe { scatter(mpi, send, receive, root, comm) };
+    wait("MPI_Scatter", comm, body)
 }
 
 /// [`PMPI_Scatter_c`] with `int` counts.
@@ -346,7 +414,11 @@ pub unsafe extern "C" fn PMPI_Scatterv(
     sendbuf: *const c_void, sendcounts: *const c_int, displs: *const c_int, sendtype: MPI_Datatype,
     recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Scatterv", comm)
+    let send = Blocks::new(sendbuf, Int(sendcounts), Int(displs), One(sendtype));
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.6).
+    let body = |mpi: &mut Mpi| unsafe { scatterv(mpi, send, receive, root, comm) };
+    wait("MPI_Scatterv", comm, body)
 }
 
 /// [`PMPI_Scatterv`] with large counts.
@@ -356,5 +428,16 @@ pub unsafe extern "C" fn PMPI_Scatterv_c(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     root: c_int, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Scatterv_c", comm)
+    let send = Blocks::new(sendbuf, Large(sendcounts), Large(displs.cast()), One(sendtype));
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.6).
+    let body = |mpi: &mut Mpi| unsafe { scatterv(mpi, send, receive, root, comm) };
+    wait("MPI_Scatterv", comm, body)
+}
+
+/// Starts an operation and waits for its end.
+#[inline]
+fn wait(name: &str, comm: MPI_Comm, body: impl FnOnce(&mut Mpi) -> Result<Activity>) -> c_int {
+    // SAFETY: there is no status.
+    unsafe { blocking(name, comm, std::ptr::null_mut(), body) }
 }

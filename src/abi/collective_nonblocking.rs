@@ -5,8 +5,16 @@
 
 use std::ffi::{c_int, c_void};
 
+use super::collective_start::{
+    Blocks,
+    Types::{Each, One},
+    allgather, allgatherv, allreduce, alltoall, alltoallv, bcast, elements, gather, gatherv,
+    reduce, reduction, scatter, scatterv,
+};
 use super::types::*;
-use super::verb::unsupported;
+use super::verb::{number, start, unsupported};
+use super::width::Integers::{Int, Large};
+use crate::process::Mpi;
 
 /// Starts `MPI_Allgather`.
 #[unsafe(no_mangle)]
@@ -14,7 +22,12 @@ pub unsafe extern "C" fn PMPI_Iallgather_c(
     sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
     recvcount: MPI_Count, recvtype: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Iallgather_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of both buffers (§6.7).
+    let body = |mpi: &mut Mpi| unsafe { allgather(mpi, send, receive, comm) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Iallgather", comm, request, body) }
 }
 
 /// [`PMPI_Iallgather_c`] with `int` counts.
@@ -45,7 +58,12 @@ pub unsafe extern "C" fn PMPI_Iallgatherv(
     recvcounts: *const c_int, displs: *const c_int, recvtype: MPI_Datatype, comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Iallgatherv", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.7).
+    let body = |mpi: &mut Mpi| unsafe { allgatherv(mpi, send, receive, comm) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Iallgatherv", comm, request, body) }
 }
 
 /// [`PMPI_Iallgatherv`] with large counts.
@@ -55,7 +73,12 @@ pub unsafe extern "C" fn PMPI_Iallgatherv_c(
     recvcounts: *const MPI_Count, displs: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Iallgatherv_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.7).
+    let body = |mpi: &mut Mpi| unsafe { allgatherv(mpi, send, receive, comm) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Iallgatherv", comm, request, body) }
 }
 
 /// Starts `MPI_Allreduce`.
@@ -64,7 +87,11 @@ pub unsafe extern "C" fn PMPI_Iallreduce_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     op: MPI_Op, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Iallreduce_c", comm)
+    let operands = reduction(sendbuf, recvbuf, count, datatype, op);
+    // SAFETY: the caller's promise of both buffers (§6.9.6).
+    let body = |mpi: &mut Mpi| unsafe { allreduce(mpi, operands, comm) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Iallreduce", comm, request, body) }
 }
 
 /// [`PMPI_Iallreduce_c`] with `int` counts.
@@ -83,7 +110,12 @@ pub unsafe extern "C" fn PMPI_Ialltoall_c(
     sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
     recvcount: MPI_Count, recvtype: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Ialltoall_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of both buffers (§6.8).
+    let body = |mpi: &mut Mpi| unsafe { alltoall(mpi, send, receive, comm) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Ialltoall", comm, request, body) }
 }
 
 /// [`PMPI_Ialltoall_c`] with `int` counts.
@@ -114,7 +146,12 @@ pub unsafe extern "C" fn PMPI_Ialltoallv(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int,
     recvtype: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Ialltoallv", comm)
+    let send = Blocks::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
+    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
+    let body = |mpi: &mut Mpi| unsafe { alltoallv(mpi, send, receive, comm) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Ialltoallv", comm, request, body) }
 }
 
 /// [`PMPI_Ialltoallv`] with large counts.
@@ -124,7 +161,12 @@ pub unsafe extern "C" fn PMPI_Ialltoallv_c(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
     rdispls: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Ialltoallv_c", comm)
+    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), One(sendtype));
+    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
+    let body = |mpi: &mut Mpi| unsafe { alltoallv(mpi, send, receive, comm) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Ialltoallv", comm, request, body) }
 }
 
 /// Starts `MPI_Alltoallw`.
@@ -135,7 +177,12 @@ pub unsafe extern "C" fn PMPI_Ialltoallw(
     rdispls: *const c_int, recvtypes: *const MPI_Datatype, comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Ialltoallw", comm)
+    let send = Blocks::new(sendbuf, Int(sendcounts), Int(sdispls), Each(sendtypes));
+    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(rdispls), Each(recvtypes));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
+    let body = |mpi: &mut Mpi| unsafe { alltoallv(mpi, send, receive, comm) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Ialltoallw", comm, request, body) }
 }
 
 /// [`PMPI_Ialltoallw`] with large counts.
@@ -146,13 +193,20 @@ pub unsafe extern "C" fn PMPI_Ialltoallw_c(
     rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype, comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Ialltoallw_c", comm)
+    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), Each(sendtypes));
+    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
+    let body = |mpi: &mut Mpi| unsafe { alltoallv(mpi, send, receive, comm) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Ialltoallw", comm, request, body) }
 }
 
 /// Starts `MPI_Barrier`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Ibarrier(comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    unsupported("MPI_Ibarrier", comm)
+    let body = |mpi: &mut Mpi| mpi.barrier(number(comm));
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Ibarrier", comm, request, body) }
 }
 
 /// Starts `MPI_Bcast`.
@@ -161,7 +215,11 @@ pub unsafe extern "C" fn PMPI_Ibcast_c(
     buffer: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, root: c_int, comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Ibcast_c", comm)
+    let buffer = elements(buffer, count, datatype);
+    // SAFETY: the caller's promise of the buffer (§6.4).
+    let body = |mpi: &mut Mpi| unsafe { bcast(mpi, buffer, root, comm) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Ibcast", comm, request, body) }
 }
 
 /// [`PMPI_Ibcast_c`] with `int` counts.
@@ -200,7 +258,12 @@ pub unsafe extern "C" fn PMPI_Igather_c(
     recvcount: MPI_Count, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Igather_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of both buffers (§6.5).
+    let body = |mpi: &mut Mpi| unsafe { gather(mpi, send, receive, root, comm) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Igather", comm, request, body) }
 }
 
 /// [`PMPI_Igather_c`] with `int` counts.
@@ -233,7 +296,12 @@ pub unsafe extern "C" fn PMPI_Igatherv(
     recvcounts: *const c_int, displs: *const c_int, recvtype: MPI_Datatype, root: c_int,
     comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Igatherv", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.5).
+    let body = |mpi: &mut Mpi| unsafe { gatherv(mpi, send, receive, root, comm) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Igatherv", comm, request, body) }
 }
 
 /// [`PMPI_Igatherv`] with large counts.
@@ -243,7 +311,12 @@ pub unsafe extern "C" fn PMPI_Igatherv_c(
     recvcounts: *const MPI_Count, displs: *const MPI_Aint, recvtype: MPI_Datatype, root: c_int,
     comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Igatherv_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.5).
+    let body = |mpi: &mut Mpi| unsafe { gatherv(mpi, send, receive, root, comm) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Igatherv", comm, request, body) }
 }
 
 /// Starts `MPI_Reduce`.
@@ -252,7 +325,11 @@ pub unsafe extern "C" fn PMPI_Ireduce_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     op: MPI_Op, root: c_int, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Ireduce_c", comm)
+    let operands = reduction(sendbuf, recvbuf, count, datatype, op);
+    // SAFETY: the caller's promise of both buffers (§6.9.1).
+    let body = |mpi: &mut Mpi| unsafe { reduce(mpi, operands, root, comm) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Ireduce", comm, request, body) }
 }
 
 /// [`PMPI_Ireduce_c`] with `int` counts.
@@ -338,7 +415,12 @@ pub unsafe extern "C" fn PMPI_Iscatter_c(
     recvcount: MPI_Count, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Iscatter_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of both buffers (§6.6).
+    let body = |mpi: &mut Mpi| unsafe { scatter(mpi, send, receive, root, comm) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Iscatter", comm, request, body) }
 }
 
 /// [`PMPI_Iscatter_c`] with `int` counts.
@@ -371,7 +453,12 @@ pub unsafe extern "C" fn PMPI_Iscatterv(
     recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Iscatterv", comm)
+    let send = Blocks::new(sendbuf, Int(sendcounts), Int(displs), One(sendtype));
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.6).
+    let body = |mpi: &mut Mpi| unsafe { scatterv(mpi, send, receive, root, comm) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Iscatterv", comm, request, body) }
 }
 
 /// [`PMPI_Iscatterv`] with large counts.
@@ -381,5 +468,10 @@ pub unsafe extern "C" fn PMPI_Iscatterv_c(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     root: c_int, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Iscatterv_c", comm)
+    let send = Blocks::new(sendbuf, Large(sendcounts), Large(displs.cast()), One(sendtype));
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.6).
+    let body = |mpi: &mut Mpi| unsafe { scatterv(mpi, send, receive, root, comm) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Iscatterv", comm, request, body) }
 }

@@ -2,17 +2,26 @@
 //! chapter 6).
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_int, c_void};
 
+use super::collective_start::combining;
+use super::handles::{MPI_OP_NULL, handle};
 use super::types::*;
-use super::verb::{Scope, unsupported};
+use super::user_memory::memory_of;
+use super::verb::{PROCESS, Scope, early, finish, number};
+use crate::base::ErrorClass;
+use crate::mpi::op::UserFunction;
 
 /// Whether an operation is commutative.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Op_commutative(op: MPI_Op, commute: *mut c_int) -> c_int {
-    unsupported("MPI_Op_commutative", Scope::None)
+    early("MPI_Op_commutative", Scope::None, |objects| {
+        let op = objects.ops.get(number(op))?;
+        // SAFETY: the caller's promise of the result.
+        unsafe { *commute = op.is_commutative().into() };
+        Ok(())
+    })
 }
 
 /// Makes a reduction operation from a user function.
@@ -20,7 +29,10 @@ pub unsafe extern "C" fn PMPI_Op_commutative(op: MPI_Op, commute: *mut c_int) ->
 pub unsafe extern "C" fn PMPI_Op_create(
     user_fn: MPI_User_function, commute: c_int, op: *mut MPI_Op,
 ) -> c_int {
-    unsupported("MPI_Op_create", Scope::None)
+    let address = user_fn.map_or(0, |function| function as *const () as usize);
+    let function = UserFunction { address, large: false, commutative: commute != 0 };
+    // SAFETY: the caller's promise of the result.
+    unsafe { create("MPI_Op_create", function, op) }
 }
 
 /// [`PMPI_Op_create`] with large counts.
@@ -28,13 +40,23 @@ pub unsafe extern "C" fn PMPI_Op_create(
 pub unsafe extern "C" fn PMPI_Op_create_c(
     user_fn: MPI_User_function_c, commute: c_int, op: *mut MPI_Op,
 ) -> c_int {
-    unsupported("MPI_Op_create_c", Scope::None)
+    let address = user_fn.map_or(0, |function| function as *const () as usize);
+    let function = UserFunction { address, large: true, commutative: commute != 0 };
+    // SAFETY: the caller's promise of the result.
+    unsafe { create("MPI_Op_create_c", function, op) }
 }
 
 /// Lets go of a user-defined operation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Op_free(op: *mut MPI_Op) -> c_int {
-    unsupported("MPI_Op_free", Scope::None)
+    // SAFETY: the caller gives a valid pointer to a handle.
+    let freed = unsafe { *op };
+    early("MPI_Op_free", Scope::None, |objects| {
+        objects.ops.free(number(freed))?;
+        // SAFETY: as above.
+        unsafe { *op = MPI_OP_NULL };
+        Ok(())
+    })
 }
 
 /// Combines two local buffers: `inoutbuf = inbuf op inoutbuf`.
@@ -43,7 +65,17 @@ pub unsafe extern "C" fn PMPI_Reduce_local_c(
     inbuf: *const c_void, inoutbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     op: MPI_Op,
 ) -> c_int {
-    unsupported("MPI_Reduce_local_c", Scope::None)
+    let prepared = PROCESS.early(|objects| {
+        let combining = combining(objects, op, datatype)?;
+        let elements = objects.datatypes.committed(number(datatype))?;
+        // SAFETY: the caller's promise of both buffers (§6.9.7).
+        let (from, into) =
+            unsafe { (memory_of(inbuf, count, elements)?, memory_of(inoutbuf, count, elements)?) };
+        Ok((combining, from, into))
+    });
+    // The lock is free here: this may call the application.
+    let result = prepared.map(|(combining, from, into)| combining.combine(from, into));
+    finish(Scope::None, "MPI_Reduce_local", result)
 }
 
 /// [`PMPI_Reduce_local_c`] with `int` counts.
@@ -53,4 +85,20 @@ pub unsafe extern "C" fn PMPI_Reduce_local(
 ) -> c_int {
     // SAFETY: the same contract.
     unsafe { PMPI_Reduce_local_c(inbuf, inoutbuf, count.into(), datatype, op) }
+}
+
+/// Stores a handle for an operation of the application.
+///
+/// # Safety
+/// `op` may be written.
+unsafe fn create(name: &str, function: UserFunction, op: *mut MPI_Op) -> c_int {
+    early(name, Scope::None, |objects| {
+        if function.address == 0 {
+            return Err(ErrorClass::Arg.error("the function of the operation is a null pointer"));
+        }
+        let made = objects.ops.insert(function)?;
+        // SAFETY: the caller's promise.
+        unsafe { *op = handle(made as c_int) };
+        Ok(())
+    })
 }

@@ -43,11 +43,17 @@ pub unsafe fn memory_of(
     let layout = datatype.layout();
     let count = checked_count(count)?;
     // `MPI_BOTTOM` is null too: a datatype with displacements may mean absolute addresses.
-    if (buf.is_null() && layout.is_dense() || buf.addr() == IN_PLACE) && count * layout.size() > 0 {
+    if (buf.is_null() && layout.is_dense() || is_in_place(buf)) && count * layout.size() > 0 {
         return Err(bad_buffer(buf, count));
     }
     // SAFETY: the caller's promise.
     Ok(unsafe { Memory::new(buf.cast(), count, layout) })
+}
+
+/// Whether an address is `MPI_IN_PLACE`.
+#[inline]
+pub fn is_in_place(buf: *const c_void) -> bool {
+    buf.addr() == IN_PLACE
 }
 
 /// A count of elements.

@@ -77,6 +77,34 @@ pub unsafe fn narrowed_in_place(
     unsafe { narrowed(value, call) }
 }
 
+/// An array of counts or displacements of the caller, in either width.
+#[derive(Clone, Copy)]
+pub enum Integers {
+    /// Of an `int` form.
+    Int(*const c_int),
+    /// Of a large form.
+    Large(*const MPI_Count),
+}
+
+impl Integers {
+    /// The element at `index`; `None` if the array is null.
+    ///
+    /// # Safety
+    /// The array is null or has that element.
+    #[inline]
+    pub unsafe fn get(self, index: usize) -> Option<MPI_Count> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Self::Int(values) if values.is_null() => None,
+                Self::Large(values) if values.is_null() => None,
+                Self::Int(values) => Some((*values.add(index)).into()),
+                Self::Large(values) => Some(*values.add(index)),
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,6 +117,17 @@ mod tests {
             assert_eq!(wide.0, Some(vec![-1, 0x7fff_ffff]));
             assert_eq!(widened([7].as_ptr(), -1).0, Some(vec![]));
             assert!(widened(ptr::null(), 3).as_ptr().is_null());
+        }
+    }
+
+    #[test]
+    fn integers_of_both_widths_are_read_and_null_is_none() {
+        // SAFETY: the arrays have the elements.
+        unsafe {
+            assert_eq!(Integers::Int([4, -5].as_ptr()).get(1), Some(-5));
+            assert_eq!(Integers::Large([1 << 40].as_ptr()).get(0), Some(1 << 40));
+            assert_eq!(Integers::Int(ptr::null()).get(7), None);
+            assert_eq!(Integers::Large(ptr::null()).get(7), None);
         }
     }
 

@@ -1,0 +1,354 @@
+//! What the blocking and the nonblocking forms of a collective operation have in common: from the
+//! arguments of C to an operation that has started (MPI 5.0, chapter 6).
+//!
+//! Arguments that are not significant on a rank are not looked at.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+
+use super::types::*;
+use super::user_function;
+use super::user_memory::{checked_count, is_in_place, memory, memory_of};
+use super::verb::number;
+use super::width::Integers;
+use crate::base::{ErrorClass, Result};
+use crate::core::memory::Memory;
+use crate::mpi::combining::Combining;
+use crate::mpi::objects::Objects;
+use crate::mpi::op::Op;
+use crate::mpi::request::Activity;
+use crate::process::Mpi;
+
+/// A buffer as C passes it: `count` elements of `datatype` at `buf`, for each rank or in all.
+#[derive(Clone, Copy)]
+pub struct Elements {
+    buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+}
+
+/// Names the arguments of a buffer.
+#[inline]
+pub fn elements(
+    buf: *const c_void, count: impl Into<MPI_Count>, datatype: MPI_Datatype,
+) -> Elements {
+    Elements { buf, count: count.into(), datatype }
+}
+
+/// A buffer with a block for each rank, as C passes it.
+#[derive(Clone, Copy)]
+pub struct Blocks {
+    /// From where displacements count.
+    buf: *const c_void,
+    /// Elements of each block.
+    counts: Integers,
+    /// Where each block begins: in extents of the datatype or, if each has its own, in bytes.
+    displacements: Integers,
+    /// What the blocks consist of.
+    types: Types,
+}
+
+impl Blocks {
+    /// Names the arguments.
+    pub fn new(
+        buf: *const c_void, counts: Integers, displacements: Integers, types: Types,
+    ) -> Self {
+        Self { buf, counts, displacements, types }
+    }
+}
+
+/// The datatypes of blocks.
+#[derive(Clone, Copy)]
+pub enum Types {
+    /// All have this one.
+    One(MPI_Datatype),
+    /// Each has its own, in this array.
+    Each(*const MPI_Datatype),
+}
+
+/// The arguments of a reduction: `count` elements of `datatype` are combined by `op`.
+#[derive(Clone, Copy)]
+pub struct Reduction {
+    send: Elements,
+    receive: Elements,
+    op: MPI_Op,
+}
+
+/// Names the arguments of a reduction.
+#[inline]
+pub fn reduction(
+    sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
+    op: MPI_Op,
+) -> Reduction {
+    let buffer = |buf| elements(buf, count, datatype);
+    Reduction { send: buffer(sendbuf), receive: buffer(recvbuf), op }
+}
+
+/// How `op` combines elements of `datatype`.
+///
+/// # Errors
+/// `Op`, `Type`; `Op` too if the operation is not for this datatype.
+pub fn combining(objects: &Objects, op: MPI_Op, datatype: MPI_Datatype) -> Result<Combining> {
+    let op = objects.ops.get(number(op))?;
+    let elements = objects.datatypes.committed(number(datatype))?;
+    match op {
+        Op::Predefined(operator) => Combining::predefined(operator, elements),
+        Op::User(function) => Ok(user_function::combining(function, elements, number(datatype))),
+    }
+}
+
+/// `MPI_Ibcast`.
+///
+/// # Safety
+/// The standard's promise of the buffer.
+#[inline]
+pub unsafe fn bcast(
+    mpi: &mut Mpi, buffer: Elements, root: c_int, comm: MPI_Comm,
+) -> Result<Activity> {
+    let root = rooted(mpi, root, comm)?;
+    // SAFETY: the caller's promise.
+    let buffer = unsafe { all(mpi, buffer, 1)? };
+    mpi.bcast(number(comm), root.rank, buffer)
+}
+
+/// `MPI_Igather`.
+///
+/// # Safety
+/// The standard's promise of both buffers.
+pub unsafe fn gather(
+    mpi: &mut Mpi, send: Elements, receive: Elements, root: c_int, comm: MPI_Comm,
+) -> Result<Activity> {
+    let root = rooted(mpi, root, comm)?;
+    // SAFETY: the caller's promise.
+    let (send, receive) = unsafe {
+        match root.is_here {
+            true => (unless_in_place(mpi, send, 1)?, Some(all(mpi, receive, root.ranks)?)),
+            false => (Some(all(mpi, send, 1)?), None),
+        }
+    };
+    mpi.gather(number(comm), root.rank, send, receive)
+}
+
+/// `MPI_Igatherv`.
+///
+/// # Safety
+/// The standard's promise of both buffers and of the arrays.
+pub unsafe fn gatherv(
+    mpi: &mut Mpi, send: Elements, receive: Blocks, root: c_int, comm: MPI_Comm,
+) -> Result<Activity> {
+    let root = rooted(mpi, root, comm)?;
+    // SAFETY: the caller's promise.
+    let (send, receive) = unsafe {
+        match root.is_here {
+            true => (unless_in_place(mpi, send, 1)?, each(mpi, receive, root.ranks)?),
+            false => (Some(all(mpi, send, 1)?), Vec::new()),
+        }
+    };
+    mpi.gatherv(number(comm), root.rank, send, receive)
+}
+
+/// `MPI_Iscatter`.
+///
+/// # Safety
+/// The standard's promise of both buffers.
+pub unsafe fn scatter(
+    mpi: &mut Mpi, send: Elements, receive: Elements, root: c_int, comm: MPI_Comm,
+) -> Result<Activity> {
+    let root = rooted(mpi, root, comm)?;
+    // SAFETY: the caller's promise.
+    let (send, receive) = unsafe {
+        match root.is_here {
+            true => (Some(all(mpi, send, root.ranks)?), unless_in_place(mpi, receive, 1)?),
+            false => (None, Some(all(mpi, receive, 1)?)),
+        }
+    };
+    mpi.scatter(number(comm), root.rank, send, receive)
+}
+
+/// `MPI_Iscatterv`.
+///
+/// # Safety
+/// The standard's promise of both buffers and of the arrays.
+pub unsafe fn scatterv(
+    mpi: &mut Mpi, send: Blocks, receive: Elements, root: c_int, comm: MPI_Comm,
+) -> Result<Activity> {
+    let root = rooted(mpi, root, comm)?;
+    // SAFETY: the caller's promise.
+    let (send, receive) = unsafe {
+        match root.is_here {
+            true => (each(mpi, send, root.ranks)?, unless_in_place(mpi, receive, 1)?),
+            false => (Vec::new(), Some(all(mpi, receive, 1)?)),
+        }
+    };
+    mpi.scatterv(number(comm), root.rank, send, receive)
+}
+
+/// `MPI_Iallgather`.
+///
+/// # Safety
+/// The standard's promise of both buffers.
+pub unsafe fn allgather(
+    mpi: &mut Mpi, send: Elements, receive: Elements, comm: MPI_Comm,
+) -> Result<Activity> {
+    let ranks = size(mpi, comm)?;
+    // SAFETY: the caller's promise.
+    let (send, receive) = unsafe { (unless_in_place(mpi, send, 1)?, all(mpi, receive, ranks)?) };
+    mpi.allgather(number(comm), send, receive)
+}
+
+/// `MPI_Iallgatherv`.
+///
+/// # Safety
+/// The standard's promise of both buffers and of the arrays.
+pub unsafe fn allgatherv(
+    mpi: &mut Mpi, send: Elements, receive: Blocks, comm: MPI_Comm,
+) -> Result<Activity> {
+    let ranks = size(mpi, comm)?;
+    // SAFETY: the caller's promise.
+    let (send, receive) = unsafe { (unless_in_place(mpi, send, 1)?, each(mpi, receive, ranks)?) };
+    mpi.allgatherv(number(comm), send, receive)
+}
+
+/// `MPI_Ialltoall`.
+///
+/// # Safety
+/// The standard's promise of both buffers.
+pub unsafe fn alltoall(
+    mpi: &mut Mpi, send: Elements, receive: Elements, comm: MPI_Comm,
+) -> Result<Activity> {
+    let ranks = size(mpi, comm)?;
+    // SAFETY: the caller's promise.
+    let (send, receive) =
+        unsafe { (unless_in_place(mpi, send, ranks)?, all(mpi, receive, ranks)?) };
+    mpi.alltoall(number(comm), send, receive)
+}
+
+/// `MPI_Ialltoallv` and `MPI_Ialltoallw`.
+///
+/// # Safety
+/// The standard's promise of both buffers and of the arrays.
+pub unsafe fn alltoallv(
+    mpi: &mut Mpi, send: Blocks, receive: Blocks, comm: MPI_Comm,
+) -> Result<Activity> {
+    let ranks = size(mpi, comm)?;
+    let in_place = is_in_place(send.buf);
+    // SAFETY: the caller's promise.
+    let (send, receive) = unsafe {
+        (if in_place { None } else { Some(each(mpi, send, ranks)?) }, each(mpi, receive, ranks)?)
+    };
+    mpi.alltoallv(number(comm), send, receive)
+}
+
+/// `MPI_Ireduce`.
+///
+/// # Safety
+/// The standard's promise of both buffers.
+pub unsafe fn reduce(
+    mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, root: c_int, comm: MPI_Comm,
+) -> Result<Activity> {
+    let root = rooted(mpi, root, comm)?;
+    // SAFETY: the caller's promise.
+    let (from, to) = unsafe {
+        match root.is_here {
+            true => (unless_in_place(mpi, send, 1)?, Some(all(mpi, receive, 1)?)),
+            false => (Some(all(mpi, send, 1)?), None),
+        }
+    };
+    let combining = combining(&mpi.objects, op, send.datatype)?;
+    mpi.reduce(number(comm), root.rank, from, to, combining)
+}
+
+/// `MPI_Iallreduce`.
+///
+/// # Safety
+/// The standard's promise of both buffers.
+#[inline]
+pub unsafe fn allreduce(
+    mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, comm: MPI_Comm,
+) -> Result<Activity> {
+    size(mpi, comm)?;
+    // SAFETY: the caller's promise.
+    let (from, to) = unsafe { (unless_in_place(mpi, send, 1)?, all(mpi, receive, 1)?) };
+    let combining = combining(&mpi.objects, op, send.datatype)?;
+    mpi.allreduce(number(comm), from, to, combining)
+}
+
+/// The root of an operation, as this rank sees it.
+struct Root {
+    rank: u32,
+    is_here: bool,
+    ranks: usize,
+}
+
+#[inline]
+fn rooted(mpi: &Mpi, root: c_int, comm: MPI_Comm) -> Result<Root> {
+    let comm = mpi.comms.get(number(comm))?;
+    let rank = comm.check_root(root)?;
+    Ok(Root { rank, is_here: rank == comm.rank, ranks: comm.size() as usize })
+}
+
+#[inline]
+fn size(mpi: &Mpi, comm: MPI_Comm) -> Result<usize> {
+    Ok(mpi.comms.get(number(comm))?.size() as usize)
+}
+
+/// The memory of the elements for `ranks` ranks.
+///
+/// # Safety
+/// The standard's promise of the buffer.
+#[inline]
+unsafe fn all(mpi: &Mpi, of: Elements, ranks: usize) -> Result<Memory> {
+    let count = MPI_Count::try_from(checked_count(of.count)?.saturating_mul(ranks));
+    let count = count.map_err(|_| {
+        let why = format!("{} elements for each of {ranks} ranks are too many", of.count);
+        ErrorClass::Count.error(why)
+    })?;
+    // SAFETY: the caller's promise.
+    unsafe { memory(mpi, of.buf, count, of.datatype) }
+}
+
+/// The memory of the elements for `ranks` ranks; `None` for `MPI_IN_PLACE`.
+///
+/// # Safety
+/// The standard's promise of the buffer.
+#[inline]
+unsafe fn unless_in_place(mpi: &Mpi, of: Elements, ranks: usize) -> Result<Option<Memory>> {
+    if is_in_place(of.buf) {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { all(mpi, of, ranks).map(Some) }
+}
+
+/// The memory of each rank's block.
+///
+/// # Safety
+/// The standard's promise of the buffer; the arrays are null or have `ranks` elements.
+unsafe fn each(mpi: &Mpi, of: Blocks, ranks: usize) -> Result<Vec<Memory>> {
+    let missing = || ErrorClass::Arg.error("an array of counts or displacements is a null pointer");
+    let mut blocks = Vec::with_capacity(ranks);
+    for rank in 0..ranks {
+        // SAFETY: the caller's promise of the arrays.
+        let (count, displacement, datatype) = unsafe {
+            let datatype = match of.types {
+                Types::One(datatype) => datatype,
+                Types::Each(types) if types.is_null() => return Err(missing()),
+                Types::Each(types) => *types.add(rank),
+            };
+            let count = of.counts.get(rank).ok_or_else(missing)?;
+            (count, of.displacements.get(rank).ok_or_else(missing)?, datatype)
+        };
+        let elements = mpi.objects.datatypes.committed(number(datatype))?;
+        let (unit, may_be_bottom) = match of.types {
+            Types::One(_) => (elements.extent(), !elements.layout().is_dense()),
+            Types::Each(_) => (1, true),
+        };
+        let buf = match of.buf {
+            buf if buf.is_null() && !may_be_bottom || is_in_place(buf) => buf,
+            buf => buf.wrapping_byte_offset((displacement as isize).wrapping_mul(unit)),
+        };
+        // SAFETY: the caller's promise of the buffer.
+        blocks.push(unsafe { memory_of(buf, count, elements)? });
+    }
+    Ok(blocks)
+}
