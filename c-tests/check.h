@@ -27,7 +27,7 @@
 
 enum {
     CHECK_TAG = 1,           /* in the communicator of this header only */
-    CHECK_SHOWN = 20,        /* failures that one rank describes; the others are counted */
+    CHECK_SHOWN = 40,        /* failures that one rank describes; the others are counted */
     CHECK_LIMIT_S = 300      /* a rank that lives longer than this is ended by SIGALRM */
 };
 

@@ -85,15 +85,6 @@ static void abi(void)
     CHECK_EQUAL(MPI_Pcontrol(level), MPI_SUCCESS);
 }
 
-static void memory(void)
-{
-    void *block = NULL;
-    MUST(MPI_Alloc_mem(100000, MPI_INFO_NULL, &block));
-    CHECK(block != NULL);
-    memset(block, 7, 100000);
-    MUST(MPI_Free_mem(block));
-}
-
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -106,7 +97,5 @@ int main(int argc, char **argv)
     integers();
     section("the ABI");
     abi();
-    section("memory");
-    memory();
     return check_end();
 }

@@ -6,8 +6,9 @@
 //! ```
 //!
 //! The age of a slot changes whenever its object goes, so a stale handle, a handle of another kind
-//! and garbage are all found out by one comparison. Slots are used again oldest first: it takes
-//! many objects until an age comes back. Values below 4096 are the standard ABI's predefined
+//! and garbage are all found out by one comparison. Slots are used again oldest first, and while
+//! few are free new ones are made: it takes 4096 objects at least until a handle comes back, and
+//! still the slots in turn stay in the first-level cache. Values below 4096 are the standard ABI's predefined
 //! handles; they are never made here because every kind is at least 1.
 
 use std::collections::VecDeque;
@@ -47,6 +48,8 @@ pub enum Kind {
 
 const SLOT_BITS: u32 = 20;
 const AGE_BITS: u32 = 7;
+/// Free slots that a table keeps back before it uses one again.
+const RESTING: usize = 31;
 /// Objects of one kind that can live at once.
 pub const SLOTS_MAX: usize = 1 << SLOT_BITS;
 
@@ -77,12 +80,13 @@ impl<T> Table<T> {
     /// `NoMem` with [`SLOTS_MAX`] objects.
     #[inline]
     pub fn insert(&mut self, value: T) -> Result<Handle> {
-        if let Some(index) = self.free.pop_front() {
+        let index = self.slots.len();
+        let is_reused = self.free.len() > RESTING || index == SLOTS_MAX;
+        if let Some(index) = self.free.pop_front_if(|_| is_reused) {
             let slot = &mut self.slots[index as usize];
             slot.value = Some(value);
             return Ok(slot.handle);
         }
-        let index = self.slots.len();
         if index == SLOTS_MAX {
             let why = format!("there are {SLOTS_MAX} objects of kind {:?} already", self.kind);
             return Err(ErrorClass::NoMem.error(why));
@@ -171,7 +175,7 @@ mod tests {
     #[test]
     fn the_oldest_free_slot_is_used_first_and_ages_wrap_inside_their_bits() {
         let mut table = Table::new(Kind::Request);
-        let handles: Vec<_> = (0..3).map(|i| table.insert(i).unwrap()).collect();
+        let handles: Vec<_> = (0..=RESTING).map(|i| table.insert(i).unwrap()).collect();
         for handle in &handles {
             table.remove(*handle);
         }
@@ -181,5 +185,18 @@ mod tests {
             handle = aged(handle);
         }
         assert_eq!(handle, handles[1]);
+    }
+
+    #[test]
+    fn a_handle_does_not_come_back_soon() {
+        let mut table = Table::new(Kind::Datatype);
+        let first = table.insert(0).unwrap();
+        table.remove(first);
+        for object in 1..(RESTING + 1) << AGE_BITS {
+            let handle = table.insert(object).unwrap();
+            assert_ne!(handle, first);
+            table.remove(handle);
+        }
+        assert_eq!(table.insert(0).unwrap(), first);
     }
 }
