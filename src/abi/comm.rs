@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::callback;
 use super::constants::*;
+use super::environment::SHARED_MEMORY;
 use super::group::{put_group, value_of};
 use super::handles::{MPI_COMM_NULL, handle};
 use super::types::*;
@@ -17,6 +18,7 @@ use crate::mpi::attribute::Attributes;
 use crate::mpi::comm::COMM_NULL;
 use crate::mpi::comm_create::Split;
 use crate::mpi::group_sets::Likeness;
+use crate::mpi::info::Info;
 use crate::mpi::request::Activity;
 use crate::mpi::table::Handle;
 use crate::process::Mpi;
@@ -88,8 +90,11 @@ pub unsafe extern "C" fn PMPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) -
 pub unsafe extern "C" fn PMPI_Comm_dup_with_info(
     comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm,
 ) -> c_int {
-    // SAFETY: the caller gives a valid result pointer.
-    unsafe { duplicate("MPI_Comm_dup_with_info", comm, newcomm) }
+    match PROCESS.early(|objects| objects.infos.hints(number(info)).map(drop)) {
+        // SAFETY: the caller gives a valid result pointer.
+        Ok(()) => unsafe { duplicate("MPI_Comm_dup_with_info", comm, newcomm) },
+        no_info => finish(comm, "MPI_Comm_dup_with_info", no_info),
+    }
 }
 
 /// Marks a communicator for deallocation; collective.
@@ -119,7 +124,13 @@ pub unsafe extern "C" fn PMPI_Comm_free(comm: *mut MPI_Comm) -> c_int {
 /// The hints of a communicator that are in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) -> c_int {
-    unsupported("MPI_Comm_get_info", comm)
+    local("MPI_Comm_get_info", comm, |mpi| {
+        mpi.comms.get(number(comm))?;
+        let made = mpi.objects.infos.insert(Info::default())?;
+        // SAFETY: the caller gives a valid result pointer. No hint is in use.
+        unsafe { *info_used = handle(made as c_int) };
+        Ok(())
+    })
 }
 
 /// The group of a communicator.
@@ -146,8 +157,11 @@ pub unsafe extern "C" fn PMPI_Comm_idup(
 pub unsafe extern "C" fn PMPI_Comm_idup_with_info(
     comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    // SAFETY: the caller gives valid result pointers.
-    unsafe { start_duplicate("MPI_Comm_idup_with_info", comm, newcomm, request) }
+    match PROCESS.early(|objects| objects.infos.hints(number(info)).map(drop)) {
+        // SAFETY: the caller gives valid result pointers.
+        Ok(()) => unsafe { start_duplicate("MPI_Comm_idup_with_info", comm, newcomm, request) },
+        no_info => finish(comm, "MPI_Comm_idup_with_info", no_info),
+    }
 }
 
 /// The calling process's rank in a communicator.
@@ -164,7 +178,11 @@ pub unsafe extern "C" fn PMPI_Comm_rank(comm: MPI_Comm, rank: *mut c_int) -> c_i
 /// Changes the hints of a communicator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> c_int {
-    unsupported("MPI_Comm_set_info", comm)
+    local("MPI_Comm_set_info", comm, |mpi| {
+        mpi.comms.get(number(comm))?;
+        // No hint is in use, and unknown ones are ignored.
+        mpi.objects.infos.get(number(info)).map(drop)
+    })
 }
 
 /// The number of processes in a communicator's (local) group.
@@ -194,22 +212,27 @@ pub unsafe extern "C" fn PMPI_Comm_split_type(
     comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info, newcomm: *mut MPI_Comm,
 ) -> c_int {
     let split = |mpi: &mut Mpi| {
-        let color = color_of(split_type)?;
+        let color = color_of(split_type, mpi.objects.infos.hints(number(info))?)?;
         mpi.split(number(comm), color, key)
     };
     // SAFETY: the caller gives a valid result pointer.
     unsafe { split_off("MPI_Comm_split_type", comm, newcomm, split) }
 }
 
-/// The color of a kind of split. All ranks share the memory of one host.
-fn color_of(split_type: c_int) -> Result<Option<c_int>> {
+/// The color of a kind of split. The only hardware resource that is known is the memory that all
+/// ranks of a host share, and all ranks are on one host; by another one nobody gets a smaller
+/// communicator (§7.4.2).
+fn color_of(split_type: c_int, hints: Option<&Info>) -> Result<Option<c_int>> {
     match split_type {
         MPI_COMM_TYPE_SHARED => Ok(Some(0)),
-        // No finer resource is known, so nobody gets a smaller communicator (§7.4.2).
-        MPI_COMM_TYPE_HW_UNGUIDED | MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => {
-            Ok(None)
+        MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => {
+            let resource = match hints {
+                Some(hints) => hints.get(b"mpi_hw_resource_type")?,
+                None => None,
+            };
+            Ok((resource == Some(SHARED_MEMORY)).then_some(0))
         }
-        MPI_UNDEFINED => Ok(None),
+        MPI_COMM_TYPE_HW_UNGUIDED | MPI_UNDEFINED => Ok(None),
         _ => Err(ErrorClass::Arg.error(format!("{split_type} is not a kind of split"))),
     }
 }

@@ -4,17 +4,21 @@
 //! conventions of Linux allow; `mpi.h` has the prototype by hand.
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_char, c_double, c_int, c_void};
 
+use super::allocation;
 use super::constants::{
     MPI_MAX_LIBRARY_VERSION_STRING, MPI_MAX_PROCESSOR_NAME, MPI_SUBVERSION, MPI_SUCCESS,
     MPI_VERSION,
 };
+use super::info::store;
 use super::text::store_text;
 use super::types::*;
-use super::verb::{Scope, unsupported};
+use super::verb::{Scope, early, finish, number};
+use crate::base::{ErrorClass, Result};
+use crate::mpi::info::Info;
+use crate::mpi::objects::Infos;
 use crate::process;
 use crate::sys::clock;
 
@@ -23,19 +27,33 @@ use crate::sys::clock;
 pub unsafe extern "C" fn PMPI_Alloc_mem(
     size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void,
 ) -> c_int {
-    unsupported("MPI_Alloc_mem", Scope::None)
+    early("MPI_Alloc_mem", Scope::None, |objects| {
+        let len = usize::try_from(size)
+            .map_err(|_| ErrorClass::Arg.error(format!("the size {size} is negative")))?;
+        let hints = objects.infos.hints(number(info))?;
+        let memory = allocation::allocate(len, alignment(hints)?)?;
+        // SAFETY: the caller gives the address of a pointer.
+        unsafe { *baseptr.cast() = memory };
+        Ok(())
+    })
 }
 
 /// Frees memory of `MPI_Alloc_mem`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Free_mem(base: *mut c_void) -> c_int {
-    unsupported("MPI_Free_mem", Scope::None)
+    finish(Scope::None, "MPI_Free_mem", allocation::free(base.cast()))
 }
 
 /// An info object that names the hardware resources of the process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Get_hw_resource_info(hw_info: *mut MPI_Info) -> c_int {
-    unsupported("MPI_Get_hw_resource_info", Scope::None)
+    // All ranks are on one host; no finer resource is looked at.
+    let known = |_: &Infos| {
+        let mut known = Info::default();
+        known.set(SHARED_MEMORY, b"true").map(|()| known)
+    };
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { store("MPI_Get_hw_resource_info", hw_info, known) }
 }
 
 /// One line that names the library and its version.
@@ -73,6 +91,7 @@ pub unsafe extern "C" fn PMPI_Get_version(version: *mut c_int, subversion: *mut 
 /// Control of a profiling tool; without a tool it does nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Pcontrol(level: c_int) -> c_int {
+    let _no_tool_listens = level;
     MPI_SUCCESS
 }
 
@@ -91,3 +110,24 @@ pub unsafe extern "C" fn PMPI_Wtime() -> c_double {
 /// What `MPI_Get_library_version` gives.
 const LIBRARY_VERSION: &str =
     concat!("Suiro ", env!("CARGO_PKG_VERSION"), " (MPI 5.0, standard ABI 1.0)");
+
+/// The type of hardware resource that is the memory of a host (§7.4.2).
+pub(super) const SHARED_MEMORY: &[u8] = b"mpi_shared_memory";
+
+/// The alignment that hints ask for in bytes, at least that of a cache line (§9.2).
+///
+/// # Errors
+/// `InfoValue` for what is no number.
+fn alignment(hints: Option<&Info>) -> Result<usize> {
+    let Some(hints) = hints else { return Ok(allocation::ALIGNMENT) };
+    let Some(value) = hints.get(b"mpi_minimum_memory_alignment")? else {
+        return Ok(allocation::ALIGNMENT);
+    };
+    let number = str::from_utf8(value).ok().and_then(|text| text.trim().parse().ok());
+    let number: usize = number.ok_or_else(|| {
+        let value = String::from_utf8_lossy(value);
+        let why = format!("mpi_minimum_memory_alignment is {value:?}, not a number of bytes");
+        ErrorClass::InfoValue.error(why)
+    })?;
+    Ok(number.max(allocation::ALIGNMENT))
+}

@@ -6,8 +6,11 @@
 use std::ffi::{c_int, c_void};
 
 use super::constants::{MPI_ABI_SUBVERSION, MPI_ABI_VERSION, MPI_SUCCESS};
+use super::info::store;
 use super::types::*;
 use super::verb::{Scope, unsupported};
+use crate::mpi::info::Info;
+use crate::mpi::objects::Infos;
 
 /// Fortran's logical values of a size, if the Fortran library set them.
 #[unsafe(no_mangle)]
@@ -26,7 +29,19 @@ pub unsafe extern "C" fn PMPI_Abi_get_fortran_info(info: *mut MPI_Info) -> c_int
 /// The sizes of the ABI's integer types, as an info object.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Abi_get_info(info: *mut MPI_Info) -> c_int {
-    unsupported("MPI_Abi_get_info", Scope::None)
+    let sizes = |_: &Infos| {
+        let mut sizes = Info::default();
+        for (key, bytes) in [
+            (&b"mpi_aint_size"[..], size_of::<MPI_Aint>()),
+            (b"mpi_count_size", size_of::<MPI_Count>()),
+            (b"mpi_offset_size", size_of::<MPI_Offset>()),
+        ] {
+            sizes.set(key, bytes.to_string().as_bytes())?;
+        }
+        Ok(sizes)
+    };
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { store("MPI_Abi_get_info", info, sizes) }
 }
 
 /// The version of the standard ABI that this library has.

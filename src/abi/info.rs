@@ -1,17 +1,24 @@
 //! Info objects: ordered pairs of key and value (MPI 5.0, chapter 10).
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 
+use super::constants::{MPI_MAX_INFO_KEY, MPI_MAX_INFO_VAL};
+use super::handles::{MPI_INFO_NULL, handle};
+use super::text::{store_bytes, taken_bytes};
 use super::types::*;
-use super::verb::{Scope, unsupported};
+use super::verb::{Scope, early, finish, number};
+use crate::base::{ErrorClass, Result};
+use crate::mpi::info::Info;
+use crate::mpi::objects::Infos;
+use crate::process::description;
 
 /// A new, empty info object.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_create(info: *mut MPI_Info) -> c_int {
-    unsupported("MPI_Info_create", Scope::None)
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { store("MPI_Info_create", info, |_| Ok(Info::default())) }
 }
 
 /// What `MPI_INFO_ENV` holds, before initialization too.
@@ -19,25 +26,44 @@ pub unsafe extern "C" fn PMPI_Info_create(info: *mut MPI_Info) -> c_int {
 pub unsafe extern "C" fn PMPI_Info_create_env(
     argc: c_int, argv: *mut *mut c_char, info: *mut MPI_Info,
 ) -> c_int {
-    unsupported("MPI_Info_create_env", Scope::None)
+    let arguments = match usize::try_from(argc) {
+        // SAFETY: the caller gives the arguments of `main`: `argc` strings that end with a zero.
+        Ok(count @ 1..) if !argv.is_null() => Some(unsafe { strings(argv, count) }),
+        _ => None,
+    };
+    let described = description::of_process(arguments);
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { store("MPI_Info_create_env", info, |_| Ok(described)) }
 }
 
 /// Removes a key.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_delete(info: MPI_Info, key: *const c_char) -> c_int {
-    unsupported("MPI_Info_delete", Scope::None)
+    early("MPI_Info_delete", Scope::None, |objects| {
+        // SAFETY: the caller gives a key that ends with a zero.
+        let key = unsafe { key_at(key)? };
+        objects.infos.get_mut(number(info))?.delete(&key)
+    })
 }
 
 /// A copy of an info object, keys in the same order.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_dup(info: MPI_Info, newinfo: *mut MPI_Info) -> c_int {
-    unsupported("MPI_Info_dup", Scope::None)
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { store("MPI_Info_dup", newinfo, |infos| infos.get(number(info)).cloned()) }
 }
 
 /// Frees an info object.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_free(info: *mut MPI_Info) -> c_int {
-    unsupported("MPI_Info_free", Scope::None)
+    early("MPI_Info_free", Scope::None, |objects| {
+        // SAFETY: the caller gives a valid pointer.
+        unsafe {
+            objects.infos.remove(number(*info))?;
+            *info = MPI_INFO_NULL;
+        }
+        Ok(())
+    })
 }
 
 /// The value of a key; deprecated for `MPI_Info_get_string`.
@@ -45,19 +71,38 @@ pub unsafe extern "C" fn PMPI_Info_free(info: *mut MPI_Info) -> c_int {
 pub unsafe extern "C" fn PMPI_Info_get(
     info: MPI_Info, key: *const c_char, valuelen: c_int, value: *mut c_char, flag: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Info_get", Scope::None)
+    let put = |found: &[u8]| {
+        // SAFETY: the caller's array has room for `valuelen` bytes and a zero (§16.1).
+        unsafe { store_bytes(found, value, valuelen.saturating_add(1)) };
+    };
+    if valuelen < 0 {
+        let why = format!("the length of the value is {valuelen}");
+        return finish(Scope::None, "MPI_Info_get", Err(ErrorClass::Arg.error(why)));
+    }
+    // SAFETY: the caller gives a key that ends with a zero, and valid result pointers.
+    unsafe { look_up("MPI_Info_get", info, key, flag, put) }
 }
 
 /// How many keys there are.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_get_nkeys(info: MPI_Info, nkeys: *mut c_int) -> c_int {
-    unsupported("MPI_Info_get_nkeys", Scope::None)
+    early("MPI_Info_get_nkeys", Scope::None, |objects| {
+        let count = objects.infos.get(number(info))?.len();
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *nkeys = count as c_int };
+        Ok(())
+    })
 }
 
 /// The key at a position.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_get_nthkey(info: MPI_Info, n: c_int, key: *mut c_char) -> c_int {
-    unsupported("MPI_Info_get_nthkey", Scope::None)
+    early("MPI_Info_get_nthkey", Scope::None, |objects| {
+        let found = objects.infos.get(number(info))?.key(n)?;
+        // SAFETY: the caller's array has room for the longest key (§10).
+        unsafe { store_bytes(found, key, MPI_MAX_INFO_KEY) };
+        Ok(())
+    })
 }
 
 /// The value of a key, as much as fits, and the room that it needs.
@@ -65,7 +110,17 @@ pub unsafe extern "C" fn PMPI_Info_get_nthkey(info: MPI_Info, n: c_int, key: *mu
 pub unsafe extern "C" fn PMPI_Info_get_string(
     info: MPI_Info, key: *const c_char, buflen: *mut c_int, value: *mut c_char, flag: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Info_get_string", Scope::None)
+    let put = |found: &[u8]| {
+        // SAFETY: the caller's array has room for `buflen` bytes, if any (§10).
+        unsafe {
+            if *buflen > 0 {
+                store_bytes(found, value, *buflen);
+            }
+            *buflen = found.len() as c_int + 1;
+        }
+    };
+    // SAFETY: the caller gives a key that ends with a zero, and valid result pointers.
+    unsafe { look_up("MPI_Info_get_string", info, key, flag, put) }
 }
 
 /// The length of a value; deprecated for `MPI_Info_get_string`.
@@ -73,7 +128,12 @@ pub unsafe extern "C" fn PMPI_Info_get_string(
 pub unsafe extern "C" fn PMPI_Info_get_valuelen(
     info: MPI_Info, key: *const c_char, valuelen: *mut c_int, flag: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Info_get_valuelen", Scope::None)
+    let put = |found: &[u8]| {
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *valuelen = found.len() as c_int };
+    };
+    // SAFETY: the caller gives a key that ends with a zero, and valid result pointers.
+    unsafe { look_up("MPI_Info_get_valuelen", info, key, flag, put) }
 }
 
 /// Adds a key or changes its value.
@@ -81,5 +141,83 @@ pub unsafe extern "C" fn PMPI_Info_get_valuelen(
 pub unsafe extern "C" fn PMPI_Info_set(
     info: MPI_Info, key: *const c_char, value: *const c_char,
 ) -> c_int {
-    unsupported("MPI_Info_set", Scope::None)
+    early("MPI_Info_set", Scope::None, |objects| {
+        // SAFETY: the caller gives a key and a value that end with a zero.
+        let (key, value) = unsafe { (key_at(key)?, value_at(value)?) };
+        objects.infos.get_mut(number(info))?.set(&key, &value)
+    })
+}
+
+/// Stores a handle for a new info object.
+///
+/// # Safety
+/// `target` may be written.
+pub(super) unsafe fn store(
+    name: &str, target: *mut MPI_Info, body: impl FnOnce(&Infos) -> Result<Info>,
+) -> c_int {
+    early(name, Scope::None, |objects| {
+        let info = body(&objects.infos)?;
+        let made = objects.infos.insert(info)?;
+        // SAFETY: the caller's promise.
+        unsafe { *target = handle(made as c_int) };
+        Ok(())
+    })
+}
+
+/// Stores whether there is a key, and hands its value to `put`.
+///
+/// # Safety
+/// `key` is null or ends with a zero, `flag` may be written.
+unsafe fn look_up(
+    name: &str, info: MPI_Info, key: *const c_char, flag: *mut c_int, put: impl FnOnce(&[u8]),
+) -> c_int {
+    early(name, Scope::None, |objects| {
+        // SAFETY: the caller's promise.
+        let key = unsafe { key_at(key)? };
+        let found = objects.infos.get(number(info))?.get(&key)?;
+        // SAFETY: the caller's promise.
+        unsafe { *flag = found.is_some().into() };
+        found.map(put);
+        Ok(())
+    })
+}
+
+/// The caller's key; of one that is too long more than a key may have.
+///
+/// # Errors
+/// `InfoKey` for a null pointer.
+///
+/// # Safety
+/// `key` is null or ends with a zero.
+unsafe fn key_at(key: *const c_char) -> Result<Vec<u8>> {
+    if key.is_null() {
+        return Err(ErrorClass::InfoKey.error("the info key is a null pointer"));
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { taken_bytes(key, MPI_MAX_INFO_KEY + 1) })
+}
+
+/// The caller's value; of one that is too long more than a value may have.
+///
+/// # Errors
+/// `InfoValue` for a null pointer.
+///
+/// # Safety
+/// `value` is null or ends with a zero.
+unsafe fn value_at(value: *const c_char) -> Result<Vec<u8>> {
+    if value.is_null() {
+        return Err(ErrorClass::InfoValue.error("the info value is a null pointer"));
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { taken_bytes(value, MPI_MAX_INFO_VAL + 1) })
+}
+
+/// Copies of the caller's strings.
+///
+/// # Safety
+/// `argv` has `count` strings that end with a zero.
+unsafe fn strings(argv: *mut *mut c_char, count: usize) -> Vec<Vec<u8>> {
+    // SAFETY: the caller's promise.
+    let string = |index| unsafe { CStr::from_ptr(*argv.add(index)) };
+    (0..count).map(|index| string(index).to_bytes().to_vec()).collect()
 }

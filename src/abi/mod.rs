@@ -24,6 +24,7 @@
 #![allow(clippy::too_many_arguments, reason = "the signatures are the standard's")]
 
 pub mod address;
+pub mod allocation;
 pub mod attribute;
 pub mod buffer;
 pub mod callback;

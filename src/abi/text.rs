@@ -10,10 +10,19 @@ use std::ffi::{c_char, c_int};
 /// # Safety
 /// `target` may be written for `room` bytes; `room` is positive.
 pub unsafe fn store_text(text: &str, target: *mut c_char, room: c_int) -> c_int {
-    let len = text.len().min(room as usize - 1);
-    // SAFETY: `len + 1` is at most `room`, and a `str` is not in the caller's memory.
+    // SAFETY: the caller's promise.
+    unsafe { store_bytes(text.as_bytes(), target, room) }
+}
+
+/// [`store_text`] in whatever encoding.
+///
+/// # Safety
+/// As for [`store_text`].
+pub unsafe fn store_bytes(bytes: &[u8], target: *mut c_char, room: c_int) -> c_int {
+    let len = bytes.len().min(room as usize - 1);
+    // SAFETY: `len + 1` is at most `room`, and a slice is not in the caller's memory.
     unsafe {
-        target.copy_from_nonoverlapping(text.as_ptr().cast(), len);
+        target.copy_from_nonoverlapping(bytes.as_ptr().cast(), len);
         *target.add(len) = 0;
     }
     len as c_int
@@ -24,10 +33,19 @@ pub unsafe fn store_text(text: &str, target: *mut c_char, room: c_int) -> c_int 
 /// # Safety
 /// `source` may be read up to a zero byte, or for `room` bytes.
 pub unsafe fn taken_text(source: *const c_char, room: c_int) -> String {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { taken_bytes(source, room) };
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// [`taken_text`] in whatever encoding.
+///
+/// # Safety
+/// As for [`taken_text`].
+pub unsafe fn taken_bytes(source: *const c_char, room: c_int) -> Vec<u8> {
     // SAFETY: the caller's promise: it reads on only where there was no zero.
     let bytes = (0..room as usize - 1).map(|index| unsafe { *source.add(index) } as u8);
-    let bytes: Vec<u8> = bytes.take_while(|byte| *byte != 0).collect();
-    String::from_utf8_lossy(&bytes).into_owned()
+    bytes.take_while(|byte| *byte != 0).collect()
 }
 
 #[cfg(test)]

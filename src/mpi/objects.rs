@@ -7,6 +7,7 @@ use super::attribute::{Attributes, Keyvals};
 use super::datatype::{ByHandle, Datatype};
 use super::errhandler::{Codes, Errhandlers, Handler};
 use super::group::Group;
+use super::info::Info;
 use super::op::{Op, UserFunction};
 use super::table::{Handle, Kind, Table};
 use crate::base::{ErrorClass, MpiError, Result};
@@ -19,6 +20,10 @@ pub const OP_NULL: Handle = 0x20;
 pub const GROUP_NULL: Handle = 0x108;
 /// `MPI_GROUP_EMPTY` of the standard ABI.
 pub const GROUP_EMPTY: Handle = 0x109;
+/// `MPI_INFO_NULL` of the standard ABI.
+pub const INFO_NULL: Handle = 0x130;
+/// `MPI_INFO_ENV` of the standard ABI.
+pub const INFO_ENV: Handle = 0x131;
 
 /// Everything that needs no engine.
 pub struct Objects {
@@ -28,6 +33,8 @@ pub struct Objects {
     pub groups: Groups,
     /// Reduction operations.
     pub ops: Ops,
+    /// Info objects.
+    pub infos: Infos,
     /// Error handlers.
     pub errhandlers: Errhandlers,
     /// The error handler of files to be opened.
@@ -44,6 +51,7 @@ impl Default for Objects {
             datatypes: Datatypes::default(),
             groups: Groups::default(),
             ops: Ops::default(),
+            infos: Infos::default(),
             errhandlers: Errhandlers::default(),
             file_handler: Handler::Return,
             codes: Codes::default(),
@@ -242,6 +250,68 @@ impl Ops {
     }
 }
 
+/// All info objects that have a handle.
+#[derive(Debug)]
+pub struct Infos {
+    table: Table<Info>,
+    /// What `MPI_INFO_ENV` holds; empty before initialization.
+    pub environment: Info,
+}
+
+impl Default for Infos {
+    fn default() -> Self {
+        Self { table: Table::new(Kind::Info), environment: Info::default() }
+    }
+}
+
+impl Infos {
+    /// A handle for an info object.
+    ///
+    /// # Errors
+    /// `NoMem` without a free handle.
+    pub fn insert(&mut self, info: Info) -> Result<Handle> {
+        self.table.insert(info)
+    }
+
+    /// The info object of a handle.
+    ///
+    /// # Errors
+    /// `Info` for the null handle, a stale one and what is no handle.
+    pub fn get(&self, handle: Handle) -> Result<&Info> {
+        match handle {
+            INFO_ENV => Ok(&self.environment),
+            _ => self.table.get(handle).ok_or_else(|| not_an_info(handle)),
+        }
+    }
+
+    /// The info object of a handle, `None` for the null handle.
+    ///
+    /// # Errors
+    /// `Info` for a stale handle and what is no handle.
+    pub fn hints(&self, handle: Handle) -> Result<Option<&Info>> {
+        match handle {
+            INFO_NULL => Ok(None),
+            _ => self.get(handle).map(Some),
+        }
+    }
+
+    /// The info object of a handle, to change it.
+    ///
+    /// # Errors
+    /// As [`Infos::get`], and `Info` for `MPI_INFO_ENV`.
+    pub fn get_mut(&mut self, handle: Handle) -> Result<&mut Info> {
+        self.table.get_mut(handle).ok_or_else(|| not_an_info(handle))
+    }
+
+    /// Frees a handle.
+    ///
+    /// # Errors
+    /// As [`Infos::get_mut`].
+    pub fn remove(&mut self, handle: Handle) -> Result<Info> {
+        self.table.remove(handle).ok_or_else(|| not_an_info(handle))
+    }
+}
+
 #[cold]
 fn not_a_datatype(handle: Handle) -> Box<MpiError> {
     ErrorClass::Type.error(match handle {
@@ -282,4 +352,13 @@ mod tests {
         assert!(ops.free(own).is_ok() && ops.get(own).is_err() && ops.free(own).is_err());
         assert!(ops.get(OP_NULL).is_err() && ops.free(sum).is_err() && ops.free(OP_NULL).is_err());
     }
+}
+
+#[cold]
+fn not_an_info(handle: Handle) -> Box<MpiError> {
+    ErrorClass::Info.error(match handle {
+        INFO_NULL => "the info object is MPI_INFO_NULL".into(),
+        INFO_ENV => "MPI_INFO_ENV must be neither changed nor freed".into(),
+        _ => format!("{handle:#x} is not an info object; it may have been freed"),
+    })
 }

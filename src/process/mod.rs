@@ -11,6 +11,7 @@
 //! application never run with the lock held.
 
 pub mod config;
+pub mod description;
 mod lock;
 mod log;
 mod patience;

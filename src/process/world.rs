@@ -45,6 +45,8 @@ impl Process {
         let config = Config::read()?;
         super::log::start(&config)?;
         let mut running = assemble(&config, objects, level)?;
+        let size = running.mpi.comms.get(COMM_WORLD)?.size();
+        running.mpi.objects.infos.environment = super::description::of_rank(size, level);
         if config.progress == Progress::Thread {
             self.state.set_shared(true);
             running.progressing = Some(Progressing::start(self)?);

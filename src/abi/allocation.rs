@@ -1,0 +1,83 @@
+//! Memory of `MPI_Alloc_mem` (MPI 5.0 §9.2): from the heap, and known by address, so that
+//! `MPI_Free_mem` finds out what is none.
+#![allow(unsafe_code)]
+
+use std::alloc::{Layout, alloc, dealloc};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::base::{ErrorClass, MpiError, Result};
+
+/// Alignment in bytes where the application asks for none: a cache line.
+pub const ALIGNMENT: usize = 64;
+
+/// What is allocated, by address.
+static ALLOCATED: Mutex<BTreeMap<usize, Layout>> = Mutex::new(BTreeMap::new());
+
+fn allocated() -> MutexGuard<'static, BTreeMap<usize, Layout>> {
+    // Nothing between lock and unlock leaves the map half changed.
+    ALLOCATED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `len` bytes at a multiple of `alignment`; never null, also for no bytes.
+///
+/// # Errors
+/// `Arg` for an alignment that is no power of two, `NoMem` without memory.
+pub fn allocate(len: usize, alignment: usize) -> Result<*mut u8> {
+    if !alignment.is_power_of_two() {
+        let why = format!("an alignment of {alignment} bytes is no power of two");
+        return Err(ErrorClass::Arg.error(why));
+    }
+    let layout =
+        Layout::from_size_align(len.max(1), alignment).map_err(|_| no_memory(len, alignment))?;
+    // SAFETY: the layout has at least one byte.
+    let memory = unsafe { alloc(layout) };
+    if memory.is_null() {
+        return Err(no_memory(len, alignment));
+    }
+    allocated().insert(memory.addr(), layout);
+    Ok(memory)
+}
+
+/// Frees what [`allocate`] gave.
+///
+/// # Errors
+/// `Base` for any other address.
+pub fn free(memory: *mut u8) -> Result {
+    let layout = allocated().remove(&memory.addr()).ok_or_else(|| {
+        let why = format!("{:#x} is not memory of MPI_Alloc_mem", memory.addr());
+        ErrorClass::Base.error(why)
+    })?;
+    // SAFETY: `allocate` noted this address with this layout, and nobody has freed it since.
+    unsafe { dealloc(memory, layout) };
+    Ok(())
+}
+
+fn no_memory(len: usize, alignment: usize) -> Box<MpiError> {
+    let why = format!("there is no memory for {len} bytes at a multiple of {alignment}");
+    ErrorClass::NoMem.error(why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_aligned_and_freed_once() {
+        for alignment in [1, ALIGNMENT, 4096] {
+            let memory = allocate(100, alignment).unwrap();
+            assert!(memory.addr().is_multiple_of(alignment));
+            free(memory).unwrap();
+            assert_eq!(free(memory).unwrap_err().code.0, ErrorClass::Base as i32);
+        }
+        let nothing = allocate(0, ALIGNMENT).unwrap();
+        assert!(!nothing.is_null() && free(nothing).is_ok());
+    }
+
+    #[test]
+    fn too_much_and_a_senseless_alignment_are_errors() {
+        let class = |result: Result<*mut u8>| result.unwrap_err().code.0;
+        assert_eq!(class(allocate(isize::MAX as usize, 64)), ErrorClass::NoMem as i32);
+        assert_eq!(class(allocate(1, 3)), ErrorClass::Arg as i32);
+    }
+}

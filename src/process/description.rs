@@ -1,0 +1,63 @@
+//! What `MPI_INFO_ENV` says of this process (MPI 5.0 §11.2.1).
+
+use std::env;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use super::Level;
+use super::world::host_name;
+use crate::mpi::info::{Info, VALUE_MAX};
+
+/// This process as its operating system knows it, with these arguments or its own.
+pub fn of_process(arguments: Option<Vec<Vec<u8>>>) -> Info {
+    let arguments = arguments.unwrap_or_else(|| env::args_os().map(OsString::into_vec).collect());
+    let mut info = Info::default();
+    if let Some((command, rest)) = arguments.split_first() {
+        note(&mut info, "command", command);
+        note(&mut info, "argv", &rest.join(&b' '));
+    }
+    note(&mut info, "host", host_name().as_bytes());
+    note(&mut info, "arch", env::consts::ARCH.as_bytes());
+    if let Ok(folder) = env::current_dir() {
+        note(&mut info, "wdir", folder.as_os_str().as_bytes());
+    }
+    info
+}
+
+/// This process as a rank of a job.
+pub(super) fn of_rank(size: u32, level: Level) -> Info {
+    let mut info = of_process(None);
+    let size = size.to_string();
+    note(&mut info, "maxprocs", size.as_bytes());
+    note(&mut info, "soft", size.as_bytes());
+    let level = match level {
+        Level::Single => "MPI_THREAD_SINGLE",
+        Level::Funneled => "MPI_THREAD_FUNNELED",
+        Level::Serialized => "MPI_THREAD_SERIALIZED",
+    };
+    note(&mut info, "thread_level", level.as_bytes());
+    info
+}
+
+/// Sets a key; a value that is too long for an info object is left out.
+fn note(info: &mut Info, key: &str, value: &[u8]) {
+    if value.len() < VALUE_MAX {
+        drop(info.set(key.as_bytes(), value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_become_a_command_and_the_rest() {
+        let info = of_process(Some(vec![b"./a.out".into(), b"-n".into(), b"\xff".into()]));
+        assert_eq!(info.get(b"command"), Ok(Some(&b"./a.out"[..])));
+        assert_eq!(info.get(b"argv"), Ok(Some(&b"-n \xff"[..])));
+        assert_eq!(of_process(Some(vec![])).get(b"command"), Ok(None));
+        let own = of_rank(4, Level::Funneled);
+        assert_eq!(own.get(b"maxprocs"), Ok(Some(&b"4"[..])));
+        assert!(own.get(b"command").unwrap().is_some());
+    }
+}
