@@ -1,0 +1,149 @@
+/* Info objects: keys in order, values of every length, duplicates, what the limits say, and what
+ * the library tells by them. Works before MPI_Init too. */
+#include "check.h"
+
+static void expect(MPI_Info info, const char *key, const char *value)
+{
+    char got[MPI_MAX_INFO_VAL];
+    int room = sizeof got, flag = 0;
+    memset(got, 1, sizeof got);
+    MUST(MPI_Info_get_string(info, key, &room, got, &flag));
+    CHECK_EQUAL(flag != 0, value != NULL);
+    if (!flag || value == NULL)
+        return;
+    CHECK(strcmp(got, value) == 0);
+    CHECK_EQUAL(room, (long long)strlen(value) + 1);
+}
+
+/* Before the library runs, so failures are counted by hand. */
+static int early(void)
+{
+    MPI_Info info;
+    int count = -1, wrong = 0;
+    wrong += MPI_Info_create(&info) != MPI_SUCCESS;
+    wrong += MPI_Info_set(info, "a", "b") != MPI_SUCCESS;
+    wrong += MPI_Info_get_nkeys(info, &count) != MPI_SUCCESS || count != 1;
+    wrong += MPI_Info_free(&info) != MPI_SUCCESS || info != MPI_INFO_NULL;
+    return wrong;
+}
+
+static void order(void)
+{
+    static const char *const keys[] = {"zeta", "Alpha", "alpha", "key with spaces"};
+    MPI_Info info, copy;
+    int count = -1;
+    MUST(MPI_Info_create(&info));
+    for (int index = 0; index < 4; index++)
+        MUST(MPI_Info_set(info, keys[index], keys[3 - index]));
+    MUST(MPI_Info_set(info, "zeta", ""));
+    MUST(MPI_Info_dup(info, &copy));
+    MUST(MPI_Info_delete(info, "Alpha"));
+    MUST(MPI_Info_get_nkeys(info, &count));
+    CHECK_EQUAL(count, 3);
+    expect(info, "Alpha", NULL);
+    expect(info, "zeta", "");
+    MUST(MPI_Info_get_nkeys(copy, &count));
+    CHECK_EQUAL(count, 4);
+    for (int index = 0; index < 4; index++) {
+        char key[MPI_MAX_INFO_KEY];
+        MUST(MPI_Info_get_nthkey(copy, index, key));
+        CHECK(strcmp(key, keys[index]) == 0);
+        expect(copy, key, index ? keys[3 - index] : "");
+    }
+    MUST(MPI_Info_free(&copy));
+    MUST(MPI_Info_free(&info));
+    CHECK(info == MPI_INFO_NULL);
+}
+
+/* As much of a value as there is room for, and the room that it takes. */
+static void rooms(void)
+{
+    MPI_Info info;
+    char got[16];
+    int room = 0, flag = 0, length = -1;
+    MUST(MPI_Info_create(&info));
+    MUST(MPI_Info_set(info, "tea", "sencha"));
+    memset(got, 'x', sizeof got);
+    MUST(MPI_Info_get_string(info, "tea", &room, got, &flag));
+    CHECK(flag && room == 7 && got[0] == 'x');
+    room = 4;
+    MUST(MPI_Info_get_string(info, "tea", &room, got, &flag));
+    CHECK(flag && room == 7 && strcmp(got, "sen") == 0 && got[4] == 'x');
+    MUST(MPI_Info_get_valuelen(info, "tea", &length, &flag));
+    CHECK(flag && length == 6);
+    MUST(MPI_Info_get(info, "tea", 3, got, &flag));
+    CHECK(flag && strcmp(got, "sen") == 0);
+    MUST(MPI_Info_get(info, "tea", 15, got, &flag));
+    CHECK(flag && strcmp(got, "sencha") == 0);
+    MUST(MPI_Info_get(info, "coffee", 15, got, &flag));
+    CHECK(!flag);
+    MUST(MPI_Info_free(&info));
+}
+
+static void limits(void)
+{
+    static char key[MPI_MAX_INFO_KEY + 1], value[MPI_MAX_INFO_VAL + 1];
+    MPI_Info info;
+    int flag = 1, count = -1;
+    MUST(MPI_Info_create(&info));
+    memset(key, 'k', MPI_MAX_INFO_KEY - 1);
+    memset(value, 'v', MPI_MAX_INFO_VAL - 1);
+    MUST(MPI_Info_set(info, key, value));
+    expect(info, key, value);
+    value[MPI_MAX_INFO_VAL - 1] = 'v';
+    MUST_FAIL(MPI_Info_set(info, "long", value), MPI_ERR_INFO_VALUE);
+    key[MPI_MAX_INFO_KEY - 1] = 'k';
+    MUST_FAIL(MPI_Info_set(info, key, "x"), MPI_ERR_INFO_KEY);
+    MUST_FAIL(MPI_Info_get(info, key, 1, value, &flag), MPI_ERR_INFO_KEY);
+    MUST_FAIL(MPI_Info_set(info, "", "x"), MPI_ERR_INFO_KEY);
+    MUST_FAIL(MPI_Info_delete(info, "missing"), MPI_ERR_INFO_NOKEY);
+    MUST_FAIL(MPI_Info_get_nthkey(info, 1, key), MPI_ERR_ARG);
+    MUST(MPI_Info_get_nkeys(info, &count));
+    CHECK_EQUAL(count, 1);
+    MPI_Info freed = info;
+    MUST(MPI_Info_free(&info));
+    MUST_FAIL(MPI_Info_set(MPI_INFO_NULL, "a", "b"), MPI_ERR_INFO);
+    if (check_strict()) {
+        MUST_FAIL(MPI_Info_get_nkeys(freed, &count), MPI_ERR_INFO);
+        MUST_FAIL(MPI_Info_set(MPI_INFO_ENV, "a", "b"), MPI_ERR_INFO);
+    }
+}
+
+/* What the library tells, and hints that it may ignore. */
+static void told(void)
+{
+    MPI_Info info;
+    MPI_Comm comm;
+    int count = -1;
+    MUST(MPI_Info_get_nkeys(MPI_INFO_ENV, &count));
+    CHECK(count >= 0);
+    MUST(MPI_Abi_get_info(&info));
+    expect(info, "mpi_aint_size", "8");
+    expect(info, "mpi_count_size", "8");
+    expect(info, "mpi_offset_size", "8");
+    MUST(MPI_Info_free(&info));
+    MUST(MPI_Info_create(&info));
+    MUST(MPI_Info_set(info, "nobody_knows_this_hint", "true"));
+    MUST(MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm));
+    MUST(MPI_Comm_set_info(comm, info));
+    MUST(MPI_Info_free(&info));
+    MUST(MPI_Comm_get_info(comm, &info));
+    MUST(MPI_Info_free(&info));
+    MUST(MPI_Comm_free(&comm));
+}
+
+int main(int argc, char **argv)
+{
+    int wrong = early();
+    check_start(&argc, &argv);
+    CHECK_EQUAL(wrong, 0);
+    section("order");
+    order();
+    section("rooms");
+    rooms();
+    section("limits");
+    limits();
+    section("told");
+    told();
+    return check_end();
+}
