@@ -5,8 +5,33 @@
 
 use std::ffi::c_int;
 
+use super::constants::*;
+use super::handles::*;
 use super::types::*;
-use super::verb::{Scope, unsupported};
+use super::verb::{Scope, finish, unsupported};
+use crate::base::ErrorClass;
+
+/// The datatypes of each class by their size in bytes.
+const SIZED: [(c_int, c_int, MPI_Datatype); 18] = [
+    (MPIX_TYPECLASS_LOGICAL, 1, MPI_LOGICAL1),
+    (MPIX_TYPECLASS_LOGICAL, 2, MPI_LOGICAL2),
+    (MPIX_TYPECLASS_LOGICAL, 4, MPI_LOGICAL4),
+    (MPIX_TYPECLASS_LOGICAL, 8, MPI_LOGICAL8),
+    (MPIX_TYPECLASS_LOGICAL, 16, MPI_LOGICAL16),
+    (MPI_TYPECLASS_INTEGER, 1, MPI_INTEGER1),
+    (MPI_TYPECLASS_INTEGER, 2, MPI_INTEGER2),
+    (MPI_TYPECLASS_INTEGER, 4, MPI_INTEGER4),
+    (MPI_TYPECLASS_INTEGER, 8, MPI_INTEGER8),
+    (MPI_TYPECLASS_INTEGER, 16, MPI_INTEGER16),
+    (MPI_TYPECLASS_REAL, 2, MPI_REAL2),
+    (MPI_TYPECLASS_REAL, 4, MPI_REAL4),
+    (MPI_TYPECLASS_REAL, 8, MPI_REAL8),
+    (MPI_TYPECLASS_REAL, 16, MPI_REAL16),
+    (MPI_TYPECLASS_COMPLEX, 4, MPI_COMPLEX4),
+    (MPI_TYPECLASS_COMPLEX, 8, MPI_COMPLEX8),
+    (MPI_TYPECLASS_COMPLEX, 16, MPI_COMPLEX16),
+    (MPI_TYPECLASS_COMPLEX, 32, MPI_COMPLEX32),
+];
 
 /// The complex type of a Fortran `selected_real_kind`.
 #[unsafe(no_mangle)]
@@ -37,5 +62,15 @@ pub unsafe extern "C" fn PMPI_Type_create_f90_real(
 pub unsafe extern "C" fn PMPI_Type_match_size(
     typeclass: c_int, size: c_int, datatype: *mut MPI_Datatype,
 ) -> c_int {
-    unsupported("MPI_Type_match_size", Scope::None)
+    let found = SIZED.iter().find(|(class, bytes, _)| (*class, *bytes) == (typeclass, size));
+    let result = found.map(|(_, _, found)| {
+        // SAFETY: the caller's promise of the result.
+        unsafe { *datatype = *found };
+    });
+    let wrong = || {
+        let why =
+            format!("there is no datatype of class {typeclass} (MPI_TYPECLASS_*) with {size}");
+        ErrorClass::Arg.error(why + " bytes")
+    };
+    finish(Scope::None, "MPI_Type_match_size", result.ok_or_else(wrong))
 }
