@@ -35,7 +35,7 @@ pub fn allocate(len: usize, alignment: usize) -> Result<*mut u8> {
     if memory.is_null() {
         return Err(no_memory(len, alignment));
     }
-    allocated().insert(memory.addr(), layout);
+    allocated().insert(memory.expose_provenance(), layout);
     Ok(memory)
 }
 
@@ -43,13 +43,13 @@ pub fn allocate(len: usize, alignment: usize) -> Result<*mut u8> {
 ///
 /// # Errors
 /// `Base` for any other address.
-pub fn free(memory: *mut u8) -> Result {
-    let layout = allocated().remove(&memory.addr()).ok_or_else(|| {
-        let why = format!("{:#x} is not memory of MPI_Alloc_mem", memory.addr());
+pub fn free(address: usize) -> Result {
+    let layout = allocated().remove(&address).ok_or_else(|| {
+        let why = format!("{address:#x} is not memory of MPI_Alloc_mem");
         ErrorClass::Base.error(why)
     })?;
     // SAFETY: `allocate` noted this address with this layout, and nobody has freed it since.
-    unsafe { dealloc(memory, layout) };
+    unsafe { dealloc(std::ptr::with_exposed_provenance_mut(address), layout) };
     Ok(())
 }
 

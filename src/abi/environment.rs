@@ -41,7 +41,7 @@ pub unsafe extern "C" fn PMPI_Alloc_mem(
 /// Frees memory of `MPI_Alloc_mem`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Free_mem(base: *mut c_void) -> c_int {
-    finish(Scope::None, "MPI_Free_mem", allocation::free(base.cast()))
+    finish(Scope::None, "MPI_Free_mem", allocation::free(base.addr()))
 }
 
 /// An info object that names the hardware resources of the process.

@@ -336,6 +336,15 @@ fn not_an_op(handle: Handle) -> Box<MpiError> {
     })
 }
 
+#[cold]
+fn not_an_info(handle: Handle) -> Box<MpiError> {
+    ErrorClass::Info.error(match handle {
+        INFO_NULL => "the info object is MPI_INFO_NULL".into(),
+        INFO_ENV => "MPI_INFO_ENV must be neither changed nor freed".into(),
+        _ => format!("{handle:#x} is not an info object; it may have been freed"),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -352,13 +361,4 @@ mod tests {
         assert!(ops.free(own).is_ok() && ops.get(own).is_err() && ops.free(own).is_err());
         assert!(ops.get(OP_NULL).is_err() && ops.free(sum).is_err() && ops.free(OP_NULL).is_err());
     }
-}
-
-#[cold]
-fn not_an_info(handle: Handle) -> Box<MpiError> {
-    ErrorClass::Info.error(match handle {
-        INFO_NULL => "the info object is MPI_INFO_NULL".into(),
-        INFO_ENV => "MPI_INFO_ENV must be neither changed nor freed".into(),
-        _ => format!("{handle:#x} is not an info object; it may have been freed"),
-    })
 }

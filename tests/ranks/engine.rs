@@ -24,7 +24,7 @@ fn envelope(source: u32, tag: i32) -> Envelope {
 }
 
 /// A receive buffer that outlives its operation.
-fn room(bytes: &mut Vec<u8>) -> Memory {
+fn room(bytes: &mut [u8]) -> Memory {
     // The tests keep `bytes` until the operation has completed.
     Memory::Span(span(bytes))
 }
