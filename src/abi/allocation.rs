@@ -67,11 +67,11 @@ mod tests {
         for alignment in [1, ALIGNMENT, 4096] {
             let memory = allocate(100, alignment).unwrap();
             assert!(memory.addr().is_multiple_of(alignment));
-            free(memory).unwrap();
-            assert_eq!(free(memory).unwrap_err().code.0, ErrorClass::Base as i32);
+            free(memory.addr()).unwrap();
+            assert_eq!(free(memory.addr()).unwrap_err().code.0, ErrorClass::Base as i32);
         }
         let nothing = allocate(0, ALIGNMENT).unwrap();
-        assert!(!nothing.is_null() && free(nothing).is_ok());
+        assert!(!nothing.is_null() && free(nothing.addr()).is_ok());
     }
 
     #[test]
