@@ -28,14 +28,14 @@ fn main() {
     }
     println!("{REPETITIONS} repetitions on processors {} and {}", cpus[0], cpus[1]);
     for _ in 0..REPETITIONS {
-        let line = bare_line(&cpus);
-        let (one_way, waits) = ping_pong(&cpus, 8);
-        let (one_way_40, _) = ping_pong(&cpus, 40);
-        println!(
-            "bare line {line:5.1} ns   8 B one way {one_way:5.1} ns ({:.2})   40 B {one_way_40:5.1} ns   \
-             empty polls per message {waits:.1}",
-            one_way / line
-        );
+        for work in [0, 25, 50, 100] {
+            let (line, short) = (bare_line(&cpus, work), ping_pong(&cpus, 8, work));
+            let (ratio, full) = (short / line, ping_pong(&cpus, 40, work));
+            println!(
+                "work {work:3}: bare line {line:5.1} ns   8 B {short:5.1} ns ({ratio:.2})   \
+                 40 B {full:5.1} ns"
+            );
+        }
         println!("  8 B rate {:5.1} million packets/s", rate(&cpus, 8));
         for message in [64 << 10, 1 << 20, 4 << 20] {
             let speed = stream(&cpus, message);
@@ -77,8 +77,17 @@ fn pair() -> (Shm, Shm) {
     (ranks.remove(0), ranks.remove(0))
 }
 
-/// Nanoseconds that a changed line takes to the other processor.
-fn bare_line(cpus: &[usize]) -> f64 {
+/// Keeps the processor busy between arrival and answer, as the layers above will: so many times a
+/// multiplication and an addition.
+fn think(work: u32) {
+    let mut value = black_box(1_u64);
+    for _ in 0..work {
+        value = black_box(value.wrapping_mul(3) + 1);
+    }
+}
+
+/// Nanoseconds that a changed line takes to the other processor, and the work there.
+fn bare_line(cpus: &[usize], work: u32) -> f64 {
     #[repr(align(128))]
     struct Line(AtomicU64);
     let line = Arc::new(Line(AtomicU64::new(0)));
@@ -89,6 +98,7 @@ fn bare_line(cpus: &[usize]) -> f64 {
             while line.load(Ordering::Acquire) != 2 * round + mine {
                 spin_loop();
             }
+            think(work);
             line.store(2 * round + mine + 1, Ordering::Release);
         }
         begin.elapsed().as_nanos() as f64 / (2 * ROUND_TRIPS) as f64
@@ -115,20 +125,20 @@ impl Sink for Words {
     }
 }
 
-/// Nanoseconds from one rank to the other, and how often a rank looks in vain meanwhile.
-fn ping_pong(cpus: &[usize], len: usize) -> (f64, f64) {
+/// Nanoseconds from one rank to the other, and the work there.
+fn ping_pong(cpus: &[usize], len: usize, work: u32) -> f64 {
     let (first, second) = pair();
     let run = |mut device: Shm, me: Peer| {
-        let (mut sink, data, mut waits) = (Words::default(), [me as u8; 40], 0_u64);
+        let (mut sink, data) = (Words::default(), [me as u8; 40]);
         let mut round_trip = |round: u64| {
             let header = Header { words: [round, 0], kind: 1 };
             if me == 0 {
                 device.send_short(1, &header, black_box(&data[..len])).unwrap();
             }
             while device.poll(&mut sink) == 0 {
-                waits += 1;
                 spin_loop();
             }
+            think(work);
             if me == 1 {
                 device.send_short(0, &header, black_box(&data[..len])).unwrap();
             }
@@ -137,8 +147,7 @@ fn ping_pong(cpus: &[usize], len: usize) -> (f64, f64) {
         let begin = Instant::now();
         (0..ROUND_TRIPS).for_each(&mut round_trip);
         black_box(sink.sum);
-        let trips = (2 * ROUND_TRIPS) as f64;
-        (begin.elapsed().as_nanos() as f64 / trips, waits as f64 / trips * 2.0)
+        begin.elapsed().as_nanos() as f64 / (2 * ROUND_TRIPS) as f64
     };
     both(
         cpus,

@@ -22,7 +22,7 @@
 
 use std::ops::Deref;
 
-use super::primitive::{AtomicU32, AtomicU64, Bytes, Ordering, Slot};
+use super::primitive::{AtomicU32, AtomicU64, Bytes, Ordering, Slot, fetch_for_writing};
 use crate::device::{Busy, Header};
 
 /// Bytes that travel inside a cell.
@@ -175,6 +175,19 @@ where
         self.byte = end;
         self.publish(header, len);
         Ok(())
+    }
+
+    /// How many packets have been sent, modulo 2^32.
+    #[inline]
+    pub fn position(&self) -> u32 {
+        self.cell
+    }
+
+    /// A packet is probably sent soon: gets the line that it will need. The receiver polls that line,
+    /// so taking it from there costs a transfer, which now overlaps with what comes in between.
+    #[inline]
+    pub fn anticipate(&self) {
+        fetch_for_writing(self.lane.cell(self.cell));
     }
 
     /// How far `end` is before the limit; negative: behind it.

@@ -106,7 +106,10 @@ enum Route {
 
 struct Inbound {
     from: Peer,
+    slot: usize,
     reader: lane::Reader<Mapped<Lane>>,
+    /// The position of our writer to that peer when its next cell was last fetched.
+    anticipated: u32,
 }
 
 struct Sleeper(Mapped<Doze>);
@@ -181,12 +184,13 @@ impl Shm {
             (from as usize) < self.slots.ranks.len() && lane < LANES,
             "shared segment damaged: slot {from} switches to lane {lane}"
         );
-        let from = self.slots.ranks[from as usize];
+        let slot = from as usize;
+        let from = self.slots.ranks[slot];
         let known = self.inbound.iter().any(|inbound| inbound.from == from);
         assert!(!known && self.inbound.len() < LANES, "rank {from} switches twice");
         // SAFETY: the only one: a lane is claimed once, and its owner switches once.
         let reader = unsafe { lane::Reader::new(self.area.part(|area| &area.lanes[lane])) };
-        self.inbound.push(Inbound { from, reader });
+        self.inbound.push(Inbound { from, slot, reader, anticipated: 0 });
     }
 
     /// Takes what is in the queue; kept apart from the one look that usually finds nothing.
@@ -264,6 +268,19 @@ impl Outbound {
     }
 }
 
+impl Inbound {
+    /// Something came from the peer of `outbound`: an answer is likely if the last one was answered.
+    #[inline]
+    fn anticipate(&mut self, outbound: &Outbound) {
+        if let Route::Lane(writer) = &outbound.route
+            && writer.position() != self.anticipated
+        {
+            self.anticipated = writer.position();
+            writer.anticipate();
+        }
+    }
+}
+
 impl Device for Shm {
     fn caps(&self) -> Caps {
         Caps { short_max: lane::INLINE, packet_max: PACKET_MAX }
@@ -297,10 +314,16 @@ impl Device for Shm {
     fn poll(&mut self, sink: &mut impl Sink) -> usize {
         // The queue first: a lane that is opened there is looked at in the same poll.
         let mut count = self.poll_queue(sink);
-        for Inbound { from, reader } in &mut self.inbound {
-            let full = count + BATCH;
-            while count < full && reader.next(|header, data| sink.packet(*from, header, data)) {
+        for inbound in &mut self.inbound {
+            let from = inbound.from;
+            let before = count;
+            while count < before + BATCH
+                && inbound.reader.next(|header, data| sink.packet(from, header, data))
+            {
                 count += 1;
+            }
+            if count > before {
+                inbound.anticipate(&self.outbound[inbound.slot]);
             }
         }
         count

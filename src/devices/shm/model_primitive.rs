@@ -15,6 +15,8 @@ pub fn light_fence() {
     fence(Ordering::SeqCst);
 }
 
+pub fn fetch_for_writing<T>(_place: &T) {}
+
 pub struct Slot<T>(UnsafeCell<T>);
 
 /// Bytes that are tracked by the line: no two packets share one.

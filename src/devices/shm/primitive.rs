@@ -21,6 +21,24 @@ pub fn light_fence() {
     compiler_fence(Ordering::SeqCst);
 }
 
+/// Fetches the cache line of `place` for writing, without waiting for it; a hint.
+#[inline]
+pub fn fetch_for_writing<T>(place: &T) {
+    // SAFETY: prefetching has no effect on memory or registers, at whatever address. (The intrinsic
+    // is a plain read prefetch unless the whole program is compiled for newer processors.)
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) place, options(nostack, preserves_flags, readonly));
+    }
+    // SAFETY: as above.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        std::arch::asm!("prfm pstl1keep, [{}]", in(reg) place, options(nostack, readonly));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = place;
+}
+
 /// A value that the protocol of a ring gives to one side at a time.
 #[repr(transparent)]
 pub struct Slot<T>(UnsafeCell<T>);
