@@ -1,5 +1,5 @@
-/* What a datatype says about itself: names, how it was made, pairs, matching sizes; and packing by
- * hand with its errors. */
+/* What a datatype says about itself: names, how it was made, pairs, matching sizes; packing by hand
+ * with its errors; and attribute functions that refuse. */
 #include "check.h"
 
 static int is_named(MPI_Datatype type, const char *expected)
@@ -181,6 +181,53 @@ static void duplicates(void)
     MUST(MPI_Type_free(&copy));
 }
 
+static int refusals;
+
+static int refuse_copy(MPI_Datatype type, int keyval, void *extra, void *in, void *out, int *flag)
+{
+    int size = 0;
+    (void)keyval, (void)extra, (void)in, (void)out;
+    MUST(MPI_Type_size(type, &size));
+    CHECK_EQUAL(size, 8);
+    *flag = 0;
+    return refusals-- > 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+static int refuse_delete(MPI_Datatype type, int keyval, void *value, void *extra)
+{
+    int size = 0;
+    (void)keyval, (void)value, (void)extra;
+    MUST(MPI_Type_size(type, &size));
+    CHECK_EQUAL(size, 8);
+    return refusals-- > 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+/* A function that refuses keeps its type from being duplicated or freed. */
+static void attributes(void)
+{
+    int keyval, flag = 1, value = 5, *found = NULL;
+    MPI_Datatype type, copy;
+    section("refusals");
+    MUST(MPI_Type_create_keyval(refuse_copy, refuse_delete, &keyval, NULL));
+    MUST(MPI_Type_contiguous(2, MPI_INT, &type));
+    MUST(MPI_Type_set_attr(type, keyval, &value));
+    refusals = 1;
+    MUST_FAIL(MPI_Type_dup(type, &copy), MPI_ERR_OTHER);
+    refusals = 0;
+    MUST(MPI_Type_dup(type, &copy));
+    MUST(MPI_Type_get_attr(copy, keyval, &found, &flag));
+    CHECK(!flag);
+    MUST(MPI_Type_free(&copy));
+    MUST(MPI_Type_free_keyval(&keyval));
+    if (check_strict()) {
+        refusals = 1;
+        MUST_FAIL(MPI_Type_free(&type), MPI_ERR_OTHER);
+        CHECK(type != MPI_DATATYPE_NULL);
+    }
+    MUST(MPI_Type_free(&type));
+    CHECK(type == MPI_DATATYPE_NULL);
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -190,5 +237,6 @@ int main(int argc, char **argv)
     choices();
     packing();
     duplicates();
+    attributes();
     return check_end();
 }
