@@ -67,14 +67,15 @@ int main(int argc, char **argv)
     in = take(ROOM);
     int right = (check_rank + 1) % check_size;
     int left = (check_rank + check_size - 1) % check_size;
+    int most = check_size <= 4 ? ALL : UP_TO_1_MIB;
     section("expected messages around a ring");
-    all_sizes(ALL, 0, right, left, expected);
+    all_sizes(most, 0, right, left, expected);
     section("unexpected messages around a ring");
-    all_sizes(ALL, 0, left, right, unexpected);
+    all_sizes(UP_TO_1_MIB, 0, left, right, unexpected);
     section("odd addresses");
     all_sizes(UP_TO_1_MIB, 5, right, left, expected);
     section("messages to oneself");
-    all_sizes(ALL, 0, check_rank, check_rank, expected);
+    all_sizes(most, 0, check_rank, check_rank, expected);
     all_sizes(UP_TO_1_MIB, 1, check_rank, check_rank, unexpected);
     free(out);
     free(in);
