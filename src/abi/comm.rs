@@ -102,18 +102,7 @@ pub unsafe extern "C" fn PMPI_Comm_dup_with_info(
 pub unsafe extern "C" fn PMPI_Comm_free(comm: *mut MPI_Comm) -> c_int {
     // SAFETY: the caller gives a valid pointer.
     let freed = unsafe { *comm };
-    let object = number(freed);
-    let deleted = callback::delete_all(
-        object,
-        || PROCESS.look(|mpi| Ok(mpi.comms.freeable(object)?.attributes.newest().cloned())),
-        |keyval| {
-            PROCESS.look(|mpi| {
-                mpi.comms.get_mut(object)?.attributes.remove(keyval);
-                Ok(())
-            })
-        },
-    );
-    let result = deleted.and_then(|()| PROCESS.look(|mpi| mpi.free_comm(object)));
+    let result = free(number(freed));
     if result.is_ok() {
         // SAFETY: as above.
         unsafe { *comm = MPI_COMM_NULL };
@@ -307,6 +296,25 @@ unsafe fn split_off(
         unsafe { *newcomm = handle(made.unwrap_or(COMM_NULL) as c_int) };
     });
     finish(comm, name, result)
+}
+
+/// Frees a communicator. Its attributes are deleted first, newest first and with the lock free.
+///
+/// # Errors
+/// `Comm` if there is no such communicator or it is predefined, the code of a delete function:
+/// then the communicator stays.
+pub(super) fn free(comm: Handle) -> Result {
+    callback::delete_all(
+        comm,
+        || PROCESS.look(|mpi| Ok(mpi.comms.freeable(comm)?.attributes.newest().cloned())),
+        |keyval| {
+            PROCESS.look(|mpi| {
+                mpi.comms.get_mut(comm)?.attributes.remove(keyval);
+                Ok(())
+            })
+        },
+    )?;
+    PROCESS.look(|mpi| mpi.free_comm(comm))
 }
 
 /// Copies of the attributes of a communicator that is being duplicated.

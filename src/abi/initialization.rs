@@ -17,7 +17,7 @@ use crate::process::{Level, Stage};
 pub unsafe extern "C" fn PMPI_Abort(comm: MPI_Comm, errorcode: c_int) -> c_int {
     let of = PROCESS.look(|mpi| {
         let comm = mpi.comms.get(number(comm))?;
-        Ok(format!("rank {} of {}", comm.rank, comm.name))
+        Ok(format!("rank {} of {}", comm.rank, comm.title()))
     });
     let of = of.unwrap_or_else(|_| "a process".into());
     PROCESS.abort(errorcode, &format!("{of} called MPI_Abort with error code {errorcode}"))

@@ -63,6 +63,6 @@ pub unsafe extern "C" fn PMPI_Intercomm_merge(
 /// # Errors
 /// `Comm`, as there are no intercommunicators yet and this is none either.
 fn not_inter(mpi: &Mpi, comm: MPI_Comm) -> Result {
-    let name = &mpi.comms.get(number(comm))?.name;
-    Err(ErrorClass::Comm.error(format!("{name} is not an intercommunicator")))
+    let title = mpi.comms.get(number(comm))?.title();
+    Err(ErrorClass::Comm.error(format!("{title} is not an intercommunicator")))
 }

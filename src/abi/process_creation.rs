@@ -5,9 +5,10 @@
 
 use std::ffi::{c_char, c_int};
 
+use super::comm::free;
 use super::handles::MPI_COMM_NULL;
 use super::types::*;
-use super::verb::{Scope, local, unsupported};
+use super::verb::{PROCESS, Scope, finish, local, number, unsupported};
 
 /// Closes a port that `MPI_Open_port` opened.
 #[unsafe(no_mangle)]
@@ -34,7 +35,18 @@ pub unsafe extern "C" fn PMPI_Comm_connect(
 /// Waits for pending communication and frees the communicator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_disconnect(comm: *mut MPI_Comm) -> c_int {
-    unsupported("MPI_Comm_disconnect", Scope::None)
+    // SAFETY: the caller gives a valid pointer.
+    let left = unsafe { *comm };
+    let waited = PROCESS.until(
+        |mpi| mpi.comms.freeable(number(left)).map(drop),
+        |mpi, ()| Ok(mpi.is_quiet(number(left)).then_some(())),
+    );
+    let result = waited.and_then(|()| free(number(left)));
+    if result.is_ok() {
+        // SAFETY: as above.
+        unsafe { *comm = MPI_COMM_NULL };
+    }
+    finish(left, "MPI_Comm_disconnect", result)
 }
 
 /// The intercommunicator to the processes that spawned this one.

@@ -240,7 +240,7 @@ fn concerned(scope: Scope) -> Concerned {
         };
         let object = of.filter(|comm| mpi.comms.get(*comm).is_ok()).unwrap_or(COMM_SELF);
         let (comm, world) = (mpi.comms.get(object)?, mpi.comms.get(COMM_WORLD)?);
-        let place = format!(" on {}, rank {} of the world", comm.name, world.rank);
+        let place = format!(" on {}, rank {} of the world", comm.title(), world.rank);
         Ok(Concerned { handler: comm.handler.clone(), object, place })
     });
     found.unwrap_or(Concerned { handler: Handler::Fatal, object: COMM_SELF, place: String::new() })

@@ -110,6 +110,14 @@ impl Comm {
         })
     }
 
+    /// What to call it in a sentence.
+    pub fn title(&self) -> &str {
+        match &*self.name {
+            "" => "a communicator without a name",
+            name => name,
+        }
+    }
+
     /// How many processes.
     #[inline]
     pub fn size(&self) -> u32 {
@@ -132,9 +140,9 @@ impl Comm {
             return Ok(rank as u32);
         }
         Err(ErrorClass::Rank.error(format!(
-            "rank {rank} is not in 0..{} of communicator {}",
+            "rank {rank} is not in 0..{} of {}",
             self.size(),
-            self.name
+            self.title()
         )))
     }
 
@@ -144,9 +152,8 @@ impl Comm {
     /// `Root` if there is no such rank.
     pub fn check_root(&self, root: i32) -> Result<u32> {
         self.check_rank(root).map_err(|_| {
-            let (size, name) = (self.size(), &self.name);
-            ErrorClass::Root
-                .error(format!("root {root} is not in 0..{size} of communicator {name}"))
+            let (size, title) = (self.size(), self.title());
+            ErrorClass::Root.error(format!("root {root} is not in 0..{size} of {title}"))
         })
     }
 }
@@ -222,7 +229,7 @@ impl Comms {
     pub fn freeable(&self, handle: Handle) -> Result<&Comm> {
         let comm = self.get(handle)?;
         if [self.world, self.own].contains(&self.own_handle(handle)) {
-            let why = format!("{} must not be freed", comm.name);
+            let why = format!("{} must not be freed", comm.title());
             return Err(ErrorClass::Comm.error(why));
         }
         Ok(comm)

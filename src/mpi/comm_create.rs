@@ -26,11 +26,12 @@ use std::sync::Arc;
 use super::Mpi;
 use super::attribute::Attributes;
 use super::coll::{Bcast, Collective, Exchange};
-use super::comm::{Comm, Context, Traffic};
+use super::comm::{COMM_NULL, Comm, Context, Traffic};
 use super::errhandler::Handler;
 use super::group::Group;
 use super::p2p::check_tag;
 use super::request::Activity;
+use super::status::Status;
 use super::table::Handle;
 use crate::base::{ErrorClass, Result};
 use crate::core::memory::Memory;
@@ -188,10 +189,11 @@ impl<D: Device> Mpi<D> {
 
     /// Starts the creation of a communicator for a group of ranks of `comm` that call it alone
     /// (`MPI_Comm_create_group`, §7.4.2). As for [`Mpi::duplicate`], its handle may be used later.
+    /// It is null for a process that calls although it is not in the group.
     ///
     /// # Errors
-    /// `Comm` if there is no such communicator, `Group` if it has not all of the group or this
-    /// process is not in the group, `Tag` for a negative tag.
+    /// `Comm` if there is no such communicator, `Group` if it has not all of the group, `Tag` for
+    /// a negative tag.
     pub fn create_by_members(
         &mut self, comm: Handle, group: Arc<Group>, tag: i32,
     ) -> Result<(Handle, Activity)> {
@@ -199,6 +201,9 @@ impl<D: Device> Mpi<D> {
         let context = self.comms.choose_context();
         let old = self.comms.get(comm)?;
         check_subset(&group, &old.group)?;
+        if group.rank().is_none() {
+            return Ok((COMM_NULL, Activity::Over(Status::EMPTY)));
+        }
         let new = Comm::new(context, Arc::clone(&group), old.handler.clone())?;
         let ranks = group.ranks_within(&old.group);
         let run = self.engine.launch(Launch {
@@ -227,6 +232,12 @@ impl<D: Device> Mpi<D> {
             true
         });
         Ok(())
+    }
+
+    /// Whether everything that was started on a communicator and has a request or a place in its
+    /// buffer is over.
+    pub fn is_quiet(&self, comm: Handle) -> bool {
+        self.has_flushed(Some(comm)) && self.are_over(comm)
     }
 
     /// Starts a collective operation of this chapter.

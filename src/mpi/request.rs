@@ -230,6 +230,14 @@ impl<D: Device> Mpi<D> {
         })
     }
 
+    /// Whether no request of a communicator is pending.
+    pub(super) fn are_over(&self, comm: Handle) -> bool {
+        let mut requests = self.requests.iter().filter(|(_, request)| request.comm == comm);
+        requests.all(|(_, request)| {
+            request.activity.as_ref().is_none_or(|activity| self.is_over(activity))
+        })
+    }
+
     /// What a request that is over will say, without completing it (`MPI_Request_get_status`).
     pub fn request_status(&self, handle: Handle) -> Status {
         let activity = self.requests.get(handle).and_then(|request| request.activity.as_ref());
