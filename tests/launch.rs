@@ -7,6 +7,7 @@ mod launch {
     pub mod role;
 
     mod failure;
+    mod kill;
     mod options;
     mod pmi;
     mod streams;

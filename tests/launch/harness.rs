@@ -159,13 +159,19 @@ impl Running {
     }
 
     /// The end, and that nothing is left.
-    pub fn wait(mut self) -> Outcome {
+    pub fn wait(self) -> Outcome {
+        self.wait_from(Instant::now()).1
+    }
+
+    /// The same, and how long after `begin` the last process had gone.
+    pub fn wait_from(mut self, begin: Instant) -> (Duration, Outcome) {
         let status = self.exit();
         self.expect_nothing_left();
+        let took = begin.elapsed();
         let stdout = self.stdout.take().map(Collector::finish).unwrap_or_default();
         let stderr = self.stderr.take().map(Collector::finish).unwrap_or_default();
         let stderr = String::from_utf8(stderr).unwrap();
-        Outcome { code: status.code(), stdout, stderr }
+        (took, Outcome { code: status.code(), stdout, stderr })
     }
 
     fn exit(&mut self) -> ExitStatus {
