@@ -12,7 +12,7 @@ use super::user_memory::{checked_count, is_in_place, memory, memory_of};
 use super::verb::number;
 use super::width::Integers;
 use crate::base::{ErrorClass, Result};
-use crate::core::memory::Memory;
+use crate::mpi::Memory;
 use crate::mpi::combining::Combining;
 use crate::mpi::objects::Objects;
 use crate::mpi::op::Op;

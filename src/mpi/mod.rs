@@ -26,6 +26,7 @@ pub mod table;
 
 use crate::base::Result;
 use crate::core::engine::Engine;
+pub use crate::core::layout::Layout;
 pub use crate::core::memory::Memory;
 use crate::device::Device;
 
