@@ -126,6 +126,7 @@ c_programs! {
     comm_split,
     comm_traffic,
     completion,
+    datatype_queries,
     datatype_random,
     environment,
     error_codes,
