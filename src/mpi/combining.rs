@@ -94,7 +94,7 @@ mod tests {
     use crate::mpi::datatype::predefined;
     use crate::mpi::op::Operator;
 
-    const INT: u32 = 0x204;
+    const INT: u32 = 0x209;
 
     #[test]
     fn adjacent_memory_is_combined_where_it_is() {
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn what_the_standard_does_not_combine_is_refused() {
-        let float = predefined(0x212).unwrap();
+        let float = predefined(0x210).unwrap();
         assert!(Combining::predefined(Operator::Band, &float).is_err());
     }
 }
