@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use crate::mpi::datatype::{Form, predefined};
 
-    const INT: Handle = 0x204;
+    const INT: Handle = 0x209;
     const GAP: isize = 12;
 
     /// `inout = 10 × in + inout` on one int per element, at the true lower bound -4.

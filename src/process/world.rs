@@ -47,11 +47,14 @@ impl Process {
         let mut running = assemble(&config, objects, level)?;
         let size = running.mpi.comms.get(COMM_WORLD)?.size();
         running.mpi.objects.infos.environment = super::description::of_rank(size, level);
-        if config.progress == Progress::Thread {
-            self.state.set_shared(true);
-            running.progressing = Some(Progressing::start(self)?);
-        }
         *state = State::Running(Box::new(running));
+        drop(state);
+        if config.progress == Progress::Thread {
+            // Nobody is inside while the lock becomes one for threads that meet.
+            self.state.set_shared(true);
+            let thread = Progressing::start(self)?;
+            super::running(&mut self.state.lock())?.progressing = Some(thread);
+        }
         Ok(())
     }
 
