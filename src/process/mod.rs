@@ -160,7 +160,9 @@ impl Process {
         let now = running(&mut state)?;
         let arrived = now.mpi.engine.poll();
         let result = body(&mut now.mpi)?;
-        if arrived == 0 && now.policy.is_shared() && !found(&result) {
+        if now.mpi.engine.has_work() {
+            self.reduce(state);
+        } else if arrived == 0 && now.policy.is_shared() && !found(&result) {
             drop(state);
             std::thread::yield_now();
         }
