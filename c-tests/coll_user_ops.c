@@ -190,6 +190,24 @@ static void talkative(const Place *at)
     MUST(MPI_Op_free(&op));
 }
 
+/* The program never waits: its calls that test are the only ones in which its function can run. */
+static void only_tested(const Place *at)
+{
+    MPI_Op op;
+    MPI_Datatype type = run_type();
+    Run mine, got;
+    MPI_Request request;
+    int over = 0;
+    MUST(MPI_Op_create(join, 0, &op));
+    prepare(&mine, 1, at->rank);
+    MUST(MPI_Iallreduce(&mine, &got, 1, type, op, at->comm, &request));
+    while (!over)
+        MUST(MPI_Test(&request, &over, MPI_STATUS_IGNORE));
+    CHECK(got.first == 0 && got.last == at->size - 1 && got.whole);
+    MUST(MPI_Op_free(&op));
+    MUST(MPI_Type_free(&type));
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -201,6 +219,8 @@ int main(int argc, char **argv)
     is_commutative();
     section("an operation that sends");
     comms_each(talkative);
+    section("only tested");
+    comms_each(only_tested);
     comms_close();
     return check_end();
 }
