@@ -63,7 +63,11 @@ impl<T> Lock<T> {
     }
 
     /// Says whether threads may meet here from now on.
+    ///
+    /// # Panics
+    /// If somebody is inside: who entered without the mutex is not seen by those who take it.
     pub fn set_shared(&self, shared: bool) {
+        assert!(!self.held.load(Ordering::Relaxed), "the lock changes its kind while it is held");
         self.shared.store(shared, Ordering::SeqCst);
     }
 }
@@ -111,6 +115,14 @@ mod tests {
             }
         });
         assert_eq!(*lock.lock(), 40_000);
+    }
+
+    #[test]
+    #[should_panic(expected = "while it is held")]
+    fn threads_cannot_begin_to_meet_while_one_is_inside() {
+        let lock = Lock::new(0);
+        let _inside = lock.lock();
+        lock.set_shared(true);
     }
 
     #[test]
