@@ -24,6 +24,7 @@ impl Span {
     /// Until the operation that it is for has completed, `address .. address + len` must be
     /// readable, and writable too if the operation receives; and nobody may write it (receive: nor
     /// read it) at the same time. That is what MPI 5.0 §3.2 and §3.7 demand of a caller.
+    #[inline]
     pub unsafe fn new(address: *const u8, len: usize) -> Self {
         Self { address: address as usize, len }
     }
@@ -37,6 +38,7 @@ impl Span {
     }
 
     /// How many bytes it covers.
+    #[inline]
     pub fn len(self) -> usize {
         self.len
     }
@@ -55,6 +57,7 @@ impl Span {
     ///
     /// # Panics
     /// If that is not inside the span.
+    #[inline]
     pub fn part(self, start: usize, len: usize) -> Self {
         assert!(start <= self.len && len <= self.len - start);
         Self { address: self.address + start, len }
@@ -64,21 +67,23 @@ impl Span {
     ///
     /// # Panics
     /// If the span is shorter than that.
+    #[inline]
     pub fn read(self, start: usize, out: &mut [u8]) {
         let part = self.part(start, out.len());
         // SAFETY: `part` is inside the span, which is readable (`Span::new`); `out` is a Rust
         // slice that nobody else covers.
-        unsafe { ptr::copy_nonoverlapping(part.address as *const u8, out.as_mut_ptr(), part.len) }
+        unsafe { copy(part.address as *const u8, out.as_mut_ptr(), part.len) }
     }
 
     /// Copies `data` over its bytes from `start` on.
     ///
     /// # Panics
     /// If the span is shorter than that.
+    #[inline]
     pub fn write(self, start: usize, data: &[u8]) {
         let part = self.part(start, data.len());
         // SAFETY: as in `read`; a span that is written to was made for a receive (`Span::new`).
-        unsafe { ptr::copy_nonoverlapping(data.as_ptr(), part.address as *mut u8, part.len) }
+        unsafe { copy(data.as_ptr(), part.address as *mut u8, part.len) }
     }
 
     /// Copies its bytes to `to`, of the same length; the two may overlap.
@@ -89,5 +94,21 @@ impl Span {
         assert_eq!(self.len, to.len);
         // SAFETY: both were made by `Span::new`, `to` for writing.
         unsafe { ptr::copy(self.address as *const u8, to.address as *mut u8, self.len) }
+    }
+}
+
+/// Copies without a call where the length is that of one number, as it is in small messages.
+///
+/// # Safety
+/// As for [`ptr::copy_nonoverlapping`].
+#[inline]
+unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's promise; an array of bytes has no alignment.
+    unsafe {
+        match len {
+            8 => *to.cast::<[u8; 8]>() = *from.cast::<[u8; 8]>(),
+            4 => *to.cast::<[u8; 4]>() = *from.cast::<[u8; 4]>(),
+            _ => ptr::copy_nonoverlapping(from, to, len),
+        }
     }
 }

@@ -45,6 +45,22 @@ impl<T> Slab<T> {
         key
     }
 
+    /// The key that the next [`Slab::insert`] will return.
+    #[inline]
+    pub fn next_key(&self) -> u32 {
+        self.free.unwrap_or(self.entries.len() as u32)
+    }
+
+    /// Drops the value under `key`, where it is.
+    #[inline]
+    pub fn discard(&mut self, key: u32) {
+        if let Some(entry @ Entry::Used(_)) = self.entries.get_mut(key as usize) {
+            *entry = Entry::Free { next: self.free };
+            self.free = Some(key);
+            self.len -= 1;
+        }
+    }
+
     /// Takes the value under `key` out.
     #[inline]
     pub fn remove(&mut self, key: u32) -> Option<T> {
@@ -126,8 +142,12 @@ mod tests {
         let mut slab = Slab::default();
         let (a, b) = (slab.insert('a'), slab.insert('b'));
         assert_eq!((slab.remove(a), slab.remove(a), slab.get(a)), (Some('a'), None, None));
+        assert_eq!(slab.next_key(), a);
         assert_eq!(slab.insert('c'), a);
         assert_eq!((slab[a], slab[b], slab.len()), ('c', 'b', 2));
         assert_eq!(slab.iter().map(|(key, _)| key).collect::<Vec<_>>(), [a, b]);
+        slab.discard(b);
+        slab.discard(b);
+        assert_eq!((slab.get(b), slab.len(), slab.next_key()), (None, 1, b));
     }
 }

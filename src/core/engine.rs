@@ -222,11 +222,12 @@ impl<D: Device> Engine<D> {
     /// If there is no such operation.
     #[inline]
     pub fn take_completion(&mut self, id: OperationId) -> Option<Completion> {
-        self.completion(id)?;
-        match self.protocol.operations.remove(id)?.state {
-            State::Complete(completion) => Some(completion),
-            State::Send(_) | State::Receive(_) => None,
-        }
+        let State::Complete(completion) = &mut self.protocol.operations[id].state else {
+            return None;
+        };
+        let completion = std::mem::take(completion);
+        self.protocol.operations.discard(id);
+        Some(completion)
     }
 
     /// Lets an operation go on without anybody waiting for it.

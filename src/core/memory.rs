@@ -25,8 +25,8 @@ const SHORT_BYTES: usize = 256;
 pub enum Memory {
     /// Adjacent bytes of the application.
     Span(Span),
-    /// Scattered bytes of the application.
-    Typed(Typed),
+    /// Scattered bytes of the application. Boxed: the other kinds are small, and are moved often.
+    Typed(Box<Typed>),
     /// Bytes of the library itself: buffered sends, unexpected messages, scratch space.
     Owned(Bytes),
 }
@@ -71,7 +71,7 @@ impl Memory {
             // SAFETY: the caller's promise; the only run covers exactly these bytes.
             return Self::Span(unsafe { Span::new(base.wrapping_offset(run.offset), run.len) });
         }
-        Self::Typed(Typed { base: base as usize, run })
+        Self::Typed(Box::new(Typed { base: base as usize, run }))
     }
 
     /// The library's own bytes.

@@ -133,23 +133,23 @@ impl Protocol {
     /// Posts a receive that no waiting message fits.
     #[inline]
     pub fn post(&mut self, pattern: Pattern, room: Part, owner: Owner) -> OperationId {
-        let state = State::Complete(Completion::default());
-        let id = self.operations.insert(Operation { owner, state });
+        let id = self.operations.next_key();
         let phase = Phase::Posted(self.matching.post(pattern, id));
-        self.operations[id].state = State::Receive(Receive { room, phase });
-        id
+        let state = State::Receive(Receive { room, phase });
+        self.operations.insert(Operation { owner, state })
     }
 
     /// Starts a receive of a message that was unexpected.
     pub fn accept(
-        &mut self, envelope: Envelope, message: Message, room: Part, owner: Owner,
+        &mut self, envelope: Envelope, message: Message, mut room: Part, owner: Owner,
     ) -> OperationId {
         let state = State::Complete(Completion::default());
         let id = self.operations.insert(Operation { owner, state });
         match message.body {
             Body::Whole(data) => {
                 self.consumed(message.from, data.len());
-                self.deliver(id, envelope, room, &data);
+                let end = delivered(envelope, &mut room, &data);
+                self.complete(id, end);
                 self.keep_spare(data);
             }
             Body::Announced(announce) => {
@@ -181,15 +181,6 @@ impl Protocol {
         self.complete(id, received(envelope, bytes, truncated.then_some(room)));
     }
 
-    /// The whole message is here: copies it into the room of receive `id` and ends that.
-    #[inline]
-    fn deliver(&mut self, id: OperationId, envelope: Envelope, mut room: Part, data: &[u8]) {
-        let bytes = data.len().min(room.len);
-        room.unpack(0, &data[..bytes]);
-        let truncated = (bytes < data.len()).then_some(room.len);
-        self.complete(id, received(envelope, bytes, truncated));
-    }
-
     fn match_announced(
         &mut self, id: OperationId, envelope: Envelope, from: Peer, announce: Announce, room: Part,
     ) {
@@ -218,8 +209,9 @@ impl Protocol {
             return self.matching.keep(envelope, Message { from, body: Body::Whole(body) });
         };
         self.consumed(from, data.len());
-        if let Some(room) = self.take_room(id) {
-            self.deliver(id, envelope, room, data);
+        if let State::Receive(receive) = &mut self.operations[id].state {
+            let end = delivered(envelope, &mut receive.room, data);
+            self.complete(id, end);
         }
     }
 
@@ -236,7 +228,6 @@ impl Protocol {
     }
 
     /// The room of a posted receive, which is about to change its state.
-    #[inline]
     fn take_room(&mut self, id: OperationId) -> Option<Part> {
         let state = &mut self.operations[id].state;
         match std::mem::replace(state, State::Complete(Completion::default())) {
@@ -336,14 +327,26 @@ impl Sink for Protocol {
     }
 }
 
+/// The whole message is here: copies it into the room of its receive. That receive's end.
+#[inline]
+fn delivered(envelope: Envelope, room: &mut Part, data: &[u8]) -> Completion {
+    let bytes = data.len().min(room.len);
+    room.unpack(0, &data[..bytes]);
+    received(envelope, bytes, (bytes < data.len()).then_some(room.len))
+}
+
 /// The end of a receive; `truncated` is the room there was for a longer message.
+#[inline]
 fn received(envelope: Envelope, bytes: usize, truncated: Option<usize>) -> Completion {
-    let error = truncated.map(|room| {
-        ErrorClass::Truncate.error(format!(
-            "the message from rank {} with tag {} is longer than the {room} bytes of the receive \
-             buffer",
-            envelope.source, envelope.tag
-        ))
-    });
+    let error = truncated.map(|room| too_long(envelope, room));
     Completion { source: envelope.source, tag: envelope.tag, bytes, cancelled: false, error }
+}
+
+#[cold]
+fn too_long(envelope: Envelope, room: usize) -> Box<MpiError> {
+    ErrorClass::Truncate.error(format!(
+        "the message from rank {} with tag {} is longer than the {room} bytes of the receive \
+         buffer",
+        envelope.source, envelope.tag
+    ))
 }
