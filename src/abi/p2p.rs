@@ -43,8 +43,7 @@ pub unsafe extern "C" fn PMPI_Recv_c(
     let body = |mpi: &mut Mpi| {
         // SAFETY: the caller's promise of the buffer (§3.2).
         let memory = unsafe { memory(mpi, buf, count, datatype)? };
-        let recipe = mpi.receive_recipe(memory, source, tag, number(comm))?;
-        mpi.cook(recipe, number(comm))
+        mpi.receive(memory, source, tag, number(comm))
     };
     // SAFETY: the caller's promise of the status.
     unsafe { blocking("MPI_Recv", comm, status, body) }
@@ -213,8 +212,7 @@ unsafe fn send(
     let body = |mpi: &mut Mpi| {
         // SAFETY: the caller's promise.
         let memory = unsafe { memory(mpi, buf, count, datatype)? };
-        let recipe = mpi.send_recipe(mode, memory, dest, tag, number(comm))?;
-        mpi.cook(recipe, number(comm))
+        mpi.send(mode, memory, dest, tag, number(comm))
     };
     // SAFETY: there is no status.
     unsafe { blocking(name, comm, std::ptr::null_mut(), body) }
@@ -233,6 +231,7 @@ pub(super) fn exchange(
     (source, recvtag): (c_int, c_int), comm: MPI_Comm,
 ) -> Result<[Activity; 2]> {
     let comm = number(comm);
+    // All arguments are checked before anything starts.
     let receive = mpi.receive_recipe(to, source, recvtag, comm)?;
     let send = mpi.send_recipe(SendMode::Standard, from, dest, sendtag, comm)?;
     Ok([mpi.cook(receive, comm)?, mpi.cook(send, comm)?])

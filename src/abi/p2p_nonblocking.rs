@@ -43,8 +43,7 @@ pub unsafe extern "C" fn PMPI_Irecv_c(
     let body = |mpi: &mut Mpi| {
         // SAFETY: the caller's promise of the buffer (§3.7.2).
         let memory = unsafe { memory(mpi, buf, count, datatype)? };
-        let recipe = mpi.receive_recipe(memory, source, tag, number(comm))?;
-        mpi.cook(recipe, number(comm))
+        mpi.receive(memory, source, tag, number(comm))
     };
     // SAFETY: the caller's promise of the request.
     unsafe { start("MPI_Irecv", comm, request, body) }
@@ -218,8 +217,7 @@ unsafe fn isend(
     let body = |mpi: &mut Mpi| {
         // SAFETY: the caller's promise.
         let memory = unsafe { memory(mpi, buf, count, datatype)? };
-        let recipe = mpi.send_recipe(mode, memory, dest, tag, number(comm))?;
-        mpi.cook(recipe, number(comm))
+        mpi.send(mode, memory, dest, tag, number(comm))
     };
     // SAFETY: the caller's promise.
     unsafe { start(name, comm, request, body) }

@@ -62,8 +62,12 @@ pub fn is_in_place(buf: *const c_void) -> bool {
 /// `Count` if it is negative.
 #[inline]
 pub fn checked_count(count: MPI_Count) -> Result<usize> {
-    usize::try_from(count)
-        .map_err(|_| ErrorClass::Count.error(format!("count {count} is negative")))
+    usize::try_from(count).map_err(|_| negative(count))
+}
+
+#[cold]
+fn negative(count: MPI_Count) -> Box<crate::base::MpiError> {
+    ErrorClass::Count.error(format!("count {count} is negative"))
 }
 
 #[cold]

@@ -138,13 +138,7 @@ pub unsafe fn blocking(
 /// Starts something and waits for its end, with the lock free for others.
 #[inline]
 pub fn wait_for(body: impl FnOnce(&mut Mpi) -> Result<Activity>) -> Result<Outcome> {
-    PROCESS.until(
-        |mpi| Ok(Some(body(mpi)?)),
-        |mpi, activity| {
-            let over = activity.take_if(|activity| mpi.is_over(activity));
-            Ok(over.map(|activity| mpi.end(activity)))
-        },
-    )
+    PROCESS.until(body, |mpi, activity| Ok(mpi.end_if_over(activity)))
 }
 
 /// Stores the status of an outcome, and gives its error.

@@ -47,7 +47,7 @@ impl<D: Device> Mpi<D> {
             context: comm.context.of(Traffic::Collective),
             sequence: comm.next_call(),
         });
-        Ok(Activity::Run { run, landing })
+        Ok(Activity::Run { run, landing: landing.map(Box::new) })
     }
 
     /// The schedule of this rank in an operation on `comm`.

@@ -17,7 +17,7 @@ use super::buffer::Buffering;
 use super::errhandler::Handler;
 use super::group::Group;
 use super::table::{Handle, Kind, Table};
-use crate::base::{ErrorClass, Peer, Result};
+use crate::base::{ErrorClass, MpiError, Peer, Result};
 
 /// `MPI_COMM_NULL` of the standard ABI.
 pub const COMM_NULL: Handle = 0x100;
@@ -139,11 +139,13 @@ impl Comm {
         if rank >= 0 && (rank as u32) < self.size() {
             return Ok(rank as u32);
         }
-        Err(ErrorClass::Rank.error(format!(
-            "rank {rank} is not in 0..{} of {}",
-            self.size(),
-            self.title()
-        )))
+        Err(self.bad_rank(rank))
+    }
+
+    #[cold]
+    fn bad_rank(&self, rank: i32) -> Box<MpiError> {
+        let (size, title) = (self.size(), self.title());
+        ErrorClass::Rank.error(format!("rank {rank} is not in 0..{size} of {title}"))
     }
 
     /// Checks the root of a collective operation.

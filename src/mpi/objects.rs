@@ -134,7 +134,7 @@ impl Datatypes {
         if named.committed {
             return Ok(&named.datatype);
         }
-        Err(ErrorClass::Type.error(format!("datatype {handle:#x} is not committed")))
+        Err(not_committed(handle))
     }
 
     /// Frees a handle; what uses the datatype keeps it.
@@ -310,6 +310,11 @@ impl Infos {
     pub fn remove(&mut self, handle: Handle) -> Result<Info> {
         self.table.remove(handle).ok_or_else(|| not_an_info(handle))
     }
+}
+
+#[cold]
+fn not_committed(handle: Handle) -> Box<MpiError> {
+    ErrorClass::Type.error(format!("datatype {handle:#x} is not committed"))
 }
 
 #[cold]

@@ -5,7 +5,7 @@ use super::comm::{Comm, Traffic};
 use super::request::Activity;
 use super::status::{ANY_SOURCE, ANY_TAG, PROC_NULL, Status};
 use super::table::Handle;
-use crate::base::{ErrorClass, Peer, Result};
+use crate::base::{ErrorClass, MpiError, Peer, Result};
 use crate::core::engine::{Engine, Matched, Mode};
 use crate::core::matching::Pattern;
 use crate::core::memory::Memory;
@@ -89,19 +89,13 @@ impl<D: Device> Mpi<D> {
     pub fn send_recipe(
         &self, mode: SendMode, memory: Memory, dest: i32, tag: i32, comm: Handle,
     ) -> Result<Recipe> {
-        let comm = self.comms.get(comm)?;
-        check_tag(tag)?;
         if dest == PROC_NULL {
+            self.comms.get(comm)?;
+            check_tag(tag)?;
             return Ok(Recipe::Nothing(Status::EMPTY));
         }
-        let to = comm.group.peer(comm.check_rank(dest)?);
-        let context = comm.context.of(Traffic::PointToPoint);
-        Ok(Recipe::Send {
-            mode,
-            to,
-            envelope: Envelope { context, source: comm.rank, tag },
-            memory,
-        })
+        let (to, envelope) = self.destination(dest, tag, comm)?;
+        Ok(Recipe::Send { mode, to, envelope, memory })
     }
 
     /// A receive, ready to start.
@@ -116,6 +110,49 @@ impl<D: Device> Mpi<D> {
             Some(pattern) => Recipe::Receive { pattern, memory },
             None => Recipe::Nothing(Status::PROC_NULL),
         })
+    }
+
+    /// Starts a send.
+    ///
+    /// # Errors
+    /// As [`Mpi::send_recipe`] and [`Mpi::cook`].
+    #[inline]
+    pub fn send(
+        &mut self, mode: SendMode, memory: Memory, dest: i32, tag: i32, comm: Handle,
+    ) -> Result<Activity> {
+        if mode != SendMode::Standard || dest == PROC_NULL {
+            let recipe = self.send_recipe(mode, memory, dest, tag, comm)?;
+            return self.cook(recipe, comm);
+        }
+        let (to, envelope) = self.destination(dest, tag, comm)?;
+        Ok(match self.engine.send(to, envelope, memory, Mode::Standard) {
+            Some(operation) => Activity::Message(operation),
+            None => Activity::Over(Status::EMPTY),
+        })
+    }
+
+    /// Starts a receive.
+    ///
+    /// # Errors
+    /// As [`Mpi::receive_recipe`].
+    #[inline]
+    pub fn receive(
+        &mut self, memory: Memory, source: i32, tag: i32, comm: Handle,
+    ) -> Result<Activity> {
+        Ok(match self.pattern(source, tag, comm)? {
+            Some(pattern) => Activity::Message(self.engine.receive(pattern, memory)),
+            None => Activity::Over(Status::PROC_NULL),
+        })
+    }
+
+    /// Who gets a message to the rank `dest`, and what it is matched by.
+    #[inline(always)]
+    fn destination(&self, dest: i32, tag: i32, comm: Handle) -> Result<(Peer, Envelope)> {
+        let comm = self.comms.get(comm)?;
+        check_tag(tag)?;
+        let to = comm.group.peer(comm.check_rank(dest)?);
+        let context = comm.context.of(Traffic::PointToPoint);
+        Ok((to, Envelope { context, source: comm.rank, tag }))
     }
 
     /// Starts a send or a receive on `comm`.
@@ -249,7 +286,7 @@ impl<D: Device> Mpi<D> {
     }
 
     /// What a receive or probe accepts; `None` from `MPI_PROC_NULL`.
-    #[inline]
+    #[inline(always)]
     fn pattern(&self, source: i32, tag: i32, comm: Handle) -> Result<Option<Pattern>> {
         let comm: &Comm = self.comms.get(comm)?;
         if tag != ANY_TAG {
@@ -275,5 +312,10 @@ pub(super) fn check_tag(tag: i32) -> Result {
     if tag >= 0 {
         return Ok(());
     }
-    Err(ErrorClass::Tag.error(format!("tag {tag} is not in 0..={TAG_MAX}")))
+    Err(bad_tag(tag))
+}
+
+#[cold]
+fn bad_tag(tag: i32) -> Box<MpiError> {
+    ErrorClass::Tag.error(format!("tag {tag} is not in 0..={TAG_MAX}"))
 }

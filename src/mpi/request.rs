@@ -35,7 +35,7 @@ pub enum Activity {
         /// The run.
         run: RunId,
         /// What is copied when it ends.
-        landing: Option<Landing>,
+        landing: Option<Box<Landing>>,
     },
     /// The creation of a communicator.
     Creation {
@@ -139,8 +139,30 @@ impl<D: Device> Mpi<D> {
         }
     }
 
+    /// Ends an activity if it is over, which it must then not be asked again.
+    #[inline(always)]
+    pub fn end_if_over(&mut self, activity: &mut Activity) -> Option<Outcome> {
+        match activity {
+            Activity::Over(status) => Some((*status).into()),
+            Activity::Message(operation) => {
+                let end = self.engine.take_completion(*operation)?;
+                Some(Outcome { status: Status::from(&end), error: end.error })
+            }
+            Activity::Run { .. }
+            | Activity::Creation { .. }
+            | Activity::Flush(_)
+            | Activity::Both(_) => self.end_others_if_over(activity),
+        }
+    }
+
+    #[inline(never)]
+    fn end_others_if_over(&mut self, activity: &mut Activity) -> Option<Outcome> {
+        let is_over = self.is_over(activity);
+        let over = Activity::Over(Status::EMPTY);
+        is_over.then(|| self.end(std::mem::replace(activity, over)))
+    }
+
     /// Ends an activity that is over.
-    #[inline]
     pub fn end(&mut self, activity: Activity) -> Outcome {
         match activity {
             Activity::Over(status) => status.into(),

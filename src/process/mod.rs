@@ -21,7 +21,7 @@ mod world;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::base::{ErrorClass, Result};
+use crate::base::{ErrorClass, MpiError, Result};
 use crate::bootstrap::Client;
 use crate::device::Wake;
 use crate::devices::shm::Shm;
@@ -266,15 +266,20 @@ impl Default for Process {
 
 /// # Errors
 /// `Other` unless MPI runs.
-#[inline]
+#[inline(always)]
 fn running(state: &mut State) -> Result<&mut Running> {
     match state {
         State::Running(running) => Ok(running),
         State::Untouched | State::Early(_) => {
-            Err(ErrorClass::Other.error("MPI has not been initialized (MPI_Init comes first)"))
+            Err(not_running("MPI has not been initialized (MPI_Init comes first)"))
         }
-        State::Late(_) => Err(ErrorClass::Other.error("MPI has been finalized already")),
+        State::Late(_) => Err(not_running("MPI has been finalized already")),
     }
+}
+
+#[cold]
+fn not_running(why: &'static str) -> Box<MpiError> {
+    ErrorClass::Other.error(why)
 }
 
 /// Counts a thread among those that wait, as long as it lives.
