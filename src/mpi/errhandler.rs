@@ -195,16 +195,19 @@ impl Codes {
         Ok(())
     }
 
-    /// Removes an added class that no code has, or an added code.
+    /// Removes an added class that no code has, or an added code; neither may have a text (§9.5).
     ///
     /// # Errors
-    /// `Arg` if it was not added, or is the class of a code.
+    /// `Arg` if it was not added, is the class of a code, or has a text.
     pub fn remove(&mut self, code: i32, is_class: bool) -> Result {
         if !self.added.contains_key(&code) || self.is_added_class(code) != is_class {
             return Err(not_added(code));
         }
         if self.added.iter().any(|(other, (class, _))| *other != code && *class == code) {
             return Err(ErrorClass::Arg.error(format!("error class {code} still has error codes")));
+        }
+        if self.added.get(&code).is_some_and(|(_, text)| !text.is_empty()) {
+            return Err(ErrorClass::Arg.error(format!("error code {code} still has a text")));
         }
         self.added.remove(&code);
         Ok(())
@@ -291,6 +294,8 @@ mod tests {
         codes.set_text(code, "gone").unwrap();
         assert_eq!((codes.class(code), codes.text(code)), (Ok(class), Ok("gone".into())));
         assert!(codes.remove(class, true).is_err(), "it has a code");
+        assert!(codes.remove(code, false).is_err(), "it has a text");
+        codes.set_text(code, "").unwrap();
         codes.remove(code, false).unwrap();
         codes.remove(class, true).unwrap();
         assert!(codes.class(code).is_err() && codes.set_text(1, "no").is_err());
