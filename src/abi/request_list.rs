@@ -5,7 +5,7 @@
 use std::cell::Cell;
 use std::ffi::c_int;
 
-use super::constants::MPI_UNDEFINED;
+use super::constants::{MPI_SUCCESS, MPI_UNDEFINED};
 use super::handles::{MPI_REQUEST_NULL, handle};
 use super::types::*;
 use super::user_memory::checked_count;
@@ -286,6 +286,10 @@ pub unsafe fn put_index(index: Option<usize>, result: *mut c_int, status: *mut M
         *result = index.map_or(MPI_UNDEFINED, |index| index as c_int);
         if index.is_none() {
             put_status(status, &Status::EMPTY);
+            // The empty status has an error field, unlike that of a completion (§3.7.3).
+            if let Some(status) = status.as_mut() {
+                status.MPI_ERROR = MPI_SUCCESS;
+            }
         }
     }
 }
