@@ -12,11 +12,12 @@ use std::ptr::null_mut;
 use super::constants::MPI_UNDEFINED;
 use super::handles::MPI_REQUEST_NULL;
 use super::request_list::{
-    Any, List, end_any, end_many, end_one, end_some, flagged, nothing, put_index, put_indices,
+    Any, List, end_any, end_many, end_one, end_some, flagged, put_empty_status, put_index,
+    put_indices,
 };
 use super::types::*;
 use super::verb::{PROCESS, Scope, local, number, put_status, test};
-use crate::mpi::request::Readiness;
+use crate::mpi::request::{Completed, Readiness};
 
 /// Marks an operation for cancellation; wait or test complete it.
 #[unsafe(no_mangle)]
@@ -45,12 +46,15 @@ pub unsafe extern "C" fn PMPI_Request_get_status(
     request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status,
 ) -> c_int {
     test("MPI_Request_get_status", request, |mpi| {
-        let over = mpi.readiness(number(request))? != Readiness::Pending;
+        let readiness = mpi.readiness(number(request))?;
+        let over = readiness != Readiness::Pending;
         // SAFETY: the caller's promise of the results.
         unsafe {
             *flag = over.into();
-            if over {
-                put_status(status, &mpi.request_status(number(request)));
+            match readiness {
+                Readiness::Pending => {}
+                Readiness::Idle => put_empty_status(status),
+                Readiness::Ready => put_status(status, &mpi.request_status(number(request))),
             }
         }
         Ok(over)
@@ -155,7 +159,7 @@ pub unsafe extern "C" fn PMPI_Test(
     // SAFETY: the caller's promise of the results.
     unsafe {
         let over = flagged(&tested, flag);
-        let result = tested.map(|tested| tested.unwrap_or_else(nothing));
+        let result = tested.map(|tested| tested.unwrap_or(Completed::NOTHING));
         if over {
             end_one("MPI_Test", result, status)
         } else {

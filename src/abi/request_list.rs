@@ -11,7 +11,6 @@ use super::types::*;
 use super::user_memory::checked_count;
 use super::verb::{Scope, conclude, finish, number, put_status};
 use crate::base::{ErrorClass, MpiError, Result};
-use crate::mpi::comm::COMM_SELF;
 use crate::mpi::request::{Completed, Readiness};
 use crate::mpi::status::Status;
 use crate::mpi::table::Handle;
@@ -163,7 +162,7 @@ impl List {
     pub fn complete_any(&self, mpi: &mut Mpi) -> Result<Option<(Option<usize>, Completed)>> {
         Ok(match self.any(mpi)? {
             Any::Pending => None,
-            Any::Idle => Some((None, nothing())),
+            Any::Idle => Some((None, Completed::NOTHING)),
             Any::Ready(index) => Some((Some(index), self.complete(mpi, index)?)),
         })
     }
@@ -189,11 +188,6 @@ impl List {
     }
 }
 
-/// What a call says that has completed nothing.
-pub fn nothing() -> Completed {
-    Completed { outcome: Status::EMPTY.into(), comm: COMM_SELF, gone: false }
-}
-
 /// Stores whether a test found what it asked for.
 ///
 /// # Safety
@@ -214,9 +208,14 @@ pub unsafe fn flagged<T>(tested: &Result<Option<T>>, flag: *mut c_int) -> bool {
 #[inline]
 pub unsafe fn end_one(name: &str, completed: Result<Completed>, status: *mut MPI_Status) -> c_int {
     match completed {
-        Ok(Completed { outcome, comm, .. }) => {
+        Ok(Completed { outcome, comm, idle, .. }) => {
             // SAFETY: the caller's promise.
-            let result = unsafe { conclude(outcome, status) };
+            let result = unsafe {
+                if idle {
+                    put_empty_status(status);
+                }
+                conclude(outcome, status)
+            };
             finish(Scope::Comm(handle(comm as c_int)), name, result)
         }
         Err(error) => finish(Scope::None, name, Err(error)),
@@ -285,11 +284,21 @@ pub unsafe fn put_index(index: Option<usize>, result: *mut c_int, status: *mut M
     unsafe {
         *result = index.map_or(MPI_UNDEFINED, |index| index as c_int);
         if index.is_none() {
-            put_status(status, &Status::EMPTY);
-            // The empty status has an error field, unlike that of a completion (§3.7.3).
-            if let Some(status) = status.as_mut() {
-                status.MPI_ERROR = MPI_SUCCESS;
-            }
+            put_empty_status(status);
+        }
+    }
+}
+
+/// Stores the empty status, whose error is set, unlike that of a single completion (§3.7.3).
+///
+/// # Safety
+/// `status` is null or may be written.
+pub unsafe fn put_empty_status(status: *mut MPI_Status) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        put_status(status, &Status::EMPTY);
+        if let Some(status) = status.as_mut() {
+            status.MPI_ERROR = MPI_SUCCESS;
         }
     }
 }

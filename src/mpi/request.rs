@@ -84,6 +84,18 @@ pub struct Completed {
     pub comm: Handle,
     /// Whether its handle is stale now.
     pub gone: bool,
+    /// Whether nothing was active: the status is the empty one, error included (§3.7.3).
+    pub idle: bool,
+}
+
+impl Completed {
+    /// The completion of a null or inactive request, or of none at all.
+    pub const NOTHING: Self = Self {
+        outcome: Outcome { status: Status::EMPTY, error: None },
+        comm: COMM_SELF,
+        gone: false,
+        idle: true,
+    };
 }
 
 /// A request.
@@ -272,17 +284,16 @@ impl<D: Device> Mpi<D> {
     /// `Request` if it is none.
     #[inline]
     pub fn complete(&mut self, handle: Handle) -> Result<Completed> {
-        let idle = Completed { outcome: Status::EMPTY.into(), comm: COMM_SELF, gone: false };
         if handle == REQUEST_NULL {
-            return Ok(idle);
+            return Ok(Completed::NOTHING);
         }
         let request = self.requests.get_mut(handle).ok_or_else(|| not_a_request(handle))?;
-        let Some(activity) = request.activity.take() else { return Ok(idle) };
+        let Some(activity) = request.activity.take() else { return Ok(Completed::NOTHING) };
         let (comm, gone) = (request.comm, request.recipe.is_none());
         if gone {
             self.requests.remove(handle);
         }
-        Ok(Completed { outcome: self.end(activity), comm, gone })
+        Ok(Completed { outcome: self.end(activity), comm, gone, idle: false })
     }
 
     /// Frees a request; what it started goes on (§3.7.3).
