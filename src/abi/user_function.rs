@@ -5,8 +5,8 @@
 //!         └────────── any other: unpack ──> elements with gaps ─────> function ──> pack
 //! ```
 //!
-//! The function sees elements of the datatype that the caller of MPI gave. Memory made here is
-//! aligned to [`ALIGNMENT`].
+//! The function sees elements of the datatype that the caller of MPI gave. Elements made here begin
+//! at a multiple of 16 bytes, where every basic type may lie.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -23,7 +23,7 @@ use crate::mpi::datatype::Datatype;
 use crate::mpi::op::UserFunction;
 use crate::mpi::table::Handle;
 
-/// Every basic type may lie here, in bytes.
+/// Where elements made here begin, in bytes.
 const ALIGNMENT: usize = 16;
 
 /// The reduction by `function` on elements of `datatype`, which has this handle.
