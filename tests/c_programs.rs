@@ -32,7 +32,8 @@ fn forms() -> Vec<Form> {
     }
     let pipe = [1, 2, 3, 4, 8].map(|ranks| form(ranks, "pipe"));
     let cma = [2, 4].map(|ranks| form(ranks, "cma"));
-    pipe.into_iter().chain(cma).collect()
+    let thread = Form { ranks: 3, copy: "auto", progress: "thread" };
+    pipe.into_iter().chain(cma).chain([thread]).collect()
 }
 
 fn root() -> &'static Path {

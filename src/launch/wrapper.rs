@@ -1,8 +1,8 @@
 //! `mpicc` and `mpicxx`: the system's compiler with the flags that the library needs.
 //!
 //! The folders are found from the wrapper's own place, so an installation can be moved:
-//! `P/bin/mpicc` uses `P/include` and `P/lib`. Beside the library, as in cargo's target folder,
-//! it uses that library and the source tree's `include`.
+//! `P/bin/mpicc` uses `P/include` and `P/lib`. In cargo's target folder it uses the library that
+//! was built last and the source tree's `include`.
 //!
 //! The questions that it answers are those that CMake's FindMPI, Meson, Spack and people ask of
 //! the wrappers of MPICH and Open MPI, in the forms that they expect.
@@ -116,15 +116,17 @@ fn complain(name: &str, why: &str) -> i32 {
 /// The folders that go with the wrapper at `path`.
 fn folders(path: &Path) -> Folders {
     let own = path.parent().unwrap_or(Path::new("."));
-    if !own.join(LIBRARY).exists() {
+    // Every build of cargo renews the library in `deps`, but only `cargo build` the one beside us.
+    let mut built = [own.join("deps"), own.to_owned()].into_iter();
+    let Some(library) = built.find(|folder| folder.join(LIBRARY).exists()) else {
         let prefix = own.parent().unwrap_or(own);
         return Folders { include: prefix.join("include"), library: prefix.join("lib") };
-    }
+    };
     // Cargo does not make the name that programs ask the loader for. Where it cannot be made
     // (a read-only folder) the program still compiles.
-    let _ = symlink(LIBRARY, own.join(SONAME));
+    let _ = symlink(LIBRARY, library.join(SONAME));
     let source = own.ancestors().nth(2).unwrap_or(own);
-    Folders { include: source.join("include"), library: own.to_owned() }
+    Folders { include: source.join("include"), library }
 }
 
 /// Decides, without doing anything.
