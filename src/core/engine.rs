@@ -71,6 +71,8 @@ pub struct Engine<D> {
     device: D,
     caps: Caps,
     eager_max: usize,
+    /// Packets that have left the queues so far.
+    left: usize,
     pub(in crate::core) protocol: Protocol,
     pub(in crate::core) runs: Runs,
 }
@@ -84,6 +86,7 @@ impl<D: Device> Engine<D> {
             device,
             caps,
             eager_max,
+            left: 0,
             protocol: Protocol::new(me, size, caps.short_max),
             runs: Runs::default(),
         }
@@ -250,15 +253,18 @@ impl<D: Device> Engine<D> {
         self.protocol.complete(id, completion);
     }
 
-    /// Takes what has arrived and sends what waits; returns how many packets arrived.
+    /// Takes what has arrived and sends what waits; returns how many packets arrived or left the
+    /// queues: while there are any, nobody should lose patience.
     #[inline]
     pub fn poll(&mut self) -> usize {
         let arrived = self.device.poll(&mut self.protocol);
-        if self.protocol.has_news() {
-            self.flush();
-            self.advance();
+        if !self.protocol.has_news() {
+            return arrived;
         }
-        arrived
+        let left_before = self.left;
+        self.flush();
+        self.advance();
+        arrived + (self.left - left_before)
     }
 
     /// Whether packets wait for room in the device, which wakes nobody when it has some.
@@ -323,6 +329,7 @@ impl<D: Device> Engine<D> {
                 self.protocol.peers[to as usize].envelopes.push_front(outgoing);
                 return sent;
             }
+            self.left += 1;
         }
         while let Some(&id) = self.protocol.peers[to as usize].streams.front() {
             self.stream(to, id)?;
@@ -375,6 +382,7 @@ impl<D: Device> Engine<D> {
                 self.device.send(to, &header, len, |packet| message.pack(range.start, packet))?;
                 rendezvous.sent(end);
             }
+            self.left += 1;
         }
         self.protocol.grants.remove(&id);
         self.protocol.complete(id, Completion::default());
