@@ -14,3 +14,8 @@ int MPI_Error_string(int errorcode, char *string, int *resultlen) {
     printf("tool: call %d is MPI_Error_string of %d\n", ++calls, errorcode);
     return PMPI_Error_string(errorcode, string, resultlen);
 }
+
+int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+    printf("tool: call %d is MPI_Send of %d with tag %d\n", ++calls, count, tag);
+    return PMPI_Send(buf, count, datatype, dest, tag, comm);
+}
