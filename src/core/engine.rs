@@ -159,7 +159,7 @@ impl<D: Device> Engine<D> {
         let credit = &mut self.protocol.peers[to as usize].credit;
         let eager = eager && (short || credit.spend(message.len));
         let rendezvous = (!eager).then(|| Sender::new(message.len));
-        let send = Send { to, envelope, message, rendezvous };
+        let send = Send { to, envelope, message, rendezvous, receiver: 0 };
         let id = self.protocol.operations.insert(Operation { owner, state: State::Send(send) });
         self.protocol.queue(to, Outgoing::Envelope(id));
         self.flush();
@@ -367,10 +367,10 @@ impl<D: Device> Engine<D> {
     fn stream(&mut self, to: Peer, id: OperationId) -> Result<(), Busy> {
         loop {
             let State::Send(send) = &mut self.protocol.operations[id].state else { return Ok(()) };
-            let granted = send.rendezvous.as_mut().zip(self.protocol.grants.get(&id));
-            let Some((rendezvous, &receiver)) = granted else { return Ok(()) };
+            let Some(rendezvous) = &mut send.rendezvous else { return Ok(()) };
             let Some(range) = rendezvous.next(self.caps.packet_max) else { break };
-            let header = Control::Data { receiver, offset: range.start as u64 }.header();
+            let header =
+                Control::Data { receiver: send.receiver, offset: range.start as u64 }.header();
             let (end, len) = (range.end, range.len());
             let message = &send.message;
             if to == self.protocol.me {
@@ -384,7 +384,6 @@ impl<D: Device> Engine<D> {
             }
             self.left += 1;
         }
-        self.protocol.grants.remove(&id);
         self.protocol.complete(id, Completion::default());
         Ok(())
     }

@@ -60,6 +60,8 @@ pub struct Send {
     pub message: Part,
     /// The state of the rendezvous; `None` if the message goes eagerly.
     pub rendezvous: Option<Sender>,
+    /// The receiving operation, once it has granted the rendezvous.
+    pub receiver: OperationId,
 }
 
 /// A receive in flight.

@@ -4,7 +4,7 @@
 //! order; [`Engine::flush`](crate::core::engine::Engine) sends them. Whatever a peer sends is
 //! checked: a packet that fits no state is recorded as a fault and changes nothing.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use crate::base::{ErrorClass, MpiError, Peer, Slab};
 use crate::core::credit::Credit;
@@ -12,7 +12,7 @@ use crate::core::matching::{Matching, Pattern};
 use crate::core::operation::{
     Completion, Operation, OperationId, Owner, Part, Phase, Receive, State,
 };
-use crate::core::rendezvous::Receiver;
+use crate::core::rendezvous::{Receiver, Sender};
 use crate::core::wire::{Announce, Control, Envelope, Kind};
 use crate::device::{Header, Sink};
 
@@ -31,8 +31,6 @@ pub struct Protocol {
     pub outbox: VecDeque<Peer>,
     /// Matched announcements that have not been answered.
     pub pulls: VecDeque<(OperationId, Peer, Announce)>,
-    /// For each granted send the receiving operation.
-    pub grants: HashMap<OperationId, u32>,
     /// Steps of schedules whose operation has completed.
     pub steps: VecDeque<EndedStep>,
     /// Sentences about peers that broke the protocol.
@@ -104,7 +102,6 @@ impl Protocol {
             peers: (0..size).map(|_| Neighbour::default()).collect(),
             outbox: VecDeque::new(),
             pulls: VecDeque::new(),
-            grants: HashMap::new(),
             steps: VecDeque::new(),
             faults: Vec::new(),
             spares: Vec::new(),
@@ -247,32 +244,33 @@ impl Protocol {
 
     fn grant(&mut self, from: Peer, sender: OperationId, receiver: u32, limit: u64) {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let Some(rendezvous) = self.rendezvous(from, sender) else {
+        let Some((rendezvous, granted_by)) = self.rendezvous(from, sender) else {
             return self.fault(from, "a grant for no send of ours");
         };
         if rendezvous.grant(limit).is_err() {
             return self.fault(from, "a grant out of turn");
         }
+        *granted_by = receiver;
         if rendezvous.is_done() {
             return self.complete(sender, Completion::default());
         }
-        self.grants.insert(sender, receiver);
         self.peers[from as usize].streams.push_back(sender);
         self.mark(from);
     }
 
     fn finished(&mut self, from: Peer, sender: OperationId) {
-        match self.rendezvous(from, sender).map(|rendezvous| rendezvous.finish()) {
+        match self.rendezvous(from, sender).map(|(rendezvous, _)| rendezvous.finish()) {
             Some(Ok(())) => self.complete(sender, Completion::default()),
             Some(Err(_)) | None => self.fault(from, "the end of no send of ours"),
         }
     }
 
-    fn rendezvous(
-        &mut self, to: Peer, id: OperationId,
-    ) -> Option<&mut crate::core::rendezvous::Sender> {
+    /// The rendezvous of a send to `to`, and where its receiver is noted.
+    fn rendezvous(&mut self, to: Peer, id: OperationId) -> Option<(&mut Sender, &mut OperationId)> {
         match &mut self.operations.get_mut(id)?.state {
-            State::Send(send) if send.to == to => send.rendezvous.as_mut(),
+            State::Send(send) if send.to == to => {
+                Some((send.rendezvous.as_mut()?, &mut send.receiver))
+            }
             State::Send(_) | State::Receive(_) | State::Complete(_) => None,
         }
     }
