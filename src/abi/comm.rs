@@ -304,17 +304,26 @@ unsafe fn split_off(
 /// `Comm` if there is no such communicator or it is predefined, the code of a delete function:
 /// then the communicator stays.
 pub(super) fn free(comm: Handle) -> Result {
+    PROCESS.look(|mpi| mpi.comms.freeable(comm).map(drop))?;
+    delete_attributes(comm)?;
+    PROCESS.look(|mpi| mpi.free_comm(comm))
+}
+
+/// Deletes the attributes of a communicator, newest first and with the lock free.
+///
+/// # Errors
+/// `Comm` if there is no such communicator; the code of a delete function, whose attribute stays.
+pub(super) fn delete_attributes(comm: Handle) -> Result {
     callback::delete_all(
         comm,
-        || PROCESS.look(|mpi| Ok(mpi.comms.freeable(comm)?.attributes.newest().cloned())),
+        || PROCESS.look(|mpi| Ok(mpi.comms.get(comm)?.attributes.newest().cloned())),
         |keyval| {
             PROCESS.look(|mpi| {
                 mpi.comms.get_mut(comm)?.attributes.remove(keyval);
                 Ok(())
             })
         },
-    )?;
-    PROCESS.look(|mpi| mpi.free_comm(comm))
+    )
 }
 
 /// Copies of the attributes of a communicator that is being duplicated.
