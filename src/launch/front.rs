@@ -75,17 +75,7 @@ fn check(plan: &Plan) -> Result<(), Refusal> {
 
 /// Splits into the two processes of the launcher.
 fn split(plan: &Plan) -> io::Result<i32> {
-    let signals = Signals::block(&[
-        signals::CHLD,
-        signals::INT,
-        signals::TERM,
-        signals::HUP,
-        signals::QUIT,
-        signals::USR1,
-        signals::USR2,
-        signals::TSTP,
-        signals::CONT,
-    ])?;
+    let signals = Signals::block(&signals::OF_A_JOB)?;
     let (input, keyboard) = Keyboard::of(io::stdin())?;
     process::adopt_orphans()?;
     let front = process::own_pid();

@@ -97,19 +97,8 @@ pub fn run(plan: &Plan, keyboard: OwnedFd, front: u32) -> io::Result<i32> {
     let file_limit = process::raise_file_limit();
     process::leave_group()?;
     process::adopt_orphans()?;
-    let signals = Signals::block(&[
-        signals::CHLD,
-        signals::INT,
-        signals::TERM,
-        signals::HUP,
-        signals::QUIT,
-        signals::USR1,
-        signals::USR2,
-        signals::TSTP,
-        signals::CONT,
-        // The terminal may forbid processes in the background to write; not this one.
-        signals::TTOU,
-    ])?;
+    // The terminal may forbid processes in the background to write; not this one.
+    let signals = Signals::block(&[&signals::OF_A_JOB[..], &[signals::TTOU]].concat())?;
     let apps = plan.app_of_rank();
     let now = Instant::now();
     let mut run = Run {

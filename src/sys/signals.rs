@@ -19,6 +19,9 @@ pub use libc::{
     SIGUSR2 as USR2,
 };
 
+/// The signals that concern a job: both processes of the launcher read them.
+pub const OF_A_JOB: [i32; 9] = [CHLD, INT, TERM, HUP, QUIT, USR1, USR2, TSTP, CONT];
+
 /// A set of blocked signals that can be polled and read.
 #[derive(Debug)]
 pub struct Signals(SignalFd);
