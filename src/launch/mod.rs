@@ -17,6 +17,7 @@
 
 mod arguments;
 mod environment;
+pub mod folders;
 mod front;
 mod job;
 mod output;

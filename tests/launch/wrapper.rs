@@ -1,5 +1,6 @@
 //! `mpicc` and `mpicxx` as build systems call them.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 
 use super::harness::folder;
@@ -27,6 +28,36 @@ fn both_wrappers_pass_words_and_codes_through() {
     assert!(!mpicc(&["--cray-print-opts=cflags"]).status.success());
     let mpicxx = Command::new(env!("CARGO_BIN_EXE_mpicxx")).arg("-showme:command").output();
     assert!(String::from_utf8(mpicxx.unwrap().stdout).unwrap().starts_with("c++"));
+}
+
+#[test]
+fn a_variable_that_names_the_wrapper_itself_ends_at_the_compiler() {
+    let mut command = Command::new("timeout");
+    command.args(["20", env!("CARGO_BIN_EXE_mpicc"), "-dumpversion"]);
+    let output = command.env("MPICH_CC", env!("CARGO_BIN_EXE_mpicc")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn an_answer_that_nobody_reads_is_no_crash() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mpicc"));
+    let output = command.arg("-show").stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stderr).unwrap().starts_with("mpicc: cannot write: "));
+}
+
+#[test]
+fn words_reach_the_compiler_as_they_are() {
+    let folder = folder("launch-wrapper-words");
+    let printer = folder.join("printer");
+    std::fs::write(&printer, "#!/bin/sh\nprintf '%s\\n' \"$@\"\n").unwrap();
+    std::fs::set_permissions(&printer, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let words = ["-DTEXT=\"it's $5\"", "-c", "a b.c", "@file", "--unknown", "", "*"];
+    let output = mpicc(&[&[&*format!("-cc={}", printer.display())], &words[..]].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text.lines().take(words.len()).collect::<Vec<_>>(), words);
+    assert_eq!(text.lines().count(), words.len() + 1, "{text}");
 }
 
 #[test]
