@@ -56,7 +56,7 @@ pub unsafe extern "C" fn PMPI_Get_hw_resource_info(hw_info: *mut MPI_Info) -> c_
     unsafe { store("MPI_Get_hw_resource_info", hw_info, known) }
 }
 
-/// One line that names the library and its version.
+/// The library's own name and version in a line, and which ABI it has in another.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Get_library_version(
     version: *mut c_char, resultlen: *mut c_int,
@@ -107,9 +107,10 @@ pub unsafe extern "C" fn PMPI_Wtime() -> c_double {
     clock::monotonic_ns() as f64 * 1e-9
 }
 
-/// What `MPI_Get_library_version` gives.
+/// What `MPI_Get_library_version` gives. Bindings tell libraries apart by it: the first line is
+/// nobody else's, and the second has the name that the standard gives the library.
 const LIBRARY_VERSION: &str =
-    concat!("Suiro ", env!("CARGO_PKG_VERSION"), " (MPI 5.0, standard ABI 1.0)");
+    concat!("Suiro ", env!("CARGO_PKG_VERSION"), " (MPI 5.0)\nmpi_abi 1.0 (standard ABI)");
 
 /// The type of hardware resource that is the memory of a host (§7.4.2).
 pub(super) const SHARED_MEMORY: &[u8] = b"mpi_shared_memory";
