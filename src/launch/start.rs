@@ -94,6 +94,7 @@ impl<'a> Crew<'a> {
             streams: [input, output_end, errors_end],
             inherited: &[theirs.as_fd(), self.segment.as_fd(), self.secret.as_fd()],
             file_limit: self.file_limit,
+            processors: None,
         })
         .map_err(cannot_start)?;
         Ok(Started { pid, pmi, outputs: [output, errors] })

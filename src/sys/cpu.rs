@@ -21,11 +21,16 @@ pub fn affinity() -> io::Result<Vec<usize>> {
 /// # Errors
 /// What sched_setaffinity(2) says, e.g. if none of them may be used.
 pub fn confine(cpus: &[usize]) -> io::Result<()> {
+    Ok(sched_setaffinity(Pid::from_raw(0), &cpu_set(cpus)?)?)
+}
+
+/// `cpus` in the system's form.
+pub(super) fn cpu_set(cpus: &[usize]) -> io::Result<CpuSet> {
     let mut set = CpuSet::new();
     for cpu in cpus {
         set.set(*cpu)?;
     }
-    Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
+    Ok(set)
 }
 
 /// How many threads can really run at once: the processors of the mask, or the whole processors in

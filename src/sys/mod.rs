@@ -12,3 +12,4 @@ pub mod process;
 pub mod shm;
 pub mod signals;
 pub mod socket;
+pub mod topology;

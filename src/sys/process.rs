@@ -15,6 +15,9 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use super::cpu::cpu_set;
+use super::topology::format_list;
+use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
@@ -76,13 +79,16 @@ pub struct Program<'a> {
     pub inherited: &'a [BorrowedFd<'a>],
     /// The limit of open files to restore (see [`raise_file_limit`]).
     pub file_limit: Option<u64>,
+    /// The processors that it may run on; `None` means those that the calling thread may use.
+    pub processors: Option<&'a [usize]>,
 }
 
 /// Starts `program` in a process group of its own, with no signal blocked; it ends when the calling
 /// thread does.
 ///
 /// # Errors
-/// That of the system when the program cannot be started (`NotFound`, `PermissionDenied`, ...).
+/// That of the system when the program cannot be started (`NotFound`, `PermissionDenied`, ...);
+/// `InvalidInput`, with their numbers, when it cannot be bound to the processors.
 pub fn spawn(program: Program<'_>) -> io::Result<u32> {
     let [input, output, error] = program.streams;
     let mut command = Command::new(program.name);
@@ -95,14 +101,38 @@ pub fn spawn(program: Program<'_>) -> io::Result<u32> {
     }
     let inherited: Vec<RawFd> = program.inherited.iter().map(AsRawFd::as_raw_fd).collect();
     let (parent, file_limit) = (getpid(), program.file_limit);
+    let unbindable = || unbindable(program.processors.unwrap_or_default());
+    let bound = program.processors.map(cpu_set).transpose().map_err(|_| unbindable())?;
     // SAFETY: the closure runs between fork and exec of a process that may have threads. It only
-    // makes system calls (prctl, sigprocmask, getppid, fcntl, setrlimit); it neither allocates nor locks.
-    unsafe { command.pre_exec(move || prepare(parent, &inherited, file_limit)) };
-    Ok(command.spawn()?.id())
+    // makes system calls (prctl, sigprocmask, getppid, fcntl, setrlimit, sched_setaffinity); it
+    // neither allocates nor locks: what it needs was made above.
+    unsafe { command.pre_exec(move || prepare(parent, &inherited, file_limit, bound.as_ref())) };
+    match command.spawn() {
+        Ok(child) => Ok(child.id()),
+        Err(error) if error.raw_os_error() == Some(UNBINDABLE) => Err(unbindable()),
+        Err(error) => Err(error),
+    }
+}
+
+/// What a child says that could not be bound. Only a number comes from there to its parent, and
+/// the system's own end below this one.
+const UNBINDABLE: i32 = 4096;
+
+fn unbindable(processors: &[usize]) -> io::Error {
+    let numbers = format_list(processors);
+    let why = format!("it cannot be bound to the processors {numbers:?} here");
+    io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
 /// What a child does before its program starts.
-fn prepare(parent: Pid, inherited: &[RawFd], file_limit: Option<u64>) -> io::Result<()> {
+fn prepare(
+    parent: Pid, inherited: &[RawFd], file_limit: Option<u64>, bound: Option<&CpuSet>,
+) -> io::Result<()> {
+    if let Some(set) = bound
+        && sched_setaffinity(Pid::from_raw(0), set).is_err()
+    {
+        return Err(io::Error::from_raw_os_error(UNBINDABLE));
+    }
     prctl::set_pdeathsig(Signal::SIGKILL)?;
     // The launcher's blocked signals (see `signals`) are not the program's.
     SigSet::empty().thread_set_mask()?;
@@ -292,6 +322,38 @@ mod tests {
         let parents = [(5, 4), (4, 3), (9, 1), (3, 2)];
         assert_eq!(below(2, &parents), [3, 4, 5]);
         assert_eq!(below(9, &parents), [0u32; 0]);
+    }
+
+    #[test]
+    fn a_program_is_bound_or_the_processors_are_named() {
+        let started = |processors: &[usize]| {
+            let (read, write) = crate::sys::descriptor::pipe().unwrap();
+            let silence = || fs::File::open("/dev/null").unwrap().into();
+            let pid = spawn(Program {
+                name: OsStr::new("/bin/grep"),
+                arguments: &["Cpus_allowed_list".into(), "/proc/self/status".into()],
+                environment: &[],
+                directory: None,
+                streams: [silence(), write, silence()],
+                inherited: &[],
+                file_limit: None,
+                processors: Some(processors),
+            })?;
+            let status = std::io::read_to_string(fs::File::from(read))?;
+            // SAFETY: no memory is touched; this collects the one child made above.
+            unsafe { libc::waitpid(pid as i32, std::ptr::null_mut(), 0) };
+            Ok::<_, io::Error>(status)
+        };
+        for cpu in crate::sys::cpu::affinity().unwrap() {
+            assert_eq!(started(&[cpu]).unwrap(), format!("Cpus_allowed_list:\t{cpu}\n"));
+        }
+        for (processors, named) in
+            [(&[][..], "\"\""), (&[1023], "1023"), (&[5, 1 << 20], "1048576")]
+        {
+            let error = started(processors).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+            assert!(error.to_string().contains(named), "{error}");
+        }
     }
 
     #[test]

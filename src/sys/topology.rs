@@ -1,0 +1,396 @@
+//! Where the processors are that this process may use: which core, cache, NUMA node and package.
+//!
+//! A *processor* is what the system numbers and schedules: a hardware thread. Objects are known by
+//! the processors in them, and only those count that this process may use: a package of which two
+//! cores may be used has two cores here. Numbers of objects are therefore those of this process,
+//! from 0, in the order of the machine; numbers of processors are the system's.
+//!
+//! Source: Documentation/admin-guide/cputopology.rst and ABI/testing/sysfs-devices-system-cpu of
+//! Linux. A file that is not there costs only what it would have told: a processor without a list
+//! of its core's threads is a core, one without a package is in the only package, one without a
+//! NUMA node is in the first. A first or second level cache that is not shown is taken to be the
+//! core's own, one of the third level to be the package's.
+
+use std::io;
+use std::path::Path;
+
+use super::cpu;
+
+/// What a set of processors has in common, the widest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Everything that this process may use.
+    Machine,
+    /// What is in one socket.
+    Package,
+    /// What is near the same memory.
+    Numa,
+    /// Those that share a cache of the third level.
+    L3,
+    /// Those that share a cache of the second level.
+    L2,
+    /// Those that share a data cache of the first level.
+    L1,
+    /// The hardware threads of one core.
+    Core,
+    /// A processor alone.
+    Thread,
+}
+
+impl Level {
+    /// All of them, the widest first.
+    pub const ALL: [Self; 8] = [
+        Self::Machine,
+        Self::Package,
+        Self::Numa,
+        Self::L3,
+        Self::L2,
+        Self::L1,
+        Self::Core,
+        Self::Thread,
+    ];
+
+    /// What one object of this level is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Machine => "machine",
+            Self::Package => "package",
+            Self::Numa => "NUMA node",
+            Self::L3 => "L3 cache",
+            Self::L2 => "L2 cache",
+            Self::L1 => "L1 cache",
+            Self::Core => "core",
+            Self::Thread => "hardware thread",
+        }
+    }
+}
+
+/// A processor, and for each level the smallest number of a processor in the same object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Processor {
+    number: usize,
+    first: [usize; Level::ALL.len()],
+}
+
+/// The processors that this process may use, neighbours beside each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topology {
+    processors: Vec<Processor>,
+}
+
+/// The text of a file below /sys, if it is there.
+pub type Read<'a> = &'a dyn Fn(&Path) -> Option<String>;
+
+impl Topology {
+    /// That of the calling thread.
+    ///
+    /// # Errors
+    /// When the system does not tell which processors may be used.
+    pub fn here() -> io::Result<Self> {
+        Ok(Self::read(&cpu::affinity()?, &|path| std::fs::read_to_string(path).ok()))
+    }
+
+    /// That of the processors `allowed`.
+    pub fn read(allowed: &[usize], read: Read<'_>) -> Self {
+        let nodes = numa_nodes(read);
+        let keys: Vec<_> =
+            allowed.iter().map(|number| (*number, keys(*number, &nodes, read))).collect();
+        let mut processors: Vec<_> = keys
+            .iter()
+            .map(|(number, own)| {
+                let first = std::array::from_fn(|level| {
+                    let same = keys.iter().filter(|(_, other)| other[level] == own[level]);
+                    same.map(|(number, _)| *number).min().unwrap_or(*number)
+                });
+                Processor { number: *number, first }
+            })
+            .collect();
+        processors.sort_by_key(|processor| (processor.first, processor.number));
+        processors.dedup();
+        Self { processors }
+    }
+
+    /// The numbers of all processors, neighbours beside each other.
+    pub fn processors(&self) -> Vec<usize> {
+        self.processors.iter().map(|processor| processor.number).collect()
+    }
+
+    /// The objects of `level` in order, each by its processors.
+    pub fn objects(&self, level: Level) -> Vec<Vec<usize>> {
+        self.objects_in(level, &self.processors())
+    }
+
+    /// What of `set` is in each object of `level`; objects with nothing of it are left out.
+    pub fn objects_in(&self, level: Level, set: &[usize]) -> Vec<Vec<usize>> {
+        let mut found: Vec<(usize, Vec<usize>)> = Vec::new();
+        for processor in self.processors.iter().filter(|one| set.contains(&one.number)) {
+            let first = processor.first[level as usize];
+            match found.iter_mut().find(|(other, _)| *other == first) {
+                Some((_, object)) => object.push(processor.number),
+                None => found.push((first, vec![processor.number])),
+            }
+        }
+        found.into_iter().map(|(_, object)| object).collect()
+    }
+
+    /// All processors of the objects of `level` that `set` touches.
+    pub fn around(&self, level: Level, set: &[usize]) -> Vec<usize> {
+        let touched = |object: &Vec<usize>| object.iter().any(|number| set.contains(number));
+        self.objects(level).into_iter().filter(touched).flatten().collect()
+    }
+}
+
+/// What tells the objects of one processor from others, by level.
+fn keys(number: usize, nodes: &[Vec<usize>], read: Read<'_>) -> [usize; Level::ALL.len()] {
+    let folder = Path::new("/sys/devices/system/cpu").join(format!("cpu{number}"));
+    let first = |names: [&str; 2]| {
+        let list = names.iter().find_map(|name| read(&folder.join("topology").join(name)));
+        list.and_then(|list| parse_list(list.trim())?.into_iter().min())
+    };
+    // The second name is that before Linux 5.3.
+    let core = first(["core_cpus_list", "thread_siblings_list"]).unwrap_or(number);
+    let package = first(["package_cpus_list", "core_siblings_list"]).unwrap_or(0);
+    let node = nodes.iter().position(|node| node.contains(&number)).unwrap_or(0);
+    let caches = caches(&folder, read);
+    Level::ALL.map(|level| match level {
+        Level::Machine => 0,
+        Level::Package => package,
+        Level::Numa => node,
+        Level::L3 => caches[2].unwrap_or(package),
+        Level::L2 => caches[1].unwrap_or(core),
+        Level::L1 => caches[0].unwrap_or(core),
+        Level::Core => core,
+        Level::Thread => number,
+    })
+}
+
+/// The first processor that shares the data cache of level 1, 2 and 3.
+fn caches(folder: &Path, read: Read<'_>) -> [Option<usize>; 3] {
+    // No processor has so many; it bounds the search in a damaged tree.
+    const CACHES_MAX: usize = 16;
+    let mut found = [None; 3];
+    for index in 0..CACHES_MAX {
+        let cache = folder.join("cache").join(format!("index{index}"));
+        let text = |name: &str| Some(read(&cache.join(name))?.trim().to_owned());
+        let Some(level) = text("level") else { break };
+        let place =
+            level.parse().ok().and_then(|level: usize| found.get_mut(level.checked_sub(1)?));
+        let Some(place) = place else { continue };
+        if text("type").is_some_and(|kind| kind == "Instruction") {
+            continue;
+        }
+        let sharing = text("shared_cpu_list").and_then(|list| parse_list(&list));
+        *place = sharing.and_then(|list| list.into_iter().min());
+    }
+    found
+}
+
+/// The processors of each NUMA node that has some.
+fn numa_nodes(read: Read<'_>) -> Vec<Vec<usize>> {
+    let folder = Path::new("/sys/devices/system/node");
+    let online = read(&folder.join("online")).and_then(|list| parse_list(list.trim()));
+    let nodes = online.unwrap_or_default().into_iter().filter_map(|node| {
+        let list = read(&folder.join(format!("node{node}/cpulist")))?;
+        parse_list(list.trim()).filter(|list| !list.is_empty())
+    });
+    nodes.collect()
+}
+
+/// The numbers in a list such as `0-2,8`; `None` if it is none.
+pub fn parse_list(list: &str) -> Option<Vec<usize>> {
+    // More than any kernel numbers; it bounds the memory that a damaged file or a user asks for.
+    const NUMBERS_MAX: usize = 1 << 16;
+    let mut numbers = Vec::new();
+    for part in list.split(',').filter(|_| !list.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+        if first > last || last >= NUMBERS_MAX || numbers.len() > NUMBERS_MAX {
+            return None;
+        }
+        numbers.extend(first..=last);
+    }
+    Some(numbers)
+}
+
+/// `0-2,8` of 0, 1, 2 and 8, in any order.
+pub fn format_list(numbers: &[usize]) -> String {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let ranges = sorted.chunk_by(|left, right| left + 1 == *right).map(|range| match range {
+        [first, .., last] => format!("{first}-{last}"),
+        alone => alone.iter().map(usize::to_string).collect(),
+    });
+    ranges.collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Files of a machine whose second threads are numbered after all first ones, as on PCs.
+    struct Tree(HashMap<String, String>);
+
+    impl Tree {
+        /// `packages` of two NUMA nodes, each with its L3 and `cores` of `threads`.
+        fn new(packages: usize, cores: usize, threads: usize) -> Self {
+            let all_cores = packages * 2 * cores;
+            let numbers = |range: std::ops::Range<usize>| {
+                let every =
+                    (0..threads).flat_map(|t| range.clone().map(move |c| c + t * all_cores));
+                format_list(&every.collect::<Vec<_>>()) + "\n"
+            };
+            let mut files = HashMap::new();
+            for cpu in 0..all_cores * threads {
+                let core = cpu % all_cores;
+                let (node, package) = (core / cores, core / cores / 2);
+                let folder = format!("/sys/devices/system/cpu/cpu{cpu}");
+                let own = numbers(core..core + 1);
+                let node_cpus = numbers(node * cores..(node + 1) * cores);
+                let package_cpus = numbers(package * 2 * cores..(package + 1) * 2 * cores);
+                let mut put = |name: &str, text: &str| {
+                    files.insert(format!("{folder}/{name}"), text.to_owned());
+                };
+                put("topology/core_cpus_list", &own);
+                put("topology/package_cpus_list", &package_cpus);
+                for (index, (level, kind, shared)) in [
+                    ("1\n", "Data\n", &own),
+                    ("1\n", "Instruction\n", &node_cpus),
+                    ("2\n", "Unified\n", &own),
+                    ("3\n", "Unified\n", &node_cpus),
+                ]
+                .into_iter()
+                .enumerate()
+                {
+                    put(&format!("cache/index{index}/level"), level);
+                    put(&format!("cache/index{index}/type"), kind);
+                    put(&format!("cache/index{index}/shared_cpu_list"), shared);
+                }
+                files.insert(format!("/sys/devices/system/node/node{node}/cpulist"), node_cpus);
+            }
+            let online = format!("0-{}\n", packages * 2 - 1);
+            files.insert("/sys/devices/system/node/online".into(), online);
+            Self(files)
+        }
+
+        fn without(mut self, part: &str) -> Self {
+            self.0.retain(|name, _| !name.contains(part));
+            self
+        }
+
+        fn topology(&self, allowed: &[usize]) -> Topology {
+            Topology::read(allowed, &|path| self.0.get(path.to_str().unwrap()).cloned())
+        }
+    }
+
+    fn counts(topology: &Topology) -> [usize; 8] {
+        Level::ALL.map(|level| topology.objects(level).len())
+    }
+
+    #[test]
+    fn two_packages_of_two_nodes_with_two_threads_a_core() {
+        let all: Vec<_> = (0..16).collect();
+        let topology = Tree::new(2, 2, 2).topology(&all);
+        assert_eq!(counts(&topology), [1, 2, 4, 4, 8, 8, 8, 16]);
+        assert_eq!(topology.objects(Level::Core)[..3], [[0, 8], [1, 9], [2, 10]]);
+        assert_eq!(topology.objects(Level::Package)[1], [4, 12, 5, 13, 6, 14, 7, 15]);
+        assert_eq!(topology.processors()[..4], [0, 8, 1, 9]);
+        assert_eq!(topology.around(Level::Numa, &[9]), [0, 8, 1, 9]);
+    }
+
+    #[test]
+    fn only_what_may_be_used_counts() {
+        let topology = Tree::new(2, 2, 2).topology(&[3, 9, 11, 14]);
+        assert_eq!(counts(&topology), [1, 2, 3, 3, 3, 3, 3, 4]);
+        assert_eq!(topology.objects(Level::Package), [vec![3, 11, 9], vec![14]]);
+        assert_eq!(topology.objects_in(Level::Core, &[11, 14]), [[11], [14]]);
+    }
+
+    #[test]
+    fn processors_that_are_offline_leave_holes() {
+        // The core of processor 8 lost its first thread: the lists name online processors only.
+        let mut tree = Tree::new(1, 4, 2).without("/cpu0/");
+        let list = "/sys/devices/system/cpu/cpu8/topology/core_cpus_list";
+        tree.0.insert(list.into(), "8\n".into());
+        let topology = tree.topology(&[1, 2, 8, 9, 10]);
+        assert_eq!(topology.objects(Level::Core), [vec![1, 9], vec![2, 10], vec![8]]);
+        assert_eq!(topology.objects(Level::Package).len(), 1);
+    }
+
+    #[test]
+    fn caches_that_are_not_shown_are_the_cores_and_the_packages() {
+        let all: Vec<_> = (0..16).collect();
+        let topology = Tree::new(2, 2, 2).without("/cache/").topology(&all);
+        assert_eq!(counts(&topology), [1, 2, 4, 2, 8, 8, 8, 16]);
+        let topology = Tree::new(2, 2, 2).without("/node").topology(&all);
+        assert_eq!(counts(&topology), [1, 2, 1, 4, 8, 8, 8, 16]);
+    }
+
+    #[test]
+    fn without_any_file_each_processor_is_a_core_of_one_package() {
+        let topology = Topology::read(&[2, 5, 7], &|_| None);
+        assert_eq!(counts(&topology), [1, 1, 1, 1, 3, 3, 3, 3]);
+        assert_eq!(topology.objects(Level::Core), [[2], [5], [7]]);
+        assert_eq!(counts(&Topology::read(&[], &|_| None)), [0; 8]);
+    }
+
+    #[test]
+    fn the_names_before_linux_5_3_do_as_well() {
+        let files = [
+            ("/sys/devices/system/cpu/cpu3/topology/thread_siblings_list", "1,3\n"),
+            ("/sys/devices/system/cpu/cpu3/topology/core_siblings_list", "0-3\n"),
+        ];
+        let read = |path: &Path| {
+            let file = files.iter().find(|(name, _)| Path::new(name) == path);
+            file.map(|(_, text)| (*text).to_owned())
+        };
+        let topology = Topology::read(&[1, 3], &read);
+        assert_eq!(topology.objects(Level::Core), [[1, 3]]);
+    }
+
+    #[test]
+    fn this_machine_is_one() {
+        let topology = Topology::here().unwrap();
+        let mut processors = topology.processors();
+        processors.sort_unstable();
+        assert_eq!(processors, cpu::affinity().unwrap());
+    }
+
+    #[test]
+    fn lists_are_read_and_written() {
+        for (list, numbers) in
+            [("", &[][..]), ("3", &[3]), ("0-2,8", &[0, 1, 2, 8]), ("1,3-4", &[1, 3, 4])]
+        {
+            assert_eq!(parse_list(list).as_deref(), Some(numbers), "{list}");
+            assert_eq!(format_list(numbers), list);
+        }
+        for list in ["a", "1-", "-", ",", "2-1", "1,,2", "0-99999999", "1 2"] {
+            assert_eq!(parse_list(list), None, "{list}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_level_parts_the_allowed_processors(
+            allowed in proptest::collection::btree_set(0usize..40, 0..40),
+            damaged in proptest::collection::vec("[-,0-9a]{0,6}", 8),
+        ) {
+            let allowed: Vec<_> = allowed.into_iter().collect();
+            // Any text in any file: a machine all the same.
+            let read = |path: &Path| {
+                let sum: usize = path.to_str().unwrap().bytes().map(usize::from).sum();
+                damaged.get(sum % 11).cloned()
+            };
+            let topology = Topology::read(&allowed, &read);
+            for level in Level::ALL {
+                let mut parts = topology.objects(level).concat();
+                parts.sort_unstable();
+                prop_assert_eq!(&parts, &allowed);
+            }
+        }
+    }
+}
