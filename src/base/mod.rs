@@ -1,8 +1,9 @@
-//! What every layer may use: errors, peers, spans of memory. Knows nothing of MPI or Linux.
+//! What every layer may use: errors, peers, spans of memory, the names of settings. Knows nothing of MPI or Linux.
 
 mod error;
 mod memory;
 mod random;
+pub mod settings;
 mod slab;
 
 pub use error::{ErrorClass, ErrorCode, MpiError, Result};

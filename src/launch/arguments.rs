@@ -2,199 +2,374 @@
 //!
 //! ```text
 //!   mpirun [options] program [arguments] [: [options] program [arguments]]...
+//!   mpirun [options] --app FILE          each line of FILE stands between two ':'
 //! ```
 //!
-//! Options have one dash or two, and their value in the next word; `--name=value` works too. The
-//! first word that is no option is the program; from there to the next `:` all is the program's.
+//! What the options are is in [`super::options`]; here is what they mean. Options about the whole
+//! job may stand before any program. The launcher's own environment stands in for some that are
+//! not given, under the names that other launchers use.
 
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::time::Duration;
 
+use clap::{ArgMatches, Command};
+
+use super::hosts::{Hosts, Local};
+use super::options::{self, PROGRAM, is_given, occurrences};
+use super::plan::{App, Edit, Passing, Pattern, Plan, Ranks, Variables, Wrap};
 use super::{Refusal, USAGE};
 
-/// What `--help` prints.
-pub const HELP: &str = "\
-usage: mpirun [options] program [arguments] [: [options] program [arguments]]...
+/// The file of hosts, if no option names one: MPICH's, Intel's and Open MPI's variables, as the
+/// MPI Operator of Kubernetes sets them.
+const HOST_FILES: &[&str] = &[
+    "HYDRA_HOST_FILE",
+    "I_MPI_HYDRA_HOST_FILE",
+    "OMPI_MCA_orte_default_hostfile",
+    "PRTE_MCA_prte_default_hostfile",
+];
 
-  -n, -np COUNT        start COUNT processes (1 if not given)
-  -wdir, -wd FOLDER    start them in FOLDER
-  -x NAME[=VALUE]      set NAME for this program (without a value: as it is here)
-  -env NAME VALUE      set NAME for this program
-  -genv NAME VALUE     set NAME for all programs
-  --oversubscribe      accepted; there may always be more processes than cores
-  --allow-run-as-root  accepted; that is always allowed
-  -V, --version        print the version
-  -h, --help           print this
+/// The time that a job may take, if no option says.
+const TIMEOUTS: &[&str] = &["MPIEXEC_TIMEOUT", "I_MPI_JOB_TIMEOUT"];
 
-Standard input goes to rank 0. The exit code is that of the first process that failed: its own
-code, 128 and the number of the signal that ended it, or the code that it gave to MPI_Abort.
-127: a program was not found; 126: it could not be started; 2: wrong arguments.
-";
+/// How variables start that other libraries read, and whose they are.
+const TUNING: &[(&str, &str)] = &[
+    ("I_MPI_", "Intel MPI"),
+    ("MPIR_CVAR_", "MPICH"),
+    ("HYDRA_", "MPICH"),
+    ("OMPI_MCA_", "Open MPI"),
+    ("PMIX_MCA_", "Open MPI"),
+    ("PRTE_MCA_", "Open MPI"),
+];
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Start these programs.
     Run(Plan),
-    /// Print the help.
-    Help,
-    /// Print the version.
-    Version,
+    /// Print this text.
+    Print(String),
+    /// Print the settings of the library.
+    Settings,
 }
 
-/// The programs of a job; ranks are counted through them in order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
-    /// At least one.
-    pub apps: Vec<App>,
-    /// Variables set for all programs; those of a program win.
-    pub everywhere: Vec<(OsString, OsString)>,
-}
-
-impl Plan {
-    /// For each rank the number of its program.
-    pub fn app_of_rank(&self) -> Vec<u32> {
-        let apps = self.apps.iter().zip(0..);
-        apps.flat_map(|(app, number)| std::iter::repeat_n(number, app.count as usize)).collect()
-    }
-}
-
-/// One program, started `count` times.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct App {
-    /// How many processes.
-    pub count: u32,
-    /// A path, or a name to look up.
-    pub program: OsString,
-    /// What follows it.
-    pub arguments: Vec<OsString>,
-    /// Where it starts, if not here.
-    pub directory: Option<PathBuf>,
-    /// Variables set for it.
-    pub variables: Vec<(OsString, OsString)>,
-    /// Variables that shall be passed on as they are.
-    pub passed: Vec<OsString>,
+/// What the command line is read with: this host, and the environment of the launcher.
+pub struct Here<'a> {
+    /// Is a host this one?
+    pub local: &'a Local<'a>,
+    /// The launcher's own environment.
+    pub variable: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
 /// Parses everything after the launcher's own name.
 ///
 /// # Errors
 /// A [`Refusal`] with code 2 that names the word that is wrong.
-pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Order, Refusal> {
-    let mut plan = Plan::default();
-    let mut words = words.into_iter().peekable();
-    let mut another = true;
-    while another {
-        let mut app = AppWords::default();
-        while let Some(word) = words.next_if(|word| is_option(word)) {
-            let (name, value) = split(&word);
-            match app.option(&mut plan, &name, value, &mut words)? {
-                None => {}
-                Some(order) => return Ok(order),
-            }
-            if name == "--" {
-                break;
-            }
+pub fn parse(words: Vec<OsString>, here: &Here<'_>) -> Result<Order, Refusal> {
+    let command = options::command();
+    let mut reading = Reading::default();
+    for words in words.split(|word| word == ":") {
+        let matches = options::parse(&command, words.to_vec())?;
+        if let Some(order) = question(&command, &matches) {
+            return Ok(order);
         }
-        another = false;
-        let in_program = |word: &OsString| {
-            another = word == ":";
-            !another
-        };
-        let program: Vec<_> = words.by_ref().take_while(in_program).collect();
-        plan.apps.push(app.finish(program)?);
+        reading.section(&command, &matches)?;
     }
-    Ok(Order::Run(plan))
+    reading.finish(here).map(Order::Run)
 }
 
-/// An option starts with a dash; a dash alone does not.
-fn is_option(word: &OsStr) -> bool {
-    word.as_bytes().starts_with(b"-") && word.len() > 1
-}
-
-/// Splits `--name=value`.
-fn split(word: &OsStr) -> (String, Option<OsString>) {
-    let bytes = word.as_bytes();
-    let equals = bytes.iter().position(|byte| *byte == b'=');
-    match equals.filter(|_| bytes.starts_with(b"--")) {
-        Some(at) => {
-            let value = OsString::from_vec(bytes[at + 1..].to_vec());
-            (String::from_utf8_lossy(&bytes[..at]).into_owned(), Some(value))
-        }
-        None => (word.to_string_lossy().into_owned(), None),
+fn question(command: &Command, matches: &ArgMatches) -> Option<Order> {
+    if matches.get_flag("help") {
+        return Some(Order::Print(command.clone().render_help().to_string()));
     }
+    if matches.get_flag("version") {
+        let version = concat!("mpirun (Suiro) ", env!("CARGO_PKG_VERSION"), "\n");
+        return Some(Order::Print(version.to_owned()));
+    }
+    matches.get_flag("help-settings").then_some(Order::Settings)
 }
 
-/// What is known of a program while its words are read.
+/// What has been read so far.
 #[derive(Default)]
-struct AppWords {
-    count: Option<u32>,
-    directory: Option<PathBuf>,
-    variables: Vec<(OsString, OsString)>,
-    passed: Vec<OsString>,
+struct Reading {
+    plan: Plan,
+    /// For each program whether its count was given.
+    counted: Vec<bool>,
+    hosts: Hosts,
+    per_host: Option<u32>,
+    strict_slots: bool,
+    more_than_slots: bool,
+    quiet: bool,
+    without_effect: Vec<String>,
 }
 
-impl AppWords {
-    /// Takes one option, and its values from `words`. An order ends the parsing.
-    fn option(
-        &mut self, plan: &mut Plan, name: &str, attached: Option<OsString>,
-        words: &mut impl Iterator<Item = OsString>,
-    ) -> Result<Option<Order>, Refusal> {
-        let mut values = attached.into_iter().chain(words);
-        let mut value = || {
-            let lacks = || Refusal::new(USAGE, format!("the option {name} lacks its value"));
-            values.next().ok_or_else(lacks)
-        };
-        match name {
-            "--"
-            | "--oversubscribe"
-            | "-oversubscribe"
-            | "--allow-run-as-root"
-            | "-allow-run-as-root" => {}
-            "-n" | "-np" | "--n" | "--np" => self.count = Some(parse_count(name, &value()?)?),
-            "-wdir" | "--wdir" | "-wd" | "--wd" => self.directory = Some(value()?.into()),
-            "-x" | "--x" => self.exported(value()?)?,
-            "-env" | "--env" => self.variables.push((variable(name, value()?)?, value()?)),
-            "-genv" | "--genv" => plan.everywhere.push((variable(name, value()?)?, value()?)),
-            "-V" | "--version" | "-version" => return Ok(Some(Order::Version)),
-            "-h" | "--help" | "-help" => return Ok(Some(Order::Help)),
-            _ => {
-                let why = format!("unknown option {name}; mpirun --help lists the options");
-                return Err(Refusal::new(USAGE, why));
+impl Reading {
+    /// Takes the words between two `:`.
+    fn section(&mut self, command: &Command, matches: &ArgMatches) -> Result<(), Refusal> {
+        self.of_job(matches)?;
+        let program: Vec<_> =
+            matches.get_many::<OsString>(PROGRAM).into_iter().flatten().cloned().collect();
+        match (last(matches, "app"), program.is_empty()) {
+            (Some(file), true) => self.app_file(command, &file),
+            (Some(file), false) => {
+                let (file, program) = (file.to_string_lossy(), program[0].to_string_lossy());
+                let why = format!("--app {file}: the file names the programs, so {program} cannot");
+                Err(Refusal::new(USAGE, why))
             }
+            (None, _) => self.app(matches, program),
         }
-        Ok(None)
     }
 
-    /// `NAME=VALUE`, or `NAME` alone.
-    fn exported(&mut self, word: OsString) -> Result<(), Refusal> {
-        match word.as_bytes().iter().position(|byte| *byte == b'=') {
-            None => self.passed.push(variable("-x", word)?),
-            Some(at) => {
-                let (name, value) = word.as_bytes().split_at(at);
-                let name = variable("-x", OsString::from_vec(name.to_vec()))?;
-                self.variables.push((name, OsString::from_vec(value[1..].to_vec())));
+    /// Takes the options about the whole job.
+    fn of_job(&mut self, matches: &ArgMatches) -> Result<(), Refusal> {
+        let plan = &mut self.plan;
+        plan.explain |= matches.get_flag("explain") || matches.get_flag("verbose");
+        plan.dry_run |= matches.get_flag("do-not-launch");
+        self.quiet |= matches.get_flag("quiet");
+        self.strict_slots |= matches.get_flag("nooversubscribe");
+        self.more_than_slots |= matches.get_flag("oversubscribe");
+        if let Some(seconds) = last(matches, "timeout") {
+            plan.timeout = Some(duration("--timeout", &seconds)?);
+        }
+        if let Some(count) = last(matches, "ppn") {
+            self.per_host = Some(parse_count("-ppn", &count)?);
+        }
+        for hosts in occurrences(matches, "host").iter().flatten() {
+            self.hosts.add_list("--host", &hosts.to_string_lossy())?;
+        }
+        for file in occurrences(matches, "hostfile").iter().flatten() {
+            self.hosts.add_file("--hostfile", file)?;
+        }
+        everywhere(&mut plan.everywhere, matches)?;
+        self.without_effect.extend(options::ignored(matches));
+        Ok(())
+    }
+
+    /// Takes one program.
+    fn app(&mut self, matches: &ArgMatches, mut program: Vec<OsString>) -> Result<(), Refusal> {
+        if program.is_empty() {
+            let why = "no program to start is given; mpirun --help shows the usage";
+            return Err(Refusal::new(USAGE, why));
+        }
+        let count = last(matches, "n").map(|count| parse_count("-n", &count)).transpose()?;
+        self.counted.push(count.is_some());
+        let name = program.remove(0);
+        self.plan.apps.push(App {
+            count: count.unwrap_or(1),
+            program: name,
+            arguments: program,
+            directory: last(matches, "wdir").map(Into::into),
+            path: last(matches, "path"),
+            variables: variables(matches)?,
+            wraps: wraps(matches)?,
+        });
+        Ok(())
+    }
+
+    /// Takes a file with a program on each line.
+    fn app_file(&mut self, command: &Command, file: &OsStr) -> Result<(), Refusal> {
+        let name = file.to_string_lossy();
+        let wrong = |why: String| Refusal::new(USAGE, format!("--app {name}: {why}"));
+        let text = fs::read(file).map_err(|error| wrong(error.to_string()))?;
+        let before = self.plan.apps.len();
+        for line in text.split(|byte| *byte == b'\n') {
+            let words = shlex::bytes::split(line);
+            let words = words.ok_or_else(|| {
+                wrong(format!("a quote without an end in {:?}", String::from_utf8_lossy(line)))
+            })?;
+            let words: Vec<_> = words.into_iter().map(OsString::from_vec).collect();
+            for words in words.split(|word| word == ":").filter(|words| !words.is_empty()) {
+                let matches = options::parse(command, words.to_vec())?;
+                if is_given(&matches, "app") {
+                    return Err(wrong("it cannot name another such file".to_owned()));
+                }
+                self.section(command, &matches)?;
+            }
+        }
+        if self.plan.apps.len() == before {
+            return Err(wrong("there is no program in it".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Looks at everything together.
+    fn finish(mut self, here: &Here<'_>) -> Result<Plan, Refusal> {
+        self.environment(here)?;
+        let slots = self.hosts.slots(here.local)?;
+        let per_host = self.per_host.filter(|_| self.counted.len() == 1 && !self.counted[0]);
+        if let (Some(count), [app], [false]) =
+            (per_host.or(slots), &mut self.plan.apps[..], &self.counted[..])
+        {
+            app.count = count;
+        }
+        self.compare_with_slots(slots)?;
+        self.note_tuning();
+        if self.quiet {
+            self.plan.notes.clear();
+        }
+        Ok(self.plan)
+    }
+
+    /// Takes from the environment what no option gave.
+    fn environment(&mut self, here: &Here<'_>) -> Result<(), Refusal> {
+        let first = |names: &[&'static str]| {
+            let value = |name: &&'static str| Some((*name, (here.variable)(name)?));
+            names.iter().find_map(value).filter(|(_, value)| !value.is_empty())
+        };
+        if let (None, Some((name, seconds))) = (self.plan.timeout, first(TIMEOUTS)) {
+            self.plan.timeout = Some(duration(name, &seconds)?);
+        }
+        if let (None, Some((name, count))) = (self.per_host, first(&["I_MPI_PERHOST"])) {
+            // Intel MPI takes words such as "allcores" here too; they leave the count open.
+            self.per_host = parse_count(name, &count).ok();
+        }
+        if self.hosts.is_empty() {
+            match first(HOST_FILES) {
+                Some((name, file)) => self.hosts.add_file(name, &file)?,
+                None => self.hosts.add_allocation(&|name| (here.variable)(name))?,
             }
         }
         Ok(())
     }
 
-    fn finish(self, mut words: Vec<OsString>) -> Result<App, Refusal> {
-        if words.is_empty() {
-            let why = "no program to start is given; mpirun --help shows the usage";
+    fn compare_with_slots(&mut self, slots: Option<u32>) -> Result<(), Refusal> {
+        let size = self.plan.size();
+        let Some(slots) = slots.filter(|slots| *slots < size) else { return Ok(()) };
+        if self.strict_slots {
+            let why = format!("{size} processes on {slots} slots, with --nooversubscribe");
             return Err(Refusal::new(USAGE, why));
         }
-        let program = words.remove(0);
-        Ok(App {
-            count: self.count.unwrap_or(1),
-            program,
-            arguments: words,
-            directory: self.directory,
-            variables: self.variables,
-            passed: self.passed,
-        })
+        if !self.more_than_slots {
+            let note = format!("{size} processes on {slots} slots (--oversubscribe: no note)");
+            self.plan.notes.push(note);
+        }
+        Ok(())
     }
+
+    fn note_tuning(&mut self) {
+        let edits = self.plan.apps.iter().flat_map(|app| &app.variables.edits);
+        for edit in edits.chain(&self.plan.everywhere.edits) {
+            let Edit::Set(name, _) = edit else { continue };
+            let name = name.to_string_lossy();
+            if let Some((_, whose)) = TUNING.iter().find(|(start, _)| name.starts_with(start)) {
+                self.without_effect.push(format!("{name} (of {whose}; programs see it)"));
+            }
+        }
+        if !self.without_effect.is_empty() {
+            let list = self.without_effect.join(", ");
+            self.plan.notes.push(format!("accepted without effect: {list}"));
+        }
+    }
+}
+
+/// The value that was given last.
+fn last(matches: &ArgMatches, name: &str) -> Option<OsString> {
+    occurrences(matches, name).pop()?.pop()
+}
+
+/// The variables of one program.
+fn variables(matches: &ArgMatches) -> Result<Variables, Refusal> {
+    let mut all = Variables::default();
+    pass(&mut all, matches, ["envall", "envnone", "envlist", "envexcl"])?;
+    for word in occurrences(matches, "x").concat() {
+        match assignment("-x", &word)? {
+            (name, Some(value)) => all.edits.push(Edit::Set(name, value)),
+            (name, None) => all.passed.push(Pattern(name)),
+        }
+    }
+    for pair in occurrences(matches, "env") {
+        all.edits.push(Edit::Set(variable("-env", &pair[0])?, pair[1].clone()));
+    }
+    for word in occurrences(matches, "set-env").concat() {
+        let (name, value) = assignment("--set-env", &word)?;
+        all.edits.push(Edit::Set(name, value.unwrap_or_default()));
+    }
+    if let Some(folder) = last(matches, "prefix") {
+        for (name, below) in [("PATH", "/bin"), ("LD_LIBRARY_PATH", "/lib")] {
+            let mut value = folder.clone();
+            value.push(below);
+            all.edits.push(Edit::Prepend(name.into(), value, b':'));
+        }
+    }
+    for pair in occurrences(matches, "prepend-env") {
+        let (name, separator) = separated("--prepend-env", &pair[0])?;
+        all.edits.push(Edit::Prepend(name, pair[1].clone(), separator));
+    }
+    for pair in occurrences(matches, "append-env") {
+        let (name, separator) = separated("--append-env", &pair[0])?;
+        all.edits.push(Edit::Append(name, pair[1].clone(), separator));
+    }
+    for name in occurrences(matches, "unset-env").concat() {
+        all.edits.push(Edit::Unset(Pattern(variable("--unset-env", &name)?)));
+    }
+    Ok(all)
+}
+
+/// The variables of all programs.
+fn everywhere(all: &mut Variables, matches: &ArgMatches) -> Result<(), Refusal> {
+    pass(all, matches, ["genvall", "genvnone", "genvlist", "genvexcl"])?;
+    for pair in occurrences(matches, "genv") {
+        all.edits.push(Edit::Set(variable("-genv", &pair[0])?, pair[1].clone()));
+    }
+    Ok(())
+}
+
+/// Which variables pass: `names` are the options for all, none, some and all but some.
+fn pass(all: &mut Variables, matches: &ArgMatches, names: [&str; 4]) -> Result<(), Refusal> {
+    let [every, none, some, but] = names;
+    let list = |option: &str| -> Result<Option<Vec<Pattern>>, Refusal> {
+        let Some(list) = last(matches, option) else { return Ok(None) };
+        let words = list.as_bytes().split(|byte| *byte == b',').filter(|word| !word.is_empty());
+        let names = words.map(|word| variable(&format!("-{option}"), OsStr::from_bytes(word)));
+        names.map(|name| name.map(Pattern)).collect::<Result<_, _>>().map(Some)
+    };
+    if matches.get_flag(every) {
+        all.passing = Some(Passing::All);
+    } else if let Some(patterns) = list(some)? {
+        all.passing = Some(Passing::Only(patterns));
+    } else if let Some(patterns) = list(but)? {
+        all.passing = Some(Passing::Except(patterns));
+    } else if matches.get_flag(none) {
+        all.passing = Some(Passing::Only(Vec::new()));
+    }
+    Ok(())
+}
+
+/// The commands that ranks run under.
+fn wraps(matches: &ArgMatches) -> Result<Vec<Wrap>, Refusal> {
+    let mut all = Vec::new();
+    for pair in occurrences(matches, "debug") {
+        all.push(wrap("--debug", &pair[1], &pair[0].to_string_lossy())?);
+    }
+    for word in occurrences(matches, "gtool").concat() {
+        let text = word.to_string_lossy();
+        for tool in text.split(';').filter(|tool| !tool.is_empty()) {
+            let (command, ranks) = tool.rsplit_once(':').unwrap_or((tool, "all"));
+            all.push(wrap("-gtool", OsStr::new(command), ranks)?);
+        }
+    }
+    Ok(all)
+}
+
+fn wrap(option: &str, command: &OsStr, ranks: &str) -> Result<Wrap, Refusal> {
+    let wrong = |why: String| Refusal::new(USAGE, format!("{option} {why}"));
+    let ranks = Ranks::parse(ranks)
+        .ok_or_else(|| wrong(format!("{ranks}: not ranks such as 0,2-4 or all")))?;
+    let words = shlex::bytes::split(command.as_bytes()).filter(|words| !words.is_empty());
+    let words =
+        words.ok_or_else(|| wrong(format!("{}: not a command", command.to_string_lossy())))?;
+    Ok(Wrap { ranks, words: words.into_iter().map(OsString::from_vec).collect() })
+}
+
+/// A number of seconds, not 0.
+fn duration(option: &str, word: &OsStr) -> Result<Duration, Refusal> {
+    let seconds = word.to_str().and_then(|text| text.parse::<f64>().ok());
+    let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    duration.filter(|duration| !duration.is_zero()).ok_or_else(|| {
+        let why = format!("{option} {}: not a number of seconds", word.to_string_lossy());
+        Refusal::new(USAGE, why)
+    })
 }
 
 fn parse_count(option: &str, word: &OsStr) -> Result<u32, Refusal> {
@@ -205,13 +380,34 @@ fn parse_count(option: &str, word: &OsStr) -> Result<u32, Refusal> {
     })
 }
 
+/// `NAME=VALUE`, or `NAME` alone.
+fn assignment(option: &str, word: &OsStr) -> Result<(OsString, Option<OsString>), Refusal> {
+    let bytes = word.as_bytes();
+    match bytes.iter().position(|byte| *byte == b'=') {
+        None => Ok((variable(option, word)?, None)),
+        Some(at) => {
+            let name = variable(option, OsStr::from_bytes(&bytes[..at]))?;
+            Ok((name, Some(OsStr::from_bytes(&bytes[at + 1..]).to_owned())))
+        }
+    }
+}
+
+/// `NAME`, or `NAME[C]` with another separator than `:`.
+fn separated(option: &str, word: &OsStr) -> Result<(OsString, u8), Refusal> {
+    let (name, separator) = match word.as_bytes() {
+        [name @ .., b'[', separator, b']'] => (name, *separator),
+        name => (name, b':'),
+    };
+    Ok((variable(option, OsStr::from_bytes(name))?, separator))
+}
+
 /// The name of a variable, if it is one.
-fn variable(option: &str, name: OsString) -> Result<OsString, Refusal> {
+fn variable(option: &str, name: &OsStr) -> Result<OsString, Refusal> {
     if name.is_empty() || name.as_bytes().contains(&b'=') {
         let why = format!("{option} {}: not the name of a variable", name.to_string_lossy());
         return Err(Refusal::new(USAGE, why));
     }
-    Ok(name)
+    Ok(name.to_owned())
 }
 
 #[cfg(test)]
@@ -219,30 +415,52 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn order(line: &str) -> Result<Order, Refusal> {
-        parse(line.split(' ').filter(|word| !word.is_empty()).map(OsString::from))
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').filter(|word| !word.is_empty()).map(OsString::from).collect()
     }
 
-    fn plan(line: &str) -> Plan {
-        match order(line) {
+    fn order_in(variables: &[(&str, &str)], line: &str) -> Result<Order, Refusal> {
+        let variable = |name: &str| {
+            variables.iter().find(|pair| pair.0 == name).map(|pair| OsString::from(pair.1))
+        };
+        parse(words(line), &Here { local: &|name| name == "here", variable: &variable })
+    }
+
+    fn plan_in(variables: &[(&str, &str)], line: &str) -> Plan {
+        match order_in(variables, line) {
             Ok(Order::Run(plan)) => plan,
             other => panic!("{line}: {other:?}"),
         }
     }
 
+    fn plan(line: &str) -> Plan {
+        plan_in(&[], line)
+    }
+
     #[test]
-    fn the_count_has_four_spellings_and_a_default() {
-        for line in ["-n 4 a", "-np 4 a", "--n 4 a", "--np 4 a", "--np=4 a"] {
+    fn the_count_has_many_spellings_and_a_default() {
+        for line in ["-n 4 a", "-np 4 a", "--n 4 a", "--np 4 a", "--np=4 a", "-c 4 a"] {
             assert_eq!(plan(line).apps[0].count, 4, "{line}");
         }
-        assert_eq!(plan("a").apps[0].count, 1);
+        for (line, count) in [
+            ("a", 1),
+            ("-ppn 3 a", 3),
+            ("-N 3 --host here:2 a", 3),
+            ("--host here:2 a", 2),
+            ("--host here a", 1),
+            ("-ppn 3 -n 2 a", 2),
+            ("-n 2 -n 5 a", 5),
+        ] {
+            assert_eq!(plan(line).apps[0].count, count, "{line}");
+        }
+        assert_eq!(plan_in(&[("I_MPI_PERHOST", "3")], "a").apps[0].count, 3);
     }
 
     #[test]
     fn everything_after_the_program_is_its_own() {
         let plan = plan("-n 2 prog -n 3 --help -x");
         assert_eq!(plan.apps[0].arguments, ["-n", "3", "--help", "-x"]);
-        assert_eq!(order("-n 1 -- -odd").map(|_| ()), Ok(()));
+        assert_eq!(self::plan("-n 1 -- -odd").apps[0].program, "-odd");
     }
 
     #[test]
@@ -257,29 +475,111 @@ mod tests {
 
     #[test]
     fn variables_are_for_one_program_or_for_all() {
-        let plan = plan("-x A=1=2 -x B -env C 3 a : -genv D 4 b");
-        let pair = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
-        assert_eq!(plan.apps[0].variables, [pair("A", "1=2"), pair("C", "3")]);
-        assert_eq!(plan.apps[0].passed, ["B"]);
-        assert_eq!(plan.apps[1].variables, []);
-        assert_eq!(plan.everywhere, [pair("D", "4")]);
+        let plan = plan("-x A=1=2 -x B -env C 3 a : -genv D 4 -genvnone b");
+        let set = |name: &str, value: &str| Edit::Set(name.into(), value.into());
+        assert_eq!(plan.apps[0].variables.edits, [set("A", "1=2"), set("C", "3")]);
+        assert_eq!(plan.apps[0].variables.passed, [Pattern("B".into())]);
+        assert_eq!(plan.apps[1].variables, Variables::default());
+        assert_eq!(plan.everywhere.edits, [set("D", "4")]);
+        assert_eq!(plan.everywhere.passing, Some(Passing::Only(vec![])));
+        let edits = self::plan("--prefix /p --append-env L[;] v -env N -1 a").apps[0]
+            .variables
+            .edits
+            .clone();
+        assert_eq!(edits[1], Edit::Prepend("PATH".into(), "/p/bin".into(), b':'));
+        assert_eq!(
+            (&edits[0], &edits[3]),
+            (&set("N", "-1"), &Edit::Append("L".into(), "v".into(), b';'))
+        );
+    }
+
+    #[test]
+    fn files_name_programs_on_their_lines() {
+        let file = std::env::temp_dir().join(format!("suiro-app-{}", std::process::id()));
+        std::fs::write(&file, "# two programs\n-n 2 a 'b c'\n\n-n 1 -x K=V c : -n 3 d\n").unwrap();
+        let plan = plan(&format!("-ppn 4 --app {}", file.display()));
+        std::fs::write(&file, "-n 2 'a\n").unwrap();
+        let wrong = order_in(&[], &format!("-configfile {}", file.display())).unwrap_err();
+        std::fs::remove_file(&file).unwrap();
+        let counts: Vec<_> = plan.apps.iter().map(|app| app.count).collect();
+        assert_eq!(counts, [2, 1, 3]);
+        assert_eq!(plan.apps[0].arguments, ["b c"]);
+        assert!(wrong.why.contains("a quote without an end"), "{}", wrong.why);
+    }
+
+    #[test]
+    fn debuggers_go_before_the_program_of_their_ranks() {
+        let plan = plan("--debug 0,2-3 gdb -gtool valgrind:1;strace a");
+        let wraps = &plan.apps[0].wraps;
+        assert_eq!(wraps[0].ranks, Ranks::parse("0,2-3").unwrap());
+        assert_eq!((&wraps[1].words[0], &wraps[2].ranks), (&"valgrind".into(), &Ranks::All));
+    }
+
+    #[test]
+    fn what_only_tunes_other_libraries_is_noted_once() {
+        let line =
+            "--mca btl self,sm -genv I_MPI_FABRICS shm -launcher ssh -disable-auto-cleanup a";
+        let [note] = &plan(line).notes[..] else { panic!("one note") };
+        for part in
+            ["--mca btl self,sm", "I_MPI_FABRICS", "--launcher ssh", "--disable-auto-cleanup"]
+        {
+            assert!(note.contains(part), "{part}: {note}");
+        }
+        assert!(plan(&format!("-q {line}")).notes.is_empty());
+        assert!(plan("-x A=1 --oversubscribe --allow-run-as-root a").notes.is_empty());
+    }
+
+    #[test]
+    fn too_few_slots_are_a_note_unless_that_is_forbidden() {
+        assert!(plan("--host here:2 -n 3 a").notes[0].contains("3 processes on 2 slots"));
+        assert!(plan("--host here:2 -n 3 --oversubscribe a").notes.is_empty());
+        assert!(plan("--host here:2 -n 2 a").notes.is_empty());
+        let refusal = order_in(&[], "--host here:2 -n 3 --nooversubscribe a").unwrap_err();
+        assert!(refusal.why.contains("3 processes on 2 slots"), "{}", refusal.why);
+    }
+
+    #[test]
+    fn the_time_comes_from_an_option_or_the_environment() {
+        let seconds = |variables: &[(&str, &str)], line: &str| {
+            plan_in(variables, line).timeout.map(|time| time.as_secs_f64())
+        };
+        let set = [("MPIEXEC_TIMEOUT", "7")];
+        assert_eq!(seconds(&[], "a"), None);
+        assert_eq!(seconds(&set, "--timeout 2.5 a"), Some(2.5));
+        assert_eq!(seconds(&set, "a"), Some(7.0));
+        assert!(
+            order_in(&[("MPIEXEC_TIMEOUT", "x")], "a")
+                .unwrap_err()
+                .why
+                .contains("MPIEXEC_TIMEOUT x")
+        );
     }
 
     #[test]
     fn wrong_words_are_named() {
         for (line, word) in [
-            ("-n zero a", "zero"),
-            ("-n 0 a", "0"),
-            ("-n", "-n"),
+            ("-n zero a", "-n zero"),
+            ("-n 0 a", "-n 0"),
+            ("-n -5 a", "-n -5"),
+            ("-n", "--n lacks its value"),
             ("--fast a", "--fast"),
+            ("--oversubscribed a", "did you mean --oversubscribe"),
             ("-x =1 a", "-x"),
             ("-env A=B 1 a", "A=B"),
+            ("-env A", "--env lacks its second value"),
+            ("--timeout 0 a", "--timeout 0"),
+            ("--debug x gdb a", "--debug x"),
+            ("--host there a", "there is not this host"),
+            ("--hostfile /nowhere a", "/nowhere"),
+            ("--app /nowhere", "/nowhere"),
+            ("--app f a", "so a cannot"),
+            ("--xterm 1 a", "--xterm is not supported; use --debug"),
             ("", "no program"),
             ("-n 2", "no program"),
             ("-n 2 a : -n 1", "no program"),
             ("-n 2 a :", "no program"),
         ] {
-            let refusal = order(line).unwrap_err();
+            let refusal = order_in(&[], line).unwrap_err();
             assert_eq!(refusal.code, USAGE, "{line}");
             assert!(refusal.why.contains(word), "{line}: {}", refusal.why);
         }
@@ -287,15 +587,20 @@ mod tests {
 
     #[test]
     fn questions_end_the_parsing() {
-        assert_eq!(order("--version --nonsense"), Ok(Order::Version));
-        assert_eq!(order("-n 2 -V"), Ok(Order::Version));
-        assert_eq!(order("--help"), Ok(Order::Help));
+        let printed = |line: &str| match order_in(&[], line) {
+            Ok(Order::Print(text)) => text,
+            other => panic!("{line}: {other:?}"),
+        };
+        assert!(printed("-n 2 -V").starts_with("mpirun (Suiro) "));
+        assert!(printed("--help").contains("--timeout <SECONDS>"));
+        assert_eq!(order_in(&[], "--help-settings"), Ok(Order::Settings));
     }
 
     proptest! {
         #[test]
         fn any_words_are_taken(words in proptest::collection::vec("[-:a=0-9n]{0,4}", 0..8)) {
-            let _ = parse(words.into_iter().map(OsString::from));
+            let here = Here { local: &|_| true, variable: &|_| None };
+            let _ = parse(words.into_iter().map(OsString::from).collect(), &here);
         }
     }
 }

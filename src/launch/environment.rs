@@ -5,6 +5,8 @@ use std::ffi::{OsStr, OsString};
 
 use crate::bootstrap::{JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD};
 
+use super::plan::{Edit, Passing, Variables, joined};
+
 /// A variable and its value.
 pub type Variable = (OsString, OsString);
 
@@ -28,14 +30,38 @@ pub fn without_private(all: impl Iterator<Item = Variable>) -> Vec<Variable> {
     all.filter(|(name, _)| !is_private(name)).collect()
 }
 
-/// `base` with `settings` in order, the later ones winning, and the variables of `place`.
-pub fn of_rank<'a>(
-    base: &[Variable], settings: impl IntoIterator<Item = &'a Variable>, place: Place,
-) -> Vec<Variable> {
-    let mut all = base.to_vec();
-    for (name, value) in settings {
-        set(&mut all, name, value.clone());
+/// What of `base` the program sees, with its changes after those of all programs.
+pub fn of_app(base: &[Variable], everywhere: &Variables, own: &Variables) -> Vec<Variable> {
+    let passing = own.passing.as_ref().or(everywhere.passing.as_ref()).unwrap_or(&Passing::All);
+    let passes = |variable: &&Variable| {
+        let mut passed = everywhere.passed.iter().chain(&own.passed);
+        passing.lets(&variable.0) || passed.any(|pattern| pattern.matches(&variable.0))
+    };
+    let mut all: Vec<_> = base.iter().filter(passes).cloned().collect();
+    for edit in everywhere.edits.iter().chain(&own.edits) {
+        let there = |name: &OsStr| {
+            let found = all.iter().find(|variable| variable.0 == name);
+            found.map(|variable| variable.1.clone()).unwrap_or_default()
+        };
+        match edit {
+            Edit::Set(name, value) => set(&mut all, name, value.clone()),
+            Edit::Unset(pattern) => all.retain(|variable| !pattern.matches(&variable.0)),
+            Edit::Prepend(name, value, separator) => {
+                let value = joined(value, *separator, &there(name));
+                set(&mut all, name, value);
+            }
+            Edit::Append(name, value, separator) => {
+                let value = joined(&there(name), *separator, value);
+                set(&mut all, name, value);
+            }
+        }
     }
+    all
+}
+
+/// `base` with the variables of `place`.
+pub fn of_rank(base: &[Variable], place: Place) -> Vec<Variable> {
+    let mut all = base.to_vec();
     let Place { rank, size, .. } = place;
     for (name, value) in [
         ("PMI_RANK", i64::from(rank)),
@@ -73,6 +99,7 @@ fn is_private(name: &OsStr) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::plan::Pattern;
     use super::*;
 
     fn variable(name: &str, value: &str) -> Variable {
@@ -89,10 +116,39 @@ mod tests {
     }
 
     #[test]
-    fn later_settings_win_and_the_place_wins_over_all() {
+    fn programs_see_what_is_passed_and_changed() {
+        let base = [variable("A", "1"), variable("AB", "2"), variable("C", "3")];
+        let pattern = |name: &str| Pattern(name.into());
+        let seen = |own: Variables, everywhere: Variables| {
+            let all = of_app(&base, &everywhere, &own);
+            let words = all.iter().map(|(name, value)| {
+                format!("{}={}", name.to_string_lossy(), value.to_string_lossy())
+            });
+            words.collect::<Vec<_>>().join(" ")
+        };
+        let passing = |passing| Variables { passing: Some(passing), ..Variables::default() };
+        let none = Variables::default;
+        assert_eq!(seen(none(), none()), "A=1 AB=2 C=3");
+        assert_eq!(seen(none(), passing(Passing::Only(vec![pattern("C")]))), "C=3");
+        assert_eq!(seen(passing(Passing::All), passing(Passing::Only(vec![]))), "A=1 AB=2 C=3");
+        assert_eq!(seen(passing(Passing::Except(vec![pattern("A*")])), none()), "C=3");
+        let named = Variables { passed: vec![pattern("A*")], ..passing(Passing::Only(vec![])) };
+        assert_eq!(seen(named, none()), "A=1 AB=2");
+        let edits = |edits| Variables { edits, ..Variables::default() };
+        let first = edits(vec![Edit::Set("A".into(), "9".into())]);
+        let then = edits(vec![
+            Edit::Prepend("A".into(), "0".into(), b':'),
+            Edit::Append("A".into(), "8".into(), b','),
+            Edit::Append("D".into(), "4".into(), b':'),
+            Edit::Unset(pattern("AB")),
+        ]);
+        assert_eq!(seen(then, first), "A=0:9,8 C=3 D=4");
+    }
+
+    #[test]
+    fn the_place_wins_over_all() {
         let place = Place { rank: 1, size: 3, pmi_fd: 7, segment_fd: 8, job_fd: 9 };
-        let settings = [variable("A", "2"), variable("A", "3"), variable("PMI_RANK", "9")];
-        let all = of_rank(&[variable("A", "1")], &settings, place);
+        let all = of_rank(&[variable("A", "3"), variable("PMI_RANK", "9")], place);
         let value = |name: &str| {
             let mut found = all.iter().filter(|variable| variable.0 == name);
             let value = found.next().unwrap().1.to_str().unwrap();

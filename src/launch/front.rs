@@ -8,15 +8,19 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::base::settings;
 use crate::sys::descriptor;
+use crate::sys::host;
 use crate::sys::poll::PollSet;
 use crate::sys::process::{self, Exit, Reap, Side};
 use crate::sys::signals::{self, Signals};
 
-use super::arguments::{self, HELP, Order, Plan};
+use super::arguments::{self, Here, Order};
+use super::plan::{Pattern, Plan};
 use super::run::run;
 use super::{Refusal, USAGE};
 
@@ -28,9 +32,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// `mpirun`: does what `words` (without the program's own name) ask for; the exit code.
 pub fn main(words: impl IntoIterator<Item = OsString>) -> i32 {
-    let done = arguments::parse(words).and_then(|order| match order {
-        Order::Help => print(HELP),
-        Order::Version => print(concat!("mpirun (Suiro) ", env!("CARGO_PKG_VERSION"), "\n")),
+    let here = Here { local: &host::is_here, variable: &|name| std::env::var_os(name) };
+    let order = arguments::parse(words.into_iter().collect(), &here);
+    let done = order.and_then(|order| match order {
+        Order::Print(text) => print(&text),
+        Order::Settings => print(&settings::table(|name| std::env::var(name).ok())),
         Order::Run(plan) => launch(&plan),
     });
     done.unwrap_or_else(|refusal| {
@@ -66,9 +72,14 @@ fn check(plan: &Plan) -> Result<(), Refusal> {
             let why = format!("-wdir {}: not a folder", folder.display());
             return Err(Refusal::new(USAGE, why));
         }
-        for name in app.passed.iter().filter(|name| std::env::var_os(name).is_none()) {
-            say(&format!("-x {}: not set here, so not passed on", name.to_string_lossy()));
+        for Pattern(name) in &app.variables.passed {
+            if !name.as_bytes().ends_with(b"*") && std::env::var_os(name).is_none() {
+                say(&format!("-x {}: not set here, so not passed on", name.to_string_lossy()));
+            }
         }
+    }
+    for note in &plan.notes {
+        say(&format!("note: {note}"));
     }
     Ok(())
 }

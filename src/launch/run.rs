@@ -19,9 +19,9 @@ use crate::sys::process::{self, Exit, Reap};
 use crate::sys::signals::{self, Signals};
 use crate::sys::socket::Stream;
 
-use super::arguments::Plan;
 use super::job::{Action, Job};
 use super::output::{Lines, Sink};
+use super::plan::Plan;
 use super::start::{Crew, Started};
 
 /// How long a shell may take to tell how the MPI process that it started ended.

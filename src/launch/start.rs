@@ -1,17 +1,19 @@
 //! Starting the ranks of a job, one after the other.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 
 use crate::sys::descriptor;
 use crate::sys::process::{self, Program};
 use crate::sys::socket::Stream;
 
 use super::Refusal;
-use super::arguments::{App, Plan};
 use super::environment::{self, Place, Variable};
+use super::plan::{App, Plan};
 
 /// Everything that the ranks of a job have in common.
 pub struct Crew<'a> {
@@ -85,11 +87,13 @@ impl<'a> Crew<'a> {
             segment_fd: self.segment.as_raw_fd(),
             job_fd: self.secret.as_raw_fd(),
         };
-        let settings = self.plan.everywhere.iter().chain(&app.variables);
+        let variables =
+            environment::of_app(&self.environment, &self.plan.everywhere, &app.variables);
+        let words = words(app, rank, &variables);
         let pid = process::spawn(Program {
-            name: &app.program,
-            arguments: &app.arguments,
-            environment: &environment::of_rank(&self.environment, settings, place),
+            name: &words[0],
+            arguments: &words[1..],
+            environment: &environment::of_rank(&variables, place),
             directory: app.directory.as_deref(),
             streams: [input, output_end, errors_end],
             inherited: &[theirs.as_fd(), self.segment.as_fd(), self.secret.as_fd()],
@@ -99,6 +103,30 @@ impl<'a> Crew<'a> {
         .map_err(cannot_start)?;
         Ok(Started { pid, pmi, outputs: [output, errors] })
     }
+}
+
+/// The words that start `app` as `rank`.
+fn words(app: &App, rank: u32, variables: &[Variable]) -> Vec<OsString> {
+    let wraps = app.wraps.iter().filter(|wrap| wrap.ranks.contains(rank));
+    let mut words: Vec<_> = wraps.flat_map(|wrap| wrap.words.iter().cloned()).collect();
+    words.push(found(app, variables).unwrap_or_else(|| app.program.clone()));
+    words.extend(app.arguments.iter().cloned());
+    words
+}
+
+/// The program of a plain name, in the folders that the command line names, or in our own `PATH`
+/// if the program sees none. Else the system looks it up.
+fn found(app: &App, variables: &[Variable]) -> Option<OsString> {
+    if app.program.as_bytes().contains(&b'/') {
+        return None;
+    }
+    let own = match variables.iter().any(|variable| variable.0 == "PATH") {
+        true => None,
+        false => env::var_os("PATH"),
+    };
+    let lists = app.path.iter().chain(&own);
+    let mut files = lists.flat_map(env::split_paths).map(|folder| folder.join(&app.program));
+    files.find(|file| file.is_file()).map(OsString::from)
 }
 
 /// A pipe whose read end never waits.

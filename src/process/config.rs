@@ -1,58 +1,12 @@
 //! Settings: the `SUIRO_*` variables of the environment, read here and nowhere else.
 //!
-//! [`SETTINGS`] is the one table of them; help texts are made from it.
+//! What there is and what it may be stands in [`crate::base::settings`].
 
 use std::str::FromStr;
 
+use crate::base::settings::SETTINGS;
 use crate::base::{ErrorClass, Result};
 use crate::devices::shm::Copy;
-
-/// One setting.
-#[derive(Clone, Copy, Debug)]
-pub struct Setting {
-    /// The variable.
-    pub name: &'static str,
-    /// What it may be.
-    pub values: &'static str,
-    /// What it is when it is not set.
-    pub default: &'static str,
-    /// What it does, in a sentence.
-    pub meaning: &'static str,
-}
-
-/// All settings.
-pub const SETTINGS: &[Setting] = &[
-    Setting {
-        name: "SUIRO_LOG",
-        values: "error|warn|info|debug|trace, or a filter like suiro=debug",
-        default: "",
-        meaning: "diagnostics on standard error beside error messages; none if not set",
-    },
-    Setting {
-        name: "SUIRO_PROGRESS",
-        values: "polling|thread",
-        default: "polling",
-        meaning: "whether messages move inside MPI calls only, or by a thread of their own too",
-    },
-    Setting {
-        name: "SUIRO_WAIT",
-        values: "auto|spin|yield|sleep",
-        default: "auto",
-        meaning: "how a call waits: auto spins only where each local rank has a processor",
-    },
-    Setting {
-        name: "SUIRO_SHM_COPY",
-        values: "auto|pipe|cma",
-        default: "auto",
-        meaning: "how long messages cross shared memory: through a ring, or by a direct read",
-    },
-    Setting {
-        name: "SUIRO_SINGLETON",
-        values: "0|1",
-        default: "0",
-        meaning: "run alone even if the environment looks like a job without a launcher",
-    },
-];
 
 /// Who makes progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,0 +1,450 @@
+//! The options of `mpirun`: one table of those that do something, one of those that other
+//! launchers have and that mean nothing here, one of those that are refused with a reason.
+//!
+//! Launchers have options such as `-np` and `-genv NAME VALUE`, which no parser for the usual long
+//! and short options knows. So [`with_two_dashes`] gives every option two dashes first, which takes
+//! knowing how many values each has; then they are long options like any other.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+
+use super::{Refusal, USAGE};
+
+/// The name of the argument that holds the program and what follows.
+pub const PROGRAM: &str = "program";
+
+const USAGE_LINE: &str =
+    "mpirun [options] program [arguments] [: [options] program [arguments]]...";
+
+const AFTER: &str = "\
+Options take one dash or two, and their value in the next word or after '='. Those of Open MPI,
+MPICH and Intel MPI that only tune these libraries are accepted without effect, with one note.
+
+Standard input goes to rank 0. The exit code is that of the first process that failed: its own
+code, 128 and the number of the signal that ended it, or the code that it gave to MPI_Abort.
+124: the time was up; 127: a program was not found; 126: it could not be started; 2: wrong
+arguments.";
+
+/// An option without a value: its name, its other names, what it does.
+type Flag = (&'static str, &'static [&'static str], &'static str);
+
+/// An option with values: its name, its other names, the values' names, what it does.
+type Valued = (&'static str, &'static [&'static str], &'static [&'static str], &'static str);
+
+/// Options under one heading.
+struct Section {
+    heading: &'static str,
+    flags: &'static [Flag],
+    valued: &'static [Valued],
+}
+
+const SECTIONS: &[Section] = &[
+    Section {
+        heading: "What to start",
+        flags: &[],
+        valued: &[
+            (
+                "n",
+                &["np", "c"],
+                &["COUNT"],
+                "start COUNT processes; if not given, as many as \
+              hosts have slots or -ppn says, or 1",
+            ),
+            ("wdir", &["wd", "cwd"], &["FOLDER"], "start them in FOLDER"),
+            ("path", &[], &["FOLDERS"], "look the program up in FOLDERS first"),
+            (
+                "prefix",
+                &[],
+                &["FOLDER"],
+                "put FOLDER/bin and FOLDER/lib before PATH and \
+              LD_LIBRARY_PATH",
+            ),
+            ("app", &["configfile"], &["FILE"], "a program with its options on each line of FILE"),
+            (
+                "debug",
+                &["wrap"],
+                &["RANKS", "COMMAND"],
+                "start these ranks (0,2-4 or all) by \
+              COMMAND, such as 'gdb -args'",
+            ),
+            ("gtool", &[], &["COMMAND:RANKS"], "the same as Intel MPI writes it"),
+        ],
+    },
+    Section {
+        heading: "Where",
+        flags: &[
+            ("oversubscribe", &[], "accepted; there may always be more processes than cores"),
+            ("nooversubscribe", &[], "refuse to start more processes than slots"),
+            ("allow-run-as-root", &[], "accepted; that is always allowed"),
+        ],
+        valued: &[
+            (
+                "host",
+                &["H", "hosts"],
+                &["HOSTS"],
+                "hosts, each with a number of slots if you \
+              like: a:4,b",
+            ),
+            (
+                "hostfile",
+                &["f", "machinefile", "machine", "default-hostfile"],
+                &["FILE"],
+                "a host on each line: 'a:4' or 'a slots=4'",
+            ),
+            ("ppn", &["N", "npernode", "perhost", "grr"], &["COUNT"], "processes on each host"),
+        ],
+    },
+    Section {
+        heading: "Environment",
+        flags: &[
+            ("envall", &[], "pass the whole environment to this program (so it is if not said)"),
+            ("envnone", &[], "pass nothing of the environment to this program"),
+            ("genvall", &[], "pass the whole environment to all programs"),
+            ("genvnone", &[], "pass nothing of the environment to any program"),
+        ],
+        valued: &[
+            (
+                "x",
+                &[],
+                &["NAME[=VALUE]"],
+                "set NAME for this program, or pass it as it is here; \
+              NAME* stands for all names that start so",
+            ),
+            ("env", &[], &["NAME", "VALUE"], "set NAME for this program"),
+            ("genv", &[], &["NAME", "VALUE"], "set NAME for all programs"),
+            ("envlist", &[], &["NAMES"], "pass only these variables to this program"),
+            ("genvlist", &[], &["NAMES"], "pass only these variables to all programs"),
+            ("envexcl", &[], &["NAMES"], "pass all but these variables to this program"),
+            ("genvexcl", &[], &["NAMES"], "pass all but these variables to all programs"),
+            ("set-env", &[], &["NAME=VALUE"], "set NAME for this program"),
+            ("unset-env", &[], &["NAME"], "take NAME (or NAME*) away"),
+            (
+                "prepend-env",
+                &[],
+                &["NAME[SEPARATOR]", "VALUE"],
+                "put VALUE before what NAME \
+              holds, with ':' or SEPARATOR between",
+            ),
+            ("append-env", &[], &["NAME[SEPARATOR]", "VALUE"], "put VALUE after what NAME holds"),
+        ],
+    },
+    Section {
+        heading: "Limits",
+        flags: &[],
+        valued: &[(
+            "timeout",
+            &[],
+            &["SECONDS"],
+            "end the job after that time, with code 124 and \
+            a picture of where each rank is (also MPIEXEC_TIMEOUT)",
+        )],
+    },
+    Section {
+        heading: "Questions",
+        flags: &[
+            ("do-not-launch", &["dry-run"], "show the plan and start nothing"),
+            ("explain", &[], "show what was decided for this job, and why"),
+            ("help-settings", &[], "print the environment variables that change the library"),
+            ("verbose", &["v"], "the same as --explain"),
+            ("quiet", &["q"], "print no notes"),
+            ("version", &["V"], "print the version"),
+            ("help", &["h"], "print this"),
+        ],
+        valued: &[],
+    },
+];
+
+/// Options of other launchers without an effect here, by the number of their values. They tune
+/// what Suiro has not, or what one host has not.
+const IGNORED: &[(usize, &[&str])] = &[
+    (
+        0,
+        &[
+            "aps",
+            "check_mpi",
+            "continuous",
+            "daemonize",
+            "debug-daemons",
+            "debug-daemons-file",
+            "debug-devel",
+            "disable-auto-cleanup",
+            "disable-hostname-propagation",
+            "disable-recovery",
+            "disable-x",
+            "display-comm",
+            "display-comm-finalize",
+            "enable-recovery",
+            "enable-x",
+            "get-stack-traces",
+            "hybrid-hosts",
+            "index-argv-by-rank",
+            "keep-fqdn-hostnames",
+            "leave-session-attached",
+            "mps",
+            "no-app-prefix",
+            "no-ready-msg",
+            "noconf",
+            "noprefix",
+            "novm",
+            "ordered-output",
+            "pmi-port",
+            "preload-binary",
+            "print-all-exitcodes",
+            "profile",
+            "prot",
+            "report-child-jobs-separately",
+            "report-state-on-timeout",
+            "show-progress",
+            "silent-abort",
+            "skip-launch-node",
+            "trace",
+            "use-regexp",
+        ],
+    ),
+    (
+        1,
+        &[
+            "add-host",
+            "add-hostfile",
+            "am",
+            "app-pmix-prefix",
+            "bootstrap",
+            "bootstrap-exec",
+            "bootstrap-exec-args",
+            "branch-count",
+            "demux",
+            "dvm",
+            "forward-signals",
+            "gpu-support",
+            "gpus-per-proc",
+            "hosts-group",
+            "iface",
+            "initial-errhandler",
+            "launch-agent",
+            "launcher",
+            "launcher-exec",
+            "localhost",
+            "max-restarts",
+            "max-vm-size",
+            "membind",
+            "memory-alloc-kinds",
+            "nameserver",
+            "ompi-server",
+            "order-nodes",
+            "personality",
+            "pmix-prefix",
+            "preload-files",
+            "pset",
+            "rankmap",
+            "report-pid",
+            "report-uri",
+            "rmk",
+            "runtime-options",
+            "spawn-timeout",
+            "stream-buffering",
+            "tmpdir",
+            "topolib",
+            "tune",
+            "usize",
+            "with-ft",
+        ],
+    ),
+    (2, &["gmca", "gomca", "gpmixmca", "gprtemca", "mca", "omca", "pmixmca", "prtemca"]),
+];
+
+/// Options of other launchers that cannot be taken without doing what they say.
+const REFUSED: &[(&str, usize, &str)] = &[
+    ("gdb", 0, "use --debug all 'gdb -args'"),
+    ("gtoolfile", 1, "use --debug RANKS COMMAND for each line of the file"),
+    ("set-cwd-to-session-dir", 0, "there is no session folder; use --wdir"),
+    ("stop-in-app", 0, "use --debug RANKS 'gdb -args'"),
+    ("stop-in-init", 0, "use --debug RANKS 'gdb -args'"),
+    ("stop-on-exec", 0, "use --debug RANKS 'gdb -args'"),
+    ("xterm", 1, "use --debug RANKS 'xterm -e'"),
+];
+
+/// The parser of one program's words: its options, then [`PROGRAM`].
+pub fn command() -> Command {
+    let mut command = Command::new("mpirun")
+        .override_usage(USAGE_LINE)
+        .after_help(AFTER)
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .no_binary_name(true)
+        .args_override_self(true);
+    for Section { heading, flags, valued } in SECTIONS {
+        let flags = flags
+            .iter()
+            .map(|(name, others, help)| flag(name).visible_aliases(others.iter()).help(*help));
+        let valued = valued.iter().map(|(name, others, values, help)| {
+            let option = option(name, values.len()).value_names(values.iter());
+            option.visible_aliases(others.iter()).help(*help)
+        });
+        command = command.next_help_heading(*heading).args(flags).args(valued);
+    }
+    let ignored =
+        IGNORED.iter().flat_map(|(values, names)| names.iter().map(|name| option(name, *values)));
+    let refused = REFUSED.iter().map(|(name, values, _)| option(name, *values));
+    let program = Arg::new(PROGRAM).num_args(0..).hide(true);
+    command
+        .args(ignored.chain(refused).map(|option| option.hide(true)))
+        .arg(program.value_parser(value_parser!(OsString)))
+}
+
+fn flag(name: &'static str) -> Arg {
+    Arg::new(name).long(name).action(ArgAction::SetTrue)
+}
+
+/// An option that may be repeated, each time with so many values of any form.
+fn option(name: &'static str, values: usize) -> Arg {
+    if values == 0 {
+        return flag(name);
+    }
+    let option = Arg::new(name).long(name).num_args(values).action(ArgAction::Append);
+    option.allow_hyphen_values(true).value_parser(value_parser!(OsString))
+}
+
+/// `words` with two dashes before each option, and `--` before the program.
+fn with_two_dashes(command: &Command, words: Vec<OsString>) -> Vec<OsString> {
+    let mut all = Vec::with_capacity(words.len() + 1);
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let bytes = word.as_bytes();
+        let Some(name) = bytes.strip_prefix(b"-").filter(|name| !name.is_empty()) else {
+            all.push("--".into());
+            all.push(word);
+            break;
+        };
+        if bytes == b"--" {
+            all.push(word);
+            break;
+        }
+        let name = name.strip_prefix(b"-").unwrap_or(name);
+        let plain = name.split(|byte| *byte == b'=').next().unwrap_or(name);
+        let found = command.get_arguments().find(|option| is_called(option, plain));
+        let values = found.map_or(0, |option| option.get_num_args().map_or(0, |n| n.min_values()));
+        let attached = usize::from(plain.len() < name.len());
+        all.push([OsStr::new("--"), OsStr::from_bytes(name)].into_iter().collect());
+        all.extend(words.by_ref().take(values.saturating_sub(attached)));
+    }
+    all.extend(words);
+    all
+}
+
+fn is_called(option: &Arg, name: &[u8]) -> bool {
+    let mut names =
+        option.get_long().into_iter().chain(option.get_all_aliases().into_iter().flatten());
+    names.any(|other| other.as_bytes() == name)
+}
+
+/// Parses the words of one program.
+///
+/// # Errors
+/// A [`Refusal`] with code 2 that names what is wrong.
+pub fn parse(command: &Command, words: Vec<OsString>) -> Result<ArgMatches, Refusal> {
+    let words = with_two_dashes(command, words);
+    let matches = command.clone().try_get_matches_from(words).map_err(|error| refusal(&error))?;
+    match REFUSED.iter().find(|(name, _, _)| is_given(&matches, name)) {
+        None => Ok(matches),
+        Some((name, _, cure)) => {
+            Err(Refusal::new(USAGE, format!("--{name} is not supported; {cure}")))
+        }
+    }
+}
+
+/// Was the option `name` given?
+pub fn is_given(matches: &ArgMatches, name: &str) -> bool {
+    use clap::parser::ValueSource::CommandLine;
+    matches.value_source(name) == Some(CommandLine)
+}
+
+/// Options among `matches` that have no effect, with their values.
+pub fn ignored(matches: &ArgMatches) -> Vec<String> {
+    let mut found = Vec::new();
+    for (values, names) in IGNORED {
+        for name in names.iter().filter(|name| is_given(matches, name)) {
+            if *values == 0 {
+                found.push(format!("--{name}"));
+                continue;
+            }
+            for occurrence in occurrences(matches, name) {
+                let words = occurrence.join(OsStr::new(" "));
+                found.push(format!("--{name} {}", words.to_string_lossy()));
+            }
+        }
+    }
+    found
+}
+
+/// The values of each time that `name` was given.
+pub fn occurrences(matches: &ArgMatches, name: &str) -> Vec<Vec<OsString>> {
+    let all = matches.get_occurrences::<OsString>(name).into_iter().flatten();
+    all.map(|values| values.cloned().collect()).collect()
+}
+
+fn refusal(error: &clap::Error) -> Refusal {
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(ContextValue::Strings(texts)) => texts.first().cloned(),
+        _ => None,
+    };
+    let word = context(ContextKind::InvalidArg).unwrap_or_default();
+    // "--n <COUNT>" is how the parser names an option with a value.
+    let name = word.split(' ').next().unwrap_or_default();
+    let why = match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let meant = context(ContextKind::SuggestedArg);
+            let meant = meant.map_or(String::new(), |other| format!(" (did you mean {other}?)"));
+            format!("unknown option {name}{meant}; mpirun --help lists the options")
+        }
+        ErrorKind::WrongNumberOfValues | ErrorKind::TooFewValues => {
+            format!("the option {name} lacks its second value")
+        }
+        ErrorKind::InvalidValue
+            if context(ContextKind::InvalidValue).is_none_or(|value| value.is_empty()) =>
+        {
+            format!("the option {name} lacks its value")
+        }
+        _ => error.to_string().lines().next().unwrap_or_default().replace("error: ", ""),
+    };
+    Refusal::new(USAGE, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn dashes_stop_at_the_program() {
+        let command = command();
+        let words = |line: &str| -> Vec<OsString> { line.split(' ').map(OsString::from).collect() };
+        for (line, expected) in [
+            ("-np 4 a -np", "--np 4 -- a -np"),
+            ("--np=4 -env A -np a -b", "--np=4 --env A -np -- a -b"),
+            ("-mca a b -l -- -odd", "--mca a b --l -- -odd"),
+            ("-n", "--n"),
+        ] {
+            assert_eq!(with_two_dashes(&command, words(line)), words(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn every_name_is_in_the_help_or_hidden() {
+        let help = command().render_help().to_string();
+        for Section { flags, valued, .. } in SECTIONS {
+            let names = flags.iter().map(|flag| flag.0).chain(valued.iter().map(|valued| valued.0));
+            for name in names {
+                assert!(help.contains(&format!("--{name}")), "{name}");
+            }
+        }
+        assert!(!help.contains("--mca"));
+    }
+}
