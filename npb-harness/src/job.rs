@@ -28,16 +28,22 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// The kernel with this lower-case name.
-    pub fn parse(name: &str) -> Option<Self> {
-        [Self::Ep, Self::Is].into_iter().find(|kernel| kernel.name() == name)
-    }
+    /// Every kernel, in the order of the table.
+    pub const ALL: [Self; 2] = [Self::Ep, Self::Is];
 
     /// The name in lower case, as NPB's `make` has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ep => "ep",
             Self::Is => "is",
+        }
+    }
+
+    /// What it does, in a few words.
+    pub fn purpose(self) -> &'static str {
+        match self {
+            Self::Ep => "random numbers that hardly communicate",
+            Self::Is => "an integer sort, all to all",
         }
     }
 

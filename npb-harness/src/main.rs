@@ -16,17 +16,14 @@
 mod job;
 mod report;
 
-use std::{env, path::PathBuf, process::ExitCode, time::Duration};
+use std::{ops::RangeInclusive, path::PathBuf, process::ExitCode, time::Duration};
 
+use clap::{
+    Arg, ArgMatches, Command, ValueEnum,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+    value_parser,
+};
 use job::{Kernel, Tools};
-
-const USAGE: &str = "\
-usage: npb [--kernels ep,is] [--classes S,W] [--ranks 4] [--limit-s 600]
-           [--mpicc PATH] [--mpirun PATH]
-
-Builds and runs our own NAS kernels. Classes: S W A B. Several ranks: 1,2,4.
-mpicc and mpirun are taken from the folder of this program, or else from PATH.
-";
 
 /// What the arguments ask for.
 #[derive(Debug, PartialEq)]
@@ -40,47 +37,66 @@ struct Request {
 }
 
 impl Request {
-    /// # Errors
-    /// A sentence that names the argument which is not understood.
-    fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut request = Self {
-            kernels: vec![Kernel::Ep, Kernel::Is],
-            classes: vec!['S', 'W'],
-            ranks: vec![4],
-            limit: Duration::from_secs(600),
-            mpicc: None,
-            mpirun: None,
-        };
-        while let Some(option) = arguments.next() {
-            let value = arguments.next().ok_or_else(|| format!("{option} wants a value"))?;
-            match option.as_str() {
-                "--kernels" => request.kernels = list(&value, Kernel::parse)?,
-                "--classes" => request.classes = list(&value, class)?,
-                "--ranks" => request.ranks = list(&value, count)?,
-                "--limit-s" => {
-                    let seconds = count(&value).ok_or_else(|| format!("no limit: {value}"))?;
-                    request.limit = Duration::from_secs(seconds.into());
-                }
-                "--mpicc" => request.mpicc = Some(value.into()),
-                "--mpirun" => request.mpirun = Some(value.into()),
-                _ => return Err(format!("unknown option {option}")),
-            }
+    fn of(mut matches: ArgMatches) -> Self {
+        let seconds = matches.remove_one("limit-s").expect("it has a default");
+        Self {
+            kernels: matches.remove_many("kernels").into_iter().flatten().collect(),
+            classes: matches.remove_many("classes").into_iter().flatten().collect(),
+            ranks: matches.remove_many("ranks").into_iter().flatten().collect(),
+            limit: Duration::from_secs(seconds),
+            mpicc: matches.remove_one("mpicc"),
+            mpirun: matches.remove_one("mpirun"),
         }
-        Ok(request)
     }
 }
 
-fn list<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, String> {
-    text.split(',').map(|item| parse(item).ok_or_else(|| format!("not known: {item}"))).collect()
+impl ValueEnum for Kernel {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()).help(self.purpose()))
+    }
 }
 
-fn class(text: &str) -> Option<char> {
-    let letter = text.parse().ok()?;
-    ['S', 'W', 'A', 'B'].contains(&letter).then_some(letter)
-}
-
-fn count(text: &str) -> Option<u32> {
-    text.parse().ok().filter(|&number| number > 0)
+/// The command line.
+fn command() -> Command {
+    const POSITIVE: RangeInclusive<i64> = 1..=u32::MAX as i64;
+    let list = |name: &'static str, default: &'static str| {
+        Arg::new(name).long(name).value_name("LIST").value_delimiter(',').default_value(default)
+    };
+    let classes = PossibleValuesParser::new(["S", "W", "A", "B"]);
+    let path = |name: &'static str| {
+        Arg::new(name).long(name).value_name("PATH").value_parser(value_parser!(PathBuf))
+    };
+    Command::new("npb")
+        .about("Builds, runs and verifies our own kernels of the NAS Parallel Benchmarks")
+        .arg(
+            list("kernels", "ep,is")
+                .value_parser(value_parser!(Kernel))
+                .help("The kernels to run, with commas between"),
+        )
+        .arg(
+            list("classes", "S,W")
+                .value_parser(classes.map(|name| name.chars().next().unwrap_or_default()))
+                .help("The sizes to run them in, from the smallest"),
+        )
+        .arg(
+            list("ranks", "4")
+                .value_parser(value_parser!(u32).range(POSITIVE))
+                .help("The numbers of ranks to run them on, such as 1,2,4"),
+        )
+        .arg(
+            Arg::new("limit-s")
+                .long("limit-s")
+                .value_name("SECONDS")
+                .value_parser(value_parser!(u64).range(1..))
+                .default_value("600")
+                .help("A run that lasts longer is ended"),
+        )
+        .arg(path("mpicc").help("The compiler wrapper [default: beside npb, or in PATH]"))
+        .arg(path("mpirun").help("The launcher [default: beside npb, or in PATH]"))
 }
 
 /// Every kernel in every class on every number of ranks; whether all verified.
@@ -103,18 +119,7 @@ fn run(request: &Request) -> Result<bool, String> {
 }
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
-        print!("{USAGE}");
-        return ExitCode::SUCCESS;
-    }
-    let request = match Request::parse(arguments.into_iter()) {
-        Ok(request) => request,
-        Err(why) => {
-            eprint!("npb: {why}\n{USAGE}");
-            return ExitCode::from(2);
-        }
-    };
+    let request = Request::of(command().get_matches());
     match run(&request) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -130,22 +135,47 @@ mod tests {
     use super::*;
 
     fn parse(arguments: &[&str]) -> Result<Request, String> {
-        Request::parse(arguments.iter().map(ToString::to_string))
+        let words = ["npb"].iter().chain(arguments);
+        command().try_get_matches_from(words).map(Request::of).map_err(|error| error.to_string())
     }
 
     #[test]
     fn lists_are_parsed() {
-        let request = parse(&["--classes", "A,B", "--ranks", "1,8", "--kernels", "is"]).unwrap();
+        let request = parse(&["--classes", "A,B", "--ranks", "1,8", "--kernels", "is,ep"]).unwrap();
         assert_eq!(request.classes, ['A', 'B']);
         assert_eq!(request.ranks, [1, 8]);
-        assert_eq!(request.kernels, [Kernel::Is]);
+        assert_eq!(request.kernels, [Kernel::Is, Kernel::Ep]);
+    }
+
+    #[test]
+    fn without_arguments_it_is_every_kernel() {
+        let request = parse(&[]).unwrap();
+        assert_eq!(request.kernels, Kernel::ALL);
+        assert_eq!(request.classes, ['S', 'W']);
+        assert_eq!(request.ranks, [4]);
+        assert_eq!(request.limit, Duration::from_secs(600));
+        assert_eq!((request.mpicc, request.mpirun), (None, None));
     }
 
     #[test]
     fn bad_arguments_are_named() {
-        assert_eq!(parse(&["--classes", "S,Q"]), Err("not known: Q".into()));
-        assert_eq!(parse(&["--ranks", "0"]), Err("not known: 0".into()));
-        assert_eq!(parse(&["--ranks"]), Err("--ranks wants a value".into()));
-        assert_eq!(parse(&["--color", "x"]), Err("unknown option --color".into()));
+        let refused = |arguments: &[&str], wanted: &str| {
+            let error = parse(arguments).unwrap_err();
+            assert!(error.contains(wanted), "{error}");
+        };
+        refused(&["--classes", "S,Q"], "invalid value 'Q'");
+        refused(&["--kernels", "ep,lu"], "[possible values: ep, is]");
+        refused(&["--ranks", "0"], "invalid value '0'");
+        refused(&["--limit-s", "soon"], "invalid value 'soon'");
+        refused(&["--ranks"], "a value is required");
+        refused(&["--color", "x"], "unexpected argument '--color'");
+    }
+
+    #[test]
+    fn help_lists_the_kernels() {
+        let help = command().render_long_help().to_string();
+        for kernel in Kernel::ALL {
+            assert!(help.contains(&format!("- {}:", kernel.name())), "{help}");
+        }
     }
 }
