@@ -86,8 +86,9 @@ fn check_failing(name: &str, expected: impl Fn(Option<i32>) -> bool, text: &str)
     }
 }
 
-/// Runs one of our NAS kernels in class S in every form; its own verification must succeed.
-fn check_kernel(name: &str) {
+/// Runs one of our NAS kernels in class S in every form; its own verification must succeed. The
+/// program.
+fn check_kernel(name: &str) -> PathBuf {
     let program = compile(&root().join("npb-harness/kernels").join(name).with_extension("c"));
     for form in forms() {
         let outcome = run(&program, &["S"], form);
@@ -95,6 +96,7 @@ fn check_kernel(name: &str) {
         let good = outcome.code == Some(0) && verified;
         assert!(good, "{name}, {form:?}: {:?}\n{}{}", outcome.code, outcome.text(), outcome.stderr);
     }
+    program
 }
 
 /// Makes a test of each program, and a list of them all.
@@ -177,6 +179,25 @@ fn npb_ep() {
 #[test]
 fn npb_is() {
     check_kernel("is");
+}
+
+#[test]
+fn npb_cg() {
+    check_kernel("cg");
+}
+
+/// Besides, 17 ranks are too many along one axis of a small cube: all end, and one says why.
+#[test]
+fn npb_mg() {
+    let program = check_kernel("mg");
+    let outcome = run(&program, &["S"], Form { ranks: 17, copy: "pipe", progress: "polling" });
+    assert_eq!(outcome.code, Some(2), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("class S cannot be dealt to 17 ranks"), "{}", outcome.stderr);
+}
+
+#[test]
+fn npb_ft() {
+    check_kernel("ft");
 }
 
 /// No program is forgotten.

@@ -3,8 +3,6 @@
  * are dealt to the ranks; only the sums are communicated. Any number of ranks. */
 #include "npb.h"
 
-#include <math.h>
-
 enum { BATCH_BITS = 16, ANNULI = 10 };
 #define SEED UINT64_C(271828183)
 #define TOLERANCE 1e-8
@@ -45,11 +43,6 @@ static void add_batch(uint64_t batch, Sums *sums)
     }
 }
 
-static int near(double value, double expected)
-{
-    return fabs((value - expected) / expected) <= TOLERANCE;
-}
-
 int main(int argc, char **argv)
 {
     int rank, ranks;
@@ -69,7 +62,8 @@ int main(int argc, char **argv)
     seconds += MPI_Wtime();
     MPI_Reduce(&seconds, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
 
-    int verified = near(all.x, classes[class].x) && near(all.y, classes[class].y);
+    int verified = npb_near(all.x, classes[class].x, TOLERANCE)
+        && npb_near(all.y, classes[class].y, TOLERANCE);
     if (rank == 0) {
         double pairs = 0;
         for (int annulus = 0; annulus < ANNULI; annulus++)

@@ -7,7 +7,9 @@
 #ifndef NPB_H
 #define NPB_H
 
+#include <math.h>
 #include <mpi.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +34,12 @@ static inline uint64_t npb_ahead(uint64_t x, uint64_t steps)
         power = power * power & NPB_MASK;
     }
     return x;
+}
+
+/* Whether the value is the expected one but for a relative error of `tolerance`. */
+static inline int npb_near(double value, double expected, double tolerance)
+{
+    return fabs((value - expected) / expected) <= tolerance;
 }
 
 typedef struct {
@@ -62,6 +70,22 @@ static inline void npb_report(const NpbResult *result)
     printf(" Verification    =             %12s\n",
            result->verified ? "SUCCESSFUL" : "UNSUCCESSFUL");
     fflush(stdout);
+}
+
+/* End the job with a sentence from rank 0; every rank has to call this. */
+static inline void npb_refuse(const char *format, ...)
+{
+    int rank;
+    va_list values;
+    va_start(values, format);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) {
+        vfprintf(stderr, format, values);
+        fputc('\n', stderr);
+    }
+    va_end(values);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Abort(MPI_COMM_WORLD, 2);
 }
 
 /* The index of the class in "SWAB", or the end of the job. */

@@ -25,17 +25,26 @@ pub enum Kernel {
     Ep,
     /// Integer sort by buckets.
     Is,
+    /// Conjugate gradient on a sparse matrix.
+    Cg,
+    /// Multigrid on a cube.
+    Mg,
+    /// Fourier transform of a box.
+    Ft,
 }
 
 impl Kernel {
     /// Every kernel, in the order of the table.
-    pub const ALL: [Self; 2] = [Self::Ep, Self::Is];
+    pub const ALL: [Self; 5] = [Self::Ep, Self::Is, Self::Cg, Self::Mg, Self::Ft];
 
     /// The name in lower case, as NPB's `make` has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ep => "ep",
             Self::Is => "is",
+            Self::Cg => "cg",
+            Self::Mg => "mg",
+            Self::Ft => "ft",
         }
     }
 
@@ -44,6 +53,9 @@ impl Kernel {
         match self {
             Self::Ep => "random numbers that hardly communicate",
             Self::Is => "an integer sort, all to all",
+            Self::Cg => "conjugate gradient, sums over rows and a transpose",
+            Self::Mg => "multigrid, exchanges with neighbours",
+            Self::Ft => "a Fourier transform, all to all",
         }
     }
 
@@ -51,6 +63,9 @@ impl Kernel {
         match self {
             Self::Ep => include_str!("../kernels/ep.c"),
             Self::Is => include_str!("../kernels/is.c"),
+            Self::Cg => include_str!("../kernels/cg.c"),
+            Self::Mg => include_str!("../kernels/mg.c"),
+            Self::Ft => include_str!("../kernels/ft.c"),
         }
     }
 }

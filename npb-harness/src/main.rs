@@ -73,7 +73,7 @@ fn command() -> Command {
     Command::new("npb")
         .about("Builds, runs and verifies our own kernels of the NAS Parallel Benchmarks")
         .arg(
-            list("kernels", "ep,is")
+            list("kernels", "ep,is,cg,mg,ft")
                 .value_parser(value_parser!(Kernel))
                 .help("The kernels to run, with commas between"),
         )
@@ -141,10 +141,10 @@ mod tests {
 
     #[test]
     fn lists_are_parsed() {
-        let request = parse(&["--classes", "A,B", "--ranks", "1,8", "--kernels", "is,ep"]).unwrap();
+        let request = parse(&["--classes", "A,B", "--ranks", "1,8", "--kernels", "is,ft"]).unwrap();
         assert_eq!(request.classes, ['A', 'B']);
         assert_eq!(request.ranks, [1, 8]);
-        assert_eq!(request.kernels, [Kernel::Is, Kernel::Ep]);
+        assert_eq!(request.kernels, [Kernel::Is, Kernel::Ft]);
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
             assert!(error.contains(wanted), "{error}");
         };
         refused(&["--classes", "S,Q"], "invalid value 'Q'");
-        refused(&["--kernels", "ep,lu"], "[possible values: ep, is]");
+        refused(&["--kernels", "ep,lu"], "[possible values: ep, is, cg, mg, ft]");
         refused(&["--ranks", "0"], "invalid value '0'");
         refused(&["--limit-s", "soon"], "invalid value 'soon'");
         refused(&["--ranks"], "a value is required");
