@@ -6,6 +6,7 @@ mod launch {
     pub mod harness;
     pub mod role;
 
+    mod debugger;
     mod failure;
     mod kill;
     mod options;

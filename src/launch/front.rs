@@ -20,6 +20,7 @@ use crate::sys::process::{self, Exit, Reap, Side};
 use crate::sys::signals::{self, Signals};
 
 use super::arguments::{self, Here, Order};
+use super::debugger::{self, Debugger, Listener, Process};
 use super::plan::{Pattern, Plan};
 use super::run::run;
 use super::{Refusal, USAGE};
@@ -30,14 +31,15 @@ const KEYBOARD_INTERVAL: Duration = Duration::from_millis(500);
 /// How long killed processes may take to vanish.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// `mpirun`: does what `words` (without the program's own name) ask for; the exit code.
-pub fn main(words: impl IntoIterator<Item = OsString>) -> i32 {
+/// `mpirun`: does what `words` (without the program's own name) ask for, seen by `debugger`; the
+/// exit code.
+pub fn main(words: impl IntoIterator<Item = OsString>, debugger: &mut dyn Debugger) -> i32 {
     let here = Here { local: &host::is_here, variable: &|name| std::env::var_os(name) };
     let order = arguments::parse(words.into_iter().collect(), &here);
     let done = order.and_then(|order| match order {
         Order::Print(text) => print(&text),
         Order::Settings => print(&settings::table(|name| std::env::var(name).ok())),
-        Order::Run(plan) => launch(&plan),
+        Order::Run(plan) => launch(&plan, debugger),
     });
     done.unwrap_or_else(|refusal| {
         say(&refusal.why);
@@ -57,9 +59,9 @@ fn say(line: &str) {
     let _ = writeln!(io::stderr(), "mpirun: {line}");
 }
 
-fn launch(plan: &Plan) -> Result<i32, Refusal> {
+fn launch(plan: &Plan, debugger: &mut dyn Debugger) -> Result<i32, Refusal> {
     check(plan)?;
-    match split(plan) {
+    match split(plan, debugger) {
         Ok(code) => Ok(code),
         Err(error) => Err(Refusal::new(1, format!("cannot run the job: {error}"))),
     }
@@ -85,31 +87,35 @@ fn check(plan: &Plan) -> Result<(), Refusal> {
 }
 
 /// Splits into the two processes of the launcher.
-fn split(plan: &Plan) -> io::Result<i32> {
+fn split(plan: &Plan, debugger: &mut dyn Debugger) -> io::Result<i32> {
     let signals = Signals::block(&signals::OF_A_JOB)?;
     let (input, keyboard) = Keyboard::of(io::stdin())?;
+    let (announcer, listener) = debugger::connected(plan.size() as usize, debugger.is_there())?;
     process::adopt_orphans()?;
     let front = process::own_pid();
     match process::fork_here()? {
         Side::Child => {
-            drop((keyboard, signals));
-            let code = run(plan, input, front).unwrap_or_else(|error| {
+            drop((keyboard, signals, listener));
+            let code = run(plan, input, front, announcer).unwrap_or_else(|error| {
                 say(&format!("cannot run the job: {error}"));
                 1
             });
             std::process::exit(code);
         }
         Side::Parent(runner) => {
-            drop(input);
-            Front { runner, signals, keyboard }.serve()
+            drop((input, announcer));
+            Front { plan, runner, signals, keyboard, listener, debugger }.serve()
         }
     }
 }
 
-struct Front {
+struct Front<'a> {
+    plan: &'a Plan,
     runner: u32,
     signals: Signals,
     keyboard: Option<Keyboard>,
+    listener: Listener,
+    debugger: &'a mut dyn Debugger,
 }
 
 /// What a wait was for.
@@ -118,9 +124,10 @@ enum Token {
     Signals,
     Keyboard,
     Rank,
+    Processes,
 }
 
-impl Front {
+impl Front<'_> {
     /// Until the runner has ended and nothing is left below this process; the runner's code.
     fn serve(&mut self) -> io::Result<i32> {
         loop {
@@ -135,6 +142,7 @@ impl Front {
             for token in self.wait()? {
                 match (token, &mut self.keyboard) {
                     (Token::Signals, _) => self.forward(),
+                    (Token::Processes, _) => self.show_debugger(),
                     (Token::Keyboard, Some(keyboard)) => keyboard.read(),
                     (Token::Rank, Some(keyboard)) => keyboard.write(),
                     (Token::Keyboard | Token::Rank, None) => {}
@@ -147,6 +155,9 @@ impl Front {
     fn wait(&self) -> io::Result<Vec<Token>> {
         let mut set = PollSet::default();
         set.add_read(self.signals.as_fd(), Token::Signals);
+        if let Some(processes) = self.listener.as_fd() {
+            set.add_read(processes, Token::Processes);
+        }
         let timeout = self.keyboard.as_ref().and_then(|keyboard| keyboard.interests(&mut set));
         set.wait(timeout)
     }
@@ -161,6 +172,19 @@ impl Front {
                 signals::stop_here();
             }
         }
+    }
+
+    /// The ranks have started: from now on a debugger finds them.
+    fn show_debugger(&mut self) {
+        let Some(pids) = self.listener.hear() else { return };
+        let host = host::name();
+        let processes = pids.into_iter().zip(self.plan.app_of_rank()).map(|(pid, app)| Process {
+            host: host.clone(),
+            program: self.plan.apps[app as usize].program.clone(),
+            pid,
+        });
+        self.debugger.show(&processes.collect::<Vec<_>>());
+        self.listener.release();
     }
 
     /// How the runner ended, once it has. Collects whatever else ended below this process.

@@ -16,6 +16,7 @@
 //! Nothing here knows of MPI beyond what a rank says by PMI.
 
 mod arguments;
+pub mod debugger;
 mod environment;
 pub mod folders;
 mod front;

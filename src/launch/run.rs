@@ -19,6 +19,7 @@ use crate::sys::process::{self, Exit, Reap};
 use crate::sys::signals::{self, Signals};
 use crate::sys::socket::Stream;
 
+use super::debugger::Announcer;
 use super::job::{Action, Job};
 use super::output::{Lines, Sink};
 use super::plan::Plan;
@@ -38,6 +39,7 @@ const REPLIES_MAX_BYTES: usize = 4 << 20;
 enum Token {
     Signals,
     Front,
+    Debugger,
     Request(usize),
     Reply(usize),
     MpiProcess(usize),
@@ -82,6 +84,7 @@ struct Run {
     pids: Vec<u32>,
     signals: Signals,
     front: Option<OwnedFd>,
+    announcer: Announcer,
     sinks: [Sink; 2],
     /// When the sinks took something last; for the end of a job.
     written_at: Instant,
@@ -93,7 +96,7 @@ struct Run {
 ///
 /// # Errors
 /// When the system refuses something that the launcher cannot do without.
-pub fn run(plan: &Plan, keyboard: OwnedFd, front: u32) -> io::Result<i32> {
+pub fn run(plan: &Plan, keyboard: OwnedFd, front: u32, announcer: Announcer) -> io::Result<i32> {
     let file_limit = process::raise_file_limit();
     process::leave_group()?;
     process::adopt_orphans()?;
@@ -108,6 +111,7 @@ pub fn run(plan: &Plan, keyboard: OwnedFd, front: u32) -> io::Result<i32> {
         pids: Vec::new(),
         signals,
         front: process::watch(front).ok(),
+        announcer,
         sinks: [
             Sink::new(io::stdout().as_fd().try_clone_to_owned()?),
             Sink::new(io::stderr().as_fd().try_clone_to_owned()?),
@@ -151,6 +155,9 @@ impl Run {
                 }
             }
         }
+        if self.pids.len() == apps.len() {
+            self.announcer.announce(&self.pids);
+        }
         Ok(())
     }
 
@@ -181,12 +188,15 @@ impl Run {
         if let Some(front) = &self.front {
             set.add_read(front.as_fd(), Token::Front);
         }
+        if let Some(debugger) = self.announcer.held_by() {
+            set.add_read(debugger, Token::Debugger);
+        }
         for (number, sink) in self.sinks.iter().enumerate().filter(|(_, sink)| !sink.is_empty()) {
             set.add_write(sink.as_fd(), Token::Sink(number));
         }
         let full = [self.sinks[0].is_full(), self.sinks[1].is_full()];
         for (number, rank) in self.ranks.iter().enumerate() {
-            rank.interests(number, full, &mut set);
+            rank.interests(number, full, self.announcer.held_by().is_some(), &mut set);
         }
         set.wait(timeout)
     }
@@ -220,6 +230,7 @@ impl Run {
                 let actions = self.job.front_gone(now);
                 self.act(actions);
             }
+            Token::Debugger => self.announcer.release(),
             Token::Request(rank) => self.read_requests(rank),
             Token::Reply(rank) => self.send_replies(rank),
             Token::MpiProcess(rank) => self.ranks[rank].mpi_ended(now),
@@ -472,9 +483,11 @@ impl Rank {
         }
     }
 
-    fn interests<'a>(&'a self, number: usize, full: [bool; 2], set: &mut PollSet<'a, Token>) {
+    fn interests<'a>(
+        &'a self, number: usize, full: [bool; 2], held: bool, set: &mut PollSet<'a, Token>,
+    ) {
         if let Some(pmi) = &self.pmi {
-            if !self.ended {
+            if !self.ended && !held {
                 set.add_read(pmi.as_fd(), Token::Request(number));
             }
             if !self.replies.is_empty() {

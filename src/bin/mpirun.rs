@@ -1,8 +1,0 @@
-//! `mpirun` and `mpiexec`: see [`mpi_abi::launch`].
-
-use std::env;
-use std::process;
-
-fn main() {
-    process::exit(mpi_abi::launch::main(env::args_os().skip(1)));
-}
