@@ -45,6 +45,18 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "how long messages cross shared memory: through a ring, or by a direct read",
     },
     Setting {
+        name: "SUIRO_PMI",
+        values: "auto|1|2|x",
+        default: "auto",
+        meaning: "the protocol to speak with the launcher: PMI-1, PMI-2 or PMIx, or what it answers",
+    },
+    Setting {
+        name: "SUIRO_PMIX_LIBRARY",
+        values: "a path",
+        default: "",
+        meaning: "the libpmix.so.2 to use under launchers that speak PMIx, if not the launcher's own",
+    },
+    Setting {
         name: "SUIRO_SINGLETON",
         values: "0|1",
         default: "0",

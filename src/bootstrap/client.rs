@@ -1,18 +1,26 @@
-//! The PMI-1 client: how a rank talks to the launcher, ours, Hydra or Slurm.
+//! How a rank talks to its launcher, whatever that launcher speaks.
 //!
 //! ```text
-//!   Joined --finalize--> Left --rejoin--> Joined       abort: from either
+//!   environment ──> PMI-1, else PMI-2 (PMI_FD, PMI_PORT)
+//!              ├──> PMIx (PMIX_NAMESPACE)                   the first that is answered
+//!              └──> nobody: alone, unless there are others
+//!
+//!   Joined --finalize--> Left --rejoin--> Joined            abort: from either
 //! ```
 //!
 //! Every call waits for the launcher's answer. A launcher that is gone is an error that says so.
+//! One of several ranks that finds no launcher is an error too: alone, it would be wrong `N` times.
 
-use std::io;
+use std::fmt;
 
 use crate::base::{ErrorClass, MpiError, Result};
-use crate::sys::socket::Stream;
 
+use super::ancestor;
+use super::channel::Channel;
 use super::environment::Environment;
-use super::wire::{Fields, Line, Lines};
+use super::pmi1::Pmi1;
+use super::pmi2::Pmi2;
+use super::pmix::Pmix;
 
 /// The longest key and value that the launcher takes, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,77 +31,142 @@ pub struct Limits {
     pub value_bytes: usize,
 }
 
+/// What a launcher tells a rank that joins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The number of this process in its job.
+    pub rank: u32,
+    /// How many processes the job has.
+    pub size: u32,
+    /// The number of this program on the launcher's command line, if the launcher counts them.
+    pub app_number: Option<u32>,
+    /// How many processes there could be, if the launcher knows a number.
+    pub universe_size: Option<u32>,
+    /// The name of the job, the same on all its ranks.
+    pub job_name: String,
+    /// The ranks on this host, this one included, ascending, if the launcher tells.
+    pub local_ranks: Option<Vec<u32>>,
+    /// What fits into the launcher's key-value space.
+    pub limits: Limits,
+    /// Is it our own launcher, which passes descriptors and prints the message of an abort?
+    pub ours: bool,
+}
+
+/// A conversation with a launcher after joining: what differs between the protocols.
+pub(super) trait Protocol: fmt::Debug + Send {
+    /// Publishes a value; others see it after the next barrier.
+    fn put(&mut self, key: &str, value: &str) -> Result;
+    /// The value that the rank `from` published under `key`, if it did.
+    fn get(&mut self, from: u32, key: &str) -> Result<Option<String>>;
+    /// Waits until all ranks of the job are here.
+    fn barrier(&mut self) -> Result;
+    /// Makes the launcher end the whole job.
+    fn abort(&mut self, code: i32, message: &str) -> Result;
+    /// Says that this process may end.
+    fn leave(&mut self) -> Result;
+    /// Joins again after `leave`.
+    fn enter(&mut self) -> Result;
+}
+
 /// A connection to the launcher, from the first hello to the end of the process.
 #[derive(Debug)]
 pub struct Client {
-    stream: Stream,
-    lines: Lines,
-    rank: u32,
-    size: u32,
-    app: Option<u32>,
-    space: String,
-    limits: Limits,
+    protocol: Box<dyn Protocol>,
+    place: Place,
     joined: bool,
-    tells_aborts: bool,
 }
+
+/// Which protocols may be tried: the setting `SUIRO_PMI`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    Any,
+    Pmi1,
+    Pmi2,
+    Pmix,
+}
+
+/// What has been tried in vain, in words.
+type Attempts = Vec<String>;
 
 impl Client {
     /// Joins the job that `environment` names; `None` if the process is alone.
     ///
     /// # Errors
-    /// `Other` when the environment shows a job of several ranks but no launcher answers: then
-    /// being alone would be wrong, `N` times.
+    /// `Other` when the environment shows a job of several ranks but no launcher answers.
     pub fn connect(environment: &Environment) -> Result<Option<Self>> {
+        let choice = Choice::of(environment)?;
         if environment.singleton {
             return Ok(None);
         }
-        if let Some(number) = environment.pmi_fd {
-            let stream = Stream::inherit(number).map_err(|error| {
-                no_launcher(&format!("PMI_FD={number} but that descriptor is not usable: {error}"))
-            })?;
-            return Self::join_inherited(stream, environment).map(Some);
+        if let Some(rank) = ancestor::rank_above(environment) {
+            // The place in the job is taken by the process that started this one.
+            tracing::info!(process = rank, "started by a rank in MPI, so alone");
+            return Ok(None);
         }
-        if let Some(port) = &environment.pmi_port {
-            let stream = Stream::connect(port).map_err(|error| {
-                no_launcher(&format!("PMI_PORT={port} but nobody answers there: {error}"))
-            })?;
-            return Self::join_connected(stream, environment.pmi_id.unwrap_or(0)).map(Some);
+        let mut attempts = Attempts::new();
+        if choice != Choice::Pmix
+            && let Some(opened) = Channel::open(environment)
+            && let Some(client) = Self::by_pmi(opened, environment, choice, &mut attempts)
+        {
+            return Ok(Some(client));
         }
-        match &environment.foreign {
+        if choice == Choice::Pmix && environment.pmix_job.is_none() {
+            attempts.push("PMIx: PMIX_NAMESPACE is not set".to_owned());
+        } else if matches!(choice, Choice::Any | Choice::Pmix) && environment.pmix_job.is_some() {
+            match Pmix::join(environment) {
+                Ok((pmix, place)) => return Self::new(pmix, place).map(Some),
+                Err(error) => attempts.push(format!("PMIx: {}", error.why)),
+            }
+        }
+        match &environment.several {
             None => Ok(None),
-            Some(shown) => Err(no_launcher(&format!("{shown} shows a job of several processes"))),
+            Some(shown) => Err(no_launcher(shown, &attempts)),
         }
     }
 
-    /// The number of this process in its job.
-    pub fn rank(&self) -> u32 {
-        self.rank
+    /// By PMI-1, and where that is refused by PMI-2.
+    fn by_pmi(
+        opened: Result<(Channel, u32, u32)>, environment: &Environment, choice: Choice,
+        attempts: &mut Attempts,
+    ) -> Option<Self> {
+        let (mut channel, rank, size) =
+            opened.map_err(|error| attempts.push(format!("PMI: {}", error.why))).ok()?;
+        let mut failed = |name: &str, error: Box<MpiError>| {
+            attempts.push(format!("{name}: {}", error.why));
+        };
+        if choice != Choice::Pmi2 {
+            match channel.init(1, environment.job_fd.is_some()) {
+                Err(error) => failed("PMI-1", error),
+                Ok(hello) => {
+                    let joined = Pmi1::join(channel, rank, size, &hello);
+                    let joined = joined.and_then(|(pmi, place)| Self::new(pmi, place));
+                    return joined.map_err(|error| failed("PMI-1", error)).ok();
+                }
+            }
+        }
+        if choice != Choice::Pmi1 {
+            let joined = channel.init(2, false).and_then(|_| {
+                let (pmi, place) = Pmi2::join(channel, rank, environment.pmi_job.as_deref())?;
+                Self::new(pmi, place)
+            });
+            return joined.map_err(|error| failed("PMI-2", error)).ok();
+        }
+        None
     }
 
-    /// How many processes the job has.
-    pub fn size(&self) -> u32 {
-        self.size
+    fn new(protocol: impl Protocol + 'static, place: Place) -> Result<Self> {
+        if place.rank >= place.size {
+            let Place { rank, size, .. } = place;
+            return Err(ErrorClass::Other.error(format!(
+                "the launcher says that this is rank {rank} of {size}, which cannot be"
+            )));
+        }
+        Ok(Self { protocol: Box::new(protocol), place, joined: true })
     }
 
-    /// The number of this program on the launcher's command line, if the launcher counts them.
-    pub fn app_number(&self) -> Option<u32> {
-        self.app
-    }
-
-    /// The name of the job, the same on all its ranks.
-    pub fn job_name(&self) -> &str {
-        &self.space
-    }
-
-    /// What fits into the launcher's key-value space.
-    pub fn limits(&self) -> Limits {
-        self.limits
-    }
-
-    /// How many processes there could be, if the launcher knows a number.
-    pub fn universe_size(&mut self) -> Result<Option<u32>> {
-        let answer = self.ask(Line::new("get_universe_size"), "universe_size")?;
-        Ok(answer.number("size").and_then(|size| u32::try_from(size).ok()))
+    /// What the launcher told.
+    pub fn place(&self) -> &Place {
+        &self.place
     }
 
     /// Publishes `value` under `key`; others see it after the next [`Client::barrier`].
@@ -102,42 +175,50 @@ impl Client {
     /// `Arg` when the launcher's wire cannot carry them: printable ASCII without spaces,
     /// backslashes in [`Limits`] only.
     pub fn put(&mut self, key: &str, value: &str) -> Result {
-        check("key", key, self.limits.key_bytes)?;
-        check("value", value, self.limits.value_bytes)?;
-        let line = self.line("put").text("key", key).text("value", value);
-        self.ask(line, "put_result")?.good()
+        check("key", key, self.place.limits.key_bytes)?;
+        check("value", value, self.place.limits.value_bytes)?;
+        self.protocol.put(key, value)
     }
 
-    /// The value that a rank published under `key`, if one did.
-    pub fn get(&mut self, key: &str) -> Result<Option<String>> {
-        check("key", key, self.limits.key_bytes)?;
-        let line = self.line("get").text("key", key);
-        let answer = self.ask(line, "get_result")?;
-        Ok(answer.value("value").filter(|_| answer.is_good()))
+    /// The value that the rank `from` published under `key`, if it did.
+    ///
+    /// # Errors
+    /// `Arg` as for [`Client::put`]; `Other` when the launcher is gone.
+    pub fn get(&mut self, from: u32, key: &str) -> Result<Option<String>> {
+        check("key", key, self.place.limits.key_bytes)?;
+        self.protocol.get(from, key)
     }
 
     /// Waits until all ranks of the job are here.
+    ///
+    /// # Errors
+    /// `Other` when the launcher is gone.
     pub fn barrier(&mut self) -> Result {
-        self.ask(Line::new("barrier_in"), "barrier_out")?.good()
+        self.protocol.barrier()
     }
 
     /// Makes the launcher end the whole job, with `code` as its exit code.
     ///
     /// It returns at once, as soon as the launcher has been told; the process should then exit.
+    ///
+    /// # Errors
+    /// `Other` when the launcher is gone.
     pub fn abort(&mut self, code: i32, message: &str) -> Result {
-        let line = Line::new("abort").number("exitcode", code).text("message", message);
-        self.send(line)
+        self.protocol.abort(code, message)
     }
 
     /// Does the launcher print the message of an abort, with the rank's name? Ours does; under
     /// others this process must print it itself.
     pub fn tells_aborts(&self) -> bool {
-        self.tells_aborts
+        self.place.ours
     }
 
     /// Says that this process needs its peers no more, so that it may end as it likes.
+    ///
+    /// # Errors
+    /// `Other` when the launcher is gone.
     pub fn finalize(&mut self) -> Result {
-        self.ask(Line::new("finalize"), "finalize_ack")?;
+        self.protocol.leave()?;
         self.joined = false;
         Ok(())
     }
@@ -145,142 +226,28 @@ impl Client {
     /// After [`Client::finalize`]: enters the job again. Does nothing while joined.
     ///
     /// Values published before are still there, so whoever joins again uses other keys.
+    ///
+    /// # Errors
+    /// `Other` when the launcher does not let a process in twice.
     pub fn rejoin(&mut self) -> Result {
-        if self.joined { Ok(()) } else { self.hello() }
-    }
-
-    fn join_inherited(stream: Stream, environment: &Environment) -> Result<Self> {
-        let (Some(rank), Some(size)) = (environment.pmi_rank, environment.pmi_size) else {
-            return Err(no_launcher("PMI_FD is set but PMI_RANK or PMI_SIZE is not"));
-        };
-        let mut client = Self::new(stream, rank, size).join()?;
-        client.tells_aborts = environment.job_fd.is_some();
-        Ok(client)
-    }
-
-    fn join_connected(stream: Stream, id: u32) -> Result<Self> {
-        let mut client = Self::new(stream, 0, 0);
-        let answer = client.ask(Line::new("initack").number("pmiid", id), "initack")?;
-        answer.good()?;
-        client.size = answer.wanted_number("size")?;
-        client.rank = answer.wanted_number("rank")?;
-        for _ in 0..3 {
-            client.answer("set")?;
+        if !self.joined {
+            self.protocol.enter()?;
+            self.joined = true;
         }
-        client.join()
-    }
-
-    fn new(stream: Stream, rank: u32, size: u32) -> Self {
-        Self {
-            stream,
-            lines: Lines::default(),
-            rank,
-            size,
-            app: None,
-            space: String::new(),
-            limits: Limits { key_bytes: 64, value_bytes: 256 },
-            joined: false,
-            tells_aborts: false,
-        }
-    }
-
-    fn join(mut self) -> Result<Self> {
-        if self.rank >= self.size {
-            let (rank, size) = (self.rank, self.size);
-            return Err(ErrorClass::Other.error(format!(
-                "the launcher says that this is rank {rank} of {size}, which cannot be"
-            )));
-        }
-        self.hello()?;
-        let maxes = self.ask(Line::new("get_maxes"), "maxes")?;
-        self.limits.key_bytes = maxes.wanted_number("keylen_max")? as usize;
-        self.limits.value_bytes = maxes.wanted_number("vallen_max")? as usize;
-        let app = self.ask(Line::new("get_appnum"), "appnum")?;
-        self.app = app.number("appnum").and_then(|app| u32::try_from(app).ok());
-        let space = self.ask(Line::new("get_my_kvsname"), "my_kvsname")?;
-        self.space = space.value("kvsname").ok_or_else(|| space.lacks("kvsname"))?;
-        Ok(self)
-    }
-
-    /// Slurm takes version 1.1 and nothing else of version 1, so that is what we ask for.
-    fn hello(&mut self) -> Result {
-        let line = Line::new("init").number("pmi_version", 1).number("pmi_subversion", 1);
-        self.ask(line, "response_to_init")?.good()?;
-        self.joined = true;
         Ok(())
     }
+}
 
-    fn line(&self, command: &str) -> Line {
-        Line::new(command).text("kvsname", &self.space)
-    }
-
-    fn ask(&mut self, line: Line, reply: &str) -> Result<Answer> {
-        self.send(line)?;
-        self.answer(reply)
-    }
-
-    fn send(&mut self, line: Line) -> Result {
-        self.stream.send_all(&line.into_bytes()).map_err(|error| lost(&error))
-    }
-
-    /// The next line, which must be the reply of this name.
-    fn answer(&mut self, reply: &str) -> Result<Answer> {
-        let mut buffer = [0; 4096];
-        loop {
-            if let Some(line) = self.lines.next_line() {
-                return read_answer(line.map_err(|malformed| nonsense(&malformed.why))?, reply);
-            }
-            let received = self.stream.receive(&mut buffer).map_err(|error| lost(&error))?;
-            if received.len_bytes == 0 {
-                return Err(lost(&io::ErrorKind::UnexpectedEof.into()));
-            }
-            self.lines.push(&buffer[..received.len_bytes]);
+impl Choice {
+    fn of(environment: &Environment) -> Result<Self> {
+        match environment.protocol.as_deref() {
+            None | Some("auto") => Ok(Self::Any),
+            Some("1") => Ok(Self::Pmi1),
+            Some("2") => Ok(Self::Pmi2),
+            Some("x") => Ok(Self::Pmix),
+            Some(other) => Err(ErrorClass::Other
+                .error(format!("SUIRO_PMI={other} is not one of auto, 1, 2 and x"))),
         }
-    }
-}
-
-fn read_answer(line: &str, reply: &str) -> Result<Answer> {
-    match Fields::of(line) {
-        Some(fields) if fields.command == reply => Ok(Answer { line: line.to_owned() }),
-        _ => Err(nonsense(&format!("{line:?} instead of {reply}"))),
-    }
-}
-
-/// A reply of the right name.
-#[derive(Debug)]
-struct Answer {
-    line: String,
-}
-
-impl Answer {
-    fn value(&self, key: &str) -> Option<String> {
-        Fields::of(&self.line)?.value(key)
-    }
-
-    fn number(&self, key: &str) -> Option<i64> {
-        self.value(key)?.parse().ok()
-    }
-
-    fn wanted_number(&self, key: &str) -> Result<u32> {
-        let number = self.number(key).and_then(|number| u32::try_from(number).ok());
-        number.ok_or_else(|| self.lacks(key))
-    }
-
-    /// No `rc` is good too: not all launchers say it each time.
-    fn is_good(&self) -> bool {
-        self.number("rc").unwrap_or(0) == 0
-    }
-
-    fn good(&self) -> Result {
-        if self.is_good() {
-            return Ok(());
-        }
-        let reason = self.value("msg").unwrap_or_else(|| self.line.clone());
-        Err(ErrorClass::Other.error(format!("the launcher refused: {reason}")))
-    }
-
-    fn lacks(&self, key: &str) -> Box<MpiError> {
-        nonsense(&format!("{:?} without {key}", self.line))
     }
 }
 
@@ -297,25 +264,23 @@ fn check(what: &str, text: &str, max_bytes: usize) -> Result {
     Ok(())
 }
 
-fn no_launcher(cause: &str) -> Box<MpiError> {
+fn no_launcher(shown: &str, attempts: &Attempts) -> Box<MpiError> {
+    let tried = match &attempts[..] {
+        [] => "nothing else says how to reach the launcher".to_owned(),
+        attempts => attempts.join("; "),
+    };
     ErrorClass::Other.error(format!(
-        "{cause}, and no launcher that speaks PMI-1 answers; start the program with this \
-         library's mpirun (or srun --mpi=pmi2), or set SUIRO_SINGLETON=1 to run it alone"
+        "{shown} shows that this is one of several processes, but no launcher can be asked about \
+         the others: {tried}. Start the program with this library's mpirun, with an mpiexec of \
+         MPICH, Intel MPI or Open MPI, or with srun --mpi=pmi2; SUIRO_SINGLETON=1 lets it run alone"
     ))
-}
-
-fn lost(error: &io::Error) -> Box<MpiError> {
-    ErrorClass::Other.error(format!("the connection to the launcher is lost: {error}"))
-}
-
-fn nonsense(what: &str) -> Box<MpiError> {
-    ErrorClass::Other.error(format!("the launcher answered {what}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bootstrap::server::{Event, Server};
+    use crate::sys::socket::Stream;
     use std::thread;
 
     /// A client on a thread's end of a socket, served by a real server until it hangs up.
@@ -337,28 +302,45 @@ mod tests {
         client.join().unwrap();
     }
 
+    fn joined(stream: Stream, ours: bool) -> Client {
+        let mut attempts = Attempts::new();
+        let environment = Environment { job_fd: ours.then_some(9), ..Environment::default() };
+        let opened = Ok((Channel::new(stream), 0, 1));
+        let client = Client::by_pmi(opened, &environment, Choice::Any, &mut attempts);
+        client.unwrap_or_else(|| panic!("{attempts:?}"))
+    }
+
     #[test]
     fn a_conversation_with_the_server() {
-        with_server(|stream| {
-            let mut client = Client::new(stream, 0, 1).join().unwrap();
-            assert_eq!((client.rank(), client.size(), client.app_number()), (0, 1, Some(0)));
-            assert_eq!(client.job_name(), "job_1");
-            assert_eq!(client.limits(), Limits { key_bytes: 64, value_bytes: 1024 });
-            assert_eq!(client.universe_size().unwrap(), None);
-            client.put("a", "x\\y=z").unwrap();
-            client.barrier().unwrap();
-            assert_eq!(client.get("a").unwrap().as_deref(), Some("x\\y=z"));
-            assert_eq!(client.get("b").unwrap(), None);
-            client.finalize().unwrap();
-            client.rejoin().unwrap();
-            client.finalize().unwrap();
-        });
+        for ours in [true, false] {
+            with_server(move |stream| {
+                let mut client = joined(stream, ours);
+                let place = Place {
+                    rank: 0,
+                    size: 1,
+                    app_number: Some(0),
+                    universe_size: None,
+                    job_name: "job_1".to_owned(),
+                    local_ranks: Some(vec![0]),
+                    limits: Limits { key_bytes: 64, value_bytes: 1024 },
+                    ours,
+                };
+                assert_eq!(*client.place(), place);
+                client.put("a", "x\\y=z").unwrap();
+                client.barrier().unwrap();
+                assert_eq!(client.get(0, "a").unwrap().as_deref(), Some("x\\y=z"));
+                assert_eq!(client.get(0, "b").unwrap(), None);
+                client.finalize().unwrap();
+                client.rejoin().unwrap();
+                client.finalize().unwrap();
+            });
+        }
     }
 
     #[test]
     fn what_the_wire_cannot_carry_is_refused() {
         with_server(|stream| {
-            let mut client = Client::new(stream, 0, 1).join().unwrap();
+            let mut client = joined(stream, true);
             for value in ["", "a b", "a\nb", "é"] {
                 assert_eq!(client.put("a", value).unwrap_err().code.0, ErrorClass::Arg as i32);
             }
@@ -369,26 +351,24 @@ mod tests {
     }
 
     #[test]
-    fn a_launcher_that_goes_is_an_error() {
+    fn a_launcher_that_refuses_both_versions_is_told_with_both_reasons() {
         let (ours, theirs) = Stream::pair().unwrap();
-        drop(ours);
-        let error = Client::new(theirs, 0, 1).join().unwrap_err();
-        assert!(error.why.contains("launcher is lost"), "{error}");
-    }
-
-    #[test]
-    fn a_launcher_that_talks_nonsense_is_an_error() {
-        for noise in ["hello\n", "cmd=maxes rc=0\n", "cmd=response_to_init rc=3\n", "\u{1}\n"] {
-            let (ours, theirs) = Stream::pair().unwrap();
-            ours.send_all(noise.as_bytes()).unwrap();
-            assert!(Client::new(theirs, 0, 1).join().is_err(), "{noise}");
+        ours.send_all(b"cmd=response_to_init rc=3 msg=no_1\ncmd=response_to_init rc=3 msg=no_2\n")
+            .unwrap();
+        let mut attempts = Attempts::new();
+        let opened = Ok((Channel::new(theirs), 0, 2));
+        let environment = Environment::default();
+        assert!(Client::by_pmi(opened, &environment, Choice::Any, &mut attempts).is_none());
+        let why = no_launcher("PMI_SIZE=2", &attempts).why;
+        for part in ["PMI_SIZE=2", "PMI-1: the launcher refused: no_1", "PMI-2", "no_2"] {
+            assert!(why.contains(part), "{part} is not in {why}");
         }
     }
 
     #[test]
     fn several_ranks_without_a_launcher_is_an_error_with_a_cure() {
-        let foreign = Some("OMPI_COMM_WORLD_SIZE=4".to_owned());
-        let environment = Environment { foreign, ..Environment::default() };
+        let several = Some("OMPI_COMM_WORLD_SIZE=4".to_owned());
+        let environment = Environment { several, ..Environment::default() };
         let error = Client::connect(&environment).unwrap_err();
         assert!(error.why.contains("OMPI_COMM_WORLD_SIZE=4"), "{error}");
         assert!(error.why.contains("SUIRO_SINGLETON=1"), "{error}");
@@ -398,8 +378,25 @@ mod tests {
     }
 
     #[test]
-    fn a_descriptor_that_is_not_open_is_an_error() {
-        let environment = Environment { pmi_fd: Some(1_000_000), ..Environment::default() };
-        assert!(Client::connect(&environment).unwrap_err().why.contains("PMI_FD=1000000"));
+    fn a_closed_descriptor_is_an_error_unless_this_is_the_only_rank() {
+        let several = Some("PMI_SIZE=2".to_owned());
+        let environment = Environment {
+            pmi_fd: Some(1_000_000),
+            pmi_rank: Some(0),
+            pmi_size: Some(2),
+            several,
+            ..Environment::default()
+        };
+        let error = Client::connect(&environment).unwrap_err();
+        assert!(error.why.contains("PMI_FD=1000000 is no open socket"), "{error}");
+        let only = Environment { pmi_size: Some(1), several: None, ..environment };
+        assert!(Client::connect(&only).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_choice_that_is_none_is_an_error() {
+        let protocol = Some("3".to_owned());
+        let environment = Environment { protocol, ..Environment::default() };
+        assert!(Client::connect(&environment).unwrap_err().why.contains("SUIRO_PMI=3"));
     }
 }

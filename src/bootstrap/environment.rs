@@ -12,6 +12,12 @@ pub const JOB_FD: &str = "SUIRO_JOB_FD";
 /// Set to 1: be alone, whatever else the environment says.
 const SINGLETON: &str = "SUIRO_SINGLETON";
 
+/// Which protocol to speak with the launcher, if not whatever works.
+const PROTOCOL: &str = "SUIRO_PMI";
+
+/// Where libpmix is, if not where the launcher has it.
+const PMIX_LIBRARY: &str = "SUIRO_PMIX_LIBRARY";
+
 /// The variables that a launcher sets for one rank and that mean nothing to another job.
 ///
 /// A name that ends in `*` stands for all that start so.
@@ -29,6 +35,23 @@ pub const PRIVATE_VARIABLES: &[&str] = &[
     JOB_FD,
 ];
 
+/// Variables with the number of processes in a job, and a variable that says that this process is
+/// one of them: a batch script knows the size of its allocation, but is no rank.
+const SIZES: &[(&str, &str)] = &[
+    ("PMI_SIZE", "PMI_SIZE"),
+    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"),
+    ("MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE"),
+    ("FLUX_JOB_SIZE", "FLUX_TASK_RANK"),
+    ("JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK"),
+    ("MPI_LOCALNRANKS", "MPI_LOCALRANKID"),
+];
+
+/// Variables of a rank of launchers that do not tell how many there are.
+const RANKS: &[&str] = &["PMI_FD", "PMI_PORT", "PMIX_RANK", "PALS_RANKID"];
+
+/// Slurm counts what is no step of `srun`, such as a batch script, down from here.
+const SLURM_STEP_MAX: u32 = 0xffff_fff0;
+
 /// What launchers tell a process. A number that does not parse counts as not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
@@ -42,15 +65,25 @@ pub struct Environment {
     pub pmi_rank: Option<u32>,
     /// `PMI_SIZE`.
     pub pmi_size: Option<u32>,
+    /// `PMI_JOBID`: what Slurm wants to hear in PMI-2.
+    pub pmi_job: Option<String>,
+    /// `PMIX_NAMESPACE`: the job, where the launcher speaks PMIx.
+    pub pmix_job: Option<String>,
+    /// `PMIX_RANK`.
+    pub pmix_rank: Option<u32>,
+    /// `SUIRO_PMIX_LIBRARY`.
+    pub pmix_library: Option<String>,
+    /// `SUIRO_PMI`.
+    pub protocol: Option<String>,
     /// `SUIRO_SEGMENT_FD`.
     pub segment_fd: Option<i32>,
     /// `SUIRO_JOB_FD`.
     pub job_fd: Option<i32>,
     /// `SUIRO_SINGLETON` is 1.
     pub singleton: bool,
-    /// A launcher that started several of us but that we cannot talk to, by the variable that
-    /// shows it.
-    pub foreign: Option<String>,
+    /// A variable, with its value, which shows that this process is one of several, or of nobody
+    /// knows how many: then it must not be alone.
+    pub several: Option<String>,
 }
 
 impl Environment {
@@ -61,32 +94,50 @@ impl Environment {
 
     /// Reads the environment that `lookup` knows.
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Self {
-        let number = |name: &str| lookup(name)?.parse::<u32>().ok();
-        let descriptor = |name: &str| lookup(name)?.parse::<i32>().ok();
+        let text = |name: &str| lookup(name).filter(|text| !text.is_empty());
+        let number = |name: &str| text(name)?.parse::<u32>().ok();
+        let descriptor = |name: &str| text(name)?.parse::<i32>().ok();
         Self {
             pmi_fd: descriptor("PMI_FD"),
-            pmi_port: lookup("PMI_PORT").filter(|port| !port.is_empty()),
+            pmi_port: text("PMI_PORT"),
             pmi_id: number("PMI_ID"),
             pmi_rank: number("PMI_RANK"),
             pmi_size: number("PMI_SIZE"),
+            pmi_job: text("PMI_JOBID"),
+            pmix_job: text("PMIX_NAMESPACE"),
+            pmix_rank: number("PMIX_RANK"),
+            pmix_library: text(PMIX_LIBRARY),
+            protocol: text(PROTOCOL),
             segment_fd: descriptor(SEGMENT_FD),
             job_fd: descriptor(JOB_FD),
             singleton: lookup(SINGLETON).is_some_and(|value| value == "1"),
-            foreign: foreign(number),
+            several: several(number, text),
         }
     }
 }
 
-/// The variable that shows a job of several ranks, whoever started it.
-fn foreign(number: impl Fn(&str) -> Option<u32>) -> Option<String> {
-    let several = |name: &str| {
-        let count = number(name).filter(|count| *count > 1)?;
-        Some(format!("{name}={count}"))
-    };
-    several("PMI_SIZE")
-        .or_else(|| several("OMPI_COMM_WORLD_SIZE"))
-        .or_else(|| Some(format!("PMIX_RANK={}", number("PMIX_RANK")?)))
-        .or_else(|| number("SLURM_PROCID").and_then(|_| several("SLURM_NTASKS")))
+/// The variable that shows a job of several ranks, whoever started it; or that shows a rank, where
+/// nothing says that it is the only one.
+fn several(
+    number: impl Fn(&str) -> Option<u32>, text: impl Fn(&str) -> Option<String>,
+) -> Option<String> {
+    let sizes = SIZES.iter().filter(|(_, member)| number(member).is_some());
+    let sizes = sizes.filter_map(|(name, _)| Some((*name, number(name)?)));
+    let sizes: Vec<_> = sizes.chain(slurm_step(&number)).collect();
+    if let Some((name, size)) = sizes.iter().find(|(_, size)| *size > 1) {
+        return Some(format!("{name}={size}"));
+    }
+    if !sizes.is_empty() {
+        return None;
+    }
+    RANKS.iter().find_map(|name| Some(format!("{name}={}", text(name)?)))
+}
+
+/// The size of a job step of Slurm, if this is a task of one.
+fn slurm_step(number: impl Fn(&str) -> Option<u32>) -> Option<(&'static str, u32)> {
+    number("SLURM_PROCID")?;
+    number("SLURM_STEP_ID").filter(|step| *step < SLURM_STEP_MAX)?;
+    ["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"].iter().find_map(|name| Some((*name, number(name)?)))
 }
 
 #[cfg(test)]
@@ -110,13 +161,33 @@ mod tests {
         for (pairs, shown) in [
             (&[("PMI_SIZE", "4")][..], "PMI_SIZE=4"),
             (&[("OMPI_COMM_WORLD_SIZE", "2")], "OMPI_COMM_WORLD_SIZE=2"),
+            (&[("MPI_LOCALNRANKS", "2"), ("MPI_LOCALRANKID", "0")], "MPI_LOCALNRANKS=2"),
+            (&[("FLUX_JOB_SIZE", "3"), ("FLUX_TASK_RANK", "1")], "FLUX_JOB_SIZE=3"),
             (&[("PMIX_RANK", "0")], "PMIX_RANK=0"),
-            (&[("SLURM_NTASKS", "4"), ("SLURM_PROCID", "0")], "SLURM_NTASKS=4"),
+            (&[("PALS_RANKID", "0")], "PALS_RANKID=0"),
+            (&[("PMI_PORT", "here:1")], "PMI_PORT=here:1"),
         ] {
-            assert_eq!(environment(pairs).foreign.as_deref(), Some(shown));
+            assert_eq!(environment(pairs).several.as_deref(), Some(shown));
         }
-        for alone in [&[("PMI_SIZE", "1")][..], &[("SLURM_NTASKS", "4")], &[("PMI_SIZE", "x")]] {
-            assert_eq!(environment(alone).foreign, None);
+        for alone in [
+            &[("PMI_SIZE", "1"), ("PMI_FD", "5")][..],
+            &[("OMPI_COMM_WORLD_SIZE", "1"), ("PMIX_RANK", "0")],
+            &[("PMI_SIZE", "x")],
+            // A process that Flux started, but not as a task.
+            &[("FLUX_JOB_SIZE", "3")],
+        ] {
+            assert_eq!(environment(alone).several, None, "{alone:?}");
+        }
+    }
+
+    #[test]
+    fn a_task_of_slurm_is_a_rank_and_a_batch_script_is_none() {
+        let step = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "4"), ("SLURM_STEP_ID", "0")];
+        assert_eq!(environment(&step).several.as_deref(), Some("SLURM_NTASKS=4"));
+        let one = [step[0], step[1], step[2], ("SLURM_STEP_NUM_TASKS", "1")];
+        assert_eq!(environment(&one).several, None);
+        for script in [&step[..2], &[step[0], step[1], ("SLURM_STEP_ID", "4294967291")]] {
+            assert_eq!(environment(script).several, None, "{script:?}");
         }
     }
 }

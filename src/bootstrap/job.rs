@@ -1,15 +1,15 @@
 //! The job as a rank sees it: everything that the launcher and the peers have to say at the start.
 
 use std::fs;
+use std::io;
 use std::os::fd::OwnedFd;
 
 use crate::base::{ErrorClass, Result};
 use crate::sys::descriptor;
 use crate::sys::host;
 
-use super::client::Client;
+use super::client::{Client, Place};
 use super::environment::Environment;
-use super::mapping::local_ranks;
 
 /// A rank's place in its job.
 #[derive(Debug)]
@@ -54,50 +54,42 @@ impl Job {
     /// `Other` when the launcher goes, answers nonsense, or passes descriptors that are none.
     pub fn assemble(environment: &Environment, client: Option<&mut Client>) -> Result<Self> {
         let Some(client) = client else { return Ok(Self::alone()) };
-        let secret = match environment.job_fd {
-            None => None,
-            Some(number) => {
-                let secret = descriptor::inherit(number).and_then(descriptor::read_secret);
-                Some(secret.map_err(|error| bad_descriptor("SUIRO_JOB_FD", number, &error))?)
-            }
+        let (mut segment, mut secret) = (None, None);
+        if client.place().ours {
+            segment = inherited("SUIRO_SEGMENT_FD", environment.segment_fd, Ok)?;
+            secret = inherited("SUIRO_JOB_FD", environment.job_fd, descriptor::read_secret)?;
+        }
+        let local_ranks = match client.place().local_ranks.clone() {
+            Some(ranks) => ranks,
+            None => compare_hosts(client)?,
         };
-        Ok(Self {
-            rank: client.rank(),
-            size: client.size(),
-            local_ranks: local(client)?,
-            app_number: client.app_number(),
-            universe_size: client.universe_size()?,
-            name: client.job_name().to_owned(),
-            segment: segment(environment)?,
-            secret,
-        })
+        let Place { rank, size, app_number, universe_size, job_name: name, .. } =
+            client.place().clone();
+        Ok(Self { rank, size, local_ranks, app_number, universe_size, name, segment, secret })
     }
 }
 
-fn segment(environment: &Environment) -> Result<Option<OwnedFd>> {
-    let Some(number) = environment.segment_fd else { return Ok(None) };
-    let segment = descriptor::inherit(number);
-    segment.map(Some).map_err(|error| bad_descriptor("SUIRO_SEGMENT_FD", number, &error))
+/// What is behind a descriptor that the launcher passed, if it passed one.
+fn inherited<T>(
+    name: &str, number: Option<i32>, read: impl FnOnce(OwnedFd) -> io::Result<T>,
+) -> Result<Option<T>> {
+    let Some(number) = number else { return Ok(None) };
+    let found = descriptor::inherit(number).and_then(read).map(Some);
+    found.map_err(|error| {
+        let why = format!("{name}={number} is not a descriptor of the launcher: {error}");
+        ErrorClass::Other.error(why)
+    })
 }
 
-fn bad_descriptor(name: &str, number: i32, error: &std::io::Error) -> Box<crate::base::MpiError> {
-    ErrorClass::Other.error(format!("{name}={number} is not a descriptor of the launcher: {error}"))
-}
-
-/// The ranks on this host: as the launcher says, else by comparing hosts.
-fn local(client: &mut Client) -> Result<Vec<u32>> {
-    let (rank, size) = (client.rank(), client.size());
-    if let Some(mapping) = client.get("PMI_process_mapping")?
-        && let Some(ranks) = local_ranks(&mapping, rank, size)
-    {
-        return Ok(ranks);
-    }
+/// The ranks on this host, found by comparing hosts; all ranks must call this.
+fn compare_hosts(client: &mut Client) -> Result<Vec<u32>> {
+    let (rank, size) = (client.place().rank, client.place().size);
     let own = host_identity();
     client.put(&format!("suiro-host-{rank}"), &own)?;
     client.barrier()?;
     let mut ranks = Vec::new();
     for other in 0..size {
-        if client.get(&format!("suiro-host-{other}"))?.as_deref() == Some(&*own) {
+        if client.get(other, &format!("suiro-host-{other}"))?.as_deref() == Some(&*own) {
             ranks.push(other);
         }
     }

@@ -1,24 +1,31 @@
-//! Wire-up: how a process learns who it is and what its peers published (PMI).
+//! Wire-up: how a process learns who it is and what its peers published (PMI, PMIx).
 //!
 //! ```text
-//!   environment ──> Client ── wire (PMI-1 lines) ── Server <── launch
-//!        └────────────┴──> Job { rank, size, who is on this host, descriptors }
+//!   environment ──> Client ──> PMI-1 ── wire (lines) ── Server <── launch
+//!        │            ├─────> PMI-2 ┐
+//!        │            └─────> PMIx  ┴ other launchers
+//!        └──> Job { rank, size, who is on this host, descriptors }
 //! ```
 //!
-//! The wire and the server are plain values: bytes in, replies and events out. Only the client
+//! The wires and the server are plain values: bytes in, replies and events out. Only the client
 //! and [`Environment::read`] touch the system. Nothing here knows of communicators or devices.
 //!
 //! Source: the PMI-1 protocol as MPICH's Hydra and Slurm speak it (`src/pmi/maint/pmi-1.2.txt`
 //! in MPICH).
 
+mod ancestor;
+mod channel;
 mod client;
 mod environment;
 mod job;
 mod mapping;
+mod pmi1;
+mod pmi2;
+mod pmix;
 mod server;
 pub mod wire;
 
-pub use client::{Client, Limits};
+pub use client::{Client, Limits, Place};
 pub use environment::{Environment, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD};
 pub use job::Job;
 pub use mapping::{local_ranks, single_host_mapping};

@@ -24,6 +24,8 @@ pub enum Request {
     Init {
         /// 1, or 2 for a protocol that we do not serve.
         version: u32,
+        /// Our own client: it wants to hear everything at once.
+        ours: bool,
     },
     /// The longest names, keys and values.
     Maxes,
@@ -170,9 +172,10 @@ pub fn parse_request(line: &str) -> Result<Request, Malformed> {
         useless(format!("a line does not start with a command: {}", excerpt(line)))
     })?;
     match fields.command {
-        "init" => fields
-            .number("pmi_version", "response_to_init")
-            .map(|version| Request::Init { version }),
+        "init" => Ok(Request::Init {
+            version: fields.number("pmi_version", "response_to_init")?,
+            ours: fields.value("suiro").is_some(),
+        }),
         "get_maxes" => Ok(Request::Maxes),
         "get_appnum" => Ok(Request::AppNumber),
         "get_universe_size" => Ok(Request::UniverseSize),
@@ -365,7 +368,7 @@ mod tests {
         assert_eq!(all(b"cmd=barrier_in\n"), [Ok(Request::Barrier { group: None })]);
         assert_eq!(
             all(b"cmd=init pmi_version=1 pmi_subversion=1\n"),
-            [Ok(Request::Init { version: 1 })]
+            [Ok(Request::Init { version: 1, ours: false })]
         );
     }
 

@@ -161,7 +161,7 @@ fn segment(job: &mut Job, launcher: Option<&mut Client>) -> Result<OwnedFd> {
         return Ok(segment);
     }
     launcher.barrier()?;
-    let place = launcher.get(&key)?.unwrap_or_default();
+    let place = launcher.get(leader, &key)?.unwrap_or_default();
     let opened = open_of(&place);
     launcher.barrier()?;
     opened

@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 
 use nix::fcntl::{FcntlArg, OFlag, SealFlag, fcntl};
@@ -54,16 +55,35 @@ pub fn read_secret(file: OwnedFd) -> io::Result<[u8; SECRET_BYTES]> {
 /// # Errors
 /// When no such descriptor is open.
 pub fn inherit(number: i32) -> io::Result<OwnedFd> {
+    let copy = duplicate(number)?;
+    close_on_exec(number);
+    Ok(copy)
+}
+
+/// A copy of the descriptor `number`, closed on exec.
+///
+/// # Errors
+/// When no such descriptor is open.
+pub(super) fn duplicate(number: i32) -> io::Result<OwnedFd> {
     // SAFETY: fcntl with integers touches no memory; a number that is not open is an error.
     let copy = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
     if copy < 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the call above made this descriptor and nobody else has it.
-    let copy = unsafe { OwnedFd::from_raw_fd(copy) };
-    // SAFETY: as for the first call.
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+}
+
+/// Closes the descriptor `number` when this process runs another program.
+pub(super) fn close_on_exec(number: i32) {
+    // SAFETY: fcntl with integers touches no memory; a number that is not open is only an error.
     unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
-    Ok(copy)
+}
+
+/// Is `number` an open socket of this process?
+pub fn is_socket(number: i32) -> bool {
+    std::fs::read_link(format!("/proc/self/fd/{number}"))
+        .is_ok_and(|target| target.as_os_str().as_bytes().starts_with(b"socket:"))
 }
 
 /// Makes reads and writes of `fd` return instead of waiting.

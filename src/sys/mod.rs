@@ -1,5 +1,6 @@
 //! Linux behind safe functions: the only callers of libc, nix and memmap2.
 
+pub mod ancestry;
 pub mod clock;
 pub mod cma;
 pub mod cpu;
@@ -7,6 +8,7 @@ pub mod descriptor;
 pub mod futex;
 pub mod host;
 pub mod membarrier;
+pub mod pmix;
 pub mod poll;
 pub mod process;
 pub mod shm;

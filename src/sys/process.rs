@@ -272,7 +272,7 @@ pub fn descendants() -> Vec<u32> {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        if let Some(parent) = living_parent(pid) {
+        if let Some(parent) = parent_of(pid) {
             parents.push((pid, parent));
         }
     }
@@ -280,7 +280,7 @@ pub fn descendants() -> Vec<u32> {
 }
 
 /// The parent of `pid`, unless that has ended.
-fn living_parent(pid: u32) -> Option<u32> {
+pub fn parent_of(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     parse_stat(&stat)
 }

@@ -8,8 +8,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::sys::socket::{
-    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixCredentials, recvmsg,
-    send, setsockopt, socketpair, sockopt,
+    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixCredentials, getsockopt,
+    recvmsg, send, setsockopt, socketpair, sockopt,
 };
 
 use super::descriptor;
@@ -38,9 +38,12 @@ impl Stream {
     /// The socket that this process inherited as `number` (see [`descriptor::inherit`]).
     ///
     /// # Errors
-    /// When no such descriptor is open.
+    /// When no such descriptor is open, or it is no socket.
     pub fn inherit(number: i32) -> io::Result<Self> {
-        descriptor::inherit(number).map(Self)
+        let copy = descriptor::duplicate(number)?;
+        getsockopt(&copy, sockopt::SockType)?;
+        descriptor::close_on_exec(number);
+        Ok(Self(copy))
     }
 
     /// Connects to `address`, `host:port`.

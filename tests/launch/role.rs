@@ -52,11 +52,11 @@ fn rank() {
         "late" => client.barrier().unwrap(),
         "code" => {
             client.finalize().unwrap();
-            process::exit(10 + client.rank() as i32);
+            process::exit(10 + client.place().rank as i32);
         }
         _ => {
             client.barrier().unwrap();
-            println!("joined {} {}", client.rank(), process::id());
+            println!("joined {} {}", client.place().rank, process::id());
             misbehave(&role, &mut client);
         }
     }
@@ -65,7 +65,7 @@ fn rank() {
 }
 
 fn misbehave(role: &str, client: &mut Client) {
-    match (role, client.rank()) {
+    match (role, client.place().rank) {
         ("abort", 1) => {
             client.abort(42, "the cat is on the keyboard").unwrap();
             process::exit(7);
@@ -78,11 +78,11 @@ fn misbehave(role: &str, client: &mut Client) {
 
 /// Every rank reads what every other published.
 fn exchange(client: &mut Client) {
-    let (rank, size) = (client.rank(), client.size());
+    let (rank, size) = (client.place().rank, client.place().size);
     client.put(&format!("card-{rank}"), &format!("of-{rank}")).unwrap();
     client.barrier().unwrap();
     for other in 0..size {
-        let card = client.get(&format!("card-{other}")).unwrap();
+        let card = client.get(other, &format!("card-{other}")).unwrap();
         assert_eq!(card, Some(format!("of-{other}")));
     }
     client.barrier().unwrap();

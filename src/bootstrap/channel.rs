@@ -1,0 +1,223 @@
+//! A connection to a launcher that speaks in lines: how every conversation by PMI begins.
+//!
+//! ```text
+//!   PMI_FD ──> inherited ─────────────────────────────────┐
+//!   PMI_PORT ─> connected ─initack─> who we are, 3 lines ─┴─init─> PMI-1 lines, or PMI-2
+//! ```
+//!
+//! Source: as of the wire ([`super::wire`]).
+
+use std::io;
+
+use crate::base::{ErrorClass, MpiError, Result};
+use crate::sys::socket::Stream;
+
+use super::environment::Environment;
+use super::wire::{Fields, Line, Lines};
+
+/// A connection, and the bytes that have arrived on it.
+#[derive(Debug)]
+pub(super) struct Channel {
+    stream: Stream,
+    lines: Lines,
+}
+
+impl Channel {
+    /// A connection over `stream`.
+    pub(super) fn new(stream: Stream) -> Self {
+        Self { stream, lines: Lines::default() }
+    }
+
+    /// The connection that `environment` names, with the rank and the size of the job; `None` if
+    /// it names none.
+    ///
+    /// # Errors
+    /// `Other` when it is not there.
+    pub(super) fn open(environment: &Environment) -> Option<Result<(Self, u32, u32)>> {
+        if let Some(number) = environment.pmi_fd {
+            return Some(Self::inherit(number, environment));
+        }
+        let port = environment.pmi_port.as_ref()?;
+        Some(Self::connect(port, environment.pmi_id.unwrap_or(0)))
+    }
+
+    fn inherit(number: i32, environment: &Environment) -> Result<(Self, u32, u32)> {
+        let stream = Stream::inherit(number).map_err(|error| {
+            ErrorClass::Other.error(format!("PMI_FD={number} is no open socket ({error})"))
+        })?;
+        match (environment.pmi_rank, environment.pmi_size) {
+            (Some(rank), Some(size)) => Ok((Self::new(stream), rank, size)),
+            _ => Err(ErrorClass::Other.error("PMI_FD is set but PMI_RANK or PMI_SIZE is not")),
+        }
+    }
+
+    fn connect(port: &str, id: u32) -> Result<(Self, u32, u32)> {
+        let stream = Stream::connect(port).map_err(|error| {
+            ErrorClass::Other.error(format!("nobody answers at PMI_PORT={port} ({error})"))
+        })?;
+        let mut channel = Self::new(stream);
+        let answer = channel.ask(Line::new("initack").number("pmiid", id), "initack")?;
+        answer.good()?;
+        let (rank, size) = (answer.wanted_number("rank")?, answer.wanted_number("size")?);
+        for _ in 0..3 {
+            channel.answer("set")?;
+        }
+        Ok((channel, rank, size))
+    }
+
+    /// Says which protocol shall be spoken from here on, with further words for our own launcher.
+    ///
+    /// Slurm takes version 1.1 and nothing else of version 1, so that is what we ask for.
+    ///
+    /// # Errors
+    /// `Other` when the launcher refuses it.
+    pub(super) fn init(&mut self, version: u32, to_ours: bool) -> Result<Answer> {
+        let subversion = u32::from(version == 1);
+        let line = Line::new("init").number("pmi_version", version);
+        let line = line.number("pmi_subversion", subversion);
+        let line = if to_ours { line.number("suiro", 1) } else { line };
+        let answer = self.ask(line, "response_to_init")?;
+        answer.good()?;
+        Ok(answer)
+    }
+
+    /// Sends a request and waits for the reply of this name.
+    ///
+    /// # Errors
+    /// `Other` when the launcher is gone or answers something else.
+    pub(super) fn ask(&mut self, line: Line, reply: &str) -> Result<Answer> {
+        self.send(&line.into_bytes())?;
+        self.answer(reply)
+    }
+
+    /// Sends bytes.
+    ///
+    /// # Errors
+    /// `Other` when the launcher is gone.
+    pub(super) fn send(&mut self, bytes: &[u8]) -> Result {
+        self.stream.send_all(bytes).map_err(|error| lost(&error))
+    }
+
+    /// Waits for further bytes.
+    ///
+    /// # Errors
+    /// `Other` when the launcher is gone.
+    pub(super) fn receive<'a>(&mut self, buffer: &'a mut [u8]) -> Result<&'a [u8]> {
+        let received = self.stream.receive(buffer).map_err(|error| lost(&error))?;
+        if received.len_bytes == 0 {
+            return Err(lost(&io::ErrorKind::UnexpectedEof.into()));
+        }
+        Ok(&buffer[..received.len_bytes])
+    }
+
+    /// The next line, which must be the reply of this name.
+    fn answer(&mut self, reply: &str) -> Result<Answer> {
+        let mut buffer = [0; 4096];
+        loop {
+            if let Some(line) = self.lines.next_line() {
+                return read_answer(line.map_err(|malformed| nonsense(&malformed.why))?, reply);
+            }
+            let bytes = self.receive(&mut buffer)?;
+            self.lines.push(bytes);
+        }
+    }
+}
+
+fn read_answer(line: &str, reply: &str) -> Result<Answer> {
+    match Fields::of(line) {
+        Some(fields) if fields.command == reply => Ok(Answer { line: line.to_owned() }),
+        _ => Err(nonsense(&format!("{line:?} instead of {reply}"))),
+    }
+}
+
+/// A reply of the right name.
+#[derive(Debug)]
+pub(super) struct Answer {
+    line: String,
+}
+
+impl Answer {
+    /// The value of `key`, if the reply has one.
+    pub(super) fn value(&self, key: &str) -> Option<String> {
+        Fields::of(&self.line)?.value(key)
+    }
+
+    /// The value of `key`, if it is a number that is not negative.
+    pub(super) fn number(&self, key: &str) -> Option<u32> {
+        self.value(key)?.parse().ok()
+    }
+
+    /// # Errors
+    /// `Other` when there is no such number.
+    pub(super) fn wanted_number(&self, key: &str) -> Result<u32> {
+        self.number(key).ok_or_else(|| self.lacks(key))
+    }
+
+    /// # Errors
+    /// `Other` when there is no such value.
+    pub(super) fn wanted_value(&self, key: &str) -> Result<String> {
+        self.value(key).ok_or_else(|| self.lacks(key))
+    }
+
+    /// No `rc` is good too: not all launchers say it each time.
+    pub(super) fn is_good(&self) -> bool {
+        self.value("rc").is_none_or(|code| code == "0")
+    }
+
+    /// # Errors
+    /// `Other` when it is a refusal.
+    pub(super) fn good(&self) -> Result {
+        if self.is_good() {
+            return Ok(());
+        }
+        let reason = self.value("msg").unwrap_or_else(|| self.line.clone());
+        Err(refused(&reason))
+    }
+
+    fn lacks(&self, key: &str) -> Box<MpiError> {
+        nonsense(&format!("{:?} without {key}", self.line))
+    }
+}
+
+/// The launcher does not do what it was asked to.
+pub(super) fn refused(reason: &str) -> Box<MpiError> {
+    ErrorClass::Other.error(format!("the launcher refused: {reason}"))
+}
+
+/// The launcher answered what is no answer.
+pub(super) fn nonsense(what: &str) -> Box<MpiError> {
+    ErrorClass::Other.error(format!("the launcher answered {what}"))
+}
+
+fn lost(error: &io::Error) -> Box<MpiError> {
+    ErrorClass::Other.error(format!("the connection to the launcher is lost: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launcher_that_goes_or_talks_nonsense_is_an_error() {
+        let (ours, theirs) = Stream::pair().unwrap();
+        drop(ours);
+        let error = Channel::new(theirs).init(1, false).unwrap_err();
+        assert!(error.why.contains("launcher is lost"), "{error}");
+        for noise in ["hello\n", "cmd=maxes rc=0\n", "cmd=response_to_init rc=3\n", "\u{1}\n"] {
+            let (ours, theirs) = Stream::pair().unwrap();
+            ours.send_all(noise.as_bytes()).unwrap();
+            assert!(Channel::new(theirs).init(1, false).is_err(), "{noise}");
+        }
+    }
+
+    #[test]
+    fn a_descriptor_that_is_no_open_socket_is_an_error() {
+        let environment = |number| Environment { pmi_fd: Some(number), ..Environment::default() };
+        let file = std::fs::File::open("/dev/null").unwrap();
+        for number in [1_000_000, std::os::fd::AsRawFd::as_raw_fd(&file)] {
+            let error = Channel::open(&environment(number)).unwrap().unwrap_err();
+            assert!(error.why.contains(&format!("PMI_FD={number}")), "{error}");
+        }
+        assert!(Channel::open(&Environment::default()).is_none());
+    }
+}

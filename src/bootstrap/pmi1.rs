@@ -1,0 +1,114 @@
+//! The client's side of PMI-1: what Hydra, Slurm and our own launcher speak.
+//!
+//! Our own launcher tells everything that a rank wants to know in its first reply, because it is
+//! asked to; others are asked one thing at a time.
+
+use crate::base::Result;
+
+use super::channel::{Answer, Channel};
+use super::client::{Limits, Place, Protocol};
+use super::mapping::local_ranks;
+use super::wire::Line;
+
+/// A conversation by PMI-1.
+#[derive(Debug)]
+pub(super) struct Pmi1 {
+    channel: Channel,
+    space: String,
+    ours: bool,
+}
+
+impl Pmi1 {
+    /// After the greeting of [`Channel::init`], which was answered by `hello`: asks for everything
+    /// else.
+    ///
+    /// # Errors
+    /// `Other` when the launcher goes or answers nonsense.
+    pub(super) fn join(
+        channel: Channel, rank: u32, size: u32, hello: &Answer,
+    ) -> Result<(Self, Place)> {
+        if hello.number("suiro") == Some(1) {
+            let place = all_of(hello, rank, size)?;
+            return Ok((Self { channel, space: place.job_name.clone(), ours: true }, place));
+        }
+        let mut pmi = Self { channel, space: String::new(), ours: false };
+        let place = pmi.ask_all(rank, size)?;
+        Ok((pmi, place))
+    }
+
+    fn ask_all(&mut self, rank: u32, size: u32) -> Result<Place> {
+        let limits = limits(&self.channel.ask(Line::new("get_maxes"), "maxes")?)?;
+        let app = self.channel.ask(Line::new("get_appnum"), "appnum")?;
+        let space = self.channel.ask(Line::new("get_my_kvsname"), "my_kvsname")?;
+        self.space = space.wanted_value("kvsname")?;
+        let universe = self.channel.ask(Line::new("get_universe_size"), "universe_size")?;
+        let mapping = self.get(rank, "PMI_process_mapping")?;
+        Ok(Place {
+            rank,
+            size,
+            app_number: app.number("appnum"),
+            universe_size: universe.number("size"),
+            job_name: self.space.clone(),
+            local_ranks: mapping.and_then(|mapping| local_ranks(&mapping, rank, size)),
+            limits,
+            ours: false,
+        })
+    }
+
+    fn line(&self, command: &str) -> Line {
+        Line::new(command).text("kvsname", &self.space)
+    }
+}
+
+impl Protocol for Pmi1 {
+    fn put(&mut self, key: &str, value: &str) -> Result {
+        let line = self.line("put").text("key", key).text("value", value);
+        self.channel.ask(line, "put_result")?.good()
+    }
+
+    /// One space for all ranks: whose key it is does not matter.
+    fn get(&mut self, _from: u32, key: &str) -> Result<Option<String>> {
+        let line = self.line("get").text("key", key);
+        let answer = self.channel.ask(line, "get_result")?;
+        Ok(answer.value("value").filter(|_| answer.is_good()))
+    }
+
+    fn barrier(&mut self) -> Result {
+        self.channel.ask(Line::new("barrier_in"), "barrier_out")?.good()
+    }
+
+    fn abort(&mut self, code: i32, message: &str) -> Result {
+        let line = Line::new("abort").number("exitcode", code).text("message", message);
+        self.channel.send(&line.into_bytes())
+    }
+
+    fn leave(&mut self) -> Result {
+        self.channel.ask(Line::new("finalize"), "finalize_ack").map(drop)
+    }
+
+    fn enter(&mut self) -> Result {
+        self.channel.init(1, self.ours).map(drop)
+    }
+}
+
+/// Everything, from the first reply of our own launcher.
+fn all_of(hello: &Answer, rank: u32, size: u32) -> Result<Place> {
+    let mapping = hello.wanted_value("mapping")?;
+    Ok(Place {
+        rank,
+        size,
+        app_number: hello.number("appnum"),
+        universe_size: hello.number("universe"),
+        job_name: hello.wanted_value("kvsname")?,
+        local_ranks: local_ranks(&mapping, rank, size),
+        limits: limits(hello)?,
+        ours: true,
+    })
+}
+
+fn limits(answer: &Answer) -> Result<Limits> {
+    Ok(Limits {
+        key_bytes: answer.wanted_number("keylen_max")? as usize,
+        value_bytes: answer.wanted_number("vallen_max")? as usize,
+    })
+}

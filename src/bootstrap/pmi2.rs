@@ -1,0 +1,324 @@
+//! The client's side of PMI-2, for launchers that refuse PMI-1.
+//!
+//! ```text
+//!   |length: 6 characters, padded with spaces on either side|cmd=NAME;key=value;...;|
+//! ```
+//!
+//! A semicolon in a value is written twice. Replies are named `NAME-response` and say `rc=0` when
+//! all is well; what is missing is `found=FALSE` (Slurm) or a code (Hydra).
+//!
+//! Source: `src/pmi/src/pmi_v2.c` in MPICH, `src/plugins/mpi/pmi2` in Slurm; checked against both
+//! descriptions and against Hydra itself.
+
+use crate::base::Result;
+
+use super::channel::{Channel, nonsense, refused};
+use super::client::{Limits, Place, Protocol};
+use super::mapping::local_ranks;
+
+/// Bytes of the length before each message.
+const HEADER_BYTES: usize = 6;
+
+/// What all servers take; none can be asked.
+const LIMITS: Limits = Limits { key_bytes: 64, value_bytes: 1024 };
+
+/// A conversation by PMI-2.
+#[derive(Debug)]
+pub(super) struct Pmi2 {
+    channel: Channel,
+    received: Vec<u8>,
+    job: String,
+}
+
+impl Pmi2 {
+    /// After the greeting of [`Channel::init`] with version 2. `job` is what the environment calls
+    /// the job; Slurm wants to hear it.
+    ///
+    /// # Errors
+    /// `Other` when the launcher goes, refuses or answers nonsense.
+    pub(super) fn join(channel: Channel, rank: u32, job: Option<&str>) -> Result<(Self, Place)> {
+        let mut pmi = Self { channel, received: Vec::new(), job: String::new() };
+        let mut hello = Message::new("fullinit");
+        if let Some(job) = job {
+            hello = hello.text("pmijobid", job);
+        }
+        let hello = hello.text("pmirank", &rank.to_string()).text("threaded", "FALSE");
+        let answer = pmi.ask(hello)?;
+        let (rank, size) = (answer.number("rank"), answer.number("size"));
+        let (Some(rank), Some(size)) = (rank, size) else {
+            return Err(answer.lacks("rank and size"));
+        };
+        let name = pmi.ask(Message::new("job-getid"))?;
+        pmi.job = name.value("jobid").ok_or_else(|| name.lacks("jobid"))?;
+        let universe = pmi.attribute("universeSize")?;
+        let mapping = pmi.attribute("PMI_process_mapping")?;
+        let place = Place {
+            rank,
+            size,
+            app_number: answer.number("appnum"),
+            universe_size: universe.and_then(|size| size.parse().ok()),
+            job_name: pmi.job.clone(),
+            local_ranks: mapping.and_then(|mapping| local_ranks(&mapping, rank, size)),
+            limits: LIMITS,
+            ours: false,
+        };
+        Ok((pmi, place))
+    }
+
+    /// What the launcher says of the job as a whole.
+    fn attribute(&mut self, key: &str) -> Result<Option<String>> {
+        let answer = self.try_asking(Message::new("info-getjobattr").text("key", key))?;
+        Ok(answer.found())
+    }
+
+    /// Asks, and takes a refusal for an error.
+    fn ask(&mut self, message: Message) -> Result<Message> {
+        let answer = self.try_asking(message)?;
+        if answer.is_good() {
+            return Ok(answer);
+        }
+        let why = answer.value("errmsg").or_else(|| answer.value("msg"));
+        Err(refused(&why.unwrap_or_else(|| answer.0.clone())))
+    }
+
+    /// Asks, and returns the reply to this question, whatever it says.
+    fn try_asking(&mut self, message: Message) -> Result<Message> {
+        let reply = format!("{}-response", message.command());
+        self.channel.send(&message.into_bytes())?;
+        let answer = self.receive()?;
+        if answer.command() == reply {
+            return Ok(answer);
+        }
+        Err(nonsense(&format!("{:?} instead of {reply}", answer.0)))
+    }
+
+    fn receive(&mut self) -> Result<Message> {
+        let mut buffer = [0; 4096];
+        loop {
+            match Message::first_of(&self.received) {
+                Ok(Some((message, len_bytes))) => {
+                    self.received.drain(..len_bytes);
+                    return Ok(message);
+                }
+                Ok(None) => self.received.extend_from_slice(self.channel.receive(&mut buffer)?),
+                Err(what) => return Err(nonsense(&what)),
+            }
+        }
+    }
+}
+
+impl Protocol for Pmi2 {
+    fn put(&mut self, key: &str, value: &str) -> Result {
+        self.ask(Message::new("kvs-put").text("key", key).text("value", value)).map(drop)
+    }
+
+    fn get(&mut self, from: u32, key: &str) -> Result<Option<String>> {
+        let question = Message::new("kvs-get").text("jobid", &self.job);
+        let question = question.text("srcid", &from.to_string()).text("key", key);
+        Ok(self.try_asking(question)?.found())
+    }
+
+    /// Hydra answers a fence at once, and makes whoever asks for a value wait until all ranks have
+    /// come to their fence; so ask for one, which nobody needs to have put.
+    fn barrier(&mut self) -> Result {
+        self.ask(Message::new("kvs-fence"))?;
+        self.get(0, "suiro-fence").map(drop)
+    }
+
+    fn abort(&mut self, code: i32, message: &str) -> Result {
+        let message = Message::new("abort").text("isworld", "TRUE").text("msg", message);
+        self.channel.send(&message.text("exitcode", &code.to_string()).into_bytes())
+    }
+
+    fn leave(&mut self) -> Result {
+        self.ask(Message::new("finalize")).map(drop)
+    }
+
+    fn enter(&mut self) -> Result {
+        Err(refused("by PMI-2 a process joins its job once"))
+    }
+}
+
+/// A message without its length: `cmd=NAME;key=value;...;`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Message(String);
+
+impl Message {
+    fn new(command: &str) -> Self {
+        Self(format!("cmd={command};"))
+    }
+
+    fn text(mut self, key: &str, value: &str) -> Self {
+        self.0 += &format!("{key}={};", value.replace(';', ";;"));
+        self
+    }
+
+    fn into_bytes(self) -> Vec<u8> {
+        format!("{:>HEADER_BYTES$}{}", self.0.len(), self.0).into_bytes()
+    }
+
+    /// The first message in `bytes` and how long it is with its length, if it is all there.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    fn first_of(bytes: &[u8]) -> Result<Option<(Self, usize)>, String> {
+        let Some((header, rest)) = bytes.split_at_checked(HEADER_BYTES) else { return Ok(None) };
+        let len_bytes = std::str::from_utf8(header).ok().and_then(|text| text.trim().parse().ok());
+        let Some(len_bytes) = len_bytes else { return Err(format!("the length {header:?}")) };
+        let Some(message) = rest.get(..len_bytes) else { return Ok(None) };
+        let text = std::str::from_utf8(message).map_err(|_| "what is not text".to_owned())?;
+        Ok(Some((Self(text.to_owned()), HEADER_BYTES + len_bytes)))
+    }
+
+    fn command(&self) -> String {
+        self.value("cmd").unwrap_or_default()
+    }
+
+    fn value(&self, key: &str) -> Option<String> {
+        self.fields().find_map(|(name, value)| (name == key).then_some(value))
+    }
+
+    /// The fields in order. A semicolon ends a field unless another one follows.
+    fn fields(&self) -> impl Iterator<Item = (String, String)> {
+        let mut characters = self.0.chars().peekable();
+        std::iter::from_fn(move || {
+            let mut field = String::new();
+            while let Some(character) = characters.next() {
+                match character {
+                    ';' if characters.next_if_eq(&';').is_none() => break,
+                    other => field.push(other),
+                }
+            }
+            (!field.is_empty()).then_some(field)
+        })
+        .filter_map(|field| {
+            let (key, value) = field.split_once('=')?;
+            Some((key.to_owned(), value.to_owned()))
+        })
+    }
+
+    fn number(&self, key: &str) -> Option<u32> {
+        self.value(key)?.trim().parse().ok()
+    }
+
+    fn is_good(&self) -> bool {
+        self.value("rc").is_none_or(|code| code.trim() == "0")
+    }
+
+    /// The value of an answer that may say that there is none.
+    fn found(&self) -> Option<String> {
+        let found = self.is_good() && self.value("found").is_none_or(|found| found == "TRUE");
+        self.value("value").filter(|_| found)
+    }
+
+    fn lacks(&self, what: &str) -> Box<crate::base::MpiError> {
+        nonsense(&format!("{:?} without {what}", self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::socket::Stream;
+    use proptest::prelude::*;
+
+    /// What Hydra of MPICH 5.0.2 answers to rank 1 of 2, in order.
+    const HYDRA: [&str; 9] = [
+        "cmd=fullinit-response;pmi-version=2;pmi-subversion=0;rank=1;size=2;appnum=0;rc=0;",
+        "cmd=job-getid-response;jobid=kvs_12_0;rc=0;",
+        "cmd=info-getjobattr-response;rc=1;",
+        "cmd=info-getjobattr-response;found=TRUE;value=(vector,(0,1,2));rc=0;",
+        "cmd=kvs-put-response;rc=0;",
+        "cmd=kvs-fence-response;rc=0;",
+        "cmd=kvs-get-response;rc=1;",
+        "cmd=kvs-get-response;found=TRUE;value=b;;c;rc=0;",
+        "cmd=finalize-response;rc=0;",
+    ];
+
+    /// The same of Slurm 22.05, with its other ways.
+    const SLURM: [&str; 9] = [
+        "cmd=fullinit-response;rc=0;pmi-version=2;pmi-subversion=0;rank=1;size=2;appnum=-1;",
+        "cmd=job-getid-response;rc=0;jobid=12.0;",
+        "cmd=info-getjobattr-response;rc=0;found=TRUE;value=2;",
+        "cmd=info-getjobattr-response;rc=0;found=TRUE;value=(vector,(0,1,2));",
+        "cmd=kvs-put-response;rc=0;",
+        "cmd=kvs-fence-response;rc=0;",
+        "cmd=kvs-get-response;rc=0;found=FALSE;",
+        "cmd=kvs-get-response;rc=0;found=TRUE;value=b;;c;",
+        "cmd=finalize-response;rc=0;",
+    ];
+
+    /// A channel on which these answers wait, and the other end.
+    fn prepared(answers: &[&str]) -> (Channel, Stream) {
+        let (ours, theirs) = Stream::pair().unwrap();
+        for (number, answer) in answers.iter().enumerate() {
+            let length = answer.len();
+            let header =
+                if number % 2 == 0 { format!("{length:<6}") } else { format!("{length:>6}") };
+            ours.send_all(format!("{header}{answer}").as_bytes()).unwrap();
+        }
+        (Channel::new(theirs), ours)
+    }
+
+    #[test]
+    fn conversations_with_hydra_and_slurm() {
+        for (answers, job, universe) in [(HYDRA, "kvs_12_0", None), (SLURM, "12.0", Some(2))] {
+            let (channel, launcher) = prepared(&answers);
+            let (mut pmi, place) = Pmi2::join(channel, 1, Some("12.0")).unwrap();
+            assert_eq!((place.rank, place.size, &*place.job_name), (1, 2, job));
+            assert_eq!((place.local_ranks, place.universe_size), (Some(vec![0, 1]), universe));
+            pmi.put("a", "b;c").unwrap();
+            pmi.barrier().unwrap();
+            assert_eq!(pmi.get(0, "a").unwrap().as_deref(), Some("b;c"));
+            pmi.leave().unwrap();
+            assert!(pmi.enter().unwrap_err().why.contains("once"));
+            let mut said = [0; 4096];
+            let len_bytes = launcher.receive(&mut said).unwrap().len_bytes;
+            let said = std::str::from_utf8(&said[..len_bytes]).unwrap();
+            let hello = "    52cmd=fullinit;pmijobid=12.0;pmirank=1;threaded=FALSE;";
+            assert!(said.starts_with(hello), "{said}");
+            assert!(said.contains("cmd=kvs-put;key=a;value=b;;c;"), "{said}");
+            assert!(said.contains(&format!("cmd=kvs-get;jobid={job};srcid=0;key=a;")), "{said}");
+        }
+    }
+
+    #[test]
+    fn refusals_and_nonsense_are_errors() {
+        for (answer, part) in [
+            ("cmd=fullinit-response;rc=3;errmsg=not you;", "refused: not you"),
+            ("cmd=fullinit-response;rc=0;rank=1;", "without rank and size"),
+            ("cmd=kvs-put-response;rc=0;", "instead of fullinit-response"),
+        ] {
+            let (channel, _launcher) = prepared(&[answer]);
+            let why = Pmi2::join(channel, 1, None).unwrap_err().why;
+            assert!(why.contains(part), "{why}");
+        }
+        let (ours, theirs) = Stream::pair().unwrap();
+        ours.send_all(b"lengthcmd=x;").unwrap();
+        assert!(Pmi2::join(Channel::new(theirs), 1, None).is_err());
+    }
+
+    #[test]
+    fn what_is_missing_is_nothing_however_it_is_said() {
+        for missing in ["cmd=kvs-get-response;rc=1;", "cmd=kvs-get-response;rc=0;found=FALSE;"] {
+            assert_eq!(Message(missing.to_owned()).found(), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_survives_the_wire(value in "[ -~]{0,60}") {
+            let bytes = Message::new("kvs-put").text("value", &value).text("rc", "0").into_bytes();
+            let (message, len_bytes) = Message::first_of(&bytes).unwrap().unwrap();
+            prop_assert_eq!(len_bytes, bytes.len());
+            prop_assert_eq!(message.value("value"), Some(value));
+        }
+
+        #[test]
+        fn any_bytes_are_taken(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+            if let Ok(Some((message, _))) = Message::first_of(&bytes) {
+                let _ = message.fields().count();
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The client's side of PMIx: what `prterun`, Open MPI's `mpirun` and `srun --mpi=pmix` speak.
+//!
+//! libpmix speaks it for us ([`crate::sys::pmix`]). The launcher's own copy is the best one: it is
+//! of the same version, and found wherever it is installed, because the launcher has it mapped.
+
+use std::path::{Path, PathBuf};
+
+use crate::base::{ErrorClass, MpiError, Result};
+use crate::sys::ancestry::ancestors;
+use crate::sys::pmix::{Identity, JOB, Library, Status, UNREACHABLE, Value};
+
+use super::client::{Limits, Place, Protocol};
+use super::environment::Environment;
+
+/// What the loader looks for where it always looks.
+const NAME: &str = "libpmix.so.2";
+
+/// The longest key is that of PMIx, with its end; values have no limit of their own.
+const LIMITS: Limits = Limits { key_bytes: 511, value_bytes: 64 << 10 };
+
+/// A conversation by PMIx.
+#[derive(Debug)]
+pub(super) struct Pmix {
+    library: Library,
+    me: Identity,
+    /// Something was put after the last barrier.
+    changed: bool,
+}
+
+impl Pmix {
+    /// Finds the library and enters the job that `environment` names.
+    ///
+    /// # Errors
+    /// `Other` without a library, without a server, or when the server does not say who we are.
+    pub(super) fn join(environment: &Environment) -> Result<(Self, Place)> {
+        let library = load(environment.pmix_library.as_deref())?;
+        let me = library.init().map_err(|status| match status {
+            UNREACHABLE => ErrorClass::Other.error("the server that the environment names is gone"),
+            other => failed(&library, "PMIx_Init", other),
+        })?;
+        let pmix = Self { library, me, changed: false };
+        let place = pmix.place()?;
+        Ok((pmix, place))
+    }
+
+    fn place(&self) -> Result<Place> {
+        let rank = self.me.rank();
+        let size = self.library.get(&self.me, JOB, "pmix.job.size");
+        let size =
+            size.map_err(|status| failed(&self.library, "asking for the job's size", status));
+        let Some(size) = number(size?) else {
+            return Err(ErrorClass::Other.error("the size of the job is not a number"));
+        };
+        let peers = self.known(JOB, "pmix.lpeers").or_else(|| self.known(rank, "pmix.lpeers"));
+        Ok(Place {
+            rank,
+            size,
+            app_number: self.known(rank, "pmix.appnum").and_then(number),
+            // Servers count slots, of which there may be fewer than ranks.
+            universe_size: self
+                .known(JOB, "pmix.univ.size")
+                .and_then(number)
+                .map(|slots| slots.max(size)),
+            job_name: self.me.job_name(),
+            local_ranks: peers.and_then(|peers| match peers {
+                Value::Text(list) => local_ranks(&list, rank),
+                Value::Number(_) | Value::Other(_) => None,
+            }),
+            limits: LIMITS,
+            ours: false,
+        })
+    }
+
+    fn known(&self, rank: u32, key: &str) -> Option<Value> {
+        self.library.get(&self.me, rank, key).ok()
+    }
+
+    fn done(&self, what: &str, result: Result<(), Status>) -> Result {
+        result.map_err(|status| failed(&self.library, what, status))
+    }
+}
+
+impl Protocol for Pmix {
+    fn put(&mut self, key: &str, value: &str) -> Result {
+        self.changed = true;
+        self.done("PMIx_Put", self.library.put(key, value))
+    }
+
+    fn get(&mut self, from: u32, key: &str) -> Result<Option<String>> {
+        // Servers have several ways to say that there is no such key.
+        match self.library.get(&self.me, from, key) {
+            Ok(Value::Text(value)) => Ok(Some(value)),
+            Ok(Value::Number(_) | Value::Other(_)) | Err(_) => Ok(None),
+        }
+    }
+
+    fn barrier(&mut self) -> Result {
+        if std::mem::take(&mut self.changed) {
+            self.done("PMIx_Commit", self.library.commit())?;
+        }
+        self.done("PMIx_Fence", self.library.fence())
+    }
+
+    fn abort(&mut self, code: i32, message: &str) -> Result {
+        self.done("PMIx_Abort", self.library.abort(code, message))
+    }
+
+    fn leave(&mut self) -> Result {
+        self.done("PMIx_Finalize", self.library.finalize())
+    }
+
+    fn enter(&mut self) -> Result {
+        let me = self.library.init();
+        self.me = me.map_err(|status| failed(&self.library, "PMIx_Init", status))?;
+        Ok(())
+    }
+}
+
+/// The first library that can be loaded.
+fn load(wanted: Option<&str>) -> Result<Library> {
+    let mut tried = Vec::new();
+    for path in candidates(wanted) {
+        match Library::open(&path) {
+            Ok(library) => return Ok(library),
+            Err(why) => tried.push(why),
+        }
+    }
+    Err(ErrorClass::Other.error(format!(
+        "no usable {NAME} ({}); SUIRO_PMIX_LIBRARY may say where it is",
+        tried.join("; ")
+    )))
+}
+
+/// Where the library may be: where the user says, else where the launcher has it, else where the
+/// loader finds it.
+fn candidates(wanted: Option<&str>) -> Vec<PathBuf> {
+    match wanted {
+        Some(path) => vec![PathBuf::from(path)],
+        None => {
+            let launchers = ancestors().find_map(|process| process.mapped_file(NAME));
+            launchers.into_iter().chain([Path::new(NAME).to_owned()]).collect()
+        }
+    }
+}
+
+/// The ranks in a list like `0,1,4`, which must name this one.
+fn local_ranks(list: &str, own: u32) -> Option<Vec<u32>> {
+    let ranks = list.split(',').map(|rank| rank.trim().parse().ok());
+    let mut ranks = ranks.collect::<Option<Vec<u32>>>()?;
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks.contains(&own).then_some(ranks)
+}
+
+fn number(value: Value) -> Option<u32> {
+    match value {
+        Value::Number(number) => u32::try_from(number).ok(),
+        Value::Text(_) | Value::Other(_) => None,
+    }
+}
+
+fn failed(library: &Library, what: &str, status: Status) -> Box<MpiError> {
+    ErrorClass::Other.error(format!("{what} failed: {}", library.explain(status)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_peers_are_read() {
+        assert_eq!(local_ranks("2,0,1", 1), Some(vec![0, 1, 2]));
+        for bad in ["", "0-3", "0,,1", "0,2"] {
+            assert_eq!(local_ranks(bad, 1), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_library_that_is_not_there_is_named() {
+        let wanted = Some("/nonexistent/libpmix.so.2".to_owned());
+        let environment = Environment { pmix_library: wanted, ..Environment::default() };
+        let why = Pmix::join(&environment).unwrap_err().why;
+        assert!(why.contains("/nonexistent/libpmix.so.2"), "{why}");
+        assert!(why.contains("SUIRO_PMIX_LIBRARY"), "{why}");
+        assert_eq!(*candidates(None).last().unwrap(), Path::new(NAME));
+    }
+}

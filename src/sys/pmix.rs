@@ -1,0 +1,380 @@
+//! PMIx: the client library of launchers such as `prterun`, loaded while the program runs.
+//!
+//! What a client and its server say to each other is private to libpmix, so this is the one
+//! protocol that cannot be spoken without somebody else's library. It is looked for when it is
+//! needed and never unloaded, because it has threads. Only the calls of a wire-up are here.
+//!
+//! Source: the PMIx standard 4.1 and `pmix_common.h` of OpenPMIx 3 to 5, which lay out these
+//! structures alike.
+#![allow(unsafe_code)]
+
+use std::error::Error;
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::fmt;
+use std::path::Path;
+use std::ptr;
+
+/// The rank that stands for the job as a whole.
+pub const JOB: u32 = u32::MAX - 1;
+
+/// `PMIX_ERR_UNREACH`: no server.
+pub const UNREACHABLE: Status = Status(-25);
+/// `PMIX_ERR_NOT_FOUND`.
+pub const NOT_FOUND: Status = Status(-46);
+
+/// What is not `PMIX_SUCCESS`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status(pub i32);
+
+/// What a key may stand for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A text.
+    Text(String),
+    /// A number that is not negative.
+    Number(u64),
+    /// Something of this type of PMIx that is of no use here.
+    Other(u16),
+}
+
+/// Who a process is: the name of its job and its number there.
+#[derive(Clone, Copy)]
+pub struct Identity(RawProcess);
+
+/// The library, loaded.
+pub struct Library {
+    calls: Calls,
+}
+
+/// The functions in use, with the signatures of `pmix.h`. They may be called from any thread.
+struct Calls {
+    init: unsafe extern "C" fn(*mut RawProcess, *mut RawInfo, usize) -> c_int,
+    finalize: unsafe extern "C" fn(*const RawInfo, usize) -> c_int,
+    get: unsafe extern "C" fn(
+        *const RawProcess,
+        *const c_char,
+        *const RawInfo,
+        usize,
+        *mut *mut RawValue,
+    ) -> c_int,
+    put: unsafe extern "C" fn(u8, *const c_char, *mut RawValue) -> c_int,
+    commit: unsafe extern "C" fn() -> c_int,
+    fence: unsafe extern "C" fn(*const RawProcess, usize, *const RawInfo, usize) -> c_int,
+    abort: unsafe extern "C" fn(c_int, *const c_char, *mut RawProcess, usize) -> c_int,
+    error_text: unsafe extern "C" fn(c_int) -> *const c_char,
+}
+
+/// `pmix_proc_t`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct RawProcess {
+    namespace: [u8; 256],
+    rank: u32,
+}
+
+/// `pmix_value_t`.
+#[repr(C)]
+struct RawValue {
+    kind: u16,
+    data: RawData,
+}
+
+/// The members in use of the union in `pmix_value_t`, and its size.
+#[repr(C)]
+union RawData {
+    flag: bool,
+    text: *mut c_char,
+    size: usize,
+    signed: c_int,
+    number16: u16,
+    number32: u32,
+    number64: u64,
+    room: [u64; 3],
+}
+
+/// `pmix_info_t`.
+#[repr(C)]
+struct RawInfo {
+    key: [u8; 512],
+    directives: u32,
+    value: RawValue,
+}
+
+/// Types of values: `PMIX_BOOL` and so on.
+mod kind {
+    pub const BOOL: u16 = 1;
+    pub const STRING: u16 = 3;
+    pub const SIZE: u16 = 4;
+    pub const INT: u16 = 6;
+    pub const UINT: u16 = 11;
+    pub const UINT16: u16 = 13;
+    pub const UINT32: u16 = 14;
+    pub const UINT64: u16 = 15;
+    pub const PROC_RANK: u16 = 40;
+}
+
+/// `PMIX_GLOBAL`: for all processes, wherever they are.
+const GLOBAL: u8 = 3;
+/// `PMIX_OPERATION_SUCCEEDED`: done at once, which is success too.
+const DONE_AT_ONCE: i32 = -157;
+/// `PMIX_ERR_BAD_PARAM`: for what cannot be passed on as a C string.
+const BAD_PARAMETER: Status = Status(-27);
+
+const _: () = assert!(size_of::<RawProcess>() == 260);
+const _: () = assert!(size_of::<RawValue>() == 32);
+const _: () = assert!(size_of::<RawInfo>() == 552 && std::mem::offset_of!(RawInfo, value) == 520);
+
+impl Library {
+    /// Loads the library from `path`; a plain file name is looked up as the loader does.
+    ///
+    /// # Errors
+    /// In words of the loader, when there is none or it lacks a function.
+    pub fn open(path: &Path) -> Result<Self, String> {
+        // SAFETY: loading runs what the library does when it starts. The path is the user's
+        // setting, a file that the launcher itself has mapped, or found by the loader: whoever
+        // could put something else there could preload it as well.
+        let library = unsafe { libloading::Library::new(path) };
+        let library = library.map_err(|error| in_words(&error))?;
+        // SAFETY: the signatures are those that the PMIx standard gives these names.
+        let calls = unsafe { Calls::of(&library) }.map_err(|error| in_words(&error))?;
+        // Never closed, so that the functions stay where they are.
+        std::mem::forget(library);
+        Ok(Self { calls })
+    }
+
+    /// Enters the job.
+    ///
+    /// # Errors
+    /// [`UNREACHABLE`] without a server.
+    pub fn init(&self) -> Result<Identity, Status> {
+        let mut me = RawProcess { namespace: [0; 256], rank: 0 };
+        // SAFETY: `me` is a valid place for the answer; no information is passed.
+        good(unsafe { (self.calls.init)(&raw mut me, ptr::null_mut(), 0) })?;
+        Ok(Identity(me))
+    }
+
+    /// Leaves the job; only after every other call has returned.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub fn finalize(&self) -> Result<(), Status> {
+        // SAFETY: no information is passed.
+        good(unsafe { (self.calls.finalize)(ptr::null(), 0) })
+    }
+
+    /// The value of `key` that `rank` of the job of `me` published, or that the server knows of it.
+    ///
+    /// # Errors
+    /// [`NOT_FOUND`] or another status, depending on the server, when there is none: the server
+    /// is asked but nobody is waited for.
+    pub fn get(&self, me: &Identity, rank: u32, key: &str) -> Result<Value, Status> {
+        let key = text(key)?;
+        let whose = RawProcess { rank, ..me.0 };
+        let at_once = flag("pmix.immediate");
+        let mut value = ptr::null_mut();
+        // SAFETY: all pointers are valid for the call, and there is one information.
+        good(unsafe {
+            (self.calls.get)(&raw const whose, key.as_ptr(), &raw const at_once, 1, &raw mut value)
+        })?;
+        if value.is_null() {
+            return Err(NOT_FOUND);
+        }
+        // SAFETY: after success this is a value that the library allocated and gave to us.
+        Ok(unsafe { taken(value) })
+    }
+
+    /// Publishes a text; others see it after [`Library::commit`] and [`Library::fence`].
+    ///
+    /// # Errors
+    /// When the library refuses the key.
+    pub fn put(&self, key: &str, value: &str) -> Result<(), Status> {
+        let (key, value) = (text(key)?, text(value)?);
+        let mut value =
+            RawValue { kind: kind::STRING, data: RawData { text: value.as_ptr().cast_mut() } };
+        // SAFETY: both are valid for the call, which copies the value and does not change it.
+        good(unsafe { (self.calls.put)(GLOBAL, key.as_ptr(), &raw mut value) })
+    }
+
+    /// Hands what has been put to the server.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub fn commit(&self) -> Result<(), Status> {
+        // SAFETY: no arguments.
+        good(unsafe { (self.calls.commit)() })
+    }
+
+    /// Waits until all processes of the job are here, and collects what they committed.
+    ///
+    /// # Errors
+    /// When the server does not answer, or a process of the job has ended.
+    pub fn fence(&self) -> Result<(), Status> {
+        let collect = flag("pmix.collect");
+        // SAFETY: no processes mean all of the job; there is one information, valid for the call.
+        good(unsafe { (self.calls.fence)(ptr::null(), 0, &raw const collect, 1) })
+    }
+
+    /// Asks the server to end the job with an exit code.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub fn abort(&self, code: i32, message: &str) -> Result<(), Status> {
+        let message = text(message)?;
+        // SAFETY: the text is valid for the call; no processes mean all of the job.
+        good(unsafe { (self.calls.abort)(code, message.as_ptr(), ptr::null_mut(), 0) })
+    }
+
+    /// A status in the words of the library.
+    pub fn explain(&self, status: Status) -> String {
+        // SAFETY: any number may be asked for.
+        let words = unsafe { (self.calls.error_text)(status.0) };
+        if words.is_null() {
+            return status.to_string();
+        }
+        // SAFETY: the library answers with a string that is never freed.
+        let words = unsafe { CStr::from_ptr(words) };
+        format!("{} ({})", words.to_string_lossy(), status.0)
+    }
+}
+
+impl fmt::Debug for Library {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Library")
+    }
+}
+
+impl Calls {
+    /// # Safety
+    /// The library is a libpmix, so that its functions have the signatures above.
+    unsafe fn of(library: &libloading::Library) -> Result<Self, libloading::Error> {
+        // SAFETY: the caller's promise, for each of them.
+        let calls = unsafe {
+            Self {
+                init: *library.get(b"PMIx_Init\0")?,
+                finalize: *library.get(b"PMIx_Finalize\0")?,
+                get: *library.get(b"PMIx_Get\0")?,
+                put: *library.get(b"PMIx_Put\0")?,
+                commit: *library.get(b"PMIx_Commit\0")?,
+                fence: *library.get(b"PMIx_Fence\0")?,
+                abort: *library.get(b"PMIx_Abort\0")?,
+                error_text: *library.get(b"PMIx_Error_string\0")?,
+            }
+        };
+        Ok(calls)
+    }
+}
+
+impl Identity {
+    /// The number of the process in its job.
+    pub fn rank(&self) -> u32 {
+        self.0.rank
+    }
+
+    /// The name of the job.
+    pub fn job_name(&self) -> String {
+        let name = CStr::from_bytes_until_nul(&self.0.namespace).unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}.{}", self.job_name(), self.rank())
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "PMIx status {}", self.0)
+    }
+}
+
+/// What the loader said, which the error keeps as its source.
+fn in_words(error: &libloading::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+fn good(status: c_int) -> Result<(), Status> {
+    match status {
+        0 | DONE_AT_ONCE => Ok(()),
+        status => Err(Status(status)),
+    }
+}
+
+fn text(text: &str) -> Result<CString, Status> {
+    CString::new(text).map_err(|_| BAD_PARAMETER)
+}
+
+/// The information that `name` is so.
+fn flag(name: &str) -> RawInfo {
+    let mut key = [0; 512];
+    key[..name.len()].copy_from_slice(name.as_bytes());
+    let mut data = RawData { room: [0; 3] };
+    data.flag = true;
+    RawInfo { key, directives: 0, value: RawValue { kind: kind::BOOL, data } }
+}
+
+/// What `value` says; it is freed.
+///
+/// # Safety
+/// `value` came from `PMIx_Get`, and nobody else uses it.
+unsafe fn taken(value: *mut RawValue) -> Value {
+    // SAFETY: the caller's promise; the member read is the one that the type says is there. The
+    // library's own macros free a value and its text with free(3) as well; what else a value of
+    // another type owns is left alone, a few bytes at the start of a program.
+    unsafe {
+        let data = &(*value).data;
+        let told = match (*value).kind {
+            kind::STRING if !data.text.is_null() => {
+                let text = CStr::from_ptr(data.text).to_string_lossy().into_owned();
+                libc::free(data.text.cast());
+                Value::Text(text)
+            }
+            kind::SIZE => Value::Number(data.size as u64),
+            kind::INT if data.signed >= 0 => Value::Number(data.signed as u64),
+            kind::UINT16 => Value::Number(data.number16.into()),
+            kind::UINT | kind::UINT32 | kind::PROC_RANK => Value::Number(data.number32.into()),
+            kind::UINT64 => Value::Number(data.number64),
+            other => Value::Other(other),
+        };
+        libc::free(value.cast());
+        told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_that_is_none_is_refused_in_words() {
+        let missing = Library::open(Path::new("/nonexistent/libpmix.so.2")).unwrap_err();
+        assert!(missing.contains("/nonexistent/libpmix.so.2"), "{missing}");
+        let other = Library::open(Path::new("libc.so.6")).unwrap_err();
+        assert!(other.contains("PMIx_Init"), "{other}");
+    }
+
+    #[test]
+    fn values_are_read_by_their_type() {
+        let allocated = |kind, data| {
+            // SAFETY: room for one value, initialized before it is used, freed by `taken`.
+            unsafe {
+                let value = libc::malloc(size_of::<RawValue>()).cast::<RawValue>();
+                value.write(RawValue { kind, data });
+                taken(value)
+            }
+        };
+        // SAFETY: a copy of a C string, which `taken` frees.
+        let words = unsafe { libc::strdup(c"0,1".as_ptr()) };
+        let read = allocated(kind::STRING, RawData { text: words });
+        assert_eq!(read, Value::Text("0,1".to_owned()));
+        assert_eq!(allocated(kind::UINT32, RawData { number32: 4 }), Value::Number(4));
+        assert_eq!(allocated(kind::INT, RawData { signed: -1 }), Value::Other(kind::INT));
+        assert_eq!(allocated(kind::BOOL, RawData { flag: true }), Value::Other(kind::BOOL));
+    }
+
+    #[test]
+    fn success_has_two_numbers() {
+        assert_eq!((good(0), good(-157), good(-25)), (Ok(()), Ok(()), Err(UNREACHABLE)));
+    }
+}
