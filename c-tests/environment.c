@@ -72,6 +72,36 @@ static void integers(void)
     MUST(MPI_Type_free(&type));
 }
 
+/* Handles and statuses survive the way to Fortran and back. */
+static void fortran(void)
+{
+    MPI_Comm comm;
+    MPI_Status status = { .MPI_SOURCE = 5, .MPI_TAG = 6, .MPI_ERROR = 7 }, back;
+    MPI_Fint integers[MPI_F_STATUS_SIZE];
+    MUST(MPI_Comm_dup(MPI_COMM_SELF, &comm));
+    MPI_Fint integer = MPI_Comm_c2f(comm);
+    CHECK_EQUAL(integer, MPI_Comm_toint(comm));
+    CHECK(PMPI_Comm_f2c(integer) == comm);
+    MUST(MPI_Comm_free(&comm));
+    CHECK(MPI_Type_f2c(MPI_Type_c2f(MPI_DOUBLE)) == MPI_DOUBLE);
+    CHECK(MPI_Op_f2c(MPI_Op_c2f(MPI_MAX)) == MPI_MAX);
+    CHECK(MPI_Group_f2c(MPI_Group_c2f(MPI_GROUP_EMPTY)) == MPI_GROUP_EMPTY);
+    CHECK(MPI_Info_f2c(MPI_Info_c2f(MPI_INFO_NULL)) == MPI_INFO_NULL);
+    CHECK(MPI_Errhandler_f2c(MPI_Errhandler_c2f(MPI_ERRORS_RETURN)) == MPI_ERRORS_RETURN);
+    CHECK(MPI_Request_f2c(MPI_Request_c2f(MPI_REQUEST_NULL)) == MPI_REQUEST_NULL);
+    CHECK(MPI_Message_f2c(MPI_Message_c2f(MPI_MESSAGE_NO_PROC)) == MPI_MESSAGE_NO_PROC);
+    CHECK(MPI_File_f2c(MPI_File_c2f(MPI_FILE_NULL)) == MPI_FILE_NULL);
+    CHECK(MPI_Session_f2c(MPI_Session_c2f(MPI_SESSION_NULL)) == MPI_SESSION_NULL);
+    CHECK(MPI_Win_f2c(MPI_Win_c2f(MPI_WIN_NULL)) == MPI_WIN_NULL);
+    MUST(MPI_Status_set_elements(&status, MPI_INT, 3));
+    MUST(MPI_Status_c2f(&status, integers));
+    CHECK_EQUAL(integers[MPI_F_SOURCE], 5);
+    CHECK_EQUAL(integers[MPI_F_TAG], 6);
+    CHECK_EQUAL(integers[MPI_F_ERROR], 7);
+    MUST(MPI_Status_f2c(integers, &back));
+    CHECK(memcmp(&status, &back, sizeof status) == 0);
+}
+
 /* The ABI says what it is. */
 static void abi(void)
 {
@@ -95,6 +125,8 @@ int main(int argc, char **argv)
     names();
     section("integers for handles");
     integers();
+    section("handles and statuses in Fortran");
+    fortran();
     section("the ABI");
     abi();
     return check_end();

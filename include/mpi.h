@@ -2,7 +2,7 @@
  *
  * Types and constants are written here by hand and have the values of the standard's chapter 20;
  * every one can be used where C wants a constant expression of its kind. The functions are in
- * mpi_proto.h.
+ * mpi_proto.h, conversions from and to Fortran in mpi_fortran.h.
  */
 
 #ifndef MPI_H_INCLUDED
@@ -540,6 +540,8 @@ typedef void MPI_T_event_dropped_cb_function(MPI_Count count,
 
 int MPI_Pcontrol(const int level, ...);
 int PMPI_Pcontrol(const int level, ...);
+
+#include "mpi_fortran.h"
 
 #ifdef __cplusplus
 }
