@@ -17,7 +17,9 @@ use std::time::Duration;
 use clap::{ArgMatches, Command};
 
 use super::hosts::{Hosts, Local};
+use super::input::Input;
 use super::options::{self, PROGRAM, is_given, occurrences};
+use super::output::{Form, Stream};
 use super::plan::{App, Edit, Passing, Pattern, Plan, Ranks, Variables, Wrap};
 use super::{Refusal, USAGE};
 
@@ -47,7 +49,7 @@ const TUNING: &[(&str, &str)] = &[
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Start these programs.
-    Run(Plan),
+    Run(Box<Plan>),
     /// Print this text.
     Print(String),
     /// Print the settings of the library.
@@ -76,7 +78,7 @@ pub fn parse(words: Vec<OsString>, here: &Here<'_>) -> Result<Order, Refusal> {
         }
         reading.section(&command, &matches)?;
     }
-    reading.finish(here).map(Order::Run)
+    reading.finish(here).map(|plan| Order::Run(Box::new(plan)))
 }
 
 fn question(command: &Command, matches: &ArgMatches) -> Option<Order> {
@@ -140,6 +142,10 @@ impl Reading {
         }
         for file in occurrences(matches, "hostfile").iter().flatten() {
             self.hosts.add_file("--hostfile", file)?;
+        }
+        form(&mut plan.form, matches)?;
+        if let Some(ranks) = last(matches, "stdin") {
+            plan.input = Input::parse(&ranks.to_string_lossy())?;
         }
         everywhere(&mut plan.everywhere, matches)?;
         self.without_effect.extend(options::ignored(matches));
@@ -266,6 +272,42 @@ impl Reading {
 /// The value that was given last.
 fn last(matches: &ArgMatches, name: &str) -> Option<OsString> {
     occurrences(matches, name).pop()?.pop()
+}
+
+/// What an option does to the form of output.
+type Setter = fn(&mut Form, &OsStr) -> Result<(), Refusal>;
+
+/// How output comes out.
+fn form(form: &mut Form, matches: &ArgMatches) -> Result<(), Refusal> {
+    let flags = [
+        ("tag-output", "tag"),
+        ("timestamp-output", "timestamp"),
+        ("merge-stderr-to-stdout", "merge"),
+    ];
+    for (_, word) in flags.iter().filter(|(flag, _)| matches.get_flag(flag)) {
+        form.set(OsStr::new(word))?;
+    }
+    if matches.get_flag("l") {
+        form.prepend(OsStr::new("[%r] "))?;
+    }
+    if matches.get_flag("prepend-timestamp") {
+        form.prepend_time();
+    }
+    let valued: &[(&str, Setter)] = &[
+        ("output", Form::set),
+        ("prepend-pattern", Form::prepend),
+        ("outfile-pattern", |form, value| form.direct(Stream::Output, value)),
+        ("errfile-pattern", |form, value| form.direct(Stream::Error, value)),
+        ("output-filename", Form::name_files),
+        ("output-directory", Form::name_folder),
+        ("output-from", Form::restrict),
+    ];
+    for (name, set) in valued {
+        for value in occurrences(matches, name).iter().flatten() {
+            set(form, value)?;
+        }
+    }
+    Ok(())
 }
 
 /// The variables of one program.
@@ -428,7 +470,7 @@ mod tests {
 
     fn plan_in(variables: &[(&str, &str)], line: &str) -> Plan {
         match order_in(variables, line) {
-            Ok(Order::Run(plan)) => plan,
+            Ok(Order::Run(plan)) => *plan,
             other => panic!("{line}: {other:?}"),
         }
     }

@@ -69,6 +69,7 @@ fn launch(plan: &Plan, debugger: &mut dyn Debugger) -> Result<i32, Refusal> {
 
 /// Finds out before anything is started what can be found out.
 fn check(plan: &Plan) -> Result<(), Refusal> {
+    plan.input.check(plan.size())?;
     for app in &plan.apps {
         if let Some(folder) = app.directory.as_deref().filter(|folder| !Path::is_dir(folder)) {
             let why = format!("-wdir {}: not a folder", folder.display());

@@ -200,12 +200,23 @@ impl Job {
         )
     }
 
-    /// Nobody reads the standard output any more (no words), or it cannot be written.
+    /// Nobody reads an output any more (no words), or it cannot be written: which one, and why.
     pub fn output_lost(&mut self, why: Option<&str>, now: Instant) -> Vec<Action> {
         match why {
             None => self.end(141, None, now),
-            Some(why) => self.end(1, Some(format!("cannot write the output: {why}")), now),
+            Some(why) => self.end(1, Some(format!("cannot write {why}")), now),
         }
+    }
+
+    /// These ranks took nothing of the input for so long that they get no more of it.
+    pub fn input_lost(&self, ranks: &[u32]) -> Vec<Action> {
+        let line = |rank| {
+            format!(
+                "rank {rank} does not read its standard input while others wait for more; \
+                 it gets no more of it"
+            )
+        };
+        ranks.iter().map(|rank| Action::Say(line(*rank))).collect()
     }
 
     /// All ranks have ended; `leftovers` says whether processes that they started have not.

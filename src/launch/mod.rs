@@ -21,6 +21,7 @@ mod environment;
 pub mod folders;
 mod front;
 mod hosts;
+mod input;
 mod job;
 mod options;
 mod output;

@@ -132,6 +132,47 @@ const SECTIONS: &[Section] = &[
         ],
     },
     Section {
+        heading: "Output and input",
+        flags: &[
+            ("l", &["prepend-rank"], "begin each line with [RANK]"),
+            ("tag-output", &[], "begin each line with [1,RANK]<stdout>:"),
+            ("timestamp-output", &[], "begin each line with the time and the stream"),
+            ("prepend-timestamp", &[], "begin each line with the time"),
+            ("merge-stderr-to-stdout", &[], "standard error goes to standard output"),
+        ],
+        valued: &[
+            (
+                "output",
+                &[],
+                &["WORDS"],
+                "a list of tag, tag-detailed, tag-fullname, rank, timestamp, merge, raw (do not \
+                 wait for whole lines), dir=FOLDER, file=NAME, nocopy (files only)",
+            ),
+            (
+                "prepend-pattern",
+                &[],
+                &["PATTERN"],
+                "begin each line so; %r: rank, %h: host, %t: time, %%: %",
+            ),
+            ("outfile-pattern", &[], &["PATTERN"], "write standard output to such files, as o.%r"),
+            ("errfile-pattern", &[], &["PATTERN"], "write standard error to such files"),
+            ("output-filename", &[], &["NAME"], "copy output to NAME.RANK.out and NAME.RANK.err"),
+            (
+                "output-directory",
+                &[],
+                &["FOLDER"],
+                "copy output to FOLDER/1/rank.RANK/stdout and stderr",
+            ),
+            ("output-from", &[], &["RANK"], "show only what RANK prints"),
+            (
+                "stdin",
+                &["s"],
+                &["RANKS"],
+                "who reads standard input: 0 (if not given), 0,2-4, all, none",
+            ),
+        ],
+    },
+    Section {
         heading: "Limits",
         flags: &[],
         valued: &[(
@@ -263,6 +304,7 @@ const REFUSED: &[(&str, usize, &str)] = &[
     ("stop-in-app", 0, "use --debug RANKS 'gdb -args'"),
     ("stop-in-init", 0, "use --debug RANKS 'gdb -args'"),
     ("stop-on-exec", 0, "use --debug RANKS 'gdb -args'"),
+    ("xml", 0, "use --tag-output, or --output dir=FOLDER"),
     ("xterm", 1, "use --debug RANKS 'xterm -e'"),
 ];
 

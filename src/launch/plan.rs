@@ -5,6 +5,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::input::Input;
+use super::output::Form;
+
 /// A job to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
@@ -12,6 +15,10 @@ pub struct Plan {
     pub apps: Vec<App>,
     /// What all programs see of the environment; what a program says for itself wins.
     pub everywhere: Variables,
+    /// How what ranks print comes out.
+    pub form: Form,
+    /// Who reads the launcher's standard input.
+    pub input: Input,
     /// After this time the job is ended.
     pub timeout: Option<Duration>,
     /// Show what is decided, and why.

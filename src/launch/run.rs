@@ -1,14 +1,14 @@
 //! The process that runs a job: one loop over everything that can happen, without threads.
 //!
 //! ```text
-//!   signals, front, PMI sockets, MPI processes, pipes --poll--> Server, Lines, Job --> actions
+//!   signals, front, PMI sockets, MPI processes, pipes --poll--> Server, Streams, Feed, Job
+//!                                                                           `--> actions
 //! ```
 //!
 //! Order matters in one place: when a rank has ended, what it still said by PMI is read before
 //! its end is judged, so that an abort is an abort.
 
-use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -20,16 +20,14 @@ use crate::sys::signals::{self, Signals};
 use crate::sys::socket::Stream;
 
 use super::debugger::Announcer;
+use super::input::{self, Feed};
 use super::job::{Action, Job};
-use super::output::{Lines, Sink};
+use super::output::{self, Streams};
 use super::plan::Plan;
 use super::start::{Crew, Started};
 
 /// How long a shell may take to tell how the MPI process that it started ended.
 const SHELL_PATIENCE: Duration = Duration::from_millis(100);
-
-/// How long an output that takes nothing keeps a job that failed from ending.
-const OUTPUT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// More bytes than this in replies that a rank does not read, and it is not talked to any more.
 const REPLIES_MAX_BYTES: usize = 4 << 20;
@@ -43,8 +41,8 @@ enum Token {
     Request(usize),
     Reply(usize),
     MpiProcess(usize),
-    Source(usize, usize),
-    Sink(usize),
+    Input(input::Ready),
+    Output(output::Ready),
 }
 
 /// One rank: its process and the launcher's ends of everything.
@@ -53,8 +51,6 @@ struct Rank {
     pmi: Option<Stream>,
     replies: Vec<u8>,
     mpi: MpiProcess,
-    /// Standard output and error.
-    sources: [Option<Source>; 2],
 }
 
 /// The process that speaks PMI for a rank, when the rank's own process only started it.
@@ -72,11 +68,6 @@ enum MpiProcess {
     },
 }
 
-struct Source {
-    pipe: File,
-    lines: Lines,
-}
-
 struct Run {
     job: Job,
     server: Server,
@@ -85,18 +76,17 @@ struct Run {
     signals: Signals,
     front: Option<OwnedFd>,
     announcer: Announcer,
-    sinks: [Sink; 2],
-    /// When the sinks took something last; for the end of a job.
-    written_at: Instant,
+    feed: Feed,
+    streams: Streams,
 }
 
 /// Runs the job of `plan` below this process, until nothing of it is left; its exit code.
 ///
-/// `keyboard` is the standard input of rank 0, `front` the process to obey and to watch.
+/// `stdin` is the standard input for ranks, `front` the process to obey and to watch.
 ///
 /// # Errors
 /// When the system refuses something that the launcher cannot do without.
-pub fn run(plan: &Plan, keyboard: OwnedFd, front: u32, announcer: Announcer) -> io::Result<i32> {
+pub fn run(plan: &Plan, stdin: OwnedFd, front: u32, announcer: Announcer) -> io::Result<i32> {
     let file_limit = process::raise_file_limit();
     process::leave_group()?;
     process::adopt_orphans()?;
@@ -104,27 +94,32 @@ pub fn run(plan: &Plan, keyboard: OwnedFd, front: u32, announcer: Announcer) -> 
     let signals = Signals::block(&[&signals::OF_A_JOB[..], &[signals::TTOU]].concat())?;
     let apps = plan.app_of_rank();
     let now = Instant::now();
+    let size = apps.len() as u32;
+    let (name, host) = (job_name(), host::name());
     let mut run = Run {
-        job: Job::new(&host::name(), apps.len() as u32),
-        server: Server::new(&job_name(), &apps),
+        job: Job::new(&host, size),
+        server: Server::new(&name, &apps),
         ranks: Vec::new(),
         pids: Vec::new(),
         signals,
         front: process::watch(front).ok(),
         announcer,
-        sinks: [
-            Sink::new(io::stdout().as_fd().try_clone_to_owned()?),
-            Sink::new(io::stderr().as_fd().try_clone_to_owned()?),
-        ],
-        written_at: now,
+        feed: Feed::new(plan.input.clone(), stdin, size)?,
+        streams: Streams::open(&plan.form, output::Job { name, host, size }, terminals()?, now)?,
     };
     if run.front.is_none() {
         let actions = run.job.front_gone(now);
         run.act(actions);
     }
-    run.start(plan, &apps, keyboard, file_limit)?;
+    run.start(plan, &apps, file_limit)?;
     run.serve()?;
+    run.streams.close()?;
     Ok(run.job.code())
+}
+
+/// The standard output and error of the launcher.
+fn terminals() -> io::Result<[OwnedFd; 2]> {
+    Ok([io::stdout().as_fd().try_clone_to_owned()?, io::stderr().as_fd().try_clone_to_owned()?])
 }
 
 /// Unlike that of any other job on any host.
@@ -135,19 +130,18 @@ fn job_name() -> String {
 }
 
 impl Run {
-    fn start(
-        &mut self, plan: &Plan, apps: &[u32], keyboard: OwnedFd, file_limit: Option<u64>,
-    ) -> io::Result<()> {
-        let mut crew = Crew::new(plan, apps, keyboard, file_limit)?;
+    fn start(&mut self, plan: &Plan, apps: &[u32], file_limit: Option<u64>) -> io::Result<()> {
+        let crew = Crew::new(plan, apps, file_limit)?;
         for rank in 0..apps.len() as u32 {
             if !self.job.is_running() {
                 break;
             }
-            match crew.start(rank) {
-                Ok(started) => {
-                    self.job.started(rank, started.pid);
-                    self.pids.push(started.pid);
-                    self.ranks.push(Rank::new(started));
+            match crew.start(rank, self.feed.of_rank(rank)) {
+                Ok(Started { pid, pmi, outputs }) => {
+                    self.job.started(rank, pid);
+                    self.pids.push(pid);
+                    self.streams.add(pid, outputs);
+                    self.ranks.push(Rank::new(pmi));
                 }
                 Err(refusal) => {
                     let actions = self.job.refused(refusal.code, &refusal.why, Instant::now());
@@ -166,8 +160,11 @@ impl Run {
             let childless = self.reap();
             let now = Instant::now();
             self.judge_late(now);
+            self.streams.pass_late(now);
+            let given_up = self.feed.give_up(now);
+            self.act(self.job.input_lost(&given_up));
             if childless {
-                self.drain();
+                self.streams.drain(now);
             } else {
                 let actions = self.job.tick(now);
                 self.act(actions);
@@ -191,27 +188,23 @@ impl Run {
         if let Some(debugger) = self.announcer.held_by() {
             set.add_read(debugger, Token::Debugger);
         }
-        for (number, sink) in self.sinks.iter().enumerate().filter(|(_, sink)| !sink.is_empty()) {
-            set.add_write(sink.as_fd(), Token::Sink(number));
-        }
-        let full = [self.sinks[0].is_full(), self.sinks[1].is_full()];
         for (number, rank) in self.ranks.iter().enumerate() {
-            rank.interests(number, full, self.announcer.held_by().is_some(), &mut set);
+            rank.interests(number, self.announcer.held_by().is_some(), &mut set);
         }
+        self.feed.interests(&mut set, Token::Input);
+        self.streams.interests(&mut set, Token::Output);
         set.wait(timeout)
     }
 
     /// When something is due although nothing happens.
     fn deadline(&self, now: Instant) -> Option<Instant> {
-        let lines = self.ranks.iter().flat_map(|rank| rank.sources.iter().flatten());
-        let lines = lines.filter_map(|source| source.lines.deadline());
         let shells = self.ranks.iter().filter_map(|rank| match rank.mpi {
             MpiProcess::Gone { judged_at, .. } if !rank.ended => Some(judged_at),
             MpiProcess::Gone { .. } | MpiProcess::Own | MpiProcess::Running { .. } => None,
         });
-        let sinks_due = self.sinks.iter().any(|sink| !sink.is_empty()) && !self.job.is_running();
-        let sinks = sinks_due.then_some(self.written_at + OUTPUT_PATIENCE).filter(|at| *at > now);
-        lines.chain(shells).chain(self.job.deadline()).chain(sinks).min()
+        let last_words = self.streams.patience().filter(|at| !self.job.is_running() && *at > now);
+        let others = [self.job.deadline(), self.streams.deadline(), self.feed.deadline()];
+        shells.chain(others.into_iter().flatten()).chain(last_words).min()
     }
 
     fn handle(&mut self, token: Token) {
@@ -234,8 +227,13 @@ impl Run {
             Token::Request(rank) => self.read_requests(rank),
             Token::Reply(rank) => self.send_replies(rank),
             Token::MpiProcess(rank) => self.ranks[rank].mpi_ended(now),
-            Token::Source(rank, stream) => drop(self.read_source(rank, stream)),
-            Token::Sink(stream) => self.write_sink(stream),
+            Token::Input(ready) => self.feed.handle(ready, now),
+            Token::Output(ready) => {
+                if let Err(lost) = self.streams.handle(ready, now) {
+                    let actions = self.job.output_lost(lost.why.as_deref(), now);
+                    self.act(actions);
+                }
+            }
         }
     }
 
@@ -286,14 +284,6 @@ impl Run {
             if self.server.standing(rank as u32) == Standing::Joined {
                 let actions = self.job.process_gone(rank as u32, pid, exit, now);
                 self.act(actions);
-            }
-        }
-        for rank in &mut self.ranks {
-            for (source, sink) in rank.sources.iter_mut().zip(&mut self.sinks) {
-                let Some(source) = source else { continue };
-                if source.lines.deadline().is_some_and(|at| at <= now) {
-                    source.lines.flush(sink);
-                }
             }
         }
     }
@@ -371,72 +361,20 @@ impl Run {
         }
     }
 
-    /// Reads once; `None` when there is nothing more, now or ever.
-    fn read_source(&mut self, rank: usize, stream: usize) -> Option<()> {
-        let source = self.ranks[rank].sources[stream].as_mut()?;
-        let sink = &mut self.sinks[stream];
-        let mut buffer = [0; 64 * 1024];
-        match source.pipe.read(&mut buffer) {
-            Ok(count) if count > 0 => {
-                source.lines.push(&buffer[..count], sink, Instant::now());
-                if self.pids.len() == 1 {
-                    source.lines.flush(sink);
-                }
-                Some(())
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => Some(()),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => None,
-            Ok(_) | Err(_) => {
-                source.lines.flush(sink);
-                self.ranks[rank].sources[stream] = None;
-                None
-            }
-        }
-    }
-
-    fn write_sink(&mut self, stream: usize) {
-        let now = Instant::now();
-        match self.sinks[stream].write_some() {
-            Ok(()) => self.written_at = now,
-            Err(error) if stream == 0 => {
-                let why = (error.kind() != ErrorKind::BrokenPipe).then(|| error.to_string());
-                let actions = self.job.output_lost(why.as_deref(), now);
-                self.act(actions);
-            }
-            Err(_) => {}
-        }
-    }
-
-    /// With no process left, nothing more comes into the pipes: takes what is in them.
-    fn drain(&mut self) {
-        for rank in 0..self.ranks.len() {
-            for stream in 0..2 {
-                while !self.sinks[stream].is_full() && self.read_source(rank, stream).is_some() {}
-                if !self.sinks[stream].is_full()
-                    && let Some(mut source) = self.ranks[rank].sources[stream].take()
-                {
-                    source.lines.flush(&mut self.sinks[stream]);
-                }
-            }
-        }
-    }
-
     fn is_over(&mut self, childless: bool, now: Instant) -> bool {
         if !childless {
             return self.job.is_out_of_patience(now);
         }
-        let sources = self.ranks.iter().flat_map(|rank| rank.sources.iter().flatten());
-        let written = sources.count() == 0 && self.sinks.iter().all(Sink::is_empty);
-        written || (!self.job.is_running() && now >= self.written_at + OUTPUT_PATIENCE)
+        let had_its_time = || self.streams.patience().is_none_or(|at| now >= at);
+        self.streams.are_empty() || (!self.job.is_running() && had_its_time())
     }
 
     fn act(&mut self, actions: Vec<Action>) {
         for action in actions {
             match action {
                 Action::Say(line) => {
-                    self.written_at = Instant::now();
-                    let line = format!("mpirun: {}\n", line.replace('\n', " "));
-                    self.sinks[1].push(line.as_bytes());
+                    let line = format!("mpirun: {}", line.replace('\n', " "));
+                    self.streams.say(&line, Instant::now());
                 }
                 Action::Forward(signal) => {
                     for (rank, pid) in self.ranks.iter().zip(&self.pids) {
@@ -446,7 +384,7 @@ impl Run {
                     }
                 }
                 Action::Terminate => {
-                    self.written_at = Instant::now();
+                    self.streams.restart_patience(Instant::now());
                     self.signal_everything(signals::TERM);
                     self.signal_everything(signals::CONT);
                 }
@@ -472,20 +410,11 @@ impl Run {
 }
 
 impl Rank {
-    fn new(started: Started) -> Self {
-        let source = |pipe: OwnedFd| Some(Source { pipe: pipe.into(), lines: Lines::default() });
-        Self {
-            ended: false,
-            pmi: Some(started.pmi),
-            replies: Vec::new(),
-            mpi: MpiProcess::Own,
-            sources: started.outputs.map(source),
-        }
+    fn new(pmi: Stream) -> Self {
+        Self { ended: false, pmi: Some(pmi), replies: Vec::new(), mpi: MpiProcess::Own }
     }
 
-    fn interests<'a>(
-        &'a self, number: usize, full: [bool; 2], held: bool, set: &mut PollSet<'a, Token>,
-    ) {
+    fn interests<'a>(&'a self, number: usize, held: bool, set: &mut PollSet<'a, Token>) {
         if let Some(pmi) = &self.pmi {
             if !self.ended && !held {
                 set.add_read(pmi.as_fd(), Token::Request(number));
@@ -496,13 +425,6 @@ impl Rank {
         }
         if let MpiProcess::Running { watch, .. } = &self.mpi {
             set.add_read(watch.as_fd(), Token::MpiProcess(number));
-        }
-        for (stream, source) in self.sources.iter().enumerate() {
-            if let Some(source) = source
-                && !full[stream]
-            {
-                set.add_read(source.pipe.as_fd(), Token::Source(number, stream));
-            }
         }
     }
 

@@ -2,7 +2,6 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -21,8 +20,6 @@ pub struct Crew<'a> {
     /// For each rank the number of its program.
     apps: &'a [u32],
     environment: Vec<Variable>,
-    keyboard: Option<OwnedFd>,
-    silence: File,
     segment: OwnedFd,
     secret: OwnedFd,
     file_limit: Option<u64>,
@@ -35,37 +32,29 @@ pub struct Started {
     pub pid: u32,
     /// Where it speaks PMI.
     pub pmi: Stream,
-    /// Its standard output and error, to be read without waiting.
-    pub outputs: [OwnedFd; 2],
+    /// Its standard output and error, to be read without waiting; one for both if they share it.
+    pub outputs: [Option<OwnedFd>; 2],
 }
 
 impl<'a> Crew<'a> {
-    /// Makes what the ranks share. `keyboard` becomes the standard input of rank 0.
-    pub fn new(
-        plan: &'a Plan, apps: &'a [u32], keyboard: OwnedFd, file_limit: Option<u64>,
-    ) -> io::Result<Self> {
+    /// Makes what the ranks share.
+    pub fn new(plan: &'a Plan, apps: &'a [u32], file_limit: Option<u64>) -> io::Result<Self> {
         Ok(Self {
             plan,
             apps,
             environment: environment::without_private(env::vars_os()),
-            keyboard: Some(keyboard),
-            silence: File::open("/dev/null")?,
             segment: descriptor::memory_file("suiro-segment")?,
             secret: descriptor::secret_file()?,
             file_limit,
         })
     }
 
-    /// Starts `rank`; ranks are started in order.
+    /// Starts `rank`, which reads `input`.
     ///
     /// # Errors
     /// A [`Refusal`] with 127 if there is no such program, 126 if it cannot be started.
-    pub fn start(&mut self, rank: u32) -> Result<Started, Refusal> {
+    pub fn start(&self, rank: u32, input: io::Result<OwnedFd>) -> Result<Started, Refusal> {
         let app = &self.plan.apps[self.apps[rank as usize] as usize];
-        let input = match self.keyboard.take() {
-            Some(keyboard) => Ok(keyboard),
-            None => self.silence.try_clone().map(OwnedFd::from),
-        };
         let started = input.map_err(out_of_room).and_then(|input| self.start_app(app, rank, input));
         started.map_err(|refusal| {
             Refusal::new(
@@ -79,7 +68,11 @@ impl<'a> Crew<'a> {
         let (pmi, theirs) = Stream::pair().map_err(out_of_room)?;
         pmi.name_senders().map_err(out_of_room)?;
         let (output, output_end) = output_pipe().map_err(out_of_room)?;
-        let (errors, errors_end) = output_pipe().map_err(out_of_room)?;
+        let (errors, errors_end) = if self.plan.form.shares_pipe() {
+            (None, output_end.try_clone().map_err(out_of_room)?)
+        } else {
+            output_pipe().map(|(read, write)| (Some(read), write)).map_err(out_of_room)?
+        };
         let place = Place {
             rank,
             size: self.apps.len() as u32,
@@ -101,7 +94,7 @@ impl<'a> Crew<'a> {
             processors: None,
         })
         .map_err(cannot_start)?;
-        Ok(Started { pid, pmi, outputs: [output, errors] })
+        Ok(Started { pid, pmi, outputs: [Some(output), errors] })
     }
 }
 

@@ -1,6 +1,9 @@
-//! The clock that all processes of a host share.
+//! The clock that all processes of a host share, and the time of day for people.
 
 #![allow(unsafe_code)]
+
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
 
 use libc::{CLOCK_MONOTONIC, timespec};
 
@@ -20,6 +23,24 @@ pub fn resolution_ns() -> u64 {
     nanoseconds(time)
 }
 
+/// `seconds` since the beginning of 1970 in the user's time zone, in the words of strftime(3).
+///
+/// Empty when the text has more than 127 bytes, or there is no such year.
+pub fn local_time(seconds: i64, format: &CStr) -> String {
+    let mut fields = MaybeUninit::<libc::tm>::uninit();
+    let mut text = [0_u8; 128];
+    // SAFETY: `seconds` and `fields` live through the call, which fills `fields` or returns null.
+    if unsafe { libc::localtime_r(&seconds, fields.as_mut_ptr()) }.is_null() {
+        return String::new();
+    }
+    // SAFETY: the call above filled `fields`; `text` is as long as said; `format` ends with a zero.
+    let len_bytes = unsafe {
+        let buffer = text.as_mut_ptr().cast();
+        libc::strftime(buffer, text.len(), format.as_ptr(), fields.as_ptr())
+    };
+    String::from_utf8_lossy(&text[..len_bytes]).into_owned()
+}
+
 fn nanoseconds(time: timespec) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
@@ -33,5 +54,13 @@ mod tests {
         let before = monotonic_ns();
         assert!(monotonic_ns() >= before && before > 0);
         assert!((1..1_000_000_000).contains(&resolution_ns()));
+    }
+
+    #[test]
+    fn the_time_of_day_has_the_form_that_was_asked_for() {
+        // Time zones differ in hours and minutes.
+        assert_eq!(local_time(1_000_000_007, c"%Y, %S"), "2001, 47");
+        assert_eq!(local_time(0, &std::ffi::CString::new("x".repeat(200)).unwrap()), "");
+        assert_eq!(local_time(i64::MAX, c"%Y"), "");
     }
 }

@@ -3,10 +3,11 @@
 #![allow(unsafe_code)]
 
 use std::fs::File;
-use std::io;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::io::{self, Seek, SeekFrom};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
 
 use nix::fcntl::{FcntlArg, OFlag, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -84,6 +85,32 @@ pub(super) fn close_on_exec(number: i32) {
 pub fn is_socket(number: i32) -> bool {
     std::fs::read_link(format!("/proc/self/fd/{number}"))
         .is_ok_and(|target| target.as_os_str().as_bytes().starts_with(b"socket:"))
+}
+
+/// The file at `path`, emptied, to add to; it is made if it is not there. Closed on exec.
+///
+/// Neither this nor writing ever waits: a FIFO that nobody reads is an error.
+pub fn append_to_new(path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_APPEND | OFlag::O_TRUNC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    File::options().write(true).create(true).custom_flags(flags.bits()).open(path)
+}
+
+/// Opens the regular file behind `fd` once more, at the same place; `None` if it is none, or the
+/// system does not allow it.
+pub fn reopen_for_reading(fd: impl AsFd) -> Option<File> {
+    let mut file = File::from(fd.as_fd().try_clone_to_owned().ok()?);
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let place = file.stream_position().ok()?;
+    let mut again = File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
+    again.seek(SeekFrom::Start(place)).ok()?;
+    Some(again)
+}
+
+/// Closes `fd`, and says what only comes out then, such as a full disk behind a network.
+pub fn close(fd: impl Into<OwnedFd>) -> io::Result<()> {
+    Ok(nix::unistd::close(fd.into())?)
 }
 
 /// Makes reads and writes of `fd` return instead of waiting.

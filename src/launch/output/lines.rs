@@ -1,0 +1,123 @@
+//! The unfinished line of one stream, which waits for its end.
+//!
+//! A value without I/O: bytes and the time go in, what may come out goes to a closure.
+
+use std::time::{Duration, Instant};
+
+/// How long the start of a line waits when nothing more of it comes.
+pub const PATIENCE: Duration = Duration::from_millis(20);
+
+/// How long it waits at all: dots of progress, one after the other, are to be seen too.
+const PATIENCE_IN_ALL: Duration = Duration::from_millis(200);
+
+/// A line may wait up to this length, in bytes.
+const LINE_MAX_BYTES: usize = 1 << 20;
+
+/// What one stream said after its last end of line.
+#[derive(Debug, Default)]
+pub struct Lines {
+    held: Vec<u8>,
+    /// When its first and its last byte came.
+    times: Option<(Instant, Instant)>,
+}
+
+impl Lines {
+    /// Passes `bytes` on, up to the end of the last line; holds the rest.
+    pub fn push(&mut self, bytes: &[u8], now: Instant, mut pass: impl FnMut(&[u8])) {
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        if whole > 0 {
+            // What is held is part of the first line, so both are passed as one.
+            if self.held.is_empty() {
+                pass(&bytes[..whole]);
+            } else {
+                self.held.extend_from_slice(&bytes[..whole]);
+                self.flush(&mut pass);
+            }
+        }
+        if whole < bytes.len() {
+            self.held.extend_from_slice(&bytes[whole..]);
+            let first = self.times.map_or(now, |(first, _)| first);
+            self.times = Some((first, now));
+        }
+        if self.held.len() > LINE_MAX_BYTES {
+            self.flush(&mut pass);
+        }
+    }
+
+    /// Passes on what is held.
+    pub fn flush(&mut self, mut pass: impl FnMut(&[u8])) {
+        if !self.held.is_empty() {
+            pass(&self.held);
+        }
+        self.held.clear();
+        self.times = None;
+    }
+
+    /// When what is held must not wait any longer.
+    pub fn deadline(&self) -> Option<Instant> {
+        let (first, last) = self.times?;
+        Some((last + PATIENCE).min(first + PATIENCE_IN_ALL))
+    }
+
+    /// Nobody could read until now: the waiting begins again.
+    pub fn restart(&mut self, now: Instant) {
+        self.times = self.times.map(|_| (now, now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TICK: Duration = Duration::from_millis(19);
+
+    #[test]
+    fn only_whole_lines_pass() {
+        let (mut lines, mut out) = (Lines::default(), Vec::new());
+        let now = Instant::now();
+        for (bytes, expected) in
+            [("a", ""), ("b\n", "ab\n"), ("x\ny\nz", "ab\nx\ny\n"), ("\n", "ab\nx\ny\nz\n")]
+        {
+            lines.push(bytes.as_bytes(), now, |bytes| out.extend_from_slice(bytes));
+            assert_eq!(out, expected.as_bytes());
+        }
+        assert_eq!(lines.deadline(), None);
+    }
+
+    #[test]
+    fn a_line_is_late_when_nothing_more_of_it_comes() {
+        let (mut lines, start) = (Lines::default(), Instant::now());
+        let pass = |bytes: &[u8]| panic!("{bytes:?} came out");
+        lines.push(b"prompt", start, pass);
+        assert_eq!(lines.deadline(), Some(start + PATIENCE));
+        lines.push(b">", start + TICK, pass);
+        assert_eq!(lines.deadline(), Some(start + TICK + PATIENCE));
+        lines.restart(start + 3 * TICK);
+        assert_eq!(lines.deadline(), Some(start + 3 * TICK + PATIENCE));
+        let mut out = Vec::new();
+        lines.flush(|bytes| out.extend_from_slice(bytes));
+        assert_eq!((&out[..], lines.deadline()), (&b"prompt>"[..], None));
+    }
+
+    #[test]
+    fn a_line_that_never_ends_is_late_some_time() {
+        let (mut lines, start) = (Lines::default(), Instant::now());
+        for tick in 0..10 {
+            lines.push(b".", start + tick * TICK, |_| ());
+        }
+        assert_eq!(lines.deadline(), Some(start + 9 * TICK + PATIENCE));
+        lines.push(b".", start + 10 * TICK, |_| ());
+        assert_eq!(lines.deadline(), Some(start + PATIENCE_IN_ALL));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_comes_in_pieces() {
+        let (mut lines, mut out) = (Lines::default(), Vec::new());
+        for _ in 0..3 {
+            let piece = vec![b'x'; LINE_MAX_BYTES / 2];
+            lines.push(&piece, Instant::now(), |bytes| out.push(bytes.len()));
+        }
+        assert_eq!(out, [LINE_MAX_BYTES / 2 * 3]);
+        assert_eq!(lines.deadline(), None);
+    }
+}
