@@ -8,6 +8,7 @@ mod launch {
 
     mod debugger;
     mod failure;
+    mod faults;
     mod kill;
     mod options;
     mod pmi;

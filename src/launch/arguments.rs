@@ -537,7 +537,7 @@ mod tests {
 
     #[test]
     fn files_name_programs_on_their_lines() {
-        let file = std::env::temp_dir().join(format!("suiro-app-{}", std::process::id()));
+        let file = std::env::temp_dir().join(format!("mpirun-app-{}", std::process::id()));
         std::fs::write(&file, "# two programs\n-n 2 a 'b c'\n\n-n 1 -x K=V c : -n 3 d\n").unwrap();
         let plan = plan(&format!("-ppn 4 --app {}", file.display()));
         std::fs::write(&file, "-n 2 'a\n").unwrap();

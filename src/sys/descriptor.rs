@@ -11,6 +11,7 @@ use std::path::Path;
 
 use nix::fcntl::{FcntlArg, OFlag, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::pipe2;
 
 /// The bytes of a job's secret.
@@ -36,10 +37,26 @@ pub fn secret_file() -> io::Result<OwnedFd> {
     }
     let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
     let file = File::from(memfd_create("suiro-job", flags)?);
+    may_grow(SECRET_BYTES as u64)?;
     file.write_all_at(&secret, 0)?;
     let seals = SealFlag::F_SEAL_WRITE | SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW;
     fcntl(&file, FcntlArg::F_ADD_SEALS(seals | SealFlag::F_SEAL_SEAL))?;
     Ok(file.into())
+}
+
+/// May files of this process, memory files included, have so many bytes? To grow one further does
+/// not fail but kills (SIGXFSZ).
+///
+/// # Errors
+/// `FileTooLarge` with the limit, if not.
+pub fn may_grow(bytes: u64) -> io::Result<()> {
+    match getrlimit(Resource::RLIMIT_FSIZE) {
+        Ok((limit, _)) if limit < bytes => {
+            let why = format!("files are limited to {limit} bytes (ulimit -f)");
+            Err(io::Error::new(io::ErrorKind::FileTooLarge, why))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The secret that [`secret_file`] wrote.

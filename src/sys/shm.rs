@@ -12,10 +12,10 @@ use memmap2::{MmapOptions, MmapRaw};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::stat::fstat;
 use nix::unistd::ftruncate;
 
+use super::descriptor;
 use crate::base::{ErrorClass, Result};
 
 /// A new, empty segment: give it to the other processes by inheritance or with [`open_of`].
@@ -58,12 +58,7 @@ fn size(file: &File, bytes: usize) -> Result {
     let wanted = i64::try_from(bytes).map_err(|error| cannot(&error))?;
     let present = fstat(file.as_fd()).map_err(|error| cannot(&error))?.st_size;
     if present == 0 {
-        // Growing past this limit would not fail but kill (SIGXFSZ).
-        if let Ok((limit, _)) = getrlimit(Resource::RLIMIT_FSIZE)
-            && limit < bytes as u64
-        {
-            return Err(cannot(&format!("files are limited to {limit} bytes (ulimit -f)")));
-        }
+        descriptor::may_grow(bytes as u64).map_err(|error| cannot(&error))?;
         ftruncate(file, wanted).map_err(|error| cannot(&error))?;
     } else if present != wanted {
         let why = format!("the shared segment has {present} bytes, not {bytes}");

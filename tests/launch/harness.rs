@@ -1,8 +1,9 @@
 //! Running `mpirun` under a time limit, and finding what is left of it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -263,4 +264,43 @@ pub fn folder(name: &str) -> PathBuf {
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     folder
+}
+
+/// The program of `tests/data/NAME.c`, compiled into a folder of the test's own.
+pub fn compiled(name: &str, folder: &str) -> String {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/{name}.c"));
+    let program = self::folder(folder).join(name);
+    let mut mpicc = Command::new(env!("CARGO_BIN_EXE_mpicc"));
+    let status = mpicc.arg("-O2").arg(source).arg("-o").arg(&program).status().unwrap();
+    assert!(status.success(), "{name}.c does not compile");
+    program.to_str().unwrap().to_owned()
+}
+
+/// The processes of the ranks that run.
+pub fn ranks(running: &Running) -> BTreeMap<u32, u32> {
+    let rank = |pid: u32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let mut variables = environment.split(|byte| *byte == 0);
+        let rank = variables.find_map(|variable| variable.strip_prefix(b"PMI_RANK="))?;
+        Some((std::str::from_utf8(rank).ok()?.parse().ok()?, pid))
+    };
+    running.processes().into_iter().filter_map(rank).collect()
+}
+
+/// The files where a job could leave some.
+pub fn files() -> BTreeSet<String> {
+    let folders = ["/dev/shm", "/tmp"].into_iter().filter_map(|folder| fs::read_dir(folder).ok());
+    let entries = folders.flatten().flatten();
+    entries.map(|entry| entry.path().to_string_lossy().into_owned()).collect()
+}
+
+/// No file that was not there before is ours by its name, or named after a process of `job`.
+pub fn nothing_new(before: &BTreeSet<String>, job: &[u32]) {
+    let is_of_job = |path: &&String| {
+        let numbers = path.split(|character: char| !character.is_ascii_digit());
+        let mut numbers = numbers.filter_map(|number| number.parse::<u32>().ok());
+        path.to_lowercase().contains("suiro") || numbers.any(|number| job.contains(&number))
+    };
+    let left: Vec<_> = files().difference(before).filter(is_of_job).cloned().collect();
+    assert!(left.is_empty(), "files left: {left:?}");
 }

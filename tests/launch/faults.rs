@@ -1,0 +1,213 @@
+//! Three ranks that reduce without a pause meet every fault of a table: the job ends with the
+//! right code and words, no process and no file is left. Or it goes well where it should.
+
+use std::env;
+use std::fs::File;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::harness::{
+    Outcome, Running, compiled, files, folder, mpirun, nothing_new, ranks, signal_process, start,
+    until,
+};
+
+/// What happens to a running job.
+enum Fault {
+    /// Rank 1 gets this signal.
+    Rank(&'static str),
+    /// The process that the shell knows gets it.
+    Front(&'static str),
+    /// The other process of the launcher gets it.
+    Runner(&'static str),
+}
+
+/// A fault, the exit code (none: a signal ended mpirun itself), and a word of what is said.
+type Case = (Fault, Option<i32>, &'static str);
+
+const CASES: &[Case] = &[
+    (Fault::Rank("KILL"), Some(137), "mpirun: rank 1 (process "),
+    (Fault::Rank("SEGV"), Some(139), "was killed by signal 11 (SIGSEGV)"),
+    (Fault::Rank("TERM"), Some(143), "was killed by signal 15 (SIGTERM)"),
+    (Fault::Front("INT"), Some(130), ""),
+    (Fault::Front("TERM"), Some(143), ""),
+    (Fault::Front("HUP"), Some(129), ""),
+    (Fault::Front("KILL"), None, "the process that was started as mpirun was killed"),
+    (Fault::Runner("KILL"), Some(137), "its own process "),
+];
+
+#[test]
+fn every_fault_ends_the_job_at_once_with_its_code() {
+    let program = compiled("allreduce", "allreduce");
+    for (fault, code, words) in CASES {
+        let before = files();
+        let running = start(mpirun(&["-n", "3", &program]));
+        ready(&running);
+        let job = running.processes();
+        let (victim, signal) = match fault {
+            Fault::Rank(signal) => (ranks(&running)[&1], signal),
+            Fault::Front(signal) => (running.pid(), signal),
+            Fault::Runner(signal) => (running.runner(), signal),
+        };
+        let begin = Instant::now();
+        signal_process(victim, signal);
+        let (took, outcome) = running.wait_from(begin);
+        println!("SIG{signal} to {victim} of {job:?}: ended after {took:.0?}");
+        in_time(took);
+        assert_eq!(outcome.code, *code, "SIG{signal}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(words), "SIG{signal}: {}", outcome.stderr);
+        assert_eq!(outcome.stderr.lines().count(), usize::from(!words.is_empty()));
+        nothing_new(&before, &job);
+    }
+}
+
+/// `SUIRO_KILL_LIMIT_MS` limits how long the end of a job may take; see `scripts/kill-test`.
+fn in_time(took: Duration) {
+    let limit = env::var("SUIRO_KILL_LIMIT_MS").ok().and_then(|text| text.parse().ok());
+    let limit = limit.map_or(Duration::MAX, Duration::from_millis);
+    assert!(took <= limit, "the job took {took:?} to end");
+}
+
+#[test]
+fn outputs_that_take_no_more_end_the_job() {
+    let program = compiled("allreduce", "allreduce-output");
+    let begin = Instant::now();
+    let mut command = mpirun(&["-n", "3", &program]);
+    command.stdout(File::options().write(true).open("/dev/full").unwrap());
+    let (took, outcome) = start(command).wait_from(begin);
+    println!("a full disk: ended after {took:.0?}");
+    assert_eq!(outcome.code, Some(1));
+    assert!(
+        outcome.stderr.contains("cannot write the output: No space left"),
+        "{}",
+        outcome.stderr
+    );
+
+    let mut command = mpirun(&["-n", "3", &program]);
+    let (read, write) = std::io::pipe().unwrap();
+    command.stdout(Stdio::from(write));
+    let running = start(command);
+    until(|| Some(ranks(&running).len()).filter(|count| *count == 3));
+    let begin = Instant::now();
+    drop(read);
+    let (took, outcome) = running.wait_from(begin);
+    println!("a reader that goes: ended after {took:.0?}");
+    assert_eq!((outcome.code, &*outcome.stderr), (Some(141), ""));
+}
+
+/// Runs `mpirun -n 3 program 50` from a shell that first does what `preparation` says.
+fn prepared(program: &str, preparation: &str) -> Outcome {
+    let launcher = env!("CARGO_BIN_EXE_mpirun");
+    let script = format!("{preparation}; exec {launcher} -n 3 {program} 50");
+    start(shell(&script)).wait()
+}
+
+/// A shell, marked as `mpirun` is.
+fn shell(script: &str) -> Command {
+    let marked = mpirun(&[""; 0]);
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.envs(marked.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command
+}
+
+fn went_well(outcome: &Outcome, under: &str) {
+    assert_eq!((outcome.code, &*outcome.stderr), (Some(0), ""), "{under}");
+    assert_eq!(outcome.text().matches("finished").count(), 3, "{under}");
+}
+
+#[test]
+fn small_limits_are_enough_or_are_named() {
+    let program = compiled("allreduce", "allreduce-limits");
+    for enough in ["ulimit -n 64", "ulimit -l 0", "ulimit -c 0", "ulimit -s 256"] {
+        went_well(&prepared(&program, enough), enough);
+    }
+    // Descriptors and memory that cannot suffice: one line, at once, and a code.
+    for (too_little, words) in [
+        ("ulimit -n 12", "Too many open files"),
+        ("ulimit -f 0", "files are limited to 0 bytes (ulimit -f)"),
+        ("ulimit -v 40000", "Cannot allocate memory"),
+    ] {
+        let outcome = prepared(&program, too_little);
+        if outcome.code == Some(0) {
+            went_well(&outcome, too_little);
+            continue;
+        }
+        assert!(outcome.code.is_some(), "{too_little}");
+        assert!(outcome.stderr.contains(words), "{too_little}: {}", outcome.stderr);
+        assert!(
+            (1..=6).contains(&outcome.stderr.lines().count()),
+            "{too_little}: {}",
+            outcome.stderr
+        );
+    }
+}
+
+/// Runs the job where file systems are as `mounts` makes them, if this system lets a test do so.
+fn mounted(program: &str, mounts: &str) -> Option<Outcome> {
+    let launcher = env!("CARGO_BIN_EXE_mpirun");
+    let script = format!("{mounts} || exit 99; exec {launcher} -n 3 {program} 50");
+    let quoted = script.replace('\'', r"'\''");
+    let outcome = start(shell(&format!("exec unshare -Urm sh -c '{quoted}'"))).wait();
+    let refused = outcome.stderr.contains("unshare") || outcome.code == Some(99);
+    (!refused).then_some(outcome)
+}
+
+#[test]
+fn read_only_full_and_missing_file_systems_do_not_matter() {
+    let program = compiled("allreduce", "allreduce-mounts");
+    let scratch = folder("allreduce-scratch").to_str().unwrap().to_owned();
+    let full = |folder: &str| {
+        format!(
+            "mount -t tmpfs -o size=4k none {folder} && ! head -c 9000 /dev/zero >{folder}/x 2>&-"
+        )
+    };
+    let read_only = |folder: &str| {
+        format!("mount --bind {folder} {folder} && mount -o remount,bind,ro {folder}")
+    };
+    for mounts in [
+        read_only("/tmp"),
+        read_only("/dev/shm"),
+        full("/dev/shm"),
+        format!("{} && export TMPDIR={scratch}", full(&scratch)),
+        "export TMPDIR=/nowhere".to_owned(),
+        "mount -t tmpfs -o ro none /proc/sys".to_owned(),
+        "mount -t tmpfs -o ro none /sys".to_owned(),
+    ] {
+        match mounted(&program, &mounts) {
+            Some(outcome) => went_well(&outcome, &mounts),
+            None => println!("not tried, as this system does not let us: {mounts}"),
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_stands_still_for_a_while_is_waited_for() {
+    let running = start(mpirun(&["-n", "3", &compiled("allreduce", "allreduce-still")]));
+    ready(&running);
+    let victim = ranks(&running)[&2];
+    signal_process(victim, "STOP");
+    let seconds = env::var("SUIRO_STOP_S").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    std::thread::sleep(Duration::from_secs(seconds));
+    let before = running.until_output(|text| Some(text.len()));
+    signal_process(victim, "CONT");
+    running.until_output(|text| (text.len() > before).then_some(()));
+    running.signal("TERM");
+    let outcome = running.wait();
+    assert_eq!((outcome.code, &*outcome.stderr), (Some(143), ""));
+}
+
+/// `SUIRO_JOBS` makes it more than 30 jobs.
+#[test]
+fn jobs_in_a_row_do_not_meet() {
+    let program = compiled("allreduce", "allreduce-row");
+    let jobs = env::var("SUIRO_JOBS").ok().and_then(|text| text.parse().ok()).unwrap_or(30);
+    let before = files();
+    for _ in 0..jobs {
+        went_well(&start(mpirun(&["-n", "3", &program, "2"])).wait(), "one of many jobs");
+    }
+    nothing_new(&before, &[]);
+}
+
+fn ready(running: &Running) {
+    running.until_output(|text| (text.matches("ready").count() == 3).then_some(()));
+}
