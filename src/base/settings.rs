@@ -57,6 +57,12 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "the libpmix.so.2 to use under launchers that speak PMIx, if not the launcher's own",
     },
     Setting {
+        name: "SUIRO_EXPLAIN",
+        values: "0|1",
+        default: "0",
+        meaning: "rank 0 tells on standard error what was decided for the job, and why",
+    },
+    Setting {
         name: "SUIRO_SINGLETON",
         values: "0|1",
         default: "0",

@@ -210,6 +210,10 @@ impl Reading {
             app.count = count;
         }
         self.compare_with_slots(slots)?;
+        if self.plan.explain {
+            // Ranks tell the rest: what only they know.
+            self.plan.everywhere.edits.push(Edit::Set("SUIRO_EXPLAIN".into(), "1".into()));
+        }
         self.note_tuning();
         if self.quiet {
             self.plan.notes.clear();

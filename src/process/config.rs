@@ -43,6 +43,8 @@ pub struct Config {
     pub waiting: Waiting,
     /// `SUIRO_SHM_COPY`.
     pub copy: Copy,
+    /// `SUIRO_EXPLAIN`.
+    pub explain: bool,
 }
 
 impl FromStr for Progress {
@@ -80,6 +82,14 @@ fn parse_copy(text: &str) -> Option<Copy> {
     }
 }
 
+fn parse_flag(text: &str) -> Option<bool> {
+    match text {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
+    }
+}
+
 impl Config {
     /// The settings of the environment.
     ///
@@ -100,6 +110,7 @@ impl Config {
             progress: parse("SUIRO_PROGRESS", one, |text| text.parse().ok())?,
             waiting: parse("SUIRO_WAIT", one, |text| text.parse().ok())?,
             copy: parse("SUIRO_SHM_COPY", one, parse_copy)?,
+            explain: parse("SUIRO_EXPLAIN", one, parse_flag)?,
         })
     }
 }

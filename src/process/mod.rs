@@ -12,6 +12,7 @@
 
 pub mod config;
 pub mod description;
+mod explain;
 mod lock;
 mod log;
 mod patience;

@@ -4,6 +4,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
 use super::config::{Config, Progress};
+use super::explain::Decisions;
 use super::patience::Policy;
 use super::progress::Progressing;
 use super::{Devices, Mpi, Process, Running, State, running};
@@ -12,7 +13,7 @@ use crate::bootstrap::{Client, Environment, Job};
 use crate::mpi::Facts;
 use crate::mpi::comm::COMM_WORLD;
 use crate::mpi::objects::Objects;
-use crate::sys::{cpu, host, process as system, shm};
+use crate::sys::{cma, cpu, host, process as system, shm};
 
 /// Levels of thread support (§11.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -133,6 +134,9 @@ fn assemble(config: &Config, objects: Objects, level: Level) -> Result<Running> 
     let device = Devices::attach(segment, me, &job.local_ranks, config.copy)?;
     let processors = cpu::allowed();
     let policy = Policy::new(config.waiting, job.local_ranks.len(), processors);
+    if config.explain && job.rank == 0 {
+        explain(config, &job, launcher.as_ref(), processors, policy);
+    }
     tracing::info!(rank = job.rank, size = job.size, processors, "initialized");
     let number = |value: Option<u32>| value.and_then(|value| i32::try_from(value).ok());
     let facts =
@@ -140,6 +144,25 @@ fn assemble(config: &Config, objects: Objects, level: Level) -> Result<Running> 
     let mpi = Mpi::new(device, job.rank, job.size, objects, facts)?;
     let main = std::thread::current().id();
     Ok(Running { mpi, launcher, policy, level, main, progressing: None, armed: 0 })
+}
+
+/// Tells what was decided, and why.
+fn explain(
+    config: &Config, job: &Job, launcher: Option<&Client>, processors: usize, policy: Policy,
+) {
+    let launcher = match launcher {
+        None => "nobody: a job of one",
+        Some(launcher) if launcher.tells_aborts() => "the mpirun of this library",
+        Some(_) => "another launcher, by PMI",
+    };
+    let host = host_name();
+    let reads_memory = cma::is_allowed();
+    let ranks = job.size;
+    let decisions =
+        Decisions { config, ranks, launcher, host: &host, processors, policy, reads_memory };
+    for line in decisions.lines() {
+        eprintln!("Suiro: {line}");
+    }
 }
 
 /// The segment that the ranks of this host share: the launcher's, else the first rank's.

@@ -34,6 +34,15 @@ pub fn read(pid: u32, from: u64, into: Span) -> io::Result<()> {
     Ok(())
 }
 
+/// Does the system let this process call process_vm_readv(2) at all? Of its own memory here; another
+/// process may still be out of reach.
+pub fn is_allowed() -> bool {
+    let (from, mut into) = ([1_u8], [0_u8]);
+    // SAFETY: `into` outlives the call and nobody else uses it.
+    let span = unsafe { Span::of(&mut into) };
+    read(std::process::id(), from.as_ptr().addr() as u64, span).is_ok() && into == from
+}
+
 /// Admits the parent of this process and all its descendants (the ranks next to this one, where
 /// the launcher started them directly) to [`read`] here, as far as only Yama forbids it.
 ///

@@ -1,0 +1,108 @@
+//! What was decided for a job, and why, in sentences for people: `SUIRO_EXPLAIN=1`, which
+//! `mpirun --explain` sets. Rank 0 prints them when it initializes.
+
+use super::config::{Config, Progress, Waiting};
+use super::patience::Policy;
+use crate::devices::shm::Copy;
+
+/// What the sentences are about.
+#[derive(Clone, Copy, Debug)]
+pub struct Decisions<'a> {
+    /// The settings.
+    pub config: &'a Config,
+    /// How many ranks the job has.
+    pub ranks: u32,
+    /// Who started them, in words.
+    pub launcher: &'a str,
+    /// The name of this host, where all ranks run.
+    pub host: &'a str,
+    /// How many threads can run at once here.
+    pub processors: usize,
+    /// How calls wait.
+    pub policy: Policy,
+    /// Can this process read the memory of another at all?
+    pub reads_memory: bool,
+}
+
+impl Decisions<'_> {
+    /// One sentence each.
+    pub fn lines(&self) -> Vec<String> {
+        let Self { ranks, launcher, host, .. } = self;
+        let device = match ranks {
+            1 => "device shm: one rank, which sends to itself only".to_owned(),
+            _ => format!("device shm between all ranks: they all run on {host}"),
+        };
+        vec![
+            format!("{ranks} ranks, started by {launcher}"),
+            device,
+            self.copying(),
+            self.waiting(),
+            self.progress(),
+        ]
+    }
+
+    fn copying(&self) -> String {
+        let (allowed, forbidden) =
+            ("this system allows process_vm_readv", "this system forbids process_vm_readv");
+        let (how, why) = match (self.config.copy, self.reads_memory) {
+            (Copy::Pipe, _) => ("through a ring in shared memory", "SUIRO_SHM_COPY=pipe"),
+            (Copy::Cma, true) => ("read from the sender's memory", "SUIRO_SHM_COPY=cma"),
+            (Copy::Auto, true) => ("by a direct read or a ring, whichever proves faster", allowed),
+            (Copy::Auto | Copy::Cma, false) => ("through a ring in shared memory", forbidden),
+        };
+        format!("long messages: {how} ({why})")
+    }
+
+    fn waiting(&self) -> String {
+        let Self { ranks, processors, .. } = self;
+        let why = match self.config.waiting {
+            Waiting::Auto => format!("{ranks} ranks on {processors} processors"),
+            Waiting::Spin => "SUIRO_WAIT=spin".to_owned(),
+            Waiting::Yield => "SUIRO_WAIT=yield".to_owned(),
+            Waiting::Sleep => "SUIRO_WAIT=sleep".to_owned(),
+        };
+        let how = match (self.config.waiting, self.policy.is_shared()) {
+            (Waiting::Spin, _) => "poll without a pause",
+            (Waiting::Yield, _) => "poll and let others run in between",
+            (Waiting::Sleep, _) => "sleep as soon as nothing arrives",
+            (Waiting::Auto, true) => "let others run at once, and sleep soon",
+            (Waiting::Auto, false) => "spin shortly, then let others run, then sleep",
+        };
+        format!("waiting calls {how} ({why})")
+    }
+
+    fn progress(&self) -> String {
+        match self.config.progress {
+            Progress::Polling => {
+                "messages move inside MPI calls (SUIRO_PROGRESS=polling)".to_owned()
+            }
+            Progress::Thread => {
+                "messages move by a thread of their own too (SUIRO_PROGRESS=thread)".to_owned()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_decision_has_its_reason() {
+        let lines = |config: &Config, ranks: u32, reads_memory: bool| {
+            let policy = Policy::new(config.waiting, ranks as usize, 2);
+            let (launcher, host) = ("somebody", "here");
+            let all =
+                Decisions { config, ranks, launcher, host, processors: 2, policy, reads_memory };
+            all.lines().join("\n")
+        };
+        let text = lines(&Config::default(), 4, true);
+        for words in ["by somebody", "all run on here", "allows process_vm_readv", "4 ranks on 2"] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        assert!(text.contains("sleep soon"));
+        assert!(lines(&Config::default(), 2, false).contains("ring in shared memory (this system"));
+        let spin = Config { waiting: Waiting::Spin, ..Config::default() };
+        assert!(lines(&spin, 1, true).contains("without a pause (SUIRO_WAIT=spin)"));
+    }
+}
