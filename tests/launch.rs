@@ -13,5 +13,6 @@ mod launch {
     mod options;
     mod pmi;
     mod streams;
+    mod table;
     mod wrapper;
 }

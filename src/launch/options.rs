@@ -200,100 +200,27 @@ const SECTIONS: &[Section] = &[
 
 /// Options of other launchers without an effect here, by the number of their values. They tune
 /// what Suiro has not, or what one host has not.
-const IGNORED: &[(usize, &[&str])] = &[
+const IGNORED: &[(usize, &str)] = &[
     (
         0,
-        &[
-            "aps",
-            "check_mpi",
-            "continuous",
-            "daemonize",
-            "debug-daemons",
-            "debug-daemons-file",
-            "debug-devel",
-            "disable-auto-cleanup",
-            "disable-hostname-propagation",
-            "disable-recovery",
-            "disable-x",
-            "display-comm",
-            "display-comm-finalize",
-            "enable-recovery",
-            "enable-x",
-            "get-stack-traces",
-            "hybrid-hosts",
-            "index-argv-by-rank",
-            "keep-fqdn-hostnames",
-            "leave-session-attached",
-            "mps",
-            "no-app-prefix",
-            "no-ready-msg",
-            "noconf",
-            "noprefix",
-            "novm",
-            "ordered-output",
-            "pmi-port",
-            "preload-binary",
-            "print-all-exitcodes",
-            "profile",
-            "prot",
-            "report-child-jobs-separately",
-            "report-state-on-timeout",
-            "show-progress",
-            "silent-abort",
-            "skip-launch-node",
-            "trace",
-            "use-regexp",
-        ],
+        "aps check_mpi continuous daemonize debug-daemons debug-daemons-file debug-devel \
+         disable-auto-cleanup disable-hostname-propagation disable-recovery disable-x \
+         display-comm display-comm-finalize enable-recovery enable-x get-stack-traces \
+         hybrid-hosts index-argv-by-rank keep-fqdn-hostnames leave-session-attached mps \
+         no-app-prefix no-ready-msg noconf noprefix novm ordered-output pmi-port preload-binary \
+         print-all-exitcodes profile prot report-child-jobs-separately report-state-on-timeout \
+         show-progress silent-abort skip-launch-node trace use-regexp",
     ),
     (
         1,
-        &[
-            "add-host",
-            "add-hostfile",
-            "am",
-            "app-pmix-prefix",
-            "bootstrap",
-            "bootstrap-exec",
-            "bootstrap-exec-args",
-            "branch-count",
-            "demux",
-            "dvm",
-            "forward-signals",
-            "gpu-support",
-            "gpus-per-proc",
-            "hosts-group",
-            "iface",
-            "initial-errhandler",
-            "launch-agent",
-            "launcher",
-            "launcher-exec",
-            "localhost",
-            "max-restarts",
-            "max-vm-size",
-            "membind",
-            "memory-alloc-kinds",
-            "nameserver",
-            "ompi-server",
-            "order-nodes",
-            "personality",
-            "pmix-prefix",
-            "preload-files",
-            "pset",
-            "rankmap",
-            "report-pid",
-            "report-uri",
-            "rmk",
-            "runtime-options",
-            "spawn-timeout",
-            "stream-buffering",
-            "tmpdir",
-            "topolib",
-            "tune",
-            "usize",
-            "with-ft",
-        ],
+        "add-host add-hostfile am app-pmix-prefix bootstrap bootstrap-exec bootstrap-exec-args \
+         branch-count demux dvm forward-signals gpu-support gpus-per-proc hosts-group iface \
+         initial-errhandler launch-agent launcher launcher-exec localhost max-restarts \
+         max-vm-size membind memory-alloc-kinds nameserver ompi-server order-nodes personality \
+         pmix-prefix preload-files pset rankmap report-pid report-uri rmk runtime-options \
+         spawn-timeout stream-buffering tmpdir topolib tune usize with-ft",
     ),
-    (2, &["gmca", "gomca", "gpmixmca", "gprtemca", "mca", "omca", "pmixmca", "prtemca"]),
+    (2, "gmca gomca gpmixmca gprtemca mca omca pmixmca prtemca"),
 ];
 
 /// Options of other launchers that cannot be taken without doing what they say.
@@ -327,8 +254,9 @@ pub fn command() -> Command {
         });
         command = command.next_help_heading(*heading).args(flags).args(valued);
     }
-    let ignored =
-        IGNORED.iter().flat_map(|(values, names)| names.iter().map(|name| option(name, *values)));
+    let ignored = IGNORED
+        .iter()
+        .flat_map(|(values, names)| names.split_whitespace().map(|name| option(name, *values)));
     let refused = REFUSED.iter().map(|(name, values, _)| option(name, *values));
     let program = Arg::new(PROGRAM).num_args(0..).hide(true);
     command
@@ -407,7 +335,7 @@ pub fn is_given(matches: &ArgMatches, name: &str) -> bool {
 pub fn ignored(matches: &ArgMatches) -> Vec<String> {
     let mut found = Vec::new();
     for (values, names) in IGNORED {
-        for name in names.iter().filter(|name| is_given(matches, name)) {
+        for name in names.split_whitespace().filter(|name| is_given(matches, name)) {
             if *values == 0 {
                 found.push(format!("--{name}"));
                 continue;
