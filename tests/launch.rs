@@ -9,6 +9,7 @@ mod launch {
     mod debugger;
     mod failure;
     mod faults;
+    mod forms;
     mod kill;
     mod options;
     mod pmi;

@@ -54,10 +54,17 @@ struct Collector {
 
 /// The command `mpirun words`, with a mark of its own.
 pub fn mpirun(words: &[impl AsRef<std::ffi::OsStr>]) -> Command {
+    let mut command = marked(env!("CARGO_BIN_EXE_mpirun"));
+    command.args(words);
+    command
+}
+
+/// The command `program`, which will start one `mpirun`, with a mark of its own.
+pub fn marked(program: &str) -> Command {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mpirun"));
-    command.args(words).env(MARK, format!("{}.{number}", std::process::id()));
+    let mut command = Command::new(program);
+    command.env(MARK, format!("{}.{number}", std::process::id()));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -74,7 +81,11 @@ pub fn run_shell(count: &str, script: &str) -> Outcome {
 
 /// Runs `mpirun words` with `input` to read, to its end.
 pub fn run_with_input(words: &[impl AsRef<std::ffi::OsStr>], input: &[u8]) -> Outcome {
-    let mut command = mpirun(words);
+    feed(mpirun(words), input)
+}
+
+/// Runs a command that [`marked`] made with `input` to read, to its end.
+pub fn feed(mut command: Command, input: &[u8]) -> Outcome {
     command.stdin(Stdio::piped());
     let mut running = start(command);
     let mut stdin = running.child.stdin.take().unwrap();
@@ -84,7 +95,7 @@ pub fn run_with_input(words: &[impl AsRef<std::ffi::OsStr>], input: &[u8]) -> Ou
     running.wait()
 }
 
-/// Starts a command that [`mpirun`] made.
+/// Starts a command that [`marked`] made.
 pub fn start(mut command: Command) -> Running {
     let mark = command
         .get_envs()

@@ -1,10 +1,18 @@
-//! Standard input, output and error of ranks.
+//! Standard input, output and error of ranks: plain, in bulk, closed, full, and with nobody there.
+//!
+//! `SUIRO_STREAM_MIB` sets how much goes through the tests that are about much (1024 for a GB).
 
 use std::fs::{self, File};
-use std::io::Read;
-use std::process::Stdio;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
-use super::harness::{folder, mpirun, run_shell, run_with_input, start};
+use super::harness::{feed, folder, marked, mpirun, run_shell, run_with_input, start};
+
+/// What the launcher keeps for a rank that reads later than others, in MiB.
+const WINDOW_MIB: usize = 64;
 
 /// Bytes of all values in no order.
 fn noise(len_bytes: usize) -> Vec<u8> {
@@ -22,6 +30,56 @@ fn input_goes_to_rank_0_to_the_last_byte_and_ends() {
     let outcome = run_with_input(&["-n", "3", "cat"], &bytes);
     assert_eq!(outcome.code, Some(0));
     assert!(outcome.stdout == bytes);
+}
+
+fn much_mib() -> usize {
+    std::env::var("SUIRO_STREAM_MIB").map_or(32, |mib| mib.parse().unwrap())
+}
+
+/// A file of noise, no two of its MiB the same.
+fn much(folder: &Path) -> File {
+    let mut file = File::create(folder.join("much")).unwrap();
+    let mut bytes = noise(1 << 20);
+    for number in 0..much_mib() {
+        bytes[..8].copy_from_slice(&number.to_le_bytes());
+        file.write_all(&bytes).unwrap();
+    }
+    File::open(folder.join("much")).unwrap()
+}
+
+/// What cksum says of `input`.
+fn sum(input: File) -> String {
+    let output = Command::new("cksum").stdin(input).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn much_input_arrives_from_files_and_pipes_at_one_and_at_all() {
+    let folder = folder("launch-much-input");
+    let expected = sum(much(&folder));
+    for (ranks, count) in [("0", 1), ("2", 1), ("all", 3), ("0-1", 2)] {
+        for through_pipe in [false, true] {
+            let mut command = mpirun(&["--stdin", ranks, "-n", "3", "cksum"]);
+            let mut feeder = None;
+            if through_pipe {
+                let mut cat = Command::new("cat");
+                cat.arg(folder.join("much")).stdout(Stdio::piped());
+                let mut cat = cat.spawn().unwrap();
+                command.stdin(cat.stdout.take().unwrap());
+                feeder = Some(cat);
+            } else {
+                command.stdin(File::open(folder.join("much")).unwrap());
+            }
+            let outcome = start(command).wait();
+            assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+            let found = outcome.text().split_inclusive('\n').filter(|sum| *sum == expected);
+            assert_eq!(found.count(), count, "--stdin {ranks}, pipe: {through_pipe}");
+            assert_eq!(outcome.stderr, "");
+            if let Some(mut feeder) = feeder {
+                assert!(feeder.wait().unwrap().success());
+            }
+        }
+    }
 }
 
 #[test]
@@ -72,6 +130,120 @@ fn much_output_of_many_ranks_is_complete() {
 }
 
 #[test]
+fn much_output_comes_out_as_it_went_in() {
+    let folder = folder("launch-much-output");
+    let expected = sum(much(&folder));
+    for options in [&["-n", "1"][..], &["-n", "2"], &["-n", "2", "--output", "file=F"]] {
+        let mut command = mpirun(&[options, &["cat"]].concat());
+        command.stdin(File::open(folder.join("much")).unwrap()).current_dir(&folder);
+        command.stdout(File::create(folder.join("out")).unwrap());
+        assert_eq!(start(command).wait().code, Some(0));
+        assert_eq!(sum(File::open(folder.join("out")).unwrap()), expected, "{options:?}");
+    }
+    assert_eq!(sum(File::open(folder.join("F.0.out")).unwrap()), expected);
+}
+
+#[test]
+fn ranks_that_read_nothing_or_end_do_not_keep_others_waiting() {
+    let folder = folder("launch-lazy");
+    let expected = sum(much(&folder));
+    let script = "case $PMI_RANK in
+        0) cksum; echo > done;;
+        1) until [ -e done ]; do sleep 0.01; done;;
+        2) head -c 1000 | wc -c;;
+        3) exec <&-; sleep 0.1;; esac";
+    let mut command = mpirun(&["-s", "all", "-n", "4", "sh", "-c", script]);
+    let mut cat = Command::new("cat");
+    let mut cat = cat.arg(folder.join("much")).stdout(Stdio::piped()).spawn().unwrap();
+    command.stdin(cat.stdout.take().unwrap()).current_dir(&folder);
+    let outcome = start(command).wait();
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert_eq!(outcome.lines(), ["1000", expected.trim_end()]);
+    let given_up = "mpirun: rank 1 does not read its standard input while others wait for more; \
+                    it gets no more of it\n";
+    assert_eq!(outcome.stderr, if much_mib() > WINDOW_MIB { given_up } else { "" });
+    cat.wait().unwrap();
+}
+
+#[test]
+fn a_late_reader_of_copied_input_gets_everything() {
+    let script = "[ $PMI_RANK = 1 ] && { until [ -e done ]; do sleep 0.01; done; }
+                  cksum; echo > done";
+    let folder = folder("launch-late-reader");
+    fs::write(folder.join("some"), noise(3_000_001)).unwrap();
+    let expected = sum(File::open(folder.join("some")).unwrap());
+    let mut command = mpirun(&["--stdin=0,1", "-n", "3", "sh", "-c", script]);
+    let mut cat = Command::new("cat");
+    let mut cat = cat.arg(folder.join("some")).stdout(Stdio::piped()).spawn().unwrap();
+    command.stdin(cat.stdout.take().unwrap()).current_dir(&folder);
+    let outcome = start(command).wait();
+    assert_eq!(outcome.lines().iter().filter(|sum| **sum == expected.trim_end()).count(), 2);
+    cat.wait().unwrap();
+}
+
+#[test]
+fn no_rank_reads_when_none_shall() {
+    let outcome = run_with_input(&["--stdin", "none", "-n", "2", "cat"], b"x");
+    assert_eq!((outcome.code, outcome.text()), (Some(0), ""));
+}
+
+#[test]
+fn long_lines_of_many_ranks_stay_whole_however_slow_the_reader_is() {
+    let script = "i=0; while [ $i -lt 4 ]; do head -c 200000 /dev/zero | tr '\\0' $PMI_RANK; echo; \
+                  i=$((i+1)); done";
+    for option in [&[][..], &["-l"]] {
+        let mut command = mpirun(&[option, &["-n", "8", "sh", "-c", script]].concat());
+        let (mut read, write) = std::io::pipe().unwrap();
+        command.stdout(write);
+        let running = start(command);
+        // Everything on the way fills up meanwhile.
+        thread::sleep(Duration::from_millis(300));
+        let mut text = String::new();
+        read.read_to_string(&mut text).unwrap();
+        assert_eq!(running.wait().code, Some(0));
+        assert_eq!(text.lines().count(), 32);
+        for line in text.lines() {
+            let (prefix, text) = if option.is_empty() { ("", line) } else { line.split_at(4) };
+            assert_eq!(text.len(), 200_000);
+            let rank = &text[..1];
+            assert!(text.bytes().all(|byte| byte == rank.as_bytes()[0]));
+            assert!(prefix.is_empty() || prefix == format!("[{rank}] "));
+        }
+    }
+}
+
+#[test]
+fn a_keyboard_is_read_by_those_who_shall() {
+    for (ranks, expected) in [("0", ["got:", "got:typed"]), ("all", ["got:typed", "got:typed"])] {
+        // script(1) gives the launcher a terminal, and types there what it reads itself.
+        let program = env!("CARGO_BIN_EXE_mpirun");
+        let line = format!("{program} --stdin {ranks} -n 2 sh -c 'read x; echo got:$x'");
+        let mut command = marked("script");
+        command.args(["-qec", &line, "/dev/null"]);
+        let outcome = feed(command, b"typed\n");
+        assert_eq!(outcome.code, Some(0), "{}", outcome.text());
+        let lines = outcome.lines();
+        let got: Vec<_> = lines.iter().filter(|line| line.starts_with("got:")).collect();
+        assert_eq!(got, expected.each_ref(), "{}", outcome.text());
+    }
+}
+
+#[test]
+fn closed_streams_are_empty_or_swallow() {
+    let program = env!("CARGO_BIN_EXE_mpirun");
+    for (redirection, output, error) in
+        [("<&-", "a\na\n", "b\nb\n"), (">&-", "", "b\nb\n"), ("2>&-", "a\na\n", "")]
+    {
+        let line = format!("exec {program} -n 2 sh -c 'cat; echo a; echo b >&2' {redirection}");
+        let mut command = marked("sh");
+        command.args(["-c", &line]);
+        let outcome = start(command).wait();
+        assert_eq!(outcome.code, Some(0), "{redirection}");
+        assert_eq!((outcome.text(), &*outcome.stderr), (output, error), "{redirection}");
+    }
+}
+
+#[test]
 fn an_output_that_nobody_reads_ends_the_job_in_silence() {
     let mut command = mpirun(&["-n", "2", "yes"]);
     let (read, write) = std::io::pipe().unwrap();
@@ -92,4 +264,32 @@ fn an_output_that_is_full_is_told() {
     let outcome = start(command).wait();
     assert_eq!(outcome.code, Some(1));
     assert!(outcome.stderr.contains("cannot write the output"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_standard_error_that_is_full_is_told_where_it_can_be() {
+    let mut command = mpirun(&["-n", "2", "sh", "-c", "echo x >&2; sleep 600"]);
+    command.stderr(File::options().write(true).open("/dev/full").unwrap());
+    let outcome = start(command).wait();
+    assert_eq!(outcome.code, Some(1));
+    let why = "mpirun: cannot write the standard error: No space left";
+    assert!(outcome.text().starts_with(why), "{}", outcome.text());
+}
+
+#[test]
+fn a_standard_error_that_nobody_reads_ends_the_job_in_silence() {
+    let mut command = mpirun(&["-n", "2", "sh", "-c", "echo x >&2; sleep 600"]);
+    let (read, write) = std::io::pipe().unwrap();
+    command.stderr(write);
+    drop(read);
+    let outcome = start(command).wait();
+    assert_eq!((outcome.code, outcome.text()), (Some(141), ""));
+}
+
+#[test]
+fn nothing_can_be_told_when_both_outputs_are_full() {
+    let mut command = mpirun(&["-n", "2", "sh", "-c", "echo x; echo x >&2; sleep 600"]);
+    let full = || File::options().write(true).open("/dev/full").unwrap();
+    command.stdout(full()).stderr(full());
+    assert_eq!(start(command).wait().code, Some(1));
 }

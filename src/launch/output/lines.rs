@@ -4,11 +4,18 @@
 
 use std::time::{Duration, Instant};
 
-/// How long the start of a line waits when nothing more of it comes.
-pub const PATIENCE: Duration = Duration::from_millis(20);
+/// How long the start of a line waits when nothing more of it comes: people do not notice it, and
+/// a rank on a busy machine gets a processor meanwhile.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// How long it waits at all: dots of progress, one after the other, are to be seen too.
-const PATIENCE_IN_ALL: Duration = Duration::from_millis(200);
+const PATIENCE_IN_ALL: Duration = Duration::from_millis(300);
+
+/// A line longer than this, in bytes, is no question to a person: nobody waits for its start.
+const PROMPT_MAX_BYTES: usize = 4096;
+
+/// How long the start of such a line waits when nothing more of it comes.
+const LONG_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A line may wait up to this length, in bytes.
 const LINE_MAX_BYTES: usize = 1 << 20;
@@ -56,6 +63,9 @@ impl Lines {
     /// When what is held must not wait any longer.
     pub fn deadline(&self) -> Option<Instant> {
         let (first, last) = self.times?;
+        if self.held.len() > PROMPT_MAX_BYTES {
+            return Some(last + LONG_PATIENCE);
+        }
         Some((last + PATIENCE).min(first + PATIENCE_IN_ALL))
     }
 
@@ -69,7 +79,7 @@ impl Lines {
 mod tests {
     use super::*;
 
-    const TICK: Duration = Duration::from_millis(19);
+    const TICK: Duration = Duration::from_millis(99);
 
     #[test]
     fn only_whole_lines_pass() {
@@ -102,12 +112,14 @@ mod tests {
     #[test]
     fn a_line_that_never_ends_is_late_some_time() {
         let (mut lines, start) = (Lines::default(), Instant::now());
-        for tick in 0..10 {
+        for tick in 0..3 {
             lines.push(b".", start + tick * TICK, |_| ());
         }
-        assert_eq!(lines.deadline(), Some(start + 9 * TICK + PATIENCE));
-        lines.push(b".", start + 10 * TICK, |_| ());
+        assert_eq!(lines.deadline(), Some(start + 2 * TICK + PATIENCE));
+        lines.push(b".", start + 3 * TICK, |_| ());
         assert_eq!(lines.deadline(), Some(start + PATIENCE_IN_ALL));
+        lines.push(&[b'x'; PROMPT_MAX_BYTES], start + 3 * TICK, |_| ());
+        assert_eq!(lines.deadline(), Some(start + 3 * TICK + LONG_PATIENCE));
     }
 
     #[test]

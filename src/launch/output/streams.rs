@@ -347,7 +347,9 @@ impl Outlets {
 /// The file at `path`, emptied, with the folders above it.
 fn create(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        fs::create_dir_all(folder)?;
+        fs::create_dir_all(folder).map_err(|error| {
+            io::Error::new(error.kind(), format!("the folder {}: {error}", folder.display()))
+        })?;
     }
     descriptor::append_to_new(path)
 }
