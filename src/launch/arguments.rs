@@ -22,6 +22,7 @@ use super::options::{self, PROGRAM, is_given, occurrences};
 use super::output::{Form, Stream};
 use super::plan::{App, Edit, Passing, Pattern, Plan, Ranks, Variables, Wrap};
 use super::{Refusal, USAGE};
+use crate::sys::signals;
 
 /// The file of hosts, if no option names one: MPICH's, Intel's and Open MPI's variables, as the
 /// MPI Operator of Kubernetes sets them.
@@ -133,6 +134,9 @@ impl Reading {
         self.more_than_slots |= matches.get_flag("oversubscribe");
         if let Some(seconds) = last(matches, "timeout") {
             plan.timeout = Some(duration("--timeout", &seconds)?);
+        }
+        for list in occurrences(matches, "forward-signals").concat() {
+            plan.forwarded.extend(signal_list(&list)?);
         }
         if let Some(count) = last(matches, "ppn") {
             self.per_host = Some(parse_count("-ppn", &count)?);
@@ -418,6 +422,17 @@ fn duration(option: &str, word: &OsStr) -> Result<Duration, Refusal> {
     })
 }
 
+/// Signals by name or number, with commas; or `none`.
+fn signal_list(list: &OsStr) -> Result<Vec<i32>, Refusal> {
+    let list = list.to_string_lossy();
+    let words = list.split(',').filter(|word| !word.is_empty() && *word != "none");
+    let signal = |word| {
+        let why = format!("--forward-signals {word}: not a signal that can be sent on");
+        signals::parse(word).ok_or_else(|| Refusal::new(USAGE, why))
+    };
+    words.map(signal).collect()
+}
+
 fn parse_count(option: &str, word: &OsStr) -> Result<u32, Refusal> {
     let count = word.to_str().and_then(|text| text.parse().ok()).filter(|count| *count > 0);
     count.ok_or_else(|| {
@@ -615,6 +630,7 @@ mod tests {
             ("-env A", "--env lacks its second value"),
             ("--timeout 0 a", "--timeout 0"),
             ("--debug x gdb a", "--debug x"),
+            ("--forward-signals INT,KILL a", "--forward-signals KILL"),
             ("--host there a", "there is not this host"),
             ("--hostfile /nowhere a", "/nowhere"),
             ("--app /nowhere", "/nowhere"),

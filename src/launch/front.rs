@@ -89,7 +89,7 @@ fn check(plan: &Plan) -> Result<(), Refusal> {
 
 /// Splits into the two processes of the launcher.
 fn split(plan: &Plan, debugger: &mut dyn Debugger) -> io::Result<i32> {
-    let signals = Signals::block(&signals::OF_A_JOB)?;
+    let signals = Signals::block(&[&signals::OF_A_JOB[..], &plan.forwarded].concat())?;
     let (input, keyboard) = Keyboard::of(io::stdin())?;
     let (announcer, listener) = debugger::connected(plan.size() as usize, debugger.is_there())?;
     process::adopt_orphans()?;

@@ -56,6 +56,8 @@ pub struct Job {
     running: Vec<Option<u32>>,
     /// The highest code that a rank returned.
     highest_code: i32,
+    /// Signals that are the ranks' business.
+    forwarded: Vec<i32>,
 }
 
 impl Job {
@@ -66,7 +68,14 @@ impl Job {
             host: host.to_owned(),
             running: vec![None; size as usize],
             highest_code: 0,
+            forwarded: vec![signals::USR1, signals::USR2, signals::TSTP, signals::CONT],
         }
+    }
+
+    /// The same, with more signals that go to the ranks and do not end the job.
+    pub fn forwarding(mut self, signals: &[i32]) -> Self {
+        self.forwarded.extend(signals);
+        self
     }
 
     /// `rank` runs as the process `pid`.
@@ -179,12 +188,12 @@ impl Job {
 
     /// The launcher received this signal.
     pub fn signalled(&mut self, signal: i32, now: Instant) -> Vec<Action> {
-        match (signal, self.phase) {
-            (signals::USR1 | signals::USR2 | signals::TSTP | signals::CONT, _) => {
-                vec![Action::Forward(signal)]
-            }
-            (_, Phase::Running) => self.end(128 + signal, None, now),
-            (_, Phase::Ending { code, since, .. }) => {
+        if self.forwarded.contains(&signal) {
+            return vec![Action::Forward(signal)];
+        }
+        match self.phase {
+            Phase::Running => self.end(128 + signal, None, now),
+            Phase::Ending { code, since, .. } => {
                 self.phase = Phase::Ending { code, since, next_kill: now + KILL_INTERVAL };
                 vec![Action::Kill]
             }
@@ -364,6 +373,9 @@ mod tests {
         assert_eq!(job.code(), 130);
         assert_eq!(job.signalled(15, now), [Action::Kill]);
         assert_eq!(job.code(), 130);
+        let mut job = self::job().forwarding(&[2]);
+        assert_eq!(job.signalled(2, now), [Action::Forward(2)]);
+        assert!(job.is_running());
     }
 
     #[test]

@@ -173,15 +173,24 @@ const SECTIONS: &[Section] = &[
         ],
     },
     Section {
-        heading: "Limits",
+        heading: "Limits and signals",
         flags: &[],
-        valued: &[(
-            "timeout",
-            &[],
-            &["SECONDS"],
-            "end the job after that time, with code 124 and \
-            a picture of where each rank is (also MPIEXEC_TIMEOUT)",
-        )],
+        valued: &[
+            (
+                "timeout",
+                &[],
+                &["SECONDS"],
+                "end the job after that time, with code 124 and \
+                 a picture of where each rank is (also MPIEXEC_TIMEOUT)",
+            ),
+            (
+                "forward-signals",
+                &[],
+                &["SIGNALS"],
+                "signals, such as INT,ALRM, that go to the ranks and do not end the job; USR1, \
+                 USR2, TSTP and CONT always do",
+            ),
+        ],
     },
     Section {
         heading: "Questions",
@@ -214,7 +223,7 @@ const IGNORED: &[(usize, &str)] = &[
     (
         1,
         "add-host add-hostfile am app-pmix-prefix bootstrap bootstrap-exec bootstrap-exec-args \
-         branch-count demux dvm forward-signals gpu-support gpus-per-proc hosts-group iface \
+         branch-count demux dvm gpu-support gpus-per-proc hosts-group iface \
          initial-errhandler launch-agent launcher launcher-exec localhost max-restarts \
          max-vm-size membind memory-alloc-kinds nameserver ompi-server order-nodes personality \
          pmix-prefix preload-files pset rankmap report-pid report-uri rmk runtime-options \

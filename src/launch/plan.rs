@@ -21,6 +21,8 @@ pub struct Plan {
     pub input: Input,
     /// After this time the job is ended.
     pub timeout: Option<Duration>,
+    /// Signals that go to the ranks and do not end the job.
+    pub forwarded: Vec<i32>,
     /// Show what is decided, and why.
     pub explain: bool,
     /// Show the plan, and start nothing.

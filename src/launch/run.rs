@@ -91,13 +91,14 @@ pub fn run(plan: &Plan, stdin: OwnedFd, front: u32, announcer: Announcer) -> io:
     process::leave_group()?;
     process::adopt_orphans()?;
     // The terminal may forbid processes in the background to write; not this one.
-    let signals = Signals::block(&[&signals::OF_A_JOB[..], &[signals::TTOU]].concat())?;
+    let signals =
+        Signals::block(&[&signals::OF_A_JOB[..], &plan.forwarded, &[signals::TTOU]].concat())?;
     let apps = plan.app_of_rank();
     let now = Instant::now();
     let size = apps.len() as u32;
     let (name, host) = (job_name(), host::name());
     let mut run = Run {
-        job: Job::new(&host, size),
+        job: Job::new(&host, size).forwarding(&plan.forwarded),
         server: Server::new(&name, &apps),
         ranks: Vec::new(),
         pids: Vec::new(),

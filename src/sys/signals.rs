@@ -73,6 +73,18 @@ pub fn stop_here() {
     unsafe { libc::raise(libc::SIGSTOP) };
 }
 
+/// The signal of a name (`INT`, `SIGINT`) or a number, if it is one that can be taken and sent on.
+pub fn parse(text: &str) -> Option<i32> {
+    let text = text.to_ascii_uppercase();
+    let named = [text.clone(), format!("SIG{text}")].into_iter().find_map(|name| name.parse().ok());
+    let signal = match named {
+        Some(signal) => signal,
+        None => Signal::try_from(text.parse::<i32>().ok()?).ok()?,
+    };
+    let own = [Signal::SIGKILL, Signal::SIGSTOP, Signal::SIGCHLD];
+    (!own.contains(&signal)).then_some(signal as i32)
+}
+
 /// The name of a signal, such as `SIGKILL`.
 pub fn name(signal: i32) -> String {
     match Signal::try_from(signal) {

@@ -86,6 +86,21 @@ fn user_signals_reach_every_rank() {
 }
 
 #[test]
+fn other_signals_reach_the_ranks_if_the_user_says_so() {
+    let script = "trap 'echo got-int' INT; trap 'echo got-alarm; exit 4' ALRM; echo ready; \
+                  while :; do sleep 0.02; done";
+    let words = ["--forward-signals", "SIGINT,alrm", "-n", "2", "sh", "-c", script];
+    let running = start(mpirun(&words));
+    ready(&running, 2);
+    running.signal("INT");
+    running.until_output(|text| (text.matches("got-int").count() == 2).then_some(()));
+    running.signal("ALRM");
+    let outcome = running.wait();
+    assert_eq!(outcome.code, Some(4), "{}", outcome.stderr);
+    assert_eq!(outcome.text().matches("got-alarm").count(), 2);
+}
+
+#[test]
 fn a_stopped_job_stands_still_and_goes_on() {
     let running = start(mpirun(&words("2", "sleep")));
     let ranks = running.joined(2);
