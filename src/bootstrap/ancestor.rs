@@ -1,18 +1,28 @@
-//! Whether this process was started by a rank that is in MPI already.
+//! Which processes above this one belong to its job: the environment alone does not tell.
 //!
 //! A program that a rank starts, with system(3) for instance, inherits the rank's environment, but
 //! the place in the job is taken: such a program is alone, and not one of several. A program that
 //! a mere shell or script of the launcher started is the rank itself.
 //!
 //! ```text
-//!   mpirun ── sh ── a.out (MPI_Init: PMI_FD closes on exec) ── sh ── b.out       b.out is alone
-//!   mpirun ── python (closes PMI_FD) ── a.out                  a.out cannot become a rank: error
+//!   mpirun ── sh ── a.out (in MPI) ── sh ── b.out      b.out is alone
+//!   mpirun ── python (closes PMI_FD) ── a.out          a.out cannot become a rank: error
+//!   mpirun ── a.out ── prterun ── b.out                b.out is a rank of the nearer launcher
 //! ```
 
 use crate::sys::ancestry::{Ancestor, ancestors};
 use crate::sys::descriptor;
 
 use super::environment::Environment;
+
+/// A way to reach a launcher that an environment names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// PMI-1 or PMI-2.
+    Pmi,
+    /// PMIx.
+    Pmix,
+}
 
 /// What an ancestor is in the job that the environment names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,46 +37,76 @@ enum Role {
     Rank,
 }
 
-/// The process above this one that has this one's place in the job.
-pub(super) fn rank_above(environment: &Environment) -> Option<u32> {
-    if let Some(number) = environment.pmi_fd {
-        if descriptor::is_socket(number) {
-            return None;
+/// What this library has mapped while it is in MPI, and libpmix where it has joined by that.
+const SEGMENT: &str = "memfd:suiro-segment";
+const LIBRARY: &str = "libpmix.so";
+
+/// The ways that the environment names, the one of the nearest launcher first.
+pub(super) fn ways(environment: &Environment) -> Vec<Way> {
+    let pmi = environment.pmi_fd.is_some() || environment.pmi_port.is_some();
+    match (pmi, environment.pmix_job.is_some()) {
+        (false, false) => Vec::new(),
+        (true, false) => vec![Way::Pmi],
+        (false, true) => vec![Way::Pmix],
+        (true, true) => {
+            // Between this process and its launcher, all have what the launcher set.
+            let depth = |way| roles(environment, way).take_while(|one| one.1 != Role::Outside);
+            match depth(Way::Pmix).count() < depth(Way::Pmi).count() {
+                true => vec![Way::Pmix, Way::Pmi],
+                false => vec![Way::Pmi, Way::Pmix],
+            }
         }
-        let rank = environment.pmi_rank?;
-        return nearest_rank(ancestors().map(|one| (one.pid, role_by_pmi(one, number, rank))));
     }
-    let (job, rank) = (environment.pmix_job.as_deref()?, environment.pmix_rank?);
-    nearest_rank(ancestors().map(|one| (one.pid, role_by_pmix(one, job, rank))))
 }
 
-fn nearest_rank(ancestors: impl Iterator<Item = (u32, Role)>) -> Option<u32> {
-    let mut concerned = ancestors.skip_while(|(_, role)| *role == Role::Between);
+/// The process above this one that has this one's place in the job that it would join this way.
+pub(super) fn rank_above(environment: &Environment, way: Way) -> Option<u32> {
+    if way == Way::Pmi && environment.pmi_fd.is_some_and(descriptor::is_socket) {
+        return None;
+    }
+    nearest_rank(roles(environment, way))
+}
+
+fn nearest_rank(roles: impl Iterator<Item = (u32, Role)>) -> Option<u32> {
+    let mut concerned = roles.skip_while(|(_, role)| *role == Role::Between);
     concerned.next().and_then(|(pid, role)| (role == Role::Rank).then_some(pid))
 }
 
-fn role_by_pmi(ancestor: Ancestor, number: i32, rank: u32) -> Role {
-    let says = |name: &str, value: String| ancestor.variable(name).is_some_and(|it| it == value);
-    if !says("PMI_FD", number.to_string()) || !says("PMI_RANK", rank.to_string()) {
-        return Role::Outside;
-    }
-    // Joining is what makes the descriptor close on exec.
-    match ancestor.closes_socket_on_exec(number) {
-        None => Role::Between,
-        Some(false) => Role::Candidate,
-        Some(true) => Role::Rank,
-    }
+/// The role of each ancestor, the parent first.
+fn roles(environment: &Environment, way: Way) -> impl Iterator<Item = (u32, Role)> {
+    ancestors().map(move |one| (one.pid, role(&one, environment, way)))
 }
 
-fn role_by_pmix(ancestor: Ancestor, job: &str, rank: u32) -> Role {
-    let says = |name: &str, value: &str| ancestor.variable(name).is_some_and(|it| it == value);
-    if !says("PMIX_NAMESPACE", job) || !says("PMIX_RANK", &rank.to_string()) {
-        return Role::Outside;
-    }
-    // Joining is what loads the library.
-    match ancestor.mapped_file("libpmix.so") {
+fn role(ancestor: &Ancestor, environment: &Environment, way: Way) -> Role {
+    let says = |name: &str, value: Option<String>| ancestor.variable(name) == value;
+    let number = |number: Option<u32>| number.map(|number| number.to_string());
+    let mapped = |start: &str| match ancestor.mapped_file(start) {
         None => Role::Between,
         Some(_) => Role::Rank,
+    };
+    match (way, environment.pmi_fd) {
+        (Way::Pmi, Some(fd)) => {
+            let rank = number(environment.pmi_rank);
+            if !says("PMI_FD", Some(fd.to_string())) || !says("PMI_RANK", rank) {
+                return Role::Outside;
+            }
+            // Joining is what makes the descriptor close on exec.
+            match ancestor.closes_socket_on_exec(fd) {
+                None => Role::Between,
+                Some(false) => Role::Candidate,
+                Some(true) => Role::Rank,
+            }
+        }
+        (Way::Pmi, None) => {
+            let (port, id) = (environment.pmi_port.clone(), number(environment.pmi_id));
+            let same = says("PMI_PORT", port) && says("PMI_ID", id);
+            if same { mapped(SEGMENT) } else { Role::Outside }
+        }
+        (Way::Pmix, _) => {
+            let (job, rank) = (environment.pmix_job.clone(), number(environment.pmix_rank));
+            let same = says("PMIX_NAMESPACE", job) && says("PMIX_RANK", rank);
+            if same { mapped(LIBRARY) } else { Role::Outside }
+        }
     }
 }
 
@@ -85,10 +125,17 @@ mod tests {
     }
 
     #[test]
-    fn without_a_job_nobody_is_asked() {
-        assert_eq!(rank_above(&Environment::default()), None);
-        let foreign =
-            Environment { pmi_fd: Some(1_000_000), pmi_rank: Some(0), ..Environment::default() };
-        assert_eq!(rank_above(&foreign), None);
+    fn a_job_of_which_no_ancestor_is_has_no_rank_above() {
+        let environment = Environment {
+            pmi_fd: Some(1_000_000),
+            pmi_rank: Some(0),
+            pmix_job: Some("nobody's".to_owned()),
+            pmix_rank: Some(0),
+            ..Environment::default()
+        };
+        assert_eq!(ways(&environment), [Way::Pmi, Way::Pmix]);
+        assert_eq!(rank_above(&environment, Way::Pmi), None);
+        assert_eq!(rank_above(&environment, Way::Pmix), None);
+        assert_eq!(ways(&Environment::default()), []);
     }
 }

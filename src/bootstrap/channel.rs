@@ -28,22 +28,24 @@ impl Channel {
         Self { stream, lines: Lines::default() }
     }
 
-    /// The connection that `environment` names, with the rank and the size of the job; `None` if
-    /// it names none.
+    /// The connection that `environment` names, with the rank and the size of the job.
     ///
     /// # Errors
-    /// `Other` when it is not there.
-    pub(super) fn open(environment: &Environment) -> Option<Result<(Self, u32, u32)>> {
-        if let Some(number) = environment.pmi_fd {
-            return Some(Self::inherit(number, environment));
+    /// `Other` when it names none, or nobody is there.
+    pub(super) fn open(environment: &Environment) -> Result<(Self, u32, u32)> {
+        match (environment.pmi_fd, &environment.pmi_port) {
+            (Some(number), _) => Self::inherit(number, environment),
+            (None, Some(port)) => Self::connect(port, environment.pmi_id.unwrap_or(0)),
+            (None, None) => Err(ErrorClass::Other.error("neither PMI_FD nor PMI_PORT is set")),
         }
-        let port = environment.pmi_port.as_ref()?;
-        Some(Self::connect(port, environment.pmi_id.unwrap_or(0)))
     }
 
     fn inherit(number: i32, environment: &Environment) -> Result<(Self, u32, u32)> {
         let stream = Stream::inherit(number).map_err(|error| {
-            ErrorClass::Other.error(format!("PMI_FD={number} is no open socket ({error})"))
+            ErrorClass::Other.error(format!(
+                "PMI_FD={number} is no open socket ({error}): did a program between the launcher \
+                 and this one close it? Python's subprocess does, unless close_fds=False"
+            ))
         })?;
         match (environment.pmi_rank, environment.pmi_size) {
             (Some(rank), Some(size)) => Ok((Self::new(stream), rank, size)),
@@ -215,9 +217,9 @@ mod tests {
         let environment = |number| Environment { pmi_fd: Some(number), ..Environment::default() };
         let file = std::fs::File::open("/dev/null").unwrap();
         for number in [1_000_000, std::os::fd::AsRawFd::as_raw_fd(&file)] {
-            let error = Channel::open(&environment(number)).unwrap().unwrap_err();
+            let error = Channel::open(&environment(number)).unwrap_err();
             assert!(error.why.contains(&format!("PMI_FD={number}")), "{error}");
         }
-        assert!(Channel::open(&Environment::default()).is_none());
+        assert!(Channel::open(&Environment::default()).is_err());
     }
 }

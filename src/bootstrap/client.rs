@@ -15,7 +15,7 @@ use std::fmt;
 
 use crate::base::{ErrorClass, MpiError, Result};
 
-use super::ancestor;
+use super::ancestor::{self, Way};
 use super::channel::Channel;
 use super::environment::Environment;
 use super::pmi1::Pmi1;
@@ -98,24 +98,23 @@ impl Client {
         if environment.singleton {
             return Ok(None);
         }
-        if let Some(rank) = ancestor::rank_above(environment) {
+        let ways = choice.of_these(ancestor::ways(environment));
+        if let Some(nearest) = ways.first()
+            && let Some(rank) = ancestor::rank_above(environment, *nearest)
+        {
             // The place in the job is taken by the process that started this one.
             tracing::info!(process = rank, "started by a rank in MPI, so alone");
             return Ok(None);
         }
         let mut attempts = Attempts::new();
-        if choice != Choice::Pmix
-            && let Some(opened) = Channel::open(environment)
-            && let Some(client) = Self::by_pmi(opened, environment, choice, &mut attempts)
-        {
-            return Ok(Some(client));
-        }
-        if choice == Choice::Pmix && environment.pmix_job.is_none() {
-            attempts.push("PMIx: PMIX_NAMESPACE is not set".to_owned());
-        } else if matches!(choice, Choice::Any | Choice::Pmix) && environment.pmix_job.is_some() {
-            match Pmix::join(environment) {
-                Ok((pmix, place)) => return Self::new(pmix, place).map(Some),
-                Err(error) => attempts.push(format!("PMIx: {}", error.why)),
+        for way in ways {
+            let joined = match way {
+                Way::Pmi => Self::by_pmi(Channel::open(environment), environment, choice),
+                Way::Pmix => Self::by_pmix(environment),
+            };
+            match joined {
+                Ok(client) => return Ok(Some(client)),
+                Err(reasons) => attempts.extend(reasons),
             }
         }
         match &environment.several {
@@ -127,31 +126,32 @@ impl Client {
     /// By PMI-1, and where that is refused by PMI-2.
     fn by_pmi(
         opened: Result<(Channel, u32, u32)>, environment: &Environment, choice: Choice,
-        attempts: &mut Attempts,
-    ) -> Option<Self> {
-        let (mut channel, rank, size) =
-            opened.map_err(|error| attempts.push(format!("PMI: {}", error.why))).ok()?;
-        let mut failed = |name: &str, error: Box<MpiError>| {
-            attempts.push(format!("{name}: {}", error.why));
-        };
+    ) -> Result<Self, Attempts> {
+        let (mut channel, rank, size) = opened.map_err(|error| failed("PMI", &error))?;
+        let mut attempts = Attempts::new();
         if choice != Choice::Pmi2 {
             match channel.init(1, environment.job_fd.is_some()) {
-                Err(error) => failed("PMI-1", error),
+                Err(error) => attempts = failed("PMI-1", &error),
                 Ok(hello) => {
                     let joined = Pmi1::join(channel, rank, size, &hello);
                     let joined = joined.and_then(|(pmi, place)| Self::new(pmi, place));
-                    return joined.map_err(|error| failed("PMI-1", error)).ok();
+                    return joined.map_err(|error| failed("PMI-1", &error));
                 }
             }
         }
-        if choice != Choice::Pmi1 {
-            let joined = channel.init(2, false).and_then(|_| {
-                let (pmi, place) = Pmi2::join(channel, rank, environment.pmi_job.as_deref())?;
-                Self::new(pmi, place)
-            });
-            return joined.map_err(|error| failed("PMI-2", error)).ok();
+        if choice == Choice::Pmi1 {
+            return Err(attempts);
         }
-        None
+        let joined = channel.init(2, false).and_then(|_| {
+            let (pmi, place) = Pmi2::join(channel, rank, environment.pmi_job.as_deref())?;
+            Self::new(pmi, place)
+        });
+        joined.map_err(|error| [attempts, failed("PMI-2", &error)].concat())
+    }
+
+    fn by_pmix(environment: &Environment) -> Result<Self, Attempts> {
+        let joined = Pmix::join(environment).and_then(|(pmix, place)| Self::new(pmix, place));
+        joined.map_err(|error| failed("PMIx", &error))
     }
 
     fn new(protocol: impl Protocol + 'static, place: Place) -> Result<Self> {
@@ -249,6 +249,20 @@ impl Choice {
                 .error(format!("SUIRO_PMI={other} is not one of auto, 1, 2 and x"))),
         }
     }
+
+    /// The ways that may be tried.
+    fn of_these(self, mut ways: Vec<Way>) -> Vec<Way> {
+        ways.retain(|way| match self {
+            Self::Any => true,
+            Self::Pmi1 | Self::Pmi2 => *way == Way::Pmi,
+            Self::Pmix => *way == Way::Pmix,
+        });
+        ways
+    }
+}
+
+fn failed(name: &str, error: &MpiError) -> Attempts {
+    vec![format!("{name}: {}", error.why)]
 }
 
 fn check(what: &str, text: &str, max_bytes: usize) -> Result {
@@ -266,7 +280,7 @@ fn check(what: &str, text: &str, max_bytes: usize) -> Result {
 
 fn no_launcher(shown: &str, attempts: &Attempts) -> Box<MpiError> {
     let tried = match &attempts[..] {
-        [] => "nothing else says how to reach the launcher".to_owned(),
+        [] => "nothing says how to reach the launcher, or SUIRO_PMI forbids it".to_owned(),
         attempts => attempts.join("; "),
     };
     ErrorClass::Other.error(format!(
@@ -303,11 +317,9 @@ mod tests {
     }
 
     fn joined(stream: Stream, ours: bool) -> Client {
-        let mut attempts = Attempts::new();
         let environment = Environment { job_fd: ours.then_some(9), ..Environment::default() };
         let opened = Ok((Channel::new(stream), 0, 1));
-        let client = Client::by_pmi(opened, &environment, Choice::Any, &mut attempts);
-        client.unwrap_or_else(|| panic!("{attempts:?}"))
+        Client::by_pmi(opened, &environment, Choice::Any).unwrap()
     }
 
     #[test]
@@ -355,10 +367,9 @@ mod tests {
         let (ours, theirs) = Stream::pair().unwrap();
         ours.send_all(b"cmd=response_to_init rc=3 msg=no_1\ncmd=response_to_init rc=3 msg=no_2\n")
             .unwrap();
-        let mut attempts = Attempts::new();
         let opened = Ok((Channel::new(theirs), 0, 2));
         let environment = Environment::default();
-        assert!(Client::by_pmi(opened, &environment, Choice::Any, &mut attempts).is_none());
+        let attempts = Client::by_pmi(opened, &environment, Choice::Any).unwrap_err();
         let why = no_launcher("PMI_SIZE=2", &attempts).why;
         for part in ["PMI_SIZE=2", "PMI-1: the launcher refused: no_1", "PMI-2", "no_2"] {
             assert!(why.contains(part), "{part} is not in {why}");

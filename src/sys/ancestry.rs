@@ -67,7 +67,7 @@ fn file_in(maps: &[u8], start: &str) -> Option<PathBuf> {
     maps.split(|byte| *byte == b'\n').find_map(|line| {
         let path = &line[line.iter().position(|byte| *byte == b'/')?..];
         let name = &path[path.iter().rposition(|byte| *byte == b'/')? + 1..];
-        let wanted = name.starts_with(start.as_bytes()) && !path.ends_with(b" (deleted)");
+        let wanted = name.starts_with(start.as_bytes());
         wanted.then(|| PathBuf::from(std::ffi::OsStr::from_bytes(path)))
     })
 }
