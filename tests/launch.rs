@@ -7,6 +7,7 @@ mod launch {
     pub mod role;
 
     mod debugger;
+    mod departure;
     mod failure;
     mod faults;
     mod forms;

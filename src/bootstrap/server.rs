@@ -55,6 +55,13 @@ pub enum Event {
         /// One that waits for it.
         waiting: u32,
     },
+    /// This rank asked for something that is not done here; it was told so.
+    Unable {
+        /// Who.
+        rank: u32,
+        /// What, in a sentence without a final stop.
+        why: String,
+    },
 }
 
 /// What a rank has said so far.
@@ -139,9 +146,15 @@ impl Server {
         events
     }
 
-    /// `rank` has ended: nobody should wait for it any more.
+    /// `rank` has ended: nobody should wait for it any more. Who has joined waits for all ranks, at
+    /// the latest when it leaves, and so for those that never joined.
     pub fn gone(&mut self, rank: u32) -> Vec<Event> {
         self.ranks[rank as usize].gone = true;
+        if self.standing(rank) == Standing::Silent
+            && let Some(joined) = self.first(|other| other.standing == Standing::Joined)
+        {
+            return vec![Event::Stuck { gone: rank, waiting: joined }];
+        }
         let waits = |barrier: &&Barrier| barrier.members.contains(&rank);
         let stuck = self.barriers.values().find(waits);
         let waiting = stuck.and_then(|barrier| barrier.arrived.iter().find(|one| **one != rank));
@@ -181,7 +194,11 @@ impl Server {
                 events.push(Event::Aborted { rank, code, message });
                 return;
             }
-            Request::Spawn => failure("spawn_result", "this launcher cannot start more processes"),
+            Request::Spawn => {
+                let why = "this launcher cannot start more processes (MPI_Comm_spawn)";
+                events.push(Event::Unable { rank, why: why.to_owned() });
+                failure("spawn_result", why)
+            }
             Request::Barrier { group } => return self.enter(rank, group.as_deref(), events),
         };
         events.push(reply(rank, line));
@@ -194,6 +211,10 @@ impl Server {
         }
         self.ranks[rank as usize].standing = Standing::Joined;
         events.push(Event::Joined(rank));
+        let silent = |other: &Rank| other.gone && other.standing == Standing::Silent;
+        if let Some(gone) = self.first(silent) {
+            events.push(Event::Stuck { gone, waiting: rank });
+        }
         let line = answer(good("response_to_init"));
         if !ours {
             return line;
@@ -203,6 +224,11 @@ impl Server {
             .number("appnum", self.ranks[rank as usize].app)
             .text("kvsname", &self.space)
             .text("mapping", &single_host_mapping(self.ranks.len() as u32))
+    }
+
+    /// The first rank that is so.
+    fn first(&self, is_so: impl Fn(&Rank) -> bool) -> Option<u32> {
+        self.ranks.iter().position(is_so).map(|rank| rank as u32)
     }
 
     fn put(&mut self, key: String, value: String) -> Line {
@@ -388,6 +414,22 @@ mod tests {
         assert_eq!(server.gone(0), []);
         let events = server.receive(1, b"cmd=barrier_in\n");
         assert_eq!(events, [Event::Stuck { gone: 0, waiting: 1 }]);
+    }
+
+    #[test]
+    fn one_that_ends_without_joining_is_missed_by_those_who_join_before_or_after() {
+        let hello = b"cmd=init pmi_version=1 pmi_subversion=1\n";
+        let mut server = Server::new("job", &[0, 0, 0]);
+        server.receive(1, hello);
+        assert_eq!(server.gone(0), [Event::Stuck { gone: 0, waiting: 1 }]);
+        let mut server = Server::new("job", &[0, 0, 0]);
+        assert_eq!(server.gone(2), []);
+        assert_eq!(server.receive(1, hello)[1], Event::Stuck { gone: 2, waiting: 1 });
+        let mut server = Server::new("job", &[0, 0]);
+        server.receive(1, hello);
+        server.receive(0, hello);
+        server.receive(0, b"cmd=finalize\n");
+        assert_eq!(server.gone(0), []);
     }
 
     #[test]

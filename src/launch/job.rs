@@ -181,6 +181,22 @@ impl Job {
         self.end(self.highest_code.max(1), Some(line), now)
     }
 
+    /// The process `pid` of `rank` runs, but has closed its connection in the middle of MPI.
+    pub fn hung_up(&mut self, rank: u32, pid: u32, now: Instant) -> Vec<Action> {
+        let who = self.who(rank, pid);
+        let rest = self.rest(rank);
+        let line = format!(
+            "{who} closed its connection to mpirun without MPI_Finalize (did it run another \
+             program by exec?); {rest}"
+        );
+        self.end(1, Some(line), now)
+    }
+
+    /// `rank` asked for what this launcher cannot do.
+    pub fn unable(&self, rank: u32, why: &str) -> Vec<Action> {
+        vec![Action::Say(format!("rank {rank} was refused: {why}"))]
+    }
+
     /// `rank` sent something that is no PMI.
     pub fn broken(&self, rank: u32, why: &str) -> Vec<Action> {
         vec![Action::Say(format!("rank {rank} is not listened to any more: {why}"))]
@@ -254,14 +270,19 @@ impl Job {
             Some(Exit::Code(code)) => format!("exited with code {code} without MPI_Finalize"),
             None => "ended without MPI_Finalize".to_owned(),
         };
+        let rest = self.rest(rank);
+        self.end(code, Some(format!("{who} {what}; {rest}")), now)
+    }
+
+    /// What becomes of the ranks but this one.
+    fn rest(&self, rank: u32) -> String {
         let others =
             (0..).zip(&self.running).filter(|(other, pid)| *other != rank && pid.is_some());
-        let rest = match others.count() {
+        match others.count() {
             0 => "the job is over".to_owned(),
             1 => "ending the other rank".to_owned(),
             count => format!("ending the other {count} ranks"),
-        };
-        self.end(code, Some(format!("{who} {what}; {rest}")), now)
+        }
     }
 
     fn end(&mut self, code: i32, line: Option<String>, now: Instant) -> Vec<Action> {
@@ -326,6 +347,16 @@ mod tests {
         let (mut job, inner) = (self::job(), Some(KILLED));
         assert!(said(&job.process_gone(1, 555, inner, now)).contains("process 555"));
         assert_eq!(job.code(), 137);
+    }
+
+    #[test]
+    fn a_rank_that_closes_its_connection_ends_the_job_and_is_asked_about_exec() {
+        let (mut job, now) = (job(), Instant::now());
+        let actions = job.hung_up(1, 101, now);
+        assert!(said(&actions).contains("rank 1 (process 101 on here) closed its connection"));
+        assert!(said(&actions).contains("exec?); ending the other 2 ranks"));
+        assert_eq!(job.code(), 1);
+        assert_eq!(job.exited(1, KILLED, None, Standing::Joined, now), []);
     }
 
     #[test]

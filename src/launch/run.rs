@@ -26,7 +26,8 @@ use super::output::{self, Streams};
 use super::plan::Plan;
 use super::start::{Crew, Started};
 
-/// How long a shell may take to tell how the MPI process that it started ended.
+/// How long a shell may take to tell how the MPI process that it started ended, and how long a
+/// process whose connection has been closed may take to end itself.
 const SHELL_PATIENCE: Duration = Duration::from_millis(100);
 
 /// More bytes than this in replies that a rank does not read, and it is not talked to any more.
@@ -51,6 +52,8 @@ struct Rank {
     pmi: Option<Stream>,
     replies: Vec<u8>,
     mpi: MpiProcess,
+    /// The connection was closed without a goodbye: what becomes of that is judged then.
+    hung_up: Option<Instant>,
 }
 
 /// The process that speaks PMI for a rank, when the rank's own process only started it.
@@ -199,10 +202,7 @@ impl Run {
 
     /// When something is due although nothing happens.
     fn deadline(&self, now: Instant) -> Option<Instant> {
-        let shells = self.ranks.iter().filter_map(|rank| match rank.mpi {
-            MpiProcess::Gone { judged_at, .. } if !rank.ended => Some(judged_at),
-            MpiProcess::Gone { .. } | MpiProcess::Own | MpiProcess::Running { .. } => None,
-        });
+        let shells = self.ranks.iter().filter(|rank| !rank.ended).filter_map(Rank::judged_at);
         let last_words = self.streams.patience().filter(|at| !self.job.is_running() && *at > now);
         let others = [self.job.deadline(), self.streams.deadline(), self.feed.deadline()];
         shells.chain(others.into_iter().flatten()).chain(last_words).min()
@@ -272,20 +272,28 @@ impl Run {
         self.take(events);
     }
 
-    /// Judges MPI processes whose shells had their time.
+    /// Judges MPI processes whose shells had their time, and connections that were closed.
     fn judge_late(&mut self, now: Instant) {
         for rank in 0..self.ranks.len() {
-            let MpiProcess::Gone { pid, judged_at, .. } = self.ranks[rank].mpi else { continue };
-            if now < judged_at || self.ranks[rank].ended {
+            let due = self.ranks[rank].judged_at().is_some_and(|at| at <= now);
+            if !due || self.ranks[rank].ended {
                 continue;
             }
             self.read_requests(rank);
+            self.ranks[rank].hung_up = None;
             let exit = self.ranks[rank].inner_exit().map(|(_, exit)| exit);
-            self.ranks[rank].mpi = MpiProcess::Own;
-            if self.server.standing(rank as u32) == Standing::Joined {
-                let actions = self.job.process_gone(rank as u32, pid, exit, now);
-                self.act(actions);
-            }
+            let joined = self.server.standing(rank as u32) == Standing::Joined;
+            let actions = match std::mem::replace(&mut self.ranks[rank].mpi, MpiProcess::Own) {
+                MpiProcess::Gone { pid, .. } if joined => {
+                    self.job.process_gone(rank as u32, pid, exit, now)
+                }
+                MpiProcess::Running { pid, .. } if joined => {
+                    self.job.hung_up(rank as u32, pid, now)
+                }
+                MpiProcess::Own if joined => self.job.hung_up(rank as u32, self.pids[rank], now),
+                MpiProcess::Gone { .. } | MpiProcess::Running { .. } | MpiProcess::Own => continue,
+            };
+            self.act(actions);
         }
     }
 
@@ -302,7 +310,10 @@ impl Run {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Ok(_) | Err(_) => self.ranks[rank].pmi = None,
+                Ok(_) | Err(_) => {
+                    self.ranks[rank].pmi = None;
+                    self.ranks[rank].hung_up = Some(Instant::now() + SHELL_PATIENCE);
+                }
             }
         }
     }
@@ -328,6 +339,7 @@ impl Run {
                     self.job.broken(rank, &why)
                 }
                 Event::Stuck { gone, waiting } => self.job.stuck(gone, waiting, now),
+                Event::Unable { rank, why } => self.job.unable(rank, &why),
             };
             self.act(actions);
         }
@@ -412,7 +424,8 @@ impl Run {
 
 impl Rank {
     fn new(pmi: Stream) -> Self {
-        Self { ended: false, pmi: Some(pmi), replies: Vec::new(), mpi: MpiProcess::Own }
+        let mpi = MpiProcess::Own;
+        Self { ended: false, pmi: Some(pmi), replies: Vec::new(), mpi, hung_up: None }
     }
 
     fn interests<'a>(&'a self, number: usize, held: bool, set: &mut PollSet<'a, Token>) {
@@ -445,6 +458,14 @@ impl Rank {
             }
             other @ (MpiProcess::Own | MpiProcess::Gone { .. }) => other,
         };
+    }
+
+    /// When to judge what looks like an end, if something does.
+    fn judged_at(&self) -> Option<Instant> {
+        match self.mpi {
+            MpiProcess::Gone { judged_at, .. } => Some(judged_at),
+            MpiProcess::Own | MpiProcess::Running { .. } => self.hung_up,
+        }
     }
 
     /// How the MPI process ended, if it is another one than the rank's and the system tells.

@@ -1,0 +1,69 @@
+//! Ranks that leave in the middle of MPI, by every door that a program has: the job ends with a
+//! reason, or goes well where nothing is wrong, and is never left waiting.
+
+use super::harness::{Outcome, compiled, run};
+
+/// How the last of three ranks leaves, the exit code, and what is said of it.
+const CASES: &[(&str, i32, &str)] = &[
+    ("stay", 0, ""),
+    ("exit", 1, "mpirun: rank 2 (process "),
+    ("exit", 1, "exited with code 0 without MPI_Finalize; ending the other 2 ranks"),
+    ("never", 1, "mpirun: rank 2 ended while rank "),
+    ("never", 1, "did every rank call MPI_Init?"),
+    // Wherever it was then, it is missed.
+    ("soon", 1, "mpirun: rank 2 "),
+    ("exec-long", 1, "closed its connection to mpirun without MPI_Finalize (did it run another"),
+    ("exec-short", 1, "exited with code 0 without MPI_Finalize"),
+    ("exec-mpi", 16, "PMI_SIZE=3 shows that this is one of several processes"),
+    ("exec-mpi", 16, "is no open socket"),
+    ("fork", 0, ""),
+    ("fork-exit", 0, ""),
+    ("fork-leave", 1, "exited with code 0 without MPI_Finalize"),
+];
+
+#[test]
+fn every_way_to_leave_ends_with_a_reason_or_well() {
+    let program = compiled("departure", "departure");
+    for (way, code, words) in CASES {
+        let outcome = run(&["-n", "3", &program, way]);
+        assert_eq!(outcome.code, Some(*code), "{way}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(words), "{way}: {}", outcome.stderr);
+        assert_eq!(outcome.stderr.is_empty(), *code == 0, "{way}: {}", outcome.stderr);
+    }
+}
+
+/// The last of two ranks runs `command` while it is in MPI.
+fn with_command(program: &str, command: &str) -> Outcome {
+    let outcome = run(&["-n", "2", program, "system", command]);
+    assert_eq!((outcome.code, &*outcome.stderr), (Some(0), ""), "{command}");
+    assert!(outcome.text().contains("command 0\n"), "{}", outcome.text());
+    outcome
+}
+
+#[test]
+fn a_program_that_a_rank_starts_is_alone_or_of_the_job_that_it_is_started_in() {
+    let program = compiled("departure", "departure-nested");
+    let outer = ["rank 0 of 2", "rank 1 of 2"];
+    for command in [format!("{program} stay"), format!("sh -c '{program} stay; true'")] {
+        let outcome = with_command(&program, &command);
+        let ranks = outcome.lines().into_iter().filter(|line| line.starts_with("rank"));
+        assert_eq!(ranks.collect::<Vec<_>>(), ["rank 0 of 1", outer[0], outer[1]], "{command}");
+    }
+    let launcher = env!("CARGO_BIN_EXE_mpirun");
+    let outcome = with_command(&program, &format!("{launcher} -n 3 {program} stay"));
+    for line in ["rank 0 of 3", "rank 1 of 3", "rank 2 of 3"] {
+        assert_eq!(outcome.text().matches(line).count(), 1, "{}", outcome.text());
+    }
+}
+
+#[test]
+fn a_rank_whose_connection_was_closed_on_the_way_is_an_error() {
+    let program = compiled("departure", "departure-closed");
+    let script = format!("eval \"exec $PMI_FD>&-\"; {program} stay");
+    let outcome = run(&["-n", "2", "bash", "-c", &script]);
+    assert_eq!(outcome.code, Some(16), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("did a program between"), "{}", outcome.stderr);
+    let alone = run(&["-genv", "SUIRO_SINGLETON", "1", "-n", "2", "bash", "-c", &script]);
+    assert_eq!((alone.code, &*alone.stderr), (Some(0), ""));
+    assert_eq!(alone.lines(), ["rank 0 of 1", "rank 0 of 1"]);
+}
