@@ -156,10 +156,10 @@ fn files_take_what_they_shall() {
     let (out, err) = ("out#\n\npart#", "err#\nend#");
     let tagged = "[#] out#\n[#] \n[#] part#\n";
     // Options, the names and texts of the files, how often the terminal has each line.
-    let table: &[(&[&str], &[(&str, &str)], usize)] = &[
+    for (options, names, copies) in [
         (
-            &["-outfile-pattern", "o/%r.%g.%p", "-errfile-pattern", "e.%r"],
-            &[("e.#", err), ("o/#.0.0", out)],
+            &["-outfile-pattern", "o/%r.%g.%p", "-errfile-pattern", "e.%r"][..],
+            &[("e.#", err), ("o/#.0.0", out)][..],
             0,
         ),
         (&["-l", "-outfile-pattern=o.%r"], &[("o.#", tagged)], 0),
@@ -171,8 +171,7 @@ fn files_take_what_they_shall() {
             &[("D/rank.#/stderr", err), ("D/rank.#/stdout", out)],
             0,
         ),
-    ];
-    for (options, names, copies) in table {
+    ] {
         let here = folder("launch-files");
         let outcome = printed(&here, options, PRINT);
         assert_eq!(outcome.code, Some(0), "{options:?}: {}", outcome.stderr);
@@ -182,7 +181,7 @@ fn files_take_what_they_shall() {
         let mut expected: Vec<_> = expected.collect();
         expected.sort();
         assert_eq!(files(&here), expected, "{options:?}");
-        assert_eq!(outcome.text().matches("out1").count(), *copies, "{options:?}");
+        assert_eq!(outcome.text().matches("out1").count(), copies, "{options:?}");
     }
 }
 
