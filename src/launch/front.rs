@@ -6,7 +6,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, ErrorKind, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -260,7 +260,7 @@ impl Keyboard {
                 self.pending.extend_from_slice(&buffer[..count]);
                 self.write();
             }
-            Err(error) if is_passing(&error) => {}
+            Err(error) if descriptor::is_passing(&error) => {}
             Err(_) => self.ended = true,
         }
     }
@@ -268,7 +268,7 @@ impl Keyboard {
     fn write(&mut self) {
         match self.rank.write(&self.pending) {
             Ok(count) => drop(self.pending.drain(..count)),
-            Err(error) if is_passing(&error) => {}
+            Err(error) if descriptor::is_passing(&error) => {}
             Err(_) => {
                 self.pending.clear();
                 self.ended = true;
@@ -279,8 +279,4 @@ impl Keyboard {
     fn is_over(&self) -> bool {
         self.ended && self.pending.is_empty()
     }
-}
-
-fn is_passing(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

@@ -200,7 +200,7 @@ impl Feed {
         let mut buffer = vec![0; READ_BYTES];
         match source.read(&mut buffer) {
             Ok(count) if count > 0 => self.window.push(&buffer[..count], now),
-            Err(error) if is_passing(&error) => {}
+            Err(error) if descriptor::is_passing(&error) => {}
             Ok(_) | Err(_) => {
                 self.source = Source::Ended;
                 for number in 0..self.copies.len() {
@@ -217,7 +217,7 @@ impl Feed {
                 self.window.take(number, count, now);
                 self.end_if_read(number, now);
             }
-            Err(error) if is_passing(&error) => {}
+            Err(error) if descriptor::is_passing(&error) => {}
             Err(_) => self.end(number, now),
         }
     }
@@ -325,10 +325,6 @@ impl Window {
     fn end(&self) -> u64 {
         self.start + self.bytes.len() as u64
     }
-}
-
-fn is_passing(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
 #[cfg(test)]

@@ -125,6 +125,11 @@ pub fn reopen_for_reading(fd: impl AsFd) -> Option<File> {
     Some(again)
 }
 
+/// Will the call that failed so work later?
+pub fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
 /// Closes `fd`, and says what only comes out then, such as a full disk behind a network.
 pub fn close(fd: impl Into<OwnedFd>) -> io::Result<()> {
     Ok(nix::unistd::close(fd.into())?)

@@ -105,7 +105,7 @@ impl Sink {
         let limit = if self.is_regular { front.len() } else { front.len().min(WRITE_BYTES) };
         match self.file.write(&front[..limit]) {
             Ok(count) => drop(self.queue.drain(..count)),
-            Err(error) if is_passing(&error) => {}
+            Err(error) if descriptor::is_passing(&error) => {}
             Err(error) => {
                 self.lost = true;
                 self.queue.clear();
@@ -139,11 +139,6 @@ impl AsFd for Sink {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
-}
-
-/// Will the same call work later?
-fn is_passing(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
 #[cfg(test)]
