@@ -2,7 +2,7 @@
 //!
 //! It does nothing else, so that it is always there to end what is left when the process that
 //! runs the job is killed. A keyboard is read here, because only the process group that the shell
-//! knows may read it; any other input goes to rank 0 as it is.
+//! knows may read it; any other input goes to ranks as it is.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -217,7 +217,7 @@ fn end_leftovers() {
     }
 }
 
-/// A terminal on its way to rank 0.
+/// A terminal on its way to the ranks.
 struct Keyboard {
     terminal: File,
     rank: File,
@@ -227,7 +227,7 @@ struct Keyboard {
 }
 
 impl Keyboard {
-    /// The standard input for rank 0, and the keyboard to serve if there is one.
+    /// The standard input for the ranks, and the keyboard to serve if there is one.
     fn of(input: io::Stdin) -> io::Result<(OwnedFd, Option<Self>)> {
         let terminal = input.as_fd().try_clone_to_owned()?;
         if !input.is_terminal() {
