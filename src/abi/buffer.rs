@@ -50,7 +50,7 @@ pub unsafe extern "C" fn PMPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut
 /// Waits until all messages in the process's buffer are delivered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Buffer_flush() -> c_int {
-    finish(Scope::None, "MPI_Buffer_flush", flush(None))
+    finish(Scope::None, "MPI_Buffer_flush", flush("MPI_Buffer_flush", None))
 }
 
 /// Starts `MPI_Buffer_flush`.
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn PMPI_Comm_detach_buffer(
 /// Waits until all messages in the communicator's buffer are delivered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_flush_buffer(comm: MPI_Comm) -> c_int {
-    finish(comm, "MPI_Comm_flush_buffer", flush(Some(comm)))
+    finish(comm, "MPI_Comm_flush_buffer", flush("MPI_Comm_flush_buffer", Some(comm)))
 }
 
 /// Starts `MPI_Comm_flush_buffer`.
@@ -182,8 +182,8 @@ fn attach(
 unsafe fn detach(
     name: &str, scope: Scope, comm: Option<MPI_Comm>, buffer: *mut c_void, size: *mut MPI_Count,
 ) -> c_int {
-    let detached =
-        flush(comm).and_then(|()| PROCESS.look(|mpi| mpi.buffering(comm.map(number))?.0.detach()));
+    let detached = flush(name, comm)
+        .and_then(|()| PROCESS.look(|mpi| mpi.buffering(comm.map(number))?.0.detach()));
     let result = detached.map(|attached| {
         let (address, len) = match attached {
             Attached::Memory { address, len } => (address, len as MPI_Count),
@@ -199,8 +199,12 @@ unsafe fn detach(
     finish(scope, name, result)
 }
 
-/// Waits until the messages of a buffer have left.
-fn flush(comm: Option<MPI_Comm>) -> Result {
+/// Waits in the function `name` until the messages of a buffer have left.
+fn flush(name: &str, comm: Option<MPI_Comm>) -> Result {
     let comm = comm.map(number);
-    PROCESS.until(|_| Ok(()), |mpi, ()| Ok(mpi.is_flushed(comm)?.then_some(())))
+    PROCESS.until(
+        |_| Ok(()),
+        |mpi, ()| Ok(mpi.is_flushed(comm)?.then_some(())),
+        |mpi, ()| mpi.blocked(name, [&Activity::Flush(comm)]),
+    )
 }

@@ -269,7 +269,7 @@ unsafe fn make(
     body: impl FnOnce(&mut Mpi) -> Result<(Handle, Activity)>,
 ) -> c_int {
     let mut made = COMM_NULL;
-    let outcome = wait_for(|mpi| {
+    let outcome = wait_for(name, |mpi| {
         let (comm, activity) = body(mpi)?;
         made = comm;
         Ok(activity)
@@ -290,7 +290,11 @@ unsafe fn split_off(
     name: &str, comm: MPI_Comm, newcomm: *mut MPI_Comm,
     body: impl FnOnce(&mut Mpi) -> Result<Split>,
 ) -> c_int {
-    let made = PROCESS.until(body, |mpi, split| mpi.end_split(split));
+    let made = PROCESS.until(
+        body,
+        |mpi, split| mpi.end_split(split),
+        |mpi, split| mpi.blocked_split(name, split),
+    );
     let result = made.map(|made| {
         // SAFETY: the caller's promise.
         unsafe { *newcomm = handle(made.unwrap_or(COMM_NULL) as c_int) };

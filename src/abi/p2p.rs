@@ -251,6 +251,7 @@ unsafe fn exchanging(
             let over = halves.take_if(|halves| halves.iter().all(|half| mpi.is_over(half)));
             Ok(over.map(|halves| halves.map(|half| mpi.end(half))))
         },
+        |mpi, halves| mpi.blocked(name, halves.iter().flatten()),
     );
     let result = result.and_then(|[receive, send]| {
         // SAFETY: the caller's promise.

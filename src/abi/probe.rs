@@ -85,7 +85,8 @@ pub unsafe extern "C" fn PMPI_Mprobe(
     source: c_int, tag: c_int, comm: MPI_Comm, message: *mut MPI_Message, status: *mut MPI_Status,
 ) -> c_int {
     let probe = |mpi: &mut Mpi, (): &mut ()| mpi.probe_matched(source, tag, number(comm));
-    let taken = PROCESS.until(|_| Ok(()), probe);
+    let blocked = |mpi: &Mpi, (): &()| mpi.blocked_probe("MPI_Mprobe", source, tag, number(comm));
+    let taken = PROCESS.until(|_| Ok(()), probe, blocked);
     // SAFETY: the caller's promise of the result and the status.
     finish(comm, "MPI_Mprobe", taken.map(|taken| unsafe { put_taken(taken, message, status) }))
 }
@@ -99,7 +100,7 @@ pub unsafe extern "C" fn PMPI_Mrecv_c(
     let scope = scope_of(message);
     // SAFETY: the caller's promise of the message, the buffer and the status (§3.8.3).
     let result = unsafe {
-        wait_for(|mpi| Ok(receive(mpi, buf, count, datatype, message)?.0))
+        wait_for("MPI_Mrecv", |mpi| Ok(receive(mpi, buf, count, datatype, message)?.0))
             .and_then(|outcome| conclude(outcome, status))
     };
     finish(scope, "MPI_Mrecv", result)
@@ -121,7 +122,8 @@ pub unsafe extern "C" fn PMPI_Probe(
     source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status,
 ) -> c_int {
     let probe = |mpi: &mut Mpi, (): &mut ()| mpi.probe(source, tag, number(comm));
-    let found = PROCESS.until(|_| Ok(()), probe);
+    let blocked = |mpi: &Mpi, (): &()| mpi.blocked_probe("MPI_Probe", source, tag, number(comm));
+    let found = PROCESS.until(|_| Ok(()), probe, blocked);
     // SAFETY: the caller's promise of the status.
     finish(comm, "MPI_Probe", found.map(|found| unsafe { put_status(status, &found) }))
 }

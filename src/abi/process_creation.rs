@@ -40,6 +40,7 @@ pub unsafe extern "C" fn PMPI_Comm_disconnect(comm: *mut MPI_Comm) -> c_int {
     let waited = PROCESS.until(
         |mpi| mpi.comms.freeable(number(left)).map(drop),
         |mpi, ()| Ok(mpi.is_quiet(number(left)).then_some(())),
+        |mpi, ()| mpi.blocked_on("MPI_Comm_disconnect", number(left)),
     );
     let result = waited.and_then(|()| free(number(left)));
     if result.is_ok() {

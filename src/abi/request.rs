@@ -233,6 +233,7 @@ pub unsafe extern "C" fn PMPI_Wait(request: *mut MPI_Request, status: *mut MPI_S
         // SAFETY: the caller gives a valid request pointer.
         |_| unsafe { List::new(1, request, null_mut()) },
         |mpi, list| list.is_over(mpi)?.then(|| list.complete(mpi, 0)).transpose(),
+        |mpi, list| list.blocked(mpi, "MPI_Wait", false),
     );
     // SAFETY: the caller's promise of the status.
     unsafe { end_one("MPI_Wait", waited, status) }
@@ -247,6 +248,7 @@ pub unsafe extern "C" fn PMPI_Waitall(
         // SAFETY: the caller's promise of the requests and the statuses.
         |_| unsafe { List::new(count, array_of_requests, array_of_statuses) },
         |mpi, list| list.is_over(mpi)?.then(|| list.complete_each(mpi, 0..list.len)).transpose(),
+        |mpi, list| list.blocked(mpi, "MPI_Waitall", false),
     );
     end_many("MPI_Waitall", waited)
 }
@@ -260,6 +262,7 @@ pub unsafe extern "C" fn PMPI_Waitany(
         // SAFETY: the caller's promise of the requests.
         |_| unsafe { List::new(count, array_of_requests, null_mut()) },
         |mpi, list| list.complete_any(mpi),
+        |mpi, list| list.blocked(mpi, "MPI_Waitany", true),
     );
     // SAFETY: the caller's promise of the results and the status.
     unsafe { end_any("MPI_Waitany", waited.map(Some), indx, status) }
@@ -278,6 +281,7 @@ pub unsafe extern "C" fn PMPI_Waitsome(
             let some = list.complete_some(mpi)?;
             Ok((!some.as_ref().is_some_and(|some| some.indices.is_empty())).then_some(some))
         },
+        |mpi, list| list.blocked(mpi, "MPI_Waitsome", true),
     );
     // SAFETY: the caller's promise of the results.
     unsafe { end_some("MPI_Waitsome", waited, outcount, array_of_indices) }

@@ -10,6 +10,7 @@ use super::handles::{MPI_REQUEST_NULL, handle};
 use super::types::*;
 use super::user_memory::checked_count;
 use super::verb::{Scope, conclude, finish, number, put_status};
+use crate::base::blocked::Blocked;
 use crate::base::{ErrorClass, MpiError, Result};
 use crate::mpi::request::{Completed, Readiness};
 use crate::mpi::status::Status;
@@ -84,6 +85,12 @@ impl List {
             self.over.set(self.over.get() + 1);
         }
         Ok(true)
+    }
+
+    /// The call `function`, which waits for all or any of the requests.
+    pub fn blocked(&self, mpi: &Mpi, function: &str, any: bool) -> Blocked {
+        let handles = (self.over.get()..self.len).map(|index| self.get(index));
+        mpi.blocked_requests(function, any, handles)
     }
 
     /// The first request that is over.

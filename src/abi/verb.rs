@@ -131,14 +131,18 @@ pub unsafe fn blocking(
     body: impl FnOnce(&mut Mpi) -> Result<Activity>,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    let result = wait_for(body).and_then(|outcome| unsafe { conclude(outcome, status) });
+    let result = wait_for(name, body).and_then(|outcome| unsafe { conclude(outcome, status) });
     finish(comm, name, result)
 }
 
-/// Starts something and waits for its end, with the lock free for others.
+/// Starts something for the function `name` and waits for its end, with the lock free for others.
 #[inline]
-pub fn wait_for(body: impl FnOnce(&mut Mpi) -> Result<Activity>) -> Result<Outcome> {
-    PROCESS.until(body, |mpi, activity| Ok(mpi.end_if_over(activity)))
+pub fn wait_for(name: &str, body: impl FnOnce(&mut Mpi) -> Result<Activity>) -> Result<Outcome> {
+    PROCESS.until(
+        body,
+        |mpi, activity| Ok(mpi.end_if_over(activity)),
+        |mpi, activity| mpi.blocked(name, [activity]),
+    )
 }
 
 /// Stores the status of an outcome, and gives its error.

@@ -1,5 +1,6 @@
 //! What every layer may use: errors, peers, spans of memory, the names of settings. Knows nothing of MPI or Linux.
 
+pub mod blocked;
 mod error;
 mod memory;
 mod random;

@@ -9,6 +9,10 @@ pub const SEGMENT_FD: &str = "SUIRO_SEGMENT_FD";
 /// Names the inherited descriptor that carries the job's secret.
 pub const JOB_FD: &str = "SUIRO_JOB_FD";
 
+/// Names the inherited descriptor of the board on which each rank says what it waits for (see
+/// [`Status`](super::Status)).
+pub const STATUS_FD: &str = "SUIRO_STATUS_FD";
+
 /// Set to 1: be alone, whatever else the environment says.
 const SINGLETON: &str = "SUIRO_SINGLETON";
 
@@ -33,6 +37,7 @@ pub const PRIVATE_VARIABLES: &[&str] = &[
     "PRTE_LAUNCHED",
     SEGMENT_FD,
     JOB_FD,
+    STATUS_FD,
 ];
 
 /// Variables with the number of processes in a job, and a variable that says that this process is
@@ -79,6 +84,8 @@ pub struct Environment {
     pub segment_fd: Option<i32>,
     /// `SUIRO_JOB_FD`.
     pub job_fd: Option<i32>,
+    /// `SUIRO_STATUS_FD`.
+    pub status_fd: Option<i32>,
     /// `SUIRO_SINGLETON` is 1.
     pub singleton: bool,
     /// A variable, with its value, which shows that this process is one of several, or of nobody
@@ -110,6 +117,7 @@ impl Environment {
             protocol: text(PROTOCOL),
             segment_fd: descriptor(SEGMENT_FD),
             job_fd: descriptor(JOB_FD),
+            status_fd: descriptor(STATUS_FD),
             singleton: lookup(SINGLETON).is_some_and(|value| value == "1"),
             several: several(number, text),
         }

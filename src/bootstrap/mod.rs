@@ -23,10 +23,12 @@ mod pmi1;
 mod pmi2;
 mod pmix;
 mod server;
+mod status;
 pub mod wire;
 
 pub use client::{Client, Limits, Place};
-pub use environment::{Environment, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD};
+pub use environment::{Environment, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD, STATUS_FD};
 pub use job::Job;
 pub use mapping::{local_ranks, single_host_mapping};
 pub use server::{Event, Server, Standing};
+pub use status::{Doing, Status, StatusBoard};

@@ -87,6 +87,15 @@ impl<T> Bins<T> {
         value
     }
 
+    /// The key and the value of the entry that `push` named `node`.
+    ///
+    /// # Panics
+    /// If it is not there any more.
+    pub fn entry(&self, node: u32) -> (Key, &T) {
+        let node = &self.nodes[node];
+        (node.key, &node.value)
+    }
+
     /// The first entry of `key`.
     #[inline]
     pub fn first(&self, key: Key) -> Option<(u32, &T)> {

@@ -114,6 +114,27 @@ impl<R: Copy, M> Matching<R, M> {
         }
     }
 
+    /// What a posted receive asks for.
+    ///
+    /// # Panics
+    /// If it is not posted any more.
+    pub fn pattern(&self, posted: Posted) -> Pattern {
+        match posted {
+            Posted::Exact(node) => {
+                let ([context, second], _) = self.exact.entry(node);
+                let (source, tag) = ((second >> 32) as u32, second as u32 as i32);
+                Pattern { context, source: Some(source), tag: Some(tag) }
+            }
+            Posted::Wild(node) => self.wild.entry(node).1.1,
+        }
+    }
+
+    /// The messages of a communicator that no receive has asked for, oldest first.
+    pub fn messages(&self, context: u64) -> impl Iterator<Item = (Envelope, &M)> {
+        let queue = self.by_context.queue(context_key(context));
+        queue.map(|(_, id)| (self.messages[*id].envelope, &self.messages[*id].message))
+    }
+
     /// Takes the oldest posted receive that a message with this envelope fits.
     #[inline]
     pub fn take_receive(&mut self, envelope: Envelope) -> Option<R> {
@@ -215,8 +236,10 @@ mod tests {
     #[test]
     fn a_receive_taken_back_matches_nothing() {
         let mut matching = Matching::<u32, ()>::default();
-        let exact = matching.post(pattern(Some(0), Some(1)), 10);
+        let exact = matching.post(pattern(Some(0), Some(-1)), 10);
         let wild = matching.post(pattern(None, None), 11);
+        assert_eq!(matching.pattern(exact), pattern(Some(0), Some(-1)));
+        assert_eq!(matching.pattern(wild), pattern(None, None));
         matching.unpost(exact);
         matching.unpost(wild);
         assert_eq!(matching.take_receive(envelope(0, 1)), None);

@@ -7,6 +7,7 @@ pub mod layout;
 pub mod matching;
 pub mod memory;
 pub mod operation;
+pub mod pending;
 mod protocol;
 mod rendezvous;
 pub mod run;

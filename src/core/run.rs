@@ -117,6 +117,16 @@ pub struct Runs {
     work: VecDeque<Work>,
 }
 
+impl Runs {
+    /// What the run `id` does.
+    ///
+    /// # Panics
+    /// If there is no such run.
+    pub(in crate::core) fn launch(&self, id: RunId) -> &Launch {
+        &self.runs[id].launch
+    }
+}
+
 impl Run {
     fn new(launch: Launch) -> Self {
         let schedule = &launch.schedule;

@@ -215,6 +215,12 @@ impl Comms {
         self.table.get(self.own_handle(handle)).ok_or_else(|| not_a_comm(handle))
     }
 
+    /// The communicator whose messages are matched in `context`, whatever kind of traffic.
+    pub fn of_context(&self, context: u64) -> Option<&Comm> {
+        let context = Context::from_bits(context);
+        self.table.iter().map(|(_, comm)| comm).find(|comm| comm.context == context)
+    }
+
     /// The communicator of a handle, to change it.
     ///
     /// # Errors

@@ -33,6 +33,7 @@ use super::p2p::check_tag;
 use super::request::Activity;
 use super::status::Status;
 use super::table::Handle;
+use crate::base::blocked::Blocked;
 use crate::base::{ErrorClass, Result};
 use crate::core::memory::Memory;
 use crate::core::run::{Launch, Members, Reduction, RunId};
@@ -238,6 +239,11 @@ impl<D: Device> Mpi<D> {
     /// buffer is over.
     pub fn is_quiet(&self, comm: Handle) -> bool {
         self.has_flushed(Some(comm)) && self.are_over(comm)
+    }
+
+    /// The call `function`, which waits for a split.
+    pub fn blocked_split(&self, function: &str, split: &Split) -> Blocked {
+        self.blocked(function, [&Activity::Run { run: split.run, landing: None }])
     }
 
     /// Starts a collective operation of this chapter.

@@ -6,6 +6,7 @@
 //! stored here; who calls [`Mpi`] runs them, outside.
 
 pub mod attribute;
+pub mod blocked;
 pub mod buffer;
 pub mod coll;
 pub mod collective;

@@ -287,7 +287,7 @@ impl<D: Device> Mpi<D> {
 
     /// What a receive or probe accepts; `None` from `MPI_PROC_NULL`.
     #[inline(always)]
-    fn pattern(&self, source: i32, tag: i32, comm: Handle) -> Result<Option<Pattern>> {
+    pub(super) fn pattern(&self, source: i32, tag: i32, comm: Handle) -> Result<Option<Pattern>> {
         let comm: &Comm = self.comms.get(comm)?;
         if tag != ANY_TAG {
             check_tag(tag)?;

@@ -272,10 +272,14 @@ impl<D: Device> Mpi<D> {
         })
     }
 
+    /// What a request is about, if it is active.
+    pub(super) fn activity(&self, handle: Handle) -> Option<&Activity> {
+        self.requests.get(handle)?.activity.as_ref()
+    }
+
     /// What a request that is over will say, without completing it (`MPI_Request_get_status`).
     pub fn request_status(&self, handle: Handle) -> Status {
-        let activity = self.requests.get(handle).and_then(|request| request.activity.as_ref());
-        activity.map_or(Status::EMPTY, |activity| self.status(activity))
+        self.activity(handle).map_or(Status::EMPTY, |activity| self.status(activity))
     }
 
     /// Completes a request that is over; a null or inactive one with an empty status.

@@ -22,8 +22,9 @@ mod world;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use crate::base::blocked::Blocked;
 use crate::base::{ErrorClass, MpiError, Result};
-use crate::bootstrap::Client;
+use crate::bootstrap::{Client, Status};
 use crate::device::Wake;
 use crate::devices::shm::Shm;
 use crate::mpi::objects::Objects;
@@ -64,6 +65,8 @@ enum State {
 struct Running {
     mpi: Mpi,
     launcher: Option<Client>,
+    /// Where the launcher reads what a call waits for.
+    status: Option<Status>,
     policy: Policy,
     level: Level,
     main: std::thread::ThreadId,
@@ -171,7 +174,7 @@ impl Process {
     }
 
     /// Starts something and waits until `done` gives a result. `done` is called after each poll,
-    /// always with the lock held.
+    /// always with the lock held. What the call waits for, `blocked` says if that takes long.
     ///
     /// # Errors
     /// `Other` unless MPI runs; what `start` and `done` say; a peer that broke the protocol.
@@ -179,6 +182,7 @@ impl Process {
     pub fn until<S, T>(
         &self, start: impl FnOnce(&mut Mpi) -> Result<S>,
         mut done: impl FnMut(&mut Mpi, &mut S) -> Result<Option<T>>,
+        blocked: impl Fn(&Mpi, &S) -> Blocked,
     ) -> Result<T> {
         let mut state = self.state.lock();
         let now = running(&mut state)?;
@@ -189,20 +193,51 @@ impl Process {
             }
             now.mpi.engine.poll();
         }
-        self.wait(state, |mpi| done(mpi, &mut started))
+        self.wait(state, &mut started, done, blocked)
     }
 
-    /// The slow half of `until`: polls, does the application's reductions, yields and sleeps.
+    /// The slow half of `until`, which tells the launcher about waits that take long.
     #[inline(never)]
-    fn wait<'a, T>(
-        &'a self, mut state: Guard<'a, State>, mut done: impl FnMut(&mut Mpi) -> Result<Option<T>>,
+    fn wait<'a, S, T>(
+        &'a self, state: Guard<'a, State>, started: &mut S,
+        done: impl FnMut(&mut Mpi, &mut S) -> Result<Option<T>>,
+        blocked: impl Fn(&Mpi, &S) -> Blocked,
     ) -> Result<T> {
         let _present = Present::new(&self.waiting);
+        let mut told_ns = None;
+        let result = self.wait_and_tell(state, started, done, |now, started| {
+            if let Some(status) = &now.status {
+                let since_ns = *told_ns.get_or_insert_with(clock::monotonic_ns);
+                status.tell(since_ns, &blocked(&now.mpi, started));
+            }
+        });
+        if told_ns.is_some() {
+            self.returning();
+        }
+        result
+    }
+
+    /// The call that told the launcher about itself returns.
+    #[cold]
+    fn returning(&self) {
+        if let State::Running(now) = &*self.state.lock()
+            && let Some(status) = &now.status
+        {
+            status.clear();
+        }
+    }
+
+    /// Polls, does the application's reductions, yields, tells and sleeps.
+    fn wait_and_tell<'a, S, T>(
+        &'a self, mut state: Guard<'a, State>, started: &mut S,
+        mut done: impl FnMut(&mut Mpi, &mut S) -> Result<Option<T>>,
+        mut tell: impl FnMut(&Running, &S),
+    ) -> Result<T> {
         let mut patience = Patience::new(running(&mut state)?.policy);
         loop {
-            let mpi = &mut running(&mut state)?.mpi;
-            let arrived = mpi.engine.poll();
-            if let Some(work) = mpi.engine.take_work() {
+            let now = running(&mut state)?;
+            let arrived = now.mpi.engine.poll();
+            if let Some(work) = now.mpi.engine.take_work() {
                 drop(state);
                 work.execute();
                 state = self.state.lock();
@@ -210,17 +245,21 @@ impl Process {
                 patience.renew();
                 continue;
             }
-            if let Some(result) = done(mpi)? {
+            if let Some(result) = done(&mut now.mpi, started)? {
                 return Ok(result);
             }
             if arrived > 0 {
                 patience.renew();
                 continue;
             }
-            match patience.next(clock::monotonic_ns) {
+            let step = patience.next(clock::monotonic_ns);
+            if step == Step::Sleep || patience.is_worth_telling() {
+                tell(now, started);
+            }
+            match step {
                 Step::Spin => std::hint::spin_loop(),
                 Step::Yield => {
-                    mpi.engine.fault()?;
+                    now.mpi.engine.fault()?;
                     drop(state);
                     std::thread::yield_now();
                     state = self.state.lock();

@@ -18,6 +18,9 @@ const SPINS: u32 = 1000;
 /// How long to yield before the first sleep, in nanoseconds.
 const YIELD_NS: u64 = 150_000;
 
+/// So many polls in vain are worth telling about although the wait never sleeps.
+const TELLING_POLLS: u32 = 10_000;
+
 /// What to do before the next poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -59,6 +62,8 @@ impl Policy {
 pub struct Patience {
     policy: Policy,
     spins: u32,
+    /// Polls in vain, arrivals between them or not.
+    polls: u32,
     /// When yielding began, once it has.
     since_ns: Option<u64>,
 }
@@ -66,13 +71,21 @@ pub struct Patience {
 impl Patience {
     /// A wait that begins.
     pub fn new(policy: Policy) -> Self {
-        Self { policy, spins: 0, since_ns: None }
+        Self { policy, spins: 0, polls: 0, since_ns: None }
     }
 
     /// Something arrived: begin again.
     pub fn renew(&mut self) {
         self.spins = 0;
         self.since_ns = None;
+    }
+
+    /// Whether it is time to say what is waited for, though this is no sleep. To be asked once for
+    /// each poll that brought nothing.
+    #[inline]
+    pub fn is_worth_telling(&mut self) -> bool {
+        self.polls = self.polls.wrapping_add(1);
+        self.polls.is_multiple_of(TELLING_POLLS)
     }
 
     /// What to do after a poll that brought nothing; `now_ns` is only asked for beyond spinning.
@@ -117,6 +130,17 @@ mod tests {
         assert!(!Policy::new(Waiting::Auto, 2, 2).is_shared());
         assert!(Policy::new(Waiting::Auto, 3, 2).is_shared());
         assert!(!Policy::new(Waiting::Spin, 3, 2).is_shared());
+    }
+
+    #[test]
+    fn who_never_sleeps_tells_now_and_then() {
+        let mut patience = Patience::new(Policy::new(Waiting::Spin, 2, 2));
+        let mut told = 0;
+        for _ in 0..3 * TELLING_POLLS {
+            told += u32::from(patience.is_worth_telling());
+            patience.renew();
+        }
+        assert_eq!(told, 3);
     }
 
     #[test]

@@ -8,12 +8,13 @@ use super::explain::Decisions;
 use super::patience::Policy;
 use super::progress::Progressing;
 use super::{Devices, Mpi, Process, Running, State, running};
+use crate::base::blocked::Blocked;
 use crate::base::{ErrorClass, Result};
-use crate::bootstrap::{Client, Environment, Job};
+use crate::bootstrap::{Client, Environment, Job, Status};
 use crate::mpi::Facts;
 use crate::mpi::comm::COMM_WORLD;
 use crate::mpi::objects::Objects;
-use crate::sys::{cma, cpu, host, process as system, shm};
+use crate::sys::{clock, cma, cpu, host, process as system, shm};
 
 /// Levels of thread support (§11.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,11 +76,16 @@ impl Process {
     /// # Errors
     /// `Other` unless MPI runs, or if the launcher is gone.
     pub fn finalize(&self) -> Result {
-        self.until(|_| Ok(()), |mpi, ()| Ok(mpi.engine.is_drained().then_some(())))?;
+        self.until(
+            |_| Ok(()),
+            |mpi, ()| Ok(mpi.engine.is_drained().then_some(())),
+            |_, ()| Blocked::new("MPI_Finalize"),
+        )?;
         // Nobody sends anything new from here on, so whoever has passed the barrier may leave.
         self.until(
             |mpi| mpi.barrier(COMM_WORLD),
             |mpi, activity| Ok((mpi.is_over(activity) && mpi.engine.is_drained()).then_some(())),
+            |mpi, activity| mpi.blocked("MPI_Finalize", [activity]),
         )?;
         self.stopping.store(true, Ordering::SeqCst);
         let thread = running(&mut self.state.lock())?.progressing.take();
@@ -121,6 +127,11 @@ pub fn host_name() -> String {
 fn assemble(config: &Config, objects: Objects, level: Level) -> Result<Running> {
     let environment = Environment::read();
     let mut launcher = Client::connect(&environment)?;
+    let place = launcher.as_ref().map(Client::place).filter(|place| place.ours);
+    let status = place.and_then(|place| Status::open(&environment, place.rank));
+    if let Some(status) = &status {
+        status.tell(clock::monotonic_ns(), &Blocked::new("MPI_Init"));
+    }
     let mut job = Job::assemble(&environment, launcher.as_mut())?;
     if job.local_ranks.len() != job.size as usize {
         return Err(ErrorClass::Other.error(format!(
@@ -143,7 +154,10 @@ fn assemble(config: &Config, objects: Objects, level: Level) -> Result<Running> 
         Facts { app_number: number(job.app_number), universe_size: number(job.universe_size) };
     let mpi = Mpi::new(device, job.rank, job.size, objects, facts)?;
     let main = std::thread::current().id();
-    Ok(Running { mpi, launcher, policy, level, main, progressing: None, armed: 0 })
+    if let Some(status) = &status {
+        status.clear();
+    }
+    Ok(Running { mpi, launcher, status, policy, level, main, progressing: None, armed: 0 })
 }
 
 /// Tells what was decided, and why.

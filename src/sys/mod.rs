@@ -8,6 +8,7 @@ pub mod descriptor;
 pub mod futex;
 pub mod host;
 pub mod membarrier;
+pub mod notices;
 pub mod pmix;
 pub mod poll;
 pub mod process;

@@ -1,0 +1,104 @@
+//! What has not ended yet, for people who ask why a call does not return.
+//!
+//! Only looks, and may walk over everything that is in flight: never on the way of a message.
+
+use crate::base::Peer;
+use crate::core::engine::Engine;
+use crate::core::matching::Pattern;
+use crate::core::operation::{OperationId, Owner, Phase, State};
+use crate::core::run::RunId;
+use crate::core::wire::Envelope;
+use crate::device::Device;
+
+/// A send or a receive that has not ended. Lengths are in bytes of the packed message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pending {
+    /// A send.
+    Send {
+        /// Where to.
+        to: Peer,
+        /// What it is matched by.
+        envelope: Envelope,
+        /// The message's length.
+        bytes: usize,
+    },
+    /// A receive that no message has matched.
+    Receive {
+        /// What it accepts.
+        pattern: Pattern,
+        /// The longest message that it has room for.
+        bytes: usize,
+    },
+    /// A receive whose message is on its way.
+    Arriving {
+        /// The message's envelope.
+        envelope: Envelope,
+        /// The longest message that it has room for.
+        bytes: usize,
+    },
+}
+
+/// A collective operation that has not ended here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingRun {
+    /// The context of its messages.
+    pub context: u64,
+    /// The number of the call on its communicator.
+    pub sequence: u32,
+    /// Who must send or receive something next, ascending.
+    pub peers: Vec<Peer>,
+}
+
+impl<D: Device> Engine<D> {
+    /// What the operation still waits for; `None` if it has ended or never was.
+    pub fn pending(&self, id: OperationId) -> Option<Pending> {
+        match &self.protocol.operations.get(id)?.state {
+            State::Complete(_) => None,
+            State::Send(send) => {
+                let bytes = send.message.len;
+                Some(Pending::Send { to: send.to, envelope: send.envelope, bytes })
+            }
+            State::Receive(receive) => {
+                let bytes = receive.room.len;
+                Some(match &receive.phase {
+                    Phase::Posted(posted) => {
+                        Pending::Receive { pattern: self.protocol.matching.pattern(*posted), bytes }
+                    }
+                    Phase::Matched { envelope, .. } => {
+                        Pending::Arriving { envelope: *envelope, bytes }
+                    }
+                })
+            }
+        }
+    }
+
+    /// What the run still waits for; `None` if it is over.
+    ///
+    /// # Panics
+    /// If there is no such run.
+    pub fn pending_run(&self, id: RunId) -> Option<PendingRun> {
+        if self.is_over(id) {
+            return None;
+        }
+        let launch = self.runs.launch(id);
+        let steps = self.protocol.operations.iter().filter(
+            |(_, operation)| matches!(operation.owner, Owner::Step { run, .. } if run == id),
+        );
+        let peer = |operation: OperationId| match self.pending(operation)? {
+            Pending::Send { to, .. } => Some(to),
+            Pending::Receive { pattern, .. } => pattern.source.map(|it| launch.members.peer(it)),
+            Pending::Arriving { envelope, .. } => Some(launch.members.peer(envelope.source)),
+        };
+        let mut peers: Vec<_> = steps.filter_map(|(operation, _)| peer(operation)).collect();
+        peers.sort_unstable();
+        peers.dedup();
+        Some(PendingRun { context: launch.context, sequence: launch.sequence, peers })
+    }
+
+    /// The messages of a communicator that have come and that nobody has received, oldest first,
+    /// with their lengths.
+    pub fn unexpected(&self, context: u64) -> impl Iterator<Item = (Envelope, u64)> {
+        let messages = self.protocol.matching.messages(context);
+        messages.map(|(envelope, message)| (envelope, message.len()))
+    }
+}
