@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-use crate::bootstrap::{JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD};
+use crate::bootstrap::{JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD, STATUS_FD};
 
 use super::plan::{Edit, Passing, Variables, joined};
 
@@ -23,6 +23,8 @@ pub struct Place {
     pub segment_fd: i32,
     /// The descriptor of the job's secret.
     pub job_fd: i32,
+    /// The descriptor of the board where the rank says what it waits for, if there is one.
+    pub status_fd: Option<i32>,
 }
 
 /// The variables of `all` that mean something to another job.
@@ -78,6 +80,9 @@ pub fn of_rank(base: &[Variable], place: Place) -> Vec<Variable> {
         (JOB_FD, place.job_fd.into()),
     ] {
         set(&mut all, OsStr::new(name), value.to_string().into());
+    }
+    if let Some(number) = place.status_fd {
+        set(&mut all, OsStr::new(STATUS_FD), number.to_string().into());
     }
     all
 }
@@ -147,7 +152,8 @@ mod tests {
 
     #[test]
     fn the_place_wins_over_all() {
-        let place = Place { rank: 1, size: 3, pmi_fd: 7, segment_fd: 8, job_fd: 9 };
+        let place =
+            Place { rank: 1, size: 3, pmi_fd: 7, segment_fd: 8, job_fd: 9, status_fd: Some(10) };
         let all = of_rank(&[variable("A", "3"), variable("PMI_RANK", "9")], place);
         let value = |name: &str| {
             let mut found = all.iter().filter(|variable| variable.0 == name);

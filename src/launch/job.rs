@@ -23,11 +23,16 @@ const KILL_INTERVAL: Duration = Duration::from_millis(10);
 /// How long killed processes may take to vanish before the launcher gives up on them.
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
 
+/// The exit code of a job that took too long, as of timeout(1).
+const OVERDUE: i32 = 124;
+
 /// What the launcher must do now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Print this line.
     Say(String),
+    /// Print where every rank is, then call [`Job::dumped`].
+    Dump,
     /// Send this signal to the process group of every rank.
     Forward(i32),
     /// Ask every process of the job to end.
@@ -58,6 +63,8 @@ pub struct Job {
     highest_code: i32,
     /// Signals that are the ranks' business.
     forwarded: Vec<i32>,
+    /// When the job has taken too long, and how long that is.
+    limit: Option<(Instant, Duration)>,
 }
 
 impl Job {
@@ -69,6 +76,7 @@ impl Job {
             running: vec![None; size as usize],
             highest_code: 0,
             forwarded: vec![signals::USR1, signals::USR2, signals::TSTP, signals::CONT],
+            limit: None,
         }
     }
 
@@ -76,6 +84,12 @@ impl Job {
     pub fn forwarding(mut self, signals: &[i32]) -> Self {
         self.forwarded.extend(signals);
         self
+    }
+
+    /// The same, which must not take longer than this from `now` on.
+    pub fn limited(self, limit: Option<Duration>, now: Instant) -> Self {
+        let limit = limit.and_then(|limit| Some((now.checked_add(limit)?, limit)));
+        Self { limit, ..self }
     }
 
     /// `rank` runs as the process `pid`.
@@ -99,7 +113,7 @@ impl Job {
     /// When [`Job::tick`] has something to do.
     pub fn deadline(&self) -> Option<Instant> {
         match self.phase {
-            Phase::Running => None,
+            Phase::Running => self.limit.map(|(at, _)| at),
             Phase::Ending { next_kill, .. } => Some(next_kill),
         }
     }
@@ -252,12 +266,21 @@ impl Job {
     /// The deadline has passed.
     pub fn tick(&mut self, now: Instant) -> Vec<Action> {
         match self.phase {
+            Phase::Running => match self.limit.take_if(|(at, _)| now >= *at) {
+                Some((_, limit)) => vec![Action::Say(overdue(limit)), Action::Dump],
+                None => Vec::new(),
+            },
             Phase::Ending { code, since, next_kill } if now >= next_kill => {
                 self.phase = Phase::Ending { code, since, next_kill: now + KILL_INTERVAL };
                 vec![Action::Kill]
             }
-            Phase::Ending { .. } | Phase::Running => Vec::new(),
+            Phase::Ending { .. } => Vec::new(),
         }
+    }
+
+    /// Where the ranks of a job that takes too long are has been printed.
+    pub fn dumped(&mut self, now: Instant) -> Vec<Action> {
+        self.end(OVERDUE, None, now)
     }
 
     /// `rank` ended as it should not have.
@@ -296,6 +319,10 @@ impl Job {
     fn who(&self, rank: u32, pid: u32) -> String {
         format!("rank {rank} (process {pid} on {})", self.host)
     }
+}
+
+fn overdue(limit: Duration) -> String {
+    format!("the job ran longer than {} s (--timeout); ending it", limit.as_secs_f64())
 }
 
 fn killed(signal: i32) -> String {
@@ -420,6 +447,30 @@ mod tests {
         assert!(job.deadline().unwrap() > now + GRACE);
         assert!(!job.is_out_of_patience(now + GRACE));
         assert!(job.is_out_of_patience(now + GRACE + KILL_PATIENCE));
+    }
+
+    #[test]
+    fn a_job_that_takes_too_long_is_shown_before_it_is_ended() {
+        let now = Instant::now();
+        let limit = Duration::from_millis(2500);
+        let mut job = job().limited(Some(limit), now);
+        assert_eq!((job.deadline(), job.tick(now)), (Some(now + limit), vec![]));
+        let line = "the job ran longer than 2.5 s (--timeout); ending it".to_owned();
+        assert_eq!(job.tick(now + limit), [Action::Say(line), Action::Dump]);
+        assert_eq!((job.deadline(), job.tick(now + limit)), (None, vec![]));
+        // The grace begins after the dump, however long that takes.
+        assert_eq!(job.dumped(now + 2 * limit), [Action::Terminate]);
+        assert_eq!((job.deadline(), job.code()), (Some(now + 2 * limit + GRACE), 124));
+    }
+
+    #[test]
+    fn a_job_that_ends_in_time_keeps_its_code() {
+        let now = Instant::now();
+        let mut job = job().limited(Some(GRACE), now);
+        job.signalled(15, now);
+        assert_eq!(job.tick(now + GRACE), [Action::Kill]);
+        assert_eq!((job.dumped(now), job.code()), (vec![], 143));
+        assert_eq!(self::job().limited(Some(Duration::MAX), now).deadline(), None);
     }
 
     #[test]

@@ -17,6 +17,7 @@
 
 mod arguments;
 pub mod debugger;
+mod dump;
 mod environment;
 pub mod folders;
 mod front;
@@ -26,8 +27,11 @@ mod job;
 mod options;
 mod output;
 mod plan;
+mod program_file;
 mod run;
+mod stack;
 mod start;
+mod waits;
 pub mod wrapper;
 
 pub use front::main;

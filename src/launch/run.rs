@@ -12,7 +12,8 @@ use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use crate::bootstrap::{Event, Server, Standing};
+use crate::bootstrap::{Doing, Event, Server, Standing, StatusBoard};
+use crate::sys::clock;
 use crate::sys::host;
 use crate::sys::poll::PollSet;
 use crate::sys::process::{self, Exit, Reap};
@@ -20,10 +21,12 @@ use crate::sys::signals::{self, Signals};
 use crate::sys::socket::Stream;
 
 use super::debugger::Announcer;
+use super::dump::{self, Report};
 use super::input::{self, Feed};
 use super::job::{Action, Job};
 use super::output::{self, Streams};
 use super::plan::Plan;
+use super::stack::Files;
 use super::start::{Crew, Started};
 
 /// How long a shell may take to tell how the MPI process that it started ended, and how long a
@@ -48,7 +51,8 @@ enum Token {
 
 /// One rank: its process and the launcher's ends of everything.
 struct Rank {
-    ended: bool,
+    /// How its process ended, if it has.
+    exit: Option<Exit>,
     pmi: Option<Stream>,
     replies: Vec<u8>,
     mpi: MpiProcess,
@@ -71,9 +75,21 @@ enum MpiProcess {
     },
 }
 
+impl MpiProcess {
+    /// The process that does MPI for the rank with the process `own`.
+    fn pid(&self, own: u32) -> u32 {
+        match self {
+            Self::Own | Self::Gone { .. } => own,
+            Self::Running { pid, .. } => *pid,
+        }
+    }
+}
+
 struct Run {
     job: Job,
     server: Server,
+    /// Where the ranks say what they wait for; a job runs without it too.
+    board: Option<StatusBoard>,
     ranks: Vec<Rank>,
     pids: Vec<u32>,
     signals: Signals,
@@ -100,9 +116,11 @@ pub fn run(plan: &Plan, stdin: OwnedFd, front: u32, announcer: Announcer) -> io:
     let now = Instant::now();
     let size = apps.len() as u32;
     let (name, host) = (job_name(), host::name());
+    let (board, status) = StatusBoard::create(size).ok().unzip();
     let mut run = Run {
-        job: Job::new(&host, size).forwarding(&plan.forwarded),
+        job: Job::new(&host, size).forwarding(&plan.forwarded).limited(plan.timeout, now),
         server: Server::new(&name, &apps),
+        board,
         ranks: Vec::new(),
         pids: Vec::new(),
         signals,
@@ -115,7 +133,7 @@ pub fn run(plan: &Plan, stdin: OwnedFd, front: u32, announcer: Announcer) -> io:
         let actions = run.job.front_gone(now);
         run.act(actions);
     }
-    run.start(plan, &apps, file_limit)?;
+    run.start(plan, &apps, status, file_limit)?;
     run.serve()?;
     run.streams.close()?;
     Ok(run.job.code())
@@ -134,8 +152,10 @@ fn job_name() -> String {
 }
 
 impl Run {
-    fn start(&mut self, plan: &Plan, apps: &[u32], file_limit: Option<u64>) -> io::Result<()> {
-        let crew = Crew::new(plan, apps, file_limit)?;
+    fn start(
+        &mut self, plan: &Plan, apps: &[u32], status: Option<OwnedFd>, file_limit: Option<u64>,
+    ) -> io::Result<()> {
+        let crew = Crew::new(plan, apps, status, file_limit)?;
         for rank in 0..apps.len() as u32 {
             if !self.job.is_running() {
                 break;
@@ -202,7 +222,8 @@ impl Run {
 
     /// When something is due although nothing happens.
     fn deadline(&self, now: Instant) -> Option<Instant> {
-        let shells = self.ranks.iter().filter(|rank| !rank.ended).filter_map(Rank::judged_at);
+        let shells =
+            self.ranks.iter().filter(|rank| rank.exit.is_none()).filter_map(Rank::judged_at);
         let last_words = self.streams.patience().filter(|at| !self.job.is_running() && *at > now);
         let others = [self.job.deadline(), self.streams.deadline(), self.feed.deadline()];
         shells.chain(others.into_iter().flatten()).chain(last_words).min()
@@ -246,14 +267,14 @@ impl Run {
                 Reap::Childless => return true,
                 Reap::Ended(pid, exit) => {
                     if let Some(rank) = self.pids.iter().position(|other| *other == pid)
-                        && !self.ranks[rank].ended
+                        && self.ranks[rank].exit.is_none()
                     {
                         self.rank_ended(rank, exit);
                     }
                 }
             }
         }
-        if self.ranks.iter().all(|rank| rank.ended) {
+        if self.ranks.iter().all(|rank| rank.exit.is_some()) {
             let actions = self.job.all_ended(true, Instant::now());
             self.act(actions);
         }
@@ -265,7 +286,7 @@ impl Run {
         let now = Instant::now();
         let standing = self.server.standing(rank as u32);
         let inner = self.ranks[rank].inner_exit();
-        self.ranks[rank].ended = true;
+        self.ranks[rank].exit = Some(exit);
         let actions = self.job.exited(rank as u32, exit, inner, standing, now);
         self.act(actions);
         let events = self.server.gone(rank as u32);
@@ -276,7 +297,7 @@ impl Run {
     fn judge_late(&mut self, now: Instant) {
         for rank in 0..self.ranks.len() {
             let due = self.ranks[rank].judged_at().is_some_and(|at| at <= now);
-            if !due || self.ranks[rank].ended {
+            if !due || self.ranks[rank].exit.is_some() {
                 continue;
             }
             self.read_requests(rank);
@@ -391,10 +412,15 @@ impl Run {
                 }
                 Action::Forward(signal) => {
                     for (rank, pid) in self.ranks.iter().zip(&self.pids) {
-                        if !rank.ended {
+                        if rank.exit.is_none() {
                             process::signal_group(*pid, signal);
                         }
                     }
+                }
+                Action::Dump => {
+                    self.dump();
+                    let actions = self.job.dumped(Instant::now());
+                    self.act(actions);
                 }
                 Action::Terminate => {
                     self.streams.restart_patience(Instant::now());
@@ -406,6 +432,23 @@ impl Run {
         }
     }
 
+    /// Says of every rank where it is.
+    fn dump(&mut self) {
+        let now_ns = clock::monotonic_ns();
+        let deadline = Instant::now() + dump::PATIENCE;
+        let mut files = Files::default();
+        let look = |(number, (rank, pid)): (u32, (&Rank, &u32))| {
+            let doing = self.board.as_ref().map_or(Doing::Unknown, |board| board.read(number));
+            let standing = self.server.standing(number);
+            Report::look(rank.mpi.pid(*pid), rank.exit, standing, doing, &mut files, deadline)
+        };
+        let reports: Vec<_> = (0..).zip(self.ranks.iter().zip(&self.pids)).map(look).collect();
+        let text = dump::text(&host::name(), now_ns, &reports);
+        for line in text.lines() {
+            self.streams.say(line, Instant::now());
+        }
+    }
+
     /// Every process below this one; without /proc, the groups of the ranks.
     fn signal_everything(&self, signal: i32) {
         let all = process::descendants();
@@ -414,7 +457,7 @@ impl Run {
         }
         if all.is_empty() {
             for (rank, pid) in self.ranks.iter().zip(&self.pids) {
-                if !rank.ended {
+                if rank.exit.is_none() {
                     process::signal_group(*pid, signal);
                 }
             }
@@ -425,12 +468,12 @@ impl Run {
 impl Rank {
     fn new(pmi: Stream) -> Self {
         let mpi = MpiProcess::Own;
-        Self { ended: false, pmi: Some(pmi), replies: Vec::new(), mpi, hung_up: None }
+        Self { exit: None, pmi: Some(pmi), replies: Vec::new(), mpi, hung_up: None }
     }
 
     fn interests<'a>(&'a self, number: usize, held: bool, set: &mut PollSet<'a, Token>) {
         if let Some(pmi) = &self.pmi {
-            if !self.ended && !held {
+            if self.exit.is_none() && !held {
                 set.add_read(pmi.as_fd(), Token::Request(number));
             }
             if !self.replies.is_empty() {

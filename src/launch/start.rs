@@ -22,6 +22,7 @@ pub struct Crew<'a> {
     environment: Vec<Variable>,
     segment: OwnedFd,
     secret: OwnedFd,
+    status: Option<OwnedFd>,
     file_limit: Option<u64>,
 }
 
@@ -37,14 +38,17 @@ pub struct Started {
 }
 
 impl<'a> Crew<'a> {
-    /// Makes what the ranks share.
-    pub fn new(plan: &'a Plan, apps: &'a [u32], file_limit: Option<u64>) -> io::Result<Self> {
+    /// Makes what the ranks share; `status` is the board on which they say what they wait for.
+    pub fn new(
+        plan: &'a Plan, apps: &'a [u32], status: Option<OwnedFd>, file_limit: Option<u64>,
+    ) -> io::Result<Self> {
         Ok(Self {
             plan,
             apps,
             environment: environment::without_private(env::vars_os()),
             segment: descriptor::memory_file("suiro-segment")?,
             secret: descriptor::secret_file()?,
+            status,
             file_limit,
         })
     }
@@ -79,7 +83,10 @@ impl<'a> Crew<'a> {
             pmi_fd: theirs.as_fd().as_raw_fd(),
             segment_fd: self.segment.as_raw_fd(),
             job_fd: self.secret.as_raw_fd(),
+            status_fd: self.status.as_ref().map(AsRawFd::as_raw_fd),
         };
+        let mut inherited = vec![theirs.as_fd(), self.segment.as_fd(), self.secret.as_fd()];
+        inherited.extend(self.status.as_ref().map(AsFd::as_fd));
         let variables =
             environment::of_app(&self.environment, &self.plan.everywhere, &app.variables);
         let words = words(app, rank, &variables);
@@ -89,7 +96,7 @@ impl<'a> Crew<'a> {
             environment: &environment::of_rank(&variables, place),
             directory: app.directory.as_deref(),
             streams: [input, output_end, errors_end],
-            inherited: &[theirs.as_fd(), self.segment.as_fd(), self.secret.as_fd()],
+            inherited: &inherited,
             file_limit: self.file_limit,
             processors: None,
         })

@@ -16,3 +16,4 @@ pub mod shm;
 pub mod signals;
 pub mod socket;
 pub mod topology;
+pub mod trace;

@@ -14,9 +14,11 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use super::cpu::cpu_set;
 use super::topology::format_list;
+use super::trace;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -192,6 +194,8 @@ pub fn reap() -> Reap {
         let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) };
         match pid {
             0 => return Reap::Running,
+            // A thread that was too late for whoever wanted to look at it (`trace`): it goes on.
+            1.. if libc::WIFSTOPPED(status) => trace::let_go(pid),
             1.. => return Reap::Ended(pid as u32, Exit::from_status(status)),
             _ if io::Error::last_os_error().raw_os_error() == Some(libc::EINTR) => {}
             _ => return Reap::Childless,
@@ -265,6 +269,71 @@ struct PidfdInfo {
     exit_code: i32,
 }
 
+/// What a process is doing, as the kernel sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It runs or could run.
+    Running,
+    /// It waits, and a signal would wake it.
+    Sleeping,
+    /// It waits in the kernel, for a disk say, and no signal wakes it.
+    Uninterruptible,
+    /// A signal stopped it.
+    Stopped,
+    /// A debugger holds it.
+    Traced,
+    /// It has ended.
+    Ended,
+}
+
+impl State {
+    /// What to say of such a process.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Sleeping => "asleep",
+            Self::Uninterruptible => "in the kernel, which cannot be interrupted",
+            Self::Stopped => "stopped by a signal",
+            Self::Traced => "held by a debugger",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+/// What the kernel says of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vitals {
+    /// What it is doing now.
+    pub state: State,
+    /// How long its threads have had a processor.
+    pub processor_time: Duration,
+}
+
+/// What the kernel says of the process `pid`, if there is one.
+pub fn vitals(pid: u32) -> Option<Vitals> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // SAFETY: sysconf takes an integer and touches no memory.
+    let ticks_a_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    parse_vitals(&stat, u64::try_from(ticks_a_second).ok()?)
+}
+
+fn parse_vitals(stat: &str, ticks_a_second: u64) -> Option<Vitals> {
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    let state = match fields.next()? {
+        "R" => State::Running,
+        "D" => State::Uninterruptible,
+        "T" => State::Stopped,
+        "t" => State::Traced,
+        "Z" | "X" => State::Ended,
+        _ => State::Sleeping,
+    };
+    // Fields 14 and 15 of the line, utime and stime; the state is the third.
+    let mut times = fields.skip(10).map(str::parse::<u64>);
+    let ticks = times.next()?.ok()? + times.next()?.ok()?;
+    let processor_time = Duration::from_millis(ticks * 1000 / ticks_a_second.max(1));
+    Some(Vitals { state, processor_time })
+}
+
 /// All processes below this one, found in /proc; zombies left out.
 pub fn descendants() -> Vec<u32> {
     let mut parents = Vec::new();
@@ -315,6 +384,15 @@ mod tests {
         assert_eq!(parse_stat("12 (a) b (c) S 7 12 12 0"), Some(7));
         assert_eq!(parse_stat("12 (sh) Z 7 12 12 0"), None);
         assert_eq!(parse_stat("12 (sh"), None);
+    }
+
+    #[test]
+    fn a_status_line_gives_state_and_processor_time() {
+        let stat = "12 (a) b) T 7 12 12 0 -1 4194304 100 0 0 0 250 50 9 9 20 0 1 0";
+        let vitals = parse_vitals(stat, 100).unwrap();
+        assert_eq!((vitals.state, vitals.processor_time), (State::Stopped, Duration::from_secs(3)));
+        assert_eq!(parse_vitals("12 (sh) S 7", 100), None);
+        assert!(super::vitals(own_pid()).is_some());
     }
 
     #[test]

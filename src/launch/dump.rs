@@ -1,0 +1,321 @@
+//! What the launcher says of every rank of a job that takes too long.
+//!
+//! ```text
+//!   mpirun: where the ranks are on node7:
+//!     ranks 0,2 (processes 41,43): MPI_Allreduce(MPI_COMM_WORLD, call 17) for 4.9 s
+//!     rank 1 (process 42): not waiting in MPI: running, 4.9 s of processor time
+//!     ranks 0,2 wait for rank 1, which is not waiting in MPI
+//!     calls of ranks 0,2:
+//!       PMPI_Allreduce (libmpi_abi.so.1)
+//!       main at solver.c:12
+//! ```
+//!
+//! Ranks of which the same is to be said are said together.
+
+use std::time::{Duration, Instant};
+
+use crate::base::blocked::ranges;
+use crate::bootstrap::{Doing, Standing};
+use crate::sys::process::{self, Exit, State, Vitals};
+use crate::sys::signals;
+use crate::sys::trace::Untraceable;
+
+use super::stack::{self, Call, Files, Stack};
+use super::waits::{Fate, ranks_named, sentences};
+
+/// How long looking at all ranks may take.
+pub const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A rank that waits for less is not taken for one that others hope for in vain: its message may
+/// be on the way.
+const LONG: Duration = Duration::from_millis(500);
+
+/// How many groups of ranks are told.
+const GROUPS_MAX: usize = 100;
+
+/// All that is known of one rank.
+#[derive(Debug)]
+pub struct Report {
+    /// The process that does MPI, else the one that was started.
+    pub pid: u32,
+    /// How it ended, if it has.
+    pub exit: Option<Exit>,
+    /// What it said to the launcher.
+    pub standing: Standing,
+    /// What it says of itself, and for how long it has waited.
+    pub doing: Doing,
+    /// What the system says.
+    pub vitals: Option<Vitals>,
+    /// Where its threads are.
+    pub stacks: Result<Vec<Stack>, Untraceable>,
+}
+
+impl Report {
+    /// Adds what the system tells of the process, until `deadline`.
+    pub fn look(
+        pid: u32, exit: Option<Exit>, standing: Standing, doing: Doing, files: &mut Files,
+        deadline: Instant,
+    ) -> Self {
+        let lives = exit.is_none();
+        // Looking at the stack stops it for a moment, so its state comes first.
+        let vitals = lives.then(|| process::vitals(pid)).flatten();
+        let in_time = lives && Instant::now() < deadline;
+        let stacks = match in_time {
+            true => stack::stacks(pid, files, deadline),
+            false if lives => Err(Untraceable::Late),
+            false => Err(Untraceable::Gone),
+        };
+        Self { pid, exit, standing, doing, vitals, stacks }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.vitals.is_some_and(|vitals| vitals.state == State::Stopped)
+    }
+
+    /// For how long it has waited at `now_ns` of the host's clock.
+    fn waited(&self, now_ns: u64) -> Option<Duration> {
+        match &self.doing {
+            Doing::Waiting(since_ns, _) => {
+                Some(Duration::from_nanos(now_ns.saturating_sub(*since_ns)))
+            }
+            Doing::Unknown | Doing::Busy => None,
+        }
+    }
+
+    /// What it does, without figures.
+    fn words(&self) -> String {
+        let state = match (self.exit, self.vitals) {
+            (Some(Exit::Code(code)), _) => return format!("ended with code {code}"),
+            (Some(Exit::Signal(signal)), _) => {
+                return format!("was killed by {}", signals::name(signal));
+            }
+            (None, Some(vitals)) => vitals.state.words(),
+            (None, None) => "gone",
+        };
+        let stopped = if self.is_stopped() { ", now stopped by a signal" } else { "" };
+        match (&self.doing, self.standing) {
+            (Doing::Waiting(_, blocked), _) => {
+                format!("{}{}{stopped}", blocked.function, blocked.words)
+            }
+            (Doing::Unknown, Standing::Silent) => format!("has not called MPI_Init: {state}"),
+            (_, Standing::Left) => format!("after MPI_Finalize: {state}"),
+            (Doing::Busy, Standing::Joined | Standing::Silent) => {
+                format!("not waiting in MPI: {state}")
+            }
+            (Doing::Unknown, Standing::Joined) => {
+                format!("in an MPI that does not say what it does: {state}")
+            }
+        }
+    }
+
+    fn fate(&self, now_ns: u64) -> Fate<'_> {
+        match &self.doing {
+            _ if self.exit.is_some() => Fate::Ended,
+            _ if self.is_stopped() => Fate::Free("is stopped by a signal".to_owned()),
+            Doing::Waiting(_, blocked) if self.waited(now_ns) >= Some(LONG) => Fate::Waits(blocked),
+            Doing::Waiting(..) | Doing::Busy => Fate::Free("is not waiting in MPI".to_owned()),
+            Doing::Unknown => Fate::Free("does not say what it does".to_owned()),
+        }
+    }
+}
+
+/// What to say of all ranks of a job, in lines.
+pub fn text(host: &str, now_ns: u64, reports: &[Report]) -> String {
+    let mut lines = vec![format!("mpirun: where the ranks are on {host}:")];
+    let states = groups(reports.iter().map(|report| Some(report.words())));
+    let hidden = states.len().saturating_sub(GROUPS_MAX);
+    for (words, ranks) in states.into_iter().take(GROUPS_MAX) {
+        lines.push(format!(
+            "  {}: {words}{}",
+            named(reports, &ranks),
+            figures(reports, &ranks, now_ns)
+        ));
+    }
+    if hidden > 0 {
+        lines.push(format!("  and {hidden} more"));
+    }
+    let fates: Vec<_> = reports.iter().map(|report| report.fate(now_ns)).collect();
+    lines.extend(sentences(&fates).into_iter().map(|sentence| format!("  {sentence}")));
+    let stacks = groups(reports.iter().map(|report| report.stacks.as_ref().ok()));
+    for (stacks, ranks) in stacks.into_iter().take(GROUPS_MAX) {
+        lines.extend(calls(stacks, &ranks));
+    }
+    lines.extend(unseen(reports));
+    lines.join("\n") + "\n"
+}
+
+/// Equal things with the ranks that have them, in the order of their first ranks.
+fn groups<T: PartialEq>(of_ranks: impl Iterator<Item = Option<T>>) -> Vec<(T, Vec<u32>)> {
+    let mut groups: Vec<(T, Vec<u32>)> = Vec::new();
+    for (rank, thing) in (0..).zip(of_ranks) {
+        let Some(thing) = thing else { continue };
+        match groups.iter_mut().find(|(other, _)| *other == thing) {
+            Some((_, ranks)) => ranks.push(rank),
+            None => groups.push((thing, vec![rank])),
+        }
+    }
+    groups
+}
+
+/// `ranks 0,2 (processes 41,43)`
+fn named(reports: &[Report], ranks: &[u32]) -> String {
+    let mut pids: Vec<_> = ranks.iter().map(|rank| reports[*rank as usize].pid).collect();
+    pids.sort_unstable();
+    let many = if pids.len() == 1 { "" } else { "es" };
+    format!("{} (process{many} {})", ranks_named(ranks), ranges(&pids))
+}
+
+/// How long these ranks have waited, or what they have computed.
+fn figures(reports: &[Report], ranks: &[u32], now_ns: u64) -> String {
+    let of_ranks = || ranks.iter().map(|rank| &reports[*rank as usize]);
+    if let Some(waited) = span(of_ranks().filter_map(|report| report.waited(now_ns))) {
+        return format!(" for {waited}");
+    }
+    match span(of_ranks().filter_map(|report| Some(report.vitals?.processor_time))) {
+        Some(time) => format!(", {time} of processor time"),
+        None => String::new(),
+    }
+}
+
+/// `4.9 s`, or `0.2 to 4.9 s`.
+fn span(times: impl Iterator<Item = Duration>) -> Option<String> {
+    let mut times: Vec<_> = times.map(|time| format!("{:.1}", time.as_secs_f64())).collect();
+    times.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
+    let (first, last) = (times.first()?, times.last()?);
+    Some(if first == last { format!("{last} s") } else { format!("{first} to {last} s") })
+}
+
+fn calls(stacks: &[Stack], ranks: &[u32]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (number, Stack { threads, calls }) in stacks.iter().enumerate() {
+        lines.push(match (number, threads) {
+            (0, 1) => format!("  calls of {}:", ranks_named(ranks)),
+            (0, threads) => format!("  calls of {}, {threads} threads:", ranks_named(ranks)),
+            (_, 1) => "   of another thread:".to_owned(),
+            (_, threads) => format!("   of {threads} other threads:"),
+        });
+        if calls.is_empty() {
+            lines.push("    not known".to_owned());
+        }
+        lines.extend(calls.iter().map(|Call { function, place }| {
+            let is_line =
+                place.rsplit_once(':').is_some_and(|(_, line)| line.parse::<u32>().is_ok());
+            if is_line {
+                format!("    {function} at {place}")
+            } else {
+                format!("    {function} ({place})")
+            }
+        }));
+    }
+    lines
+}
+
+/// Why there are no calls of some ranks.
+fn unseen(reports: &[Report]) -> Vec<String> {
+    let reasons = groups(reports.iter().map(|report| report.stacks.as_ref().err().copied()));
+    let line = |(reason, ranks): (Untraceable, Vec<u32>)| {
+        let ranks = ranks_named(&ranks);
+        match reason {
+            Untraceable::Gone => None,
+            Untraceable::Forbidden => Some(format!(
+                "  no calls of {ranks}: the system forbids to look (ptrace); a container may \
+                 need --cap-add=SYS_PTRACE"
+            )),
+            Untraceable::Late => Some(format!("  no calls of {ranks}: looking took too long")),
+            Untraceable::Unsupported => {
+                Some(format!("  no calls of {ranks}: not possible on this kind of processor"))
+            }
+        }
+    };
+    reasons.into_iter().filter_map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::blocked::{Blocked, Need};
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    fn report(pid: u32, doing: Doing) -> Report {
+        let vitals = Vitals { state: State::Running, processor_time: Duration::from_millis(4800) };
+        let call =
+            |function: &str, place: &str| Call { function: function.into(), place: place.into() };
+        let calls = vec![call("PMPI_Recv", "libmpi_abi.so.1"), call("main", "a.c:12")];
+        Report {
+            pid,
+            exit: None,
+            standing: Standing::Joined,
+            doing,
+            vitals: Some(vitals),
+            stacks: Ok(vec![Stack { threads: 1, calls }]),
+        }
+    }
+
+    fn receiving(source: u32, since_ns: u64) -> Doing {
+        let need = Need { peers: vec![source], ..Need::default() };
+        let words = format!("(source {source}, tag 5)");
+        Doing::Waiting(since_ns, Blocked { words, needs: vec![need], ..Blocked::new("MPI_Recv") })
+    }
+
+    #[test]
+    fn ranks_of_which_the_same_is_said_are_said_together() {
+        let reports = [
+            report(40, receiving(1, 100_000_000)),
+            Report { stacks: Err(Untraceable::Gone), ..report(41, Doing::Busy) },
+            report(42, receiving(1, 4 * SECOND_NS)),
+        ];
+        let expected = "\
+mpirun: where the ranks are on node7:
+  ranks 0,2 (processes 40,42): MPI_Recv(source 1, tag 5) for 1.0 to 4.9 s
+  rank 1 (process 41): not waiting in MPI: running, 4.8 s of processor time
+  ranks 0,2 wait for rank 1, which is not waiting in MPI
+  calls of ranks 0,2:
+    PMPI_Recv (libmpi_abi.so.1)
+    main at a.c:12
+";
+        assert_eq!(text("node7", 5 * SECOND_NS, &reports), expected);
+    }
+
+    #[test]
+    fn a_deadlock_is_told_only_once_all_have_waited_for_long() {
+        let told = |now_ns| {
+            let reports = [report(40, receiving(1, 0)), report(41, receiving(0, SECOND_NS))];
+            text("node7", now_ns, &reports)
+                .contains("deadlock: rank 0 in MPI_Recv(source 1, tag 5)")
+        };
+        assert!(!told(SECOND_NS + 1000));
+        assert!(told(2 * SECOND_NS));
+    }
+
+    #[test]
+    fn a_stopped_rank_is_no_deadlock() {
+        let mut reports = [report(40, receiving(1, 0)), report(41, receiving(0, 0))];
+        reports[1].vitals = Some(Vitals { state: State::Stopped, processor_time: Duration::ZERO });
+        let text = text("node7", SECOND_NS, &reports);
+        assert!(text.contains("rank 1 (process 41): MPI_Recv(source 0, tag 5), now stopped by a"));
+        assert!(text.contains("rank 0 waits for rank 1, which is stopped by a signal"), "{text}");
+    }
+
+    #[test]
+    fn every_standing_has_its_words() {
+        let with = |doing, standing, exit| Report { standing, exit, ..report(40, doing) }.words();
+        assert!(
+            with(Doing::Unknown, Standing::Silent, None).starts_with("has not called MPI_Init")
+        );
+        assert!(with(Doing::Unknown, Standing::Joined, None).contains("does not say"));
+        assert!(with(Doing::Busy, Standing::Left, None).starts_with("after MPI_Finalize"));
+        let ended = with(Doing::Busy, Standing::Left, Some(Exit::Code(3)));
+        assert_eq!(ended, "ended with code 3");
+        let killed = with(Doing::Busy, Standing::Joined, Some(Exit::Signal(9)));
+        assert_eq!(killed, "was killed by SIGKILL");
+    }
+
+    #[test]
+    fn what_could_not_be_looked_at_is_told_once_with_the_reason() {
+        let blind =
+            |pid| Report { stacks: Err(Untraceable::Forbidden), ..report(pid, Doing::Busy) };
+        let text = text("node7", 0, &[blind(40), blind(41)]);
+        assert_eq!(text.matches("no calls of ranks 0,1: the system forbids").count(), 1, "{text}");
+    }
+}

@@ -1,0 +1,392 @@
+//! Where the threads of another process are: its registers, stack and mappings, copied while it
+//! stands still for a moment.
+//!
+//! ```text
+//!   seize ──> interrupt ──> stopped ──registers, stack──> detached
+//! ```
+//!
+//! The other process notices nothing: no signal reaches it, system calls are restarted by the
+//! kernel, and one that was stopped stays stopped. The kernel allows this for processes of the same
+//! user; where the Yama module or a container restricts tracing, for descendants or not at all.
+//! Ends of children are never collected here. Addresses are those of the other process.
+//!
+//! Source: ptrace(2), sections "Attaching and detaching" and "Group-stop".
+#![allow(unsafe_code)]
+
+use std::fs::{self, File};
+use std::io;
+use std::ops::{Deref, Range};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use memmap2::Mmap;
+
+use super::cma;
+use crate::base::Span;
+
+/// The most bytes of a stack that are copied; the innermost calls are at its start.
+const STACK_MAX_BYTES: u64 = 256 << 10;
+
+/// How long to sleep between two looks whether a thread has stopped.
+const LOOK: Duration = Duration::from_micros(50);
+
+/// A thread, as it was at one moment.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// Its registers.
+    pub registers: Registers,
+    stack_start: u64,
+    stack: Vec<u8>,
+}
+
+/// The registers that tell where a thread is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Registers {
+    /// The next instruction.
+    pub instruction: u64,
+    /// The top of the stack.
+    pub stack: u64,
+    /// The frame pointer, if the program uses one.
+    pub frame: u64,
+    /// Where the innermost call returns to, on processors that keep it in a register; else 0.
+    pub link: u64,
+}
+
+/// A range of addresses and what it shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// The addresses.
+    pub addresses: Range<u64>,
+    /// The place in the file that the first address shows.
+    pub offset: u64,
+    /// The file as the kernel names it, or a name in brackets; empty for plain memory.
+    pub name: String,
+    /// Whether it holds instructions.
+    pub executable: bool,
+}
+
+/// The bytes of a file, or of what processes have in its place.
+#[derive(Debug)]
+pub enum FileView {
+    /// A file, mapped.
+    File(Mmap),
+    /// Copied bytes.
+    Copy(Vec<u8>),
+}
+
+impl Deref for FileView {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::File(map) => map,
+            Self::Copy(bytes) => bytes,
+        }
+    }
+}
+
+/// Why a thread cannot be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Untraceable {
+    /// It is gone.
+    Gone,
+    /// The system forbids it.
+    Forbidden,
+    /// It does not stop in time: it is deep in the kernel.
+    Late,
+    /// Not on this kind of processor.
+    Unsupported,
+}
+
+impl Snapshot {
+    /// Copies registers and stack of thread `thread` of the process `pid`, which has `mappings`.
+    ///
+    /// # Errors
+    /// Why that cannot be done before `deadline`.
+    pub fn take(
+        pid: u32, thread: u32, mappings: &[Mapping], deadline: Instant,
+    ) -> Result<Self, Untraceable> {
+        let stopped = Stopped::stop(thread, deadline)?;
+        let registers = stopped.registers()?;
+        // Some functions keep data below the top of their stack, but no return address.
+        let start = registers.stack & !7;
+        let room = mappings.iter().find(|mapping| mapping.addresses.contains(&start));
+        let len = room.map_or(0, |room| room.addresses.end - start).min(STACK_MAX_BYTES);
+        let stack = copy(pid, start..start + len).unwrap_or_default();
+        Ok(Self { registers, stack_start: start, stack })
+    }
+
+    /// The word at `address` of its stack.
+    pub fn word(&self, address: u64) -> Option<u64> {
+        let at = usize::try_from(address.checked_sub(self.stack_start)?).ok()?;
+        let bytes = self.stack.get(at..)?.first_chunk()?;
+        Some(u64::from_ne_bytes(*bytes))
+    }
+}
+
+/// Lets a thread go that has stopped after [`Snapshot::take`] gave up on it.
+pub(super) fn let_go(thread: libc::pid_t) {
+    // Fails for a thread that is gone.
+    let _ = request(libc::PTRACE_DETACH, thread);
+}
+
+/// The memory of the process `pid` at these addresses.
+///
+/// # Errors
+/// What process_vm_readv(2) says; nothing is read in part.
+pub fn copy(pid: u32, addresses: Range<u64>) -> io::Result<Vec<u8>> {
+    let len = addresses.end.saturating_sub(addresses.start);
+    let mut bytes = vec![0; usize::try_from(len).map_err(io::Error::other)?];
+    // SAFETY: `bytes` outlives the read and nobody else uses it meanwhile.
+    cma::read(pid, addresses.start, unsafe { Span::of(&mut bytes) })?;
+    Ok(bytes)
+}
+
+/// The threads of the process `pid`, the first one first.
+pub fn threads(pid: u32) -> Vec<u32> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut threads: Vec<_> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    threads.sort_unstable_by_key(|thread| (*thread != pid, *thread));
+    threads
+}
+
+/// What the process `pid` has in its memory.
+///
+/// # Errors
+/// When it is gone or the system forbids to look.
+pub fn mappings(pid: u32) -> io::Result<Vec<Mapping>> {
+    let text = fs::read(format!("/proc/{pid}/maps"))?;
+    Ok(String::from_utf8_lossy(&text).lines().filter_map(Mapping::parse).collect())
+}
+
+/// The file `path` as the process `pid` sees it, to read.
+///
+/// # Errors
+/// When it cannot be opened.
+pub fn map_file_of(pid: u32, path: &Path) -> io::Result<FileView> {
+    let file = File::open(path_for(pid, path))?;
+    // SAFETY: only read, as bytes whose values nobody relies on. Were the file cut short meanwhile,
+    // the process that runs from it would crash as well.
+    Ok(FileView::File(unsafe { Mmap::map(&file) }?))
+}
+
+/// Where this process finds the file `path` of the process `pid`.
+pub fn path_for(pid: u32, path: &Path) -> PathBuf {
+    let inside = path.strip_prefix("/").unwrap_or(path);
+    let place = PathBuf::from(format!("/proc/{pid}/root")).join(inside);
+    if place.exists() { place } else { path.to_owned() }
+}
+
+impl Mapping {
+    /// Reads `start-end permissions offset device inode name`.
+    fn parse(line: &str) -> Option<Self> {
+        let mut rest = line;
+        let mut field = || {
+            let (field, after) = rest.split_once(' ').unwrap_or((rest, ""));
+            rest = after.trim_start();
+            field
+        };
+        let (addresses, permissions, offset) = (field(), field(), field());
+        let _device_and_inode = (field(), field());
+        let (start, end) = addresses.split_once('-')?;
+        let number = |text: &str| u64::from_str_radix(text, 16).ok();
+        Some(Self {
+            addresses: number(start)?..number(end)?,
+            offset: number(offset)?,
+            name: rest.to_owned(),
+            executable: permissions.as_bytes().get(2) == Some(&b'x'),
+        })
+    }
+}
+
+/// A thread that stands still until this is dropped.
+struct Stopped {
+    thread: libc::pid_t,
+}
+
+impl Stopped {
+    fn stop(thread: u32, deadline: Instant) -> Result<Self, Untraceable> {
+        let thread = thread as libc::pid_t;
+        request(libc::PTRACE_SEIZE, thread)?;
+        // From here on dropping it lets the thread go.
+        let seized = Self { thread };
+        request(libc::PTRACE_INTERRUPT, thread)?;
+        loop {
+            if seized.has_stopped()? {
+                return Ok(seized);
+            }
+            if Instant::now() >= deadline {
+                return Err(Untraceable::Late);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Only asks about stops: the end of a thread is left for whoever waits for its process.
+    fn has_stopped(&self) -> Result<bool, Untraceable> {
+        // SAFETY: all bytes of the structure may be zero; it is the kernel's to fill in.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        let options = libc::WSTOPPED | libc::WNOHANG | libc::__WALL;
+        // SAFETY: `info` is writable for the length of the call.
+        let result =
+            unsafe { libc::waitid(libc::P_PID, self.thread as libc::id_t, &raw mut info, options) };
+        match result {
+            // SAFETY: waitid fills in the number of the child, or leaves it zero.
+            0 => Ok(unsafe { info.si_pid() } != 0),
+            _ => Err(Untraceable::Gone),
+        }
+    }
+
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    fn registers(&self) -> Result<Registers, Untraceable> {
+        const NT_PRSTATUS: usize = 1;
+        // SAFETY: the structure holds integers only, so zeros are a value.
+        let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+        let mut place = libc::iovec {
+            iov_base: (&raw mut registers).cast(),
+            iov_len: size_of::<libc::user_regs_struct>(),
+        };
+        // SAFETY: the kernel writes at most `iov_len` bytes to `registers`, and how many to `place`;
+        // both live through the call.
+        let result = unsafe {
+            libc::ptrace(libc::PTRACE_GETREGSET, self.thread, NT_PRSTATUS, &raw mut place)
+        };
+        match result {
+            0 => Ok(Registers::of(&registers)),
+            _ => Err(Untraceable::Gone),
+        }
+    }
+
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    fn registers(&self) -> Result<Registers, Untraceable> {
+        Err(Untraceable::Unsupported)
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        // Fails for a thread that is gone, and for one that has not stopped yet: the kernel lets
+        // that go when this process ends.
+        let _ = request(libc::PTRACE_DETACH, self.thread);
+    }
+}
+
+impl Registers {
+    #[cfg(target_arch = "x86_64")]
+    fn of(all: &libc::user_regs_struct) -> Self {
+        Self { instruction: all.rip, stack: all.rsp, frame: all.rbp, link: 0 }
+    }
+
+    #[cfg(target_arch = "aarch64")]
+    fn of(all: &libc::user_regs_struct) -> Self {
+        let [frame, link] = [all.regs[29], all.regs[30]];
+        Self { instruction: all.pc, stack: all.sp, frame, link }
+    }
+}
+
+/// A request without data.
+fn request(what: libc::c_uint, thread: libc::pid_t) -> Result<(), Untraceable> {
+    // SAFETY: these requests read and write no memory of this process.
+    let result = unsafe { libc::ptrace(what, thread, 0_usize, 0_usize) };
+    if result == 0 {
+        return Ok(());
+    }
+    match io::Error::last_os_error().raw_os_error() {
+        Some(libc::ESRCH) => Err(Untraceable::Gone),
+        Some(libc::ENOSYS) => Err(Untraceable::Unsupported),
+        _ => Err(Untraceable::Forbidden),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command};
+
+    /// A child that sleeps, ended with the test.
+    struct Sleeper(Child);
+
+    impl Sleeper {
+        fn start() -> Self {
+            let sleeper = Self(Command::new("sleep").arg("600").spawn().unwrap());
+            sleeper.until_state('S');
+            sleeper
+        }
+
+        fn until_state(&self, wanted: char) {
+            let limit = Instant::now() + Duration::from_secs(30);
+            loop {
+                let stat = fs::read_to_string(format!("/proc/{}/stat", self.0.id())).unwrap();
+                let state = stat.rsplit_once(") ").unwrap().1.chars().next();
+                let program = fs::read_link(format!("/proc/{}/exe", self.0.id())).unwrap();
+                if state == Some(wanted) && !program.ends_with("mpi_abi") {
+                    return;
+                }
+                assert!(Instant::now() < limit, "{stat}");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+
+        fn snapshot(&self) -> Result<Snapshot, Untraceable> {
+            let mappings = mappings(self.0.id()).unwrap();
+            let deadline = Instant::now() + Duration::from_secs(30);
+            Snapshot::take(self.0.id(), self.0.id(), &mappings, deadline)
+        }
+    }
+
+    impl Drop for Sleeper {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    #[test]
+    fn a_child_is_looked_at_and_goes_on() {
+        let sleeper = Sleeper::start();
+        let snapshot = sleeper.snapshot().unwrap();
+        let Registers { instruction, stack, .. } = snapshot.registers;
+        let mappings = mappings(sleeper.0.id()).unwrap();
+        let at = |address| mappings.iter().find(|mapping| mapping.addresses.contains(&address));
+        assert!(at(instruction).unwrap().executable);
+        assert_eq!(at(stack).unwrap().name, "[stack]");
+        assert!(snapshot.word(stack & !7).is_some() && snapshot.word(stack - 64).is_none());
+        assert_eq!(threads(sleeper.0.id()), [sleeper.0.id()]);
+        sleeper.until_state('S');
+        sleeper.snapshot().unwrap();
+    }
+
+    #[test]
+    fn a_stopped_child_stays_stopped() {
+        let sleeper = Sleeper::start();
+        crate::sys::process::signal_process(sleeper.0.id(), libc::SIGSTOP);
+        sleeper.until_state('T');
+        sleeper.snapshot().unwrap();
+        sleeper.until_state('T');
+        crate::sys::process::signal_process(sleeper.0.id(), libc::SIGCONT);
+        sleeper.until_state('S');
+    }
+
+    #[test]
+    fn the_end_of_a_child_is_not_collected_here() {
+        let mut sleeper = Sleeper::start();
+        let id = sleeper.0.id();
+        sleeper.0.kill().unwrap();
+        let late = Snapshot::take(id, id, &[], Instant::now());
+        assert!(matches!(late.unwrap_err(), Untraceable::Gone | Untraceable::Late));
+        assert!(!sleeper.0.wait().unwrap().success());
+        let gone = Snapshot::take(id, id, &[], Instant::now());
+        assert!(matches!(gone.unwrap_err(), Untraceable::Gone | Untraceable::Forbidden));
+    }
+
+    #[test]
+    fn lines_of_maps_are_read_whatever_the_name() {
+        let line = "7f5a-7f5b r-xp 00001000 fd:01 12                  /a b/c (deleted)";
+        let mapping = Mapping::parse(line).unwrap();
+        assert_eq!((mapping.addresses, mapping.offset), (0x7f5a..0x7f5b, 0x1000));
+        assert_eq!((&*mapping.name, mapping.executable), ("/a b/c (deleted)", true));
+        assert_eq!(Mapping::parse("10-20 rw-p 0 00:00 0").unwrap().name, "");
+        assert_eq!(Mapping::parse("nonsense"), None);
+    }
+}
