@@ -33,6 +33,7 @@
 //! * [`process`]: settings, wire-up and devices become a running MPI; calls wait here.
 //! * [`abi`]: every exported symbol, and the only global.
 //! * [`launch`]: `mpirun` and the compiler wrappers.
+//! * [`inventory`]: what this installation is and can do, for `suiro-info`; it asks all others.
 //!
 //! # Five ideas that everything rests on
 //!
@@ -59,6 +60,7 @@ pub mod bootstrap;
 pub mod core;
 pub mod device;
 pub mod devices;
+pub mod inventory;
 pub mod launch;
 pub mod mpi;
 pub mod offload;

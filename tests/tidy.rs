@@ -19,6 +19,19 @@ const LAYERS: &[(&str, &[&str])] = &[
     // `MPI_Wtime` works before there is a process.
     ("abi", &["base", "mpi", "process", "sys::clock"]),
     ("launch", &["base", "sys", "bootstrap"]),
+    (
+        "inventory",
+        &[
+            "base",
+            "sys",
+            "core::engine",
+            "mpi::p2p",
+            "bootstrap",
+            "process",
+            "abi::constants",
+            "launch::folders",
+        ],
+    ),
     ("sim", &["base", "sys", "offload", "device", "devices", "core", "mpi", "process"]),
 ];
 

@@ -97,7 +97,8 @@ fn level_for(required: c_int) -> Result<Level> {
     match required {
         MPI_THREAD_SINGLE => Ok(Level::Single),
         MPI_THREAD_FUNNELED => Ok(Level::Funneled),
-        MPI_THREAD_SERIALIZED | MPI_THREAD_MULTIPLE => Ok(Level::Serialized),
+        MPI_THREAD_SERIALIZED => Ok(Level::Serialized),
+        MPI_THREAD_MULTIPLE => Ok(Level::HIGHEST),
         _ => Err(ErrorClass::Arg.error(format!("{required} is not a level of thread support"))),
     }
 }

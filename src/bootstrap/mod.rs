@@ -32,3 +32,10 @@ pub use job::Job;
 pub use mapping::{local_ranks, single_host_mapping};
 pub use server::{Event, Server, Standing};
 pub use status::{Doing, Status, StatusBoard};
+
+/// The protocols by which a rank joins a job, and the launchers that speak them.
+pub const PROTOCOLS: &[(&str, &str)] = &[
+    ("PMI-1", "mpirun of Suiro, mpiexec of MPICH and of Intel MPI"),
+    ("PMI-2", "srun of Slurm"),
+    ("PMIx", "mpirun of Open MPI, prterun, srun of Slurm"),
+];

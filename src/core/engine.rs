@@ -34,7 +34,7 @@ use crate::device::{Busy, Caps, Device, Header, Sink as _, Wake};
 ///
 /// Beyond it the receiver's second copy of an unexpected message costs more than the round trip of
 /// a rendezvous.
-const EAGER_MAX: usize = 16 << 10;
+pub const EAGER_MAX: usize = 16 << 10;
 
 /// How a send completes (MPI 5.0 §3.4). A buffered send is a standard one from memory of the
 /// library, a ready one is a standard one.

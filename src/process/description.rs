@@ -30,12 +30,7 @@ pub(super) fn of_rank(size: u32, level: Level) -> Info {
     let size = size.to_string();
     note(&mut info, "maxprocs", size.as_bytes());
     note(&mut info, "soft", size.as_bytes());
-    let level = match level {
-        Level::Single => "MPI_THREAD_SINGLE",
-        Level::Funneled => "MPI_THREAD_FUNNELED",
-        Level::Serialized => "MPI_THREAD_SERIALIZED",
-    };
-    note(&mut info, "thread_level", level.as_bytes());
+    note(&mut info, "thread_level", level.name().as_bytes());
     info
 }
 

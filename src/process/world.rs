@@ -27,6 +27,20 @@ pub enum Level {
     Serialized,
 }
 
+impl Level {
+    /// The highest level that there is.
+    pub const HIGHEST: Self = Self::Serialized;
+
+    /// What the standard calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Single => "MPI_THREAD_SINGLE",
+            Self::Funneled => "MPI_THREAD_FUNNELED",
+            Self::Serialized => "MPI_THREAD_SERIALIZED",
+        }
+    }
+}
+
 impl Process {
     /// Starts the world model with a level of thread support.
     ///

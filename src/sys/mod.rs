@@ -5,6 +5,7 @@ pub mod clock;
 pub mod cma;
 pub mod cpu;
 pub mod descriptor;
+pub mod file_system;
 pub mod futex;
 pub mod host;
 pub mod membarrier;

@@ -155,9 +155,17 @@ fn prepare(
     Ok(())
 }
 
+/// How many files this process may have open, and how far it may raise that.
+///
+/// # Errors
+/// What getrlimit(2) says.
+pub fn file_limit() -> io::Result<(u64, u64)> {
+    Ok(getrlimit(Resource::RLIMIT_NOFILE)?)
+}
+
 /// Raises the limit of open files as far as allowed; the old one, for the children, if it changed.
 pub fn raise_file_limit() -> Option<u64> {
-    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
+    let (soft, hard) = file_limit().ok()?;
     (soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok()).then_some(soft)
 }
 

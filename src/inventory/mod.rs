@@ -1,0 +1,116 @@
+//! What this installation is and what it can do on this machine: the facts behind `suiro-info`.
+//!
+//! A [`Fact`] has a key for programs and a label for people; both forms are made from the same
+//! list. Keys are stable: new ones may come, none changes its meaning.
+//!
+//! Each fact comes from where it is decided: settings from `base::settings`, versions from
+//! `abi::constants`, coverage from the table that a test keeps true. Nothing is measured.
+
+mod coverage;
+mod facts;
+
+use std::fmt::Write;
+
+pub use facts::{Build, gather};
+
+/// One fact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// Its name for programs, without a colon.
+    pub key: String,
+    /// Its name for people.
+    pub label: String,
+    /// For programs, on one line.
+    pub value: String,
+    /// For people, if `value` does not do.
+    pub text: Option<String>,
+    /// Is it one that only those want who want everything?
+    pub is_detail: bool,
+}
+
+impl Fact {
+    fn new(key: impl Into<String>, label: impl Into<String>, value: impl ToString) -> Self {
+        let (key, label, value) = (key.into(), label.into(), value.to_string());
+        Self { key, label, value, text: None, is_detail: false }
+    }
+
+    fn shown(self, text: impl Into<String>) -> Self {
+        Self { text: Some(text.into()), ..self }
+    }
+
+    fn detail(self) -> Self {
+        Self { is_detail: true, ..self }
+    }
+}
+
+/// Facts under one title.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// The title.
+    pub title: &'static str,
+    /// In the order in which they are told.
+    pub facts: Vec<Fact>,
+}
+
+/// For programs: a line `key:value` each; the value goes from the first colon to the line's end.
+pub fn parsable(sections: &[Section], all: bool) -> String {
+    let mut text = String::new();
+    for fact in told(sections, all).flat_map(|(_, facts)| facts) {
+        // Writing to a string never fails.
+        let _ = writeln!(text, "{}:{}", fact.key, fact.value.replace('\n', " "));
+    }
+    text
+}
+
+/// For people: titles, and below them labels and values in two columns.
+pub fn readable(sections: &[Section], all: bool) -> String {
+    let mut text = String::new();
+    for (title, facts) in told(sections, all) {
+        let width = facts.iter().map(|fact| fact.label.chars().count()).max().unwrap_or(0);
+        let space = if text.is_empty() { "" } else { "\n" };
+        let _ = writeln!(text, "{space}{title}");
+        for fact in facts {
+            let value = fact.text.as_deref().unwrap_or(&fact.value);
+            let _ = writeln!(text, "  {:width$}  {value}", fact.label);
+        }
+    }
+    text
+}
+
+/// Titles with what is told below them, where that is anything.
+fn told(sections: &[Section], all: bool) -> impl Iterator<Item = (&str, Vec<&Fact>)> {
+    sections.iter().filter_map(move |section| {
+        let facts: Vec<_> = section.facts.iter().filter(|fact| all || !fact.is_detail).collect();
+        (!facts.is_empty()).then_some((section.title, facts))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sections() -> Vec<Section> {
+        let many = Fact::new("a.bytes", "bytes", 2048).shown("2 KiB");
+        let word = Fact::new("a.long", "a long label", "one\ntwo: three");
+        let hidden = Fact::new("b.detail", "a detail that nobody asked for", "x").detail();
+        vec![
+            Section { title: "A", facts: vec![many, word] },
+            Section { title: "B", facts: vec![hidden] },
+        ]
+    }
+
+    #[test]
+    fn programs_get_a_line_for_each_fact() {
+        assert_eq!(parsable(&sections(), false), "a.bytes:2048\na.long:one two: three\n");
+        assert!(parsable(&sections(), true).ends_with("\nb.detail:x\n"));
+    }
+
+    #[test]
+    fn people_get_columns_as_wide_as_their_section() {
+        let text = readable(&sections(), false);
+        assert_eq!(text, "A\n  bytes         2 KiB\n  a long label  one\ntwo: three\n");
+        assert!(
+            readable(&sections(), true).contains("\n\nB\n  a detail that nobody asked for  x\n")
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! `suiro-info` as people and scripts call it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// The names that scripts rely on, but for those of settings and chapters.
+const KEYS: &[&str] = &[
+    "build.commit",
+    "build.compiler",
+    "build.profile",
+    "build.target",
+    "coverage.all",
+    "device.shm",
+    "device.shm.cma",
+    "device.shm.membarrier",
+    "host.dev_shm",
+    "host.files",
+    "host.name",
+    "host.processors",
+    "host.processors.quota",
+    "launcher.pmi-1",
+    "launcher.pmi-2",
+    "launcher.pmix",
+    "library.soname",
+    "limit.eager",
+    "limit.hosts",
+    "limit.tag",
+    "limit.threads",
+    "mpi.abi",
+    "mpi.version",
+    "path.bindir",
+    "path.incdir",
+    "path.libdir",
+    "version",
+];
+
+fn info(words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_suiro-info"));
+    command.args(words).env("SUIRO_WAIT", "sleep").env_remove("SUIRO_PROGRESS").output().unwrap()
+}
+
+fn text(words: &[&str]) -> String {
+    let output = info(words);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn facts(words: &[&str]) -> BTreeMap<String, String> {
+    let text = text(words);
+    let facts = text.lines().map(|line| line.split_once(':').unwrap());
+    let facts: BTreeMap<_, _> = facts.map(|(key, value)| (key.into(), value.into())).collect();
+    assert_eq!(facts.len(), text.lines().count(), "a key is there twice");
+    facts
+}
+
+#[test]
+fn everything_is_there_under_its_name() {
+    let facts = facts(&["--all", "--parsable"]);
+    for key in KEYS {
+        assert!(facts.contains_key(*key), "{key}");
+    }
+    let known = |key: &&String| {
+        KEYS.contains(&key.as_str()) || key.starts_with("setting.") || key.starts_with("coverage.")
+    };
+    let new: Vec<_> = facts.keys().filter(|key| !known(key)).collect();
+    assert!(new.is_empty(), "{new:?} is missing in this test's list");
+    assert_eq!(facts["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(facts["mpi.abi"], "1.0");
+    assert!(facts["host.processors"].parse::<usize>().unwrap() >= 1);
+    assert!(facts["build.compiler"].starts_with("rustc 1."));
+    assert!(facts["coverage.all"].ends_with(" 662"));
+    assert!(Path::new(&facts["path.incdir"]).join("mpi.h").exists());
+}
+
+#[test]
+fn settings_have_their_values_and_where_they_are_from() {
+    let facts = facts(&["-a", "--parseable"]);
+    assert_eq!(facts["setting.SUIRO_WAIT.value"], "sleep");
+    assert_eq!(facts["setting.SUIRO_WAIT.default"], "auto");
+    assert_eq!(facts["setting.SUIRO_PROGRESS.value"], "polling");
+    let text = text(&[]);
+    let line = |name: &str| {
+        let line = text.lines().find(|line| line.trim_start().starts_with(name)).unwrap();
+        line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(line("SUIRO_WAIT "), "sleep (environment)");
+    assert_eq!(line("SUIRO_PROGRESS "), "polling (default)");
+    assert!(!text.contains("6 Collective communication"));
+}
+
+#[test]
+fn folders_are_printed_alone() {
+    let library = text(&["--path", "libdir"]);
+    assert!(Path::new(library.trim_end()).join("libmpi_abi.so").exists(), "{library}");
+    let programs = text(&["--path", "bindir"]);
+    assert!(Path::new(programs.trim_end()).join("suiro-info").exists(), "{programs}");
+    let wrong = info(&["--path", "elsewhere"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(String::from_utf8(wrong.stderr).unwrap().contains("bindir, libdir, incdir"));
+}
