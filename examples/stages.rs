@@ -1,7 +1,8 @@
 //! What 8 bytes cost from one process to another at the level of the device and of the engine.
 //!
 //! `stages device|engine WINDOWS` prints nanoseconds one way, one figure a window of round trips
-//! (see `scripts/bench-stages`). Each of the two processes is confined to a processor.
+//! (see `scripts/bench-peers --groups stages`). Each of the two processes is confined to a
+//! processor.
 
 use std::env;
 use std::hint::{black_box, spin_loop};

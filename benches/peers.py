@@ -1,0 +1,430 @@
+"""Runs benches/peers.c on our library and on others side by side, and keeps what it measured.
+
+Started by scripts/bench-peers, which sees to the environment. Every repetition runs every library
+in turn, with the bare machine (benches/limits.c) before each, so that a disturbance meets all of
+them and shows. The result is one JSON file with every sample; benches/report.py makes tables and
+charts of it, now or later.
+
+Libraries run as their users would run them: the launcher's defaults, nothing confined to a
+processor by us. Open MPI is the exception, for it would refuse: more ranks than processors, and
+root. `--pinned` confines rank r to processor r modulo their number, for all libraries alike.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import report
+
+ROOT = Path(__file__).resolve().parent.parent
+PEERS = ROOT / "build" / "peers"
+WARNINGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror"]
+# Every process below one of ours has this in its environment, so that all of them can be ended.
+MARK = "BENCH_PEERS_MARK"
+GROUPS = ["start", "pt2pt", "coll", "icoll", "stages"]
+
+
+@dataclass
+class Library:
+    """How one library's programs are made and started."""
+
+    name: str
+    folder: Path  # with the wrapper and the launcher
+    packages: list[str] = field(default_factory=list)
+    launcher: str = "mpiexec"
+    options: list[str] = field(default_factory=list)
+    environment: dict[str, str] = field(default_factory=dict)
+    version: str = ""
+    program: Path = Path()
+
+    def command(self, ranks, words):
+        return [self.folder / self.launcher, *self.options, "-n", str(ranks), *map(str, words)]
+
+    def wrapper(self):
+        return self.folder / "mpicc"
+
+
+def libraries(names, ours):
+    # The wrapper and the launcher of the pip package find its place by I_MPI_ROOT only.
+    intel = {"I_MPI_ROOT": str(PEERS / "intel")}
+    openmpi = ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
+    known = [
+        Library("suiro", ours, launcher="mpirun"),
+        Library("mpich", PEERS / "mpich" / "bin", ["mpich"]),
+        Library("openmpi", PEERS / "openmpi" / "bin", ["openmpi"], options=openmpi),
+        Library("intel", PEERS / "intel" / "bin", ["impi-rt", "impi-devel"], environment=intel),
+    ]
+    chosen = [library for library in known if library.name in names]
+    unknown = set(names) - {library.name for library in known}
+    if unknown:
+        stop(f"no such peer: {', '.join(sorted(unknown))}")
+    return chosen
+
+
+def stop(why):
+    sys.exit(f"scripts/bench-peers: {why}")
+
+
+# ---- running things ----
+
+
+@dataclass
+class Run:
+    lines: list[str]
+    seconds: float
+    why: str = ""
+
+
+def marked(mark):
+    """The processes that were started under the mark."""
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and mark in (entry / "environ").read_bytes():
+                yield int(entry.name)
+        except OSError:
+            pass  # It is gone, or another user's.
+
+
+def end_all(mark):
+    """Ends what a launcher left: some put each rank into a process group of its own."""
+    for pid in marked(mark):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def ended(process, limit_s):
+    """Waits for its end; whether it came in time. Popen.wait would look only now and then."""
+    handle = os.pidfd_open(process.pid)
+    try:
+        return bool(select.select([handle], [], [], limit_s)[0])
+    finally:
+        os.close(handle)
+
+
+def run(command, environment, limit_s):
+    """Runs a command within a time limit; what it printed, how long it took, why it failed."""
+    mark = f"{os.getpid()}.{time.monotonic_ns()}"
+    variables = {**os.environ, **environment, MARK: mark}
+    # Files and not pipes: whoever outlives the launcher must not keep us waiting.
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        begin = time.perf_counter()
+        process = subprocess.Popen(
+            command, env=variables, stdin=subprocess.DEVNULL, stdout=out, stderr=err
+        )
+        why = "" if ended(process, limit_s) else f"no end within {limit_s:.0f} s"
+        seconds = time.perf_counter() - begin
+        if why:
+            end_all(f"{MARK}={mark}".encode())
+        code = process.wait()
+        lines, said = (contents(file) for file in (out, err))
+    if not why and code != 0:
+        why = f"ended with {code}: {next((line for line in said if line.strip()), '')}"
+    return Run(lines, seconds, why)
+
+
+def contents(file):
+    file.seek(0)
+    return file.read().decode(errors="replace").splitlines()
+
+
+def build(command, environment=None):
+    result = subprocess.run(
+        command, check=False, env={**os.environ, **(environment or {})}, cwd=ROOT
+    )
+    if result.returncode != 0:
+        stop(f"failed: {' '.join(map(str, command))}")
+
+
+def first_line(command):
+    result = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True)
+    return result.stdout.split("\n")[0].strip()
+
+
+# ---- samples ----
+
+
+def parsed(line):
+    """The fields of a line of the C programs (see benches/measure.h)."""
+    test, ranks, size, unit, median, best, windows, status = line.split(" ")
+    figure = {"test": test, "ranks": int(ranks), "bytes": int(size), "unit": unit, "status": status}
+    if median != "-":
+        figure |= {"value": float(median), "best": float(best), "windows": int(windows)}
+    return figure
+
+
+class Bench:
+    def __init__(self, options, chosen):
+        self.options = options
+        self.libraries = chosen
+        self.work = options.out.resolve() / "programs"
+        self.limits_program = self.work / "limits"
+        self.stages_program = options.suiro / "examples" / "stages"
+        self.repetition = 0
+        self.samples = []
+        self.limits = []
+        self.failures = []
+
+    def prepare(self):
+        self.work.mkdir(parents=True, exist_ok=True)
+        build(["cc", *WARNINGS, "-o", self.limits_program, "benches/limits.c"])
+        for library in self.libraries:
+            if library.packages:
+                build(["scripts/environment", library.folder.parent, *library.packages])
+            library.program = self.work / f"peers.{library.name}"
+            command = [library.wrapper(), *WARNINGS, "-o", library.program, "benches/peers.c"]
+            build(command, library.environment)
+
+    def limit_s(self):
+        return 2 * self.options.budget + 30
+
+    def measure_limits(self, *tests):
+        result = run([self.limits_program, *tests], {}, self.limit_s())
+        if result.why:
+            stop(f"benches/limits.c {result.why}")
+        figures = [parsed(line) for line in result.lines]
+        self.limits += [{"repetition": self.repetition, **figure} for figure in figures]
+        return figures
+
+    def line_us(self):
+        return self.measure_limits("line")[0].get("value")
+
+    def keep(self, library, group, figures, line_us):
+        about = {"repetition": self.repetition, "peer": library.name, "group": group}
+        self.samples += [{**about, "line_us": line_us, **figure} for figure in figures]
+
+    def measure(self, library, group, ranks, words):
+        """One run of a library's program; its figures are kept even if it fails later."""
+        line_us = self.line_us()
+        result = run(library.command(ranks, words), library.environment, self.limit_s())
+        figures = []
+        for line in result.lines:
+            if line.startswith("library "):
+                library.version = " ".join(line.split()[1:])
+                continue
+            try:
+                figures.append(parsed(line))
+            except ValueError:
+                result.why = result.why or f"a line that does not parse: {line}"
+        self.keep(library, group, figures, line_us)
+        if result.why:
+            about = {"peer": library.name, "group": group, "ranks": ranks}
+            self.failures.append({"repetition": self.repetition, **about, "why": result.why})
+            print(f"FAILED  {library.name}, {group}, {ranks} ranks: {result.why}", file=sys.stderr)
+        return result
+
+    def in_turn(self):
+        """The libraries, another one first in each repetition."""
+        first = self.repetition % len(self.libraries)
+        return self.libraries[first:] + self.libraries[:first]
+
+    def start(self):
+        for ranks in self.options.start_ranks:
+            for library in self.in_turn():
+                words = [library.program, "start"]
+                self.wall(library, "init-finalize", ranks, words)
+        for library in self.in_turn():
+            self.wall(library, "true", 2, ["true"])
+
+    def wall(self, library, test, ranks, words):
+        result = self.measure(library, "start", ranks, words)
+        if not result.why:
+            time_ms = result.seconds * 1e3
+            figure = {"test": test, "ranks": ranks, "bytes": 0, "unit": "ms", "status": "ok"}
+            self.keep(library, "start", [{**figure, "value": time_ms, "best": time_ms}], None)
+
+    def arguments(self):
+        options = ["-t", self.options.point_ms, "-b", self.options.budget]
+        if self.options.most:
+            options += ["-m", self.options.most]
+        if self.options.pinned:
+            options += ["-p"]
+        return options
+
+    def messages(self, group):
+        for ranks in self.options.ranks:
+            for library in self.in_turn():
+                self.measure(library, group, ranks, [library.program, *self.arguments(), group])
+
+    def stages(self):
+        """What 8 bytes cost at the level of our device and engine, and in MPI, all confined."""
+        for stage in ["device", "engine"]:
+            result = run([self.stages_program, stage, "100"], {}, self.limit_s())
+            if result.why:
+                stop(f"examples/stages.rs {result.why}")
+            values = sorted(float(line) / 1e3 for line in result.lines)
+            figure = {"test": stage, "ranks": 2, "bytes": 8, "unit": "us", "status": "ok"}
+            figure |= {"value": values[len(values) // 2], "best": values[0]}
+            self.keep(self.libraries[0], "stages", [figure], self.line_us())
+        words = ["-p", "-t", 10 * self.options.point_ms, "-m", 8, "latency"]
+        for library in self.in_turn():
+            self.measure(library, "stages", 2, [library.program, *words])
+
+    def all(self):
+        for repetition in range(self.options.repetitions):
+            self.repetition = repetition
+            print(f"repetition {repetition + 1} of {self.options.repetitions}", file=sys.stderr)
+            self.measure_limits()
+            for group in self.options.groups:
+                if group == "start":
+                    self.start()
+                elif group == "stages":
+                    self.stages()
+                else:
+                    self.messages(group)
+
+    def result(self):
+        return {
+            "format": 1,
+            "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            "commit": first_line(["git", "describe", "--always", "--dirty"]),
+            "machine": machine(),
+            "options": vars(self.options),
+            "libraries": {
+                library.name: {
+                    "version": library.version,
+                    "options": library.options,
+                    "environment": sorted(library.environment),
+                }
+                for library in self.libraries
+            },
+            "samples": self.samples,
+            "limits": self.limits,
+            "failures": self.failures,
+        }
+
+
+def machine():
+    model = "unknown"
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.split(":", 1)[1].strip()
+            break
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "model": model,
+        "processors": len(os.sched_getaffinity(0)),
+        "memory_gib": round(memory / 2**30, 1),
+        "kernel": platform.release(),
+        "compiler": first_line(["cc", "--version"]),
+        "load": os.getloadavg(),
+    }
+
+
+# ---- the program ----
+
+
+def words(text):
+    return text.split(",")
+
+
+def numbers(text):
+    return [int(word) for word in text.split(",")]
+
+
+def read_options():
+    parser = argparse.ArgumentParser(
+        prog="scripts/bench-peers", description="Our library beside others, measured in turn."
+    )
+    add = parser.add_argument
+    add("--short", action="store_true", help="one repetition with shorter measurements, 3 minutes")
+    add("--smoke", action="store_true", help="only whether all of this works, on our library")
+    add(
+        "--groups",
+        type=words,
+        default=["start", "pt2pt", "coll"],
+        metavar="G,..",
+        help=",".join(GROUPS),
+    )
+    add("--peers", type=words, default=["suiro", "mpich", "openmpi", "intel"], metavar="P,..")
+    add("--ranks", type=numbers, default=[2, 4, 8], metavar="N,..")
+    add("--start-ranks", type=numbers, default=[2, 8, 32], metavar="N,..")
+    add("--repetitions", type=int, default=5, metavar="N")
+    add("--point-ms", type=float, default=25, help="milliseconds for one figure")
+    add("--budget", type=float, default=30, help="seconds for one run; long messages are cut off")
+    add("--most", type=int, help="bytes of the longest message")
+    add("--pinned", action="store_true", help="confine each rank to a processor")
+    add(
+        "--suiro",
+        type=Path,
+        metavar="DIR",
+        help="has our mpicc and mpirun, else a release is built",
+    )
+    add("--out", type=Path, default=ROOT / "build" / "bench", metavar="DIR")
+    add("--report", type=Path, metavar="FILE", help="measure nothing, show what FILE has")
+    add("--markdown", action="store_true", help="print a short table for the README")
+    options = parser.parse_args()
+    if options.short:
+        options.repetitions, options.point_ms, options.budget = 1, 8, 5
+    if options.smoke:
+        options.repetitions, options.point_ms, options.most = 1, 0.1, 65536
+        options.peers, options.ranks, options.start_ranks = ["suiro"], [2, 3], [2]
+        options.groups = ["start", "pt2pt", "coll", "icoll"]
+    unknown = set(options.groups) - set(GROUPS)
+    if unknown:
+        stop(f"no such group: {', '.join(sorted(unknown))}")
+    return options
+
+
+def build_ours(options):
+    """Our library, as users have it; its folder."""
+    release = [] if options.smoke else ["--release"]
+    stages = ["--example", "stages"] if "stages" in options.groups else []
+    build(["cargo", "build", "--quiet", *release, "--lib", "--bins", *stages])
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    return target / ("debug" if options.smoke else "release")
+
+
+def measured(options):
+    """Measures everything and writes it down; the result."""
+    options.suiro = (options.suiro or build_ours(options)).resolve()
+    bench = Bench(options, libraries(options.peers, options.suiro))
+    bench.prepare()
+    bench.all()
+    result = bench.result()
+    result["medians"] = report.summary(result)
+    options.out.mkdir(parents=True, exist_ok=True)
+    path = options.out / "bench-peers.json"
+    path.write_text(json.dumps(result, indent=1, default=str) + "\n")
+    return path
+
+
+def faults(result):
+    """What must not be, however slow the machine is: our failures and anybody's wrong data."""
+    for failure in result["failures"]:
+        if failure["peer"] == report.OURS:
+            yield f"{failure['group']}, {failure['ranks']} ranks: {failure['why']}"
+    for sample in result["samples"]:
+        bad = sample["status"] == "wrong" or sample["status"].startswith("error-")
+        if bad and sample["peer"] == report.OURS:
+            where = f"{sample['test']}, {sample['ranks']} ranks, {sample['bytes']} bytes"
+            yield f"{where}: {sample['status']}"
+
+
+def main():
+    options = read_options()
+    path = options.report or measured(options)
+    result = json.loads(path.read_text())
+    (report.print_markdown if options.markdown else report.print_tables)(result)
+    if not options.smoke:
+        for chart in report.draw(result, path.parent):
+            print(f"chart: {chart}", file=sys.stderr)
+    print(f"figures: {path}", file=sys.stderr)
+    wrong = list(faults(result))
+    if wrong:
+        stop("\n".join(wrong))
+
+
+if __name__ == "__main__":
+    main()

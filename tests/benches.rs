@@ -1,0 +1,39 @@
+//! `scripts/bench-peers` in its shortest form: every test of `benches/peers.c` runs and finds the
+//! data it expects, every line that it prints is understood, and tables can be made of what was
+//! kept. How fast anything is does not matter here.
+
+// The harness is also that of the launcher's tests, which need more of it.
+#[allow(dead_code)]
+#[path = "launch/harness.rs"]
+mod harness;
+
+use std::path::Path;
+
+/// Runs the script with our debug build; what it printed, if it ended well.
+fn bench_peers(words: &[&str]) -> String {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/bench-peers");
+    let built = Path::new(env!("CARGO_BIN_EXE_mpirun")).parent().unwrap();
+    let mut command = harness::marked(script);
+    command.args(["--smoke", "--suiro", built.to_str().unwrap()]).args(words);
+    let outcome = harness::start(command).wait();
+    assert_eq!(outcome.code, Some(0), "{words:?}:\n{}{}", outcome.text(), outcome.stderr);
+    outcome.text().to_string()
+}
+
+#[test]
+fn every_test_has_a_figure() {
+    let folder = harness::folder("bench-peers");
+    let shown = bench_peers(&["--out", folder.to_str().unwrap()]);
+    for test in ["init-finalize", "latency", "bidirectional", "ring", "alltoallw", "iallreduce"] {
+        let has_figure = |line: &str| {
+            let mut words = line.split_whitespace();
+            let named = words.next() == Some(test);
+            let figure = words.skip_while(|word| !["us", "ms", "MB/s"].contains(word)).nth(1);
+            named && figure.is_some_and(|word| word.replace(',', "").parse::<f64>().is_ok())
+        };
+        assert!(shown.lines().any(has_figure), "no figure for {test}:\n{shown}");
+    }
+    let file = folder.join("bench-peers.json");
+    let table = bench_peers(&["--report", file.to_str().unwrap(), "--markdown"]);
+    assert!(table.contains("\n| latency, 8 B, 2 ranks | "), "{table}");
+}
