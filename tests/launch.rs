@@ -16,5 +16,6 @@ mod launch {
     mod pmi;
     mod streams;
     mod table;
+    mod timeout;
     mod wrapper;
 }

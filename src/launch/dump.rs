@@ -20,11 +20,12 @@ use crate::sys::process::{self, Exit, State, Vitals};
 use crate::sys::signals;
 use crate::sys::trace::Untraceable;
 
-use super::stack::{self, Call, Files, Stack};
+use super::stack::{Call, Copies, Files, Stack};
 use super::waits::{Fate, ranks_named, sentences};
 
-/// How long looking at all ranks may take.
-pub const PATIENCE: Duration = Duration::from_secs(1);
+/// How long ranks may be made to stand still, all together, and how long names may be looked for.
+pub const LOOKING: Duration = Duration::from_secs(1);
+pub const NAMING: Duration = Duration::from_secs(5);
 
 /// A rank that waits for less is not taken for one that others hope for in vain: its message may
 /// be on the way.
@@ -50,24 +51,40 @@ pub struct Report {
     pub stacks: Result<Vec<Stack>, Untraceable>,
 }
 
-impl Report {
-    /// Adds what the system tells of the process, until `deadline`.
-    pub fn look(
-        pid: u32, exit: Option<Exit>, standing: Standing, doing: Doing, files: &mut Files,
-        deadline: Instant,
+/// All that is known of one rank, with threads that are not understood yet.
+#[derive(Debug)]
+pub struct Sighting {
+    report: Report,
+    copies: Option<Copies>,
+}
+
+impl Sighting {
+    /// Looks at the process of a rank until `deadline`, if it has not ended; the rest is given.
+    pub fn of(
+        pid: u32, exit: Option<Exit>, standing: Standing, doing: Doing, deadline: Instant,
     ) -> Self {
-        let lives = exit.is_none();
-        // Looking at the stack stops it for a moment, so its state comes first.
-        let vitals = lives.then(|| process::vitals(pid)).flatten();
-        let in_time = lives && Instant::now() < deadline;
-        let stacks = match in_time {
-            true => stack::stacks(pid, files, deadline),
-            false if lives => Err(Untraceable::Late),
-            false => Err(Untraceable::Gone),
+        // Looking at its threads makes them stop, so its state comes first.
+        let vitals = process::vitals(pid).filter(|_| exit.is_none());
+        let copies = match exit {
+            Some(_) => Err(Untraceable::Gone),
+            None if Instant::now() >= deadline => Err(Untraceable::Late),
+            None => Copies::take(pid, deadline),
         };
-        Self { pid, exit, standing, doing, vitals, stacks }
+        let stacks = copies.as_ref().map(|_| Vec::new()).map_err(|why| *why);
+        let report = Report { pid, exit, standing, doing, vitals, stacks };
+        Self { report, copies: copies.ok() }
     }
 
+    /// The whole report; names are looked for until `deadline`.
+    pub fn report(mut self, files: &mut Files, deadline: Instant) -> Report {
+        if let Some(copies) = self.copies {
+            self.report.stacks = Ok(copies.stacks(files, deadline));
+        }
+        self.report
+    }
+}
+
+impl Report {
     fn is_stopped(&self) -> bool {
         self.vitals.is_some_and(|vitals| vitals.state == State::Stopped)
     }

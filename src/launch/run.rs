@@ -21,7 +21,7 @@ use crate::sys::signals::{self, Signals};
 use crate::sys::socket::Stream;
 
 use super::debugger::Announcer;
-use super::dump::{self, Report};
+use super::dump::{self, Sighting};
 use super::input::{self, Feed};
 use super::job::{Action, Job};
 use super::output::{self, Streams};
@@ -434,17 +434,18 @@ impl Run {
 
     /// Says of every rank where it is.
     fn dump(&mut self) {
-        let now_ns = clock::monotonic_ns();
-        let deadline = Instant::now() + dump::PATIENCE;
-        let mut files = Files::default();
+        let (now_ns, end) = (clock::monotonic_ns(), Instant::now() + dump::LOOKING);
         let look = |(number, (rank, pid)): (u32, (&Rank, &u32))| {
             let doing = self.board.as_ref().map_or(Doing::Unknown, |board| board.read(number));
             let standing = self.server.standing(number);
-            Report::look(rank.mpi.pid(*pid), rank.exit, standing, doing, &mut files, deadline)
+            Sighting::of(rank.mpi.pid(*pid), rank.exit, standing, doing, end)
         };
-        let reports: Vec<_> = (0..).zip(self.ranks.iter().zip(&self.pids)).map(look).collect();
-        let text = dump::text(&host::name(), now_ns, &reports);
-        for line in text.lines() {
+        let ranks = self.ranks.iter().zip(&self.pids);
+        let sightings: Vec<_> = (0..).zip(ranks).map(look).collect();
+        let (mut files, end) = (Files::default(), Instant::now() + dump::NAMING);
+        let reports = sightings.into_iter().map(|sighting| sighting.report(&mut files, end));
+        let reports: Vec<_> = reports.collect();
+        for line in dump::text(&host::name(), now_ns, &reports).lines() {
             self.streams.say(line, Instant::now());
         }
     }

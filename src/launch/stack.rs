@@ -51,27 +51,48 @@ pub struct Stack {
 #[derive(Default)]
 pub struct Files(BTreeMap<PathBuf, Option<Rc<ProgramFile>>>);
 
-/// The stacks of the process `pid`, that of its first thread first.
-///
-/// # Errors
-/// Why its first thread cannot be looked at.
-pub fn stacks(pid: u32, files: &mut Files, deadline: Instant) -> Result<Vec<Stack>, Untraceable> {
-    let mappings = trace::mappings(pid).map_err(|_| Untraceable::Gone)?;
-    let mut unwinding = Unwinding::new(pid, &mappings, files);
-    let mut stacks: Vec<Stack> = Vec::new();
-    for thread in trace::threads(pid).into_iter().take(THREADS_MAX) {
-        let patience = deadline.min(Instant::now() + STOP_PATIENCE);
-        let calls = match Snapshot::take(pid, thread, &mappings, patience) {
-            Ok(snapshot) => unwinding.calls(&snapshot),
-            Err(why) if stacks.is_empty() => return Err(why),
-            Err(_) => continue,
-        };
-        match stacks.iter_mut().find(|stack| stack.calls == calls) {
-            Some(stack) => stack.threads += 1,
-            None => stacks.push(Stack { threads: 1, calls }),
+/// What the threads of a process were doing at one moment, not yet understood.
+#[derive(Debug)]
+pub struct Copies {
+    pid: u32,
+    mappings: Vec<Mapping>,
+    snapshots: Vec<Snapshot>,
+}
+
+impl Copies {
+    /// Stops each thread of the process `pid` for a moment, until `deadline`.
+    ///
+    /// # Errors
+    /// Why its first thread cannot be looked at.
+    pub fn take(pid: u32, deadline: Instant) -> Result<Self, Untraceable> {
+        let mappings = trace::mappings(pid).map_err(|_| Untraceable::Gone)?;
+        let mut snapshots = Vec::new();
+        for thread in trace::threads(pid).into_iter().take(THREADS_MAX) {
+            let patience = deadline.min(Instant::now() + STOP_PATIENCE);
+            match Snapshot::take(pid, thread, &mappings, patience) {
+                Ok(snapshot) => snapshots.push(snapshot),
+                Err(why) if snapshots.is_empty() => return Err(why),
+                Err(_) => {}
+            }
         }
+        if snapshots.is_empty() {
+            return Err(Untraceable::Gone);
+        }
+        Ok(Self { pid, mappings, snapshots })
     }
-    if stacks.is_empty() { Err(Untraceable::Gone) } else { Ok(stacks) }
+
+    /// The stacks, that of the first thread first. After `deadline` there are no names any more.
+    pub fn stacks(&self, files: &mut Files, deadline: Instant) -> Vec<Stack> {
+        let mut unwinding = Unwinding::new(self.pid, &self.mappings, files, deadline);
+        let mut stacks: Vec<Stack> = Vec::new();
+        for calls in self.snapshots.iter().map(|snapshot| unwinding.calls(snapshot)) {
+            match stacks.iter_mut().find(|stack| stack.calls == calls) {
+                Some(stack) => stack.threads += 1,
+                None => stacks.push(Stack { threads: 1, calls }),
+            }
+        }
+        stacks
+    }
 }
 
 /// What is known of one process while its stacks are unwound.
@@ -80,14 +101,16 @@ struct Unwinding<'a> {
     mappings: &'a [Mapping],
     files: &'a mut Files,
     unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
+    /// Until when names are looked for.
+    deadline: Instant,
     /// For each mapping that was met the file and its bias; `None` without a file.
     met: BTreeMap<u64, Option<(Rc<ProgramFile>, u64)>>,
 }
 
 impl<'a> Unwinding<'a> {
-    fn new(pid: u32, mappings: &'a [Mapping], files: &'a mut Files) -> Self {
+    fn new(pid: u32, mappings: &'a [Mapping], files: &'a mut Files, deadline: Instant) -> Self {
         let unwinder = UnwinderNative::new();
-        Self { pid, mappings, files, unwinder, met: BTreeMap::new() }
+        Self { pid, mappings, files, unwinder, deadline, met: BTreeMap::new() }
     }
 
     fn calls(&mut self, snapshot: &Snapshot) -> Vec<Call> {
@@ -112,8 +135,10 @@ impl<'a> Unwinding<'a> {
         let found = self.mappings.iter().find(|mapping| mapping.addresses.contains(&address));
         let Some(mapping) = found.filter(|mapping| mapping.executable) else { return Vec::new() };
         let named = match self.file_at(mapping) {
-            Some((file, bias)) => file.calls(address.wrapping_sub(bias)),
-            None => Vec::new(),
+            Some((file, bias)) if Instant::now() < self.deadline => {
+                file.calls(address.wrapping_sub(bias))
+            }
+            Some(_) | None => Vec::new(),
         };
         let name = Path::new(&mapping.name).file_name().unwrap_or(mapping.name.as_ref());
         let name = name.to_string_lossy();
@@ -206,7 +231,8 @@ mod tests {
         let mut child = Command::new("sleep").arg("600").spawn().unwrap();
         let limit = Instant::now() + Duration::from_secs(30);
         let found = loop {
-            let stacks = stacks(child.id(), &mut Files::default(), limit);
+            let copies = Copies::take(child.id(), limit);
+            let stacks = copies.map(|copies| copies.stacks(&mut Files::default(), limit));
             let in_libc = |call: &Call| call.place.starts_with("libc");
             match stacks {
                 Ok(stacks) if stacks[0].calls.iter().any(in_libc) => break true,
@@ -217,7 +243,7 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(found);
-        let gone = stacks(child.id(), &mut Files::default(), limit);
+        let gone = Copies::take(child.id(), limit);
         assert_eq!(gone.unwrap_err(), Untraceable::Gone);
     }
 

@@ -282,7 +282,7 @@ pub fn compiled(name: &str, folder: &str) -> String {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/{name}.c"));
     let program = self::folder(folder).join(name);
     let mut mpicc = Command::new(env!("CARGO_BIN_EXE_mpicc"));
-    let status = mpicc.arg("-O2").arg(source).arg("-o").arg(&program).status().unwrap();
+    let status = mpicc.args(["-O2", "-g"]).arg(source).arg("-o").arg(&program).status().unwrap();
     assert!(status.success(), "{name}.c does not compile");
     program.to_str().unwrap().to_owned()
 }
