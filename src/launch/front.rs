@@ -21,6 +21,7 @@ use crate::sys::signals::{self, Signals};
 
 use super::arguments::{self, Here, Order};
 use super::debugger::{self, Debugger, Listener, Process};
+use super::linkage;
 use super::plan::{Pattern, Plan};
 use super::run::run;
 use super::{Refusal, USAGE};
@@ -81,7 +82,8 @@ fn check(plan: &Plan) -> Result<(), Refusal> {
             }
         }
     }
-    for note in &plan.notes {
+    let several = if plan.size() > 1 { &plan.apps[..] } else { &[] };
+    for note in plan.notes.iter().cloned().chain(several.iter().filter_map(linkage::note)) {
         say(&format!("note: {note}"));
     }
     Ok(())

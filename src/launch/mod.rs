@@ -24,6 +24,7 @@ mod front;
 mod hosts;
 mod input;
 mod job;
+mod linkage;
 mod options;
 mod output;
 mod plan;
