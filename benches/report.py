@@ -148,6 +148,11 @@ def size_name(size):
     return f"{size >> 10} KiB" if size >= 1024 else f"{size} B"
 
 
+def size_of(row):
+    """The message size of a figure; nothing where there is no message."""
+    return size_name(row["bytes"]) if row["bytes"] or row["test"] == "latency" else ""
+
+
 def aligned(lines):
     """Columns of text: the first to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*lines)]
@@ -222,10 +227,10 @@ def print_tables(result):
             lines = [["", "", "unit", *columns, "/ best", "limit"]]
             for row in chosen:
                 best = row["speeds"].get(row.get("best"))
-                size = size_name(row["bytes"]) if row["bytes"] else ""
                 cells = [cell(row, peer) for peer in peers]
                 ratio = digits(best, 2)
-                lines.append([row["test"], size, row["unit"], *cells, ratio, digits(row["limit"])])
+                about = [row["test"], size_of(row), row["unit"]]
+                lines.append([*about, *cells, ratio, digits(row["limit"])])
             aligned(lines)
     print("\n× and / best: how many times as fast Suiro is; above 1 it is faster")
     for failure in result["failures"]:
@@ -278,6 +283,10 @@ def draw(result, folder):
     return paths
 
 
+def label(row):
+    return f"{row['test']} {size_of(row)}".strip()
+
+
 def draw_group(result, group, rows, path):
     import matplotlib
     from matplotlib.figure import Figure
@@ -285,7 +294,6 @@ def draw_group(result, group, rows, path):
     # Text stays text, and the same figures make the same file.
     matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "suiro", "font.size": 8})
     all_ranks = sorted({row["ranks"] for row in rows})
-    label = lambda row: f"{row['test']} {size_name(row['bytes'])}" if row["bytes"] else row["test"]
     labels = list(dict.fromkeys(label(row) for row in rows))[::-1]
     figure = Figure(
         figsize=(2.5 + 3 * len(all_ranks), 1.4 + 0.16 * len(labels)), layout="constrained"
@@ -300,6 +308,7 @@ def draw_group(result, group, rows, path):
         axis.axvline(1, color=COLORS[OURS], linewidth=1.5)
         axis.set_xscale("log")
         axis.set_yticks(range(len(labels)), labels)
+        axis.set_ylim(-0.7, len(labels) - 0.3)
         axis.set_title(f"{ranks} ranks")
         axis.grid(color="#dddddd", linewidth=0.5)
         axis.set_xlabel("speed; 1 is Suiro, right of it is faster")
