@@ -228,7 +228,8 @@ impl Client {
     /// Values published before are still there, so whoever joins again uses other keys.
     ///
     /// # Errors
-    /// `Other` when the launcher does not let a process in twice.
+    /// `Other` when the launcher does not let a process in twice. Only our own does: Hydra closes
+    /// the connection, PMI-2 and PMIx know no way back.
     pub fn rejoin(&mut self) -> Result {
         if !self.joined {
             self.protocol.enter()?;
