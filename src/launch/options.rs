@@ -174,7 +174,10 @@ const SECTIONS: &[Section] = &[
     },
     Section {
         heading: "Limits and signals",
-        flags: &[],
+        flags: &[
+            ("get-stack-traces", &[], "accepted; --timeout always shows them"),
+            ("report-state-on-timeout", &[], "accepted; --timeout always does"),
+        ],
         valued: &[
             (
                 "timeout",
@@ -214,10 +217,10 @@ const IGNORED: &[(usize, &str)] = &[
         0,
         "aps check_mpi continuous daemonize debug-daemons debug-daemons-file debug-devel \
          disable-auto-cleanup disable-hostname-propagation disable-recovery disable-x \
-         display-comm display-comm-finalize enable-recovery enable-x get-stack-traces \
+         display-comm display-comm-finalize enable-recovery enable-x \
          hybrid-hosts index-argv-by-rank keep-fqdn-hostnames leave-session-attached mps \
          no-app-prefix no-ready-msg noconf noprefix novm ordered-output pmi-port preload-binary \
-         print-all-exitcodes profile prot report-child-jobs-separately report-state-on-timeout \
+         print-all-exitcodes profile prot report-child-jobs-separately \
          show-progress silent-abort skip-launch-node trace use-regexp",
     ),
     (

@@ -32,7 +32,7 @@ const CALLS_MAX: usize = 40;
 /// One call that has not returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The function, or its address where that has no name.
+    /// The function, or an address within `place` where that has no name.
     pub function: String,
     /// The file and the line if they are known, else the program or library.
     pub place: String,
@@ -134,16 +134,17 @@ impl<'a> Unwinding<'a> {
     fn calls_at(&mut self, address: u64) -> Vec<Call> {
         let found = self.mappings.iter().find(|mapping| mapping.addresses.contains(&address));
         let Some(mapping) = found.filter(|mapping| mapping.executable) else { return Vec::new() };
-        let named = match self.file_at(mapping) {
-            Some((file, bias)) if Instant::now() < self.deadline => {
-                file.calls(address.wrapping_sub(bias))
-            }
+        let file = self.file_at(mapping);
+        // The same on all ranks, wherever their kernels have put the file.
+        let inside = address.wrapping_sub(file.as_ref().map_or(mapping.addresses.start, |it| it.1));
+        let named = match file {
+            Some((file, _)) if Instant::now() < self.deadline => file.calls(inside),
             Some(_) | None => Vec::new(),
         };
         let name = Path::new(&mapping.name).file_name().unwrap_or(mapping.name.as_ref());
         let name = name.to_string_lossy();
         if named.is_empty() {
-            return vec![Call { function: format!("{address:#x}"), place: name.into_owned() }];
+            return vec![Call { function: format!("{inside:#x}"), place: name.into_owned() }];
         }
         let placed = |call: Call| match call.place.is_empty() {
             true => Call { place: name.clone().into_owned(), ..call },
@@ -192,8 +193,14 @@ impl Files {
 
 /// What the application called, without what MPI does inside and what comes before `main`.
 fn relevant(mut calls: Vec<Call>) -> Vec<Call> {
+    let is_start =
+        |call: &Call| call.function == "_start" || call.function.starts_with("__libc_st");
     if let Some(main) = calls.iter().position(|call| call.function == "main") {
         calls.truncate(main + 1);
+    } else if let Some(start) = calls.iter().position(is_start) {
+        calls.truncate(start);
+        // The C library's own functions have no names where symbols are left out.
+        calls.pop_if(|call| call.function.starts_with("0x"));
     }
     if let Some(entry) = calls.iter().rposition(|call| is_of_mpi(&call.function)) {
         calls.drain(..entry);
@@ -254,6 +261,8 @@ mod tests {
         assert_eq!(calls, ["PMPI_Recv", "solve", "main"].map(call));
         let calls = relevant(["mpi_abi::wait", "pmpi_recv_", "MAIN__", "main"].map(call).into());
         assert_eq!(calls, ["pmpi_recv_", "MAIN__", "main"].map(call));
+        let calls = relevant(["f", "0x1", "0x2", "__libc_start_main", "_start"].map(call).into());
+        assert_eq!(calls, ["f", "0x1"].map(call));
         assert_eq!(relevant(["clone3"].map(call).into()), ["clone3"].map(call));
     }
 }

@@ -165,7 +165,7 @@ fn a_stopped_rank_that_goes_on_in_time_is_no_event() {
 fn the_mpi_process_behind_a_shell_is_the_one_that_is_shown() {
     let program = compiled("stuck", "timeout-shell");
     let script = format!("{program} receive; true");
-    let outcome = run(&["-n", "2", "--timeout", "3", "sh", "-c", &script]);
+    let outcome = run(&["-n", "2", "--timeout", "3", "--get-stack-traces", "sh", "-c", &script]);
     overdue(&outcome);
     let one = process_of(0, &outcome);
     expect(&outcome.stderr, &[&format!("rank 0 ({one}): MPI_Recv("), "    exchange at "]);
