@@ -13,6 +13,7 @@ mod launch {
     mod forms;
     mod kill;
     mod options;
+    mod placement;
     mod pmi;
     mod streams;
     mod table;

@@ -1,6 +1,9 @@
 //! What the environment says about the job: read once, at one place, then a plain value.
 
 use std::env;
+use std::fmt;
+
+use crate::sys::topology::{format_list, parse_list};
 
 /// Names the inherited descriptor of the shared segment: a memory file of size 0 that the
 /// launcher made for the ranks of one host. The library grows it.
@@ -12,6 +15,10 @@ pub const JOB_FD: &str = "SUIRO_JOB_FD";
 /// Names the inherited descriptor of the board on which each rank says what it waits for (see
 /// [`Status`](super::Status)).
 pub const STATUS_FD: &str = "SUIRO_STATUS_FD";
+
+/// Tells a rank that the launcher bound it: to which processors, and how many all ranks of the host
+/// have together, as `COUNT:LIST`.
+pub const BOUND: &str = "SUIRO_BOUND";
 
 /// Set to 1: be alone, whatever else the environment says.
 const SINGLETON: &str = "SUIRO_SINGLETON";
@@ -38,6 +45,7 @@ pub const PRIVATE_VARIABLES: &[&str] = &[
     SEGMENT_FD,
     JOB_FD,
     STATUS_FD,
+    BOUND,
 ];
 
 /// Variables with the number of processes in a job, and a variable that says that this process is
@@ -86,11 +94,35 @@ pub struct Environment {
     pub job_fd: Option<i32>,
     /// `SUIRO_STATUS_FD`.
     pub status_fd: Option<i32>,
+    /// `SUIRO_BOUND`.
+    pub bound: Option<Bound>,
     /// `SUIRO_SINGLETON` is 1.
     pub singleton: bool,
     /// A variable, with its value, which shows that this process is one of several, or of nobody
     /// knows how many: then it must not be alone.
     pub several: Option<String>,
+}
+
+/// What a launcher bound a rank to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// The processors of this rank.
+    pub own: Vec<usize>,
+    /// How many processors all ranks of the host have together.
+    pub together: usize,
+}
+
+impl Bound {
+    fn parse(text: &str) -> Option<Self> {
+        let (together, own) = text.split_once(':')?;
+        Some(Self { own: parse_list(own)?, together: together.parse().ok()? })
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.together, format_list(&self.own))
+    }
 }
 
 impl Environment {
@@ -118,6 +150,7 @@ impl Environment {
             segment_fd: descriptor(SEGMENT_FD),
             job_fd: descriptor(JOB_FD),
             status_fd: descriptor(STATUS_FD),
+            bound: text(BOUND).and_then(|text| Bound::parse(&text)),
             singleton: lookup(SINGLETON).is_some_and(|value| value == "1"),
             several: several(number, text),
         }
@@ -151,6 +184,16 @@ fn slurm_step(number: impl Fn(&str) -> Option<u32>) -> Option<(&'static str, u32
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_rank_is_bound_to_is_told_and_heard() {
+        let bound = Bound { own: vec![0, 1, 8], together: 16 };
+        assert_eq!(bound.to_string(), "16:0-1,8");
+        assert_eq!(Bound::parse("16:0-1,8"), Some(bound));
+        for damaged in ["", "16", ":0", "16:a", "x:0"] {
+            assert_eq!(Bound::parse(damaged), None, "{damaged}");
+        }
+    }
 
     fn environment(pairs: &[(&str, &str)]) -> Environment {
         Environment::from_lookup(|name| {

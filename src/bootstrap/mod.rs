@@ -27,7 +27,9 @@ mod status;
 pub mod wire;
 
 pub use client::{Client, Limits, Place};
-pub use environment::{Environment, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD, STATUS_FD};
+pub use environment::{
+    BOUND, Bound, Environment, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD, STATUS_FD,
+};
 pub use job::Job;
 pub use mapping::{local_ranks, single_host_mapping};
 pub use server::{Event, Server, Standing};

@@ -11,15 +11,19 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
 use clap::{ArgMatches, Command};
 
+use crate::sys::topology::Topology;
+
 use super::hosts::{Hosts, Local};
 use super::input::Input;
 use super::options::{self, PROGRAM, is_given, occurrences};
 use super::output::{Form, Stream};
+use super::placement;
 use super::plan::{App, Edit, Passing, Pattern, Plan, Ranks, Variables, Wrap};
 use super::{Refusal, USAGE};
 use crate::sys::signals;
@@ -61,6 +65,8 @@ pub enum Order {
 pub struct Here<'a> {
     /// Is a host this one?
     pub local: &'a Local<'a>,
+    /// The processors that may be used.
+    pub topology: &'a dyn Fn() -> io::Result<Topology>,
     /// The launcher's own environment.
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
 }
@@ -97,13 +103,9 @@ fn question(command: &Command, matches: &ArgMatches) -> Option<Order> {
 #[derive(Default)]
 struct Reading {
     plan: Plan,
-    /// For each program whether its count was given.
-    counted: Vec<bool>,
+    /// For each program its count, if it was given.
+    counts: Vec<Option<u32>>,
     hosts: Hosts,
-    per_host: Option<u32>,
-    strict_slots: bool,
-    more_than_slots: bool,
-    quiet: bool,
     without_effect: Vec<String>,
 }
 
@@ -129,17 +131,13 @@ impl Reading {
         let plan = &mut self.plan;
         plan.explain |= matches.get_flag("explain") || matches.get_flag("verbose");
         plan.dry_run |= matches.get_flag("do-not-launch");
-        self.quiet |= matches.get_flag("quiet");
-        self.strict_slots |= matches.get_flag("nooversubscribe");
-        self.more_than_slots |= matches.get_flag("oversubscribe");
+        plan.quiet |= matches.get_flag("quiet");
+        placement::options::take(&mut plan.placement, &mut plan.show, matches)?;
         if let Some(seconds) = last(matches, "timeout") {
             plan.timeout = Some(duration("--timeout", &seconds)?);
         }
         for list in occurrences(matches, "forward-signals").concat() {
             plan.forwarded.extend(signal_list(&list)?);
-        }
-        if let Some(count) = last(matches, "ppn") {
-            self.per_host = Some(parse_count("-ppn", &count)?);
         }
         for hosts in occurrences(matches, "host").iter().flatten() {
             self.hosts.add_list("--host", &hosts.to_string_lossy())?;
@@ -163,10 +161,10 @@ impl Reading {
             return Err(Refusal::new(USAGE, why));
         }
         let count = last(matches, "n").map(|count| parse_count("-n", &count)).transpose()?;
-        self.counted.push(count.is_some());
+        self.counts.push(count);
         let name = program.remove(0);
         self.plan.apps.push(App {
-            count: count.unwrap_or(1),
+            count: 0,
             program: name,
             arguments: program,
             directory: last(matches, "wdir").map(Into::into),
@@ -207,10 +205,13 @@ impl Reading {
     fn finish(mut self, here: &Here<'_>) -> Result<Plan, Refusal> {
         self.environment(here)?;
         let slots = self.hosts.slots(here.local)?;
-        let per_host = self.per_host.filter(|_| self.counted.len() == 1 && !self.counted[0]);
-        if let (Some(count), [app], [false]) =
-            (per_host.or(slots), &mut self.plan.apps[..], &self.counted[..])
-        {
+        let placement = &mut self.plan.placement;
+        let is_here = |host: &str| host == "+n0" || (here.local)(host);
+        placement.read_files(&|path| fs::read_to_string(path), &is_here)?;
+        let counts = placement.counts(&self.counts, slots, || {
+            (here.topology)().map_err(|error| Refusal::new(1, error.to_string()))
+        })?;
+        for (app, count) in self.plan.apps.iter_mut().zip(counts) {
             app.count = count;
         }
         self.compare_with_slots(slots)?;
@@ -219,7 +220,7 @@ impl Reading {
             self.plan.everywhere.edits.push(Edit::Set("SUIRO_EXPLAIN".into(), "1".into()));
         }
         self.note_tuning();
-        if self.quiet {
+        if self.plan.quiet {
             self.plan.notes.clear();
         }
         Ok(self.plan)
@@ -234,10 +235,8 @@ impl Reading {
         if let (None, Some((name, seconds))) = (self.plan.timeout, first(TIMEOUTS)) {
             self.plan.timeout = Some(duration(name, &seconds)?);
         }
-        if let (None, Some((name, count))) = (self.per_host, first(&["I_MPI_PERHOST"])) {
-            // Intel MPI takes words such as "allcores" here too; they leave the count open.
-            self.per_host = parse_count(name, &count).ok();
-        }
+        self.plan.placement =
+            placement::options::from_environment(&self.plan.placement, here.variable);
         if self.hosts.is_empty() {
             match first(HOST_FILES) {
                 Some((name, file)) => self.hosts.add_file(name, &file)?,
@@ -249,16 +248,23 @@ impl Reading {
 
     fn compare_with_slots(&mut self, slots: Option<u32>) -> Result<(), Refusal> {
         let size = self.plan.size();
-        let Some(slots) = slots.filter(|slots| *slots < size) else { return Ok(()) };
-        if self.strict_slots {
-            let why = format!("{size} processes on {slots} slots, with --nooversubscribe");
-            return Err(Refusal::new(USAGE, why));
+        let Some(slots) = slots else { return Ok(()) };
+        if size <= slots {
+            self.plan.placement.slots_are_enough();
+            return Ok(());
         }
-        if !self.more_than_slots {
-            let note = format!("{size} processes on {slots} slots (--oversubscribe: no note)");
-            self.plan.notes.push(note);
+        match self.plan.placement.oversubscribe() {
+            Some(true) => Ok(()),
+            Some(false) => {
+                let why = format!("{size} processes on {slots} slots, with --nooversubscribe");
+                Err(Refusal::new(USAGE, why))
+            }
+            None => {
+                let note = format!("{size} processes on {slots} slots (--oversubscribe: no note)");
+                self.plan.notes.push(note);
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     fn note_tuning(&mut self) {
@@ -484,7 +490,11 @@ mod tests {
         let variable = |name: &str| {
             variables.iter().find(|pair| pair.0 == name).map(|pair| OsString::from(pair.1))
         };
-        parse(words(line), &Here { local: &|name| name == "here", variable: &variable })
+        // Four processors of a core each.
+        let topology = || Ok(Topology::read(&[0, 1, 2, 3], &|_| None));
+        let local = |name: &str| name == "here";
+        let here = Here { local: &local, topology: &topology, variable: &variable };
+        parse(words(line), &here)
     }
 
     fn plan_in(variables: &[(&str, &str)], line: &str) -> Plan {
@@ -661,7 +671,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_words_are_taken(words in proptest::collection::vec("[-:a=0-9n]{0,4}", 0..8)) {
-            let here = Here { local: &|_| true, variable: &|_| None };
+            let topology = || Ok(Topology::read(&[0], &|_| None));
+            let here = Here { local: &|_| true, topology: &topology, variable: &|_| None };
             let _ = parse(words.into_iter().map(OsString::from).collect(), &here);
         }
     }

@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-use crate::bootstrap::{JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD, STATUS_FD};
+use crate::bootstrap::{BOUND, Bound, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD, STATUS_FD};
 
 use super::plan::{Edit, Passing, Variables, joined};
 
@@ -11,7 +11,7 @@ use super::plan::{Edit, Passing, Variables, joined};
 pub type Variable = (OsString, OsString);
 
 /// What differs between the ranks of a job. All ranks are on one host here.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Place {
     /// The rank.
     pub rank: u32,
@@ -25,6 +25,8 @@ pub struct Place {
     pub job_fd: i32,
     /// The descriptor of the board where the rank says what it waits for, if there is one.
     pub status_fd: Option<i32>,
+    /// What it is bound to, if all are.
+    pub bound: Option<Bound>,
 }
 
 /// The variables of `all` that mean something to another job.
@@ -83,6 +85,9 @@ pub fn of_rank(base: &[Variable], place: Place) -> Vec<Variable> {
     }
     if let Some(number) = place.status_fd {
         set(&mut all, OsStr::new(STATUS_FD), number.to_string().into());
+    }
+    if let Some(bound) = place.bound {
+        set(&mut all, OsStr::new(BOUND), bound.to_string().into());
     }
     all
 }
@@ -152,8 +157,9 @@ mod tests {
 
     #[test]
     fn the_place_wins_over_all() {
+        let (status_fd, bound) = (Some(10), None);
         let place =
-            Place { rank: 1, size: 3, pmi_fd: 7, segment_fd: 8, job_fd: 9, status_fd: Some(10) };
+            Place { rank: 1, size: 3, pmi_fd: 7, segment_fd: 8, job_fd: 9, status_fd, bound };
         let all = of_rank(&[variable("A", "3"), variable("PMI_RANK", "9")], place);
         let value = |name: &str| {
             let mut found = all.iter().filter(|variable| variable.0 == name);

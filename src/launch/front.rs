@@ -13,16 +13,22 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::base::settings;
+use crate::sys::cpu;
 use crate::sys::descriptor;
 use crate::sys::host;
 use crate::sys::poll::PollSet;
 use crate::sys::process::{self, Exit, Reap, Side};
 use crate::sys::signals::{self, Signals};
+use crate::sys::topology::Topology;
 
 use super::arguments::{self, Here, Order};
 use super::debugger::{self, Debugger, Listener, Process};
+use super::environment;
 use super::linkage;
-use super::plan::{Pattern, Plan};
+use super::placement::report::Report;
+use super::placement::show::Show;
+use super::placement::{Placement, may_fill, place};
+use super::plan::{App, Pattern, Plan};
 use super::run::run;
 use super::{Refusal, USAGE};
 
@@ -35,7 +41,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// `mpirun`: does what `words` (without the program's own name) ask for, seen by `debugger`; the
 /// exit code.
 pub fn main(words: impl IntoIterator<Item = OsString>, debugger: &mut dyn Debugger) -> i32 {
-    let here = Here { local: &host::is_here, variable: &|name| std::env::var_os(name) };
+    let here = Here {
+        local: &host::is_here,
+        topology: &Topology::here,
+        variable: &|name| std::env::var_os(name),
+    };
     let order = arguments::parse(words.into_iter().collect(), &here);
     let done = order.and_then(|order| match order {
         Order::Print(text) => print(&text),
@@ -62,7 +72,11 @@ fn say(line: &str) {
 
 fn launch(plan: &Plan, debugger: &mut dyn Debugger) -> Result<i32, Refusal> {
     check(plan)?;
-    match split(plan, debugger) {
+    let placement = placed(plan)?;
+    if plan.dry_run {
+        return Ok(0);
+    }
+    match split(plan, &placement, debugger) {
         Ok(code) => Ok(code),
         Err(error) => Err(Refusal::new(1, format!("cannot run the job: {error}"))),
     }
@@ -89,8 +103,51 @@ fn check(plan: &Plan) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Where the ranks go; shows what the plan says.
+fn placed(plan: &Plan) -> Result<Placement, Refusal> {
+    let mut show = plan.show;
+    show.map |= plan.dry_run && show == Show::default();
+    let (ranks, threads) = (plan.size() as usize, threads(plan));
+    let usable = cpu::affinity().map_or(0, |processors| processors.len());
+    if plan.placement.is_empty() && show.is_empty() && !may_fill(ranks, threads, usable) {
+        return Ok(Placement::default());
+    }
+    // Where the system does not tell its processors, nothing is bound unless it must be.
+    let topology = Topology::here().or_else(|error| {
+        let why = format!("cannot find out which processors may be used: {error}");
+        let empty = plan.placement.is_empty().then(|| Topology::read(&[], &|_| None));
+        empty.ok_or_else(|| Refusal::new(1, why))
+    })?;
+    let placement = place(&plan.placement, &topology, ranks, threads)?;
+    if let Some(note) = placement.note.as_deref().filter(|_| !plan.quiet) {
+        say(&format!("note: {note}"));
+    }
+    let program = |app: u32| plan.apps[app as usize].program.to_string_lossy().into_owned();
+    let programs: Vec<_> = plan.app_of_rank().into_iter().map(program).collect();
+    let host = host::name();
+    let report =
+        Report { host: &host, topology: &topology, placement: &placement, programs: &programs };
+    print(&report.shown(show))?;
+    if show.report {
+        report.bindings().iter().for_each(|line| say(line.trim_end()));
+    }
+    Ok(placement)
+}
+
+/// How many threads a rank may have, as far as the environment says (`OMP_NUM_THREADS`).
+fn threads(plan: &Plan) -> usize {
+    let own: Vec<_> = std::env::vars_os().collect();
+    let of_app = |app: &App| {
+        let variables = environment::of_app(&own, &plan.everywhere, &app.variables);
+        let value = variables.into_iter().find(|(name, _)| name == "OMP_NUM_THREADS")?.1;
+        // A list is for loops inside loops; the first is that of the outermost.
+        value.to_str()?.split(',').next()?.trim().parse().ok()
+    };
+    plan.apps.iter().filter_map(of_app).max().unwrap_or(1).max(1)
+}
+
 /// Splits into the two processes of the launcher.
-fn split(plan: &Plan, debugger: &mut dyn Debugger) -> io::Result<i32> {
+fn split(plan: &Plan, placement: &Placement, debugger: &mut dyn Debugger) -> io::Result<i32> {
     let signals = Signals::block(&[&signals::OF_A_JOB[..], &plan.forwarded].concat())?;
     let (input, keyboard) = Keyboard::of(io::stdin())?;
     let (announcer, listener) = debugger::connected(plan.size() as usize, debugger.is_there())?;
@@ -99,7 +156,7 @@ fn split(plan: &Plan, debugger: &mut dyn Debugger) -> io::Result<i32> {
     match process::fork_here()? {
         Side::Child => {
             drop((keyboard, signals, listener));
-            let code = run(plan, input, front, announcer).unwrap_or_else(|error| {
+            let code = run(plan, placement, input, front, announcer).unwrap_or_else(|error| {
                 say(&format!("cannot run the job: {error}"));
                 1
             });

@@ -27,6 +27,7 @@ mod job;
 mod linkage;
 mod options;
 mod output;
+mod placement;
 mod plan;
 mod program_file;
 mod run;

@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
+use super::placement::options::SHORTHANDS;
 use super::{Refusal, USAGE};
 
 /// The name of the argument that holds the program and what follows.
@@ -77,8 +78,9 @@ const SECTIONS: &[Section] = &[
         heading: "Where",
         flags: &[
             ("oversubscribe", &[], "accepted; there may always be more processes than cores"),
-            ("nooversubscribe", &[], "refuse to start more processes than slots"),
+            ("nooversubscribe", &[], "refuse to start more processes than slots or cores"),
             ("allow-run-as-root", &[], "accepted; that is always allowed"),
+            ("report-bindings", &[], "say for each rank which processors it may use"),
         ],
         valued: &[
             (
@@ -94,7 +96,40 @@ const SECTIONS: &[Section] = &[
                 &["FILE"],
                 "a host on each line: 'a:4' or 'a slots=4'",
             ),
-            ("ppn", &["N", "npernode", "perhost", "grr"], &["COUNT"], "processes on each host"),
+            (
+                "ppn",
+                &["perhost", "grr"],
+                &["COUNT"],
+                "processes on each host; -n may say more, which go round the hosts again",
+            ),
+            ("npernode", &["N"], &["COUNT"], "processes on each host, and no more"),
+            ("npersocket", &[], &["COUNT"], "processes on each package"),
+            (
+                "map-by",
+                &[],
+                &["WORDS"],
+                "spread ranks over slot, hwthread, core, l1cache, l2cache, l3cache, numa, package \
+                 or ppr:N:OBJECT, with :PE=N for N cores each; or as pe-list=LIST or \
+                 rankfile:file=FILE says",
+            ),
+            ("rank-by", &[], &["WORD"], "number them so: slot, fill (object by object), span"),
+            (
+                "bind-to",
+                &[],
+                &["WORDS"],
+                "keep each rank on a hwthread, core, l2cache, l3cache, numa, package; none; core:N \
+                 for N of them; user:LIST,LIST... If not said: cores, if the ranks fill them \
+                 exactly",
+            ),
+            (
+                "rankfile",
+                &["rf"],
+                &["FILE"],
+                "the place of each rank: 'rank 0=HOST slot=0-1' or slot=PACKAGE:CORES",
+            ),
+            ("cpu-set", &["cpu-list"], &["LIST"], "use these cores only"),
+            ("cpus-per-proc", &["cpus-per-rank"], &["COUNT"], "the same as --map-by :PE=COUNT"),
+            ("display", &[], &["WORDS"], "show before the start: map, bindings, allocation, topo"),
         ],
     },
     Section {
@@ -269,10 +304,13 @@ pub fn command() -> Command {
     let ignored = IGNORED
         .iter()
         .flat_map(|(values, names)| names.split_whitespace().map(|name| option(name, *values)));
+    let known = |name: &str| SECTIONS.iter().any(|one| one.flags.iter().any(|flag| flag.0 == name));
+    let shorthands =
+        SHORTHANDS.iter().filter(|(name, ..)| !known(name)).map(|(name, ..)| flag(name));
     let refused = REFUSED.iter().map(|(name, values, _)| option(name, *values));
     let program = Arg::new(PROGRAM).num_args(0..).hide(true);
     command
-        .args(ignored.chain(refused).map(|option| option.hide(true)))
+        .args(ignored.chain(shorthands).chain(refused).map(|option| option.hide(true)))
         .arg(program.value_parser(value_parser!(OsString)))
 }
 

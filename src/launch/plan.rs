@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::input::Input;
 use super::output::Form;
+use super::placement::{Request, show::Show};
 
 /// A job to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +20,12 @@ pub struct Plan {
     pub form: Form,
     /// Who reads the launcher's standard input.
     pub input: Input,
+    /// On which processors ranks run.
+    pub placement: Request,
+    /// What is shown of the job before it starts.
+    pub show: Show,
+    /// Print no notes.
+    pub quiet: bool,
     /// After this time the job is ended.
     pub timeout: Option<Duration>,
     /// Signals that go to the ranks and do not end the job.

@@ -25,6 +25,7 @@ use super::dump::{self, Sighting};
 use super::input::{self, Feed};
 use super::job::{Action, Job};
 use super::output::{self, Streams};
+use super::placement::Placement;
 use super::plan::Plan;
 use super::stack::Files;
 use super::start::{Crew, Started};
@@ -105,7 +106,9 @@ struct Run {
 ///
 /// # Errors
 /// When the system refuses something that the launcher cannot do without.
-pub fn run(plan: &Plan, stdin: OwnedFd, front: u32, announcer: Announcer) -> io::Result<i32> {
+pub fn run(
+    plan: &Plan, placement: &Placement, stdin: OwnedFd, front: u32, announcer: Announcer,
+) -> io::Result<i32> {
     let file_limit = process::raise_file_limit();
     process::leave_group()?;
     process::adopt_orphans()?;
@@ -117,6 +120,7 @@ pub fn run(plan: &Plan, stdin: OwnedFd, front: u32, announcer: Announcer) -> io:
     let size = apps.len() as u32;
     let (name, host) = (job_name(), host::name());
     let (board, status) = StatusBoard::create(size).ok().unzip();
+    let crew = Crew::new(plan, &apps, placement, status, file_limit)?;
     let mut run = Run {
         job: Job::new(&host, size).forwarding(&plan.forwarded).limited(plan.timeout, now),
         server: Server::new(&name, &apps),
@@ -133,7 +137,7 @@ pub fn run(plan: &Plan, stdin: OwnedFd, front: u32, announcer: Announcer) -> io:
         let actions = run.job.front_gone(now);
         run.act(actions);
     }
-    run.start(plan, &apps, status, file_limit)?;
+    run.start(crew, size);
     run.serve()?;
     run.streams.close()?;
     Ok(run.job.code())
@@ -152,11 +156,8 @@ fn job_name() -> String {
 }
 
 impl Run {
-    fn start(
-        &mut self, plan: &Plan, apps: &[u32], status: Option<OwnedFd>, file_limit: Option<u64>,
-    ) -> io::Result<()> {
-        let crew = Crew::new(plan, apps, status, file_limit)?;
-        for rank in 0..apps.len() as u32 {
+    fn start(&mut self, crew: Crew<'_>, size: u32) {
+        for rank in 0..size {
             if !self.job.is_running() {
                 break;
             }
@@ -173,10 +174,9 @@ impl Run {
                 }
             }
         }
-        if self.pids.len() == apps.len() {
+        if self.pids.len() == size as usize {
             self.announcer.announce(&self.pids);
         }
-        Ok(())
     }
 
     fn serve(&mut self) -> io::Result<()> {

@@ -6,12 +6,14 @@ use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
+use crate::bootstrap::Bound;
 use crate::sys::descriptor;
 use crate::sys::process::{self, Program};
 use crate::sys::socket::Stream;
 
 use super::Refusal;
 use super::environment::{self, Place, Variable};
+use super::placement::Placement;
 use super::plan::{App, Plan};
 
 /// Everything that the ranks of a job have in common.
@@ -19,6 +21,7 @@ pub struct Crew<'a> {
     plan: &'a Plan,
     /// For each rank the number of its program.
     apps: &'a [u32],
+    placement: &'a Placement,
     environment: Vec<Variable>,
     segment: OwnedFd,
     secret: OwnedFd,
@@ -40,11 +43,13 @@ pub struct Started {
 impl<'a> Crew<'a> {
     /// Makes what the ranks share; `status` is the board on which they say what they wait for.
     pub fn new(
-        plan: &'a Plan, apps: &'a [u32], status: Option<OwnedFd>, file_limit: Option<u64>,
+        plan: &'a Plan, apps: &'a [u32], placement: &'a Placement, status: Option<OwnedFd>,
+        file_limit: Option<u64>,
     ) -> io::Result<Self> {
         Ok(Self {
             plan,
             apps,
+            placement,
             environment: environment::without_private(env::vars_os()),
             segment: descriptor::memory_file("suiro-segment")?,
             secret: descriptor::secret_file()?,
@@ -84,6 +89,7 @@ impl<'a> Crew<'a> {
             segment_fd: self.segment.as_raw_fd(),
             job_fd: self.secret.as_raw_fd(),
             status_fd: self.status.as_ref().map(AsRawFd::as_raw_fd),
+            bound: self.bound(rank),
         };
         let mut inherited = vec![theirs.as_fd(), self.segment.as_fd(), self.secret.as_fd()];
         inherited.extend(self.status.as_ref().map(AsFd::as_fd));
@@ -98,10 +104,16 @@ impl<'a> Crew<'a> {
             streams: [input, output_end, errors_end],
             inherited: &inherited,
             file_limit: self.file_limit,
-            processors: None,
+            processors: self.placement.of_rank(rank),
         })
         .map_err(cannot_start)?;
         Ok(Started { pid, pmi, outputs: [Some(output), errors] })
+    }
+
+    /// What `rank` is told of its processors: it cannot see those of the others.
+    fn bound(&self, rank: u32) -> Option<Bound> {
+        let own = self.placement.of_rank(rank)?.to_vec();
+        Some(Bound { own, together: self.placement.together()? })
     }
 }
 

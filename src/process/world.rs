@@ -157,7 +157,7 @@ fn assemble(config: &Config, objects: Objects, level: Level) -> Result<Running> 
     let segment = segment(&mut job, launcher.as_mut())?;
     let me = job.local_ranks.iter().position(|rank| *rank == job.rank).unwrap_or(0);
     let device = Devices::attach(segment, me, &job.local_ranks, config.copy)?;
-    let processors = cpu::allowed();
+    let processors = processors(&environment);
     let policy = Policy::new(config.waiting, job.local_ranks.len(), processors);
     if config.explain && job.rank == 0 {
         explain(config, &job, launcher.as_ref(), processors, policy);
@@ -172,6 +172,15 @@ fn assemble(config: &Config, objects: Objects, level: Level) -> Result<Running> 
         status.clear();
     }
     Ok(Running { mpi, launcher, status, policy, level, main, progressing: None, armed: 0 })
+}
+
+/// How many processors the ranks of this host have together. Where the launcher bound each to its
+/// own, which the mask of one does not show, it told; unless something else bound this one since.
+fn processors(environment: &Environment) -> usize {
+    match (&environment.bound, cpu::affinity()) {
+        (Some(bound), Ok(own)) if bound.own == own => cpu::within_quota(bound.together),
+        _ => cpu::allowed(),
+    }
 }
 
 /// Tells what was decided, and why.

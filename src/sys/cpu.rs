@@ -36,9 +36,13 @@ pub(super) fn cpu_set(cpus: &[usize]) -> io::Result<CpuSet> {
 /// How many threads can really run at once: the processors of the mask, or the whole processors in
 /// the quota if that is less; at least 1.
 pub fn allowed() -> usize {
-    let mask = affinity().map_or(1, |cpus| cpus.len());
+    within_quota(affinity().map_or(1, |cpus| cpus.len()))
+}
+
+/// How many threads can really run at once on `processors` processors; at least 1.
+pub fn within_quota(processors: usize) -> usize {
     let quota = quota().map_or(usize::MAX, |cpus| cpus as usize);
-    mask.min(quota).max(1)
+    processors.min(quota).max(1)
 }
 
 /// Processors' worth of time that the control groups leave this process, if they limit it.

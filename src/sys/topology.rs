@@ -65,7 +65,7 @@ impl Level {
     }
 }
 
-/// A processor, and for each level the smallest number of a processor in the same object.
+/// A processor, and for each level the smallest number of a usable processor in the same object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Processor {
     number: usize,
@@ -133,10 +133,10 @@ impl Topology {
         found.into_iter().map(|(_, object)| object).collect()
     }
 
-    /// All processors of the objects of `level` that `set` touches.
-    pub fn around(&self, level: Level, set: &[usize]) -> Vec<usize> {
-        let touched = |object: &Vec<usize>| object.iter().any(|number| set.contains(number));
-        self.objects(level).into_iter().filter(touched).flatten().collect()
+    /// That of those of `set` alone.
+    pub fn within(&self, set: &[usize]) -> Self {
+        let processors = self.processors.iter().filter(|one| set.contains(&one.number));
+        Self { processors: processors.cloned().collect() }
     }
 }
 
@@ -299,7 +299,6 @@ mod tests {
         assert_eq!(topology.objects(Level::Core)[..3], [[0, 8], [1, 9], [2, 10]]);
         assert_eq!(topology.objects(Level::Package)[1], [4, 12, 5, 13, 6, 14, 7, 15]);
         assert_eq!(topology.processors()[..4], [0, 8, 1, 9]);
-        assert_eq!(topology.around(Level::Numa, &[9]), [0, 8, 1, 9]);
     }
 
     #[test]
@@ -308,6 +307,7 @@ mod tests {
         assert_eq!(counts(&topology), [1, 2, 3, 3, 3, 3, 3, 4]);
         assert_eq!(topology.objects(Level::Package), [vec![3, 11, 9], vec![14]]);
         assert_eq!(topology.objects_in(Level::Core, &[11, 14]), [[11], [14]]);
+        assert_eq!(counts(&topology.within(&[3, 11, 14])), [1, 2, 2, 2, 2, 2, 2, 3]);
     }
 
     #[test]

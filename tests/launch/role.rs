@@ -31,7 +31,9 @@ pub fn words_behind_shell(count: &str, role: &str, then: &str) -> Vec<String> {
 fn own_words() -> Vec<String> {
     let own = env::current_exe().unwrap().to_str().unwrap().to_owned();
     let test = format!("{}::rank", module_path!().split_once("::").unwrap().1);
-    [&own, &test, "--exact", "--ignored", "--nocapture"].map(str::to_owned).into()
+    // With one thread, as on one processor, the name of the test comes before its own lines.
+    let threads = "--test-threads=2";
+    [&own, &test, "--exact", "--ignored", "--nocapture", threads].map(str::to_owned).into()
 }
 
 #[test]
