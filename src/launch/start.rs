@@ -22,6 +22,8 @@ pub struct Crew<'a> {
     /// For each rank the number of its program.
     apps: &'a [u32],
     placement: &'a Placement,
+    /// How many processors all ranks have together, if all are bound.
+    together: Option<usize>,
     environment: Vec<Variable>,
     segment: OwnedFd,
     secret: OwnedFd,
@@ -50,6 +52,7 @@ impl<'a> Crew<'a> {
             plan,
             apps,
             placement,
+            together: placement.together(),
             environment: environment::without_private(env::vars_os()),
             segment: descriptor::memory_file("suiro-segment")?,
             secret: descriptor::secret_file()?,
@@ -112,8 +115,7 @@ impl<'a> Crew<'a> {
 
     /// What `rank` is told of its processors: it cannot see those of the others.
     fn bound(&self, rank: u32) -> Option<Bound> {
-        let own = self.placement.of_rank(rank)?.to_vec();
-        Some(Bound { own, together: self.placement.together()? })
+        Some(Bound { own: self.placement.of_rank(rank)?.to_vec(), together: self.together? })
     }
 }
 
