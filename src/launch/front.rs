@@ -24,6 +24,7 @@ use crate::sys::topology::Topology;
 use super::arguments::{self, Here, Order};
 use super::debugger::{self, Debugger, Listener, Process};
 use super::environment;
+use super::explain;
 use super::linkage;
 use super::placement::report::Report;
 use super::placement::show::Show;
@@ -73,6 +74,15 @@ fn say(line: &str) {
 fn launch(plan: &Plan, debugger: &mut dyn Debugger) -> Result<i32, Refusal> {
     check(plan)?;
     let placement = placed(plan)?;
+    if plan.explain {
+        let host = explain::Host {
+            name: &host::name(),
+            processors: cpu::affinity().map_or(0, |processors| processors.len()),
+            quota: cpu::quota(),
+            threads: threads(plan),
+        };
+        explain::lines(plan, &placement, host).iter().for_each(|line| say(line));
+    }
     if plan.dry_run {
         return Ok(0);
     }

@@ -19,6 +19,7 @@ mod arguments;
 pub mod debugger;
 mod dump;
 mod environment;
+mod explain;
 pub mod folders;
 mod front;
 mod hosts;

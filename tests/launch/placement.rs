@@ -1,6 +1,6 @@
 //! What ranks may use of the processors, and what the launcher says of it.
 
-use super::harness::{Outcome, mpirun, run, start};
+use super::harness::{Outcome, folder, mpirun, run, start};
 
 /// The program that prints what it may use.
 const MASK: [&str; 3] = ["grep", "Cpus_allowed_list", "/proc/self/status"];
@@ -68,12 +68,11 @@ fn without_a_word_only_ranks_that_fill_the_processors_are_bound() {
 
 #[test]
 fn a_rankfile_places_ranks_and_counts_them() {
-    let file = std::env::temp_dir().join(format!("suiro-ranks-{}", std::process::id()));
+    let file = folder("launch-rankfile").join("ranks");
     std::fs::write(&file, "rank 1=localhost slot=0\nrank 0=+n0\n").unwrap();
     let outcome = run(&["-rf", file.to_str().unwrap(), "--report-bindings", "true"]);
     let by_map = format!("rankfile:file={}", file.display());
     let missing = refused(&["-n", "3", "--map-by", &by_map]);
-    std::fs::remove_file(&file).unwrap();
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     let lines: Vec<_> = outcome.stderr.lines().collect();
     assert_eq!(lines.len(), 2, "{}", outcome.stderr);

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use super::harness::{folder, run};
+use super::harness::{compiled, folder, run};
 
 /// The words before `sh -c SCRIPT`, the script, the exit code, the sorted lines of standard output,
 /// and a part of standard error; an empty part means that nothing may be there.
@@ -143,5 +143,20 @@ fn settings_of_the_library_are_listed() {
     let outcome = run(&["--help-settings"]);
     for setting in mpi_abi::base::settings::SETTINGS {
         assert!(outcome.text().contains(setting.name), "{}", outcome.text());
+    }
+}
+
+#[test]
+fn decisions_are_explained_by_the_launcher_and_by_rank_0() {
+    let outcome = run(&["--explain", "-n", "3", &compiled("allreduce", "launch-explain"), "1"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    for part in [
+        "mpirun: 3 ranks on ",
+        "no port is open",
+        "Suiro: 3 ranks, started by the mpirun of this library",
+        "Suiro: device shm between all ranks",
+        "Suiro: waiting calls ",
+    ] {
+        assert_eq!(outcome.stderr.matches(part).count(), 1, "{part}: {}", outcome.stderr);
     }
 }

@@ -256,6 +256,11 @@ impl Request {
         self.oversubscribe = None;
     }
 
+    /// Was it said where ranks go or what they are bound to?
+    pub fn decides_binding(&self) -> bool {
+        self.binding.is_some() || self.mapping.is_some() || self.width.is_some()
+    }
+
     /// Does nothing here speak of placement?
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
