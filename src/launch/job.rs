@@ -65,6 +65,8 @@ pub struct Job {
     forwarded: Vec<i32>,
     /// When the job has taken too long, and how long that is.
     limit: Option<(Instant, Duration)>,
+    /// A rank and the call that it waits in, as far as it has said so.
+    waiting: Option<(u32, String)>,
 }
 
 impl Job {
@@ -77,6 +79,7 @@ impl Job {
             highest_code: 0,
             forwarded: vec![signals::USR1, signals::USR2, signals::TSTP, signals::CONT],
             limit: None,
+            waiting: None,
         }
     }
 
@@ -129,6 +132,11 @@ impl Job {
     /// A program cannot be started.
     pub fn refused(&mut self, code: i32, why: &str, now: Instant) -> Vec<Action> {
         self.end(code, Some(why.to_owned()), now)
+    }
+
+    /// What follows happens to `rank` while it waits in the function `call`.
+    pub fn waiting_in(&mut self, rank: u32, call: String) {
+        self.waiting = Some((rank, call));
     }
 
     /// The process of `rank` ended. `inner` is how its MPI process ended, if that was another
@@ -289,7 +297,12 @@ impl Job {
     ) -> Vec<Action> {
         let who = self.who(rank, pid);
         let what = match exit {
-            Some(Exit::Signal(signal)) => killed(signal),
+            Some(Exit::Signal(signal)) => match &self.waiting {
+                Some((waiting, call)) if *waiting == rank => {
+                    format!("{} while it waited in {call}", killed(signal))
+                }
+                _ => killed(signal),
+            },
             Some(Exit::Code(code)) => format!("exited with code {code} without MPI_Finalize"),
             None => "ended without MPI_Finalize".to_owned(),
         };
@@ -362,6 +375,18 @@ mod tests {
         assert_eq!(job.code(), 137);
         assert_eq!(job.exited(2, Exit::Signal(15), None, Standing::Joined, now), []);
         assert_eq!(job.code(), 137);
+    }
+
+    #[test]
+    fn the_call_in_which_a_rank_was_killed_is_told() {
+        let (mut job, now) = (job(), Instant::now());
+        job.waiting_in(2, "MPI_Recv(source 0)".to_owned());
+        let actions = job.exited(2, KILLED, None, Standing::Joined, now);
+        assert!(said(&actions).contains("(SIGKILL) while it waited in MPI_Recv(source 0); ending"));
+        let mut job = self::job();
+        job.waiting_in(2, "MPI_Recv(source 0)".to_owned());
+        let actions = job.exited(1, KILLED, None, Standing::Joined, now);
+        assert!(said(&actions).contains("(SIGKILL); ending"));
     }
 
     #[test]

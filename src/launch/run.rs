@@ -287,10 +287,19 @@ impl Run {
         let standing = self.server.standing(rank as u32);
         let inner = self.ranks[rank].inner_exit();
         self.ranks[rank].exit = Some(exit);
+        self.note_call(rank);
         let actions = self.job.exited(rank as u32, exit, inner, standing, now);
         self.act(actions);
         let events = self.server.gone(rank as u32);
         self.take(events);
+    }
+
+    /// Tells the job which call `rank` is in, if it has said so.
+    fn note_call(&mut self, rank: usize) {
+        let said = self.board.as_ref().map(|board| board.read(rank as u32));
+        if let Some(Doing::Waiting(_, call)) = said {
+            self.job.waiting_in(rank as u32, format!("{}{}", call.function, call.words));
+        }
     }
 
     /// Judges MPI processes whose shells had their time, and connections that were closed.
@@ -301,6 +310,7 @@ impl Run {
                 continue;
             }
             self.read_requests(rank);
+            self.note_call(rank);
             self.ranks[rank].hung_up = None;
             let exit = self.ranks[rank].inner_exit().map(|(_, exit)| exit);
             let joined = self.server.standing(rank as u32) == Standing::Joined;

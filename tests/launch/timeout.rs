@@ -197,3 +197,17 @@ fn a_job_that_ends_in_time_is_not_shown() {
     assert_eq!((outcome.code, &*outcome.stderr), (Some(5), ""));
     assert_eq!(run_shell("1", "test -n \"$SUIRO_STATUS_FD\"").code, Some(0));
 }
+
+#[test]
+fn the_call_in_which_a_rank_was_killed_is_told() {
+    let running = start(mpirun(&["-n", "2", &compiled("stuck", "timeout-killed"), "receive"]));
+    let victim = until(|| ranks(&running).get(&1).copied());
+    // After this line there is only the call, and who sleeps in it has said so before.
+    running.until_output(|text| text.contains("of rank 1\n").then_some(()));
+    until(|| (state(victim) == Some('S')).then_some(()));
+    signal_process(victim, "KILL");
+    let outcome = running.wait();
+    assert_eq!(outcome.code, Some(137));
+    let words = "was killed by signal 9 (SIGKILL) while it waited in MPI_Recv(source 0, tag 41, ";
+    assert!(outcome.stderr.contains(words), "{}", outcome.stderr);
+}

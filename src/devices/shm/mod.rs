@@ -138,7 +138,10 @@ impl Shm {
         cma::admit_siblings();
         let reading = Reading::new(copy, ranks.len());
         if let Err(pid) = reading.introduce(&area.card) {
-            let why = format!("slot {me} of the shared segment is taken by process {pid}");
+            let why = format!(
+                "process {pid} has taken the place of this rank; each rank of a job is one program \
+                 that uses MPI, so start the others by an mpirun of their own"
+            );
             return Err(ErrorClass::Other.error(why));
         }
         let outbound = (0..ranks.len()).map(|slot| Outbound::new(segment.area(slot))).collect();
