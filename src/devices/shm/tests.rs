@@ -70,7 +70,7 @@ fn a_slot_is_attached_once() {
     let attach = || Shm::attach(segment.try_clone().unwrap(), 1, &[0, 1], Copy::Auto);
     let _first = attach().unwrap();
     let error = attach().err().unwrap();
-    assert!(error.why.contains("slot 1 of the shared segment is taken"), "{error}");
+    assert!(error.why.contains("has taken the place of this rank"), "{error}");
 }
 
 #[test]
