@@ -24,8 +24,8 @@ const AFTER: &str = "\
 Options take one dash or two, and their value in the next word or after '='. Those of Open MPI,
 MPICH and Intel MPI that only tune these libraries are accepted without effect, with one note.
 
-Standard input goes to rank 0. The exit code is that of the first process that failed: its own
-code, 128 and the number of the signal that ended it, or the code that it gave to MPI_Abort.
+The exit code is that of the first process that failed: its own code, 128 and the number of the
+signal that ended it, or the code that it gave to MPI_Abort.
 124: the time was up; 127: a program was not found; 126: it could not be started; 2: wrong
 arguments.";
 

@@ -150,14 +150,21 @@ fn output_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((read, write))
 }
 
+/// There are limits that a user can raise.
 fn out_of_room(error: io::Error) -> Refusal {
-    Refusal::new(1, error.to_string())
+    let cure = match error.raw_os_error() {
+        Some(process::TOO_MANY_FILES) => "; each rank takes four files of mpirun (ulimit -n)",
+        Some(process::TRY_AGAIN) => "; there may be too many processes (ulimit -u)",
+        _ => "",
+    };
+    Refusal::new(1, format!("{error}{cure}"))
 }
 
 fn cannot_start(error: io::Error) -> Refusal {
-    match error.kind() {
-        ErrorKind::NotFound => Refusal::new(127, "no such program"),
-        ErrorKind::WouldBlock | ErrorKind::OutOfMemory => out_of_room(error),
+    match error.raw_os_error() {
+        Some(process::TOO_MANY_FILES | process::TRY_AGAIN) => out_of_room(error),
+        _ if error.kind() == ErrorKind::NotFound => Refusal::new(127, "no such program"),
+        _ if error.kind() == ErrorKind::OutOfMemory => out_of_room(error),
         _ => Refusal::new(126, error.to_string()),
     }
 }

@@ -25,6 +25,9 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::{ForkResult, Pid, fork, getpgrp, getpid, getppid, setpgid, tcgetpgrp};
 
+/// The limits of descriptors and of processes, as errors of the system.
+pub use libc::{EAGAIN as TRY_AGAIN, EMFILE as TOO_MANY_FILES};
+
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {

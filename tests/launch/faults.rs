@@ -124,6 +124,7 @@ fn small_limits_are_enough_or_are_named() {
     // Descriptors and memory that cannot suffice: one line, at once, and a code.
     for (too_little, words) in [
         ("ulimit -n 12", "Too many open files"),
+        ("ulimit -n 20", "each rank takes four files of mpirun (ulimit -n)"),
         ("ulimit -f 0", "files are limited to 0 bytes (ulimit -f)"),
         ("ulimit -v 40000", "Cannot allocate memory"),
     ] {
