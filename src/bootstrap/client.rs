@@ -287,7 +287,8 @@ fn no_launcher(shown: &str, attempts: &Attempts) -> Box<MpiError> {
     ErrorClass::Other.error(format!(
         "{shown} shows that this is one of several processes, but no launcher can be asked about \
          the others: {tried}. Start the program with this library's mpirun, with an mpiexec of \
-         MPICH, Intel MPI or Open MPI, or with srun -K --mpi=pmi2; SUIRO_SINGLETON=1 lets it run alone"
+         MPICH, Intel MPI or Open MPI, or with srun -K --mpi=pmi2; SUIRO_SINGLETON=1 lets it run \
+         alone"
     ))
 }
 
