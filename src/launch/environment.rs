@@ -1,11 +1,12 @@
 //! The environment of a rank: the launcher's own, without what an outer job said, with what the
 //! command line and this job say.
 
+use std::env;
 use std::ffi::{OsStr, OsString};
 
 use crate::bootstrap::{BOUND, Bound, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD, STATUS_FD};
 
-use super::plan::{Edit, Passing, Variables, joined};
+use super::plan::{Edit, Passing, Plan, Variables, joined};
 
 /// A variable and its value.
 pub type Variable = (OsString, OsString);
@@ -30,12 +31,19 @@ pub struct Place {
 }
 
 /// The variables of `all` that mean something to another job.
-pub fn without_private(all: impl Iterator<Item = Variable>) -> Vec<Variable> {
+fn without_private(all: impl Iterator<Item = Variable>) -> Vec<Variable> {
     all.filter(|(name, _)| !is_private(name)).collect()
 }
 
+/// What each program of `plan` sees of this process's environment, in order.
+pub fn of_apps(plan: &Plan) -> Vec<Vec<Variable>> {
+    let base = without_private(env::vars_os());
+    let apps = plan.apps.iter();
+    apps.map(|app| of_app(&base, &plan.everywhere, &app.variables)).collect()
+}
+
 /// What of `base` the program sees, with its changes after those of all programs.
-pub fn of_app(base: &[Variable], everywhere: &Variables, own: &Variables) -> Vec<Variable> {
+fn of_app(base: &[Variable], everywhere: &Variables, own: &Variables) -> Vec<Variable> {
     let passing = own.passing.as_ref().or(everywhere.passing.as_ref()).unwrap_or(&Passing::All);
     let passes = |variable: &&Variable| {
         let mut passed = everywhere.passed.iter().chain(&own.passed);

@@ -23,13 +23,13 @@ use crate::sys::topology::Topology;
 
 use super::arguments::{self, Here, Order};
 use super::debugger::{self, Debugger, Listener, Process};
-use super::environment;
+use super::environment::{self, Variable};
 use super::explain;
 use super::linkage;
 use super::placement::report::Report;
 use super::placement::show::Show;
 use super::placement::{Placement, may_fill, place};
-use super::plan::{App, Pattern, Plan};
+use super::plan::{Pattern, Plan};
 use super::run::run;
 use super::{Refusal, USAGE};
 
@@ -73,20 +73,22 @@ fn say(line: &str) {
 
 fn launch(plan: &Plan, debugger: &mut dyn Debugger) -> Result<i32, Refusal> {
     check(plan)?;
-    let placement = placed(plan)?;
+    let environments = environment::of_apps(plan);
+    let threads = threads(&environments);
+    let placement = placed(plan, threads)?;
     if plan.explain {
         let host = explain::Host {
             name: &host::name(),
             processors: cpu::affinity().map_or(0, |processors| processors.len()),
             quota: cpu::quota(),
-            threads: threads(plan),
+            threads,
         };
         explain::lines(plan, &placement, host).iter().for_each(|line| say(line));
     }
     if plan.dry_run {
         return Ok(0);
     }
-    match split(plan, &placement, debugger) {
+    match split(plan, &environments, &placement, debugger) {
         Ok(code) => Ok(code),
         Err(error) => Err(Refusal::new(1, format!("cannot run the job: {error}"))),
     }
@@ -114,10 +116,10 @@ fn check(plan: &Plan) -> Result<(), Refusal> {
 }
 
 /// Where the ranks go; shows what the plan says.
-fn placed(plan: &Plan) -> Result<Placement, Refusal> {
+fn placed(plan: &Plan, threads: usize) -> Result<Placement, Refusal> {
     let mut show = plan.show;
     show.map |= plan.dry_run && show == Show::default();
-    let (ranks, threads) = (plan.size() as usize, threads(plan));
+    let ranks = plan.size() as usize;
     let usable = cpu::affinity().map_or(0, |processors| processors.len());
     if plan.placement.is_empty() && show.is_empty() && !may_fill(ranks, threads, usable) {
         return Ok(Placement::default());
@@ -145,19 +147,19 @@ fn placed(plan: &Plan) -> Result<Placement, Refusal> {
 }
 
 /// How many threads a rank may have, as far as the environment says (`OMP_NUM_THREADS`).
-fn threads(plan: &Plan) -> usize {
-    let own: Vec<_> = std::env::vars_os().collect();
-    let of_app = |app: &App| {
-        let variables = environment::of_app(&own, &plan.everywhere, &app.variables);
-        let value = variables.into_iter().find(|(name, _)| name == "OMP_NUM_THREADS")?.1;
+fn threads(environments: &[Vec<Variable>]) -> usize {
+    let of_app = |variables: &Vec<Variable>| {
+        let (_, value) = variables.iter().find(|(name, _)| name == "OMP_NUM_THREADS")?;
         // A list is for loops inside loops; the first is that of the outermost.
         value.to_str()?.split(',').next()?.trim().parse().ok()
     };
-    plan.apps.iter().filter_map(of_app).max().unwrap_or(1).max(1)
+    environments.iter().filter_map(of_app).max().unwrap_or(1).max(1)
 }
 
 /// Splits into the two processes of the launcher.
-fn split(plan: &Plan, placement: &Placement, debugger: &mut dyn Debugger) -> io::Result<i32> {
+fn split(
+    plan: &Plan, environments: &[Vec<Variable>], placement: &Placement, debugger: &mut dyn Debugger,
+) -> io::Result<i32> {
     let signals = Signals::block(&[&signals::OF_A_JOB[..], &plan.forwarded].concat())?;
     let (input, keyboard) = Keyboard::of(io::stdin())?;
     let (announcer, listener) = debugger::connected(plan.size() as usize, debugger.is_there())?;
@@ -166,10 +168,12 @@ fn split(plan: &Plan, placement: &Placement, debugger: &mut dyn Debugger) -> io:
     match process::fork_here()? {
         Side::Child => {
             drop((keyboard, signals, listener));
-            let code = run(plan, placement, input, front, announcer).unwrap_or_else(|error| {
-                say(&format!("cannot run the job: {error}"));
-                1
-            });
+            let code = run(plan, environments, placement, input, front, announcer).unwrap_or_else(
+                |error| {
+                    say(&format!("cannot run the job: {error}"));
+                    1
+                },
+            );
             std::process::exit(code);
         }
         Side::Parent(runner) => {

@@ -32,12 +32,12 @@ pub fn note(app: &App) -> Option<String> {
 /// The file that will be started, as far as that is plain.
 fn program(app: &App) -> Option<PathBuf> {
     let here = app.directory.clone().unwrap_or_default();
-    if app.program.to_string_lossy().contains('/') {
+    if app.names_file() {
         return Some(here.join(&app.program));
     }
-    let lists = app.path.clone().into_iter().chain(env::var_os("PATH"));
-    let folders = lists.flat_map(|list| env::split_paths(&list).collect::<Vec<_>>());
-    folders.map(|folder| here.join(folder).join(&app.program)).find(|file| file.is_file())
+    let own = env::var_os("PATH");
+    let mut files = app.places(app.path.iter().chain(&own)).map(|file| here.join(file));
+    files.find(|file| file.is_file())
 }
 
 /// The first of `wanted` that a 64-bit ELF file asks the loader for.

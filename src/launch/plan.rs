@@ -1,5 +1,6 @@
 //! What a command line asks for, as a value: programs, their environment, and how to run them.
 
+use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
@@ -68,6 +69,20 @@ pub struct App {
     pub variables: Variables,
     /// Commands that some of its ranks run under.
     pub wraps: Vec<Wrap>,
+}
+
+impl App {
+    /// Is the program a path, and not a name to look up?
+    pub fn names_file(&self) -> bool {
+        self.program.as_bytes().contains(&b'/')
+    }
+
+    /// Where the program may be in these lists of folders, each as `PATH` has them.
+    pub fn places<'a>(
+        &'a self, lists: impl Iterator<Item = &'a OsString>,
+    ) -> impl Iterator<Item = PathBuf> {
+        lists.flat_map(env::split_paths).map(|folder| folder.join(&self.program))
+    }
 }
 
 /// A command, such as a debugger's, that starts the program for some ranks of the job.

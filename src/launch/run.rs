@@ -22,6 +22,7 @@ use crate::sys::socket::Stream;
 
 use super::debugger::Announcer;
 use super::dump::{self, Sighting};
+use super::environment::Variable;
 use super::input::{self, Feed};
 use super::job::{Action, Job};
 use super::output::{self, Streams};
@@ -102,12 +103,13 @@ struct Run {
 
 /// Runs the job of `plan` below this process, until nothing of it is left; its exit code.
 ///
-/// `stdin` is the standard input for ranks, `front` the process to obey and to watch.
+/// `environments` are what its programs see, `stdin` is the standard input for ranks, `front` the process to obey and to watch.
 ///
 /// # Errors
 /// When the system refuses something that the launcher cannot do without.
 pub fn run(
-    plan: &Plan, placement: &Placement, stdin: OwnedFd, front: u32, announcer: Announcer,
+    plan: &Plan, environments: &[Vec<Variable>], placement: &Placement, stdin: OwnedFd, front: u32,
+    announcer: Announcer,
 ) -> io::Result<i32> {
     let file_limit = process::raise_file_limit();
     process::leave_group()?;
@@ -118,9 +120,10 @@ pub fn run(
     let apps = plan.app_of_rank();
     let now = Instant::now();
     let size = apps.len() as u32;
-    let (name, host) = (job_name(), host::name());
+    let host = host::name();
+    let name = job_name(&host);
     let (board, status) = StatusBoard::create(size).ok().unzip();
-    let crew = Crew::new(plan, &apps, placement, status, file_limit)?;
+    let crew = Crew::new(plan, environments, &apps, placement, status, file_limit)?;
     let mut run = Run {
         job: Job::new(&host, size).forwarding(&plan.forwarded).limited(plan.timeout, now),
         server: Server::new(&name, &apps),
@@ -148,10 +151,10 @@ fn terminals() -> io::Result<[OwnedFd; 2]> {
     Ok([io::stdout().as_fd().try_clone_to_owned()?, io::stderr().as_fd().try_clone_to_owned()?])
 }
 
-/// Unlike that of any other job on any host.
-fn job_name() -> String {
+/// Unlike that of any other job on any host; this one is called `host`.
+fn job_name(host: &str) -> String {
     let since_1970 = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-    let plain = host::name().replace(|character: char| !character.is_ascii_alphanumeric(), "_");
+    let plain = host.replace(|character: char| !character.is_ascii_alphanumeric(), "_");
     format!("suiro_{plain:.64}_{}_{:x}", process::own_pid(), since_1970.as_nanos())
 }
 

@@ -4,7 +4,6 @@ use std::env;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 
 use crate::bootstrap::Bound;
 use crate::sys::descriptor;
@@ -24,7 +23,8 @@ pub struct Crew<'a> {
     placement: &'a Placement,
     /// How many processors all ranks have together, if all are bound.
     together: Option<usize>,
-    environment: Vec<Variable>,
+    /// For each program the environment that it sees.
+    environments: &'a [Vec<Variable>],
     segment: OwnedFd,
     secret: OwnedFd,
     status: Option<OwnedFd>,
@@ -45,15 +45,15 @@ pub struct Started {
 impl<'a> Crew<'a> {
     /// Makes what the ranks share; `status` is the board on which they say what they wait for.
     pub fn new(
-        plan: &'a Plan, apps: &'a [u32], placement: &'a Placement, status: Option<OwnedFd>,
-        file_limit: Option<u64>,
+        plan: &'a Plan, environments: &'a [Vec<Variable>], apps: &'a [u32],
+        placement: &'a Placement, status: Option<OwnedFd>, file_limit: Option<u64>,
     ) -> io::Result<Self> {
         Ok(Self {
             plan,
             apps,
             placement,
             together: placement.together(),
-            environment: environment::without_private(env::vars_os()),
+            environments,
             segment: descriptor::memory_file("suiro-segment")?,
             secret: descriptor::secret_file()?,
             status,
@@ -66,8 +66,10 @@ impl<'a> Crew<'a> {
     /// # Errors
     /// A [`Refusal`] with 127 if there is no such program, 126 if it cannot be started.
     pub fn start(&self, rank: u32, input: io::Result<OwnedFd>) -> Result<Started, Refusal> {
-        let app = &self.plan.apps[self.apps[rank as usize] as usize];
-        let started = input.map_err(out_of_room).and_then(|input| self.start_app(app, rank, input));
+        let number = self.apps[rank as usize] as usize;
+        let (app, variables) = (&self.plan.apps[number], &self.environments[number]);
+        let started = input.map_err(out_of_room);
+        let started = started.and_then(|input| self.start_app(app, variables, rank, input));
         started.map_err(|refusal| {
             Refusal::new(
                 refusal.code,
@@ -76,7 +78,9 @@ impl<'a> Crew<'a> {
         })
     }
 
-    fn start_app(&self, app: &App, rank: u32, input: OwnedFd) -> Result<Started, Refusal> {
+    fn start_app(
+        &self, app: &App, variables: &[Variable], rank: u32, input: OwnedFd,
+    ) -> Result<Started, Refusal> {
         let (pmi, theirs) = Stream::pair().map_err(out_of_room)?;
         pmi.name_senders().map_err(out_of_room)?;
         let (output, output_end) = output_pipe().map_err(out_of_room)?;
@@ -96,13 +100,11 @@ impl<'a> Crew<'a> {
         };
         let mut inherited = vec![theirs.as_fd(), self.segment.as_fd(), self.secret.as_fd()];
         inherited.extend(self.status.as_ref().map(AsFd::as_fd));
-        let variables =
-            environment::of_app(&self.environment, &self.plan.everywhere, &app.variables);
-        let words = words(app, rank, &variables);
+        let words = words(app, rank, variables);
         let pid = process::spawn(Program {
             name: &words[0],
             arguments: &words[1..],
-            environment: &environment::of_rank(&variables, place),
+            environment: &environment::of_rank(variables, place),
             directory: app.directory.as_deref(),
             streams: [input, output_end, errors_end],
             inherited: &inherited,
@@ -131,7 +133,7 @@ fn words(app: &App, rank: u32, variables: &[Variable]) -> Vec<OsString> {
 /// The program of a plain name, in the folders that the command line names, or in our own `PATH`
 /// if the program sees none. Else the system looks it up.
 fn found(app: &App, variables: &[Variable]) -> Option<OsString> {
-    if app.program.as_bytes().contains(&b'/') {
+    if app.names_file() {
         return None;
     }
     let own = match variables.iter().any(|variable| variable.0 == "PATH") {
@@ -139,8 +141,7 @@ fn found(app: &App, variables: &[Variable]) -> Option<OsString> {
         false => env::var_os("PATH"),
     };
     let lists = app.path.iter().chain(&own);
-    let mut files = lists.flat_map(env::split_paths).map(|folder| folder.join(&app.program));
-    files.find(|file| file.is_file()).map(OsString::from)
+    app.places(lists).find(|file| file.is_file()).map(OsString::from)
 }
 
 /// A pipe whose read end never waits.

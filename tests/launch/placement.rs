@@ -1,5 +1,7 @@
 //! What ranks may use of the processors, and what the launcher says of it.
 
+use mpi_abi::sys::topology::parse_list;
+
 use super::harness::{Outcome, folder, mpirun, run, start};
 
 /// The program that prints what it may use.
@@ -9,11 +11,7 @@ const MASK: [&str; 3] = ["grep", "Cpus_allowed_list", "/proc/self/status"];
 fn usable() -> Vec<usize> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
-    let range = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        first.parse::<usize>().unwrap()..=last.parse().unwrap()
-    };
-    list.trim().split(',').flat_map(range).collect()
+    parse_list(list.trim()).unwrap()
 }
 
 /// The masks that the ranks of `mpirun words` see, in order of ranks.
