@@ -76,21 +76,21 @@ pub struct Here<'a> {
 /// # Errors
 /// A [`Refusal`] with code 2 that names the word that is wrong.
 pub fn parse(words: Vec<OsString>, here: &Here<'_>) -> Result<Order, Refusal> {
-    let command = options::command();
+    let mut command = options::command();
     let mut reading = Reading::default();
     for words in words.split(|word| word == ":") {
-        let matches = options::parse(&command, words.to_vec())?;
-        if let Some(order) = question(&command, &matches) {
+        let matches = options::parse(&mut command, words.to_vec())?;
+        if let Some(order) = question(&mut command, &matches) {
             return Ok(order);
         }
-        reading.section(&command, &matches)?;
+        reading.section(&mut command, &matches)?;
     }
     reading.finish(here).map(|plan| Order::Run(Box::new(plan)))
 }
 
-fn question(command: &Command, matches: &ArgMatches) -> Option<Order> {
+fn question(command: &mut Command, matches: &ArgMatches) -> Option<Order> {
     if matches.get_flag("help") {
-        return Some(Order::Print(command.clone().render_help().to_string()));
+        return Some(Order::Print(command.render_help().to_string()));
     }
     if matches.get_flag("version") {
         let version = concat!("mpirun (Suiro) ", env!("CARGO_PKG_VERSION"), "\n");
@@ -111,7 +111,7 @@ struct Reading {
 
 impl Reading {
     /// Takes the words between two `:`.
-    fn section(&mut self, command: &Command, matches: &ArgMatches) -> Result<(), Refusal> {
+    fn section(&mut self, command: &mut Command, matches: &ArgMatches) -> Result<(), Refusal> {
         self.of_job(matches)?;
         let program: Vec<_> =
             matches.get_many::<OsString>(PROGRAM).into_iter().flatten().cloned().collect();
@@ -176,7 +176,7 @@ impl Reading {
     }
 
     /// Takes a file with a program on each line.
-    fn app_file(&mut self, command: &Command, file: &OsStr) -> Result<(), Refusal> {
+    fn app_file(&mut self, command: &mut Command, file: &OsStr) -> Result<(), Refusal> {
         let name = file.to_string_lossy();
         let wrong = |why: String| Refusal::new(USAGE, format!("--app {name}: {why}"));
         let text = fs::read(file).map_err(|error| wrong(error.to_string()))?;

@@ -364,9 +364,9 @@ fn is_called(option: &Arg, name: &[u8]) -> bool {
 ///
 /// # Errors
 /// A [`Refusal`] with code 2 that names what is wrong.
-pub fn parse(command: &Command, words: Vec<OsString>) -> Result<ArgMatches, Refusal> {
+pub fn parse(command: &mut Command, words: Vec<OsString>) -> Result<ArgMatches, Refusal> {
     let words = with_two_dashes(command, words);
-    let matches = command.clone().try_get_matches_from(words).map_err(|error| refusal(&error))?;
+    let matches = command.try_get_matches_from_mut(words).map_err(|error| refusal(&error))?;
     match REFUSED.iter().find(|(name, _, _)| is_given(&matches, name)) {
         None => Ok(matches),
         Some((name, _, cure)) => {
