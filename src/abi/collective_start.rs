@@ -283,13 +283,14 @@ struct Root {
 #[inline]
 fn rooted(mpi: &Mpi, root: c_int, comm: MPI_Comm) -> Result<Root> {
     let comm = mpi.comms.get(number(comm))?;
+    let ranks = comm.shape()?.ranks as usize;
     let rank = comm.check_root(root)?;
-    Ok(Root { rank, is_here: rank == comm.rank, ranks: comm.size() as usize })
+    Ok(Root { rank, is_here: rank == comm.rank, ranks })
 }
 
 #[inline]
 fn size(mpi: &Mpi, comm: MPI_Comm) -> Result<usize> {
-    Ok(mpi.comms.get(number(comm))?.size() as usize)
+    Ok(mpi.comms.get(number(comm))?.shape()?.ranks as usize)
 }
 
 /// The memory of the elements for `ranks` ranks.

@@ -123,7 +123,7 @@ impl<D: Device> Mpi<D> {
         match pending {
             Pending::Send { to, envelope, bytes } => {
                 let comm = self.comms.of_context(envelope.context);
-                let dest = comm.and_then(|comm| comm.group.rank_of(to)).unwrap_or(to);
+                let dest = comm.and_then(|comm| comm.targets().rank_of(to)).unwrap_or(to);
                 let (tag, title) = (envelope.tag, title(comm));
                 Part {
                     verb: "send",
@@ -149,9 +149,9 @@ impl<D: Device> Mpi<D> {
         let source = pattern.source.map_or("any source".to_owned(), |it| format!("source {it}"));
         let tag = pattern.tag.map_or("any tag".to_owned(), |tag| format!("tag {tag}"));
         let peers = match (comm, pattern.source) {
-            (Some(comm), Some(source)) => vec![comm.group.peer(source)],
+            (Some(comm), Some(source)) => vec![comm.targets().peer(source)],
             (Some(comm), None) => {
-                comm.group.peers().filter(|peer| *peer != self.engine.me()).collect()
+                comm.targets().peers().filter(|peer| *peer != self.engine.me()).collect()
             }
             (None, _) => Vec::new(),
         };

@@ -2,31 +2,23 @@
 //!
 //! The algorithms are in `coll`; here their bytes are given memory and their ranks peers. Memory
 //! that is `None` stands for `MPI_IN_PLACE`, or is not significant on this rank. Roots have been
-//! checked ([`Comm::check_root`]), because the caller must know which arguments are significant.
+//! checked ([`check_root`](super::comm::Comm::check_root)), because the caller must know which arguments are significant.
 
 use std::sync::Arc;
 
 use super::Mpi;
 use super::coll::{
     self, Allreduce, Bcast, BlockPairs, Blocks, Collective, Exchange, Reduce, Rooted, RootedBlocks,
-    Shape,
 };
 use super::combining::{Combining, operand, result};
-use super::comm::{Comm, Traffic};
+use super::comm::Traffic;
 use super::request::{Activity, Landing};
 use super::table::Handle;
 use crate::base::{ErrorClass, Result};
 use crate::core::memory::Memory;
-use crate::core::run::{Launch, Members, Reduction};
+use crate::core::run::{Launch, Reduction};
 use crate::device::Device;
 use crate::offload::Schedule;
-
-impl Comm {
-    /// What algorithms may know of it.
-    pub fn shape(&self) -> Shape {
-        Shape { ranks: self.size() }
-    }
-}
 
 impl<D: Device> Mpi<D> {
     /// Starts a collective operation on `comm` whose schedule, buffers and reduction are known.
@@ -42,8 +34,8 @@ impl<D: Device> Mpi<D> {
             schedule: schedule.into(),
             buffers,
             reduction,
-            members: Arc::clone(&comm.group) as Arc<dyn Members>,
-            rank: comm.rank,
+            members: comm.members(),
+            rank: comm.member(),
             context: comm.context.of(Traffic::Collective),
             sequence: comm.next_call(),
         });
@@ -53,7 +45,7 @@ impl<D: Device> Mpi<D> {
     /// The schedule of this rank in an operation on `comm`.
     fn schedule(&mut self, comm: Handle, collective: Collective) -> Result<Arc<Schedule>> {
         let comm = self.comms.get(comm)?;
-        Ok(self.schedules.schedule(collective, comm.shape(), comm.rank))
+        Ok(self.schedules.schedule(collective, comm.shape()?, comm.rank))
     }
 
     /// Starts an operation that only moves data.
@@ -88,7 +80,7 @@ impl<D: Device> Mpi<D> {
     pub fn gather(
         &mut self, comm: Handle, root: u32, send: Option<Memory>, receive: Option<Memory>,
     ) -> Result<Activity> {
-        let ranks = self.comms.get(comm)?.size() as usize;
+        let ranks = self.comms.get(comm)?.shape()?.ranks as usize;
         let block = match (&send, &receive) {
             (own, Some(all)) => own_block(own.as_ref(), all.len() / ranks)?,
             (own, None) => len(own),
@@ -111,7 +103,7 @@ impl<D: Device> Mpi<D> {
         }
         let (own, in_place) = (len(&send), send.is_none());
         let args = RootedBlocks { own, blocks: &blocks, root, in_place };
-        let schedule = coll::gatherv(on.shape(), on.rank, args);
+        let schedule = coll::gatherv(on.shape()?, on.rank, args);
         self.launch(comm, schedule, table(send, receive), Reduction::None, None)
     }
 
@@ -122,7 +114,7 @@ impl<D: Device> Mpi<D> {
     pub fn scatter(
         &mut self, comm: Handle, root: u32, send: Option<Memory>, receive: Option<Memory>,
     ) -> Result<Activity> {
-        let ranks = self.comms.get(comm)?.size() as usize;
+        let ranks = self.comms.get(comm)?.shape()?.ranks as usize;
         let block = match (&send, &receive) {
             (Some(all), place) => placed_block(all.len() / ranks, place.as_ref())?,
             (None, place) => len(place),
@@ -145,7 +137,7 @@ impl<D: Device> Mpi<D> {
         }
         let (own, in_place) = (len(&receive), receive.is_none());
         let args = RootedBlocks { own, blocks: &blocks, root, in_place };
-        let schedule = coll::scatterv(on.shape(), on.rank, args);
+        let schedule = coll::scatterv(on.shape()?, on.rank, args);
         self.launch(comm, schedule, table(receive, send), Reduction::None, None)
     }
 
@@ -156,7 +148,7 @@ impl<D: Device> Mpi<D> {
     pub fn allgather(
         &mut self, comm: Handle, send: Option<Memory>, receive: Memory,
     ) -> Result<Activity> {
-        let ranks = self.comms.get(comm)?.size() as usize;
+        let ranks = self.comms.get(comm)?.shape()?.ranks as usize;
         let block = own_block(send.as_ref(), receive.len() / ranks)?;
         let args = Exchange { block, in_place: send.is_none() };
         self.movement(comm, Collective::Allgather(args), table(send, [receive]))
@@ -173,7 +165,7 @@ impl<D: Device> Mpi<D> {
         let blocks = lens(&receive);
         own_block(send.as_ref(), blocks[on.rank as usize])?;
         let args = Blocks { blocks: &blocks, in_place: send.is_none() };
-        let schedule = coll::allgatherv(on.shape(), on.rank, args);
+        let schedule = coll::allgatherv(on.shape()?, on.rank, args);
         self.launch(comm, schedule, table(send, receive), Reduction::None, None)
     }
 
@@ -184,7 +176,7 @@ impl<D: Device> Mpi<D> {
     pub fn alltoall(
         &mut self, comm: Handle, send: Option<Memory>, receive: Memory,
     ) -> Result<Activity> {
-        let ranks = self.comms.get(comm)?.size() as usize;
+        let ranks = self.comms.get(comm)?.shape()?.ranks as usize;
         let block = own_block(send.as_ref(), receive.len())? / ranks;
         let args = Exchange { block, in_place: send.is_none() };
         self.movement(comm, Collective::Alltoall(args), table(send, [receive]))
@@ -208,7 +200,7 @@ impl<D: Device> Mpi<D> {
             equal(sent[own], received[own])?;
         }
         let args = BlockPairs { send: &sent, receive: &received, in_place };
-        let schedule = coll::alltoallv(on.shape(), on.rank, args);
+        let schedule = coll::alltoallv(on.shape()?, on.rank, args);
         buffers.extend(receive);
         self.launch(comm, schedule, buffers, Reduction::None, None)
     }

@@ -16,6 +16,7 @@ use super::attribute::Attributes;
 use super::buffer::Buffering;
 use super::errhandler::Handler;
 use super::group::Group;
+use super::intercomm::Across;
 use super::table::{Handle, Kind, Table};
 use crate::base::{ErrorClass, MpiError, Peer, Result};
 
@@ -73,9 +74,13 @@ impl Context {
 pub struct Comm {
     /// Its context.
     pub context: Context,
-    /// Its processes.
+    /// Its processes; the local group of an intercommunicator.
     pub group: Arc<Group>,
-    /// This process's rank.
+    /// The other group of an intercommunicator.
+    pub remote: Option<Arc<Group>>,
+    /// Both groups of an intercommunicator, in one numbering.
+    pub(super) across: Option<Across>,
+    /// This process's rank in its group.
     pub rank: u32,
     /// Its error handler.
     pub handler: Handler,
@@ -101,6 +106,8 @@ impl Comm {
         Ok(Self {
             context,
             group,
+            remote: None,
+            across: None,
             rank,
             handler,
             attributes: Attributes::default(),
@@ -112,13 +119,14 @@ impl Comm {
 
     /// What to call it in a sentence.
     pub fn title(&self) -> &str {
-        match &*self.name {
-            "" => "a communicator without a name",
-            name => name,
+        match (&*self.name, self.is_inter()) {
+            ("", false) => "a communicator without a name",
+            ("", true) => "an intercommunicator without a name",
+            (name, _) => name,
         }
     }
 
-    /// How many processes.
+    /// How many processes its group has.
     #[inline]
     pub fn size(&self) -> u32 {
         self.group.size()
@@ -136,7 +144,7 @@ impl Comm {
     /// `Rank` if there is no such rank.
     #[inline]
     pub fn check_rank(&self, rank: i32) -> Result<u32> {
-        if rank >= 0 && (rank as u32) < self.size() {
+        if rank >= 0 && (rank as u32) < self.targets().size() {
             return Ok(rank as u32);
         }
         Err(self.bad_rank(rank))
@@ -144,8 +152,7 @@ impl Comm {
 
     #[cold]
     fn bad_rank(&self, rank: i32) -> Box<MpiError> {
-        let (size, title) = (self.size(), self.title());
-        ErrorClass::Rank.error(format!("rank {rank} is not in 0..{size} of {title}"))
+        ErrorClass::Rank.error(format!("rank {rank} is not in {}", self.ranks()))
     }
 
     /// Checks the root of a collective operation.
@@ -153,10 +160,14 @@ impl Comm {
     /// # Errors
     /// `Root` if there is no such rank.
     pub fn check_root(&self, root: i32) -> Result<u32> {
-        self.check_rank(root).map_err(|_| {
-            let (size, title) = (self.size(), self.title());
-            ErrorClass::Root.error(format!("root {root} is not in 0..{size} of {title}"))
-        })
+        self.check_rank(root)
+            .map_err(|_| ErrorClass::Root.error(format!("root {root} is not in {}", self.ranks())))
+    }
+
+    /// The ranks that messages and roots name, in words.
+    fn ranks(&self) -> String {
+        let of = if self.is_inter() { "the remote group of " } else { "" };
+        format!("0..{} of {of}{}", self.targets().size(), self.title())
     }
 }
 

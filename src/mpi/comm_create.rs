@@ -252,11 +252,11 @@ impl<D: Device> Mpi<D> {
     ) -> Result<RunId> {
         let comm = self.comms.get_mut(comm)?;
         Ok(self.engine.launch(Launch {
-            schedule: Arc::new(operation.schedule(comm.shape(), comm.rank)),
+            schedule: Arc::new(operation.schedule(comm.members_shape(), comm.member())),
             buffers,
             reduction: Reduction::None,
-            members: Arc::clone(&comm.group) as Arc<dyn Members>,
-            rank: comm.rank,
+            members: comm.members(),
+            rank: comm.member(),
             context: comm.context.of(Traffic::Collective),
             sequence: comm.next_call(),
         }))

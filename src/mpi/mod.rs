@@ -18,6 +18,7 @@ pub mod errhandler;
 pub mod group;
 pub mod group_sets;
 pub mod info;
+pub mod intercomm;
 pub mod objects;
 pub mod op;
 pub mod p2p;

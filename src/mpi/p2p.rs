@@ -150,7 +150,7 @@ impl<D: Device> Mpi<D> {
     fn destination(&self, dest: i32, tag: i32, comm: Handle) -> Result<(Peer, Envelope)> {
         let comm = self.comms.get(comm)?;
         check_tag(tag)?;
-        let to = comm.group.peer(comm.check_rank(dest)?);
+        let to = comm.targets().peer(comm.check_rank(dest)?);
         let context = comm.context.of(Traffic::PointToPoint);
         Ok((to, Envelope { context, source: comm.rank, tag }))
     }

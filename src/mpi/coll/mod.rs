@@ -75,6 +75,16 @@ impl Shape {
     }
 }
 
+/// What an algorithm may know of an intercommunicator; the same on all its ranks.
+///
+/// Its schedules run among the members of both groups: ranks below `sizes[0]` are side 0, in the
+/// order of their group, the others side 1. So the rank tells the side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct InterShape {
+    /// How many ranks each side has, at least 1.
+    pub sizes: [u32; 2],
+}
+
 /// The buffer of a broadcast.
 pub const BUFFER: Buffer = Buffer::User(0);
 /// The send buffer of operations that have one for all ranks.

@@ -1,0 +1,235 @@
+//! Intercommunicators: two disjoint groups that talk to each other (MPI 5.0 §7.6).
+//!
+//! Ranks of messages and roots name processes of the other group. Collective operations do not
+//! know that: their schedules run among the *members*, both groups in one numbering. Both sides
+//! compute the same one, without communication:
+//!
+//! ```text
+//!   rank among the members   0 ... sizes[0]-1    sizes[0] ... sizes[0]+sizes[1]-1
+//!                            └─── side 0 ───┘    └──────────── side 1 ───────────┘
+//! ```
+//!
+//! Side 0 is the group whose rank 0 is the lower peer. The members of an intracommunicator are its
+//! group.
+
+use std::sync::Arc;
+
+use super::coll::{InterShape, Shape};
+use super::comm::{Comm, Context};
+use super::errhandler::Handler;
+use super::group::Group;
+use crate::base::{ErrorClass, MpiError, Peer, Result};
+use crate::core::run::Members;
+
+/// Both groups of an intercommunicator, in one numbering.
+#[derive(Clone, Debug)]
+pub struct Union {
+    sides: [Arc<Group>; 2],
+}
+
+impl Union {
+    /// The union of two groups, and the side that the first of them is.
+    fn of(local: &Arc<Group>, remote: &Arc<Group>) -> (Self, usize) {
+        let [first, second] = [local, remote].map(|group| group.peers().next());
+        let side = usize::from(second < first);
+        let sides = match side {
+            0 => [local, remote],
+            _ => [remote, local],
+        };
+        (Self { sides: sides.map(Arc::clone) }, side)
+    }
+
+    /// How many processes each side has.
+    fn sizes(&self) -> [u32; 2] {
+        self.sides.each_ref().map(|group| group.size())
+    }
+}
+
+impl Members for Union {
+    /// # Panics
+    /// If there is no such rank.
+    fn peer(&self, rank: u32) -> Peer {
+        let [low, high] = &self.sides;
+        match rank.checked_sub(low.size()) {
+            None => low.peer(rank),
+            Some(rank) => high.peer(rank),
+        }
+    }
+}
+
+/// The other side of an intercommunicator, as one of its processes sees it.
+#[derive(Clone, Debug)]
+pub struct Across {
+    union: Arc<Union>,
+    /// The side of this process.
+    side: usize,
+}
+
+impl Comm {
+    /// An intercommunicator between a group that this process is in and another one.
+    ///
+    /// # Errors
+    /// `Group` if it is not, or if a group is empty; `Comm` if the groups have a common process.
+    pub fn between(
+        context: Context, local: Arc<Group>, remote: Arc<Group>, handler: Handler,
+    ) -> Result<Self> {
+        if remote.size() == 0 {
+            let why = "the remote group of an intercommunicator must not be empty";
+            return Err(ErrorClass::Group.error(why));
+        }
+        check_disjoint(&local, &remote)?;
+        let (union, side) = Union::of(&local, &remote);
+        let mut comm = Self::new(context, local, handler)?;
+        comm.across = Some(Across { union: Arc::new(union), side });
+        comm.remote = Some(remote);
+        Ok(comm)
+    }
+
+    /// Whether it is an intercommunicator.
+    #[inline]
+    pub fn is_inter(&self) -> bool {
+        self.remote.is_some()
+    }
+
+    /// The group whose ranks messages and roots name: the remote one of an intercommunicator.
+    #[inline]
+    pub fn targets(&self) -> &Group {
+        self.remote.as_ref().unwrap_or(&self.group)
+    }
+
+    /// The remote group.
+    ///
+    /// # Errors
+    /// `Comm` if this is an intracommunicator.
+    pub fn remote(&self) -> Result<&Arc<Group>> {
+        self.remote.as_ref().ok_or_else(|| {
+            ErrorClass::Comm.error(format!("{} is not an intercommunicator", self.title()))
+        })
+    }
+
+    /// # Errors
+    /// `Comm` if this is an intercommunicator, which `what` has no meaning on.
+    pub fn check_intra(&self, what: &str) -> Result {
+        match self.is_inter() {
+            false => Ok(()),
+            true => {
+                let title = self.title();
+                let why = format!("{title} is an intercommunicator, which {what} is not for");
+                Err(ErrorClass::Comm.error(why))
+            }
+        }
+    }
+
+    /// Which side of the members this process is on: 0 or 1, and 0 in an intracommunicator.
+    pub fn side(&self) -> usize {
+        self.across.as_ref().map_or(0, |across| across.side)
+    }
+
+    /// All processes, in the numbering that schedules use.
+    pub fn members(&self) -> Arc<dyn Members> {
+        match &self.across {
+            None => Arc::clone(&self.group) as Arc<dyn Members>,
+            Some(across) => Arc::clone(&across.union) as Arc<dyn Members>,
+        }
+    }
+
+    /// This process's rank among the members.
+    #[inline]
+    pub fn member(&self) -> u32 {
+        match &self.across {
+            Some(Across { union, side: 1 }) => union.sizes()[0] + self.rank,
+            Some(_) | None => self.rank,
+        }
+    }
+
+    /// All members as if they were one group, for operations that do not tell sides apart.
+    pub fn members_shape(&self) -> Shape {
+        let ranks = match &self.across {
+            None => self.size(),
+            Some(across) => across.union.sizes().iter().sum(),
+        };
+        Shape { ranks }
+    }
+
+    /// What algorithms on an intercommunicator may know of it; `None` for an intracommunicator.
+    pub fn inter_shape(&self) -> Option<InterShape> {
+        self.across.as_ref().map(|across| InterShape { sizes: across.union.sizes() })
+    }
+
+    /// What algorithms may know of an intracommunicator.
+    ///
+    /// # Errors
+    /// `UnsupportedOperation` if it is an intercommunicator.
+    #[inline]
+    pub fn shape(&self) -> Result<Shape> {
+        match self.is_inter() {
+            false => Ok(Shape { ranks: self.size() }),
+            true => Err(not_yet(self)),
+        }
+    }
+}
+
+#[cold]
+fn not_yet(comm: &Comm) -> Box<MpiError> {
+    let why = format!("this operation is not supported yet on {}", comm.title());
+    ErrorClass::UnsupportedOperation.error(why)
+}
+
+/// # Errors
+/// `Comm` if both groups have a process.
+pub(super) fn check_disjoint(local: &Group, remote: &Group) -> Result {
+    let (few, many) = if local.size() < remote.size() { (local, remote) } else { (remote, local) };
+    match few.peers().find(|peer| many.rank_of(*peer).is_some()) {
+        None => Ok(()),
+        Some(peer) => {
+            let why = format!(
+                "process {peer} is in both groups of an intercommunicator, which must be disjoint"
+            );
+            Err(ErrorClass::Comm.error(why))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn comm(me: Peer, local: &[Peer], remote: &[Peer]) -> Result<Comm> {
+        let [local, remote] = [local, remote].map(|peers| Arc::new(Group::new(peers, me)));
+        Comm::between(Context::new(0, 7), local, remote, Handler::Return)
+    }
+
+    #[test]
+    fn both_sides_number_the_members_alike() {
+        let sides: [&[Peer]; 2] = [&[9, 1, 4], &[5, 0]];
+        let [one, two] = [comm(4, sides[0], sides[1]), comm(5, sides[1], sides[0])];
+        let (one, two) = (one.unwrap(), two.unwrap());
+        assert_eq!((one.side(), two.side()), (1, 0));
+        assert_eq!((one.member(), two.member()), (4, 0));
+        for comm in [&one, &two] {
+            let members: Vec<_> = (0..5).map(|rank| comm.members().peer(rank)).collect();
+            assert_eq!(members, [5, 0, 9, 1, 4]);
+            assert_eq!(comm.inter_shape(), Some(InterShape { sizes: [2, 3] }));
+            assert_eq!(comm.members_shape(), Shape { ranks: 5 });
+        }
+    }
+
+    #[test]
+    fn ranks_and_roots_are_those_of_the_remote_group() {
+        let comm = comm(4, &[9, 1, 4], &[5, 0]).unwrap();
+        assert_eq!((comm.size(), comm.rank, comm.targets().size()), (3, 2, 2));
+        assert_eq!(comm.check_rank(1).unwrap(), 1);
+        assert_eq!(comm.check_rank(2).unwrap_err().code.0, ErrorClass::Rank as i32);
+        let unsupported = ErrorClass::UnsupportedOperation as i32;
+        assert_eq!(comm.shape().unwrap_err().code.0, unsupported);
+        assert_eq!(comm.check_intra("a scan").unwrap_err().code.0, ErrorClass::Comm as i32);
+    }
+
+    #[test]
+    fn groups_that_overlap_or_are_empty_are_refused() {
+        let class = |local, remote| comm(4, local, remote).unwrap_err().code.0;
+        assert_eq!(class(&[4, 5, 6], &[7, 5]), ErrorClass::Comm as i32);
+        assert_eq!(class(&[4], &[]), ErrorClass::Group as i32);
+        assert_eq!(class(&[], &[4]), ErrorClass::Group as i32);
+    }
+}
