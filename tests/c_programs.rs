@@ -113,6 +113,7 @@ macro_rules! c_programs {
 }
 
 c_programs! {
+    attribute_errors,
     attributes,
     buffers,
     cancel,
@@ -159,6 +160,7 @@ c_programs! {
     truncation,
     type_constructors,
     type_transfer,
+    windows,
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Memory of `MPI_Alloc_mem` (MPI 5.0 §9.2): from the heap, and known by address, so that
-//! `MPI_Free_mem` finds out what is none.
+//! Memory of `MPI_Alloc_mem` and of windows (MPI 5.0 §9.2, §12.2.2): from the heap, and known by
+//! address, so that `MPI_Free_mem` finds out what is none of its own.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc, dealloc};
@@ -11,10 +11,21 @@ use crate::base::{ErrorClass, MpiError, Result};
 /// Alignment in bytes where the application asks for none: a cache line.
 pub const ALIGNMENT: usize = 64;
 
-/// What is allocated, by address.
-static ALLOCATED: Mutex<BTreeMap<usize, Layout>> = Mutex::new(BTreeMap::new());
+/// Who frees memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Owner {
+    /// The application, by `MPI_Free_mem`.
+    Application,
+    /// The window that it is of.
+    Window,
+}
 
-fn allocated() -> MutexGuard<'static, BTreeMap<usize, Layout>> {
+/// What is allocated, by address.
+type Allocated = BTreeMap<(Owner, usize), Layout>;
+
+static ALLOCATED: Mutex<Allocated> = Mutex::new(BTreeMap::new());
+
+fn allocated() -> MutexGuard<'static, Allocated> {
     // Nothing between lock and unlock leaves the map half changed.
     ALLOCATED.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -23,7 +34,7 @@ fn allocated() -> MutexGuard<'static, BTreeMap<usize, Layout>> {
 ///
 /// # Errors
 /// `Arg` for an alignment that is no power of two, `NoMem` without memory.
-pub fn allocate(len: usize, alignment: usize) -> Result<*mut u8> {
+pub fn allocate(owner: Owner, len: usize, alignment: usize) -> Result<*mut u8> {
     if !alignment.is_power_of_two() {
         let why = format!("an alignment of {alignment} bytes is no power of two");
         return Err(ErrorClass::Arg.error(why));
@@ -35,16 +46,16 @@ pub fn allocate(len: usize, alignment: usize) -> Result<*mut u8> {
     if memory.is_null() {
         return Err(no_memory(len, alignment));
     }
-    allocated().insert(memory.expose_provenance(), layout);
+    allocated().insert((owner, memory.expose_provenance()), layout);
     Ok(memory)
 }
 
-/// Frees what [`allocate`] gave.
+/// Frees what [`allocate`] gave to this owner.
 ///
 /// # Errors
 /// `Base` for any other address.
-pub fn free(address: usize) -> Result {
-    let layout = allocated().remove(&address).ok_or_else(|| {
+pub fn free(owner: Owner, address: usize) -> Result {
+    let layout = allocated().remove(&(owner, address)).ok_or_else(|| {
         let why = format!("{address:#x} is not memory of MPI_Alloc_mem");
         ErrorClass::Base.error(why)
     })?;
@@ -65,19 +76,26 @@ mod tests {
     #[test]
     fn memory_is_aligned_and_freed_once() {
         for alignment in [1, ALIGNMENT, 4096] {
-            let memory = allocate(100, alignment).unwrap();
+            let memory = allocate(Owner::Application, 100, alignment).unwrap();
             assert!(memory.addr().is_multiple_of(alignment));
-            free(memory.addr()).unwrap();
-            assert_eq!(free(memory.addr()).unwrap_err().code.0, ErrorClass::Base as i32);
+            assert!(free(Owner::Window, memory.addr()).is_err());
+            free(Owner::Application, memory.addr()).unwrap();
+            assert_eq!(
+                free(Owner::Application, memory.addr()).unwrap_err().code.0,
+                ErrorClass::Base as i32
+            );
         }
-        let nothing = allocate(0, ALIGNMENT).unwrap();
-        assert!(!nothing.is_null() && free(nothing.addr()).is_ok());
+        let nothing = allocate(Owner::Application, 0, ALIGNMENT).unwrap();
+        assert!(!nothing.is_null() && free(Owner::Application, nothing.addr()).is_ok());
     }
 
     #[test]
     fn too_much_and_a_senseless_alignment_are_errors() {
         let class = |result: Result<*mut u8>| result.unwrap_err().code.0;
-        assert_eq!(class(allocate(isize::MAX as usize, 64)), ErrorClass::NoMem as i32);
-        assert_eq!(class(allocate(1, 3)), ErrorClass::Arg as i32);
+        assert_eq!(
+            class(allocate(Owner::Application, isize::MAX as usize, 64)),
+            ErrorClass::NoMem as i32
+        );
+        assert_eq!(class(allocate(Owner::Application, 1, 3)), ErrorClass::Arg as i32);
     }
 }

@@ -1,7 +1,6 @@
 //! Attributes of communicators, datatypes and windows (MPI 5.0, chapter 7).
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -9,7 +8,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use super::callback;
 use super::constants::*;
 use super::types::*;
-use super::verb::{PROCESS, Scope, early, finish, number, unsupported};
+use super::verb::{PROCESS, Scope, early, finish, number};
 use crate::base::{ErrorClass, Result};
 use crate::mpi::attribute::{Attribute, Attributes, Keyvals, Of};
 use crate::mpi::comm::COMM_WORLD;
@@ -18,6 +17,7 @@ use crate::mpi::objects::Objects;
 use crate::mpi::p2p::TAG_MAX;
 use crate::mpi::status::{ANY_SOURCE, PROC_NULL};
 use crate::mpi::table::Handle;
+use crate::mpi::window::Extent;
 
 /// Makes an attribute key for communicators.
 #[unsafe(no_mangle)]
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn PMPI_Win_create_keyval(
 /// Deletes an attribute of a window.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_delete_attr(win: MPI_Win, win_keyval: c_int) -> c_int {
-    unsupported("MPI_Win_delete_attr", win)
+    finish(win, "MPI_Win_delete_attr", Holder::Win(number(win)).delete(win_keyval))
 }
 
 /// Lets go of an attribute key for windows.
@@ -145,7 +145,10 @@ pub unsafe extern "C" fn PMPI_Win_free_keyval(win_keyval: *mut c_int) -> c_int {
 pub unsafe extern "C" fn PMPI_Win_get_attr(
     win: MPI_Win, win_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Win_get_attr", win)
+    let holder = Holder::Win(number(win));
+    let found = of_window(number(win), win_keyval).unwrap_or_else(|| holder.get(win_keyval));
+    // SAFETY: the caller gives valid result pointers.
+    unsafe { put(win, "MPI_Win_get_attr", found, attribute_val, flag) }
 }
 
 /// Sets an attribute of a window.
@@ -153,14 +156,19 @@ pub unsafe extern "C" fn PMPI_Win_get_attr(
 pub unsafe extern "C" fn PMPI_Win_set_attr(
     win: MPI_Win, win_keyval: c_int, attribute_val: *mut c_void,
 ) -> c_int {
-    unsupported("MPI_Win_set_attr", win)
+    let set = Holder::Win(number(win)).set(win_keyval, attribute_val.addr());
+    finish(win, "MPI_Win_set_attr", set)
 }
 
 /// An object with attributes.
 #[derive(Clone, Copy)]
-enum Holder {
+pub(super) enum Holder {
+    /// A communicator.
     Comm(Handle),
+    /// A datatype.
     Type(Handle),
+    /// A window.
+    Win(Handle),
 }
 
 impl Holder {
@@ -174,6 +182,9 @@ impl Holder {
                 let named = objects.datatypes.get_mut(datatype)?;
                 body(&mut named.attributes, &mut objects.keyvals)
             }),
+            Self::Win(win) => PROCESS.look(|mpi| {
+                body(&mut mpi.windows.get_mut(win)?.attributes, &mut mpi.objects.keyvals)
+            }),
         }
     }
 
@@ -181,12 +192,13 @@ impl Holder {
         match self {
             Self::Comm(_) => Of::Comm,
             Self::Type(_) => Of::Datatype,
+            Self::Win(_) => Of::Win,
         }
     }
 
     fn handle(self) -> Handle {
         match self {
-            Self::Comm(handle) | Self::Type(handle) => handle,
+            Self::Comm(handle) | Self::Type(handle) | Self::Win(handle) => handle,
         }
     }
 
@@ -217,6 +229,57 @@ impl Holder {
         }
     }
 
+    /// Copies of the attributes for a duplicate, made with the lock free. If a copy function
+    /// fails, what has been copied so far is deleted again (§7.7.2) as an attribute of the object
+    /// that `stillborn` makes of it, which the duplicate would have been like.
+    ///
+    /// # Errors
+    /// What [`Holder::with`] says; the code of the copy function.
+    pub(super) fn copies(
+        self, stillborn: impl FnOnce(Attributes) -> Result<Self>,
+    ) -> Result<Attributes> {
+        let attributes = self.with(|attributes, _| Ok(attributes.clone()))?;
+        let mut copies = Attributes::default();
+        let outcome = callback::copy_all(self.handle(), &attributes, &mut copies);
+        if outcome.is_err() && copies.newest().is_some() {
+            stillborn(copies)?.forget()?;
+            return outcome.map(|()| Attributes::default());
+        }
+        outcome.map(|()| copies)
+    }
+
+    /// Deletes all attributes, newest first (§11.2.4) and with the lock free.
+    ///
+    /// # Errors
+    /// What [`Holder::with`] says; the code of a delete function, whose attribute stays.
+    pub(super) fn delete_all(self) -> Result {
+        while let Some(attribute) = self.newest()? {
+            callback::delete(self.handle(), &attribute)?;
+            self.remove(attribute.keyval.number)?;
+        }
+        Ok(())
+    }
+
+    /// Deletes all attributes as [`Holder::delete_all`], whatever the delete functions say.
+    fn forget(self) -> Result {
+        while let Some(attribute) = self.newest()? {
+            let _nobody_hears = callback::delete(self.handle(), &attribute);
+            self.remove(attribute.keyval.number)?;
+        }
+        Ok(())
+    }
+
+    fn newest(self) -> Result<Option<Attribute>> {
+        self.with(|attributes, _| Ok(attributes.newest().cloned()))
+    }
+
+    fn remove(self, keyval: c_int) -> Result {
+        self.with(|attributes, _| {
+            attributes.remove(keyval);
+            Ok(())
+        })
+    }
+
     /// Deletes a value, if there is one; the delete function runs with the lock free.
     fn delete_value(self, keyval: c_int) -> Result<bool> {
         let found = self.with(|attributes, keyvals| {
@@ -226,10 +289,8 @@ impl Holder {
         })?;
         let Some(attribute) = found else { return Ok(false) };
         callback::delete(self.handle(), &attribute)?;
-        self.with(|attributes, _| {
-            attributes.remove(keyval);
-            Ok(true)
-        })
+        self.remove(keyval)?;
+        Ok(true)
     }
 }
 
@@ -277,6 +338,20 @@ fn predefined(comm: Handle, keyval: c_int) -> Option<Result<Option<usize>>> {
         cell.store(told, Ordering::Relaxed);
         Ok(address)
     }))
+}
+
+/// A predefined attribute of a window (§12.2.7): its base itself, the address of anything else;
+/// `None` if the key is not predefined.
+fn of_window(win: Handle, keyval: c_int) -> Option<Result<Option<usize>>> {
+    let field: fn(&Extent) -> usize = match keyval {
+        MPI_WIN_BASE => |extent| extent.base,
+        MPI_WIN_SIZE => |extent| (&raw const extent.size).expose_provenance(),
+        MPI_WIN_DISP_UNIT => |extent| (&raw const extent.unit).expose_provenance(),
+        MPI_WIN_CREATE_FLAVOR => |extent| (&raw const extent.flavor).expose_provenance(),
+        MPI_WIN_MODEL => |extent| (&raw const extent.model).expose_provenance(),
+        _ => return None,
+    };
+    Some(PROCESS.look(|mpi| Ok(Some(field(&mpi.windows.get(win)?.extent)))))
 }
 
 /// Stores a value that was found.

@@ -51,19 +51,18 @@ pub fn delete(object: Handle, attribute: &Attribute) -> Result {
     succeeded(code, "delete", keyval.number)
 }
 
-/// Calls the copy functions of all attributes of `object`, which is being duplicated. What the
-/// new object gets is complete or, after an error, none.
+/// Calls the copy functions of all attributes of `object`, which is being duplicated, oldest
+/// first, and puts what the new object gets into `copies`.
 ///
 /// # Errors
-/// The code that a function returned.
-pub fn copies(object: Handle, attributes: &Attributes) -> Result<Attributes> {
-    let mut copies = Attributes::default();
+/// The code that a function returned; those after it are not called.
+pub fn copy_all(object: Handle, attributes: &Attributes, copies: &mut Attributes) -> Result {
     for attribute in attributes.iter() {
         if let Some(value) = copy(object, attribute)? {
             copies.set(attribute.keyval.clone(), value);
         }
     }
-    Ok(copies)
+    Ok(())
 }
 
 /// The value that the new object gets, if any.
@@ -86,22 +85,6 @@ fn copy(object: Handle, attribute: &Attribute) -> Result<Option<usize>> {
     };
     succeeded(code, "copy", keyval.number)?;
     Ok((flag != 0).then_some(copied))
-}
-
-/// Deletes all attributes of an object, newest first. `newest` looks at the newest one that is
-/// left, `remove` takes it away once its delete function has succeeded.
-///
-/// # Errors
-/// The code that a delete function returned, whose attribute stays; what `newest` and `remove` say.
-pub fn delete_all(
-    object: Handle, mut newest: impl FnMut() -> Result<Option<Attribute>>,
-    mut remove: impl FnMut(c_int) -> Result,
-) -> Result {
-    while let Some(attribute) = newest()? {
-        delete(object, &attribute)?;
-        remove(attribute.keyval.number)?;
-    }
-    Ok(())
 }
 
 fn succeeded(code: c_int, what: &str, keyval: c_int) -> Result {

@@ -6,7 +6,7 @@
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
-use super::callback;
+use super::attribute::Holder;
 use super::constants::*;
 use super::environment::SHARED_MEMORY;
 use super::group::{put_group, value_of};
@@ -232,7 +232,11 @@ fn color_of(split_type: c_int, hints: Option<&Info>) -> Result<Option<c_int>> {
 /// `newcomm` may be written.
 unsafe fn duplicate(name: &str, comm: MPI_Comm, newcomm: *mut MPI_Comm) -> c_int {
     match copied_attributes(comm) {
-        Err(error) => finish(comm, name, Err(error)),
+        Err(error) => {
+            // SAFETY: the caller's promise.
+            unsafe { *newcomm = MPI_COMM_NULL };
+            finish(comm, name, Err(error))
+        }
         // SAFETY: the caller's promise.
         Ok(attributes) => unsafe {
             make(name, comm, newcomm, |mpi| mpi.duplicate(number(comm), attributes))
@@ -309,29 +313,20 @@ unsafe fn split_off(
 /// then the communicator stays.
 pub(super) fn free(comm: Handle) -> Result {
     PROCESS.look(|mpi| mpi.comms.freeable(comm).map(drop))?;
-    delete_attributes(comm)?;
+    Holder::Comm(comm).delete_all()?;
     PROCESS.look(|mpi| mpi.free_comm(comm))
-}
-
-/// Deletes the attributes of a communicator, newest first and with the lock free.
-///
-/// # Errors
-/// `Comm` if there is no such communicator; the code of a delete function, whose attribute stays.
-pub(super) fn delete_attributes(comm: Handle) -> Result {
-    callback::delete_all(
-        comm,
-        || PROCESS.look(|mpi| Ok(mpi.comms.get(comm)?.attributes.newest().cloned())),
-        |keyval| {
-            PROCESS.look(|mpi| {
-                mpi.comms.get_mut(comm)?.attributes.remove(keyval);
-                Ok(())
-            })
-        },
-    )
 }
 
 /// Copies of the attributes of a communicator that is being duplicated.
 fn copied_attributes(comm: MPI_Comm) -> Result<Attributes> {
-    let attributes = PROCESS.look(|mpi| Ok(mpi.comms.get(number(comm))?.attributes.clone()))?;
-    callback::copies(number(comm), &attributes)
+    let mut stillborn = None;
+    let attributes = Holder::Comm(number(comm)).copies(|attributes| {
+        let made = PROCESS.look(|mpi| mpi.comm_like(number(comm), attributes))?;
+        stillborn = Some(made);
+        Ok(Holder::Comm(made))
+    });
+    if let Some(stillborn) = stillborn {
+        PROCESS.look(|mpi| mpi.free_comm(stillborn))?;
+    }
+    attributes
 }

@@ -5,7 +5,7 @@
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
-use super::callback::{copies, delete_all};
+use super::attribute::Holder;
 use super::handles::*;
 use super::types::*;
 use super::verb::{PROCESS, Scope, early, finish, number};
@@ -235,30 +235,31 @@ pub unsafe extern "C" fn PMPI_Type_size_x(datatype: MPI_Datatype, size: *mut MPI
 /// A new datatype that equals another: committed like it, with copies of its attributes, without
 /// its name.
 fn duplicate(old: Handle) -> Result<Handle> {
-    let (copy, committed, attributes) = PROCESS.early(|objects| {
-        let found = objects.datatypes.get(old);
-        found.map(|found| (found.datatype.dup(), found.committed, found.attributes.clone()))
-    })?;
-    let attributes = copies(old, &attributes)?;
-    PROCESS.early(|objects| {
-        let made = objects.datatypes.insert(copy, committed)?;
-        objects.datatypes.get_mut(made)?.attributes = attributes;
-        Ok(made)
-    })
+    let insert = |attributes| {
+        PROCESS.early(|objects| {
+            let found = objects.datatypes.get(old)?;
+            let (copy, committed) = (found.datatype.dup(), found.committed);
+            let made = objects.datatypes.insert(copy, committed)?;
+            objects.datatypes.get_mut(made)?.attributes = attributes;
+            Ok(made)
+        })
+    };
+    let mut stillborn = None;
+    let attributes = Holder::Type(old).copies(|attributes| {
+        let made = insert(attributes)?;
+        stillborn = Some(made);
+        Ok(Holder::Type(made))
+    });
+    if let Some(stillborn) = stillborn {
+        free(stillborn)?;
+    }
+    insert(attributes?)
 }
 
 /// Deletes the attributes of a datatype, then its handle.
 fn free(freed: Handle) -> Result {
     PROCESS.early(|objects| objects.datatypes.derived(freed).map(drop))?;
-    let newest =
-        || PROCESS.early(|objects| Ok(objects.datatypes.get(freed)?.attributes.newest().cloned()));
-    let remove = |keyval| {
-        PROCESS.early(|objects| {
-            objects.datatypes.get_mut(freed)?.attributes.remove(keyval);
-            Ok(())
-        })
-    };
-    delete_all(freed, newest, remove)?;
+    Holder::Type(freed).delete_all()?;
     // What is dropped may be large: not under the lock.
     PROCESS.early(|objects| objects.datatypes.remove(freed)).map(drop)
 }

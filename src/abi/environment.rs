@@ -7,7 +7,7 @@
 
 use std::ffi::{c_char, c_double, c_int, c_void};
 
-use super::allocation;
+use super::allocation::{self, Owner};
 use super::constants::{
     MPI_MAX_LIBRARY_VERSION_STRING, MPI_MAX_PROCESSOR_NAME, MPI_SUBVERSION, MPI_SUCCESS,
     MPI_VERSION,
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn PMPI_Alloc_mem(
         let len = usize::try_from(size)
             .map_err(|_| ErrorClass::Arg.error(format!("the size {size} is negative")))?;
         let hints = objects.infos.hints(number(info))?;
-        let memory = allocation::allocate(len, alignment(hints)?)?;
+        let memory = allocation::allocate(Owner::Application, len, alignment(hints)?)?;
         // SAFETY: the caller gives the address of a pointer.
         unsafe { *baseptr.cast() = memory };
         Ok(())
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn PMPI_Alloc_mem(
 /// Frees memory of `MPI_Alloc_mem`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Free_mem(base: *mut c_void) -> c_int {
-    finish(Scope::None, "MPI_Free_mem", allocation::free(base.addr()))
+    finish(Scope::None, "MPI_Free_mem", allocation::free(Owner::Application, base.addr()))
 }
 
 /// An info object that names the hardware resources of the process.
@@ -119,7 +119,7 @@ pub(super) const SHARED_MEMORY: &[u8] = b"mpi_shared_memory";
 ///
 /// # Errors
 /// `InfoValue` for what is no number.
-fn alignment(hints: Option<&Info>) -> Result<usize> {
+pub(super) fn alignment(hints: Option<&Info>) -> Result<usize> {
     let Some(hints) = hints else { return Ok(allocation::ALIGNMENT) };
     let Some(value) = hints.get(b"mpi_minimum_memory_alignment")? else {
         return Ok(allocation::ALIGNMENT);

@@ -242,7 +242,10 @@ pub unsafe extern "C" fn PMPI_Session_set_errhandler(
 /// Calls the error handler of a window.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_call_errhandler(win: MPI_Win, errorcode: c_int) -> c_int {
-    unsupported("MPI_Win_call_errhandler", win)
+    match PROCESS.look(|mpi| mpi.windows.get(number(win)).map(drop)) {
+        Ok(()) => raise("MPI_Win_call_errhandler", win, errorcode),
+        no_window => finish(win, "MPI_Win_call_errhandler", no_window),
+    }
 }
 
 /// Makes an error handler for windows.
@@ -260,7 +263,13 @@ pub unsafe extern "C" fn PMPI_Win_create_errhandler(
 pub unsafe extern "C" fn PMPI_Win_get_errhandler(
     win: MPI_Win, errhandler: *mut MPI_Errhandler,
 ) -> c_int {
-    unsupported("MPI_Win_get_errhandler", win)
+    local("MPI_Win_get_errhandler", win, |mpi| {
+        let handler = &mpi.windows.get(number(win))?.handler;
+        let found = mpi.objects.errhandlers.handle_of(handler)?;
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *errhandler = handle(found as c_int) };
+        Ok(())
+    })
 }
 
 /// Sets the error handler of a window.
@@ -268,7 +277,11 @@ pub unsafe extern "C" fn PMPI_Win_get_errhandler(
 pub unsafe extern "C" fn PMPI_Win_set_errhandler(
     win: MPI_Win, errhandler: MPI_Errhandler,
 ) -> c_int {
-    unsupported("MPI_Win_set_errhandler", win)
+    local("MPI_Win_set_errhandler", win, |mpi| {
+        let handler = mpi.objects.errhandlers.get_for(Of::Win, number(errhandler))?;
+        mpi.windows.get_mut(number(win))?.handler = handler;
+        Ok(())
+    })
 }
 
 /// Makes an error handler, before initialization too.

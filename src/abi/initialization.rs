@@ -4,7 +4,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use super::comm::delete_attributes;
+use super::attribute::Holder;
 use super::constants::*;
 use super::types::*;
 use super::verb::{PROCESS, Scope, finish, number};
@@ -28,7 +28,7 @@ pub unsafe extern "C" fn PMPI_Abort(comm: MPI_Comm, errorcode: c_int) -> c_int {
 pub unsafe extern "C" fn PMPI_Finalize() -> c_int {
     // The attributes of MPI_COMM_SELF go first, while MPI still works (§11.2.4).
     let deleted = match PROCESS.stage() {
-        Stage::Running => delete_attributes(COMM_SELF),
+        Stage::Running => Holder::Comm(COMM_SELF).delete_all(),
         Stage::Before | Stage::After => Ok(()),
     };
     finish(Scope::None, "MPI_Finalize", deleted.and_then(|()| PROCESS.finalize()))

@@ -1,15 +1,14 @@
 //! Names of communicators, datatypes and windows (MPI 5.0, chapter 7).
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_char, c_int};
 
 use super::constants::MPI_MAX_OBJECT_NAME;
-use super::handles::{MPI_COMM_NULL, MPI_DATATYPE_NULL};
+use super::handles::{MPI_COMM_NULL, MPI_DATATYPE_NULL, MPI_WIN_NULL};
 use super::text::{store_text, taken_text};
 use super::types::*;
-use super::verb::{Scope, early, local, number, unsupported};
+use super::verb::{Scope, early, local, number};
 
 /// The name of a communicator.
 #[unsafe(no_mangle)]
@@ -73,11 +72,24 @@ pub unsafe extern "C" fn PMPI_Type_set_name(
 pub unsafe extern "C" fn PMPI_Win_get_name(
     win: MPI_Win, win_name: *mut c_char, resultlen: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Win_get_name", win)
+    local("MPI_Win_get_name", win, |mpi| {
+        let name = match win {
+            MPI_WIN_NULL => "MPI_WIN_NULL",
+            _ => &mpi.windows.get(number(win))?.name,
+        };
+        // SAFETY: the caller's array has room for the longest name (§7.8).
+        unsafe { *resultlen = store_text(name, win_name, MPI_MAX_OBJECT_NAME) };
+        Ok(())
+    })
 }
 
 /// Names a window for people.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_set_name(win: MPI_Win, win_name: *const c_char) -> c_int {
-    unsupported("MPI_Win_set_name", win)
+    // SAFETY: the caller gives a string that ends with a zero.
+    let name = unsafe { taken_text(win_name, MPI_MAX_OBJECT_NAME) };
+    local("MPI_Win_set_name", win, |mpi| {
+        mpi.windows.get_mut(number(win))?.name = name;
+        Ok(())
+    })
 }

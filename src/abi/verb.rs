@@ -180,9 +180,18 @@ pub fn finish(scope: impl Into<Scope>, name: &str, result: Result) -> c_int {
     }
 }
 
-/// The whole body of a function that the library does not have yet.
+/// The whole body of a function that the library does not have yet; a communicator or a window
+/// must be one all the same.
 pub fn unsupported(name: &str, scope: impl Into<Scope>) -> c_int {
     let scope = scope.into();
+    let checked = match scope {
+        Scope::Comm(comm) => PROCESS.look(|mpi| mpi.comms.get(number(comm)).map(drop)),
+        Scope::Win(win) => PROCESS.look(|mpi| mpi.windows.get(number(win)).map(drop)),
+        _ => Ok(()),
+    };
+    if checked.is_err() {
+        return finish(scope, name, checked);
+    }
     let code = match scope {
         Scope::Tool => ErrorCode(MPI_T_ERR_NOT_SUPPORTED),
         _ => ErrorCode(ErrorClass::UnsupportedOperation as c_int),
@@ -231,6 +240,13 @@ fn concerned(scope: Scope) -> Concerned {
         return Concerned { handler, object: number(file), place: String::new() };
     }
     let found = PROCESS.look(|mpi| {
+        if let Scope::Win(win) = scope
+            && let Ok(window) = mpi.windows.get(number(win))
+        {
+            let rank = mpi.comms.get(COMM_WORLD)?.rank;
+            let place = format!(" on {}, rank {rank} of the world", window.title());
+            return Ok(Concerned { handler: window.handler.clone(), object: number(win), place });
+        }
         let of = match scope {
             Scope::Comm(comm) => Some(number(comm)),
             Scope::Request(request) => mpi.comm_of_request(number(request)),
@@ -277,7 +293,15 @@ pub fn call_handler(function: &Function, object: Handle, code: c_int) -> c_int {
                 unsafe { call(&mut file, &mut code) };
             }
         }
-        Of::Win => {}
+        Of::Win => {
+            let mut win: MPI_Win = handle(object as c_int);
+            // SAFETY: the address came with this type to `MPI_Win_create_errhandler`.
+            let call = unsafe { transmute::<*const c_void, MPI_Win_errhandler_function>(address) };
+            if let Some(call) = call {
+                // SAFETY: both pointers are to local variables (§9.3.2).
+                unsafe { call(&mut win, &mut code) };
+            }
+        }
     }
     code
 }

@@ -4,10 +4,24 @@
 #![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 
+use super::allocation::{self, Owner};
+use super::attribute::Holder;
+use super::environment::alignment;
+use super::group::put_group;
+use super::handles::{MPI_WIN_NULL, handle};
 use super::types::*;
-use super::verb::{Scope, unsupported};
+use super::user_memory::is_in_place;
+use super::verb::{PROCESS, finish, local, number, unsupported, wait_for};
 use super::width::narrowed;
+use crate::base::{ErrorClass, Result};
+use crate::mpi::attribute::Attributes;
+use crate::mpi::comm::COMM_NULL;
+use crate::mpi::info::Info;
+use crate::mpi::table::Handle;
+use crate::mpi::window::{Extent, Flavor, Window};
+use crate::process::Mpi;
 
 /// A window of memory that the library allocates.
 #[unsafe(no_mangle)]
@@ -15,7 +29,24 @@ pub unsafe extern "C" fn PMPI_Win_allocate_c(
     size: MPI_Aint, disp_unit: MPI_Aint, info: MPI_Info, comm: MPI_Comm, baseptr: *mut c_void,
     win: *mut MPI_Win,
 ) -> c_int {
-    unsupported("MPI_Win_allocate_c", comm)
+    let extent = |hints: Option<&Info>| {
+        // A negative size is found before any memory is.
+        let mut extent = Extent::new(Flavor::Allocate, 0, size, disp_unit)?;
+        let memory = allocation::allocate(Owner::Window, size as usize, alignment(hints)?)?;
+        extent.base = memory.expose_provenance();
+        Ok(extent)
+    };
+    let made = create("MPI_Win_allocate", comm, info, extent);
+    let result = made.and_then(|made| {
+        let base = PROCESS.look(|mpi| Ok(mpi.windows.get(made)?.extent.base))?;
+        // SAFETY: the caller gives the address of a pointer and a valid result pointer.
+        unsafe {
+            *baseptr.cast::<usize>() = base;
+            *win = handle(made as c_int);
+        }
+        Ok(())
+    });
+    finish(comm, "MPI_Win_allocate", result)
 }
 
 /// [`PMPI_Win_allocate_c`] with `int` counts.
@@ -50,7 +81,7 @@ pub unsafe extern "C" fn PMPI_Win_allocate_shared(
 /// Adds memory to a dynamic window.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_attach(win: MPI_Win, base: *mut c_void, size: MPI_Aint) -> c_int {
-    unsupported("MPI_Win_attach", win)
+    local("MPI_Win_attach", win, |mpi| mpi.windows.get_mut(number(win))?.attach(base.addr(), size))
 }
 
 /// A window of the caller's memory.
@@ -59,7 +90,15 @@ pub unsafe extern "C" fn PMPI_Win_create_c(
     base: *mut c_void, size: MPI_Aint, disp_unit: MPI_Aint, info: MPI_Info, comm: MPI_Comm,
     win: *mut MPI_Win,
 ) -> c_int {
-    unsupported("MPI_Win_create_c", comm)
+    let extent = |_: Option<&Info>| {
+        if base.is_null() && size > 0 || is_in_place(base) {
+            let why = format!("the memory of {size} bytes at {base:p} is none");
+            return Err(ErrorClass::Buffer.error(why));
+        }
+        Extent::new(Flavor::Create, base.expose_provenance(), size, disp_unit)
+    };
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { put("MPI_Win_create", comm, win, create("MPI_Win_create", comm, info, extent)) }
 }
 
 /// [`PMPI_Win_create_c`] with `int` counts.
@@ -77,37 +116,60 @@ pub unsafe extern "C" fn PMPI_Win_create(
 pub unsafe extern "C" fn PMPI_Win_create_dynamic(
     info: MPI_Info, comm: MPI_Comm, win: *mut MPI_Win,
 ) -> c_int {
-    unsupported("MPI_Win_create_dynamic", comm)
+    let made = create("MPI_Win_create_dynamic", comm, info, |_| Ok(Extent::dynamic()));
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { put("MPI_Win_create_dynamic", comm, win, made) }
 }
 
 /// Removes memory from a dynamic window.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_detach(win: MPI_Win, base: *const c_void) -> c_int {
-    unsupported("MPI_Win_detach", win)
+    local("MPI_Win_detach", win, |mpi| mpi.windows.get_mut(number(win))?.detach(base.addr()))
 }
 
 /// Frees a window; collective.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_free(win: *mut MPI_Win) -> c_int {
-    unsupported("MPI_Win_free", Scope::None)
+    // SAFETY: the caller gives a valid pointer.
+    let freed = unsafe { *win };
+    let result = free(number(freed));
+    if result.is_ok() {
+        // SAFETY: as above.
+        unsafe { *win = MPI_WIN_NULL };
+    }
+    finish(freed, "MPI_Win_free", result)
 }
 
 /// The group of a window.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_get_group(win: MPI_Win, group: *mut MPI_Group) -> c_int {
-    unsupported("MPI_Win_get_group", win)
+    local("MPI_Win_get_group", win, |mpi| {
+        let comm = mpi.windows.get(number(win))?.comm;
+        let found = Arc::clone(&mpi.comms.get(comm)?.group);
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { put_group(mpi, found, group) }
+    })
 }
 
 /// The hints of a window that are in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_get_info(win: MPI_Win, info_used: *mut MPI_Info) -> c_int {
-    unsupported("MPI_Win_get_info", win)
+    local("MPI_Win_get_info", win, |mpi| {
+        let hints = mpi.windows.get(number(win))?.hints().clone();
+        let made = mpi.objects.infos.insert(hints)?;
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *info_used = handle(made as c_int) };
+        Ok(())
+    })
 }
 
 /// Changes the hints of a window.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_set_info(win: MPI_Win, info: MPI_Info) -> c_int {
-    unsupported("MPI_Win_set_info", win)
+    local("MPI_Win_set_info", win, |mpi| {
+        let window = mpi.windows.get_mut(number(win))?;
+        window.advise(mpi.objects.infos.get(number(info))?)
+    })
 }
 
 /// Where a process's part of shared memory is in the caller's address space.
@@ -128,5 +190,70 @@ pub unsafe extern "C" fn PMPI_Win_shared_query(
         narrowed(disp_unit, |disp_unit| {
             PMPI_Win_shared_query_c(win, rank, size, disp_unit.cast(), baseptr)
         })
+    }
+}
+
+/// Makes a window on a duplicate of a communicator. `extent` says what it is of, given the hints.
+///
+/// # Errors
+/// `Comm`, `Info`; what `extent` says; what went wrong with a message.
+fn create(
+    name: &str, comm: MPI_Comm, info: MPI_Info,
+    extent: impl FnOnce(Option<&Info>) -> Result<Extent>,
+) -> Result<Handle> {
+    let mut window = PROCESS.look(|mpi| {
+        let old = mpi.comms.get(number(comm))?;
+        if old.is_inter() {
+            let why = format!("a window cannot be made of the intercommunicator {}", old.title());
+            return Err(ErrorClass::Comm.error(why));
+        }
+        let hints = mpi.objects.infos.hints(number(info))?;
+        let mut window = Window::new(COMM_NULL, extent(hints)?)?;
+        hints.map_or(Ok(()), |hints| window.advise(hints))?;
+        Ok(window)
+    })?;
+    let outcome = wait_for(name, |mpi| {
+        let (own, activity) = mpi.duplicate(number(comm), Attributes::default())?;
+        window.comm = own;
+        Ok(activity)
+    });
+    match outcome.and_then(|outcome| outcome.error.map_or(Ok(()), Err)) {
+        Ok(()) => PROCESS.look(|mpi| mpi.windows.insert(window)),
+        Err(error) => release(&window).and(Err(error)),
+    }
+}
+
+/// Stores the handle of a window, and ends the function `name`.
+///
+/// # Safety
+/// `win` may be written.
+unsafe fn put(name: &str, comm: MPI_Comm, win: *mut MPI_Win, made: Result<Handle>) -> c_int {
+    let result = made.map(|made| {
+        // SAFETY: the caller's promise.
+        unsafe { *win = handle(made as c_int) };
+    });
+    finish(comm, name, result)
+}
+
+/// Frees a window: its attributes are deleted, newest first, and then all its processes meet.
+///
+/// # Errors
+/// `Win` if there is no such window; the code of a delete function: then the window stays.
+fn free(window: Handle) -> Result {
+    Holder::Win(window).delete_all()?;
+    let meet = |mpi: &mut Mpi| mpi.barrier(mpi.windows.get(window)?.comm);
+    let outcome = wait_for("MPI_Win_free", meet)?;
+    release(&PROCESS.look(|mpi| mpi.free_window(window))?)?;
+    outcome.error.map_or(Ok(()), Err)
+}
+
+/// Gives memory back that the library made for a window.
+///
+/// # Errors
+/// None but a bug's.
+fn release(window: &Window) -> Result {
+    match window.extent.flavor == Flavor::Allocate as c_int {
+        true => allocation::free(Owner::Window, window.extent.base),
+        false => Ok(()),
     }
 }

@@ -68,7 +68,13 @@ impl Keyvals {
     pub fn get(&self, of: Of, number: i32) -> Result<Arc<Keyval>> {
         let keyval = self.keyvals.get(&number).filter(|keyval| keyval.of == of);
         keyval.cloned().ok_or_else(|| {
-            let why = format!("{number} is not an attribute key for a {of:?}");
+            let why = match number {
+                KEYVAL_INVALID => "the attribute key is MPI_KEYVAL_INVALID".to_owned(),
+                1..FIRST_KEYVAL => {
+                    format!("{number} is not an attribute key that an application made")
+                }
+                _ => format!("{number} is not an attribute key for a {of:?}; it may be freed"),
+            };
             ErrorClass::Keyval.error(why)
         })
     }

@@ -102,15 +102,24 @@ impl<D: Device> Mpi<D> {
     pub fn duplicate(
         &mut self, comm: Handle, attributes: Attributes,
     ) -> Result<(Handle, Activity)> {
-        let context = self.comms.choose_context();
-        let old = self.comms.get(comm)?;
-        let mut new = Comm::new(context, Arc::clone(&old.group), old.handler.clone())?;
-        new.attributes = attributes;
-        let new = self.comms.insert(new)?;
+        let new = self.comm_like(comm, attributes)?;
+        let context = self.comms.get(new)?.context;
         let bcast = Collective::Bcast(Bcast { bytes: CONTEXT_BYTES, root: 0 });
         let message = Memory::owned(context.bits().to_le_bytes());
         let run = self.launch_on(comm, bcast, vec![message])?;
         Ok((new, Activity::Creation { run, comm: new }))
+    }
+
+    /// A communicator like `comm`, with these attributes and a context that nobody else knows yet.
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator, `NoMem` without a free handle.
+    pub fn comm_like(&mut self, comm: Handle, attributes: Attributes) -> Result<Handle> {
+        let context = self.comms.choose_context();
+        let old = self.comms.get(comm)?;
+        let mut new = Comm::new(context, Arc::clone(&old.group), old.handler.clone())?;
+        new.attributes = attributes;
+        self.comms.insert(new)
     }
 
     /// The end of an [`Activity::Creation`]: the communicator gets its context, or goes.

@@ -25,6 +25,7 @@ pub mod p2p;
 pub mod request;
 pub mod status;
 pub mod table;
+pub mod window;
 
 use crate::base::Result;
 use crate::core::engine::Engine;
@@ -39,6 +40,7 @@ use objects::Objects;
 use p2p::Taken;
 use request::Request;
 use table::{Kind, Table};
+use window::Windows;
 
 /// What the launcher told: attributes of `MPI_COMM_WORLD` (MPI 5.0 §9.1.2, §11.10).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +59,8 @@ pub struct Mpi<D> {
     pub objects: Objects,
     /// Communicators.
     pub comms: Comms,
+    /// Windows.
+    pub windows: Windows,
     /// What the launcher told.
     pub facts: Facts,
     requests: Table<Request>,
@@ -77,6 +81,7 @@ impl<D: Device> Mpi<D> {
             engine: Engine::new(device, me, size as usize),
             objects,
             comms: Comms::new(me, size)?,
+            windows: Windows::default(),
             facts,
             requests: Table::new(Kind::Request),
             messages: Table::new(Kind::Message),
