@@ -127,6 +127,7 @@ c_programs! {
     coll_reduce,
     coll_user_ops,
     comm_basic,
+    comm_from_group,
     comm_idup,
     comm_members,
     comm_split,

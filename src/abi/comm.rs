@@ -11,12 +11,14 @@ use super::constants::*;
 use super::environment::SHARED_MEMORY;
 use super::group::{put_group, value_of};
 use super::handles::{MPI_COMM_NULL, handle};
+use super::text::taken_bytes;
 use super::types::*;
-use super::verb::{PROCESS, Scope, finish, local, number, start, unsupported, wait_for};
+use super::verb::{PROCESS, Scope, finish, finish_by, local, number, start, wait_for};
 use crate::base::{ErrorClass, Result};
 use crate::mpi::attribute::Attributes;
 use crate::mpi::comm::COMM_NULL;
 use crate::mpi::comm_create::Split;
+use crate::mpi::errhandler::Of;
 use crate::mpi::group_sets::Likeness;
 use crate::mpi::info::Info;
 use crate::mpi::request::Activity;
@@ -61,7 +63,30 @@ pub unsafe extern "C" fn PMPI_Comm_create_from_group(
     group: MPI_Group, stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler,
     newcomm: *mut MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Comm_create_from_group", Scope::None)
+    const NAME: &str = "MPI_Comm_create_from_group";
+    let handler =
+        PROCESS.early(|objects| objects.errhandlers.get_for(Of::Comm, number(errhandler)));
+    let handler = match handler {
+        Ok(handler) => handler,
+        Err(error) => return finish(Scope::None, NAME, Err(error)),
+    };
+    let created = made(NAME, |mpi| {
+        if stringtag.is_null() {
+            return Err(ErrorClass::Arg.error("the string tag is a null pointer"));
+        }
+        // SAFETY: the caller gives a string that ends with a zero.
+        let string = unsafe { taken_bytes(stringtag, MPI_MAX_STRINGTAG_LEN + 1) };
+        // No hint is in use, and unknown ones are ignored.
+        mpi.objects.infos.hints(number(info))?;
+        let group = Arc::clone(mpi.objects.groups.get(number(group))?);
+        mpi.create_from_group(group, &string, handler.clone())
+    });
+    let result = created.map(|created| {
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *newcomm = handle(created as c_int) };
+    });
+    // There is no communicator yet, so the handler that it would have hears of errors.
+    finish_by(handler, COMM_NULL, NAME, result)
 }
 
 /// A communicator for a subgroup; only its members call.
@@ -272,18 +297,22 @@ unsafe fn make(
     name: &str, comm: MPI_Comm, newcomm: *mut MPI_Comm,
     body: impl FnOnce(&mut Mpi) -> Result<(Handle, Activity)>,
 ) -> c_int {
+    let result = made(name, body).map(|made| {
+        // SAFETY: the caller's promise.
+        unsafe { *newcomm = handle(made as c_int) };
+    });
+    finish(comm, name, result)
+}
+
+/// Makes a communicator for the function `name`, and waits until it may be used.
+fn made(name: &str, body: impl FnOnce(&mut Mpi) -> Result<(Handle, Activity)>) -> Result<Handle> {
     let mut made = COMM_NULL;
     let outcome = wait_for(name, |mpi| {
         let (comm, activity) = body(mpi)?;
         made = comm;
         Ok(activity)
-    });
-    let result = outcome.and_then(|outcome| outcome.error.map_or(Ok(()), Err));
-    if result.is_ok() {
-        // SAFETY: the caller's promise.
-        unsafe { *newcomm = handle(made as c_int) };
-    }
-    finish(comm, name, result)
+    })?;
+    outcome.error.map_or(Ok(made), Err)
 }
 
 /// Splits a communicator and waits for the new one.

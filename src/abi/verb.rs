@@ -180,6 +180,15 @@ pub fn finish(scope: impl Into<Scope>, name: &str, result: Result) -> c_int {
     }
 }
 
+/// [`finish`] where the handler is an argument of the function, because the object that it is for
+/// does not exist yet: `object` is the null handle of its kind.
+pub fn finish_by(handler: Handler, object: Handle, name: &str, result: Result) -> c_int {
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => Concerned { handler, object, place: String::new() }.hear(name, &error),
+    }
+}
+
 /// The whole body of a function that the library does not have yet; a communicator or a window
 /// must be one all the same.
 pub fn unsupported(name: &str, scope: impl Into<Scope>) -> c_int {
@@ -213,14 +222,26 @@ fn handle_error(scope: Scope, name: &str, error: &MpiError) -> c_int {
     if scope == Scope::Tool {
         return code;
     }
-    let Concerned { handler, object, place } = concerned(scope);
-    match handler {
-        Handler::Return => code,
-        Handler::Fatal | Handler::Abort => {
-            let class = ErrorClass::from_value(code).map_or("", ErrorClass::name);
-            PROCESS.abort(code, &format!("{name}{place}: {class}: {error}"))
+    concerned(scope).hear(name, error)
+}
+
+impl Concerned {
+    /// Nobody in particular: the initial handler (§9.3).
+    fn nobody() -> Self {
+        Self { handler: Handler::Fatal, object: COMM_SELF, place: String::new() }
+    }
+
+    /// Calls the handler, which decides whether there is an error code to return.
+    fn hear(self, name: &str, error: &MpiError) -> c_int {
+        let (code, place) = (error.code.0, self.place);
+        match self.handler {
+            Handler::Return => code,
+            Handler::Fatal | Handler::Abort => {
+                let class = ErrorClass::from_value(code).map_or("", ErrorClass::name);
+                PROCESS.abort(code, &format!("{name}{place}: {class}: {error}"))
+            }
+            Handler::Function(function) => call_handler(&function, self.object, code),
         }
-        Handler::Function(function) => call_handler(&function, object, code),
     }
 }
 
@@ -257,7 +278,7 @@ fn concerned(scope: Scope) -> Concerned {
         let place = format!(" on {}, rank {} of the world", comm.title(), world.rank);
         Ok(Concerned { handler: comm.handler.clone(), object, place })
     });
-    found.unwrap_or(Concerned { handler: Handler::Fatal, object: COMM_SELF, place: String::new() })
+    found.unwrap_or_else(|_| Concerned::nobody())
 }
 
 /// Calls the application's error handler for `object`, and returns the code it leaves.

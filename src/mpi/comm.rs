@@ -8,6 +8,7 @@
 //! ```text
 //!  63 .. 34            33 .. 2      1 .. 0
 //!  peer of a leader    counter      0 point to point, 1 collectives, 2 creation by a group
+//!  all ones            a hash       2 creation from a group alone
 //! ```
 
 use std::sync::Arc;
@@ -30,6 +31,9 @@ pub const COMM_SELF: Handle = 0x102;
 /// The longest name of an object in bytes, without the final zero (`MPI_MAX_OBJECT_NAME` - 1).
 pub const NAME_MAX: usize = 127;
 
+/// What stands for a leader in contexts that nobody chose: no job has that many processes.
+const NOBODY: Peer = (1 << 30) - 1;
+
 /// The kinds of traffic within one communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
@@ -38,7 +42,8 @@ pub enum Traffic {
     PointToPoint = 0,
     /// Messages of collective operations.
     Collective = 1,
-    /// Messages of `MPI_Comm_create_group`, which only some ranks call.
+    /// Messages of `MPI_Comm_create_group` and `MPI_Comm_create_from_group`, which only some ranks
+    /// call.
     Creation = 2,
 }
 
@@ -50,6 +55,12 @@ impl Context {
     /// The context with number `counter` of process `leader`.
     pub fn new(leader: Peer, counter: u32) -> Self {
         Self(u64::from(leader) << 34 | u64::from(counter) << 2)
+    }
+
+    /// A context that no process chose and no communicator has, where processes meet that agreed
+    /// on these bits ([`Meeting`](super::comm_from_group::Meeting)).
+    pub fn of_nobody(bits: u32) -> Self {
+        Self::new(NOBODY, bits)
     }
 
     /// As sent to those who will share it.

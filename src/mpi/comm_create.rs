@@ -275,7 +275,7 @@ impl<D: Device> Mpi<D> {
 /// The part of the `own` one of `ranks` in passing the user buffer 0 down a binomial tree, from
 /// the first of them on; all messages have this label. A rank's parent is that without its highest
 /// bit, so the depth is the number of bits.
-fn tree(ranks: &[u32], own: u32, label: u16) -> Schedule {
+pub(super) fn tree(ranks: &[u32], own: u32, label: u16) -> Schedule {
     let mut plan = Builder::new();
     let region = Buffer::User(0).region(0, CONTEXT_BYTES);
     let (depth, highest) = (own.count_ones(), own.checked_ilog2());

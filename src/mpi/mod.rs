@@ -13,6 +13,7 @@ pub mod collective;
 pub mod combining;
 pub mod comm;
 pub mod comm_create;
+pub mod comm_from_group;
 pub mod datatype;
 pub mod errhandler;
 pub mod group;
