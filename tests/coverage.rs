@@ -1,14 +1,14 @@
-//! The coverage table of the README is what the bodies in `src/abi` say.
-//!
-//! A function is supported if neither its body nor a `PMPI_` function that it calls is
-//! `unsupported(..)`. `SUIRO_BLESS=1 cargo test --test coverage` writes the table anew.
+//! The coverage table of the README is what the bodies in `src/abi` say. `SUIRO_BLESS=1 cargo test
+//! --test coverage` writes the table anew.
+
+mod functions;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-const FUNCTIONS: &str = include_str!("data/mpi5_functions.tsv");
+use functions::{Function, bodies, functions, supported};
 
 const BEGIN: &str = "<!-- coverage:begin -->\n";
 const END: &str = "<!-- coverage:end -->\n";
@@ -33,46 +33,13 @@ const CHAPTERS: &[(u32, &str)] = &[
     (20, "Application binary interface"),
 ];
 
-/// The bodies of all `PMPI_` functions by name.
-fn bodies() -> BTreeMap<String, String> {
-    let mut bodies = BTreeMap::new();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/abi");
-    for entry in fs::read_dir(folder).unwrap() {
-        let text = fs::read_to_string(entry.unwrap().path()).unwrap();
-        // A function ends at the brace that stands at the beginning of a line.
-        for function in text.split("pub unsafe extern \"C\" fn ").skip(1) {
-            let (name, rest) = function.split_once('(').unwrap();
-            let (body, _) = rest.split_once("\n}").unwrap();
-            bodies.insert(name.to_string(), body.to_string());
-        }
-    }
-    bodies
-}
-
-/// The `PMPI_` functions that a body calls.
-fn callees(body: &str) -> impl Iterator<Item = &str> {
-    body.match_indices("PMPI_").filter_map(|(start, _)| {
-        let rest = &body[start..];
-        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_')?;
-        rest[end..].starts_with('(').then_some(&rest[..end])
-    })
-}
-
-fn supported(name: &str, bodies: &BTreeMap<String, String>) -> bool {
-    let body = bodies.get(name).unwrap_or_else(|| panic!("{name} has no body"));
-    !body.contains("unsupported(") && callees(body).all(|callee| supported(callee, bodies))
-}
-
 fn table() -> String {
     let bodies = bodies();
     let mut chapters: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
-    for line in FUNCTIONS.lines().skip(1) {
-        let fields: Vec<_> = line.split('\t').collect();
-        if fields[7] == "present" {
-            let (have, all) = chapters.entry(fields[2].parse().unwrap()).or_default();
-            *have += usize::from(supported(&format!("P{}", fields[0]), &bodies));
-            *all += 1;
-        }
+    for Function { name, chapter, .. } in functions() {
+        let (have, all) = chapters.entry(chapter).or_default();
+        *have += usize::from(supported(&format!("P{name}"), &bodies));
+        *all += 1;
     }
     let sum = chapters.values().fold((0, 0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
     let mut text = String::from("| chapter of MPI 5.0 | functions | supported |\n|---|--:|--:|\n");

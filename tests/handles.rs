@@ -1,0 +1,399 @@
+//! A handle that is none gives the error class of its kind, in every function that takes one.
+//!
+//! A C program is made from the prototypes of all supported functions: for each argument that is a
+//! handle or an attribute key, calls in which it is null, freed, of another kind, a small integer
+//! or garbage, and all other arguments are good ones for one rank. So a function is tried from the
+//! day on which it is supported.
+
+#[path = "functions/mod.rs"]
+mod functions;
+#[allow(dead_code)]
+#[path = "launch/harness.rs"]
+mod harness;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use functions::{Function, bodies, functions, supported};
+
+/// A kind of handle.
+struct Kind {
+    /// Its type in C.
+    c_type: &'static str,
+    /// Its null handle.
+    null: &'static str,
+    /// The class of the error for what is no such handle.
+    class: &'static str,
+    /// A good one.
+    good: &'static str,
+    /// Makes a new one at `x`, so that it can be freed.
+    make: &'static str,
+    /// Frees that at `x`.
+    free: &'static str,
+    /// What is needed for that.
+    needs: &'static str,
+}
+
+const KINDS: &[Kind] = &[
+    Kind {
+        c_type: "MPI_Comm",
+        null: "MPI_COMM_NULL",
+        class: "MPI_ERR_COMM",
+        good: "MPI_COMM_SELF",
+        make: "MPI_Comm_dup(MPI_COMM_SELF, &x)",
+        free: "MPI_Comm_free(&x)",
+        needs: "MPI_Comm_free",
+    },
+    Kind {
+        c_type: "MPI_Datatype",
+        null: "MPI_DATATYPE_NULL",
+        class: "MPI_ERR_TYPE",
+        good: "MPI_INT",
+        make: "MPI_Type_contiguous(2, MPI_INT, &x)",
+        free: "MPI_Type_free(&x)",
+        needs: "MPI_Type_free",
+    },
+    Kind {
+        c_type: "MPI_Op",
+        null: "MPI_OP_NULL",
+        class: "MPI_ERR_OP",
+        good: "MPI_SUM",
+        make: "MPI_Op_create(combine, 1, &x)",
+        free: "MPI_Op_free(&x)",
+        needs: "MPI_Op_free",
+    },
+    Kind {
+        c_type: "MPI_Group",
+        null: "MPI_GROUP_NULL",
+        class: "MPI_ERR_GROUP",
+        good: "group",
+        make: "MPI_Comm_group(MPI_COMM_SELF, &x)",
+        free: "MPI_Group_free(&x)",
+        needs: "MPI_Group_free",
+    },
+    Kind {
+        c_type: "MPI_Request",
+        null: "MPI_REQUEST_NULL",
+        class: "MPI_ERR_REQUEST",
+        good: "MPI_REQUEST_NULL",
+        make: "MPI_Recv_init(NULL, 0, MPI_INT, 0, 9, MPI_COMM_SELF, &x)",
+        free: "MPI_Request_free(&x)",
+        needs: "MPI_Request_free",
+    },
+    Kind {
+        c_type: "MPI_Message",
+        null: "MPI_MESSAGE_NULL",
+        class: "MPI_ERR_REQUEST",
+        good: "MPI_MESSAGE_NO_PROC",
+        make: "probed(&x)",
+        free: "MPI_Mrecv(NULL, 0, MPI_INT, &x, MPI_STATUS_IGNORE)",
+        needs: "MPI_Mrecv",
+    },
+    Kind {
+        c_type: "MPI_Info",
+        null: "MPI_INFO_NULL",
+        class: "MPI_ERR_INFO",
+        good: "info",
+        make: "MPI_Info_create(&x)",
+        free: "MPI_Info_free(&x)",
+        needs: "MPI_Info_free",
+    },
+    Kind {
+        c_type: "MPI_Errhandler",
+        null: "MPI_ERRHANDLER_NULL",
+        class: "MPI_ERR_ERRHANDLER",
+        good: "MPI_ERRORS_RETURN",
+        make: "MPI_Comm_create_errhandler(on_error, &x)",
+        free: "MPI_Errhandler_free(&x)",
+        needs: "MPI_Errhandler_free",
+    },
+    Kind {
+        c_type: "MPI_Win",
+        null: "MPI_WIN_NULL",
+        class: "MPI_ERR_WIN",
+        good: "win",
+        make: "MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_SELF, &x)",
+        free: "MPI_Win_free(&x)",
+        needs: "MPI_Win_free",
+    },
+    Kind {
+        c_type: "MPI_Session",
+        null: "MPI_SESSION_NULL",
+        class: "MPI_ERR_SESSION",
+        good: "session",
+        make: "MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &x)",
+        free: "MPI_Session_finalize(&x)",
+        needs: "MPI_Session_finalize",
+    },
+    Kind {
+        c_type: "MPI_File",
+        null: "MPI_FILE_NULL",
+        class: "MPI_ERR_FILE",
+        good: "MPI_FILE_NULL",
+        make: "",
+        free: "",
+        needs: "",
+    },
+];
+
+/// Functions that are not called: they end the program, or take any integer for a handle.
+fn is_left_out(name: &str) -> bool {
+    name.starts_with("MPI_T_") || name.ends_with("_toint") || name == "MPI_Abort"
+}
+
+/// Whether the null handle is good there.
+fn takes_null(function: &str, c_type: &str) -> bool {
+    let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| function.starts_with(prefix));
+    match c_type {
+        // No hints; only the functions about info objects want one.
+        "MPI_Info" => !starts(&["MPI_Info_", "MPI_Comm_set_info", "MPI_Win_set_info"]),
+        // It is complete.
+        "MPI_Request" => starts(&["MPI_Wait", "MPI_Test", "MPI_Request_get_status"]),
+        "MPI_File" => function.ends_with("_errhandler"),
+        "MPI_Comm" | "MPI_Datatype" | "MPI_Win" => function.ends_with("_get_name"),
+        _ => false,
+    }
+}
+
+/// Whether a handle behind a pointer is read by the function.
+fn is_read(function: &str, c_type: &str) -> bool {
+    let name = function.trim_start_matches("MPI_").trim_end_matches("_c");
+    let ends = ["free", "commit", "disconnect", "close", "finalize", "free_keyval"];
+    let ends = ends.iter().any(|end| name.to_lowercase().ends_with(end));
+    let starts = ["Wait", "Test", "Start", "Cancel", "Pready", "Parrived"];
+    ends || match c_type {
+        "MPI_Request" => starts.iter().any(|start| name.starts_with(start)),
+        "MPI_Message" => name == "Mrecv" || name == "Imrecv",
+        _ => false,
+    }
+}
+
+/// One argument of a prototype.
+#[derive(Debug)]
+struct Argument<'a> {
+    is_const: bool,
+    /// Without `const` and what makes it a pointer.
+    c_type: &'a str,
+    /// `*`, `[]` and the like.
+    pointer: String,
+    name: &'a str,
+}
+
+fn arguments(prototype: &str) -> Vec<Argument<'_>> {
+    let list = prototype.split_once('(').unwrap().1.strip_suffix(')').unwrap();
+    let words = list.split(", ").filter(|text| *text != "void" && *text != "...");
+    words
+        .map(|text| {
+            let (declared, array) = text.split_at(text.find('[').unwrap_or(text.len()));
+            let start = declared.rfind([' ', '*']).unwrap() + 1;
+            let (before, name) = declared.split_at(start);
+            let is_const = before.starts_with("const ");
+            let before = before.trim_start_matches("const ").trim_end();
+            let c_type = before.trim_end_matches(['*', ' ']);
+            let pointer = format!("{}{array}", &before[c_type.len()..].trim());
+            Argument { is_const, c_type, pointer, name }
+        })
+        .collect()
+}
+
+/// A good argument of one rank's call of `function`. `index` makes buffers different.
+fn good(function: &str, argument: &Argument<'_>, index: usize) -> String {
+    let Argument { c_type, name, .. } = argument;
+    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    let kind = KINDS.iter().find(|kind| kind.c_type == *c_type);
+    match (*c_type, argument.pointer.as_str()) {
+        ("MPI_Comm", "") if function.contains("eighbor") => "topology".into(),
+        (_, "") if let Some(kind) = kind => kind.good.into(),
+        (_, "*" | "[]") if let Some(kind) = kind => {
+            let value =
+                if argument.is_const || is_read(function, c_type) { kind.good } else { "0" };
+            format!("({c_type}[4]){{{value}}}")
+        }
+        ("void", "*") => format!("buffers[{index}]"),
+        ("int", "") if name.ends_with("keyval") => format!("{name}s.good"),
+        ("int" | "MPI_Count" | "MPI_Aint" | "MPI_Offset", "") => {
+            let ones =
+                ["count", "size", "ndims", "n", "max", "blocklength", "partitions", "stride"];
+            match *name {
+                "order" => "MPI_ORDER_C".into(),
+                "split_type" => "MPI_COMM_TYPE_SHARED".into(),
+                name if ones.iter().any(|one| name.starts_with(one)) => "1".into(),
+                name if name.ends_with("count") || name.ends_with("extent") => "1".into(),
+                name if name.ends_with("size") || name.ends_with("unit") => "1".into(),
+                _ => "0".into(),
+            }
+        }
+        ("int", "[]") if has(&["distribs"]) => "(int[4]){MPI_DISTRIBUTE_BLOCK}".into(),
+        ("int", "[]") if has(&["dargs"]) => "(int[4]){MPI_DISTRIBUTE_DFLT_DARG}".into(),
+        ("int", "[][3]") => "(int[1][3]){{0, 0, 1}}".into(),
+        ("int" | "MPI_Count" | "MPI_Aint" | "MPI_Offset", "*" | "[]") => {
+            let ones = has(&["count", "length", "size", "dims", "weights", "degrees"]);
+            format!("({c_type}[4]){{{}}}", if ones { "1, 1" } else { "0" })
+        }
+        ("char", "*") if argument.is_const => "\"a\"".into(),
+        ("char", "[]") if argument.is_const => "\"a\"".into(),
+        ("char", "*") => format!("(char *)buffers[{index}]"),
+        ("MPI_Status", "*" | "[]") => "(MPI_Status[4]){{0}}".into(),
+        ("char", _) => "NULL".into(),
+        (c_type, "*") if c_type.contains("_function") => "NULL".into(),
+        _ => panic!("what may {argument:?} of {function} be?"),
+    }
+}
+
+/// The calls that try one argument of a function, as a C function, and its name.
+fn trial(
+    function: &Function, arguments: &[Argument<'_>], which: usize,
+) -> Option<(String, String)> {
+    let tried = &arguments[which];
+    let kind = KINDS.iter().find(|kind| kind.c_type == tried.c_type);
+    let is_key = tried.c_type == "int" && tried.name.ends_with("keyval");
+    let is_pointer = !tried.pointer.is_empty();
+    if is_pointer && !tried.is_const && !is_read(function.name, tried.c_type) {
+        return None;
+    }
+    let (c_type, list, class, null) = match kind {
+        Some(kind) => {
+            (kind.c_type, kind.c_type, kind.class, takes_null(function.name, kind.c_type))
+        }
+        None if is_key => ("int", tried.name, "MPI_ERR_KEYVAL", false),
+        None => return None,
+    };
+    let call: Vec<_> = (0..)
+        .zip(arguments)
+        .map(|(index, argument)| match (index == which, is_pointer) {
+            (false, _) => good(function.name, argument, index),
+            (true, false) => "bad".into(),
+            (true, true) => format!("({c_type}[4]){{bad, bad}}"),
+        })
+        .collect();
+    let (name, call) = (function.name, call.join(", "));
+    let values = if is_key { format!("{list}s") } else { format!("bad_{list}") };
+    let trial = format!("try_{name}_{}", tried.name);
+    let text = format!(
+        "static void {trial}(void)\n{{\n    for (int i = {}; i < {values}.count; i++) {{\n        \
+         {c_type} bad = ({c_type}){values}.value[i];\n        \
+         trying(\"{name}\", \"{}\", {values}.what[i]);\n        \
+         expect({name}({call}), {class});\n    }}\n}}\n\n",
+        u8::from(null),
+        tried.name,
+    );
+    Some((trial, text))
+}
+
+/// What comes before the trials: buffers, and the lists of values that are no handles.
+fn prologue(is_supported: impl Fn(&str) -> bool) -> String {
+    let mut text = String::from(PROLOGUE);
+    for kind in KINDS {
+        writeln!(text, "__attribute__((unused)) static struct bad bad_{};", kind.c_type).unwrap();
+    }
+    text += "\nstatic void set_up(void)\n{\n";
+    for kind in KINDS {
+        let c_type = kind.c_type;
+        writeln!(text, "    add(&bad_{c_type}, (uintptr_t){}, \"the null handle\");", kind.null)
+            .unwrap();
+        if !kind.needs.is_empty() && is_supported(kind.needs) {
+            let (make, free) = (kind.make, kind.free);
+            writeln!(text, "    {{\n        {c_type} x, old;\n        MUST({make});").unwrap();
+            writeln!(text, "        old = x;\n        MUST({free});").unwrap();
+            writeln!(text, "        add(&bad_{c_type}, (uintptr_t)old, \"a freed one\");\n    }}")
+                .unwrap();
+        }
+        let other = if c_type == "MPI_Comm" { "MPI_INT" } else { "MPI_COMM_WORLD" };
+        writeln!(text, "    add(&bad_{c_type}, (uintptr_t){other}, \"{other}\");").unwrap();
+        let other = if c_type == "MPI_Group" { "info" } else { "group" };
+        writeln!(text, "    add(&bad_{c_type}, (uintptr_t){other}, \"another kind's\");").unwrap();
+        writeln!(text, "    add_garbage(&bad_{c_type});").unwrap();
+    }
+    if is_supported("MPI_Cart_create") {
+        text += "    MUST(MPI_Cart_create(MPI_COMM_SELF, 1, (int[1]){1}, (int[1]){1}, 0, \
+                 &topology));\n";
+    }
+    if is_supported("MPI_Session_init") {
+        text += "    MUST(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));\n";
+    }
+    text + "}\n\n"
+}
+
+const PROLOGUE: &str = include_str!("data/handles_prologue.c");
+
+/// The whole program, and how many arguments it tries.
+fn program() -> (String, usize) {
+    let bodies = bodies();
+    let is_supported = |name: &str| supported(&format!("P{name}"), &bodies);
+    let mut text = prologue(is_supported);
+    let mut trials = Vec::new();
+    for function in functions().filter(|function| !is_left_out(function.name)) {
+        if !is_supported(function.name) {
+            continue;
+        }
+        let arguments = arguments(function.prototype);
+        for which in 0..arguments.len() {
+            if let Some((trial, body)) = trial(&function, &arguments, which) {
+                text += &body;
+                trials.push(trial);
+            }
+        }
+    }
+    text += "int main(int argc, char **argv)\n{\n    begin(&argc, &argv);\n    set_up();\n";
+    for trial in &trials {
+        writeln!(text, "    {trial}();").unwrap();
+    }
+    text += "    return check_end();\n}\n";
+    (text, trials.len())
+}
+
+#[test]
+fn what_is_no_handle_has_the_class_of_its_kind_everywhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = harness::folder("handles");
+    let (source, binary) = (folder.join("handles.c"), folder.join("handles"));
+    let (text, trials) = program();
+    assert!(trials > 300, "only {trials} arguments are tried");
+    fs::write(&source, text).unwrap();
+    let compiled = Command::new(env!("CARGO_BIN_EXE_mpicc"))
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations", "-O0"])
+        .arg("-I")
+        .arg(root.join("c-tests"))
+        .arg("-o")
+        .args([&binary, &source])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&compiled.stderr);
+    assert!(compiled.status.success(), "{} does not compile:\n{said}", source.display());
+    let mut command = harness::mpirun(&["-n", "1", binary.to_str().unwrap()]);
+    command.env("CHECK_STRICT", "1");
+    let outcome = harness::start(command).wait();
+    let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
+    assert!(good, "{:?}\n{}{}", outcome.code, outcome.text(), outcome.stderr);
+}
+
+#[test]
+fn every_kind_of_handle_of_the_standard_is_tried() {
+    let known: BTreeSet<_> = KINDS.iter().map(|kind| kind.c_type).collect();
+    let prototypes: Vec<_> = functions().filter(|f| !is_left_out(f.name)).collect();
+    let all = prototypes.iter().flat_map(|function| arguments(function.prototype));
+    let others = ["MPI_Aint", "MPI_Count", "MPI_Offset", "MPI_Status"];
+    for argument in all.filter(|argument| argument.c_type.starts_with("MPI_")) {
+        let c_type = argument.c_type;
+        let is_known = known.contains(c_type) || others.contains(&c_type);
+        assert!(is_known || c_type.contains("_function"), "{c_type} is not tried");
+    }
+}
+
+#[test]
+fn prototypes_fall_apart_into_arguments() {
+    let of = |text| arguments(text).into_iter().map(|a| (a.c_type, a.pointer, a.name)).collect();
+    let found: Vec<_> = of("int MPI_X(const void *buf, const int counts[], MPI_Comm *comm, int r)");
+    let expected = [
+        ("void", "*", "buf"),
+        ("int", "[]", "counts"),
+        ("MPI_Comm", "*", "comm"),
+        ("int", "", "r"),
+    ];
+    assert_eq!(found, expected.map(|(c_type, pointer, name)| (c_type, pointer.into(), name)));
+    let none: Vec<(&str, String, &str)> = of("int MPI_Finalize(void)");
+    assert!(none.is_empty());
+}
