@@ -145,6 +145,7 @@ c_programs! {
     head_to_head,
     info,
     init_finalize,
+    intercomm_create,
     large_count,
     matching,
     persistent,

@@ -32,7 +32,7 @@ pub unsafe extern "C" fn PMPI_Comm_compare(
 ) -> c_int {
     local("MPI_Comm_compare", comm1, |mpi| {
         let (one, two) = (mpi.comms.get(number(comm1))?, mpi.comms.get(number(comm2))?);
-        let likeness = one.group.compare(&two.group);
+        let likeness = one.compare(two);
         // SAFETY: the caller gives a valid result pointer.
         unsafe {
             *result = match likeness {
@@ -319,7 +319,7 @@ fn made(name: &str, body: impl FnOnce(&mut Mpi) -> Result<(Handle, Activity)>) -
 ///
 /// # Safety
 /// `newcomm` may be written.
-unsafe fn split_off(
+pub(super) unsafe fn split_off(
     name: &str, comm: MPI_Comm, newcomm: *mut MPI_Comm,
     body: impl FnOnce(&mut Mpi) -> Result<Split>,
 ) -> c_int {

@@ -4,31 +4,45 @@
 #![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_char, c_int};
+use std::sync::Arc;
 
+use super::comm::split_off;
+use super::group::put_group;
+use super::handles::{MPI_COMM_NULL, handle};
 use super::types::*;
-use super::verb::{Scope, local, number, unsupported};
-use crate::base::{ErrorClass, Result};
+use super::verb::{PROCESS, Scope, finish, local, number, unsupported};
+use crate::base::Result;
+use crate::mpi::intercomm_create::Bridge;
 use crate::process::Mpi;
 
 /// The remote group of an intercommunicator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_remote_group(comm: MPI_Comm, group: *mut MPI_Group) -> c_int {
-    local("MPI_Comm_remote_group", comm, |mpi| not_inter(mpi, comm))
+    local("MPI_Comm_remote_group", comm, |mpi| {
+        let found = Arc::clone(mpi.comms.get(number(comm))?.remote()?);
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { put_group(mpi, found, group) }
+    })
 }
 
 /// The size of the remote group of an intercommunicator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_remote_size(comm: MPI_Comm, size: *mut c_int) -> c_int {
-    local("MPI_Comm_remote_size", comm, |mpi| not_inter(mpi, comm))
+    local("MPI_Comm_remote_size", comm, |mpi| {
+        let found = mpi.comms.get(number(comm))?.remote()?.size();
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *size = found as c_int };
+        Ok(())
+    })
 }
 
 /// Whether a communicator is an intercommunicator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int) -> c_int {
     local("MPI_Comm_test_inter", comm, |mpi| {
-        mpi.comms.get(number(comm))?;
+        let found = mpi.comms.get(number(comm))?.is_inter();
         // SAFETY: the caller gives a valid result pointer.
-        unsafe { *flag = 0 };
+        unsafe { *flag = found.into() };
         Ok(())
     })
 }
@@ -39,7 +53,14 @@ pub unsafe extern "C" fn PMPI_Intercomm_create(
     local_comm: MPI_Comm, local_leader: c_int, peer_comm: MPI_Comm, remote_leader: c_int,
     tag: c_int, newintercomm: *mut MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Intercomm_create", local_comm)
+    let name = "MPI_Intercomm_create";
+    let start = |mpi: &mut Mpi| {
+        let (local, peer) = (number(local_comm), number(peer_comm));
+        mpi.intercomm_create(local, local_leader, peer, remote_leader, tag)
+    };
+    // SAFETY: the caller gives a valid result pointer.
+    let result = bridged(name, start).map(|made| unsafe { *newintercomm = made });
+    finish(local_comm, name, result)
 }
 
 /// An intercommunicator between two groups, without parent communicators.
@@ -57,12 +78,20 @@ pub unsafe extern "C" fn PMPI_Intercomm_create_from_groups(
 pub unsafe extern "C" fn PMPI_Intercomm_merge(
     intercomm: MPI_Comm, high: c_int, newintracomm: *mut MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Intercomm_merge", intercomm)
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe {
+        split_off("MPI_Intercomm_merge", intercomm, newintracomm, |mpi| {
+            mpi.merge(number(intercomm), high != 0)
+        })
+    }
 }
 
-/// # Errors
-/// `Comm`, as there are no intercommunicators yet and this is none either.
-fn not_inter(mpi: &Mpi, comm: MPI_Comm) -> Result {
-    let title = mpi.comms.get(number(comm))?.title();
-    Err(ErrorClass::Comm.error(format!("{title} is not an intercommunicator")))
+/// Makes an intercommunicator for the function `name` and waits for it.
+fn bridged(name: &str, start: impl FnOnce(&mut Mpi) -> Result<Bridge>) -> Result<MPI_Comm> {
+    let made = PROCESS.until(
+        start,
+        |mpi, bridge| mpi.end_bridge(bridge),
+        |mpi, bridge| mpi.blocked_bridge(name, bridge),
+    )?;
+    Ok(made.map_or(MPI_COMM_NULL, |made| handle(made as c_int)))
 }

@@ -7,8 +7,9 @@
 //!
 //! ```text
 //!  63 .. 34            33 .. 2      1 .. 0
-//!  peer of a leader    counter      0 point to point, 1 collectives, 2 creation by a group
-//!  all ones            a hash       2 creation from a group alone
+//!  peer of a leader    counter      0 point to point, 1 collectives, 2 creation by a group,
+//!                                   3 leaders of two groups
+//!  all ones            a hash       2 and 3, without a communicator
 //! ```
 
 use std::sync::Arc;
@@ -45,6 +46,8 @@ pub enum Traffic {
     /// Messages of `MPI_Comm_create_group` and `MPI_Comm_create_from_group`, which only some ranks
     /// call.
     Creation = 2,
+    /// Messages between the leaders of two groups that get an intercommunicator.
+    Leaders = 3,
 }
 
 /// A context: [`Traffic`] takes the two lowest bits.
@@ -126,6 +129,22 @@ impl Comm {
             calls: 0,
             buffering: Buffering::default(),
         })
+    }
+
+    /// Another communicator of the same processes, with nothing but the error handler from here.
+    pub fn twin(&self, context: Context) -> Self {
+        Self {
+            context,
+            group: Arc::clone(&self.group),
+            remote: self.remote.clone(),
+            across: self.across.clone(),
+            rank: self.rank,
+            handler: self.handler.clone(),
+            attributes: Attributes::default(),
+            name: String::new(),
+            calls: 0,
+            buffering: Buffering::default(),
+        }
     }
 
     /// What to call it in a sentence.

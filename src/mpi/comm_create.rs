@@ -8,7 +8,8 @@
 //! ```
 //!
 //! For a split every rank of the old communicator tells all others what it wants and which context
-//! it would choose; the new communicator takes the one of its own rank 0.
+//! it would choose; the new communicator takes the one of its own rank 0. That also makes
+//! intercommunicators from intercommunicators, and merges them.
 //!
 //! ```text
 //! split ──allgather of (color, key, context)──> a communicator, or none
@@ -21,6 +22,7 @@
 //! create_by_members ──> a communicator with a handle ──context from the tree──> usable
 //! ```
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::Mpi;
@@ -41,7 +43,7 @@ use crate::device::Device;
 use crate::offload::{Action, Buffer, Builder, Schedule, Wait};
 
 /// Bytes of a context on its way.
-const CONTEXT_BYTES: usize = 8;
+pub(super) const CONTEXT_BYTES: usize = 8;
 /// Bytes of a [`Wish`] on its way.
 const WISH_BYTES: usize = 16;
 
@@ -76,22 +78,29 @@ impl Wish {
 }
 
 /// A split under way.
-#[derive(Debug)]
 pub struct Split {
     run: RunId,
-    parent: Arc<Group>,
+    members: Arc<dyn Members>,
+    /// The members on this process's side and on the other one.
+    sides: [Range<u32>; 2],
     handler: Handler,
     of: Of,
 }
 
-/// Which group the new communicator of a [`Split`] gets.
-#[derive(Debug)]
+/// Which members of the old communicator the new one of a [`Split`] has.
 enum Of {
-    /// That of the ranks that have this color.
+    /// Those that have this color.
     Color(Option<i32>),
-    /// This one, if this process is in it.
-    Group(Arc<Group>),
+    /// This group of an intracommunicator, if this process is in it; the first has this rank.
+    Group(Arc<Group>, u32),
+    /// All, in one group, those of color [`LOW`] first.
+    Merge,
 }
+
+/// The color of a group that comes first in a merge.
+const LOW: i32 = 0;
+/// The color of a group that comes last in a merge.
+const HIGH: i32 = 1;
 
 impl<D: Device> Mpi<D> {
     /// Starts a duplicate of `comm` with these attributes (`MPI_Comm_idup`, §7.4.2). Its handle
@@ -116,8 +125,7 @@ impl<D: Device> Mpi<D> {
     /// `Comm` if there is no such communicator, `NoMem` without a free handle.
     pub fn comm_like(&mut self, comm: Handle, attributes: Attributes) -> Result<Handle> {
         let context = self.comms.choose_context();
-        let old = self.comms.get(comm)?;
-        let mut new = Comm::new(context, Arc::clone(&old.group), old.handler.clone())?;
+        let mut new = self.comms.get(comm)?.twin(context);
         new.attributes = attributes;
         self.comms.insert(new)
     }
@@ -134,7 +142,8 @@ impl<D: Device> Mpi<D> {
     }
 
     /// Starts a split: one communicator for each color, in the order of the keys and then of the
-    /// old ranks; none without a color (§7.4.2).
+    /// old ranks; none without a color. On an intercommunicator both groups are split, and there
+    /// is none for a color that the other group has not (§7.4.2).
     ///
     /// # Errors
     /// `Comm` if there is no such communicator, `Arg` for a negative color.
@@ -147,31 +156,50 @@ impl<D: Device> Mpi<D> {
     }
 
     /// Starts the creation of a communicator for a group of ranks of `comm`, all of which call,
-    /// members or not (`MPI_Comm_create`, §7.4.2).
+    /// members or not. On an intercommunicator each side gives a part of its own group, and there
+    /// is none if one of them gives the empty group (`MPI_Comm_create`, §7.4.2).
     ///
     /// # Errors
     /// `Comm` if there is no such communicator, `Group` if it has not all of the group.
     pub fn create(&mut self, comm: Handle, group: Arc<Group>) -> Result<Split> {
         let old = self.comms.get(comm)?;
         check_subset(&group, &old.group)?;
-        self.start_split(comm, 0, 0, Of::Group(group))
+        if old.is_inter() {
+            let color = group.rank().map(|_| 0);
+            let key = group.rank().unwrap_or(0) as i32;
+            return self.start_split(comm, color.unwrap_or(-1), key, Of::Color(color));
+        }
+        let first = group.peers().next().and_then(|peer| old.group.rank_of(peer));
+        self.start_split(comm, 0, 0, Of::Group(group, first.unwrap_or(0)))
+    }
+
+    /// Starts a merge of both groups of an intercommunicator into one: the group that says `high`
+    /// comes last; if both say the same, side 0 comes first (§7.6.2).
+    ///
+    /// # Errors
+    /// `Comm` if there is no such intercommunicator.
+    pub fn merge(&mut self, comm: Handle, high: bool) -> Result<Split> {
+        self.comms.get(comm)?.remote()?;
+        self.start_split(comm, if high { HIGH } else { LOW }, 0, Of::Merge)
     }
 
     fn start_split(&mut self, comm: Handle, color: i32, key: i32, of: Of) -> Result<Split> {
         let context = self.comms.choose_context();
         let old = self.comms.get(comm)?;
-        let (parent, handler) = (Arc::clone(&old.group), old.handler.clone());
+        let (members, sides, handler) = (old.members(), old.sides(), old.handler.clone());
+        let ranks = old.members_shape().ranks as usize;
         let allgather = Collective::Allgather(Exchange { block: WISH_BYTES, in_place: false });
         let wish = Memory::owned(Wish { color, key, context }.emit());
-        let wishes = Memory::owned(vec![0; WISH_BYTES * parent.size() as usize]);
+        let wishes = Memory::owned(vec![0; WISH_BYTES * ranks]);
         let run = self.launch_on(comm, allgather, vec![wish, wishes])?;
-        Ok(Split { run, parent, handler, of })
+        Ok(Split { run, members, sides, handler, of })
     }
 
     /// The new communicator once its split is over, `Some(None)` for a rank that gets none.
     ///
     /// # Errors
-    /// What went wrong with a message, `NoMem` without a free handle.
+    /// What went wrong with a message, `Arg` if a group does not agree on its place in a merge,
+    /// `NoMem` without a free handle.
     pub fn end_split(&mut self, split: &Split) -> Result<Option<Option<Handle>>> {
         let Some(end) = self.engine.take_end(split.run) else { return Ok(None) };
         if let Some(error) = end.error {
@@ -181,19 +209,38 @@ impl<D: Device> Mpi<D> {
         end.buffers[1].pack(0, &mut bytes);
         let (wishes, _) = bytes.as_chunks();
         let wishes: Vec<Wish> = wishes.iter().map(Wish::parse).collect();
-        let group = match &split.of {
-            Of::Color(None) => return Ok(Some(None)),
-            Of::Color(Some(color)) => {
-                let peers: Vec<_> =
-                    of_color(&wishes, *color).map(|rank| split.parent.peer(rank)).collect();
-                Arc::new(Group::new(&peers, self.engine.me()))
-            }
-            Of::Group(group) if group.rank().is_some() => Arc::clone(group),
-            Of::Group(_) => return Ok(Some(None)),
+        let me = self.engine.me();
+        let group = |ranks: &[u32]| {
+            let peers: Vec<_> = ranks.iter().map(|rank| split.members.peer(*rank)).collect();
+            Arc::new(Group::new(&peers, me))
         };
-        let leader = split.parent.rank_of(group.peer(0)).unwrap_or(0);
-        let context = wishes[leader as usize].context;
-        let comm = Comm::new(context, group, split.handler.clone())?;
+        let context = |rank: u32| wishes[rank as usize].context;
+        let handler = split.handler.clone();
+        let comm = match &split.of {
+            Of::Group(group, first) if group.rank().is_some() => {
+                Comm::new(context(*first), Arc::clone(group), handler)?
+            }
+            Of::Color(None) | Of::Group(..) => return Ok(Some(None)),
+            Of::Color(Some(color)) => {
+                let [local, remote] =
+                    split.sides.clone().map(|side| of_color(&wishes, side, *color));
+                match (&local[..], &remote[..]) {
+                    (local, []) if split.sides[1].is_empty() => {
+                        Comm::new(context(local[0]), group(local), handler)?
+                    }
+                    (_, []) => return Ok(Some(None)),
+                    // Of both first ranks, the lower one's context.
+                    (local, remote) => {
+                        let context = context(local[0].min(remote[0]));
+                        Comm::between(context, group(local), group(remote), handler)?
+                    }
+                }
+            }
+            Of::Merge => {
+                let ranks = merged(&wishes, &split.sides)?;
+                Comm::new(context(ranks[0]), group(&ranks), handler)?
+            }
+        };
         self.comms.insert(comm).map(|comm| Some(Some(comm)))
     }
 
@@ -202,14 +249,15 @@ impl<D: Device> Mpi<D> {
     /// It is null for a process that calls although it is not in the group.
     ///
     /// # Errors
-    /// `Comm` if there is no such communicator, `Group` if it has not all of the group, `Tag` for
-    /// a negative tag.
+    /// `Comm` if there is no such intracommunicator, `Group` if it has not all of the group, `Tag`
+    /// for a negative tag.
     pub fn create_by_members(
         &mut self, comm: Handle, group: Arc<Group>, tag: i32,
     ) -> Result<(Handle, Activity)> {
         check_tag(tag)?;
         let context = self.comms.choose_context();
         let old = self.comms.get(comm)?;
+        old.check_intra("MPI_Comm_create_group")?;
         check_subset(&group, &old.group)?;
         if group.rank().is_none() {
             return Ok((COMM_NULL, Activity::Over(Status::EMPTY)));
@@ -217,7 +265,7 @@ impl<D: Device> Mpi<D> {
         let new = Comm::new(context, Arc::clone(&group), old.handler.clone())?;
         let ranks = group.ranks_within(&old.group);
         let run = self.engine.launch(Launch {
-            schedule: Arc::new(tree(&ranks, new.rank, tag as u16)),
+            schedule: Arc::new(tree(&ranks, new.rank, tag as u16, CONTEXT_BYTES)),
             buffers: vec![Memory::owned(context.bits().to_le_bytes())],
             reduction: Reduction::None,
             members: Arc::clone(&old.group) as Arc<dyn Members>,
@@ -272,12 +320,12 @@ impl<D: Device> Mpi<D> {
     }
 }
 
-/// The part of the `own` one of `ranks` in passing the user buffer 0 down a binomial tree, from
-/// the first of them on; all messages have this label. A rank's parent is that without its highest
-/// bit, so the depth is the number of bits.
-pub(super) fn tree(ranks: &[u32], own: u32, label: u16) -> Schedule {
+/// The part of the `own` one of `ranks` in passing the user buffer 0 of `len` bytes down a binomial
+/// tree, from the first of them on; all messages have this label. A rank's parent is that without
+/// its highest bit, so the depth is the number of bits.
+pub(super) fn tree(ranks: &[u32], own: u32, label: u16, len: usize) -> Schedule {
     let mut plan = Builder::new();
-    let region = Buffer::User(0).region(0, CONTEXT_BYTES);
+    let region = Buffer::User(0).region(0, len);
     let (depth, highest) = (own.count_ones(), own.checked_ilog2());
     let received = highest.map(|bit| {
         let peer = ranks[(own - (1 << bit)) as usize];
@@ -308,12 +356,29 @@ fn context_in(memory: &Memory) -> Context {
     Context::from_bits(u64::from_le_bytes(bytes))
 }
 
-/// The ranks with this color, in the order of their keys and then of the ranks.
-fn of_color(wishes: &[Wish], color: i32) -> impl Iterator<Item = u32> {
-    let mut ranks: Vec<u32> =
-        (0..).zip(wishes).filter(|(_, wish)| wish.color == color).map(|(rank, _)| rank).collect();
+/// The ranks of a side with this color, in the order of their keys and then of the ranks.
+fn of_color(wishes: &[Wish], side: Range<u32>, color: i32) -> Vec<u32> {
+    let mut ranks: Vec<u32> = side.filter(|rank| wishes[*rank as usize].color == color).collect();
     ranks.sort_by_key(|rank| wishes[*rank as usize].key);
-    ranks.into_iter()
+    ranks
+}
+
+/// All ranks of both sides, in the order of a merge.
+///
+/// # Errors
+/// `Arg` if the ranks of a side have different colors.
+fn merged(wishes: &[Wish], sides: &[Range<u32>; 2]) -> Result<Vec<u32>> {
+    let color = |rank: u32| wishes[rank as usize].color;
+    for side in sides {
+        if let Some(rank) = side.clone().find(|rank| color(*rank) != color(side.start)) {
+            let rank = rank - side.start;
+            let why = format!("rank {rank} of a group gave another value of high than its rank 0");
+            return Err(ErrorClass::Arg.error(why));
+        }
+    }
+    let mut ranks: Vec<u32> = (0..wishes.len() as u32).collect();
+    ranks.sort_by_key(|rank| color(*rank));
+    Ok(ranks)
 }
 
 #[cfg(test)]
@@ -335,8 +400,28 @@ mod tests {
             key,
             context,
         });
-        assert_eq!(of_color(&wishes, 1).collect::<Vec<_>>(), [2, 0, 4]);
-        assert_eq!(of_color(&wishes, 2).collect::<Vec<_>>(), [1]);
+        assert_eq!(of_color(&wishes, 0..5, 1), [2, 0, 4]);
+        assert_eq!(of_color(&wishes, 0..5, 2), [1]);
+        assert_eq!(of_color(&wishes, 3..5, 1), [4]);
+    }
+
+    #[test]
+    fn the_high_group_comes_last_and_side_0_first_if_both_are_alike() {
+        let merge = |colors: [i32; 5], own: usize| {
+            let context = Context::new(0, 0);
+            let wishes = colors.map(|color| Wish { color, key: 0, context });
+            let mut sides = [0..2, 2..5];
+            sides.rotate_left(own);
+            merged(&wishes, &sides)
+        };
+        for own in 0..2 {
+            assert_eq!(merge([LOW, LOW, HIGH, HIGH, HIGH], own).unwrap(), [0, 1, 2, 3, 4]);
+            assert_eq!(merge([HIGH, HIGH, LOW, LOW, LOW], own).unwrap(), [2, 3, 4, 0, 1]);
+            assert_eq!(merge([HIGH; 5], own).unwrap(), [0, 1, 2, 3, 4]);
+            assert_eq!(merge([LOW; 5], own).unwrap(), [0, 1, 2, 3, 4]);
+            let error = merge([LOW, LOW, HIGH, LOW, HIGH], own).unwrap_err();
+            assert_eq!(error.code.0, ErrorClass::Arg as i32);
+        }
     }
 
     #[test]
@@ -346,7 +431,7 @@ mod tests {
             let mut edges = Vec::new();
             let mut ways = Vec::new();
             for (own, rank) in (0..).zip(&ranks) {
-                for step in tree(&ranks, own, 7).steps() {
+                for step in tree(&ranks, own, 7, CONTEXT_BYTES).steps() {
                     match step.action {
                         Action::Send { peer, .. } => edges.push((*rank, peer)),
                         Action::Receive { peer, .. } => ways.push((peer, *rank)),

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use super::Mpi;
 use super::comm::{COMM_NULL, Comm, Context, Traffic};
-use super::comm_create::tree;
+use super::comm_create::{CONTEXT_BYTES, tree};
 use super::errhandler::Handler;
 use super::group::Group;
 use super::request::Activity;
@@ -88,7 +88,7 @@ impl<D: Device> Mpi<D> {
         let new = Comm::new(context, Arc::clone(&group), handler)?;
         let ranks: Vec<u32> = (0..group.size()).collect();
         let launch = Launch {
-            schedule: Arc::new(tree(&ranks, new.rank, meeting.label())),
+            schedule: Arc::new(tree(&ranks, new.rank, meeting.label(), CONTEXT_BYTES)),
             buffers: vec![Memory::owned(context.bits().to_le_bytes())],
             reduction: Reduction::None,
             members: group as Arc<dyn Members>,

@@ -136,7 +136,7 @@ impl Group {
         self.peers().all(|peer| index.rank_of(peer).is_some())
     }
 
-    /// The ranks that this group's processes have in another, which has all of them.
+    /// The ranks that this group's processes have in another, but for those it has not.
     pub fn ranks_within(&self, other: &Self) -> Vec<u32> {
         let index = Index::of(other);
         self.peers().filter_map(|peer| index.rank_of(peer)).collect()

@@ -12,12 +12,14 @@
 //! Side 0 is the group whose rank 0 is the lower peer. The members of an intracommunicator are its
 //! group.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::coll::{InterShape, Shape};
 use super::comm::{Comm, Context};
 use super::errhandler::Handler;
 use super::group::Group;
+use super::group_sets::Likeness;
 use crate::base::{ErrorClass, MpiError, Peer, Result};
 use crate::core::run::Members;
 
@@ -59,7 +61,7 @@ impl Members for Union {
 
 /// The other side of an intercommunicator, as one of its processes sees it.
 #[derive(Clone, Debug)]
-pub struct Across {
+pub(super) struct Across {
     union: Arc<Union>,
     /// The side of this process.
     side: usize,
@@ -142,6 +144,39 @@ impl Comm {
         }
     }
 
+    /// The rank among the members of a process that messages name by `target`.
+    pub fn member_of(&self, target: u32) -> u32 {
+        match &self.across {
+            Some(Across { union, side: 0 }) => union.sizes()[0] + target,
+            Some(_) | None => target,
+        }
+    }
+
+    /// The members on this process's side and those on the other side, of which an
+    /// intracommunicator has none.
+    pub fn sides(&self) -> [Range<u32>; 2] {
+        let all = self.members_shape().ranks;
+        match (&self.remote, self.side()) {
+            (None, _) => [0..all, all..all],
+            (Some(_), 0) => [0..self.size(), self.size()..all],
+            (Some(remote), _) => [remote.size()..all, 0..remote.size()],
+        }
+    }
+
+    /// How the processes of two communicators compare, group by group (§7.4.1).
+    pub fn compare(&self, other: &Self) -> Likeness {
+        let local = self.group.compare(&other.group);
+        match (&self.remote, &other.remote) {
+            (None, None) => local,
+            (Some(own), Some(theirs)) => match (local, own.compare(theirs)) {
+                (Likeness::Unequal, _) | (_, Likeness::Unequal) => Likeness::Unequal,
+                (Likeness::Ident, Likeness::Ident) => Likeness::Ident,
+                (Likeness::Similar, _) | (_, Likeness::Similar) => Likeness::Similar,
+            },
+            (Some(_), None) | (None, Some(_)) => Likeness::Unequal,
+        }
+    }
+
     /// All members as if they were one group, for operations that do not tell sides apart.
     pub fn members_shape(&self) -> Shape {
         let ranks = match &self.across {
@@ -177,13 +212,13 @@ fn not_yet(comm: &Comm) -> Box<MpiError> {
 
 /// # Errors
 /// `Comm` if both groups have a process.
-pub(super) fn check_disjoint(local: &Group, remote: &Group) -> Result {
-    let (few, many) = if local.size() < remote.size() { (local, remote) } else { (remote, local) };
-    match few.peers().find(|peer| many.rank_of(*peer).is_some()) {
+fn check_disjoint(local: &Group, remote: &Group) -> Result {
+    match local.ranks_within(remote).first() {
         None => Ok(()),
-        Some(peer) => {
+        Some(rank) => {
             let why = format!(
-                "process {peer} is in both groups of an intercommunicator, which must be disjoint"
+                "rank {rank} of the remote group is in the local group too: the groups of an \
+                 intercommunicator must be disjoint"
             );
             Err(ErrorClass::Comm.error(why))
         }
@@ -193,6 +228,10 @@ pub(super) fn check_disjoint(local: &Group, remote: &Group) -> Result {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn list(group: &Group) -> Vec<Peer> {
+        group.peers().collect()
+    }
 
     fn comm(me: Peer, local: &[Peer], remote: &[Peer]) -> Result<Comm> {
         let [local, remote] = [local, remote].map(|peers| Arc::new(Group::new(peers, me)));
@@ -211,6 +250,14 @@ mod tests {
             assert_eq!(members, [5, 0, 9, 1, 4]);
             assert_eq!(comm.inter_shape(), Some(InterShape { sizes: [2, 3] }));
             assert_eq!(comm.members_shape(), Shape { ranks: 5 });
+            let target = comm.member_of(1);
+            assert_eq!(comm.members().peer(target), comm.targets().peer(1));
+            let [local, remote] = comm.sides();
+            assert_eq!(
+                local.map(|rank| members[rank as usize]).collect::<Vec<_>>(),
+                list(&comm.group)
+            );
+            assert!(remote.map(|rank| members[rank as usize]).eq(comm.targets().peers()));
         }
     }
 
@@ -223,6 +270,22 @@ mod tests {
         let unsupported = ErrorClass::UnsupportedOperation as i32;
         assert_eq!(comm.shape().unwrap_err().code.0, unsupported);
         assert_eq!(comm.check_intra("a scan").unwrap_err().code.0, ErrorClass::Comm as i32);
+    }
+
+    #[test]
+    fn communicators_compare_by_both_groups() {
+        let one = comm(4, &[9, 1, 4], &[5, 0]).unwrap();
+        let like = |local: &[Peer], remote: &[Peer]| one.compare(&comm(4, local, remote).unwrap());
+        assert_eq!(like(&[9, 1, 4], &[5, 0]), Likeness::Ident);
+        assert_eq!(like(&[9, 1, 4], &[0, 5]), Likeness::Similar);
+        assert_eq!(like(&[4, 1, 9], &[5, 0]), Likeness::Similar);
+        assert_eq!(like(&[9, 1, 4], &[5]), Likeness::Unequal);
+        assert_eq!(like(&[4, 1], &[0, 5]), Likeness::Unequal);
+        let intra = Comm::new(one.context, Arc::clone(&one.group), Handler::Return).unwrap();
+        assert_eq!(
+            (one.compare(&intra), intra.compare(&one)),
+            (Likeness::Unequal, Likeness::Unequal)
+        );
     }
 
     #[test]

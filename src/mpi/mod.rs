@@ -20,6 +20,7 @@ pub mod group;
 pub mod group_sets;
 pub mod info;
 pub mod intercomm;
+pub mod intercomm_create;
 pub mod objects;
 pub mod op;
 pub mod p2p;
