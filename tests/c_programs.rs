@@ -161,6 +161,8 @@ c_programs! {
     threads,
     truncation,
     type_constructors,
+    type_external,
+    type_fortran,
     type_transfer,
     windows,
 }

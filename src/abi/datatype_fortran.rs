@@ -1,15 +1,15 @@
 //! Datatypes chosen by the precision of Fortran or by class and size (MPI 5.0, chapter 19).
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::c_int;
 
 use super::constants::*;
 use super::handles::*;
 use super::types::*;
-use super::verb::{Scope, finish, unsupported};
+use super::verb::{Scope, early, finish};
 use crate::base::ErrorClass;
+use crate::mpi::datatype::{Precision, Unnamed};
 
 /// The datatypes of each class by their size in bytes.
 const SIZED: [(c_int, c_int, MPI_Datatype); 18] = [
@@ -38,7 +38,9 @@ const SIZED: [(c_int, c_int, MPI_Datatype); 18] = [
 pub unsafe extern "C" fn PMPI_Type_create_f90_complex(
     p: c_int, r: c_int, newtype: *mut MPI_Datatype,
 ) -> c_int {
-    unsupported("MPI_Type_create_f90_complex", Scope::None)
+    let asked = Unnamed::Complex(Precision { digits: p, range: r });
+    // SAFETY: the caller's promise of the result (§19.1.5).
+    unsafe { chosen("MPI_Type_create_f90_complex", asked, newtype) }
 }
 
 /// The integer type of a Fortran `selected_int_kind`.
@@ -46,7 +48,9 @@ pub unsafe extern "C" fn PMPI_Type_create_f90_complex(
 pub unsafe extern "C" fn PMPI_Type_create_f90_integer(
     r: c_int, newtype: *mut MPI_Datatype,
 ) -> c_int {
-    unsupported("MPI_Type_create_f90_integer", Scope::None)
+    let asked = Unnamed::Integer { range: r };
+    // SAFETY: the caller's promise of the result (§19.1.5).
+    unsafe { chosen("MPI_Type_create_f90_integer", asked, newtype) }
 }
 
 /// The real type of a Fortran `selected_real_kind`.
@@ -54,7 +58,9 @@ pub unsafe extern "C" fn PMPI_Type_create_f90_integer(
 pub unsafe extern "C" fn PMPI_Type_create_f90_real(
     p: c_int, r: c_int, newtype: *mut MPI_Datatype,
 ) -> c_int {
-    unsupported("MPI_Type_create_f90_real", Scope::None)
+    let asked = Unnamed::Real(Precision { digits: p, range: r });
+    // SAFETY: the caller's promise of the result (§19.1.5).
+    unsafe { chosen("MPI_Type_create_f90_real", asked, newtype) }
 }
 
 /// The predefined datatype of a class with `size` bytes.
@@ -73,4 +79,17 @@ pub unsafe extern "C" fn PMPI_Type_match_size(
         ErrorClass::Arg.error(why + " bytes")
     };
     finish(Scope::None, "MPI_Type_match_size", result.ok_or_else(wrong))
+}
+
+/// Stores the handle of an unnamed predefined datatype.
+///
+/// # Safety
+/// `newtype` may be written.
+unsafe fn chosen(name: &str, asked: Unnamed, newtype: *mut MPI_Datatype) -> c_int {
+    early(name, Scope::None, |objects| {
+        let found = objects.datatypes.unnamed(asked)?;
+        // SAFETY: the caller's promise.
+        unsafe { *newtype = handle(found as c_int) };
+        Ok(())
+    })
 }

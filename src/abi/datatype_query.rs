@@ -315,8 +315,8 @@ unsafe fn show_contents(name: &str, datatype: MPI_Datatype, room: &Room) -> c_in
 fn part_handles(datatypes: &mut Datatypes, parts: &[Datatype]) -> Result<Vec<Handle>> {
     let mut handles = Vec::with_capacity(parts.len());
     for part in parts {
-        let handle = match part.as_predefined() {
-            Some(predefined) => Ok(predefined.handle),
+        let handle = match datatypes.predefined_handle(part) {
+            Some(predefined) => Ok(predefined),
             None => datatypes.insert(part.clone(), true),
         };
         match handle {

@@ -1,16 +1,19 @@
-//! Packing and unpacking (MPI 5.0, chapter 5).
+//! Packing and unpacking (MPI 5.0, chapter 5), in our representation and in "external32".
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_char, c_int, c_void};
 
+use super::constants::MPI_MAX_DATAREP_STRING;
 use super::handles::MPI_PACKED;
+use super::text::taken_text;
 use super::types::*;
-use super::user_memory::{checked_count, memory};
-use super::verb::{PROCESS, Scope, finish, local, number, unsupported};
+use super::user_memory::{checked_count, memory, memory_of};
+use super::verb::{PROCESS, Scope, early, finish, local, number};
 use super::width::{narrowed, narrowed_in_place};
 use crate::base::{ErrorClass, Result};
+use crate::mpi::Memory;
+use crate::mpi::datatype::{Datatype, external};
 
 /// Packs items into a buffer at `position`, and moves `position` on.
 #[unsafe(no_mangle)]
@@ -57,7 +60,17 @@ pub unsafe extern "C" fn PMPI_Pack_external_c(
     datarep: *const c_char, inbuf: *const c_void, incount: MPI_Count, datatype: MPI_Datatype,
     outbuf: *mut c_void, outsize: MPI_Count, position: *mut MPI_Count,
 ) -> c_int {
-    unsupported("MPI_Pack_external_c", Scope::None)
+    // SAFETY: the caller's promise of the buffers and of the strings (§5.3).
+    let found = unsafe {
+        let packed = Portable { datarep, buf: outbuf, size: outsize, position };
+        packed.find(inbuf, incount, datatype)
+    };
+    let result = found.map(|(datatype, items, mut packed)| {
+        external::pack(&datatype, incount as usize, &items, &mut packed);
+        // SAFETY: as above.
+        unsafe { *position += packed.len() as MPI_Count };
+    });
+    finish(Scope::None, "MPI_Pack_external", result)
 }
 
 /// [`PMPI_Pack_external_c`] with `int` counts.
@@ -85,7 +98,14 @@ pub unsafe extern "C" fn PMPI_Pack_external(
 pub unsafe extern "C" fn PMPI_Pack_external_size_c(
     datarep: *const c_char, incount: MPI_Count, datatype: MPI_Datatype, size: *mut MPI_Count,
 ) -> c_int {
-    unsupported("MPI_Pack_external_size_c", Scope::None)
+    early("MPI_Pack_external_size", Scope::None, |objects| {
+        let item = objects.datatypes.get(number(datatype))?.datatype.external_size();
+        // SAFETY: the caller gives a string that ends with a zero.
+        unsafe { external32(datarep)? };
+        // SAFETY: the caller's promise of the result.
+        unsafe { *size = room(incount, item)? };
+        Ok(())
+    })
 }
 
 /// [`PMPI_Pack_external_size_c`] with sizes of type `MPI_Aint`.
@@ -105,13 +125,8 @@ pub unsafe extern "C" fn PMPI_Pack_size_c(
     local("MPI_Pack_size", comm, |mpi| {
         mpi.comms.get(number(comm))?;
         let item = mpi.objects.datatypes.get(number(datatype))?.datatype.size();
-        let bytes = checked_count(incount)?.checked_mul(item);
-        let bytes = bytes.and_then(|bytes| MPI_Count::try_from(bytes).ok()).ok_or_else(|| {
-            let why = format!("{incount} items of {item} bytes are more than MPI_Count can hold");
-            ErrorClass::Count.error(why)
-        })?;
         // SAFETY: the caller's promise of the result.
-        unsafe { *size = bytes };
+        unsafe { *size = room(incount, item)? };
         Ok(())
     })
 }
@@ -170,7 +185,17 @@ pub unsafe extern "C" fn PMPI_Unpack_external_c(
     datarep: *const c_char, inbuf: *const c_void, insize: MPI_Count, position: *mut MPI_Count,
     outbuf: *mut c_void, outcount: MPI_Count, datatype: MPI_Datatype,
 ) -> c_int {
-    unsupported("MPI_Unpack_external_c", Scope::None)
+    // SAFETY: the caller's promise of the buffers and of the strings (§5.3).
+    let found = unsafe {
+        let packed = Portable { datarep, buf: inbuf, size: insize, position };
+        packed.find(outbuf, outcount, datatype)
+    };
+    let result = found.map(|(datatype, mut items, packed)| {
+        external::unpack(&datatype, outcount as usize, &packed, &mut items);
+        // SAFETY: as above.
+        unsafe { *position += packed.len() as MPI_Count };
+    });
+    finish(Scope::None, "MPI_Unpack_external", result)
 }
 
 /// [`PMPI_Unpack_external_c`] with `int` counts.
@@ -191,6 +216,75 @@ pub unsafe extern "C" fn PMPI_Unpack_external(
             datatype,
         )
     }
+}
+
+/// The buffer of a portable representation.
+struct Portable {
+    datarep: *const c_char,
+    buf: *const c_void,
+    size: MPI_Count,
+    position: *mut MPI_Count,
+}
+
+impl Portable {
+    /// The datatype and the items to convert, and the place for them in this buffer.
+    ///
+    /// # Errors
+    /// `UnsupportedDatarep`, and those of [`memory_of`] and [`place`].
+    ///
+    /// # Safety
+    /// `datarep` ends with a zero, `position` may be read, and the promise of [`memory_of`] for
+    /// the items and for this buffer.
+    unsafe fn find(
+        &self, items: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
+    ) -> Result<(Datatype, Memory, Memory)> {
+        let find =
+            |handle| PROCESS.early(|objects| objects.datatypes.committed(number(handle)).cloned());
+        let (datatype, byte) = (find(datatype)?, find(MPI_PACKED)?);
+        // SAFETY: the caller's promise.
+        let position = unsafe {
+            external32(self.datarep)?;
+            *self.position
+        };
+        // SAFETY: as above.
+        unsafe {
+            let items = memory_of(items, count, &datatype)?;
+            let len = room(count, datatype.external_size())?;
+            let packed = self.buf.wrapping_byte_add(place(position, len as usize, self.size)?);
+            Ok((datatype, items, memory_of(packed, len, &byte)?))
+        }
+    }
+}
+
+/// # Errors
+/// `UnsupportedDatarep` for any other representation than "external32", which is the only one
+/// that §5.3 knows.
+///
+/// # Safety
+/// `datarep` is null or ends with a zero.
+unsafe fn external32(datarep: *const c_char) -> Result {
+    if datarep.is_null() {
+        return Err(ErrorClass::Arg.error("the name of the data representation is null"));
+    }
+    // SAFETY: the caller's promise.
+    let name = unsafe { taken_text(datarep, MPI_MAX_DATAREP_STRING) };
+    if name == "external32" {
+        return Ok(());
+    }
+    let why = format!("the data representation \"{name}\" is not \"external32\"");
+    Err(ErrorClass::UnsupportedDatarep.error(why))
+}
+
+/// How many bytes `count` items of `item` bytes are.
+///
+/// # Errors
+/// `Count` if that is no number of bytes.
+fn room(count: MPI_Count, item: usize) -> Result<MPI_Count> {
+    let bytes = checked_count(count)?.checked_mul(item);
+    bytes.and_then(|bytes| MPI_Count::try_from(bytes).ok()).ok_or_else(|| {
+        let why = format!("{count} items of {item} bytes are more than MPI_Count can hold");
+        ErrorClass::Count.error(why)
+    })
 }
 
 /// Where `len` packed bytes begin in a buffer of `size` bytes.

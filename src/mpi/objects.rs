@@ -1,10 +1,11 @@
 //! Objects that exist without communication, also before initialization and after finalization:
 //! datatypes, operations, groups, info, error handlers and codes, attribute keys.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::attribute::{Attributes, Keyvals};
-use super::datatype::{ByHandle, Datatype};
+use super::datatype::{ByHandle, Datatype, Unnamed};
 use super::errhandler::{Codes, Errhandlers, Handler};
 use super::group::Group;
 use super::info::Info;
@@ -75,6 +76,8 @@ pub struct NamedType {
 /// All datatypes.
 pub struct Datatypes {
     predefined: ByHandle<NamedType>,
+    /// The predefined ones without a name that were asked for.
+    unnamed: HashMap<Unnamed, Handle>,
     table: Table<NamedType>,
 }
 
@@ -86,7 +89,7 @@ impl Default for Datatypes {
             attributes: Attributes::default(),
             name: entry.name.to_owned(),
         });
-        Self { predefined, table: Table::new(Kind::Datatype) }
+        Self { predefined, unnamed: HashMap::new(), table: Table::new(Kind::Datatype) }
     }
 }
 
@@ -98,6 +101,28 @@ impl Datatypes {
     pub fn insert(&mut self, datatype: Datatype, committed: bool) -> Result<Handle> {
         let (attributes, name) = (Attributes::default(), String::new());
         self.table.insert(NamedType { datatype, committed, attributes, name })
+    }
+
+    /// The handle of the unnamed predefined datatype that this asks for; always the same one
+    /// (§19.1.5, advice to implementors).
+    ///
+    /// # Errors
+    /// `Arg` if there is no such datatype, `NoMem` without a free handle.
+    pub fn unnamed(&mut self, asked: Unnamed) -> Result<Handle> {
+        if let Some(handle) = self.unnamed.get(&asked) {
+            return Ok(*handle);
+        }
+        let made = self.insert(Datatype::unnamed(asked)?, true)?;
+        self.unnamed.insert(asked, made);
+        Ok(made)
+    }
+
+    /// The handle of a predefined datatype, with or without a name; `None` of a derived one.
+    pub fn predefined_handle(&self, datatype: &Datatype) -> Option<Handle> {
+        match datatype.as_unnamed() {
+            Some(asked) => self.unnamed.get(&asked).copied(),
+            None => datatype.as_predefined().map(|entry| entry.handle),
+        }
     }
 
     /// The datatype of a handle.
@@ -154,8 +179,9 @@ impl Datatypes {
         let named = self.get(handle)?;
         match named.datatype.as_predefined() {
             None => Ok(named),
-            Some(entry) => {
-                let why = format!("{} is predefined and must not be freed", entry.name);
+            Some(_) => {
+                let what = named.datatype.describe();
+                let why = format!("{what} is predefined and must not be freed");
                 Err(ErrorClass::Type.error(why))
             }
         }

@@ -180,9 +180,19 @@ impl Datatype {
     }
 
     fn sharing(contents: Contents, layout: Arc<Layout>) -> Self {
-        let elements = elements(&contents, layout.size());
+        let elements = sum(&contents, layout.size(), |part| part.0.elements);
+        let external_size = sum(&contents, layout.size(), Self::external_size);
         let unit = if layout.size() == 0 { None } else { unit(&contents) };
-        Self(Arc::new(Inner { layout, predefined: None, unit, elements, contents }))
+        let (predefined, unnamed) = (None, None);
+        Self(Arc::new(Inner {
+            layout,
+            predefined,
+            unnamed,
+            unit,
+            elements,
+            external_size,
+            contents,
+        }))
     }
 }
 
@@ -197,14 +207,15 @@ impl Contents {
     }
 }
 
-/// How many basic elements a datatype of `size` bytes with these contents has.
-fn elements(contents: &Contents, size: usize) -> usize {
+/// The sum of `of` over all parts of a datatype of `size` bytes with these contents; none is more
+/// than the part's size.
+fn sum(contents: &Contents, size: usize, of: impl Fn(&Datatype) -> usize) -> usize {
     if contents.combiner == Combiner::Struct {
         let parts = contents.types.iter().enumerate();
-        return parts.map(|(index, part)| part.0.elements * contents.block_length(index)).sum();
+        return parts.map(|(index, part)| of(part) * contents.block_length(index)).sum();
     }
     let old = &contents.types[0];
-    if size == 0 { 0 } else { size / old.size() * old.0.elements }
+    if size == 0 { 0 } else { size / old.size() * of(old) }
 }
 
 /// The predefined datatype that all parts with data have.

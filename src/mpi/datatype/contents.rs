@@ -31,6 +31,12 @@ pub enum Combiner {
     Subarray = 111,
     /// `MPI_Type_create_darray`.
     Darray = 112,
+    /// `MPI_Type_create_f90_real`.
+    F90Real = 113,
+    /// `MPI_Type_create_f90_complex`.
+    F90Complex = 114,
+    /// `MPI_Type_create_f90_integer`.
+    F90Integer = 115,
     /// `MPI_Type_create_resized`.
     Resized = 116,
 }

@@ -10,15 +10,20 @@
 mod array;
 mod construct;
 mod contents;
+pub mod external;
 mod predefined;
+mod signature;
 #[cfg(test)]
 mod tests;
+mod unnamed;
 
 use std::sync::Arc;
 
 pub use array::{Distribution, Order};
 pub use contents::{Combiner, Contents, Form};
 pub use predefined::{ByHandle, Class, Predefined, Unit};
+pub use signature::Signature;
+pub use unnamed::{Precision, Unnamed};
 
 use crate::core::layout::{Block, Layout};
 
@@ -29,12 +34,16 @@ pub struct Datatype(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     layout: Arc<Layout>,
-    /// Which one, if it is predefined.
+    /// Which one, if it is predefined; without a name, the one with the same representation.
     predefined: Option<&'static Predefined>,
+    /// What it was asked for by, if it is predefined without a name.
+    unnamed: Option<Unnamed>,
     /// The predefined type that all its data has.
     unit: Option<&'static Predefined>,
     /// How many basic elements; a pair has two.
     elements: usize,
+    /// Bytes in the representation "external32".
+    external_size: usize,
     contents: Contents,
 }
 
@@ -54,8 +63,10 @@ impl Datatype {
         Self(Arc::new(Inner {
             layout: Arc::new(layout),
             predefined: Some(entry),
+            unnamed: None,
             unit: Some(entry),
             elements: if entry.class == Class::Pair { 2 } else { 1 },
+            external_size: external::element_size(entry),
             contents: Contents::new(Combiner::Named, Form::Int),
         }))
     }
@@ -68,6 +79,11 @@ impl Datatype {
     /// Bytes of data.
     pub fn size(&self) -> usize {
         self.0.layout.size()
+    }
+
+    /// Bytes of data in the representation "external32" (§14.5.2); never more than [`Self::size`].
+    pub fn external_size(&self) -> usize {
+        self.0.external_size
     }
 
     /// From one element of an array to the next, in bytes.
@@ -90,9 +106,15 @@ impl Datatype {
         self.0.layout.true_extent()
     }
 
-    /// Which predefined datatype it is; `None` if it is derived.
+    /// Which predefined datatype it is, or which one has the representation of this unnamed one;
+    /// `None` if it is derived.
     pub fn as_predefined(&self) -> Option<&'static Predefined> {
         self.0.predefined
+    }
+
+    /// What an unnamed predefined datatype was asked for by; `None` of all others.
+    pub fn as_unnamed(&self) -> Option<Unnamed> {
+        self.0.unnamed
     }
 
     /// The predefined datatype that all its data has; `None` if it has none or unlike ones.
@@ -102,7 +124,11 @@ impl Datatype {
 
     /// Its name in a message to people.
     pub fn describe(&self) -> &'static str {
-        self.0.predefined.map_or("a derived datatype", |entry| entry.name)
+        match self.0.predefined {
+            Some(_) if self.0.unnamed.is_some() => "an unnamed predefined datatype",
+            Some(entry) => entry.name,
+            None => "a derived datatype",
+        }
     }
 
     /// How it was made.

@@ -1,0 +1,175 @@
+//! Predefined datatypes without a name of their own: the numbers of Fortran that a program chooses
+//! by digits and range (MPI 5.0 §19.1.5).
+//!
+//! They are numbers that this library has under a name as well, so reductions take them. The kinds
+//! are those of Fortran compilers on x86-64: integers of 1, 2, 4, 8 and 16 bytes; reals of 4, 8 and
+//! 16 bytes, the last with 64 (the x87's) or 113 bits of significand, as gfortran and flang have.
+
+use super::{Combiner, Contents, Datatype, Form, Inner, Predefined};
+use crate::base::{ErrorClass, Result};
+
+/// `MPI_UNDEFINED`: no demand on the digits, or on the range.
+const UNDEFINED: i32 = -32766;
+
+/// What an unnamed predefined datatype was asked for by. Equal requests are one datatype.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unnamed {
+    /// An INTEGER with all numbers of `range` decimal digits.
+    Integer {
+        /// `r` of `selected_int_kind`.
+        range: i32,
+    },
+    /// A REAL.
+    Real(Precision),
+    /// A COMPLEX.
+    Complex(Precision),
+}
+
+/// The arguments of Fortran's `selected_real_kind`, either of which may be `MPI_UNDEFINED`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Precision {
+    /// Decimal digits: `p`.
+    pub digits: i32,
+    /// Decimal exponent range: `r`.
+    pub range: i32,
+}
+
+/// The largest range of each kind of INTEGER, and its name.
+const INTEGERS: [(i32, &str); 5] = [
+    (2, "MPI_INTEGER1"),
+    (4, "MPI_INTEGER2"),
+    (9, "MPI_INTEGER4"),
+    (18, "MPI_INTEGER8"),
+    (38, "MPI_INTEGER16"),
+];
+
+/// The most digits and the largest range of each kind of REAL, its name and that of its COMPLEX.
+const REALS: [(i32, i32, &str, &str); 4] = [
+    (6, 37, "MPI_REAL4", "MPI_COMPLEX8"),
+    (15, 307, "MPI_REAL8", "MPI_COMPLEX16"),
+    (18, 4931, "MPI_LONG_DOUBLE", "MPI_C_LONG_DOUBLE_COMPLEX"),
+    (33, 4931, "MPI_REAL16", "MPI_COMPLEX32"),
+];
+
+impl Unnamed {
+    /// The named datatype with the same representation.
+    ///
+    /// # Errors
+    /// `Arg` if there is no such kind, or nothing was asked for.
+    fn equal(self) -> Result<&'static Predefined> {
+        let name = match self {
+            Self::Integer { range } => integer(range)?,
+            Self::Real(precision) => precision.names()?.0,
+            Self::Complex(precision) => precision.names()?.1,
+        };
+        let found = Predefined::all().iter().find(|entry| entry.name == name);
+        Ok(found.expect("the names above are in the table"))
+    }
+
+    /// The arguments that it was asked for by.
+    fn contents(self) -> Contents {
+        let contents = |combiner| Contents::new(combiner, Form::Int);
+        match self {
+            Self::Integer { range } => contents(Combiner::F90Integer).integers(&[range.into()]),
+            Self::Real(precision) => contents(Combiner::F90Real).integers(&precision.arguments()),
+            Self::Complex(precision) => {
+                contents(Combiner::F90Complex).integers(&precision.arguments())
+            }
+        }
+    }
+}
+
+impl Precision {
+    fn names(self) -> Result<(&'static str, &'static str)> {
+        let Self { digits, range } = self;
+        let asked = |value: i32| if value == UNDEFINED { i32::MIN } else { value };
+        let enough = |kind: &&(i32, i32, _, _)| asked(digits) <= kind.0 && asked(range) <= kind.1;
+        let kind = REALS.iter().find(enough).filter(|_| (digits, range) != (UNDEFINED, UNDEFINED));
+        kind.map(|(_, _, real, complex)| (*real, *complex)).ok_or_else(|| {
+            ErrorClass::Arg.error(format!(
+                "no kind of REAL has {} digits and a range of {}",
+                shown(digits),
+                shown(range)
+            ))
+        })
+    }
+
+    fn arguments(self) -> [i64; 2] {
+        [self.digits.into(), self.range.into()]
+    }
+}
+
+impl Datatype {
+    /// The datatype of a request (`MPI_Type_create_f90_*`).
+    ///
+    /// # Errors
+    /// `Arg` if no kind satisfies it.
+    pub fn unnamed(asked: Unnamed) -> Result<Self> {
+        let named = Self::predefined(asked.equal()?);
+        Ok(Self(std::sync::Arc::new(Inner {
+            layout: named.layout().clone(),
+            predefined: named.0.predefined,
+            unnamed: Some(asked),
+            unit: named.0.unit,
+            elements: named.0.elements,
+            external_size: named.0.external_size,
+            contents: asked.contents(),
+        })))
+    }
+}
+
+fn integer(range: i32) -> Result<&'static str> {
+    let kind = INTEGERS.iter().find(|kind| range <= kind.0 && range != UNDEFINED);
+    kind.map(|kind| kind.1).ok_or_else(|| {
+        ErrorClass::Arg.error(format!("no kind of INTEGER has a range of {}", shown(range)))
+    })
+}
+
+fn shown(value: i32) -> String {
+    if value == UNDEFINED { "MPI_UNDEFINED".into() } else { value.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Unit;
+    use super::*;
+
+    fn unit(asked: Unnamed) -> Option<Unit> {
+        Datatype::unnamed(asked).ok().map(|made| made.unit().unwrap().unit)
+    }
+
+    #[test]
+    fn kinds_are_the_smallest_that_suffice() {
+        let integer = |range| unit(Unnamed::Integer { range });
+        let sizes = [(-1, 1), (0, 1), (2, 1), (3, 2), (5, 4), (9, 4), (10, 8), (19, 16), (38, 16)];
+        for (range, size) in sizes {
+            assert_eq!(integer(range).unwrap().size(), size, "{range}");
+        }
+        assert_eq!((integer(39), integer(UNDEFINED)), (None, None));
+        let real = |digits, range| unit(Unnamed::Real(Precision { digits, range }));
+        assert_eq!(real(6, 37), Some(Unit::F32));
+        assert_eq!(real(7, UNDEFINED), Some(Unit::F64));
+        assert_eq!(real(UNDEFINED, 38), Some(Unit::F64));
+        assert_eq!(real(15, 308), Some(Unit::F80));
+        assert_eq!(real(18, 0), Some(Unit::F80));
+        assert_eq!(real(19, 0), Some(Unit::F128));
+        assert_eq!((real(34, 0), real(0, 4932), real(UNDEFINED, UNDEFINED)), (None, None, None));
+        let complex = |digits, range| unit(Unnamed::Complex(Precision { digits, range }));
+        assert_eq!(
+            (complex(6, 0), complex(20, 9)),
+            (Some(Unit::ComplexF32), Some(Unit::ComplexF128))
+        );
+    }
+
+    #[test]
+    fn the_request_is_remembered() {
+        let asked = Unnamed::Real(Precision { digits: 9, range: UNDEFINED });
+        let made = Datatype::unnamed(asked).unwrap();
+        assert_eq!(made.as_unnamed(), Some(asked));
+        assert_eq!(made.contents().combiner, Combiner::F90Real);
+        assert_eq!(made.contents().integers, [9, UNDEFINED]);
+        assert!(made.contents().types.is_empty());
+        let wrong = Datatype::unnamed(Unnamed::Integer { range: 99 }).unwrap_err();
+        assert!(wrong.code.0 == ErrorClass::Arg as i32 && wrong.why.contains("99"));
+    }
+}
