@@ -146,6 +146,7 @@ c_programs! {
     info,
     init_finalize,
     intercomm_create,
+    intercomm_from_groups,
     large_count,
     matching,
     persistent,

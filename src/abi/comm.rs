@@ -18,7 +18,7 @@ use crate::base::{ErrorClass, Result};
 use crate::mpi::attribute::Attributes;
 use crate::mpi::comm::COMM_NULL;
 use crate::mpi::comm_create::Split;
-use crate::mpi::errhandler::Of;
+use crate::mpi::errhandler::{Handler, Of};
 use crate::mpi::group_sets::Likeness;
 use crate::mpi::info::Info;
 use crate::mpi::request::Activity;
@@ -63,30 +63,16 @@ pub unsafe extern "C" fn PMPI_Comm_create_from_group(
     group: MPI_Group, stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler,
     newcomm: *mut MPI_Comm,
 ) -> c_int {
-    const NAME: &str = "MPI_Comm_create_from_group";
-    let handler =
-        PROCESS.early(|objects| objects.errhandlers.get_for(Of::Comm, number(errhandler)));
-    let handler = match handler {
-        Ok(handler) => handler,
-        Err(error) => return finish(Scope::None, NAME, Err(error)),
+    let name = "MPI_Comm_create_from_group";
+    let create = |string: &[u8], handler: &Handler| {
+        let created = made(name, |mpi| {
+            let group = Arc::clone(mpi.objects.groups.get(number(group))?);
+            mpi.create_from_group(group, string, handler.clone())
+        })?;
+        Ok(handle(created as c_int))
     };
-    let created = made(NAME, |mpi| {
-        if stringtag.is_null() {
-            return Err(ErrorClass::Arg.error("the string tag is a null pointer"));
-        }
-        // SAFETY: the caller gives a string that ends with a zero.
-        let string = unsafe { taken_bytes(stringtag, MPI_MAX_STRINGTAG_LEN + 1) };
-        // No hint is in use, and unknown ones are ignored.
-        mpi.objects.infos.hints(number(info))?;
-        let group = Arc::clone(mpi.objects.groups.get(number(group))?);
-        mpi.create_from_group(group, &string, handler.clone())
-    });
-    let result = created.map(|created| {
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *newcomm = handle(created as c_int) };
-    });
-    // There is no communicator yet, so the handler that it would have hears of errors.
-    finish_by(handler, COMM_NULL, NAME, result)
+    // SAFETY: the caller gives a string and a valid result pointer.
+    unsafe { without_parent(name, (stringtag, info, errhandler), newcomm, create) }
 }
 
 /// A communicator for a subgroup; only its members call.
@@ -313,6 +299,37 @@ fn made(name: &str, body: impl FnOnce(&mut Mpi) -> Result<(Handle, Activity)>) -
         Ok(activity)
     })?;
     outcome.error.map_or(Ok(made), Err)
+}
+
+/// Makes a communicator of groups, from what the functions without a parent communicator have in
+/// common: a string, hints and an error handler.
+///
+/// # Safety
+/// The string is null or ends with a zero; `newcomm` may be written.
+pub(super) unsafe fn without_parent(
+    name: &str, (stringtag, info, errhandler): (*const c_char, MPI_Info, MPI_Errhandler),
+    newcomm: *mut MPI_Comm, create: impl FnOnce(&[u8], &Handler) -> Result<MPI_Comm>,
+) -> c_int {
+    let handler =
+        PROCESS.early(|objects| objects.errhandlers.get_for(Of::Comm, number(errhandler)));
+    let handler = match handler {
+        Ok(handler) => handler,
+        Err(error) => return finish(Scope::None, name, Err(error)),
+    };
+    // No hint is in use, and unknown ones are ignored.
+    let checked = PROCESS.look(|mpi| mpi.objects.infos.hints(number(info)).map(drop));
+    let created = checked.and_then(|()| {
+        if stringtag.is_null() {
+            return Err(ErrorClass::Arg.error("the string tag is a null pointer"));
+        }
+        // SAFETY: the caller's promise.
+        let string = unsafe { taken_bytes(stringtag, MPI_MAX_STRINGTAG_LEN + 1) };
+        create(&string, &handler)
+    });
+    // SAFETY: the caller's promise.
+    let result = created.map(|created| unsafe { *newcomm = created });
+    // There is no communicator yet, so the handler that it would have hears of errors.
+    finish_by(handler, COMM_NULL, name, result)
 }
 
 /// Splits a communicator and waits for the new one.

@@ -1,17 +1,17 @@
 //! Intercommunicators (MPI 5.0, chapter 7).
-
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
-use super::comm::split_off;
+use super::comm::{split_off, without_parent};
 use super::group::put_group;
 use super::handles::{MPI_COMM_NULL, handle};
 use super::types::*;
-use super::verb::{PROCESS, Scope, finish, local, number, unsupported};
+use super::verb::{PROCESS, finish, local, number};
 use crate::base::Result;
+use crate::base::blocked::Blocked;
+use crate::mpi::errhandler::Handler;
 use crate::mpi::intercomm_create::Bridge;
 use crate::process::Mpi;
 
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn PMPI_Intercomm_create(
     let name = "MPI_Intercomm_create";
     let start = |mpi: &mut Mpi| {
         let (local, peer) = (number(local_comm), number(peer_comm));
-        mpi.intercomm_create(local, local_leader, peer, remote_leader, tag)
+        mpi.intercomm_create(local, local_leader, peer, remote_leader, tag).map(Some)
     };
     // SAFETY: the caller gives a valid result pointer.
     let result = bridged(name, start).map(|made| unsafe { *newintercomm = made });
@@ -70,7 +70,16 @@ pub unsafe extern "C" fn PMPI_Intercomm_create_from_groups(
     stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler,
     newintercomm: *mut MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Intercomm_create_from_groups", Scope::None)
+    let name = "MPI_Intercomm_create_from_groups";
+    let create = |string: &[u8], handler: &Handler| {
+        bridged(name, |mpi| {
+            let local = (number(local_group), local_leader);
+            let remote = (number(remote_group), remote_leader);
+            mpi.intercomm_from_groups(local, remote, string, handler.clone())
+        })
+    };
+    // SAFETY: the caller gives a string and a valid result pointer.
+    unsafe { without_parent(name, (stringtag, info, errhandler), newintercomm, create) }
 }
 
 /// The intracommunicator of both groups of an intercommunicator.
@@ -87,11 +96,17 @@ pub unsafe extern "C" fn PMPI_Intercomm_merge(
 }
 
 /// Makes an intercommunicator for the function `name` and waits for it.
-fn bridged(name: &str, start: impl FnOnce(&mut Mpi) -> Result<Bridge>) -> Result<MPI_Comm> {
+fn bridged(name: &str, start: impl FnOnce(&mut Mpi) -> Result<Option<Bridge>>) -> Result<MPI_Comm> {
     let made = PROCESS.until(
         start,
-        |mpi, bridge| mpi.end_bridge(bridge),
-        |mpi, bridge| mpi.blocked_bridge(name, bridge),
+        |mpi, bridge| match bridge {
+            Some(bridge) => mpi.end_bridge(bridge),
+            None => Ok(Some(None)),
+        },
+        |mpi, bridge| match bridge {
+            Some(bridge) => mpi.blocked_bridge(name, bridge),
+            None => Blocked::new(name),
+        },
     )?;
     Ok(made.map_or(MPI_COMM_NULL, |made| handle(made as c_int)))
 }

@@ -55,6 +55,9 @@ pub enum Traffic {
 pub struct Context(u64);
 
 impl Context {
+    /// What stands for no context in a message that has none to tell.
+    pub const NONE: Self = Self(0);
+
     /// The context with number `counter` of process `leader`.
     pub fn new(leader: Peer, counter: u32) -> Self {
         Self(u64::from(leader) << 34 | u64::from(counter) << 2)

@@ -169,7 +169,9 @@ impl Group {
         ranks.iter().map(|rank| self.peer(*rank as u32)).collect()
     }
 
-    fn check(&self, rank: i32) -> Result<u32> {
+    /// # Errors
+    /// `Rank` if there is no such rank.
+    pub(super) fn check(&self, rank: i32) -> Result<u32> {
         let found = u32::try_from(rank).ok().filter(|rank| *rank < self.size());
         found.ok_or_else(|| self.no_such_rank(rank.into()))
     }

@@ -10,6 +10,9 @@
 //! others                    (from the leader, down a binomial tree)
 //! ```
 //!
+//! Leaders without a common communicator meet where a string and both of them say, and each group
+//! where the string and the group say ([`Meeting`]).
+//!
 //! What only a leader can see to be wrong comes to its group with the verdict, so all of them
 //! fail. Both groups see the same two lists, so that groups which overlap are refused everywhere.
 //! The lower one of both contexts is taken.
@@ -19,6 +22,7 @@ use std::sync::Arc;
 use super::Mpi;
 use super::comm::{Comm, Context, Traffic};
 use super::comm_create::tree;
+use super::comm_from_group::Meeting;
 use super::errhandler::Handler;
 use super::group::Group;
 use super::p2p::check_tag;
@@ -47,12 +51,15 @@ struct Greeting {
 }
 
 impl Greeting {
-    fn emit(self) -> [u8; GREETING_BYTES] {
+    /// No other group, and no error.
+    const NOTHING: Self = Self { context: Context::NONE, size: 0, code: 0 };
+
+    fn message(self) -> Memory {
         let mut bytes = [0; GREETING_BYTES];
         bytes[..8].copy_from_slice(&self.context.bits().to_le_bytes());
         bytes[8..12].copy_from_slice(&self.size.to_le_bytes());
         bytes[12..].copy_from_slice(&self.code.to_le_bytes());
-        bytes
+        Memory::owned(bytes)
     }
 
     fn parse(memory: &Memory) -> Self {
@@ -77,6 +84,26 @@ struct Lane {
     context: u64,
     sequence: u32,
     label: u16,
+}
+
+impl Lane {
+    /// Where the members of `group` meet, seen by the one of this rank.
+    fn at(meeting: Meeting, traffic: Traffic, group: &Arc<Group>, rank: u32) -> Self {
+        Self {
+            members: Arc::clone(group) as Arc<dyn Members>,
+            rank,
+            context: Context::from_bits(meeting.context).of(traffic),
+            sequence: meeting.sequence(),
+            label: meeting.label(),
+        }
+    }
+}
+
+impl Role {
+    /// The role of a leader that has found the other one, or not.
+    fn of(way: Result<Way>) -> Self {
+        way.map_or_else(|failure| Self::Alone(Some(failure)), Self::Leader)
+    }
 }
 
 /// The making of an intercommunicator, as one process sees it.
@@ -107,6 +134,17 @@ enum Stage {
     Members(Greeting),
 }
 
+/// What a process has to do with the other group.
+enum Role {
+    /// Its leader knows.
+    Member,
+    /// It is the leader of its group.
+    Leader(Way),
+    /// It is a leader that does not reach another one, because of an error or because there is
+    /// nobody.
+    Alone(Option<Box<MpiError>>),
+}
+
 /// The way from one leader to the other.
 struct Way {
     lane: Lane,
@@ -129,9 +167,9 @@ impl<D: Device> Mpi<D> {
         comm.check_intra("the creation of an intercommunicator")?;
         let leader = comm.check_rank(local_leader)?;
         check_tag(tag)?;
-        let way = match comm.rank == leader {
-            true => Some(self.way(peer, remote_leader, tag)),
-            false => None,
+        let role = match comm.rank == leader {
+            true => Role::of(self.way(peer, remote_leader, tag)),
+            false => Role::Member,
         };
         let comm = self.comms.get_mut(local)?;
         let lane = Lane {
@@ -143,7 +181,56 @@ impl<D: Device> Mpi<D> {
         };
         let (group, handler, title) = (Arc::clone(&comm.group), comm.handler.clone(), comm.title());
         let words = format!("(local leader {leader} of {title}, tag {tag})");
-        Ok(self.start_bridge((group, leader), lane, handler, way, words))
+        Ok(self.start_bridge((group, leader), lane, handler, role, words))
+    }
+
+    /// Starts an intercommunicator between two groups with a leader each, without parent
+    /// communicators (`MPI_Intercomm_create_from_groups`). The remote group and its leader count
+    /// at the rank `local_leader` only. There is nothing to start for the empty group.
+    ///
+    /// # Errors
+    /// `Group` if there is no such local group or this process is not in it, `Rank` if it has no
+    /// such leader, `Arg` for a string that is too long.
+    pub fn intercomm_from_groups(
+        &mut self, (local, local_leader): (Handle, i32), remote: (Handle, i32), string: &[u8],
+        handler: Handler,
+    ) -> Result<Option<Bridge>> {
+        let group = Arc::clone(self.objects.groups.get(local)?);
+        let meeting = Meeting::of(string, group.peers())?;
+        if group.size() == 0 {
+            return Ok(None);
+        }
+        let leader = group.check(local_leader)?;
+        let rank = group.rank().ok_or_else(|| {
+            ErrorClass::Group.error("this process is not in the local group of the communicator")
+        })?;
+        let role = match rank == leader {
+            true => self.role_between_groups(remote, string),
+            false => Role::Member,
+        };
+        let lane = Lane::at(meeting, Traffic::Creation, &group, rank);
+        let string = String::from_utf8_lossy(string);
+        let words = format!("(string tag {string:?}, local leader {leader})");
+        Ok(Some(self.start_bridge((group, leader), lane, handler, role, words)))
+    }
+
+    /// What this leader has to do with the leader of a remote group.
+    fn role_between_groups(&self, (remote, leader): (Handle, i32), string: &[u8]) -> Role {
+        let way = |group: &Group| {
+            let (me, other) = (self.engine.me(), group.peer(group.check(leader)?));
+            if other == me {
+                let why = format!("remote leader {leader} is the local leader");
+                return Err(ErrorClass::Rank.error(why));
+            }
+            let leaders = [me.min(other), me.max(other)];
+            let meeting = Meeting::of(string, leaders)?;
+            let (pair, rank) = (Arc::new(Group::new(&leaders, me)), u32::from(other < me));
+            Ok(Way { lane: Lane::at(meeting, Traffic::Leaders, &pair, rank), other: 1 - rank })
+        };
+        match self.objects.groups.get(remote) {
+            Ok(group) if group.size() == 0 => Role::Alone(None),
+            group => Role::of(group.and_then(|group| way(group))),
+        }
     }
 
     /// The way from this leader to the other one.
@@ -170,8 +257,8 @@ impl<D: Device> Mpi<D> {
 
     /// Starts with what this process knows: the way to the other leader, if it is one itself.
     fn start_bridge(
-        &mut self, (local, leader): (Arc<Group>, u32), lane: Lane, handler: Handler,
-        way: Option<Result<Way>>, words: String,
+        &mut self, (local, leader): (Arc<Group>, u32), lane: Lane, handler: Handler, role: Role,
+        words: String,
     ) -> Bridge {
         let place = (lane.rank + local.size() - leader) % local.size();
         let mut bridge = Bridge {
@@ -184,18 +271,17 @@ impl<D: Device> Mpi<D> {
             run: 0,
             stage: Stage::Verdict(None),
         };
-        let none = Greeting { context: Context::from_bits(0), size: 0, code: 0 };
-        bridge.run = match way {
-            None => self.tell(&bridge, Memory::owned(none.emit())),
-            Some(Ok(way)) => {
+        bridge.run = match role {
+            Role::Member | Role::Alone(None) => self.tell(&bridge, Greeting::NOTHING.message()),
+            Role::Leader(way) => {
                 let context = self.comms.choose_context();
                 let greeting = Greeting { context, size: bridge.local.size(), code: 0 };
                 let room = Memory::owned([0; GREETING_BYTES]);
-                let run = self.exchange(&way, Memory::owned(greeting.emit()), room);
+                let run = self.exchange(&way, greeting.message(), room);
                 bridge.stage = Stage::Greetings(way);
                 run
             }
-            Some(Err(failure)) => self.tell_failure(&mut bridge, failure),
+            Role::Alone(Some(failure)) => self.tell_failure(&mut bridge, failure),
         };
         bridge
     }
@@ -224,7 +310,7 @@ impl<D: Device> Mpi<D> {
                 }
                 (Stage::Lists(greeting), None) => {
                     bridge.stage = Stage::Verdict(end.buffers.pop());
-                    self.tell(bridge, Memory::owned(greeting.emit()))
+                    self.tell(bridge, greeting.message())
                 }
                 (Stage::Verdict(list), None) => {
                     let greeting = Greeting::parse(&end.buffers[0]);
@@ -291,11 +377,10 @@ impl<D: Device> Mpi<D> {
     }
 
     fn tell_failure(&mut self, bridge: &mut Bridge, failure: Box<MpiError>) -> RunId {
-        let code = failure.code.0;
+        let verdict = Greeting { code: failure.code.0, ..Greeting::NOTHING };
         bridge.failure = Some(failure);
         bridge.stage = Stage::Verdict(None);
-        let greeting = Greeting { context: Context::from_bits(0), size: 0, code };
-        self.tell(bridge, Memory::owned(greeting.emit()))
+        self.tell(bridge, verdict.message())
     }
 
     fn launch_in(&mut self, lane: &Lane, schedule: Schedule, buffers: Vec<Memory>) -> RunId {
@@ -341,7 +426,7 @@ mod tests {
     fn a_greeting_reads_back() {
         let context = Context::new(u32::MAX >> 2, u32::MAX);
         let greeting = Greeting { context, size: u32::MAX, code: i32::MIN };
-        assert_eq!(Greeting::parse(&Memory::owned(greeting.emit())), greeting);
+        assert_eq!(Greeting::parse(&greeting.message()), greeting);
     }
 
     #[test]
