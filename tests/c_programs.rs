@@ -125,6 +125,7 @@ c_programs! {
     coll_mixed,
     coll_nonblocking,
     coll_reduce,
+    coll_scan,
     coll_user_ops,
     comm_basic,
     comm_from_group,

@@ -1,18 +1,17 @@
 //! Blocking collective communication (MPI 5.0, chapter 6).
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_int, c_void};
 
 use super::collective_start::{
     Blocks,
     Types::{Each, One},
-    allgather, allgatherv, allreduce, alltoall, alltoallv, bcast, elements, gather, gatherv,
-    reduce, reduction, scatter, scatterv,
+    allgather, allgatherv, allreduce, alltoall, alltoallv, bcast, elements, exscan, gather,
+    gatherv, reduce, reduce_scatter, reduce_scatter_block, reduction, scan, scatter, scatterv,
 };
 use super::types::*;
-use super::verb::{blocking, number, unsupported};
+use super::verb::{blocking, number};
 use super::width::Integers::{Int, Large};
 use crate::base::Result;
 use crate::mpi::request::Activity;
@@ -221,7 +220,10 @@ pub unsafe extern "C" fn PMPI_Exscan_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     op: MPI_Op, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Exscan_c", comm)
+    let operands = reduction(sendbuf, recvbuf, count, datatype, op);
+    // SAFETY: the caller's promise of both buffers (§6.11.2).
+    let body = |mpi: &mut Mpi| unsafe { exscan(mpi, operands, comm) };
+    wait("MPI_Exscan", comm, body)
 }
 
 /// [`PMPI_Exscan_c`] with `int` counts.
@@ -324,7 +326,10 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter(
     sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const c_int, datatype: MPI_Datatype,
     op: MPI_Op, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Reduce_scatter", comm)
+    let operands = reduction(sendbuf, recvbuf, 0, datatype, op);
+    // SAFETY: the caller's promise of the buffers and the array (§6.10.2).
+    let body = |mpi: &mut Mpi| unsafe { reduce_scatter(mpi, operands, Int(recvcounts), comm) };
+    wait("MPI_Reduce_scatter", comm, body)
 }
 
 /// [`PMPI_Reduce_scatter`] with large counts.
@@ -333,7 +338,10 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
     datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Reduce_scatter_c", comm)
+    let operands = reduction(sendbuf, recvbuf, 0, datatype, op);
+    // SAFETY: the caller's promise of the buffers and the array (§6.10.2).
+    let body = |mpi: &mut Mpi| unsafe { reduce_scatter(mpi, operands, Large(recvcounts), comm) };
+    wait("MPI_Reduce_scatter", comm, body)
 }
 
 /// Reduces, and gives each process a block of the same length.
@@ -342,7 +350,10 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_block_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: MPI_Count, datatype: MPI_Datatype,
     op: MPI_Op, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Reduce_scatter_block_c", comm)
+    let operands = reduction(sendbuf, recvbuf, recvcount, datatype, op);
+    // SAFETY: the caller's promise of both buffers (§6.10.1).
+    let body = |mpi: &mut Mpi| unsafe { reduce_scatter_block(mpi, operands, comm) };
+    wait("MPI_Reduce_scatter_block", comm, body)
 }
 
 /// [`PMPI_Reduce_scatter_block_c`] with `int` counts.
@@ -361,7 +372,10 @@ pub unsafe extern "C" fn PMPI_Scan_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     op: MPI_Op, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Scan_c", comm)
+    let operands = reduction(sendbuf, recvbuf, count, datatype, op);
+    // SAFETY: the caller's promise of both buffers (§6.11.1).
+    let body = |mpi: &mut Mpi| unsafe { scan(mpi, operands, comm) };
+    wait("MPI_Scan", comm, body)
 }
 
 /// [`PMPI_Scan_c`] with `int` counts.

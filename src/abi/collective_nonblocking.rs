@@ -1,18 +1,17 @@
 //! Nonblocking collective communication (MPI 5.0, chapter 6).
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_int, c_void};
 
 use super::collective_start::{
     Blocks,
     Types::{Each, One},
-    allgather, allgatherv, allreduce, alltoall, alltoallv, bcast, elements, gather, gatherv,
-    reduce, reduction, scatter, scatterv,
+    allgather, allgatherv, allreduce, alltoall, alltoallv, bcast, elements, exscan, gather,
+    gatherv, reduce, reduce_scatter, reduce_scatter_block, reduction, scan, scatter, scatterv,
 };
 use super::types::*;
-use super::verb::{number, start, unsupported};
+use super::verb::{number, start};
 use super::width::Integers::{Int, Large};
 use crate::process::Mpi;
 
@@ -238,7 +237,11 @@ pub unsafe extern "C" fn PMPI_Iexscan_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     op: MPI_Op, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Iexscan_c", comm)
+    let operands = reduction(sendbuf, recvbuf, count, datatype, op);
+    // SAFETY: the caller's promise of both buffers (§6.11.2).
+    let body = |mpi: &mut Mpi| unsafe { exscan(mpi, operands, comm) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Iexscan", comm, request, body) }
 }
 
 /// [`PMPI_Iexscan_c`] with `int` counts.
@@ -348,7 +351,11 @@ pub unsafe extern "C" fn PMPI_Ireduce_scatter(
     sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const c_int, datatype: MPI_Datatype,
     op: MPI_Op, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Ireduce_scatter", comm)
+    let operands = reduction(sendbuf, recvbuf, 0, datatype, op);
+    // SAFETY: the caller's promise of the buffers and the array (§6.10.2).
+    let body = |mpi: &mut Mpi| unsafe { reduce_scatter(mpi, operands, Int(recvcounts), comm) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Ireduce_scatter", comm, request, body) }
 }
 
 /// [`PMPI_Ireduce_scatter`] with large counts.
@@ -357,7 +364,11 @@ pub unsafe extern "C" fn PMPI_Ireduce_scatter_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
     datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Ireduce_scatter_c", comm)
+    let operands = reduction(sendbuf, recvbuf, 0, datatype, op);
+    // SAFETY: the caller's promise of the buffers and the array (§6.10.2).
+    let body = |mpi: &mut Mpi| unsafe { reduce_scatter(mpi, operands, Large(recvcounts), comm) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Ireduce_scatter", comm, request, body) }
 }
 
 /// Starts `MPI_Reduce_scatter_block`.
@@ -366,7 +377,11 @@ pub unsafe extern "C" fn PMPI_Ireduce_scatter_block_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: MPI_Count, datatype: MPI_Datatype,
     op: MPI_Op, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Ireduce_scatter_block_c", comm)
+    let operands = reduction(sendbuf, recvbuf, recvcount, datatype, op);
+    // SAFETY: the caller's promise of both buffers (§6.10.1).
+    let body = |mpi: &mut Mpi| unsafe { reduce_scatter_block(mpi, operands, comm) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Ireduce_scatter_block", comm, request, body) }
 }
 
 /// [`PMPI_Ireduce_scatter_block_c`] with `int` counts.
@@ -395,7 +410,11 @@ pub unsafe extern "C" fn PMPI_Iscan_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     op: MPI_Op, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Iscan_c", comm)
+    let operands = reduction(sendbuf, recvbuf, count, datatype, op);
+    // SAFETY: the caller's promise of both buffers (§6.11.1).
+    let body = |mpi: &mut Mpi| unsafe { scan(mpi, operands, comm) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start("MPI_Iscan", comm, request, body) }
 }
 
 /// [`PMPI_Iscan_c`] with `int` counts.

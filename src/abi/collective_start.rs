@@ -11,7 +11,7 @@ use super::user_function;
 use super::user_memory::{checked_count, is_in_place, memory, memory_of};
 use super::verb::number;
 use super::width::Integers;
-use crate::base::{ErrorClass, Result};
+use crate::base::{ErrorClass, MpiError, Result};
 use crate::mpi::Memory;
 use crate::mpi::combining::Combining;
 use crate::mpi::objects::Objects;
@@ -273,6 +273,80 @@ pub unsafe fn allreduce(
     mpi.allreduce(number(comm), from, to, combining)
 }
 
+/// `MPI_Ireduce_scatter_block`: the count is that of one rank's block.
+///
+/// # Safety
+/// The standard's promise of both buffers.
+pub unsafe fn reduce_scatter_block(
+    mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, comm: MPI_Comm,
+) -> Result<Activity> {
+    let ranks = size(mpi, comm)?;
+    let received = if is_in_place(send.buf) { ranks } else { 1 };
+    // SAFETY: the caller's promise.
+    let (from, to) = unsafe { (unless_in_place(mpi, send, ranks)?, all(mpi, receive, received)?) };
+    let combining = combining(&mpi.objects, op, send.datatype)?;
+    mpi.reduce_scatter_block(number(comm), from, to, combining)
+}
+
+/// `MPI_Ireduce_scatter`: `counts` has the elements of each rank's block, and stands for the count
+/// of the reduction.
+///
+/// # Safety
+/// The standard's promise of both buffers and of the array.
+pub unsafe fn reduce_scatter(
+    mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, counts: Integers, comm: MPI_Comm,
+) -> Result<Activity> {
+    let on = mpi.comms.get(number(comm))?;
+    let (own, ranks) = (on.rank as usize, on.size() as usize);
+    // SAFETY: the caller's promise.
+    let counts = unsafe { lengths(counts, ranks)? };
+    let total = counts.iter().try_fold(0, |total: MPI_Count, count| total.checked_add(*count));
+    let count =
+        total.ok_or_else(|| ErrorClass::Count.error("the counts of all ranks are too many"))?;
+    let received = if is_in_place(send.buf) { count } else { counts[own] };
+    // SAFETY: the caller's promise.
+    let (from, to) = unsafe {
+        let receive = all(mpi, Elements { count: received, ..receive }, 1)?;
+        (unless_in_place(mpi, Elements { count, ..send }, 1)?, receive)
+    };
+    let size = mpi.objects.datatypes.committed(number(send.datatype))?.size();
+    let blocks: Vec<usize> = counts.iter().map(|count| *count as usize * size).collect();
+    let combining = combining(&mpi.objects, op, send.datatype)?;
+    mpi.reduce_scatter(number(comm), from, to, &blocks, combining)
+}
+
+/// `MPI_Iscan`.
+///
+/// # Safety
+/// The standard's promise of both buffers.
+pub unsafe fn scan(
+    mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, comm: MPI_Comm,
+) -> Result<Activity> {
+    size(mpi, comm)?;
+    // SAFETY: the caller's promise.
+    let (from, to) = unsafe { (unless_in_place(mpi, send, 1)?, all(mpi, receive, 1)?) };
+    let combining = combining(&mpi.objects, op, send.datatype)?;
+    mpi.scan(number(comm), from, to, combining)
+}
+
+/// `MPI_Iexscan`.
+///
+/// # Safety
+/// The standard's promise of both buffers.
+pub unsafe fn exscan(
+    mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, comm: MPI_Comm,
+) -> Result<Activity> {
+    let is_first = mpi.comms.get(number(comm))?.rank == 0;
+    // SAFETY: the caller's promise.
+    let from = unsafe { unless_in_place(mpi, send, 1)? };
+    // The first rank has no result: its receive buffer is not significant.
+    let received = !is_first || from.is_none();
+    // SAFETY: the caller's promise.
+    let to = unsafe { received.then(|| all(mpi, receive, 1)).transpose()? };
+    let combining = combining(&mpi.objects, op, send.datatype)?;
+    mpi.exscan(number(comm), from, to, combining)
+}
+
 /// The root of an operation, as this rank sees it.
 struct Root {
     rank: u32,
@@ -321,12 +395,29 @@ unsafe fn unless_in_place(mpi: &Mpi, of: Elements, ranks: usize) -> Result<Optio
     unsafe { all(mpi, of, ranks).map(Some) }
 }
 
+/// The count of each rank's block, none of them negative.
+///
+/// # Safety
+/// The array is null or has `ranks` elements.
+unsafe fn lengths(counts: Integers, ranks: usize) -> Result<Vec<MPI_Count>> {
+    let count = |rank| {
+        // SAFETY: the caller's promise.
+        let count = unsafe { counts.get(rank) }.ok_or_else(missing)?;
+        checked_count(count).map(|_| count)
+    };
+    (0..ranks).map(count).collect()
+}
+
+#[cold]
+fn missing() -> Box<MpiError> {
+    ErrorClass::Arg.error("an array of counts or displacements is a null pointer")
+}
+
 /// The memory of each rank's block.
 ///
 /// # Safety
 /// The standard's promise of the buffer; the arrays are null or have `ranks` elements.
 unsafe fn each(mpi: &Mpi, of: Blocks, ranks: usize) -> Result<Vec<Memory>> {
-    let missing = || ErrorClass::Arg.error("an array of counts or displacements is a null pointer");
     let mut blocks = Vec::with_capacity(ranks);
     for rank in 0..ranks {
         // SAFETY: the caller's promise of the arrays.

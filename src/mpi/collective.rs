@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use super::Mpi;
 use super::coll::{
-    self, Allreduce, Bcast, BlockPairs, Blocks, Collective, Exchange, Reduce, Rooted, RootedBlocks,
+    self, Allreduce, Bcast, BlockPairs, Blocks, Collective, Exchange, Reduce, ReduceScatter,
+    ReduceScatterBlock, Rooted, RootedBlocks, Scan,
 };
 use super::combining::{Combining, operand, result};
 use super::comm::Traffic;
@@ -235,7 +236,80 @@ impl<D: Device> Mpi<D> {
         let in_place = send.is_none();
         let args = Allreduce { operands: combining.operands(receive.len()), in_place };
         let schedule = self.schedule(comm, Collective::Allreduce(args))?;
-        let (receive, landing) = result(receive, in_place, 1);
+        self.reduction(comm, schedule, send, receive, combining)
+    }
+
+    /// `MPI_Ireduce_scatter_block` (§6.10.1). In place, the memory to receive is that of the
+    /// blocks for all ranks.
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator.
+    pub fn reduce_scatter_block(
+        &mut self, comm: Handle, send: Option<Memory>, receive: Memory, combining: Combining,
+    ) -> Result<Activity> {
+        let in_place = send.is_none();
+        let ranks = self.comms.get(comm)?.size() as usize;
+        let bytes = if in_place { receive.len() / ranks } else { receive.len() };
+        let args = ReduceScatterBlock { block: combining.operands(bytes), in_place };
+        let schedule = self.schedule(comm, Collective::ReduceScatterBlock(args))?;
+        self.reduction(comm, schedule, send, receive, combining)
+    }
+
+    /// `MPI_Ireduce_scatter` (§6.10.2): rank `r` gets `blocks[r]` bytes. Memory as in
+    /// [`Mpi::reduce_scatter_block`].
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator.
+    pub fn reduce_scatter(
+        &mut self, comm: Handle, send: Option<Memory>, receive: Memory, blocks: &[usize],
+        combining: Combining,
+    ) -> Result<Activity> {
+        let on = self.comms.get(comm)?;
+        let commutative = combining.operands(0).commutative;
+        let args = ReduceScatter { blocks, commutative, in_place: send.is_none() };
+        let schedule = coll::reduce_scatter(on.shape()?, on.rank, args);
+        self.reduction(comm, schedule, send, receive, combining)
+    }
+
+    /// `MPI_Iscan` (§6.11.1).
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator.
+    pub fn scan(
+        &mut self, comm: Handle, send: Option<Memory>, receive: Memory, combining: Combining,
+    ) -> Result<Activity> {
+        let operands = combining.operands(receive.len());
+        let args = Scan { operands, in_place: send.is_none() };
+        let schedule = self.schedule(comm, Collective::Scan(args))?;
+        self.reduction(comm, schedule, send, receive, combining)
+    }
+
+    /// `MPI_Iexscan` (§6.11.2). Rank 0 gives no memory to receive unless in place, and that is not
+    /// written.
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator.
+    pub fn exscan(
+        &mut self, comm: Handle, send: Option<Memory>, receive: Option<Memory>,
+        combining: Combining,
+    ) -> Result<Activity> {
+        let bytes = receive.as_ref().or(send.as_ref()).map_or(0, Memory::len);
+        let args = Scan { operands: combining.operands(bytes), in_place: send.is_none() };
+        let schedule = self.schedule(comm, Collective::Exscan(args))?;
+        if self.comms.get(comm)?.rank > 0 {
+            let receive = receive.unwrap_or(Memory::EMPTY);
+            return self.reduction(comm, schedule, send, receive, combining);
+        }
+        let buffers = table(send.map(operand), receive.map(operand));
+        self.launch(comm, schedule, buffers, combining.reduction(), None)
+    }
+
+    /// Starts a reduction with a result on this rank.
+    fn reduction(
+        &mut self, comm: Handle, schedule: impl Into<Arc<Schedule>>, send: Option<Memory>,
+        receive: Memory, combining: Combining,
+    ) -> Result<Activity> {
+        let (receive, landing) = result(receive, send.is_none(), 1);
         let buffers = table(send.map(operand), [receive]);
         self.launch(comm, schedule, buffers, combining.reduction(), landing)
     }

@@ -11,8 +11,9 @@ use mpi_abi::core::memory::Memory;
 use mpi_abi::core::run::{Kernel, Launch, Members, Reduction, RunId};
 use mpi_abi::devices::loopback::Loopback;
 use mpi_abi::mpi::coll::{
-    Allreduce, Bcast, BlockPairs, Blocks, Collective, Exchange, Operands, Reduce, Rooted,
-    RootedBlocks, Shape, allgatherv, alltoallv, gatherv, scatterv,
+    Allreduce, Bcast, BlockPairs, Blocks, Collective, Exchange, Operands, Reduce, ReduceScatter,
+    ReduceScatterBlock, Rooted, RootedBlocks, Scan, Shape, allgatherv, alltoallv, gatherv,
+    reduce_scatter, scatterv,
 };
 use mpi_abi::offload::Schedule;
 
@@ -91,7 +92,7 @@ impl Draw<'_> {
         let in_place = self.below(2) == 0;
         let len = self.len();
         let lengths: Vec<Vec<usize>> = self.ranks().map(|_| self.lengths()).collect();
-        match self.below(12) {
+        match self.below(16) {
             0 => self.uniform(Collective::Barrier, |_| Vec::new(), |_| Vec::new()),
             1 => self.bcast(Bcast { bytes: len, root }),
             2 => self.gather(Rooted { block: len, root, in_place }),
@@ -103,6 +104,10 @@ impl Draw<'_> {
             8 => self.gatherv(root, &lengths[0]),
             9 => self.scatterv(root, &lengths[0]),
             10 => self.allgatherv(&lengths[0]),
+            11 => self.prefix(len, in_place, true),
+            12 => self.prefix(len, in_place, false),
+            13 => self.reduce_scatter_block(len, in_place),
+            14 => self.reduce_scatter(&lengths[0], in_place),
             _ => self.alltoallv(&lengths),
         }
     }
@@ -217,7 +222,12 @@ impl Draw<'_> {
 
     /// The operands of all ranks, combined one by one.
     fn combined(&self, bytes: usize) -> Vec<u8> {
-        let operands = self.ranks().rev().map(|rank| self.data(rank, bytes));
+        self.combined_below(self.shape.ranks, bytes)
+    }
+
+    /// The operands of ranks below `end`, which is not 0, combined one by one.
+    fn combined_below(&self, end: u32, bytes: usize) -> Vec<u8> {
+        let operands = (0..end).rev().map(|rank| self.data(rank, bytes));
         let folded = operands.reduce(|mut right, left| {
             combine(&left, &mut right);
             right
@@ -253,6 +263,57 @@ impl Draw<'_> {
                 false => vec![send(rank), vec![0; bytes]],
             },
             |rank| vec![send(rank), combined.clone()],
+        )
+    }
+
+    /// A scan or an exscan.
+    fn prefix(&self, bytes: usize, in_place: bool, inclusive: bool) -> Call {
+        let operands = Operands { bytes, element: ELEMENT, commutative: false };
+        let args = Scan { operands, in_place };
+        let send = |rank| if in_place { Vec::new() } else { self.data(rank, bytes) };
+        let receive = |rank| if in_place { self.data(rank, bytes) } else { vec![0; bytes] };
+        let collective = if inclusive { Collective::Scan(args) } else { Collective::Exscan(args) };
+        self.uniform(
+            collective,
+            |rank| vec![send(rank), receive(rank)],
+            |rank| match rank + u32::from(inclusive) {
+                0 => vec![send(rank), receive(rank)],
+                end => vec![send(rank), self.combined_below(end, bytes)],
+            },
+        )
+    }
+
+    fn reduce_scatter_block(&self, bytes: usize, in_place: bool) -> Call {
+        let block = Operands { bytes, element: ELEMENT, commutative: false };
+        let collective = Collective::ReduceScatterBlock(ReduceScatterBlock { block, in_place });
+        let schedule = |rank| collective.schedule(self.shape, rank);
+        self.scattered(schedule, &vec![bytes; self.shape.ranks as usize], in_place)
+    }
+
+    fn reduce_scatter(&self, blocks: &[usize], in_place: bool) -> Call {
+        let args = ReduceScatter { blocks, commutative: false, in_place };
+        self.scattered(|rank| reduce_scatter(self.shape, rank, args), blocks, in_place)
+    }
+
+    fn scattered(
+        &self, schedule: impl Fn(u32) -> Schedule, blocks: &[usize], in_place: bool,
+    ) -> Call {
+        let total = blocks.iter().sum();
+        let combined = self.combined(total);
+        let send = |rank| if in_place { Vec::new() } else { self.data(rank, total) };
+        let receive = |rank: u32| match in_place {
+            true => self.data(rank, total),
+            false => vec![0; blocks[rank as usize]],
+        };
+        self.each(
+            schedule,
+            |rank| vec![send(rank), receive(rank)],
+            |rank| {
+                let (own, mut receive) = (rank as usize, receive(rank));
+                let start: usize = blocks[..own].iter().sum();
+                receive[..blocks[own]].copy_from_slice(&combined[start..][..blocks[own]]);
+                vec![send(rank), receive]
+            },
         )
     }
 

@@ -370,7 +370,7 @@ const LENGTHS: [usize; 6] = [0, 8, 8 << 10, 64 << 10, (64 << 10) + 8, 5 << 20];
 
 #[test]
 fn what_is_selected_passes_the_checks() {
-    use mpi_abi::mpi::coll::{Allreduce, Operands, Reduce};
+    use mpi_abi::mpi::coll::{Allreduce, Operands, Reduce, ReduceScatterBlock, Scan};
     for shape in [1, 2, 3, 4, 7, 8, 16, 17, 33].map(|ranks| Shape { ranks }) {
         for bytes in LENGTHS {
             let operands = Operands { bytes, element: 8, commutative: true };
@@ -384,6 +384,9 @@ fn what_is_selected_passes_the_checks() {
                 Collective::Alltoall(Exchange { block, in_place }),
                 Collective::Reduce(Reduce { operands, root, in_place }),
                 Collective::Allreduce(Allreduce { operands, in_place }),
+                Collective::ReduceScatterBlock(ReduceScatterBlock { block: operands, in_place }),
+                Collective::Scan(Scan { operands, in_place }),
+                Collective::Exscan(Scan { operands, in_place }),
             ] {
                 let part = |rank| collective.schedule(shape, rank);
                 let schedules: Vec<Schedule> = (0..shape.ranks).map(part).collect();

@@ -4,7 +4,7 @@
 //! Cost: ceil((n - 1) / [`WINDOW`]) rounds; a rank sends n - 1 blocks, and copies all n first if in
 //! place.
 
-use super::{BlockPairs, Exchange, RECEIVE, SEND, Shape};
+use super::{BlockPairs, Exchange, RECEIVE, SEND, Shape, starts};
 use crate::offload::{Buffer, Builder, Region, Schedule, StepId};
 
 /// How many sends and as many receives a rank has under way: enough to hide latency, few enough
@@ -50,14 +50,6 @@ pub fn alltoallv(shape: Shape, rank: u32, args: BlockPairs<'_>) -> Schedule {
         let sent = |to: u32| Buffer::User(to).region(0, send[to as usize]);
         exchange(plan, shape, rank, sent, received, &|_| None)
     }
-}
-
-/// Where each block begins if they follow one another.
-fn starts(blocks: &[usize]) -> impl Iterator<Item = usize> {
-    blocks.iter().scan(0, |end, len| {
-        *end += len;
-        Some(*end - len)
-    })
 }
 
 /// Exchanges all blocks; what is sent to and received from a rank waits on `saved` of it, if any,

@@ -16,7 +16,7 @@
 //! |---|---|---|---|
 //! | barrier | | | |
 //! | bcast | the buffer | | |
-//! | gather, scatter, allgather, alltoall, reduce, allreduce | send buffer | receive buffer | |
+//! | gather, scatter, allgather, alltoall, all reductions | send buffer | receive buffer | |
 //! | gatherv, at the root | send buffer | receive block 0 | `1 + r`: receive block `r` |
 //! | scatterv, at the root | receive buffer | send block 0 | `1 + r`: send block `r` |
 //! | gatherv, scatterv, elsewhere | send or receive buffer | | |
@@ -24,7 +24,8 @@
 //! | alltoallv, alltoallw | send block 0 | send block 1 | `ranks + r`: receive block `r` |
 //!
 //! `in_place` says that this rank passed `MPI_IN_PLACE`. The buffer that it stands for is then not
-//! touched: its entry of the table may be anything.
+//! touched: its entry of the table may be anything. In a reduce-scatter in place the receive buffer
+//! holds the blocks for all ranks, and the result is where it begins.
 //!
 //! **Agreement.** Which algorithm runs is decided in [`select`] from what the standard makes equal
 //! on all ranks.
@@ -41,6 +42,10 @@ mod butterfly;
 pub mod gather_linear;
 pub mod kept;
 pub mod reduce_binomial;
+pub mod reduce_scatter_halving;
+pub mod reduce_scatter_pairwise;
+pub mod scan_chain;
+pub mod scan_doubling;
 pub mod scatter_linear;
 pub mod select;
 
@@ -49,7 +54,7 @@ pub use alltoall_pairwise::alltoallv;
 pub use gather_linear::gatherv;
 pub use scatter_linear::scatterv;
 
-use crate::offload::{Buffer, Schedule};
+use crate::offload::{Buffer, Region, Schedule};
 
 /// What an algorithm may know of a communicator; the same on all its ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -179,6 +184,62 @@ pub struct Allreduce {
     pub in_place: bool,
 }
 
+/// Arguments of `MPI_Scan` and `MPI_Exscan`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Scan {
+    /// What is combined.
+    pub operands: Operands,
+    /// Whether this rank's operand is in its receive buffer.
+    pub in_place: bool,
+}
+
+impl Scan {
+    /// Where this rank's operand is.
+    fn input(&self) -> Region {
+        input(self.in_place).region(0, self.operands.bytes)
+    }
+}
+
+/// Arguments of `MPI_Reduce_scatter_block`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ReduceScatterBlock {
+    /// What is combined for one rank.
+    pub block: Operands,
+    /// Whether the operands of this rank are in its receive buffer.
+    pub in_place: bool,
+}
+
+/// Arguments of `MPI_Reduce_scatter`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReduceScatter<'a> {
+    /// Length of each rank's block, a multiple of the element; the same on all ranks.
+    pub blocks: &'a [usize],
+    /// Whether the operands may be combined in another order than that of their ranks.
+    pub commutative: bool,
+    /// Whether the operands of this rank are in its receive buffer.
+    pub in_place: bool,
+}
+
+impl ReduceScatter<'_> {
+    /// These bytes of this rank's operands.
+    fn input(&self, start: usize, len: usize) -> Region {
+        input(self.in_place).region(start, len)
+    }
+}
+
+/// Where a rank's operand is.
+fn input(in_place: bool) -> Buffer {
+    if in_place { RECEIVE } else { SEND }
+}
+
+/// Where each block begins if they follow one another.
+fn starts(blocks: &[usize]) -> impl Iterator<Item = usize> {
+    blocks.iter().scan(0, |end, len| {
+        *end += len;
+        Some(*end - len)
+    })
+}
+
 /// The operands of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Operands {
@@ -209,6 +270,12 @@ pub enum Collective {
     Reduce(Reduce),
     /// `MPI_Allreduce` (§6.9.6).
     Allreduce(Allreduce),
+    /// `MPI_Reduce_scatter_block` (§6.10.1).
+    ReduceScatterBlock(ReduceScatterBlock),
+    /// `MPI_Scan` (§6.11.1).
+    Scan(Scan),
+    /// `MPI_Exscan` (§6.11.2).
+    Exscan(Scan),
 }
 
 impl Collective {
@@ -223,8 +290,20 @@ impl Collective {
             Self::Alltoall(args) => alltoall_pairwise::schedule(shape, rank, args),
             Self::Reduce(args) => reduce_binomial::schedule(shape, rank, args),
             Self::Allreduce(args) => select::allreduce(shape, args).schedule(shape, rank, args),
+            Self::ReduceScatterBlock(ReduceScatterBlock { block, in_place }) => {
+                let blocks = &vec![block.bytes; shape.ranks as usize];
+                let commutative = block.commutative;
+                reduce_scatter(shape, rank, ReduceScatter { blocks, commutative, in_place })
+            }
+            Self::Scan(args) => select::scan(shape, args.operands).scan(shape, rank, args),
+            Self::Exscan(args) => select::scan(shape, args.operands).exscan(shape, rank, args),
         }
     }
+}
+
+/// The part of `rank` in an `MPI_Reduce_scatter`, by the algorithm that [`select`] prefers.
+pub fn reduce_scatter(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
+    select::reduce_scatter(shape, args).schedule(shape, rank, args)
 }
 
 #[cfg(test)]

@@ -26,6 +26,18 @@ const BCAST_SEGMENTS_MAX: usize = 32 * 1024;
 /// Up to this many ranks a chain is not too long a way.
 const BCAST_CHAIN_MAX_RANKS: u32 = 16;
 
+/// Up to so many bytes for each rank, reduce-scatter is a matter of rounds; a guess as above.
+const REDUCE_SCATTER_HALVING_MAX_BYTES: usize = 4 * 1024;
+
+/// Up to this many ranks, all pairs take no more rounds than halving, or one.
+const REDUCE_SCATTER_PAIRWISE_RANKS: u32 = 4;
+
+/// Length of a segment of a long scan; a guess as above.
+const SCAN_SEGMENT_BYTES: usize = 32 * 1024;
+
+/// A scan is cut into no more segments than this, as the numbers of rounds have 16 bits.
+const SCAN_SEGMENTS_MAX: usize = 32 * 1024;
+
 /// How to broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BcastBy {
@@ -115,6 +127,80 @@ impl AllreduceBy {
     }
 }
 
+/// How to reduce and scatter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReduceScatterBy {
+    /// `reduce_scatter_halving`.
+    Halving,
+    /// `reduce_scatter_pairwise`.
+    Pairwise,
+}
+
+/// How to reduce and scatter `args.blocks`.
+pub fn reduce_scatter(shape: Shape, args: ReduceScatter<'_>) -> ReduceScatterBy {
+    let total = args.blocks.iter().fold(0usize, |total, block| total.saturating_add(*block));
+    let is_short = total / args.blocks.len().max(1) <= REDUCE_SCATTER_HALVING_MAX_BYTES;
+    if args.commutative && is_short && shape.ranks > REDUCE_SCATTER_PAIRWISE_RANKS {
+        ReduceScatterBy::Halving
+    } else {
+        ReduceScatterBy::Pairwise
+    }
+}
+
+impl ReduceScatterBy {
+    /// The part of `rank`.
+    pub fn schedule(self, shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
+        match self {
+            Self::Halving => reduce_scatter_halving::schedule(shape, rank, args),
+            Self::Pairwise => reduce_scatter_pairwise::schedule(shape, rank, args),
+        }
+    }
+}
+
+/// How to scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScanBy {
+    /// `scan_doubling`.
+    Doubling,
+    /// `scan_chain`, with segments of so many bytes.
+    Chain(usize),
+}
+
+/// How to scan `operands`, with or without the own one.
+///
+/// What counts is how many bytes pass one after the other: the operand in each round of a doubling,
+/// a segment in each round of a chain.
+pub fn scan(shape: Shape, operands: Operands) -> ScanBy {
+    let Operands { bytes, element, .. } = operands;
+    let segment = SCAN_SEGMENT_BYTES.max(bytes.div_ceil(SCAN_SEGMENTS_MAX));
+    let segment = segment.next_multiple_of(element);
+    let rounds = shape.ranks as usize + bytes.div_ceil(segment);
+    let doubled = bytes.saturating_mul(shape.doublings() as usize);
+    if rounds.saturating_mul(segment) < doubled && rounds <= SCAN_SEGMENTS_MAX {
+        ScanBy::Chain(segment)
+    } else {
+        ScanBy::Doubling
+    }
+}
+
+impl ScanBy {
+    /// The part of `rank` in a scan.
+    pub fn scan(self, shape: Shape, rank: u32, args: Scan) -> Schedule {
+        match self {
+            Self::Doubling => scan_doubling::scan(shape, rank, args),
+            Self::Chain(segment) => scan_chain::scan(shape, rank, args, segment),
+        }
+    }
+
+    /// The part of `rank` in an exscan.
+    pub fn exscan(self, shape: Shape, rank: u32, args: Scan) -> Schedule {
+        match self {
+            Self::Doubling => scan_doubling::exscan(shape, rank, args),
+            Self::Chain(segment) => scan_chain::exscan(shape, rank, args, segment),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,5 +220,16 @@ mod tests {
         let args = Allreduce { operands, in_place: false };
         assert_eq!(allreduce(Shape { ranks: 8 }, args), AllreduceBy::Doubling);
         assert_eq!(allreduce(Shape { ranks: 4 }, args), AllreduceBy::Halving);
+    }
+
+    #[test]
+    fn a_long_scan_is_a_chain_of_whole_elements() {
+        let operands = |bytes, element| Operands { bytes, element, commutative: true };
+        let by = |ranks, bytes, element| scan(Shape { ranks }, operands(bytes, element));
+        assert_eq!(by(4, 64, 8), ScanBy::Doubling);
+        assert_eq!(by(4, 1 << 20, 24), ScanBy::Chain(32784));
+        assert_eq!(by(1 << 16, 1 << 40, 8), ScanBy::Doubling);
+        let ScanBy::Chain(segment) = by(4, 1 << 40, 8) else { panic!("a chain was expected") };
+        assert!((1_usize << 40).div_ceil(segment) <= SCAN_SEGMENTS_MAX);
     }
 }

@@ -1,0 +1,144 @@
+//! Reduce-scatter: at distance `k` each rank hears from the rank `k` after it, which sends its
+//! operand for this rank's block.
+//!
+//! A rank combines what it hears in the order of ranks, whatever the operation, in two runs: from
+//! itself to the last rank, and from rank 0 to the one before it. A result is where the last part
+//! arrived, so nothing is copied:
+//!
+//! ```text
+//!   rank 2 of 5 hears of   3 4 │ 0 1       (2 op 3) op 4   and   0 op 1
+//!                                          (0 op 1) op ((2 op 3) op 4)
+//! ```
+//!
+//! Cost: n - 1 rounds; a rank sends every block but its own once, and receives and reduces n - 1
+//! times its own.
+
+use super::{RECEIVE, ReduceScatter, Shape, starts};
+use crate::offload::{Buffer, Builder, Region, Schedule, StepId};
+
+/// How many sends and as many receives a rank has under way.
+const WINDOW: usize = 8;
+
+/// The part of `rank`; blocks of no bytes are not sent.
+pub fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
+    let ReduceScatter { blocks, in_place, .. } = args;
+    let mut plan = Builder::new();
+    let starts: Vec<usize> = starts(blocks).collect();
+    let input = |of: u32| args.input(starts[of as usize], blocks[of as usize]);
+    let own = input(rank);
+    if in_place && shape.ranks == 1 {
+        return plan.finish();
+    }
+    let result = match in_place {
+        true => plan.scratch(own.len).region(0, own.len),
+        false => RECEIVE.region(0, own.len),
+    };
+    let mut sum = Sum::new(&mut plan, own, result);
+    let mut sent: Vec<StepId> = Vec::new();
+    for distance in 1..shape.ranks {
+        let (from, to) = (shape.after(rank, distance), shape.before(rank, distance));
+        let arrival = sum.post(&mut plan, shape, from, distance);
+        let out = input(to);
+        if out.len > 0 {
+            let window = sent.len().checked_sub(WINDOW).map(|earlier| sent[earlier]);
+            sent.push(plan.send(to, out, distance, window.as_slice()));
+        }
+        if let Some(arrival) = arrival {
+            sum.add(&mut plan, arrival, rank, from);
+        }
+    }
+    let done = sum.close(&mut plan);
+    if in_place && own.len > 0 {
+        let after: Vec<StepId> = done.into_iter().chain(sent).collect();
+        plan.copy(result, RECEIVE.region(0, own.len), &after);
+    }
+    plan.finish()
+}
+
+/// What arrived from a rank.
+struct Arrival {
+    region: Region,
+    step: StepId,
+}
+
+/// The combination of consecutive ranks.
+#[derive(Clone, Copy)]
+struct Part {
+    region: Region,
+    /// The step that completes it.
+    ready: Option<StepId>,
+}
+
+/// The block of this rank, as it is combined.
+struct Sum {
+    own: Region,
+    result: Region,
+    /// Where parts arrive by turns, and the step after which the next may.
+    turns: Vec<(Buffer, Option<StepId>)>,
+    /// This rank and those above it.
+    upper: Part,
+    /// The ranks below it.
+    lower: Option<Part>,
+}
+
+impl Sum {
+    fn new(plan: &mut Builder, own: Region, result: Region) -> Self {
+        let turns = (0..WINDOW).filter(|_| own.len > 0).map(|_| (plan.scratch(own.len), None));
+        let turns = turns.collect();
+        Self { own, result, turns, upper: Part { region: own, ready: None }, lower: None }
+    }
+
+    /// Receives the part of rank `from`, unless the block is empty. That of the last rank goes to
+    /// where the result is to be.
+    fn post(&self, plan: &mut Builder, shape: Shape, from: u32, distance: u32) -> Option<Arrival> {
+        if self.own.len == 0 {
+            return None;
+        }
+        let (region, free) = match from + 1 == shape.ranks {
+            true => (self.result, None),
+            false => {
+                let (buffer, free) = self.turns[distance as usize % WINDOW];
+                (buffer.region(0, self.own.len), free)
+            }
+        };
+        Some(Arrival { region, step: plan.receive(from, region, distance, free.as_slice()) })
+    }
+
+    /// Combines with the part of rank `from`, which is the next.
+    fn add(&mut self, plan: &mut Builder, arrival: Arrival, rank: u32, from: u32) {
+        let Arrival { region, step } = arrival;
+        let arrived = Part { region, ready: Some(step) };
+        if from > rank {
+            self.upper = self.combined(plan, self.upper, arrived);
+        } else {
+            let lower = self.lower.map(|lower| self.combined(plan, lower, arrived));
+            self.lower = Some(lower.unwrap_or(arrived));
+        }
+    }
+
+    /// `left op right`, which is where `right` was.
+    fn combined(&mut self, plan: &mut Builder, left: Part, right: Part) -> Part {
+        let after: Vec<StepId> = left.ready.into_iter().chain(right.ready).collect();
+        let step = plan.reduce(left.region, right.region, &after);
+        let was_in = |turn: &&mut (Buffer, _)| turn.0 == left.region.buffer;
+        if let Some(turn) = self.turns.iter_mut().find(was_in) {
+            turn.1 = Some(step);
+        }
+        Part { region: right.region, ready: Some(step) }
+    }
+
+    /// Combines both runs; returns the step that completes the result.
+    fn close(mut self, plan: &mut Builder) -> Option<StepId> {
+        if self.own.len == 0 {
+            return None;
+        }
+        if self.upper.region != self.result {
+            let ready = plan.copy(self.own, self.result, &[]);
+            self.upper = Part { region: self.result, ready: Some(ready) };
+        }
+        if let Some(lower) = self.lower {
+            self.upper = self.combined(plan, lower, self.upper);
+        }
+        self.upper.ready
+    }
+}

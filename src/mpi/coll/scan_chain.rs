@@ -1,0 +1,83 @@
+//! Scan and exscan along a chain of all ranks, in segments, for long operands.
+//!
+//! A rank combines each segment of its operand with what the rank before it has combined, and
+//! passes it on. Ranks combine in order, so any operation will do.
+//!
+//! Cost, for `s` segments: n + s - 2 rounds; a rank receives, reduces and sends one operand. For
+//! long operands that is as few bytes as any algorithm can do with.
+
+use super::bcast_binomial::segments;
+use super::{RECEIVE, Scan, Shape};
+use crate::offload::{Builder, Region, Schedule, StepId};
+
+/// How many segments may arrive before the first is combined.
+const WINDOW: usize = 4;
+
+/// The part of `rank` in a scan; every segment but the last has `segment` bytes, whole elements.
+pub fn scan(shape: Shape, rank: u32, args: Scan, segment: usize) -> Schedule {
+    let mut plan = Builder::new();
+    let own = args.input();
+    if rank == 0 {
+        send_all(&mut plan, shape, own, segment);
+        if !args.in_place {
+            plan.copy(own, RECEIVE.region(0, own.len), &[]);
+        }
+        return plan.finish();
+    }
+    let turns: Vec<_> = (0..WINDOW).map(|_| plan.scratch(segment)).collect();
+    let mut combined: Vec<StepId> = Vec::new();
+    for ((start, len), number) in segments(own.len, segment).zip(0..) {
+        let (mine, result) = (part(own, start, len), RECEIVE.region(start, len));
+        let arrival = turns[number % WINDOW].region(0, len);
+        let free = number.checked_sub(WINDOW).map(|earlier| combined[earlier]);
+        let round = rank + number as u32;
+        let mut after = vec![plan.receive(rank - 1, arrival, round, free.as_slice())];
+        after.extend((!args.in_place).then(|| plan.copy(mine, result, &[])));
+        combined.push(plan.reduce(arrival, result, &after));
+        if rank + 1 < shape.ranks {
+            plan.send(rank + 1, result, round + 1, &combined[number..]);
+        }
+    }
+    plan.finish()
+}
+
+/// The part of `rank` in an exscan, with segments as in [`scan`]; rank 0 has no result.
+pub fn exscan(shape: Shape, rank: u32, args: Scan, segment: usize) -> Schedule {
+    let mut plan = Builder::new();
+    let own = args.input();
+    if rank == 0 {
+        send_all(&mut plan, shape, own, segment);
+        return plan.finish();
+    }
+    let is_last = rank + 1 == shape.ranks;
+    let turns: Vec<_> = (0..WINDOW).filter(|_| !is_last).map(|_| plan.scratch(segment)).collect();
+    let mut sent: Vec<StepId> = Vec::new();
+    for ((start, len), number) in segments(own.len, segment).zip(0..) {
+        let (result, round) = (RECEIVE.region(start, len), rank + number as u32);
+        if is_last {
+            plan.receive(rank - 1, result, round, &[]);
+            continue;
+        }
+        let onward = turns[number % WINDOW].region(0, len);
+        let free = number.checked_sub(WINDOW).map(|earlier| sent[earlier]);
+        let saved = plan.copy(part(own, start, len), onward, free.as_slice());
+        let below = if args.in_place { &[saved][..] } else { &[] };
+        let arrived = plan.receive(rank - 1, result, round, below);
+        let ready = plan.reduce(result, onward, &[saved, arrived]);
+        sent.push(plan.send(rank + 1, onward, round + 1, &[ready]));
+    }
+    plan.finish()
+}
+
+/// The first rank has all that it passes on.
+fn send_all(plan: &mut Builder, shape: Shape, own: Region, segment: usize) {
+    for ((start, len), round) in segments(own.len, segment).zip(1..) {
+        if shape.ranks > 1 {
+            plan.send(1, part(own, start, len), round, &[]);
+        }
+    }
+}
+
+fn part(of: Region, start: usize, len: usize) -> Region {
+    of.buffer.region(of.start + start, len)
+}
