@@ -145,6 +145,100 @@ static void without_a_communicator(void)
     MUST(MPI_Errhandler_free(&handler));
 }
 
+static int depth, deepest;
+
+/* Makes an error of its own, on the same communicator, three deep. */
+static void on_nested_error(MPI_Comm *comm, int *code, ...)
+{
+    int value = 0;
+    (void)code;
+    depth++;
+    deepest = depth > deepest ? depth : deepest;
+    if (depth < 3) {
+        int class = check_class(MPI_Send(&value, 1, MPI_INT, 0, -4, *comm));
+        CHECK_STRICTLY(class == MPI_ERR_TAG);
+    }
+    if (depth == 3) { /* Without a handler, and then with another: this one runs to its end. */
+        MUST(MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN));
+        MUST_FAIL(MPI_Send(&value, -1, MPI_INT, 0, 1, *comm), MPI_ERR_COUNT);
+    }
+    depth--;
+}
+
+static void errors_inside(void)
+{
+    MPI_Errhandler handler;
+    MPI_Comm comm;
+    int value = 0;
+    MUST(MPI_Comm_create_errhandler(on_nested_error, &handler));
+    MUST(MPI_Comm_dup(MPI_COMM_SELF, &comm));
+    MUST(MPI_Comm_set_errhandler(comm, handler));
+    MUST(MPI_Errhandler_free(&handler));
+    int class = check_class(MPI_Send(&value, -1, MPI_INT, 0, 1, comm));
+    CHECK_STRICTLY(class == MPI_ERR_COUNT);
+    CHECK_EQUAL(deepest, 3);
+    CHECK_EQUAL(depth, 0);
+    MUST_FAIL(MPI_Send(&value, -1, MPI_INT, 0, 1, comm), MPI_ERR_COUNT);
+    MUST(MPI_Comm_free(&comm));
+}
+
+static int file_class;
+
+static void on_file_error(MPI_File *file, int *code, ...)
+{
+    CHECK(*file == MPI_FILE_NULL);
+    file_class = check_class(*code);
+}
+
+/* The handler of MPI_FILE_NULL is that of files to come, at first MPI_ERRORS_RETURN. */
+static void of_files(void)
+{
+    MPI_Errhandler handler, got;
+    MUST(MPI_File_get_errhandler(MPI_FILE_NULL, &got));
+    CHECK(got == MPI_ERRORS_RETURN);
+    MUST(MPI_File_create_errhandler(on_file_error, &handler));
+    MUST(MPI_File_set_errhandler(MPI_FILE_NULL, handler));
+    MUST(MPI_File_get_errhandler(MPI_FILE_NULL, &got));
+    CHECK(got == handler);
+    MUST(MPI_Errhandler_free(&got));
+    MUST(MPI_Errhandler_free(&handler));
+    MUST(MPI_File_call_errhandler(MPI_FILE_NULL, MPI_ERR_QUOTA));
+    CHECK_EQUAL(file_class, MPI_ERR_QUOTA);
+    MUST(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN));
+    MUST(MPI_File_call_errhandler(MPI_FILE_NULL, MPI_ERR_IO));
+    CHECK_EQUAL(file_class, MPI_ERR_QUOTA);
+}
+
+/* A handler serves one kind of object; MPICH 5 takes any. */
+static void of_another_kind(void)
+{
+    MPI_Errhandler of_files, of_comms;
+    MUST(MPI_File_create_errhandler(on_file_error, &of_files));
+    MUST(MPI_Comm_create_errhandler(on_error, &of_comms));
+    if (check_strict()) {
+        MUST_FAIL(MPI_Comm_set_errhandler(MPI_COMM_SELF, of_files), MPI_ERR_ERRHANDLER);
+        MUST_FAIL(MPI_File_set_errhandler(MPI_FILE_NULL, of_comms), MPI_ERR_ERRHANDLER);
+    }
+    MUST(MPI_Errhandler_free(&of_files));
+    MUST(MPI_Errhandler_free(&of_comms));
+}
+
+/* The predefined ones are got and freed like others. */
+static void predefined(void)
+{
+    MPI_Errhandler all[] = {MPI_ERRORS_ARE_FATAL, MPI_ERRORS_ABORT, MPI_ERRORS_RETURN};
+    MPI_Errhandler got;
+    MPI_Comm comm;
+    MUST(MPI_Comm_dup(MPI_COMM_SELF, &comm));
+    for (int index = 0; index < 3; index++) {
+        MUST(MPI_Comm_set_errhandler(comm, all[index]));
+        MUST(MPI_Comm_get_errhandler(comm, &got));
+        CHECK(got == all[index]);
+    }
+    MUST(MPI_Comm_call_errhandler(comm, MPI_ERR_OTHER));
+    MUST(MPI_Comm_free(&comm));
+}
+
 /* A failed call leaves nothing behind: the communicator works after any number of errors. */
 static void many_errors(void)
 {
@@ -166,6 +260,14 @@ int main(int argc, char **argv)
     replaced();
     section("without a communicator");
     without_a_communicator();
+    section("errors inside");
+    errors_inside();
+    section("of files");
+    of_files();
+    section("of another kind");
+    of_another_kind();
+    section("predefined");
+    predefined();
     section("many errors");
     many_errors();
     return check_end();

@@ -140,6 +140,7 @@ c_programs! {
     error_codes,
     errors_arguments,
     errors_handles,
+    errors_initial,
     errhandlers,
     floods,
     groups,
@@ -182,6 +183,11 @@ fn errors_fatal() {
 }
 
 #[test]
+fn errors_abort() {
+    check_failing("errors_abort", |code| code != Some(0), "an error that aborts\n");
+}
+
+#[test]
 fn npb_ep() {
     check_kernel("ep");
 }
@@ -220,7 +226,8 @@ fn every_program_is_listed() {
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
     found.sort_unstable();
-    let mut listed: Vec<_> = PROGRAMS.iter().copied().chain(["abort", "errors_fatal"]).collect();
+    let mut listed: Vec<_> =
+        PROGRAMS.iter().copied().chain(["abort", "errors_abort", "errors_fatal"]).collect();
     listed.sort_unstable();
     assert_eq!(found, listed);
 }

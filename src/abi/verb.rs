@@ -228,7 +228,8 @@ fn handle_error(scope: Scope, name: &str, error: &MpiError) -> c_int {
 impl Concerned {
     /// Nobody in particular: the initial handler (§9.3).
     fn nobody() -> Self {
-        Self { handler: Handler::Fatal, object: COMM_SELF, place: String::new() }
+        let handler = PROCESS.early(|objects| objects.initial_handler.clone());
+        Self { handler, object: COMM_SELF, place: String::new() }
     }
 
     /// Calls the handler, which decides whether there is an error code to return.
@@ -236,19 +237,30 @@ impl Concerned {
         let (code, place) = (error.code.0, self.place);
         match self.handler {
             Handler::Return => code,
-            Handler::Fatal | Handler::Abort => {
-                let class = ErrorClass::from_value(code).map_or("", ErrorClass::name);
-                PROCESS.abort(code, &format!("{name}{place}: {class}: {error}"))
+            Handler::Fatal => PROCESS.abort(code, &format!("{name}{place}: {}", told(error))),
+            // As `MPI_Abort` on the object's communicator, which ends the whole job too.
+            Handler::Abort => {
+                PROCESS.abort(code, &format!("{name}{place}, by MPI_ERRORS_ABORT: {}", told(error)))
             }
             Handler::Function(function) => call_handler(&function, self.object, code),
         }
     }
 }
 
+/// An error with its class; a code that the application added has its number instead.
+fn told(error: &MpiError) -> String {
+    match ErrorClass::from_value(error.code.0) {
+        Some(class) => format!("{}: {error}", class.name()),
+        None => format!("error code {}: {error}", error.code.0),
+    }
+}
+
 /// Calls the error handler of `scope` with a code of the application (§9.5).
 pub fn raise(name: &str, scope: impl Into<Scope>, code: c_int) -> c_int {
-    let text = PROCESS.early(|objects| objects.codes.text(code));
-    let why = text.unwrap_or_else(|_| format!("error code {code}"));
+    let why = match ErrorClass::from_value(code) {
+        Some(class) => class.text().to_owned(),
+        None => PROCESS.early(|objects| objects.codes.text(code)).unwrap_or_default(),
+    };
     handle_error(scope.into(), name, &MpiError::new(ErrorCode(code), why));
     MPI_SUCCESS
 }

@@ -63,6 +63,12 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "rank 0 tells on standard error what was decided for the job, and why",
     },
     Setting {
+        name: "SUIRO_INITIAL_ERRHANDLER",
+        values: "mpi_errors_are_fatal|mpi_errors_abort|mpi_errors_return",
+        default: "mpi_errors_are_fatal",
+        meaning: "what an error does where the program has not set an error handler",
+    },
+    Setting {
         name: "SUIRO_SINGLETON",
         values: "0|1",
         default: "0",

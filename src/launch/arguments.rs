@@ -348,6 +348,15 @@ fn variables(matches: &ArgMatches) -> Result<Variables, Refusal> {
             all.edits.push(Edit::Prepend(name.into(), value, b':'));
         }
     }
+    if let Some(handler) = last(matches, "initial-errhandler") {
+        let known = ["mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"];
+        if !known.iter().any(|name| handler == *name) {
+            let (handler, known) = (handler.to_string_lossy(), known.join(", "));
+            let why = format!("--initial-errhandler {handler} is not one of {known}");
+            return Err(Refusal::new(USAGE, why));
+        }
+        all.edits.push(Edit::Set("SUIRO_INITIAL_ERRHANDLER".into(), handler));
+    }
     for pair in occurrences(matches, "prepend-env") {
         let (name, separator) = separated("--prepend-env", &pair[0])?;
         all.edits.push(Edit::Prepend(name, pair[1].clone(), separator));
@@ -551,6 +560,10 @@ mod tests {
         assert_eq!(plan.apps[0].variables.edits, [set("A", "1=2"), set("C", "3")]);
         assert_eq!(plan.apps[0].variables.passed, [Pattern("B".into())]);
         assert_eq!(plan.apps[1].variables, Variables::default());
+        let edits =
+            self::plan("-initial-errhandler mpi_errors_abort a").apps[0].variables.edits.clone();
+        assert_eq!(edits, [set("SUIRO_INITIAL_ERRHANDLER", "mpi_errors_abort")]);
+        assert!(order_in(&[], "-initial-errhandler loud a").unwrap_err().why.contains("loud is"));
         assert_eq!(plan.everywhere.edits, [set("D", "4")]);
         assert_eq!(plan.everywhere.passing, Some(Passing::Only(vec![])));
         let edits = self::plan("--prefix /p --append-env L[;] v -env N -1 a").apps[0]

@@ -164,6 +164,13 @@ const SECTIONS: &[Section] = &[
               holds, with ':' or SEPARATOR between",
             ),
             ("append-env", &[], &["NAME[SEPARATOR]", "VALUE"], "put VALUE after what NAME holds"),
+            (
+                "initial-errhandler",
+                &[],
+                &["HANDLER"],
+                "what an error does in this program until it sets an error handler: \
+                 mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return",
+            ),
         ],
     },
     Section {
@@ -262,7 +269,7 @@ const IGNORED: &[(usize, &str)] = &[
         1,
         "add-host add-hostfile am app-pmix-prefix bootstrap bootstrap-exec bootstrap-exec-args \
          branch-count demux dvm gpu-support gpus-per-proc hosts-group iface \
-         initial-errhandler launch-agent launcher launcher-exec localhost max-restarts \
+         launch-agent launcher launcher-exec localhost max-restarts \
          max-vm-size membind memory-alloc-kinds nameserver ompi-server order-nodes personality \
          pmix-prefix preload-files pset rankmap report-pid report-uri rmk runtime-options \
          spawn-timeout stream-buffering tmpdir topolib tune usize with-ft",

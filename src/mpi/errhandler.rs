@@ -19,9 +19,10 @@ const ABORT: Handle = 0x142;
 const RETURN: Handle = 0x143;
 
 /// What happens to an error of an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Handler {
     /// `MPI_ERRORS_ARE_FATAL`: the job ends.
+    #[default]
     Fatal,
     /// `MPI_ERRORS_ABORT`: the processes of the object end.
     Abort,
@@ -29,6 +30,18 @@ pub enum Handler {
     Return,
     /// A function of the application. Its handle may be freed while objects still have it.
     Function(Arc<Function>),
+}
+
+impl Handler {
+    /// The handler that a value of `mpi_initial_errhandler` names (§11.5, §11.8.4).
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "mpi_errors_are_fatal" => Some(Self::Fatal),
+            "mpi_errors_abort" => Some(Self::Abort),
+            "mpi_errors_return" => Some(Self::Return),
+            _ => None,
+        }
+    }
 }
 
 /// A function of the application as an error handler.

@@ -37,7 +37,7 @@ use crate::device::Device;
 
 use buffer::Buffering;
 use coll::kept::Kept;
-use comm::Comms;
+use comm::{COMM_SELF, COMM_WORLD, Comms};
 use objects::Objects;
 use p2p::Taken;
 use request::Request;
@@ -79,10 +79,14 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Rank` if there is no such process.
     pub fn new(device: D, me: u32, size: u32, objects: Objects, facts: Facts) -> Result<Self> {
+        let mut comms = Comms::new(me, size)?;
+        for predefined in [COMM_WORLD, COMM_SELF] {
+            comms.get_mut(predefined)?.handler = objects.initial_handler.clone();
+        }
         Ok(Self {
             engine: Engine::new(device, me, size as usize),
             objects,
-            comms: Comms::new(me, size)?,
+            comms,
             windows: Windows::default(),
             facts,
             requests: Table::new(Kind::Request),

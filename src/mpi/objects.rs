@@ -40,6 +40,9 @@ pub struct Objects {
     pub errhandlers: Errhandlers,
     /// The error handler of files to be opened.
     pub file_handler: Handler,
+    /// The error handler of the world and of this process when they begin, and of all errors
+    /// before and after that (§9.3).
+    pub initial_handler: Handler,
     /// Error classes, codes and strings of the application.
     pub codes: Codes,
     /// Attribute keys.
@@ -55,6 +58,7 @@ impl Default for Objects {
             infos: Infos::default(),
             errhandlers: Errhandlers::default(),
             file_handler: Handler::Return,
+            initial_handler: Handler::default(),
             codes: Codes::default(),
             keyvals: Keyvals::default(),
         }

@@ -1,4 +1,5 @@
-//! Settings: the `SUIRO_*` variables of the environment, read here and nowhere else.
+//! Settings: the `SUIRO_*` variables of the environment, read here and nowhere else. The `mpirun`
+//! of Open MPI tells one of them by a variable of its own.
 //!
 //! What there is and what it may be stands in [`crate::base::settings`].
 
@@ -7,6 +8,7 @@ use std::str::FromStr;
 use crate::base::settings::SETTINGS;
 use crate::base::{ErrorClass, Result};
 use crate::devices::shm::Copy;
+use crate::mpi::errhandler::Handler;
 
 /// Who makes progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +47,12 @@ pub struct Config {
     pub copy: Copy,
     /// `SUIRO_EXPLAIN`.
     pub explain: bool,
+    /// `SUIRO_INITIAL_ERRHANDLER`.
+    pub initial_errhandler: Handler,
 }
+
+/// What the `mpirun` of Open MPI makes of its option `--initial-errhandler`.
+const INITIAL_ERRHANDLER_OF_OPEN_MPI: &str = "OMPI_MCA_mpi_initial_errhandler";
 
 impl FromStr for Progress {
     type Err = ();
@@ -111,6 +118,11 @@ impl Config {
             waiting: parse("SUIRO_WAIT", one, |text| text.parse().ok())?,
             copy: parse("SUIRO_SHM_COPY", one, parse_copy)?,
             explain: parse("SUIRO_EXPLAIN", one, parse_flag)?,
+            initial_errhandler: parse(
+                "SUIRO_INITIAL_ERRHANDLER",
+                |name| one(name).or_else(|| lookup(INITIAL_ERRHANDLER_OF_OPEN_MPI)),
+                Handler::from_name,
+            )?,
         })
     }
 }
@@ -141,5 +153,25 @@ mod tests {
         let bad = |name: &str| (name == "SUIRO_WAIT").then(|| "loudly".to_owned());
         let why = Config::from_lookup(bad).unwrap_err().why;
         assert_eq!(why, "SUIRO_WAIT=loudly is not one of auto|spin|yield|sleep");
+    }
+
+    #[test]
+    fn the_initial_error_handler_is_ours_or_that_of_open_mpi() {
+        let of = |ours: Option<&str>, theirs: Option<&str>| {
+            Config::from_lookup(|name| {
+                let value = match name {
+                    "SUIRO_INITIAL_ERRHANDLER" => ours,
+                    INITIAL_ERRHANDLER_OF_OPEN_MPI => theirs,
+                    _ => None,
+                };
+                value.map(str::to_owned)
+            })
+            .map(|config| config.initial_errhandler)
+        };
+        assert_eq!(of(None, None), Ok(Handler::Fatal));
+        assert_eq!(of(Some("mpi_errors_return"), None), Ok(Handler::Return));
+        assert_eq!(of(None, Some("mpi_errors_abort")), Ok(Handler::Abort));
+        assert_eq!(of(Some("mpi_errors_return"), Some("mpi_errors_abort")), Ok(Handler::Return));
+        assert!(of(Some("loud"), None).is_err());
     }
 }

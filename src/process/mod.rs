@@ -30,6 +30,7 @@ use crate::devices::shm::Shm;
 use crate::mpi::objects::Objects;
 use crate::sys::{clock, futex};
 
+use config::Config;
 use lock::{Guard, Lock};
 use patience::{Patience, Policy, Step};
 pub use progress::Progressing;
@@ -111,7 +112,7 @@ impl Process {
             State::Early(objects) | State::Late(objects) => body(objects),
             State::Running(running) => body(&mut running.mpi.objects),
             untouched @ State::Untouched => {
-                let mut objects = Box::<Objects>::default();
+                let mut objects = Box::new(first_objects());
                 let result = body(&mut objects);
                 *untouched = State::Early(objects);
                 result
@@ -302,6 +303,13 @@ impl Default for Process {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// The objects of a process that calls MPI for the first time. What is wrong with its settings,
+/// initialization says.
+fn first_objects() -> Objects {
+    let initial_handler = Config::read().map(|config| config.initial_errhandler);
+    Objects { initial_handler: initial_handler.unwrap_or_default(), ..Objects::default() }
 }
 
 /// # Errors

@@ -50,7 +50,7 @@ impl Process {
     pub fn initialize(&'static self, level: Level) -> Result {
         let mut state = self.state.lock();
         let objects = match std::mem::replace(&mut *state, State::Untouched) {
-            State::Untouched => Objects::default(),
+            State::Untouched => super::first_objects(),
             State::Early(objects) => *objects,
             before @ (State::Running(_) | State::Late(_)) => {
                 *state = before;
