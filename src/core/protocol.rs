@@ -42,6 +42,8 @@ pub struct Protocol {
 pub struct EndedStep {
     pub run: u32,
     pub step: u32,
+    /// Bytes received; of a receive.
+    pub bytes: usize,
     pub error: Option<Box<MpiError>>,
 }
 
@@ -164,7 +166,8 @@ impl Protocol {
             Owner::Nobody => drop(self.operations.remove(id)),
             Owner::Step { run, step } => {
                 self.operations.remove(id);
-                self.steps.push_back(EndedStep { run, step, error: completion.error });
+                let Completion { bytes, error, .. } = completion;
+                self.steps.push_back(EndedStep { run, step, bytes, error });
             }
         }
     }

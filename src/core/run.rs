@@ -20,11 +20,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::base::{MpiError, Peer, Slab, Span};
+use crate::base::{ErrorClass, MpiError, Peer, Slab, Span};
 use crate::core::engine::{Engine, Mode};
 use crate::core::matching::Pattern;
 use crate::core::memory::{Bytes, Memory};
 use crate::core::operation::{Owner, Part};
+use crate::core::protocol::EndedStep;
 use crate::core::wire::Envelope;
 use crate::device::Device;
 use crate::offload::{Action, Buffer, Region, Schedule, StepId};
@@ -165,6 +166,21 @@ impl Run {
         Envelope { context: self.launch.context, source, tag }
     }
 
+    /// Why a step failed. The length of each message is known on both of its sides, so one of
+    /// another length tells of ranks that passed unlike amounts of data (MPI 5.0 §6.1).
+    fn error_of(&self, ended: &EndedStep) -> Option<Box<MpiError>> {
+        let step = &self.launch.schedule.steps()[ended.step as usize];
+        let Action::Receive { peer, region, .. } = step.action else { return None };
+        match &ended.error {
+            None if ended.bytes == region.len => None,
+            None => Some(disagreement(ErrorClass::Count, peer, region.len, "fewer")),
+            Some(error) if error.code.0 == ErrorClass::Truncate as i32 => {
+                Some(disagreement(ErrorClass::Truncate, peer, region.len, "more"))
+            }
+            Some(error) => Some(error.clone()),
+        }
+    }
+
     /// Notes the end of a step: its successors may become ready.
     fn completed(&mut self, step: StepId) {
         let schedule = Arc::clone(&self.launch.schedule);
@@ -180,6 +196,14 @@ impl Run {
             }
         }
     }
+}
+
+#[cold]
+fn disagreement(class: ErrorClass, peer: u32, bytes: usize, how: &str) -> Box<MpiError> {
+    class.error(format!(
+        "the ranks disagree about the amount of data: rank {peer} sent {how} than the {bytes} bytes \
+         that this rank expects from it"
+    ))
 }
 
 impl<D: Device> Engine<D> {
@@ -250,7 +274,9 @@ impl<D: Device> Engine<D> {
     pub(in crate::core) fn advance(&mut self) {
         while let Some(ended) = self.protocol.steps.pop_front() {
             let run = &mut self.runs.runs[ended.run];
-            run.error = run.error.take().or(ended.error);
+            if run.error.is_none() {
+                run.error = run.error_of(&ended);
+            }
             run.completed(ended.step);
             self.start_ready(ended.run);
             self.remove_if_done(ended.run);

@@ -1,7 +1,7 @@
 //! MPI on ranks in one process: communicators, point-to-point and collectives together, over a
 //! network that is busy and late at random.
 
-use mpi_abi::base::{Random, Span};
+use mpi_abi::base::{ErrorClass, Random, Span};
 use mpi_abi::mpi::Memory;
 use mpi_abi::mpi::comm::{COMM_SELF, COMM_WORLD};
 use mpi_abi::mpi::p2p::SendMode;
@@ -48,6 +48,25 @@ fn everybody_exchanges_with_everybody() {
             for activity in activities {
                 assert_eq!(rank.wait(activity).error, None);
             }
+        });
+    }
+}
+
+/// Ranks that pass unlike amounts of data to a collective operation are told, whoever passes more.
+#[test]
+fn unlike_amounts_of_data_are_found_out() {
+    for (seed, [at_root, elsewhere], class) in [
+        (1, [4, 40], ErrorClass::Count),
+        (2, [40, 4], ErrorClass::Truncate),
+        (3, [20_000, 90_000], ErrorClass::Count),
+        (4, [90_000, 20_000], ErrorClass::Truncate),
+    ] {
+        ranks(2, seed, |rank| {
+            let mut buffer = vec![0; if rank.me == 0 { at_root } else { elsewhere }];
+            let bcast = rank.mpi.bcast(COMM_WORLD, 0, room(&mut buffer)).unwrap();
+            let error = rank.wait(bcast).error;
+            let wanted = (rank.me != 0).then_some(class as i32);
+            assert_eq!(error.map(|error| error.code.0), wanted);
         });
     }
 }
