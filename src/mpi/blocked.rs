@@ -124,10 +124,10 @@ impl<D: Device> Mpi<D> {
             Pending::Send { to, envelope, bytes } => {
                 let comm = self.comms.of_context(envelope.context);
                 let dest = comm.and_then(|comm| comm.targets().rank_of(to)).unwrap_or(to);
-                let (tag, title) = (envelope.tag, title(comm));
+                let (tag, remote, title) = (envelope.tag, remote(comm), title(comm));
                 Part {
                     verb: "send",
-                    arguments: format!("dest {dest}, tag {tag}, {bytes} bytes, {title}"),
+                    arguments: format!("{remote}dest {dest}, tag {tag}, {bytes} bytes, {title}"),
                     need: Need { peers: vec![to], ..Need::default() },
                     unmatched: None,
                 }
@@ -146,7 +146,11 @@ impl<D: Device> Mpi<D> {
 
     fn part_of_receive(&self, pattern: Pattern, room: String) -> Part {
         let comm = self.comms.of_context(pattern.context);
-        let source = pattern.source.map_or("any source".to_owned(), |it| format!("source {it}"));
+        let remote = remote(comm);
+        let source = match pattern.source {
+            None => format!("any {remote}source"),
+            Some(source) => format!("{remote}source {source}"),
+        };
         let tag = pattern.tag.map_or("any tag".to_owned(), |tag| format!("tag {tag}"));
         let peers = match (comm, pattern.source) {
             (Some(comm), Some(source)) => vec![comm.targets().peer(source)],
@@ -168,7 +172,9 @@ impl<D: Device> Mpi<D> {
         let contexts: BTreeSet<_> = parts.iter().filter_map(|part| part.unmatched).collect();
         let messages = || contexts.iter().flat_map(|context| self.engine.unexpected(*context));
         let told = messages().take(MESSAGES_MAX).map(|(envelope, bytes)| {
-            format!("source {} with tag {} ({bytes} bytes)", envelope.source, envelope.tag)
+            let (remote, source) =
+                (remote(self.comms.of_context(envelope.context)), envelope.source);
+            format!("{remote}source {source} with tag {} ({bytes} bytes)", envelope.tag)
         });
         let told: Vec<_> = told.collect();
         let more = messages().take(LOOKED_AT_MAX).count() - told.len();
@@ -197,6 +203,11 @@ impl<D: Device> Mpi<D> {
 /// What to call a communicator that may be gone by now.
 fn title(comm: Option<&Comm>) -> &str {
     comm.map_or("a freed communicator", Comm::title)
+}
+
+/// Before a rank that is one of the other group of an intercommunicator.
+fn remote(comm: Option<&Comm>) -> &'static str {
+    if comm.is_some_and(Comm::is_inter) { "remote " } else { "" }
 }
 
 fn ascending(mut peers: Vec<Peer>) -> Vec<Peer> {
