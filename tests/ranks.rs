@@ -5,5 +5,6 @@ mod ranks {
     pub mod collectives;
     pub mod engine;
     pub mod harness;
+    pub mod intercomm;
     pub mod mpi;
 }

@@ -16,12 +16,16 @@ fn room(bytes: &mut [u8]) -> Memory {
     Memory::Span(unsafe { Span::of(bytes) })
 }
 
-fn send(rank: &mut Rank, mode: SendMode, data: Vec<u8>, to: u32, tag: i32, comm: u32) -> Activity {
+/// Starts a send.
+pub fn send(
+    rank: &mut Rank, mode: SendMode, data: Vec<u8>, to: u32, tag: i32, comm: u32,
+) -> Activity {
     let recipe = rank.mpi.send_recipe(mode, Memory::owned(data), to as i32, tag, comm).unwrap();
     rank.mpi.cook(recipe, comm).unwrap()
 }
 
-fn receive(rank: &mut Rank, buffer: &mut [u8], source: i32, tag: i32, comm: u32) -> Activity {
+/// Starts a receive; the test keeps the buffer, untouched, until it has completed.
+pub fn receive(rank: &mut Rank, buffer: &mut [u8], source: i32, tag: i32, comm: u32) -> Activity {
     let recipe = rank.mpi.receive_recipe(room(buffer), source, tag, comm).unwrap();
     rank.mpi.cook(recipe, comm).unwrap()
 }
