@@ -143,15 +143,11 @@ impl Topology {
 /// What tells the objects of one processor from others, by level.
 fn keys(number: usize, nodes: &[Vec<usize>], read: Read<'_>) -> [usize; Level::ALL.len()] {
     let folder = Path::new("/sys/devices/system/cpu").join(format!("cpu{number}"));
-    let first = |names: [&str; 2]| {
-        let list = names.iter().find_map(|name| read(&folder.join("topology").join(name)));
-        list.and_then(|list| parse_list(list.trim())?.into_iter().min())
-    };
-    // The second name is that before Linux 5.3.
-    let core = first(["core_cpus_list", "thread_siblings_list"]).unwrap_or(number);
-    let package = first(["package_cpus_list", "core_siblings_list"]).unwrap_or(0);
+    let first = |list: Option<Vec<usize>>| list.and_then(|list| list.into_iter().min());
+    let core = first(siblings(&folder, CORE, read)).unwrap_or(number);
+    let package = first(siblings(&folder, PACKAGE, read)).unwrap_or(0);
     let node = nodes.iter().position(|node| node.contains(&number)).unwrap_or(0);
-    let caches = caches(&folder, read);
+    let caches = caches(&folder, read).map(first);
     Level::ALL.map(|level| match level {
         Level::Machine => 0,
         Level::Package => package,
@@ -164,11 +160,40 @@ fn keys(number: usize, nodes: &[Vec<usize>], read: Read<'_>) -> [usize; Level::A
     })
 }
 
-/// The first processor that shares the data cache of level 1, 2 and 3.
-fn caches(folder: &Path, read: Read<'_>) -> [Option<usize>; 3] {
+/// What the files with the processors of a core and of a package are called; the second name is
+/// that before Linux 5.3.
+const CORE: [&str; 2] = ["core_cpus_list", "thread_siblings_list"];
+const PACKAGE: [&str; 2] = ["package_cpus_list", "core_siblings_list"];
+
+/// The processors in the core or the package of the one in `folder`.
+fn siblings(folder: &Path, names: [&str; 2], read: Read<'_>) -> Option<Vec<usize>> {
+    let list = names.iter().find_map(|name| read(&folder.join("topology").join(name)))?;
+    parse_list(list.trim())
+}
+
+/// The narrowest object that has all of the processors `allowed`, of those between which speed
+/// differs most: a cache of the third level, a NUMA node, a package, the machine. Its number is
+/// that of its first processor, whoever asks, so processes can compare theirs.
+pub fn common_object(allowed: &[usize], read: Read<'_>) -> (Level, usize) {
+    let machine = (Level::Machine, 0);
+    let Some(first) = allowed.first() else { return machine };
+    let folder = Path::new("/sys/devices/system/cpu").join(format!("cpu{first}"));
+    let [_, _, cache] = caches(&folder, read);
+    let node = || numa_nodes(read).into_iter().find(|node| node.contains(first));
+    let package = || siblings(&folder, PACKAGE, read);
+    let has_all = |list: &Vec<usize>| allowed.iter().all(|number| list.contains(number));
+    let number = |list: Vec<usize>| list.into_iter().min().unwrap_or(0);
+    let l3 = cache.filter(has_all).map(|list| (Level::L3, number(list)));
+    let numa = || node().filter(has_all).map(|list| (Level::Numa, number(list)));
+    let package = || package().filter(has_all).map(|list| (Level::Package, number(list)));
+    l3.or_else(numa).or_else(package).unwrap_or(machine)
+}
+
+/// The processors that share the data cache of level 1, 2 and 3.
+fn caches(folder: &Path, read: Read<'_>) -> [Option<Vec<usize>>; 3] {
     // No processor has so many; it bounds the search in a damaged tree.
     const CACHES_MAX: usize = 16;
-    let mut found = [None; 3];
+    let mut found = [None, None, None];
     for index in 0..CACHES_MAX {
         let cache = folder.join("cache").join(format!("index{index}"));
         let text = |name: &str| Some(read(&cache.join(name))?.trim().to_owned());
@@ -179,8 +204,7 @@ fn caches(folder: &Path, read: Read<'_>) -> [Option<usize>; 3] {
         if text("type").is_some_and(|kind| kind == "Instruction") {
             continue;
         }
-        let sharing = text("shared_cpu_list").and_then(|list| parse_list(&list));
-        *place = sharing.and_then(|list| list.into_iter().min());
+        *place = text("shared_cpu_list").and_then(|list| parse_list(&list));
     }
     found
 }
@@ -336,6 +360,24 @@ mod tests {
         assert_eq!(counts(&topology), [1, 1, 1, 1, 3, 3, 3, 3]);
         assert_eq!(topology.objects(Level::Core), [[2], [5], [7]]);
         assert_eq!(counts(&Topology::read(&[], &|_| None)), [0; 8]);
+    }
+
+    #[test]
+    fn the_narrowest_object_has_the_same_number_for_all_in_it() {
+        let tree = Tree::new(2, 2, 2);
+        let common = |allowed: &[usize]| {
+            common_object(allowed, &|path| tree.0.get(path.to_str().unwrap()).cloned())
+        };
+        assert_eq!(common(&[3]), (Level::L3, 2));
+        assert_eq!(common(&[2, 11]), (Level::L3, 2));
+        assert_eq!(common(&[2, 8]), (Level::Package, 0));
+        assert_eq!(common(&[4, 15]), (Level::Package, 4));
+        assert_eq!(common(&[0, 4]), (Level::Machine, 0));
+        assert_eq!(common(&[]), (Level::Machine, 0));
+        let tree = tree.without("/cache/");
+        let read = |path: &Path| tree.0.get(path.to_str().unwrap()).cloned();
+        assert_eq!(common_object(&[2, 11], &read), (Level::Numa, 2));
+        assert_eq!(common_object(&[2, 3], &|_| None), (Level::Machine, 0));
     }
 
     #[test]
