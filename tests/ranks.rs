@@ -7,4 +7,5 @@ mod ranks {
     pub mod harness;
     pub mod intercomm;
     pub mod mpi;
+    pub mod topology;
 }

@@ -215,7 +215,7 @@ unsafe fn selected<T>(
 ///
 /// # Safety
 /// `array` has as many elements as it says, and nobody writes them meanwhile.
-unsafe fn list<'a, T>((len, array): (c_int, *const T)) -> Result<&'a [T]> {
+pub(super) unsafe fn list<'a, T>((len, array): (c_int, *const T)) -> Result<&'a [T]> {
     match usize::try_from(len) {
         Ok(0) => Ok(&[]),
         // SAFETY: the caller's promise.

@@ -1,20 +1,33 @@
 //! Virtual topologies (MPI 5.0, chapter 8): Cartesian grids, graphs, distributed graphs.
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::c_int;
 
-use super::constants::MPI_UNDEFINED;
+use super::constants::{MPI_CART, MPI_DIST_GRAPH, MPI_GRAPH, MPI_PROC_NULL, MPI_UNDEFINED};
+use super::group::list;
+use super::handles::{MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY, handle};
 use super::types::*;
-use super::verb::{Scope, local, number, unsupported};
+use super::verb::{PROCESS, Scope, early, finish, local, number};
+use crate::base::{ErrorClass, Result};
+use crate::mpi::comm::COMM_NULL;
+use crate::mpi::topology::create::{Given, Making, Whole};
+use crate::mpi::topology::dist_graph::{Edge, Ends, Neighbor, adjacent, announced, from_anywhere};
+use crate::mpi::topology::map::Node;
+use crate::mpi::topology::{Cart, Graph, Topology, dims};
+use crate::process::{self, Mpi};
 
 /// The coordinates of a rank.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Cart_coords(
     comm: MPI_Comm, rank: c_int, maxdims: c_int, coords: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Cart_coords", comm)
+    local("MPI_Cart_coords", comm, |mpi| {
+        let comm = mpi.comms.get(number(comm))?;
+        let found = comm.cart()?.coordinates(comm.check_rank(rank)?);
+        // SAFETY: the caller gives room for `maxdims` coordinates.
+        unsafe { put_all(coords, maxdims, &found) }
+    })
 }
 
 /// A communicator with a Cartesian grid attached.
@@ -23,7 +36,13 @@ pub unsafe extern "C" fn PMPI_Cart_create(
     comm_old: MPI_Comm, ndims: c_int, dims: *const c_int, periods: *const c_int, reorder: c_int,
     comm_cart: *mut MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Cart_create", comm_old)
+    let make = |mpi: &mut Mpi, node| {
+        // SAFETY: the caller gives `ndims` lengths and periods.
+        let cart = unsafe { Cart::new(list((ndims, dims))?, list((ndims, periods))?)? };
+        mpi.make_whole(number(comm_old), Whole::Cart(cart), node)
+    };
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { make_comm("MPI_Cart_create", comm_old, reorder, comm_cart, make) }
 }
 
 /// The grid's lengths and periods, and the caller's coordinates.
@@ -31,15 +50,32 @@ pub unsafe extern "C" fn PMPI_Cart_create(
 pub unsafe extern "C" fn PMPI_Cart_get(
     comm: MPI_Comm, maxdims: c_int, dims: *mut c_int, periods: *mut c_int, coords: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Cart_get", comm)
+    local("MPI_Cart_get", comm, |mpi| {
+        let comm = mpi.comms.get(number(comm))?;
+        let cart = comm.cart()?;
+        let lens: Vec<_> = cart.dimensions().iter().map(|one| one.len).collect();
+        let goes_round: Vec<_> = cart.dimensions().iter().map(|one| one.periodic.into()).collect();
+        // SAFETY: the caller gives room for `maxdims` lengths, periods and coordinates.
+        unsafe {
+            put_all(dims, maxdims, &lens)?;
+            put_all(periods, maxdims, &goes_round)?;
+            put_all(coords, maxdims, &cart.coordinates(comm.rank))
+        }
+    })
 }
 
-/// The rank that the caller should have in this grid.
+/// The rank that the caller should have in this grid: its old one, since one process alone cannot
+/// know where the others run.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Cart_map(
     comm: MPI_Comm, ndims: c_int, dims: *const c_int, periods: *const c_int, newrank: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Cart_map", comm)
+    local("MPI_Cart_map", comm, |mpi| {
+        // SAFETY: the caller gives `ndims` lengths and periods.
+        let cart = unsafe { Cart::new(list((ndims, dims))?, list((ndims, periods))?)? };
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { put_own_rank(mpi, comm, cart.size(), newrank) }
+    })
 }
 
 /// The rank at these coordinates.
@@ -47,7 +83,15 @@ pub unsafe extern "C" fn PMPI_Cart_map(
 pub unsafe extern "C" fn PMPI_Cart_rank(
     comm: MPI_Comm, coords: *const c_int, rank: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Cart_rank", comm)
+    local("MPI_Cart_rank", comm, |mpi| {
+        let cart = mpi.comms.get(number(comm))?.cart()?;
+        // SAFETY: the caller gives as many coordinates as the grid has dimensions.
+        let coordinates = unsafe { list((cart.dimensions().len() as c_int, coords))? };
+        let found = cart.rank(coordinates)?;
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *rank = found as c_int };
+        Ok(())
+    })
 }
 
 /// The source and destination of a shift along one direction.
@@ -55,7 +99,17 @@ pub unsafe extern "C" fn PMPI_Cart_rank(
 pub unsafe extern "C" fn PMPI_Cart_shift(
     comm: MPI_Comm, direction: c_int, disp: c_int, rank_source: *mut c_int, rank_dest: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Cart_shift", comm)
+    local("MPI_Cart_shift", comm, |mpi| {
+        let comm = mpi.comms.get(number(comm))?;
+        let found = comm.cart()?.shift(comm.rank, direction, disp)?;
+        let [source, dest] = found.map(|rank| rank.map_or(MPI_PROC_NULL, |rank| rank as c_int));
+        // SAFETY: the caller gives valid result pointers.
+        unsafe {
+            *rank_source = source;
+            *rank_dest = dest;
+        }
+        Ok(())
+    })
 }
 
 /// The communicator of the caller's lower-dimensional slice.
@@ -63,19 +117,41 @@ pub unsafe extern "C" fn PMPI_Cart_shift(
 pub unsafe extern "C" fn PMPI_Cart_sub(
     comm: MPI_Comm, remain_dims: *const c_int, newcomm: *mut MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Cart_sub", comm)
+    let make = |mpi: &mut Mpi, _| {
+        let count = mpi.comms.get(number(comm))?.cart()?.dimensions().len() as c_int;
+        // SAFETY: the caller gives as many truth values as the grid has dimensions.
+        let remain = unsafe { list((count, remain_dims))? };
+        let remain: Vec<bool> = remain.iter().map(|remains| *remains != 0).collect();
+        mpi.make_slices(number(comm), &remain)
+    };
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { make_comm("MPI_Cart_sub", comm, 0, newcomm, make) }
 }
 
 /// The number of dimensions of the grid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Cartdim_get(comm: MPI_Comm, ndims: *mut c_int) -> c_int {
-    unsupported("MPI_Cartdim_get", comm)
+    local("MPI_Cartdim_get", comm, |mpi| {
+        let found = mpi.comms.get(number(comm))?.cart()?.dimensions().len();
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *ndims = found as c_int };
+        Ok(())
+    })
 }
 
 /// A balanced division of `nnodes` into `ndims` lengths.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int {
-    unsupported("MPI_Dims_create", Scope::None)
+    early("MPI_Dims_create", Scope::None, |_| {
+        // SAFETY: the caller gives `ndims` lengths, which may be written.
+        let mut lens = unsafe { list((ndims, dims.cast_const()))?.to_vec() };
+        dims::fill(nnodes, &mut lens)?;
+        for (place, len) in lens.into_iter().enumerate() {
+            // SAFETY: as above.
+            unsafe { *dims.add(place) = len };
+        }
+        Ok(())
+    })
 }
 
 /// A distributed graph, each process giving any of its edges.
@@ -85,7 +161,18 @@ pub unsafe extern "C" fn PMPI_Dist_graph_create(
     destinations: *const c_int, weights: *const c_int, info: MPI_Info, reorder: c_int,
     comm_dist_graph: *mut MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Dist_graph_create", comm_old)
+    let edges = |size| {
+        // SAFETY: the caller gives `n` sources and degrees, and a destination and a weight for
+        // each edge that these announce.
+        unsafe {
+            let (sources, degrees) = (list((n, sources))?, list((n, degrees))?);
+            let ends = ends(announced(degrees)? as c_int, destinations, weights)?;
+            Ok((from_anywhere(size, sources, degrees, ends)?, ends.weights.is_some()))
+        }
+    };
+    let make = |mpi: &mut Mpi, node| make_dist_graph(mpi, comm_old, info, node, edges);
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { make_comm("MPI_Dist_graph_create", comm_old, reorder, comm_dist_graph, make) }
 }
 
 /// A distributed graph, each process giving its own neighbors.
@@ -95,7 +182,22 @@ pub unsafe extern "C" fn PMPI_Dist_graph_create_adjacent(
     outdegree: c_int, destinations: *const c_int, destweights: *const c_int, info: MPI_Info,
     reorder: c_int, comm_dist_graph: *mut MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Dist_graph_create_adjacent", comm_old)
+    let make = |mpi: &mut Mpi, node| {
+        let rank = mpi.comms.get(number(comm_old))?.rank;
+        make_dist_graph(mpi, comm_old, info, node, |size| {
+            // SAFETY: the caller gives `indegree` sources with weights and `outdegree`
+            // destinations with weights.
+            let (into, out) = unsafe {
+                (
+                    ends(indegree, sources, sourceweights)?,
+                    ends(outdegree, destinations, destweights)?,
+                )
+            };
+            Ok((adjacent(size, rank, into, out)?, are_weighted(into, out)?))
+        })
+    };
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { make_comm("MPI_Dist_graph_create_adjacent", comm_old, reorder, comm_dist_graph, make) }
 }
 
 /// The caller's neighbors in a distributed graph, with weights.
@@ -104,7 +206,22 @@ pub unsafe extern "C" fn PMPI_Dist_graph_neighbors(
     comm: MPI_Comm, maxindegree: c_int, sources: *mut c_int, sourceweights: *mut c_int,
     maxoutdegree: c_int, destinations: *mut c_int, destweights: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Dist_graph_neighbors", comm)
+    local("MPI_Dist_graph_neighbors", comm, |mpi| {
+        let found = mpi.comms.get(number(comm))?.dist_graph()?;
+        // SAFETY: the caller gives room for so many sources and destinations, with weights if the
+        // graph has them.
+        unsafe {
+            put_neighbors(&found.sources, maxindegree, sources, |one| one.rank as c_int)?;
+            put_neighbors(&found.destinations, maxoutdegree, destinations, |one| {
+                one.rank as c_int
+            })?;
+            if found.weighted {
+                put_neighbors(&found.sources, maxindegree, sourceweights, |one| one.weight)?;
+                put_neighbors(&found.destinations, maxoutdegree, destweights, |one| one.weight)?;
+            }
+        }
+        Ok(())
+    })
 }
 
 /// How many neighbors the caller has in a distributed graph.
@@ -112,7 +229,16 @@ pub unsafe extern "C" fn PMPI_Dist_graph_neighbors(
 pub unsafe extern "C" fn PMPI_Dist_graph_neighbors_count(
     comm: MPI_Comm, indegree: *mut c_int, outdegree: *mut c_int, weighted: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Dist_graph_neighbors_count", comm)
+    local("MPI_Dist_graph_neighbors_count", comm, |mpi| {
+        let found = mpi.comms.get(number(comm))?.dist_graph()?;
+        // SAFETY: the caller gives valid result pointers.
+        unsafe {
+            *indegree = found.sources.len() as c_int;
+            *outdegree = found.destinations.len() as c_int;
+            *weighted = found.weighted.into();
+        }
+        Ok(())
+    })
 }
 
 /// A communicator with a graph attached that all processes give whole.
@@ -121,7 +247,13 @@ pub unsafe extern "C" fn PMPI_Graph_create(
     comm_old: MPI_Comm, nnodes: c_int, indx: *const c_int, edges: *const c_int, reorder: c_int,
     comm_graph: *mut MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Graph_create", comm_old)
+    let make = |mpi: &mut Mpi, node| {
+        // SAFETY: the caller gives `nnodes` ends, and as many edges as these announce.
+        let graph = unsafe { graph(nnodes, indx, edges)? };
+        mpi.make_whole(number(comm_old), Whole::Graph(graph), node)
+    };
+    // SAFETY: the caller gives a valid result pointer.
+    unsafe { make_comm("MPI_Graph_create", comm_old, reorder, comm_graph, make) }
 }
 
 /// The nodes and edges of the graph.
@@ -129,15 +261,27 @@ pub unsafe extern "C" fn PMPI_Graph_create(
 pub unsafe extern "C" fn PMPI_Graph_get(
     comm: MPI_Comm, maxindex: c_int, maxedges: c_int, indx: *mut c_int, edges: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Graph_get", comm)
+    local("MPI_Graph_get", comm, |mpi| {
+        let graph = mpi.comms.get(number(comm))?.graph()?;
+        // SAFETY: the caller gives room for so many ends and edges.
+        unsafe {
+            put_all(indx, maxindex, graph.ends())?;
+            put_all(edges, maxedges, graph.all_neighbors())
+        }
+    })
 }
 
-/// The rank that the caller should have in this graph.
+/// The rank that the caller should have in this graph: its old one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Graph_map(
     comm: MPI_Comm, nnodes: c_int, indx: *const c_int, edges: *const c_int, newrank: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Graph_map", comm)
+    local("MPI_Graph_map", comm, |mpi| {
+        // SAFETY: the caller gives `nnodes` ends, and as many edges as these announce.
+        let graph = unsafe { graph(nnodes, indx, edges)? };
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { put_own_rank(mpi, comm, graph.size(), newrank) }
+    })
 }
 
 /// The neighbors of a rank in the graph.
@@ -145,7 +289,11 @@ pub unsafe extern "C" fn PMPI_Graph_map(
 pub unsafe extern "C" fn PMPI_Graph_neighbors(
     comm: MPI_Comm, rank: c_int, maxneighbors: c_int, neighbors: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Graph_neighbors", comm)
+    local("MPI_Graph_neighbors", comm, |mpi| {
+        let found = mpi.comms.get(number(comm))?.graph()?.neighbors(rank)?;
+        // SAFETY: the caller gives room for so many ranks.
+        unsafe { put_all(neighbors, maxneighbors, found) }
+    })
 }
 
 /// How many neighbors a rank has in the graph.
@@ -153,7 +301,12 @@ pub unsafe extern "C" fn PMPI_Graph_neighbors(
 pub unsafe extern "C" fn PMPI_Graph_neighbors_count(
     comm: MPI_Comm, rank: c_int, nneighbors: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Graph_neighbors_count", comm)
+    local("MPI_Graph_neighbors_count", comm, |mpi| {
+        let found = mpi.comms.get(number(comm))?.graph()?.neighbors(rank)?.len();
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *nneighbors = found as c_int };
+        Ok(())
+    })
 }
 
 /// How many nodes and edges the graph has.
@@ -161,16 +314,180 @@ pub unsafe extern "C" fn PMPI_Graph_neighbors_count(
 pub unsafe extern "C" fn PMPI_Graphdims_get(
     comm: MPI_Comm, nnodes: *mut c_int, nedges: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Graphdims_get", comm)
+    local("MPI_Graphdims_get", comm, |mpi| {
+        let graph = mpi.comms.get(number(comm))?.graph()?;
+        // SAFETY: the caller gives valid result pointers.
+        unsafe {
+            *nnodes = graph.size() as c_int;
+            *nedges = graph.all_neighbors().len() as c_int;
+        }
+        Ok(())
+    })
 }
 
-/// Which kind of topology a communicator has: none, as long as none can be made.
+/// Which kind of topology a communicator has.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Topo_test(comm: MPI_Comm, status: *mut c_int) -> c_int {
     local("MPI_Topo_test", comm, |mpi| {
-        mpi.comms.get(number(comm))?;
+        let kind = match mpi.comms.get(number(comm))?.topology()? {
+            None => MPI_UNDEFINED,
+            Some(Topology::Cart(_)) => MPI_CART,
+            Some(Topology::Graph(_)) => MPI_GRAPH,
+            Some(Topology::DistGraph(_)) => MPI_DIST_GRAPH,
+        };
         // SAFETY: the caller gives a valid result pointer.
-        unsafe { *status = MPI_UNDEFINED };
+        unsafe { *status = kind };
         Ok(())
     })
+}
+
+/// Makes a communicator with a topology and waits for it. `body` gets the place of this process
+/// if its rank may change.
+///
+/// # Safety
+/// `newcomm` may be written.
+unsafe fn make_comm(
+    name: &str, comm: MPI_Comm, reorder: c_int, newcomm: *mut MPI_Comm,
+    body: impl FnOnce(&mut Mpi, Option<Node>) -> Result<Making>,
+) -> c_int {
+    let node = (reorder != 0).then(process::node);
+    let made = PROCESS.until(
+        |mpi| body(mpi, node),
+        |mpi, making| mpi.end_topology(making),
+        |mpi, making| mpi.blocked_topology(name, making),
+    );
+    let result = made.map(|made| {
+        // SAFETY: the caller's promise.
+        unsafe { *newcomm = handle(made.unwrap_or(COMM_NULL) as c_int) };
+    });
+    finish(comm, name, result)
+}
+
+/// Starts a distributed graph. Edges that are wrong are an error of all ranks.
+fn make_dist_graph(
+    mpi: &mut Mpi, comm: MPI_Comm, info: MPI_Info, node: Option<Node>,
+    edges: impl FnOnce(u32) -> Result<(Vec<Edge>, bool)>,
+) -> Result<Making> {
+    let size = mpi.comms.get(number(comm))?.size();
+    let edges = mpi.objects.infos.hints(number(info)).map(drop).and_then(|()| edges(size));
+    let given = match edges {
+        Ok((edges, weighted)) => Given { edges: Ok(edges), weighted },
+        Err(error) => Given { edges: Err(error), weighted: false },
+    };
+    mpi.make_dist_graph(number(comm), given, node)
+}
+
+/// The graph of `MPI_Graph_create`.
+///
+/// # Errors
+/// `Arg` for a wrong argument.
+///
+/// # Safety
+/// There are `nnodes` ends, as many edges as they announce, and nobody writes them meanwhile.
+unsafe fn graph(nnodes: c_int, indx: *const c_int, edges: *const c_int) -> Result<Graph> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let ends = list((nnodes, indx))?;
+        Graph::new(ends, list((Graph::announced(ends)? as c_int, edges))?)
+    }
+}
+
+/// The other ends of `count` edges, with their weights.
+///
+/// # Errors
+/// `Arg` for a negative count, or without ranks or weights for more than nothing.
+///
+/// # Safety
+/// The promise of [`list`] for the ranks, and for the weights unless they are
+/// `MPI_UNWEIGHTED` or `MPI_WEIGHTS_EMPTY`.
+unsafe fn ends<'a>(count: c_int, ranks: *const c_int, weights: *const c_int) -> Result<Ends<'a>> {
+    // SAFETY: the caller's promise.
+    let ranks = unsafe { list((count, ranks))? };
+    if weights == MPI_UNWEIGHTED {
+        return Ok(Ends { ranks, weights: None });
+    }
+    if weights == MPI_WEIGHTS_EMPTY && count > 0 {
+        let why = format!("the weights of {count} edges are MPI_WEIGHTS_EMPTY");
+        return Err(ErrorClass::Arg.error(why));
+    }
+    // SAFETY: the caller's promise.
+    let weights = unsafe { list((count, weights))? };
+    Ok(Ends { ranks, weights: Some(weights) })
+}
+
+/// Whether the edges of one rank have weights: those of a side with edges, if there is one.
+///
+/// # Errors
+/// `Arg` if one side has weights and the other has none.
+fn are_weighted(into: Ends<'_>, out: Ends<'_>) -> Result<bool> {
+    match (into.weights.is_some(), out.weights.is_some()) {
+        (one, other) if one == other => Ok(one),
+        (one, _) if out.ranks.is_empty() => Ok(one || into.ranks.is_empty()),
+        (_, other) if into.ranks.is_empty() => Ok(other),
+        _ => {
+            let why = "only one of the incoming and the outgoing edges have weights";
+            Err(ErrorClass::Arg.error(why))
+        }
+    }
+}
+
+/// Stores the caller's own rank as that in a topology of `size` places.
+///
+/// # Errors
+/// `Arg` if the communicator has not so many ranks.
+///
+/// # Safety
+/// `newrank` may be written.
+unsafe fn put_own_rank(mpi: &Mpi, comm: MPI_Comm, size: u32, newrank: *mut c_int) -> Result {
+    let comm = mpi.comms.get(number(comm))?;
+    comm.check_places(size)?;
+    let rank = if comm.rank < size { comm.rank as c_int } else { MPI_UNDEFINED };
+    // SAFETY: the caller's promise.
+    unsafe { *newrank = rank };
+    Ok(())
+}
+
+/// Stores all of `values` in an array of the application with `room` elements.
+///
+/// # Errors
+/// `Arg` if there is not enough room, or no array.
+///
+/// # Safety
+/// The array has that room, or is null.
+unsafe fn put_all(array: *mut c_int, room: c_int, values: &[u32]) -> Result {
+    if usize::try_from(room).map_or(true, |room| room < values.len()) {
+        let why = format!("there is room for {room} of {} elements", values.len());
+        return Err(ErrorClass::Arg.error(why));
+    }
+    if array.is_null() && !values.is_empty() {
+        return Err(ErrorClass::Arg.error("the array for the result is null"));
+    }
+    for (place, value) in values.iter().enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe { *array.add(place) = *value as c_int };
+    }
+    Ok(())
+}
+
+/// Stores something of each neighbor, of as many as there is `room` for (§8.5.5). Weights that
+/// the application does not want are left out.
+///
+/// # Errors
+/// `Arg` for a negative room.
+///
+/// # Safety
+/// The array has that room, or is null, `MPI_UNWEIGHTED` or `MPI_WEIGHTS_EMPTY`.
+unsafe fn put_neighbors(
+    neighbors: &[Neighbor], room: c_int, array: *mut c_int, what: fn(&Neighbor) -> c_int,
+) -> Result {
+    let room = usize::try_from(room)
+        .map_err(|_| ErrorClass::Arg.error(format!("there is room for {room} neighbors")))?;
+    if array.is_null() || [MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY].contains(&array) {
+        return Ok(());
+    }
+    for (place, neighbor) in neighbors.iter().take(room).enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe { *array.add(place) = what(neighbor) };
+    }
+    Ok(())
 }

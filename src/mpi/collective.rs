@@ -17,7 +17,7 @@ use super::request::{Activity, Landing};
 use super::table::Handle;
 use crate::base::{ErrorClass, Result};
 use crate::core::memory::Memory;
-use crate::core::run::{Launch, Reduction};
+use crate::core::run::{Launch, Reduction, RunId};
 use crate::device::Device;
 use crate::offload::Schedule;
 
@@ -30,8 +30,17 @@ impl<D: Device> Mpi<D> {
         &mut self, comm: Handle, schedule: impl Into<Arc<Schedule>>, buffers: Vec<Memory>,
         reduction: Reduction, landing: Option<Landing>,
     ) -> Result<Activity> {
+        let run = self.launch_run(comm, schedule, buffers, reduction)?;
+        Ok(Activity::Run { run, landing: landing.map(Box::new) })
+    }
+
+    /// [`Mpi::launch`] for who reads the buffers of the run at its end.
+    pub(super) fn launch_run(
+        &mut self, comm: Handle, schedule: impl Into<Arc<Schedule>>, buffers: Vec<Memory>,
+        reduction: Reduction,
+    ) -> Result<RunId> {
         let comm = self.comms.get_mut(comm)?;
-        let run = self.engine.launch(Launch {
+        Ok(self.engine.launch(Launch {
             schedule: schedule.into(),
             buffers,
             reduction,
@@ -39,8 +48,7 @@ impl<D: Device> Mpi<D> {
             rank: comm.member(),
             context: comm.context.of(Traffic::Collective),
             sequence: comm.next_call(),
-        });
-        Ok(Activity::Run { run, landing: landing.map(Box::new) })
+        }))
     }
 
     /// The schedule of this rank in an operation on `comm`.

@@ -20,6 +20,7 @@ use super::errhandler::Handler;
 use super::group::Group;
 use super::intercomm::Across;
 use super::table::{Handle, Kind, Table};
+use super::topology::Topology;
 use crate::base::{ErrorClass, MpiError, Peer, Result};
 
 /// `MPI_COMM_NULL` of the standard ABI.
@@ -109,6 +110,8 @@ pub struct Comm {
     pub calls: u32,
     /// Its buffer for buffered sends.
     pub buffering: Buffering,
+    /// Its virtual topology.
+    pub topology: Option<Arc<Topology>>,
 }
 
 impl Comm {
@@ -131,6 +134,7 @@ impl Comm {
             name: String::new(),
             calls: 0,
             buffering: Buffering::default(),
+            topology: None,
         })
     }
 
@@ -147,6 +151,7 @@ impl Comm {
             name: String::new(),
             calls: 0,
             buffering: Buffering::default(),
+            topology: None,
         }
     }
 

@@ -125,8 +125,10 @@ impl<D: Device> Mpi<D> {
     /// `Comm` if there is no such communicator, `NoMem` without a free handle.
     pub fn comm_like(&mut self, comm: Handle, attributes: Attributes) -> Result<Handle> {
         let context = self.comms.choose_context();
-        let mut new = self.comms.get(comm)?.twin(context);
+        let old = self.comms.get(comm)?;
+        let mut new = old.twin(context);
         new.attributes = attributes;
+        new.topology = old.topology.clone();
         self.comms.insert(new)
     }
 

@@ -27,6 +27,7 @@ pub mod p2p;
 pub mod request;
 pub mod status;
 pub mod table;
+pub mod topology;
 pub mod window;
 
 use crate::base::Result;

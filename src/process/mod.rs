@@ -34,7 +34,7 @@ use config::Config;
 use lock::{Guard, Lock};
 use patience::{Patience, Policy, Step};
 pub use progress::Progressing;
-pub use world::{Level, host_name};
+pub use world::{Level, host_name, node};
 
 /// The devices in use, as one device.
 pub type Devices = Shm;

@@ -1,6 +1,7 @@
 //! The world model: initialization, finalization, abort (MPI 5.0 §11.2).
 
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use super::config::{Config, Progress};
@@ -14,7 +15,7 @@ use crate::bootstrap::{Client, Environment, Job, Status};
 use crate::mpi::Facts;
 use crate::mpi::comm::COMM_WORLD;
 use crate::mpi::objects::Objects;
-use crate::sys::{clock, cma, cpu, host, process as system, shm};
+use crate::sys::{clock, cma, cpu, host, process as system, shm, topology};
 
 /// Levels of thread support (§11.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -136,6 +137,15 @@ impl Process {
 /// What the host calls itself: `MPI_Get_processor_name`.
 pub fn host_name() -> String {
     host::name()
+}
+
+/// Where this process runs, for the order of ranks in a topology: equal for processes that are
+/// bound to processors near each other. All processes of a job are on one host.
+pub fn node() -> u64 {
+    let read = |path: &Path| std::fs::read_to_string(path).ok();
+    let allowed = cpu::affinity().unwrap_or_default();
+    let (level, number) = topology::common_object(&allowed, &read);
+    (level as u64) << 32 | number as u64
 }
 
 fn assemble(config: &Config, objects: Objects, level: Level) -> Result<Running> {

@@ -1,0 +1,456 @@
+//! The making of communicators with a topology (MPI 5.0 §8.5).
+//!
+//! Every way ends with a split of the old communicator, whose keys are the new ranks. Where the
+//! new ranks depend on where the processes run, or the neighbors on what others said, ranks talk
+//! before:
+//!
+//! ```text
+//! grid, graph ──────────────────────────────────────────────────────────> Splitting ──> Over
+//!       └─reorder─> Places ────────────────────────────────────────────────────┘ │
+//!                                                                                │
+//! distributed graph ─> Cards ─┬─ all gave their own neighbors only ──────────────┤
+//!                             ├─ some gave edges of others ─> Counts ─> Edges ───┤
+//!                             └─ reorder, over several nodes ─> Everything ──────┘
+//! ```
+//!
+//! In `Places` and `Cards` each rank tells all others where it runs. `Counts` and `Edges` are an
+//! alltoall and an alltoallv: each edge goes to its ends. `Everything` is an allgatherv of all
+//! edges, since no rank could find the order without. A rank whose arguments are wrong says so in
+//! its card, so that the others fail too instead of waiting for it.
+
+use std::sync::Arc;
+
+use super::dist_graph::{EDGE_BYTES, Edge, Neighbors, Role};
+use super::map::{self, Node};
+use super::{Cart, Graph, Topology, WHAT};
+use crate::base::blocked::Blocked;
+use crate::base::{ErrorClass, MpiError, Result};
+use crate::core::memory::Memory;
+use crate::core::run::{Reduction, RunId};
+use crate::device::Device;
+use crate::mpi::Mpi;
+use crate::mpi::coll::{BlockPairs, Blocks, Collective, Exchange, allgatherv, alltoallv};
+use crate::mpi::comm_create::Split;
+use crate::mpi::request::Activity;
+use crate::mpi::table::Handle;
+use crate::offload::Schedule;
+
+/// Bytes of a [`Card`] and of a count of edges on their way.
+const CARD_BYTES: usize = 20;
+const COUNT_BYTES: usize = 4;
+
+/// A communicator with a topology that is being made.
+pub struct Making {
+    comm: Handle,
+    stage: Stage,
+}
+
+enum Stage {
+    Places(RunId, Whole),
+    Cards(RunId, Given),
+    Counts(RunId, Vec<Edge>, bool),
+    Edges(RunId, bool),
+    Everything(RunId, Vec<Node>, bool),
+    Splitting(Split, Topology),
+    Over,
+}
+
+/// A topology that every rank gave whole.
+#[derive(Debug)]
+pub enum Whole {
+    /// A Cartesian grid.
+    Cart(Cart),
+    /// A graph.
+    Graph(Graph),
+}
+
+/// What one rank gave of a distributed graph.
+#[derive(Debug)]
+pub struct Given {
+    /// The edges, or why they are none.
+    pub edges: Result<Vec<Edge>>,
+    /// Whether they have weights.
+    pub weighted: bool,
+}
+
+/// What a rank tells the others before they make a distributed graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Card {
+    /// Where it runs, unless it wants to keep its rank.
+    node: Node,
+    /// How many edges it gave.
+    edges: u32,
+    /// The class of its error, 0 for none.
+    class: i32,
+    reorder: bool,
+    weighted: bool,
+    /// Whether any of its edges is for another rank.
+    foreign: bool,
+}
+
+impl Card {
+    fn emit(self) -> [u8; CARD_BYTES] {
+        let flags = [self.reorder, self.weighted, self.foreign];
+        let flags = flags.into_iter().rev().fold(0, |bits, flag| bits << 1 | u32::from(flag));
+        let mut bytes = [0; CARD_BYTES];
+        bytes[..8].copy_from_slice(&self.node.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.edges.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.class.to_le_bytes());
+        bytes[16..].copy_from_slice(&flags.to_le_bytes());
+        bytes
+    }
+
+    fn parse(bytes: &[u8; CARD_BYTES]) -> Self {
+        let [low, high, edges, class, flags] = [0, 4, 8, 12, 16].map(|at| {
+            let word: &[u8; 4] = bytes[at..].first_chunk().expect("20 bytes are five words");
+            u32::from_le_bytes(*word)
+        });
+        Self {
+            node: u64::from(high) << 32 | u64::from(low),
+            edges,
+            class: class as i32,
+            reorder: flags & 1 != 0,
+            weighted: flags & 2 != 0,
+            foreign: flags & 4 != 0,
+        }
+    }
+}
+
+impl Whole {
+    fn size(&self) -> u32 {
+        match self {
+            Self::Cart(cart) => cart.size(),
+            Self::Graph(graph) => graph.size(),
+        }
+    }
+
+    /// For each new rank the old one.
+    fn order(&self, nodes: &[Node]) -> Vec<u32> {
+        match self {
+            Self::Cart(cart) => map::of_cart(cart, nodes),
+            Self::Graph(graph) => map::of_graph(graph, nodes),
+        }
+    }
+}
+
+impl From<Whole> for Topology {
+    fn from(whole: Whole) -> Self {
+        match whole {
+            Whole::Cart(cart) => Self::Cart(cart),
+            Whole::Graph(graph) => Self::Graph(graph),
+        }
+    }
+}
+
+impl<D: Device> Mpi<D> {
+    /// Starts the making of a communicator with a grid or a graph, of as many of the first ranks
+    /// of `comm`. They are reordered if it is said where this one runs (§8.5.1, §8.5.3).
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator, `Arg` if it has not so many ranks.
+    pub fn make_whole(
+        &mut self, comm: Handle, whole: Whole, reorder: Option<Node>,
+    ) -> Result<Making> {
+        let old = self.comms.get(comm)?;
+        let (own, wanted) = (old.rank, whole.size());
+        old.check_places(wanted)?;
+        let stage = match reorder {
+            Some(node) => Stage::Places(self.tell_all(comm, &node.to_le_bytes())?, whole),
+            None => self.split_by(comm, (own < wanted).then_some(own), whole.into())?,
+        };
+        Ok(Making { comm, stage })
+    }
+
+    /// Starts the making of a communicator with a distributed graph of the ranks of `comm`. They
+    /// are reordered if all say where they run (§8.5.4).
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator. Wrong edges are an error of all ranks, at the end.
+    pub fn make_dist_graph(
+        &mut self, comm: Handle, given: Given, reorder: Option<Node>,
+    ) -> Result<Making> {
+        let old = self.comms.get(comm)?;
+        old.check_intra(WHAT)?;
+        let own = old.rank;
+        let edges = given.edges.as_deref().unwrap_or(&[]);
+        let card = Card {
+            node: reorder.unwrap_or(0),
+            edges: edges.len() as u32,
+            class: given.edges.as_ref().map_or_else(|error| error.code.0, |_| 0),
+            reorder: reorder.is_some(),
+            weighted: given.weighted,
+            foreign: edges.iter().any(|edge| edge.ends().any(|end| end != own)),
+        };
+        let run = self.tell_all(comm, &card.emit())?;
+        Ok(Making { comm, stage: Stage::Cards(run, given) })
+    }
+
+    /// Starts the making of the communicators of the parts of a grid in which only the dimensions
+    /// that are true remain (`MPI_Cart_sub`, §8.5.7).
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator, `Topology` if it has no grid.
+    pub fn make_slices(&mut self, comm: Handle, remain: &[bool]) -> Result<Making> {
+        let old = self.comms.get(comm)?;
+        let slice = old.cart()?.slice(old.rank, remain);
+        let split = self.split(comm, Some(slice.number as i32), slice.rank as i32)?;
+        Ok(Making { comm, stage: Stage::Splitting(split, Topology::Cart(slice.cart)) })
+    }
+
+    /// The new communicator once it is made, `Some(None)` for a rank that gets none. After that it
+    /// must not be asked again.
+    ///
+    /// # Errors
+    /// What went wrong with a message or with the arguments of any rank, `NoMem` without a free
+    /// handle.
+    pub fn end_topology(&mut self, making: &mut Making) -> Result<Option<Option<Handle>>> {
+        loop {
+            let buffers = match &making.stage {
+                Stage::Splitting(split, _) => {
+                    let Some(made) = self.end_split(split)? else { return Ok(None) };
+                    let stage = std::mem::replace(&mut making.stage, Stage::Over);
+                    if let (Some(comm), Stage::Splitting(_, topology)) = (made, stage) {
+                        self.comms.get_mut(comm)?.topology = Some(Arc::new(topology));
+                    }
+                    return Ok(Some(made));
+                }
+                Stage::Places(run, _)
+                | Stage::Cards(run, _)
+                | Stage::Counts(run, ..)
+                | Stage::Edges(run, _)
+                | Stage::Everything(run, ..) => {
+                    let Some(end) = self.engine.take_end(*run) else { return Ok(None) };
+                    end.error.map_or(Ok(end.buffers), Err)?
+                }
+                Stage::Over => return Ok(None),
+            };
+            let stage = std::mem::replace(&mut making.stage, Stage::Over);
+            making.stage = self.go_on(making.comm, stage, &buffers)?;
+        }
+    }
+
+    /// What comes after a stage that has ended with these buffers.
+    fn go_on(&mut self, comm: Handle, stage: Stage, buffers: &[Memory]) -> Result<Stage> {
+        let own = self.comms.get(comm)?.rank;
+        match stage {
+            Stage::Places(_, whole) => {
+                let nodes: Vec<Node> = words(&buffers[1], |bytes| Node::from_le_bytes(*bytes));
+                let order = whole.order(&nodes[..whole.size() as usize]);
+                self.split_by(comm, new_rank(own, &order), whole.into())
+            }
+            Stage::Cards(_, given) => {
+                self.after_cards(comm, given, &words(&buffers[1], Card::parse))
+            }
+            Stage::Counts(_, edges, weighted) => {
+                let counts = words(&buffers[1], |bytes| u32::from_le_bytes(*bytes));
+                self.send_edges(comm, &edges, &counts, weighted)
+            }
+            Stage::Edges(_, weighted) => {
+                let received = &buffers[buffers.len() / 2..];
+                let neighbors = Neighbors::new(own, &edges_in(received), weighted);
+                self.split_by(comm, Some(own), Topology::DistGraph(neighbors))
+            }
+            Stage::Everything(_, nodes, weighted) => {
+                let edges = edges_in(&buffers[1..]);
+                // Where both ends gave an edge, it counts once.
+                let once = edges.iter().filter(|edge| edge.role != Role::Incoming);
+                let weights: Vec<_> = once
+                    .map(|edge| (edge.source, edge.destination, u64::from(edge.weight as u32)))
+                    .collect();
+                let rank = new_rank(own, &map::of_edges(&weights, &nodes)).unwrap_or(own);
+                let neighbors = Neighbors::new(rank, &edges, weighted);
+                self.split_by(comm, Some(rank), Topology::DistGraph(neighbors))
+            }
+            Stage::Splitting(..) | Stage::Over => Ok(stage),
+        }
+    }
+
+    fn after_cards(&mut self, comm: Handle, given: Given, cards: &[Card]) -> Result<Stage> {
+        let edges = given.edges?;
+        let weighted = agreement(cards, given.weighted)?;
+        let nodes: Vec<Node> = cards.iter().map(|card| card.node).collect();
+        let several = nodes.iter().any(|node| *node != nodes[0]);
+        if several && cards.iter().all(|card| card.reorder) {
+            let blocks: Vec<_> =
+                cards.iter().map(|card| card.edges as usize * EDGE_BYTES).collect();
+            let mut buffers = vec![packed(edges.iter())];
+            buffers.extend(blocks.iter().map(|block| Memory::owned(vec![0; *block])));
+            let args = Blocks { blocks: &blocks, in_place: false };
+            let on = self.comms.get(comm)?;
+            let schedule = allgatherv(on.shape()?, on.rank, args);
+            return Ok(Stage::Everything(self.talk(comm, schedule, buffers)?, nodes, weighted));
+        }
+        if cards.iter().any(|card| card.foreign) {
+            let mut counts = vec![0_u32; cards.len()];
+            for edge in &edges {
+                receivers(edge).for_each(|rank| counts[rank as usize] += 1);
+            }
+            let counts: Vec<u8> = counts.into_iter().flat_map(u32::to_le_bytes).collect();
+            let buffers = vec![Memory::owned(counts.clone()), Memory::owned(counts)];
+            let alltoall = Collective::Alltoall(Exchange { block: COUNT_BYTES, in_place: false });
+            return Ok(Stage::Counts(self.collective(comm, alltoall, buffers)?, edges, weighted));
+        }
+        let own = self.comms.get(comm)?.rank;
+        let neighbors = Neighbors::new(own, &edges, weighted);
+        self.split_by(comm, Some(own), Topology::DistGraph(neighbors))
+    }
+
+    /// Sends each edge to its ends, of which this rank gets `counts[r]` from rank `r`.
+    fn send_edges(
+        &mut self, comm: Handle, edges: &[Edge], counts: &[u32], weighted: bool,
+    ) -> Result<Stage> {
+        let mut parcels = vec![Vec::new(); counts.len()];
+        for edge in edges {
+            receivers(edge).for_each(|rank| parcels[rank as usize].push(edge));
+        }
+        let mut buffers: Vec<_> =
+            parcels.into_iter().map(|parcel| packed(parcel.into_iter())).collect();
+        let send: Vec<_> = buffers.iter().map(Memory::len).collect();
+        let receive: Vec<_> = counts.iter().map(|count| *count as usize * EDGE_BYTES).collect();
+        buffers.extend(receive.iter().map(|bytes| Memory::owned(vec![0; *bytes])));
+        let args = BlockPairs { send: &send, receive: &receive, in_place: false };
+        let on = self.comms.get(comm)?;
+        let schedule = alltoallv(on.shape()?, on.rank, args);
+        Ok(Stage::Edges(self.talk(comm, schedule, buffers)?, weighted))
+    }
+
+    /// The last stage: this process gets the new rank, if any, and the topology.
+    fn split_by(&mut self, comm: Handle, rank: Option<u32>, topology: Topology) -> Result<Stage> {
+        let key = rank.unwrap_or(0) as i32;
+        Ok(Stage::Splitting(self.split(comm, rank.map(|_| 0), key)?, topology))
+    }
+
+    /// Starts an allgather of `own` bytes, into buffer 1.
+    fn tell_all(&mut self, comm: Handle, own: &[u8]) -> Result<RunId> {
+        let all = vec![0; own.len() * self.comms.get(comm)?.size() as usize];
+        let allgather = Collective::Allgather(Exchange { block: own.len(), in_place: false });
+        self.collective(comm, allgather, vec![Memory::owned(own), Memory::owned(all)])
+    }
+
+    fn collective(
+        &mut self, comm: Handle, operation: Collective, buffers: Vec<Memory>,
+    ) -> Result<RunId> {
+        let on = self.comms.get(comm)?;
+        let schedule = operation.schedule(on.shape()?, on.rank);
+        self.talk(comm, schedule, buffers)
+    }
+
+    fn talk(&mut self, comm: Handle, schedule: Schedule, buffers: Vec<Memory>) -> Result<RunId> {
+        self.launch_run(comm, schedule, buffers, Reduction::None)
+    }
+
+    /// The call `function`, which waits for a communicator with a topology.
+    pub fn blocked_topology(&self, function: &str, making: &Making) -> Blocked {
+        match &making.stage {
+            Stage::Splitting(split, _) => self.blocked_split(function, split),
+            Stage::Places(run, _)
+            | Stage::Cards(run, _)
+            | Stage::Counts(run, ..)
+            | Stage::Edges(run, _)
+            | Stage::Everything(run, ..) => {
+                self.blocked(function, [&Activity::Run { run: *run, landing: None }])
+            }
+            Stage::Over => Blocked::new(function),
+        }
+    }
+}
+
+/// Whether the graph has weights, by those who gave edges; `own` if nobody did.
+///
+/// # Errors
+/// The class of a rank that gave wrong edges; `Arg` if some gave weights and others did not.
+fn agreement(cards: &[Card], own: bool) -> Result<bool> {
+    if let Some((rank, card)) = (0..).zip(cards).find(|(_, card)| card.class != 0) {
+        let class = ErrorClass::from_value(card.class).unwrap_or(ErrorClass::Arg);
+        return Err(wrong_edges(class, rank));
+    }
+    let mut giving = (0..).zip(cards).filter(|(_, card)| card.edges > 0);
+    let Some((first, card)) = giving.next() else { return Ok(own) };
+    match giving.find(|(_, other)| other.weighted != card.weighted) {
+        None => Ok(card.weighted),
+        Some((other, _)) => {
+            let (with, without) = if card.weighted { (first, other) } else { (other, first) };
+            let why = format!("rank {with} gives edges with weights, rank {without} without");
+            Err(ErrorClass::Arg.error(why))
+        }
+    }
+}
+
+fn wrong_edges(class: ErrorClass, rank: u32) -> Box<MpiError> {
+    class.error(format!("rank {rank} gave edges that are wrong"))
+}
+
+/// The new rank of process `old`, in an order that has the old rank of each new one.
+fn new_rank(old: u32, order: &[u32]) -> Option<u32> {
+    order.iter().position(|rank| *rank == old).map(|rank| rank as u32)
+}
+
+/// The ranks that an edge is sent to, each once.
+fn receivers(edge: &Edge) -> impl Iterator<Item = u32> + use<> {
+    let mut before = None;
+    edge.ends().filter(move |end| before.replace(*end) != Some(*end))
+}
+
+fn packed<'a>(edges: impl Iterator<Item = &'a Edge>) -> Memory {
+    Memory::owned(edges.flat_map(Edge::emit).collect::<Vec<u8>>())
+}
+
+fn edges_in(buffers: &[Memory]) -> Vec<Edge> {
+    buffers.iter().flat_map(|buffer| words(buffer, Edge::parse)).collect()
+}
+
+/// The records of `N` bytes in a buffer.
+fn words<const N: usize, T>(buffer: &Memory, parse: impl Fn(&[u8; N]) -> T) -> Vec<T> {
+    let mut bytes = vec![0; buffer.len()];
+    buffer.pack(0, &mut bytes);
+    let (records, _) = bytes.as_chunks();
+    records.iter().map(parse).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CARD: Card = Card {
+        node: 1 << 40 | 3,
+        edges: 5,
+        class: 0,
+        reorder: true,
+        weighted: false,
+        foreign: true,
+    };
+
+    #[test]
+    fn cards_read_back() {
+        for (class, weighted) in [(0, true), (13, false), (-1, true)] {
+            let card = Card { class, weighted, ..CARD };
+            assert_eq!(Card::parse(&card.emit()), card);
+        }
+        let card = Card { reorder: false, foreign: false, ..CARD };
+        assert_eq!(Card::parse(&card.emit()), card);
+    }
+
+    #[test]
+    fn only_ranks_with_edges_decide_about_weights() {
+        let with = Card { weighted: true, ..CARD };
+        let none = Card { edges: 0, ..with };
+        assert!(!agreement(&[none, CARD], true).unwrap());
+        assert!(agreement(&[with, with, Card { edges: 0, ..CARD }], false).unwrap());
+        assert!(agreement(&[none], true).unwrap());
+        let error = agreement(&[CARD, with], true).unwrap_err();
+        assert_eq!(error.why, "rank 1 gives edges with weights, rank 0 without");
+        let wrong = Card { class: ErrorClass::Rank as i32, ..CARD };
+        let error = agreement(&[CARD, wrong], true).unwrap_err();
+        assert_eq!((error.code.0, &*error.why), (6, "rank 1 gave edges that are wrong"));
+    }
+
+    #[test]
+    fn an_edge_to_itself_is_sent_once() {
+        let edge = |source, destination, role| Edge { source, destination, weight: 1, role };
+        let to = |edge: Edge| receivers(&edge).collect::<Vec<_>>();
+        assert_eq!(to(edge(2, 2, Role::Both)), [2]);
+        assert_eq!(to(edge(2, 1, Role::Both)), [2, 1]);
+        assert_eq!(to(edge(2, 1, Role::Incoming)), [1]);
+        assert_eq!(to(edge(2, 1, Role::Outgoing)), [2]);
+    }
+}

@@ -1,0 +1,143 @@
+//! Communicators with topologies whose ranks are reordered, on made-up nodes: on one host all
+//! processes may well be equally near.
+
+use mpi_abi::base::Random;
+use mpi_abi::mpi::comm::COMM_WORLD;
+use mpi_abi::mpi::table::Handle;
+use mpi_abi::mpi::topology::create::{Given, Making, Whole};
+use mpi_abi::mpi::topology::dist_graph::{Edge, Neighbors, Role};
+use mpi_abi::mpi::topology::{Cart, Graph};
+
+use super::harness::{Rank, ranks};
+
+fn made(rank: &mut Rank, mut making: Making) -> Option<Handle> {
+    rank.until(|mpi| mpi.end_topology(&mut making).unwrap())
+}
+
+/// The rank in a new communicator, and its size.
+fn place(rank: &Rank, comm: Handle) -> (u32, u32) {
+    let comm = rank.mpi.comms.get(comm).unwrap();
+    (comm.rank, comm.size())
+}
+
+/// Twelve ranks of which four are on each of three nodes in turn: those of one node become a
+/// block of the grid, and every rank agrees about who is where.
+#[test]
+fn a_grid_is_reordered_by_node() {
+    for seed in 0..5 {
+        let places = ranks(13, seed, |rank| {
+            let cart = Cart::new(&[2, 6], &[0, 0]).unwrap();
+            let node = u64::from(rank.me % 3) + 50;
+            let whole = Whole::Cart(cart);
+            let making = rank.mpi.make_whole(COMM_WORLD, whole, Some(node)).unwrap();
+            let comm = made(rank, making)?;
+            let (own, size) = place(rank, comm);
+            assert_eq!(size, 12);
+            let grid = rank.mpi.comms.get(comm).unwrap().cart().unwrap().clone();
+            assert_eq!(grid.size(), 12);
+            Some((own, grid.coordinates(own)[1] / 2))
+        });
+        assert!(places[12].is_none());
+        let mut seen = [false; 12];
+        for (old, place) in places[..12].iter().enumerate() {
+            let (new, block) = place.unwrap();
+            assert!(!std::mem::replace(&mut seen[new as usize], true));
+            assert_eq!(block as usize, old % 3, "blocks of two columns");
+        }
+    }
+}
+
+#[test]
+fn a_graph_of_fewer_ranks_leaves_the_others_out() {
+    let places = ranks(5, 3, |rank| {
+        let graph = Graph::new(&[1, 2, 3, 4], &[2, 3, 0, 1]).unwrap();
+        let node = u64::from(rank.me / 2);
+        let making = rank.mpi.make_whole(COMM_WORLD, Whole::Graph(graph), Some(node)).unwrap();
+        let comm = made(rank, making)?;
+        Some(place(rank, comm).0)
+    });
+    // The pairs (0, 2) and (1, 3) of the graph go to one node each.
+    assert_eq!(places, [Some(0), Some(2), Some(1), Some(3), None]);
+}
+
+/// Random graphs whose edges come from anywhere: a rank's neighbors are those of its new rank,
+/// reordered or not, and equal to what the whole list says.
+#[test]
+fn a_distributed_graph_keeps_its_edges_when_it_is_reordered() {
+    for seed in 0..12 {
+        let reorder = seed % 2 == 0;
+        let mut random = Random::new(seed);
+        let edges: Vec<(usize, Edge)> = (0..random.below(40))
+            .map(|_| {
+                let mut rank = || random.below(6) as u32;
+                let (giver, source, destination) = (rank() as usize, rank(), rank());
+                (giver, Edge { source, destination, weight: rank() as i32, role: Role::Both })
+            })
+            .collect();
+        let by_giver = |rank: usize| -> Vec<Edge> {
+            edges.iter().filter(|(giver, _)| *giver == rank).map(|(_, edge)| *edge).collect()
+        };
+        let whole: Vec<Edge> = (0..6).flat_map(by_giver).collect();
+        let mut taken = ranks(6, seed, |rank| {
+            let given = Given { edges: Ok(by_giver(rank.me as usize)), weighted: true };
+            let node = reorder.then_some(u64::from(rank.me % 2));
+            let making = rank.mpi.make_dist_graph(COMM_WORLD, given, node).unwrap();
+            let comm = made(rank, making).unwrap();
+            let (own, _) = place(rank, comm);
+            let found = rank.mpi.comms.get(comm).unwrap().dist_graph().unwrap().clone();
+            assert_eq!(found, Neighbors::new(own, &whole, true));
+            assert!(reorder || own == rank.me);
+            own
+        });
+        taken.sort_unstable();
+        assert_eq!(taken, [0, 1, 2, 3, 4, 5]);
+    }
+}
+
+/// Edges given by their ends, moved to another rank with all they said.
+#[test]
+fn adjacent_edges_move_with_the_rank() {
+    // A ring of heavy pairs (0, 3), (1, 2) where nodes have (0, 1) and (2, 3).
+    let weights = [[1, 9], [1, 9], [1, 9], [1, 9]];
+    let news = ranks(4, 9, |rank| {
+        let me = rank.me;
+        let (far, beside) = (3 - me, me ^ 1);
+        let mut edges = Vec::new();
+        for (other, weight) in [beside, far].into_iter().zip(weights[me as usize]) {
+            let into = Edge { source: other, destination: me, weight, role: Role::Incoming };
+            let out = Edge { source: me, destination: other, weight, role: Role::Outgoing };
+            edges.extend([into, out]);
+        }
+        let given = Given { edges: Ok(edges), weighted: true };
+        let node = Some(u64::from(me / 2));
+        let making = rank.mpi.make_dist_graph(COMM_WORLD, given, node).unwrap();
+        let comm = made(rank, making).unwrap();
+        let (own, _) = place(rank, comm);
+        let found = rank.mpi.comms.get(comm).unwrap().dist_graph().unwrap().clone();
+        let pairs: Vec<_> = found.sources.iter().map(|one| (one.rank, one.weight)).collect();
+        assert_eq!(pairs, [(own ^ 1, 1), (3 - own, 9)]);
+        assert_eq!(found.sources, found.destinations);
+        own
+    });
+    let node_of = |new: u32| news.iter().position(|own| *own == new).unwrap() / 2;
+    assert!(node_of(0) == node_of(3) && node_of(1) == node_of(2));
+}
+
+/// One rank's arguments are wrong: nobody waits for it.
+#[test]
+fn wrong_edges_of_one_rank_are_an_error_of_all() {
+    ranks(3, 1, |rank| {
+        let error = mpi_abi::base::ErrorClass::Arg.error("seven is no rank");
+        let edges = if rank.me == 1 { Err(error) } else { Ok(Vec::new()) };
+        let given = Given { edges, weighted: false };
+        let mut making = rank.mpi.make_dist_graph(COMM_WORLD, given, None).unwrap();
+        let error = rank.until(|mpi| match mpi.end_topology(&mut making) {
+            Ok(Some(_)) => panic!("it is wrong"),
+            Ok(None) => None,
+            Err(error) => Some(error),
+        });
+        let own = rank.me == 1;
+        let why = if own { "seven is no rank" } else { "rank 1 gave edges that are wrong" };
+        assert_eq!(error.why, why);
+    });
+}
