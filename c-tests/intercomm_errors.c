@@ -116,9 +116,12 @@ static void other_functions(void)
 {
     MPI_Group local, theirs;
     MPI_Comm made = MPI_COMM_WORLD;
+    int in = 0, out = 0;
     MUST(MPI_Comm_group(inter, &local));
     MUST(MPI_Comm_remote_group(inter, &theirs));
     MUST_FAIL(MPI_Comm_create_group(inter, local, 0, &made), MPI_ERR_COMM);
+    MUST_FAIL(MPI_Scan(&in, &out, 1, MPI_INT, MPI_SUM, inter), MPI_ERR_COMM);
+    MUST_FAIL(MPI_Exscan(&in, &out, 1, MPI_INT, MPI_SUM, inter), MPI_ERR_COMM);
     if (check_strict()) { /* MPICH 5 crashes. */
         MUST_FAIL(MPI_Comm_create(inter, theirs, &made), MPI_ERR_GROUP);
         MUST_FAIL(MPI_Comm_split(inter, -5, 0, &made), MPI_ERR_ARG);

@@ -322,7 +322,7 @@ pub unsafe fn reduce_scatter(
 pub unsafe fn scan(
     mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, comm: MPI_Comm,
 ) -> Result<Activity> {
-    size(mpi, comm)?;
+    mpi.comms.get(number(comm))?.check_intra("a scan")?;
     // SAFETY: the caller's promise.
     let (from, to) = unsafe { (unless_in_place(mpi, send, 1)?, all(mpi, receive, 1)?) };
     let combining = combining(&mpi.objects, op, send.datatype)?;
@@ -336,7 +336,9 @@ pub unsafe fn scan(
 pub unsafe fn exscan(
     mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, comm: MPI_Comm,
 ) -> Result<Activity> {
-    let is_first = mpi.comms.get(number(comm))?.rank == 0;
+    let on = mpi.comms.get(number(comm))?;
+    on.check_intra("a scan")?;
+    let is_first = on.rank == 0;
     // SAFETY: the caller's promise.
     let from = unsafe { unless_in_place(mpi, send, 1)? };
     // The first rank has no result: its receive buffer is not significant.
