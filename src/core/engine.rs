@@ -120,7 +120,7 @@ impl<D: Device> Engine<D> {
     #[inline]
     fn send_now(&mut self, to: Peer, envelope: Envelope, message: &Part) -> Result<(), Busy> {
         if to == self.protocol.me {
-            self.send_to_self(envelope, message);
+            self.protocol.message_to_self(envelope, message);
             return Ok(());
         }
         let peer = &mut self.protocol.peers[to as usize];
@@ -142,13 +142,6 @@ impl<D: Device> Engine<D> {
             peer.credit.refill(message.len as u64);
         }
         sent
-    }
-
-    fn send_to_self(&mut self, envelope: Envelope, message: &Part) {
-        let mut packet = self.protocol.spare(message.len);
-        message.pack(0, &mut packet);
-        self.protocol.packet(self.protocol.me, &envelope.header(Kind::Eager), &packet);
-        self.protocol.keep_spare(packet);
     }
 
     /// Queues a send: eagerly if it still has or needs no credit, else by announcement.
@@ -375,9 +368,8 @@ impl<D: Device> Engine<D> {
             let message = &send.message;
             if to == self.protocol.me {
                 rendezvous.sent(end);
-                let mut packet = vec![0; len];
-                message.pack(range.start, &mut packet);
-                self.protocol.packet(to, &header, &packet);
+                let (receiver, message) = (send.receiver, message.alias());
+                self.protocol.data_to_self(receiver, &message, range);
             } else {
                 self.device.send(to, &header, len, |packet| message.pack(range.start, packet))?;
                 rendezvous.sent(end);

@@ -84,7 +84,7 @@ impl Memory {
     pub fn len(&self) -> usize {
         match self {
             Self::Span(span) => span.len(),
-            Self::Typed(typed) => typed.run.len.saturating_mul(typed.run.count),
+            Self::Typed(typed) => typed.len(),
             Self::Owned(bytes) => bytes.0.len(),
         }
     }
@@ -125,7 +125,7 @@ impl Memory {
             Self::Span(span) => span.read(from, out),
             Self::Owned(bytes) => bytes.span().read(from, out),
             Self::Typed(typed) => {
-                assert!(from <= self.len() && out.len() <= self.len() - from);
+                typed.holds(from, out.len());
                 typed.walk::<true>(from, out.as_mut_ptr(), out.len());
             }
         }
@@ -141,21 +141,33 @@ impl Memory {
             Self::Span(span) => span.write(from, data),
             Self::Owned(bytes) => bytes.span().write(from, data),
             Self::Typed(typed) => {
-                let len = typed.run.len.saturating_mul(typed.run.count);
-                assert!(from <= len && data.len() <= len - from);
+                typed.holds(from, data.len());
                 typed.walk::<false>(from, data.as_ptr().cast_mut(), data.len());
             }
         }
     }
 
-    /// Copies `len` packed bytes from `from` on to the packed bytes of `to` from `at` on.
-    /// Where both are adjacent bytes they may overlap.
+    /// Copies `len` packed bytes from `from` on to the packed bytes of `to` from `at` on. Only
+    /// where neither is adjacent bytes they are copied twice. Where both are, they may overlap.
     ///
     /// # Panics
     /// If either has fewer.
     pub fn copy(&self, from: usize, to: &mut Self, at: usize, len: usize) {
-        if let (Some(source), Some(target)) = (self.span(), to.span()) {
-            return source.part(from, len).copy_to(target.part(at, len));
+        match (self, &*to, self.span(), to.span()) {
+            (_, _, Some(source), Some(target)) => {
+                return source.part(from, len).copy_to(target.part(at, len));
+            }
+            (Self::Typed(typed), _, _, Some(target)) => {
+                typed.holds(from, len);
+                let packed = target.part(at, len).address() as *mut u8;
+                return typed.walk::<true>(from, packed, len);
+            }
+            (_, Self::Typed(typed), Some(source), _) => {
+                typed.holds(at, len);
+                let packed = source.part(from, len).address() as *mut u8;
+                return typed.walk::<false>(at, packed, len);
+            }
+            (_, _, None, _) | (_, _, _, None) => {}
         }
         let mut bounce = [0; BOUNCE_BYTES];
         let mut done = 0;
@@ -215,12 +227,24 @@ impl Typed {
         self.base
     }
 
+    /// Packed bytes.
+    fn len(&self) -> usize {
+        self.run.len.saturating_mul(self.run.count)
+    }
+
+    /// # Panics
+    /// If there are no `len` packed bytes from `from` on.
+    fn holds(&self, from: usize, len: usize) {
+        assert!(from <= self.len() && len <= self.len() - from);
+    }
+
     /// Moves `len` packed bytes from `from` on to (`PACK`) or from `packed`, which must have room
-    /// for them; the caller has checked that the memory has them.
+    /// for them and not be among them; the caller has checked that the memory has them.
     fn walk<const PACK: bool>(&self, from: usize, packed: *mut u8, len: usize) {
         let mut copier = Copier::<PACK> { packed, left: len };
-        // SAFETY: `Memory::new` was promised the bytes of the run at `base`, and both callers
-        // checked `from` and `len` against them and pass a slice of `len` bytes as `packed`.
+        // SAFETY: `Memory::new` was promised the bytes of the run at `base`, and all callers
+        // checked `from` and `len` against them and pass a slice or a span of `len` bytes as
+        // `packed`, which whoever made it promised to be good for that.
         unsafe { copier.run(&self.run, self.base, from) }
     }
 }

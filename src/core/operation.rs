@@ -120,6 +120,18 @@ impl Part {
         self.memory.unpack(self.start + from, data);
     }
 
+    /// Copies `len` bytes from `from` on to the same bytes of `to`.
+    #[inline]
+    pub fn copy(&self, from: usize, to: &mut Self, len: usize) {
+        debug_assert!(from + len <= self.len.min(to.len));
+        self.memory.copy(self.start + from, &mut to.memory, to.start + from, len);
+    }
+
+    /// The same part for one more use, while this one lives.
+    pub fn alias(&self) -> Self {
+        Self { memory: self.memory.alias(), ..*self }
+    }
+
     /// Where the part lies contiguously in memory, if it does.
     pub fn span(&self) -> Option<crate::base::Span> {
         Some(self.memory.span()?.part(self.start, self.len))

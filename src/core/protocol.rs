@@ -5,6 +5,7 @@
 //! checked: a packet that fits no state is recorded as a fault and changes nothing.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use crate::base::{ErrorClass, MpiError, Peer, Slab};
 use crate::core::credit::Credit;
@@ -215,6 +216,29 @@ impl Protocol {
         }
     }
 
+    /// A whole message of this rank to itself: straight into its receive, or kept.
+    pub fn message_to_self(&mut self, envelope: Envelope, message: &Part) {
+        let Some(id) = self.matching.take_receive(envelope) else {
+            let mut body = self.spare(message.len);
+            message.pack(0, &mut body);
+            let message = Message { from: self.me, body: Body::Whole(body) };
+            return self.matching.keep(envelope, message);
+        };
+        if let State::Receive(receive) = &mut self.operations[id].state {
+            let room = &mut receive.room;
+            let bytes = message.len.min(room.len);
+            message.copy(0, room, bytes);
+            let end = received(envelope, bytes, (bytes < message.len).then_some(room.len));
+            self.complete(id, end);
+        }
+    }
+
+    /// A part of a granted message of this rank to itself.
+    pub fn data_to_self(&mut self, receiver: OperationId, message: &Part, range: Range<usize>) {
+        let (start, len) = (range.start, range.len());
+        self.data(self.me, receiver, start as u64, len, |room| message.copy(start, room, len));
+    }
+
     fn announced(&mut self, from: Peer, envelope: Envelope, data: &[u8]) {
         let Some(announce) = Announce::parse(data) else {
             return self.fault(from, "an announcement of the wrong length");
@@ -239,7 +263,10 @@ impl Protocol {
     fn control(&mut self, from: Peer, control: Control, data: &[u8]) {
         match control {
             Control::Grant { sender, receiver, limit } => self.grant(from, sender, receiver, limit),
-            Control::Data { receiver, offset } => self.data(from, receiver, offset, data),
+            Control::Data { receiver, offset } => {
+                let take = |room: &mut Part| room.unpack(offset as usize, data);
+                self.data(from, receiver, offset, data.len(), take);
+            }
             Control::Finished { sender } => self.finished(from, sender),
             Control::Credit { bytes } => self.peers[from as usize].credit.refill(bytes),
         }
@@ -278,17 +305,21 @@ impl Protocol {
         }
     }
 
-    fn data(&mut self, from: Peer, receiver: OperationId, offset: u64, data: &[u8]) {
+    /// `len` bytes for `offset` have come, which `take` puts into the room of their receive.
+    fn data(
+        &mut self, from: Peer, receiver: OperationId, offset: u64, len: usize,
+        take: impl FnOnce(&mut Part),
+    ) {
         let operation = self.operations.get_mut(receiver).map(|operation| &mut operation.state);
         let Some(State::Receive(Receive { room, phase: Phase::Matched { progress, .. } })) =
             operation
         else {
             return self.fault(from, "data for no receive of ours");
         };
-        if progress.data(offset, data.len()).is_err() {
+        if progress.data(offset, len).is_err() {
             return self.fault(from, "data out of turn");
         }
-        room.unpack(offset as usize, data);
+        take(room);
         if progress.is_done() {
             self.end_receive(receiver);
         }
