@@ -46,6 +46,7 @@ const UNSAFE: &[&str] = &[
     "src/mpi/op/kernels.rs",
     "src/process/lock.rs",
     "src/sys/",
+    "tests/datatypes.rs",
     "tests/ranks/",
 ];
 
