@@ -164,6 +164,7 @@ c_programs! {
     thread_funneled,
     thread_single,
     threads,
+    threads_multiple,
     topology_cart,
     topology_dims,
     topology_graph,

@@ -10,14 +10,14 @@ use super::constants::MPI_MAX_ERROR_STRING;
 use super::handles::{MPI_ERRHANDLER_NULL, MPI_FILE_NULL, handle};
 use super::text::{store_text, taken_text};
 use super::types::*;
-use super::verb::{PROCESS, Scope, early, finish, local, number, raise, unsupported};
+use super::verb::{PROCESS, Scope, early, finish, local, number, raise, unsupported, visit};
 use crate::base::{ErrorClass, Result};
 use crate::mpi::errhandler::Of;
 
 /// A new error class.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Add_error_class(errorclass: *mut c_int) -> c_int {
-    early("MPI_Add_error_class", Scope::None, |objects| {
+    visit("MPI_Add_error_class", Scope::None, |objects| {
         let class = objects.codes.add_class();
         publish_last_code(objects);
         // SAFETY: the caller gives a valid result pointer.
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn PMPI_Add_error_class(errorclass: *mut c_int) -> c_int {
 /// A new error code of a class.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Add_error_code(errorclass: c_int, errorcode: *mut c_int) -> c_int {
-    early("MPI_Add_error_code", Scope::None, |objects| {
+    visit("MPI_Add_error_code", Scope::None, |objects| {
         let code = objects.codes.add_code(errorclass)?;
         publish_last_code(objects);
         // SAFETY: the caller gives a valid result pointer.
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn PMPI_Add_error_code(errorclass: c_int, errorcode: *mut 
 pub unsafe extern "C" fn PMPI_Add_error_string(errorcode: c_int, string: *const c_char) -> c_int {
     // SAFETY: the caller gives a string that ends with a zero.
     let text = unsafe { taken_text(string, MPI_MAX_ERROR_STRING) };
-    early("MPI_Add_error_string", Scope::None, |objects| objects.codes.set_text(errorcode, &text))
+    visit("MPI_Add_error_string", Scope::None, |objects| objects.codes.set_text(errorcode, &text))
 }
 
 /// Calls the error handler of a communicator.
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn PMPI_Comm_set_errhandler(
 /// Lets go of an error handler; objects keep theirs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Errhandler_free(errhandler: *mut MPI_Errhandler) -> c_int {
-    early("MPI_Errhandler_free", Scope::None, |objects| {
+    visit("MPI_Errhandler_free", Scope::None, |objects| {
         // SAFETY: the caller gives a valid pointer.
         unsafe {
             objects.errhandlers.free(number(*errhandler))?;
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn PMPI_Errhandler_free(errhandler: *mut MPI_Errhandler) -
 /// The class of an error code.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Error_class(errorcode: c_int, errorclass: *mut c_int) -> c_int {
-    early("MPI_Error_class", Scope::None, |objects| {
+    visit("MPI_Error_class", Scope::None, |objects| {
         let class = match tool_error_name(errorcode) {
             Some(_) => errorcode,
             None => objects.codes.class(errorcode)?,
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn PMPI_Error_class(errorcode: c_int, errorclass: *mut c_i
 pub unsafe extern "C" fn PMPI_Error_string(
     errorcode: c_int, string: *mut c_char, resultlen: *mut c_int,
 ) -> c_int {
-    early("MPI_Error_string", Scope::None, |objects| {
+    visit("MPI_Error_string", Scope::None, |objects| {
         let text = match tool_error_name(errorcode) {
             Some(name) => format!("{name}: error of the tool interface"),
             None => objects.codes.text(errorcode)?,
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn PMPI_File_set_errhandler(
 /// Removes an error class that the application added.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Remove_error_class(errorclass: c_int) -> c_int {
-    early("MPI_Remove_error_class", Scope::None, |objects| {
+    visit("MPI_Remove_error_class", Scope::None, |objects| {
         objects.codes.remove(errorclass, true)?;
         publish_last_code(objects);
         Ok(())
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn PMPI_Remove_error_class(errorclass: c_int) -> c_int {
 /// Removes an error code that the application added.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Remove_error_code(errorcode: c_int) -> c_int {
-    early("MPI_Remove_error_code", Scope::None, |objects| {
+    visit("MPI_Remove_error_code", Scope::None, |objects| {
         objects.codes.remove(errorcode, false)?;
         publish_last_code(objects);
         Ok(())
@@ -202,7 +202,7 @@ pub unsafe extern "C" fn PMPI_Remove_error_code(errorcode: c_int) -> c_int {
 /// Removes the text of an error class or code that the application added.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Remove_error_string(errorcode: c_int) -> c_int {
-    early("MPI_Remove_error_string", Scope::None, |objects| objects.codes.set_text(errorcode, ""))
+    visit("MPI_Remove_error_string", Scope::None, |objects| objects.codes.set_text(errorcode, ""))
 }
 
 /// Calls the error handler of a session.
@@ -289,7 +289,7 @@ pub unsafe extern "C" fn PMPI_Win_set_errhandler(
 /// # Safety
 /// `errhandler` may be written; `address` is that of a handler for this kind of object.
 unsafe fn create(name: &str, of: Of, address: usize, errhandler: *mut MPI_Errhandler) -> c_int {
-    early(name, Scope::None, |objects| {
+    visit(name, Scope::None, |objects| {
         if address == 0 {
             return Err(ErrorClass::Arg.error("the error handler is a null pointer"));
         }

@@ -8,7 +8,7 @@ use super::constants::{MPI_MAX_INFO_KEY, MPI_MAX_INFO_VAL};
 use super::handles::{MPI_INFO_NULL, handle};
 use super::text::{store_bytes, taken_bytes};
 use super::types::*;
-use super::verb::{Scope, early, finish, number};
+use super::verb::{Scope, finish, number, visit};
 use crate::base::{ErrorClass, Result};
 use crate::mpi::info::Info;
 use crate::mpi::objects::Infos;
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn PMPI_Info_create_env(
 /// Removes a key.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_delete(info: MPI_Info, key: *const c_char) -> c_int {
-    early("MPI_Info_delete", Scope::None, |objects| {
+    visit("MPI_Info_delete", Scope::None, |objects| {
         // SAFETY: the caller gives a key that ends with a zero.
         let key = unsafe { key_at(key)? };
         objects.infos.get_mut(number(info))?.delete(&key)
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn PMPI_Info_dup(info: MPI_Info, newinfo: *mut MPI_Info) -
 /// Frees an info object.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_free(info: *mut MPI_Info) -> c_int {
-    early("MPI_Info_free", Scope::None, |objects| {
+    visit("MPI_Info_free", Scope::None, |objects| {
         // SAFETY: the caller gives a valid pointer.
         unsafe {
             objects.infos.remove(number(*info))?;
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn PMPI_Info_get(
 /// How many keys there are.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_get_nkeys(info: MPI_Info, nkeys: *mut c_int) -> c_int {
-    early("MPI_Info_get_nkeys", Scope::None, |objects| {
+    visit("MPI_Info_get_nkeys", Scope::None, |objects| {
         let count = objects.infos.get(number(info))?.len();
         // SAFETY: the caller gives a valid result pointer.
         unsafe { *nkeys = count as c_int };
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn PMPI_Info_get_nkeys(info: MPI_Info, nkeys: *mut c_int) 
 /// The key at a position.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_get_nthkey(info: MPI_Info, n: c_int, key: *mut c_char) -> c_int {
-    early("MPI_Info_get_nthkey", Scope::None, |objects| {
+    visit("MPI_Info_get_nthkey", Scope::None, |objects| {
         let found = objects.infos.get(number(info))?.key(n)?;
         // SAFETY: the caller's array has room for the longest key (§10).
         unsafe { store_bytes(found, key, MPI_MAX_INFO_KEY) };
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn PMPI_Info_get_valuelen(
 pub unsafe extern "C" fn PMPI_Info_set(
     info: MPI_Info, key: *const c_char, value: *const c_char,
 ) -> c_int {
-    early("MPI_Info_set", Scope::None, |objects| {
+    visit("MPI_Info_set", Scope::None, |objects| {
         // SAFETY: the caller gives a key and a value that end with a zero.
         let (key, value) = unsafe { (key_at(key)?, value_at(value)?) };
         objects.infos.get_mut(number(info))?.set(&key, &value)
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn PMPI_Info_set(
 pub(super) unsafe fn store(
     name: &str, target: *mut MPI_Info, body: impl FnOnce(&Infos) -> Result<Info>,
 ) -> c_int {
-    early(name, Scope::None, |objects| {
+    visit(name, Scope::None, |objects| {
         let info = body(&objects.infos)?;
         let made = objects.infos.insert(info)?;
         // SAFETY: the caller's promise.
@@ -171,7 +171,7 @@ pub(super) unsafe fn store(
 unsafe fn look_up(
     name: &str, info: MPI_Info, key: *const c_char, flag: *mut c_int, put: impl FnOnce(&[u8]),
 ) -> c_int {
-    early(name, Scope::None, |objects| {
+    visit(name, Scope::None, |objects| {
         // SAFETY: the caller's promise.
         let key = unsafe { key_at(key)? };
         let found = objects.infos.get(number(info))?.get(&key)?;

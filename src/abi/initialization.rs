@@ -92,13 +92,13 @@ pub unsafe extern "C" fn PMPI_Query_thread(provided: *mut c_int) -> c_int {
     finish(Scope::None, "MPI_Query_thread", result)
 }
 
-/// The highest level that the library has, up to the one asked for (§11.6.2).
+/// The level that the library provides: the one asked for (§11.6.2).
 fn level_for(required: c_int) -> Result<Level> {
     match required {
         MPI_THREAD_SINGLE => Ok(Level::Single),
         MPI_THREAD_FUNNELED => Ok(Level::Funneled),
         MPI_THREAD_SERIALIZED => Ok(Level::Serialized),
-        MPI_THREAD_MULTIPLE => Ok(Level::HIGHEST),
+        MPI_THREAD_MULTIPLE => Ok(Level::Multiple),
         _ => Err(ErrorClass::Arg.error(format!("{required} is not a level of thread support"))),
     }
 }
@@ -108,5 +108,6 @@ fn value_of(level: Level) -> c_int {
         Level::Single => MPI_THREAD_SINGLE,
         Level::Funneled => MPI_THREAD_FUNNELED,
         Level::Serialized => MPI_THREAD_SERIALIZED,
+        Level::Multiple => MPI_THREAD_MULTIPLE,
     }
 }

@@ -1,7 +1,7 @@
 //! The verbs: how an entry point enters the library, and how it ends.
 //!
 //! * [`local`] looks at or changes something here and now; [`early`] does so at any time, also
-//!   before initialization.
+//!   before initialization; [`visit`] from any thread, too, at every level of thread support.
 //! * [`start`] begins something and gives a request.
 //! * [`blocking`] begins something and waits for its end.
 //!
@@ -101,6 +101,13 @@ pub fn early(
     name: &str, scope: impl Into<Scope>, body: impl FnOnce(&mut Objects) -> Result,
 ) -> c_int {
     finish(scope, name, PROCESS.early(body))
+}
+
+/// Does something that any thread may do at any time (§11.4.1).
+pub fn visit(
+    name: &str, scope: impl Into<Scope>, body: impl FnOnce(&mut Objects) -> Result,
+) -> c_int {
+    finish(scope, name, PROCESS.visit(body))
 }
 
 /// Starts something on `comm` and stores its request.
@@ -228,7 +235,7 @@ fn handle_error(scope: Scope, name: &str, error: &MpiError) -> c_int {
 impl Concerned {
     /// Nobody in particular: the initial handler (§9.3).
     fn nobody() -> Self {
-        let handler = PROCESS.early(|objects| objects.initial_handler.clone());
+        let handler = PROCESS.visit(|objects| objects.initial_handler.clone());
         Self { handler, object: COMM_SELF, place: String::new() }
     }
 
@@ -259,7 +266,7 @@ fn told(error: &MpiError) -> String {
 pub fn raise(name: &str, scope: impl Into<Scope>, code: c_int) -> c_int {
     let why = match ErrorClass::from_value(code) {
         Some(class) => class.text().to_owned(),
-        None => PROCESS.early(|objects| objects.codes.text(code)).unwrap_or_default(),
+        None => PROCESS.visit(|objects| objects.codes.text(code)).unwrap_or_default(),
     };
     handle_error(scope.into(), name, &MpiError::new(ErrorCode(code), why));
     MPI_SUCCESS
@@ -269,10 +276,10 @@ pub fn raise(name: &str, scope: impl Into<Scope>, code: c_int) -> c_int {
 /// initial one where MPI does not run (§9.3).
 fn concerned(scope: Scope) -> Concerned {
     if let Scope::File(file) = scope {
-        let handler = PROCESS.early(|objects| objects.file_handler.clone());
+        let handler = PROCESS.visit(|objects| objects.file_handler.clone());
         return Concerned { handler, object: number(file), place: String::new() };
     }
-    let found = PROCESS.look(|mpi| {
+    let found = PROCESS.visit_running(|mpi| {
         if let Scope::Win(win) = scope
             && let Ok(window) = mpi.windows.get(number(win))
         {

@@ -272,6 +272,19 @@ impl<D: Device> Engine<D> {
             && operations.all(|(_, operation)| !matches!(operation.state, State::Send(_)))
     }
 
+    /// A number that changes whenever something happens that somebody may wait for: the end of an
+    /// operation or of a step that the application does, the arrival of a message that nobody has
+    /// asked for, and what [`Engine::note_event`] notes.
+    #[inline]
+    pub fn events(&self) -> u64 {
+        self.protocol.events.wrapping_add(self.left as u64)
+    }
+
+    /// Something happened outside the engine that a call may wait for.
+    pub fn note_event(&mut self) {
+        self.protocol.events += 1;
+    }
+
     /// What went wrong on the wire since the last call: a peer that broke the protocol.
     ///
     /// # Errors
@@ -296,6 +309,11 @@ impl<D: Device> Engine<D> {
     /// [`Device::disarm`].
     pub fn disarm(&mut self) {
         self.device.disarm();
+    }
+
+    /// [`Device::rouse`].
+    pub fn rouse(&mut self) {
+        self.device.rouse();
     }
 
     /// Sends what waits, as far as the device has room.

@@ -36,6 +36,8 @@ pub struct Protocol {
     pub steps: VecDeque<EndedStep>,
     /// Sentences about peers that broke the protocol.
     pub faults: Vec<String>,
+    /// How often something happened that somebody may wait for.
+    pub events: u64,
     spares: Vec<Vec<u8>>,
 }
 
@@ -107,6 +109,7 @@ impl Protocol {
             pulls: VecDeque::new(),
             steps: VecDeque::new(),
             faults: Vec::new(),
+            events: 0,
             spares: Vec::new(),
         }
     }
@@ -162,6 +165,7 @@ impl Protocol {
     /// Ends an operation and tells its owner.
     #[inline]
     pub fn complete(&mut self, id: OperationId, completion: Completion) {
+        self.events += 1;
         match self.operations[id].owner {
             Owner::Caller => self.operations[id].state = State::Complete(completion),
             Owner::Nobody => drop(self.operations.remove(id)),
@@ -207,6 +211,7 @@ impl Protocol {
         let Some(id) = self.matching.take_receive(envelope) else {
             let mut body = self.spare(data.len());
             body.copy_from_slice(data);
+            self.events += 1;
             return self.matching.keep(envelope, Message { from, body: Body::Whole(body) });
         };
         self.consumed(from, data.len());
@@ -244,6 +249,7 @@ impl Protocol {
             return self.fault(from, "an announcement of the wrong length");
         };
         let Some(id) = self.matching.take_receive(envelope) else {
+            self.events += 1;
             return self.matching.keep(envelope, Message { from, body: Body::Announced(announce) });
         };
         if let Some(room) = self.take_room(id) {

@@ -259,6 +259,7 @@ impl<D: Device> Engine<D> {
 
     /// The application has done `work`.
     pub fn work_done(&mut self, work: &Work) {
+        self.note_event();
         self.runs.runs[work.run].completed(work.step);
         self.start_ready(work.run);
         self.remove_if_done(work.run);

@@ -44,6 +44,7 @@ fn suite<D: Device>(network: &impl Fn(usize) -> Vec<D>) {
     many_send_to_one(network(20), 200);
     a_packet_before_arm_is_found(network(2));
     a_packet_after_arm_wakes(network(2));
+    rousing_wakes(network(2));
     arming_never_loses_a_packet(network(2), 3000);
 }
 
@@ -390,6 +391,17 @@ fn a_packet_after_arm_wakes<D: Device>(devices: Vec<D>) {
         ranks[1].device.disarm();
         ranks[1].poll_until(turn);
     }
+}
+
+fn rousing_wakes<D: Device>(devices: Vec<D>) {
+    let mut ranks = Rank::all(devices);
+    for _ in 0..3 {
+        let wake = ranks[1].device.arm();
+        ranks[1].device.rouse();
+        assert!(matches!(wake, Wake::Never) || has_fired(&wake), "not roused");
+        ranks[1].device.disarm();
+    }
+    ranks[1].device.rouse();
 }
 
 fn has_fired(wake: &Wake) -> bool {

@@ -100,6 +100,10 @@ impl<D: Device> Device for Delay<D> {
         self.inner.disarm();
     }
 
+    fn rouse(&mut self) {
+        self.inner.rouse();
+    }
+
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
         self.inner.bulk()
     }

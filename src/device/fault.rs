@@ -54,6 +54,10 @@ impl<D: Device> Device for Fault<D> {
         self.inner.disarm();
     }
 
+    fn rouse(&mut self) {
+        self.inner.rouse();
+    }
+
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
         // Asked for by value first: the borrow of the inner one must not outlive the test.
         if self.inner.bulk().is_some() { Some(self) } else { None }

@@ -82,6 +82,9 @@ pub trait Device: Send {
     /// Takes the announcement back.
     fn disarm(&mut self);
 
+    /// Makes the [`Wake`] of this rank fire, as a packet would: for threads of this process.
+    fn rouse(&mut self);
+
     /// Direct copies from the memory of a peer, where the device can do that.
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
         None

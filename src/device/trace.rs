@@ -136,6 +136,10 @@ impl<D: Device> Device for Trace<D> {
         self.inner.disarm();
     }
 
+    fn rouse(&mut self) {
+        self.inner.rouse();
+    }
+
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
         self.inner.bulk()
     }

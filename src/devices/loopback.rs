@@ -65,6 +65,14 @@ impl Inbox {
     fn new() -> Self {
         Self { arrivals: Mutex::default(), wakes: Arc::new(WakeWord(AtomicU32::new(0))) }
     }
+
+    /// Wakes the rank if it sleeps.
+    fn ring(&self) {
+        if std::mem::take(&mut self.arrivals.lock().sleeps) {
+            self.wakes.0.fetch_add(1, Ordering::SeqCst);
+            futex::wake(&self.wakes.0);
+        }
+    }
 }
 
 impl Device for Loopback {
@@ -89,12 +97,8 @@ impl Device for Loopback {
         let mut data = vec![0; len].into_boxed_slice();
         fill(&mut data);
         arrivals.packets.push_back(Packet { from: self.me, header: *header, data });
-        let sleeps = std::mem::take(&mut arrivals.sleeps);
         drop(arrivals);
-        if sleeps {
-            inbox.wakes.0.fetch_add(1, Ordering::SeqCst);
-            futex::wake(&inbox.wakes.0);
-        }
+        inbox.ring();
         Ok(())
     }
 
@@ -117,6 +121,10 @@ impl Device for Loopback {
 
     fn disarm(&mut self) {
         self.inbox(self.me).arrivals.lock().sleeps = false;
+    }
+
+    fn rouse(&mut self) {
+        self.inbox(self.me).ring();
     }
 }
 

@@ -168,7 +168,7 @@ fn or_not_set(value: &str) -> &str {
 
 fn limits() -> Vec<Fact> {
     vec![
-        Fact::new("limit.threads", "level of threads", Level::HIGHEST.name()),
+        Fact::new("limit.threads", "level of threads", Level::Multiple.name()),
         Fact::new("limit.hosts", "hosts of a job", 1),
         Fact::new("limit.tag", "largest tag", TAG_MAX),
         Fact::new("limit.eager", "eager up to", EAGER_MAX).shown(format!("{EAGER_MAX} bytes")),

@@ -3,6 +3,7 @@
 
 use super::config::{Config, Progress, Waiting};
 use super::patience::Policy;
+use super::world::Level;
 use crate::devices::shm::Copy;
 
 /// What the sentences are about.
@@ -10,6 +11,8 @@ use crate::devices::shm::Copy;
 pub struct Decisions<'a> {
     /// The settings.
     pub config: &'a Config,
+    /// The level of thread support.
+    pub level: Level,
     /// How many ranks the job has.
     pub ranks: u32,
     /// Who started them, in words.
@@ -37,6 +40,7 @@ impl Decisions<'_> {
             device,
             self.copying(),
             self.waiting(),
+            self.threads(),
             self.progress(),
         ]
     }
@@ -71,6 +75,20 @@ impl Decisions<'_> {
         format!("waiting calls {how} ({why})")
     }
 
+    fn threads(&self) -> String {
+        let how = match (self.level, self.config.progress) {
+            (Level::Multiple, _) => {
+                "calls of several threads: one at a time under a lock; of those that wait, one \
+                 polls and the others sleep"
+            }
+            (_, Progress::Thread) => {
+                "calls of several threads never overlap; a lock keeps the progress thread out"
+            }
+            (_, Progress::Polling) => "calls of several threads never overlap, so there is no lock",
+        };
+        format!("{how} ({})", self.level.name())
+    }
+
     fn progress(&self) -> String {
         match self.config.progress {
             Progress::Polling => {
@@ -91,16 +109,24 @@ mod tests {
     fn every_decision_has_its_reason() {
         let lines = |config: &Config, ranks: u32, reads_memory: bool| {
             let policy = Policy::new(config.waiting, ranks as usize, 2);
-            let (launcher, host) = ("somebody", "here");
-            let all =
-                Decisions { config, ranks, launcher, host, processors: 2, policy, reads_memory };
+            let (launcher, host, level) = ("somebody", "here", Level::Multiple);
+            let all = Decisions {
+                config,
+                level,
+                ranks,
+                launcher,
+                host,
+                processors: 2,
+                policy,
+                reads_memory,
+            };
             all.lines().join("\n")
         };
         let text = lines(&Config::default(), 4, true);
         for words in ["by somebody", "all run on here", "allows process_vm_readv", "4 ranks on 2"] {
             assert!(text.contains(words), "{words}: {text}");
         }
-        assert!(text.contains("sleep soon"));
+        assert!(text.contains("sleep soon") && text.contains("(MPI_THREAD_MULTIPLE)"));
         assert!(lines(&Config::default(), 2, false).contains("ring in shared memory (this system"));
         let spin = Config { waiting: Waiting::Spin, ..Config::default() };
         assert!(lines(&spin, 1, true).contains("without a pause (SUIRO_WAIT=spin)"));

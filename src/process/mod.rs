@@ -6,34 +6,40 @@
 //!                only                   engine, launcher       only
 //! ```
 //!
-//! A call enters through one of three doors: [`Process::early`] for what works at any time,
-//! [`Process::look`] for what needs MPI to run, [`Process::until`] for what waits. Functions of the
-//! application never run with the lock held.
+//! A call enters through one of these doors: [`Process::visit`] for what any thread may call at any
+//! time, [`Process::early`] for what works at any time, [`Process::look`] for what needs MPI to run,
+//! [`Process::until`] for what waits (`waiting`). Functions of the application never run with the
+//! lock held.
 
+mod bell;
 pub mod config;
 pub mod description;
 mod explain;
 mod lock;
 mod log;
 mod patience;
+mod primitive;
 mod progress;
+mod waiters;
+mod waiting;
 mod world;
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+#[cfg(all(test, loom))]
+mod model;
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 use crate::base::blocked::Blocked;
 use crate::base::{ErrorClass, MpiError, Result};
 use crate::bootstrap::{Client, Status};
-use crate::device::Wake;
 use crate::devices::shm::Shm;
 use crate::mpi::objects::Objects;
-use crate::sys::{clock, futex};
 
 use config::Config;
 use lock::{Guard, Lock};
-use patience::{Patience, Policy, Step};
+use patience::Policy;
 pub use progress::Progressing;
+use waiting::Waiters;
 pub use world::{Level, host_name, node};
 
 /// The devices in use, as one device.
@@ -41,14 +47,11 @@ pub type Devices = Shm;
 /// MPI over the devices in use.
 pub type Mpi = crate::mpi::Mpi<Devices>;
 
-/// How long a sleeper sleeps before it looks again although nobody woke it.
-const NAP: Duration = Duration::from_millis(100);
-/// The same while packets wait for room, which wakes nobody.
-const CONGESTED_NAP: Duration = Duration::from_millis(1);
-
 /// This process, as far as MPI goes.
 pub struct Process {
     state: Lock<State>,
+    /// A [`Stage`], to be read at any time.
+    stage: AtomicU8,
     /// Threads that wait in MPI: the progress thread lets them poll.
     waiting: AtomicU32,
     /// Whether the progress thread is to end.
@@ -66,8 +69,13 @@ enum State {
 struct Running {
     mpi: Mpi,
     launcher: Option<Client>,
-    /// Where the launcher reads what a call waits for.
+    /// Where the launcher reads what a call waits for, and which one it was told of.
     status: Option<Status>,
+    told: Option<waiting::Ticket>,
+    /// Calls that wait while others have the lock.
+    waiters: Waiters,
+    /// [`Engine::events`](crate::core::engine::Engine::events) when they were last looked after.
+    served: u64,
     policy: Policy,
     level: Level,
     main: std::thread::ThreadId,
@@ -78,6 +86,7 @@ struct Running {
 
 /// What `MPI_Initialized` and `MPI_Finalized` tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Stage {
     /// Before initialization.
     Before,
@@ -92,32 +101,37 @@ impl Process {
     pub const fn new() -> Self {
         Self {
             state: Lock::new(State::Untouched),
+            stage: AtomicU8::new(Stage::Before as u8),
             waiting: AtomicU32::new(0),
             stopping: AtomicBool::new(false),
         }
     }
 
-    /// How far this process is.
+    /// How far this process is. Any thread may ask at any time, also while another initializes.
     pub fn stage(&self) -> Stage {
-        match *self.state.lock() {
-            State::Untouched | State::Early(_) => Stage::Before,
-            State::Running(_) => Stage::Running,
-            State::Late(_) => Stage::After,
+        match self.stage.load(Ordering::Acquire) {
+            stage if stage == Stage::Before as u8 => Stage::Before,
+            stage if stage == Stage::Running as u8 => Stage::Running,
+            _ => Stage::After,
         }
+    }
+
+    /// Does what any thread may do at any time, whatever the level of thread support (§11.4.1).
+    pub fn visit<T>(&self, body: impl FnOnce(&mut Objects) -> T) -> T {
+        with_objects(&mut self.state.visit(), body)
+    }
+
+    /// Looks at a running MPI from any thread at any time.
+    ///
+    /// # Errors
+    /// `Other` unless MPI runs; what `body` says.
+    pub fn visit_running<T>(&self, body: impl FnOnce(&mut Mpi) -> Result<T>) -> Result<T> {
+        body(&mut running(&mut self.state.visit())?.mpi)
     }
 
     /// Does what works at any time, also before initialization and after finalization.
     pub fn early<T>(&self, body: impl FnOnce(&mut Objects) -> T) -> T {
-        match &mut *self.state.lock() {
-            State::Early(objects) | State::Late(objects) => body(objects),
-            State::Running(running) => body(&mut running.mpi.objects),
-            untouched @ State::Untouched => {
-                let mut objects = Box::new(first_objects());
-                let result = body(&mut objects);
-                *untouched = State::Early(objects);
-                result
-            }
-        }
+        with_objects(&mut self.state.lock(), body)
     }
 
     /// Looks at or changes MPI, here and now. Reductions that the application must do are done
@@ -128,26 +142,28 @@ impl Process {
     #[inline]
     pub fn look<T>(&self, body: impl FnOnce(&mut Mpi) -> Result<T>) -> Result<T> {
         let mut state = self.state.lock();
-        let mpi = &mut running(&mut state)?.mpi;
-        let result = body(mpi);
-        if mpi.engine.has_work() {
-            self.reduce(state);
+        let now = running(&mut state)?;
+        let result = body(&mut now.mpi);
+        if now.mpi.engine.has_work() || !now.waiters.is_empty() {
+            self.look_after(state);
         }
         result
     }
 
-    /// Does all reductions that wait for the application.
+    /// Does all reductions that wait for the application, and rings those whose wait is over.
     #[cold]
-    fn reduce<'a>(&'a self, mut state: Guard<'a, State>) {
-        while let State::Running(now) = &mut *state
-            && let Some(work) = now.mpi.engine.take_work()
-        {
-            drop(state);
-            work.execute();
-            state = self.state.lock();
-            if let State::Running(now) = &mut *state {
-                now.mpi.engine.work_done(&work);
+    fn look_after<'a>(&'a self, mut state: Guard<'a, State>) {
+        while let State::Running(now) = &mut *state {
+            if let Some(work) = now.mpi.engine.take_work() {
+                state.unlocked(|| work.execute());
+                if let State::Running(now) = &mut *state {
+                    now.mpi.engine.work_done(&work);
+                }
+                continue;
             }
+            let rings = now.serve();
+            drop(state);
+            return rings.ring();
         }
     }
 
@@ -164,14 +180,19 @@ impl Process {
         let mut state = self.state.lock();
         let now = running(&mut state)?;
         let arrived = now.mpi.engine.poll();
-        let result = body(&mut now.mpi)?;
-        if now.mpi.engine.has_work() {
-            self.reduce(state);
-        } else if arrived == 0 && now.policy.is_shared() && !found(&result) {
+        let result = body(&mut now.mpi);
+        let waits = arrived == 0
+            && now.policy.is_shared()
+            && result.as_ref().is_ok_and(|result| !found(result));
+        if now.mpi.engine.has_work() || !now.waiters.is_empty() {
+            self.look_after(state);
+        } else {
             drop(state);
+        }
+        if waits {
             std::thread::yield_now();
         }
-        Ok(result)
+        result
     }
 
     /// Starts something and waits until `done` gives a result. `done` is called after each poll,
@@ -187,116 +208,33 @@ impl Process {
     ) -> Result<T> {
         let mut state = self.state.lock();
         let now = running(&mut state)?;
-        let mut started = start(&mut now.mpi)?;
-        for _ in 0..4 {
-            if let Some(result) = done(&mut now.mpi, &mut started)? {
-                return Ok(result);
-            }
-            now.mpi.engine.poll();
+        let quick = match start(&mut now.mpi) {
+            Ok(mut started) => match look_quickly(&mut now.mpi, &mut started, &mut done) {
+                Ok(None) => return self.wait(state, &mut started, done, blocked),
+                Ok(Some(result)) => Ok(result),
+                Err(error) => Err(error),
+            },
+            Err(error) => Err(error),
+        };
+        if !now.waiters.is_empty() {
+            self.look_after(state);
         }
-        self.wait(state, &mut started, done, blocked)
+        quick
     }
+}
 
-    /// The slow half of `until`, which tells the launcher about waits that take long.
-    #[inline(never)]
-    fn wait<'a, S, T>(
-        &'a self, state: Guard<'a, State>, started: &mut S,
-        done: impl FnMut(&mut Mpi, &mut S) -> Result<Option<T>>,
-        blocked: impl Fn(&Mpi, &S) -> Blocked,
-    ) -> Result<T> {
-        let _present = Present::new(&self.waiting);
-        let mut told_ns = None;
-        let result = self.wait_and_tell(state, started, done, |now, started| {
-            if let Some(status) = &now.status {
-                let since_ns = *told_ns.get_or_insert_with(clock::monotonic_ns);
-                status.tell(since_ns, &blocked(&now.mpi, started));
-            }
-        });
-        if told_ns.is_some() {
-            self.returning();
+/// Polls a few times for what is over at once.
+#[inline(always)]
+fn look_quickly<S, T>(
+    mpi: &mut Mpi, started: &mut S, mut done: impl FnMut(&mut Mpi, &mut S) -> Result<Option<T>>,
+) -> Result<Option<T>> {
+    for _ in 0..4 {
+        if let Some(result) = done(mpi, started)? {
+            return Ok(Some(result));
         }
-        result
+        mpi.engine.poll();
     }
-
-    /// The call that told the launcher about itself returns.
-    #[cold]
-    fn returning(&self) {
-        if let State::Running(now) = &*self.state.lock()
-            && let Some(status) = &now.status
-        {
-            status.clear();
-        }
-    }
-
-    /// Polls, does the application's reductions, yields, tells and sleeps.
-    fn wait_and_tell<'a, S, T>(
-        &'a self, mut state: Guard<'a, State>, started: &mut S,
-        mut done: impl FnMut(&mut Mpi, &mut S) -> Result<Option<T>>,
-        mut tell: impl FnMut(&Running, &S),
-    ) -> Result<T> {
-        let mut patience = Patience::new(running(&mut state)?.policy);
-        loop {
-            let now = running(&mut state)?;
-            let arrived = now.mpi.engine.poll();
-            if let Some(work) = now.mpi.engine.take_work() {
-                drop(state);
-                work.execute();
-                state = self.state.lock();
-                running(&mut state)?.mpi.engine.work_done(&work);
-                patience.renew();
-                continue;
-            }
-            if let Some(result) = done(&mut now.mpi, started)? {
-                return Ok(result);
-            }
-            if arrived > 0 {
-                patience.renew();
-                continue;
-            }
-            let step = patience.next(clock::monotonic_ns);
-            if step == Step::Sleep || patience.is_worth_telling() {
-                tell(now, started);
-            }
-            match step {
-                Step::Spin => std::hint::spin_loop(),
-                Step::Yield => {
-                    now.mpi.engine.fault()?;
-                    drop(state);
-                    std::thread::yield_now();
-                    state = self.state.lock();
-                }
-                Step::Sleep => state = self.sleep(state, |mpi| mpi.engine.has_work())?,
-            }
-        }
-    }
-
-    /// Arms the device, polls once more, and sleeps with the lock free if nothing came and the
-    /// caller is not `wanted`.
-    fn sleep<'a>(
-        &'a self, mut state: Guard<'a, State>, wanted: impl FnOnce(&Mpi) -> bool,
-    ) -> Result<Guard<'a, State>> {
-        let now = running(&mut state)?;
-        let wake = now.mpi.engine.arm();
-        now.armed += 1;
-        let quiet = now.mpi.engine.poll() == 0 && !wanted(&now.mpi);
-        let nap = if now.mpi.engine.is_congested() { CONGESTED_NAP } else { NAP };
-        drop(state);
-        if quiet {
-            match wake {
-                Wake::Never => std::thread::yield_now(),
-                Wake::Word { word, expected } => {
-                    futex::wait(AsRef::as_ref(&*word), expected, Some(nap));
-                }
-            }
-        }
-        let mut state = self.state.lock();
-        let now = running(&mut state)?;
-        now.armed -= 1;
-        if now.armed == 0 {
-            now.mpi.engine.disarm();
-        }
-        Ok(state)
-    }
+    Ok(None)
 }
 
 impl Default for Process {
@@ -310,6 +248,19 @@ impl Default for Process {
 fn first_objects() -> Objects {
     let initial_handler = Config::read().map(|config| config.initial_errhandler);
     Objects { initial_handler: initial_handler.unwrap_or_default(), ..Objects::default() }
+}
+
+fn with_objects<T>(state: &mut State, body: impl FnOnce(&mut Objects) -> T) -> T {
+    match state {
+        State::Early(objects) | State::Late(objects) => body(objects),
+        State::Running(running) => body(&mut running.mpi.objects),
+        untouched @ State::Untouched => {
+            let mut objects = Box::new(first_objects());
+            let result = body(&mut objects);
+            *untouched = State::Early(objects);
+            result
+        }
+    }
 }
 
 /// # Errors
@@ -328,20 +279,4 @@ fn running(state: &mut State) -> Result<&mut Running> {
 #[cold]
 fn not_running(why: &'static str) -> Box<MpiError> {
     ErrorClass::Other.error(why)
-}
-
-/// Counts a thread among those that wait, as long as it lives.
-struct Present<'a>(&'a AtomicU32);
-
-impl<'a> Present<'a> {
-    fn new(count: &'a AtomicU32) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(count)
-    }
-}
-
-impl Drop for Present<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }

@@ -37,18 +37,31 @@ pub enum Step {
 pub struct Policy {
     spins: u32,
     yield_ns: u64,
+    /// Whether a second thread of this rank would take the processor of another.
+    crowded: bool,
 }
 
 impl Policy {
     /// The policy for `ranks` local ranks on `processors` processors.
     pub fn new(waiting: Waiting, ranks: usize, processors: usize) -> Self {
-        match waiting {
-            Waiting::Auto if ranks <= processors => Self { spins: SPINS, yield_ns: YIELD_NS },
-            Waiting::Auto => Self { spins: 0, yield_ns: YIELD_NS },
-            Waiting::Spin => Self { spins: u32::MAX, yield_ns: u64::MAX },
-            Waiting::Yield => Self { spins: 0, yield_ns: u64::MAX },
-            Waiting::Sleep => Self { spins: 0, yield_ns: 0 },
-        }
+        let (spins, yield_ns) = match waiting {
+            Waiting::Auto if ranks <= processors => (SPINS, YIELD_NS),
+            Waiting::Auto => (0, YIELD_NS),
+            Waiting::Spin => (u32::MAX, u64::MAX),
+            Waiting::Yield => (0, u64::MAX),
+            Waiting::Sleep => (0, 0),
+        };
+        Self { spins, yield_ns, crowded: 2 * ranks > processors }
+    }
+
+    /// The policy of threads that another thread of their rank polls for.
+    pub fn of_listener(self) -> Self {
+        Self { spins: if self.crowded { 0 } else { self.spins }, ..self }
+    }
+
+    /// Whether threads of one rank that spin take the processor from each other or another rank.
+    pub fn is_crowded(&self) -> bool {
+        self.crowded
     }
 
     /// Whether others need the processor that this rank waits on.
@@ -130,6 +143,14 @@ mod tests {
         assert!(!Policy::new(Waiting::Auto, 2, 2).is_shared());
         assert!(Policy::new(Waiting::Auto, 3, 2).is_shared());
         assert!(!Policy::new(Waiting::Spin, 3, 2).is_shared());
+    }
+
+    #[test]
+    fn several_threads_spin_only_where_there_are_processors_for_them() {
+        let auto = |ranks, processors| Policy::new(Waiting::Auto, ranks, processors);
+        assert!(auto(2, 2).is_crowded() && auto(2, 2).of_listener().is_shared());
+        assert!(Policy::new(Waiting::Spin, 2, 2).of_listener().is_shared());
+        assert!(!auto(2, 4).is_crowded() && !auto(2, 4).of_listener().is_shared());
     }
 
     #[test]

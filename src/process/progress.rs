@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::waiting::sleep;
 use super::{Process, State};
 use crate::base::{ErrorClass, Result};
 
@@ -47,13 +48,15 @@ impl Process {
             }
             let mut state = self.state.lock();
             let State::Running(running) = &mut *state else { return };
-            if running.mpi.engine.poll() > 0 {
-                continue;
-            }
+            let quiet = running.mpi.engine.poll() == 0 && running.waiters.is_empty();
             // Work of the application is not for this thread, which may sleep beside it.
-            if self.sleep(state, |_| false).is_err() {
+            if quiet && sleep(&mut state, None).is_err() {
                 return;
             }
+            let State::Running(running) = &mut *state else { return };
+            let rings = running.serve();
+            drop(state);
+            rings.ring();
         }
     }
 }

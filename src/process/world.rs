@@ -8,7 +8,8 @@ use super::config::{Config, Progress};
 use super::explain::Decisions;
 use super::patience::Policy;
 use super::progress::Progressing;
-use super::{Devices, Mpi, Process, Running, State, running};
+use super::waiting::Waiters;
+use super::{Devices, Mpi, Process, Running, Stage, State, running};
 use crate::base::blocked::Blocked;
 use crate::base::{ErrorClass, Result};
 use crate::bootstrap::{Client, Environment, Job, Status};
@@ -26,18 +27,18 @@ pub enum Level {
     Funneled,
     /// Many, of which one at a time calls MPI.
     Serialized,
+    /// Many that call MPI at any time.
+    Multiple,
 }
 
 impl Level {
-    /// The highest level that there is.
-    pub const HIGHEST: Self = Self::Serialized;
-
     /// What the standard calls it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Single => "MPI_THREAD_SINGLE",
             Self::Funneled => "MPI_THREAD_FUNNELED",
             Self::Serialized => "MPI_THREAD_SERIALIZED",
+            Self::Multiple => "MPI_THREAD_MULTIPLE",
         }
     }
 }
@@ -65,10 +66,10 @@ impl Process {
         let size = running.mpi.comms.get(COMM_WORLD)?.size();
         running.mpi.objects.infos.environment = super::description::of_rank(size, level);
         *state = State::Running(Box::new(running));
+        self.stage.store(Stage::Running as u8, Ordering::Release);
         drop(state);
+        self.state.set_met(level == Level::Multiple || config.progress == Progress::Thread);
         if config.progress == Progress::Thread {
-            // Nobody is inside while the lock becomes one for threads that meet.
-            self.state.set_shared(true);
             let thread = Progressing::start(self)?;
             super::running(&mut self.state.lock())?.progressing = Some(thread);
         }
@@ -80,7 +81,7 @@ impl Process {
     /// # Errors
     /// `Other` unless MPI runs.
     pub fn threads(&self) -> Result<(Level, bool)> {
-        let mut state = self.state.lock();
+        let mut state = self.state.visit();
         let now = running(&mut state)?;
         Ok((now.level, now.main == std::thread::current().id()))
     }
@@ -112,7 +113,9 @@ impl Process {
             return Err(ErrorClass::Other.error("MPI has been finalized already"));
         };
         *state = State::Late(Box::new(std::mem::take(&mut ended.mpi.objects)));
+        self.stage.store(Stage::After as u8, Ordering::Release);
         drop(state);
+        self.state.set_met(true);
         ended.launcher.as_mut().map_or(Ok(()), Client::finalize)
     }
 
@@ -170,7 +173,7 @@ fn assemble(config: &Config, objects: Objects, level: Level) -> Result<Running> 
     let processors = processors(&environment);
     let policy = Policy::new(config.waiting, job.local_ranks.len(), processors);
     if config.explain && job.rank == 0 {
-        explain(config, &job, launcher.as_ref(), processors, policy);
+        explain(config, level, &job, launcher.as_ref(), processors, policy);
     }
     tracing::info!(rank = job.rank, size = job.size, processors, "initialized");
     let number = |value: Option<u32>| value.and_then(|value| i32::try_from(value).ok());
@@ -181,7 +184,19 @@ fn assemble(config: &Config, objects: Objects, level: Level) -> Result<Running> 
     if let Some(status) = &status {
         status.clear();
     }
-    Ok(Running { mpi, launcher, status, policy, level, main, progressing: None, armed: 0 })
+    Ok(Running {
+        mpi,
+        launcher,
+        status,
+        told: None,
+        waiters: Waiters::new(),
+        served: 0,
+        policy,
+        level,
+        main,
+        progressing: None,
+        armed: 0,
+    })
 }
 
 /// How many processors the ranks of this host have together. Where the launcher bound each to its
@@ -195,7 +210,8 @@ fn processors(environment: &Environment) -> usize {
 
 /// Tells what was decided, and why.
 fn explain(
-    config: &Config, job: &Job, launcher: Option<&Client>, processors: usize, policy: Policy,
+    config: &Config, level: Level, job: &Job, launcher: Option<&Client>, processors: usize,
+    policy: Policy,
 ) {
     let launcher = match launcher {
         None => "nobody: a job of one",
@@ -206,7 +222,7 @@ fn explain(
     let reads_memory = cma::is_allowed();
     let ranks = job.size;
     let decisions =
-        Decisions { config, ranks, launcher, host: &host, processors, policy, reads_memory };
+        Decisions { config, level, ranks, launcher, host: &host, processors, policy, reads_memory };
     for line in decisions.lines() {
         eprintln!("Suiro: {line}");
     }

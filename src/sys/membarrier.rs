@@ -7,6 +7,8 @@
 
 const GLOBAL_EXPEDITED: i32 = 1 << 1;
 const REGISTER_GLOBAL_EXPEDITED: i32 = 1 << 2;
+const PRIVATE_EXPEDITED: i32 = 1 << 3;
+const REGISTER_PRIVATE_EXPEDITED: i32 = 1 << 4;
 
 /// Makes every [`barrier`] of the machine reach the threads of this process from now on.
 ///
@@ -18,6 +20,17 @@ pub fn register() -> bool {
 /// A full fence here and in every thread of a process that has registered; false if that failed.
 pub fn barrier() -> bool {
     call(GLOBAL_EXPEDITED)
+}
+
+/// Makes [`barrier_of_threads`] work; false if the system has no such call or forbids it.
+pub fn register_threads() -> bool {
+    call(REGISTER_PRIVATE_EXPEDITED)
+}
+
+/// A full fence here and in every thread of this process; false if that failed. It is cheap where
+/// there is only one.
+pub fn barrier_of_threads() -> bool {
+    call(PRIVATE_EXPEDITED)
 }
 
 fn call(command: i32) -> bool {
@@ -32,5 +45,6 @@ mod tests {
     #[test]
     fn a_registered_process_can_call_it() {
         assert!(!register() || barrier());
+        assert!(!register_threads() || barrier_of_threads());
     }
 }

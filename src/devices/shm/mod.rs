@@ -347,6 +347,12 @@ impl Device for Shm {
         self.area.doze.disarm();
     }
 
+    fn rouse(&mut self) {
+        if self.area.doze.ring(true) {
+            futex::wake(self.area.doze.word());
+        }
+    }
+
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
         if self.reading.possible() { Some(self) } else { None }
     }

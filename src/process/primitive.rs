@@ -1,0 +1,15 @@
+//! What [`super::bell`] is made of. The model checker's flavour is in `model_primitive`.
+
+pub use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::sys::futex;
+
+/// Sleeps while the word is `expected`, or shorter.
+pub fn wait(word: &AtomicU32, expected: u32) {
+    futex::wait(word, expected, None);
+}
+
+/// Wakes who sleeps on the word.
+pub fn wake(word: &AtomicU32) {
+    futex::wake(word);
+}

@@ -1,0 +1,139 @@
+//! Threads that wait while the process lock is free: who polls, who is woken, and by whom.
+//!
+//! One thread polls and the others park. Whoever changes something while others wait, by a poll or
+//! by a call, asks for each of them whether its wait is over, on their behalf, and rings only those
+//! whose wait is. A thread whose own wait ends rings one that is parked, which polls from then on.
+//!
+//! ```text
+//!            another one polls, or sleeps on the device
+//!   poller ────────────────────────────────────────────> parked ── its wait is over ──> returns
+//!     │  ▲ <──────── rung: nobody polls now ────────────────┘                              ▲
+//!     │  └─────────────── woken ─────────────┐                                             │
+//!     ├── nothing came for long ──> dozing, on the device ─── its wait is over, roused ────┤
+//!     └── its wait is over, one that is parked is rung ────────────────────────────────────┘
+//! ```
+//!
+//! Kept up by every function here, with the lock held: if somebody is parked, then somebody polls
+//! or dozes, or a bell has been rung whose listener has not come back yet, or the holder of the
+//! lock is about to ring one. So no wait is forgotten (`model`).
+
+use std::sync::Arc;
+
+use super::bell::Bell;
+
+/// A thread's seat among those that wait.
+pub type Seat = u64;
+
+/// The threads that wait with the lock free, oldest first. `C` is what they wait for.
+pub struct Waiters<C> {
+    waiting: Vec<Waiter<C>>,
+    /// The one that polls is between two polls, with the lock free.
+    polling: bool,
+    next_seat: Seat,
+}
+
+struct Waiter<C> {
+    seat: Seat,
+    call: C,
+    /// What it listens to; `None`: it dozes on the device.
+    bell: Option<Arc<Bell>>,
+}
+
+/// Whom to ring once the lock is free.
+#[must_use]
+#[derive(Default)]
+pub struct Rings {
+    bells: Vec<Arc<Bell>>,
+    /// Whether those who doze on the device must be roused, with the lock held.
+    pub rouse: bool,
+}
+
+impl<C> Waiters<C> {
+    /// Nobody waits.
+    pub const fn new() -> Self {
+        Self { waiting: Vec::new(), polling: false, next_seat: 0 }
+    }
+
+    /// Whether nobody waits but who is polling.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Whether another thread polls, so that the caller may park.
+    #[inline]
+    pub fn has_poller(&self) -> bool {
+        self.polling
+    }
+
+    /// The caller, who polls, frees the lock for a moment, or has it back.
+    #[inline]
+    pub fn set_polling(&mut self, polling: bool) {
+        self.polling = polling;
+    }
+
+    /// Whether somebody sleeps on the device, so that the caller need not.
+    pub fn has_dozer(&self) -> bool {
+        self.waiting.iter().any(|waiter| waiter.bell.is_none())
+    }
+
+    /// The caller frees the lock and listens to the bell.
+    pub fn park(&mut self, call: C) -> (Seat, Arc<Bell>) {
+        let bell = Arc::new(Bell::new());
+        (self.sit(call, Some(Arc::clone(&bell))), bell)
+    }
+
+    /// The caller frees the lock and sleeps on the device.
+    pub fn doze(&mut self, call: C) -> Seat {
+        self.sit(call, None)
+    }
+
+    fn sit(&mut self, call: C, bell: Option<Arc<Bell>>) -> Seat {
+        self.next_seat += 1;
+        self.waiting.push(Waiter { seat: self.next_seat, call, bell });
+        self.next_seat
+    }
+
+    /// The caller has the lock again. False if its wait is over.
+    pub fn stand(&mut self, seat: Seat) -> bool {
+        let found = self.waiting.iter().position(|waiter| waiter.seat == seat);
+        found.map(|index| self.waiting.remove(index)).is_some()
+    }
+
+    /// Takes out those whose wait is over, as `look` finds.
+    pub fn serve(&mut self, mut look: impl FnMut(&mut C) -> bool) -> Rings {
+        let mut rings = Rings::default();
+        for waiter in self.waiting.extract_if(.., |waiter| look(&mut waiter.call)) {
+            rings.rouse |= waiter.bell.is_none();
+            rings.bells.extend(waiter.bell);
+        }
+        rings
+    }
+
+    /// The caller, who polled, goes: adds whom to ring so that somebody polls.
+    ///
+    /// That is the one who parked last, who may still be awake.
+    pub fn hand_over(&self, rings: &mut Rings) {
+        if !self.polling && !self.has_dozer() {
+            rings.bells.extend(self.waiting.last().and_then(|waiter| waiter.bell.clone()));
+        }
+    }
+
+    /// What the others wait for, oldest first.
+    pub fn calls(&mut self) -> impl Iterator<Item = &mut C> {
+        self.waiting.iter_mut().map(|waiter| &mut waiter.call)
+    }
+}
+
+impl Rings {
+    /// Whether there is nobody to ring.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.bells.is_empty()
+    }
+
+    /// Rings; best with the lock free, for which those who are rung are waiting.
+    pub fn ring(self) {
+        self.bells.into_iter().for_each(|bell| bell.ring());
+    }
+}

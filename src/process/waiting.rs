@@ -1,0 +1,338 @@
+//! Waiting: polls, does the application's reductions, yields, and sleeps with the lock free.
+//!
+//! One wait function for all calls. Where several threads wait, one polls and the others park; who
+//! finds out that the wait of another one is over, in a poll or in any call, ends that wait on its
+//! behalf and rings it (`waiters` has the protocol). Calls of threads that never meet take the same
+//! way and never find anybody.
+//!
+//! The launcher is told of one call: of those that wait, the one that has waited longest when a
+//! thread goes to sleep.
+#![allow(unsafe_code)]
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use super::bell::Bell;
+use super::lock::Guard;
+use super::patience::{Patience, Policy, Step};
+use super::waiters::{self, Rings};
+use super::{Mpi, Process, Running, State, running};
+use crate::base::blocked::Blocked;
+use crate::base::{ErrorClass, Result};
+use crate::device::Wake;
+use crate::sys::{clock, futex};
+
+/// How long a sleeper sleeps before it looks again although nobody woke it.
+const NAP: Duration = Duration::from_millis(100);
+/// The same while packets wait for room, which wakes nobody.
+const CONGESTED_NAP: Duration = Duration::from_millis(1);
+
+/// Threads that wait with the lock free.
+pub type Waiters = waiters::Waiters<Other>;
+
+/// Which wait, and since when, in nanoseconds of the host's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ticket {
+    since_ns: u64,
+    /// Where it lies in memory.
+    place: usize,
+}
+
+/// A call that waits, as any thread sees it who holds the lock.
+trait Waits {
+    /// Whether it is over. If so its result is kept, and it must not be asked again.
+    fn look(&mut self, mpi: &mut Mpi) -> bool;
+
+    /// What it waits for.
+    fn blocked(&self, mpi: &Mpi) -> Blocked;
+
+    /// Which wait it is. Asked for the first time when it has to wait for long.
+    fn ticket(&mut self) -> Ticket;
+}
+
+/// A call that waits, in the hands of its own thread.
+struct Call<'a, S, T, D, B> {
+    started: &'a mut S,
+    done: D,
+    blocked: B,
+    since_ns: Option<u64>,
+    end: Option<Result<T>>,
+}
+
+/// The call of a thread that has freed the lock and sits among the [`Waiters`].
+pub struct Other(*mut dyn Waits);
+
+// SAFETY: a call is used by whoever holds the lock, one thread at a time. What it captures are
+// places in the application's memory, and values of the library that lie behind the lock otherwise.
+unsafe impl Send for Other {}
+
+impl Other {
+    /// # Safety
+    /// The call stays where it is and is not touched until it has left the waiters, which happens
+    /// with the lock held: it was taken out because it was over, or `stand` took it.
+    unsafe fn new(call: &mut (dyn Waits + '_)) -> Self {
+        let call: *mut (dyn Waits + '_) = call;
+        // SAFETY: only the lifetime changes; the caller promises that it is long enough.
+        Self(unsafe { std::mem::transmute::<*mut (dyn Waits + '_), *mut dyn Waits>(call) })
+    }
+
+    fn call(&mut self) -> &mut dyn Waits {
+        // SAFETY: it is among the waiters and the lock is held (`new`), so it lives, and nobody
+        // else touches it.
+        unsafe { &mut *self.0 }
+    }
+}
+
+impl<S, T, D, B> Waits for Call<'_, S, T, D, B>
+where
+    D: FnMut(&mut Mpi, &mut S) -> Result<Option<T>>,
+    B: Fn(&Mpi, &S) -> Blocked,
+{
+    #[inline]
+    fn look(&mut self, mpi: &mut Mpi) -> bool {
+        self.end = (self.done)(mpi, self.started).transpose();
+        self.end.is_some()
+    }
+
+    fn blocked(&self, mpi: &Mpi) -> Blocked {
+        (self.blocked)(mpi, self.started)
+    }
+
+    fn ticket(&mut self) -> Ticket {
+        let since_ns = *self.since_ns.get_or_insert_with(clock::monotonic_ns);
+        Ticket { since_ns, place: (&raw const *self).addr() }
+    }
+}
+
+impl Running {
+    /// Ends the waits of others that are over by now; whom to ring.
+    pub(super) fn serve(&mut self) -> Rings {
+        let events = self.mpi.engine.events();
+        let mut rings = Rings::default();
+        if self.waiters.is_empty() {
+            return rings;
+        }
+        if self.served != events {
+            self.served = events;
+            rings = self.waiters.serve(|other| other.call().look(&mut self.mpi));
+        }
+        // Who sleeps does not know that there are packets to be sent now, or reductions to be done.
+        let engine = &mut self.mpi.engine;
+        if rings.rouse || engine.is_congested() || engine.has_work() {
+            engine.rouse();
+        }
+        rings
+    }
+
+    /// Tells the launcher of the call that has waited longest.
+    #[cold]
+    fn tell<'a>(&'a mut self, own: &'a mut (dyn Waits + 'a)) {
+        let Some(status) = &self.status else { return };
+        let mut oldest = own;
+        for other in self.waiters.calls() {
+            let other = other.call();
+            if other.ticket() < oldest.ticket() {
+                oldest = other;
+            }
+        }
+        let ticket = oldest.ticket();
+        status.tell(ticket.since_ns, &oldest.blocked(&self.mpi));
+        self.told = Some(ticket);
+    }
+
+    /// The wait of the caller has ended: somebody else may have to poll, and the launcher knows of
+    /// this wait no longer.
+    fn leave(&mut self, ticket: Option<Ticket>) -> Rings {
+        if self.told.is_some()
+            && self.told == ticket
+            && let Some(status) = &self.status
+        {
+            status.clear();
+            self.told = None;
+        }
+        let mut rings = self.serve();
+        self.waiters.hand_over(&mut rings);
+        rings
+    }
+}
+
+impl Process {
+    /// The slow half of `until`.
+    #[inline(never)]
+    pub(super) fn wait<'a, S, T>(
+        &'a self, mut state: Guard<'a, State>, started: &mut S,
+        done: impl FnMut(&mut Mpi, &mut S) -> Result<Option<T>>,
+        blocked: impl Fn(&Mpi, &S) -> Blocked,
+    ) -> Result<T> {
+        let _present = Present::new(&self.waiting);
+        let mut call = Call { started, done, blocked, since_ns: None, end: None };
+        let waited = self.wait_until_over(&mut state, &mut call);
+        let ticket = call.since_ns.is_some().then(|| call.ticket());
+        if let State::Running(now) = &mut *state {
+            let rings = now.leave(ticket);
+            drop(state);
+            rings.ring();
+        }
+        waited?;
+        call.end.unwrap_or_else(|| Err(ErrorClass::Intern.error("a wait ended without a result")))
+    }
+
+    /// Waits until the call is over, or the wait fails.
+    fn wait_until_over(&self, state: &mut Guard<'_, State>, call: &mut impl Waits) -> Result {
+        let mut patience = Patience::new(running(state)?.policy);
+        loop {
+            let now = running(state)?;
+            if now.waiters.has_poller() {
+                if park(state, call)? {
+                    return Ok(());
+                }
+                patience.renew();
+                continue;
+            }
+            let arrived = now.mpi.engine.poll();
+            if now.mpi.engine.has_work() {
+                work(state)?;
+                patience.renew();
+                continue;
+            }
+            if call.look(&mut now.mpi) {
+                return Ok(());
+            }
+            if !now.waiters.is_empty() {
+                let rings = now.serve();
+                if !rings.is_empty() {
+                    between_polls(state, |state| state.unlocked(|| rings.ring()))?;
+                }
+            }
+            if arrived > 0 {
+                patience.renew();
+            } else if pause(state, call, &mut patience)? {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Waits a little, as patience says. True if the call has ended meanwhile.
+fn pause(
+    state: &mut Guard<'_, State>, call: &mut impl Waits, patience: &mut Patience,
+) -> Result<bool> {
+    let wanted = state.is_wanted();
+    let now = running(state)?;
+    let step = match patience.next(clock::monotonic_ns) {
+        Step::Spin if !now.waiters.is_empty() && now.policy.is_crowded() => Step::Yield,
+        step => step,
+    };
+    if step == Step::Sleep || patience.is_worth_telling() {
+        now.tell(call);
+    }
+    match step {
+        Step::Spin if wanted => between_polls(state, Guard::give_way)?,
+        Step::Spin => std::hint::spin_loop(),
+        Step::Yield => {
+            now.mpi.engine.fault()?;
+            between_polls(state, |state| state.unlocked(std::thread::yield_now))?;
+        }
+        Step::Sleep if now.waiters.has_dozer() => return park(state, call),
+        Step::Sleep => {
+            call.ticket();
+            // SAFETY: `sleep` takes it out of the waiters, and the call is not used before.
+            let other = unsafe { Other::new(call) };
+            return sleep(state, Some(other));
+        }
+    }
+    Ok(false)
+}
+
+/// Frees the lock while the others leave polling to this thread.
+fn between_polls<'a>(
+    state: &mut Guard<'a, State>, body: impl FnOnce(&mut Guard<'a, State>),
+) -> Result {
+    running(state)?.waiters.set_polling(true);
+    body(state);
+    running(state)?.waiters.set_polling(false);
+    Ok(())
+}
+
+/// Does a reduction of the application with the lock free; another thread polls meanwhile.
+#[cold]
+fn work(state: &mut Guard<'_, State>) -> Result {
+    let now = running(state)?;
+    let Some(work) = now.mpi.engine.take_work() else { return Ok(()) };
+    let rings = now.leave(None);
+    state.unlocked(|| {
+        rings.ring();
+        work.execute();
+    });
+    running(state)?.mpi.engine.work_done(&work);
+    Ok(())
+}
+
+/// Leaves polling to others until one has found the end of this call, or nobody polls. True if the
+/// call has ended.
+#[cold]
+fn park(state: &mut Guard<'_, State>, call: &mut impl Waits) -> Result<bool> {
+    let now = running(state)?;
+    let policy = now.policy;
+    call.ticket();
+    // SAFETY: the call is not used before it has left the waiters, below or by who ended it.
+    let other = unsafe { Other::new(call) };
+    let (seat, bell) = now.waiters.park(other);
+    state.unlocked(|| listen(&bell, policy));
+    Ok(!running(state)?.waiters.stand(seat))
+}
+
+/// Yields for about as long as a wake-up costs, then sleeps, until the bell is rung.
+fn listen(bell: &Bell, policy: Policy) {
+    let mut patience = Patience::new(policy.of_listener());
+    while !bell.is_rung() {
+        match patience.next(clock::monotonic_ns) {
+            Step::Spin => std::hint::spin_loop(),
+            Step::Yield => std::thread::yield_now(),
+            Step::Sleep => bell.sleep(),
+        }
+    }
+}
+
+/// Arms the device, polls once more, and sleeps with the lock free if nothing came. True if the
+/// call, if there is one, has ended meanwhile.
+pub(super) fn sleep(state: &mut Guard<'_, State>, call: Option<Other>) -> Result<bool> {
+    let now = running(state)?;
+    let wake = now.mpi.engine.arm();
+    now.armed += 1;
+    let quiet = now.mpi.engine.poll() == 0 && !(call.is_some() && now.mpi.engine.has_work());
+    let mut over = false;
+    if quiet {
+        let nap = if now.mpi.engine.is_congested() { CONGESTED_NAP } else { NAP };
+        let seat = call.map(|call| now.waiters.doze(call));
+        state.unlocked(|| match wake {
+            Wake::Never => std::thread::yield_now(),
+            Wake::Word { word, expected } => {
+                futex::wait(AsRef::as_ref(&*word), expected, Some(nap));
+            }
+        });
+        over = seat.is_some_and(|seat| running(state).is_ok_and(|now| !now.waiters.stand(seat)));
+    }
+    let now = running(state)?;
+    now.armed -= 1;
+    if now.armed == 0 {
+        now.mpi.engine.disarm();
+    }
+    Ok(over)
+}
+
+/// Counts a thread among those that wait, as long as it lives.
+struct Present<'a>(&'a AtomicU32);
+
+impl<'a> Present<'a> {
+    fn new(count: &'a AtomicU32) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Present<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
