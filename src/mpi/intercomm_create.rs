@@ -99,13 +99,6 @@ impl Lane {
     }
 }
 
-impl Role {
-    /// The role of a leader that has found the other one, or not.
-    fn of(way: Result<Way>) -> Self {
-        way.map_or_else(|failure| Self::Alone(Some(failure)), Self::Leader)
-    }
-}
-
 /// The making of an intercommunicator, as one process sees it.
 pub struct Bridge {
     local: Arc<Group>,
@@ -145,6 +138,13 @@ enum Role {
     Alone(Option<Box<MpiError>>),
 }
 
+impl Role {
+    /// The role of a leader that has found the other one, or not.
+    fn of(way: Result<Way>) -> Self {
+        way.map_or_else(|failure| Self::Alone(Some(failure)), Self::Leader)
+    }
+}
+
 /// The way from one leader to the other.
 struct Way {
     lane: Lane,
@@ -171,6 +171,11 @@ impl<D: Device> Mpi<D> {
             true => Role::of(self.way(peer, remote_leader, tag)),
             false => Role::Member,
         };
+        let mut words = format!("(local leader {leader} of {}, tag {tag}", comm.title());
+        if let (Role::Leader(_), Ok(peer)) = (&role, self.comms.get(peer)) {
+            words += &format!(", remote leader {remote_leader} of {}", peer.title());
+        }
+        words.push(')');
         let comm = self.comms.get_mut(local)?;
         let lane = Lane {
             members: comm.members(),
@@ -179,8 +184,7 @@ impl<D: Device> Mpi<D> {
             sequence: comm.next_call(),
             label: 0,
         };
-        let (group, handler, title) = (Arc::clone(&comm.group), comm.handler.clone(), comm.title());
-        let words = format!("(local leader {leader} of {title}, tag {tag})");
+        let (group, handler) = (Arc::clone(&comm.group), comm.handler.clone());
         Ok(self.start_bridge((group, leader), lane, handler, role, words))
     }
 
@@ -302,7 +306,7 @@ impl<D: Device> Mpi<D> {
                 }
                 (Stage::Verdict(_) | Stage::Members(_), Some(error)) => return Err(error),
                 (Stage::Greetings(way), None) => {
-                    let greeting = self.agreed(&end.buffers);
+                    let greeting = agreed(&end.buffers);
                     let list = list_of(&bridge.local);
                     let run = self.exchange(&way, list, room_of(greeting.size));
                     bridge.stage = Stage::Lists(greeting);
@@ -348,13 +352,6 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    /// What both leaders make of their two greetings.
-    fn agreed(&self, buffers: &[Memory]) -> Greeting {
-        let [own, other] = [0, 1].map(|index: usize| Greeting::parse(&buffers[index]));
-        let context = if own.context.bits() < other.context.bits() { own } else { other }.context;
-        Greeting { context, ..other }
-    }
-
     /// Sends something to the other leader and gets something from there.
     fn exchange(&mut self, way: &Way, send: Memory, receive: Memory) -> RunId {
         let (peer, label) = (way.other, way.lane.label);
@@ -394,6 +391,13 @@ impl<D: Device> Mpi<D> {
             sequence: lane.sequence,
         })
     }
+}
+
+/// What a leader makes of its own greeting and the other one's.
+fn agreed(buffers: &[Memory]) -> Greeting {
+    let [own, other] = [0, 1].map(|index: usize| Greeting::parse(&buffers[index]));
+    let context = if own.context.bits() < other.context.bits() { own } else { other }.context;
+    Greeting { context, ..other }
 }
 
 /// The error of a process whose leader failed with this code.
