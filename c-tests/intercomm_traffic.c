@@ -190,14 +190,13 @@ int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
     if (check_size > 1) {
+        void (*const parts[])(void) = {wildcards, probes, exchanges, persistent, buffered, apart,
+                                       leaving};
         open_inter();
-        wildcards();
-        probes();
-        exchanges();
-        persistent();
-        buffered();
-        apart();
-        leaving();
+        for (size_t part = 0; part < sizeof parts / sizeof *parts; part++) {
+            parts[part]();
+            check_meet(); /* No wildcard meets what is sent in the next part. */
+        }
         MUST(MPI_Comm_disconnect(&inter));
     }
     return check_end();
