@@ -139,6 +139,7 @@ c_programs! {
     environment,
     error_codes,
     errors_arguments,
+    errors_buffers,
     errors_handles,
     errors_initial,
     errhandlers,

@@ -126,6 +126,7 @@ pub unsafe fn gather(
             false => (Some(all(mpi, send, 1)?), None),
         }
     };
+    check_apart(&send, &receive)?;
     mpi.gather(number(comm), root.rank, send, receive)
 }
 
@@ -144,6 +145,7 @@ pub unsafe fn gatherv(
             false => (Some(all(mpi, send, 1)?), Vec::new()),
         }
     };
+    check_apart(&send, &receive)?;
     mpi.gatherv(number(comm), root.rank, send, receive)
 }
 
@@ -162,6 +164,7 @@ pub unsafe fn scatter(
             false => (None, Some(all(mpi, receive, 1)?)),
         }
     };
+    check_apart(&send, &receive)?;
     mpi.scatter(number(comm), root.rank, send, receive)
 }
 
@@ -180,6 +183,7 @@ pub unsafe fn scatterv(
             false => (Vec::new(), Some(all(mpi, receive, 1)?)),
         }
     };
+    check_apart(&receive, &send)?;
     mpi.scatterv(number(comm), root.rank, send, receive)
 }
 
@@ -193,6 +197,7 @@ pub unsafe fn allgather(
     let ranks = size(mpi, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe { (unless_in_place(mpi, send, 1)?, all(mpi, receive, ranks)?) };
+    check_apart(&send, [&receive])?;
     mpi.allgather(number(comm), send, receive)
 }
 
@@ -206,6 +211,7 @@ pub unsafe fn allgatherv(
     let ranks = size(mpi, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe { (unless_in_place(mpi, send, 1)?, each(mpi, receive, ranks)?) };
+    check_apart(&send, &receive)?;
     mpi.allgatherv(number(comm), send, receive)
 }
 
@@ -220,6 +226,7 @@ pub unsafe fn alltoall(
     // SAFETY: the caller's promise.
     let (send, receive) =
         unsafe { (unless_in_place(mpi, send, ranks)?, all(mpi, receive, ranks)?) };
+    check_apart(&send, [&receive])?;
     mpi.alltoall(number(comm), send, receive)
 }
 
@@ -236,6 +243,9 @@ pub unsafe fn alltoallv(
     let (send, receive) = unsafe {
         (if in_place { None } else { Some(each(mpi, send, ranks)?) }, each(mpi, receive, ranks)?)
     };
+    for (one, other) in send.iter().flatten().zip(&receive) {
+        check_apart([one], [other])?;
+    }
     mpi.alltoallv(number(comm), send, receive)
 }
 
@@ -254,6 +264,7 @@ pub unsafe fn reduce(
             false => (Some(all(mpi, send, 1)?), None),
         }
     };
+    check_apart(&from, &to)?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
     mpi.reduce(number(comm), root.rank, from, to, combining)
 }
@@ -269,6 +280,7 @@ pub unsafe fn allreduce(
     size(mpi, comm)?;
     // SAFETY: the caller's promise.
     let (from, to) = unsafe { (unless_in_place(mpi, send, 1)?, all(mpi, receive, 1)?) };
+    check_apart(&from, [&to])?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
     mpi.allreduce(number(comm), from, to, combining)
 }
@@ -284,6 +296,7 @@ pub unsafe fn reduce_scatter_block(
     let received = if is_in_place(send.buf) { ranks } else { 1 };
     // SAFETY: the caller's promise.
     let (from, to) = unsafe { (unless_in_place(mpi, send, ranks)?, all(mpi, receive, received)?) };
+    check_apart(&from, [&to])?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
     mpi.reduce_scatter_block(number(comm), from, to, combining)
 }
@@ -311,6 +324,7 @@ pub unsafe fn reduce_scatter(
     };
     let size = mpi.objects.datatypes.committed(number(send.datatype))?.size();
     let blocks: Vec<usize> = counts.iter().map(|count| *count as usize * size).collect();
+    check_apart(&from, [&to])?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
     mpi.reduce_scatter(number(comm), from, to, &blocks, combining)
 }
@@ -325,6 +339,7 @@ pub unsafe fn scan(
     mpi.comms.get(number(comm))?.check_intra("a scan")?;
     // SAFETY: the caller's promise.
     let (from, to) = unsafe { (unless_in_place(mpi, send, 1)?, all(mpi, receive, 1)?) };
+    check_apart(&from, [&to])?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
     mpi.scan(number(comm), from, to, combining)
 }
@@ -345,8 +360,30 @@ pub unsafe fn exscan(
     let received = !is_first || from.is_none();
     // SAFETY: the caller's promise.
     let to = unsafe { received.then(|| all(mpi, receive, 1)).transpose()? };
+    check_apart(&from, &to)?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
     mpi.exscan(number(comm), from, to, combining)
+}
+
+/// # Errors
+/// `Buffer` if what one buffer of an operation has is in the other too (§6.1: no aliasing).
+#[inline]
+pub fn check_apart<'a, 'b>(
+    one: impl IntoIterator<Item = &'a Memory>, other: impl IntoIterator<Item = &'b Memory> + Clone,
+) -> Result {
+    for one in one {
+        if other.clone().into_iter().any(|other| one.meets(other)) {
+            return Err(aliased());
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn aliased() -> Box<MpiError> {
+    ErrorClass::Buffer.error(
+        "the send buffer and the receive buffer overlap; MPI_IN_PLACE is for one buffer as both",
+    )
 }
 
 /// The root of an operation, as this rank sees it.

@@ -43,7 +43,7 @@ pub unsafe extern "C" fn PMPI_Add_error_code(errorclass: c_int, errorcode: *mut 
 pub unsafe extern "C" fn PMPI_Add_error_string(errorcode: c_int, string: *const c_char) -> c_int {
     // SAFETY: the caller gives a string that ends with a zero.
     let text = unsafe { taken_text(string, MPI_MAX_ERROR_STRING) };
-    visit("MPI_Add_error_string", Scope::None, |objects| objects.codes.set_text(errorcode, &text))
+    visit("MPI_Add_error_string", Scope::None, |objects| objects.codes.set_text(errorcode, &text?))
 }
 
 /// Calls the error handler of a communicator.

@@ -29,10 +29,10 @@ pub unsafe extern "C" fn PMPI_Comm_get_name(
 /// Names a communicator for people.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_char) -> c_int {
-    // SAFETY: the caller gives a string that ends with a zero.
+    // SAFETY: the caller gives a string that ends with a zero, or none.
     let name = unsafe { taken_text(comm_name, MPI_MAX_OBJECT_NAME) };
     local("MPI_Comm_set_name", comm, |mpi| {
-        mpi.comms.get_mut(number(comm))?.name = name;
+        mpi.comms.get_mut(number(comm))?.name = name?;
         Ok(())
     })
 }
@@ -59,10 +59,10 @@ pub unsafe extern "C" fn PMPI_Type_get_name(
 pub unsafe extern "C" fn PMPI_Type_set_name(
     datatype: MPI_Datatype, type_name: *const c_char,
 ) -> c_int {
-    // SAFETY: the caller gives a string that ends with a zero.
+    // SAFETY: the caller gives a string that ends with a zero, or none.
     let name = unsafe { taken_text(type_name, MPI_MAX_OBJECT_NAME) };
     early("MPI_Type_set_name", Scope::None, |objects| {
-        objects.datatypes.get_mut(number(datatype))?.name = name;
+        objects.datatypes.get_mut(number(datatype))?.name = name?;
         Ok(())
     })
 }
@@ -86,10 +86,10 @@ pub unsafe extern "C" fn PMPI_Win_get_name(
 /// Names a window for people.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_set_name(win: MPI_Win, win_name: *const c_char) -> c_int {
-    // SAFETY: the caller gives a string that ends with a zero.
+    // SAFETY: the caller gives a string that ends with a zero, or none.
     let name = unsafe { taken_text(win_name, MPI_MAX_OBJECT_NAME) };
     local("MPI_Win_set_name", win, |mpi| {
-        mpi.windows.get_mut(number(win))?.name = name;
+        mpi.windows.get_mut(number(win))?.name = name?;
         Ok(())
     })
 }

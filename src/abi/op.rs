@@ -5,7 +5,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::collective_start::combining;
+use super::collective_start::{check_apart, combining};
 use super::handles::{MPI_OP_NULL, handle};
 use super::types::*;
 use super::user_memory::memory_of;
@@ -71,6 +71,7 @@ pub unsafe extern "C" fn PMPI_Reduce_local_c(
         // SAFETY: the caller's promise of both buffers (§6.9.7).
         let (from, into) =
             unsafe { (memory_of(inbuf, count, elements)?, memory_of(inoutbuf, count, elements)?) };
+        check_apart([&from], [&into])?;
         Ok((combining, from, into))
     });
     // The lock is free here: this may call the application.

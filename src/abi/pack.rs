@@ -258,16 +258,13 @@ impl Portable {
 
 /// # Errors
 /// `UnsupportedDatarep` for any other representation than "external32", which is the only one
-/// that §5.3 knows.
+/// that §5.3 knows, `Arg` for none.
 ///
 /// # Safety
 /// `datarep` is null or ends with a zero.
 unsafe fn external32(datarep: *const c_char) -> Result {
-    if datarep.is_null() {
-        return Err(ErrorClass::Arg.error("the name of the data representation is null"));
-    }
     // SAFETY: the caller's promise.
-    let name = unsafe { taken_text(datarep, MPI_MAX_DATAREP_STRING) };
+    let name = unsafe { taken_text(datarep, MPI_MAX_DATAREP_STRING)? };
     if name == "external32" {
         return Ok(());
     }

@@ -51,16 +51,19 @@ impl List {
     /// The application's arrays.
     ///
     /// # Errors
-    /// `Count` for a negative length.
+    /// `Count` for a negative length, `Arg` without an array.
     ///
     /// # Safety
-    /// `requests` has that many elements, and so has `statuses` unless it is null; both may be
+    /// `requests` is null or has that many elements, and so has `statuses` unless it is null; both may be
     /// read and written as long as the list is used.
     #[inline]
     pub unsafe fn new(
         len: c_int, requests: *mut MPI_Request, statuses: *mut MPI_Status,
     ) -> Result<Self> {
         let len = checked_count(len.into())?;
+        if requests.is_null() && len > 0 {
+            return Err(no_array(len));
+        }
         Ok(Self { len, requests, statuses, over: Cell::new(0) })
     }
 
@@ -321,4 +324,9 @@ pub unsafe fn put_indices(indices: Option<&[usize]>, count: *mut c_int, result: 
     }
     // SAFETY: the caller's promise.
     unsafe { *count = indices.map_or(MPI_UNDEFINED, |indices| indices.len() as c_int) };
+}
+
+#[cold]
+fn no_array(len: usize) -> Box<MpiError> {
+    ErrorClass::Arg.error(format!("the array of {len} requests is a null pointer"))
 }

@@ -4,6 +4,8 @@
 
 use std::ffi::{c_char, c_int};
 
+use crate::base::{ErrorClass, Result};
+
 /// Copies `text` into an array of `room` bytes, cut where it does not fit, and ends it with a
 /// zero. Returns its length without the zero.
 ///
@@ -30,18 +32,24 @@ pub unsafe fn store_bytes(bytes: &[u8], target: *mut c_char, room: c_int) -> c_i
 
 /// A copy of the caller's string, cut so that with its zero it fits an array of `room` bytes.
 ///
+/// # Errors
+/// `Arg` for a null pointer.
+///
 /// # Safety
-/// `source` may be read up to a zero byte, or for `room` bytes.
-pub unsafe fn taken_text(source: *const c_char, room: c_int) -> String {
+/// `source` is null or may be read up to a zero byte, or for `room` bytes.
+pub unsafe fn taken_text(source: *const c_char, room: c_int) -> Result<String> {
+    if source.is_null() {
+        return Err(ErrorClass::Arg.error("the string is a null pointer"));
+    }
     // SAFETY: the caller's promise.
     let bytes = unsafe { taken_bytes(source, room) };
-    String::from_utf8_lossy(&bytes).into_owned()
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// [`taken_text`] in whatever encoding.
 ///
 /// # Safety
-/// As for [`taken_text`].
+/// As for [`taken_text`], and `source` is not null.
 pub unsafe fn taken_bytes(source: *const c_char, room: c_int) -> Vec<u8> {
     // SAFETY: the caller's promise: it reads on only where there was no zero.
     let bytes = (0..room as usize - 1).map(|index| unsafe { *source.add(index) } as u8);
@@ -67,7 +75,7 @@ mod tests {
     fn text_is_taken_up_to_its_zero_or_the_room() {
         for (room, expected) in [(1, ""), (3, "ab"), (4, "abc"), (9, "abc")] {
             // SAFETY: the string ends with a zero.
-            assert_eq!(unsafe { taken_text(c"abc".as_ptr(), room) }, expected);
+            assert_eq!(unsafe { taken_text(c"abc".as_ptr(), room) }.as_deref(), Ok(expected));
         }
     }
 }

@@ -53,6 +53,14 @@ impl Span {
         self.address
     }
 
+    /// Whether some byte is in both.
+    #[inline]
+    pub fn meets(self, other: Self) -> bool {
+        let gap = other.address.wrapping_sub(self.address);
+        let back = self.address.wrapping_sub(other.address);
+        gap < self.len && other.len > 0 || back < other.len && self.len > 0
+    }
+
     /// The part from `start` on, `len` bytes long.
     ///
     /// # Panics
@@ -109,6 +117,29 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
             8 => *to.cast::<[u8; 8]>() = *from.cast::<[u8; 8]>(),
             4 => *to.cast::<[u8; 4]>() = *from.cast::<[u8; 4]>(),
             _ => ptr::copy_nonoverlapping(from, to, len),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_meet_where_they_share_a_byte() {
+        let span = |address, len| Span { address, len };
+        for (one, other, expected) in [
+            (span(100, 10), span(100, 10), true),
+            (span(100, 10), span(109, 1), true),
+            (span(100, 10), span(110, 5), false),
+            (span(100, 10), span(90, 10), false),
+            (span(100, 10), span(90, 11), true),
+            (span(100, 10), span(105, 0), false),
+            (span(100, 0), span(100, 0), false),
+            (span(0, 1), span(usize::MAX, 1), false),
+        ] {
+            assert_eq!(one.meets(other), expected, "{one:?} {other:?}");
+            assert_eq!(other.meets(one), expected, "{other:?} {one:?}");
         }
     }
 }

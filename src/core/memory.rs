@@ -105,6 +105,19 @@ impl Memory {
         }
     }
 
+    /// Whether some byte is known to be in both: adjacent bytes are compared, scattered ones only
+    /// by the address that they count from.
+    #[inline]
+    pub fn meets(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Typed(one), Self::Typed(two)) => one.base == two.base && !self.is_empty(),
+            _ => match (self.span(), other.span()) {
+                (Some(one), Some(two)) => one.meets(two),
+                _ => false,
+            },
+        }
+    }
+
     /// The same memory for one more operation; of owned bytes a span that the owner outlives.
     #[inline]
     pub fn alias(&self) -> Self {
