@@ -134,6 +134,7 @@ c_programs! {
     comm_split,
     comm_traffic,
     completion,
+    conversions,
     datatype_queries,
     datatype_random,
     environment,
