@@ -1,0 +1,43 @@
+"""Failures of a foreign test suite that are known: a TOML file, with a reason for each.
+
+    [passed]                      how many tests pass at least, by number of ranks or, for a suite
+    3 = 1400                      that chooses that itself, "all": a test that is skipped from now
+                                  on is found out
+    [[failure]]
+    tests = ["test_rma.*"]        patterns of names
+    ranks = [2, 3]                where, if not everywhere
+    hangs = true                  so that it is not even tried
+    reason = "why"
+"""
+
+import fnmatch
+import tomllib
+from pathlib import Path
+
+
+class Expected:
+    """The failures that are known."""
+
+    def __init__(self, path):
+        table = tomllib.loads(Path(path).read_text())
+        self.passed = table.get("passed", {})
+        self.entries = table.get("failure", [])
+
+    def entry(self, test, ranks=None):
+        """The first entry that names the test."""
+        for entry in self.entries:
+            here = ranks in entry.get("ranks", [ranks])
+            if here and any(fnmatch.fnmatchcase(test, pattern) for pattern in entry["tests"]):
+                return entry
+        return None
+
+    def complaints(self, tests):
+        """About patterns that name none of all tests."""
+        patterns = [pattern for entry in self.entries for pattern in entry["tests"]]
+        return [f"no test is called {pattern}" for pattern in patterns
+                if not fnmatch.filter(tests, pattern)]
+
+    def too_few(self, ranks, count):
+        """Complains where fewer tests pass than once did."""
+        wanted = self.passed.get(str(ranks), 0)
+        return [f"{count} tests pass, not {wanted} as before"] if count < wanted else []

@@ -1,0 +1,151 @@
+"""Runs the C tests of MPICH's own test suite and compares with what is expected.
+
+usage: mpich_suite.py [--only PATTERN] SOURCE BUILD MPICC EXPECTED LAUNCHER [OPTION...]
+
+SOURCE is `test/mpi` of MPICH's sources, BUILD a folder for what is built; EXPECTED a file as in
+expected.py. What is run, on how many ranks and what must become of it is said by the `testlist` of
+each folder; a test is called by its line there: `comm/icm 8`, arguments included. Lines that only
+change a setting of MPICH's and what the suite itself calls a known failure are left out.
+"""
+
+import argparse
+import collections
+import fnmatch
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from expected import Expected
+
+FOLDERS = [
+    "attr", "basic", "coll", "comm", "datatype", "errhan", "group", "info", "init", "pt2pt", "topo",
+    "errors/attr", "errors/coll", "errors/comm", "errors/datatype", "errors/group", "errors/pt2pt",
+    "errors/topo", "threads/coll", "threads/comm", "threads/init", "threads/pt2pt",
+]
+# Seconds for one test, unless the list gives it more; and for building one folder.
+TEST_S = float(os.environ.get("TEST_S", "60"))
+BUILD_S = 900
+
+Test = collections.namedtuple("Test", "folder program ranks arguments limit_s result environment")
+
+
+def parsed(folder, line):
+    """The test of one line of a list; None for what is left out."""
+    program, ranks, *options = line.split()
+    arguments, limit_s, result, environment = [], TEST_S, "", []
+    for option in options:
+        key, _, value = option.partition("=")
+        match key:
+            case "arg":
+                arguments.append(value)
+            case "timeLimit":
+                limit_s = max(limit_s, float(value))
+            case "env" if value.startswith("MPIR_CVAR") or value.startswith("MPIR_PARAM"):
+                return None
+            case "env":
+                environment.append(value)
+            case "resultTest":
+                result = value
+            case "xfail":
+                return None
+            case "mpiversion" if value > "4.0":
+                return None
+            case "mem" if float(value) > 4:
+                return None
+    return Test(folder, program, ranks, tuple(arguments), limit_s, result, tuple(environment))
+
+
+def tests_of(folder, build, source):
+    """The tests of a folder, each once."""
+    lists = [place / folder / "testlist" for place in (build, source)]
+    text = next((path.read_text() for path in lists if path.exists()), "")
+    lines = (line.split("#")[0].strip() for line in text.splitlines())
+    found = (parsed(folder, line) for line in lines if re.match(r"\S+\s+\d", line))
+    return list(dict.fromkeys(test for test in found if test))
+
+
+def name_of(test):
+    return " ".join([f"{test.folder}/{test.program}", test.ranks, *test.arguments])
+
+
+def make(build, folder, programs):
+    """Builds programs of a folder as far as that goes."""
+    words = ["make", "-s", "-k", "-C", build / folder, *programs]
+    with open(build / "make.log", "a") as log:
+        subprocess.run(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=BUILD_S)
+
+
+def prepare(source, build, mpicc):
+    """Configures the suite and builds what all tests use."""
+    build.mkdir(parents=True, exist_ok=True)
+    if not (build / "Makefile").exists():
+        words = [source.resolve() / "configure", "--disable-cxx", "--disable-fortran", "--disable-spawn",
+                 "--disable-romio", f"MPICC={mpicc}", "CC=gcc", "CFLAGS=-O0 -w"]
+        with open(build / "configure.log", "w") as log:
+            subprocess.run(words, cwd=build, stdout=log, stderr=log, check=True, timeout=BUILD_S)
+    make(build, "util", ["libmtest.la", "libmtest_single.la"])
+    make(build, "dtpools", [])
+
+
+def failure(test, build, launcher):
+    """Runs a test; why it failed, or None."""
+    program = build / test.folder / test.program
+    if not program.exists():
+        return "it does not compile"
+    words = ["timeout", "--kill-after=5", str(test.limit_s), *launcher, "-n", test.ranks,
+             f"./{test.program}", *test.arguments]
+    environment = os.environ | dict(setting.split("=", 1) for setting in test.environment)
+    ended = subprocess.run(words, cwd=program.parent, stdin=subprocess.DEVNULL, text=True,
+                           errors="replace", capture_output=True, env=environment)
+    said = " | ".join((ended.stdout + ended.stderr).split("\n")[-12:])[-700:]
+    if ended.returncode in (124, 137):
+        return f"it hung for {test.limit_s:.0f} s: {said}"
+    match test.result:
+        case "TestStatus" | "TestErrFatal" | "TestStatusNoErrors":
+            good = ended.returncode != 0 and (test.result != "TestStatusNoErrors" or "No Errors" in ended.stdout)
+        case _:
+            good = ended.returncode == 0 and re.search(r"^\s*No [Ee]rrors\s*$", ended.stdout, re.M)
+    return None if good else f"exit code {ended.returncode}: {said}"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", default="*")
+    for name in ("source", "build"):
+        parser.add_argument(name, type=Path)
+    for name in ("mpicc", "expected"):
+        parser.add_argument(name)
+    parser.add_argument("launcher", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+    source, build = options.source.resolve(), options.build.resolve()
+    prepare(source, build, options.mpicc)
+    expected = Expected(options.expected)
+    tests = [test for folder in FOLDERS for test in tests_of(folder, build, source)]
+    complaints = expected.complaints([name_of(test) for test in tests])
+    count, total = collections.Counter(), len(tests)
+    tests = [test for test in tests if fnmatch.fnmatchcase(name_of(test), options.only)]
+    for folder in FOLDERS:
+        here = [test for test in tests if test.folder == folder]
+        make(build, folder, sorted({test.program for test in here})) if here else None
+        for test in here:
+            entry = expected.entry(name_of(test))
+            if entry and entry.get("hangs"):
+                count["not tried"] += 1
+                continue
+            why = failure(test, build, options.launcher)
+            count["failed" if why else "passed"] += 1
+            if why and not entry:
+                complaints.append(f"{name_of(test)}: {why}")
+                print(complaints[-1], flush=True)
+            elif entry and not why:
+                complaints.append(f"{name_of(test)} passes although it is expected to fail: {entry['reason']}")
+    print("MPICH's suite:", ", ".join(f"{number} {what}" for what, number in sorted(count.items())))
+    if len(tests) == total:
+        complaints += expected.too_few("all", count["passed"])
+    print("\n".join(complaints))
+    sys.exit(1 if complaints else 0)
+
+
+main()
