@@ -1,9 +1,10 @@
 //! Groups: ordered sets of processes (MPI 5.0 §7.3).
 //!
 //! A group maps its ranks to peers. The world and whatever is evenly spaced in it take constant
-//! memory. Knows no communicators.
+//! memory, also while they are made. Others are a list, and once they have been asked for many
+//! ranks of peers, an index of the list too. Knows no communicators.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::base::Peer;
 use crate::core::run::Members;
@@ -24,17 +25,27 @@ pub enum Ranks {
     List(Arc<[Peer]>),
 }
 
+/// A list that is not longer is searched from its start.
+const SEARCHED_MAX: usize = 32;
+
 /// An ordered set of processes, and this process's place in it.
 #[derive(Clone, Debug)]
 pub struct Group {
     ranks: Ranks,
     rank: Option<u32>,
+    /// The peers of a list in ascending order, each with its rank.
+    index: OnceLock<Box<[(Peer, u32)]>>,
 }
 
 impl Group {
     /// The peers in order of their ranks, as seen by process `me`.
     pub fn new(peers: &[Peer], me: Peer) -> Self {
-        Self::with(Ranks::of(peers), me)
+        Self::collect(peers.iter().copied(), me)
+    }
+
+    /// [`Group::new`] without a list of the peers where they are evenly spaced.
+    pub fn collect(peers: impl Iterator<Item = Peer>, me: Peer) -> Self {
+        Self::with(Ranks::collect(peers), me)
     }
 
     /// `count` peers from `first` on.
@@ -45,7 +56,7 @@ impl Group {
     /// These ranks, as seen by process `me`.
     pub(super) fn with(ranks: Ranks, me: Peer) -> Self {
         let rank = ranks.rank_of(me);
-        Self { ranks, rank }
+        Self { ranks, rank, index: OnceLock::new() }
     }
 
     /// The map itself.
@@ -70,7 +81,18 @@ impl Group {
 
     /// The rank of a peer.
     pub fn rank_of(&self, peer: Peer) -> Option<u32> {
-        self.ranks.rank_of(peer)
+        match &self.ranks {
+            Ranks::List(peers) if peers.len() > SEARCHED_MAX => {
+                let index = self.index.get_or_init(|| {
+                    let mut pairs: Box<[_]> = peers.iter().copied().zip(0..).collect();
+                    pairs.sort_unstable();
+                    pairs
+                });
+                let (found, rank) = *index.get(index.partition_point(|pair| pair.0 < peer))?;
+                (found == peer).then_some(rank)
+            }
+            short => short.rank_of(peer),
+        }
     }
 
     /// The peers, in order of their ranks.
@@ -95,18 +117,26 @@ impl Members for Group {
 }
 
 impl Ranks {
-    /// The shortest form of a list of peers.
-    fn of(peers: &[Peer]) -> Self {
-        let stride = match peers {
-            [first, second, ..] => i64::from(*second) - i64::from(*first),
-            [_] | [] => 1,
-        };
-        let even = peers.windows(2).all(|pair| i64::from(pair[1]) - i64::from(pair[0]) == stride);
-        if even && stride != 0 {
-            let first = peers.first().copied().unwrap_or(0);
-            return Self::Range { first, stride, count: peers.len() as u32 };
+    /// The shortest form of these peers.
+    fn collect(mut peers: impl Iterator<Item = Peer>) -> Self {
+        let first = peers.next();
+        let second = peers.next();
+        let Some(first) = first else { return Self::Range { first: 0, stride: 1, count: 0 } };
+        let Some(second) = second else { return Self::Range { first, stride: 1, count: 1 } };
+        let stride = i64::from(second) - i64::from(first);
+        let at = |place: i64| i64::from(first) + place * stride;
+        let mut count: i64 = 2;
+        let odd = peers.find(|peer| {
+            let even = stride != 0 && i64::from(*peer) == at(count);
+            count += i64::from(even);
+            !even
+        });
+        match odd {
+            None if stride != 0 => Self::Range { first, stride, count: count as u32 },
+            odd => Self::List(
+                (0..count).map(|place| at(place) as Peer).chain(odd).chain(peers).collect(),
+            ),
         }
-        Self::List(peers.into())
     }
 
     fn rank_of(&self, peer: Peer) -> Option<u32> {
@@ -127,11 +157,13 @@ mod tests {
 
     #[test]
     fn even_lists_become_ranges_and_all_forms_agree() {
-        let lists: [&[Peer]; 6] = [&[], &[7], &[0, 1, 2, 3], &[9, 6, 3, 0], &[4, 4], &[1, 2, 4, 8]];
+        let long: Vec<Peer> = (0..100).map(|place| place * place % 101).collect();
+        let lists: [&[Peer]; 8] =
+            [&[], &[7], &[0, 1, 2, 3], &[9, 6, 3, 0], &[4, 4], &[4, 4, 5], &[1, 2, 4, 8], &long];
         for peers in lists {
             let group = Group::new(peers, 4);
             assert_eq!(group.peers().collect::<Vec<_>>(), peers);
-            for peer in 0..12 {
+            for peer in 0..110 {
                 let expected = peers.iter().position(|p| *p == peer).map(|rank| rank as u32);
                 assert_eq!(group.rank_of(peer), expected, "{peers:?} {peer}");
             }

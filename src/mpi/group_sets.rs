@@ -25,37 +25,6 @@ pub enum Likeness {
 /// A range of ranks: first, last, stride.
 pub type Triplet = [i32; 3];
 
-/// Finds ranks of a group quickly, however many are asked for.
-enum Index<'a> {
-    /// By arithmetic.
-    Even(&'a Group),
-    /// By peer.
-    Sorted(Vec<(Peer, u32)>),
-}
-
-impl<'a> Index<'a> {
-    fn of(group: &'a Group) -> Self {
-        match group.ranks() {
-            Ranks::Range { .. } => Self::Even(group),
-            Ranks::List(peers) => {
-                let mut pairs: Vec<_> = peers.iter().copied().zip(0..).collect();
-                pairs.sort_unstable();
-                Self::Sorted(pairs)
-            }
-        }
-    }
-
-    fn rank_of(&self, peer: Peer) -> Option<u32> {
-        match self {
-            Self::Even(group) => group.rank_of(peer),
-            Self::Sorted(pairs) => {
-                let at = pairs.binary_search_by_key(&peer, |(peer, _)| *peer).ok()?;
-                Some(pairs[at].1)
-            }
-        }
-    }
-}
-
 impl Group {
     /// The listed ranks, in the order of the list.
     ///
@@ -63,7 +32,7 @@ impl Group {
     /// `Rank` for a rank that is not there or comes twice.
     pub fn include(&self, ranks: &[i32], me: Peer) -> Result<Self> {
         self.check_distinct(ranks)?;
-        Ok(Self::new(&self.peers_of(ranks), me))
+        Ok(Self::collect(ranks.iter().map(|rank| self.peer(*rank as u32)), me))
     }
 
     /// All but the listed ranks.
@@ -74,7 +43,7 @@ impl Group {
         let sorted = self.check_distinct(ranks)?;
         let mut left_out = sorted.into_iter().peekable();
         let kept = (0..self.size()).filter(|rank| left_out.next_if_eq(&(*rank as i32)).is_none());
-        Ok(Self::new(&kept.map(|rank| self.peer(rank)).collect::<Vec<_>>(), me))
+        Ok(Self::collect(kept.map(|rank| self.peer(rank)), me))
     }
 
     /// The ranks of the ranges, in their order.
@@ -96,14 +65,18 @@ impl Group {
     /// # Errors
     /// As [`Group::include_ranges`].
     pub fn exclude_ranges(&self, ranges: &[Triplet], me: Peer) -> Result<Self> {
+        if let [range] = ranges {
+            let stretch = self.stretch(range)?;
+            let kept = (0..self.size()).filter(|rank| !stretch.has(*rank));
+            return Ok(Self::collect(kept.map(|rank| self.peer(rank)), me));
+        }
         self.exclude(&self.ranks_in(ranges)?, me)
     }
 
     /// This group's processes, then those that only the other has.
     pub fn union(&self, other: &Self, me: Peer) -> Self {
-        let index = Index::of(self);
-        let more = other.peers().filter(|peer| index.rank_of(*peer).is_none());
-        Self::new(&self.peers().chain(more).collect::<Vec<_>>(), me)
+        let more = other.peers().filter(|peer| self.rank_of(*peer).is_none());
+        Self::collect(self.peers().chain(more), me)
     }
 
     /// This group's processes that the other has too.
@@ -132,14 +105,12 @@ impl Group {
 
     /// Whether the other group has all of this one's processes.
     pub fn is_within(&self, other: &Self) -> bool {
-        let index = Index::of(other);
-        self.peers().all(|peer| index.rank_of(peer).is_some())
+        self.peers().all(|peer| other.rank_of(peer).is_some())
     }
 
     /// The ranks that this group's processes have in another, but for those it has not.
     pub fn ranks_within(&self, other: &Self) -> Vec<u32> {
-        let index = Index::of(other);
-        self.peers().filter_map(|peer| index.rank_of(peer)).collect()
+        self.peers().filter_map(|peer| other.rank_of(peer)).collect()
     }
 
     /// The rank in `other` of each of `ranks`: [`UNDEFINED`] for a process that is not there, and
@@ -148,25 +119,18 @@ impl Group {
     /// # Errors
     /// `Rank` for a rank that is not in this group.
     pub fn translate(&self, ranks: &[i32], other: &Self) -> Result<Vec<i32>> {
-        let index = Index::of(other);
         let translated = ranks.iter().map(|&rank| match rank {
             PROC_NULL => Ok(PROC_NULL),
             _ => {
                 let peer = self.peer(self.check(rank)?);
-                Ok(index.rank_of(peer).map_or(UNDEFINED, |rank| rank as i32))
+                Ok(other.rank_of(peer).map_or(UNDEFINED, |rank| rank as i32))
             }
         });
         translated.collect()
     }
 
     fn filtered(&self, other: &Self, common: bool, me: Peer) -> Self {
-        let index = Index::of(other);
-        let kept = self.peers().filter(|peer| index.rank_of(*peer).is_some() == common);
-        Self::new(&kept.collect::<Vec<_>>(), me)
-    }
-
-    fn peers_of(&self, ranks: &[i32]) -> Vec<Peer> {
-        ranks.iter().map(|rank| self.peer(*rank as u32)).collect()
+        Self::collect(self.peers().filter(|peer| other.rank_of(*peer).is_some() == common), me)
     }
 
     /// # Errors
@@ -234,8 +198,18 @@ struct Stretch {
     count: u32,
 }
 
+impl Stretch {
+    /// Whether a rank is in it.
+    fn has(&self, rank: u32) -> bool {
+        let (distance, step) = (i64::from(rank) - i64::from(self.start), i64::from(self.step));
+        distance % step == 0 && (0..i64::from(self.count)).contains(&(distance / step))
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const ME: Peer = 3;
@@ -323,5 +297,171 @@ mod tests {
         assert!(even.translate(&[3], &other).is_err());
         assert_eq!(group(&[4, 0]).ranks_within(&other), [0, 2]);
         assert!(group(&[4, 0]).is_within(&other) && !even.is_within(&other));
+    }
+
+    #[test]
+    fn what_stays_evenly_spaced_is_not_written_out() {
+        let world = Group::range(0, 100_000, ME);
+        let even = world.include_ranges(&[[0, 99_999, 2]], ME).unwrap();
+        let ranks: Vec<i32> = (1..100_000).step_by(3).collect();
+        let made = [
+            world.include(&ranks, ME).unwrap(),
+            world.exclude(&[0], ME).unwrap(),
+            world.exclude_ranges(&[[99_999, 1, -2]], ME).unwrap(),
+            world.exclude_ranges(&[[0, 9, 1], [10, 99, 1]], ME).unwrap(),
+            world.union(&even, ME),
+            even.intersection(&world, ME),
+            world.difference(&even, ME),
+        ];
+        for group in made {
+            assert!(matches!(group.ranks(), Ranks::Range { .. }), "{group:?}");
+        }
+    }
+
+    #[test]
+    fn large_groups_in_no_order_take_no_quadratic_time() {
+        const SIZE: i32 = 100_003; // A prime: the multiples of a number are all ranks.
+        let world = Group::range(0, SIZE as u32, ME);
+        let shuffled = |factor: i64| {
+            let place = |rank: i32| (i64::from(rank) * factor % i64::from(SIZE)) as i32;
+            world.include(&(0..SIZE).map(place).collect::<Vec<_>>(), ME).unwrap()
+        };
+        let (one, two) = (shuffled(7_919), shuffled(104_729));
+        assert_eq!(one.compare(&two), Likeness::Similar);
+        assert_eq!(one.union(&two, ME).compare(&one), Likeness::Ident);
+        assert_eq!(one.difference(&two, ME).size(), 0);
+        for rank in 0..SIZE {
+            let found = one.translate(&[rank], &two).unwrap();
+            assert_eq!(two.translate(&found, &one).unwrap(), [rank]);
+        }
+    }
+
+    /// One operation on a group, with numbers from which its arguments are made.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Include,
+        Exclude,
+        IncludeRanges,
+        ExcludeRanges,
+        Union,
+        Intersection,
+        Difference,
+    }
+
+    /// The ranks that ranges name, or none if they are wrong, by the letter of the standard.
+    fn named(ranges: &[Triplet], size: usize) -> Option<Vec<usize>> {
+        let mut ranks = Vec::new();
+        for &[first, last, stride] in ranges {
+            let mut rank = first;
+            if stride == 0 || (last - first) * stride < 0 {
+                return None;
+            }
+            while (last - rank) * stride >= 0 {
+                ranks.push(usize::try_from(rank).ok().filter(|rank| *rank < size)?);
+                rank += stride;
+            }
+        }
+        let mut distinct = ranks.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        (distinct.len() == ranks.len()).then_some(ranks)
+    }
+
+    fn keep(all: &[Peer], which: impl Fn(usize, &Peer) -> bool) -> Vec<Peer> {
+        let kept = all.iter().enumerate().filter(|(rank, peer)| which(*rank, peer));
+        kept.map(|(_, peer)| *peer).collect()
+    }
+
+    /// What an operation gives on plain lists; none if its arguments are wrong.
+    fn plain(step: Step, all: &[Peer], other: &[Peer], ranges: &[Triplet]) -> Option<Vec<Peer>> {
+        let ranks = || named(ranges, all.len());
+        Some(match step {
+            Step::Include | Step::IncludeRanges => {
+                ranks()?.into_iter().map(|rank| all[rank]).collect()
+            }
+            Step::Exclude | Step::ExcludeRanges => {
+                let out = ranks()?;
+                keep(all, |rank, _| !out.contains(&rank))
+            }
+            Step::Union => [all, &keep(other, |_, peer| !all.contains(peer))].concat(),
+            Step::Intersection => keep(all, |_, peer| other.contains(peer)),
+            Step::Difference => keep(all, |_, peer| !other.contains(peer)),
+        })
+    }
+
+    /// The same on groups.
+    fn done(step: Step, all: &Group, other: &Group, ranges: &[Triplet]) -> Option<Group> {
+        let ranks = || {
+            let ranks = named(ranges, all.size() as usize)?;
+            Some(ranks.into_iter().map(|rank| rank as i32).collect::<Vec<_>>())
+        };
+        match step {
+            Step::Include => all.include(&ranks()?, ME).ok(),
+            Step::Exclude => all.exclude(&ranks()?, ME).ok(),
+            Step::IncludeRanges => all.include_ranges(ranges, ME).ok(),
+            Step::ExcludeRanges => all.exclude_ranges(ranges, ME).ok(),
+            Step::Union => Some(all.union(other, ME)),
+            Step::Intersection => Some(all.intersection(other, ME)),
+            Step::Difference => Some(all.difference(other, ME)),
+        }
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<(Step, usize, Vec<Triplet>)>> {
+        let step = prop_oneof![
+            Just(Step::Include),
+            Just(Step::Exclude),
+            Just(Step::IncludeRanges),
+            Just(Step::ExcludeRanges),
+            Just(Step::Union),
+            Just(Step::Intersection),
+            Just(Step::Difference),
+        ];
+        // Ranges within the group, often, and strides that are wrong, sometimes.
+        let range = (-1i32..48, -1i32..48, -1i32..5).prop_map(|(first, last, stride)| {
+            [first, last, if last < first { -stride } else { stride }]
+        });
+        let ranges = proptest::collection::vec(range, 0..3);
+        proptest::collection::vec((step, 0usize..100, ranges), 0..12)
+    }
+
+    proptest! {
+        #[test]
+        fn the_algebra_of_groups_is_that_of_lists(
+            size in 0u32..48, steps in steps(), asked in proptest::collection::vec(-2i32..50, 6),
+        ) {
+            let world = Group::range(0, size, ME);
+            let mut known = vec![(peers(&world), world)];
+            for (step, other, ranges) in steps {
+                let (all, group) = known.last().unwrap();
+                let (others, other) = &known[other % known.len()];
+                let expected = plain(step, all, others, &ranges);
+                let made = done(step, group, other, &ranges);
+                prop_assert_eq!(made.as_ref().map(peers), expected.clone(), "{:?}", step);
+                known.extend(expected.zip(made));
+            }
+            for (all, group) in &known {
+                prop_assert_eq!(group.rank(), group.rank_of(ME));
+                let (others, other) = &known[all.len() % known.len()];
+                let mut sorted = [all.clone(), others.clone()];
+                sorted.iter_mut().for_each(|list| list.sort_unstable());
+                let likeness = match (all == others, sorted[0] == sorted[1]) {
+                    (true, _) => Likeness::Ident,
+                    (false, true) => Likeness::Similar,
+                    (false, false) => Likeness::Unequal,
+                };
+                prop_assert_eq!(group.compare(other), likeness);
+                for rank in &asked {
+                    let expected = match usize::try_from(*rank).ok().and_then(|r| all.get(r)) {
+                        Some(peer) => {
+                            let found = others.iter().position(|other| other == peer);
+                            Some(vec![found.map_or(UNDEFINED, |rank| rank as i32)])
+                        }
+                        None if *rank == PROC_NULL => Some(vec![PROC_NULL]),
+                        None => None,
+                    };
+                    prop_assert_eq!(group.translate(&[*rank], other).ok(), expected);
+                }
+            }
+        }
     }
 }
