@@ -72,6 +72,53 @@ struct Processor {
     first: [usize; Level::ALL.len()],
 }
 
+/// Where a set of processors is among the objects of one level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Residence {
+    /// The system does not show such objects.
+    Unknown,
+    /// In more than one.
+    Spread,
+    /// In this one alone. It is known by the smallest number of a processor in it, whoever may use
+    /// that: all processes of a host agree about it.
+    In(usize),
+}
+
+/// Where the processors `allowed` are, by level.
+pub fn residences(allowed: &[usize], read: Read<'_>) -> [Residence; Level::ALL.len()] {
+    let Some(&number) = allowed.first() else { return [Residence::Unknown; Level::ALL.len()] };
+    let objects = around(number, &numa_nodes(read), read);
+    Level::ALL.map(|level| match (level, &objects[level as usize]) {
+        (Level::Machine, _) => Residence::In(0),
+        (_, None) => Residence::Unknown,
+        (_, Some(object)) => match object.iter().min() {
+            Some(first) if allowed.iter().all(|one| object.contains(one)) => Residence::In(*first),
+            _ => Residence::Spread,
+        },
+    })
+}
+
+/// The narrowest object that has all of the processors `allowed`, of those between which speed
+/// differs most: a cache of the third level, a NUMA node, a package, the machine. Its number is
+/// that of its first processor, whoever asks, so processes can compare theirs.
+pub fn common_object(allowed: &[usize], read: Read<'_>) -> (Level, usize) {
+    let residences = residences(allowed, read);
+    let levels = [Level::L3, Level::Numa, Level::Package];
+    let found = levels.into_iter().find_map(|level| match residences[level as usize] {
+        Residence::In(first) => Some((level, first)),
+        Residence::Spread | Residence::Unknown => None,
+    });
+    found.unwrap_or((Level::Machine, 0))
+}
+
+/// Where the processors of the calling thread are, by level.
+///
+/// # Errors
+/// When the system does not tell which processors may be used.
+pub fn residences_here() -> io::Result<[Residence; Level::ALL.len()]> {
+    Ok(residences(&cpu::affinity()?, &|path| std::fs::read_to_string(path).ok()))
+}
+
 /// The processors that this process may use, neighbours beside each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
@@ -142,51 +189,40 @@ impl Topology {
 
 /// What tells the objects of one processor from others, by level.
 fn keys(number: usize, nodes: &[Vec<usize>], read: Read<'_>) -> [usize; Level::ALL.len()] {
-    let folder = Path::new("/sys/devices/system/cpu").join(format!("cpu{number}"));
-    let first = |list: Option<Vec<usize>>| list.and_then(|list| list.into_iter().min());
-    let core = first(siblings(&folder, CORE, read)).unwrap_or(number);
-    let package = first(siblings(&folder, PACKAGE, read)).unwrap_or(0);
-    let node = nodes.iter().position(|node| node.contains(&number)).unwrap_or(0);
-    let caches = caches(&folder, read).map(first);
+    let objects = around(number, nodes, read);
+    let first = |level: Level| objects[level as usize].as_ref()?.iter().min().copied();
+    let core = first(Level::Core).unwrap_or(number);
+    let package = first(Level::Package).unwrap_or(0);
     Level::ALL.map(|level| match level {
         Level::Machine => 0,
         Level::Package => package,
-        Level::Numa => node,
-        Level::L3 => caches[2].unwrap_or(package),
-        Level::L2 => caches[1].unwrap_or(core),
-        Level::L1 => caches[0].unwrap_or(core),
+        Level::Numa => {
+            let first_node = || nodes.first().and_then(|node| node.iter().min().copied());
+            first(level).or_else(first_node).unwrap_or(0)
+        }
+        Level::L3 => first(level).unwrap_or(package),
+        Level::L2 | Level::L1 => first(level).unwrap_or(core),
         Level::Core => core,
         Level::Thread => number,
     })
 }
 
-/// What the files with the processors of a core and of a package are called; the second name is
-/// that before Linux 5.3.
-const CORE: [&str; 2] = ["core_cpus_list", "thread_siblings_list"];
-const PACKAGE: [&str; 2] = ["package_cpus_list", "core_siblings_list"];
-
-/// The processors in the core or the package of the one in `folder`.
-fn siblings(folder: &Path, names: [&str; 2], read: Read<'_>) -> Option<Vec<usize>> {
-    let list = names.iter().find_map(|name| read(&folder.join("topology").join(name)))?;
-    parse_list(list.trim())
-}
-
-/// The narrowest object that has all of the processors `allowed`, of those between which speed
-/// differs most: a cache of the third level, a NUMA node, a package, the machine. Its number is
-/// that of its first processor, whoever asks, so processes can compare theirs.
-pub fn common_object(allowed: &[usize], read: Read<'_>) -> (Level, usize) {
-    let machine = (Level::Machine, 0);
-    let Some(first) = allowed.first() else { return machine };
-    let folder = Path::new("/sys/devices/system/cpu").join(format!("cpu{first}"));
-    let [_, _, cache] = caches(&folder, read);
-    let node = || numa_nodes(read).into_iter().find(|node| node.contains(first));
-    let package = || siblings(&folder, PACKAGE, read);
-    let has_all = |list: &Vec<usize>| allowed.iter().all(|number| list.contains(number));
-    let number = |list: Vec<usize>| list.into_iter().min().unwrap_or(0);
-    let l3 = cache.filter(has_all).map(|list| (Level::L3, number(list)));
-    let numa = || node().filter(has_all).map(|list| (Level::Numa, number(list)));
-    let package = || package().filter(has_all).map(|list| (Level::Package, number(list)));
-    l3.or_else(numa).or_else(package).unwrap_or(machine)
+/// The processors of the objects that one processor is in, by level, where the system shows them.
+/// Nothing tells those of the machine.
+fn around(
+    number: usize, nodes: &[Vec<usize>], read: Read<'_>,
+) -> [Option<Vec<usize>>; Level::ALL.len()] {
+    let folder = Path::new("/sys/devices/system/cpu").join(format!("cpu{number}"));
+    let list = |names: [&str; 2]| {
+        let list = names.iter().find_map(|name| read(&folder.join("topology").join(name)));
+        list.and_then(|list| parse_list(list.trim())).filter(|list| !list.is_empty())
+    };
+    let [l1, l2, l3] = caches(&folder, read);
+    // The second name is that before Linux 5.3.
+    let core = list(["core_cpus_list", "thread_siblings_list"]);
+    let package = list(["package_cpus_list", "core_siblings_list"]);
+    let node = nodes.iter().find(|node| node.contains(&number)).cloned();
+    [None, package, node, l3, l2, l1, core, Some(vec![number])]
 }
 
 /// The processors that share the data cache of level 1, 2 and 3.
@@ -204,7 +240,8 @@ fn caches(folder: &Path, read: Read<'_>) -> [Option<Vec<usize>>; 3] {
         if text("type").is_some_and(|kind| kind == "Instruction") {
             continue;
         }
-        *place = text("shared_cpu_list").and_then(|list| parse_list(&list));
+        let sharing = text("shared_cpu_list").and_then(|list| parse_list(&list));
+        *place = sharing.filter(|list| !list.is_empty());
     }
     found
 }
@@ -332,6 +369,30 @@ mod tests {
         assert_eq!(topology.objects(Level::Package), [vec![3, 11, 9], vec![14]]);
         assert_eq!(topology.objects_in(Level::Core, &[11, 14]), [[11], [14]]);
         assert_eq!(counts(&topology.within(&[3, 11, 14])), [1, 2, 2, 2, 2, 2, 2, 3]);
+    }
+
+    #[test]
+    fn residences_are_those_of_the_machine_whoever_asks() {
+        use Residence::{In, Spread, Unknown};
+        let residences = |tree: &Tree, allowed: &[usize]| {
+            residences(allowed, &|path| tree.0.get(path.to_str().unwrap()).cloned())
+        };
+        // Package 0 has cores 0 to 3 and threads 0-3 and 8-11, of which node 1 the upper halves.
+        let tree = Tree::new(2, 2, 2);
+        let all: Vec<_> = (0..16).collect();
+        let only_machine = [In(0), Spread, Spread, Spread, Spread, Spread, Spread, Spread];
+        assert_eq!(residences(&tree, &all), only_machine);
+        assert_eq!(residences(&tree, &[3, 7]), only_machine);
+        let core = [In(0), In(0), In(2), In(2), In(3), In(3), In(3), Spread];
+        assert_eq!(residences(&tree, &[11, 3]), core);
+        let thread = [In(0), In(0), In(2), In(2), In(3), In(3), In(3), In(11)];
+        assert_eq!(residences(&tree, &[11]), thread);
+        let node = [In(0), In(4), In(6), In(6), Spread, Spread, Spread, Spread];
+        assert_eq!(residences(&tree, &[6, 15]), node);
+        let bare = tree.without("/cache/").without("/node").without("/topology/");
+        let little = [In(0), Unknown, Unknown, Unknown, Unknown, Unknown, Unknown, In(5)];
+        assert_eq!(residences(&bare, &[5]), little);
+        assert_eq!(residences(&bare, &[]), [Unknown; 8]);
     }
 
     #[test]
