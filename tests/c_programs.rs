@@ -129,6 +129,7 @@ c_programs! {
     coll_user_ops,
     comm_basic,
     comm_from_group,
+    comm_hints,
     comm_idup,
     comm_members,
     comm_split,

@@ -20,7 +20,9 @@ use crate::mpi::comm::COMM_NULL;
 use crate::mpi::comm_create::Split;
 use crate::mpi::errhandler::{Handler, Of};
 use crate::mpi::group_sets::Likeness;
+use crate::mpi::hints::{Hints, MEMORY_KINDS};
 use crate::mpi::info::Info;
+use crate::mpi::memory_kinds;
 use crate::mpi::request::Activity;
 use crate::mpi::table::Handle;
 use crate::process::Mpi;
@@ -93,7 +95,7 @@ pub unsafe extern "C" fn PMPI_Comm_create_group(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) -> c_int {
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { duplicate("MPI_Comm_dup", comm, newcomm) }
+    unsafe { duplicate("MPI_Comm_dup", comm, Hints::default(), newcomm) }
 }
 
 /// `MPI_Comm_dup` with hints of its own.
@@ -101,10 +103,10 @@ pub unsafe extern "C" fn PMPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) -
 pub unsafe extern "C" fn PMPI_Comm_dup_with_info(
     comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm,
 ) -> c_int {
-    match PROCESS.early(|objects| objects.infos.hints(number(info)).map(drop)) {
+    match hints_in(info) {
         // SAFETY: the caller gives a valid result pointer.
-        Ok(()) => unsafe { duplicate("MPI_Comm_dup_with_info", comm, newcomm) },
-        no_info => finish(comm, "MPI_Comm_dup_with_info", no_info),
+        Ok(hints) => unsafe { duplicate("MPI_Comm_dup_with_info", comm, hints, newcomm) },
+        Err(error) => finish(comm, "MPI_Comm_dup_with_info", Err(error)),
     }
 }
 
@@ -125,9 +127,12 @@ pub unsafe extern "C" fn PMPI_Comm_free(comm: *mut MPI_Comm) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) -> c_int {
     local("MPI_Comm_get_info", comm, |mpi| {
-        mpi.comms.get(number(comm))?;
-        let made = mpi.objects.infos.insert(Info::default())?;
-        // SAFETY: the caller gives a valid result pointer. No hint is in use.
+        let infos = &mut mpi.objects.infos;
+        let kinds = infos.environment.get(MEMORY_KINDS.as_bytes())?;
+        let kinds = kinds.unwrap_or(memory_kinds::DEFAULT.as_bytes());
+        let told = mpi.comms.get(number(comm))?.hints.info(kinds)?;
+        let made = infos.insert(told)?;
+        // SAFETY: the caller gives a valid result pointer.
         unsafe { *info_used = handle(made as c_int) };
         Ok(())
     })
@@ -149,7 +154,7 @@ pub unsafe extern "C" fn PMPI_Comm_idup(
     comm: MPI_Comm, newcomm: *mut MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
     // SAFETY: the caller gives valid result pointers.
-    unsafe { start_duplicate("MPI_Comm_idup", comm, newcomm, request) }
+    unsafe { start_duplicate("MPI_Comm_idup", comm, Hints::default(), newcomm, request) }
 }
 
 /// Starts `MPI_Comm_dup_with_info`.
@@ -157,10 +162,11 @@ pub unsafe extern "C" fn PMPI_Comm_idup(
 pub unsafe extern "C" fn PMPI_Comm_idup_with_info(
     comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    match PROCESS.early(|objects| objects.infos.hints(number(info)).map(drop)) {
+    const NAME: &str = "MPI_Comm_idup_with_info";
+    match hints_in(info) {
         // SAFETY: the caller gives valid result pointers.
-        Ok(()) => unsafe { start_duplicate("MPI_Comm_idup_with_info", comm, newcomm, request) },
-        no_info => finish(comm, "MPI_Comm_idup_with_info", no_info),
+        Ok(hints) => unsafe { start_duplicate(NAME, comm, hints, newcomm, request) },
+        Err(error) => finish(comm, NAME, Err(error)),
     }
 }
 
@@ -179,9 +185,8 @@ pub unsafe extern "C" fn PMPI_Comm_rank(comm: MPI_Comm, rank: *mut c_int) -> c_i
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> c_int {
     local("MPI_Comm_set_info", comm, |mpi| {
-        mpi.comms.get(number(comm))?;
-        // No hint is in use, and unknown ones are ignored.
-        mpi.objects.infos.get(number(info)).map(drop)
+        let changed = mpi.comms.get_mut(number(comm))?;
+        changed.hints.update(mpi.objects.infos.get(number(info))?)
     })
 }
 
@@ -241,7 +246,7 @@ fn color_of(split_type: c_int, hints: Option<&Info>) -> Result<Option<c_int>> {
 ///
 /// # Safety
 /// `newcomm` may be written.
-unsafe fn duplicate(name: &str, comm: MPI_Comm, newcomm: *mut MPI_Comm) -> c_int {
+unsafe fn duplicate(name: &str, comm: MPI_Comm, hints: Hints, newcomm: *mut MPI_Comm) -> c_int {
     match copied_attributes(comm) {
         Err(error) => {
             // SAFETY: the caller's promise.
@@ -250,7 +255,11 @@ unsafe fn duplicate(name: &str, comm: MPI_Comm, newcomm: *mut MPI_Comm) -> c_int
         }
         // SAFETY: the caller's promise.
         Ok(attributes) => unsafe {
-            make(name, comm, newcomm, |mpi| mpi.duplicate(number(comm), attributes))
+            make(name, comm, newcomm, |mpi| {
+                let (made, activity) = mpi.duplicate(number(comm), attributes)?;
+                mpi.comms.get_mut(made)?.hints = hints;
+                Ok((made, activity))
+            })
         },
     }
 }
@@ -260,7 +269,7 @@ unsafe fn duplicate(name: &str, comm: MPI_Comm, newcomm: *mut MPI_Comm) -> c_int
 /// # Safety
 /// `newcomm` and `request` may be written.
 unsafe fn start_duplicate(
-    name: &str, comm: MPI_Comm, newcomm: *mut MPI_Comm, request: *mut MPI_Request,
+    name: &str, comm: MPI_Comm, hints: Hints, newcomm: *mut MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
     match copied_attributes(comm) {
         Err(error) => finish(comm, name, Err(error)),
@@ -268,6 +277,7 @@ unsafe fn start_duplicate(
         Ok(attributes) => unsafe {
             start(name, comm, request, |mpi| {
                 let (made, activity) = mpi.duplicate(number(comm), attributes)?;
+                mpi.comms.get_mut(made)?.hints = hints;
                 *newcomm = handle(made as c_int);
                 Ok(activity)
             })
@@ -340,16 +350,29 @@ pub(super) unsafe fn split_off(
     name: &str, comm: MPI_Comm, newcomm: *mut MPI_Comm,
     body: impl FnOnce(&mut Mpi) -> Result<Split>,
 ) -> c_int {
+    let result = split(name, body).map(|made| {
+        // SAFETY: the caller's promise.
+        unsafe { *newcomm = handle(made as c_int) };
+    });
+    finish(comm, name, result)
+}
+
+/// Splits a communicator and waits for the new one, which is the null handle for who gets none.
+///
+/// # Errors
+/// What `body` says; what went wrong with a message.
+pub(super) fn split(name: &str, body: impl FnOnce(&mut Mpi) -> Result<Split>) -> Result<Handle> {
     let made = PROCESS.until(
         body,
         |mpi, split| mpi.end_split(split),
         |mpi, split| mpi.blocked_split(name, split),
     );
-    let result = made.map(|made| {
-        // SAFETY: the caller's promise.
-        unsafe { *newcomm = handle(made.unwrap_or(COMM_NULL) as c_int) };
-    });
-    finish(comm, name, result)
+    made.map(|made| made.unwrap_or(COMM_NULL))
+}
+
+/// The hints in an info object of the caller.
+fn hints_in(info: MPI_Info) -> Result<Hints> {
+    PROCESS.early(|objects| Hints::of(objects.infos.hints(number(info))?))
 }
 
 /// Frees a communicator. Its attributes are deleted first, newest first and with the lock free.

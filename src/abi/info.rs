@@ -31,9 +31,10 @@ pub unsafe extern "C" fn PMPI_Info_create_env(
         Ok(count @ 1..) if !argv.is_null() => Some(unsafe { strings(argv, count) }),
         _ => None,
     };
-    let described = description::of_process(arguments);
+    let own = description::of_process(arguments);
+    let described = |infos: &Infos| description::over(&infos.environment, &own);
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { store("MPI_Info_create_env", info, |_| Ok(described)) }
+    unsafe { store("MPI_Info_create_env", info, described) }
 }
 
 /// Removes a key.

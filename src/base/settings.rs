@@ -69,6 +69,12 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "what an error does where the program has not set an error handler",
     },
     Setting {
+        name: "SUIRO_MEMORY_KINDS",
+        values: "a list like mpi:alloc_mem,system",
+        default: "",
+        meaning: "memory allocation kinds that the program asks for, beside mpi and system",
+    },
+    Setting {
         name: "SUIRO_SINGLETON",
         values: "0|1",
         default: "0",

@@ -365,6 +365,9 @@ fn variables(matches: &ArgMatches) -> Result<Variables, Refusal> {
         let (name, separator) = separated("--append-env", &pair[0])?;
         all.edits.push(Edit::Append(name, pair[1].clone(), separator));
     }
+    if let Some(kinds) = last(matches, "memory-alloc-kinds") {
+        all.edits.push(Edit::Set("SUIRO_MEMORY_KINDS".into(), kinds.clone()));
+    }
     for name in occurrences(matches, "unset-env").concat() {
         all.edits.push(Edit::Unset(Pattern(variable("--unset-env", &name)?)));
     }

@@ -171,6 +171,12 @@ const SECTIONS: &[Section] = &[
                 "what an error does in this program until it sets an error handler: \
                  mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return",
             ),
+            (
+                "memory-alloc-kinds",
+                &[],
+                &["KINDS"],
+                "ask the library for these memory allocation kinds, such as mpi:alloc_mem,system",
+            ),
         ],
     },
     Section {
@@ -270,7 +276,7 @@ const IGNORED: &[(usize, &str)] = &[
         "add-host add-hostfile am app-pmix-prefix bootstrap bootstrap-exec bootstrap-exec-args \
          branch-count demux dvm gpu-support gpus-per-proc hosts-group iface \
          launch-agent launcher launcher-exec localhost max-restarts \
-         max-vm-size membind memory-alloc-kinds nameserver ompi-server order-nodes personality \
+         max-vm-size membind nameserver ompi-server order-nodes personality \
          pmix-prefix preload-files pset rankmap report-pid report-uri rmk runtime-options \
          spawn-timeout stream-buffering tmpdir topolib tune usize with-ft",
     ),

@@ -18,6 +18,7 @@ use super::attribute::Attributes;
 use super::buffer::Buffering;
 use super::errhandler::Handler;
 use super::group::Group;
+use super::hints::Hints;
 use super::intercomm::Across;
 use super::table::{Handle, Kind, Table};
 use super::topology::Topology;
@@ -112,6 +113,8 @@ pub struct Comm {
     pub buffering: Buffering,
     /// Its virtual topology.
     pub topology: Option<Arc<Topology>>,
+    /// What the application promised about it.
+    pub hints: Hints,
 }
 
 impl Comm {
@@ -135,6 +138,7 @@ impl Comm {
             calls: 0,
             buffering: Buffering::default(),
             topology: None,
+            hints: Hints::default(),
         })
     }
 
@@ -152,6 +156,7 @@ impl Comm {
             calls: 0,
             buffering: Buffering::default(),
             topology: None,
+            hints: Hints::default(),
         }
     }
 

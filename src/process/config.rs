@@ -1,5 +1,5 @@
 //! Settings: the `SUIRO_*` variables of the environment, read here and nowhere else. The `mpirun`
-//! of Open MPI tells one of them by a variable of its own.
+//! of Open MPI tells some of them by variables of its own.
 //!
 //! What there is and what it may be stands in [`crate::base::settings`].
 
@@ -49,10 +49,14 @@ pub struct Config {
     pub explain: bool,
     /// `SUIRO_INITIAL_ERRHANDLER`.
     pub initial_errhandler: Handler,
+    /// `SUIRO_MEMORY_KINDS`.
+    pub memory_kinds: String,
 }
 
 /// What the `mpirun` of Open MPI makes of its option `--initial-errhandler`.
 const INITIAL_ERRHANDLER_OF_OPEN_MPI: &str = "OMPI_MCA_mpi_initial_errhandler";
+/// The same of `--memory-alloc-kinds`.
+const MEMORY_KINDS_OF_OPEN_MPI: &str = "OMPI_MCA_mpi_memory_alloc_kinds";
 
 impl FromStr for Progress {
     type Err = ();
@@ -123,6 +127,9 @@ impl Config {
                 |name| one(name).or_else(|| lookup(INITIAL_ERRHANDLER_OF_OPEN_MPI)),
                 Handler::from_name,
             )?,
+            memory_kinds: one("SUIRO_MEMORY_KINDS")
+                .or_else(|| lookup(MEMORY_KINDS_OF_OPEN_MPI))
+                .unwrap_or_default(),
         })
     }
 }

@@ -6,7 +6,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use super::Level;
 use super::world::host_name;
+use crate::base::Result;
+use crate::mpi::hints::MEMORY_KINDS;
 use crate::mpi::info::{Info, VALUE_MAX};
+use crate::mpi::memory_kinds;
 
 /// This process as its operating system knows it, with these arguments or its own.
 pub fn of_process(arguments: Option<Vec<Vec<u8>>>) -> Info {
@@ -25,13 +28,24 @@ pub fn of_process(arguments: Option<Vec<Vec<u8>>>) -> Info {
 }
 
 /// This process as a rank of a job.
-pub(super) fn of_rank(size: u32, level: Level) -> Info {
+pub(super) fn of_rank(size: u32, level: Level, memory_kinds: &str) -> Info {
     let mut info = of_process(None);
     let size = size.to_string();
     note(&mut info, "maxprocs", size.as_bytes());
     note(&mut info, "soft", size.as_bytes());
     note(&mut info, "thread_level", level.name().as_bytes());
+    note(&mut info, MEMORY_KINDS, memory_kinds::provided(memory_kinds).as_bytes());
     info
+}
+
+/// `environment` with what `own` knows better: `MPI_INFO_ENV` for other arguments.
+///
+/// # Errors
+/// None for keys and values that are in an info object already.
+pub fn over(environment: &Info, own: &Info) -> Result<Info> {
+    let mut all = environment.clone();
+    own.iter().try_for_each(|(key, value)| all.set(key, value))?;
+    Ok(all)
 }
 
 /// Sets a key; a value that is too long for an info object is left out.
@@ -51,8 +65,12 @@ mod tests {
         assert_eq!(info.get(b"command"), Ok(Some(&b"./a.out"[..])));
         assert_eq!(info.get(b"argv"), Ok(Some(&b"-n \xff"[..])));
         assert_eq!(of_process(Some(vec![])).get(b"command"), Ok(None));
-        let own = of_rank(4, Level::Funneled);
+        let own = of_rank(4, Level::Funneled, "mpi:alloc_mem");
         assert_eq!(own.get(b"maxprocs"), Ok(Some(&b"4"[..])));
         assert!(own.get(b"command").unwrap().is_some());
+        assert_eq!(own.get(b"mpi_memory_alloc_kinds"), Ok(Some(&b"mpi,system,mpi:alloc_mem"[..])));
+        let other = over(&own, &info).unwrap();
+        assert_eq!(other.get(b"command"), Ok(Some(&b"./a.out"[..])));
+        assert_eq!((other.len(), other.get(b"soft")), (own.len(), own.get(b"soft")));
     }
 }

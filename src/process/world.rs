@@ -64,7 +64,8 @@ impl Process {
         super::log::start(&config)?;
         let mut running = assemble(&config, objects, level)?;
         let size = running.mpi.comms.get(COMM_WORLD)?.size();
-        running.mpi.objects.infos.environment = super::description::of_rank(size, level);
+        running.mpi.objects.infos.environment =
+            super::description::of_rank(size, level, &config.memory_kinds);
         *state = State::Running(Box::new(running));
         self.stage.store(Stage::Running as u8, Ordering::Release);
         drop(state);

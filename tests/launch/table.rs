@@ -96,6 +96,7 @@ fn options_do_what_they_say() {
         ("-x A=1 --unset-env A -x B", both, 0, "-", "-x B: not set here"),
         ("-x A=b --prepend-env A[;] a --append-env A c", both, 0, "a;b:c-", ""),
         ("-genvnone -x A=1", "echo $A-$HOME", 0, "1-", ""),
+        ("--memory-alloc-kinds mpi,x", "echo $SUIRO_MEMORY_KINDS", 0, "mpi,x", ""),
         ("-envlist HOME", "test -n \"$HOME\" && env | grep -c CARGO", 1, "0", ""),
         ("-genvexcl CARGO* -n 1", "env | grep -c ^CARGO", 1, "0", ""),
         (
