@@ -133,6 +133,7 @@ c_programs! {
     comm_idup,
     comm_members,
     comm_split,
+    comm_split_type,
     comm_traffic,
     completion,
     conversions,

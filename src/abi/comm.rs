@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use super::attribute::Holder;
 use super::constants::*;
-use super::environment::SHARED_MEMORY;
 use super::group::{put_group, value_of};
 use super::handles::{MPI_COMM_NULL, handle};
 use super::text::taken_bytes;
@@ -21,7 +20,6 @@ use crate::mpi::comm_create::Split;
 use crate::mpi::errhandler::{Handler, Of};
 use crate::mpi::group_sets::Likeness;
 use crate::mpi::hints::{Hints, MEMORY_KINDS};
-use crate::mpi::info::Info;
 use crate::mpi::memory_kinds;
 use crate::mpi::request::Activity;
 use crate::mpi::table::Handle;
@@ -209,37 +207,6 @@ pub unsafe extern "C" fn PMPI_Comm_split(
     let color = (color != MPI_UNDEFINED).then_some(color);
     // SAFETY: the caller gives a valid result pointer.
     unsafe { split_off("MPI_Comm_split", comm, newcomm, |mpi| mpi.split(number(comm), color, key)) }
-}
-
-/// One communicator per shared resource, ranks ordered by key.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Comm_split_type(
-    comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info, newcomm: *mut MPI_Comm,
-) -> c_int {
-    let split = |mpi: &mut Mpi| {
-        let color = color_of(split_type, mpi.objects.infos.hints(number(info))?)?;
-        mpi.split(number(comm), color, key)
-    };
-    // SAFETY: the caller gives a valid result pointer.
-    unsafe { split_off("MPI_Comm_split_type", comm, newcomm, split) }
-}
-
-/// The color of a kind of split. The only hardware resource that is known is the memory that all
-/// ranks of a host share, and all ranks are on one host; by another one nobody gets a smaller
-/// communicator (§7.4.2).
-fn color_of(split_type: c_int, hints: Option<&Info>) -> Result<Option<c_int>> {
-    match split_type {
-        MPI_COMM_TYPE_SHARED => Ok(Some(0)),
-        MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => {
-            let resource = match hints {
-                Some(hints) => hints.get(b"mpi_hw_resource_type")?,
-                None => None,
-            };
-            Ok((resource == Some(SHARED_MEMORY)).then_some(0))
-        }
-        MPI_COMM_TYPE_HW_UNGUIDED | MPI_UNDEFINED => Ok(None),
-        _ => Err(ErrorClass::Arg.error(format!("{split_type} is not a kind of split"))),
-    }
 }
 
 /// Duplicates a communicator: its attributes are copied with the lock free.

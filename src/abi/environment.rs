@@ -17,9 +17,9 @@ use super::text::store_text;
 use super::types::*;
 use super::verb::{Scope, early, finish, number};
 use crate::base::{ErrorClass, Result};
+use crate::mpi::hardware::{Place, Places, Resource};
 use crate::mpi::info::Info;
-use crate::mpi::objects::Infos;
-use crate::process;
+use crate::process::{self, description};
 use crate::sys::clock;
 
 /// Memory that suits communication.
@@ -47,13 +47,9 @@ pub unsafe extern "C" fn PMPI_Free_mem(base: *mut c_void) -> c_int {
 /// An info object that names the hardware resources of the process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Get_hw_resource_info(hw_info: *mut MPI_Info) -> c_int {
-    // All ranks are on one host; no finer resource is looked at.
-    let known = |_: &Infos| {
-        let mut known = Info::default();
-        known.set(SHARED_MEMORY, b"true").map(|()| known)
-    };
+    let places = description::places();
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { store("MPI_Get_hw_resource_info", hw_info, known) }
+    unsafe { store("MPI_Get_hw_resource_info", hw_info, |_| restrictions(&places)) }
 }
 
 /// The library's own name and version in a line, and which ABI it has in another.
@@ -112,8 +108,20 @@ pub unsafe extern "C" fn PMPI_Wtime() -> c_double {
 const LIBRARY_VERSION: &str =
     concat!("Suiro ", env!("CARGO_PKG_VERSION"), " (MPI 5.0)\nmpi_abi 1.0 (standard ABI)");
 
-/// The type of hardware resource that is the memory of a host (§7.4.2).
-pub(super) const SHARED_MEMORY: &[u8] = b"mpi_shared_memory";
+/// Each type of hardware resource that the machine shows, with whether the process may use only
+/// one of them (§9.1.2).
+fn restrictions(places: &Places) -> Result<Info> {
+    let mut known = Info::default();
+    for resource in Resource::ALL {
+        let restricted: &[u8] = match places.of(resource) {
+            Place::Unknown => continue,
+            Place::Spread => b"false",
+            Place::In(_) => b"true",
+        };
+        known.set(resource.uri().as_bytes(), restricted)?;
+    }
+    Ok(known)
+}
 
 /// The alignment that hints ask for in bytes, at least that of a cache line (§9.2).
 ///

@@ -71,6 +71,7 @@ pub mod request_list;
 pub mod rma;
 pub mod rma_synchronization;
 pub mod session;
+mod split_type;
 pub mod status;
 pub mod text;
 pub mod tool;

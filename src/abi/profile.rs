@@ -47,6 +47,7 @@ use super::request::*;
 use super::rma::*;
 use super::rma_synchronization::*;
 use super::session::*;
+use super::split_type::*;
 use super::status::*;
 use super::tool::*;
 use super::tool_event::*;

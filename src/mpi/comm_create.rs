@@ -306,7 +306,7 @@ impl<D: Device> Mpi<D> {
     }
 
     /// Starts a collective operation of this chapter.
-    fn launch_on(
+    pub(super) fn launch_on(
         &mut self, comm: Handle, operation: Collective, buffers: Vec<Memory>,
     ) -> Result<RunId> {
         let comm = self.comms.get_mut(comm)?;

@@ -1,4 +1,4 @@
-//! What `MPI_INFO_ENV` says of this process (MPI 5.0 §11.2.1).
+//! What `MPI_INFO_ENV` says of this process (MPI 5.0 §11.2.1), and which hardware it is bound to.
 
 use std::env;
 use std::ffi::OsString;
@@ -7,9 +7,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use super::Level;
 use super::world::host_name;
 use crate::base::Result;
+use crate::mpi::hardware::{Place, Places, Resource};
 use crate::mpi::hints::MEMORY_KINDS;
 use crate::mpi::info::{Info, VALUE_MAX};
 use crate::mpi::memory_kinds;
+use crate::sys::topology::{self, Level as Part, Residence};
 
 /// This process as its operating system knows it, with these arguments or its own.
 pub fn of_process(arguments: Option<Vec<Vec<u8>>>) -> Info {
@@ -46,6 +48,28 @@ pub fn over(environment: &Info, own: &Info) -> Result<Info> {
     let mut all = environment.clone();
     own.iter().try_for_each(|(key, value)| all.set(key, value))?;
     Ok(all)
+}
+
+/// Which hardware the calling thread is bound to, now.
+pub fn places() -> Places {
+    let residences = topology::residences_here().ok();
+    Places::new(|resource| {
+        let part = match resource {
+            Resource::Machine => return Place::In(0),
+            Resource::Package => Part::Package,
+            Resource::Numa => Part::Numa,
+            Resource::L3 => Part::L3,
+            Resource::L2 => Part::L2,
+            Resource::L1 => Part::L1,
+            Resource::Core => Part::Core,
+            Resource::Thread => Part::Thread,
+        };
+        match residences.map(|residences| residences[part as usize]) {
+            None | Some(Residence::Unknown) => Place::Unknown,
+            Some(Residence::Spread) => Place::Spread,
+            Some(Residence::In(first)) => Place::In(first as u32),
+        }
+    })
 }
 
 /// Sets a key; a value that is too long for an info object is left out.

@@ -1,0 +1,108 @@
+//! Splits by what processes share (MPI 5.0 §7.4.2).
+
+#![allow(unsafe_code)]
+
+use std::ffi::c_int;
+
+use super::comm::split;
+use super::constants::*;
+use super::handles::handle;
+use super::types::*;
+use super::verb::{PROCESS, finish, number};
+use crate::base::{ErrorClass, Result};
+use crate::mpi::comm::COMM_NULL;
+use crate::mpi::hardware::{Places, Resource};
+use crate::mpi::hints::Hints;
+use crate::mpi::info::Info;
+use crate::mpi::objects::INFO_ENV;
+use crate::mpi::split_type::{Answer, By};
+use crate::mpi::table::Handle;
+use crate::process::description;
+
+const NAME: &str = "MPI_Comm_split_type";
+/// The key that names a type of hardware.
+const HARDWARE: &str = "mpi_hw_resource_type";
+/// The key that names a process set.
+const PROCESS_SET: &str = "mpi_pset_name";
+
+/// One communicator per shared resource, ranks ordered by key.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Comm_split_type(
+    comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info, newcomm: *mut MPI_Comm,
+) -> c_int {
+    let asked = PROCESS.early(|objects| {
+        let given = objects.infos.hints(number(info))?;
+        Ok((by(split_type, given)?, Hints::of(given)?))
+    });
+    let result = asked.and_then(|(by, hints)| {
+        let answer = ask(number(comm), by)?;
+        let made = split(NAME, |mpi| mpi.split(number(comm), answer.color, key))?;
+        if made != COMM_NULL {
+            PROCESS.look(|mpi| mpi.comms.get_mut(made).map(|made| made.hints = hints))?;
+            if let (By::Unguided, Some(resource)) = (by, answer.resource) {
+                tell(number(info), resource)?;
+            }
+        }
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *newcomm = handle(made as c_int) };
+        Ok(())
+    });
+    finish(comm, NAME, result)
+}
+
+/// What a kind of split goes by.
+///
+/// # Errors
+/// `Arg` if there is no such kind, `Info` if both hardware and a process set are asked for.
+fn by(split_type: c_int, given: Option<&Info>) -> Result<By> {
+    let value = |key: &str| match given {
+        Some(given) => given.get(key.as_bytes()),
+        None => Ok(None),
+    };
+    let resource = |name: &[u8]| {
+        let found = str::from_utf8(name).ok().and_then(Resource::named);
+        found.map_or(By::Unrecognized, By::Resource)
+    };
+    match split_type {
+        MPI_UNDEFINED => Ok(By::Nothing),
+        MPI_COMM_TYPE_SHARED => Ok(By::Resource(Resource::Machine)),
+        MPI_COMM_TYPE_HW_UNGUIDED => Ok(By::Unguided),
+        MPI_COMM_TYPE_HW_GUIDED => Ok(value(HARDWARE)?.map_or(By::Unrecognized, resource)),
+        MPI_COMM_TYPE_RESOURCE_GUIDED => match (value(HARDWARE)?, value(PROCESS_SET)?) {
+            (None, None) => Ok(By::Unrecognized),
+            (Some(name), None) => Ok(resource(name)),
+            (None, Some(b"mpi://WORLD")) => Ok(By::World),
+            (None, Some(b"mpi://SELF")) => Ok(By::Alone),
+            (None, Some(_)) => Ok(By::Unrecognized),
+            (Some(_), Some(_)) => {
+                let why = format!("only one of {HARDWARE} and {PROCESS_SET} may be in the info");
+                Err(ErrorClass::Info.error(why))
+            }
+        },
+        _ => Err(ErrorClass::Arg.error(format!("{split_type} is not a kind of split"))),
+    }
+}
+
+/// Tells all ranks of the communicator what this one wants, and hears what came of it.
+fn ask(comm: Handle, by: By) -> Result<Answer> {
+    let places = match by {
+        By::Resource(_) | By::Unguided => description::places(),
+        By::Nothing | By::World | By::Alone | By::Unrecognized => Places::default(),
+    };
+    PROCESS.until(
+        |mpi| mpi.ask(comm, by, places),
+        |mpi, asked| mpi.answer(asked),
+        |mpi, asked| mpi.blocked_ask(NAME, asked),
+    )
+}
+
+/// Says in the caller's info object, if that can be changed, what an unguided split went by.
+fn tell(info: Handle, resource: Resource) -> Result {
+    PROCESS.early(|objects| match objects.infos.hints(info)? {
+        Some(_) if info != INFO_ENV => {
+            let info = objects.infos.get_mut(info)?;
+            info.set(HARDWARE.as_bytes(), resource.uri().as_bytes())
+        }
+        _ => Ok(()),
+    })
+}

@@ -1,0 +1,137 @@
+//! Hardware resources by which processes are told apart (MPI 5.0 §7.4.2, §9.1.2).
+//!
+//! Types of resources have the names that hwloc gives them, as URIs, which the standard recommends.
+//! Where a process is among them is a fact of the machine that `process` finds out; instances have
+//! numbers that all processes of a host agree about.
+
+/// A type of hardware resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// The host, whose processes share memory.
+    Machine,
+    /// A socket.
+    Package,
+    /// Processors near the same memory.
+    Numa,
+    /// A cache of the third level.
+    L3,
+    /// A cache of the second level.
+    L2,
+    /// A data cache of the first level.
+    L1,
+    /// A core.
+    Core,
+    /// A hardware thread.
+    Thread,
+}
+
+impl Resource {
+    /// All of them, the widest first.
+    pub const ALL: [Self; 8] = [
+        Self::Machine,
+        Self::Package,
+        Self::Numa,
+        Self::L3,
+        Self::L2,
+        Self::L1,
+        Self::Core,
+        Self::Thread,
+    ];
+
+    /// Its name as a value of `mpi_hw_resource_type`.
+    pub fn uri(self) -> &'static str {
+        match self {
+            Self::Machine => "hwloc://Machine",
+            Self::Package => "hwloc://Package",
+            Self::Numa => "hwloc://NUMANode",
+            Self::L3 => "hwloc://L3Cache",
+            Self::L2 => "hwloc://L2Cache",
+            Self::L1 => "hwloc://L1Cache",
+            Self::Core => "hwloc://Core",
+            Self::Thread => "hwloc://PU",
+        }
+    }
+
+    /// The resource that a value of `mpi_hw_resource_type` means: the standard's own name for what
+    /// shares memory, a URI, or its last part in any case. Other libraries say `socket`,
+    /// `numanode`, `hwthread` and `node`.
+    pub fn named(value: &str) -> Option<Self> {
+        let value = value.trim();
+        if value == "mpi_shared_memory" {
+            return Some(Self::Machine);
+        }
+        let name = value.strip_prefix("hwloc://").unwrap_or(value).to_ascii_lowercase();
+        let last = |resource: Self| resource.uri()["hwloc://".len()..].to_ascii_lowercase();
+        match &*name {
+            "socket" => Some(Self::Package),
+            "hwthread" => Some(Self::Thread),
+            "node" => Some(Self::Machine),
+            _ => Self::ALL.into_iter().find(|resource| last(*resource) == name),
+        }
+    }
+}
+
+/// Where a process is among the resources of one type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// The machine does not show such resources.
+    #[default]
+    Unknown,
+    /// It may use more than one of them.
+    Spread,
+    /// It may use this one alone.
+    In(u32),
+}
+
+/// Where a process is, by [`Resource`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Places([Place; Resource::ALL.len()]);
+
+impl Places {
+    /// The places that `find` knows.
+    pub fn new(find: impl Fn(Resource) -> Place) -> Self {
+        Self(Resource::ALL.map(find))
+    }
+
+    /// The place among resources of this type.
+    pub fn of(&self, resource: Resource) -> Place {
+        self.0[resource as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resources_are_found_by_all_their_names() {
+        for resource in Resource::ALL {
+            assert_eq!(Resource::named(resource.uri()), Some(resource));
+        }
+        for (name, resource) in [
+            ("mpi_shared_memory", Resource::Machine),
+            ("numanode", Resource::Numa),
+            (" l3cache ", Resource::L3),
+            ("socket", Resource::Package),
+            ("hwthread", Resource::Thread),
+            ("Core", Resource::Core),
+        ] {
+            assert_eq!(Resource::named(name), Some(resource), "{name}");
+        }
+        for wrong in ["", "hwloc://", "hwloc://GPU", "nvml://Core", "cores"] {
+            assert_eq!(Resource::named(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_place_is_found_by_its_resource() {
+        let places = Places::new(|resource| match resource {
+            Resource::Machine => Place::In(0),
+            Resource::Core => Place::In(7),
+            _ => Place::Spread,
+        });
+        assert_eq!(places.of(Resource::Core), Place::In(7));
+        assert_eq!(places.of(Resource::L2), Place::Spread);
+        assert_eq!(Places::default().of(Resource::Machine), Place::Unknown);
+    }
+}
