@@ -157,6 +157,7 @@ c_programs! {
     intercomm_traffic,
     large_count,
     matching,
+    object_names,
     persistent,
     probe,
     proc_null,
