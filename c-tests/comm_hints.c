@@ -95,6 +95,18 @@ static void creation(void)
     expect_only(half, -1);
     MUST(MPI_Comm_free(&half));
     if (check_strict()) { /* MPICH 5 does not look at hints here. */
+        MPI_Group group;
+        MUST(MPI_Comm_group(MPI_COMM_WORLD, &group));
+        MUST(MPI_Comm_create_from_group(group, "hints", info, MPI_ERRORS_RETURN, &copy));
+        expect_only(copy, -1);
+        MUST(MPI_Comm_free(&copy));
+        MUST(MPI_Info_set(info, flags[4], "true"));
+        MUST(MPI_Info_set(info, flags[1], "maybe"));
+        MUST(MPI_Comm_create_from_group(group, "hints", info, MPI_ERRORS_RETURN, &copy));
+        expect_only(copy, 4);
+        MUST(MPI_Info_set(info, flags[4], "false"));
+        MUST(MPI_Comm_free(&copy));
+        MUST(MPI_Group_free(&group));
         MUST(MPI_Info_set(info, flags[3], "true"));
         MUST(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, info, &copy));
         expect_only(copy, 3);

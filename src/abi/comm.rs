@@ -293,15 +293,15 @@ pub(super) unsafe fn without_parent(
         Ok(handler) => handler,
         Err(error) => return finish(Scope::None, name, Err(error)),
     };
-    // No hint is in use, and unknown ones are ignored.
-    let checked = PROCESS.look(|mpi| mpi.objects.infos.hints(number(info)).map(drop));
-    let created = checked.and_then(|()| {
+    let created = hints_in(info).and_then(|hints| {
         if stringtag.is_null() {
             return Err(ErrorClass::Arg.error("the string tag is a null pointer"));
         }
         // SAFETY: the caller's promise.
         let string = unsafe { taken_bytes(stringtag, MPI_MAX_STRINGTAG_LEN + 1) };
-        create(&string, &handler)
+        let created = create(&string, &handler)?;
+        give_hints(number(created), hints)?;
+        Ok(created)
     });
     // SAFETY: the caller's promise.
     let result = created.map(|created| unsafe { *newcomm = created });
@@ -335,6 +335,17 @@ pub(super) fn split(name: &str, body: impl FnOnce(&mut Mpi) -> Result<Split>) ->
         |mpi, split| mpi.blocked_split(name, split),
     );
     made.map(|made| made.unwrap_or(COMM_NULL))
+}
+
+/// Gives a new communicator its hints; there may be none for this process.
+///
+/// # Errors
+/// `Comm` if there is no such communicator.
+pub(super) fn give_hints(made: Handle, hints: Hints) -> Result {
+    match made {
+        COMM_NULL => Ok(()),
+        _ => PROCESS.look(|mpi| mpi.comms.get_mut(made).map(|made| made.hints = hints)),
+    }
 }
 
 /// The hints in an info object of the caller.

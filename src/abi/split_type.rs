@@ -4,13 +4,12 @@
 
 use std::ffi::c_int;
 
-use super::comm::split;
+use super::comm::{give_hints, split};
 use super::constants::*;
 use super::handles::handle;
 use super::types::*;
 use super::verb::{PROCESS, finish, number};
 use crate::base::{ErrorClass, Result};
-use crate::mpi::comm::COMM_NULL;
 use crate::mpi::hardware::{Places, Resource};
 use crate::mpi::hints::Hints;
 use crate::mpi::info::Info;
@@ -37,11 +36,9 @@ pub unsafe extern "C" fn PMPI_Comm_split_type(
     let result = asked.and_then(|(by, hints)| {
         let answer = ask(number(comm), by)?;
         let made = split(NAME, |mpi| mpi.split(number(comm), answer.color, key))?;
-        if made != COMM_NULL {
-            PROCESS.look(|mpi| mpi.comms.get_mut(made).map(|made| made.hints = hints))?;
-            if let (By::Unguided, Some(resource)) = (by, answer.resource) {
-                tell(number(info), resource)?;
-            }
+        give_hints(made, hints)?;
+        if let (By::Unguided, Some(resource)) = (by, answer.resource) {
+            tell(number(info), resource)?;
         }
         // SAFETY: the caller gives a valid result pointer.
         unsafe { *newcomm = handle(made as c_int) };

@@ -366,7 +366,7 @@ fn variables(matches: &ArgMatches) -> Result<Variables, Refusal> {
         all.edits.push(Edit::Append(name, pair[1].clone(), separator));
     }
     if let Some(kinds) = last(matches, "memory-alloc-kinds") {
-        all.edits.push(Edit::Set("SUIRO_MEMORY_KINDS".into(), kinds.clone()));
+        all.edits.push(Edit::Set("SUIRO_MEMORY_KINDS".into(), kinds));
     }
     for name in occurrences(matches, "unset-env").concat() {
         all.edits.push(Edit::Unset(Pattern(variable("--unset-env", &name)?)));
