@@ -270,6 +270,11 @@ impl Layout {
         self.flat
     }
 
+    /// Whether it is one run of pieces of adjacent bytes, as in a row of a matrix's columns.
+    pub(super) fn is_row(&self) -> bool {
+        matches!(&*self.runs, [run] if run.inside.is_none())
+    }
+
     /// The run that has the packed byte `position`, and how far into the run that byte is.
     ///
     /// `position` must be less than the size.
