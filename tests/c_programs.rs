@@ -177,6 +177,7 @@ c_programs! {
     type_constructors,
     type_external,
     type_fortran,
+    type_origins,
     type_transfer,
     windows,
 }
