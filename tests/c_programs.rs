@@ -147,6 +147,7 @@ c_programs! {
     errors_initial,
     errhandlers,
     floods,
+    grequest,
     groups,
     head_to_head,
     info,

@@ -10,21 +10,27 @@ use std::ffi::c_int;
 use std::ptr::null_mut;
 
 use super::constants::MPI_UNDEFINED;
+use super::grequest::{self, Found};
 use super::handles::MPI_REQUEST_NULL;
 use super::request_list::{
-    Any, List, end_any, end_many, end_one, end_some, flagged, put_empty_status, put_index,
-    put_indices,
+    Any, List, end_any, end_many, end_one, end_shown, end_some, flagged, put_empty_status,
+    put_index, put_indices,
 };
 use super::types::*;
-use super::verb::{PROCESS, Scope, local, number, put_status, test};
+use super::verb::{PROCESS, Scope, finish, local, number, put_status};
 use crate::mpi::request::{Completed, Readiness};
+use crate::process::Mpi;
 
 /// Marks an operation for cancellation; wait or test complete it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Cancel(request: *mut MPI_Request) -> c_int {
     // SAFETY: the caller gives a valid request pointer.
     let request = unsafe { *request };
-    local("MPI_Cancel", request, |mpi| mpi.cancel(number(request)))
+    let result = PROCESS.look(|mpi| mpi.cancel(number(request)));
+    let result = result.and_then(|found| {
+        found.map_or(Ok(()), |(functions, complete)| grequest::cancel(functions, complete))
+    });
+    finish(request, "MPI_Cancel", result)
 }
 
 /// Lets go of a request; its operation completes on its own.
@@ -32,12 +38,13 @@ pub unsafe extern "C" fn PMPI_Cancel(request: *mut MPI_Request) -> c_int {
 pub unsafe extern "C" fn PMPI_Request_free(request: *mut MPI_Request) -> c_int {
     // SAFETY: the caller gives a valid request pointer.
     let freed = unsafe { *request };
-    local("MPI_Request_free", freed, |mpi| {
-        mpi.free_request(number(freed))?;
+    let result = PROCESS.look(|mpi| mpi.free_request(number(freed)));
+    if result.is_ok() {
         // SAFETY: as above.
         unsafe { *request = MPI_REQUEST_NULL };
-        Ok(())
-    })
+    }
+    let result = result.and_then(|functions| functions.map_or(Ok(()), grequest::free));
+    finish(freed, "MPI_Request_free", result)
 }
 
 /// `MPI_Test` that neither frees nor inactivates the request.
@@ -45,20 +52,24 @@ pub unsafe extern "C" fn PMPI_Request_free(request: *mut MPI_Request) -> c_int {
 pub unsafe extern "C" fn PMPI_Request_get_status(
     request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status,
 ) -> c_int {
-    test("MPI_Request_get_status", request, |mpi| {
+    let look = |mpi: &mut Mpi| {
         let readiness = mpi.readiness(number(request))?;
         let over = readiness != Readiness::Pending;
         // SAFETY: the caller's promise of the results.
         unsafe {
             *flag = over.into();
             match readiness {
-                Readiness::Pending => {}
+                Readiness::Pending => return Ok((over, None)),
                 Readiness::Idle => put_empty_status(status),
                 Readiness::Ready => put_status(status, &mpi.request_status(number(request))),
             }
         }
-        Ok(over)
-    })
+        Ok((over, mpi.functions(number(request))))
+    };
+    let result = PROCESS.test(look, |(over, _)| *over).and_then(|(_, functions)| {
+        functions.map_or(Ok(()), |functions| Found { functions, status }.query())
+    });
+    finish(request, "MPI_Request_get_status", result)
 }
 
 /// `MPI_Testall` that neither frees nor inactivates the requests.
@@ -67,17 +78,18 @@ pub unsafe extern "C" fn PMPI_Request_get_status_all(
     count: c_int, array_of_requests: *const MPI_Request, flag: *mut c_int,
     array_of_statuses: *mut MPI_Status,
 ) -> c_int {
-    test("MPI_Request_get_status_all", Scope::None, |mpi| {
+    let look = |mpi: &mut Mpi| {
         // SAFETY: the caller's promise of the requests and the statuses.
         let list = unsafe { List::new(count, array_of_requests.cast_mut(), array_of_statuses)? };
         let over = list.is_over(mpi)?;
         // SAFETY: the caller's promise of the result.
         unsafe { *flag = over.into() };
-        if over {
-            (0..list.len).for_each(|index| list.show(mpi, index, index));
-        }
-        Ok(over)
-    })
+        let shown = if over { 0..list.len } else { 0..0 };
+        let found = shown.filter_map(|index| list.show(mpi, index, index)).collect();
+        Ok((over, found))
+    };
+    let shown = PROCESS.test(look, |(over, _)| *over).map(|(_, found): (_, Vec<_>)| found);
+    end_shown("MPI_Request_get_status_all", shown)
 }
 
 /// `MPI_Testany` that neither frees nor inactivates the request.
@@ -86,7 +98,7 @@ pub unsafe extern "C" fn PMPI_Request_get_status_any(
     count: c_int, array_of_requests: *const MPI_Request, indx: *mut c_int, flag: *mut c_int,
     status: *mut MPI_Status,
 ) -> c_int {
-    test("MPI_Request_get_status_any", Scope::None, |mpi| {
+    let look = |mpi: &mut Mpi| {
         // SAFETY: the caller's promise of the requests.
         let list = unsafe { List::new(count, array_of_requests.cast_mut(), null_mut())? };
         let found = list.any(mpi)?;
@@ -99,11 +111,16 @@ pub unsafe extern "C" fn PMPI_Request_get_status_any(
                 Any::Ready(index) => {
                     *indx = index as c_int;
                     put_status(status, &mpi.request_status(list.get(index)));
+                    return Ok((true, mpi.functions(list.get(index))));
                 }
             }
         }
-        Ok(found != Any::Pending)
-    })
+        Ok((found != Any::Pending, None))
+    };
+    let result = PROCESS.test(look, |(over, _)| *over).and_then(|(_, functions)| {
+        functions.map_or(Ok(()), |functions| Found { functions, status }.query())
+    });
+    finish(Scope::None, "MPI_Request_get_status_any", result)
 }
 
 /// `MPI_Testsome` that neither frees nor inactivates the requests.
@@ -112,17 +129,18 @@ pub unsafe extern "C" fn PMPI_Request_get_status_some(
     incount: c_int, array_of_requests: *const MPI_Request, outcount: *mut c_int,
     array_of_indices: *mut c_int, array_of_statuses: *mut MPI_Status,
 ) -> c_int {
-    test("MPI_Request_get_status_some", Scope::None, |mpi| {
+    let look = |mpi: &mut Mpi| {
         // SAFETY: the caller's promise of the requests and the statuses.
         let list = unsafe { List::new(incount, array_of_requests.cast_mut(), array_of_statuses)? };
         let ready = list.ready(mpi)?;
-        for (place, index) in ready.iter().flatten().enumerate() {
-            list.show(mpi, *index, place);
-        }
+        let indices = ready.iter().flatten().enumerate();
+        let found = indices.filter_map(|(place, index)| list.show(mpi, *index, place)).collect();
         // SAFETY: the caller's promise of the results; there are as many indices as requests.
         unsafe { put_indices(ready.as_deref(), outcount, array_of_indices) };
-        Ok(ready.is_none_or(|ready| !ready.is_empty()))
-    })
+        Ok((ready.is_none_or(|ready| !ready.is_empty()), found))
+    };
+    let shown = PROCESS.test(look, |(over, _)| *over).map(|(_, found): (_, Vec<_>)| found);
+    end_shown("MPI_Request_get_status_some", shown)
 }
 
 /// Starts the operation of a persistent request.

@@ -6,12 +6,14 @@ use std::cell::Cell;
 use std::ffi::c_int;
 
 use super::constants::{MPI_SUCCESS, MPI_UNDEFINED};
+use super::grequest::Found;
 use super::handles::{MPI_REQUEST_NULL, handle};
 use super::types::*;
 use super::user_memory::checked_count;
 use super::verb::{Scope, conclude, finish, number, put_status};
 use crate::base::blocked::Blocked;
 use crate::base::{ErrorClass, MpiError, Result};
+use crate::mpi::comm::COMM_SELF;
 use crate::mpi::request::{Completed, Readiness};
 use crate::mpi::status::Status;
 use crate::mpi::table::Handle;
@@ -43,6 +45,8 @@ pub enum Any {
 pub struct Batch {
     /// Which ones.
     pub indices: Vec<usize>,
+    /// Generalized requests among them, whose functions are to be called with the lock free.
+    generalized: Vec<Found>,
     /// The first error, and the communicator it belongs to.
     error: Option<(Handle, Box<MpiError>)>,
 }
@@ -129,9 +133,12 @@ impl List {
         Ok(active.then_some(ready))
     }
 
-    /// Stores the status of a request that is over without completing it, as number `place`.
-    pub fn show(&self, mpi: &Mpi, index: usize, place: usize) {
+    /// Stores the status of a request that is over without completing it, as number `place`; that
+    /// of a generalized request its function will fill.
+    pub fn show(&self, mpi: &Mpi, index: usize, place: usize) -> Option<Found> {
         self.put_status(place, &mpi.request_status(self.get(index)));
+        let functions = mpi.functions(self.get(index))?;
+        Some(Found { functions, status: self.status(place) })
     }
 
     /// Completes the request at `index`, which is not pending.
@@ -157,8 +164,10 @@ impl List {
     ) -> Result<Batch> {
         let mut some = Batch::default();
         for (place, index) in indices.into_iter().enumerate() {
-            let Completed { outcome, comm, .. } = self.complete(mpi, index)?;
+            let Completed { outcome, comm, functions, .. } = self.complete(mpi, index)?;
             self.put_status(place, &outcome.status);
+            let found = functions.map(|functions| Found { functions, status: self.status(place) });
+            some.generalized.extend(found);
             some.error = some.error.or(outcome.error.map(|error| (comm, error)));
             some.indices.push(index);
         }
@@ -185,15 +194,23 @@ impl List {
         self.ready(mpi)?.map(|ready| self.complete_each(mpi, ready)).transpose()
     }
 
-    fn put_status(&self, place: usize, from: &Status) {
+    /// Where status number `place` is; null if nobody wants it.
+    fn status(&self, place: usize) -> *mut MPI_Status {
         if self.statuses.is_null() {
-            return;
+            return self.statuses;
         }
         // SAFETY: `new` was promised as many statuses as requests.
+        unsafe { self.statuses.add(place) }
+    }
+
+    fn put_status(&self, place: usize, from: &Status) {
+        let status = self.status(place);
+        // SAFETY: `new` was promised as many statuses as requests.
         unsafe {
-            let status = self.statuses.add(place);
             put_status(status, from);
-            (*status).MPI_ERROR = from.error;
+            if let Some(status) = status.as_mut() {
+                status.MPI_ERROR = from.error;
+            }
         }
     }
 }
@@ -218,7 +235,7 @@ pub unsafe fn flagged<T>(tested: &Result<Option<T>>, flag: *mut c_int) -> bool {
 #[inline]
 pub unsafe fn end_one(name: &str, completed: Result<Completed>, status: *mut MPI_Status) -> c_int {
     match completed {
-        Ok(Completed { outcome, comm, idle, .. }) => {
+        Ok(Completed { outcome, comm, functions, idle, .. }) => {
             // SAFETY: the caller's promise.
             let result = unsafe {
                 if idle {
@@ -226,6 +243,8 @@ pub unsafe fn end_one(name: &str, completed: Result<Completed>, status: *mut MPI
                 }
                 conclude(outcome, status)
             };
+            let found = functions.map(|functions| Found { functions, status });
+            let result = found.map_or(result, Found::conclude);
             finish(Scope::Comm(handle(comm as c_int)), name, result)
         }
         Err(error) => finish(Scope::None, name, Err(error)),
@@ -259,6 +278,11 @@ pub unsafe fn end_any(
 
 /// The end of a call that completes several requests.
 pub fn end_many(name: &str, completed: Result<Batch>) -> c_int {
+    let completed = completed.map(|mut batch| {
+        let failed = in_statuses(batch.generalized.drain(..), Found::conclude);
+        batch.error = batch.error.or(failed);
+        batch
+    });
     let (scope, result) = match completed {
         Ok(Batch { error: Some((comm, error)), .. }) => {
             let error = ErrorClass::InStatus.error(error.why);
@@ -268,6 +292,33 @@ pub fn end_many(name: &str, completed: Result<Batch>) -> c_int {
         Err(error) => (Scope::None, Err(error)),
     };
     finish(scope, name, result)
+}
+
+/// The end of a call that looked at several requests: the functions of generalized ones tell their
+/// statuses.
+pub fn end_shown(name: &str, shown: Result<Vec<Found>>) -> c_int {
+    end_many(
+        name,
+        shown.map(|found| Batch { error: in_statuses(found, Found::query), ..Batch::default() }),
+    )
+}
+
+/// Calls functions of generalized requests; their errors go to the statuses. The first error, and
+/// the communicator it belongs to.
+fn in_statuses(
+    found: impl IntoIterator<Item = Found>, call: impl Fn(Found) -> Result,
+) -> Option<(Handle, Box<MpiError>)> {
+    let mut first = None;
+    for found in found {
+        let status = found.status;
+        let result = call(found);
+        // SAFETY: `List::new` was promised that the statuses may be written.
+        if let Some(status) = unsafe { status.as_mut() } {
+            status.MPI_ERROR = result.as_ref().map_or_else(|error| error.code.0, |()| MPI_SUCCESS);
+        }
+        first = first.or(result.err().map(|error| (COMM_SELF, error)));
+    }
+    first
 }
 
 /// The end of a call that completes some requests; `None` if no request was active.

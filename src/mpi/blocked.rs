@@ -113,6 +113,12 @@ impl<D: Device> Mpi<D> {
                 need: Need::default(),
                 unmatched: None,
             }),
+            Activity::General(..) => parts.push(Part {
+                verb: "generalized request",
+                arguments: "which the application completes".to_owned(),
+                need: Need::default(),
+                unmatched: None,
+            }),
             Activity::Both(halves) => {
                 halves.iter().for_each(|half| self.describe(half, parts));
             }

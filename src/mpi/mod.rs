@@ -16,6 +16,7 @@ pub mod comm_create;
 pub mod comm_from_group;
 pub mod datatype;
 pub mod errhandler;
+pub mod grequest;
 pub mod group;
 pub mod group_sets;
 pub mod hardware;

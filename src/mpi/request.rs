@@ -11,6 +11,7 @@
 
 use super::Mpi;
 use super::comm::COMM_SELF;
+use super::grequest::{Functions, Progress};
 use super::p2p::Recipe;
 use super::status::Status;
 use super::table::Handle;
@@ -48,6 +49,8 @@ pub enum Activity {
     Flush(Option<Handle>),
     /// A receive and a send that end as one, with the status of the receive.
     Both(Box<[Activity; 2]>),
+    /// Something that the application does.
+    General(Functions, Progress),
 }
 
 impl Activity {
@@ -84,6 +87,8 @@ pub struct Completed {
     pub comm: Handle,
     /// Whether its handle is stale now.
     pub gone: bool,
+    /// The functions of a generalized request, of which query and free are to be called now.
+    pub functions: Option<Functions>,
     /// Whether nothing was active: the status is the empty one, error included (§3.7.3).
     pub idle: bool,
 }
@@ -94,6 +99,7 @@ impl Completed {
         outcome: Outcome { status: Status::EMPTY, error: None },
         comm: COMM_SELF,
         gone: false,
+        functions: None,
         idle: true,
     };
 }
@@ -104,7 +110,7 @@ pub struct Request {
     /// The communicator whose error handler hears of errors.
     pub comm: Handle,
     /// What goes on; `None` while a persistent request is inactive.
-    activity: Option<Activity>,
+    pub(super) activity: Option<Activity>,
     /// What a persistent request starts.
     recipe: Option<Recipe>,
 }
@@ -136,6 +142,7 @@ impl<D: Device> Mpi<D> {
             Activity::Run { run, .. } | Activity::Creation { run, .. } => self.engine.is_over(*run),
             Activity::Flush(comm) => self.has_flushed(*comm),
             Activity::Both(halves) => halves.iter().all(|half| self.is_over(half)),
+            Activity::General(_, progress) => *progress == Progress::Complete,
         }
     }
 
@@ -146,7 +153,10 @@ impl<D: Device> Mpi<D> {
             Activity::Message(operation) => {
                 self.engine.completion(*operation).map_or(Status::EMPTY, Status::from)
             }
-            Activity::Run { .. } | Activity::Creation { .. } | Activity::Flush(_) => Status::EMPTY,
+            Activity::Run { .. }
+            | Activity::Creation { .. }
+            | Activity::Flush(_)
+            | Activity::General(..) => Status::EMPTY,
             Activity::Both(halves) => self.status(&halves[0]),
         }
     }
@@ -163,7 +173,8 @@ impl<D: Device> Mpi<D> {
             Activity::Run { .. }
             | Activity::Creation { .. }
             | Activity::Flush(_)
-            | Activity::Both(_) => self.end_others_if_over(activity),
+            | Activity::Both(_)
+            | Activity::General(..) => self.end_others_if_over(activity),
         }
     }
 
@@ -178,7 +189,7 @@ impl<D: Device> Mpi<D> {
     pub fn end(&mut self, activity: Activity) -> Outcome {
         match activity {
             Activity::Over(status) => status.into(),
-            Activity::Flush(_) => Status::EMPTY.into(),
+            Activity::Flush(_) | Activity::General(..) => Status::EMPTY.into(),
             Activity::Message(operation) => match self.engine.take_completion(operation) {
                 Some(end) => Outcome { status: Status::from(&end), error: end.error },
                 None => Status::EMPTY.into(),
@@ -204,7 +215,7 @@ impl<D: Device> Mpi<D> {
     /// Lets an activity go on without anybody waiting for it.
     fn release(&mut self, activity: Activity) {
         match activity {
-            Activity::Over(_) | Activity::Flush(_) => {}
+            Activity::Over(_) | Activity::Flush(_) | Activity::General(..) => {}
             Activity::Message(operation) => self.engine.release(operation),
             Activity::Run { run, .. } | Activity::Creation { run, .. } => {
                 self.engine.release_run(run);
@@ -256,7 +267,7 @@ impl<D: Device> Mpi<D> {
         if handle == REQUEST_NULL {
             return Ok(Readiness::Idle);
         }
-        let request = self.requests.get(handle).ok_or_else(|| not_a_request(handle))?;
+        let request = self.known(handle)?;
         Ok(match &request.activity {
             None => Readiness::Idle,
             Some(activity) if self.is_over(activity) => Readiness::Ready,
@@ -297,29 +308,54 @@ impl<D: Device> Mpi<D> {
         if gone {
             self.requests.remove(handle);
         }
-        Ok(Completed { outcome: self.end(activity), comm, gone, idle: false })
+        let functions = match &activity {
+            Activity::General(functions, _) => Some(*functions),
+            _ => None,
+        };
+        Ok(Completed { outcome: self.end(activity), comm, gone, functions, idle: false })
     }
 
-    /// Frees a request; what it started goes on (§3.7.3).
+    /// Frees a request; what it started goes on (§3.7.3). The functions of a generalized request
+    /// that is complete: now it is time to call that which frees.
     ///
     /// # Errors
     /// `Request` if it is none.
-    pub fn free_request(&mut self, handle: Handle) -> Result {
-        let request = self.requests.remove(handle).ok_or_else(|| not_a_request(handle))?;
-        if let Some(activity) = request.activity {
+    pub fn free_request(&mut self, handle: Handle) -> Result<Option<Functions>> {
+        self.known(handle)?;
+        let request = self.requests.get_mut(handle).ok_or_else(|| not_a_request(handle))?;
+        if let Some(Activity::General(_, progress @ Progress::Active)) = &mut request.activity {
+            *progress = Progress::Freed;
+            return Ok(None);
+        }
+        let functions = self.functions(handle);
+        if let Some(activity) = self.requests.remove(handle).and_then(|request| request.activity) {
             self.release(activity);
         }
-        Ok(())
+        Ok(functions)
     }
 
-    /// Cancels what can be: a receive that nothing has matched (§3.8.4).
+    /// A request that is there for the application.
+    #[inline]
+    fn known(&self, handle: Handle) -> Result<&Request> {
+        let request = self.requests.get(handle).filter(|request| !request.is_freed());
+        request.ok_or_else(|| not_a_request(handle))
+    }
+
+    /// Cancels what can be: a receive that nothing has matched (§3.8.4). The functions of a
+    /// generalized request, and whether it is complete: now it is time to call that which cancels.
     ///
     /// # Errors
     /// `Request` if it is none or inactive.
-    pub fn cancel(&mut self, handle: Handle) -> Result {
-        let request = self.requests.get(handle).ok_or_else(|| not_a_request(handle))?;
+    pub fn cancel(&mut self, handle: Handle) -> Result<Option<(Functions, bool)>> {
+        let request = self.known(handle)?;
         match &request.activity {
-            Some(Activity::Message(operation)) => self.engine.cancel(*operation),
+            Some(Activity::General(functions, progress)) => {
+                return Ok(Some((*functions, *progress == Progress::Complete)));
+            }
+            Some(Activity::Message(operation)) => {
+                let operation = *operation;
+                self.engine.cancel(operation);
+            }
             Some(Activity::Over(_)) => {}
             Some(
                 Activity::Run { .. }
@@ -335,12 +371,12 @@ impl<D: Device> Mpi<D> {
                 return Err(ErrorClass::Request.error(why));
             }
         }
-        Ok(())
+        Ok(None)
     }
 }
 
 #[cold]
-fn not_a_request(handle: Handle) -> Box<MpiError> {
+pub(super) fn not_a_request(handle: Handle) -> Box<MpiError> {
     ErrorClass::Request.error(match handle {
         REQUEST_NULL => "the request is MPI_REQUEST_NULL".into(),
         _ => format!("{handle:#x} is not a request; it may have been completed or freed"),
