@@ -121,6 +121,7 @@ c_programs! {
     coll_bcast,
     coll_forms,
     coll_gather,
+    coll_inter,
     coll_large,
     coll_mixed,
     coll_nonblocking,

@@ -13,6 +13,7 @@ use super::verb::number;
 use super::width::Integers;
 use crate::base::{ErrorClass, MpiError, Result};
 use crate::mpi::Memory;
+use crate::mpi::collective_inter::Seat;
 use crate::mpi::combining::Combining;
 use crate::mpi::objects::Objects;
 use crate::mpi::op::Op;
@@ -106,9 +107,12 @@ pub unsafe fn bcast(
     mpi: &mut Mpi, buffer: Elements, root: c_int, comm: MPI_Comm,
 ) -> Result<Activity> {
     let root = rooted(mpi, root, comm)?;
+    if root.seat == Seat::Bystander {
+        return mpi.stand_by(number(comm));
+    }
     // SAFETY: the caller's promise.
     let buffer = unsafe { all(mpi, buffer, 1)? };
-    mpi.bcast(number(comm), root.rank, buffer)
+    mpi.bcast(number(comm), root.member, buffer)
 }
 
 /// `MPI_Igather`.
@@ -121,13 +125,15 @@ pub unsafe fn gather(
     let root = rooted(mpi, root, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
-        match root.is_here {
-            true => (unless_in_place(mpi, send, 1)?, Some(all(mpi, receive, root.ranks)?)),
-            false => (Some(all(mpi, send, 1)?), None),
+        match root.seat {
+            Seat::Root => (unless_in_place(mpi, send, 1)?, Some(all(mpi, receive, root.ranks)?)),
+            Seat::Apart => (None, Some(all(mpi, receive, root.ranks)?)),
+            Seat::Member => (Some(all(mpi, send, 1)?), None),
+            Seat::Bystander => return mpi.stand_by(number(comm)),
         }
     };
     check_apart(&send, &receive)?;
-    mpi.gather(number(comm), root.rank, send, receive)
+    mpi.gather(number(comm), root.member, send, receive)
 }
 
 /// `MPI_Igatherv`.
@@ -140,13 +146,15 @@ pub unsafe fn gatherv(
     let root = rooted(mpi, root, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
-        match root.is_here {
-            true => (unless_in_place(mpi, send, 1)?, each(mpi, receive, root.ranks)?),
-            false => (Some(all(mpi, send, 1)?), Vec::new()),
+        match root.seat {
+            Seat::Root => (unless_in_place(mpi, send, 1)?, each(mpi, receive, root.ranks)?),
+            Seat::Apart => (None, each(mpi, receive, root.ranks)?),
+            Seat::Member => (Some(all(mpi, send, 1)?), Vec::new()),
+            Seat::Bystander => return mpi.stand_by(number(comm)),
         }
     };
     check_apart(&send, &receive)?;
-    mpi.gatherv(number(comm), root.rank, send, receive)
+    mpi.gatherv(number(comm), root.member, send, receive)
 }
 
 /// `MPI_Iscatter`.
@@ -159,13 +167,15 @@ pub unsafe fn scatter(
     let root = rooted(mpi, root, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
-        match root.is_here {
-            true => (Some(all(mpi, send, root.ranks)?), unless_in_place(mpi, receive, 1)?),
-            false => (None, Some(all(mpi, receive, 1)?)),
+        match root.seat {
+            Seat::Root => (Some(all(mpi, send, root.ranks)?), unless_in_place(mpi, receive, 1)?),
+            Seat::Apart => (Some(all(mpi, send, root.ranks)?), None),
+            Seat::Member => (None, Some(all(mpi, receive, 1)?)),
+            Seat::Bystander => return mpi.stand_by(number(comm)),
         }
     };
     check_apart(&send, &receive)?;
-    mpi.scatter(number(comm), root.rank, send, receive)
+    mpi.scatter(number(comm), root.member, send, receive)
 }
 
 /// `MPI_Iscatterv`.
@@ -178,13 +188,15 @@ pub unsafe fn scatterv(
     let root = rooted(mpi, root, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
-        match root.is_here {
-            true => (each(mpi, send, root.ranks)?, unless_in_place(mpi, receive, 1)?),
-            false => (Vec::new(), Some(all(mpi, receive, 1)?)),
+        match root.seat {
+            Seat::Root => (each(mpi, send, root.ranks)?, unless_in_place(mpi, receive, 1)?),
+            Seat::Apart => (each(mpi, send, root.ranks)?, None),
+            Seat::Member => (Vec::new(), Some(all(mpi, receive, 1)?)),
+            Seat::Bystander => return mpi.stand_by(number(comm)),
         }
     };
     check_apart(&receive, &send)?;
-    mpi.scatterv(number(comm), root.rank, send, receive)
+    mpi.scatterv(number(comm), root.member, send, receive)
 }
 
 /// `MPI_Iallgather`.
@@ -194,7 +206,7 @@ pub unsafe fn scatterv(
 pub unsafe fn allgather(
     mpi: &mut Mpi, send: Elements, receive: Elements, comm: MPI_Comm,
 ) -> Result<Activity> {
-    let ranks = size(mpi, comm)?;
+    let ranks = partners(mpi, send.buf, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe { (unless_in_place(mpi, send, 1)?, all(mpi, receive, ranks)?) };
     check_apart(&send, [&receive])?;
@@ -208,7 +220,7 @@ pub unsafe fn allgather(
 pub unsafe fn allgatherv(
     mpi: &mut Mpi, send: Elements, receive: Blocks, comm: MPI_Comm,
 ) -> Result<Activity> {
-    let ranks = size(mpi, comm)?;
+    let ranks = partners(mpi, send.buf, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe { (unless_in_place(mpi, send, 1)?, each(mpi, receive, ranks)?) };
     check_apart(&send, &receive)?;
@@ -222,7 +234,7 @@ pub unsafe fn allgatherv(
 pub unsafe fn alltoall(
     mpi: &mut Mpi, send: Elements, receive: Elements, comm: MPI_Comm,
 ) -> Result<Activity> {
-    let ranks = size(mpi, comm)?;
+    let ranks = partners(mpi, send.buf, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) =
         unsafe { (unless_in_place(mpi, send, ranks)?, all(mpi, receive, ranks)?) };
@@ -237,7 +249,7 @@ pub unsafe fn alltoall(
 pub unsafe fn alltoallv(
     mpi: &mut Mpi, send: Blocks, receive: Blocks, comm: MPI_Comm,
 ) -> Result<Activity> {
-    let ranks = size(mpi, comm)?;
+    let ranks = partners(mpi, send.buf, comm)?;
     let in_place = is_in_place(send.buf);
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
@@ -259,14 +271,16 @@ pub unsafe fn reduce(
     let root = rooted(mpi, root, comm)?;
     // SAFETY: the caller's promise.
     let (from, to) = unsafe {
-        match root.is_here {
-            true => (unless_in_place(mpi, send, 1)?, Some(all(mpi, receive, 1)?)),
-            false => (Some(all(mpi, send, 1)?), None),
+        match root.seat {
+            Seat::Root => (unless_in_place(mpi, send, 1)?, Some(all(mpi, receive, 1)?)),
+            Seat::Apart => (None, Some(all(mpi, receive, 1)?)),
+            Seat::Member => (Some(all(mpi, send, 1)?), None),
+            Seat::Bystander => return mpi.stand_by(number(comm)),
         }
     };
     check_apart(&from, &to)?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
-    mpi.reduce(number(comm), root.rank, from, to, combining)
+    mpi.reduce(number(comm), root.member, from, to, combining)
 }
 
 /// `MPI_Iallreduce`.
@@ -277,7 +291,7 @@ pub unsafe fn reduce(
 pub unsafe fn allreduce(
     mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, comm: MPI_Comm,
 ) -> Result<Activity> {
-    size(mpi, comm)?;
+    partners(mpi, send.buf, comm)?;
     // SAFETY: the caller's promise.
     let (from, to) = unsafe { (unless_in_place(mpi, send, 1)?, all(mpi, receive, 1)?) };
     check_apart(&from, [&to])?;
@@ -292,7 +306,8 @@ pub unsafe fn allreduce(
 pub unsafe fn reduce_scatter_block(
     mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, comm: MPI_Comm,
 ) -> Result<Activity> {
-    let ranks = size(mpi, comm)?;
+    partners(mpi, send.buf, comm)?;
+    let ranks = mpi.comms.get(number(comm))?.size() as usize;
     let received = if is_in_place(send.buf) { ranks } else { 1 };
     // SAFETY: the caller's promise.
     let (from, to) = unsafe { (unless_in_place(mpi, send, ranks)?, all(mpi, receive, received)?) };
@@ -309,6 +324,7 @@ pub unsafe fn reduce_scatter_block(
 pub unsafe fn reduce_scatter(
     mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, counts: Integers, comm: MPI_Comm,
 ) -> Result<Activity> {
+    partners(mpi, send.buf, comm)?;
     let on = mpi.comms.get(number(comm))?;
     let (own, ranks) = (on.rank as usize, on.size() as usize);
     // SAFETY: the caller's promise.
@@ -388,22 +404,29 @@ fn aliased() -> Box<MpiError> {
 
 /// The root of an operation, as this rank sees it.
 struct Root {
-    rank: u32,
-    is_here: bool,
+    seat: Seat,
+    /// The member that it is.
+    member: u32,
+    /// How many ranks have a block at the root.
     ranks: usize,
 }
 
 #[inline]
 fn rooted(mpi: &Mpi, root: c_int, comm: MPI_Comm) -> Result<Root> {
     let comm = mpi.comms.get(number(comm))?;
-    let ranks = comm.shape()?.ranks as usize;
-    let rank = comm.check_root(root)?;
-    Ok(Root { rank, is_here: rank == comm.rank, ranks })
+    let (seat, member) = comm.seat(root)?;
+    Ok(Root { seat, member, ranks: comm.targets().size() as usize })
 }
 
+/// How many ranks this one exchanges blocks with. `MPI_IN_PLACE` is refused where it has no
+/// meaning.
 #[inline]
-fn size(mpi: &Mpi, comm: MPI_Comm) -> Result<usize> {
-    Ok(mpi.comms.get(number(comm))?.shape()?.ranks as usize)
+fn partners(mpi: &Mpi, sendbuf: *const c_void, comm: MPI_Comm) -> Result<usize> {
+    let comm = mpi.comms.get(number(comm))?;
+    if is_in_place(sendbuf) {
+        comm.check_in_place()?;
+    }
+    Ok(comm.targets().size() as usize)
 }
 
 /// The memory of the elements for `ranks` ranks.

@@ -1,12 +1,14 @@
 //! Collective operations: from the arguments of a call to a schedule that runs (MPI 5.0 §6).
 //!
-//! The algorithms are in `coll`; here their bytes are given memory and their ranks peers. Memory
+//! The algorithms are in `coll`; here their bytes are given memory and their ranks peers. A root is
+//! a member: of an intercommunicator, one of both groups. Memory
 //! that is `None` stands for `MPI_IN_PLACE`, or is not significant on this rank. Roots have been
 //! checked ([`check_root`](super::comm::Comm::check_root)), because the caller must know which arguments are significant.
 
 use std::sync::Arc;
 
 use super::Mpi;
+use super::coll::inter::Between;
 use super::coll::{
     self, Allreduce, Bcast, BlockPairs, Blocks, Collective, Exchange, Reduce, ReduceScatter,
     ReduceScatterBlock, Rooted, RootedBlocks, Scan,
@@ -54,7 +56,11 @@ impl<D: Device> Mpi<D> {
     /// The schedule of this rank in an operation on `comm`.
     fn schedule(&mut self, comm: Handle, collective: Collective) -> Result<Arc<Schedule>> {
         let comm = self.comms.get(comm)?;
-        Ok(self.schedules.schedule(collective, comm.shape()?, comm.rank))
+        let Some(shape) = comm.inter_shape() else {
+            return Ok(self.schedules.schedule(collective, comm.shape()?, comm.rank));
+        };
+        let Some(operation) = Between::of(collective) else { return Err(comm.not_between()) };
+        Ok(Arc::new(operation.schedule(shape, comm.member())))
     }
 
     /// Starts an operation that only moves data.
@@ -89,7 +95,7 @@ impl<D: Device> Mpi<D> {
     pub fn gather(
         &mut self, comm: Handle, root: u32, send: Option<Memory>, receive: Option<Memory>,
     ) -> Result<Activity> {
-        let ranks = self.comms.get(comm)?.shape()?.ranks as usize;
+        let ranks = self.comms.get(comm)?.targets().size() as usize;
         let block = match (&send, &receive) {
             (own, Some(all)) => own_block(own.as_ref(), all.len() / ranks)?,
             (own, None) => len(own),
@@ -106,6 +112,9 @@ impl<D: Device> Mpi<D> {
         &mut self, comm: Handle, root: u32, send: Option<Memory>, receive: Vec<Memory>,
     ) -> Result<Activity> {
         let on = self.comms.get(comm)?;
+        if let Some(shape) = on.inter_shape() {
+            return self.gatherv_between(comm, shape, root, send, receive);
+        }
         let blocks = lens(&receive);
         if let Some(place) = blocks.get(on.rank as usize) {
             own_block(send.as_ref(), *place)?;
@@ -123,7 +132,7 @@ impl<D: Device> Mpi<D> {
     pub fn scatter(
         &mut self, comm: Handle, root: u32, send: Option<Memory>, receive: Option<Memory>,
     ) -> Result<Activity> {
-        let ranks = self.comms.get(comm)?.shape()?.ranks as usize;
+        let ranks = self.comms.get(comm)?.targets().size() as usize;
         let block = match (&send, &receive) {
             (Some(all), place) => placed_block(all.len() / ranks, place.as_ref())?,
             (None, place) => len(place),
@@ -140,6 +149,9 @@ impl<D: Device> Mpi<D> {
         &mut self, comm: Handle, root: u32, send: Vec<Memory>, receive: Option<Memory>,
     ) -> Result<Activity> {
         let on = self.comms.get(comm)?;
+        if let Some(shape) = on.inter_shape() {
+            return self.scatterv_between(comm, shape, root, send, receive);
+        }
         let blocks = lens(&send);
         if let Some(own) = blocks.get(on.rank as usize) {
             placed_block(*own, receive.as_ref())?;
@@ -157,7 +169,11 @@ impl<D: Device> Mpi<D> {
     pub fn allgather(
         &mut self, comm: Handle, send: Option<Memory>, receive: Memory,
     ) -> Result<Activity> {
-        let ranks = self.comms.get(comm)?.shape()?.ranks as usize;
+        let on = self.comms.get(comm)?;
+        let ranks = on.size() as usize;
+        if let Some(shape) = on.inter_shape() {
+            return self.allgather_between(comm, shape, given(send), receive);
+        }
         let block = own_block(send.as_ref(), receive.len() / ranks)?;
         let args = Exchange { block, in_place: send.is_none() };
         self.movement(comm, Collective::Allgather(args), table(send, [receive]))
@@ -171,6 +187,9 @@ impl<D: Device> Mpi<D> {
         &mut self, comm: Handle, send: Option<Memory>, receive: Vec<Memory>,
     ) -> Result<Activity> {
         let on = self.comms.get(comm)?;
+        if let Some(shape) = on.inter_shape() {
+            return self.allgatherv_between(comm, shape, given(send), receive);
+        }
         let blocks = lens(&receive);
         own_block(send.as_ref(), blocks[on.rank as usize])?;
         let args = Blocks { blocks: &blocks, in_place: send.is_none() };
@@ -185,7 +204,11 @@ impl<D: Device> Mpi<D> {
     pub fn alltoall(
         &mut self, comm: Handle, send: Option<Memory>, receive: Memory,
     ) -> Result<Activity> {
-        let ranks = self.comms.get(comm)?.shape()?.ranks as usize;
+        let on = self.comms.get(comm)?;
+        let ranks = on.size() as usize;
+        if let Some(shape) = on.inter_shape() {
+            return self.alltoall_between(comm, shape, given(send), receive);
+        }
         let block = own_block(send.as_ref(), receive.len())? / ranks;
         let args = Exchange { block, in_place: send.is_none() };
         self.movement(comm, Collective::Alltoall(args), table(send, [receive]))
@@ -200,6 +223,9 @@ impl<D: Device> Mpi<D> {
         &mut self, comm: Handle, send: Option<Vec<Memory>>, receive: Vec<Memory>,
     ) -> Result<Activity> {
         let on = self.comms.get(comm)?;
+        if let Some(shape) = on.inter_shape() {
+            return self.alltoallv_between(comm, shape, send.unwrap_or_default(), receive);
+        }
         let received = lens(&receive);
         let in_place = send.is_none();
         let mut buffers = send.unwrap_or_else(|| received.iter().map(|_| Memory::EMPTY).collect());
@@ -255,8 +281,14 @@ impl<D: Device> Mpi<D> {
     pub fn reduce_scatter_block(
         &mut self, comm: Handle, send: Option<Memory>, receive: Memory, combining: Combining,
     ) -> Result<Activity> {
+        let on = self.comms.get(comm)?;
+        let ranks = on.size() as usize;
+        if let Some(shape) = on.inter_shape() {
+            let blocks = vec![receive.len(); ranks];
+            let send = given(send);
+            return self.reduce_scatter_between(comm, shape, send, receive, &blocks, combining);
+        }
         let in_place = send.is_none();
-        let ranks = self.comms.get(comm)?.size() as usize;
         let bytes = if in_place { receive.len() / ranks } else { receive.len() };
         let args = ReduceScatterBlock { block: combining.operands(bytes), in_place };
         let schedule = self.schedule(comm, Collective::ReduceScatterBlock(args))?;
@@ -273,6 +305,10 @@ impl<D: Device> Mpi<D> {
         combining: Combining,
     ) -> Result<Activity> {
         let on = self.comms.get(comm)?;
+        if let Some(shape) = on.inter_shape() {
+            let send = given(send);
+            return self.reduce_scatter_between(comm, shape, send, receive, blocks, combining);
+        }
         let commutative = combining.operands(0).commutative;
         let args = ReduceScatter { blocks, commutative, in_place: send.is_none() };
         let schedule = coll::reduce_scatter(on.shape()?, on.rank, args);
@@ -323,16 +359,21 @@ impl<D: Device> Mpi<D> {
     }
 }
 
+/// Memory that is not in place, as the caller has checked.
+fn given(memory: Option<Memory>) -> Memory {
+    memory.unwrap_or(Memory::EMPTY)
+}
+
 /// The table of buffers that begins with one which may be absent.
-fn table(first: Option<Memory>, rest: impl IntoIterator<Item = Memory>) -> Vec<Memory> {
-    std::iter::once(first.unwrap_or(Memory::EMPTY)).chain(rest).collect()
+pub(super) fn table(first: Option<Memory>, rest: impl IntoIterator<Item = Memory>) -> Vec<Memory> {
+    std::iter::once(given(first)).chain(rest).collect()
 }
 
 fn len(memory: &Option<Memory>) -> usize {
     memory.as_ref().map_or(0, Memory::len)
 }
 
-fn lens(blocks: &[Memory]) -> Vec<usize> {
+pub(super) fn lens(blocks: &[Memory]) -> Vec<usize> {
     blocks.iter().map(Memory::len).collect()
 }
 

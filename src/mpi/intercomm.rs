@@ -194,20 +194,21 @@ impl Comm {
     /// What algorithms may know of an intracommunicator.
     ///
     /// # Errors
-    /// `UnsupportedOperation` if it is an intercommunicator.
+    /// `Comm` if it is an intercommunicator.
     #[inline]
     pub fn shape(&self) -> Result<Shape> {
         match self.is_inter() {
             false => Ok(Shape { ranks: self.size() }),
-            true => Err(not_yet(self)),
+            true => Err(self.not_between()),
         }
     }
-}
 
-#[cold]
-fn not_yet(comm: &Comm) -> Box<MpiError> {
-    let why = format!("this operation is not supported yet on {}", comm.title());
-    ErrorClass::UnsupportedOperation.error(why)
+    /// The error of an operation that there is not between two groups.
+    #[cold]
+    pub(super) fn not_between(&self) -> Box<MpiError> {
+        let why = format!("{} is an intercommunicator, which this is not for", self.title());
+        ErrorClass::Comm.error(why)
+    }
 }
 
 /// # Errors

@@ -10,6 +10,7 @@ pub mod blocked;
 pub mod buffer;
 pub mod coll;
 pub mod collective;
+pub mod collective_inter;
 pub mod combining;
 pub mod comm;
 pub mod comm_create;

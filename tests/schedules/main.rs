@@ -5,6 +5,7 @@
 //! in an order drawn from a seed, shows the result of all runs.
 
 mod data;
+mod inter;
 mod reductions;
 mod symbolic;
 

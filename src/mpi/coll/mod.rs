@@ -40,6 +40,7 @@ pub mod bcast_binomial;
 pub mod bcast_chain;
 mod butterfly;
 pub mod gather_linear;
+pub mod inter;
 pub mod kept;
 pub mod reduce_binomial;
 pub mod reduce_scatter_halving;

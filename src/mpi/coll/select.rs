@@ -35,8 +35,30 @@ const REDUCE_SCATTER_PAIRWISE_RANKS: u32 = 4;
 /// Length of a segment of a long scan; a guess as above.
 const SCAN_SEGMENT_BYTES: usize = 32 * 1024;
 
-/// A scan is cut into no more segments than this, as the numbers of rounds have 16 bits.
+/// A scan is cut into no more segments than this.
 const SCAN_SEGMENTS_MAX: usize = 32 * 1024;
+
+/// The numbers of rounds have 16 bits.
+const SCAN_ROUNDS_MAX: usize = 64 * 1024;
+
+/// Up to this many bytes cross between two groups in one message; a guess as above.
+const LED_MAX_BYTES: usize = 32 * 1024;
+
+/// How blocks get from one group to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// In one message, from leader to leader.
+    Led,
+    /// Each on its own.
+    Straight,
+}
+
+impl Way {
+    /// How `bytes` bytes of all ranks get to the other group.
+    pub fn of(bytes: usize) -> Self {
+        if bytes <= LED_MAX_BYTES { Self::Led } else { Self::Straight }
+    }
+}
 
 /// How to broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,7 +198,7 @@ pub fn scan(shape: Shape, operands: Operands) -> ScanBy {
     let segment = segment.next_multiple_of(element);
     let rounds = shape.ranks as usize + bytes.div_ceil(segment);
     let doubled = bytes.saturating_mul(shape.doublings() as usize);
-    if rounds.saturating_mul(segment) < doubled && rounds <= SCAN_SEGMENTS_MAX {
+    if rounds.saturating_mul(segment) < doubled && rounds < SCAN_ROUNDS_MAX {
         ScanBy::Chain(segment)
     } else {
         ScanBy::Doubling

@@ -1,0 +1,113 @@
+//! Allgather and allgatherv between two groups; the two directions are apart.
+//!
+//! Short blocks of a group go to its leader, cross to the other leader in one message, and are
+//! broadcast there. Others cross one by one, those of consecutive ranks to one rank, and go around
+//! the other group's ring from there:
+//!
+//! ```text
+//!   blocks   0 1 │ 2 3 4      of 5 ranks
+//!            ▼ ▼   ▼ ▼ ▼
+//!   to        0      1        of 2
+//! ```
+//!
+//! Cost of a direction from m ranks to n: 2 rounds and a broadcast, 1 message crosses; or n rounds
+//! and m messages. Each block crosses once.
+
+use std::ops::Range;
+
+use super::phases::{Phases, Place};
+use super::{View, bcast, gather};
+use crate::mpi::coll::select::Way;
+use crate::mpi::coll::{
+    Blocks, InterShape, RECEIVE, SEND, Shape, allgatherv as ring, block_of, starts,
+};
+use crate::offload::{Region, Schedule};
+
+/// The part of `rank` in an allgather in which each process of side `s` sends a block of
+/// `blocks[s]` bytes, which go `ways[s]`.
+pub fn allgather(shape: InterShape, rank: u32, blocks: [usize; 2], ways: [Way; 2]) -> Schedule {
+    let view = View::new(shape, rank);
+    let side = view.side();
+    let is_led = |side: usize| ways[side] == Way::Led;
+    let own = SEND.region(0, blocks[side]);
+    let mut phases = Phases::default();
+    let mut out =
+        if own.len > 0 { vec![(view.far(owner(view, view.own())), own)] } else { Vec::new() };
+    if is_led(side) {
+        let gathered = gather::to_leader(&mut phases, view, blocks[side]);
+        out = gathered.map(|gathered| (view.far(0), gathered)).into_iter().collect();
+    } else {
+        phases.pass(1);
+    }
+    let incoming = RECEIVE.region(0, blocks[1 - side] * view.remote().ranks as usize);
+    if is_led(1 - side) {
+        let arrives = (view.leads() && incoming.len > 0).then_some((view.far(0), incoming));
+        cross(&mut phases, &out, arrives.as_slice());
+        bcast::inside(&mut phases, view, incoming);
+    } else {
+        let blocks = vec![blocks[1 - side]; view.remote().ranks as usize];
+        spread(&mut phases, view, &out, incoming, &blocks);
+    }
+    phases.finish()
+}
+
+/// The part of `rank` in an allgatherv: `own` bytes of this rank, `blocks` of the other group.
+pub fn allgatherv(shape: InterShape, rank: u32, own: usize, blocks: &[usize]) -> Schedule {
+    let view = View::new(shape, rank);
+    let mut phases = Phases::default();
+    let out = (own > 0).then(|| (view.far(owner(view, view.own())), SEND.region(0, own)));
+    let incoming = phases.scratch(blocks.iter().sum());
+    spread(&mut phases, view, out.as_slice(), incoming, blocks);
+    phases.round(|plan, _, after| {
+        let places = (0..).zip(starts(blocks)).zip(blocks).filter(|(_, len)| **len > 0);
+        let copy = |((of, start), len): ((u32, usize), &usize)| {
+            plan.copy(incoming.buffer.region(start, *len), block_of(of).region(0, *len), after)
+        };
+        places.map(copy).collect()
+    });
+    phases.finish()
+}
+
+/// The rank of the other group that gets the block of this group's rank `of`.
+fn owner(view: View, of: u32) -> u32 {
+    let (from, to) = (u64::from(view.local().ranks), u64::from(view.remote().ranks));
+    (((u64::from(of) + 1) * to - 1) / from) as u32
+}
+
+/// The ranks of the other group whose blocks this group's rank `of` gets.
+fn owned(view: View, of: u32) -> Range<u32> {
+    let (from, to) = (u64::from(view.remote().ranks), u64::from(view.local().ranks));
+    let start = |of: u64| (of * from / to) as u32;
+    start(of.into())..start(u64::from(of) + 1)
+}
+
+/// One round of messages to and from members.
+fn cross(phases: &mut Phases, out: &[(u32, Region)], into: &[(u32, Region)]) {
+    phases.round(|plan, round, after| {
+        let mut steps = Vec::with_capacity(into.len() + out.len());
+        steps.extend(into.iter().map(|(from, into)| plan.receive(*from, *into, round, after)));
+        steps.extend(out.iter().map(|(to, out)| plan.send(*to, *out, round, after)));
+        steps
+    });
+}
+
+/// Blocks of the other group arrive in `incoming` one after the other, and go around this group.
+fn spread(
+    phases: &mut Phases, view: View, out: &[(u32, Region)], incoming: Region, blocks: &[usize],
+) {
+    let mut starts: Vec<usize> = starts(blocks).collect();
+    starts.push(incoming.len);
+    let part = |ranks: Range<u32>| {
+        let (start, end) = (starts[ranks.start as usize], starts[ranks.end as usize]);
+        incoming.buffer.region(incoming.start + start, end - start)
+    };
+    let own = owned(view, view.own()).map(|of| (view.far(of), part(of..of + 1)));
+    let into: Vec<(u32, Region)> = own.filter(|(_, block)| block.len > 0).collect();
+    cross(phases, out, &into);
+    let local: Shape = view.local();
+    let parts: Vec<Region> = (0..local.ranks).map(|of| part(owned(view, of))).collect();
+    let lens: Vec<usize> = parts.iter().map(|part| part.len).collect();
+    let around = ring(local, view.own(), Blocks { blocks: &lens, in_place: true });
+    let buffer = |entry: u32| parts[entry as usize - 1];
+    phases.then(&around, local.ranks, &Place { member: &|rank| view.near(rank), buffer: &buffer });
+}

@@ -1,0 +1,93 @@
+//! Reductions between two groups: each group reduces to its leader, in the order of its ranks; the
+//! results cross, and are spread inside the other group.
+//!
+//! Cost, n being the size of the larger group: reduce, ceil(log2 n) + 2 rounds, 1 operand crosses;
+//! allreduce and reduce-scatter, as many and a broadcast or 1 round more, 2 operands cross.
+
+use super::phases::{Phases, Place};
+use super::{View, bcast, scatter};
+use crate::mpi::coll::{
+    Allreduce, InterShape, Operands, RECEIVE, Reduce, ReduceScatter, SEND, reduce_binomial,
+};
+use crate::offload::{Region, Schedule};
+
+/// The part of `rank` in a reduce; `args.root` is a member.
+pub fn reduce(shape: InterShape, rank: u32, args: Reduce) -> Schedule {
+    let view = View::new(shape, rank);
+    let Reduce { operands, root, .. } = args;
+    let mut phases = Phases::default();
+    if operands.bytes == 0 || rank != root && !view.is_across(root) {
+        return phases.finish();
+    }
+    if rank == root {
+        phases.pass(rounds(view));
+        let result = RECEIVE.region(0, operands.bytes);
+        phases.round(|plan, round, after| vec![plan.receive(view.far(0), result, round, after)]);
+    } else if let Some(sum) = to_leader(&mut phases, view, operands) {
+        phases.round(|plan, round, after| vec![plan.send(root, sum, round, after)]);
+    }
+    phases.finish()
+}
+
+/// The part of `rank` in an allreduce.
+pub fn allreduce(shape: InterShape, rank: u32, args: Allreduce) -> Schedule {
+    let view = View::new(shape, rank);
+    let mut phases = Phases::default();
+    if args.operands.bytes > 0 {
+        let result = RECEIVE.region(0, args.operands.bytes);
+        swap(&mut phases, view, args.operands, result);
+        bcast::inside(&mut phases, view, result);
+    }
+    phases.finish()
+}
+
+/// The part of `rank` in a reduce-scatter: `args.blocks` are those of its own group, as many bytes
+/// in all as the other group's. An element has `element` bytes.
+pub fn reduce_scatter(
+    shape: InterShape, rank: u32, args: ReduceScatter<'_>, element: usize,
+) -> Schedule {
+    let view = View::new(shape, rank);
+    let bytes = args.blocks.iter().sum();
+    let operands = Operands { bytes, element, commutative: args.commutative };
+    let mut phases = Phases::default();
+    if bytes > 0 {
+        let result = phases.scratch(if view.leads() { bytes } else { 0 });
+        swap(&mut phases, view, operands, result);
+        scatter::from_leader(&mut phases, view, result, args.blocks);
+    }
+    phases.finish()
+}
+
+/// The leader of this group gets what the other group's operands make, in `result`.
+fn swap(phases: &mut Phases, view: View, operands: Operands, result: Region) {
+    let sum = to_leader(phases, view, operands);
+    phases.round(|plan, round, after| match sum {
+        None => Vec::new(),
+        Some(sum) => {
+            let receive = plan.receive(view.far(0), result, round, after);
+            vec![receive, plan.send(view.far(0), sum, round, after)]
+        }
+    });
+}
+
+/// The leader of this group reduces its operands, of at least one byte; says where, if this is the
+/// leader.
+fn to_leader(phases: &mut Phases, view: View, operands: Operands) -> Option<Region> {
+    let own = SEND.region(0, operands.bytes);
+    if view.local().ranks == 1 {
+        phases.pass(rounds(view));
+        return Some(own);
+    }
+    let sum = phases.scratch(if view.leads() { operands.bytes } else { 0 });
+    let args = Reduce { operands, root: 0, in_place: false };
+    let part = reduce_binomial::schedule(view.local(), view.own(), args);
+    let buffers = [own, sum];
+    let buffer = |entry: u32| buffers[entry as usize];
+    phases.then(&part, rounds(view), &Place { member: &|rank| view.near(rank), buffer: &buffer });
+    view.leads().then_some(sum)
+}
+
+/// The rounds of a reduction inside either group.
+fn rounds(view: View) -> u32 {
+    view.larger().doublings()
+}

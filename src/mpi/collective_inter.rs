@@ -1,0 +1,192 @@
+//! Collective operations on intercommunicators whose arguments differ from those inside a group:
+//! lengths depend on the direction, and no process sends to itself (MPI 5.0 §6.2.3).
+//!
+//! Where both groups' arguments are alike, the calls of `collective` take them.
+
+use std::sync::Arc;
+
+use super::Mpi;
+use super::coll::inter::{self, Between};
+use super::coll::{BlockPairs, InterShape, ReduceScatter, RootedBlocks};
+use super::collective::{lens, table};
+use super::combining::{Combining, operand, result};
+use super::comm::Comm;
+use super::request::Activity;
+use super::status::PROC_NULL;
+use super::table::Handle;
+use crate::base::{ErrorClass, Result};
+use crate::core::memory::Memory;
+use crate::core::run::Reduction;
+use crate::device::Device;
+use crate::offload::Schedule;
+
+/// `MPI_ROOT` of the standard ABI.
+pub const ROOT: i32 = -4;
+
+/// What a process is in an operation with a root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seat {
+    /// The root inside a group: it takes part like all others, too.
+    Root,
+    /// The root, across from the others.
+    Apart,
+    /// One of those who send to the root or receive from it.
+    Member,
+    /// In the group of the root, across from the others: it does nothing.
+    Bystander,
+}
+
+impl Comm {
+    /// What this process is in an operation with the root `root`, and the member that the root is
+    /// (this one, for a bystander).
+    ///
+    /// # Errors
+    /// `Root` if there is no such rank.
+    pub fn seat(&self, root: i32) -> Result<(Seat, u32)> {
+        match root {
+            ROOT if self.is_inter() => Ok((Seat::Apart, self.member())),
+            PROC_NULL if self.is_inter() => Ok((Seat::Bystander, self.member())),
+            root => {
+                let root = self.member_of(self.check_root(root)?);
+                let is_here = root == self.member();
+                Ok((if is_here { Seat::Root } else { Seat::Member }, root))
+            }
+        }
+    }
+
+    /// Refuses `MPI_IN_PLACE`, of which intercommunicators have none.
+    ///
+    /// # Errors
+    /// `Buffer` if this is an intercommunicator.
+    pub fn check_in_place(&self) -> Result {
+        match self.is_inter() {
+            false => Ok(()),
+            true => {
+                let title = self.title();
+                let why = format!("{title} is an intercommunicator: MPI_IN_PLACE is not for it");
+                Err(ErrorClass::Buffer.error(why))
+            }
+        }
+    }
+}
+
+impl<D: Device> Mpi<D> {
+    /// An operation in which this process has no part but to count the call.
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator.
+    pub fn stand_by(&mut self, comm: Handle) -> Result<Activity> {
+        self.launch(comm, Schedule::default(), Vec::new(), Reduction::None, None)
+    }
+
+    /// Starts an operation that only moves data.
+    fn moved(
+        &mut self, comm: Handle, schedule: impl Into<Arc<Schedule>>, buffers: Vec<Memory>,
+    ) -> Result<Activity> {
+        self.launch(comm, schedule, buffers, Reduction::None, None)
+    }
+
+    pub(super) fn gatherv_between(
+        &mut self, comm: Handle, shape: InterShape, root: u32, send: Option<Memory>,
+        receive: Vec<Memory>,
+    ) -> Result<Activity> {
+        let (own, blocks) = (send.as_ref().map_or(0, Memory::len), lens(&receive));
+        let args = RootedBlocks { own, blocks: &blocks, root, in_place: false };
+        let schedule = inter::gatherv(shape, self.comms.get(comm)?.member(), args);
+        self.moved(comm, schedule, table(send, receive))
+    }
+
+    pub(super) fn scatterv_between(
+        &mut self, comm: Handle, shape: InterShape, root: u32, send: Vec<Memory>,
+        receive: Option<Memory>,
+    ) -> Result<Activity> {
+        let (own, blocks) = (receive.as_ref().map_or(0, Memory::len), lens(&send));
+        let args = RootedBlocks { own, blocks: &blocks, root, in_place: false };
+        let schedule = inter::scatterv(shape, self.comms.get(comm)?.member(), args);
+        self.moved(comm, schedule, table(receive, send))
+    }
+
+    pub(super) fn allgather_between(
+        &mut self, comm: Handle, shape: InterShape, send: Memory, receive: Memory,
+    ) -> Result<Activity> {
+        let on = self.comms.get(comm)?;
+        let blocks = by_side(on, send.len(), receive.len() / on.targets().size() as usize);
+        let schedule = Between::Allgather(blocks).schedule(shape, on.member());
+        self.moved(comm, schedule, vec![send, receive])
+    }
+
+    pub(super) fn allgatherv_between(
+        &mut self, comm: Handle, shape: InterShape, send: Memory, receive: Vec<Memory>,
+    ) -> Result<Activity> {
+        let rank = self.comms.get(comm)?.member();
+        let schedule = inter::allgatherv(shape, rank, send.len(), &lens(&receive));
+        self.moved(comm, schedule, table(Some(send), receive))
+    }
+
+    pub(super) fn alltoall_between(
+        &mut self, comm: Handle, shape: InterShape, send: Memory, receive: Memory,
+    ) -> Result<Activity> {
+        let on = self.comms.get(comm)?;
+        let ranks = on.targets().size() as usize;
+        let blocks = by_side(on, send.len() / ranks, receive.len() / ranks);
+        let schedule = Between::Alltoall(blocks).schedule(shape, on.member());
+        self.moved(comm, schedule, vec![send, receive])
+    }
+
+    pub(super) fn alltoallv_between(
+        &mut self, comm: Handle, shape: InterShape, mut send: Vec<Memory>, receive: Vec<Memory>,
+    ) -> Result<Activity> {
+        let (sent, received) = (lens(&send), lens(&receive));
+        let args = BlockPairs { send: &sent, receive: &received, in_place: false };
+        let schedule = inter::alltoallv(shape, self.comms.get(comm)?.member(), args);
+        send.extend(receive);
+        self.moved(comm, schedule, send)
+    }
+
+    /// `blocks` are those of this process's own group.
+    pub(super) fn reduce_scatter_between(
+        &mut self, comm: Handle, shape: InterShape, send: Memory, receive: Memory,
+        blocks: &[usize], combining: Combining,
+    ) -> Result<Activity> {
+        let operands = combining.operands(send.len());
+        let commutative = operands.commutative;
+        let args = ReduceScatter { blocks, commutative, in_place: false };
+        let rank = self.comms.get(comm)?.member();
+        let schedule = inter::reduce_scatter(shape, rank, args, operands.element);
+        let (receive, landing) = result(receive, false, 1);
+        let buffers = vec![operand(send), receive];
+        self.launch(comm, schedule, buffers, combining.reduction(), landing)
+    }
+}
+
+/// What the own side sends and what the other does, by number of the side.
+fn by_side(on: &Comm, own: usize, other: usize) -> [usize; 2] {
+    if on.side() == 0 { [own, other] } else { [other, own] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mpi::comm::Context;
+    use crate::mpi::errhandler::Handler;
+    use crate::mpi::group::Group;
+
+    #[test]
+    fn roots_of_an_intercommunicator_are_remote() {
+        // Processes 0 and 1, and across from them 2, 3 and 4; this is process 3.
+        let (local, remote) = (Group::range(2, 3, 3), Group::range(0, 2, 3));
+        let context = Context::new(0, 7);
+        let (local, remote) = (Arc::new(local), Arc::new(remote));
+        let inter = Comm::between(context, Arc::clone(&local), remote, Handler::Fatal).unwrap();
+        assert_eq!(inter.seat(ROOT).unwrap(), (Seat::Apart, 3));
+        assert_eq!(inter.seat(PROC_NULL).unwrap().0, Seat::Bystander);
+        assert_eq!(inter.seat(1).unwrap(), (Seat::Member, 1));
+        assert!(inter.seat(2).is_err() && inter.seat(-2).is_err());
+        assert!(inter.check_in_place().is_err());
+        let intra = Comm::new(context, local, Handler::Fatal).unwrap();
+        assert_eq!(intra.seat(1).unwrap(), (Seat::Root, 1));
+        assert_eq!(intra.seat(2).unwrap(), (Seat::Member, 2));
+        assert!(intra.seat(ROOT).is_err() && intra.seat(PROC_NULL).is_err());
+        assert!(intra.check_in_place().is_ok());
+    }
+}
