@@ -3,7 +3,7 @@
 //! A [`Kernel`] computes `into[i] = from[i] op into[i]` on packed elements, which may lie at any
 //! address: a pair is its value and then its index, without the padding that the C structure has.
 //! It knows nothing of handles and of which operations are legal; `mpi::op` asks for the loop that
-//! fits. Integers wrap around, `MPI_MIN` and `MPI_MAX` compare as C does, logical results are 0
+//! fits, in the form for this processor's registers. Integers wrap around, `MPI_MIN` and `MPI_MAX` compare as C does, logical results are 0
 //! and 1.
 #![allow(unsafe_code)]
 
@@ -23,11 +23,11 @@ use crate::mpi::datatype::Unit;
 /// Both arrays are readable and `into` is writable, and nobody else touches them meanwhile.
 type Loop = unsafe fn(from: *const u8, into: *mut u8, elements: usize);
 
-/// The loop `$run` for the type that `$unit` is, out of those listed.
+/// The loop `$run` for the unit and the width that `$unit` is, out of the types listed.
 macro_rules! loop_for {
     ($unit:expr, $run:ident, $($name:ident: $type:ty,)*) => {
-        match $unit {
-            $(Unit::$name => Some($run::<$type> as Loop),)*
+        match $unit.0 {
+            $(Unit::$name => Some($run::of::<$type>($unit.1)),)*
             _ => None,
         }
     };
@@ -80,20 +80,26 @@ pub struct Kernel {
 impl Kernel {
     /// The loop of `operator` on elements of this representation, if it makes sense for them.
     pub(super) fn find(operator: Operator, unit: Unit) -> Option<Self> {
+        Self::of_width(operator, unit, Width::here())
+    }
+
+    /// The same for a processor with registers of this width.
+    pub(super) fn of_width(operator: Operator, unit: Unit, width: Width) -> Option<Self> {
+        let elements = (unit, width);
         let run = match operator {
-            Operator::Sum => numbers!(unit, sum),
-            Operator::Prod => numbers!(unit, product),
-            Operator::Min => reals!(unit, min),
-            Operator::Max => reals!(unit, max),
-            Operator::Band => integers!(unit, and),
-            Operator::Bor => integers!(unit, or),
-            Operator::Bxor => integers!(unit, xor),
-            Operator::Land => integers!(unit, logical_and),
-            Operator::Lor => integers!(unit, logical_or),
-            Operator::Lxor => integers!(unit, logical_xor),
-            Operator::Minloc => pairs!(unit, min_location),
-            Operator::Maxloc => pairs!(unit, max_location),
-            Operator::Replace => replace_of(unit),
+            Operator::Sum => numbers!(elements, sum),
+            Operator::Prod => numbers!(elements, product),
+            Operator::Min => reals!(elements, min),
+            Operator::Max => reals!(elements, max),
+            Operator::Band => integers!(elements, and),
+            Operator::Bor => integers!(elements, or),
+            Operator::Bxor => integers!(elements, xor),
+            Operator::Land => integers!(elements, logical_and),
+            Operator::Lor => integers!(elements, logical_or),
+            Operator::Lxor => integers!(elements, logical_xor),
+            Operator::Minloc => pairs!(elements, min_location),
+            Operator::Maxloc => pairs!(elements, max_location),
+            Operator::Replace => replace_of(unit, width),
             Operator::NoOp => Some(no_op as Loop),
         };
         Some(Self { run: run?, unit: unit.size() })
@@ -140,14 +146,67 @@ unsafe fn each<T: Copy>(from: *const u8, into: *mut u8, elements: usize, f: impl
     }
 }
 
-/// Defines the loop `$name` for each `T: $bound`.
+/// Defines the loop `$name` for each `T: $bound`, as a module: `of` gives that for
+/// registers of a width, which the processor must have. All compute the same to the last bit.
 macro_rules! loops {
     ($($name:ident, $bound:path, $apply:expr;)*) => {$(
-        unsafe fn $name<T: Copy + $bound>(from: *const u8, into: *mut u8, elements: usize) {
-            // SAFETY: the caller's promise.
-            unsafe { each::<T>(from, into, elements, $apply) }
+        mod $name {
+            use super::*;
+
+            pub(super) fn of<T: Copy + $bound>(width: Width) -> Loop {
+                match width {
+                    Width::Bits128 => any::<T>,
+                    Width::Bits256 => avx2::<T>,
+                    Width::Bits512 => avx512::<T>,
+                }
+            }
+
+            unsafe fn any<T: Copy + $bound>(from: *const u8, into: *mut u8, elements: usize) {
+                // SAFETY: the caller's promise.
+                unsafe { each::<T>(from, into, elements, $apply) }
+            }
+
+            #[target_feature(enable = "avx2")]
+            unsafe fn avx2<T: Copy + $bound>(from: *const u8, into: *mut u8, elements: usize) {
+                // SAFETY: the caller's promise.
+                unsafe { each::<T>(from, into, elements, $apply) }
+            }
+
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+            unsafe fn avx512<T: Copy + $bound>(from: *const u8, into: *mut u8, elements: usize) {
+                // SAFETY: the caller's promise.
+                unsafe { each::<T>(from, into, elements, $apply) }
+            }
         }
     )*};
+}
+
+/// The width of the registers that loops may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+pub(super) enum Width {
+    /// Those of every x86-64.
+    Bits128,
+    /// AVX2.
+    Bits256,
+    /// The parts of AVX-512 that all processors with 512-bit integer arithmetic have.
+    Bits512,
+}
+
+impl Width {
+    /// The widest of this processor; the standard library asks it once.
+    pub(super) fn here() -> Self {
+        let wide = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        if wide {
+            Self::Bits512
+        } else if is_x86_feature_detected!("avx2") {
+            Self::Bits256
+        } else {
+            Self::Bits128
+        }
+    }
 }
 
 loops! {
@@ -168,17 +227,17 @@ loops! {
 
 unsafe fn no_op(_: *const u8, _: *mut u8, _: usize) {}
 
-fn replace_of(unit: Unit) -> Option<Loop> {
+fn replace_of(unit: Unit, width: Width) -> Option<Loop> {
     Some(match unit.size() {
-        1 => replace::<[u8; 1]>,
-        2 => replace::<[u8; 2]>,
-        4 => replace::<[u8; 4]>,
-        6 => replace::<[u8; 6]>,
-        8 => replace::<[u8; 8]>,
-        12 => replace::<[u8; 12]>,
-        16 => replace::<[u8; 16]>,
-        20 => replace::<[u8; 20]>,
-        32 => replace::<[u8; 32]>,
+        1 => replace::of::<[u8; 1]>(width),
+        2 => replace::of::<[u8; 2]>(width),
+        4 => replace::of::<[u8; 4]>(width),
+        6 => replace::of::<[u8; 6]>(width),
+        8 => replace::of::<[u8; 8]>(width),
+        12 => replace::of::<[u8; 12]>(width),
+        16 => replace::of::<[u8; 16]>(width),
+        20 => replace::of::<[u8; 20]>(width),
+        32 => replace::of::<[u8; 32]>(width),
         _ => return None,
     })
 }

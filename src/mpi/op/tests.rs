@@ -1,6 +1,7 @@
 //! Every operation on every type it is defined for, against arithmetic on plain integers.
 
 use super::float::{F16, F80, F128};
+use super::kernels::Width;
 use super::*;
 use crate::base::Random;
 use crate::core::memory::Bytes;
@@ -82,15 +83,22 @@ fn small(random: &mut Random, class: Class, unit: Unit) -> i64 {
     }
 }
 
+/// Every form of the loop that this processor can run.
+fn kernels(operator: Operator, entry: &Predefined) -> Vec<Kernel> {
+    let widths = [Width::Bits128, Width::Bits256, Width::Bits512];
+    let usable = widths.into_iter().filter(|width| *width <= Width::here());
+    usable.map(|width| Kernel::of_width(operator, entry.unit, width).unwrap()).collect()
+}
+
 #[test]
 fn every_operation_on_every_type_is_what_the_standard_says() {
     let mut random = Random::new(1);
     let mut pairs = 0;
     for entry in Predefined::all() {
         for operator in Operator::ALL.iter().copied().filter(|o| o.takes(entry.class)) {
-            let kernel = operator.kernel(entry).unwrap_or_else(|| panic!("{operator:?} {entry:?}"));
+            let kernels = kernels(operator, entry);
             pairs += 1;
-            for elements in [0, 1, 2, 7, 33] {
+            for elements in [0, 1, 2, 7, 33, 601] {
                 let (mut from, mut into, mut results) = (vec![], vec![], vec![]);
                 for _ in 0..elements {
                     let mut number = || small(&mut random, entry.class, entry.unit);
@@ -100,11 +108,42 @@ fn every_operation_on_every_type_is_what_the_standard_says() {
                     let result = expected(operator, entry.class, one, two);
                     results.extend(encoded(entry.unit, result));
                 }
-                assert_eq!(reduced(kernel, &from, &into), results, "{operator:?} {entry:?}");
+                for kernel in &kernels {
+                    let same = reduced(*kernel, &from, &into) == results;
+                    assert!(same, "{operator:?} {entry:?} {kernel:?} on {elements} elements");
+                }
             }
         }
     }
     assert_eq!(pairs, 488, "pairs of operation and type");
+}
+
+/// The table of §6.9.2, written out by name; `MPI_REPLACE` and `MPI_NO_OP` are for one-sided
+/// communication (§12.3.4), where they take every type.
+#[test]
+fn exactly_the_pairs_of_the_standard_are_reductions() {
+    let table = include_str!("../../../tests/data/reductions.tsv");
+    let mut rows = 0;
+    for line in table.lines().skip(1) {
+        let (name, allowed) = line.split_once('\t').unwrap();
+        let allowed: Vec<_> = allowed.split(' ').filter(|name| !name.is_empty()).collect();
+        let entry = Predefined::all().iter().find(|entry| entry.name == name);
+        let entry = entry.unwrap_or_else(|| panic!("{name} is no predefined datatype"));
+        let datatype = Datatype::predefined(entry);
+        for operator in Operator::ALL {
+            let short = operator.name().trim_start_matches("MPI_");
+            match operator.reduction(&datatype) {
+                Ok(_) => assert!(allowed.contains(&short), "{short} on {name}"),
+                Err(error) => {
+                    assert!(!allowed.contains(&short), "{short} on {name}: {error}");
+                    assert_eq!(error.code.0, ErrorClass::Op as i32);
+                    assert_eq!(error.why, format!("MPI_{short} is not defined for {name}"));
+                }
+            }
+        }
+        rows += 1;
+    }
+    assert_eq!(rows, Predefined::all().len());
 }
 
 #[test]
