@@ -341,6 +341,9 @@ fn program() -> (String, usize) {
     for trial in &trials {
         writeln!(text, "    {trial}();").unwrap();
     }
+    if is_supported("MPI_Session_finalize") {
+        text += "    MUST(MPI_Session_finalize(&session));\n";
+    }
     text += "    return check_end();\n}\n";
     (text, trials.len())
 }

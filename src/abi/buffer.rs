@@ -1,19 +1,18 @@
 //! Memory for buffered sends (MPI 5.0, §3.6), of the process, a communicator or a session.
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_int, c_void};
 
-use super::handles::MPI_COMM_SELF;
+use super::handles::{MPI_COMM_SELF, handle};
 use super::types::*;
 use super::user_memory::checked_count;
-use super::verb::{PROCESS, Scope, finish, local, number, start, unsupported};
+use super::verb::{PROCESS, Scope, finish, local, number};
 use super::width::narrowed;
 use crate::base::Result;
-use crate::mpi::buffer::Attached;
+use crate::mpi::buffer::{Attached, Place};
+use crate::mpi::comm::COMM_SELF;
 use crate::mpi::request::Activity;
-use crate::process::Mpi;
 
 /// The value of `MPI_BUFFER_AUTOMATIC`.
 const AUTOMATIC: usize = 2;
@@ -21,7 +20,7 @@ const AUTOMATIC: usize = 2;
 /// Gives the process memory for buffered sends.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Buffer_attach_c(buffer: *mut c_void, size: MPI_Count) -> c_int {
-    attach("MPI_Buffer_attach", Scope::None, None, buffer, size)
+    attach("MPI_Buffer_attach", Scope::None, Place::Process, buffer, size)
 }
 
 /// [`PMPI_Buffer_attach_c`] with `int` counts.
@@ -37,7 +36,7 @@ pub unsafe extern "C" fn PMPI_Buffer_detach_c(
     buffer_addr: *mut c_void, size: *mut MPI_Count,
 ) -> c_int {
     // SAFETY: the caller's promise of the results.
-    unsafe { detach("MPI_Buffer_detach", Scope::None, None, buffer_addr, size) }
+    unsafe { detach("MPI_Buffer_detach", Scope::None, Place::Process, buffer_addr, size) }
 }
 
 /// [`PMPI_Buffer_detach_c`] with `int` counts.
@@ -50,14 +49,14 @@ pub unsafe extern "C" fn PMPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut
 /// Waits until all messages in the process's buffer are delivered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Buffer_flush() -> c_int {
-    finish(Scope::None, "MPI_Buffer_flush", flush("MPI_Buffer_flush", None))
+    finish(Scope::None, "MPI_Buffer_flush", flush("MPI_Buffer_flush", Place::Process))
 }
 
 /// Starts `MPI_Buffer_flush`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Buffer_iflush(request: *mut MPI_Request) -> c_int {
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Buffer_iflush", MPI_COMM_SELF, request, |_| Ok(Activity::Flush(None))) }
+    unsafe { start_flush("MPI_Buffer_iflush", MPI_COMM_SELF, Place::Process, request) }
 }
 
 /// Gives a communicator memory for its buffered sends.
@@ -65,7 +64,7 @@ pub unsafe extern "C" fn PMPI_Buffer_iflush(request: *mut MPI_Request) -> c_int 
 pub unsafe extern "C" fn PMPI_Comm_attach_buffer_c(
     comm: MPI_Comm, buffer: *mut c_void, size: MPI_Count,
 ) -> c_int {
-    attach("MPI_Comm_attach_buffer", comm.into(), Some(comm), buffer, size)
+    attach("MPI_Comm_attach_buffer", comm.into(), of_comm(comm), buffer, size)
 }
 
 /// [`PMPI_Comm_attach_buffer_c`] with `int` counts.
@@ -83,7 +82,7 @@ pub unsafe extern "C" fn PMPI_Comm_detach_buffer_c(
     comm: MPI_Comm, buffer_addr: *mut c_void, size: *mut MPI_Count,
 ) -> c_int {
     // SAFETY: the caller's promise of the results.
-    unsafe { detach("MPI_Comm_detach_buffer", comm.into(), Some(comm), buffer_addr, size) }
+    unsafe { detach("MPI_Comm_detach_buffer", comm.into(), of_comm(comm), buffer_addr, size) }
 }
 
 /// [`PMPI_Comm_detach_buffer_c`] with `int` counts.
@@ -98,7 +97,7 @@ pub unsafe extern "C" fn PMPI_Comm_detach_buffer(
 /// Waits until all messages in the communicator's buffer are delivered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_flush_buffer(comm: MPI_Comm) -> c_int {
-    finish(comm, "MPI_Comm_flush_buffer", flush("MPI_Comm_flush_buffer", Some(comm)))
+    finish(comm, "MPI_Comm_flush_buffer", flush("MPI_Comm_flush_buffer", of_comm(comm)))
 }
 
 /// Starts `MPI_Comm_flush_buffer`.
@@ -106,12 +105,8 @@ pub unsafe extern "C" fn PMPI_Comm_flush_buffer(comm: MPI_Comm) -> c_int {
 pub unsafe extern "C" fn PMPI_Comm_iflush_buffer(
     comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    let body = |mpi: &mut Mpi| {
-        mpi.comms.get(number(comm))?;
-        Ok(Activity::Flush(Some(number(comm))))
-    };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Comm_iflush_buffer", comm, request, body) }
+    unsafe { start_flush("MPI_Comm_iflush_buffer", comm, of_comm(comm), request) }
 }
 
 /// Gives a session memory for its buffered sends.
@@ -119,7 +114,7 @@ pub unsafe extern "C" fn PMPI_Comm_iflush_buffer(
 pub unsafe extern "C" fn PMPI_Session_attach_buffer_c(
     session: MPI_Session, buffer: *mut c_void, size: MPI_Count,
 ) -> c_int {
-    unsupported("MPI_Session_attach_buffer_c", session)
+    attach("MPI_Session_attach_buffer", session.into(), of_session(session), buffer, size)
 }
 
 /// [`PMPI_Session_attach_buffer_c`] with `int` counts.
@@ -136,7 +131,9 @@ pub unsafe extern "C" fn PMPI_Session_attach_buffer(
 pub unsafe extern "C" fn PMPI_Session_detach_buffer_c(
     session: MPI_Session, buffer_addr: *mut c_void, size: *mut MPI_Count,
 ) -> c_int {
-    unsupported("MPI_Session_detach_buffer_c", session)
+    let (name, place) = ("MPI_Session_detach_buffer", of_session(session));
+    // SAFETY: the caller's promise of the results.
+    unsafe { detach(name, session.into(), place, buffer_addr, size) }
 }
 
 /// [`PMPI_Session_detach_buffer_c`] with `int` counts.
@@ -151,7 +148,8 @@ pub unsafe extern "C" fn PMPI_Session_detach_buffer(
 /// Waits until all messages in the session's buffer are delivered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_flush_buffer(session: MPI_Session) -> c_int {
-    unsupported("MPI_Session_flush_buffer", session)
+    let flushed = flush("MPI_Session_flush_buffer", of_session(session));
+    finish(session, "MPI_Session_flush_buffer", flushed)
 }
 
 /// Starts `MPI_Session_flush_buffer`.
@@ -159,19 +157,26 @@ pub unsafe extern "C" fn PMPI_Session_flush_buffer(session: MPI_Session) -> c_in
 pub unsafe extern "C" fn PMPI_Session_iflush_buffer(
     session: MPI_Session, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Session_iflush_buffer", session)
+    // SAFETY: the caller's promise of the request.
+    unsafe { start_flush("MPI_Session_iflush_buffer", session, of_session(session), request) }
 }
 
-/// Attaches a buffer to a communicator, or to the process.
-fn attach(
-    name: &str, scope: Scope, comm: Option<MPI_Comm>, buffer: *mut c_void, size: MPI_Count,
-) -> c_int {
+fn of_comm(comm: MPI_Comm) -> Place {
+    Place::Comm(number(comm))
+}
+
+fn of_session(session: MPI_Session) -> Place {
+    Place::Session(number(session))
+}
+
+/// Attaches a buffer.
+fn attach(name: &str, scope: Scope, place: Place, buffer: *mut c_void, size: MPI_Count) -> c_int {
     local(name, scope, |mpi| {
         let attached = match buffer.addr() {
             AUTOMATIC => Attached::Automatic,
             address => Attached::Memory { address, len: checked_count(size)? },
         };
-        mpi.buffering(comm.map(number))?.0.attach(attached)
+        mpi.buffering(place)?.0.attach(attached)
     })
 }
 
@@ -180,10 +185,10 @@ fn attach(
 /// # Safety
 /// `buffer` is the address of a pointer, and both it and `size` may be written.
 unsafe fn detach(
-    name: &str, scope: Scope, comm: Option<MPI_Comm>, buffer: *mut c_void, size: *mut MPI_Count,
+    name: &str, scope: Scope, place: Place, buffer: *mut c_void, size: *mut MPI_Count,
 ) -> c_int {
-    let detached = flush(name, comm)
-        .and_then(|()| PROCESS.look(|mpi| mpi.buffering(comm.map(number))?.0.detach()));
+    let detached =
+        flush(name, place).and_then(|()| PROCESS.look(|mpi| mpi.buffering(place)?.0.detach()));
     let result = detached.map(|attached| {
         let (address, len) = match attached {
             Attached::Memory { address, len } => (address, len as MPI_Count),
@@ -199,12 +204,32 @@ unsafe fn detach(
     finish(scope, name, result)
 }
 
+/// Starts to wait until the messages of a buffer have left.
+///
+/// # Safety
+/// `request` may be written.
+unsafe fn start_flush(
+    name: &str, scope: impl Into<Scope>, place: Place, request: *mut MPI_Request,
+) -> c_int {
+    local(name, scope, |mpi| {
+        mpi.buffering(place)?;
+        let comm = match place {
+            Place::Comm(comm) => comm,
+            // Nothing can go wrong on the way, so it does not matter whose handler would hear.
+            Place::Process | Place::Session(_) => COMM_SELF,
+        };
+        let made = mpi.request(comm, Activity::Flush(place))?;
+        // SAFETY: the caller's promise.
+        unsafe { *request = handle(made as c_int) };
+        Ok(())
+    })
+}
+
 /// Waits in the function `name` until the messages of a buffer have left.
-fn flush(name: &str, comm: Option<MPI_Comm>) -> Result {
-    let comm = comm.map(number);
+fn flush(name: &str, place: Place) -> Result {
     PROCESS.until(
         |_| Ok(()),
-        |mpi, ()| Ok(mpi.is_flushed(comm)?.then_some(())),
-        |mpi, ()| mpi.blocked(name, [&Activity::Flush(comm)]),
+        |mpi, ()| Ok(mpi.is_flushed(place)?.then_some(())),
+        |mpi, ()| mpi.blocked(name, [&Activity::Flush(place)]),
     )
 }

@@ -8,9 +8,10 @@ use std::ffi::{c_char, c_int};
 use super::attribute::publish_last_code;
 use super::constants::MPI_MAX_ERROR_STRING;
 use super::handles::{MPI_ERRHANDLER_NULL, MPI_FILE_NULL, handle};
+use super::session::look_at;
 use super::text::{store_text, taken_text};
 use super::types::*;
-use super::verb::{PROCESS, Scope, early, finish, local, number, raise, unsupported, visit};
+use super::verb::{PROCESS, Scope, early, finish, local, number, raise, visit};
 use crate::base::{ErrorClass, Result};
 use crate::mpi::errhandler::Of;
 
@@ -210,7 +211,10 @@ pub unsafe extern "C" fn PMPI_Remove_error_string(errorcode: c_int) -> c_int {
 pub unsafe extern "C" fn PMPI_Session_call_errhandler(
     session: MPI_Session, errorcode: c_int,
 ) -> c_int {
-    unsupported("MPI_Session_call_errhandler", session)
+    match look_at(session, |_| Ok(())) {
+        Ok(()) => raise("MPI_Session_call_errhandler", session, errorcode),
+        no_session => finish(session, "MPI_Session_call_errhandler", no_session),
+    }
 }
 
 /// Makes an error handler for sessions.
@@ -228,7 +232,14 @@ pub unsafe extern "C" fn PMPI_Session_create_errhandler(
 pub unsafe extern "C" fn PMPI_Session_get_errhandler(
     session: MPI_Session, errhandler: *mut MPI_Errhandler,
 ) -> c_int {
-    unsupported("MPI_Session_get_errhandler", session)
+    let result = look_at(session, |mpi| {
+        let handler = &mpi.sessions.get(number(session))?.handler;
+        let found = mpi.objects.errhandlers.handle_of(handler)?;
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *errhandler = handle(found as c_int) };
+        Ok(())
+    });
+    finish(session, "MPI_Session_get_errhandler", result)
 }
 
 /// Sets the error handler of a session.
@@ -236,7 +247,12 @@ pub unsafe extern "C" fn PMPI_Session_get_errhandler(
 pub unsafe extern "C" fn PMPI_Session_set_errhandler(
     session: MPI_Session, errhandler: MPI_Errhandler,
 ) -> c_int {
-    unsupported("MPI_Session_set_errhandler", session)
+    let result = look_at(session, |mpi| {
+        let handler = mpi.objects.errhandlers.get_for(Of::Session, number(errhandler))?;
+        mpi.sessions.get_mut(number(session))?.handler = handler;
+        Ok(())
+    });
+    finish(session, "MPI_Session_set_errhandler", result)
 }
 
 /// Calls the error handler of a window.

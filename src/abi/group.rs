@@ -1,15 +1,15 @@
 //! Groups of processes (MPI 5.0, chapter 7).
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
 use super::constants::{MPI_IDENT, MPI_SIMILAR, MPI_UNEQUAL};
 use super::handles::{MPI_GROUP_NULL, handle};
+use super::session::{look_at, set_named};
 use super::types::*;
-use super::verb::{Scope, local, number, unsupported};
+use super::verb::{finish, local, number};
 use crate::base::{ErrorClass, Peer, Result};
 use crate::mpi::group::Group;
 use crate::mpi::group_sets::{Likeness, UNDEFINED};
@@ -20,7 +20,7 @@ use crate::process::Mpi;
 pub unsafe extern "C" fn PMPI_Group_compare(
     group1: MPI_Group, group2: MPI_Group, result: *mut c_int,
 ) -> c_int {
-    local("MPI_Group_compare", Scope::None, |mpi| {
+    local("MPI_Group_compare", group1, |mpi| {
         let groups = &mpi.objects.groups;
         let likeness = groups.get(number(group1))?.compare(groups.get(number(group2))?);
         // SAFETY: the caller gives a valid result pointer.
@@ -50,12 +50,12 @@ pub unsafe extern "C" fn PMPI_Group_excl(
 /// Lets go of a group.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_free(group: *mut MPI_Group) -> c_int {
-    local("MPI_Group_free", Scope::None, |mpi| {
-        // SAFETY: the caller gives a valid pointer.
-        unsafe {
-            mpi.objects.groups.free(number(*group))?;
-            *group = MPI_GROUP_NULL;
-        }
+    // SAFETY: the caller gives a valid pointer.
+    let freed = unsafe { *group };
+    local("MPI_Group_free", freed, |mpi| {
+        mpi.objects.groups.free(number(freed))?;
+        // SAFETY: as above.
+        unsafe { *group = MPI_GROUP_NULL };
         Ok(())
     })
 }
@@ -65,7 +65,14 @@ pub unsafe extern "C" fn PMPI_Group_free(group: *mut MPI_Group) -> c_int {
 pub unsafe extern "C" fn PMPI_Group_from_session_pset(
     session: MPI_Session, pset_name: *const c_char, newgroup: *mut MPI_Group,
 ) -> c_int {
-    unsupported("MPI_Group_from_session_pset", session)
+    let result = look_at(session, |mpi| {
+        // SAFETY: the caller gives a string that ends with a zero.
+        let set = unsafe { set_named(pset_name)? };
+        let group = mpi.group_of_set(number(session), set)?;
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { put_group(mpi, Arc::new(group), newgroup) }
+    });
+    finish(session, "MPI_Group_from_session_pset", result)
 }
 
 /// A group of the listed ranks, in the order of the list.
@@ -109,7 +116,7 @@ pub unsafe extern "C" fn PMPI_Group_range_incl(
 /// The calling process's rank in a group, or `MPI_UNDEFINED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_rank(group: MPI_Group, rank: *mut c_int) -> c_int {
-    local("MPI_Group_rank", Scope::None, |mpi| {
+    local("MPI_Group_rank", group, |mpi| {
         let found = mpi.objects.groups.get(number(group))?.rank();
         // SAFETY: the caller gives a valid result pointer.
         unsafe { *rank = found.map_or(UNDEFINED, |rank| rank as c_int) };
@@ -120,7 +127,7 @@ pub unsafe extern "C" fn PMPI_Group_rank(group: MPI_Group, rank: *mut c_int) -> 
 /// The number of members of a group.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_size(group: MPI_Group, size: *mut c_int) -> c_int {
-    local("MPI_Group_size", Scope::None, |mpi| {
+    local("MPI_Group_size", group, |mpi| {
         let found = mpi.objects.groups.get(number(group))?.size();
         // SAFETY: the caller gives a valid result pointer.
         unsafe { *size = found as c_int };
@@ -133,7 +140,7 @@ pub unsafe extern "C" fn PMPI_Group_size(group: MPI_Group, size: *mut c_int) -> 
 pub unsafe extern "C" fn PMPI_Group_translate_ranks(
     group1: MPI_Group, n: c_int, ranks1: *const c_int, group2: MPI_Group, ranks2: *mut c_int,
 ) -> c_int {
-    local("MPI_Group_translate_ranks", Scope::None, |mpi| {
+    local("MPI_Group_translate_ranks", group1, |mpi| {
         let groups = &mpi.objects.groups;
         let (from, to) = (groups.get(number(group1))?, groups.get(number(group2))?);
         // SAFETY: the caller gives `n` ranks.
@@ -183,9 +190,10 @@ unsafe fn combined(
     name: &str, group1: MPI_Group, group2: MPI_Group, newgroup: *mut MPI_Group,
     combine: fn(&Group, &Group, Peer) -> Group,
 ) -> c_int {
-    local(name, Scope::None, |mpi| {
+    local(name, group1, |mpi| {
         let (groups, me) = (&mpi.objects.groups, mpi.engine.me());
-        let made = combine(groups.get(number(group1))?, groups.get(number(group2))?, me);
+        let (one, two) = (groups.get(number(group1))?, groups.get(number(group2))?);
+        let made = combine(one, two, me).in_session(one.session().or(two.session()));
         // SAFETY: the caller's promise.
         unsafe { put_group(mpi, Arc::new(made), newgroup) }
     })
@@ -199,10 +207,11 @@ unsafe fn selected<T>(
     name: &str, group: MPI_Group, selection: (c_int, *const T), newgroup: *mut MPI_Group,
     select: fn(&Group, &[T], Peer) -> Result<Group>,
 ) -> c_int {
-    local(name, Scope::None, |mpi| {
+    local(name, group, |mpi| {
         let from = mpi.objects.groups.get(number(group))?;
         // SAFETY: the caller's promise.
         let made = unsafe { select(from, list(selection)?, mpi.engine.me())? };
+        let made = made.in_session(from.session());
         // SAFETY: the caller's promise.
         unsafe { put_group(mpi, Arc::new(made), newgroup) }
     })

@@ -1,17 +1,33 @@
 //! Sessions (MPI 5.0, chapter 11).
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_char, c_int};
 
+use super::constants::MPI_MAX_PSET_NAME_LEN;
+use super::handles::{MPI_SESSION_NULL, handle};
+use super::text::{store_text, taken_bytes};
 use super::types::*;
-use super::verb::{Scope, unsupported};
+use super::verb::{PROCESS, Scope, finish, finish_by, number};
+use crate::base::{ErrorClass, Result};
+use crate::mpi::errhandler::Of;
+use crate::mpi::hints::MEMORY_KINDS;
+use crate::mpi::info::Info;
+use crate::mpi::session::{ProcessSet, SESSION_NULL, not_a_session};
+use crate::mpi::table::Handle;
+use crate::process::{Level, Mpi};
 
 /// Ends a session.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_finalize(session: *mut MPI_Session) -> c_int {
-    unsupported("MPI_Session_finalize", Scope::None)
+    // SAFETY: the caller gives a valid pointer.
+    let ended = unsafe { *session };
+    let result = look_at(ended, |_| Ok(())).and_then(|()| PROCESS.close_session(number(ended)));
+    if result.is_ok() {
+        // SAFETY: as above.
+        unsafe { *session = MPI_SESSION_NULL };
+    }
+    finish(ended, "MPI_Session_finalize", result)
 }
 
 /// The hints of a session that are in use.
@@ -19,7 +35,12 @@ pub unsafe extern "C" fn PMPI_Session_finalize(session: *mut MPI_Session) -> c_i
 pub unsafe extern "C" fn PMPI_Session_get_info(
     session: MPI_Session, info_used: *mut MPI_Info,
 ) -> c_int {
-    unsupported("MPI_Session_get_info", session)
+    let result = look_at(session, |mpi| {
+        let hints = mpi.sessions.get(number(session))?.hints.clone();
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { put_info(mpi, hints, info_used) }
+    });
+    finish(session, "MPI_Session_get_info", result)
 }
 
 /// The name of a process set.
@@ -27,7 +48,24 @@ pub unsafe extern "C" fn PMPI_Session_get_info(
 pub unsafe extern "C" fn PMPI_Session_get_nth_pset(
     session: MPI_Session, info: MPI_Info, n: c_int, pset_len: *mut c_int, pset_name: *mut c_char,
 ) -> c_int {
-    unsupported("MPI_Session_get_nth_pset", session)
+    let result = look_at(session, |mpi| {
+        mpi.objects.infos.hints(number(info))?;
+        let name = ProcessSet::nth(n)?.name();
+        // SAFETY: the caller gives a valid pointer to the length of its array.
+        let room = unsafe { *pset_len };
+        if room < 0 {
+            let why = format!("the length {room} of an array for a name is negative");
+            return Err(ErrorClass::Arg.error(why));
+        }
+        if room > 0 {
+            // SAFETY: the caller gives an array of `room` bytes.
+            unsafe { store_text(name, pset_name, room) };
+        }
+        // SAFETY: as above. What it takes is told, with the final zero.
+        unsafe { *pset_len = name.len() as c_int + 1 };
+        Ok(())
+    });
+    finish(session, "MPI_Session_get_nth_pset", result)
 }
 
 /// How many process sets the session knows.
@@ -35,15 +73,30 @@ pub unsafe extern "C" fn PMPI_Session_get_nth_pset(
 pub unsafe extern "C" fn PMPI_Session_get_num_psets(
     session: MPI_Session, info: MPI_Info, npset_names: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_Session_get_num_psets", session)
+    let result = look_at(session, |mpi| {
+        mpi.objects.infos.hints(number(info))?;
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *npset_names = ProcessSet::ALL.len() as c_int };
+        Ok(())
+    });
+    finish(session, "MPI_Session_get_num_psets", result)
 }
 
-/// What is known of a process set, its size for one.
+/// What is known of a process set: its size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_get_pset_info(
     session: MPI_Session, pset_name: *const c_char, info: *mut MPI_Info,
 ) -> c_int {
-    unsupported("MPI_Session_get_pset_info", session)
+    let result = look_at(session, |mpi| {
+        // SAFETY: the caller gives a string that ends with a zero.
+        let set = unsafe { set_named(pset_name)? };
+        let group = mpi.group_of_set(number(session), set)?;
+        let mut known = Info::default();
+        known.set(b"mpi_size", group.size().to_string().as_bytes())?;
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { put_info(mpi, known, info) }
+    });
+    finish(session, "MPI_Session_get_pset_info", result)
 }
 
 /// Begins a session.
@@ -51,5 +104,99 @@ pub unsafe extern "C" fn PMPI_Session_get_pset_info(
 pub unsafe extern "C" fn PMPI_Session_init(
     info: MPI_Info, errhandler: MPI_Errhandler, session: *mut MPI_Session,
 ) -> c_int {
-    unsupported("MPI_Session_init", Scope::None)
+    let handler =
+        PROCESS.visit(|objects| objects.errhandlers.get_for(Of::Session, number(errhandler)));
+    let handler = match handler {
+        Ok(handler) => handler,
+        Err(error) => return finish(Scope::None, "MPI_Session_init", Err(error)),
+    };
+    let wishes = PROCESS.visit(|objects| {
+        let hints = objects.infos.hints(number(info))?;
+        Ok((level_in(hints)?, kinds_in(hints)?))
+    });
+    let opened = wishes
+        .and_then(|(level, kinds)| PROCESS.open_session(handler.clone(), level, kinds.as_deref()));
+    let result = opened.map(|opened| {
+        // SAFETY: the caller gives a valid result pointer.
+        unsafe { *session = handle(opened as c_int) };
+    });
+    finish_by(handler, SESSION_NULL, "MPI_Session_init", result)
+}
+
+/// Looks at or changes something of a session, here and now.
+///
+/// # Errors
+/// `Session` if there is no such session, also where MPI does not run; what `body` says.
+pub(super) fn look_at<T>(
+    session: MPI_Session, body: impl FnOnce(&mut Mpi) -> Result<T>,
+) -> Result<T> {
+    let session: Handle = number(session);
+    if !PROCESS.is_running() {
+        return Err(not_a_session(session));
+    }
+    PROCESS.visit_running(|mpi| {
+        mpi.sessions.get(session)?;
+        body(mpi)
+    })
+}
+
+/// The process set of a name.
+///
+/// # Errors
+/// `Arg` for a null pointer, or if there is none.
+///
+/// # Safety
+/// `name` is null or ends with a zero.
+pub(super) unsafe fn set_named(name: *const c_char) -> Result<ProcessSet> {
+    if name.is_null() {
+        return Err(ErrorClass::Arg.error("the name of a process set is a null pointer"));
+    }
+    // SAFETY: the caller's promise.
+    ProcessSet::named(&unsafe { taken_bytes(name, MPI_MAX_PSET_NAME_LEN) })
+}
+
+/// The level of thread support that hints ask for, as far as there is one. Without a wish it is
+/// that of calls that do not overlap, which costs nothing.
+///
+/// # Errors
+/// `InfoValue` for what is no level.
+fn level_in(hints: Option<&Info>) -> Result<Level> {
+    let wish = match hints {
+        Some(hints) => hints.get(b"thread_level")?,
+        None => None,
+    };
+    let Some(wish) = wish else { return Ok(Level::Serialized) };
+    match wish {
+        b"MPI_THREAD_SINGLE" => Ok(Level::Single),
+        b"MPI_THREAD_FUNNELED" => Ok(Level::Funneled),
+        b"MPI_THREAD_SERIALIZED" => Ok(Level::Serialized),
+        b"MPI_THREAD_MULTIPLE" => Ok(Level::Multiple),
+        _ => {
+            let wish = String::from_utf8_lossy(wish);
+            Err(ErrorClass::InfoValue.error(format!("{wish:?} is not a level of thread support")))
+        }
+    }
+}
+
+/// The kinds of memory that hints ask for (§11.4.3).
+///
+/// # Errors
+/// None that the constant key could give.
+fn kinds_in(hints: Option<&Info>) -> Result<Option<String>> {
+    let wish = match hints {
+        Some(hints) => hints.get(MEMORY_KINDS.as_bytes())?,
+        None => None,
+    };
+    Ok(wish.map(|wish| String::from_utf8_lossy(wish).into_owned()))
+}
+
+/// Stores a handle for an info object.
+///
+/// # Safety
+/// `target` may be written.
+unsafe fn put_info(mpi: &mut Mpi, info: Info, target: *mut MPI_Info) -> Result {
+    let made = mpi.objects.infos.insert(info)?;
+    // SAFETY: the caller's promise.
+    unsafe { *target = handle(made as c_int) };
+    Ok(())
 }

@@ -16,7 +16,7 @@ use super::constants::{MPI_SUCCESS, MPI_T_ERR_NOT_SUPPORTED};
 use super::handles::handle;
 use super::types::*;
 use crate::base::{ErrorClass, ErrorCode, MpiError, Result};
-use crate::mpi::comm::{COMM_SELF, COMM_WORLD};
+use crate::mpi::comm::COMM_SELF;
 use crate::mpi::errhandler::{Function, Handler, Of};
 use crate::mpi::objects::Objects;
 use crate::mpi::request::{Activity, Outcome};
@@ -40,6 +40,8 @@ pub enum Scope {
     File(MPI_File),
     /// The handler of a session.
     Session(MPI_Session),
+    /// The handler of the session that a group was derived from, if it was.
+    Group(MPI_Group),
     /// The handler of the object that the request belongs to.
     Request(MPI_Request),
     /// No handler: functions of the tool interface only return their code (§15.3).
@@ -67,6 +69,12 @@ impl From<MPI_File> for Scope {
 impl From<MPI_Session> for Scope {
     fn from(session: MPI_Session) -> Self {
         Self::Session(session)
+    }
+}
+
+impl From<MPI_Group> for Scope {
+    fn from(group: MPI_Group) -> Self {
+        Self::Group(group)
     }
 }
 
@@ -280,22 +288,35 @@ fn concerned(scope: Scope) -> Concerned {
         return Concerned { handler, object: number(file), place: String::new() };
     }
     let found = PROCESS.visit_running(|mpi| {
+        let me = mpi.engine.me();
+        let at = |title: &str| format!(" on {title}, rank {me} of the world");
         if let Scope::Win(win) = scope
             && let Ok(window) = mpi.windows.get(number(win))
         {
-            let rank = mpi.comms.get(COMM_WORLD)?.rank;
-            let place = format!(" on {}, rank {rank} of the world", window.title());
-            return Ok(Concerned { handler: window.handler.clone(), object: number(win), place });
+            let (handler, place) = (window.handler.clone(), at(window.title()));
+            return Ok(Concerned { handler, object: number(win), place });
+        }
+        let session = match scope {
+            Scope::Session(session) => Some(number(session)),
+            Scope::Group(group) => {
+                mpi.objects.groups.get(number(group)).ok().and_then(|group| group.session())
+            }
+            _ => None,
+        };
+        if let Some(object) = session
+            && let Ok(session) = mpi.sessions.get(object)
+        {
+            let (handler, place) = (session.handler.clone(), at("a session"));
+            return Ok(Concerned { handler, object, place });
         }
         let of = match scope {
             Scope::Comm(comm) => Some(number(comm)),
             Scope::Request(request) => mpi.comm_of_request(number(request)),
-            Scope::None | Scope::Win(_) | Scope::File(_) | Scope::Session(_) | Scope::Tool => None,
+            _ => None,
         };
         let object = of.filter(|comm| mpi.comms.get(*comm).is_ok()).unwrap_or(COMM_SELF);
-        let (comm, world) = (mpi.comms.get(object)?, mpi.comms.get(COMM_WORLD)?);
-        let place = format!(" on {}, rank {} of the world", comm.title(), world.rank);
-        Ok(Concerned { handler: comm.handler.clone(), object, place })
+        let comm = mpi.comms.get(object)?;
+        Ok(Concerned { handler: comm.handler.clone(), object, place: at(comm.title()) })
     });
     found.unwrap_or_else(|_| Concerned::nobody())
 }

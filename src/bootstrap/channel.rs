@@ -12,6 +12,7 @@ use std::io;
 use crate::base::{ErrorClass, MpiError, Result};
 use crate::sys::socket::Stream;
 
+use super::client::Company;
 use super::environment::Environment;
 use super::wire::{Fields, Line, Lines};
 
@@ -73,11 +74,15 @@ impl Channel {
     ///
     /// # Errors
     /// `Other` when the launcher refuses it.
-    pub(super) fn init(&mut self, version: u32, to_ours: bool) -> Result<Answer> {
+    pub(super) fn init(&mut self, version: u32, to_ours: Option<Company>) -> Result<Answer> {
         let subversion = u32::from(version == 1);
         let line = Line::new("init").number("pmi_version", version);
         let line = line.number("pmi_subversion", subversion);
-        let line = if to_ours { line.number("suiro", 1) } else { line };
+        let line = match to_ours {
+            None => line,
+            Some(Company::All) => line.number("suiro", 1),
+            Some(Company::Any) => line.number("suiro", 1).number("any", 1),
+        };
         let answer = self.ask(line, "response_to_init")?;
         answer.good()?;
         Ok(answer)
@@ -203,12 +208,12 @@ mod tests {
     fn a_launcher_that_goes_or_talks_nonsense_is_an_error() {
         let (ours, theirs) = Stream::pair().unwrap();
         drop(ours);
-        let error = Channel::new(theirs).init(1, false).unwrap_err();
+        let error = Channel::new(theirs).init(1, None).unwrap_err();
         assert!(error.why.contains("launcher is lost"), "{error}");
         for noise in ["hello\n", "cmd=maxes rc=0\n", "cmd=response_to_init rc=3\n", "\u{1}\n"] {
             let (ours, theirs) = Stream::pair().unwrap();
             ours.send_all(noise.as_bytes()).unwrap();
-            assert!(Channel::new(theirs).init(1, false).is_err(), "{noise}");
+            assert!(Channel::new(theirs).init(1, None).is_err(), "{noise}");
         }
     }
 

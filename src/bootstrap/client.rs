@@ -64,8 +64,8 @@ pub(super) trait Protocol: fmt::Debug + Send {
     fn abort(&mut self, code: i32, message: &str) -> Result;
     /// Says that this process may end.
     fn leave(&mut self) -> Result;
-    /// Joins again after `leave`.
-    fn enter(&mut self) -> Result;
+    /// Joins again after `leave`, or to count on others than before.
+    fn enter(&mut self, company: Company) -> Result;
 }
 
 /// A connection to the launcher, from the first hello to the end of the process.
@@ -73,7 +73,18 @@ pub(super) trait Protocol: fmt::Debug + Send {
 pub struct Client {
     protocol: Box<dyn Protocol>,
     place: Place,
-    joined: bool,
+    /// Whom it counts on, while it has joined.
+    joined: Option<Company>,
+}
+
+/// Whom a rank counts on to be in MPI too: our own launcher is told, and ends a job that has
+/// become impossible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Company {
+    /// Those that come: a rank may end without a word.
+    Any,
+    /// All ranks of the job.
+    All,
 }
 
 /// Which protocols may be tried: the setting `SUIRO_PMI`.
@@ -91,9 +102,11 @@ type Attempts = Vec<String>;
 impl Client {
     /// Joins the job that `environment` names; `None` if the process is alone.
     ///
+    /// Under launchers that are not ours it counts on all ranks.
+    ///
     /// # Errors
     /// `Other` when the environment shows a job of several ranks but no launcher answers.
-    pub fn connect(environment: &Environment) -> Result<Option<Self>> {
+    pub fn connect(environment: &Environment, company: Company) -> Result<Option<Self>> {
         let choice = Choice::of(environment)?;
         if environment.singleton {
             return Ok(None);
@@ -109,7 +122,7 @@ impl Client {
         let mut attempts = Attempts::new();
         for way in ways {
             let joined = match way {
-                Way::Pmi => Self::by_pmi(Channel::open(environment), environment, choice),
+                Way::Pmi => Self::by_pmi(Channel::open(environment), environment, company, choice),
                 Way::Pmix => Self::by_pmix(environment),
             };
             match joined {
@@ -125,16 +138,17 @@ impl Client {
 
     /// By PMI-1, and where that is refused by PMI-2.
     fn by_pmi(
-        opened: Result<(Channel, u32, u32)>, environment: &Environment, choice: Choice,
+        opened: Result<(Channel, u32, u32)>, environment: &Environment, company: Company,
+        choice: Choice,
     ) -> Result<Self, Attempts> {
         let (mut channel, rank, size) = opened.map_err(|error| failed("PMI", &error))?;
         let mut attempts = Attempts::new();
         if choice != Choice::Pmi2 {
-            match channel.init(1, environment.job_fd.is_some()) {
+            match channel.init(1, environment.job_fd.is_some().then_some(company)) {
                 Err(error) => attempts = failed("PMI-1", &error),
                 Ok(hello) => {
                     let joined = Pmi1::join(channel, rank, size, &hello);
-                    let joined = joined.and_then(|(pmi, place)| Self::new(pmi, place));
+                    let joined = joined.and_then(|(pmi, place)| Self::new(pmi, place, company));
                     return joined.map_err(|error| failed("PMI-1", &error));
                 }
             }
@@ -142,26 +156,28 @@ impl Client {
         if choice == Choice::Pmi1 {
             return Err(attempts);
         }
-        let joined = channel.init(2, false).and_then(|_| {
+        let joined = channel.init(2, None).and_then(|_| {
             let (pmi, place) = Pmi2::join(channel, rank, environment.pmi_job.as_deref())?;
-            Self::new(pmi, place)
+            Self::new(pmi, place, Company::All)
         });
         joined.map_err(|error| [attempts, failed("PMI-2", &error)].concat())
     }
 
     fn by_pmix(environment: &Environment) -> Result<Self, Attempts> {
-        let joined = Pmix::join(environment).and_then(|(pmix, place)| Self::new(pmix, place));
+        let joined = Pmix::join(environment);
+        let joined = joined.and_then(|(pmix, place)| Self::new(pmix, place, Company::All));
         joined.map_err(|error| failed("PMIx", &error))
     }
 
-    fn new(protocol: impl Protocol + 'static, place: Place) -> Result<Self> {
+    fn new(protocol: impl Protocol + 'static, place: Place, company: Company) -> Result<Self> {
         if place.rank >= place.size {
             let Place { rank, size, .. } = place;
             return Err(ErrorClass::Other.error(format!(
                 "the launcher says that this is rank {rank} of {size}, which cannot be"
             )));
         }
-        Ok(Self { protocol: Box::new(protocol), place, joined: true })
+        let company = if place.ours { company } else { Company::All };
+        Ok(Self { protocol: Box::new(protocol), place, joined: Some(company) })
     }
 
     /// What the launcher told.
@@ -213,27 +229,31 @@ impl Client {
         self.place.ours
     }
 
-    /// Says that this process needs its peers no more, so that it may end as it likes.
+    /// Says that this process needs its peers no more, so that it may end as it likes. Does nothing
+    /// once that is said.
     ///
     /// # Errors
     /// `Other` when the launcher is gone.
     pub fn finalize(&mut self) -> Result {
-        self.protocol.leave()?;
-        self.joined = false;
+        if self.joined.is_some() {
+            self.protocol.leave()?;
+            self.joined = None;
+        }
         Ok(())
     }
 
-    /// After [`Client::finalize`]: enters the job again. Does nothing while joined.
+    /// Enters the job again after [`Client::finalize`], or counts on more ranks than before. Does
+    /// nothing while joined with that company.
     ///
     /// Values published before are still there, so whoever joins again uses other keys.
     ///
     /// # Errors
     /// `Other` when the launcher does not let a process in twice. Only our own does: Hydra closes
     /// the connection, PMI-2 and PMIx know no way back.
-    pub fn rejoin(&mut self) -> Result {
-        if !self.joined {
-            self.protocol.enter()?;
-            self.joined = true;
+    pub fn rejoin(&mut self, company: Company) -> Result {
+        if self.joined < Some(company) {
+            self.protocol.enter(company)?;
+            self.joined = Some(company);
         }
         Ok(())
     }
@@ -321,7 +341,7 @@ mod tests {
     fn joined(stream: Stream, ours: bool) -> Client {
         let environment = Environment { job_fd: ours.then_some(9), ..Environment::default() };
         let opened = Ok((Channel::new(stream), 0, 1));
-        Client::by_pmi(opened, &environment, Choice::Any).unwrap()
+        Client::by_pmi(opened, &environment, Company::All, Choice::Any).unwrap()
     }
 
     #[test]
@@ -345,7 +365,8 @@ mod tests {
                 assert_eq!(client.get(0, "a").unwrap().as_deref(), Some("x\\y=z"));
                 assert_eq!(client.get(0, "b").unwrap(), None);
                 client.finalize().unwrap();
-                client.rejoin().unwrap();
+                client.rejoin(Company::Any).unwrap();
+                client.rejoin(Company::All).unwrap();
                 client.finalize().unwrap();
             });
         }
@@ -371,7 +392,7 @@ mod tests {
             .unwrap();
         let opened = Ok((Channel::new(theirs), 0, 2));
         let environment = Environment::default();
-        let attempts = Client::by_pmi(opened, &environment, Choice::Any).unwrap_err();
+        let attempts = Client::by_pmi(opened, &environment, Company::All, Choice::Any).unwrap_err();
         let why = no_launcher("PMI_SIZE=2", &attempts).why;
         for part in ["PMI_SIZE=2", "PMI-1: the launcher refused: no_1", "PMI-2", "no_2"] {
             assert!(why.contains(part), "{part} is not in {why}");
@@ -382,12 +403,12 @@ mod tests {
     fn several_ranks_without_a_launcher_is_an_error_with_a_cure() {
         let several = Some("OMPI_COMM_WORLD_SIZE=4".to_owned());
         let environment = Environment { several, ..Environment::default() };
-        let error = Client::connect(&environment).unwrap_err();
+        let error = Client::connect(&environment, Company::All).unwrap_err();
         assert!(error.why.contains("OMPI_COMM_WORLD_SIZE=4"), "{error}");
         assert!(error.why.contains("SUIRO_SINGLETON=1"), "{error}");
         let alone = Environment { singleton: true, ..environment };
-        assert!(Client::connect(&alone).unwrap().is_none());
-        assert!(Client::connect(&Environment::default()).unwrap().is_none());
+        assert!(Client::connect(&alone, Company::All).unwrap().is_none());
+        assert!(Client::connect(&Environment::default(), Company::All).unwrap().is_none());
     }
 
     #[test]
@@ -400,16 +421,18 @@ mod tests {
             several,
             ..Environment::default()
         };
-        let error = Client::connect(&environment).unwrap_err();
+        let error = Client::connect(&environment, Company::All).unwrap_err();
         assert!(error.why.contains("PMI_FD=1000000 is no open socket"), "{error}");
         let only = Environment { pmi_size: Some(1), several: None, ..environment };
-        assert!(Client::connect(&only).unwrap().is_none());
+        assert!(Client::connect(&only, Company::All).unwrap().is_none());
     }
 
     #[test]
     fn a_choice_that_is_none_is_an_error() {
         let protocol = Some("3".to_owned());
         let environment = Environment { protocol, ..Environment::default() };
-        assert!(Client::connect(&environment).unwrap_err().why.contains("SUIRO_PMI=3"));
+        assert!(
+            Client::connect(&environment, Company::All).unwrap_err().why.contains("SUIRO_PMI=3")
+        );
     }
 }

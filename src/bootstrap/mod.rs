@@ -26,7 +26,7 @@ mod server;
 mod status;
 pub mod wire;
 
-pub use client::{Client, Limits, Place};
+pub use client::{Client, Company, Limits, Place};
 pub use environment::{
     BOUND, Bound, Environment, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD, STATUS_FD,
 };

@@ -6,7 +6,7 @@
 use crate::base::Result;
 
 use super::channel::{Answer, Channel};
-use super::client::{Limits, Place, Protocol};
+use super::client::{Company, Limits, Place, Protocol};
 use super::mapping::local_ranks;
 use super::wire::Line;
 
@@ -86,8 +86,8 @@ impl Protocol for Pmi1 {
         self.channel.ask(Line::new("finalize"), "finalize_ack").map(drop)
     }
 
-    fn enter(&mut self) -> Result {
-        self.channel.init(1, self.ours).map(drop)
+    fn enter(&mut self, company: Company) -> Result {
+        self.channel.init(1, self.ours.then_some(company)).map(drop)
     }
 }
 

@@ -13,7 +13,7 @@
 use crate::base::Result;
 
 use super::channel::{Channel, nonsense, refused};
-use super::client::{Limits, Place, Protocol};
+use super::client::{Company, Limits, Place, Protocol};
 use super::mapping::local_ranks;
 
 /// Bytes of the length before each message.
@@ -134,7 +134,7 @@ impl Protocol for Pmi2 {
         self.ask(Message::new("finalize")).map(drop)
     }
 
-    fn enter(&mut self) -> Result {
+    fn enter(&mut self, _company: Company) -> Result {
         Err(refused("by PMI-2 a process joins its job once"))
     }
 }
@@ -271,7 +271,7 @@ mod tests {
             pmi.barrier().unwrap();
             assert_eq!(pmi.get(0, "a").unwrap().as_deref(), Some("b;c"));
             pmi.leave().unwrap();
-            assert!(pmi.enter().unwrap_err().why.contains("once"));
+            assert!(pmi.enter(Company::All).unwrap_err().why.contains("once"));
             let mut said = [0; 4096];
             let len_bytes = launcher.receive(&mut said).unwrap().len_bytes;
             let said = std::str::from_utf8(&said[..len_bytes]).unwrap();

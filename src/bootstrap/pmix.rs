@@ -10,7 +10,7 @@ use crate::sys::ancestry::ancestors;
 use crate::sys::pmix::{Identity, JOB, Library, Status, UNREACHABLE, Value};
 
 use super::channel::refused;
-use super::client::{Limits, Place, Protocol};
+use super::client::{Company, Limits, Place, Protocol};
 use super::environment::Environment;
 
 /// What the loader looks for where it always looks.
@@ -112,7 +112,7 @@ impl Protocol for Pmix {
 
     /// libpmix 5.0.11 damages its heap when a process initializes it again after it was finalized,
     /// with no other call in between than a fence.
-    fn enter(&mut self) -> Result {
+    fn enter(&mut self, _company: Company) -> Result {
         Err(refused("by PMIx a process joins its job once"))
     }
 }

@@ -4,6 +4,9 @@
 //!   per rank:   Silent --init--> Joined --finalize--> Left --init--> Joined
 //! ```
 //!
+//! A rank in the world model counts on all others: none of them may end in silence. One that only
+//! has sessions does not, and says so with its `init`; a second `init` may change that.
+//!
 //! A value without I/O: `receive` takes bytes that a rank sent and returns events, among them the
 //! replies to send. It knows ranks by number only; processes are the launcher's business.
 //! All ranks of a job are on one host here, so `NODE` groups are the whole job.
@@ -78,6 +81,8 @@ pub enum Standing {
 #[derive(Debug)]
 struct Rank {
     standing: Standing,
+    /// It has joined and does not count on all ranks of the job.
+    any: bool,
     app: u32,
     requests: Requests,
     /// It will not come to any barrier any more.
@@ -108,6 +113,7 @@ impl Server {
     pub fn new(name: &str, apps: &[u32]) -> Self {
         let rank = |app: &u32| Rank {
             standing: Standing::Silent,
+            any: false,
             app: *app,
             requests: Requests::default(),
             gone: false,
@@ -146,12 +152,13 @@ impl Server {
         events
     }
 
-    /// `rank` has ended: nobody should wait for it any more. Who has joined waits for all ranks, at
-    /// the latest when it leaves, and so for those that never joined.
+    /// `rank` has ended: nobody should wait for it any more. Who has joined and counts on all ranks
+    /// waits for them, at the latest when it leaves, and so for those that never joined.
     pub fn gone(&mut self, rank: u32) -> Vec<Event> {
         self.ranks[rank as usize].gone = true;
         if self.standing(rank) == Standing::Silent
-            && let Some(joined) = self.first(|other| other.standing == Standing::Joined)
+            && let Some(joined) =
+                self.first(|other| other.standing == Standing::Joined && !other.any)
         {
             return vec![Event::Stuck { gone: rank, waiting: joined }];
         }
@@ -163,7 +170,7 @@ impl Server {
 
     fn serve(&mut self, rank: u32, request: Request, events: &mut Vec<Event>) {
         let line = match request {
-            Request::Init { version, ours } => self.init(rank, version, ours, events),
+            Request::Init { version, ours, any } => self.init(rank, version, ours, any, events),
             Request::Maxes => maxes(good("maxes")),
             Request::AppNumber => good("appnum").number("appnum", self.ranks[rank as usize].app),
             // Minus one: no limit is known (Hydra's answer too).
@@ -204,15 +211,18 @@ impl Server {
         events.push(reply(rank, line));
     }
 
-    fn init(&mut self, rank: u32, version: u32, ours: bool, events: &mut Vec<Event>) -> Line {
+    fn init(
+        &mut self, rank: u32, version: u32, ours: bool, any: bool, events: &mut Vec<Event>,
+    ) -> Line {
         let answer = |line: Line| line.number("pmi_version", 1).number("pmi_subversion", 2);
         if version != 1 {
             return answer(failure("response_to_init", "only PMI version 1 is spoken here"));
         }
         self.ranks[rank as usize].standing = Standing::Joined;
+        self.ranks[rank as usize].any = any;
         events.push(Event::Joined(rank));
         let silent = |other: &Rank| other.gone && other.standing == Standing::Silent;
-        if let Some(gone) = self.first(silent) {
+        if !any && let Some(gone) = self.first(silent) {
             events.push(Event::Stuck { gone, waiting: rank });
         }
         let line = answer(good("response_to_init"));
@@ -414,6 +424,17 @@ mod tests {
         assert_eq!(server.gone(0), []);
         let events = server.receive(1, b"cmd=barrier_in\n");
         assert_eq!(events, [Event::Stuck { gone: 0, waiting: 1 }]);
+    }
+
+    #[test]
+    fn one_that_ends_without_joining_is_missed_by_none_that_counts_on_nobody() {
+        let any = b"cmd=init pmi_version=1 pmi_subversion=1 suiro=1 any=1\n";
+        let mut server = Server::new("job", &[0, 0, 0]);
+        server.receive(1, any);
+        assert_eq!(server.gone(0), []);
+        assert_eq!(server.receive(2, any).len(), 2);
+        let all = b"cmd=init pmi_version=1 pmi_subversion=1 suiro=1\n";
+        assert_eq!(server.receive(1, all)[1], Event::Stuck { gone: 0, waiting: 1 });
     }
 
     #[test]

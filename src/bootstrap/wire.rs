@@ -26,6 +26,8 @@ pub enum Request {
         version: u32,
         /// Our own client: it wants to hear everything at once.
         ours: bool,
+        /// It does not count on all ranks of the job to come.
+        any: bool,
     },
     /// The longest names, keys and values.
     Maxes,
@@ -175,6 +177,7 @@ pub fn parse_request(line: &str) -> Result<Request, Malformed> {
         "init" => Ok(Request::Init {
             version: fields.number("pmi_version", "response_to_init")?,
             ours: fields.value("suiro").is_some(),
+            any: fields.value("any").is_some(),
         }),
         "get_maxes" => Ok(Request::Maxes),
         "get_appnum" => Ok(Request::AppNumber),
@@ -368,7 +371,7 @@ mod tests {
         assert_eq!(all(b"cmd=barrier_in\n"), [Ok(Request::Barrier { group: None })]);
         assert_eq!(
             all(b"cmd=init pmi_version=1 pmi_subversion=1\n"),
-            [Ok(Request::Init { version: 1, ours: false })]
+            [Ok(Request::Init { version: 1, ours: false, any: false })]
         );
     }
 

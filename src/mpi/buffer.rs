@@ -5,6 +5,7 @@
 //! `MPI_BSEND_OVERHEAD`, fit the attached size, and that detaching waits for them. So only the
 //! size counts here, and the address is given back on detach.
 
+use super::table::Handle;
 use crate::base::{ErrorClass, Result};
 use crate::core::operation::OperationId;
 
@@ -27,7 +28,18 @@ pub enum Attached {
     Automatic,
 }
 
-/// The buffer of a communicator or of the process.
+/// Which object has a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The process, for communicators of the world model.
+    Process,
+    /// A session, for the communicators derived from it.
+    Session(Handle),
+    /// A communicator.
+    Comm(Handle),
+}
+
+/// The buffer of a communicator, a session or the process.
 #[derive(Debug)]
 pub struct Buffering {
     attached: Attached,

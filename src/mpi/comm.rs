@@ -218,31 +218,73 @@ impl Comm {
 #[derive(Debug)]
 pub struct Comms {
     table: Table<Comm>,
+    /// Its handle in the table; 0, which is none, outside the world model.
     world: Handle,
     own: Handle,
     /// Contexts chosen by this process so far.
     chosen: u32,
     me: Peer,
+    size: u32,
 }
 
 impl Comms {
     /// `MPI_COMM_WORLD` of `size` processes and `MPI_COMM_SELF`, seen by process `me`.
     ///
     /// # Errors
-    /// `Rank` if there is no such process.
+    /// `Group` if there is no such process.
     pub fn new(me: Peer, size: u32) -> Result<Self> {
-        let mut table = Table::new(Kind::Comm);
-        let world = Group::range(0, size, me);
-        let own = Group::range(me, 1, me);
-        let mut predefined = |number, group, name: &str| {
-            let mut comm = Comm::new(Context::new(0, number), Arc::new(group), Handler::Fatal)?;
-            name.clone_into(&mut comm.name);
-            table.insert(comm)
-        };
-        let world = predefined(0, world, "MPI_COMM_WORLD")?;
-        let own = predefined(1, own, "MPI_COMM_SELF")?;
+        let mut comms = Self::without_world(me, size);
+        comms.open_world(&Handler::Fatal)?;
+        Ok(comms)
+    }
+
+    /// No communicators yet of process `me` of `size`.
+    pub fn without_world(me: Peer, size: u32) -> Self {
         // The first two numbers of process 0 are taken, on all processes alike.
-        Ok(Self { table, world, own, chosen: 2, me })
+        Self { table: Table::new(Kind::Comm), world: 0, own: 0, chosen: 2, me, size }
+    }
+
+    /// `MPI_COMM_WORLD` and `MPI_COMM_SELF` may be used from now on, with this error handler; there
+    /// are none yet.
+    ///
+    /// # Errors
+    /// `Group` if this process is none of the world.
+    pub fn open_world(&mut self, handler: &Handler) -> Result {
+        let world = Group::range(0, self.size, self.me);
+        let own = Group::range(self.me, 1, self.me);
+        self.world = self.predefined(0, world, "MPI_COMM_WORLD", handler)?;
+        self.own = self.predefined(1, own, "MPI_COMM_SELF", handler)?;
+        Ok(())
+    }
+
+    fn predefined(
+        &mut self, number: u32, group: Group, name: &str, handler: &Handler,
+    ) -> Result<Handle> {
+        let mut comm = Comm::new(Context::new(0, number), Arc::new(group), handler.clone())?;
+        name.clone_into(&mut comm.name);
+        self.table.insert(comm)
+    }
+
+    /// Whether `MPI_COMM_WORLD` may be used.
+    pub fn has_world(&self) -> bool {
+        self.world != 0
+    }
+
+    /// How many processes the job has.
+    pub fn processes(&self) -> u32 {
+        self.size
+    }
+
+    /// Takes all communicators away that were derived from this session, or for `None` from the
+    /// world model, whose own two go too.
+    pub fn take_all_of(&mut self, session: Option<Handle>) -> Vec<Comm> {
+        if session.is_none() {
+            (self.world, self.own) = (0, 0);
+        }
+        let of_session = |(_, comm): &(Handle, &Comm)| comm.group.session() == session;
+        let handles = self.table.iter().filter(of_session).map(|(handle, _)| handle);
+        let handles: Vec<_> = handles.collect();
+        handles.into_iter().filter_map(|handle| self.table.remove(handle)).collect()
     }
 
     /// A context that no communicator ever had.
@@ -320,6 +362,8 @@ impl Comms {
 fn not_a_comm(handle: Handle) -> Box<crate::base::MpiError> {
     ErrorClass::Comm.error(match handle {
         COMM_NULL => "the communicator is MPI_COMM_NULL".into(),
+        COMM_WORLD => "MPI_COMM_WORLD can be used between MPI_Init and MPI_Finalize only".into(),
+        COMM_SELF => "MPI_COMM_SELF can be used between MPI_Init and MPI_Finalize only".into(),
         _ => format!("{handle:#x} is not a communicator; it may have been freed"),
     })
 }
@@ -340,6 +384,27 @@ mod tests {
         let world = comms.get(COMM_WORLD).unwrap();
         assert!(world.check_rank(4).is_err() && world.check_rank(-1).is_err());
         assert_eq!(world.check_root(9).unwrap_err().code.0, ErrorClass::Root as i32);
+    }
+
+    #[test]
+    fn the_world_comes_and_goes_and_what_a_session_made_stays() {
+        let mut comms = Comms::without_world(1, 3);
+        let error = comms.get(COMM_WORLD).unwrap_err();
+        assert_eq!(error.code.0, ErrorClass::Comm as i32);
+        assert!(error.why.contains("between MPI_Init and MPI_Finalize"), "{error}");
+        let of = |session| {
+            let group = Group::range(0, 3, 1).in_session(session);
+            Comm::new(Context::of_nobody(0), Arc::new(group), Handler::Return).unwrap()
+        };
+        let mine = comms.insert(of(Some(7))).unwrap();
+        comms.open_world(&Handler::Return).unwrap();
+        let worlds = comms.insert(of(None)).unwrap();
+        assert!(comms.has_world() && comms.remove(COMM_SELF).is_err());
+        assert_eq!(comms.take_all_of(None).len(), 3);
+        assert!(!comms.has_world() && comms.get(COMM_SELF).is_err() && comms.get(worlds).is_err());
+        assert!(comms.get(mine).is_ok());
+        assert_eq!(comms.take_all_of(Some(7)).len(), 1);
+        assert!(comms.get(mine).is_err());
     }
 
     #[test]

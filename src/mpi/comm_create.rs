@@ -27,6 +27,7 @@ use std::sync::Arc;
 
 use super::Mpi;
 use super::attribute::Attributes;
+use super::buffer::{Buffering, Place};
 use super::coll::{Bcast, Collective, Exchange};
 use super::comm::{COMM_NULL, Comm, Context, Traffic};
 use super::errhandler::Handler;
@@ -84,6 +85,7 @@ pub struct Split {
     /// The members on this process's side and on the other one.
     sides: [Range<u32>; 2],
     handler: Handler,
+    session: Option<Handle>,
     of: Of,
 }
 
@@ -189,12 +191,13 @@ impl<D: Device> Mpi<D> {
         let context = self.comms.choose_context();
         let old = self.comms.get(comm)?;
         let (members, sides, handler) = (old.members(), old.sides(), old.handler.clone());
+        let session = old.group.session();
         let ranks = old.members_shape().ranks as usize;
         let allgather = Collective::Allgather(Exchange { block: WISH_BYTES, in_place: false });
         let wish = Memory::owned(Wish { color, key, context }.emit());
         let wishes = Memory::owned(vec![0; WISH_BYTES * ranks]);
         let run = self.launch_on(comm, allgather, vec![wish, wishes])?;
-        Ok(Split { run, members, sides, handler, of })
+        Ok(Split { run, members, sides, handler, session, of })
     }
 
     /// The new communicator once its split is over, `Some(None)` for a rank that gets none.
@@ -214,7 +217,7 @@ impl<D: Device> Mpi<D> {
         let me = self.engine.me();
         let group = |ranks: &[u32]| {
             let peers: Vec<_> = ranks.iter().map(|rank| split.members.peer(*rank)).collect();
-            Arc::new(Group::new(&peers, me))
+            Arc::new(Group::new(&peers, me).in_session(split.session))
         };
         let context = |rank: u32| wishes[rank as usize].context;
         let handler = split.handler.clone();
@@ -287,17 +290,22 @@ impl<D: Device> Mpi<D> {
     /// `Comm` if there is no such communicator, or it is predefined.
     pub fn free_comm(&mut self, comm: Handle) -> Result {
         let mut comm = self.comms.remove(comm)?;
-        comm.buffering.reap(|operation| {
+        self.abandon(&mut comm.buffering);
+        Ok(())
+    }
+
+    /// Lets the messages of a buffer go on without it.
+    pub(super) fn abandon(&mut self, buffering: &mut Buffering) {
+        buffering.reap(|operation| {
             self.engine.release(operation);
             true
         });
-        Ok(())
     }
 
     /// Whether everything that was started on a communicator and has a request or a place in its
     /// buffer is over.
     pub fn is_quiet(&self, comm: Handle) -> bool {
-        self.has_flushed(Some(comm)) && self.are_over(comm)
+        self.has_flushed(Place::Comm(comm)) && self.are_over(comm)
     }
 
     /// The call `function`, which waits for a split.

@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::table::Handle;
 use crate::base::Peer;
 use crate::core::run::Members;
 
@@ -35,6 +36,7 @@ pub struct Group {
     rank: Option<u32>,
     /// The peers of a list in ascending order, each with its rank.
     index: OnceLock<Box<[(Peer, u32)]>>,
+    session: Option<Handle>,
 }
 
 impl Group {
@@ -56,7 +58,17 @@ impl Group {
     /// These ranks, as seen by process `me`.
     pub(super) fn with(ranks: Ranks, me: Peer) -> Self {
         let rank = ranks.rank_of(me);
-        Self { ranks, rank, index: OnceLock::new() }
+        Self { ranks, rank, index: OnceLock::new(), session: None }
+    }
+
+    /// The same group as one that was derived from this session.
+    pub fn in_session(self, session: Option<Handle>) -> Self {
+        Self { session, ..self }
+    }
+
+    /// The session that it was derived from, however indirectly; `None`: the world model.
+    pub fn session(&self) -> Option<Handle> {
+        self.session
     }
 
     /// The map itself.

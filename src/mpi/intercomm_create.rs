@@ -330,6 +330,7 @@ impl<D: Device> Mpi<D> {
                 }
                 (Stage::Members(greeting), None) => {
                     let remote = Group::new(&peers_in(&end.buffers[0]), self.engine.me());
+                    let remote = remote.in_session(bridge.local.session());
                     let (local, handler) = (Arc::clone(&bridge.local), bridge.handler.clone());
                     let comm = Comm::between(greeting.context, local, Arc::new(remote), handler)?;
                     return self.comms.insert(comm).map(|comm| Some(Some(comm)));

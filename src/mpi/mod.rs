@@ -30,6 +30,7 @@ pub mod objects;
 pub mod op;
 pub mod p2p;
 pub mod request;
+pub mod session;
 pub mod split_type;
 pub mod status;
 pub mod table;
@@ -44,10 +45,11 @@ use crate::device::Device;
 
 use buffer::Buffering;
 use coll::kept::Kept;
-use comm::{COMM_SELF, COMM_WORLD, Comms};
+use comm::Comms;
 use objects::Objects;
 use p2p::Taken;
 use request::Request;
+use session::Sessions;
 use table::{Kind, Table};
 use window::Windows;
 
@@ -60,7 +62,7 @@ pub struct Facts {
     pub universe_size: Option<i32>,
 }
 
-/// One process's MPI, between initialization and finalization.
+/// One process's MPI, while the world model or a session uses it.
 pub struct Mpi<D> {
     /// Moves messages.
     pub engine: Engine<D>,
@@ -70,6 +72,8 @@ pub struct Mpi<D> {
     pub comms: Comms,
     /// Windows.
     pub windows: Windows,
+    /// Sessions.
+    pub sessions: Sessions,
     /// What the launcher told.
     pub facts: Facts,
     requests: Table<Request>,
@@ -81,26 +85,30 @@ pub struct Mpi<D> {
 }
 
 impl<D: Device> Mpi<D> {
-    /// Process `me` of `size`, over `device`.
+    /// Process `me` of `size`, over `device`, in the world model.
     ///
     /// # Errors
-    /// `Rank` if there is no such process.
+    /// `Group` if there is no such process.
     pub fn new(device: D, me: u32, size: u32, objects: Objects, facts: Facts) -> Result<Self> {
-        let mut comms = Comms::new(me, size)?;
-        for predefined in [COMM_WORLD, COMM_SELF] {
-            comms.get_mut(predefined)?.handler = objects.initial_handler.clone();
-        }
-        Ok(Self {
+        let mut mpi = Self::without_world(device, me, size, objects, facts);
+        mpi.begin_world()?;
+        Ok(mpi)
+    }
+
+    /// Process `me` of `size`, over `device`, that nobody uses yet.
+    pub fn without_world(device: D, me: u32, size: u32, objects: Objects, facts: Facts) -> Self {
+        Self {
             engine: Engine::new(device, me, size as usize),
             objects,
-            comms,
+            comms: Comms::without_world(me, size),
             windows: Windows::default(),
+            sessions: Sessions::default(),
             facts,
             requests: Table::new(Kind::Request),
             messages: Table::new(Kind::Message),
             schedules: Kept::default(),
             buffering: Buffering::default(),
-        })
+        }
     }
 
     /// The communicator whose error handler hears of errors of a request.

@@ -1,6 +1,7 @@
 //! Point-to-point communication (MPI 5.0 §3): from ranks and tags to peers and envelopes.
 
 use super::Mpi;
+use super::buffer::{Buffering, Place};
 use super::comm::{Comm, Traffic};
 use super::request::Activity;
 use super::status::{ANY_SOURCE, ANY_TAG, PROC_NULL, Status};
@@ -183,13 +184,17 @@ impl<D: Device> Mpi<D> {
         })
     }
 
-    /// Keeps a copy of the message in the buffer of the communicator, else of the process.
+    /// Keeps a copy of the message in the buffer of the communicator, else in that of its session
+    /// or of the process (§3.6).
     fn send_buffered(
         &mut self, to: Peer, envelope: Envelope, memory: &Memory, comm: Handle,
     ) -> Result {
         let comm = self.comms.get_mut(comm)?;
-        let buffering =
-            if comm.buffering.is_attached() { &mut comm.buffering } else { &mut self.buffering };
+        let buffering = match comm.group.session() {
+            _ if comm.buffering.is_attached() => &mut comm.buffering,
+            Some(session) => &mut self.sessions.get_mut(session)?.buffering,
+            None => &mut self.buffering,
+        };
         let engine = &mut self.engine;
         buffering.reap(|operation| engine.take_completion(operation).is_some());
         let len = memory.len();
@@ -202,25 +207,27 @@ impl<D: Device> Mpi<D> {
         Ok(())
     }
 
-    /// The buffer for buffered sends of a communicator, or of the process.
+    /// A buffer for buffered sends.
     ///
     /// # Errors
-    /// `Comm` if there is no such communicator.
-    pub fn buffering(
-        &mut self, comm: Option<Handle>,
-    ) -> Result<(&mut super::buffer::Buffering, &mut Engine<D>)> {
-        let buffering = match comm {
-            Some(comm) => &mut self.comms.get_mut(comm)?.buffering,
-            None => &mut self.buffering,
+    /// `Comm` or `Session` if there is no such communicator or session.
+    pub fn buffering(&mut self, place: Place) -> Result<(&mut Buffering, &mut Engine<D>)> {
+        let buffering = match place {
+            Place::Comm(comm) => &mut self.comms.get_mut(comm)?.buffering,
+            Place::Session(session) => &mut self.sessions.get_mut(session)?.buffering,
+            Place::Process => &mut self.buffering,
         };
         Ok((buffering, &mut self.engine))
     }
 
     /// Whether all messages of a buffer have left; true where there is no buffer.
-    pub fn has_flushed(&self, comm: Option<Handle>) -> bool {
-        let buffering = match comm {
-            Some(comm) => self.comms.get(comm).ok().map(|comm| &comm.buffering),
-            None => Some(&self.buffering),
+    pub fn has_flushed(&self, place: Place) -> bool {
+        let buffering = match place {
+            Place::Comm(comm) => self.comms.get(comm).ok().map(|comm| &comm.buffering),
+            Place::Session(session) => {
+                self.sessions.get(session).ok().map(|session| &session.buffering)
+            }
+            Place::Process => Some(&self.buffering),
         };
         buffering.is_none_or(|buffering| {
             buffering.has_left(|operation| self.engine.completion(operation).is_some())
@@ -230,9 +237,9 @@ impl<D: Device> Mpi<D> {
     /// The same, forgetting the messages that have left.
     ///
     /// # Errors
-    /// `Comm` if there is no such communicator.
-    pub fn is_flushed(&mut self, comm: Option<Handle>) -> Result<bool> {
-        let (buffering, engine) = self.buffering(comm)?;
+    /// As [`Mpi::buffering`].
+    pub fn is_flushed(&mut self, place: Place) -> Result<bool> {
+        let (buffering, engine) = self.buffering(place)?;
         Ok(buffering.reap(|operation| engine.take_completion(operation).is_some()))
     }
 

@@ -10,6 +10,7 @@
 //! ended at once. Blocking calls use the activity without a request.
 
 use super::Mpi;
+use super::buffer::Place;
 use super::comm::COMM_SELF;
 use super::grequest::{Functions, Progress};
 use super::p2p::Recipe;
@@ -45,8 +46,8 @@ pub enum Activity {
         /// Its handle.
         comm: Handle,
     },
-    /// The messages in the buffer of a communicator, or of the process.
-    Flush(Option<Handle>),
+    /// The messages in a buffer.
+    Flush(Place),
     /// A receive and a send that end as one, with the status of the receive.
     Both(Box<[Activity; 2]>),
     /// Something that the application does.
@@ -140,7 +141,7 @@ impl<D: Device> Mpi<D> {
             Activity::Over(_) => true,
             Activity::Message(operation) => self.engine.completion(*operation).is_some(),
             Activity::Run { run, .. } | Activity::Creation { run, .. } => self.engine.is_over(*run),
-            Activity::Flush(comm) => self.has_flushed(*comm),
+            Activity::Flush(place) => self.has_flushed(*place),
             Activity::Both(halves) => halves.iter().all(|half| self.is_over(half)),
             Activity::General(_, progress) => *progress == Progress::Complete,
         }

@@ -98,14 +98,6 @@ impl<T> Lock<T> {
         Guard { lock: self, entry: self.enter_mutex() }
     }
 
-    /// Says whether calls may overlap from now on. They may wherever membarrier(2) is missing.
-    pub fn set_met(&self, met: bool) {
-        let kind = if met || !membarrier::register_threads() { MET } else { ALONE };
-        let mut guard = self.visit();
-        self.kind.store(kind, Ordering::SeqCst);
-        guard.entry = Entry::Mutex;
-    }
-
     #[inline]
     fn enter(&self) -> Entry {
         if self.kind.load(Ordering::Relaxed) == ALONE {
@@ -145,6 +137,17 @@ impl<T> Lock<T> {
 }
 
 impl<T> Guard<'_, T> {
+    /// Says whether calls may overlap from now on. They may wherever membarrier(2) is missing.
+    ///
+    /// # Panics
+    /// If this is not the guard of a visit.
+    pub fn set_met(&mut self, met: bool) {
+        assert!(matches!(self.entry, Entry::Mutex | Entry::Visit), "only a visitor may decide");
+        let kind = if met || !membarrier::register_threads() { MET } else { ALONE };
+        self.lock.kind.store(kind, Ordering::SeqCst);
+        self.entry = Entry::Mutex;
+    }
+
     /// Whether another thread waits for the lock.
     #[inline]
     pub fn is_wanted(&self) -> bool {
@@ -241,7 +244,7 @@ mod tests {
     #[test]
     fn visitors_come_between_calls() {
         let lock = Lock::new(0);
-        lock.set_met(false);
+        lock.visit().set_met(false);
         std::thread::scope(|scope| {
             scope.spawn(|| (0..1000).for_each(|_| *lock.visit() += 1));
             scope.spawn(|| (0..1000).for_each(|_| *lock.visit() += 1));
@@ -254,7 +257,7 @@ mod tests {
     fn who_holds_the_lock_lets_others_in() {
         for met in [true, false] {
             let lock = Lock::new(0);
-            lock.set_met(met);
+            lock.visit().set_met(met);
             std::thread::scope(|scope| {
                 let mut guard = lock.lock();
                 scope.spawn(|| *lock.visit() = 1);
@@ -275,7 +278,7 @@ mod tests {
                 scope.spawn(|| (0..1000).for_each(|_| *lock.visit() += 1));
             }
             for round in 0..200 {
-                lock.set_met(round % 2 == 0);
+                lock.visit().set_met(round % 2 == 0);
                 (0..10).for_each(|_| *lock.lock() += 1);
             }
         });
@@ -286,7 +289,7 @@ mod tests {
     #[should_panic(expected = "MPI_THREAD_MULTIPLE")]
     fn a_broken_promise_is_found() {
         let lock = Lock::new(0);
-        lock.set_met(false);
+        lock.visit().set_met(false);
         let _inside = lock.lock();
         let _again = lock.lock();
     }

@@ -1,10 +1,12 @@
 //! Assembly: settings, wire-up and devices become a running [`Mpi`], and calls wait here.
 //!
 //! ```text
-//!   Untouched ──> Early ──initialize──> Running ──finalize──> Late
-//!                objects                objects,               objects
-//!                only                   engine, launcher       only
+//!   Untouched ──> Early ──first user──> Running ──last user leaves──> Dormant
+//!                objects                objects,                        the same, at
+//!                only                   engine, launcher <──next user── rest
 //! ```
+//!
+//! Users are the world model, at most once, and sessions (`users`).
 //!
 //! A call enters through one of these doors: [`Process::visit`] for what any thread may call at any
 //! time, [`Process::early`] for what works at any time, [`Process::look`] for what needs MPI to run,
@@ -20,6 +22,7 @@ mod log;
 mod patience;
 mod primitive;
 mod progress;
+mod users;
 mod waiters;
 mod waiting;
 mod world;
@@ -27,7 +30,7 @@ mod world;
 #[cfg(all(test, loom))]
 mod model;
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use crate::base::blocked::Blocked;
 use crate::base::{ErrorClass, MpiError, Result};
@@ -35,7 +38,7 @@ use crate::bootstrap::{Client, Status};
 use crate::devices::shm::Shm;
 use crate::mpi::objects::Objects;
 
-use config::Config;
+use config::{Config, Progress};
 use lock::{Guard, Lock};
 use patience::Policy;
 pub use progress::Progressing;
@@ -54,20 +57,20 @@ pub struct Process {
     stage: AtomicU8,
     /// Threads that wait in MPI: the progress thread lets them poll.
     waiting: AtomicU32,
-    /// Whether the progress thread is to end.
-    stopping: AtomicBool,
 }
 
 enum State {
     Untouched,
     Early(Box<Objects>),
     Running(Box<Running>),
-    Late(Box<Objects>),
+    Dormant(Box<Running>),
 }
 
-/// What there is between initialization and finalization.
+/// What there is since the first user came. It stays until the process ends: a launcher lets a
+/// process join once, and peers know this one by what it shares with them.
 struct Running {
     mpi: Mpi,
+    world: World,
     launcher: Option<Client>,
     /// Where the launcher reads what a call waits for, and which one it was told of.
     status: Option<Status>,
@@ -77,22 +80,44 @@ struct Running {
     /// [`Engine::events`](crate::core::engine::Engine::events) when they were last looked after.
     served: u64,
     policy: Policy,
-    level: Level,
-    main: std::thread::ThreadId,
+    /// The kinds of memory that were asked for.
+    memory_kinds: String,
+    /// Whether calls may overlap.
+    met: bool,
+    /// Whether a progress thread is wanted, and the one that runs.
+    progress: Progress,
     progressing: Option<Progressing>,
     /// Threads that have armed the device.
     armed: u32,
 }
 
-/// What `MPI_Initialized` and `MPI_Finalized` tell.
+/// The world model in this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum World {
+    Before,
+    Running { level: Level, main: std::thread::ThreadId },
+    After,
+}
+
+impl World {
+    fn stage(self) -> Stage {
+        match self {
+            Self::Before => Stage::Before,
+            Self::Running { .. } => Stage::Running,
+            Self::After => Stage::After,
+        }
+    }
+}
+
+/// What `MPI_Initialized` and `MPI_Finalized` tell: how far the world model is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Stage {
-    /// Before initialization.
+    /// Before `MPI_Init`.
     Before,
-    /// MPI runs.
+    /// It runs.
     Running,
-    /// After finalization.
+    /// After `MPI_Finalize`.
     After,
 }
 
@@ -103,17 +128,21 @@ impl Process {
             state: Lock::new(State::Untouched),
             stage: AtomicU8::new(Stage::Before as u8),
             waiting: AtomicU32::new(0),
-            stopping: AtomicBool::new(false),
         }
     }
 
-    /// How far this process is. Any thread may ask at any time, also while another initializes.
+    /// How far the world model is, whatever sessions there are. Any thread may ask at any time, also while another initializes.
     pub fn stage(&self) -> Stage {
         match self.stage.load(Ordering::Acquire) {
             stage if stage == Stage::Before as u8 => Stage::Before,
             stage if stage == Stage::Running as u8 => Stage::Running,
             _ => Stage::After,
         }
+    }
+
+    /// Whether the world model or a session uses MPI.
+    pub fn is_running(&self) -> bool {
+        matches!(*self.state.visit(), State::Running(_))
     }
 
     /// Does what any thread may do at any time, whatever the level of thread support (§11.4.1).
@@ -252,8 +281,8 @@ fn first_objects() -> Objects {
 
 fn with_objects<T>(state: &mut State, body: impl FnOnce(&mut Objects) -> T) -> T {
     match state {
-        State::Early(objects) | State::Late(objects) => body(objects),
-        State::Running(running) => body(&mut running.mpi.objects),
+        State::Early(objects) => body(objects),
+        State::Running(now) | State::Dormant(now) => body(&mut now.mpi.objects),
         untouched @ State::Untouched => {
             let mut objects = Box::new(first_objects());
             let result = body(&mut objects);
@@ -272,7 +301,7 @@ fn running(state: &mut State) -> Result<&mut Running> {
         State::Untouched | State::Early(_) => {
             Err(not_running("MPI has not been initialized (MPI_Init comes first)"))
         }
-        State::Late(_) => Err(not_running("MPI has been finalized already")),
+        State::Dormant(_) => Err(not_running("MPI has been finalized already")),
     }
 }
 

@@ -4,7 +4,8 @@
 //! function of the application: those wait for the next call of MPI. Its end is asked for by a flag
 //! and happens within one nap.
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -16,7 +17,10 @@ use crate::base::{ErrorClass, Result};
 const AWAY: Duration = Duration::from_millis(1);
 
 /// A progress thread that runs.
-pub struct Progressing(JoinHandle<()>);
+pub struct Progressing {
+    thread: JoinHandle<()>,
+    stopping: Arc<AtomicBool>,
+}
 
 impl Progressing {
     /// Starts the thread.
@@ -24,24 +28,26 @@ impl Progressing {
     /// # Errors
     /// `NoMem` if the system gives no thread.
     pub fn start(process: &'static Process) -> Result<Self> {
-        process.stopping.store(false, Ordering::SeqCst);
+        let stopping = Arc::new(AtomicBool::new(false));
+        let stops = Arc::clone(&stopping);
         let thread = std::thread::Builder::new().name("suiro-progress".into());
-        let handle = thread.spawn(move || process.progress()).map_err(|error| {
+        let thread = thread.spawn(move || process.progress(&stops)).map_err(|error| {
             ErrorClass::NoMem.error(format!("cannot start the progress thread: {error}"))
         })?;
-        Ok(Self(handle))
+        Ok(Self { thread, stopping })
     }
 
-    /// Waits for the end of the thread, which has been asked to stop. Nothing may be locked.
-    pub fn join(self) {
+    /// Ends the thread. Nothing may be locked.
+    pub fn stop(self) {
+        self.stopping.store(true, Ordering::SeqCst);
         // A panic of the thread has been printed by itself.
-        drop(self.0.join());
+        drop(self.thread.join());
     }
 }
 
 impl Process {
-    fn progress(&self) {
-        while !self.stopping.load(Ordering::SeqCst) {
+    fn progress(&self, stopping: &AtomicBool) {
+        while !stopping.load(Ordering::SeqCst) {
             if self.waiting.load(Ordering::Relaxed) > 0 {
                 std::thread::sleep(AWAY);
                 continue;

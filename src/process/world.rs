@@ -4,18 +4,18 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use super::config::{Config, Progress};
+use super::config::Config;
 use super::explain::Decisions;
 use super::patience::Policy;
-use super::progress::Progressing;
+use super::users::User;
 use super::waiting::Waiters;
-use super::{Devices, Mpi, Process, Running, Stage, State, running};
+use super::{Devices, Mpi, Process, Running, Stage, State, World, running};
 use crate::base::blocked::Blocked;
 use crate::base::{ErrorClass, Result};
-use crate::bootstrap::{Client, Environment, Job, Status};
+use crate::bootstrap::{Client, Company, Environment, Job, Status};
 use crate::mpi::Facts;
+use crate::mpi::buffer::Place;
 use crate::mpi::comm::COMM_WORLD;
-use crate::mpi::objects::Objects;
 use crate::sys::{clock, cma, cpu, host, process as system, shm, topology};
 
 /// Levels of thread support (§11.6).
@@ -47,85 +47,65 @@ impl Process {
     /// Starts the world model with a level of thread support.
     ///
     /// # Errors
-    /// `Other` if it has been started before, for bad settings, for a launcher or peers that
-    /// cannot be reached; `NoMem` without shared memory.
+    /// `Other` if it has been started before; as [`Process::join`].
     pub fn initialize(&'static self, level: Level) -> Result {
-        let mut state = self.state.lock();
-        let objects = match std::mem::replace(&mut *state, State::Untouched) {
-            State::Untouched => super::first_objects(),
-            State::Early(objects) => *objects,
-            before @ (State::Running(_) | State::Late(_)) => {
-                *state = before;
-                let why = "MPI has been initialized already, which it can be only once";
-                return Err(ErrorClass::Other.error(why));
-            }
-        };
-        let config = Config::read()?;
-        super::log::start(&config)?;
-        let mut running = assemble(&config, objects, level)?;
-        let size = running.mpi.comms.get(COMM_WORLD)?.size();
-        running.mpi.objects.infos.environment =
-            super::description::of_rank(size, level, &config.memory_kinds);
-        *state = State::Running(Box::new(running));
-        self.stage.store(Stage::Running as u8, Ordering::Release);
-        drop(state);
-        self.state.set_met(level == Level::Multiple || config.progress == Progress::Thread);
-        if config.progress == Progress::Thread {
-            let thread = Progressing::start(self)?;
-            super::running(&mut self.state.lock())?.progressing = Some(thread);
-        }
-        Ok(())
+        self.join(User::World, level, |now| {
+            now.mpi.begin_world()?;
+            now.world = World::Running { level, main: std::thread::current().id() };
+            let size = now.mpi.comms.processes();
+            now.mpi.objects.infos.environment =
+                super::description::of_rank(size, level, &now.memory_kinds);
+            self.stage.store(Stage::Running as u8, Ordering::Release);
+            Ok(())
+        })
     }
 
-    /// The level of thread support, and whether the caller is the thread that initialized.
+    /// The level of thread support of the world model, and whether the caller is the thread that
+    /// initialized it.
     ///
     /// # Errors
-    /// `Other` unless MPI runs.
+    /// `Other` outside the world model.
     pub fn threads(&self) -> Result<(Level, bool)> {
         let mut state = self.state.visit();
-        let now = running(&mut state)?;
-        Ok((now.level, now.main == std::thread::current().id()))
+        match running(&mut state)?.world {
+            World::Running { level, main } => Ok((level, main == std::thread::current().id())),
+            World::Before | World::After => Err(no_world()),
+        }
     }
 
     /// Ends the world model: waits until every send has left, also the buffered and freed ones,
     /// and all ranks are here; then leaves. The attributes of `MPI_COMM_SELF` are gone already.
+    /// Messages of sessions that live on may take longer.
     ///
     /// # Errors
-    /// `Other` unless MPI runs, or if the launcher is gone.
+    /// `Other` outside the world model, or if the launcher is gone.
     pub fn finalize(&self) -> Result {
         self.until(
-            |_| Ok(()),
-            |mpi, ()| Ok(mpi.engine.is_drained().then_some(())),
+            |mpi| if mpi.comms.has_world() { Ok(()) } else { Err(no_world()) },
+            |mpi, ()| Ok(has_left(mpi).then_some(())),
             |_, ()| Blocked::new("MPI_Finalize"),
         )?;
         // Nobody sends anything new from here on, so whoever has passed the barrier may leave.
         self.until(
             |mpi| mpi.barrier(COMM_WORLD),
-            |mpi, activity| Ok((mpi.is_over(activity) && mpi.engine.is_drained()).then_some(())),
+            |mpi, activity| Ok((mpi.is_over(activity) && has_left(mpi)).then_some(())),
             |mpi, activity| mpi.blocked("MPI_Finalize", [activity]),
         )?;
-        self.stopping.store(true, Ordering::SeqCst);
-        let thread = running(&mut self.state.lock())?.progressing.take();
-        if let Some(thread) = thread {
-            thread.join();
-        }
         let mut state = self.state.lock();
-        let State::Running(mut ended) = std::mem::replace(&mut *state, State::Untouched) else {
-            return Err(ErrorClass::Other.error("MPI has been finalized already"));
-        };
-        *state = State::Late(Box::new(std::mem::take(&mut ended.mpi.objects)));
+        let now = running(&mut state)?;
+        now.mpi.end_world();
+        now.world = World::After;
         self.stage.store(Stage::After as u8, Ordering::Release);
         drop(state);
-        self.state.set_met(true);
-        ended.launcher.as_mut().map_or(Ok(()), Client::finalize)
+        self.leave()
     }
 
     /// Says why, ends the job with this exit code, and never returns. The lock is free for what
     /// the application registered with atexit(3).
     pub fn abort(&self, code: i32, why: &str) -> ! {
         let mut told = false;
-        if let State::Running(running) = &mut *self.state.lock()
-            && let Some(launcher) = &mut running.launcher
+        if let State::Running(now) | State::Dormant(now) = &mut *self.state.lock()
+            && let Some(launcher) = &mut now.launcher
         {
             // A launcher that is gone tells nobody.
             told = launcher.abort(code, why).is_ok() && launcher.tells_aborts();
@@ -152,9 +132,24 @@ pub fn node() -> u64 {
     (level as u64) << 32 | number as u64
 }
 
-fn assemble(config: &Config, objects: Objects, level: Level) -> Result<Running> {
+/// Whether the messages of the world model have left.
+fn has_left(mpi: &Mpi) -> bool {
+    let is_alone = mpi.sessions.is_empty();
+    if is_alone { mpi.engine.is_drained() } else { mpi.has_flushed(Place::Process) }
+}
+
+#[cold]
+fn no_world() -> Box<crate::base::MpiError> {
+    ErrorClass::Other.error("this works between MPI_Init and MPI_Finalize only")
+}
+
+/// Joins the job and the segment of this host. Nobody uses MPI yet.
+///
+/// # Errors
+/// `Other` for a launcher or peers that cannot be reached; `NoMem` without shared memory.
+pub(super) fn assemble(config: &Config, company: Company, level: Level) -> Result<Running> {
     let environment = Environment::read();
-    let mut launcher = Client::connect(&environment)?;
+    let mut launcher = Client::connect(&environment, company)?;
     let place = launcher.as_ref().map(Client::place).filter(|place| place.ours);
     let status = place.and_then(|place| Status::open(&environment, place.rank));
     if let Some(status) = &status {
@@ -180,21 +175,22 @@ fn assemble(config: &Config, objects: Objects, level: Level) -> Result<Running> 
     let number = |value: Option<u32>| value.and_then(|value| i32::try_from(value).ok());
     let facts =
         Facts { app_number: number(job.app_number), universe_size: number(job.universe_size) };
-    let mpi = Mpi::new(device, job.rank, job.size, objects, facts)?;
-    let main = std::thread::current().id();
+    let mpi = Mpi::without_world(device, job.rank, job.size, super::first_objects(), facts);
     if let Some(status) = &status {
         status.clear();
     }
     Ok(Running {
         mpi,
+        world: World::Before,
         launcher,
         status,
         told: None,
         waiters: Waiters::new(),
         served: 0,
         policy,
-        level,
-        main,
+        met: true,
+        memory_kinds: config.memory_kinds.clone(),
+        progress: config.progress,
         progressing: None,
         armed: 0,
     })

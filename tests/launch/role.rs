@@ -6,7 +6,7 @@ use std::process;
 use std::thread;
 use std::time::Duration;
 
-use mpi_abi::bootstrap::{Client, Environment, Job};
+use mpi_abi::bootstrap::{Client, Company, Environment, Job};
 use mpi_abi::sys::socket::Stream;
 
 const ROLE: &str = "SUIRO_TEST_ROLE";
@@ -47,7 +47,7 @@ fn rank() {
     if role == "noise" {
         make_noise(environment.pmi_fd.unwrap());
     }
-    let mut client = Client::connect(&environment).unwrap().unwrap();
+    let mut client = Client::connect(&environment, Company::All).unwrap().unwrap();
     match role.as_str() {
         "exchange" => exchange(&mut client),
         "job" => describe(&environment, &mut client),

@@ -1,0 +1,234 @@
+//! Sessions (MPI 5.0 §11.3): what one is, and the process sets that it knows.
+//!
+//! ```text
+//! session ──process set──> group ──MPI_Comm_create_from_group──> communicator ──> ...
+//! ```
+//!
+//! A group remembers the session that it was derived from, and with it all communicators of it and
+//! of its subgroups. When the session ends they are gone. The world model is no session: what was
+//! derived from `MPI_COMM_WORLD` has none, and ends with that model.
+
+use super::Mpi;
+use super::buffer::{Buffering, Place};
+use super::errhandler::Handler;
+use super::group::Group;
+use super::info::Info;
+use super::table::{Handle, Kind, Table};
+use crate::base::{ErrorClass, MpiError, Peer, Result};
+use crate::device::Device;
+
+/// `MPI_SESSION_NULL` of the standard ABI.
+pub const SESSION_NULL: Handle = 0x120;
+
+/// A session.
+#[derive(Debug)]
+pub struct Session {
+    /// Its error handler.
+    pub handler: Handler,
+    /// Its hints in use: the level of thread support, kinds of memory.
+    pub hints: Info,
+    /// Its buffer for buffered sends.
+    pub buffering: Buffering,
+}
+
+/// All sessions of this process.
+#[derive(Debug)]
+pub struct Sessions(Table<Session>);
+
+impl Default for Sessions {
+    fn default() -> Self {
+        Self(Table::new(Kind::Session))
+    }
+}
+
+impl Sessions {
+    /// A handle for a new session.
+    ///
+    /// # Errors
+    /// `NoMem` without a free handle.
+    pub fn insert(&mut self, handler: Handler, hints: Info) -> Result<Handle> {
+        self.0.insert(Session { handler, hints, buffering: Buffering::default() })
+    }
+
+    /// The session of a handle.
+    ///
+    /// # Errors
+    /// `Session` for the null handle, a stale one and what is no handle.
+    pub fn get(&self, handle: Handle) -> Result<&Session> {
+        self.0.get(handle).ok_or_else(|| not_a_session(handle))
+    }
+
+    /// The session of a handle, to change it.
+    ///
+    /// # Errors
+    /// As [`Sessions::get`].
+    pub fn get_mut(&mut self, handle: Handle) -> Result<&mut Session> {
+        self.0.get_mut(handle).ok_or_else(|| not_a_session(handle))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// The process sets that every session knows, in the order of their numbers (§11.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProcessSet {
+    /// All processes of the job.
+    World,
+    /// The calling process.
+    Own,
+}
+
+impl ProcessSet {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::World, Self::Own];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::World => "mpi://WORLD",
+            Self::Own => "mpi://SELF",
+        }
+    }
+
+    /// The set of a number.
+    ///
+    /// # Errors
+    /// `Arg` if there is none.
+    pub fn nth(number: i32) -> Result<Self> {
+        let found = usize::try_from(number).ok().and_then(|number| Self::ALL.get(number));
+        found.copied().ok_or_else(|| {
+            let count = Self::ALL.len();
+            ErrorClass::Arg.error(format!("there are {count} process sets, and none is {number}"))
+        })
+    }
+
+    /// The set of a name, in upper or lower case.
+    ///
+    /// # Errors
+    /// `Arg` if there is none.
+    pub fn named(name: &[u8]) -> Result<Self> {
+        let found = Self::ALL.iter().find(|set| set.name().as_bytes().eq_ignore_ascii_case(name));
+        found.copied().ok_or_else(|| {
+            let name = String::from_utf8_lossy(name);
+            ErrorClass::Arg.error(format!("there is no process set {name:?}"))
+        })
+    }
+
+    /// Its processes, as process `me` of `count` sees them.
+    pub fn group(self, me: Peer, count: u32) -> Group {
+        match self {
+            Self::World => Group::range(0, count, me),
+            Self::Own => Group::range(me, 1, me),
+        }
+    }
+}
+
+impl<D: Device> Mpi<D> {
+    /// The group of a process set, derived from `session`.
+    ///
+    /// # Errors
+    /// `Session` if there is no such session.
+    pub fn group_of_set(&self, session: Handle, set: ProcessSet) -> Result<Group> {
+        self.sessions.get(session)?;
+        let group = set.group(self.engine.me(), self.comms.processes());
+        Ok(group.in_session(Some(session)))
+    }
+
+    /// Whether a session may end: its buffered messages have left, and all messages of the process
+    /// if it is the last to use MPI.
+    ///
+    /// # Errors
+    /// `Session` if there is no such session.
+    pub fn may_end_session(&mut self, session: Handle) -> Result<bool> {
+        let is_last = self.sessions.len() == 1 && !self.comms.has_world();
+        let is_flushed = self.is_flushed(Place::Session(session))?;
+        Ok(is_flushed && (!is_last || self.engine.is_drained()))
+    }
+
+    /// Ends a session and the communicators derived from it, whose handles are stale from now on.
+    ///
+    /// # Errors
+    /// `Session` if there is no such session.
+    pub fn end_session(&mut self, session: Handle) -> Result {
+        let mut ended = self.sessions.0.remove(session).ok_or_else(|| not_a_session(session))?;
+        self.abandon(&mut ended.buffering);
+        self.abandon_comms(Some(session));
+        Ok(())
+    }
+
+    /// Begins the world model: `MPI_COMM_WORLD` and `MPI_COMM_SELF` may be used from now on.
+    ///
+    /// # Errors
+    /// `Group` if this process is none of the world.
+    pub fn begin_world(&mut self) -> Result {
+        self.comms.open_world(&self.objects.initial_handler)
+    }
+
+    /// Ends the world model: `MPI_COMM_WORLD` and all that was derived from it.
+    pub fn end_world(&mut self) {
+        let mut buffering = std::mem::take(&mut self.buffering);
+        self.abandon(&mut buffering);
+        self.abandon_comms(None);
+    }
+
+    fn abandon_comms(&mut self, session: Option<Handle>) {
+        for mut comm in self.comms.take_all_of(session) {
+            self.abandon(&mut comm.buffering);
+        }
+    }
+}
+
+/// The error of a handle that is no session.
+#[cold]
+pub fn not_a_session(handle: Handle) -> Box<MpiError> {
+    ErrorClass::Session.error(match handle {
+        SESSION_NULL => "the session is MPI_SESSION_NULL".into(),
+        _ => format!("{handle:#x} is not a session; it may have been finalized"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn process_sets_are_found_by_number_and_name() {
+        for (number, set) in (0..).zip(ProcessSet::ALL) {
+            assert_eq!(ProcessSet::nth(number), Ok(set));
+            assert_eq!(ProcessSet::named(set.name().as_bytes()), Ok(set));
+            assert_eq!(ProcessSet::named(set.name().to_lowercase().as_bytes()), Ok(set));
+        }
+        assert!([-1, 2, i32::MAX].iter().all(|&number| ProcessSet::nth(number).is_err()));
+        let error = ProcessSet::named(b"mpi://NOBODY").unwrap_err();
+        assert_eq!(error.code.0, ErrorClass::Arg as i32);
+        assert!(error.why.contains("mpi://NOBODY"));
+    }
+
+    #[test]
+    fn the_sets_of_a_process_are_all_and_itself() {
+        let all = ProcessSet::World.group(2, 5);
+        let own = ProcessSet::Own.group(2, 5);
+        assert_eq!((all.size(), all.rank()), (5, Some(2)));
+        assert_eq!((own.size(), own.rank(), own.peers().next()), (1, Some(0), Some(2)));
+    }
+
+    #[test]
+    fn a_session_that_has_ended_is_none_any_more() {
+        let mut sessions = Sessions::default();
+        let session = sessions.insert(Handler::Return, Info::default()).unwrap();
+        assert!(sessions.get(session).is_ok() && sessions.len() == 1);
+        sessions.0.remove(session);
+        for none in [session, SESSION_NULL, 0] {
+            let error = sessions.get(none).unwrap_err();
+            assert_eq!(error.code.0, ErrorClass::Session as i32);
+        }
+    }
+}
