@@ -148,6 +148,7 @@ c_programs! {
     errors_initial,
     errhandlers,
     floods,
+    fortran_info,
     grequest,
     groups,
     head_to_head,

@@ -149,7 +149,11 @@ fn takes_null(function: &str, c_type: &str) -> bool {
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| function.starts_with(prefix));
     match c_type {
         // No hints; only the functions about info objects want one.
-        "MPI_Info" => !starts(&["MPI_Info_", "MPI_Comm_set_info", "MPI_Win_set_info"]),
+        "MPI_Info" => {
+            let wanted =
+                ["MPI_Info_", "MPI_Comm_set_info", "MPI_Win_set_info", "MPI_Abi_set_fortran_info"];
+            !starts(&wanted)
+        }
         // It is complete.
         "MPI_Request" => starts(&["MPI_Wait", "MPI_Test", "MPI_Request_get_status"]),
         "MPI_File" => function.ends_with("_errhandler"),

@@ -93,7 +93,9 @@ pub fn combining(objects: &Objects, op: MPI_Op, datatype: MPI_Datatype) -> Resul
     let op = objects.ops.get(number(op))?;
     let elements = objects.datatypes.committed(number(datatype))?;
     match op {
-        Op::Predefined(operator) => Combining::predefined(operator, elements),
+        Op::Predefined(operator) => {
+            Combining::predefined(operator, elements, objects.fortran.booleans())
+        }
         Op::User(function) => Ok(user_function::combining(function, elements, number(datatype))),
     }
 }

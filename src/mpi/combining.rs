@@ -4,6 +4,7 @@
 //! is; other memory is copied, and the result goes back once the reduction is over ([`Landing`]).
 
 use super::datatype::Datatype;
+use super::fortran::Booleans;
 use super::op::Operator;
 use super::request::Landing;
 use crate::base::Result;
@@ -22,12 +23,14 @@ pub struct Combining {
 }
 
 impl Combining {
-    /// A predefined operation.
+    /// A predefined operation; `booleans` are Fortran's truth values, if they are known.
     ///
     /// # Errors
     /// `Op` if the standard does not have it for this datatype.
-    pub fn predefined(operator: Operator, datatype: &Datatype) -> Result<Self> {
-        let kernel = operator.reduction(datatype)?.shared();
+    pub fn predefined(
+        operator: Operator, datatype: &Datatype, booleans: Option<Booleans>,
+    ) -> Result<Self> {
+        let kernel = operator.combination(datatype, booleans)?;
         Ok(Self { element: datatype.size(), commutative: true, kernel, application: false })
     }
 
@@ -99,7 +102,7 @@ mod tests {
     #[test]
     fn adjacent_memory_is_combined_where_it_is() {
         let int = predefined(INT).unwrap();
-        let sum = Combining::predefined(Operator::Sum, &int).unwrap();
+        let sum = Combining::predefined(Operator::Sum, &int, None).unwrap();
         let numbers = |numbers: [i32; 3]| {
             Memory::owned(numbers.into_iter().flat_map(i32::to_ne_bytes).collect::<Vec<u8>>())
         };
@@ -114,6 +117,6 @@ mod tests {
     #[test]
     fn what_the_standard_does_not_combine_is_refused() {
         let float = predefined(0x210).unwrap();
-        assert!(Combining::predefined(Operator::Band, &float).is_err());
+        assert!(Combining::predefined(Operator::Band, &float, None).is_err());
     }
 }

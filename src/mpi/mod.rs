@@ -17,6 +17,7 @@ pub mod comm_create;
 pub mod comm_from_group;
 pub mod datatype;
 pub mod errhandler;
+pub mod fortran;
 pub mod grequest;
 pub mod group;
 pub mod group_sets;

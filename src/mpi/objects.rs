@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::attribute::{Attributes, Keyvals};
 use super::datatype::{ByHandle, Datatype, Unnamed};
 use super::errhandler::{Codes, Errhandlers, Handler};
+use super::fortran::Fortran;
 use super::group::Group;
 use super::info::Info;
 use super::op::{Op, UserFunction};
@@ -47,6 +48,8 @@ pub struct Objects {
     pub codes: Codes,
     /// Attribute keys.
     pub keyvals: Keyvals,
+    /// What is known of Fortran.
+    pub fortran: Fortran,
 }
 
 impl Default for Objects {
@@ -61,6 +64,7 @@ impl Default for Objects {
             initial_handler: Handler::default(),
             codes: Codes::default(),
             keyvals: Keyvals::default(),
+            fortran: Fortran::default(),
         }
     }
 }

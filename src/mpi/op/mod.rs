@@ -6,13 +6,16 @@
 
 mod float;
 mod kernels;
+mod logical;
 #[cfg(test)]
 mod tests;
 
 pub use kernels::Kernel;
 
 use crate::base::{ErrorClass, Result};
+use crate::core::run;
 use crate::mpi::datatype::{Class, Datatype, Predefined};
+use crate::mpi::fortran::Booleans;
 
 /// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +102,20 @@ impl Operator {
         let for_reductions = !matches!(self, Self::Replace | Self::NoOp);
         let entry = datatype.as_predefined().filter(|_| for_reductions);
         entry.and_then(|entry| self.kernel(entry)).ok_or_else(|| self.not_for(datatype))
+    }
+
+    /// The same in the form for the engine, with Fortran's truth values if they are known.
+    ///
+    /// # Errors
+    /// As [`Operator::reduction`].
+    pub fn combination(
+        self, datatype: &Datatype, booleans: Option<Booleans>,
+    ) -> Result<run::Kernel> {
+        let kernel = self.reduction(datatype)?;
+        let own = booleans.filter(|booleans| !booleans.are_those_of_c());
+        let entry = datatype.as_predefined();
+        let logical = own.zip(entry).and_then(|(own, entry)| logical::kernel(self, entry, own));
+        Ok(logical.unwrap_or_else(|| kernel.shared()))
     }
 
     /// The loop of this operation in one-sided communication, for data of `datatype`, which may
