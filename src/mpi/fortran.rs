@@ -1,5 +1,6 @@
-//! What the application told of its Fortran compiler (MPI 5.0, chapter 20, "Fortran Type Registration"): the sizes and the presence
-//! of Fortran's types, and the values of `.TRUE.` and `.FALSE.`.
+//! What the application told of its Fortran compiler (MPI 5.0, chapter 20, "Fortran Type
+//! Registration"): the sizes and the presence of Fortran's types, and the values of `.TRUE.` and
+//! `.FALSE.`.
 //!
 //! The library is not built with a Fortran compiler and knows nothing of one by itself; a layer of
 //! Fortran bindings tells. What was told once stays.
