@@ -4,8 +4,9 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::constants::MPI_SUCCESS;
+use super::pointer::out;
 use super::types::*;
+use super::verb::apart;
 
 /// An address and a displacement, added without overflow checks.
 #[unsafe(no_mangle)]
@@ -24,7 +25,9 @@ pub unsafe extern "C" fn PMPI_Aint_diff(addr1: MPI_Aint, addr2: MPI_Aint) -> MPI
 pub unsafe extern "C" fn PMPI_Get_address(
     location: *const c_void, address: *mut MPI_Aint,
 ) -> c_int {
-    // SAFETY: the caller gives a valid result pointer.
-    unsafe { *address = location.addr() as MPI_Aint };
-    MPI_SUCCESS
+    apart("MPI_Get_address", || {
+        // SAFETY: the caller's promise of the result.
+        unsafe { out(address, "address")? }.put(location.addr() as MPI_Aint);
+        Ok(())
+    })
 }

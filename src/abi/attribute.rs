@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::callback;
 use super::constants::*;
+use super::pointer::{in_out, out};
 use super::types::*;
 use super::verb::{PROCESS, Scope, early, finish, number};
 use crate::base::{ErrorClass, Result};
@@ -29,7 +30,15 @@ pub unsafe extern "C" fn PMPI_Comm_create_keyval(
     let copy = comm_copy_attr_fn.map_or(0, |function| function as usize);
     let delete = comm_delete_attr_fn.map_or(0, |function| function as usize);
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { create("MPI_Comm_create_keyval", Of::Comm, (copy, delete), comm_keyval, extra_state) }
+    unsafe {
+        create(
+            "MPI_Comm_create_keyval",
+            Of::Comm,
+            (copy, delete),
+            (comm_keyval, "comm_keyval"),
+            extra_state,
+        )
+    }
 }
 
 /// Deletes an attribute of a communicator.
@@ -42,7 +51,7 @@ pub unsafe extern "C" fn PMPI_Comm_delete_attr(comm: MPI_Comm, comm_keyval: c_in
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_free_keyval(comm_keyval: *mut c_int) -> c_int {
     // SAFETY: the caller gives a valid pointer.
-    unsafe { free("MPI_Comm_free_keyval", Of::Comm, comm_keyval) }
+    unsafe { free("MPI_Comm_free_keyval", Of::Comm, (comm_keyval, "comm_keyval")) }
 }
 
 /// An attribute of a communicator, if set.
@@ -76,7 +85,13 @@ pub unsafe extern "C" fn PMPI_Type_create_keyval(
     let delete = type_delete_attr_fn.map_or(0, |function| function as usize);
     // SAFETY: the caller gives a valid result pointer.
     unsafe {
-        create("MPI_Type_create_keyval", Of::Datatype, (copy, delete), type_keyval, extra_state)
+        create(
+            "MPI_Type_create_keyval",
+            Of::Datatype,
+            (copy, delete),
+            (type_keyval, "type_keyval"),
+            extra_state,
+        )
     }
 }
 
@@ -93,7 +108,7 @@ pub unsafe extern "C" fn PMPI_Type_delete_attr(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_free_keyval(type_keyval: *mut c_int) -> c_int {
     // SAFETY: the caller gives a valid pointer.
-    unsafe { free("MPI_Type_free_keyval", Of::Datatype, type_keyval) }
+    unsafe { free("MPI_Type_free_keyval", Of::Datatype, (type_keyval, "type_keyval")) }
 }
 
 /// An attribute of a datatype, if set.
@@ -124,7 +139,15 @@ pub unsafe extern "C" fn PMPI_Win_create_keyval(
     let copy = win_copy_attr_fn.map_or(0, |function| function as usize);
     let delete = win_delete_attr_fn.map_or(0, |function| function as usize);
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { create("MPI_Win_create_keyval", Of::Win, (copy, delete), win_keyval, extra_state) }
+    unsafe {
+        create(
+            "MPI_Win_create_keyval",
+            Of::Win,
+            (copy, delete),
+            (win_keyval, "win_keyval"),
+            extra_state,
+        )
+    }
 }
 
 /// Deletes an attribute of a window.
@@ -137,7 +160,7 @@ pub unsafe extern "C" fn PMPI_Win_delete_attr(win: MPI_Win, win_keyval: c_int) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_free_keyval(win_keyval: *mut c_int) -> c_int {
     // SAFETY: the caller gives a valid pointer.
-    unsafe { free("MPI_Win_free_keyval", Of::Win, win_keyval) }
+    unsafe { free("MPI_Win_free_keyval", Of::Win, (win_keyval, "win_keyval")) }
 }
 
 /// An attribute of a window, if set.
@@ -357,19 +380,21 @@ fn of_window(win: Handle, keyval: c_int) -> Option<Result<Option<usize>>> {
 /// Stores a value that was found.
 ///
 /// # Safety
-/// `attribute_val` is the address of a pointer that may be written, and `flag` may be written.
+/// `attribute_val` is null or the address of a pointer, which and `flag`, unless null, may be
+/// written.
 unsafe fn put(
     scope: impl Into<Scope>, name: &str, found: Result<Option<usize>>, attribute_val: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    let result = found.map(|found| {
-        // SAFETY: the caller's promise.
-        unsafe {
-            *flag = found.is_some().into();
-            if let Some(value) = found {
-                *attribute_val.cast::<usize>() = value;
-            }
+    // SAFETY: the caller's promise.
+    let places = unsafe { (out(attribute_val.cast(), "attribute_val"), out(flag, "flag")) };
+    let result = found.and_then(|found| {
+        let (value, flag) = (places.0?, places.1?);
+        flag.put(found.is_some().into());
+        if let Some(found) = found {
+            value.put(found);
         }
+        Ok(())
     });
     finish(scope, name, result)
 }
@@ -377,15 +402,16 @@ unsafe fn put(
 /// Makes an attribute key, before initialization too.
 ///
 /// # Safety
-/// `keyval` may be written.
+/// `keyval` is null or may be written.
 unsafe fn create(
-    name: &str, of: Of, (copy, delete): (usize, usize), keyval: *mut c_int,
+    name: &str, of: Of, (copy, delete): (usize, usize), (keyval, argument): (*mut c_int, &str),
     extra_state: *mut c_void,
 ) -> c_int {
     early(name, Scope::None, |objects| {
+        // SAFETY: the caller's promise of the result.
+        let keyval = unsafe { out(keyval, argument)? };
         let made = objects.keyvals.create(of, copy, delete, extra_state.addr());
-        // SAFETY: the caller's promise.
-        unsafe { *keyval = made };
+        keyval.put(made);
         Ok(())
     })
 }
@@ -393,14 +419,13 @@ unsafe fn create(
 /// Lets go of an attribute key; attributes keep theirs.
 ///
 /// # Safety
-/// `keyval` may be read and written.
-unsafe fn free(name: &str, of: Of, keyval: *mut c_int) -> c_int {
+/// `keyval` is null, or may be read and written.
+unsafe fn free(name: &str, of: Of, (keyval, argument): (*mut c_int, &str)) -> c_int {
     early(name, Scope::None, |objects| {
         // SAFETY: the caller's promise.
-        unsafe {
-            objects.keyvals.free(of, *keyval)?;
-            *keyval = MPI_KEYVAL_INVALID;
-        }
+        let keyval = unsafe { in_out(keyval, argument)? };
+        objects.keyvals.free(of, keyval.get())?;
+        keyval.put(MPI_KEYVAL_INVALID);
         Ok(())
     })
 }

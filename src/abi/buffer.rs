@@ -4,12 +4,13 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::handles::{MPI_COMM_SELF, handle};
+use super::handles::MPI_COMM_SELF;
+use super::pointer::out;
 use super::types::*;
 use super::user_memory::checked_count;
 use super::verb::{PROCESS, Scope, finish, local, number};
 use super::width::narrowed;
-use crate::base::Result;
+use crate::base::{ErrorClass, Result};
 use crate::mpi::buffer::{Attached, Place};
 use crate::mpi::comm::COMM_SELF;
 use crate::mpi::request::Activity;
@@ -174,6 +175,10 @@ fn attach(name: &str, scope: Scope, place: Place, buffer: *mut c_void, size: MPI
     local(name, scope, |mpi| {
         let attached = match buffer.addr() {
             AUTOMATIC => Attached::Automatic,
+            0 if size > 0 => {
+                let why = format!("the buffer of {size} bytes is a null pointer");
+                return Err(ErrorClass::Buffer.error(why));
+            }
             address => Attached::Memory { address, len: checked_count(size)? },
         };
         mpi.buffering(place)?.0.attach(attached)
@@ -183,44 +188,44 @@ fn attach(name: &str, scope: Scope, place: Place, buffer: *mut c_void, size: MPI
 /// Detaches a buffer once its messages have left.
 ///
 /// # Safety
-/// `buffer` is the address of a pointer, and both it and `size` may be written.
+/// `buffer` is null or the address of a pointer, which and `size`, unless null, may be written.
 unsafe fn detach(
     name: &str, scope: Scope, place: Place, buffer: *mut c_void, size: *mut MPI_Count,
 ) -> c_int {
-    let detached =
-        flush(name, place).and_then(|()| PROCESS.look(|mpi| mpi.buffering(place)?.0.detach()));
-    let result = detached.map(|attached| {
-        let (address, len) = match attached {
+    // SAFETY: the caller's promise.
+    let places = unsafe { (out(buffer.cast(), "buffer_addr"), out(size, "size")) };
+    let detach = || {
+        let (buffer, size) = (places.0?, places.1?);
+        flush(name, place)?;
+        let (address, len) = match PROCESS.look(|mpi| mpi.buffering(place)?.0.detach())? {
             Attached::Memory { address, len } => (address, len as MPI_Count),
             Attached::Automatic => (AUTOMATIC, 0),
             Attached::Nothing => (0, 0),
         };
-        // SAFETY: the caller's promise.
-        unsafe {
-            *buffer.cast::<usize>() = address;
-            *size = len;
-        }
-    });
-    finish(scope, name, result)
+        buffer.put(address);
+        size.put(len);
+        Ok(())
+    };
+    finish(scope, name, detach())
 }
 
 /// Starts to wait until the messages of a buffer have left.
 ///
 /// # Safety
-/// `request` may be written.
+/// `request` is null or may be written.
 unsafe fn start_flush(
     name: &str, scope: impl Into<Scope>, place: Place, request: *mut MPI_Request,
 ) -> c_int {
     local(name, scope, |mpi| {
+        // SAFETY: the caller's promise.
+        let request = unsafe { out(request, "request")? };
         mpi.buffering(place)?;
         let comm = match place {
             Place::Comm(comm) => comm,
             // Nothing can go wrong on the way, so it does not matter whose handler would hear.
             Place::Process | Place::Session(_) => COMM_SELF,
         };
-        let made = mpi.request(comm, Activity::Flush(place))?;
-        // SAFETY: the caller's promise.
-        unsafe { *request = handle(made as c_int) };
+        request.put_handle(mpi.request(comm, Activity::Flush(place))?);
         Ok(())
     })
 }

@@ -10,10 +10,11 @@ use super::attribute::Holder;
 use super::constants::*;
 use super::group::{put_group, value_of};
 use super::handles::{MPI_COMM_NULL, handle};
-use super::text::taken_bytes;
+use super::pointer::{out, take_back};
+use super::text::string_at;
 use super::types::*;
 use super::verb::{PROCESS, Scope, finish, finish_by, local, number, start, wait_for};
-use crate::base::{ErrorClass, Result};
+use crate::base::Result;
 use crate::mpi::attribute::Attributes;
 use crate::mpi::comm::COMM_NULL;
 use crate::mpi::comm_create::Split;
@@ -31,15 +32,14 @@ pub unsafe extern "C" fn PMPI_Comm_compare(
     comm1: MPI_Comm, comm2: MPI_Comm, result: *mut c_int,
 ) -> c_int {
     local("MPI_Comm_compare", comm1, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let result = unsafe { out(result, "result")? };
         let (one, two) = (mpi.comms.get(number(comm1))?, mpi.comms.get(number(comm2))?);
         let likeness = one.compare(two);
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe {
-            *result = match likeness {
-                Likeness::Ident if one.context != two.context => MPI_CONGRUENT,
-                _ => value_of(likeness),
-            };
-        }
+        result.put(match likeness {
+            Likeness::Ident if one.context != two.context => MPI_CONGRUENT,
+            _ => value_of(likeness),
+        });
         Ok(())
     })
 }
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn PMPI_Comm_create(
         mpi.create(number(comm), group)
     };
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { split_off("MPI_Comm_create", comm, newcomm, split) }
+    unsafe { split_off("MPI_Comm_create", comm, (newcomm, "newcomm"), split) }
 }
 
 /// A communicator for a group, without a parent communicator.
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn PMPI_Comm_create_from_group(
         Ok(handle(created as c_int))
     };
     // SAFETY: the caller gives a string and a valid result pointer.
-    unsafe { without_parent(name, (stringtag, info, errhandler), newcomm, create) }
+    unsafe { without_parent(name, (stringtag, info, errhandler), (newcomm, "newcomm"), create) }
 }
 
 /// A communicator for a subgroup; only its members call.
@@ -111,27 +111,22 @@ pub unsafe extern "C" fn PMPI_Comm_dup_with_info(
 /// Marks a communicator for deallocation; collective.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_free(comm: *mut MPI_Comm) -> c_int {
-    // SAFETY: the caller gives a valid pointer.
-    let freed = unsafe { *comm };
-    let result = free(number(freed));
-    if result.is_ok() {
-        // SAFETY: as above.
-        unsafe { *comm = MPI_COMM_NULL };
-    }
-    finish(freed, "MPI_Comm_free", result)
+    let free = |comm| free(number(comm));
+    // SAFETY: the caller's promise of the handle.
+    unsafe { take_back("MPI_Comm_free", (comm, "comm"), MPI_COMM_NULL, free) }
 }
 
 /// The hints of a communicator that are in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) -> c_int {
     local("MPI_Comm_get_info", comm, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let info_used = unsafe { out(info_used, "info_used")? };
         let infos = &mut mpi.objects.infos;
         let kinds = infos.environment.get(MEMORY_KINDS.as_bytes())?;
         let kinds = kinds.unwrap_or(memory_kinds::DEFAULT.as_bytes());
         let told = mpi.comms.get(number(comm))?.hints.info(kinds)?;
-        let made = infos.insert(told)?;
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *info_used = handle(made as c_int) };
+        info_used.put_handle(infos.insert(told)?);
         Ok(())
     })
 }
@@ -140,9 +135,10 @@ pub unsafe extern "C" fn PMPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group) -> c_int {
     local("MPI_Comm_group", comm, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let group = unsafe { out(group, "group")? };
         let found = Arc::clone(&mpi.comms.get(number(comm))?.group);
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { put_group(mpi, found, group) }
+        put_group(mpi, found, group)
     })
 }
 
@@ -172,9 +168,10 @@ pub unsafe extern "C" fn PMPI_Comm_idup_with_info(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_rank(comm: MPI_Comm, rank: *mut c_int) -> c_int {
     local("MPI_Comm_rank", comm, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let rank = unsafe { out(rank, "rank")? };
         let found = mpi.comms.get(number(comm))?.rank;
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *rank = found as c_int };
+        rank.put(found as c_int);
         Ok(())
     })
 }
@@ -192,9 +189,10 @@ pub unsafe extern "C" fn PMPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_size(comm: MPI_Comm, size: *mut c_int) -> c_int {
     local("MPI_Comm_size", comm, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let size = unsafe { out(size, "size")? };
         let found = mpi.comms.get(number(comm))?.size();
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *size = found as c_int };
+        size.put(found as c_int);
         Ok(())
     })
 }
@@ -205,47 +203,52 @@ pub unsafe extern "C" fn PMPI_Comm_split(
     comm: MPI_Comm, color: c_int, key: c_int, newcomm: *mut MPI_Comm,
 ) -> c_int {
     let color = (color != MPI_UNDEFINED).then_some(color);
+    let split = |mpi: &mut Mpi| mpi.split(number(comm), color, key);
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { split_off("MPI_Comm_split", comm, newcomm, |mpi| mpi.split(number(comm), color, key)) }
+    unsafe { split_off("MPI_Comm_split", comm, (newcomm, "newcomm"), split) }
 }
 
 /// Duplicates a communicator: its attributes are copied with the lock free.
 ///
 /// # Safety
-/// `newcomm` may be written.
+/// `newcomm` is null or may be written.
 unsafe fn duplicate(name: &str, comm: MPI_Comm, hints: Hints, newcomm: *mut MPI_Comm) -> c_int {
-    match copied_attributes(comm) {
-        Err(error) => {
-            // SAFETY: the caller's promise.
-            unsafe { *newcomm = MPI_COMM_NULL };
-            finish(comm, name, Err(error))
-        }
-        // SAFETY: the caller's promise.
-        Ok(attributes) => unsafe {
-            make(name, comm, newcomm, |mpi| {
-                let (made, activity) = mpi.duplicate(number(comm), attributes)?;
-                mpi.comms.get_mut(made)?.hints = hints;
-                Ok((made, activity))
-            })
-        },
-    }
+    // SAFETY: the caller's promise.
+    let result = unsafe { out(newcomm, "newcomm") }.and_then(|newcomm| {
+        let attributes = copied_attributes(comm).inspect_err(|_| newcomm.put(MPI_COMM_NULL))?;
+        let made = made(name, |mpi| {
+            let (made, activity) = mpi.duplicate(number(comm), attributes)?;
+            mpi.comms.get_mut(made)?.hints = hints;
+            Ok((made, activity))
+        })?;
+        newcomm.put_handle(made);
+        Ok(())
+    });
+    finish(comm, name, result)
 }
 
 /// [`duplicate`] with a request.
 ///
 /// # Safety
-/// `newcomm` and `request` may be written.
+/// `newcomm` and `request` are null or may be written.
 unsafe fn start_duplicate(
     name: &str, comm: MPI_Comm, hints: Hints, newcomm: *mut MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    match copied_attributes(comm) {
+    // SAFETY: the caller's promise.
+    let prepared = unsafe { out(newcomm, "newcomm") }.and_then(|newcomm| {
+        // Attributes are copied, by functions of the application, for nothing but a duplicate.
+        // SAFETY: as above.
+        unsafe { out(request, "request")? };
+        Ok((newcomm, copied_attributes(comm)?))
+    });
+    match prepared {
         Err(error) => finish(comm, name, Err(error)),
         // SAFETY: the caller's promise.
-        Ok(attributes) => unsafe {
+        Ok((newcomm, attributes)) => unsafe {
             start(name, comm, request, |mpi| {
                 let (made, activity) = mpi.duplicate(number(comm), attributes)?;
                 mpi.comms.get_mut(made)?.hints = hints;
-                *newcomm = handle(made as c_int);
+                newcomm.put_handle(made);
                 Ok(activity)
             })
         },
@@ -255,15 +258,14 @@ unsafe fn start_duplicate(
 /// Makes a communicator and waits until it may be used.
 ///
 /// # Safety
-/// `newcomm` may be written.
+/// `newcomm` is null or may be written.
 unsafe fn make(
     name: &str, comm: MPI_Comm, newcomm: *mut MPI_Comm,
     body: impl FnOnce(&mut Mpi) -> Result<(Handle, Activity)>,
 ) -> c_int {
-    let result = made(name, body).map(|made| {
-        // SAFETY: the caller's promise.
-        unsafe { *newcomm = handle(made as c_int) };
-    });
+    // SAFETY: the caller's promise.
+    let result = unsafe { out(newcomm, "newcomm") }
+        .and_then(|newcomm| made(name, body).map(|made| newcomm.put_handle(made)));
     finish(comm, name, result)
 }
 
@@ -282,10 +284,11 @@ fn made(name: &str, body: impl FnOnce(&mut Mpi) -> Result<(Handle, Activity)>) -
 /// common: a string, hints and an error handler.
 ///
 /// # Safety
-/// The string is null or ends with a zero; `newcomm` may be written.
+/// The string is null or ends with a zero; `newcomm` is null or may be written.
 pub(super) unsafe fn without_parent(
     name: &str, (stringtag, info, errhandler): (*const c_char, MPI_Info, MPI_Errhandler),
-    newcomm: *mut MPI_Comm, create: impl FnOnce(&[u8], &Handler) -> Result<MPI_Comm>,
+    (newcomm, new_name): (*mut MPI_Comm, &str),
+    create: impl FnOnce(&[u8], &Handler) -> Result<MPI_Comm>,
 ) -> c_int {
     let handler =
         PROCESS.early(|objects| objects.errhandlers.get_for(Of::Comm, number(errhandler)));
@@ -293,18 +296,16 @@ pub(super) unsafe fn without_parent(
         Ok(handler) => handler,
         Err(error) => return finish(Scope::None, name, Err(error)),
     };
-    let created = hints_in(info).and_then(|hints| {
-        if stringtag.is_null() {
-            return Err(ErrorClass::Arg.error("the string tag is a null pointer"));
-        }
+    // SAFETY: the caller's promise.
+    let result = unsafe { out(newcomm, new_name) }.and_then(|newcomm| {
+        let hints = hints_in(info)?;
         // SAFETY: the caller's promise.
-        let string = unsafe { taken_bytes(stringtag, MPI_MAX_STRINGTAG_LEN + 1) };
+        let string = unsafe { string_at((stringtag, "stringtag"), MPI_MAX_STRINGTAG_LEN + 1)? };
         let created = create(&string, &handler)?;
         give_hints(number(created), hints)?;
-        Ok(created)
+        newcomm.put(created);
+        Ok(())
     });
-    // SAFETY: the caller's promise.
-    let result = created.map(|created| unsafe { *newcomm = created });
     // There is no communicator yet, so the handler that it would have hears of errors.
     finish_by(handler, COMM_NULL, name, result)
 }
@@ -312,15 +313,14 @@ pub(super) unsafe fn without_parent(
 /// Splits a communicator and waits for the new one.
 ///
 /// # Safety
-/// `newcomm` may be written.
+/// `newcomm` is null or may be written.
 pub(super) unsafe fn split_off(
-    name: &str, comm: MPI_Comm, newcomm: *mut MPI_Comm,
+    name: &str, comm: MPI_Comm, (newcomm, argument): (*mut MPI_Comm, &str),
     body: impl FnOnce(&mut Mpi) -> Result<Split>,
 ) -> c_int {
-    let result = split(name, body).map(|made| {
-        // SAFETY: the caller's promise.
-        unsafe { *newcomm = handle(made as c_int) };
-    });
+    // SAFETY: the caller's promise.
+    let result = unsafe { out(newcomm, argument) }
+        .and_then(|newcomm| split(name, body).map(|made| newcomm.put_handle(made)));
     finish(comm, name, result)
 }
 

@@ -7,7 +7,7 @@
 
 use std::ffi::c_int;
 
-use super::handles::handle;
+use super::pointer::{list, out};
 use super::types::*;
 use super::user_memory::checked_count;
 use super::verb::{Scope, early, number};
@@ -361,7 +361,7 @@ struct Grid {
 }
 
 /// # Safety
-/// `newtype` may be written.
+/// `newtype` is null or may be written.
 unsafe fn contiguous(
     form: Form, count: MPI_Count, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
@@ -371,7 +371,7 @@ unsafe fn contiguous(
 }
 
 /// # Safety
-/// `newtype` may be written, and each array read for as many elements as the count says; so for
+/// `newtype` is null or may be written, and each array is null or may be read for as many elements as the count says; so for
 /// the following.
 unsafe fn darray<T: Copy + Into<i64>>(
     form: Form, grid: Grid, sizes: *const T, distributions: *const c_int, lengths: *const c_int,
@@ -383,10 +383,10 @@ unsafe fn darray<T: Copy + Into<i64>>(
         // SAFETY: the caller's promise of the arrays.
         let (sizes, distributions, lengths, processes) = unsafe {
             (
-                list(sizes, ndims, "sizes")?,
-                list(distributions, ndims, "distributions")?,
-                list(lengths, ndims, "distribution arguments")?,
-                list(processes, ndims, "processes")?,
+                copied(sizes, ndims, "array_of_gsizes")?,
+                copied(distributions, ndims, "array_of_distribs")?,
+                copied(lengths, ndims, "array_of_dargs")?,
+                copied(processes, ndims, "array_of_psizes")?,
             )
         };
         Datatype::darray(
@@ -428,7 +428,8 @@ unsafe fn hindexed_block(
 ) -> c_int {
     let make = |types: &Datatypes| {
         // SAFETY: the caller's promise of the array.
-        let places = unsafe { list(displacements, checked_count(count)?, "displacements")? };
+        let places =
+            unsafe { copied(displacements, checked_count(count)?, "array_of_displacements")? };
         Datatype::hindexed_block(form, length, &places, old(types, oldtype)?)
     };
     // SAFETY: the caller's promise of the result.
@@ -470,7 +471,8 @@ unsafe fn indexed_block<T: Copy + Into<i64>>(
 ) -> c_int {
     let make = |types: &Datatypes| {
         // SAFETY: the caller's promise of the array.
-        let places = unsafe { list(displacements, checked_count(count)?, "displacements")? };
+        let places =
+            unsafe { copied(displacements, checked_count(count)?, "array_of_displacements")? };
         Datatype::indexed_block(form, length, &places, old(types, oldtype)?)
     };
     // SAFETY: the caller's promise of the result.
@@ -496,11 +498,9 @@ unsafe fn structure<T: Copy + Into<i64>>(
     let make = |types: &Datatypes| {
         // SAFETY: the caller's promise of the arrays.
         let (lengths, displacements) = unsafe { blocks(count, lengths, displacements)? };
-        present(parts, lengths.len(), "datatypes")?;
-        let parts: Result<Vec<_>> = (0..lengths.len())
-            // SAFETY: as above; the array is as long as the others.
-            .map(|index| old(types, unsafe { *parts.add(index) }).cloned())
-            .collect();
+        // SAFETY: as above; the array is as long as the others.
+        let parts = unsafe { list((lengths.len(), parts), "array_of_types")? };
+        let parts: Result<Vec<_>> = parts.iter().map(|part| old(types, *part).cloned()).collect();
         Datatype::structure(form, &lengths, &displacements, &parts?)
     };
     // SAFETY: the caller's promise of the result.
@@ -518,9 +518,9 @@ unsafe fn subarray<T: Copy + Into<i64>>(
         // SAFETY: the caller's promise of the arrays.
         let (sizes, subsizes, starts) = unsafe {
             (
-                list(sizes, ndims, "sizes")?,
-                list(subsizes, ndims, "sizes of the part")?,
-                list(starts, ndims, "starts")?,
+                copied(sizes, ndims, "array_of_sizes")?,
+                copied(subsizes, ndims, "array_of_subsizes")?,
+                copied(starts, ndims, "array_of_starts")?,
             )
         };
         let order = Order::new(order.into())?;
@@ -545,15 +545,15 @@ unsafe fn vector(
 /// The whole of a constructor: makes a datatype and stores its handle.
 ///
 /// # Safety
-/// `newtype` may be written.
+/// `newtype` is null or may be written.
 unsafe fn constructed(
     name: &str, newtype: *mut MPI_Datatype, make: impl FnOnce(&Datatypes) -> Result<Datatype>,
 ) -> c_int {
     early(name, Scope::None, |objects| {
+        // SAFETY: the caller's promise of the result.
+        let newtype = unsafe { out(newtype, "newtype")? };
         let datatype = make(&objects.datatypes)?;
-        let made = objects.datatypes.insert(datatype, false)?;
-        // SAFETY: the caller's promise.
-        unsafe { *newtype = handle(made as c_int) };
+        newtype.put_handle(objects.datatypes.insert(datatype, false)?);
         Ok(())
     })
 }
@@ -572,35 +572,30 @@ fn dimensions(ndims: c_int) -> Result<usize> {
 /// The lengths and the displacements of `count` blocks.
 ///
 /// # Safety
-/// As for [`list`], with `count` elements.
+/// As for [`copied`], with `count` elements.
 unsafe fn blocks<T: Copy + Into<i64>, D: Copy + Into<i64>>(
     count: MPI_Count, lengths: *const T, displacements: *const D,
 ) -> Result<(Vec<i64>, Vec<i64>)> {
     let count = checked_count(count)?;
     // SAFETY: the caller's promise.
     unsafe {
-        Ok((list(lengths, count, "block lengths")?, list(displacements, count, "displacements")?))
+        Ok((
+            copied(lengths, count, "array_of_blocklengths")?,
+            copied(displacements, count, "array_of_displacements")?,
+        ))
     }
 }
 
-/// A copy of an array of the caller.
+/// A copy of the array of that name.
 ///
 /// # Errors
 /// `Arg` if it is null and not empty.
 ///
 /// # Safety
 /// `values` is null or may be read for `len` elements.
-unsafe fn list<T: Copy + Into<i64>>(values: *const T, len: usize, what: &str) -> Result<Vec<i64>> {
-    present(values, len, what)?;
-    // SAFETY: not null, and index is below the length of which the caller knows.
-    Ok((0..len).map(|index| unsafe { *values.add(index) }.into()).collect())
-}
-
-/// # Errors
-/// `Arg` if an array that has elements is null.
-fn present<T>(values: *const T, len: usize, what: &str) -> Result {
-    if len > 0 && values.is_null() {
-        return Err(ErrorClass::Arg.error(format!("the array of {len} {what} is null")));
-    }
-    Ok(())
+unsafe fn copied<T: Copy + Into<i64>>(
+    values: *const T, len: usize, name: &str,
+) -> Result<Vec<i64>> {
+    // SAFETY: the caller's promise.
+    Ok(unsafe { list((len, values), name)? }.iter().map(|value| (*value).into()).collect())
 }

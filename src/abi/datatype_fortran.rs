@@ -6,8 +6,9 @@ use std::ffi::c_int;
 
 use super::constants::*;
 use super::handles::*;
+use super::pointer::out;
 use super::types::*;
-use super::verb::{Scope, early, finish};
+use super::verb::{Scope, apart, early};
 use crate::base::ErrorClass;
 use crate::mpi::datatype::{Precision, Unnamed};
 
@@ -68,28 +69,29 @@ pub unsafe extern "C" fn PMPI_Type_create_f90_real(
 pub unsafe extern "C" fn PMPI_Type_match_size(
     typeclass: c_int, size: c_int, datatype: *mut MPI_Datatype,
 ) -> c_int {
-    let found = SIZED.iter().find(|(class, bytes, _)| (*class, *bytes) == (typeclass, size));
-    let result = found.map(|(_, _, found)| {
+    apart("MPI_Type_match_size", || {
         // SAFETY: the caller's promise of the result.
-        unsafe { *datatype = *found };
-    });
-    let wrong = || {
-        let why =
-            format!("there is no datatype of class {typeclass} (MPI_TYPECLASS_*) with {size}");
-        ErrorClass::Arg.error(why + " bytes")
-    };
-    finish(Scope::None, "MPI_Type_match_size", result.ok_or_else(wrong))
+        let datatype = unsafe { out(datatype, "datatype")? };
+        let found = SIZED.iter().find(|(class, bytes, _)| (*class, *bytes) == (typeclass, size));
+        let Some((_, _, found)) = found else {
+            let why =
+                format!("there is no datatype of class {typeclass} (MPI_TYPECLASS_*) with {size}");
+            return Err(ErrorClass::Arg.error(why + " bytes"));
+        };
+        datatype.put(*found);
+        Ok(())
+    })
 }
 
 /// Stores the handle of an unnamed predefined datatype.
 ///
 /// # Safety
-/// `newtype` may be written.
+/// `newtype` is null or may be written.
 unsafe fn chosen(name: &str, asked: Unnamed, newtype: *mut MPI_Datatype) -> c_int {
     early(name, Scope::None, |objects| {
-        let found = objects.datatypes.unnamed(asked)?;
-        // SAFETY: the caller's promise.
-        unsafe { *newtype = handle(found as c_int) };
+        // SAFETY: the caller's promise of the result.
+        let newtype = unsafe { out(newtype, "newtype")? };
+        newtype.put_handle(objects.datatypes.unnamed(asked)?);
         Ok(())
     })
 }

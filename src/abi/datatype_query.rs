@@ -7,8 +7,9 @@ use std::ptr::null_mut;
 
 use super::attribute::Holder;
 use super::handles::*;
+use super::pointer::{OutList, in_out, input, out, out_list};
 use super::types::*;
-use super::verb::{PROCESS, Scope, early, finish, number};
+use super::verb::{PROCESS, Scope, apart, early, number};
 use super::width::narrowed;
 use crate::base::{ErrorClass, Result};
 use crate::mpi::datatype::{Combiner, Contents, Datatype};
@@ -19,8 +20,8 @@ use crate::mpi::table::Handle;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_commit(datatype: *mut MPI_Datatype) -> c_int {
     early("MPI_Type_commit", Scope::None, |objects| {
-        // SAFETY: the caller gives a valid pointer.
-        let datatype = unsafe { *datatype };
+        // SAFETY: the caller's promise of the handle.
+        let datatype = *unsafe { input(datatype, "datatype")? };
         objects.datatypes.get_mut(number(datatype))?.committed = true;
         Ok(())
     })
@@ -29,23 +30,24 @@ pub unsafe extern "C" fn PMPI_Type_commit(datatype: *mut MPI_Datatype) -> c_int 
 /// A second handle to an equal datatype, attributes copied.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> c_int {
-    let result = duplicate(number(oldtype)).map(|made| {
+    apart("MPI_Type_dup", || {
         // SAFETY: the caller's promise of the result.
-        unsafe { *newtype = handle(made as c_int) };
-    });
-    finish(Scope::None, "MPI_Type_dup", result)
+        let newtype = unsafe { out(newtype, "newtype")? };
+        newtype.put_handle(duplicate(number(oldtype))?);
+        Ok(())
+    })
 }
 
 /// Lets go of a datatype; pending operations keep theirs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_free(datatype: *mut MPI_Datatype) -> c_int {
-    // SAFETY: the caller gives a valid pointer.
-    let freed = unsafe { *datatype };
-    let result = free(number(freed)).map(|()| {
-        // SAFETY: as above.
-        unsafe { *datatype = MPI_DATATYPE_NULL };
-    });
-    finish(Scope::None, "MPI_Type_free", result)
+    apart("MPI_Type_free", || {
+        // SAFETY: the caller's promise of the handle.
+        let datatype = unsafe { in_out(datatype, "datatype")? };
+        free(number(datatype.get()))?;
+        datatype.put(MPI_DATATYPE_NULL);
+        Ok(())
+    })
 }
 
 /// The arguments that a datatype was made from.
@@ -90,15 +92,21 @@ pub unsafe extern "C" fn PMPI_Type_get_envelope(
     num_datatypes: *mut c_int, combiner: *mut c_int,
 ) -> c_int {
     early("MPI_Type_get_envelope", Scope::None, |objects| {
+        // SAFETY: the caller's promise of the results.
+        let (num_integers, num_addresses, num_datatypes, combiner) = unsafe {
+            (
+                out(num_integers, "num_integers")?,
+                out(num_addresses, "num_addresses")?,
+                out(num_datatypes, "num_datatypes")?,
+                out(combiner, "combiner")?,
+            )
+        };
         let contents = objects.datatypes.get(number(datatype))?.datatype.contents();
         no_large_counts(contents)?;
-        // SAFETY: the caller's promise of the results. The numbers were counts of type `int`.
-        unsafe {
-            *num_integers = contents.integers.len() as c_int;
-            *num_addresses = contents.addresses.len() as c_int;
-            *num_datatypes = contents.types.len() as c_int;
-            *combiner = contents.combiner as c_int;
-        }
+        num_integers.put(contents.integers.len() as c_int);
+        num_addresses.put(contents.addresses.len() as c_int);
+        num_datatypes.put(contents.types.len() as c_int);
+        combiner.put(contents.combiner as c_int);
         Ok(())
     })
 }
@@ -110,15 +118,22 @@ pub unsafe extern "C" fn PMPI_Type_get_envelope_c(
     num_large_counts: *mut MPI_Count, num_datatypes: *mut MPI_Count, combiner: *mut c_int,
 ) -> c_int {
     early("MPI_Type_get_envelope_c", Scope::None, |objects| {
-        let contents = objects.datatypes.get(number(datatype))?.datatype.contents();
         // SAFETY: the caller's promise of the results.
-        unsafe {
-            *num_integers = contents.integers.len() as MPI_Count;
-            *num_addresses = contents.addresses.len() as MPI_Count;
-            *num_large_counts = contents.counts.len() as MPI_Count;
-            *num_datatypes = contents.types.len() as MPI_Count;
-            *combiner = contents.combiner as c_int;
-        }
+        let (num_integers, num_addresses, num_large_counts, num_datatypes, combiner) = unsafe {
+            (
+                out(num_integers, "num_integers")?,
+                out(num_addresses, "num_addresses")?,
+                out(num_large_counts, "num_large_counts")?,
+                out(num_datatypes, "num_datatypes")?,
+                out(combiner, "combiner")?,
+            )
+        };
+        let contents = objects.datatypes.get(number(datatype))?.datatype.contents();
+        num_integers.put(contents.integers.len() as MPI_Count);
+        num_addresses.put(contents.addresses.len() as MPI_Count);
+        num_large_counts.put(contents.counts.len() as MPI_Count);
+        num_datatypes.put(contents.types.len() as MPI_Count);
+        combiner.put(contents.combiner as c_int);
         Ok(())
     })
 }
@@ -129,12 +144,11 @@ pub unsafe extern "C" fn PMPI_Type_get_extent_c(
     datatype: MPI_Datatype, lb: *mut MPI_Count, extent: *mut MPI_Count,
 ) -> c_int {
     early("MPI_Type_get_extent", Scope::None, |objects| {
-        let found = &objects.datatypes.get(number(datatype))?.datatype;
         // SAFETY: the caller's promise of the results.
-        unsafe {
-            *lb = found.lb() as MPI_Count;
-            *extent = found.extent() as MPI_Count;
-        }
+        let (lb, extent) = unsafe { (out(lb, "lb")?, out(extent, "extent")?) };
+        let found = &objects.datatypes.get(number(datatype))?.datatype;
+        lb.put(found.lb() as MPI_Count);
+        extent.put(found.extent() as MPI_Count);
         Ok(())
     })
 }
@@ -163,12 +177,12 @@ pub unsafe extern "C" fn PMPI_Type_get_true_extent_c(
     datatype: MPI_Datatype, true_lb: *mut MPI_Count, true_extent: *mut MPI_Count,
 ) -> c_int {
     early("MPI_Type_get_true_extent", Scope::None, |objects| {
-        let found = &objects.datatypes.get(number(datatype))?.datatype;
         // SAFETY: the caller's promise of the results.
-        unsafe {
-            *true_lb = found.true_lb() as MPI_Count;
-            *true_extent = found.true_extent() as MPI_Count;
-        }
+        let (true_lb, true_extent) =
+            unsafe { (out(true_lb, "true_lb")?, out(true_extent, "true_extent")?) };
+        let found = &objects.datatypes.get(number(datatype))?.datatype;
+        true_lb.put(found.true_lb() as MPI_Count);
+        true_extent.put(found.true_extent() as MPI_Count);
         Ok(())
     })
 }
@@ -197,12 +211,13 @@ pub unsafe extern "C" fn PMPI_Type_get_value_index(
     value_type: MPI_Datatype, index_type: MPI_Datatype, pair_type: *mut MPI_Datatype,
 ) -> c_int {
     early("MPI_Type_get_value_index", Scope::None, |objects| {
+        // SAFETY: the caller's promise of the result.
+        let pair_type = unsafe { out(pair_type, "pair_type")? };
         for part in [value_type, index_type] {
             objects.datatypes.get(number(part))?;
         }
         let found = PAIRS.iter().find(|pair| pair[..2] == [value_type, index_type]);
-        // SAFETY: the caller's promise of the result.
-        unsafe { *pair_type = found.map_or(MPI_DATATYPE_NULL, |pair| pair[2]) };
+        pair_type.put(found.map_or(MPI_DATATYPE_NULL, |pair| pair[2]));
         Ok(())
     })
 }
@@ -211,9 +226,10 @@ pub unsafe extern "C" fn PMPI_Type_get_value_index(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_size_c(datatype: MPI_Datatype, size: *mut MPI_Count) -> c_int {
     early("MPI_Type_size", Scope::None, |objects| {
-        let bytes = objects.datatypes.get(number(datatype))?.datatype.size();
         // SAFETY: the caller's promise of the result.
-        unsafe { *size = bytes as MPI_Count };
+        let size = unsafe { out(size, "size")? };
+        let bytes = objects.datatypes.get(number(datatype))?.datatype.size();
+        size.put(bytes as MPI_Count);
         Ok(())
     })
 }
@@ -276,7 +292,7 @@ struct Room {
 /// Stores the arguments that a datatype was made from. Derived parts get new handles.
 ///
 /// # Safety
-/// Each array may be written for as many elements as its room says.
+/// Each array is null or may be written for as many elements as its room says.
 unsafe fn show_contents(name: &str, datatype: MPI_Datatype, room: &Room) -> c_int {
     early(name, Scope::None, |objects| {
         let made = objects.datatypes.get(number(datatype))?.datatype.clone();
@@ -285,28 +301,27 @@ unsafe fn show_contents(name: &str, datatype: MPI_Datatype, room: &Room) -> c_in
             let why = format!("{} is predefined: it has no contents", made.describe());
             return Err(ErrorClass::Type.error(why));
         }
-        fits(contents.integers.len(), room.integers.1, "integers")?;
-        fits(contents.addresses.len(), room.addresses.1, "addresses")?;
-        let counts = match room.counts {
-            Some((counts, room)) => {
-                fits(contents.counts.len(), room, "large counts")?;
-                counts
-            }
-            None => {
-                no_large_counts(contents)?;
-                null_mut()
-            }
-        };
-        fits(contents.types.len(), room.types.1, "datatypes")?;
-        let parts = part_handles(&mut objects.datatypes, &contents.types)?;
-        let addresses = contents.addresses.iter().map(|address| *address as MPI_Aint);
-        // SAFETY: the caller's promise; they fit.
-        unsafe {
-            store(contents.integers.iter().copied(), room.integers.0);
-            store(addresses, room.addresses.0);
-            store(contents.counts.iter().copied(), counts);
-            store(parts.iter().map(|part| handle(*part as c_int)), room.types.0);
+        if room.counts.is_none() {
+            no_large_counts(contents)?;
         }
+        // SAFETY: the caller's promise.
+        let (integers, addresses, counts, types) = unsafe {
+            (
+                fitting(contents.integers.len(), room.integers, "array_of_integers")?,
+                fitting(contents.addresses.len(), room.addresses, "array_of_addresses")?,
+                fitting(
+                    contents.counts.len(),
+                    room.counts.unwrap_or((null_mut(), 0)),
+                    "array_of_large_counts",
+                )?,
+                fitting(contents.types.len(), room.types, "array_of_datatypes")?,
+            )
+        };
+        let parts = part_handles(&mut objects.datatypes, &contents.types)?;
+        integers.put(contents.integers.iter().copied());
+        addresses.put(contents.addresses.iter().map(|address| *address as MPI_Aint));
+        counts.put(contents.counts.iter().copied());
+        types.put(parts.iter().map(|part| handle(*part as c_int)));
         Ok(())
     })
 }
@@ -330,22 +345,21 @@ fn part_handles(datatypes: &mut Datatypes, parts: &[Datatype]) -> Result<Vec<Han
     Ok(handles)
 }
 
-/// # Safety
-/// `target` may be written for all values.
-unsafe fn store<T>(values: impl Iterator<Item = T>, target: *mut T) {
-    for (index, value) in values.enumerate() {
-        // SAFETY: the caller's promise.
-        unsafe { *target.add(index) = value };
-    }
-}
-
+/// The array of that name for `len` results.
+///
 /// # Errors
-/// `Arg` if there is too little room.
-fn fits(len: usize, room: MPI_Count, what: &str) -> Result {
+/// `Arg` if there is too little room, or no array.
+///
+/// # Safety
+/// The array is null or may be written for as many elements as its room says.
+unsafe fn fitting<T>(
+    len: usize, (array, room): (*mut T, MPI_Count), name: &str,
+) -> Result<OutList<T>> {
     if usize::try_from(room).is_ok_and(|room| len <= room) {
-        return Ok(());
+        // SAFETY: the caller's promise.
+        return unsafe { out_list((len, array), name) };
     }
-    Err(ErrorClass::Arg.error(format!("there is room for {room} {what}, and there are {len}")))
+    Err(ErrorClass::Arg.error(format!("`{name}` has room for {room} elements of {len}")))
 }
 
 /// # Errors

@@ -13,9 +13,10 @@ use super::constants::{
     MPI_VERSION,
 };
 use super::info::store;
-use super::text::store_text;
+use super::pointer::out;
+use super::text::tell;
 use super::types::*;
-use super::verb::{Scope, early, finish, number};
+use super::verb::{Scope, apart, early, finish, number};
 use crate::base::{ErrorClass, Result};
 use crate::mpi::hardware::{Place, Places, Resource};
 use crate::mpi::info::Info;
@@ -28,12 +29,12 @@ pub unsafe extern "C" fn PMPI_Alloc_mem(
     size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void,
 ) -> c_int {
     early("MPI_Alloc_mem", Scope::None, |objects| {
+        // SAFETY: the caller gives the address of a pointer.
+        let baseptr = unsafe { out(baseptr.cast(), "baseptr")? };
         let len = usize::try_from(size)
             .map_err(|_| ErrorClass::Arg.error(format!("the size {size} is negative")))?;
         let hints = objects.infos.hints(number(info))?;
-        let memory = allocation::allocate(Owner::Application, len, alignment(hints)?)?;
-        // SAFETY: the caller gives the address of a pointer.
-        unsafe { *baseptr.cast() = memory };
+        baseptr.put(allocation::allocate(Owner::Application, len, alignment(hints)?)?);
         Ok(())
     })
 }
@@ -49,7 +50,7 @@ pub unsafe extern "C" fn PMPI_Free_mem(base: *mut c_void) -> c_int {
 pub unsafe extern "C" fn PMPI_Get_hw_resource_info(hw_info: *mut MPI_Info) -> c_int {
     let places = description::places();
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { store("MPI_Get_hw_resource_info", hw_info, |_| restrictions(&places)) }
+    unsafe { store("MPI_Get_hw_resource_info", (hw_info, "hw_info"), |_| restrictions(&places)) }
 }
 
 /// The library's own name and version in a line, and which ABI it has in another.
@@ -57,9 +58,10 @@ pub unsafe extern "C" fn PMPI_Get_hw_resource_info(hw_info: *mut MPI_Info) -> c_
 pub unsafe extern "C" fn PMPI_Get_library_version(
     version: *mut c_char, resultlen: *mut c_int,
 ) -> c_int {
-    // SAFETY: `version` has room for `MPI_MAX_LIBRARY_VERSION_STRING` bytes.
-    unsafe { *resultlen = store_text(LIBRARY_VERSION, version, MPI_MAX_LIBRARY_VERSION_STRING) };
-    MPI_SUCCESS
+    const ROOM: c_int = MPI_MAX_LIBRARY_VERSION_STRING;
+    // SAFETY: the caller's promise of the results; `version` has that room.
+    let told = || unsafe { tell(LIBRARY_VERSION, (version, "version", ROOM), resultlen) };
+    apart("MPI_Get_library_version", told)
 }
 
 /// The name of the host.
@@ -68,20 +70,22 @@ pub unsafe extern "C" fn PMPI_Get_processor_name(
     name: *mut c_char, resultlen: *mut c_int,
 ) -> c_int {
     let host = process::host_name();
-    // SAFETY: `name` has room for `MPI_MAX_PROCESSOR_NAME` bytes.
-    unsafe { *resultlen = store_text(&host, name, MPI_MAX_PROCESSOR_NAME) };
-    MPI_SUCCESS
+    // SAFETY: the caller's promise of the results; `name` has that room.
+    let told = || unsafe { tell(&host, (name, "name", MPI_MAX_PROCESSOR_NAME), resultlen) };
+    apart("MPI_Get_processor_name", told)
 }
 
 /// The version of the MPI standard.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Get_version(version: *mut c_int, subversion: *mut c_int) -> c_int {
-    // SAFETY: the caller gives valid result pointers.
-    unsafe {
-        *version = MPI_VERSION;
-        *subversion = MPI_SUBVERSION;
-    }
-    MPI_SUCCESS
+    apart("MPI_Get_version", || {
+        // SAFETY: the caller's promise of the results.
+        let (version, subversion) =
+            unsafe { (out(version, "version")?, out(subversion, "subversion")?) };
+        version.put(MPI_VERSION);
+        subversion.put(MPI_SUBVERSION);
+        Ok(())
+    })
 }
 
 /// Control of a profiling tool; without a tool it does nothing.

@@ -7,9 +7,10 @@ use std::ffi::{c_char, c_int};
 
 use super::attribute::publish_last_code;
 use super::constants::MPI_MAX_ERROR_STRING;
-use super::handles::{MPI_ERRHANDLER_NULL, MPI_FILE_NULL, handle};
+use super::handles::{MPI_ERRHANDLER_NULL, MPI_FILE_NULL};
+use super::pointer::{in_out, out};
 use super::session::look_at;
-use super::text::{store_text, taken_text};
+use super::text::{taken_text, tell};
 use super::types::*;
 use super::verb::{PROCESS, Scope, early, finish, local, number, raise, visit};
 use crate::base::{ErrorClass, Result};
@@ -19,10 +20,11 @@ use crate::mpi::errhandler::Of;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Add_error_class(errorclass: *mut c_int) -> c_int {
     visit("MPI_Add_error_class", Scope::None, |objects| {
+        // SAFETY: the caller's promise of the result.
+        let errorclass = unsafe { out(errorclass, "errorclass")? };
         let class = objects.codes.add_class();
         publish_last_code(objects);
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *errorclass = class };
+        errorclass.put(class);
         Ok(())
     })
 }
@@ -31,10 +33,11 @@ pub unsafe extern "C" fn PMPI_Add_error_class(errorclass: *mut c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Add_error_code(errorclass: c_int, errorcode: *mut c_int) -> c_int {
     visit("MPI_Add_error_code", Scope::None, |objects| {
+        // SAFETY: the caller's promise of the result.
+        let errorcode = unsafe { out(errorcode, "errorcode")? };
         let code = objects.codes.add_code(errorclass)?;
         publish_last_code(objects);
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *errorcode = code };
+        errorcode.put(code);
         Ok(())
     })
 }
@@ -43,7 +46,7 @@ pub unsafe extern "C" fn PMPI_Add_error_code(errorclass: c_int, errorcode: *mut 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Add_error_string(errorcode: c_int, string: *const c_char) -> c_int {
     // SAFETY: the caller gives a string that ends with a zero.
-    let text = unsafe { taken_text(string, MPI_MAX_ERROR_STRING) };
+    let text = unsafe { taken_text((string, "string"), MPI_MAX_ERROR_STRING) };
     visit("MPI_Add_error_string", Scope::None, |objects| objects.codes.set_text(errorcode, &text?))
 }
 
@@ -72,10 +75,10 @@ pub unsafe extern "C" fn PMPI_Comm_get_errhandler(
     comm: MPI_Comm, errhandler: *mut MPI_Errhandler,
 ) -> c_int {
     local("MPI_Comm_get_errhandler", comm, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let errhandler = unsafe { out(errhandler, "errhandler")? };
         let handler = &mpi.comms.get(number(comm))?.handler;
-        let found = mpi.objects.errhandlers.handle_of(handler)?;
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *errhandler = handle(found as c_int) };
+        errhandler.put_handle(mpi.objects.errhandlers.handle_of(handler)?);
         Ok(())
     })
 }
@@ -96,11 +99,10 @@ pub unsafe extern "C" fn PMPI_Comm_set_errhandler(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Errhandler_free(errhandler: *mut MPI_Errhandler) -> c_int {
     visit("MPI_Errhandler_free", Scope::None, |objects| {
-        // SAFETY: the caller gives a valid pointer.
-        unsafe {
-            objects.errhandlers.free(number(*errhandler))?;
-            *errhandler = MPI_ERRHANDLER_NULL;
-        }
+        // SAFETY: the caller's promise of the handle.
+        let errhandler = unsafe { in_out(errhandler, "errhandler")? };
+        objects.errhandlers.free(number(errhandler.get()))?;
+        errhandler.put(MPI_ERRHANDLER_NULL);
         Ok(())
     })
 }
@@ -109,12 +111,13 @@ pub unsafe extern "C" fn PMPI_Errhandler_free(errhandler: *mut MPI_Errhandler) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Error_class(errorcode: c_int, errorclass: *mut c_int) -> c_int {
     visit("MPI_Error_class", Scope::None, |objects| {
+        // SAFETY: the caller's promise of the result.
+        let errorclass = unsafe { out(errorclass, "errorclass")? };
         let class = match tool_error_name(errorcode) {
             Some(_) => errorcode,
             None => objects.codes.class(errorcode)?,
         };
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *errorclass = class };
+        errorclass.put(class);
         Ok(())
     })
 }
@@ -129,9 +132,8 @@ pub unsafe extern "C" fn PMPI_Error_string(
             Some(name) => format!("{name}: error of the tool interface"),
             None => objects.codes.text(errorcode)?,
         };
-        // SAFETY: `string` has room for `MPI_MAX_ERROR_STRING` bytes.
-        unsafe { *resultlen = store_text(&text, string, MPI_MAX_ERROR_STRING) };
-        Ok(())
+        // SAFETY: the caller's promise of the results; `string` has that room (§9.4).
+        unsafe { tell(&text, (string, "string", MPI_MAX_ERROR_STRING), resultlen) }
     })
 }
 
@@ -160,10 +162,10 @@ pub unsafe extern "C" fn PMPI_File_get_errhandler(
     file: MPI_File, errhandler: *mut MPI_Errhandler,
 ) -> c_int {
     early("MPI_File_get_errhandler", file, |objects| {
+        // SAFETY: the caller's promise of the result.
+        let errhandler = unsafe { out(errhandler, "errhandler")? };
         check_file(file)?;
-        let found = objects.errhandlers.handle_of(&objects.file_handler)?;
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *errhandler = handle(found as c_int) };
+        errhandler.put_handle(objects.errhandlers.handle_of(&objects.file_handler)?);
         Ok(())
     })
 }
@@ -233,10 +235,10 @@ pub unsafe extern "C" fn PMPI_Session_get_errhandler(
     session: MPI_Session, errhandler: *mut MPI_Errhandler,
 ) -> c_int {
     let result = look_at(session, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let errhandler = unsafe { out(errhandler, "errhandler")? };
         let handler = &mpi.sessions.get(number(session))?.handler;
-        let found = mpi.objects.errhandlers.handle_of(handler)?;
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *errhandler = handle(found as c_int) };
+        errhandler.put_handle(mpi.objects.errhandlers.handle_of(handler)?);
         Ok(())
     });
     finish(session, "MPI_Session_get_errhandler", result)
@@ -280,10 +282,10 @@ pub unsafe extern "C" fn PMPI_Win_get_errhandler(
     win: MPI_Win, errhandler: *mut MPI_Errhandler,
 ) -> c_int {
     local("MPI_Win_get_errhandler", win, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let errhandler = unsafe { out(errhandler, "errhandler")? };
         let handler = &mpi.windows.get(number(win))?.handler;
-        let found = mpi.objects.errhandlers.handle_of(handler)?;
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *errhandler = handle(found as c_int) };
+        errhandler.put_handle(mpi.objects.errhandlers.handle_of(handler)?);
         Ok(())
     })
 }
@@ -303,15 +305,15 @@ pub unsafe extern "C" fn PMPI_Win_set_errhandler(
 /// Makes an error handler, before initialization too.
 ///
 /// # Safety
-/// `errhandler` may be written; `address` is that of a handler for this kind of object.
+/// `errhandler` is null or may be written; `address` is that of a handler for this kind of object.
 unsafe fn create(name: &str, of: Of, address: usize, errhandler: *mut MPI_Errhandler) -> c_int {
     visit(name, Scope::None, |objects| {
+        // SAFETY: the caller's promise of the result.
+        let errhandler = unsafe { out(errhandler, "errhandler")? };
         if address == 0 {
             return Err(ErrorClass::Arg.error("the error handler is a null pointer"));
         }
-        let made = objects.errhandlers.create(of, address)?;
-        // SAFETY: the caller's promise.
-        unsafe { *errhandler = handle(made as c_int) };
+        errhandler.put_handle(objects.errhandlers.create(of, address)?);
         Ok(())
     })
 }

@@ -3,15 +3,14 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
-use std::slice;
 
-use super::constants::{MPI_ABI_SUBVERSION, MPI_ABI_VERSION, MPI_SUCCESS};
+use super::constants::{MPI_ABI_SUBVERSION, MPI_ABI_VERSION};
 use super::handles::{MPI_INFO_NULL, handle};
 use super::info::store;
+use super::pointer::{list, out, out_list};
 use super::types::*;
-use super::verb::{Scope, finish, number, visit};
-use crate::base::{ErrorClass, Result};
-use crate::mpi::fortran::{Booleans, logical_size};
+use super::verb::{Scope, apart, number, visit};
+use crate::mpi::fortran::{self, Booleans};
 use crate::mpi::info::Info;
 use crate::mpi::objects::Infos;
 
@@ -20,22 +19,22 @@ use crate::mpi::objects::Infos;
 pub unsafe extern "C" fn PMPI_Abi_get_fortran_booleans(
     logical_size: c_int, logical_true: *mut c_void, logical_false: *mut c_void, is_set: *mut c_int,
 ) -> c_int {
-    let name = "MPI_Abi_get_fortran_booleans";
-    let size = match logical_bytes(logical_size, logical_true, logical_false) {
-        Ok(size) => size,
-        Err(error) => return finish(Scope::None, name, Err(error)),
-    };
-    visit(name, Scope::None, |objects| {
+    visit("MPI_Abi_get_fortran_booleans", Scope::None, |objects| {
+        let size = fortran::logical_size(logical_size)?;
+        // SAFETY: the caller's logical values have so many bytes, and the promise of the result.
+        let (truth, falsity, is_set) = unsafe {
+            (
+                out_list((size, logical_true.cast::<u8>()), "logical_true")?,
+                out_list((size, logical_false.cast::<u8>()), "logical_false")?,
+                out(is_set, "is_set")?,
+            )
+        };
         let known = objects.fortran.booleans();
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *is_set = known.is_some().into() };
+        is_set.put(known.is_some().into());
         let Some(known) = known else { return Ok(()) };
-        let [truth, falsity] = known.of_size(size)?;
-        // SAFETY: the caller's logical values have so many bytes.
-        unsafe {
-            truth.as_ptr().copy_to(logical_true.cast(), size);
-            falsity.as_ptr().copy_to(logical_false.cast(), size);
-        }
+        let [true_bytes, false_bytes] = known.of_size(size)?;
+        truth.put(true_bytes);
+        falsity.put(false_bytes);
         Ok(())
     })
 }
@@ -44,12 +43,12 @@ pub unsafe extern "C" fn PMPI_Abi_get_fortran_booleans(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Abi_get_fortran_info(info: *mut MPI_Info) -> c_int {
     visit("MPI_Abi_get_fortran_info", Scope::None, |objects| {
-        let made = match objects.fortran.info() {
+        // SAFETY: the caller's promise of the result.
+        let info = unsafe { out(info, "info")? };
+        info.put(match objects.fortran.info() {
             Some(known) => handle(objects.infos.insert(known.clone())? as c_int),
             None => MPI_INFO_NULL,
-        };
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *info = made };
+        });
         Ok(())
     })
 }
@@ -69,7 +68,7 @@ pub unsafe extern "C" fn PMPI_Abi_get_info(info: *mut MPI_Info) -> c_int {
         Ok(sizes)
     };
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { store("MPI_Abi_get_info", info, sizes) }
+    unsafe { store("MPI_Abi_get_info", (info, "info"), sizes) }
 }
 
 /// The version of the standard ABI that this library has.
@@ -77,12 +76,14 @@ pub unsafe extern "C" fn PMPI_Abi_get_info(info: *mut MPI_Info) -> c_int {
 pub unsafe extern "C" fn PMPI_Abi_get_version(
     abi_major: *mut c_int, abi_minor: *mut c_int,
 ) -> c_int {
-    // SAFETY: the caller gives valid result pointers.
-    unsafe {
-        *abi_major = MPI_ABI_VERSION;
-        *abi_minor = MPI_ABI_SUBVERSION;
-    }
-    MPI_SUCCESS
+    apart("MPI_Abi_get_version", || {
+        // SAFETY: the caller's promise of the results.
+        let (major, minor) =
+            unsafe { (out(abi_major, "abi_major")?, out(abi_minor, "abi_minor")?) };
+        major.put(MPI_ABI_VERSION);
+        minor.put(MPI_ABI_SUBVERSION);
+        Ok(())
+    })
 }
 
 /// Tells Fortran's truth values for a LOGICAL of `logical_size` bytes; the first caller wins.
@@ -90,13 +91,17 @@ pub unsafe extern "C" fn PMPI_Abi_get_version(
 pub unsafe extern "C" fn PMPI_Abi_set_fortran_booleans(
     logical_size: c_int, logical_true: *mut c_void, logical_false: *mut c_void,
 ) -> c_int {
-    let name = "MPI_Abi_set_fortran_booleans";
-    let booleans = logical_bytes(logical_size, logical_true, logical_false).map(|size| {
+    visit("MPI_Abi_set_fortran_booleans", Scope::None, |objects| {
+        let size = fortran::logical_size(logical_size)?;
         // SAFETY: the caller's logical values have so many bytes.
-        let bytes = |of: *mut c_void| unsafe { slice::from_raw_parts(of.cast(), size) };
-        Booleans::new(bytes(logical_true), bytes(logical_false))
-    });
-    visit(name, Scope::None, |objects| objects.fortran.set_booleans(booleans?))
+        let (truth, falsity) = unsafe {
+            (
+                list((size, logical_true.cast_const().cast()), "logical_true")?,
+                list((size, logical_false.cast_const().cast()), "logical_false")?,
+            )
+        };
+        objects.fortran.set_booleans(Booleans::new(truth, falsity))
+    })
 }
 
 /// Tells what Fortran's types are; the first caller wins.
@@ -105,16 +110,4 @@ pub unsafe extern "C" fn PMPI_Abi_set_fortran_info(info: MPI_Info) -> c_int {
     visit("MPI_Abi_set_fortran_info", Scope::None, |objects| {
         objects.fortran.describe(objects.infos.get(number(info))?)
     })
-}
-
-/// The size of the caller's logical values.
-///
-/// # Errors
-/// `Arg` for a size that no LOGICAL has, and for a null pointer.
-fn logical_bytes(size: c_int, truth: *mut c_void, falsity: *mut c_void) -> Result<usize> {
-    let size = logical_size(size)?;
-    if truth.is_null() || falsity.is_null() {
-        return Err(ErrorClass::Arg.error("a logical value is a null pointer"));
-    }
-    Ok(size)
 }

@@ -6,7 +6,7 @@
 use std::ffi::{c_int, c_void};
 use std::mem::{transmute, zeroed};
 
-use super::handles::handle;
+use super::pointer::out;
 use super::types::*;
 use super::verb::{PROCESS, Scope, finish, local, number, put_status};
 use crate::base::{ErrorClass, ErrorCode, MpiError, Result};
@@ -36,6 +36,8 @@ pub unsafe extern "C" fn PMPI_Grequest_start(
     cancel_fn: MPI_Grequest_cancel_function, extra_state: *mut c_void, request: *mut MPI_Request,
 ) -> c_int {
     local("MPI_Grequest_start", Scope::None, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let request = unsafe { out(request, "request")? };
         let given = |function: Option<usize>, name: &str| {
             function.ok_or_else(|| ErrorClass::Arg.error(format!("the {name} function is null")))
         };
@@ -45,9 +47,7 @@ pub unsafe extern "C" fn PMPI_Grequest_start(
             cancel: given(cancel_fn.map(|function| function as usize), "cancel")?,
             extra_state: extra_state as usize,
         };
-        let made = mpi.start_general(functions)?;
-        // SAFETY: the caller gives a valid request pointer.
-        unsafe { *request = handle(made as c_int) };
+        request.put_handle(mpi.start_general(functions)?);
         Ok(())
     })
 }

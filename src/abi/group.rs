@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use super::constants::{MPI_IDENT, MPI_SIMILAR, MPI_UNEQUAL};
 use super::handles::{MPI_GROUP_NULL, handle};
+use super::pointer::{Out, list, out, out_list, take_back};
 use super::session::{look_at, set_named};
 use super::types::*;
-use super::verb::{finish, local, number};
-use crate::base::{ErrorClass, Peer, Result};
+use super::verb::{PROCESS, finish, local, number};
+use crate::base::{Peer, Result};
 use crate::mpi::group::Group;
 use crate::mpi::group_sets::{Likeness, UNDEFINED};
 use crate::process::Mpi;
@@ -21,10 +22,11 @@ pub unsafe extern "C" fn PMPI_Group_compare(
     group1: MPI_Group, group2: MPI_Group, result: *mut c_int,
 ) -> c_int {
     local("MPI_Group_compare", group1, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let result = unsafe { out(result, "result")? };
         let groups = &mpi.objects.groups;
         let likeness = groups.get(number(group1))?.compare(groups.get(number(group2))?);
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *result = value_of(likeness) };
+        result.put(value_of(likeness));
         Ok(())
     })
 }
@@ -44,20 +46,15 @@ pub unsafe extern "C" fn PMPI_Group_excl(
     group: MPI_Group, n: c_int, ranks: *const c_int, newgroup: *mut MPI_Group,
 ) -> c_int {
     // SAFETY: the caller gives `n` ranks and a valid result pointer.
-    unsafe { selected("MPI_Group_excl", group, (n, ranks), newgroup, Group::exclude) }
+    unsafe { select_from("MPI_Group_excl", group, ((n, ranks), "ranks"), newgroup, Group::exclude) }
 }
 
 /// Lets go of a group.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_free(group: *mut MPI_Group) -> c_int {
-    // SAFETY: the caller gives a valid pointer.
-    let freed = unsafe { *group };
-    local("MPI_Group_free", freed, |mpi| {
-        mpi.objects.groups.free(number(freed))?;
-        // SAFETY: as above.
-        unsafe { *group = MPI_GROUP_NULL };
-        Ok(())
-    })
+    let free = |group| PROCESS.look(|mpi| mpi.objects.groups.free(number(group)));
+    // SAFETY: the caller's promise of the handle.
+    unsafe { take_back("MPI_Group_free", (group, "group"), MPI_GROUP_NULL, free) }
 }
 
 /// The group of a named process set.
@@ -66,11 +63,10 @@ pub unsafe extern "C" fn PMPI_Group_from_session_pset(
     session: MPI_Session, pset_name: *const c_char, newgroup: *mut MPI_Group,
 ) -> c_int {
     let result = look_at(session, |mpi| {
-        // SAFETY: the caller gives a string that ends with a zero.
-        let set = unsafe { set_named(pset_name)? };
+        // SAFETY: the caller gives a string that ends with a zero, and a valid result pointer.
+        let (set, newgroup) = unsafe { (set_named(pset_name)?, out(newgroup, "newgroup")?) };
         let group = mpi.group_of_set(number(session), set)?;
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { put_group(mpi, Arc::new(group), newgroup) }
+        put_group(mpi, Arc::new(group), newgroup)
     });
     finish(session, "MPI_Group_from_session_pset", result)
 }
@@ -81,7 +77,7 @@ pub unsafe extern "C" fn PMPI_Group_incl(
     group: MPI_Group, n: c_int, ranks: *const c_int, newgroup: *mut MPI_Group,
 ) -> c_int {
     // SAFETY: the caller gives `n` ranks and a valid result pointer.
-    unsafe { selected("MPI_Group_incl", group, (n, ranks), newgroup, Group::include) }
+    unsafe { select_from("MPI_Group_incl", group, ((n, ranks), "ranks"), newgroup, Group::include) }
 }
 
 /// The members of the first group that are in the second too.
@@ -100,7 +96,15 @@ pub unsafe extern "C" fn PMPI_Group_range_excl(
 ) -> c_int {
     let ranges = ranges.cast_const();
     // SAFETY: the caller gives `n` ranges and a valid result pointer.
-    unsafe { selected("MPI_Group_range_excl", group, (n, ranges), newgroup, Group::exclude_ranges) }
+    unsafe {
+        select_from(
+            "MPI_Group_range_excl",
+            group,
+            ((n, ranges), "ranges"),
+            newgroup,
+            Group::exclude_ranges,
+        )
+    }
 }
 
 /// A group of the ranks in these (first, last, stride) ranges.
@@ -110,16 +114,25 @@ pub unsafe extern "C" fn PMPI_Group_range_incl(
 ) -> c_int {
     let ranges = ranges.cast_const();
     // SAFETY: the caller gives `n` ranges and a valid result pointer.
-    unsafe { selected("MPI_Group_range_incl", group, (n, ranges), newgroup, Group::include_ranges) }
+    unsafe {
+        select_from(
+            "MPI_Group_range_incl",
+            group,
+            ((n, ranges), "ranges"),
+            newgroup,
+            Group::include_ranges,
+        )
+    }
 }
 
 /// The calling process's rank in a group, or `MPI_UNDEFINED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_rank(group: MPI_Group, rank: *mut c_int) -> c_int {
     local("MPI_Group_rank", group, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let rank = unsafe { out(rank, "rank")? };
         let found = mpi.objects.groups.get(number(group))?.rank();
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *rank = found.map_or(UNDEFINED, |rank| rank as c_int) };
+        rank.put(found.map_or(UNDEFINED, |rank| rank as c_int));
         Ok(())
     })
 }
@@ -128,9 +141,10 @@ pub unsafe extern "C" fn PMPI_Group_rank(group: MPI_Group, rank: *mut c_int) -> 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_size(group: MPI_Group, size: *mut c_int) -> c_int {
     local("MPI_Group_size", group, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let size = unsafe { out(size, "size")? };
         let found = mpi.objects.groups.get(number(group))?.size();
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *size = found as c_int };
+        size.put(found as c_int);
         Ok(())
     })
 }
@@ -143,12 +157,10 @@ pub unsafe extern "C" fn PMPI_Group_translate_ranks(
     local("MPI_Group_translate_ranks", group1, |mpi| {
         let groups = &mpi.objects.groups;
         let (from, to) = (groups.get(number(group1))?, groups.get(number(group2))?);
-        // SAFETY: the caller gives `n` ranks.
-        let ranks = unsafe { list((n, ranks1))? };
-        for (place, rank) in from.translate(ranks, to)?.into_iter().enumerate() {
-            // SAFETY: the caller gives room for `n` ranks.
-            unsafe { *ranks2.add(place) = rank };
-        }
+        // SAFETY: the caller gives `n` ranks, and room for as many.
+        let (ranks, found) =
+            unsafe { (list((n, ranks1), "ranks1")?, out_list((n, ranks2), "ranks2")?) };
+        found.put(from.translate(ranks, to)?);
         Ok(())
     })
 }
@@ -172,64 +184,43 @@ pub(super) fn value_of(likeness: Likeness) -> c_int {
 }
 
 /// Stores a handle for a group.
-///
-/// # Safety
-/// `target` may be written.
-pub(super) unsafe fn put_group(mpi: &mut Mpi, group: Arc<Group>, target: *mut MPI_Group) -> Result {
-    let made = mpi.objects.groups.insert(group)?;
-    // SAFETY: the caller's promise.
-    unsafe { *target = handle(made as c_int) };
+pub(super) fn put_group(mpi: &mut Mpi, group: Arc<Group>, target: Out<MPI_Group>) -> Result {
+    target.put(handle(mpi.objects.groups.insert(group)? as c_int));
     Ok(())
 }
 
 /// A group from two groups.
 ///
 /// # Safety
-/// `newgroup` may be written.
+/// `newgroup` is null or may be written.
 unsafe fn combined(
     name: &str, group1: MPI_Group, group2: MPI_Group, newgroup: *mut MPI_Group,
     combine: fn(&Group, &Group, Peer) -> Group,
 ) -> c_int {
     local(name, group1, |mpi| {
+        // SAFETY: the caller's promise.
+        let newgroup = unsafe { out(newgroup, "newgroup")? };
         let (groups, me) = (&mpi.objects.groups, mpi.engine.me());
         let (one, two) = (groups.get(number(group1))?, groups.get(number(group2))?);
         let made = combine(one, two, me).in_session(one.session().or(two.session()));
-        // SAFETY: the caller's promise.
-        unsafe { put_group(mpi, Arc::new(made), newgroup) }
+        put_group(mpi, Arc::new(made), newgroup)
     })
 }
 
 /// A group from some of the ranks of a group.
 ///
 /// # Safety
-/// The promise of [`list`]; `newgroup` may be written.
-unsafe fn selected<T>(
-    name: &str, group: MPI_Group, selection: (c_int, *const T), newgroup: *mut MPI_Group,
-    select: fn(&Group, &[T], Peer) -> Result<Group>,
+/// The promise of [`list`]; `newgroup` is null or may be written.
+unsafe fn select_from<T>(
+    name: &str, group: MPI_Group, (selection, selected): ((c_int, *const T), &str),
+    newgroup: *mut MPI_Group, select: fn(&Group, &[T], Peer) -> Result<Group>,
 ) -> c_int {
     local(name, group, |mpi| {
+        // SAFETY: the caller's promise.
+        let (newgroup, selection) =
+            unsafe { (out(newgroup, "newgroup")?, list(selection, selected)?) };
         let from = mpi.objects.groups.get(number(group))?;
-        // SAFETY: the caller's promise.
-        let made = unsafe { select(from, list(selection)?, mpi.engine.me())? };
-        let made = made.in_session(from.session());
-        // SAFETY: the caller's promise.
-        unsafe { put_group(mpi, Arc::new(made), newgroup) }
+        let made = select(from, selection, mpi.engine.me())?.in_session(from.session());
+        put_group(mpi, Arc::new(made), newgroup)
     })
-}
-
-/// An array of the caller.
-///
-/// # Errors
-/// `Arg` for a negative length, or a null pointer to more than nothing.
-///
-/// # Safety
-/// `array` has as many elements as it says, and nobody writes them meanwhile.
-pub(super) unsafe fn list<'a, T>((len, array): (c_int, *const T)) -> Result<&'a [T]> {
-    match usize::try_from(len) {
-        Ok(0) => Ok(&[]),
-        // SAFETY: the caller's promise.
-        Ok(len) if !array.is_null() => Ok(unsafe { std::slice::from_raw_parts(array, len) }),
-        Ok(_) => Err(ErrorClass::Arg.error(format!("the array of {len} elements is null"))),
-        Err(_) => Err(ErrorClass::Arg.error(format!("the number of elements is {len}"))),
-    }
 }

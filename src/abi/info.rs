@@ -5,10 +5,11 @@
 use std::ffi::{CStr, c_char, c_int};
 
 use super::constants::{MPI_MAX_INFO_KEY, MPI_MAX_INFO_VAL};
-use super::handles::{MPI_INFO_NULL, handle};
+use super::handles::MPI_INFO_NULL;
+use super::pointer::{InOut, Out, in_out, out, out_list};
 use super::text::{store_bytes, taken_bytes};
 use super::types::*;
-use super::verb::{Scope, finish, number, visit};
+use super::verb::{Scope, number, visit};
 use crate::base::{ErrorClass, Result};
 use crate::mpi::info::Info;
 use crate::mpi::objects::Infos;
@@ -18,7 +19,7 @@ use crate::process::description;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_create(info: *mut MPI_Info) -> c_int {
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { store("MPI_Info_create", info, |_| Ok(Info::default())) }
+    unsafe { store("MPI_Info_create", (info, "info"), |_| Ok(Info::default())) }
 }
 
 /// What `MPI_INFO_ENV` holds, before initialization too.
@@ -34,7 +35,7 @@ pub unsafe extern "C" fn PMPI_Info_create_env(
     let own = description::of_process(arguments);
     let described = |infos: &Infos| description::over(&infos.environment, &own);
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { store("MPI_Info_create_env", info, described) }
+    unsafe { store("MPI_Info_create_env", (info, "info"), described) }
 }
 
 /// Removes a key.
@@ -51,18 +52,17 @@ pub unsafe extern "C" fn PMPI_Info_delete(info: MPI_Info, key: *const c_char) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_dup(info: MPI_Info, newinfo: *mut MPI_Info) -> c_int {
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { store("MPI_Info_dup", newinfo, |infos| infos.get(number(info)).cloned()) }
+    unsafe { store("MPI_Info_dup", (newinfo, "newinfo"), |infos| infos.get(number(info)).cloned()) }
 }
 
 /// Frees an info object.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_free(info: *mut MPI_Info) -> c_int {
     visit("MPI_Info_free", Scope::None, |objects| {
-        // SAFETY: the caller gives a valid pointer.
-        unsafe {
-            objects.infos.remove(number(*info))?;
-            *info = MPI_INFO_NULL;
-        }
+        // SAFETY: the caller's promise of the handle.
+        let info = unsafe { in_out(info, "info")? };
+        objects.infos.remove(number(info.get()))?;
+        info.put(MPI_INFO_NULL);
         Ok(())
     })
 }
@@ -72,25 +72,29 @@ pub unsafe extern "C" fn PMPI_Info_free(info: *mut MPI_Info) -> c_int {
 pub unsafe extern "C" fn PMPI_Info_get(
     info: MPI_Info, key: *const c_char, valuelen: c_int, value: *mut c_char, flag: *mut c_int,
 ) -> c_int {
-    let put = |found: &[u8]| {
-        // SAFETY: the caller's array has room for `valuelen` bytes and a zero (§16.1).
-        unsafe { store_bytes(found, value, valuelen.saturating_add(1)) };
+    let room = || {
+        if valuelen < 0 {
+            let why = format!("the length of the value is {valuelen}");
+            return Err(ErrorClass::Arg.error(why));
+        }
+        // SAFETY: the caller's promise of the result.
+        unsafe { out(value, "value") }
     };
-    if valuelen < 0 {
-        let why = format!("the length of the value is {valuelen}");
-        return finish(Scope::None, "MPI_Info_get", Err(ErrorClass::Arg.error(why)));
-    }
-    // SAFETY: the caller gives a key that ends with a zero, and valid result pointers.
-    unsafe { look_up("MPI_Info_get", info, key, flag, put) }
+    let put = |value: Out<c_char>, found: &[u8]| {
+        // SAFETY: the caller's array has room for `valuelen` bytes and a zero (§16.1).
+        unsafe { store_bytes(found, value.as_ptr(), valuelen.saturating_add(1)) };
+    };
+    // SAFETY: the caller gives a key that ends with a zero, and a valid result pointer.
+    unsafe { look_up("MPI_Info_get", info, key, flag, room, put) }
 }
 
 /// How many keys there are.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_get_nkeys(info: MPI_Info, nkeys: *mut c_int) -> c_int {
     visit("MPI_Info_get_nkeys", Scope::None, |objects| {
-        let count = objects.infos.get(number(info))?.len();
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *nkeys = count as c_int };
+        // SAFETY: the caller's promise of the result.
+        let nkeys = unsafe { out(nkeys, "nkeys")? };
+        nkeys.put(objects.infos.get(number(info))?.len() as c_int);
         Ok(())
     })
 }
@@ -99,9 +103,11 @@ pub unsafe extern "C" fn PMPI_Info_get_nkeys(info: MPI_Info, nkeys: *mut c_int) 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_get_nthkey(info: MPI_Info, n: c_int, key: *mut c_char) -> c_int {
     visit("MPI_Info_get_nthkey", Scope::None, |objects| {
+        // SAFETY: the caller's promise of the result.
+        let key = unsafe { out(key, "key")? };
         let found = objects.infos.get(number(info))?.key(n)?;
         // SAFETY: the caller's array has room for the longest key (§10).
-        unsafe { store_bytes(found, key, MPI_MAX_INFO_KEY) };
+        unsafe { store_bytes(found, key.as_ptr(), MPI_MAX_INFO_KEY) };
         Ok(())
     })
 }
@@ -111,17 +117,23 @@ pub unsafe extern "C" fn PMPI_Info_get_nthkey(info: MPI_Info, n: c_int, key: *mu
 pub unsafe extern "C" fn PMPI_Info_get_string(
     info: MPI_Info, key: *const c_char, buflen: *mut c_int, value: *mut c_char, flag: *mut c_int,
 ) -> c_int {
-    let put = |found: &[u8]| {
-        // SAFETY: the caller's array has room for `buflen` bytes, if any (§10).
+    let room = || {
+        // SAFETY: the caller's promise of the length and of the array.
         unsafe {
-            if *buflen > 0 {
-                store_bytes(found, value, *buflen);
-            }
-            *buflen = found.len() as c_int + 1;
+            let buflen = in_out(buflen, "buflen")?;
+            out_list((buflen.get().max(0), value), "value")?;
+            Ok(buflen)
         }
     };
-    // SAFETY: the caller gives a key that ends with a zero, and valid result pointers.
-    unsafe { look_up("MPI_Info_get_string", info, key, flag, put) }
+    let put = |buflen: InOut<c_int>, found: &[u8]| {
+        if buflen.get() > 0 {
+            // SAFETY: the caller's array has room for `buflen` bytes (§10).
+            unsafe { store_bytes(found, value, buflen.get()) };
+        }
+        buflen.put(found.len() as c_int + 1);
+    };
+    // SAFETY: the caller gives a key that ends with a zero, and a valid result pointer.
+    unsafe { look_up("MPI_Info_get_string", info, key, flag, room, put) }
 }
 
 /// The length of a value; deprecated for `MPI_Info_get_string`.
@@ -129,12 +141,11 @@ pub unsafe extern "C" fn PMPI_Info_get_string(
 pub unsafe extern "C" fn PMPI_Info_get_valuelen(
     info: MPI_Info, key: *const c_char, valuelen: *mut c_int, flag: *mut c_int,
 ) -> c_int {
-    let put = |found: &[u8]| {
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *valuelen = found.len() as c_int };
-    };
-    // SAFETY: the caller gives a key that ends with a zero, and valid result pointers.
-    unsafe { look_up("MPI_Info_get_valuelen", info, key, flag, put) }
+    // SAFETY: the caller's promise of the result.
+    let place = || unsafe { out(valuelen, "valuelen") };
+    let put = |valuelen: Out<c_int>, found: &[u8]| valuelen.put(found.len() as c_int);
+    // SAFETY: the caller gives a key that ends with a zero, and a valid result pointer.
+    unsafe { look_up("MPI_Info_get_valuelen", info, key, flag, place, put) }
 }
 
 /// Adds a key or changes its value.
@@ -152,33 +163,36 @@ pub unsafe extern "C" fn PMPI_Info_set(
 /// Stores a handle for a new info object.
 ///
 /// # Safety
-/// `target` may be written.
+/// `info` is null or may be written.
 pub(super) unsafe fn store(
-    name: &str, target: *mut MPI_Info, body: impl FnOnce(&Infos) -> Result<Info>,
+    name: &str, (info, argument): (*mut MPI_Info, &str), body: impl FnOnce(&Infos) -> Result<Info>,
 ) -> c_int {
     visit(name, Scope::None, |objects| {
-        let info = body(&objects.infos)?;
-        let made = objects.infos.insert(info)?;
-        // SAFETY: the caller's promise.
-        unsafe { *target = handle(made as c_int) };
+        // SAFETY: the caller's promise of the result.
+        let info = unsafe { out(info, argument)? };
+        let made = body(&objects.infos)?;
+        info.put_handle(objects.infos.insert(made)?);
         Ok(())
     })
 }
 
-/// Stores whether there is a key, and hands its value to `put`.
+/// Stores whether there is a key, and hands its value with the place for it to `put`.
 ///
 /// # Safety
-/// `key` is null or ends with a zero, `flag` may be written.
-unsafe fn look_up(
-    name: &str, info: MPI_Info, key: *const c_char, flag: *mut c_int, put: impl FnOnce(&[u8]),
+/// `key` is null or ends with a zero, `flag` is null or may be written.
+unsafe fn look_up<P>(
+    name: &str, info: MPI_Info, key: *const c_char, flag: *mut c_int,
+    place: impl FnOnce() -> Result<P>, put: impl FnOnce(P, &[u8]),
 ) -> c_int {
     visit(name, Scope::None, |objects| {
         // SAFETY: the caller's promise.
-        let key = unsafe { key_at(key)? };
+        let (key, flag) = unsafe { (key_at(key)?, out(flag, "flag")?) };
+        let place = place()?;
         let found = objects.infos.get(number(info))?.get(&key)?;
-        // SAFETY: the caller's promise.
-        unsafe { *flag = found.is_some().into() };
-        found.map(put);
+        flag.put(found.is_some().into());
+        if let Some(found) = found {
+            put(place, found);
+        }
         Ok(())
     })
 }

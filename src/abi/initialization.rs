@@ -6,8 +6,9 @@ use std::ffi::{c_char, c_int};
 
 use super::attribute::Holder;
 use super::constants::*;
+use super::pointer::out;
 use super::types::*;
-use super::verb::{PROCESS, Scope, finish, number};
+use super::verb::{PROCESS, Scope, apart, finish, number};
 use crate::base::{ErrorClass, Result};
 use crate::mpi::comm::COMM_SELF;
 use crate::process::{Level, Stage};
@@ -37,9 +38,11 @@ pub unsafe extern "C" fn PMPI_Finalize() -> c_int {
 /// Whether `MPI_Finalize` has completed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Finalized(flag: *mut c_int) -> c_int {
-    // SAFETY: the caller gives a valid result pointer.
-    unsafe { *flag = (PROCESS.stage() == Stage::After).into() };
-    MPI_SUCCESS
+    apart("MPI_Finalized", || {
+        // SAFETY: the caller's promise of the result.
+        unsafe { out(flag, "flag")? }.put((PROCESS.stage() == Stage::After).into());
+        Ok(())
+    })
 }
 
 /// Begins the world model in this process.
@@ -55,41 +58,46 @@ pub unsafe extern "C" fn PMPI_Init_thread(
     argc: *mut c_int, argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int,
 ) -> c_int {
     let _nobody_reads_them = (argc, argv);
-    let result = level_for(required).and_then(|level| {
+    apart("MPI_Init_thread", || {
+        // SAFETY: the caller's promise of the result.
+        let provided = unsafe { out(provided, "provided")? };
+        let level = level_for(required)?;
         PROCESS.initialize(level)?;
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *provided = value_of(level) };
+        provided.put(value_of(level));
         Ok(())
-    });
-    finish(Scope::None, "MPI_Init_thread", result)
+    })
 }
 
 /// Whether `MPI_Init` has completed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Initialized(flag: *mut c_int) -> c_int {
-    // SAFETY: the caller gives a valid result pointer.
-    unsafe { *flag = (PROCESS.stage() != Stage::Before).into() };
-    MPI_SUCCESS
+    apart("MPI_Initialized", || {
+        // SAFETY: the caller's promise of the result.
+        unsafe { out(flag, "flag")? }.put((PROCESS.stage() != Stage::Before).into());
+        Ok(())
+    })
 }
 
 /// Whether the caller is the thread that initialized MPI.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Is_thread_main(flag: *mut c_int) -> c_int {
-    let result = PROCESS.threads().map(|(_, is_main)| {
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *flag = is_main.into() };
-    });
-    finish(Scope::None, "MPI_Is_thread_main", result)
+    apart("MPI_Is_thread_main", || {
+        // SAFETY: the caller's promise of the result.
+        let flag = unsafe { out(flag, "flag")? };
+        flag.put(PROCESS.threads()?.1.into());
+        Ok(())
+    })
 }
 
 /// The level of thread support in force.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Query_thread(provided: *mut c_int) -> c_int {
-    let result = PROCESS.threads().map(|(level, _)| {
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *provided = value_of(level) };
-    });
-    finish(Scope::None, "MPI_Query_thread", result)
+    apart("MPI_Query_thread", || {
+        // SAFETY: the caller's promise of the result.
+        let provided = unsafe { out(provided, "provided")? };
+        provided.put(value_of(PROCESS.threads()?.0));
+        Ok(())
+    })
 }
 
 /// The level that the library provides: the one asked for (§11.6.2).

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::comm::{split_off, without_parent};
 use super::group::put_group;
 use super::handles::{MPI_COMM_NULL, handle};
+use super::pointer::out;
 use super::types::*;
 use super::verb::{PROCESS, finish, local, number};
 use crate::base::Result;
@@ -19,9 +20,10 @@ use crate::process::Mpi;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_remote_group(comm: MPI_Comm, group: *mut MPI_Group) -> c_int {
     local("MPI_Comm_remote_group", comm, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let group = unsafe { out(group, "group")? };
         let found = Arc::clone(mpi.comms.get(number(comm))?.remote()?);
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { put_group(mpi, found, group) }
+        put_group(mpi, found, group)
     })
 }
 
@@ -29,9 +31,10 @@ pub unsafe extern "C" fn PMPI_Comm_remote_group(comm: MPI_Comm, group: *mut MPI_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_remote_size(comm: MPI_Comm, size: *mut c_int) -> c_int {
     local("MPI_Comm_remote_size", comm, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let size = unsafe { out(size, "size")? };
         let found = mpi.comms.get(number(comm))?.remote()?.size();
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *size = found as c_int };
+        size.put(found as c_int);
         Ok(())
     })
 }
@@ -40,9 +43,10 @@ pub unsafe extern "C" fn PMPI_Comm_remote_size(comm: MPI_Comm, size: *mut c_int)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int) -> c_int {
     local("MPI_Comm_test_inter", comm, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let flag = unsafe { out(flag, "flag")? };
         let found = mpi.comms.get(number(comm))?.is_inter();
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *flag = found.into() };
+        flag.put(found.into());
         Ok(())
     })
 }
@@ -58,8 +62,9 @@ pub unsafe extern "C" fn PMPI_Intercomm_create(
         let (local, peer) = (number(local_comm), number(peer_comm));
         mpi.intercomm_create(local, local_leader, peer, remote_leader, tag).map(Some)
     };
-    // SAFETY: the caller gives a valid result pointer.
-    let result = bridged(name, start).map(|made| unsafe { *newintercomm = made });
+    // SAFETY: the caller's promise of the result.
+    let result = unsafe { out(newintercomm, "newintercomm") }
+        .and_then(|newintercomm| bridged(name, start).map(|made| newintercomm.put(made)));
     finish(local_comm, name, result)
 }
 
@@ -79,7 +84,9 @@ pub unsafe extern "C" fn PMPI_Intercomm_create_from_groups(
         })
     };
     // SAFETY: the caller gives a string and a valid result pointer.
-    unsafe { without_parent(name, (stringtag, info, errhandler), newintercomm, create) }
+    unsafe {
+        without_parent(name, (stringtag, info, errhandler), (newintercomm, "newintercomm"), create)
+    }
 }
 
 /// The intracommunicator of both groups of an intercommunicator.
@@ -87,12 +94,9 @@ pub unsafe extern "C" fn PMPI_Intercomm_create_from_groups(
 pub unsafe extern "C" fn PMPI_Intercomm_merge(
     intercomm: MPI_Comm, high: c_int, newintracomm: *mut MPI_Comm,
 ) -> c_int {
-    // SAFETY: the caller gives a valid result pointer.
-    unsafe {
-        split_off("MPI_Intercomm_merge", intercomm, newintracomm, |mpi| {
-            mpi.merge(number(intercomm), high != 0)
-        })
-    }
+    let merge = |mpi: &mut Mpi| mpi.merge(number(intercomm), high != 0);
+    // SAFETY: the caller's promise of the result.
+    unsafe { split_off("MPI_Intercomm_merge", intercomm, (newintracomm, "newintracomm"), merge) }
 }
 
 /// Makes an intercommunicator for the function `name` and waits for it.

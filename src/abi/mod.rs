@@ -63,6 +63,7 @@ pub mod p2p_nonblocking;
 pub mod p2p_persistent;
 pub mod pack;
 pub mod partitioned;
+pub mod pointer;
 pub mod probe;
 pub mod process_creation;
 pub mod profile;

@@ -6,7 +6,8 @@
 use std::ffi::{c_int, c_void};
 
 use super::collective_start::{check_apart, combining};
-use super::handles::{MPI_OP_NULL, handle};
+use super::handles::MPI_OP_NULL;
+use super::pointer::{in_out, out};
 use super::types::*;
 use super::user_memory::memory_of;
 use super::verb::{PROCESS, Scope, early, finish, number};
@@ -17,9 +18,10 @@ use crate::mpi::op::UserFunction;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Op_commutative(op: MPI_Op, commute: *mut c_int) -> c_int {
     early("MPI_Op_commutative", Scope::None, |objects| {
-        let op = objects.ops.get(number(op))?;
         // SAFETY: the caller's promise of the result.
-        unsafe { *commute = op.is_commutative().into() };
+        let commute = unsafe { out(commute, "commute")? };
+        let op = objects.ops.get(number(op))?;
+        commute.put(op.is_commutative().into());
         Ok(())
     })
 }
@@ -49,12 +51,11 @@ pub unsafe extern "C" fn PMPI_Op_create_c(
 /// Lets go of a user-defined operation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Op_free(op: *mut MPI_Op) -> c_int {
-    // SAFETY: the caller gives a valid pointer to a handle.
-    let freed = unsafe { *op };
     early("MPI_Op_free", Scope::None, |objects| {
-        objects.ops.free(number(freed))?;
-        // SAFETY: as above.
-        unsafe { *op = MPI_OP_NULL };
+        // SAFETY: the caller's promise of the handle.
+        let op = unsafe { in_out(op, "op")? };
+        objects.ops.free(number(op.get()))?;
+        op.put(MPI_OP_NULL);
         Ok(())
     })
 }
@@ -91,15 +92,15 @@ pub unsafe extern "C" fn PMPI_Reduce_local(
 /// Stores a handle for an operation of the application.
 ///
 /// # Safety
-/// `op` may be written.
+/// `op` is null or may be written.
 unsafe fn create(name: &str, function: UserFunction, op: *mut MPI_Op) -> c_int {
     early(name, Scope::None, |objects| {
+        // SAFETY: the caller's promise of the result.
+        let op = unsafe { out(op, "op")? };
         if function.address == 0 {
             return Err(ErrorClass::Arg.error("the function of the operation is a null pointer"));
         }
-        let made = objects.ops.insert(function)?;
-        // SAFETY: the caller's promise.
-        unsafe { *op = handle(made as c_int) };
+        op.put_handle(objects.ops.insert(function)?);
         Ok(())
     })
 }

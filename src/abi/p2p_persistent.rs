@@ -5,7 +5,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::handles::handle;
+use super::pointer::out;
 use super::types::*;
 use super::user_memory::memory;
 use super::verb::{local, number};
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn PMPI_Ssend_init(
 /// Makes a persistent request for a send in any mode.
 ///
 /// # Safety
-/// What the standard demands of the buffer; `request` may be written.
+/// What the standard demands of the buffer; `request` is null or may be written.
 unsafe fn send_init(
     name: &str, mode: SendMode, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request,
@@ -144,16 +144,16 @@ unsafe fn send_init(
 /// Makes a persistent request for a recipe.
 ///
 /// # Safety
-/// `request` may be written.
+/// `request` is null or may be written.
 unsafe fn init(
     name: &str, comm: MPI_Comm, request: *mut MPI_Request,
     body: impl FnOnce(&mut Mpi) -> Result<Recipe>,
 ) -> c_int {
     local(name, comm, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let request = unsafe { out(request, "request")? };
         let recipe = body(mpi)?;
-        let made = mpi.persistent(number(comm), recipe)?;
-        // SAFETY: the caller's promise.
-        unsafe { *request = handle(made as c_int) };
+        request.put_handle(mpi.persistent(number(comm), recipe)?);
         Ok(())
     })
 }

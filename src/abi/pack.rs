@@ -6,6 +6,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 use super::constants::MPI_MAX_DATAREP_STRING;
 use super::handles::MPI_PACKED;
+use super::pointer::{InOut, in_out, out};
 use super::text::taken_text;
 use super::types::*;
 use super::user_memory::{checked_count, memory, memory_of};
@@ -21,21 +22,12 @@ pub unsafe extern "C" fn PMPI_Pack_c(
     inbuf: *const c_void, incount: MPI_Count, datatype: MPI_Datatype, outbuf: *mut c_void,
     outsize: MPI_Count, position: *mut MPI_Count, comm: MPI_Comm,
 ) -> c_int {
-    let found = PROCESS.look(|mpi| {
-        mpi.comms.get(number(comm))?;
-        // SAFETY: the caller's promise of the buffers (§5.2).
-        unsafe {
-            let items = memory(mpi, inbuf, incount, datatype)?;
-            let place = place(*position, items.len(), outsize)?;
-            let (packed, len) = (outbuf.wrapping_byte_add(place), items.len() as MPI_Count);
-            Ok((items, memory(mpi, packed, len, MPI_PACKED)?))
-        }
-    });
-    let result = found.map(|(items, mut packed)| {
+    // SAFETY: the caller's promise of the buffers and of the position (§5.2).
+    let found = unsafe { located(comm, (inbuf, incount, datatype), (outbuf, outsize), position) };
+    let result = found.map(|(items, mut packed, position)| {
         let len = items.len();
         items.copy(0, &mut packed, 0, len);
-        // SAFETY: as above.
-        unsafe { *position += len as MPI_Count };
+        position.change(|position| *position += len as MPI_Count);
     });
     finish(comm, "MPI_Pack", result)
 }
@@ -65,10 +57,9 @@ pub unsafe extern "C" fn PMPI_Pack_external_c(
         let packed = Portable { datarep, buf: outbuf, size: outsize, position };
         packed.find(inbuf, incount, datatype)
     };
-    let result = found.map(|(datatype, items, mut packed)| {
+    let result = found.map(|(datatype, items, mut packed, position)| {
         external::pack(&datatype, incount as usize, &items, &mut packed);
-        // SAFETY: as above.
-        unsafe { *position += packed.len() as MPI_Count };
+        position.change(|position| *position += packed.len() as MPI_Count);
     });
     finish(Scope::None, "MPI_Pack_external", result)
 }
@@ -99,11 +90,12 @@ pub unsafe extern "C" fn PMPI_Pack_external_size_c(
     datarep: *const c_char, incount: MPI_Count, datatype: MPI_Datatype, size: *mut MPI_Count,
 ) -> c_int {
     early("MPI_Pack_external_size", Scope::None, |objects| {
+        // SAFETY: the caller's promise of the result.
+        let size = unsafe { out(size, "size")? };
         let item = objects.datatypes.get(number(datatype))?.datatype.external_size();
         // SAFETY: the caller gives a string that ends with a zero.
         unsafe { external32(datarep)? };
-        // SAFETY: the caller's promise of the result.
-        unsafe { *size = room(incount, item)? };
+        size.put(room(incount, item)?);
         Ok(())
     })
 }
@@ -123,10 +115,11 @@ pub unsafe extern "C" fn PMPI_Pack_size_c(
     incount: MPI_Count, datatype: MPI_Datatype, comm: MPI_Comm, size: *mut MPI_Count,
 ) -> c_int {
     local("MPI_Pack_size", comm, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let size = unsafe { out(size, "size")? };
         mpi.comms.get(number(comm))?;
         let item = mpi.objects.datatypes.get(number(datatype))?.datatype.size();
-        // SAFETY: the caller's promise of the result.
-        unsafe { *size = room(incount, item)? };
+        size.put(room(incount, item)?);
         Ok(())
     })
 }
@@ -146,21 +139,12 @@ pub unsafe extern "C" fn PMPI_Unpack_c(
     inbuf: *const c_void, insize: MPI_Count, position: *mut MPI_Count, outbuf: *mut c_void,
     outcount: MPI_Count, datatype: MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    let found = PROCESS.look(|mpi| {
-        mpi.comms.get(number(comm))?;
-        // SAFETY: the caller's promise of the buffers (§5.2).
-        unsafe {
-            let items = memory(mpi, outbuf, outcount, datatype)?;
-            let place = place(*position, items.len(), insize)?;
-            let (packed, len) = (inbuf.wrapping_byte_add(place), items.len() as MPI_Count);
-            Ok((items, memory(mpi, packed, len, MPI_PACKED)?))
-        }
-    });
-    let result = found.map(|(mut items, packed)| {
+    // SAFETY: the caller's promise of the buffers and of the position (§5.2).
+    let found = unsafe { located(comm, (outbuf, outcount, datatype), (inbuf, insize), position) };
+    let result = found.map(|(mut items, packed, position)| {
         let len = items.len();
         packed.copy(0, &mut items, 0, len);
-        // SAFETY: as above.
-        unsafe { *position += len as MPI_Count };
+        position.change(|position| *position += len as MPI_Count);
     });
     finish(comm, "MPI_Unpack", result)
 }
@@ -190,10 +174,9 @@ pub unsafe extern "C" fn PMPI_Unpack_external_c(
         let packed = Portable { datarep, buf: inbuf, size: insize, position };
         packed.find(outbuf, outcount, datatype)
     };
-    let result = found.map(|(datatype, mut items, packed)| {
+    let result = found.map(|(datatype, mut items, packed, position)| {
         external::unpack(&datatype, outcount as usize, &packed, &mut items);
-        // SAFETY: as above.
-        unsafe { *position += packed.len() as MPI_Count };
+        position.change(|position| *position += packed.len() as MPI_Count);
     });
     finish(Scope::None, "MPI_Unpack_external", result)
 }
@@ -218,6 +201,31 @@ pub unsafe extern "C" fn PMPI_Unpack_external(
     }
 }
 
+/// The items to convert, the place for them in a pack buffer with its size, and their position.
+///
+/// # Errors
+/// `Comm`, `Arg` without a position, and those of [`memory`] and [`packed_at`].
+///
+/// # Safety
+/// `position` is null, or may be read and written as long as it is used, and the promise of
+/// [`memory`] for the items and for the pack buffer.
+unsafe fn located(
+    comm: MPI_Comm, (items, count, datatype): (*const c_void, MPI_Count, MPI_Datatype),
+    (packed, size): (*const c_void, MPI_Count), position: *mut MPI_Count,
+) -> Result<(Memory, Memory, InOut<MPI_Count>)> {
+    PROCESS.look(|mpi| {
+        mpi.comms.get(number(comm))?;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let position = in_out(position, "position")?;
+            let items = memory(mpi, items, count, datatype)?;
+            let packed = packed_at(packed, position.get(), items.len(), size)?;
+            let packed = memory(mpi, packed, items.len() as MPI_Count, MPI_PACKED)?;
+            Ok((items, packed, position))
+        }
+    })
+}
+
 /// The buffer of a portable representation.
 struct Portable {
     datarep: *const c_char,
@@ -230,28 +238,28 @@ impl Portable {
     /// The datatype and the items to convert, and the place for them in this buffer.
     ///
     /// # Errors
-    /// `UnsupportedDatarep`, and those of [`memory_of`] and [`place`].
+    /// `UnsupportedDatarep`, and those of [`memory_of`] and [`packed_at`].
     ///
     /// # Safety
-    /// `datarep` ends with a zero, `position` may be read, and the promise of [`memory_of`] for
+    /// `datarep` and `position` are null or valid, and the promise of [`memory_of`] for
     /// the items and for this buffer.
     unsafe fn find(
         &self, items: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
-    ) -> Result<(Datatype, Memory, Memory)> {
+    ) -> Result<(Datatype, Memory, Memory, InOut<MPI_Count>)> {
         let find =
             |handle| PROCESS.early(|objects| objects.datatypes.committed(number(handle)).cloned());
         let (datatype, byte) = (find(datatype)?, find(MPI_PACKED)?);
         // SAFETY: the caller's promise.
         let position = unsafe {
             external32(self.datarep)?;
-            *self.position
+            in_out(self.position, "position")?
         };
         // SAFETY: as above.
         unsafe {
             let items = memory_of(items, count, &datatype)?;
             let len = room(count, datatype.external_size())?;
-            let packed = self.buf.wrapping_byte_add(place(position, len as usize, self.size)?);
-            Ok((datatype, items, memory_of(packed, len, &byte)?))
+            let packed = packed_at(self.buf, position.get(), len as usize, self.size)?;
+            Ok((datatype, items, memory_of(packed, len, &byte)?, position))
         }
     }
 }
@@ -264,7 +272,7 @@ impl Portable {
 /// `datarep` is null or ends with a zero.
 unsafe fn external32(datarep: *const c_char) -> Result {
     // SAFETY: the caller's promise.
-    let name = unsafe { taken_text(datarep, MPI_MAX_DATAREP_STRING)? };
+    let name = unsafe { taken_text((datarep, "datarep"), MPI_MAX_DATAREP_STRING)? };
     if name == "external32" {
         return Ok(());
     }
@@ -284,14 +292,17 @@ fn room(count: MPI_Count, item: usize) -> Result<MPI_Count> {
     })
 }
 
-/// Where `len` packed bytes begin in a buffer of `size` bytes.
+/// Where `len` packed bytes begin in a buffer of `size` bytes; a null pointer stays one.
 ///
 /// # Errors
 /// `Arg` if they do not fit behind `position`.
-fn place(position: MPI_Count, len: usize, size: MPI_Count) -> Result<usize> {
+fn packed_at(
+    buf: *const c_void, position: MPI_Count, len: usize, size: MPI_Count,
+) -> Result<*const c_void> {
     let room = size.checked_sub(position).filter(|_| position >= 0);
     match (usize::try_from(position), room.and_then(|room| usize::try_from(room).ok())) {
-        (Ok(place), Some(room)) if len <= room => Ok(place),
+        (Ok(_), Some(room)) if len <= room && buf.is_null() => Ok(buf),
+        (Ok(place), Some(room)) if len <= room => Ok(buf.wrapping_byte_add(place)),
         _ => {
             let what = format!("{len} bytes at position {position} do not fit a pack buffer");
             Err(ErrorClass::Arg.error(format!("{what} of {size} bytes")))

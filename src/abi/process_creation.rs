@@ -7,8 +7,9 @@ use std::ffi::{c_char, c_int};
 
 use super::comm::free;
 use super::handles::MPI_COMM_NULL;
+use super::pointer::{out, take_back};
 use super::types::*;
-use super::verb::{PROCESS, Scope, finish, local, number, unsupported};
+use super::verb::{PROCESS, Scope, local, number, unsupported};
 
 /// Closes a port that `MPI_Open_port` opened.
 #[unsafe(no_mangle)]
@@ -35,27 +36,26 @@ pub unsafe extern "C" fn PMPI_Comm_connect(
 /// Waits for pending communication and frees the communicator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_disconnect(comm: *mut MPI_Comm) -> c_int {
-    // SAFETY: the caller gives a valid pointer.
-    let left = unsafe { *comm };
-    let waited = PROCESS.until(
-        |mpi| mpi.comms.freeable(number(left)).map(drop),
-        |mpi, ()| Ok(mpi.is_quiet(number(left)).then_some(())),
-        |mpi, ()| mpi.blocked_on("MPI_Comm_disconnect", number(left)),
-    );
-    let result = waited.and_then(|()| free(number(left)));
-    if result.is_ok() {
-        // SAFETY: as above.
-        unsafe { *comm = MPI_COMM_NULL };
-    }
-    finish(left, "MPI_Comm_disconnect", result)
+    let leave = |comm| {
+        PROCESS.until(
+            |mpi| mpi.comms.freeable(number(comm)).map(drop),
+            |mpi, ()| Ok(mpi.is_quiet(number(comm)).then_some(())),
+            |mpi, ()| mpi.blocked_on("MPI_Comm_disconnect", number(comm)),
+        )?;
+        free(number(comm))
+    };
+    // SAFETY: the caller's promise of the handle.
+    unsafe { take_back("MPI_Comm_disconnect", (comm, "comm"), MPI_COMM_NULL, leave) }
 }
 
 /// The intercommunicator to the processes that spawned this one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_get_parent(parent: *mut MPI_Comm) -> c_int {
     local("MPI_Comm_get_parent", Scope::None, |_| {
-        // SAFETY: the caller gives a valid result pointer. Nothing is spawned yet.
-        unsafe { *parent = MPI_COMM_NULL };
+        // SAFETY: the caller's promise of the result.
+        let parent = unsafe { out(parent, "parent")? };
+        // Nothing is spawned yet.
+        parent.put(MPI_COMM_NULL);
         Ok(())
     })
 }

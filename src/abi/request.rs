@@ -9,42 +9,39 @@
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
-use super::constants::MPI_UNDEFINED;
 use super::grequest::{self, Found};
 use super::handles::MPI_REQUEST_NULL;
+use super::pointer::{InOut, in_out, out};
 use super::request_list::{
-    Any, List, end_any, end_many, end_one, end_shown, end_some, flagged, put_empty_status,
-    put_index, put_indices,
+    Any, Indices, List, end_many, end_one, end_shown, end_test, put_empty_status,
 };
 use super::types::*;
 use super::verb::{PROCESS, Scope, finish, local, number, put_status};
-use crate::mpi::request::{Completed, Readiness};
+use crate::base::Result;
+use crate::mpi::request::Readiness;
 use crate::process::Mpi;
 
 /// Marks an operation for cancellation; wait or test complete it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Cancel(request: *mut MPI_Request) -> c_int {
-    // SAFETY: the caller gives a valid request pointer.
-    let request = unsafe { *request };
-    let result = PROCESS.look(|mpi| mpi.cancel(number(request)));
-    let result = result.and_then(|found| {
+    let cancel = |request: InOut<MPI_Request>| {
+        let found = PROCESS.look(|mpi| mpi.cancel(number(request.get())))?;
         found.map_or(Ok(()), |(functions, complete)| grequest::cancel(functions, complete))
-    });
-    finish(request, "MPI_Cancel", result)
+    };
+    // SAFETY: the caller's promise of the request.
+    unsafe { of_one("MPI_Cancel", request, cancel) }
 }
 
 /// Lets go of a request; its operation completes on its own.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Request_free(request: *mut MPI_Request) -> c_int {
-    // SAFETY: the caller gives a valid request pointer.
-    let freed = unsafe { *request };
-    let result = PROCESS.look(|mpi| mpi.free_request(number(freed)));
-    if result.is_ok() {
-        // SAFETY: as above.
-        unsafe { *request = MPI_REQUEST_NULL };
-    }
-    let result = result.and_then(|functions| functions.map_or(Ok(()), grequest::free));
-    finish(freed, "MPI_Request_free", result)
+    let free = |request: InOut<MPI_Request>| {
+        let functions = PROCESS.look(|mpi| mpi.free_request(number(request.get())))?;
+        request.put(MPI_REQUEST_NULL);
+        functions.map_or(Ok(()), grequest::free)
+    };
+    // SAFETY: the caller's promise of the request.
+    unsafe { of_one("MPI_Request_free", request, free) }
 }
 
 /// `MPI_Test` that neither frees nor inactivates the request.
@@ -53,11 +50,13 @@ pub unsafe extern "C" fn PMPI_Request_get_status(
     request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status,
 ) -> c_int {
     let look = |mpi: &mut Mpi| {
+        // SAFETY: the caller's promise of the result.
+        let flag = unsafe { out(flag, "flag")? };
         let readiness = mpi.readiness(number(request))?;
         let over = readiness != Readiness::Pending;
-        // SAFETY: the caller's promise of the results.
+        flag.put(over.into());
+        // SAFETY: the caller's promise of the status.
         unsafe {
-            *flag = over.into();
             match readiness {
                 Readiness::Pending => return Ok((over, None)),
                 Readiness::Idle => put_empty_status(status),
@@ -79,11 +78,13 @@ pub unsafe extern "C" fn PMPI_Request_get_status_all(
     array_of_statuses: *mut MPI_Status,
 ) -> c_int {
     let look = |mpi: &mut Mpi| {
-        // SAFETY: the caller's promise of the requests and the statuses.
-        let list = unsafe { List::new(count, array_of_requests.cast_mut(), array_of_statuses)? };
+        // SAFETY: the caller's promise of the requests, the statuses and the result.
+        let (list, flag) = unsafe {
+            let list = List::new(count, array_of_requests.cast_mut(), array_of_statuses)?;
+            (list, out(flag, "flag")?)
+        };
         let over = list.is_over(mpi)?;
-        // SAFETY: the caller's promise of the result.
-        unsafe { *flag = over.into() };
+        flag.put(over.into());
         let shown = if over { 0..list.len } else { 0..0 };
         let found = shown.filter_map(|index| list.show(mpi, index, index)).collect();
         Ok((over, found))
@@ -99,17 +100,20 @@ pub unsafe extern "C" fn PMPI_Request_get_status_any(
     status: *mut MPI_Status,
 ) -> c_int {
     let look = |mpi: &mut Mpi| {
-        // SAFETY: the caller's promise of the requests.
-        let list = unsafe { List::new(count, array_of_requests.cast_mut(), null_mut())? };
+        // SAFETY: the caller's promise of the requests and the results.
+        let (list, indx, flag) = unsafe {
+            let list = List::new(count, array_of_requests.cast_mut(), null_mut())?;
+            (list, out(indx, "indx")?, out(flag, "flag")?)
+        };
         let found = list.any(mpi)?;
-        // SAFETY: the caller's promise of the results and the status.
+        flag.put((found != Any::Pending).into());
+        indx.put(found.index());
+        // SAFETY: the caller's promise of the status.
         unsafe {
-            *flag = (found != Any::Pending).into();
             match found {
-                Any::Pending => *indx = MPI_UNDEFINED,
-                Any::Idle => put_index(None, indx, status),
+                Any::Pending => {}
+                Any::Idle => put_empty_status(status),
                 Any::Ready(index) => {
-                    *indx = index as c_int;
                     put_status(status, &mpi.request_status(list.get(index)));
                     return Ok((true, mpi.functions(list.get(index))));
                 }
@@ -130,25 +134,27 @@ pub unsafe extern "C" fn PMPI_Request_get_status_some(
     array_of_indices: *mut c_int, array_of_statuses: *mut MPI_Status,
 ) -> c_int {
     let look = |mpi: &mut Mpi| {
-        // SAFETY: the caller's promise of the requests and the statuses.
-        let list = unsafe { List::new(incount, array_of_requests.cast_mut(), array_of_statuses)? };
+        // SAFETY: the caller's promise of the requests, the statuses and the results.
+        let (list, found) = unsafe {
+            let list = List::new(incount, array_of_requests.cast_mut(), array_of_statuses)?;
+            (list, Indices::new(incount, outcount, array_of_indices)?)
+        };
         let ready = list.ready(mpi)?;
+        found.put(ready.as_deref());
         let indices = ready.iter().flatten().enumerate();
-        let found = indices.filter_map(|(place, index)| list.show(mpi, *index, place)).collect();
-        // SAFETY: the caller's promise of the results; there are as many indices as requests.
-        unsafe { put_indices(ready.as_deref(), outcount, array_of_indices) };
-        Ok((ready.is_none_or(|ready| !ready.is_empty()), found))
+        let shown = indices.filter_map(|(place, index)| list.show(mpi, *index, place)).collect();
+        Ok((ready.is_none_or(|ready| !ready.is_empty()), shown))
     };
-    let shown = PROCESS.test(look, |(over, _)| *over).map(|(_, found): (_, Vec<_>)| found);
+    let shown = PROCESS.test(look, |(over, _)| *over).map(|(_, shown): (_, Vec<_>)| shown);
     end_shown("MPI_Request_get_status_some", shown)
 }
 
 /// Starts the operation of a persistent request.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Start(request: *mut MPI_Request) -> c_int {
-    // SAFETY: the caller gives a valid request pointer.
-    let request = unsafe { *request };
-    local("MPI_Start", request, |mpi| mpi.start(number(request)))
+    let start = |request: InOut<MPI_Request>| PROCESS.look(|mpi| mpi.start(number(request.get())));
+    // SAFETY: the caller's promise of the request.
+    unsafe { of_one("MPI_Start", request, start) }
 }
 
 /// Starts several persistent requests, in any order.
@@ -168,22 +174,16 @@ pub unsafe extern "C" fn PMPI_Test(
 ) -> c_int {
     let tested = PROCESS.test(
         |mpi| {
-            // SAFETY: the caller gives a valid request pointer.
-            let list = unsafe { List::new(1, request, null_mut())? };
-            list.is_over(mpi)?.then(|| list.complete(mpi, 0)).transpose()
+            // SAFETY: the caller's promise of the request and the result.
+            let (list, flag) = unsafe { (List::one(request)?, out(flag, "flag")?) };
+            let tested = list.is_over(mpi)?.then(|| list.complete(mpi, 0)).transpose()?;
+            flag.put(tested.is_some().into());
+            Ok(tested)
         },
         Option::is_some,
     );
-    // SAFETY: the caller's promise of the results.
-    unsafe {
-        let over = flagged(&tested, flag);
-        let result = tested.map(|tested| tested.unwrap_or(Completed::NOTHING));
-        if over {
-            end_one("MPI_Test", result, status)
-        } else {
-            end_one("MPI_Test", result, null_mut())
-        }
-    }
+    // SAFETY: the caller's promise of the status.
+    unsafe { end_test("MPI_Test", tested, status) }
 }
 
 /// Completes all of the requests, or none.
@@ -194,14 +194,17 @@ pub unsafe extern "C" fn PMPI_Testall(
 ) -> c_int {
     let tested = PROCESS.test(
         |mpi| {
-            // SAFETY: the caller's promise of the requests and the statuses.
-            let list = unsafe { List::new(count, array_of_requests, array_of_statuses)? };
-            list.is_over(mpi)?.then(|| list.complete_each(mpi, 0..list.len)).transpose()
+            // SAFETY: the caller's promise of the requests, the statuses and the result.
+            let (list, flag) = unsafe {
+                (List::new(count, array_of_requests, array_of_statuses)?, out(flag, "flag")?)
+            };
+            let over = list.is_over(mpi)?;
+            let tested = over.then(|| list.complete_each(mpi, 0..list.len)).transpose()?;
+            flag.put(over.into());
+            Ok(tested)
         },
         Option::is_some,
     );
-    // SAFETY: the caller's promise of the result.
-    unsafe { flagged(&tested, flag) };
     end_many("MPI_Testall", tested.map(Option::unwrap_or_default))
 }
 
@@ -213,17 +216,19 @@ pub unsafe extern "C" fn PMPI_Testany(
 ) -> c_int {
     let tested = PROCESS.test(
         |mpi| {
-            // SAFETY: the caller's promise of the requests.
-            let list = unsafe { List::new(count, array_of_requests, null_mut())? };
-            list.complete_any(mpi)
+            // SAFETY: the caller's promise of the requests and the results.
+            let (list, indx, flag) = unsafe {
+                let list = List::new(count, array_of_requests, null_mut())?;
+                (list, out(indx, "indx")?, out(flag, "flag")?)
+            };
+            let tested = list.complete_any(mpi, indx)?;
+            flag.put(tested.is_some().into());
+            Ok(tested)
         },
         Option::is_some,
     );
-    // SAFETY: the caller's promise of the results and the status.
-    unsafe {
-        flagged(&tested, flag);
-        end_any("MPI_Testany", tested, indx, status)
-    }
+    // SAFETY: the caller's promise of the status.
+    unsafe { end_test("MPI_Testany", tested, status) }
 }
 
 /// Completes all requests that are complete now.
@@ -234,22 +239,24 @@ pub unsafe extern "C" fn PMPI_Testsome(
 ) -> c_int {
     let tested = PROCESS.test(
         |mpi| {
-            // SAFETY: the caller's promise of the requests and the statuses.
-            let list = unsafe { List::new(incount, array_of_requests, array_of_statuses)? };
-            list.complete_some(mpi)
+            // SAFETY: the caller's promise of the requests, the statuses and the results.
+            let (list, found) = unsafe {
+                let list = List::new(incount, array_of_requests, array_of_statuses)?;
+                (list, Indices::new(incount, outcount, array_of_indices)?)
+            };
+            list.complete_some(mpi, found)
         },
         |tested| tested.as_ref().is_none_or(|batch| !batch.indices.is_empty()),
     );
-    // SAFETY: the caller's promise of the results.
-    unsafe { end_some("MPI_Testsome", tested, outcount, array_of_indices) }
+    end_many("MPI_Testsome", tested.map(Option::unwrap_or_default))
 }
 
 /// Waits for an operation and completes its request.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) -> c_int {
     let waited = PROCESS.until(
-        // SAFETY: the caller gives a valid request pointer.
-        |_| unsafe { List::new(1, request, null_mut()) },
+        // SAFETY: the caller's promise of the request.
+        |_| unsafe { List::one(request) },
         |mpi, list| list.is_over(mpi)?.then(|| list.complete(mpi, 0)).transpose(),
         |mpi, list| list.blocked(mpi, "MPI_Wait", false),
     );
@@ -277,13 +284,13 @@ pub unsafe extern "C" fn PMPI_Waitany(
     count: c_int, array_of_requests: *mut MPI_Request, indx: *mut c_int, status: *mut MPI_Status,
 ) -> c_int {
     let waited = PROCESS.until(
-        // SAFETY: the caller's promise of the requests.
-        |_| unsafe { List::new(count, array_of_requests, null_mut()) },
-        |mpi, list| list.complete_any(mpi),
-        |mpi, list| list.blocked(mpi, "MPI_Waitany", true),
+        // SAFETY: the caller's promise of the requests and the result.
+        |_| unsafe { Ok((List::new(count, array_of_requests, null_mut())?, out(indx, "indx")?)) },
+        |mpi, (list, indx)| list.complete_any(mpi, *indx),
+        |mpi, (list, _)| list.blocked(mpi, "MPI_Waitany", true),
     );
-    // SAFETY: the caller's promise of the results and the status.
-    unsafe { end_any("MPI_Waitany", waited.map(Some), indx, status) }
+    // SAFETY: the caller's promise of the status.
+    unsafe { end_one("MPI_Waitany", waited, status) }
 }
 
 /// Waits for at least one of the requests and completes all that are complete.
@@ -293,14 +300,33 @@ pub unsafe extern "C" fn PMPI_Waitsome(
     array_of_indices: *mut c_int, array_of_statuses: *mut MPI_Status,
 ) -> c_int {
     let waited = PROCESS.until(
-        // SAFETY: the caller's promise of the requests and the statuses.
-        |_| unsafe { List::new(incount, array_of_requests, array_of_statuses) },
-        |mpi, list| {
-            let some = list.complete_some(mpi)?;
+        // SAFETY: the caller's promise of the requests, the statuses and the results.
+        |_| unsafe {
+            let list = List::new(incount, array_of_requests, array_of_statuses)?;
+            Ok((list, Indices::new(incount, outcount, array_of_indices)?))
+        },
+        |mpi, (list, found)| {
+            let some = list.complete_some(mpi, *found)?;
             Ok((!some.as_ref().is_some_and(|some| some.indices.is_empty())).then_some(some))
         },
-        |mpi, list| list.blocked(mpi, "MPI_Waitsome", true),
+        |mpi, (list, _)| list.blocked(mpi, "MPI_Waitsome", true),
     );
-    // SAFETY: the caller's promise of the results.
-    unsafe { end_some("MPI_Waitsome", waited, outcount, array_of_indices) }
+    end_many("MPI_Waitsome", waited.map(Option::unwrap_or_default))
+}
+
+/// Does something with one request.
+///
+/// # Safety
+/// `request` is null, or may be read and written.
+unsafe fn of_one(
+    name: &str, request: *mut MPI_Request, body: impl FnOnce(InOut<MPI_Request>) -> Result,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    match unsafe { in_out(request, "request") } {
+        Ok(place) => {
+            let request = place.get();
+            finish(request, name, body(place))
+        }
+        Err(error) => finish(Scope::None, name, Err(error)),
+    }
 }

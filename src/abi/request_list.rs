@@ -4,10 +4,12 @@
 
 use std::cell::Cell;
 use std::ffi::c_int;
+use std::ptr::null_mut;
 
 use super::constants::{MPI_SUCCESS, MPI_UNDEFINED};
 use super::grequest::Found;
 use super::handles::{MPI_REQUEST_NULL, handle};
+use super::pointer::{Out, OutList, null_list, out, out_list};
 use super::types::*;
 use super::user_memory::checked_count;
 use super::verb::{Scope, conclude, finish, number, put_status};
@@ -40,6 +42,45 @@ pub enum Any {
     Ready(usize),
 }
 
+impl Any {
+    /// The index as the application gets it.
+    pub fn index(self) -> c_int {
+        match self {
+            Self::Ready(index) => index as c_int,
+            Self::Idle | Self::Pending => MPI_UNDEFINED,
+        }
+    }
+}
+
+/// Where the application wants to know which requests are over.
+#[derive(Clone, Copy)]
+pub struct Indices {
+    count: Out<c_int>,
+    indices: OutList<c_int>,
+}
+
+impl Indices {
+    /// The application's number of requests that are over, and their indices, of at most `len`.
+    ///
+    /// # Errors
+    /// `Arg` for a null pointer.
+    ///
+    /// # Safety
+    /// Both are null or may be written as long as this is used, `indices` for `len` elements.
+    pub unsafe fn new(len: c_int, count: *mut c_int, indices: *mut c_int) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        let (count, indices) =
+            unsafe { (out(count, "outcount")?, out_list((len, indices), "array_of_indices")?) };
+        Ok(Self { count, indices })
+    }
+
+    /// Stores which requests they are; `None`: no request was active.
+    pub fn put(self, indices: Option<&[usize]>) {
+        self.count.put(indices.map_or(MPI_UNDEFINED, |indices| indices.len() as c_int));
+        self.indices.put(indices.unwrap_or_default().iter().map(|index| *index as c_int));
+    }
+}
+
 /// Requests that one call has completed.
 #[derive(Default)]
 pub struct Batch {
@@ -66,9 +107,23 @@ impl List {
     ) -> Result<Self> {
         let len = checked_count(len.into())?;
         if requests.is_null() && len > 0 {
-            return Err(no_array(len));
+            return Err(null_list(len, "array_of_requests"));
         }
         Ok(Self { len, requests, statuses, over: Cell::new(0) })
+    }
+
+    /// One request.
+    ///
+    /// # Errors
+    /// `Arg` for a null pointer.
+    ///
+    /// # Safety
+    /// `request` is null, or may be read and written as long as the list is used.
+    #[inline]
+    pub unsafe fn one(request: *mut MPI_Request) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        let requests = unsafe { out(request, "request")? }.as_ptr();
+        Ok(Self { len: 1, requests, statuses: null_mut(), over: Cell::new(0) })
     }
 
     /// The request at `index`.
@@ -174,24 +229,28 @@ impl List {
         Ok(some)
     }
 
-    /// Completes the first request that is over. The index is `None` if no request is active.
+    /// Completes the first request that is over and stores its index; nothing if none is active.
     ///
     /// # Errors
     /// `Request` for an element that is none.
-    pub fn complete_any(&self, mpi: &mut Mpi) -> Result<Option<(Option<usize>, Completed)>> {
-        Ok(match self.any(mpi)? {
+    pub fn complete_any(&self, mpi: &mut Mpi, result: Out<c_int>) -> Result<Option<Completed>> {
+        let any = self.any(mpi)?;
+        result.put(any.index());
+        Ok(match any {
             Any::Pending => None,
-            Any::Idle => Some((None, Completed::NOTHING)),
-            Any::Ready(index) => Some((Some(index), self.complete(mpi, index)?)),
+            Any::Idle => Some(Completed::NOTHING),
+            Any::Ready(index) => Some(self.complete(mpi, index)?),
         })
     }
 
-    /// Completes all requests that are over; `None` if none is active.
+    /// Completes all requests that are over and stores which they are; `None` if none is active.
     ///
     /// # Errors
     /// `Request` for an element that is none.
-    pub fn complete_some(&self, mpi: &mut Mpi) -> Result<Option<Batch>> {
-        self.ready(mpi)?.map(|ready| self.complete_each(mpi, ready)).transpose()
+    pub fn complete_some(&self, mpi: &mut Mpi, found: Indices) -> Result<Option<Batch>> {
+        let ready = self.ready(mpi)?;
+        found.put(ready.as_deref());
+        ready.map(|ready| self.complete_each(mpi, ready)).transpose()
     }
 
     /// Where status number `place` is; null if nobody wants it.
@@ -213,19 +272,6 @@ impl List {
             }
         }
     }
-}
-
-/// Stores whether a test found what it asked for.
-///
-/// # Safety
-/// `flag` may be written.
-pub unsafe fn flagged<T>(tested: &Result<Option<T>>, flag: *mut c_int) -> bool {
-    let found = matches!(tested, Ok(Some(_)));
-    if tested.is_ok() {
-        // SAFETY: the caller's promise.
-        unsafe { *flag = found.into() };
-    }
-    found
 }
 
 /// The end of a call that completes one request.
@@ -251,28 +297,18 @@ pub unsafe fn end_one(name: &str, completed: Result<Completed>, status: *mut MPI
     }
 }
 
-/// The end of a call that completes any request; `None` if it has completed nothing.
+/// The end of a call that completes one request if it can; `None` if it could not.
 ///
 /// # Safety
-/// `index` may be written, and `status` unless it is null.
-pub unsafe fn end_any(
-    name: &str, completed: Result<Option<(Option<usize>, Completed)>>, index: *mut c_int,
-    status: *mut MPI_Status,
+/// `status` is null or may be written.
+#[inline]
+pub unsafe fn end_test(
+    name: &str, tested: Result<Option<Completed>>, status: *mut MPI_Status,
 ) -> c_int {
-    match completed {
-        Ok(Some((found, completed))) => {
-            // SAFETY: the caller's promise.
-            unsafe {
-                put_index(found, index, status);
-                end_one(name, Ok(completed), status)
-            }
-        }
-        Ok(None) => {
-            // SAFETY: the caller's promise.
-            unsafe { *index = MPI_UNDEFINED };
-            finish(Scope::None, name, Ok(()))
-        }
-        Err(error) => finish(Scope::None, name, Err(error)),
+    match tested.transpose() {
+        // SAFETY: the caller's promise.
+        Some(completed) => unsafe { end_one(name, completed, status) },
+        None => MPI_SUCCESS,
     }
 }
 
@@ -321,35 +357,6 @@ fn in_statuses(
     first
 }
 
-/// The end of a call that completes some requests; `None` if no request was active.
-///
-/// # Safety
-/// `count` may be written, and `indices` has as many elements as there were requests.
-pub unsafe fn end_some(
-    name: &str, completed: Result<Option<Batch>>, count: *mut c_int, indices: *mut c_int,
-) -> c_int {
-    if let Ok(completed) = &completed {
-        let completed = completed.as_ref().map(|some| &*some.indices);
-        // SAFETY: the caller's promise.
-        unsafe { put_indices(completed, count, indices) };
-    }
-    end_many(name, completed.map(Option::unwrap_or_default))
-}
-
-/// Stores which request it is; `None`: no request was active, and the status is empty.
-///
-/// # Safety
-/// `result` may be written, and `status` unless it is null.
-pub unsafe fn put_index(index: Option<usize>, result: *mut c_int, status: *mut MPI_Status) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        *result = index.map_or(MPI_UNDEFINED, |index| index as c_int);
-        if index.is_none() {
-            put_empty_status(status);
-        }
-    }
-}
-
 /// Stores the empty status, whose error is set, unlike that of a single completion (§3.7.3).
 ///
 /// # Safety
@@ -362,22 +369,4 @@ pub unsafe fn put_empty_status(status: *mut MPI_Status) {
             status.MPI_ERROR = MPI_SUCCESS;
         }
     }
-}
-
-/// Stores which requests they are; `None`: no request was active.
-///
-/// # Safety
-/// `count` may be written, and `result` has room for the indices.
-pub unsafe fn put_indices(indices: Option<&[usize]>, count: *mut c_int, result: *mut c_int) {
-    for (place, index) in indices.unwrap_or_default().iter().enumerate() {
-        // SAFETY: the caller's promise.
-        unsafe { *result.add(place) = *index as c_int };
-    }
-    // SAFETY: the caller's promise.
-    unsafe { *count = indices.map_or(MPI_UNDEFINED, |indices| indices.len() as c_int) };
-}
-
-#[cold]
-fn no_array(len: usize) -> Box<MpiError> {
-    ErrorClass::Arg.error(format!("the array of {len} requests is a null pointer"))
 }

@@ -5,8 +5,9 @@
 use std::ffi::{c_char, c_int};
 
 use super::constants::MPI_MAX_PSET_NAME_LEN;
-use super::handles::{MPI_SESSION_NULL, handle};
-use super::text::{store_text, taken_bytes};
+use super::handles::MPI_SESSION_NULL;
+use super::pointer::{in_out, out, out_list, take_back};
+use super::text::{store_text, string_at};
 use super::types::*;
 use super::verb::{PROCESS, Scope, finish, finish_by, number};
 use crate::base::{ErrorClass, Result};
@@ -20,14 +21,12 @@ use crate::process::{Level, Mpi};
 /// Ends a session.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_finalize(session: *mut MPI_Session) -> c_int {
-    // SAFETY: the caller gives a valid pointer.
-    let ended = unsafe { *session };
-    let result = look_at(ended, |_| Ok(())).and_then(|()| PROCESS.close_session(number(ended)));
-    if result.is_ok() {
-        // SAFETY: as above.
-        unsafe { *session = MPI_SESSION_NULL };
-    }
-    finish(ended, "MPI_Session_finalize", result)
+    let end = |session| {
+        look_at(session, |_| Ok(())).and_then(|()| PROCESS.close_session(number(session)))
+    };
+    let place = (session, "session");
+    // SAFETY: the caller's promise of the handle.
+    unsafe { take_back("MPI_Session_finalize", place, MPI_SESSION_NULL, end) }
 }
 
 /// The hints of a session that are in use.
@@ -36,9 +35,11 @@ pub unsafe extern "C" fn PMPI_Session_get_info(
     session: MPI_Session, info_used: *mut MPI_Info,
 ) -> c_int {
     let result = look_at(session, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let info_used = unsafe { out(info_used, "info_used")? };
         let hints = mpi.sessions.get(number(session))?.hints.clone();
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { put_info(mpi, hints, info_used) }
+        info_used.put_handle(mpi.objects.infos.insert(hints)?);
+        Ok(())
     });
     finish(session, "MPI_Session_get_info", result)
 }
@@ -49,20 +50,18 @@ pub unsafe extern "C" fn PMPI_Session_get_nth_pset(
     session: MPI_Session, info: MPI_Info, n: c_int, pset_len: *mut c_int, pset_name: *mut c_char,
 ) -> c_int {
     let result = look_at(session, |mpi| {
+        // SAFETY: the caller gives an array, and a valid pointer to its length.
+        let pset_len = unsafe { in_out(pset_len, "pset_len")? };
+        // SAFETY: as above.
+        unsafe { out_list((pset_len.get(), pset_name), "pset_name")? };
         mpi.objects.infos.hints(number(info))?;
         let name = ProcessSet::nth(n)?.name();
-        // SAFETY: the caller gives a valid pointer to the length of its array.
-        let room = unsafe { *pset_len };
-        if room < 0 {
-            let why = format!("the length {room} of an array for a name is negative");
-            return Err(ErrorClass::Arg.error(why));
+        if pset_len.get() > 0 {
+            // SAFETY: as above.
+            unsafe { store_text(name, pset_name, pset_len.get()) };
         }
-        if room > 0 {
-            // SAFETY: the caller gives an array of `room` bytes.
-            unsafe { store_text(name, pset_name, room) };
-        }
-        // SAFETY: as above. What it takes is told, with the final zero.
-        unsafe { *pset_len = name.len() as c_int + 1 };
+        // What it takes is told, with the final zero.
+        pset_len.put(name.len() as c_int + 1);
         Ok(())
     });
     finish(session, "MPI_Session_get_nth_pset", result)
@@ -74,9 +73,10 @@ pub unsafe extern "C" fn PMPI_Session_get_num_psets(
     session: MPI_Session, info: MPI_Info, npset_names: *mut c_int,
 ) -> c_int {
     let result = look_at(session, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let npset_names = unsafe { out(npset_names, "npset_names")? };
         mpi.objects.infos.hints(number(info))?;
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *npset_names = ProcessSet::ALL.len() as c_int };
+        npset_names.put(ProcessSet::ALL.len() as c_int);
         Ok(())
     });
     finish(session, "MPI_Session_get_num_psets", result)
@@ -88,13 +88,13 @@ pub unsafe extern "C" fn PMPI_Session_get_pset_info(
     session: MPI_Session, pset_name: *const c_char, info: *mut MPI_Info,
 ) -> c_int {
     let result = look_at(session, |mpi| {
-        // SAFETY: the caller gives a string that ends with a zero.
-        let set = unsafe { set_named(pset_name)? };
+        // SAFETY: the caller gives a string that ends with a zero, and a valid result pointer.
+        let (set, info) = unsafe { (set_named(pset_name)?, out(info, "info")?) };
         let group = mpi.group_of_set(number(session), set)?;
         let mut known = Info::default();
         known.set(b"mpi_size", group.size().to_string().as_bytes())?;
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { put_info(mpi, known, info) }
+        info.put_handle(mpi.objects.infos.insert(known)?);
+        Ok(())
     });
     finish(session, "MPI_Session_get_pset_info", result)
 }
@@ -110,15 +110,15 @@ pub unsafe extern "C" fn PMPI_Session_init(
         Ok(handler) => handler,
         Err(error) => return finish(Scope::None, "MPI_Session_init", Err(error)),
     };
-    let wishes = PROCESS.visit(|objects| {
-        let hints = objects.infos.hints(number(info))?;
-        Ok((level_in(hints)?, kinds_in(hints)?))
-    });
-    let opened = wishes
-        .and_then(|(level, kinds)| PROCESS.open_session(handler.clone(), level, kinds.as_deref()));
-    let result = opened.map(|opened| {
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *session = handle(opened as c_int) };
+    // SAFETY: the caller's promise of the result.
+    let result = unsafe { out(session, "session") }.and_then(|session| {
+        let wishes: Result<_> = PROCESS.visit(|objects| {
+            let hints = objects.infos.hints(number(info))?;
+            Ok((level_in(hints)?, kinds_in(hints)?))
+        });
+        let (level, kinds) = wishes?;
+        session.put_handle(PROCESS.open_session(handler.clone(), level, kinds.as_deref())?);
+        Ok(())
     });
     finish_by(handler, SESSION_NULL, "MPI_Session_init", result)
 }
@@ -148,11 +148,8 @@ pub(super) fn look_at<T>(
 /// # Safety
 /// `name` is null or ends with a zero.
 pub(super) unsafe fn set_named(name: *const c_char) -> Result<ProcessSet> {
-    if name.is_null() {
-        return Err(ErrorClass::Arg.error("the name of a process set is a null pointer"));
-    }
     // SAFETY: the caller's promise.
-    ProcessSet::named(&unsafe { taken_bytes(name, MPI_MAX_PSET_NAME_LEN) })
+    ProcessSet::named(&unsafe { string_at((name, "pset_name"), MPI_MAX_PSET_NAME_LEN)? })
 }
 
 /// The level of thread support that hints ask for, as far as there is one. Without a wish it is
@@ -188,15 +185,4 @@ fn kinds_in(hints: Option<&Info>) -> Result<Option<String>> {
         None => None,
     };
     Ok(wish.map(|wish| String::from_utf8_lossy(wish).into_owned()))
-}
-
-/// Stores a handle for an info object.
-///
-/// # Safety
-/// `target` may be written.
-unsafe fn put_info(mpi: &mut Mpi, info: Info, target: *mut MPI_Info) -> Result {
-    let made = mpi.objects.infos.insert(info)?;
-    // SAFETY: the caller's promise.
-    unsafe { *target = handle(made as c_int) };
-    Ok(())
 }

@@ -6,7 +6,7 @@ use std::ffi::c_int;
 
 use super::comm::{give_hints, split};
 use super::constants::*;
-use super::handles::handle;
+use super::pointer::out;
 use super::types::*;
 use super::verb::{PROCESS, finish, number};
 use crate::base::{ErrorClass, Result};
@@ -29,19 +29,20 @@ const PROCESS_SET: &str = "mpi_pset_name";
 pub unsafe extern "C" fn PMPI_Comm_split_type(
     comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info, newcomm: *mut MPI_Comm,
 ) -> c_int {
-    let asked = PROCESS.early(|objects| {
-        let given = objects.infos.hints(number(info))?;
-        Ok((by(split_type, given)?, Hints::of(given)?))
-    });
-    let result = asked.and_then(|(by, hints)| {
+    // SAFETY: the caller's promise of the result.
+    let result = unsafe { out(newcomm, "newcomm") }.and_then(|newcomm| {
+        let asked: Result<_> = PROCESS.early(|objects| {
+            let given = objects.infos.hints(number(info))?;
+            Ok((by(split_type, given)?, Hints::of(given)?))
+        });
+        let (by, hints) = asked?;
         let answer = ask(number(comm), by)?;
         let made = split(NAME, |mpi| mpi.split(number(comm), answer.color, key))?;
         give_hints(made, hints)?;
         if let (By::Unguided, Some(resource)) = (by, answer.resource) {
             tell(number(info), resource)?;
         }
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *newcomm = handle(made as c_int) };
+        newcomm.put_handle(made);
         Ok(())
     });
     finish(comm, NAME, result)

@@ -4,7 +4,8 @@
 
 use std::ffi::{c_char, c_int};
 
-use crate::base::{ErrorClass, Result};
+use super::pointer::{null, out};
+use crate::base::Result;
 
 /// Copies `text` into an array of `room` bytes, cut where it does not fit, and ends it with a
 /// zero. Returns its length without the zero.
@@ -14,6 +15,25 @@ use crate::base::{ErrorClass, Result};
 pub unsafe fn store_text(text: &str, target: *mut c_char, room: c_int) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { store_bytes(text.as_bytes(), target, room) }
+}
+
+/// Stores a text in the array of that name with that room, and its length in `resultlen`.
+///
+/// # Errors
+/// `Arg` for a null pointer.
+///
+/// # Safety
+/// The array is null or may be written for as many bytes as it says, and `resultlen` is null or
+/// may be written.
+pub unsafe fn tell(
+    text: &str, (target, name, room): (*mut c_char, &str, c_int), resultlen: *mut c_int,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (target, resultlen) = (out(target, name)?, out(resultlen, "resultlen")?);
+        resultlen.put(store_text(text, target.as_ptr(), room));
+    }
+    Ok(())
 }
 
 /// [`store_text`] in whatever encoding.
@@ -30,23 +50,36 @@ pub unsafe fn store_bytes(bytes: &[u8], target: *mut c_char, room: c_int) -> c_i
     len as c_int
 }
 
-/// A copy of the caller's string, cut so that with its zero it fits an array of `room` bytes.
+/// A copy of the caller's string, the argument of that name, cut so that with its zero it fits an
+/// array of `room` bytes.
 ///
 /// # Errors
 /// `Arg` for a null pointer.
 ///
 /// # Safety
 /// `source` is null or may be read up to a zero byte, or for `room` bytes.
-pub unsafe fn taken_text(source: *const c_char, room: c_int) -> Result<String> {
-    if source.is_null() {
-        return Err(ErrorClass::Arg.error("the string is a null pointer"));
-    }
+pub unsafe fn taken_text(source: (*const c_char, &str), room: c_int) -> Result<String> {
     // SAFETY: the caller's promise.
-    let bytes = unsafe { taken_bytes(source, room) };
+    let bytes = unsafe { string_at(source, room)? };
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// [`taken_text`] in whatever encoding.
+///
+/// # Errors
+/// As of [`taken_text`].
+///
+/// # Safety
+/// As for [`taken_text`].
+pub unsafe fn string_at((source, name): (*const c_char, &str), room: c_int) -> Result<Vec<u8>> {
+    if source.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { taken_bytes(source, room) })
+}
+
+/// [`string_at`] where there is a string.
 ///
 /// # Safety
 /// As for [`taken_text`], and `source` is not null.
@@ -75,7 +108,8 @@ mod tests {
     fn text_is_taken_up_to_its_zero_or_the_room() {
         for (room, expected) in [(1, ""), (3, "ab"), (4, "abc"), (9, "abc")] {
             // SAFETY: the string ends with a zero.
-            assert_eq!(unsafe { taken_text(c"abc".as_ptr(), room) }.as_deref(), Ok(expected));
+            let taken = unsafe { taken_text((c"abc".as_ptr(), "name"), room) };
+            assert_eq!(taken.as_deref(), Ok(expected));
         }
     }
 }

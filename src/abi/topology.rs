@@ -5,8 +5,8 @@
 use std::ffi::c_int;
 
 use super::constants::{MPI_CART, MPI_DIST_GRAPH, MPI_GRAPH, MPI_PROC_NULL, MPI_UNDEFINED};
-use super::group::list;
-use super::handles::{MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY, handle};
+use super::handles::{MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY};
+use super::pointer::{OutList, list, out, out_list};
 use super::types::*;
 use super::verb::{PROCESS, Scope, early, finish, local, number};
 use crate::base::{ErrorClass, Result};
@@ -26,7 +26,8 @@ pub unsafe extern "C" fn PMPI_Cart_coords(
         let comm = mpi.comms.get(number(comm))?;
         let found = comm.cart()?.coordinates(comm.check_rank(rank)?);
         // SAFETY: the caller gives room for `maxdims` coordinates.
-        unsafe { put_all(coords, maxdims, &found) }
+        unsafe { fitting(found.len(), (coords, maxdims), "coords")? }.put(signed(&found));
+        Ok(())
     })
 }
 
@@ -38,11 +39,12 @@ pub unsafe extern "C" fn PMPI_Cart_create(
 ) -> c_int {
     let make = |mpi: &mut Mpi, node| {
         // SAFETY: the caller gives `ndims` lengths and periods.
-        let cart = unsafe { Cart::new(list((ndims, dims))?, list((ndims, periods))?)? };
+        let cart =
+            unsafe { Cart::new(list((ndims, dims), "dims")?, list((ndims, periods), "periods")?)? };
         mpi.make_whole(number(comm_old), Whole::Cart(cart), node)
     };
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { make_comm("MPI_Cart_create", comm_old, reorder, comm_cart, make) }
+    unsafe { make_comm("MPI_Cart_create", comm_old, reorder, (comm_cart, "comm_cart"), make) }
 }
 
 /// The grid's lengths and periods, and the caller's coordinates.
@@ -53,14 +55,19 @@ pub unsafe extern "C" fn PMPI_Cart_get(
     local("MPI_Cart_get", comm, |mpi| {
         let comm = mpi.comms.get(number(comm))?;
         let cart = comm.cart()?;
-        let lens: Vec<_> = cart.dimensions().iter().map(|one| one.len).collect();
-        let goes_round: Vec<_> = cart.dimensions().iter().map(|one| one.periodic.into()).collect();
+        let all = cart.dimensions();
         // SAFETY: the caller gives room for `maxdims` lengths, periods and coordinates.
-        unsafe {
-            put_all(dims, maxdims, &lens)?;
-            put_all(periods, maxdims, &goes_round)?;
-            put_all(coords, maxdims, &cart.coordinates(comm.rank))
-        }
+        let (dims, periods, coords) = unsafe {
+            (
+                fitting(all.len(), (dims, maxdims), "dims")?,
+                fitting(all.len(), (periods, maxdims), "periods")?,
+                fitting(all.len(), (coords, maxdims), "coords")?,
+            )
+        };
+        dims.put(all.iter().map(|one| one.len as c_int));
+        periods.put(all.iter().map(|one| one.periodic.into()));
+        coords.put(signed(&cart.coordinates(comm.rank)));
+        Ok(())
     })
 }
 
@@ -72,7 +79,8 @@ pub unsafe extern "C" fn PMPI_Cart_map(
 ) -> c_int {
     local("MPI_Cart_map", comm, |mpi| {
         // SAFETY: the caller gives `ndims` lengths and periods.
-        let cart = unsafe { Cart::new(list((ndims, dims))?, list((ndims, periods))?)? };
+        let cart =
+            unsafe { Cart::new(list((ndims, dims), "dims")?, list((ndims, periods), "periods")?)? };
         // SAFETY: the caller gives a valid result pointer.
         unsafe { put_own_rank(mpi, comm, cart.size(), newrank) }
     })
@@ -84,12 +92,13 @@ pub unsafe extern "C" fn PMPI_Cart_rank(
     comm: MPI_Comm, coords: *const c_int, rank: *mut c_int,
 ) -> c_int {
     local("MPI_Cart_rank", comm, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let rank = unsafe { out(rank, "rank")? };
         let cart = mpi.comms.get(number(comm))?.cart()?;
         // SAFETY: the caller gives as many coordinates as the grid has dimensions.
-        let coordinates = unsafe { list((cart.dimensions().len() as c_int, coords))? };
+        let coordinates = unsafe { list((cart.dimensions().len(), coords), "coords")? };
         let found = cart.rank(coordinates)?;
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *rank = found as c_int };
+        rank.put(found as c_int);
         Ok(())
     })
 }
@@ -100,14 +109,14 @@ pub unsafe extern "C" fn PMPI_Cart_shift(
     comm: MPI_Comm, direction: c_int, disp: c_int, rank_source: *mut c_int, rank_dest: *mut c_int,
 ) -> c_int {
     local("MPI_Cart_shift", comm, |mpi| {
+        // SAFETY: the caller's promise of the results.
+        let (rank_source, rank_dest) =
+            unsafe { (out(rank_source, "rank_source")?, out(rank_dest, "rank_dest")?) };
         let comm = mpi.comms.get(number(comm))?;
         let found = comm.cart()?.shift(comm.rank, direction, disp)?;
         let [source, dest] = found.map(|rank| rank.map_or(MPI_PROC_NULL, |rank| rank as c_int));
-        // SAFETY: the caller gives valid result pointers.
-        unsafe {
-            *rank_source = source;
-            *rank_dest = dest;
-        }
+        rank_source.put(source);
+        rank_dest.put(dest);
         Ok(())
     })
 }
@@ -118,23 +127,24 @@ pub unsafe extern "C" fn PMPI_Cart_sub(
     comm: MPI_Comm, remain_dims: *const c_int, newcomm: *mut MPI_Comm,
 ) -> c_int {
     let make = |mpi: &mut Mpi, _| {
-        let count = mpi.comms.get(number(comm))?.cart()?.dimensions().len() as c_int;
+        let count = mpi.comms.get(number(comm))?.cart()?.dimensions().len();
         // SAFETY: the caller gives as many truth values as the grid has dimensions.
-        let remain = unsafe { list((count, remain_dims))? };
+        let remain = unsafe { list((count, remain_dims), "remain_dims")? };
         let remain: Vec<bool> = remain.iter().map(|remains| *remains != 0).collect();
         mpi.make_slices(number(comm), &remain)
     };
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { make_comm("MPI_Cart_sub", comm, 0, newcomm, make) }
+    unsafe { make_comm("MPI_Cart_sub", comm, 0, (newcomm, "newcomm"), make) }
 }
 
 /// The number of dimensions of the grid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Cartdim_get(comm: MPI_Comm, ndims: *mut c_int) -> c_int {
     local("MPI_Cartdim_get", comm, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let ndims = unsafe { out(ndims, "ndims")? };
         let found = mpi.comms.get(number(comm))?.cart()?.dimensions().len();
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *ndims = found as c_int };
+        ndims.put(found as c_int);
         Ok(())
     })
 }
@@ -144,12 +154,11 @@ pub unsafe extern "C" fn PMPI_Cartdim_get(comm: MPI_Comm, ndims: *mut c_int) -> 
 pub unsafe extern "C" fn PMPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int {
     early("MPI_Dims_create", Scope::None, |_| {
         // SAFETY: the caller gives `ndims` lengths, which may be written.
-        let mut lens = unsafe { list((ndims, dims.cast_const()))?.to_vec() };
+        let (mut lens, found) = unsafe {
+            (list((ndims, dims.cast_const()), "dims")?.to_vec(), out_list((ndims, dims), "dims")?)
+        };
         dims::fill(nnodes, &mut lens)?;
-        for (place, len) in lens.into_iter().enumerate() {
-            // SAFETY: as above.
-            unsafe { *dims.add(place) = len };
-        }
+        found.put(lens);
         Ok(())
     })
 }
@@ -165,14 +174,24 @@ pub unsafe extern "C" fn PMPI_Dist_graph_create(
         // SAFETY: the caller gives `n` sources and degrees, and a destination and a weight for
         // each edge that these announce.
         unsafe {
-            let (sources, degrees) = (list((n, sources))?, list((n, degrees))?);
-            let ends = ends(announced(degrees)? as c_int, destinations, weights)?;
+            let (sources, degrees) =
+                (list((n, sources), "sources")?, list((n, degrees), "degrees")?);
+            let (ranks, weights) = ((destinations, "destinations"), (weights, "weights"));
+            let ends = ends(announced(degrees)? as c_int, ranks, weights)?;
             Ok((from_anywhere(size, sources, degrees, ends)?, ends.weights.is_some()))
         }
     };
     let make = |mpi: &mut Mpi, node| make_dist_graph(mpi, comm_old, info, node, edges);
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { make_comm("MPI_Dist_graph_create", comm_old, reorder, comm_dist_graph, make) }
+    unsafe {
+        make_comm(
+            "MPI_Dist_graph_create",
+            comm_old,
+            reorder,
+            (comm_dist_graph, "comm_dist_graph"),
+            make,
+        )
+    }
 }
 
 /// A distributed graph, each process giving its own neighbors.
@@ -189,15 +208,23 @@ pub unsafe extern "C" fn PMPI_Dist_graph_create_adjacent(
             // destinations with weights.
             let (into, out) = unsafe {
                 (
-                    ends(indegree, sources, sourceweights)?,
-                    ends(outdegree, destinations, destweights)?,
+                    ends(indegree, (sources, "sources"), (sourceweights, "sourceweights"))?,
+                    ends(outdegree, (destinations, "destinations"), (destweights, "destweights"))?,
                 )
             };
             Ok((adjacent(size, rank, into, out)?, are_weighted(into, out)?))
         })
     };
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { make_comm("MPI_Dist_graph_create_adjacent", comm_old, reorder, comm_dist_graph, make) }
+    unsafe {
+        make_comm(
+            "MPI_Dist_graph_create_adjacent",
+            comm_old,
+            reorder,
+            (comm_dist_graph, "comm_dist_graph"),
+            make,
+        )
+    }
 }
 
 /// The caller's neighbors in a distributed graph, with weights.
@@ -208,16 +235,18 @@ pub unsafe extern "C" fn PMPI_Dist_graph_neighbors(
 ) -> c_int {
     local("MPI_Dist_graph_neighbors", comm, |mpi| {
         let found = mpi.comms.get(number(comm))?.dist_graph()?;
-        // SAFETY: the caller gives room for so many sources and destinations, with weights if the
-        // graph has them.
-        unsafe {
-            put_neighbors(&found.sources, maxindegree, sources, |one| one.rank as c_int)?;
-            put_neighbors(&found.destinations, maxoutdegree, destinations, |one| {
-                one.rank as c_int
-            })?;
-            if found.weighted {
-                put_neighbors(&found.sources, maxindegree, sourceweights, |one| one.weight)?;
-                put_neighbors(&found.destinations, maxoutdegree, destweights, |one| one.weight)?;
+        // SAFETY: the caller gives room for so many sources and destinations.
+        let (sources, destinations) = unsafe {
+            let sources = out_list((maxindegree, sources), "sources")?;
+            (sources, out_list((maxoutdegree, destinations), "destinations")?)
+        };
+        sources.put(found.sources.iter().map(|one| one.rank as c_int));
+        destinations.put(found.destinations.iter().map(|one| one.rank as c_int));
+        if found.weighted {
+            // SAFETY: the caller gives room for as many weights.
+            unsafe {
+                put_weights(&found.sources, (maxindegree, sourceweights), "sourceweights")?;
+                put_weights(&found.destinations, (maxoutdegree, destweights), "destweights")?;
             }
         }
         Ok(())
@@ -230,13 +259,14 @@ pub unsafe extern "C" fn PMPI_Dist_graph_neighbors_count(
     comm: MPI_Comm, indegree: *mut c_int, outdegree: *mut c_int, weighted: *mut c_int,
 ) -> c_int {
     local("MPI_Dist_graph_neighbors_count", comm, |mpi| {
+        // SAFETY: the caller's promise of the results.
+        let (indegree, outdegree, weighted) = unsafe {
+            (out(indegree, "indegree")?, out(outdegree, "outdegree")?, out(weighted, "weighted")?)
+        };
         let found = mpi.comms.get(number(comm))?.dist_graph()?;
-        // SAFETY: the caller gives valid result pointers.
-        unsafe {
-            *indegree = found.sources.len() as c_int;
-            *outdegree = found.destinations.len() as c_int;
-            *weighted = found.weighted.into();
-        }
+        indegree.put(found.sources.len() as c_int);
+        outdegree.put(found.destinations.len() as c_int);
+        weighted.put(found.weighted.into());
         Ok(())
     })
 }
@@ -253,7 +283,7 @@ pub unsafe extern "C" fn PMPI_Graph_create(
         mpi.make_whole(number(comm_old), Whole::Graph(graph), node)
     };
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { make_comm("MPI_Graph_create", comm_old, reorder, comm_graph, make) }
+    unsafe { make_comm("MPI_Graph_create", comm_old, reorder, (comm_graph, "comm_graph"), make) }
 }
 
 /// The nodes and edges of the graph.
@@ -264,10 +294,15 @@ pub unsafe extern "C" fn PMPI_Graph_get(
     local("MPI_Graph_get", comm, |mpi| {
         let graph = mpi.comms.get(number(comm))?.graph()?;
         // SAFETY: the caller gives room for so many ends and edges.
-        unsafe {
-            put_all(indx, maxindex, graph.ends())?;
-            put_all(edges, maxedges, graph.all_neighbors())
-        }
+        let (indx, edges) = unsafe {
+            (
+                fitting(graph.ends().len(), (indx, maxindex), "indx")?,
+                fitting(graph.all_neighbors().len(), (edges, maxedges), "edges")?,
+            )
+        };
+        indx.put(signed(graph.ends()));
+        edges.put(signed(graph.all_neighbors()));
+        Ok(())
     })
 }
 
@@ -292,7 +327,8 @@ pub unsafe extern "C" fn PMPI_Graph_neighbors(
     local("MPI_Graph_neighbors", comm, |mpi| {
         let found = mpi.comms.get(number(comm))?.graph()?.neighbors(rank)?;
         // SAFETY: the caller gives room for so many ranks.
-        unsafe { put_all(neighbors, maxneighbors, found) }
+        unsafe { fitting(found.len(), (neighbors, maxneighbors), "neighbors")? }.put(signed(found));
+        Ok(())
     })
 }
 
@@ -302,9 +338,10 @@ pub unsafe extern "C" fn PMPI_Graph_neighbors_count(
     comm: MPI_Comm, rank: c_int, nneighbors: *mut c_int,
 ) -> c_int {
     local("MPI_Graph_neighbors_count", comm, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let nneighbors = unsafe { out(nneighbors, "nneighbors")? };
         let found = mpi.comms.get(number(comm))?.graph()?.neighbors(rank)?.len();
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *nneighbors = found as c_int };
+        nneighbors.put(found as c_int);
         Ok(())
     })
 }
@@ -315,12 +352,11 @@ pub unsafe extern "C" fn PMPI_Graphdims_get(
     comm: MPI_Comm, nnodes: *mut c_int, nedges: *mut c_int,
 ) -> c_int {
     local("MPI_Graphdims_get", comm, |mpi| {
+        // SAFETY: the caller's promise of the results.
+        let (nnodes, nedges) = unsafe { (out(nnodes, "nnodes")?, out(nedges, "nedges")?) };
         let graph = mpi.comms.get(number(comm))?.graph()?;
-        // SAFETY: the caller gives valid result pointers.
-        unsafe {
-            *nnodes = graph.size() as c_int;
-            *nedges = graph.all_neighbors().len() as c_int;
-        }
+        nnodes.put(graph.size() as c_int);
+        nedges.put(graph.all_neighbors().len() as c_int);
         Ok(())
     })
 }
@@ -329,14 +365,15 @@ pub unsafe extern "C" fn PMPI_Graphdims_get(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Topo_test(comm: MPI_Comm, status: *mut c_int) -> c_int {
     local("MPI_Topo_test", comm, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let status = unsafe { out(status, "status")? };
         let kind = match mpi.comms.get(number(comm))?.topology()? {
             None => MPI_UNDEFINED,
             Some(Topology::Cart(_)) => MPI_CART,
             Some(Topology::Graph(_)) => MPI_GRAPH,
             Some(Topology::DistGraph(_)) => MPI_DIST_GRAPH,
         };
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *status = kind };
+        status.put(kind);
         Ok(())
     })
 }
@@ -345,20 +382,21 @@ pub unsafe extern "C" fn PMPI_Topo_test(comm: MPI_Comm, status: *mut c_int) -> c
 /// if its rank may change.
 ///
 /// # Safety
-/// `newcomm` may be written.
+/// `newcomm` is null or may be written.
 unsafe fn make_comm(
-    name: &str, comm: MPI_Comm, reorder: c_int, newcomm: *mut MPI_Comm,
+    name: &str, comm: MPI_Comm, reorder: c_int, (newcomm, argument): (*mut MPI_Comm, &str),
     body: impl FnOnce(&mut Mpi, Option<Node>) -> Result<Making>,
 ) -> c_int {
-    let node = (reorder != 0).then(process::node);
-    let made = PROCESS.until(
-        |mpi| body(mpi, node),
-        |mpi, making| mpi.end_topology(making),
-        |mpi, making| mpi.blocked_topology(name, making),
-    );
-    let result = made.map(|made| {
-        // SAFETY: the caller's promise.
-        unsafe { *newcomm = handle(made.unwrap_or(COMM_NULL) as c_int) };
+    // SAFETY: the caller's promise.
+    let result = unsafe { out(newcomm, argument) }.and_then(|newcomm| {
+        let node = (reorder != 0).then(process::node);
+        let made = PROCESS.until(
+            |mpi| body(mpi, node),
+            |mpi, making| mpi.end_topology(making),
+            |mpi, making| mpi.blocked_topology(name, making),
+        )?;
+        newcomm.put_handle(made.unwrap_or(COMM_NULL));
+        Ok(())
     });
     finish(comm, name, result)
 }
@@ -387,8 +425,8 @@ fn make_dist_graph(
 unsafe fn graph(nnodes: c_int, indx: *const c_int, edges: *const c_int) -> Result<Graph> {
     // SAFETY: the caller's promise.
     unsafe {
-        let ends = list((nnodes, indx))?;
-        Graph::new(ends, list((Graph::announced(ends)? as c_int, edges))?)
+        let ends = list((nnodes, indx), "indx")?;
+        Graph::new(ends, list((Graph::announced(ends)?, edges), "edges")?)
     }
 }
 
@@ -400,9 +438,12 @@ unsafe fn graph(nnodes: c_int, indx: *const c_int, edges: *const c_int) -> Resul
 /// # Safety
 /// The promise of [`list`] for the ranks, and for the weights unless they are
 /// `MPI_UNWEIGHTED` or `MPI_WEIGHTS_EMPTY`.
-unsafe fn ends<'a>(count: c_int, ranks: *const c_int, weights: *const c_int) -> Result<Ends<'a>> {
+unsafe fn ends<'a>(
+    count: c_int, (ranks, of_ranks): (*const c_int, &str),
+    (weights, of_weights): (*const c_int, &str),
+) -> Result<Ends<'a>> {
     // SAFETY: the caller's promise.
-    let ranks = unsafe { list((count, ranks))? };
+    let ranks = unsafe { list((count, ranks), of_ranks)? };
     if weights == MPI_UNWEIGHTED {
         return Ok(Ends { ranks, weights: None });
     }
@@ -411,7 +452,7 @@ unsafe fn ends<'a>(count: c_int, ranks: *const c_int, weights: *const c_int) -> 
         return Err(ErrorClass::Arg.error(why));
     }
     // SAFETY: the caller's promise.
-    let weights = unsafe { list((count, weights))? };
+    let weights = unsafe { list((count, weights), of_weights)? };
     Ok(Ends { ranks, weights: Some(weights) })
 }
 
@@ -437,57 +478,56 @@ fn are_weighted(into: Ends<'_>, out: Ends<'_>) -> Result<bool> {
 /// `Arg` if the communicator has not so many ranks.
 ///
 /// # Safety
-/// `newrank` may be written.
+/// `newrank` is null or may be written.
 unsafe fn put_own_rank(mpi: &Mpi, comm: MPI_Comm, size: u32, newrank: *mut c_int) -> Result {
+    // SAFETY: the caller's promise.
+    let newrank = unsafe { out(newrank, "newrank")? };
     let comm = mpi.comms.get(number(comm))?;
     comm.check_places(size)?;
     let rank = if comm.rank < size { comm.rank as c_int } else { MPI_UNDEFINED };
-    // SAFETY: the caller's promise.
-    unsafe { *newrank = rank };
+    newrank.put(rank);
     Ok(())
 }
 
-/// Stores all of `values` in an array of the application with `room` elements.
+/// Ranks or lengths as C has them.
+fn signed(values: &[u32]) -> impl Iterator<Item = c_int> {
+    values.iter().map(|value| *value as c_int)
+}
+
+/// The array of that name, which has room for `len` elements or more.
 ///
 /// # Errors
 /// `Arg` if there is not enough room, or no array.
 ///
 /// # Safety
-/// The array has that room, or is null.
-unsafe fn put_all(array: *mut c_int, room: c_int, values: &[u32]) -> Result {
-    if usize::try_from(room).map_or(true, |room| room < values.len()) {
-        let why = format!("there is room for {room} of {} elements", values.len());
+/// The array is null or has that room.
+unsafe fn fitting(
+    len: usize, (array, room): (*mut c_int, c_int), name: &str,
+) -> Result<OutList<c_int>> {
+    if usize::try_from(room).map_or(true, |room| room < len) {
+        let why = format!("`{name}` has room for {room} of {len} elements");
         return Err(ErrorClass::Arg.error(why));
     }
-    if array.is_null() && !values.is_empty() {
-        return Err(ErrorClass::Arg.error("the array for the result is null"));
-    }
-    for (place, value) in values.iter().enumerate() {
-        // SAFETY: the caller's promise.
-        unsafe { *array.add(place) = *value as c_int };
-    }
-    Ok(())
+    // SAFETY: the caller's promise.
+    unsafe { out_list((len, array), name) }
 }
 
-/// Stores something of each neighbor, of as many as there is `room` for (§8.5.5). Weights that
-/// the application does not want are left out.
+/// Stores the weight of each neighbor, of as many as there is room for (§8.5.5), unless the
+/// application does not want them.
 ///
 /// # Errors
 /// `Arg` for a negative room.
 ///
 /// # Safety
 /// The array has that room, or is null, `MPI_UNWEIGHTED` or `MPI_WEIGHTS_EMPTY`.
-unsafe fn put_neighbors(
-    neighbors: &[Neighbor], room: c_int, array: *mut c_int, what: fn(&Neighbor) -> c_int,
+unsafe fn put_weights(
+    neighbors: &[Neighbor], (room, array): (c_int, *mut c_int), name: &str,
 ) -> Result {
-    let room = usize::try_from(room)
-        .map_err(|_| ErrorClass::Arg.error(format!("there is room for {room} neighbors")))?;
     if array.is_null() || [MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY].contains(&array) {
         return Ok(());
     }
-    for (place, neighbor) in neighbors.iter().take(room).enumerate() {
-        // SAFETY: the caller's promise.
-        unsafe { *array.add(place) = what(neighbor) };
-    }
+    // SAFETY: the caller's promise.
+    let weights = unsafe { out_list((room, array), name)? };
+    weights.put(neighbors.iter().map(|one| one.weight));
     Ok(())
 }

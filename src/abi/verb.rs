@@ -1,7 +1,8 @@
 //! The verbs: how an entry point enters the library, and how it ends.
 //!
 //! * [`local`] looks at or changes something here and now; [`early`] does so at any time, also
-//!   before initialization; [`visit`] from any thread, too, at every level of thread support.
+//!   before initialization; [`visit`] from any thread, too, at every level of thread support;
+//!   [`apart`] needs nothing of the library.
 //! * [`start`] begins something and gives a request.
 //! * [`blocking`] begins something and waits for its end.
 //!
@@ -14,6 +15,7 @@ use std::mem::transmute;
 
 use super::constants::{MPI_SUCCESS, MPI_T_ERR_NOT_SUPPORTED};
 use super::handles::handle;
+use super::pointer::out;
 use super::types::*;
 use crate::base::{ErrorClass, ErrorCode, MpiError, Result};
 use crate::mpi::comm::COMM_SELF;
@@ -96,6 +98,12 @@ pub fn local(name: &str, scope: impl Into<Scope>, body: impl FnOnce(&mut Mpi) ->
     finish(scope, name, PROCESS.look(body))
 }
 
+/// Does something that needs nothing but its arguments.
+#[inline]
+pub fn apart(name: &str, body: impl FnOnce() -> Result) -> c_int {
+    finish(Scope::None, name, body())
+}
+
 /// Polls and looks whether something is there; `body` says if it was.
 #[inline]
 pub fn test(
@@ -121,17 +129,17 @@ pub fn visit(
 /// Starts something on `comm` and stores its request.
 ///
 /// # Safety
-/// `request` may be written.
+/// `request` is null or may be written.
 #[inline]
 pub unsafe fn start(
     name: &str, comm: MPI_Comm, request: *mut MPI_Request,
     body: impl FnOnce(&mut Mpi) -> Result<Activity>,
 ) -> c_int {
     local(name, comm, |mpi| {
-        let activity = body(mpi)?;
-        let made = mpi.request(number(comm), activity)?;
         // SAFETY: the caller's promise.
-        unsafe { *request = handle(made as c_int) };
+        let request = unsafe { out(request, "request")? };
+        let activity = body(mpi)?;
+        request.put_handle(mpi.request(number(comm), activity)?);
         Ok(())
     })
 }

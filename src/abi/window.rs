@@ -10,7 +10,8 @@ use super::allocation::{self, Owner};
 use super::attribute::Holder;
 use super::environment::alignment;
 use super::group::put_group;
-use super::handles::{MPI_WIN_NULL, handle};
+use super::handles::MPI_WIN_NULL;
+use super::pointer::{out, take_back};
 use super::types::*;
 use super::user_memory::is_in_place;
 use super::verb::{PROCESS, finish, local, number, unsupported, wait_for};
@@ -36,14 +37,13 @@ pub unsafe extern "C" fn PMPI_Win_allocate_c(
         extent.base = memory.expose_provenance();
         Ok(extent)
     };
-    let made = create("MPI_Win_allocate", comm, info, extent);
-    let result = made.and_then(|made| {
-        let base = PROCESS.look(|mpi| Ok(mpi.windows.get(made)?.extent.base))?;
-        // SAFETY: the caller gives the address of a pointer and a valid result pointer.
-        unsafe {
-            *baseptr.cast::<usize>() = base;
-            *win = handle(made as c_int);
-        }
+    // SAFETY: the caller gives the address of a pointer.
+    let result = unsafe { out(baseptr.cast(), "baseptr") }.and_then(|baseptr| {
+        // SAFETY: the caller's promise of the result.
+        let win = unsafe { out(win, "win")? };
+        let made = create("MPI_Win_allocate", comm, info, extent)?;
+        baseptr.put(PROCESS.look(|mpi| Ok(mpi.windows.get(made)?.extent.base))?);
+        win.put_handle(made);
         Ok(())
     });
     finish(comm, "MPI_Win_allocate", result)
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn PMPI_Win_create_c(
         Extent::new(Flavor::Create, base.expose_provenance(), size, disp_unit)
     };
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { put("MPI_Win_create", comm, win, create("MPI_Win_create", comm, info, extent)) }
+    unsafe { put("MPI_Win_create", comm, info, win, extent) }
 }
 
 /// [`PMPI_Win_create_c`] with `int` counts.
@@ -116,9 +116,8 @@ pub unsafe extern "C" fn PMPI_Win_create(
 pub unsafe extern "C" fn PMPI_Win_create_dynamic(
     info: MPI_Info, comm: MPI_Comm, win: *mut MPI_Win,
 ) -> c_int {
-    let made = create("MPI_Win_create_dynamic", comm, info, |_| Ok(Extent::dynamic()));
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { put("MPI_Win_create_dynamic", comm, win, made) }
+    unsafe { put("MPI_Win_create_dynamic", comm, info, win, |_| Ok(Extent::dynamic())) }
 }
 
 /// Removes memory from a dynamic window.
@@ -130,24 +129,20 @@ pub unsafe extern "C" fn PMPI_Win_detach(win: MPI_Win, base: *const c_void) -> c
 /// Frees a window; collective.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_free(win: *mut MPI_Win) -> c_int {
-    // SAFETY: the caller gives a valid pointer.
-    let freed = unsafe { *win };
-    let result = free(number(freed));
-    if result.is_ok() {
-        // SAFETY: as above.
-        unsafe { *win = MPI_WIN_NULL };
-    }
-    finish(freed, "MPI_Win_free", result)
+    let free = |win| free(number(win));
+    // SAFETY: the caller's promise of the handle.
+    unsafe { take_back("MPI_Win_free", (win, "win"), MPI_WIN_NULL, free) }
 }
 
 /// The group of a window.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_get_group(win: MPI_Win, group: *mut MPI_Group) -> c_int {
     local("MPI_Win_get_group", win, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let group = unsafe { out(group, "group")? };
         let comm = mpi.windows.get(number(win))?.comm;
         let found = Arc::clone(&mpi.comms.get(comm)?.group);
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { put_group(mpi, found, group) }
+        put_group(mpi, found, group)
     })
 }
 
@@ -155,10 +150,10 @@ pub unsafe extern "C" fn PMPI_Win_get_group(win: MPI_Win, group: *mut MPI_Group)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_get_info(win: MPI_Win, info_used: *mut MPI_Info) -> c_int {
     local("MPI_Win_get_info", win, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let info_used = unsafe { out(info_used, "info_used")? };
         let hints = mpi.windows.get(number(win))?.hints().clone();
-        let made = mpi.objects.infos.insert(hints)?;
-        // SAFETY: the caller gives a valid result pointer.
-        unsafe { *info_used = handle(made as c_int) };
+        info_used.put_handle(mpi.objects.infos.insert(hints)?);
         Ok(())
     })
 }
@@ -223,15 +218,17 @@ fn create(
     }
 }
 
-/// Stores the handle of a window, and ends the function `name`.
+/// The whole of a function that makes a window, as [`create`] does, and stores its handle.
 ///
 /// # Safety
-/// `win` may be written.
-unsafe fn put(name: &str, comm: MPI_Comm, win: *mut MPI_Win, made: Result<Handle>) -> c_int {
-    let result = made.map(|made| {
-        // SAFETY: the caller's promise.
-        unsafe { *win = handle(made as c_int) };
-    });
+/// `win` is null or may be written.
+unsafe fn put(
+    name: &str, comm: MPI_Comm, info: MPI_Info, win: *mut MPI_Win,
+    extent: impl FnOnce(Option<&Info>) -> Result<Extent>,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let result = unsafe { out(win, "win") }
+        .and_then(|win| create(name, comm, info, extent).map(|made| win.put_handle(made)));
     finish(comm, name, result)
 }
 
