@@ -1,9 +1,10 @@
-//! A handle that is none gives the error class of its kind, in every function that takes one.
+//! A handle that is none gives the error class of its kind, in every function that takes one; and
+//! so does a null pointer where there must be none.
 //!
-//! A C program is made from the prototypes of all supported functions: for each argument that is a
-//! handle or an attribute key, calls in which it is null, freed, of another kind, a small integer
-//! or garbage, and all other arguments are good ones for one rank. So a function is tried from the
-//! day on which it is supported.
+//! Two C programs are made from the prototypes of all supported functions: for each argument that
+//! is a handle or an attribute key, calls in which it is null, freed, of another kind, a small
+//! integer or garbage; for each that is a pointer, a call in which it is null. All other arguments
+//! are good ones for one rank. So a function is tried from the day on which it is supported.
 
 #[path = "functions/mod.rs"]
 mod functions;
@@ -203,13 +204,24 @@ fn arguments(prototype: &str) -> Vec<Argument<'_>> {
         .collect()
 }
 
+/// A communicator with the topology that the function looks at.
+fn comm_for(function: &str) -> &'static str {
+    match function.trim_start_matches("MPI_") {
+        name if name.starts_with("Cart") => "topology",
+        name if name.starts_with("Graph") => "graph",
+        name if name.starts_with("Dist_graph_neighbors") => "dist_graph",
+        name if name.to_lowercase().contains("neighbor") => "topology",
+        _ => "MPI_COMM_SELF",
+    }
+}
+
 /// A good argument of one rank's call of `function`. `index` makes buffers different.
 fn good(function: &str, argument: &Argument<'_>, index: usize) -> String {
     let Argument { c_type, name, .. } = argument;
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
     let kind = KINDS.iter().find(|kind| kind.c_type == *c_type);
     match (*c_type, argument.pointer.as_str()) {
-        ("MPI_Comm", "") if function.contains("eighbor") => "topology".into(),
+        ("MPI_Comm", "") => comm_for(function).into(),
         (_, "") if let Some(kind) = kind => kind.good.into(),
         (_, "*" | "[]") if let Some(kind) = kind => {
             let value =
@@ -226,7 +238,9 @@ fn good(function: &str, argument: &Argument<'_>, index: usize) -> String {
                 "split_type" => "MPI_COMM_TYPE_SHARED".into(),
                 name if ones.iter().any(|one| name.starts_with(one)) => "1".into(),
                 name if name.ends_with("count") || name.ends_with("extent") => "1".into(),
+                "insize" | "outsize" => "64".into(),
                 name if name.ends_with("size") || name.ends_with("unit") => "1".into(),
+                name if name.ends_with("degree") => "1".into(),
                 _ => "0".into(),
             }
         }
@@ -234,14 +248,20 @@ fn good(function: &str, argument: &Argument<'_>, index: usize) -> String {
         ("int", "[]") if has(&["dargs"]) => "(int[4]){MPI_DISTRIBUTE_DFLT_DARG}".into(),
         ("int", "[][3]") => "(int[1][3]){{0, 0, 1}}".into(),
         ("int" | "MPI_Count" | "MPI_Aint" | "MPI_Offset", "*" | "[]") => {
-            let ones = has(&["count", "length", "size", "dims", "weights", "degrees"]);
+            let ones = has(&[
+                "count", "length", "size", "dims", "weights", "degrees", "indx", "buflen",
+                "pset_len",
+            ]);
             format!("({c_type}[4]){{{}}}", if ones { "1, 1" } else { "0" })
         }
+        ("char", _) if *name == "datarep" => "\"external32\"".into(),
         ("char", "*") if argument.is_const => "\"a\"".into(),
         ("char", "[]") if argument.is_const => "\"a\"".into(),
         ("char", "*") => format!("(char *)buffers[{index}]"),
         ("MPI_Status", "*" | "[]") => "(MPI_Status[4]){{0}}".into(),
         ("char", _) => "NULL".into(),
+        (c_type, "*") if c_type.contains("_errhandler_function") => "(void *)on_error".into(),
+        (c_type, "*") if c_type.contains("_User_function") => "(void *)combine".into(),
         (c_type, "*") if c_type.contains("_function") => "NULL".into(),
         _ => panic!("what may {argument:?} of {function} be?"),
     }
@@ -287,6 +307,59 @@ fn trial(
     Some((trial, text))
 }
 
+/// The class of the error for a null pointer; `None` where one is good, or is no argument of the
+/// call that is tried.
+fn class_of_null(function: &str, argument: &Argument<'_>) -> Option<&'static str> {
+    let Argument { c_type, name, .. } = argument;
+    let pointer = argument.pointer.as_str();
+    let starts = |prefix: &str| function.starts_with(prefix);
+    match (*c_type, *name) {
+        _ if pointer.is_empty() => None,
+        (c_type, _) if c_type.contains("_function") => None,
+        // Sentinels that are null: MPI_STATUS_IGNORE, MPI_ERRCODES_IGNORE, MPI_ARGV_NULL.
+        ("MPI_Status", _) if !starts("MPI_Status_") && !argument.is_const => None,
+        (_, "array_of_errcodes" | "argc" | "argv" | "array_of_argv") => None,
+        (_, name) if name.contains("weights") => None,
+        // Any value may be kept, any address asked for; memory that is none has its own class.
+        ("void", "extra_state" | "location") => None,
+        ("void", "base") if !starts("MPI_Win_create") => None,
+        ("void", "attribute_val") if !function.contains("_get") => None,
+        // Not significant on the first rank; not to be stored for a predefined datatype.
+        ("void", "recvbuf") if function.to_lowercase().contains("exscan") => None,
+        _ if starts("MPI_Type_get_contents") => None,
+        ("char", "key") if argument.is_const => Some("MPI_ERR_INFO_KEY"),
+        ("char", "value") if argument.is_const => Some("MPI_ERR_INFO_VALUE"),
+        // Results of type `void *` are addresses of pointers.
+        ("void", "baseptr" | "buffer_addr" | "attribute_val") => Some("MPI_ERR_ARG"),
+        ("void", "logical_true" | "logical_false") => Some("MPI_ERR_ARG"),
+        ("void", _) => Some("MPI_ERR_BUFFER"),
+        _ => Some("MPI_ERR_ARG"),
+    }
+}
+
+/// The call that tries a null pointer for an argument, as a C function, and its name.
+fn null_trial(
+    function: &Function, arguments: &[Argument<'_>], which: usize,
+) -> Option<(String, String)> {
+    let tried = &arguments[which];
+    let class = class_of_null(function.name, tried)?;
+    let call: Vec<_> = (0..)
+        .zip(arguments)
+        .map(|(index, argument)| match index == which {
+            false => good(function.name, argument, index),
+            true => "NULL".into(),
+        })
+        .collect();
+    let (name, call) = (function.name, call.join(", "));
+    let trial = format!("try_{name}_{}", tried.name);
+    let text = format!(
+        "static void {trial}(void)\n{{\n    trying(\"{name}\", \"{}\", \"NULL\");\n    \
+         expect({name}({call}), {class});\n}}\n\n",
+        tried.name,
+    );
+    Some((trial, text))
+}
+
 /// What comes before the trials: buffers, and the lists of values that are no handles.
 fn prologue(is_supported: impl Fn(&str) -> bool) -> String {
     let mut text = String::from(PROLOGUE);
@@ -315,6 +388,14 @@ fn prologue(is_supported: impl Fn(&str) -> bool) -> String {
         text += "    MUST(MPI_Cart_create(MPI_COMM_SELF, 1, (int[1]){1}, (int[1]){1}, 0, \
                  &topology));\n";
     }
+    if is_supported("MPI_Graph_create") {
+        text += "    MUST(MPI_Graph_create(MPI_COMM_SELF, 1, (int[1]){1}, (int[1]){0}, 0, \
+                 &graph));\n";
+    }
+    if is_supported("MPI_Dist_graph_create") {
+        text += "    MUST(MPI_Dist_graph_create(MPI_COMM_SELF, 1, (int[1]){0}, (int[1]){1}, \
+                 (int[1]){0}, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &dist_graph));\n";
+    }
     if is_supported("MPI_Session_init") {
         text += "    MUST(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));\n";
     }
@@ -323,8 +404,11 @@ fn prologue(is_supported: impl Fn(&str) -> bool) -> String {
 
 const PROLOGUE: &str = include_str!("data/handles_prologue.c");
 
+/// Makes what tries one argument of a function.
+type Trial = fn(&Function, &[Argument<'_>], usize) -> Option<(String, String)>;
+
 /// The whole program, and how many arguments it tries.
-fn program() -> (String, usize) {
+fn program(trial: Trial) -> (String, usize) {
     let bodies = bodies();
     let is_supported = |name: &str| supported(&format!("P{name}"), &bodies);
     let mut text = prologue(is_supported);
@@ -354,10 +438,20 @@ fn program() -> (String, usize) {
 
 #[test]
 fn what_is_no_handle_has_the_class_of_its_kind_everywhere() {
+    try_all("handles", trial);
+}
+
+#[test]
+fn a_null_pointer_is_an_error_everywhere() {
+    try_all("nulls", null_trial);
+}
+
+/// Makes, compiles and runs the program of that name.
+fn try_all(name: &str, trial: Trial) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = harness::folder("handles");
-    let (source, binary) = (folder.join("handles.c"), folder.join("handles"));
-    let (text, trials) = program();
+    let folder = harness::folder(name);
+    let (source, binary) = (folder.join(format!("{name}.c")), folder.join(name));
+    let (text, trials) = program(trial);
     assert!(trials > 300, "only {trials} arguments are tried");
     fs::write(&source, text).unwrap();
     let compiled = Command::new(env!("CARGO_BIN_EXE_mpicc"))

@@ -20,7 +20,7 @@ static MPI_Group group;
 static MPI_Info info;
 static MPI_Win win;
 __attribute__((unused)) static MPI_Session session;
-__attribute__((unused)) static MPI_Comm topology;
+__attribute__((unused)) static MPI_Comm topology, graph, dist_graph;
 static struct bad keyvals, comm_keyvals, type_keyvals, win_keyvals;
 
 static void add(struct bad *bad, uintptr_t value, const char *what)
