@@ -112,6 +112,30 @@ static void life(void)
     CHECK_EQUAL(deletions, 4);
 }
 
+/* A key that was freed stays one by its number until the last attribute has gone. */
+static void freed_in_use(void)
+{
+    static char anchor;
+    MPI_Comm comm, dup;
+    int keyval, first, second;
+    copies = deletions = 0;
+    MUST(MPI_Comm_create_keyval(on_copy, on_delete, &keyval, &copies));
+    MUST(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    MUST(MPI_Comm_set_attr(comm, keyval, &anchor));
+    MUST(MPI_Comm_dup(comm, &dup));
+    first = second = keyval;
+    MUST(MPI_Comm_free_keyval(&first));
+    MUST(MPI_Comm_free(&dup));
+    CHECK_EQUAL(deletions, 1);
+    MUST(MPI_Comm_free_keyval(&second));
+    CHECK_EQUAL(second, MPI_KEYVAL_INVALID);
+    CHECK(value_of(comm, keyval) == &anchor);
+    MUST(MPI_Comm_delete_attr(comm, keyval));
+    CHECK_EQUAL(deletions, 2);
+    MUST(MPI_Comm_free(&comm));
+    CHECK_EQUAL(deletions, 2);
+}
+
 /* Only MPI_Comm_dup copies attributes; the ready-made callbacks copy always or never. */
 static void ready_made(void)
 {
@@ -223,6 +247,7 @@ int main(int argc, char **argv)
     of_the_world();
     section("life of an attribute");
     life();
+    freed_in_use();
     ready_made();
     section("refused");
     refused();

@@ -4,7 +4,7 @@
 //! boundary calls them, outside every lock, and then stores the outcome.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use crate::base::{ErrorClass, Result};
 
@@ -12,6 +12,8 @@ use crate::base::{ErrorClass, Result};
 pub const KEYVAL_INVALID: i32 = 0;
 /// The first key that is handed out, above the predefined ones of the standard ABI (501 .. 605).
 const FIRST_KEYVAL: i32 = 1024;
+/// The first number of freed keys among which those that are gone are looked for.
+const FIRST_SWEEP: usize = 64;
 
 /// The kinds of object that have attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,16 +41,21 @@ pub struct Keyval {
     pub extra_state: usize,
 }
 
-/// The keys in use. A freed key lives on in the attributes that have it.
+/// The keys in use. A freed key stays one until the last attribute that has it is gone: "the actual
+/// free does not transpire until after all references to the key have been freed" (§7.7.2).
 #[derive(Debug)]
 pub struct Keyvals {
     keyvals: BTreeMap<i32, Arc<Keyval>>,
+    freed: BTreeMap<i32, Weak<Keyval>>,
+    /// How many freed keys make it worth while to look which of them are gone.
+    sweep_at: usize,
     next: i32,
 }
 
 impl Default for Keyvals {
     fn default() -> Self {
-        Self { keyvals: BTreeMap::new(), next: FIRST_KEYVAL }
+        let (keyvals, freed) = (BTreeMap::new(), BTreeMap::new());
+        Self { keyvals, freed, sweep_at: FIRST_SWEEP, next: FIRST_KEYVAL }
     }
 }
 
@@ -66,8 +73,9 @@ impl Keyvals {
     /// # Errors
     /// `Keyval` if there is none.
     pub fn get(&self, of: Of, number: i32) -> Result<Arc<Keyval>> {
-        let keyval = self.keyvals.get(&number).filter(|keyval| keyval.of == of);
-        keyval.cloned().ok_or_else(|| {
+        let in_attributes = || self.freed.get(&number).and_then(Weak::upgrade);
+        let keyval = self.keyvals.get(&number).cloned().or_else(in_attributes);
+        keyval.filter(|keyval| keyval.of == of).ok_or_else(|| {
             let why = match number {
                 KEYVAL_INVALID => "the attribute key is MPI_KEYVAL_INVALID".to_owned(),
                 1..FIRST_KEYVAL => {
@@ -79,13 +87,20 @@ impl Keyvals {
         })
     }
 
-    /// Frees the number.
+    /// Frees the number, at once or with the last attribute that has it. A key that waits for that
+    /// may be freed again.
     ///
     /// # Errors
     /// `Keyval` if there is no such key.
     pub fn free(&mut self, of: Of, number: i32) -> Result {
         self.get(of, number)?;
-        self.keyvals.remove(&number);
+        if let Some(keyval) = self.keyvals.remove(&number) {
+            self.freed.insert(number, Arc::downgrade(&keyval));
+        }
+        if self.freed.len() >= self.sweep_at {
+            self.freed.retain(|_, keyval| keyval.strong_count() > 0);
+            self.sweep_at = FIRST_SWEEP.max(2 * self.freed.len());
+        }
         Ok(())
     }
 }
@@ -143,10 +158,28 @@ mod tests {
         let mut attributes = Attributes::default();
         attributes.set(keyvals.get(Of::Comm, number).unwrap(), 42);
         keyvals.free(Of::Comm, number).unwrap();
-        assert!(keyvals.get(Of::Comm, number).is_err());
+        keyvals.free(Of::Comm, number).unwrap();
+        assert!(keyvals.get(Of::Comm, number).is_ok() && keyvals.get(Of::Win, number).is_err());
         assert_eq!(attributes.get(number), Some(42));
         assert_eq!(attributes.remove(number).unwrap().keyval.extra_state, 7);
         assert_eq!(attributes.get(number), None);
+        assert!(keyvals.get(Of::Comm, number).is_err());
+        assert!(keyvals.free(Of::Comm, number).is_err());
+    }
+
+    #[test]
+    fn freed_keys_are_forgotten_unless_attributes_have_them() {
+        let mut keyvals = Keyvals::default();
+        let mut attributes = Attributes::default();
+        let kept = keyvals.create(Of::Comm, 0, 0, 0);
+        attributes.set(keyvals.get(Of::Comm, kept).unwrap(), 1);
+        keyvals.free(Of::Comm, kept).unwrap();
+        for _ in 0..10 * FIRST_SWEEP {
+            let number = keyvals.create(Of::Comm, 0, 0, 0);
+            keyvals.free(Of::Comm, number).unwrap();
+        }
+        assert!(keyvals.get(Of::Comm, kept).is_ok());
+        assert!(keyvals.freed.len() <= FIRST_SWEEP && keyvals.keyvals.is_empty());
     }
 
     #[test]
