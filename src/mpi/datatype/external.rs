@@ -343,7 +343,7 @@ mod tests {
         assert_eq!(converted(&named("MPI_WCHAR"), 1, &wide), (vec![0x20, 0xac], wide.to_vec()));
         assert_eq!(converted(&named("MPI_C_BOOL"), 2, &[0, 1]), (vec![0, 1], vec![0, 1]));
         let complex = [1.5f32, -2.0].map(f32::to_le_bytes).concat();
-        let (packed, back) = converted(&named("MPI_C_FLOAT_COMPLEX"), 1, &complex);
+        let (packed, back) = converted(&named("MPI_C_COMPLEX"), 1, &complex);
         assert_eq!(packed, [1.5f32, -2.0].map(f32::to_be_bytes).concat());
         assert_eq!(back, complex);
     }

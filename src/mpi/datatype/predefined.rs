@@ -177,13 +177,13 @@ const TABLE: &[Predefined] = {
         entry(0x208, "MPI_SHORT", CInteger, I16),
         entry(0x209, "MPI_INT", CInteger, I32),
         entry(0x20a, "MPI_LONG", CInteger, I64),
-        entry(0x20b, "MPI_LONG_LONG", CInteger, I64),
+        entry(0x20b, "MPI_LONG_LONG_INT", CInteger, I64),
         entry(0x20c, "MPI_UNSIGNED_SHORT", CInteger, U16),
         entry(0x20d, "MPI_UNSIGNED", CInteger, U32),
         entry(0x20e, "MPI_UNSIGNED_LONG", CInteger, U64),
         entry(0x20f, "MPI_UNSIGNED_LONG_LONG", CInteger, U64),
         entry(0x210, "MPI_FLOAT", Float, F32),
-        entry(0x212, "MPI_C_FLOAT_COMPLEX", Complex, ComplexF32),
+        entry(0x212, "MPI_C_COMPLEX", Complex, ComplexF32),
         entry(0x213, "MPI_CXX_FLOAT_COMPLEX", Complex, ComplexF32),
         entry(0x214, "MPI_DOUBLE", Float, F64),
         entry(0x216, "MPI_C_DOUBLE_COMPLEX", Complex, ComplexF64),
@@ -261,7 +261,7 @@ mod tests {
             let number = |text: &str| u32::from_str_radix(text.trim_start_matches("0x"), 16);
             let handle = number(fields[2]).unwrap();
             let found = Predefined::find(handle).unwrap_or_else(|| panic!("{line}"));
-            let alias = matches!(fields[0], "MPI_LONG_LONG_INT" | "MPI_C_COMPLEX");
+            let alias = matches!(fields[0], "MPI_LONG_LONG" | "MPI_C_FLOAT_COMPLEX");
             assert!(found.name == fields[0] || alias, "{line}");
             let other = number(fields[3]).unwrap();
             if other >> 16 == 0x4c00 {
