@@ -15,11 +15,14 @@ static void expect(MPI_Info info, const char *key, const char *value)
     CHECK_EQUAL(room, (long long)strlen(value) + 1);
 }
 
+static MPI_Info env_before = MPI_INFO_NULL;
+
 /* Before the library runs, so failures are counted by hand. */
-static int early(void)
+static int early(int argc, char **argv)
 {
     MPI_Info info;
     int count = -1, wrong = 0;
+    wrong += MPI_Info_create_env(argc, argv, &env_before) != MPI_SUCCESS;
     wrong += MPI_Info_create(&info) != MPI_SUCCESS;
     wrong += MPI_Info_set(info, "a", "b") != MPI_SUCCESS;
     wrong += MPI_Info_get_nkeys(info, &count) != MPI_SUCCESS || count != 1;
@@ -118,6 +121,27 @@ static void limits(void)
         MUST_FAIL(MPI_Info_set(MPI_INFO_ENV, "a", "b"), MPI_ERR_INFO);
     }
 }
+/* What is told of the environment is the same before initialization and after. */
+static void environment(int argc, char **argv)
+{
+    MPI_Info now;
+    int count = -1;
+    MUST(MPI_Info_create_env(argc, argv, &now));
+    MUST(MPI_Info_get_nkeys(now, &count));
+    for (int index = 0; index < count; index++) {
+        char key[MPI_MAX_INFO_KEY], value[MPI_MAX_INFO_VAL];
+        int room = sizeof value, flag = 0;
+        MUST(MPI_Info_get_nthkey(now, index, key));
+        MUST(MPI_Info_get_string(now, key, &room, value, &flag));
+        expect(env_before, key, value);
+    }
+    int before = -1;
+    MUST(MPI_Info_get_nkeys(env_before, &before));
+    CHECK_EQUAL(before, count);
+    MUST(MPI_Info_free(&now));
+    MUST(MPI_Info_free(&env_before));
+}
+
 /* What the library tells, and hints that it may ignore. */
 static void told(void)
 {
@@ -143,7 +167,7 @@ static void told(void)
 
 int main(int argc, char **argv)
 {
-    int wrong = early();
+    int wrong = early(argc, argv);
     check_start(&argc, &argv);
     CHECK_EQUAL(wrong, 0);
     section("order");
@@ -153,6 +177,7 @@ int main(int argc, char **argv)
     section("limits");
     limits();
     section("told");
+    environment(argc, argv);
     told();
     return check_end();
 }

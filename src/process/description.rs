@@ -4,17 +4,32 @@ use std::env;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use super::Level;
+use super::config::Config;
 use super::world::host_name;
 use crate::base::Result;
+use crate::bootstrap::Environment;
 use crate::mpi::hardware::{Place, Places, Resource};
 use crate::mpi::hints::MEMORY_KINDS;
 use crate::mpi::info::{Info, VALUE_MAX};
 use crate::mpi::memory_kinds;
 use crate::sys::topology::{self, Level as Part, Residence};
 
-/// This process as its operating system knows it, with these arguments or its own.
+/// What `MPI_INFO_ENV` says of this process with these arguments or its own: the same before, while
+/// and after MPI runs, as far as the launcher tells it in variables.
 pub fn of_process(arguments: Option<Vec<Vec<u8>>>) -> Info {
+    let launcher = Environment::read();
+    let alone = launcher.several.is_none().then_some(1);
+    // A setting that cannot be read is found out by the initialization.
+    let kinds = Config::read().map(|config| config.memory_kinds).unwrap_or_default();
+    described(arguments, launcher.pmi_size.or(alone), &kinds)
+}
+
+/// `MPI_INFO_ENV` of a rank of a job.
+pub(super) fn of_rank(size: u32, memory_kinds: &str) -> Info {
+    described(None, Some(size), memory_kinds)
+}
+
+fn described(arguments: Option<Vec<Vec<u8>>>, size: Option<u32>, memory_kinds: &str) -> Info {
     let arguments = arguments.unwrap_or_else(|| env::args_os().map(OsString::into_vec).collect());
     let mut info = Info::default();
     if let Some((command, rest)) = arguments.split_first() {
@@ -26,16 +41,10 @@ pub fn of_process(arguments: Option<Vec<Vec<u8>>>) -> Info {
     if let Ok(folder) = env::current_dir() {
         note(&mut info, "wdir", folder.as_os_str().as_bytes());
     }
-    info
-}
-
-/// This process as a rank of a job.
-pub(super) fn of_rank(size: u32, level: Level, memory_kinds: &str) -> Info {
-    let mut info = of_process(None);
-    let size = size.to_string();
-    note(&mut info, "maxprocs", size.as_bytes());
-    note(&mut info, "soft", size.as_bytes());
-    note(&mut info, "thread_level", level.name().as_bytes());
+    if let Some(size) = size.map(|size| size.to_string()) {
+        note(&mut info, "maxprocs", size.as_bytes());
+        note(&mut info, "soft", size.as_bytes());
+    }
     note(&mut info, MEMORY_KINDS, memory_kinds::provided(memory_kinds).as_bytes());
     info
 }
@@ -89,7 +98,7 @@ mod tests {
         assert_eq!(info.get(b"command"), Ok(Some(&b"./a.out"[..])));
         assert_eq!(info.get(b"argv"), Ok(Some(&b"-n \xff"[..])));
         assert_eq!(of_process(Some(vec![])).get(b"command"), Ok(None));
-        let own = of_rank(4, Level::Funneled, "mpi:alloc_mem");
+        let own = of_rank(4, "mpi:alloc_mem");
         assert_eq!(own.get(b"maxprocs"), Ok(Some(&b"4"[..])));
         assert!(own.get(b"command").unwrap().is_some());
         assert_eq!(own.get(b"mpi_memory_alloc_kinds"), Ok(Some(&b"mpi,system,mpi:alloc_mem"[..])));

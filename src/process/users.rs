@@ -51,7 +51,7 @@ impl Process {
             let infos = &mut now.mpi.objects.infos;
             if infos.environment == Info::default() {
                 let size = now.mpi.comms.processes();
-                infos.environment = super::description::of_rank(size, level, &now.memory_kinds);
+                infos.environment = super::description::of_rank(size, &now.memory_kinds);
             }
             let kinds = memory_kinds::provided(kinds.unwrap_or(&now.memory_kinds));
             let mut hints = Info::default();

@@ -54,7 +54,7 @@ impl Process {
             now.world = World::Running { level, main: std::thread::current().id() };
             let size = now.mpi.comms.processes();
             now.mpi.objects.infos.environment =
-                super::description::of_rank(size, level, &now.memory_kinds);
+                super::description::of_rank(size, &now.memory_kinds);
             self.stage.store(Stage::Running as u8, Ordering::Release);
             Ok(())
         })
