@@ -7,7 +7,7 @@ use std::ptr::null_mut;
 
 use super::attribute::Holder;
 use super::handles::*;
-use super::pointer::{OutList, in_out, input, out, out_list};
+use super::pointer::{fitting, in_out, input, out};
 use super::types::*;
 use super::verb::{PROCESS, Scope, apart, early, number};
 use super::width::narrowed;
@@ -58,10 +58,10 @@ pub unsafe extern "C" fn PMPI_Type_get_contents(
     array_of_datatypes: *mut MPI_Datatype,
 ) -> c_int {
     let room = Room {
-        integers: (array_of_integers, max_integers.into()),
-        addresses: (array_of_addresses, max_addresses.into()),
+        integers: (max_integers.into(), array_of_integers),
+        addresses: (max_addresses.into(), array_of_addresses),
         counts: None,
-        types: (array_of_datatypes, max_datatypes.into()),
+        types: (max_datatypes.into(), array_of_datatypes),
     };
     // SAFETY: the caller's promise of the arrays.
     unsafe { show_contents("MPI_Type_get_contents", datatype, &room) }
@@ -76,10 +76,10 @@ pub unsafe extern "C" fn PMPI_Type_get_contents_c(
     array_of_datatypes: *mut MPI_Datatype,
 ) -> c_int {
     let room = Room {
-        integers: (array_of_integers, max_integers),
-        addresses: (array_of_addresses, max_addresses),
-        counts: Some((array_of_large_counts, max_large_counts)),
-        types: (array_of_datatypes, max_datatypes),
+        integers: (max_integers, array_of_integers),
+        addresses: (max_addresses, array_of_addresses),
+        counts: Some((max_large_counts, array_of_large_counts)),
+        types: (max_datatypes, array_of_datatypes),
     };
     // SAFETY: the caller's promise of the arrays.
     unsafe { show_contents("MPI_Type_get_contents_c", datatype, &room) }
@@ -282,11 +282,11 @@ fn free(freed: Handle) -> Result {
 
 /// The arrays of the caller for the arguments of a constructor, each with its room.
 struct Room {
-    integers: (*mut c_int, MPI_Count),
-    addresses: (*mut MPI_Aint, MPI_Count),
+    integers: (MPI_Count, *mut c_int),
+    addresses: (MPI_Count, *mut MPI_Aint),
     /// None in the form that cannot show them.
-    counts: Option<(*mut MPI_Count, MPI_Count)>,
-    types: (*mut MPI_Datatype, MPI_Count),
+    counts: Option<(MPI_Count, *mut MPI_Count)>,
+    types: (MPI_Count, *mut MPI_Datatype),
 }
 
 /// Stores the arguments that a datatype was made from. Derived parts get new handles.
@@ -311,7 +311,7 @@ unsafe fn show_contents(name: &str, datatype: MPI_Datatype, room: &Room) -> c_in
                 fitting(contents.addresses.len(), room.addresses, "array_of_addresses")?,
                 fitting(
                     contents.counts.len(),
-                    room.counts.unwrap_or((null_mut(), 0)),
+                    room.counts.unwrap_or((0, null_mut())),
                     "array_of_large_counts",
                 )?,
                 fitting(contents.types.len(), room.types, "array_of_datatypes")?,
@@ -343,23 +343,6 @@ fn part_handles(datatypes: &mut Datatypes, parts: &[Datatype]) -> Result<Vec<Han
         }
     }
     Ok(handles)
-}
-
-/// The array of that name for `len` results.
-///
-/// # Errors
-/// `Arg` if there is too little room, or no array.
-///
-/// # Safety
-/// The array is null or may be written for as many elements as its room says.
-unsafe fn fitting<T>(
-    len: usize, (array, room): (*mut T, MPI_Count), name: &str,
-) -> Result<OutList<T>> {
-    if usize::try_from(room).is_ok_and(|room| len <= room) {
-        // SAFETY: the caller's promise.
-        return unsafe { out_list((len, array), name) };
-    }
-    Err(ErrorClass::Arg.error(format!("`{name}` has room for {room} elements of {len}")))
 }
 
 /// # Errors

@@ -57,9 +57,10 @@ impl<T: Copy> InOut<T> {
     /// Changes a part of what is there.
     #[inline]
     pub fn change(self, how: impl FnOnce(&mut T)) {
-        let mut value = self.get();
-        how(&mut value);
-        self.put(value);
+        let Self(Out(mut place)) = self;
+        // SAFETY: `in_out` was promised that it may be read and written. Its value is not copied:
+        // the application may not have set the other parts of it yet.
+        how(unsafe { place.as_mut() });
     }
 
     /// Stores what is to be there.
@@ -158,6 +159,23 @@ pub unsafe fn out_list<T>((len, first): (impl Length, *mut T), name: &str) -> Re
     Ok(OutList { first, len: length(len, first.is_null(), name)? })
 }
 
+/// The array of that name, with room for `room` results, for `len` of them.
+///
+/// # Errors
+/// `Arg` if there is too little room, or a null pointer to more than nothing.
+///
+/// # Safety
+/// `array` is null, or may be written for as many elements as it says for as long as it is used.
+pub unsafe fn fitting<T>(
+    len: usize, (room, array): (impl Length, *mut T), name: &str,
+) -> Result<OutList<T>> {
+    if room.try_into().is_ok_and(|room: usize| len <= room) {
+        // SAFETY: the caller's promise.
+        return unsafe { out_list((len, array), name) };
+    }
+    Err(ErrorClass::Arg.error(format!("the array `{name}` has room for {room} of {len} elements")))
+}
+
 /// The whole of a function that takes a handle back: frees what it stands for, and stores the
 /// null handle `gone` in its place. Hears of errors: the handler of the object.
 ///
@@ -233,6 +251,8 @@ mod tests {
             assert!(list((0, ptr::null::<c_int>()), "ranks").unwrap().is_empty());
             assert!(out_list((0, ptr::null_mut::<c_int>()), "ranks").is_ok());
             assert!(list((1, ptr::null::<c_int>()), "ranks").is_err());
+            assert!(fitting(1, (0, ptr::dangling_mut::<c_int>()), "ranks").is_err());
+            assert!(fitting(1, (1, ptr::null_mut::<c_int>()), "ranks").is_err());
             assert!(out_list((-1, ptr::null_mut::<c_int>()), "ranks").is_err());
         }
     }

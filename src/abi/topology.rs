@@ -6,7 +6,7 @@ use std::ffi::c_int;
 
 use super::constants::{MPI_CART, MPI_DIST_GRAPH, MPI_GRAPH, MPI_PROC_NULL, MPI_UNDEFINED};
 use super::handles::{MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY};
-use super::pointer::{OutList, list, out, out_list};
+use super::pointer::{fitting, list, out, out_list};
 use super::types::*;
 use super::verb::{PROCESS, Scope, early, finish, local, number};
 use crate::base::{ErrorClass, Result};
@@ -26,7 +26,7 @@ pub unsafe extern "C" fn PMPI_Cart_coords(
         let comm = mpi.comms.get(number(comm))?;
         let found = comm.cart()?.coordinates(comm.check_rank(rank)?);
         // SAFETY: the caller gives room for `maxdims` coordinates.
-        unsafe { fitting(found.len(), (coords, maxdims), "coords")? }.put(signed(&found));
+        unsafe { fitting(found.len(), (maxdims, coords), "coords")? }.put(signed(&found));
         Ok(())
     })
 }
@@ -59,9 +59,9 @@ pub unsafe extern "C" fn PMPI_Cart_get(
         // SAFETY: the caller gives room for `maxdims` lengths, periods and coordinates.
         let (dims, periods, coords) = unsafe {
             (
-                fitting(all.len(), (dims, maxdims), "dims")?,
-                fitting(all.len(), (periods, maxdims), "periods")?,
-                fitting(all.len(), (coords, maxdims), "coords")?,
+                fitting(all.len(), (maxdims, dims), "dims")?,
+                fitting(all.len(), (maxdims, periods), "periods")?,
+                fitting(all.len(), (maxdims, coords), "coords")?,
             )
         };
         dims.put(all.iter().map(|one| one.len as c_int));
@@ -296,8 +296,8 @@ pub unsafe extern "C" fn PMPI_Graph_get(
         // SAFETY: the caller gives room for so many ends and edges.
         let (indx, edges) = unsafe {
             (
-                fitting(graph.ends().len(), (indx, maxindex), "indx")?,
-                fitting(graph.all_neighbors().len(), (edges, maxedges), "edges")?,
+                fitting(graph.ends().len(), (maxindex, indx), "indx")?,
+                fitting(graph.all_neighbors().len(), (maxedges, edges), "edges")?,
             )
         };
         indx.put(signed(graph.ends()));
@@ -327,7 +327,7 @@ pub unsafe extern "C" fn PMPI_Graph_neighbors(
     local("MPI_Graph_neighbors", comm, |mpi| {
         let found = mpi.comms.get(number(comm))?.graph()?.neighbors(rank)?;
         // SAFETY: the caller gives room for so many ranks.
-        unsafe { fitting(found.len(), (neighbors, maxneighbors), "neighbors")? }.put(signed(found));
+        unsafe { fitting(found.len(), (maxneighbors, neighbors), "neighbors")? }.put(signed(found));
         Ok(())
     })
 }
@@ -492,24 +492,6 @@ unsafe fn put_own_rank(mpi: &Mpi, comm: MPI_Comm, size: u32, newrank: *mut c_int
 /// Ranks or lengths as C has them.
 fn signed(values: &[u32]) -> impl Iterator<Item = c_int> {
     values.iter().map(|value| *value as c_int)
-}
-
-/// The array of that name, which has room for `len` elements or more.
-///
-/// # Errors
-/// `Arg` if there is not enough room, or no array.
-///
-/// # Safety
-/// The array is null or has that room.
-unsafe fn fitting(
-    len: usize, (array, room): (*mut c_int, c_int), name: &str,
-) -> Result<OutList<c_int>> {
-    if usize::try_from(room).map_or(true, |room| room < len) {
-        let why = format!("`{name}` has room for {room} of {len} elements");
-        return Err(ErrorClass::Arg.error(why));
-    }
-    // SAFETY: the caller's promise.
-    unsafe { out_list((len, array), name) }
 }
 
 /// Stores the weight of each neighbor, of as many as there is room for (§8.5.5), unless the

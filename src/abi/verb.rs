@@ -2,7 +2,7 @@
 //!
 //! * [`local`] looks at or changes something here and now; [`early`] does so at any time, also
 //!   before initialization; [`visit`] from any thread, too, at every level of thread support;
-//!   [`apart`] needs nothing of the library.
+//!   [`apart`] does without the lock, or takes it itself.
 //! * [`start`] begins something and gives a request.
 //! * [`blocking`] begins something and waits for its end.
 //!
@@ -98,7 +98,7 @@ pub fn local(name: &str, scope: impl Into<Scope>, body: impl FnOnce(&mut Mpi) ->
     finish(scope, name, PROCESS.look(body))
 }
 
-/// Does something that needs nothing but its arguments.
+/// Does something that needs no lock, or takes it itself.
 #[inline]
 pub fn apart(name: &str, body: impl FnOnce() -> Result) -> c_int {
     finish(Scope::None, name, body())
