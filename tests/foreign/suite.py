@@ -100,10 +100,16 @@ def run_job(launcher, suite, tests, ranks, stall_s):
             said.seek(0)
             lines = [line for line in said.read().splitlines() if "Suiro" in line or "mpirun" in line]
             why = f"the job ended with {process.returncode}: {' | '.join(lines[-2:])[:400]}"
-    found = {test: journals.of(test) for test in tests}
-    # A test that was not over on all ranks is what the job ended in.
-    found = {test: Outcome("failed", why or "some ranks did not run it") if end.verdict == "began" else end
-             for test, end in found.items() if end is not None}
+    found = {}
+    for test in tests:
+        end_of_test = journals.of(test)
+        if end_of_test is None:
+            break
+        if end_of_test.verdict == "began":
+            # Ranks may have gone on without the one that did not get over this test.
+            found[test] = Outcome("failed", why or "some ranks did not run it")
+            break
+        found[test] = end_of_test
     return found, why
 
 
