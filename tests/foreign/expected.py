@@ -8,6 +8,10 @@
     ranks = [2, 3]                where, if not everywhere
     hangs = true                  so that it is not even tried
     reason = "why"
+    [[setting]]
+    tests = ["errors/*"]          patterns of names, of a suite of programs
+    environment = { NAME = "" }   what they need to be set
+    reason = "why"
 """
 
 import fnmatch
@@ -22,18 +26,24 @@ class Expected:
         table = tomllib.loads(Path(path).read_text())
         self.passed = table.get("passed", {})
         self.entries = table.get("failure", [])
+        self.settings = table.get("setting", [])
 
     def entry(self, test, ranks=None):
         """The first entry that names the test."""
         for entry in self.entries:
-            here = ranks in entry.get("ranks", [ranks])
-            if here and any(fnmatch.fnmatchcase(test, pattern) for pattern in entry["tests"]):
+            if ranks in entry.get("ranks", [ranks]) and names(entry, test):
                 return entry
         return None
 
+    def environment(self, test):
+        """The variables that are to be set for the test."""
+        settings = [entry["environment"] for entry in self.settings if names(entry, test)]
+        return {name: value for setting in settings for name, value in setting.items()}
+
     def complaints(self, tests):
         """About patterns that name none of all tests."""
-        patterns = [pattern for entry in self.entries for pattern in entry["tests"]]
+        entries = self.entries + self.settings
+        patterns = [pattern for entry in entries for pattern in entry["tests"]]
         return [f"no test is called {pattern}" for pattern in patterns
                 if not fnmatch.filter(tests, pattern)]
 
@@ -41,3 +51,7 @@ class Expected:
         """Complains where fewer tests pass than once did."""
         wanted = self.passed.get(str(ranks), 0)
         return [f"{count} tests pass, not {wanted} as before"] if count < wanted else []
+
+
+def names(entry, test):
+    return any(fnmatch.fnmatchcase(test, pattern) for pattern in entry["tests"])
