@@ -50,18 +50,24 @@ LOOP(complex_prod, double complex, a[i] * b[i])
 
 struct int_int { int value, index; };
 struct double_int { double value; int index; };
+struct short_int { short value; int index; };
+struct long_int { long value; int index; };
+struct extended_int { long double value; int index; };
 #define LOCATION(name, pair, before)                                                              \
     LOOP(name, struct pair,                                                                       \
          (a[i].value before b[i].value || (a[i].value == b[i].value && a[i].index < b[i].index))  \
              ? a[i] : b[i])
 LOCATION(int_minloc, int_int, <)
 LOCATION(double_minloc, double_int, <)
+LOCATION(short_minloc, short_int, <)
+LOCATION(long_minloc, long_int, <)
+LOCATION(extended_maxloc, extended_int, >)
 
 struct row {
     const char *type, *op;
     loop *loop;
     size_t size;
-    char kind; /* how to fill: i, l, f, d, z: numbers; p, q: pairs */
+    char kind; /* how to fill: i, l, f, d, z: numbers; p to t: pairs */
     MPI_Datatype datatype;
     MPI_Op operation;
 };
@@ -89,6 +95,9 @@ static void fill(void *memory, size_t count, const struct row *row)
         case 'z': ((double complex *)memory)[i] = value; break;
         case 'p': ((struct int_int *)memory)[i] = (struct int_int){(int)value, (int)i}; break;
         case 'q': ((struct double_int *)memory)[i] = (struct double_int){value, (int)i}; break;
+        case 'r': ((struct short_int *)memory)[i] = (struct short_int){(short)value, (int)i}; break;
+        case 's': ((struct long_int *)memory)[i] = (struct long_int){(long)value, (int)i}; break;
+        case 't': ((struct extended_int *)memory)[i] = (struct extended_int){value, (int)i}; break;
         }
     }
 }
@@ -145,6 +154,12 @@ int main(int argc, char **argv)
         {"2int", "MINLOC", int_minloc, sizeof(struct int_int), 'p', MPI_2INT, MPI_MINLOC},
         {"double_int", "MINLOC", double_minloc, sizeof(struct double_int), 'q', MPI_DOUBLE_INT,
          MPI_MINLOC},
+        {"short_int", "MINLOC", short_minloc, sizeof(struct short_int), 'r', MPI_SHORT_INT,
+         MPI_MINLOC},
+        {"long_int", "MINLOC", long_minloc, sizeof(struct long_int), 's', MPI_LONG_INT,
+         MPI_MINLOC},
+        {"ldbl_int", "MAXLOC", extended_maxloc, sizeof(struct extended_int), 't',
+         MPI_LONG_DOUBLE_INT, MPI_MAXLOC},
     };
     size_t largest = sizes[sizeof sizes / sizeof *sizes - 1];
     char *from = aligned_alloc(4096, largest), *into = aligned_alloc(4096, largest);
