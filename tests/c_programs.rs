@@ -185,6 +185,7 @@ c_programs! {
     type_fortran,
     type_origins,
     type_transfer,
+    type_value_index,
     windows,
 }
 

@@ -8,7 +8,7 @@ use std::env;
 
 use mpi_abi::core::memory::Memory;
 use mpi_abi::mpi::datatype::{
-    Datatype, Distribution, Form, Order, Precision, Predefined, Unit, Unnamed, external,
+    Datatype, Distribution, Form, Order, Precision, Predefined, Unit, Unnamed, ValueIndex, external,
 };
 
 /// Bytes that a type map may have; larger ones are thrown away while they are made.
@@ -58,16 +58,16 @@ struct TypeMap {
 }
 
 impl TypeMap {
-    fn named(entry: &'static Predefined) -> Self {
-        let units = match entry.unit.members() {
-            None => vec![(entry.unit, 0)],
+    fn named(entry: &Predefined) -> Self {
+        let numbers = match entry.members() {
+            None => vec![(Predefined::find(entry.handle).unwrap(), 0)],
             Some([value, index]) => {
-                let second = value.size().next_multiple_of(index.alignment()) as i64;
+                let second = value.unit.size().next_multiple_of(index.unit.alignment()) as i64;
                 vec![(value, 0), (index, second)]
             }
         };
-        let entries = units.into_iter().map(|(unit, at)| (Number(entry, unit), at)).collect();
-        Self { entries, markers: None }
+        let entries = numbers.into_iter().map(|(number, at)| (Number(number, number.unit), at));
+        Self { entries: entries.collect(), markers: None }
     }
 
     fn add(&mut self, part: &Self, places: impl IntoIterator<Item = i64>) {
@@ -136,10 +136,11 @@ fn leaf(random: &mut Random) -> Made {
     if random.is_one_of(12) {
         let precision =
             Precision { digits: random.number(0, 33) as i32, range: random.number(0, 400) as i32 };
-        let asked = match random.number(0, 2) {
+        let asked = match random.number(0, 3) {
             0 => Unnamed::Integer { range: random.number(0, 38) as i32 },
             1 => Unnamed::Real(precision),
-            _ => Unnamed::Complex(precision),
+            2 => Unnamed::Complex(precision),
+            _ => Unnamed::Pair(pair(random)),
         };
         let made = Datatype::unnamed(asked).unwrap();
         let map = TypeMap::named(made.unit().unwrap());
@@ -148,6 +149,16 @@ fn leaf(random: &mut Random) -> Made {
     let all = Predefined::all();
     let entry = &all[random.number(0, all.len() as i64 - 1) as usize];
     (Datatype::predefined(entry), TypeMap::named(entry))
+}
+
+/// Any pair without a name.
+fn pair(random: &mut Random) -> ValueIndex {
+    loop {
+        let mut handle = || random.number(0x200, 0x2ff) as u32;
+        if let Some(pair) = ValueIndex::new(handle(), handle()) {
+            return pair;
+        }
+    }
 }
 
 /// Contiguous, vector, hvector.
@@ -405,7 +416,7 @@ fn half(unit: Unit) -> usize {
 /// The bytes that matter outside, from the lowest.
 fn significant(number: Number) -> usize {
     match (number.0.name, number.1) {
-        ("MPI_LONG" | "MPI_LONG_INT", Unit::I64) | ("MPI_UNSIGNED_LONG", _) => 4,
+        ("MPI_LONG" | "MPI_UNSIGNED_LONG", _) => 4,
         ("MPI_WCHAR", _) => 2,
         _ => half(number.1),
     }

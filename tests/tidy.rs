@@ -44,6 +44,7 @@ const UNSAFE: &[&str] = &[
     "src/core/memory.rs",
     "src/devices/shm/",
     "src/mpi/op/kernels.rs",
+    "src/mpi/op/pairs.rs",
     "src/process/lock.rs",
     // Calls of threads that wait are ended by the one that polls.
     "src/process/waiting.rs",

@@ -213,11 +213,8 @@ pub unsafe extern "C" fn PMPI_Type_get_value_index(
     early("MPI_Type_get_value_index", Scope::None, |objects| {
         // SAFETY: the caller's promise of the result.
         let pair_type = unsafe { out(pair_type, "pair_type")? };
-        for part in [value_type, index_type] {
-            objects.datatypes.get(number(part))?;
-        }
-        let found = PAIRS.iter().find(|pair| pair[..2] == [value_type, index_type]);
-        pair_type.put(found.map_or(MPI_DATATYPE_NULL, |pair| pair[2]));
+        let found = objects.datatypes.value_index(number(value_type), number(index_type))?;
+        pair_type.put(handle(found as c_int));
         Ok(())
     })
 }
@@ -354,16 +351,3 @@ fn no_large_counts(contents: &Contents) -> Result {
     let why = "the datatype was made with large counts: only the function with _c can show it";
     Err(ErrorClass::Type.error(why))
 }
-
-/// The pairs for `MPI_MINLOC` and `MPI_MAXLOC` (§6.9.4), each with its value and its index.
-const PAIRS: [[MPI_Datatype; 3]; 9] = [
-    [MPI_FLOAT, MPI_INT, MPI_FLOAT_INT],
-    [MPI_DOUBLE, MPI_INT, MPI_DOUBLE_INT],
-    [MPI_LONG, MPI_INT, MPI_LONG_INT],
-    [MPI_INT, MPI_INT, MPI_2INT],
-    [MPI_SHORT, MPI_INT, MPI_SHORT_INT],
-    [MPI_LONG_DOUBLE, MPI_INT, MPI_LONG_DOUBLE_INT],
-    [MPI_REAL, MPI_REAL, MPI_2REAL],
-    [MPI_DOUBLE_PRECISION, MPI_DOUBLE_PRECISION, MPI_2DOUBLE_PRECISION],
-    [MPI_INTEGER, MPI_INTEGER, MPI_2INTEGER],
-];

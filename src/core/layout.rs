@@ -54,6 +54,15 @@ impl Run {
         whole.as_single_run().unwrap_or_else(|| whole.as_nested_run()).normal()
     }
 
+    /// Whether the pieces are elements of `layout`, from the address on that offsets count from.
+    pub(super) fn repeats(&self, layout: &Arc<Layout>) -> bool {
+        let is_piece = match &self.inside {
+            Some(inside) => Arc::ptr_eq(inside, layout) && self.offset == 0,
+            None => layout.contiguous() == Some(self.offset) && layout.size == self.len,
+        };
+        is_piece && self.count > 1 && self.stride == layout.extent
+    }
+
     /// Adjacent pieces are one longer piece; a single piece has no stride.
     fn normal(mut self) -> Self {
         if self.inside.is_none() && self.count > 1 && self.stride == self.len as isize {

@@ -240,6 +240,11 @@ impl Typed {
         self.base
     }
 
+    /// How many elements of `layout` there are, if they are several and nothing else.
+    pub fn count_of(&self, layout: &Arc<Layout>) -> Option<usize> {
+        self.run.repeats(layout).then_some(self.run.count)
+    }
+
     /// Packed bytes.
     fn len(&self) -> usize {
         self.run.len.saturating_mul(self.run.count)

@@ -2,10 +2,11 @@
 //!
 //! Kernels work on packed elements that lie adjacent. Memory that is so already is used where it
 //! is; other memory is copied, and the result goes back once the reduction is over ([`Landing`]).
+//! Only pairs with padding are combined where they are, if both operands are the application's.
 
 use super::datatype::Datatype;
 use super::fortran::Booleans;
-use super::op::Operator;
+use super::op::{Operator, Padded};
 use super::request::Landing;
 use crate::base::Result;
 use crate::core::memory::Memory;
@@ -18,6 +19,8 @@ pub struct Combining {
     element: usize,
     commutative: bool,
     kernel: Kernel,
+    /// For elements where they lie, if that differs from packed ones.
+    padded: Option<Padded>,
     /// Whether the kernel calls the application, so that nothing may be locked.
     application: bool,
 }
@@ -31,12 +34,13 @@ impl Combining {
         operator: Operator, datatype: &Datatype, booleans: Option<Booleans>,
     ) -> Result<Self> {
         let kernel = operator.combination(datatype, booleans)?;
-        Ok(Self { element: datatype.size(), commutative: true, kernel, application: false })
+        let padded = Padded::find(operator, datatype);
+        Ok(Self { element: datatype.size(), commutative: true, kernel, padded, application: false })
     }
 
     /// An operation of the application: `kernel` calls it on packed elements of `datatype`.
     pub fn application(commutative: bool, datatype: &Datatype, kernel: Kernel) -> Self {
-        Self { element: datatype.size(), commutative, kernel, application: true }
+        Self { element: datatype.size(), commutative, kernel, padded: None, application: true }
     }
 
     /// What algorithms may know of operands of `bytes` bytes.
@@ -57,6 +61,9 @@ impl Combining {
     /// nothing may be locked.
     pub fn combine(&self, from: Memory, into: Memory) {
         if into.is_empty() {
+            return;
+        }
+        if self.padded.as_ref().is_some_and(|padded| padded.reduce(&from, &into)) {
             return;
         }
         let from = operand(from);

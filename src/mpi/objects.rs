@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::attribute::{Attributes, Keyvals};
-use super::datatype::{ByHandle, Datatype, Unnamed};
+use super::datatype::{ByHandle, Datatype, Predefined, Unnamed, ValueIndex};
 use super::errhandler::{Codes, Errhandlers, Handler};
 use super::fortran::Fortran;
 use super::group::Group;
@@ -123,6 +123,22 @@ impl Datatypes {
         let made = self.insert(Datatype::unnamed(asked)?, true)?;
         self.unnamed.insert(asked, made);
         Ok(made)
+    }
+
+    /// The handle of the pair of a value and an index for `MPI_MINLOC` and `MPI_MAXLOC` (§6.9.4);
+    /// `MPI_DATATYPE_NULL` if there is none, as of datatypes that are no named numbers.
+    ///
+    /// # Errors
+    /// As [`Datatypes::get`] for either, and `NoMem` without a free handle.
+    pub fn value_index(&mut self, value: Handle, index: Handle) -> Result<Handle> {
+        self.get(value)?;
+        self.get(index)?;
+        let named = Predefined::all().iter().find(|entry| entry.pair == Some([value, index]));
+        match (named, ValueIndex::new(value, index)) {
+            (Some(entry), _) => Ok(entry.handle),
+            (None, Some(asked)) => self.unnamed(Unnamed::Pair(asked)),
+            (None, None) => Ok(DATATYPE_NULL),
+        }
     }
 
     /// The handle of a predefined datatype, with or without a name; `None` of a derived one.

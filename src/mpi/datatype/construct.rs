@@ -219,13 +219,13 @@ fn sum(contents: &Contents, size: usize, of: impl Fn(&Datatype) -> usize) -> usi
 }
 
 /// The predefined datatype that all parts with data have.
-fn unit(contents: &Contents) -> Option<&'static super::Predefined> {
+fn unit(contents: &Contents) -> Option<super::Predefined> {
     let is_struct = contents.combiner == Combiner::Struct;
     let present = |index: usize| !is_struct || contents.block_length(index) > 0;
     let parts = contents.types.iter().enumerate();
     let mut with_data = parts.filter(|(index, part)| part.size() > 0 && present(*index));
-    let first = with_data.next()?.1.unit()?;
-    with_data.all(|(_, part)| part.unit() == Some(first)).then_some(first)
+    let first = *with_data.next()?.1.unit()?;
+    with_data.all(|(_, part)| part.unit() == Some(&first)).then_some(first)
 }
 
 /// `displacements` in bytes.

@@ -39,6 +39,8 @@ pub enum Combiner {
     F90Integer = 115,
     /// `MPI_Type_create_resized`.
     Resized = 116,
+    /// `MPI_Type_get_value_index`, of a pair without a name.
+    ValueIndex = 117,
 }
 
 /// Which form of a constructor was called.

@@ -47,7 +47,7 @@ impl Number {
     fn new(entry: &Predefined, unit: Unit) -> Self {
         match (entry.name, unit) {
             (_, Unit::F80) => Self::Extended,
-            ("MPI_LONG" | "MPI_LONG_INT", Unit::I64) => Self::Long,
+            ("MPI_LONG", _) => Self::Long,
             ("MPI_UNSIGNED_LONG", _) => Self::UnsignedLong,
             ("MPI_WCHAR", _) => Self::Wide,
             ("MPI_C_BOOL" | "MPI_CXX_BOOL", _) => Self::Truth,
@@ -59,14 +59,16 @@ impl Number {
     fn of(entry: &Predefined) -> (Self, Option<Self>) {
         let number = |unit| Self::new(entry, unit);
         let twice = |unit| (number(unit), Some(number(unit)));
-        match (entry.unit.members(), entry.unit) {
-            (Some([value, index]), _) => (number(value), Some(number(index))),
-            (None, Unit::ComplexF16) => twice(Unit::F16),
-            (None, Unit::ComplexF32) => twice(Unit::F32),
-            (None, Unit::ComplexF64) => twice(Unit::F64),
-            (None, Unit::ComplexF80) => twice(Unit::F80),
-            (None, Unit::ComplexF128) => twice(Unit::F128),
-            (None, unit) => (number(unit), None),
+        if let Some([value, index]) = entry.members() {
+            return (Self::new(value, value.unit), Some(Self::new(index, index.unit)));
+        }
+        match entry.unit {
+            Unit::ComplexF16 => twice(Unit::F16),
+            Unit::ComplexF32 => twice(Unit::F32),
+            Unit::ComplexF64 => twice(Unit::F64),
+            Unit::ComplexF80 => twice(Unit::F80),
+            Unit::ComplexF128 => twice(Unit::F128),
+            unit => (number(unit), None),
         }
     }
 

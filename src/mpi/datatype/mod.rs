@@ -23,7 +23,7 @@ pub use array::{Distribution, Order};
 pub use contents::{Combiner, Contents, Form};
 pub use predefined::{ByHandle, Class, Predefined, Unit};
 pub use signature::Signature;
-pub use unnamed::{Precision, Unnamed};
+pub use unnamed::{Precision, Unnamed, ValueIndex};
 
 use crate::core::layout::{Block, Layout};
 
@@ -35,11 +35,11 @@ pub struct Datatype(Arc<Inner>);
 struct Inner {
     layout: Arc<Layout>,
     /// Which one, if it is predefined; without a name, the one with the same representation.
-    predefined: Option<&'static Predefined>,
+    predefined: Option<Predefined>,
     /// What it was asked for by, if it is predefined without a name.
     unnamed: Option<Unnamed>,
     /// The predefined type that all its data has.
-    unit: Option<&'static Predefined>,
+    unit: Option<Predefined>,
     /// How many basic elements; a pair has two.
     elements: usize,
     /// Bytes in the representation "external32".
@@ -55,16 +55,16 @@ pub fn predefined(handle: u32) -> Option<Datatype> {
 
 impl Datatype {
     /// The value of a predefined datatype.
-    pub fn predefined(entry: &'static Predefined) -> Self {
+    pub fn predefined(entry: &Predefined) -> Self {
         let layout = match entry.unit.members() {
             None => Layout::aligned(entry.unit.size(), entry.unit.alignment()),
             Some(members) => pair_layout(members),
         };
         Self(Arc::new(Inner {
             layout: Arc::new(layout),
-            predefined: Some(entry),
+            predefined: Some(*entry),
             unnamed: None,
-            unit: Some(entry),
+            unit: Some(*entry),
             elements: if entry.class == Class::Pair { 2 } else { 1 },
             external_size: external::element_size(entry),
             contents: Contents::new(Combiner::Named, Form::Int),
@@ -108,8 +108,8 @@ impl Datatype {
 
     /// Which predefined datatype it is, or which one has the representation of this unnamed one;
     /// `None` if it is derived.
-    pub fn as_predefined(&self) -> Option<&'static Predefined> {
-        self.0.predefined
+    pub fn as_predefined(&self) -> Option<&Predefined> {
+        self.0.predefined.as_ref()
     }
 
     /// What an unnamed predefined datatype was asked for by; `None` of all others.
@@ -118,13 +118,13 @@ impl Datatype {
     }
 
     /// The predefined datatype that all its data has; `None` if it has none or unlike ones.
-    pub fn unit(&self) -> Option<&'static Predefined> {
-        self.0.unit
+    pub fn unit(&self) -> Option<&Predefined> {
+        self.0.unit.as_ref()
     }
 
     /// Its name in a message to people.
     pub fn describe(&self) -> &'static str {
-        match self.0.predefined {
+        match &self.0.predefined {
             Some(_) if self.0.unnamed.is_some() => "an unnamed predefined datatype",
             Some(entry) => entry.name,
             None => "a derived datatype",
@@ -165,7 +165,7 @@ impl Datatype {
             if rest == 0 {
                 break;
             }
-            if let Some(entry) = inner.predefined {
+            if let Some(entry) = &inner.predefined {
                 let [value, _] = entry.unit.members()?;
                 return (rest == value.size()).then_some(whole + 1);
             }
@@ -188,7 +188,7 @@ impl Datatype {
             if rest == 0 {
                 break;
             }
-            if let Some(entry) = inner.predefined {
+            if let Some(entry) = &inner.predefined {
                 let [value, _] = entry.unit.members()?;
                 return bytes.checked_add(value.size());
             }

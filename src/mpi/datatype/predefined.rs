@@ -42,20 +42,28 @@ macro_rules! units {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Unit {
             $(#[doc = $text] $name,)*
+            /// A value and its index that no named datatype has; the size leaves out the padding.
+            ValueIndex(&'static [Self; 2]),
         }
 
         impl Unit {
-            /// Every representation.
-            pub const ALL: &[Self] = &[$(Self::$name,)*];
-
             /// Bytes of data of one element.
             pub const fn size(self) -> usize {
-                match self { $(Self::$name => $size,)* }
+                match self {
+                    $(Self::$name => $size,)*
+                    Self::ValueIndex([value, index]) => value.size() + index.size(),
+                }
             }
 
             /// What its address is expected to be a multiple of.
             pub const fn alignment(self) -> usize {
-                match self { $(Self::$name => $alignment,)* }
+                match self {
+                    $(Self::$name => $alignment,)*
+                    Self::ValueIndex([value, index]) => {
+                        let (value, index) = (value.alignment(), index.alignment());
+                        if value > index { value } else { index }
+                    }
+                }
             }
         }
     };
@@ -103,10 +111,35 @@ impl Unit {
             Self::F80I32 => [Self::F80, Self::I32],
             Self::F32F32 => [Self::F32, Self::F32],
             Self::F64F64 => [Self::F64, Self::F64],
+            Self::ValueIndex(members) => *members,
             _ => return None,
         })
     }
+
+    /// A value of the one representation and an index of the other; `None` unless they are numbers
+    /// and the index is an integer.
+    pub fn value_index(members: [Self; 2]) -> Option<Self> {
+        VALUE_INDEX.iter().find(|pair| **pair == members).map(Self::ValueIndex)
+    }
 }
+
+/// Numbers that a pair may have: as its index the first of them, as its value all.
+const NUMBERS: [Unit; 14] = {
+    use Unit::*;
+    [I8, U8, I16, U16, I32, U32, I64, U64, I128, F16, F32, F64, F80, F128]
+};
+const INDICES: usize = 8;
+
+/// All values with all indices.
+const VALUE_INDEX: &[[Unit; 2]] = &{
+    let mut pairs = [[Unit::I8; 2]; NUMBERS.len() * INDICES];
+    let mut place = 0;
+    while place < pairs.len() {
+        pairs[place] = [NUMBERS[place / INDICES], NUMBERS[place % INDICES]];
+        place += 1;
+    }
+    pairs
+};
 
 /// One predefined datatype.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -119,6 +152,8 @@ pub struct Predefined {
     pub class: Class,
     /// Its representation.
     pub unit: Unit,
+    /// The handle values of its value and its index, if it is a pair.
+    pub pair: Option<[u32; 2]>,
 }
 
 impl fmt::Debug for Predefined {
@@ -132,6 +167,11 @@ impl Predefined {
     pub fn find(handle: u32) -> Option<&'static Self> {
         let index = TABLE.binary_search_by_key(&handle, |entry| entry.handle).ok()?;
         Some(&TABLE[index])
+    }
+
+    /// The datatypes of its value and its index, if it is a pair.
+    pub fn members(&self) -> Option<[&'static Self; 2]> {
+        self.pair.map(|pair| pair.map(|part| Self::find(part).expect("the parts have names")))
     }
 
     /// All of them in the order of their handle values.
@@ -163,7 +203,11 @@ impl<T> ByHandle<T> {
 }
 
 const fn entry(handle: u32, name: &'static str, class: Class, unit: Unit) -> Predefined {
-    Predefined { handle, name, class, unit }
+    Predefined { handle, name, class, unit, pair: None }
+}
+
+const fn pair(handle: u32, name: &'static str, pair: [u32; 2], unit: Unit) -> Predefined {
+    Predefined { handle, name, class: Class::Pair, unit, pair: Some(pair) }
 }
 
 const TABLE: &[Predefined] = {
@@ -198,15 +242,15 @@ const TABLE: &[Predefined] = {
         entry(0x220, "MPI_LONG_DOUBLE", Float, F80),
         entry(0x224, "MPI_C_LONG_DOUBLE_COMPLEX", Complex, ComplexF80),
         entry(0x225, "MPI_CXX_LONG_DOUBLE_COMPLEX", Complex, ComplexF80),
-        entry(0x228, "MPI_FLOAT_INT", Pair, F32I32),
-        entry(0x229, "MPI_DOUBLE_INT", Pair, F64I32),
-        entry(0x22a, "MPI_LONG_INT", Pair, I64I32),
-        entry(0x22b, "MPI_2INT", Pair, I32I32),
-        entry(0x22c, "MPI_SHORT_INT", Pair, I16I32),
-        entry(0x22d, "MPI_LONG_DOUBLE_INT", Pair, F80I32),
-        entry(0x230, "MPI_2REAL", Pair, F32F32),
-        entry(0x231, "MPI_2DOUBLE_PRECISION", Pair, F64F64),
-        entry(0x232, "MPI_2INTEGER", Pair, I32I32),
+        pair(0x228, "MPI_FLOAT_INT", [0x210, 0x209], F32I32),
+        pair(0x229, "MPI_DOUBLE_INT", [0x214, 0x209], F64I32),
+        pair(0x22a, "MPI_LONG_INT", [0x20a, 0x209], I64I32),
+        pair(0x22b, "MPI_2INT", [0x209, 0x209], I32I32),
+        pair(0x22c, "MPI_SHORT_INT", [0x208, 0x209], I16I32),
+        pair(0x22d, "MPI_LONG_DOUBLE_INT", [0x220, 0x209], F80I32),
+        pair(0x230, "MPI_2REAL", [0x21a, 0x21a], F32F32),
+        pair(0x231, "MPI_2DOUBLE_PRECISION", [0x21c, 0x21c], F64F64),
+        pair(0x232, "MPI_2INTEGER", [0x219, 0x219], I32I32),
         entry(0x238, "MPI_C_BOOL", Logical, U8),
         entry(0x239, "MPI_CXX_BOOL", Logical, U8),
         entry(0x23c, "MPI_WCHAR", Character, I32),
@@ -291,6 +335,7 @@ mod tests {
     fn the_members_of_a_pair_fill_it() {
         for entry in TABLE {
             assert_eq!(entry.unit.members().is_some(), entry.class == Class::Pair);
+            assert_eq!(entry.members().map(|parts| parts.map(|p| p.unit)), entry.unit.members());
             if let Some([value, index]) = entry.unit.members() {
                 assert_eq!(entry.unit.size(), value.size() + index.size());
             }

@@ -27,19 +27,20 @@ impl<'a> Signature<'a> {
     }
 }
 
-impl Iterator for Signature<'_> {
-    type Item = (&'static Predefined, usize);
+impl<'a> Iterator for Signature<'a> {
+    type Item = (&'a Predefined, usize);
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let level = self.levels.last_mut()?;
-            let inner = &level.datatype.0;
+            let datatype: &'a Datatype = level.datatype;
+            let inner = &datatype.0;
             let bytes = level.datatype.size() * level.left;
             if bytes == 0 {
                 self.levels.pop();
                 continue;
             }
-            if let Some(entry) = inner.unit {
+            if let Some(entry) = &inner.unit {
                 self.levels.pop();
                 return Some((entry, bytes / entry.unit.size()));
             }

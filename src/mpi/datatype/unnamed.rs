@@ -1,11 +1,15 @@
 //! Predefined datatypes without a name of their own: the numbers of Fortran that a program chooses
-//! by digits and range (MPI 5.0 §19.1.5).
+//! by digits and range (MPI 5.0 §19.1.5), and pairs for `MPI_MINLOC` and `MPI_MAXLOC` that it
+//! chooses by their parts (§6.9.4).
 //!
-//! They are numbers that this library has under a name as well, so reductions take them. The kinds
+//! A pair may have any integer or real number as its value, and any integer of up to 64 bits as its
+//! index. It lies in memory as C's structure of the two.
+//!
+//! Fortran's are numbers that this library has under a name as well, so reductions take them. The kinds
 //! are those of Fortran compilers on x86-64: integers of 1, 2, 4, 8 and 16 bytes; reals of 4, 8 and
 //! 16 bytes, the last with 64 (the x87's) or 113 bits of significand, as gfortran and flang have.
 
-use super::{Combiner, Contents, Datatype, Form, Inner, Predefined};
+use super::{Class, Combiner, Contents, Datatype, Form, Inner, Predefined, Unit};
 use crate::base::{ErrorClass, Result};
 
 /// `MPI_UNDEFINED`: no demand on the digits, or on the range.
@@ -23,7 +27,13 @@ pub enum Unnamed {
     Real(Precision),
     /// A COMPLEX.
     Complex(Precision),
+    /// A value and its index.
+    Pair(ValueIndex),
 }
+
+/// The handle values of a value and its index, of which there is a pair without a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ValueIndex([u32; 2]);
 
 /// The arguments of Fortran's `selected_real_kind`, either of which may be `MPI_UNDEFINED`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,18 +62,19 @@ const REALS: [(i32, i32, &str, &str); 4] = [
 ];
 
 impl Unnamed {
-    /// The named datatype with the same representation.
+    /// The named datatype with the same representation, or a pair.
     ///
     /// # Errors
     /// `Arg` if there is no such kind, or nothing was asked for.
-    fn equal(self) -> Result<&'static Predefined> {
+    fn equal(self) -> Result<Predefined> {
         let name = match self {
+            Self::Pair(pair) => return Ok(pair.entry()),
             Self::Integer { range } => integer(range)?,
             Self::Real(precision) => precision.names()?.0,
             Self::Complex(precision) => precision.names()?.1,
         };
         let found = Predefined::all().iter().find(|entry| entry.name == name);
-        Ok(found.expect("the names above are in the table"))
+        Ok(*found.expect("the names above are in the table"))
     }
 
     /// The arguments that it was asked for by.
@@ -75,7 +86,34 @@ impl Unnamed {
             Self::Complex(precision) => {
                 contents(Combiner::F90Complex).integers(&precision.arguments())
             }
+            Self::Pair(pair) => {
+                let parts = pair.parts().map(Datatype::predefined);
+                contents(Combiner::ValueIndex).types(&parts)
+            }
         }
+    }
+}
+
+impl ValueIndex {
+    /// The pair of two datatypes; `None` if there is no pair of them, or one with a name.
+    pub fn new(value: u32, index: u32) -> Option<Self> {
+        use Class::{CInteger, Float, FortranInteger, MultiLanguage};
+        let [one, other] = [Predefined::find(value)?, Predefined::find(index)?];
+        let numbers = matches!(one.class, CInteger | FortranInteger | MultiLanguage | Float)
+            && matches!(other.class, CInteger | FortranInteger | MultiLanguage);
+        let has_name = Predefined::all().iter().any(|entry| entry.pair == Some([value, index]));
+        let is_pair = numbers && !has_name && Unit::value_index([one.unit, other.unit]).is_some();
+        is_pair.then_some(Self([value, index]))
+    }
+
+    fn parts(self) -> [&'static Predefined; 2] {
+        self.0.map(|part| Predefined::find(part).expect("`new` found both"))
+    }
+
+    fn entry(self) -> Predefined {
+        let unit = Unit::value_index(self.parts().map(|part| part.unit));
+        let unit = unit.expect("`new` found it");
+        Predefined { handle: 0, name: "", class: Class::Pair, unit, pair: Some(self.0) }
     }
 }
 
@@ -100,12 +138,12 @@ impl Precision {
 }
 
 impl Datatype {
-    /// The datatype of a request (`MPI_Type_create_f90_*`).
+    /// The datatype of a request (`MPI_Type_create_f90_*`, `MPI_Type_get_value_index`).
     ///
     /// # Errors
     /// `Arg` if no kind satisfies it.
     pub fn unnamed(asked: Unnamed) -> Result<Self> {
-        let named = Self::predefined(asked.equal()?);
+        let named = Self::predefined(&asked.equal()?);
         Ok(Self(std::sync::Arc::new(Inner {
             layout: named.layout().clone(),
             predefined: named.0.predefined,
@@ -131,7 +169,6 @@ fn shown(value: i32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Unit;
     use super::*;
 
     fn unit(asked: Unnamed) -> Option<Unit> {
@@ -171,5 +208,34 @@ mod tests {
         assert!(made.contents().types.is_empty());
         let wrong = Datatype::unnamed(Unnamed::Integer { range: 99 }).unwrap_err();
         assert!(wrong.code.0 == ErrorClass::Arg as i32 && wrong.why.contains("99"));
+    }
+
+    #[test]
+    fn pairs_are_made_of_numbers_and_integers() {
+        let handle =
+            |name: &str| Predefined::all().iter().find(|entry| entry.name == name).unwrap().handle;
+        let pair = |value: &str, index: &str| ValueIndex::new(handle(value), handle(index));
+        for (value, index) in [
+            ("MPI_DOUBLE", "MPI_INT"),
+            ("MPI_2INT", "MPI_INT"),
+            ("MPI_C_DOUBLE_COMPLEX", "MPI_INT"),
+            ("MPI_BYTE", "MPI_INT"),
+            ("MPI_INT", "MPI_DOUBLE"),
+            ("MPI_INT", "MPI_INTEGER16"),
+        ] {
+            assert_eq!(pair(value, index), None, "{value} {index}");
+        }
+        assert_eq!((ValueIndex::new(0, 0x209), ValueIndex::new(0x209, 7)), (None, None));
+        let asked = pair("MPI_SHORT", "MPI_UINT64_T").unwrap();
+        let made = Datatype::unnamed(Unnamed::Pair(asked)).unwrap();
+        assert_eq!((made.size(), made.extent(), made.external_size()), (10, 16, 10));
+        assert_eq!(
+            (made.elements(10), made.elements(12), made.elements(5)),
+            (Some(2), Some(3), None)
+        );
+        assert_eq!(made.contents().combiner, Combiner::ValueIndex);
+        assert_eq!(made.contents().types.len(), 2);
+        let long = pair("MPI_LONG", "MPI_LONG").unwrap();
+        assert_eq!(Datatype::unnamed(Unnamed::Pair(long)).unwrap().external_size(), 8);
     }
 }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use super::Operator;
 use super::float::{F16, F80, F128};
+use super::pairs::packed;
 use crate::base::Span;
 use crate::core::run;
 use crate::mpi::datatype::Unit;
@@ -21,7 +22,7 @@ use crate::mpi::datatype::Unit;
 ///
 /// # Safety
 /// Both arrays are readable and `into` is writable, and nobody else touches them meanwhile.
-type Loop = unsafe fn(from: *const u8, into: *mut u8, elements: usize);
+pub(super) type Loop = unsafe fn(from: *const u8, into: *mut u8, elements: usize);
 
 /// The loop `$run` for the unit and the width that `$unit` is, out of the types listed.
 macro_rules! loop_for {
@@ -97,8 +98,8 @@ impl Kernel {
             Operator::Land => integers!(elements, logical_and),
             Operator::Lor => integers!(elements, logical_or),
             Operator::Lxor => integers!(elements, logical_xor),
-            Operator::Minloc => pairs!(elements, min_location),
-            Operator::Maxloc => pairs!(elements, max_location),
+            Operator::Minloc => pairs!(elements, min_location).or_else(|| packed(operator, unit)),
+            Operator::Maxloc => pairs!(elements, max_location).or_else(|| packed(operator, unit)),
             Operator::Replace => replace_of(unit, width),
             Operator::NoOp => Some(no_op as Loop),
         };
@@ -231,12 +232,19 @@ fn replace_of(unit: Unit, width: Width) -> Option<Loop> {
     Some(match unit.size() {
         1 => replace::of::<[u8; 1]>(width),
         2 => replace::of::<[u8; 2]>(width),
+        3 => replace::of::<[u8; 3]>(width),
         4 => replace::of::<[u8; 4]>(width),
+        5 => replace::of::<[u8; 5]>(width),
         6 => replace::of::<[u8; 6]>(width),
         8 => replace::of::<[u8; 8]>(width),
+        9 => replace::of::<[u8; 9]>(width),
+        10 => replace::of::<[u8; 10]>(width),
         12 => replace::of::<[u8; 12]>(width),
         16 => replace::of::<[u8; 16]>(width),
+        17 => replace::of::<[u8; 17]>(width),
+        18 => replace::of::<[u8; 18]>(width),
         20 => replace::of::<[u8; 20]>(width),
+        24 => replace::of::<[u8; 24]>(width),
         32 => replace::of::<[u8; 32]>(width),
         _ => return None,
     })

@@ -7,10 +7,12 @@
 mod float;
 mod kernels;
 mod logical;
+mod pairs;
 #[cfg(test)]
 mod tests;
 
 pub use kernels::Kernel;
+pub use pairs::Padded;
 
 use crate::base::{ErrorClass, Result};
 use crate::core::run;

@@ -5,7 +5,7 @@ use super::kernels::Width;
 use super::*;
 use crate::base::Random;
 use crate::core::memory::Bytes;
-use crate::mpi::datatype::{Form, Unit, predefined};
+use crate::mpi::datatype::{Form, Unit, Unnamed, ValueIndex, predefined};
 
 /// Applies the kernel to arrays that start at odd addresses.
 fn reduced(kernel: Kernel, from: &[u8], into: &[u8]) -> Vec<u8> {
@@ -116,6 +116,34 @@ fn every_operation_on_every_type_is_what_the_standard_says() {
         }
     }
     assert_eq!(pairs, 488, "pairs of operation and type");
+}
+
+#[test]
+fn locations_are_found_in_pairs_of_any_numbers() {
+    let mut random = Random::new(3);
+    let mut pairs = 0;
+    let numbers = || Predefined::all().iter().map(|entry| entry.handle);
+    for asked in numbers().flat_map(|value| numbers().map(move |index| [value, index])) {
+        let Some(asked) = ValueIndex::new(asked[0], asked[1]) else { continue };
+        pairs += 1;
+        let datatype = Datatype::unnamed(Unnamed::Pair(asked)).unwrap();
+        let unit = datatype.unit().unwrap().unit;
+        for operator in [Operator::Minloc, Operator::Maxloc] {
+            let (mut from, mut into, mut results) = (vec![], vec![], vec![]);
+            for _ in 0..20 {
+                let mut number = || random.below(4) as i64;
+                let (one, two) = ([number(), number()], [number(), number()]);
+                from.extend(encoded(unit, one));
+                into.extend(encoded(unit, two));
+                results.extend(encoded(unit, expected(operator, Class::Pair, one, two)));
+            }
+            let kernel = operator.reduction(&datatype).unwrap();
+            assert!(reduced(kernel, &from, &into) == results, "{operator:?} {asked:?}");
+        }
+        assert!(Operator::Sum.reduction(&datatype).is_err());
+        assert!(Operator::Replace.accumulation(&datatype).is_ok());
+    }
+    assert_eq!(pairs, 36 * 26 - 7, "pairs without a name");
 }
 
 /// The table of §6.9.2, written out by name; `MPI_REPLACE` and `MPI_NO_OP` are for one-sided
