@@ -102,7 +102,8 @@ mod tests {
         assert_eq!(own.get(b"maxprocs"), Ok(Some(&b"4"[..])));
         assert!(own.get(b"command").unwrap().is_some());
         assert_eq!(own.get(b"mpi_memory_alloc_kinds"), Ok(Some(&b"mpi,system,mpi:alloc_mem"[..])));
-        let other = over(&own, &info).unwrap();
+        let elsewhere = described(Some(vec![b"./a.out".into()]), None, "mpi:alloc_mem");
+        let other = over(&own, &elsewhere).unwrap();
         assert_eq!(other.get(b"command"), Ok(Some(&b"./a.out"[..])));
         assert_eq!((other.len(), other.get(b"soft")), (own.len(), own.get(b"soft")));
     }
