@@ -168,7 +168,10 @@ impl Process {
         let mut call = Call { started, done, blocked, since_ns: None, end: None };
         let waited = self.wait_until_over(&mut state, &mut call);
         let ticket = call.since_ns.is_some().then(|| call.ticket());
-        if let State::Running(now) = &mut *state {
+        // Nobody else waits, and the launcher was told nothing: the way of a short message.
+        if let State::Running(now) = &mut *state
+            && (ticket.is_some() || !now.waiters.is_empty())
+        {
             let rings = now.leave(ticket);
             drop(state);
             rings.ring();
@@ -214,6 +217,7 @@ impl Process {
 }
 
 /// Waits a little, as patience says. True if the call has ended meanwhile.
+#[inline]
 fn pause(
     state: &mut Guard<'_, State>, call: &mut impl Waits, patience: &mut Patience,
 ) -> Result<bool> {
