@@ -1,9 +1,10 @@
 //! Collective operations: from the arguments of a call to a schedule that runs (MPI 5.0 §6).
 //!
 //! The algorithms are in `coll`; here their bytes are given memory and their ranks peers. A root is
-//! a member: of an intercommunicator, one of both groups. Memory
-//! that is `None` stands for `MPI_IN_PLACE`, or is not significant on this rank. Roots have been
-//! checked ([`check_root`](super::comm::Comm::check_root)), because the caller must know which arguments are significant.
+//! a member: of an intercommunicator, one of both groups. Memory that is `None` stands for
+//! `MPI_IN_PLACE`, or is not significant on this rank. Roots have been checked
+//! ([`Comm::seat`](super::comm::Comm::seat)), because the caller must know which arguments are
+//! significant.
 
 use std::sync::Arc;
 
@@ -68,6 +69,13 @@ impl<D: Device> Mpi<D> {
         &mut self, comm: Handle, collective: Collective, buffers: Vec<Memory>,
     ) -> Result<Activity> {
         let schedule = self.schedule(comm, collective)?;
+        self.moved(comm, schedule, buffers)
+    }
+
+    /// [`Mpi::movement`] with a schedule that is known.
+    pub(super) fn moved(
+        &mut self, comm: Handle, schedule: impl Into<Arc<Schedule>>, buffers: Vec<Memory>,
+    ) -> Result<Activity> {
         self.launch(comm, schedule, buffers, Reduction::None, None)
     }
 
@@ -122,7 +130,7 @@ impl<D: Device> Mpi<D> {
         let (own, in_place) = (len(&send), send.is_none());
         let args = RootedBlocks { own, blocks: &blocks, root, in_place };
         let schedule = coll::gatherv(on.shape()?, on.rank, args);
-        self.launch(comm, schedule, table(send, receive), Reduction::None, None)
+        self.moved(comm, schedule, table(send, receive))
     }
 
     /// `MPI_Iscatter` (§6.12.4). The root gives all blocks to send.
@@ -159,7 +167,7 @@ impl<D: Device> Mpi<D> {
         let (own, in_place) = (len(&receive), receive.is_none());
         let args = RootedBlocks { own, blocks: &blocks, root, in_place };
         let schedule = coll::scatterv(on.shape()?, on.rank, args);
-        self.launch(comm, schedule, table(receive, send), Reduction::None, None)
+        self.moved(comm, schedule, table(receive, send))
     }
 
     /// `MPI_Iallgather` (§6.12.5), with memory to receive all blocks.
@@ -194,7 +202,7 @@ impl<D: Device> Mpi<D> {
         own_block(send.as_ref(), blocks[on.rank as usize])?;
         let args = Blocks { blocks: &blocks, in_place: send.is_none() };
         let schedule = coll::allgatherv(on.shape()?, on.rank, args);
-        self.launch(comm, schedule, table(send, receive), Reduction::None, None)
+        self.moved(comm, schedule, table(send, receive))
     }
 
     /// `MPI_Ialltoall` (§6.12.6), with all blocks to send and to receive.
@@ -237,7 +245,7 @@ impl<D: Device> Mpi<D> {
         let args = BlockPairs { send: &sent, receive: &received, in_place };
         let schedule = coll::alltoallv(on.shape()?, on.rank, args);
         buffers.extend(receive);
-        self.launch(comm, schedule, buffers, Reduction::None, None)
+        self.moved(comm, schedule, buffers)
     }
 
     /// `MPI_Ireduce` (§6.12.8). The root gives memory for the result.

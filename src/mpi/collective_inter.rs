@@ -3,8 +3,6 @@
 //!
 //! Where both groups' arguments are alike, the calls of `collective` take them.
 
-use std::sync::Arc;
-
 use super::Mpi;
 use super::coll::inter::{self, Between};
 use super::coll::{BlockPairs, InterShape, ReduceScatter, RootedBlocks};
@@ -16,7 +14,6 @@ use super::status::PROC_NULL;
 use super::table::Handle;
 use crate::base::{ErrorClass, Result};
 use crate::core::memory::Memory;
-use crate::core::run::Reduction;
 use crate::device::Device;
 use crate::offload::Schedule;
 
@@ -76,14 +73,7 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Comm` if there is no such communicator.
     pub fn stand_by(&mut self, comm: Handle) -> Result<Activity> {
-        self.launch(comm, Schedule::default(), Vec::new(), Reduction::None, None)
-    }
-
-    /// Starts an operation that only moves data.
-    fn moved(
-        &mut self, comm: Handle, schedule: impl Into<Arc<Schedule>>, buffers: Vec<Memory>,
-    ) -> Result<Activity> {
-        self.launch(comm, schedule, buffers, Reduction::None, None)
+        self.moved(comm, Schedule::default(), Vec::new())
     }
 
     pub(super) fn gatherv_between(
@@ -166,6 +156,8 @@ fn by_side(on: &Comm, own: usize, other: usize) -> [usize; 2] {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::mpi::comm::Context;
     use crate::mpi::errhandler::Handler;

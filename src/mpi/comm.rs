@@ -126,7 +126,11 @@ impl Comm {
         let rank = group.rank().ok_or_else(|| {
             ErrorClass::Group.error("this process is not in the group of the communicator")
         })?;
-        Ok(Self {
+        Ok(Self::blank(context, group, rank, handler))
+    }
+
+    fn blank(context: Context, group: Arc<Group>, rank: u32, handler: Handler) -> Self {
+        Self {
             context,
             group,
             remote: None,
@@ -139,24 +143,15 @@ impl Comm {
             buffering: Buffering::default(),
             topology: None,
             hints: Hints::default(),
-        })
+        }
     }
 
     /// Another communicator of the same processes, with nothing but the error handler from here.
     pub fn twin(&self, context: Context) -> Self {
         Self {
-            context,
-            group: Arc::clone(&self.group),
             remote: self.remote.clone(),
             across: self.across.clone(),
-            rank: self.rank,
-            handler: self.handler.clone(),
-            attributes: Attributes::default(),
-            name: String::new(),
-            calls: 0,
-            buffering: Buffering::default(),
-            topology: None,
-            hints: Hints::default(),
+            ..Self::blank(context, Arc::clone(&self.group), self.rank, self.handler.clone())
         }
     }
 

@@ -317,16 +317,9 @@ impl<D: Device> Mpi<D> {
     pub(super) fn launch_on(
         &mut self, comm: Handle, operation: Collective, buffers: Vec<Memory>,
     ) -> Result<RunId> {
-        let comm = self.comms.get_mut(comm)?;
-        Ok(self.engine.launch(Launch {
-            schedule: Arc::new(operation.schedule(comm.members_shape(), comm.member())),
-            buffers,
-            reduction: Reduction::None,
-            members: comm.members(),
-            rank: comm.member(),
-            context: comm.context.of(Traffic::Collective),
-            sequence: comm.next_call(),
-        }))
+        let on = self.comms.get(comm)?;
+        let schedule = operation.schedule(on.members_shape(), on.member());
+        self.launch_run(comm, schedule, buffers, Reduction::None)
     }
 }
 
