@@ -14,6 +14,7 @@ use crate::mpi::hardware::{Places, Resource};
 use crate::mpi::hints::Hints;
 use crate::mpi::info::Info;
 use crate::mpi::objects::INFO_ENV;
+use crate::mpi::session::ProcessSet;
 use crate::mpi::split_type::{Answer, By};
 use crate::mpi::table::Handle;
 use crate::process::description;
@@ -61,6 +62,14 @@ fn by(split_type: c_int, given: Option<&Info>) -> Result<By> {
         let found = str::from_utf8(name).ok().and_then(Resource::named);
         found.map_or(By::Unrecognized, By::Resource)
     };
+    let set = |name: &[u8]| {
+        let found = ProcessSet::ALL.into_iter().find(|set| set.name().as_bytes() == name);
+        match found {
+            Some(ProcessSet::World) => By::World,
+            Some(ProcessSet::Own) => By::Alone,
+            None => By::Unrecognized,
+        }
+    };
     match split_type {
         MPI_UNDEFINED => Ok(By::Nothing),
         MPI_COMM_TYPE_SHARED => Ok(By::Resource(Resource::Machine)),
@@ -69,9 +78,7 @@ fn by(split_type: c_int, given: Option<&Info>) -> Result<By> {
         MPI_COMM_TYPE_RESOURCE_GUIDED => match (value(HARDWARE)?, value(PROCESS_SET)?) {
             (None, None) => Ok(By::Unrecognized),
             (Some(name), None) => Ok(resource(name)),
-            (None, Some(b"mpi://WORLD")) => Ok(By::World),
-            (None, Some(b"mpi://SELF")) => Ok(By::Alone),
-            (None, Some(_)) => Ok(By::Unrecognized),
+            (None, Some(name)) => Ok(set(name)),
             (Some(_), Some(_)) => {
                 let why = format!("only one of {HARDWARE} and {PROCESS_SET} may be in the info");
                 Err(ErrorClass::Info.error(why))
