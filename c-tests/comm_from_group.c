@@ -1,20 +1,7 @@
 /* Communicators from groups alone: who calls, what keeps creations apart, errors. */
-#include "check.h"
+#include "members.h"
 
 enum { CREATIONS = 12 };
-
-static MPI_Group world;
-
-static void use(MPI_Comm comm, int expected_size, int expected_rank)
-{
-    int size = -1, rank = -1, sum = -1;
-    MUST(MPI_Comm_size(comm, &size));
-    MUST(MPI_Comm_rank(comm, &rank));
-    CHECK_EQUAL(size, expected_size);
-    CHECK_EQUAL(rank, expected_rank);
-    MUST(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm));
-    CHECK_EQUAL(sum, size * (size - 1) / 2);
-}
 
 static MPI_Comm make(MPI_Group group, const char *tag)
 {

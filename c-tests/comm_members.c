@@ -1,19 +1,6 @@
 /* Communicators made by their members alone, from groups that overlap; names; freeing what must
  * not be freed; leaving. */
-#include "check.h"
-
-static MPI_Group world;
-
-static void use(MPI_Comm comm, int expected_size, int expected_rank)
-{
-    int size = -1, rank = -1, sum = -1;
-    MUST(MPI_Comm_size(comm, &size));
-    MUST(MPI_Comm_rank(comm, &rank));
-    CHECK_EQUAL(size, expected_size);
-    CHECK_EQUAL(rank, expected_rank);
-    MUST(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm));
-    CHECK_EQUAL(sum, size * (size - 1) / 2);
-}
+#include "members.h"
 
 /* Everybody is first in one group and last in another, always with the same tag. */
 static void turned(void)
