@@ -135,7 +135,8 @@ def main():
     tests = [test for test in tests if fnmatch.fnmatchcase(name_of(test), options.only)]
     for folder in FOLDERS:
         here = [test for test in tests if test.folder == folder]
-        make(build, folder, sorted({test.program for test in here})) if here else None
+        if here:
+            make(build, folder, sorted({test.program for test in here}))
         for test in here:
             entry = expected.entry(name_of(test))
             if entry and entry.get("hangs"):

@@ -94,7 +94,8 @@ def run_job(launcher, suite, tests, ranks, stall_s):
                 moved = time.monotonic()
             elif time.monotonic() - moved > stall_s:
                 why = f"hung for {stall_s:.0f} s"
-        end(process) if why else None
+        if why:
+            end(process)
         journals.read()
         if why is None and process.returncode != 0:
             said.seek(0)
