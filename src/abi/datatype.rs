@@ -371,8 +371,8 @@ unsafe fn contiguous(
 }
 
 /// # Safety
-/// `newtype` is null or may be written, and each array is null or may be read for as many elements as the count says; so for
-/// the following.
+/// `newtype` is null or may be written, and each array is null or may be read for as many elements
+/// as the count says; so for the following.
 unsafe fn darray<T: Copy + Into<i64>>(
     form: Form, grid: Grid, sizes: *const T, distributions: *const c_int, lengths: *const c_int,
     processes: *const c_int, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,

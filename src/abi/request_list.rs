@@ -99,8 +99,8 @@ impl List {
     /// `Count` for a negative length, `Arg` without an array.
     ///
     /// # Safety
-    /// `requests` is null or has that many elements, and so has `statuses` unless it is null; both may be
-    /// read and written as long as the list is used.
+    /// `requests` is null or has that many elements, and so has `statuses` unless it is null; both
+    /// may be read and written as long as the list is used.
     #[inline]
     pub unsafe fn new(
         len: c_int, requests: *mut MPI_Request, statuses: *mut MPI_Status,

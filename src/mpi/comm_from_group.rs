@@ -1,6 +1,6 @@
 //! Communicators from groups alone, without a parent (MPI 5.0 §7.4.2, §7.6.2).
 //!
-//! Processes that have nothing in common but a group and a string meet in a context that is nobody's:
+//! Processes that have nothing in common but a group and a string meet in a context of nobody's:
 //! messages are matched there by a hash of both, so creations at the same time do not mix. Rank 0
 //! of the group chooses the context of the new communicator, as everywhere, and it is passed down
 //! a binomial tree:

@@ -131,7 +131,8 @@ impl Process {
         }
     }
 
-    /// How far the world model is, whatever sessions there are. Any thread may ask at any time, also while another initializes.
+    /// How far the world model is, whatever sessions there are. Any thread may ask at any time,
+    /// also while another initializes.
     pub fn stage(&self) -> Stage {
         match self.stage.load(Ordering::Acquire) {
             stage if stage == Stage::Before as u8 => Stage::Before,

@@ -5,9 +5,9 @@
 //! A pair may have any integer or real number as its value, and any integer of up to 64 bits as its
 //! index. It lies in memory as C's structure of the two.
 //!
-//! Fortran's are numbers that this library has under a name as well, so reductions take them. The kinds
-//! are those of Fortran compilers on x86-64: integers of 1, 2, 4, 8 and 16 bytes; reals of 4, 8 and
-//! 16 bytes, the last with 64 (the x87's) or 113 bits of significand, as gfortran and flang have.
+//! Fortran's are numbers that this library has under a name as well, so reductions take them. The
+//! kinds are those of Fortran compilers on x86-64: integers of 1, 2, 4, 8 and 16 bytes; reals of 4,
+//! 8 and 16 bytes, the last with 64 (the x87's) or 113 bits of significand, as gfortran and flang have.
 
 use super::{Class, Combiner, Contents, Datatype, Form, Inner, Predefined, Unit};
 use crate::base::{ErrorClass, Result};

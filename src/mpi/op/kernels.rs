@@ -3,8 +3,8 @@
 //! A [`Kernel`] computes `into[i] = from[i] op into[i]` on packed elements, which may lie at any
 //! address: a pair is its value and then its index, without the padding that the C structure has.
 //! It knows nothing of handles and of which operations are legal; `mpi::op` asks for the loop that
-//! fits, in the form for this processor's registers. Integers wrap around, `MPI_MIN` and `MPI_MAX` compare as C does, logical results are 0
-//! and 1.
+//! fits, in the form for this processor's registers. Integers wrap around, `MPI_MIN` and `MPI_MAX`
+//! compare as C does, logical results are 0 and 1.
 #![allow(unsafe_code)]
 
 use std::arch::asm;
