@@ -301,8 +301,8 @@ impl Builder {
         self.steps[id as usize].detached = true;
     }
 
-    /// The highest round among `after`.
-    fn round_of(&self, after: &[StepId]) -> u32 {
+    /// The highest round among `after`: that of a copy or a reduction which waits on these.
+    pub fn round_of(&self, after: &[StepId]) -> u32 {
         after.iter().map(|&id| self.steps[id as usize].round).max().unwrap_or(0)
     }
 

@@ -42,6 +42,7 @@ mod butterfly;
 pub mod gather_linear;
 pub mod inter;
 pub mod kept;
+mod phases;
 pub mod reduce_binomial;
 pub mod reduce_scatter_halving;
 pub mod reduce_scatter_pairwise;
@@ -49,6 +50,7 @@ pub mod scan_chain;
 pub mod scan_doubling;
 pub mod scatter_linear;
 pub mod select;
+mod signal;
 
 pub use allgather_ring::allgatherv;
 pub use alltoall_pairwise::alltoallv;

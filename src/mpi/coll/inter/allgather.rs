@@ -15,8 +15,8 @@
 
 use std::ops::Range;
 
-use super::phases::{Phases, Place};
 use super::{View, bcast, gather};
+use crate::mpi::coll::phases::{Phases, Place};
 use crate::mpi::coll::select::Way;
 use crate::mpi::coll::{
     Blocks, InterShape, RECEIVE, SEND, Shape, allgatherv as ring, block_of, starts,
@@ -42,7 +42,7 @@ pub fn allgather(shape: InterShape, rank: u32, blocks: [usize; 2], ways: [Way; 2
     let incoming = RECEIVE.region(0, blocks[1 - side] * view.remote().ranks as usize);
     if is_led(1 - side) {
         let arrives = (view.leads() && incoming.len > 0).then_some((view.far(0), incoming));
-        cross(&mut phases, &out, arrives.as_slice());
+        phases.round(arrives.as_slice(), &out);
         bcast::inside(&mut phases, view, incoming);
     } else {
         let blocks = vec![blocks[1 - side]; view.remote().ranks as usize];
@@ -58,13 +58,10 @@ pub fn allgatherv(shape: InterShape, rank: u32, own: usize, blocks: &[usize]) ->
     let out = (own > 0).then(|| (view.far(owner(view, view.own())), SEND.region(0, own)));
     let incoming = phases.scratch(blocks.iter().sum());
     spread(&mut phases, view, out.as_slice(), incoming, blocks);
-    phases.round(|plan, _, after| {
-        let places = (0..).zip(starts(blocks)).zip(blocks).filter(|(_, len)| **len > 0);
-        let copy = |((of, start), len): ((u32, usize), &usize)| {
-            plan.copy(incoming.buffer.region(start, *len), block_of(of).region(0, *len), after)
-        };
-        places.map(copy).collect()
-    });
+    let places = (0..).zip(starts(blocks)).zip(blocks);
+    phases.copy(places.map(|((of, start), len)| {
+        (incoming.buffer.region(start, *len), block_of(of).region(0, *len))
+    }));
     phases.finish()
 }
 
@@ -81,16 +78,6 @@ fn owned(view: View, of: u32) -> Range<u32> {
     start(of.into())..start(u64::from(of) + 1)
 }
 
-/// One round of messages to and from members.
-fn cross(phases: &mut Phases, out: &[(u32, Region)], into: &[(u32, Region)]) {
-    phases.round(|plan, round, after| {
-        let mut steps = Vec::with_capacity(into.len() + out.len());
-        steps.extend(into.iter().map(|(from, into)| plan.receive(*from, *into, round, after)));
-        steps.extend(out.iter().map(|(to, out)| plan.send(*to, *out, round, after)));
-        steps
-    });
-}
-
 /// Blocks of the other group arrive in `incoming` one after the other, and go around this group.
 fn spread(
     phases: &mut Phases, view: View, out: &[(u32, Region)], incoming: Region, blocks: &[usize],
@@ -103,7 +90,7 @@ fn spread(
     };
     let own = owned(view, view.own()).map(|of| (view.far(of), part(of..of + 1)));
     let into: Vec<(u32, Region)> = own.filter(|(_, block)| block.len > 0).collect();
-    cross(phases, out, &into);
+    phases.round(&into, out);
     let local: Shape = view.local();
     let parts: Vec<Region> = (0..local.ranks).map(|of| part(owned(view, of))).collect();
     let lens: Vec<usize> = parts.iter().map(|part| part.len).collect();

@@ -5,7 +5,7 @@
 //! group.
 
 use super::View;
-use super::phases::{Phases, Place};
+use crate::mpi::coll::phases::{Phases, Place};
 use crate::mpi::coll::{BlockPairs, InterShape, RECEIVE, SEND, Shape, alltoallv as pairwise};
 use crate::offload::{Buffer, Region, Schedule};
 

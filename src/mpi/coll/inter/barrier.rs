@@ -5,38 +5,22 @@
 //! Cost, n being the size of the larger group: 2 ceil(log2 n) + 1 rounds; 2 messages cross.
 
 use super::View;
-use crate::mpi::coll::{InterShape, Shape};
-use crate::offload::{Builder, Region, Schedule, StepId};
+use crate::mpi::coll::phases::Phases;
+use crate::mpi::coll::{InterShape, Shape, barrier_dissemination, signal};
+use crate::offload::Schedule;
 
 /// The part of `rank`.
 pub fn barrier(shape: InterShape, rank: u32) -> Schedule {
     let view = View::new(shape, rank);
-    let mut plan = Builder::new();
-    let (own, rounds) = (view.own(), view.larger().doublings());
-    let children = children(view.local(), own);
-    let heard: Vec<StepId> = children
-        .iter()
-        .map(|&(child, bit)| plan.receive(view.near(child), Region::EMPTY, bit + 1, &[]))
-        .collect();
-    let release = if view.leads() {
-        let release = plan.receive(view.far(0), Region::EMPTY, rounds + 1, &[]);
-        plan.send(view.far(0), Region::EMPTY, rounds + 1, &heard);
-        release
+    let (near, rounds) = (|rank| view.near(rank), view.larger().doublings());
+    let mut phases = Phases::default();
+    phases.when_over(&signal::to_first(view.local(), view.own()), rounds, &near);
+    if view.leads() {
+        let between = barrier_dissemination::schedule(Shape { ranks: 2 }, view.side() as u32);
+        phases.when_over(&between, 1, &|side| view.member(side as usize, 0));
     } else {
-        let parent = view.near(own & (own - 1));
-        plan.send(parent, Region::EMPTY, own.trailing_zeros() + 1, &heard);
-        plan.receive(parent, Region::EMPTY, rounds + 1 + own.count_ones(), &[])
-    };
-    for &(child, _) in children.iter().rev() {
-        let round = rounds + 1 + child.count_ones();
-        plan.send(view.near(child), Region::EMPTY, round, &[release]);
+        phases.pass(1);
     }
-    plan.finish()
-}
-
-/// The children of a rank in a binomial tree, each with the bit that it differs in.
-fn children(shape: Shape, rank: u32) -> Vec<(u32, u32)> {
-    let bits = if rank == 0 { shape.doublings() } else { rank.trailing_zeros() };
-    let children = (0..bits).map(|bit| (rank + (1 << bit), bit));
-    children.take_while(|&(child, _)| child < shape.ranks).collect()
+    phases.when_over(&signal::from_first(view.local(), view.own()), rounds, &near);
+    phases.finish()
 }

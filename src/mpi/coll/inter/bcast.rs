@@ -5,7 +5,7 @@
 //! the message crosses once.
 
 use super::View;
-use super::phases::{Phases, Place};
+use crate::mpi::coll::phases::{Phases, Place};
 use crate::mpi::coll::select::{self, BcastBy};
 use crate::mpi::coll::{BUFFER, Bcast, InterShape};
 use crate::offload::{Region, Schedule};
@@ -26,11 +26,11 @@ pub fn bcast(shape: InterShape, rank: u32, args: Bcast, by: BcastBy) -> Schedule
         phases.then(&part, 0, &place);
         return phases.finish();
     }
-    phases.round(|plan, round, after| match (rank == root, view.leads()) {
-        (true, _) => vec![plan.send(view.far(0), buffer, round, after)],
-        (false, true) => vec![plan.receive(root, buffer, round, after)],
-        (false, false) => Vec::new(),
-    });
+    match (rank == root, view.leads()) {
+        (true, _) => phases.round(&[], &[(view.far(0), buffer)]),
+        (false, true) => phases.round(&[(root, buffer)], &[]),
+        (false, false) => phases.pass(1),
+    }
     if rank != root {
         inside_by(&mut phases, view, buffer, by);
     }

@@ -5,7 +5,7 @@
 //! messages.
 
 use super::View;
-use super::phases::{Phases, Place};
+use crate::mpi::coll::phases::{Phases, Place};
 use crate::mpi::coll::select::Way;
 use crate::mpi::coll::{
     InterShape, RECEIVE, Rooted, RootedBlocks, SEND, block_of, gather_linear, gatherv as linear,
@@ -29,12 +29,11 @@ pub fn gather(shape: InterShape, rank: u32, args: Rooted, way: Way) -> Schedule 
     let mut phases = Phases::default();
     if rank == root {
         phases.pass(1);
-        phases.round(|plan, round, after| match all {
-            0 => Vec::new(),
-            _ => vec![plan.receive(view.far(0), RECEIVE.region(0, all), round, after)],
-        });
+        if all > 0 {
+            phases.round(&[(view.far(0), RECEIVE.region(0, all))], &[]);
+        }
     } else if let Some(gathered) = to_leader(&mut phases, view, block) {
-        phases.round(|plan, round, after| vec![plan.send(root, gathered, round, after)]);
+        phases.round(&[], &[(root, gathered)]);
     }
     phases.finish()
 }

@@ -20,7 +20,6 @@ mod alltoall;
 mod barrier;
 mod bcast;
 mod gather;
-mod phases;
 mod reduce;
 mod scatter;
 

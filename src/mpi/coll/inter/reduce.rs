@@ -4,8 +4,8 @@
 //! Cost, n being the size of the larger group: reduce, ceil(log2 n) + 2 rounds, 1 operand crosses;
 //! allreduce and reduce-scatter, as many and a broadcast or 1 round more, 2 operands cross.
 
-use super::phases::{Phases, Place};
 use super::{View, bcast, scatter};
+use crate::mpi::coll::phases::{Phases, Place};
 use crate::mpi::coll::{
     Allreduce, InterShape, Operands, RECEIVE, Reduce, ReduceScatter, SEND, reduce_binomial,
 };
@@ -22,9 +22,9 @@ pub fn reduce(shape: InterShape, rank: u32, args: Reduce) -> Schedule {
     if rank == root {
         phases.pass(rounds(view));
         let result = RECEIVE.region(0, operands.bytes);
-        phases.round(|plan, round, after| vec![plan.receive(view.far(0), result, round, after)]);
+        phases.round(&[(view.far(0), result)], &[]);
     } else if let Some(sum) = to_leader(&mut phases, view, operands) {
-        phases.round(|plan, round, after| vec![plan.send(root, sum, round, after)]);
+        phases.round(&[], &[(root, sum)]);
     }
     phases.finish()
 }
@@ -61,13 +61,10 @@ pub fn reduce_scatter(
 /// The leader of this group gets what the other group's operands make, in `result`.
 fn swap(phases: &mut Phases, view: View, operands: Operands, result: Region) {
     let sum = to_leader(phases, view, operands);
-    phases.round(|plan, round, after| match sum {
-        None => Vec::new(),
-        Some(sum) => {
-            let receive = plan.receive(view.far(0), result, round, after);
-            vec![receive, plan.send(view.far(0), sum, round, after)]
-        }
-    });
+    match sum {
+        None => phases.pass(1),
+        Some(sum) => phases.round(&[(view.far(0), result)], &[(view.far(0), sum)]),
+    }
 }
 
 /// The leader of this group reduces its operands, of at least one byte; says where, if this is the

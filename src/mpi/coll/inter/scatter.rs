@@ -5,7 +5,7 @@
 //! messages.
 
 use super::View;
-use super::phases::{Phases, Place};
+use crate::mpi::coll::phases::{Phases, Place};
 use crate::mpi::coll::select::Way;
 use crate::mpi::coll::{
     InterShape, RECEIVE, Rooted, RootedBlocks, SEND, block_of, scatterv as linear, starts,
@@ -32,11 +32,11 @@ pub fn scatter(shape: InterShape, rank: u32, args: Rooted, way: Way) -> Schedule
         return phases.finish();
     }
     let arrived = phases.scratch(if rank != root && view.leads() { all } else { 0 });
-    phases.round(|plan, round, after| match (rank == root, view.leads()) {
-        (true, _) => vec![plan.send(view.far(0), SEND.region(0, all), round, after)],
-        (false, true) => vec![plan.receive(root, arrived, round, after)],
-        (false, false) => Vec::new(),
-    });
+    match (rank == root, view.leads()) {
+        (true, _) => phases.round(&[], &[(view.far(0), SEND.region(0, all))]),
+        (false, true) => phases.round(&[(root, arrived)], &[]),
+        (false, false) => phases.pass(1),
+    }
     if rank != root {
         from_leader(&mut phases, view, arrived, &blocks);
     }
