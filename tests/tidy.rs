@@ -12,8 +12,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("device", &["base", "offload"]),
     ("devices", &["base", "offload", "device", "sys"]),
     ("core", &["base", "offload", "device"]),
-    // MPI is generic over the device, and knows no more of it than that it is one.
-    ("mpi", &["base", "offload", "core", "device::Device"]),
+    // MPI is generic over the device, and knows no more of it than that it is one that may have
+    // rooms.
+    ("mpi", &["base", "offload", "core", "device::Device", "device::room"]),
     ("bootstrap", &["base", "sys"]),
     ("process", &["base", "sys", "offload", "device", "devices", "core", "mpi", "bootstrap"]),
     // `MPI_Wtime` works before there is a process.
@@ -42,6 +43,12 @@ const UNSAFE: &[&str] = &[
     // What a debugger reads and writes from outside the launcher.
     "src/bin/mpirun/debugger.rs",
     "src/core/memory.rs",
+    // What ranks of a node share: cells of the rings and rooms, and the rooms themselves.
+    "src/device/model_primitive.rs",
+    "src/device/primitive.rs",
+    "src/device/room.rs",
+    // The rooms of its ranks.
+    "src/devices/loopback.rs",
     "src/devices/shm/",
     "src/mpi/op/kernels.rs",
     "src/mpi/op/pairs.rs",

@@ -28,7 +28,7 @@ use crate::core::protocol::{Message, Outgoing, Protocol};
 use crate::core::rendezvous::Sender;
 use crate::core::run::Runs;
 use crate::core::wire::{Announce, Control, Envelope, Kind};
-use crate::device::{Busy, Caps, Device, Header, Sink as _, Wake};
+use crate::device::{Busy, Caps, Device, Header, Shared, Sink as _, Wake};
 
 /// The longest message that may be sent eagerly, in bytes; less if the device's packets are.
 ///
@@ -314,6 +314,17 @@ impl<D: Device> Engine<D> {
     /// [`Device::rouse`].
     pub fn rouse(&mut self) {
         self.device.rouse();
+    }
+
+    /// [`Device::shared`].
+    pub fn shared(&mut self) -> Option<&mut dyn Shared> {
+        self.device.shared()
+    }
+
+    /// [`Device::ring`].
+    #[inline]
+    pub fn ring(&mut self, peer: Peer) {
+        self.device.ring(peer);
     }
 
     /// Sends what waits, as far as the device has room.

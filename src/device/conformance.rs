@@ -5,6 +5,8 @@
 //! turns between the ranks in one thread, from a seed; the others give each rank a thread.
 //! No check asserts a time, but each gives up instead of hanging.
 
+mod rooms;
+
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -46,6 +48,7 @@ fn suite<D: Device>(network: &impl Fn(usize) -> Vec<D>) {
     a_packet_after_arm_wakes(network(2));
     rousing_wakes(network(2));
     arming_never_loses_a_packet(network(2), 3000);
+    rooms::check(network);
 }
 
 /// A sink that drops everything.

@@ -3,12 +3,12 @@
 //! Each packet waits a random number of polls, and never overtakes an earlier one of the same
 //! peer; packets of different peers may change places. Time is counted in polls of this rank, so
 //! equal seeds and equal arrivals give equal deliveries. While the rank is armed nothing is held:
-//! what was sent before `arm` must be found by the poll that follows it.
+//! what was sent before `arm` must be found by the poll that follows it. Rooms are not delayed.
 
 use std::collections::VecDeque;
 
 use crate::base::{Peer, Random};
-use crate::device::{Bulk, Busy, Caps, Device, Header, Sink, Wake};
+use crate::device::{Bulk, Busy, Caps, Device, Header, Shared, Sink, Wake};
 
 /// The inner device, with delays on the receiving side.
 pub struct Delay<D> {
@@ -106,6 +106,14 @@ impl<D: Device> Device for Delay<D> {
 
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
         self.inner.bulk()
+    }
+
+    fn shared(&mut self) -> Option<&mut dyn Shared> {
+        self.inner.shared()
+    }
+
+    fn ring(&mut self, peer: Peer) {
+        self.inner.ring(peer);
     }
 }
 

@@ -1,11 +1,11 @@
 //! A device around a device that refuses packets at random, as a full queue would.
 //!
 //! [`Busy`] comes once in `one_in` sends on average, whatever the inner device has room for, and
-//! direct reads fail as often. Nothing else changes: a refused packet is not sent at all. Equal
-//! seeds refuse the same sends.
+//! direct reads fail as often. Nothing else changes: a refused packet is not sent at all, and rooms
+//! have no faults. Equal seeds refuse the same sends.
 
 use crate::base::{Peer, Random, Span};
-use crate::device::{Bulk, Busy, Caps, Device, Header, Sink, Wake};
+use crate::device::{Bulk, Busy, Caps, Device, Header, Shared, Sink, Wake};
 
 /// The inner device, with faults.
 pub struct Fault<D> {
@@ -61,6 +61,14 @@ impl<D: Device> Device for Fault<D> {
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
         // Asked for by value first: the borrow of the inner one must not outlive the test.
         if self.inner.bulk().is_some() { Some(self) } else { None }
+    }
+
+    fn shared(&mut self) -> Option<&mut dyn Shared> {
+        self.inner.shared()
+    }
+
+    fn ring(&mut self, peer: Peer) {
+        self.inner.ring(peer);
     }
 }
 

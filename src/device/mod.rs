@@ -11,6 +11,8 @@
 //! * `poll` delivers a bounded batch, so that no peer can keep a rank in it for ever.
 //! * After [`Device::arm`], whoever sends a packet to this rank makes the [`Wake`] fire. A packet
 //!   sent before is found by the `poll` that follows `arm`.
+//! * After [`Device::ring`], the [`Wake`] of an armed peer fires as for a packet. What was written
+//!   into a [`Room`] before `ring` is seen by a peer that looks after it was woken, or after `arm`.
 //! * A rank that is refused with [`Busy`] is not woken when room appears: it polls again.
 //!
 //! `conformance` is this list as a test suite. It runs on each device, bare and inside the
@@ -20,12 +22,15 @@
 pub mod conformance;
 pub mod delay;
 pub mod fault;
+pub mod primitive;
+pub mod room;
 pub mod trace;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use crate::base::{Peer, Span};
+use room::Room;
 
 /// What travels beside the data of a packet. The device carries it and does not look inside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,6 +94,21 @@ pub trait Device: Send {
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
         None
     }
+
+    /// Memory that this rank shares with peers, where the device can do that.
+    fn shared(&mut self) -> Option<&mut dyn Shared> {
+        None
+    }
+
+    /// Makes the [`Wake`] of `peer` fire if it is armed: to be called after something was published
+    /// in a [`Room`] for it, or after [`Room::done`](room::Rounds::done) said so. Without a fence
+    /// or a system call if the peer does not sleep.
+    ///
+    /// # Panics
+    /// If it shares no memory with this rank.
+    fn ring(&mut self, peer: Peer) {
+        panic!("rank {peer} shares no memory with this one");
+    }
 }
 
 /// Where a device delivers packets.
@@ -125,4 +145,27 @@ pub trait Bulk {
     /// A sentence with the cause. Part of `into` may have been written; the caller asks the peer
     /// to send packets instead.
     fn read(&mut self, peer: Peer, from: u64, into: Span) -> Result<(), String>;
+}
+
+/// Rooms: memory that the ranks of a communicator share.
+///
+/// A room that was claimed is entered by all of its seats or by none. It is free again when all of
+/// them have left. Room 0 is claimed from the beginning, for all ranks that this device reaches,
+/// and never free again.
+pub trait Shared {
+    /// Takes a room that nobody has; `None` if there is none.
+    fn claim(&mut self) -> Option<u32>;
+
+    /// Gives back a room that this rank has claimed and nobody has entered or will enter.
+    fn release(&mut self, number: u32);
+
+    /// Enters a room that one of `seats` has claimed. All of them call this once, with the same
+    /// list, at any time; this rank is one of them.
+    ///
+    /// `None`, on all of them alike, if there is no such room or a seat shares no memory with the
+    /// others.
+    fn enter(&mut self, number: u32, seats: &[Peer]) -> Option<Room>;
+
+    /// Leaves a room; what this rank has published in it stays until the others have left too.
+    fn leave(&mut self, room: Room);
 }

@@ -1,12 +1,12 @@
 //! A device around a device that remembers what went through it: the last so many events.
 //!
 //! Only what the contract can see is recorded, in the order of the calls of this rank; there is no
-//! clock. Two runs from one seed that differ anywhere differ in their traces.
+//! clock, and what goes through rooms is not seen. Two runs from one seed that differ anywhere differ in their traces.
 
 use std::collections::VecDeque;
 
 use crate::base::Peer;
-use crate::device::{Bulk, Busy, Caps, Device, Header, Sink, Wake};
+use crate::device::{Bulk, Busy, Caps, Device, Header, Shared, Sink, Wake};
 
 /// The inner device, with a memory.
 pub struct Trace<D> {
@@ -142,6 +142,14 @@ impl<D: Device> Device for Trace<D> {
 
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
         self.inner.bulk()
+    }
+
+    fn shared(&mut self) -> Option<&mut dyn Shared> {
+        self.inner.shared()
+    }
+
+    fn ring(&mut self, peer: Peer) {
+        self.inner.ring(peer);
     }
 }
 

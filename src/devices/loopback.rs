@@ -1,17 +1,21 @@
 //! N ranks in one process, for tests: small bounded queues, so that tests meet back-pressure.
 //!
 //! A rank has one queue of arrivals behind a lock, shared by all its senders. A rank may send to
-//! itself. Ranks may live in threads of their own or take turns in one.
+//! itself. Ranks may live in threads of their own or take turns in one. Their rooms lie in memory
+//! that a file without a name stands for, so that pages which nobody uses take none.
+#![allow(unsafe_code)]
 
 use std::collections::VecDeque;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 
 use crate::base::Peer;
-use crate::device::{Busy, Caps, Device, Header, Sink, Wake};
-use crate::sys::futex;
+use crate::device::room::{Room, Rooms};
+use crate::device::{Busy, Caps, Device, Header, Shared, Sink, Wake};
+use crate::sys::{futex, shm};
 
 /// Packets that wait at a rank before its senders meet [`Busy`].
 pub const QUEUE_PACKETS: usize = 8;
@@ -26,6 +30,7 @@ pub const PACKET_MAX: usize = 256;
 pub struct Loopback {
     me: Peer,
     inboxes: Arc<[Inbox]>,
+    rooms: Option<Rooms>,
 }
 
 struct Inbox {
@@ -53,12 +58,22 @@ impl Loopback {
     /// The ranks `0..ranks`, in order, connected to each other and to themselves.
     pub fn network(ranks: usize) -> Vec<Self> {
         let inboxes: Arc<[Inbox]> = (0..ranks).map(|_| Inbox::new()).collect();
-        (0..ranks as Peer).map(|me| Self { me, inboxes: inboxes.clone() }).collect()
+        let rooms = rooms(ranks);
+        let rank = |me| Self { me, inboxes: inboxes.clone(), rooms: rooms.clone() };
+        (0..ranks as Peer).map(rank).collect()
     }
 
     fn inbox(&self, peer: Peer) -> &Inbox {
         &self.inboxes[peer as usize]
     }
+}
+
+/// The rooms of so many ranks, if the system has memory for them.
+fn rooms(ranks: usize) -> Option<Rooms> {
+    let memory = shm::map(shm::create().ok()?, Rooms::bytes(ranks)?.max(1)).ok()?;
+    let start = NonNull::new(memory.as_mut_ptr())?;
+    // SAFETY: a new mapping of that size, on a page and all zero, which is for nothing else.
+    Some(unsafe { Rooms::new(start, ranks, Arc::new(memory)) })
 }
 
 impl Inbox {
@@ -125,6 +140,38 @@ impl Device for Loopback {
 
     fn rouse(&mut self) {
         self.inbox(self.me).ring();
+    }
+
+    fn shared(&mut self) -> Option<&mut dyn Shared> {
+        if self.rooms.is_some() { Some(self) } else { None }
+    }
+
+    fn ring(&mut self, peer: Peer) {
+        self.inbox(peer).ring();
+    }
+}
+
+impl Shared for Loopback {
+    fn claim(&mut self) -> Option<u32> {
+        self.rooms.as_ref()?.claim()
+    }
+
+    fn release(&mut self, number: u32) {
+        if let Some(rooms) = &self.rooms {
+            rooms.release(number);
+        }
+    }
+
+    fn enter(&mut self, number: u32, seats: &[Peer]) -> Option<Room> {
+        let seat = seats.iter().position(|peer| *peer == self.me)?;
+        seats.iter().all(|peer| (*peer as usize) < self.inboxes.len()).then_some(())?;
+        self.rooms.as_ref()?.enter(number, seat, seats.len())
+    }
+
+    fn leave(&mut self, room: Room) {
+        if let Some(rooms) = &self.rooms {
+            rooms.leave(room);
+        }
     }
 }
 

@@ -23,7 +23,6 @@
 
 mod doze;
 mod lane;
-mod primitive;
 mod queue;
 mod reading;
 mod segment;
@@ -36,7 +35,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use crate::base::{ErrorClass, Peer, Result};
-use crate::device::{Bulk, Busy, Caps, Device, Header, Sink, Wake};
+use crate::device::room::{Room, Rooms};
+use crate::device::{Bulk, Busy, Caps, Device, Header, Shared, Sink, Wake, primitive};
 use crate::sys::{cma, futex, membarrier};
 use doze::Doze;
 use queue::Arrival;
@@ -65,6 +65,7 @@ pub struct Shm {
     doze: Arc<Sleeper>,
     fences: Fences,
     reading: Reading,
+    rooms: Rooms,
 }
 
 /// Who needs full fences (`doze`).
@@ -149,7 +150,8 @@ impl Shm {
         let queue = unsafe { queue::Reader::new(area.part(|area| &area.queue)) };
         let doze = Arc::new(Sleeper(area.part(|area| &area.doze)));
         let inbound = Vec::with_capacity(LANES);
-        Ok(Self { me, slots, area, outbound, queue, inbound, doze, fences, reading })
+        let rooms = segment.rooms();
+        Ok(Self { me, slots, area, outbound, queue, inbound, doze, fences, reading, rooms })
     }
 
     /// Sends where there is no lane yet, or never will be.
@@ -173,7 +175,7 @@ impl Shm {
 
     /// Wakes the rank in `slot` if it sleeps; after each packet for it.
     #[inline]
-    fn ring(&self, slot: usize) {
+    fn wake(&self, slot: usize) {
         let doze = &self.outbound[slot].doze;
         if doze.ring(self.fences.sending) {
             futex::wake(doze.word());
@@ -239,11 +241,14 @@ impl Slots {
     /// If it is not on this node: `process` has routed wrongly.
     #[inline]
     fn of(&self, peer: Peer) -> usize {
-        let entry = self.table.get(peer.wrapping_sub(self.smallest) as usize);
-        match entry {
-            Some(slot) if *slot > 0 => usize::from(*slot) - 1,
-            _ => panic!("rank {peer} is not on this node"),
-        }
+        self.find(peer).unwrap_or_else(|| panic!("rank {peer} is not on this node"))
+    }
+
+    /// The slot of `peer`, if it is on this node.
+    #[inline]
+    fn find(&self, peer: Peer) -> Option<usize> {
+        let entry = *self.table.get(peer.wrapping_sub(self.smallest) as usize)?;
+        usize::from(entry).checked_sub(1)
     }
 }
 
@@ -297,7 +302,7 @@ impl Device for Shm {
             Route::Lane(writer) => writer.send_inline(header, data.len(), fill)?,
             _ => self.send_queued(slot, header, data.len(), fill)?,
         }
-        self.ring(slot);
+        self.wake(slot);
         Ok(())
     }
 
@@ -309,7 +314,7 @@ impl Device for Shm {
             Route::Lane(writer) => writer.send(header, len, fill)?,
             _ => self.send_queued(slot, header, len, fill)?,
         }
-        self.ring(slot);
+        self.wake(slot);
         Ok(())
     }
 
@@ -355,6 +360,38 @@ impl Device for Shm {
 
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
         if self.reading.possible() { Some(self) } else { None }
+    }
+
+    fn shared(&mut self) -> Option<&mut dyn Shared> {
+        Some(self)
+    }
+
+    #[inline]
+    fn ring(&mut self, peer: Peer) {
+        self.wake(self.slots.of(peer));
+    }
+}
+
+impl Shared for Shm {
+    fn claim(&mut self) -> Option<u32> {
+        self.rooms.claim()
+    }
+
+    fn release(&mut self, number: u32) {
+        self.rooms.release(number);
+    }
+
+    fn enter(&mut self, number: u32, seats: &[Peer]) -> Option<Room> {
+        if !seats.iter().all(|peer| self.slots.find(*peer).is_some()) {
+            return None;
+        }
+        let own = self.slots.ranks[self.me];
+        let seat = seats.iter().position(|peer| *peer == own)?;
+        self.rooms.enter(number, seat, seats.len())
+    }
+
+    fn leave(&mut self, room: Room) {
+        self.rooms.leave(room);
     }
 }
 

@@ -8,7 +8,7 @@
 mod doze;
 #[path = "lane.rs"]
 mod lane;
-#[path = "model_primitive.rs"]
+#[path = "../../device/model_primitive.rs"]
 mod primitive;
 #[path = "queue.rs"]
 mod queue;

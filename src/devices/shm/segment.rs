@@ -1,13 +1,13 @@
 //! What lies in the segment of a node, and how a rank gets hold of it.
 //!
 //! ```text
-//! | preamble | area of slot 0 | area of slot 1 | ...          a slot is a rank's place on its node
-//!               doze  card  owners  queue  lane 0 .. lane 15  written by everybody, read by one
+//! | preamble | area of slot 0 | area of slot 1 | ... | rooms   a slot is a rank's place on its node
+//!               doze  card  owners  queue  lane 0 .. lane 15   written by everybody, read by one
 //! ```
 //!
 //! Zero is the beginning of everything, so a rank may write to the area of a peer that has not yet
-//! come, and there is nothing to agree upon first. An area takes 6.4 MiB of addresses; pages that
-//! nobody has used take no memory.
+//! come, and there is nothing to agree upon first. An area takes 6.4 MiB of addresses and a room
+//! ([`Rooms`]) a quarter of one for each rank; pages that nobody has used take no memory.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -23,6 +23,7 @@ use super::doze::Doze;
 use super::primitive::{AtomicU32, AtomicU64, Ordering};
 use super::{lane, queue};
 use crate::base::{ErrorClass, Result};
+use crate::device::room::{self, Rooms};
 use crate::sys::shm;
 
 /// The longest packet, in bytes. Larger ones pipeline less of a message, smaller ones cost more
@@ -51,7 +52,7 @@ pub type Queue = queue::Queue<QUEUE_CELLS, PACKET_MAX>;
 const _: () = assert!(PACKET_MAX <= Lane::PACKET_MAX);
 
 /// Counts changes of the meaning (not the sizes) of what is in the segment.
-const REVISION: u64 = 1;
+const REVISION: u64 = 2;
 
 #[repr(C, align(4096))]
 struct Preamble {
@@ -131,6 +132,7 @@ impl Segment {
         let bytes = ranks
             .checked_mul(size_of::<Area>())
             .and_then(|areas| areas.checked_add(size_of::<Preamble>()))
+            .and_then(|bytes| bytes.checked_add(Rooms::bytes(ranks)?))
             .filter(|bytes| *bytes <= isize::MAX as usize)
             .ok_or_else(|| ErrorClass::NoMem.error(format!("no memory for {ranks} ranks")))?;
         let memory = Arc::new(shm::map(file, bytes)?);
@@ -158,6 +160,18 @@ impl Segment {
     pub fn area(&self, slot: usize) -> Mapped<Area> {
         assert!(slot < self.ranks);
         self.part(size_of::<Preamble>() + slot * size_of::<Area>())
+    }
+
+    /// The rooms behind the areas.
+    pub fn rooms(&self) -> Rooms {
+        let offset = size_of::<Preamble>() + self.ranks * size_of::<Area>();
+        assert!(offset + Rooms::bytes(self.ranks).unwrap_or(usize::MAX) <= self.memory.len());
+        // SAFETY: inside the mapping (above), at the beginning of a page. The memory begins as zero
+        // and is used for nothing else; all processes have the same layout (`compare_layouts`).
+        unsafe {
+            let start = NonNull::new_unchecked(self.memory.as_mut_ptr().add(offset));
+            Rooms::new(start, self.ranks, self.memory.clone())
+        }
     }
 
     fn part<T>(&self, offset: usize) -> Mapped<T> {
@@ -203,6 +217,8 @@ fn layout(ranks: usize) -> u64 {
         LANES,
         LANE_CELLS,
         QUEUE_CELLS,
+        Rooms::bytes(ranks).unwrap_or(0),
+        room::RING,
     ];
     let version = env!("CARGO_PKG_VERSION").bytes().map(u64::from);
     let parts = sizes.iter().map(|size| *size as u64).chain(version).chain([REVISION]);

@@ -1,5 +1,5 @@
-//! The atomics and cells that the rings are made of. The model checker's flavour of the same names
-//! is in `model_primitive`; the rings are compiled against both.
+//! The atomics and cells that rings and rooms are made of. The model checker's flavour of the same
+//! names is in `model_primitive`; rings and rooms are compiled against both.
 //!
 //! All of them are valid when all their bytes are zero, and have the layout of what they hold.
 #![allow(unsafe_code)]
@@ -8,6 +8,8 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{compiler_fence, fence};
 
 pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::base::Span;
 
 /// Keeps the order of a store before a load, for which the processor needs a full fence.
 #[inline]
@@ -42,6 +44,15 @@ pub fn fetch_for_writing<T>(place: &T) {
 /// A value that the protocol of a ring gives to one side at a time.
 #[repr(transparent)]
 pub struct Slot<T>(UnsafeCell<T>);
+
+/// What lent bytes are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// They are only read.
+    Read,
+    /// They are written and read.
+    Write,
+}
 
 /// `N` bytes, of which the protocol of a ring gives disjoint parts to either side.
 #[repr(transparent)]
@@ -117,5 +128,20 @@ impl<const N: usize> Bytes<N> {
         assert!(at <= N && len <= N - at);
         // SAFETY: inside the array (above), and the caller promises that nobody writes now.
         look(unsafe { std::slice::from_raw_parts(self.0.get().cast::<u8>().add(at), len) })
+    }
+
+    /// The first `len` bytes, for that access.
+    ///
+    /// # Safety
+    /// As long as the span is in use they stay, nobody else writes them, and if this is for writing
+    /// nobody reads them; the last access that this forbids happened before.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    #[inline]
+    pub unsafe fn lend(&self, len: usize, _access: Access) -> Span {
+        assert!(len <= N);
+        // SAFETY: inside the array (above); the rest is the caller's promise.
+        unsafe { Span::new(self.0.get().cast(), len) }
     }
 }

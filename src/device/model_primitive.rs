@@ -6,6 +6,8 @@ use loom::sync::atomic::fence;
 
 pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use crate::base::Span;
+
 pub fn full_fence() {
     fence(Ordering::SeqCst);
 }
@@ -23,6 +25,12 @@ pub struct Slot<T>(UnsafeCell<T>);
 pub struct Bytes<const N: usize>(Vec<UnsafeCell<[u8; LINE]>>);
 
 const LINE: usize = 64;
+
+#[derive(Clone, Copy)]
+pub enum Access {
+    Read,
+    Write,
+}
 
 // SAFETY: loom reports every access that is not ordered.
 unsafe impl<T: Send> Sync for Slot<T> {}
@@ -66,5 +74,16 @@ impl<const N: usize> Bytes<N> {
             line.with(|line| unsafe { part.copy_from_slice(&(&*line)[..part.len()]) });
         }
         look(&data)
+    }
+
+    /// Counts as that access now.
+    pub unsafe fn lend(&self, len: usize, access: Access) -> Span {
+        assert!(len <= N.min(LINE));
+        // SAFETY: as above.
+        let span = |line: *const [u8; LINE]| unsafe { Span::new(line.cast(), len) };
+        match access {
+            Access::Read => self.0[0].with(span),
+            Access::Write => self.0[0].with_mut(|line| span(line)),
+        }
     }
 }

@@ -1,0 +1,246 @@
+//! The part of the suite about rooms, for devices that have them.
+
+use std::thread;
+
+use super::{Ignore, Patience, has_fired};
+use crate::base::Peer;
+use crate::device::room::{Head, Room};
+use crate::device::{Device, Shared, Wake};
+
+/// Runs it on new networks.
+pub(super) fn check<D: Device>(network: &impl Fn(usize) -> Vec<D>) {
+    if network(2)[0].shared().is_none() {
+        return;
+    }
+    for ranks in [1, 2, 3, 7] {
+        everybody_reads_everybody(network(ranks), 60);
+        roots_take_turns(network(ranks), 200);
+    }
+    a_sleeper_is_woken(network(2), 500);
+    an_entry_waits_for_readers(network(3));
+    each_room_is_claimed_once(network(2));
+    a_room_is_free_when_all_have_left(network(3));
+    what_is_published_outlives_its_publisher(network(2));
+    a_room_that_does_not_exist_is_none(network(2));
+}
+
+fn shared<D: Device>(device: &mut D) -> &mut dyn Shared {
+    device.shared().expect("a device keeps its rooms")
+}
+
+fn all(ranks: usize) -> Vec<Peer> {
+    (0..ranks as Peer).collect()
+}
+
+/// Enters a room that the first rank claims.
+fn rooms<D: Device>(devices: &mut [D]) -> Vec<Room> {
+    let number = shared(&mut devices[0]).claim().expect("a free room");
+    let seats = all(devices.len());
+    devices.iter_mut().map(|device| shared(device).enter(number, &seats).unwrap()).collect()
+}
+
+/// How much a seat publishes in a round: inside a line, at its end, beyond it, all.
+fn len(seat: usize, round: u64) -> usize {
+    [0, 8, 40, 41, 1000, Room::DATA_MAX][(seat + round as usize) % 6]
+}
+
+fn publish<D: Device>(device: &mut D, room: &mut Room, round: u64) {
+    let (seat, patience) = (room.seat(), Patience::new());
+    let len = len(seat, round);
+    let span = loop {
+        match room.entry(round, len) {
+            Some(span) => break span,
+            None => patience.wait(),
+        }
+    };
+    span.write(0, &vec![round as u8 ^ seat as u8; len]);
+    room.publish(round, Head { kind: seat as u8, root: !0, bytes: round << 40 });
+    ring(device, room);
+}
+
+fn ring<D: Device>(device: &mut D, room: &Room) {
+    for seat in (0..room.len()).filter(|seat| *seat != room.seat()) {
+        device.ring(seat as Peer);
+    }
+}
+
+fn check_entry(room: &mut Room, seat: usize, round: u64) -> bool {
+    let Some((head, span)) = room.read(seat, round) else { return false };
+    assert_eq!(head, Head { kind: seat as u8, root: !0, bytes: round << 40 });
+    let mut data = vec![0; span.len()];
+    span.read(0, &mut data);
+    assert_eq!(data.len(), len(seat, round), "round {round} of seat {seat}");
+    assert!(data.iter().all(|byte| *byte == round as u8 ^ seat as u8), "round {round}");
+    true
+}
+
+fn await_entry(room: &mut Room, seat: usize, round: u64) {
+    let patience = Patience::new();
+    while !check_entry(room, seat, round) {
+        patience.wait();
+    }
+}
+
+fn done<D: Device>(device: &mut D, room: &mut Room, round: u64) {
+    if room.done(round) {
+        ring(device, room);
+    }
+}
+
+/// Each rank in a thread of its own.
+fn on_threads<D: Device>(mut devices: Vec<D>, body: impl Fn(&mut D, Room) + Sync) {
+    let rooms = rooms(&mut devices);
+    thread::scope(|scope| {
+        for (mut device, room) in devices.into_iter().zip(rooms) {
+            let body = &body;
+            scope.spawn(move || body(&mut device, room));
+        }
+    });
+}
+
+fn everybody_reads_everybody<D: Device>(devices: Vec<D>, calls: usize) {
+    on_threads(devices, |device, mut room| {
+        for _ in 0..calls {
+            let first = room.begin(2);
+            for round in first..first + 2 {
+                publish(device, &mut room, round);
+            }
+            for round in first..first + 2 {
+                (0..room.len()).for_each(|seat| await_entry(&mut room, seat, round));
+            }
+            done(device, &mut room, first + 1);
+        }
+        shared(device).leave(room);
+    });
+}
+
+/// One seat publishes, the others read, so that most learn nothing from entries of the others.
+fn roots_take_turns<D: Device>(devices: Vec<D>, calls: usize) {
+    on_threads(devices, |device, mut room| {
+        for call in 0..calls {
+            let (round, root) = (room.begin(1), call / 20 % room.len());
+            match root == room.seat() {
+                true => publish(device, &mut room, round),
+                false => await_entry(&mut room, root, round),
+            }
+            done(device, &mut room, round);
+        }
+        shared(device).leave(room);
+    });
+}
+
+/// The reader arms whenever it finds nothing, the publisher when its ring is full.
+fn a_sleeper_is_woken<D: Device>(devices: Vec<D>, rounds: u64) {
+    fn sleep_until<D: Device>(device: &mut D, mut look: impl FnMut() -> bool) {
+        while !look() {
+            let wake = device.arm();
+            device.poll(&mut Ignore);
+            let patience = Patience::new();
+            if !look() {
+                while !has_fired(&wake) && !matches!(wake, Wake::Never) {
+                    patience.wait();
+                }
+            }
+            device.disarm();
+        }
+    }
+    on_threads(devices, |device, mut room| {
+        for _ in 0..rounds {
+            let round = room.begin(1);
+            if room.seat() == 0 {
+                sleep_until(device, || room.entry(round, 0).is_some());
+                publish(device, &mut room, round);
+            } else {
+                sleep_until(device, || room.read(0, round).is_some());
+            }
+            done(device, &mut room, round);
+        }
+        shared(device).leave(room);
+    });
+}
+
+fn an_entry_waits_for_readers<D: Device>(mut devices: Vec<D>) {
+    let mut rooms = rooms(&mut devices);
+    let (publisher, readers) = rooms.split_first_mut().unwrap();
+    let published = (1..).take_while(|round| {
+        let span = publisher.entry(*round, 8);
+        span.inspect(|_| publisher.publish(*round, Head::default())).is_some()
+    });
+    let published = published.count() as u64;
+    assert!(publisher.entry(published + 1, 8).is_none());
+    for (last, reader) in [false, true].into_iter().zip(readers) {
+        for round in 1..=published {
+            assert!(reader.read(0, round).is_some());
+            let _told = reader.done(round);
+        }
+        assert_eq!(publisher.entry(published + 1, 8).is_some(), last);
+    }
+}
+
+fn each_room_is_claimed_once<D: Device>(mut devices: Vec<D>) {
+    let mut numbers: Vec<_> =
+        (0..).map_while(|turn| shared(&mut devices[turn % 2]).claim()).collect();
+    assert!(numbers.len() >= 8, "{} rooms", numbers.len());
+    assert!(!numbers.contains(&0), "room 0 is everybody's");
+    assert_eq!(shared(&mut devices[1]).claim(), None);
+    shared(&mut devices[0]).release(numbers[4]);
+    assert_eq!(shared(&mut devices[1]).claim(), Some(numbers[4]));
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers.iter().for_each(|number| shared(&mut devices[0]).release(*number));
+    for number in &numbers {
+        assert_eq!(shared(&mut devices[1]).claim(), Some(*number));
+    }
+}
+
+fn a_room_is_free_when_all_have_left<D: Device>(mut devices: Vec<D>) {
+    let count = devices.len();
+    for turn in 0..3 * count {
+        let mut rooms = rooms(&mut devices);
+        let number = rooms[0].number();
+        // What a room had before is not seen in it, whoever left last.
+        let round = rooms[0].begin(1);
+        for room in &mut rooms {
+            assert!((0..count).all(|seat| room.read(seat, round).is_none()));
+        }
+        for (device, room) in devices.iter_mut().zip(&mut rooms) {
+            publish(device, room, round);
+        }
+        rooms.rotate_left(turn % count);
+        for room in rooms {
+            let device = &mut devices[room.seat()];
+            assert_ne!(
+                device.shared().unwrap().claim().inspect(|other| {
+                    device.shared().unwrap().release(*other);
+                }),
+                Some(number)
+            );
+            shared(device).leave(room);
+        }
+        assert_eq!(shared(&mut devices[turn % count]).claim(), Some(number));
+        shared(&mut devices[turn % count]).release(number);
+    }
+}
+
+fn what_is_published_outlives_its_publisher<D: Device>(mut devices: Vec<D>) {
+    let mut rooms = rooms(&mut devices);
+    let number = rooms[0].number();
+    for round in 1..4 {
+        publish(&mut devices[0], &mut rooms[0], round);
+    }
+    shared(&mut devices[0]).leave(rooms.remove(0));
+    assert_ne!(shared(&mut devices[0]).claim(), Some(number));
+    for round in 1..4 {
+        assert!(check_entry(&mut rooms[0], 0, round));
+    }
+    shared(&mut devices[1]).leave(rooms.remove(0));
+    assert_eq!(shared(&mut devices[0]).claim(), Some(number));
+}
+
+fn a_room_that_does_not_exist_is_none<D: Device>(mut devices: Vec<D>) {
+    for number in [1 << 20, u32::MAX] {
+        assert!(shared(&mut devices[0]).enter(number, &all(2)).is_none());
+        shared(&mut devices[0]).release(number);
+    }
+    assert!(shared(&mut devices[0]).enter(1, &[0, 99]).is_none());
+}
