@@ -7,14 +7,12 @@ use std::ffi::{c_int, c_void};
 use super::collective_start::{
     Blocks,
     Types::{Each, One},
-    allgather, allgatherv, allreduce, alltoall, alltoallv, bcast, elements, exscan, gather,
+    allgather, allgatherv, allreduce, alltoall, alltoallv, bcast, call, elements, exscan, gather,
     gatherv, reduce, reduce_scatter, reduce_scatter_block, reduction, scan, scatter, scatterv,
+    wait,
 };
 use super::types::*;
-use super::verb::{blocking, number};
 use super::width::Integers::{Int, Large};
-use crate::base::Result;
-use crate::mpi::request::Activity;
 use crate::process::Mpi;
 
 /// Every process gets one block from every process.
@@ -26,7 +24,7 @@ pub unsafe extern "C" fn PMPI_Allgather_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.7).
-    let body = |mpi: &mut Mpi| unsafe { allgather(mpi, send, receive, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { allgather(mpi, send, receive, comm, form) };
     wait("MPI_Allgather", comm, body)
 }
 
@@ -59,7 +57,7 @@ pub unsafe extern "C" fn PMPI_Allgatherv(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = Blocks::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.7).
-    let body = |mpi: &mut Mpi| unsafe { allgatherv(mpi, send, receive, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
     wait("MPI_Allgatherv", comm, body)
 }
 
@@ -72,7 +70,7 @@ pub unsafe extern "C" fn PMPI_Allgatherv_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = Blocks::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.7).
-    let body = |mpi: &mut Mpi| unsafe { allgatherv(mpi, send, receive, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
     wait("MPI_Allgatherv", comm, body)
 }
 
@@ -84,7 +82,7 @@ pub unsafe extern "C" fn PMPI_Allreduce_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.9.6).
-    let body = |mpi: &mut Mpi| unsafe { allreduce(mpi, operands, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { allreduce(mpi, operands, comm, form) };
     wait("MPI_Allreduce", comm, body)
 }
 
@@ -107,7 +105,7 @@ pub unsafe extern "C" fn PMPI_Alltoall_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.8).
-    let body = |mpi: &mut Mpi| unsafe { alltoall(mpi, send, receive, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { alltoall(mpi, send, receive, comm, form) };
     wait("MPI_Alltoall", comm, body)
 }
 
@@ -141,7 +139,7 @@ pub unsafe extern "C" fn PMPI_Alltoallv(
     let send = Blocks::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
     let receive = Blocks::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut Mpi| unsafe { alltoallv(mpi, send, receive, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
     wait("MPI_Alltoallv", comm, body)
 }
 
@@ -155,7 +153,7 @@ pub unsafe extern "C" fn PMPI_Alltoallv_c(
     let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), One(sendtype));
     let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut Mpi| unsafe { alltoallv(mpi, send, receive, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
     wait("MPI_Alltoallv", comm, body)
 }
 
@@ -169,7 +167,7 @@ pub unsafe extern "C" fn PMPI_Alltoallw(
     let send = Blocks::new(sendbuf, Int(sendcounts), Int(sdispls), Each(sendtypes));
     let receive = Blocks::new(recvbuf, Int(recvcounts), Int(rdispls), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut Mpi| unsafe { alltoallv(mpi, send, receive, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
     wait("MPI_Alltoallw", comm, body)
 }
 
@@ -183,14 +181,14 @@ pub unsafe extern "C" fn PMPI_Alltoallw_c(
     let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), Each(sendtypes));
     let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut Mpi| unsafe { alltoallv(mpi, send, receive, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
     wait("MPI_Alltoallw", comm, body)
 }
 
 /// Returns when all processes of the communicator have called it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Barrier(comm: MPI_Comm) -> c_int {
-    let body = |mpi: &mut Mpi| mpi.barrier(number(comm));
+    let body = |mpi: &mut Mpi, form| mpi.barrier(call(comm, form));
     wait("MPI_Barrier", comm, body)
 }
 
@@ -201,7 +199,7 @@ pub unsafe extern "C" fn PMPI_Bcast_c(
 ) -> c_int {
     let buffer = elements(buffer, count, datatype);
     // SAFETY: the caller's promise of the buffer (§6.4).
-    let body = |mpi: &mut Mpi| unsafe { bcast(mpi, buffer, root, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { bcast(mpi, buffer, root, comm, form) };
     wait("MPI_Bcast", comm, body)
 }
 
@@ -222,7 +220,7 @@ pub unsafe extern "C" fn PMPI_Exscan_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.11.2).
-    let body = |mpi: &mut Mpi| unsafe { exscan(mpi, operands, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { exscan(mpi, operands, comm, form) };
     wait("MPI_Exscan", comm, body)
 }
 
@@ -245,7 +243,7 @@ pub unsafe extern "C" fn PMPI_Gather_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.5).
-    let body = |mpi: &mut Mpi| unsafe { gather(mpi, send, receive, root, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { gather(mpi, send, receive, root, comm, form) };
     wait("MPI_Gather", comm, body)
 }
 
@@ -280,7 +278,7 @@ pub unsafe extern "C" fn PMPI_Gatherv(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = Blocks::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.5).
-    let body = |mpi: &mut Mpi| unsafe { gatherv(mpi, send, receive, root, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
     wait("MPI_Gatherv", comm, body)
 }
 
@@ -294,7 +292,7 @@ pub unsafe extern "C" fn PMPI_Gatherv_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = Blocks::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.5).
-    let body = |mpi: &mut Mpi| unsafe { gatherv(mpi, send, receive, root, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
     wait("MPI_Gatherv", comm, body)
 }
 
@@ -306,7 +304,7 @@ pub unsafe extern "C" fn PMPI_Reduce_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.9.1).
-    let body = |mpi: &mut Mpi| unsafe { reduce(mpi, operands, root, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { reduce(mpi, operands, root, comm, form) };
     wait("MPI_Reduce", comm, body)
 }
 
@@ -328,7 +326,8 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, 0, datatype, op);
     // SAFETY: the caller's promise of the buffers and the array (§6.10.2).
-    let body = |mpi: &mut Mpi| unsafe { reduce_scatter(mpi, operands, Int(recvcounts), comm) };
+    let body =
+        |mpi: &mut Mpi, form| unsafe { reduce_scatter(mpi, operands, Int(recvcounts), comm, form) };
     wait("MPI_Reduce_scatter", comm, body)
 }
 
@@ -340,7 +339,9 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, 0, datatype, op);
     // SAFETY: the caller's promise of the buffers and the array (§6.10.2).
-    let body = |mpi: &mut Mpi| unsafe { reduce_scatter(mpi, operands, Large(recvcounts), comm) };
+    let body = |mpi: &mut Mpi, form| unsafe {
+        reduce_scatter(mpi, operands, Large(recvcounts), comm, form)
+    };
     wait("MPI_Reduce_scatter", comm, body)
 }
 
@@ -352,7 +353,7 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_block_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, recvcount, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.10.1).
-    let body = |mpi: &mut Mpi| unsafe { reduce_scatter_block(mpi, operands, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { reduce_scatter_block(mpi, operands, comm, form) };
     wait("MPI_Reduce_scatter_block", comm, body)
 }
 
@@ -374,7 +375,7 @@ pub unsafe extern "C" fn PMPI_Scan_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.11.1).
-    let body = |mpi: &mut Mpi| unsafe { scan(mpi, operands, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { scan(mpi, operands, comm, form) };
     wait("MPI_Scan", comm, body)
 }
 
@@ -397,7 +398,7 @@ pub unsafe extern "C" fn PMPI_Scatter_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.6).
-    let body = |mpi: &mut Mpi| unsafe { scatter(mpi, send, receive, root, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { scatter(mpi, send, receive, root, comm, form) };
     wait("MPI_Scatter", comm, body)
 }
 
@@ -431,7 +432,7 @@ pub unsafe extern "C" fn PMPI_Scatterv(
     let send = Blocks::new(sendbuf, Int(sendcounts), Int(displs), One(sendtype));
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of the buffers and the arrays (§6.6).
-    let body = |mpi: &mut Mpi| unsafe { scatterv(mpi, send, receive, root, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
     wait("MPI_Scatterv", comm, body)
 }
 
@@ -445,13 +446,6 @@ pub unsafe extern "C" fn PMPI_Scatterv_c(
     let send = Blocks::new(sendbuf, Large(sendcounts), Large(displs.cast()), One(sendtype));
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of the buffers and the arrays (§6.6).
-    let body = |mpi: &mut Mpi| unsafe { scatterv(mpi, send, receive, root, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
     wait("MPI_Scatterv", comm, body)
-}
-
-/// Starts an operation and waits for its end.
-#[inline]
-fn wait(name: &str, comm: MPI_Comm, body: impl FnOnce(&mut Mpi) -> Result<Activity>) -> c_int {
-    // SAFETY: there is no status.
-    unsafe { blocking(name, comm, std::ptr::null_mut(), body) }
 }

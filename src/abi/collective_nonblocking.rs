@@ -7,11 +7,11 @@ use std::ffi::{c_int, c_void};
 use super::collective_start::{
     Blocks,
     Types::{Each, One},
-    allgather, allgatherv, allreduce, alltoall, alltoallv, bcast, elements, exscan, gather,
-    gatherv, reduce, reduce_scatter, reduce_scatter_block, reduction, scan, scatter, scatterv,
+    allgather, allgatherv, allreduce, alltoall, alltoallv, bcast, begin, call, elements, exscan,
+    gather, gatherv, reduce, reduce_scatter, reduce_scatter_block, reduction, scan, scatter,
+    scatterv,
 };
 use super::types::*;
-use super::verb::{number, start};
 use super::width::Integers::{Int, Large};
 use crate::process::Mpi;
 
@@ -24,9 +24,9 @@ pub unsafe extern "C" fn PMPI_Iallgather_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.7).
-    let body = |mpi: &mut Mpi| unsafe { allgather(mpi, send, receive, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { allgather(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Iallgather", comm, request, body) }
+    unsafe { begin("MPI_Iallgather", comm, request, body) }
 }
 
 /// [`PMPI_Iallgather_c`] with `int` counts.
@@ -60,9 +60,9 @@ pub unsafe extern "C" fn PMPI_Iallgatherv(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = Blocks::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.7).
-    let body = |mpi: &mut Mpi| unsafe { allgatherv(mpi, send, receive, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Iallgatherv", comm, request, body) }
+    unsafe { begin("MPI_Iallgatherv", comm, request, body) }
 }
 
 /// [`PMPI_Iallgatherv`] with large counts.
@@ -75,9 +75,9 @@ pub unsafe extern "C" fn PMPI_Iallgatherv_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = Blocks::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.7).
-    let body = |mpi: &mut Mpi| unsafe { allgatherv(mpi, send, receive, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Iallgatherv", comm, request, body) }
+    unsafe { begin("MPI_Iallgatherv", comm, request, body) }
 }
 
 /// Starts `MPI_Allreduce`.
@@ -88,9 +88,9 @@ pub unsafe extern "C" fn PMPI_Iallreduce_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.9.6).
-    let body = |mpi: &mut Mpi| unsafe { allreduce(mpi, operands, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { allreduce(mpi, operands, comm, form) };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Iallreduce", comm, request, body) }
+    unsafe { begin("MPI_Iallreduce", comm, request, body) }
 }
 
 /// [`PMPI_Iallreduce_c`] with `int` counts.
@@ -112,9 +112,9 @@ pub unsafe extern "C" fn PMPI_Ialltoall_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.8).
-    let body = |mpi: &mut Mpi| unsafe { alltoall(mpi, send, receive, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { alltoall(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Ialltoall", comm, request, body) }
+    unsafe { begin("MPI_Ialltoall", comm, request, body) }
 }
 
 /// [`PMPI_Ialltoall_c`] with `int` counts.
@@ -148,9 +148,9 @@ pub unsafe extern "C" fn PMPI_Ialltoallv(
     let send = Blocks::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
     let receive = Blocks::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut Mpi| unsafe { alltoallv(mpi, send, receive, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Ialltoallv", comm, request, body) }
+    unsafe { begin("MPI_Ialltoallv", comm, request, body) }
 }
 
 /// [`PMPI_Ialltoallv`] with large counts.
@@ -163,9 +163,9 @@ pub unsafe extern "C" fn PMPI_Ialltoallv_c(
     let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), One(sendtype));
     let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut Mpi| unsafe { alltoallv(mpi, send, receive, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Ialltoallv", comm, request, body) }
+    unsafe { begin("MPI_Ialltoallv", comm, request, body) }
 }
 
 /// Starts `MPI_Alltoallw`.
@@ -179,9 +179,9 @@ pub unsafe extern "C" fn PMPI_Ialltoallw(
     let send = Blocks::new(sendbuf, Int(sendcounts), Int(sdispls), Each(sendtypes));
     let receive = Blocks::new(recvbuf, Int(recvcounts), Int(rdispls), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut Mpi| unsafe { alltoallv(mpi, send, receive, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Ialltoallw", comm, request, body) }
+    unsafe { begin("MPI_Ialltoallw", comm, request, body) }
 }
 
 /// [`PMPI_Ialltoallw`] with large counts.
@@ -195,17 +195,17 @@ pub unsafe extern "C" fn PMPI_Ialltoallw_c(
     let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), Each(sendtypes));
     let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut Mpi| unsafe { alltoallv(mpi, send, receive, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Ialltoallw", comm, request, body) }
+    unsafe { begin("MPI_Ialltoallw", comm, request, body) }
 }
 
 /// Starts `MPI_Barrier`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Ibarrier(comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    let body = |mpi: &mut Mpi| mpi.barrier(number(comm));
+    let body = |mpi: &mut Mpi, form| mpi.barrier(call(comm, form));
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Ibarrier", comm, request, body) }
+    unsafe { begin("MPI_Ibarrier", comm, request, body) }
 }
 
 /// Starts `MPI_Bcast`.
@@ -216,9 +216,9 @@ pub unsafe extern "C" fn PMPI_Ibcast_c(
 ) -> c_int {
     let buffer = elements(buffer, count, datatype);
     // SAFETY: the caller's promise of the buffer (§6.4).
-    let body = |mpi: &mut Mpi| unsafe { bcast(mpi, buffer, root, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { bcast(mpi, buffer, root, comm, form) };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Ibcast", comm, request, body) }
+    unsafe { begin("MPI_Ibcast", comm, request, body) }
 }
 
 /// [`PMPI_Ibcast_c`] with `int` counts.
@@ -239,9 +239,9 @@ pub unsafe extern "C" fn PMPI_Iexscan_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.11.2).
-    let body = |mpi: &mut Mpi| unsafe { exscan(mpi, operands, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { exscan(mpi, operands, comm, form) };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Iexscan", comm, request, body) }
+    unsafe { begin("MPI_Iexscan", comm, request, body) }
 }
 
 /// [`PMPI_Iexscan_c`] with `int` counts.
@@ -264,9 +264,9 @@ pub unsafe extern "C" fn PMPI_Igather_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.5).
-    let body = |mpi: &mut Mpi| unsafe { gather(mpi, send, receive, root, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { gather(mpi, send, receive, root, comm, form) };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Igather", comm, request, body) }
+    unsafe { begin("MPI_Igather", comm, request, body) }
 }
 
 /// [`PMPI_Igather_c`] with `int` counts.
@@ -302,9 +302,9 @@ pub unsafe extern "C" fn PMPI_Igatherv(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = Blocks::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.5).
-    let body = |mpi: &mut Mpi| unsafe { gatherv(mpi, send, receive, root, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Igatherv", comm, request, body) }
+    unsafe { begin("MPI_Igatherv", comm, request, body) }
 }
 
 /// [`PMPI_Igatherv`] with large counts.
@@ -317,9 +317,9 @@ pub unsafe extern "C" fn PMPI_Igatherv_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = Blocks::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.5).
-    let body = |mpi: &mut Mpi| unsafe { gatherv(mpi, send, receive, root, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Igatherv", comm, request, body) }
+    unsafe { begin("MPI_Igatherv", comm, request, body) }
 }
 
 /// Starts `MPI_Reduce`.
@@ -330,9 +330,9 @@ pub unsafe extern "C" fn PMPI_Ireduce_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.9.1).
-    let body = |mpi: &mut Mpi| unsafe { reduce(mpi, operands, root, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { reduce(mpi, operands, root, comm, form) };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Ireduce", comm, request, body) }
+    unsafe { begin("MPI_Ireduce", comm, request, body) }
 }
 
 /// [`PMPI_Ireduce_c`] with `int` counts.
@@ -353,9 +353,10 @@ pub unsafe extern "C" fn PMPI_Ireduce_scatter(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, 0, datatype, op);
     // SAFETY: the caller's promise of the buffers and the array (§6.10.2).
-    let body = |mpi: &mut Mpi| unsafe { reduce_scatter(mpi, operands, Int(recvcounts), comm) };
+    let body =
+        |mpi: &mut Mpi, form| unsafe { reduce_scatter(mpi, operands, Int(recvcounts), comm, form) };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Ireduce_scatter", comm, request, body) }
+    unsafe { begin("MPI_Ireduce_scatter", comm, request, body) }
 }
 
 /// [`PMPI_Ireduce_scatter`] with large counts.
@@ -366,9 +367,11 @@ pub unsafe extern "C" fn PMPI_Ireduce_scatter_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, 0, datatype, op);
     // SAFETY: the caller's promise of the buffers and the array (§6.10.2).
-    let body = |mpi: &mut Mpi| unsafe { reduce_scatter(mpi, operands, Large(recvcounts), comm) };
+    let body = |mpi: &mut Mpi, form| unsafe {
+        reduce_scatter(mpi, operands, Large(recvcounts), comm, form)
+    };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Ireduce_scatter", comm, request, body) }
+    unsafe { begin("MPI_Ireduce_scatter", comm, request, body) }
 }
 
 /// Starts `MPI_Reduce_scatter_block`.
@@ -379,9 +382,9 @@ pub unsafe extern "C" fn PMPI_Ireduce_scatter_block_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, recvcount, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.10.1).
-    let body = |mpi: &mut Mpi| unsafe { reduce_scatter_block(mpi, operands, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { reduce_scatter_block(mpi, operands, comm, form) };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Ireduce_scatter_block", comm, request, body) }
+    unsafe { begin("MPI_Ireduce_scatter_block", comm, request, body) }
 }
 
 /// [`PMPI_Ireduce_scatter_block_c`] with `int` counts.
@@ -412,9 +415,9 @@ pub unsafe extern "C" fn PMPI_Iscan_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.11.1).
-    let body = |mpi: &mut Mpi| unsafe { scan(mpi, operands, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { scan(mpi, operands, comm, form) };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Iscan", comm, request, body) }
+    unsafe { begin("MPI_Iscan", comm, request, body) }
 }
 
 /// [`PMPI_Iscan_c`] with `int` counts.
@@ -437,9 +440,9 @@ pub unsafe extern "C" fn PMPI_Iscatter_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.6).
-    let body = |mpi: &mut Mpi| unsafe { scatter(mpi, send, receive, root, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { scatter(mpi, send, receive, root, comm, form) };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Iscatter", comm, request, body) }
+    unsafe { begin("MPI_Iscatter", comm, request, body) }
 }
 
 /// [`PMPI_Iscatter_c`] with `int` counts.
@@ -475,9 +478,9 @@ pub unsafe extern "C" fn PMPI_Iscatterv(
     let send = Blocks::new(sendbuf, Int(sendcounts), Int(displs), One(sendtype));
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of the buffers and the arrays (§6.6).
-    let body = |mpi: &mut Mpi| unsafe { scatterv(mpi, send, receive, root, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Iscatterv", comm, request, body) }
+    unsafe { begin("MPI_Iscatterv", comm, request, body) }
 }
 
 /// [`PMPI_Iscatterv`] with large counts.
@@ -490,7 +493,7 @@ pub unsafe extern "C" fn PMPI_Iscatterv_c(
     let send = Blocks::new(sendbuf, Large(sendcounts), Large(displs.cast()), One(sendtype));
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of the buffers and the arrays (§6.6).
-    let body = |mpi: &mut Mpi| unsafe { scatterv(mpi, send, receive, root, comm) };
+    let body = |mpi: &mut Mpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Iscatterv", comm, request, body) }
+    unsafe { begin("MPI_Iscatterv", comm, request, body) }
 }

@@ -1,5 +1,5 @@
-//! What the blocking and the nonblocking forms of a collective operation have in common: from the
-//! arguments of C to an operation that has started (MPI 5.0, chapter 6).
+//! What the forms of a collective operation have in common: from the arguments of C to an operation
+//! that is ready to start (MPI 5.0, chapter 6).
 //!
 //! Arguments that are not significant on a rank are not looked at.
 #![allow(unsafe_code)]
@@ -9,7 +9,7 @@ use std::ffi::{c_int, c_void};
 use super::types::*;
 use super::user_function;
 use super::user_memory::{checked_count, is_in_place, memory, memory_of};
-use super::verb::number;
+use super::verb::{finish, number, start, wait_for};
 use super::width::Integers;
 use crate::base::{ErrorClass, MpiError, Result};
 use crate::mpi::Memory;
@@ -17,7 +17,7 @@ use crate::mpi::collective_inter::Seat;
 use crate::mpi::combining::Combining;
 use crate::mpi::objects::Objects;
 use crate::mpi::op::Op;
-use crate::mpi::request::Activity;
+use crate::mpi::prepared::{Call, Form, Prepared};
 use crate::process::Mpi;
 
 /// A buffer as C passes it: `count` elements of `datatype` at `buf`, for each rank or in all.
@@ -85,6 +85,36 @@ pub fn reduction(
     Reduction { send: buffer(sendbuf), receive: buffer(recvbuf), op }
 }
 
+/// Does a collective operation on `comm` and waits for its end.
+#[inline]
+pub fn wait(
+    name: &str, comm: MPI_Comm, body: impl FnOnce(&mut Mpi, Form) -> Result<Prepared>,
+) -> c_int {
+    let body = |mpi: &mut Mpi| {
+        let prepared = body(mpi, Form::Blocking)?;
+        mpi.launch(number(comm), prepared)
+    };
+    let result = wait_for(name, body).and_then(|outcome| outcome.error.map_or(Ok(()), Err));
+    finish(comm, name, result)
+}
+
+/// Starts a collective operation on `comm` and stores its request.
+///
+/// # Safety
+/// `request` is null or may be written.
+#[inline]
+pub unsafe fn begin(
+    name: &str, comm: MPI_Comm, request: *mut MPI_Request,
+    body: impl FnOnce(&mut Mpi, Form) -> Result<Prepared>,
+) -> c_int {
+    let body = |mpi: &mut Mpi| {
+        let prepared = body(mpi, Form::Nonblocking)?;
+        mpi.launch(number(comm), prepared)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { start(name, comm, request, body) }
+}
+
 /// How `op` combines elements of `datatype`.
 ///
 /// # Errors
@@ -100,30 +130,30 @@ pub fn combining(objects: &Objects, op: MPI_Op, datatype: MPI_Datatype) -> Resul
     }
 }
 
-/// `MPI_Ibcast`.
+/// `MPI_Bcast`.
 ///
 /// # Safety
 /// The standard's promise of the buffer.
 #[inline]
 pub unsafe fn bcast(
-    mpi: &mut Mpi, buffer: Elements, root: c_int, comm: MPI_Comm,
-) -> Result<Activity> {
+    mpi: &mut Mpi, buffer: Elements, root: c_int, comm: MPI_Comm, form: Form,
+) -> Result<Prepared> {
     let root = rooted(mpi, root, comm)?;
     if root.seat == Seat::Bystander {
-        return mpi.stand_by(number(comm));
+        return mpi.stand_by(call(comm, form));
     }
     // SAFETY: the caller's promise.
     let buffer = unsafe { all(mpi, buffer, 1)? };
-    mpi.bcast(number(comm), root.member, buffer)
+    mpi.bcast(call(comm, form), root.member, buffer)
 }
 
-/// `MPI_Igather`.
+/// `MPI_Gather`.
 ///
 /// # Safety
 /// The standard's promise of both buffers.
 pub unsafe fn gather(
-    mpi: &mut Mpi, send: Elements, receive: Elements, root: c_int, comm: MPI_Comm,
-) -> Result<Activity> {
+    mpi: &mut Mpi, send: Elements, receive: Elements, root: c_int, comm: MPI_Comm, form: Form,
+) -> Result<Prepared> {
     let root = rooted(mpi, root, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
@@ -131,20 +161,20 @@ pub unsafe fn gather(
             Seat::Root => (unless_in_place(mpi, send, 1)?, Some(all(mpi, receive, root.ranks)?)),
             Seat::Apart => (None, Some(all(mpi, receive, root.ranks)?)),
             Seat::Member => (Some(all(mpi, send, 1)?), None),
-            Seat::Bystander => return mpi.stand_by(number(comm)),
+            Seat::Bystander => return mpi.stand_by(call(comm, form)),
         }
     };
     check_apart(&send, &receive)?;
-    mpi.gather(number(comm), root.member, send, receive)
+    mpi.gather(call(comm, form), root.member, send, receive)
 }
 
-/// `MPI_Igatherv`.
+/// `MPI_Gatherv`.
 ///
 /// # Safety
 /// The standard's promise of both buffers and of the arrays.
 pub unsafe fn gatherv(
-    mpi: &mut Mpi, send: Elements, receive: Blocks, root: c_int, comm: MPI_Comm,
-) -> Result<Activity> {
+    mpi: &mut Mpi, send: Elements, receive: Blocks, root: c_int, comm: MPI_Comm, form: Form,
+) -> Result<Prepared> {
     let root = rooted(mpi, root, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
@@ -152,20 +182,20 @@ pub unsafe fn gatherv(
             Seat::Root => (unless_in_place(mpi, send, 1)?, each(mpi, receive, root.ranks)?),
             Seat::Apart => (None, each(mpi, receive, root.ranks)?),
             Seat::Member => (Some(all(mpi, send, 1)?), Vec::new()),
-            Seat::Bystander => return mpi.stand_by(number(comm)),
+            Seat::Bystander => return mpi.stand_by(call(comm, form)),
         }
     };
     check_apart(&send, &receive)?;
-    mpi.gatherv(number(comm), root.member, send, receive)
+    mpi.gatherv(call(comm, form), root.member, send, receive)
 }
 
-/// `MPI_Iscatter`.
+/// `MPI_Scatter`.
 ///
 /// # Safety
 /// The standard's promise of both buffers.
 pub unsafe fn scatter(
-    mpi: &mut Mpi, send: Elements, receive: Elements, root: c_int, comm: MPI_Comm,
-) -> Result<Activity> {
+    mpi: &mut Mpi, send: Elements, receive: Elements, root: c_int, comm: MPI_Comm, form: Form,
+) -> Result<Prepared> {
     let root = rooted(mpi, root, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
@@ -173,20 +203,20 @@ pub unsafe fn scatter(
             Seat::Root => (Some(all(mpi, send, root.ranks)?), unless_in_place(mpi, receive, 1)?),
             Seat::Apart => (Some(all(mpi, send, root.ranks)?), None),
             Seat::Member => (None, Some(all(mpi, receive, 1)?)),
-            Seat::Bystander => return mpi.stand_by(number(comm)),
+            Seat::Bystander => return mpi.stand_by(call(comm, form)),
         }
     };
     check_apart(&send, &receive)?;
-    mpi.scatter(number(comm), root.member, send, receive)
+    mpi.scatter(call(comm, form), root.member, send, receive)
 }
 
-/// `MPI_Iscatterv`.
+/// `MPI_Scatterv`.
 ///
 /// # Safety
 /// The standard's promise of both buffers and of the arrays.
 pub unsafe fn scatterv(
-    mpi: &mut Mpi, send: Blocks, receive: Elements, root: c_int, comm: MPI_Comm,
-) -> Result<Activity> {
+    mpi: &mut Mpi, send: Blocks, receive: Elements, root: c_int, comm: MPI_Comm, form: Form,
+) -> Result<Prepared> {
     let root = rooted(mpi, root, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
@@ -194,63 +224,63 @@ pub unsafe fn scatterv(
             Seat::Root => (each(mpi, send, root.ranks)?, unless_in_place(mpi, receive, 1)?),
             Seat::Apart => (each(mpi, send, root.ranks)?, None),
             Seat::Member => (Vec::new(), Some(all(mpi, receive, 1)?)),
-            Seat::Bystander => return mpi.stand_by(number(comm)),
+            Seat::Bystander => return mpi.stand_by(call(comm, form)),
         }
     };
     check_apart(&receive, &send)?;
-    mpi.scatterv(number(comm), root.member, send, receive)
+    mpi.scatterv(call(comm, form), root.member, send, receive)
 }
 
-/// `MPI_Iallgather`.
+/// `MPI_Allgather`.
 ///
 /// # Safety
 /// The standard's promise of both buffers.
 pub unsafe fn allgather(
-    mpi: &mut Mpi, send: Elements, receive: Elements, comm: MPI_Comm,
-) -> Result<Activity> {
+    mpi: &mut Mpi, send: Elements, receive: Elements, comm: MPI_Comm, form: Form,
+) -> Result<Prepared> {
     let ranks = partners(mpi, send.buf, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe { (unless_in_place(mpi, send, 1)?, all(mpi, receive, ranks)?) };
     check_apart(&send, [&receive])?;
-    mpi.allgather(number(comm), send, receive)
+    mpi.allgather(call(comm, form), send, receive)
 }
 
-/// `MPI_Iallgatherv`.
+/// `MPI_Allgatherv`.
 ///
 /// # Safety
 /// The standard's promise of both buffers and of the arrays.
 pub unsafe fn allgatherv(
-    mpi: &mut Mpi, send: Elements, receive: Blocks, comm: MPI_Comm,
-) -> Result<Activity> {
+    mpi: &mut Mpi, send: Elements, receive: Blocks, comm: MPI_Comm, form: Form,
+) -> Result<Prepared> {
     let ranks = partners(mpi, send.buf, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe { (unless_in_place(mpi, send, 1)?, each(mpi, receive, ranks)?) };
     check_apart(&send, &receive)?;
-    mpi.allgatherv(number(comm), send, receive)
+    mpi.allgatherv(call(comm, form), send, receive)
 }
 
-/// `MPI_Ialltoall`.
+/// `MPI_Alltoall`.
 ///
 /// # Safety
 /// The standard's promise of both buffers.
 pub unsafe fn alltoall(
-    mpi: &mut Mpi, send: Elements, receive: Elements, comm: MPI_Comm,
-) -> Result<Activity> {
+    mpi: &mut Mpi, send: Elements, receive: Elements, comm: MPI_Comm, form: Form,
+) -> Result<Prepared> {
     let ranks = partners(mpi, send.buf, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) =
         unsafe { (unless_in_place(mpi, send, ranks)?, all(mpi, receive, ranks)?) };
     check_apart(&send, [&receive])?;
-    mpi.alltoall(number(comm), send, receive)
+    mpi.alltoall(call(comm, form), send, receive)
 }
 
-/// `MPI_Ialltoallv` and `MPI_Ialltoallw`.
+/// `MPI_Alltoallv` and `MPI_Ialltoallw`.
 ///
 /// # Safety
 /// The standard's promise of both buffers and of the arrays.
 pub unsafe fn alltoallv(
-    mpi: &mut Mpi, send: Blocks, receive: Blocks, comm: MPI_Comm,
-) -> Result<Activity> {
+    mpi: &mut Mpi, send: Blocks, receive: Blocks, comm: MPI_Comm, form: Form,
+) -> Result<Prepared> {
     let ranks = partners(mpi, send.buf, comm)?;
     let in_place = is_in_place(send.buf);
     // SAFETY: the caller's promise.
@@ -260,16 +290,17 @@ pub unsafe fn alltoallv(
     for (one, other) in send.iter().flatten().zip(&receive) {
         check_apart([one], [other])?;
     }
-    mpi.alltoallv(number(comm), send, receive)
+    mpi.alltoallv(call(comm, form), send, receive)
 }
 
-/// `MPI_Ireduce`.
+/// `MPI_Reduce`.
 ///
 /// # Safety
 /// The standard's promise of both buffers.
 pub unsafe fn reduce(
     mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, root: c_int, comm: MPI_Comm,
-) -> Result<Activity> {
+    form: Form,
+) -> Result<Prepared> {
     let root = rooted(mpi, root, comm)?;
     // SAFETY: the caller's promise.
     let (from, to) = unsafe {
@@ -277,37 +308,37 @@ pub unsafe fn reduce(
             Seat::Root => (unless_in_place(mpi, send, 1)?, Some(all(mpi, receive, 1)?)),
             Seat::Apart => (None, Some(all(mpi, receive, 1)?)),
             Seat::Member => (Some(all(mpi, send, 1)?), None),
-            Seat::Bystander => return mpi.stand_by(number(comm)),
+            Seat::Bystander => return mpi.stand_by(call(comm, form)),
         }
     };
     check_apart(&from, &to)?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
-    mpi.reduce(number(comm), root.member, from, to, combining)
+    mpi.reduce(call(comm, form), root.member, from, to, combining)
 }
 
-/// `MPI_Iallreduce`.
+/// `MPI_Allreduce`.
 ///
 /// # Safety
 /// The standard's promise of both buffers.
 #[inline]
 pub unsafe fn allreduce(
-    mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, comm: MPI_Comm,
-) -> Result<Activity> {
+    mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, comm: MPI_Comm, form: Form,
+) -> Result<Prepared> {
     partners(mpi, send.buf, comm)?;
     // SAFETY: the caller's promise.
     let (from, to) = unsafe { (unless_in_place(mpi, send, 1)?, all(mpi, receive, 1)?) };
     check_apart(&from, [&to])?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
-    mpi.allreduce(number(comm), from, to, combining)
+    mpi.allreduce(call(comm, form), from, to, combining)
 }
 
-/// `MPI_Ireduce_scatter_block`: the count is that of one rank's block.
+/// `MPI_Reduce_scatter_block`: the count is that of one rank's block.
 ///
 /// # Safety
 /// The standard's promise of both buffers.
 pub unsafe fn reduce_scatter_block(
-    mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, comm: MPI_Comm,
-) -> Result<Activity> {
+    mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, comm: MPI_Comm, form: Form,
+) -> Result<Prepared> {
     partners(mpi, send.buf, comm)?;
     let ranks = mpi.comms.get(number(comm))?.size() as usize;
     let received = if is_in_place(send.buf) { ranks } else { 1 };
@@ -315,17 +346,18 @@ pub unsafe fn reduce_scatter_block(
     let (from, to) = unsafe { (unless_in_place(mpi, send, ranks)?, all(mpi, receive, received)?) };
     check_apart(&from, [&to])?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
-    mpi.reduce_scatter_block(number(comm), from, to, combining)
+    mpi.reduce_scatter_block(call(comm, form), from, to, combining)
 }
 
-/// `MPI_Ireduce_scatter`: `counts` has the elements of each rank's block, and stands for the count
+/// `MPI_Reduce_scatter`: `counts` has the elements of each rank's block, and stands for the count
 /// of the reduction.
 ///
 /// # Safety
 /// The standard's promise of both buffers and of the array.
 pub unsafe fn reduce_scatter(
     mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, counts: Integers, comm: MPI_Comm,
-) -> Result<Activity> {
+    form: Form,
+) -> Result<Prepared> {
     partners(mpi, send.buf, comm)?;
     let on = mpi.comms.get(number(comm))?;
     let (own, ranks) = (on.rank as usize, on.size() as usize);
@@ -344,31 +376,31 @@ pub unsafe fn reduce_scatter(
     let blocks: Vec<usize> = counts.iter().map(|count| *count as usize * size).collect();
     check_apart(&from, [&to])?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
-    mpi.reduce_scatter(number(comm), from, to, &blocks, combining)
+    mpi.reduce_scatter(call(comm, form), from, to, &blocks, combining)
 }
 
-/// `MPI_Iscan`.
+/// `MPI_Scan`.
 ///
 /// # Safety
 /// The standard's promise of both buffers.
 pub unsafe fn scan(
-    mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, comm: MPI_Comm,
-) -> Result<Activity> {
+    mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, comm: MPI_Comm, form: Form,
+) -> Result<Prepared> {
     mpi.comms.get(number(comm))?.check_intra("a scan")?;
     // SAFETY: the caller's promise.
     let (from, to) = unsafe { (unless_in_place(mpi, send, 1)?, all(mpi, receive, 1)?) };
     check_apart(&from, [&to])?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
-    mpi.scan(number(comm), from, to, combining)
+    mpi.scan(call(comm, form), from, to, combining)
 }
 
-/// `MPI_Iexscan`.
+/// `MPI_Exscan`.
 ///
 /// # Safety
 /// The standard's promise of both buffers.
 pub unsafe fn exscan(
-    mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, comm: MPI_Comm,
-) -> Result<Activity> {
+    mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, comm: MPI_Comm, form: Form,
+) -> Result<Prepared> {
     let on = mpi.comms.get(number(comm))?;
     on.check_intra("a scan")?;
     let is_first = on.rank == 0;
@@ -380,7 +412,13 @@ pub unsafe fn exscan(
     let to = unsafe { received.then(|| all(mpi, receive, 1)).transpose()? };
     check_apart(&from, &to)?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
-    mpi.exscan(number(comm), from, to, combining)
+    mpi.exscan(call(comm, form), from, to, combining)
+}
+
+/// The call of an operation on `comm`.
+#[inline]
+pub fn call(comm: MPI_Comm, form: Form) -> Call {
+    Call { comm: number(comm), form }
 }
 
 /// # Errors

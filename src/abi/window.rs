@@ -238,7 +238,7 @@ unsafe fn put(
 /// `Win` if there is no such window; the code of a delete function: then the window stays.
 fn free(window: Handle) -> Result {
     Holder::Win(window).delete_all()?;
-    let meet = |mpi: &mut Mpi| mpi.barrier(mpi.windows.get(window)?.comm);
+    let meet = |mpi: &mut Mpi| mpi.meet(mpi.windows.get(window)?.comm);
     let outcome = wait_for("MPI_Win_free", meet)?;
     release(&PROCESS.look(|mpi| mpi.free_window(window))?)?;
     outcome.error.map_or(Ok(()), Err)

@@ -52,14 +52,34 @@ pub trait Members: Send + Sync {
     fn peer(&self, rank: u32) -> Peer;
 }
 
-/// Everything that makes a schedule a run.
-pub struct Launch {
+/// A schedule with the memory that it moves: all of a collective operation but its communicator.
+pub struct Plan {
     /// What to do.
     pub schedule: Arc<Schedule>,
     /// The table of user buffers that the schedule's regions name.
     pub buffers: Vec<Memory>,
+    /// Memory that is packed into a buffer of the table, or unpacked from one.
+    pub staged: Vec<Staged>,
     /// How to reduce.
     pub reduction: Reduction,
+}
+
+/// Scattered memory whose packed bytes are a buffer of their own: what reductions want.
+pub struct Staged {
+    /// The entry of the table of buffers, which has adjacent bytes as many as there are here.
+    pub buffer: usize,
+    /// The memory of the application.
+    pub memory: Memory,
+    /// Whether it is packed before the first step.
+    pub read: bool,
+    /// Whether it is unpacked after the last attached one.
+    pub written: bool,
+}
+
+/// Everything that makes a schedule a run.
+pub struct Launch {
+    /// What to do with which memory.
+    pub plan: Plan,
     /// The ranks of the communicator.
     pub members: Arc<dyn Members>,
     /// This rank in it.
@@ -97,6 +117,45 @@ pub struct RunEnd {
     pub error: Option<Box<MpiError>>,
 }
 
+impl Plan {
+    /// A plan that only moves data.
+    pub fn moving(schedule: impl Into<Arc<Schedule>>, buffers: Vec<Memory>) -> Self {
+        let (schedule, staged) = (schedule.into(), Vec::new());
+        Self { schedule, buffers, staged, reduction: Reduction::None }
+    }
+
+    fn pack(&mut self) {
+        self.staged.iter().for_each(|staged| staged.pack(&mut self.buffers));
+    }
+
+    fn unpack(&mut self) {
+        self.staged.iter_mut().for_each(|staged| staged.unpack(&self.buffers));
+    }
+}
+
+impl Staged {
+    /// Packs the memory into its entry of `buffers`, if it is to be read.
+    pub fn pack(&self, buffers: &mut [Memory]) {
+        if self.read {
+            self.memory.copy(0, &mut buffers[self.buffer], 0, self.memory.len());
+        }
+    }
+
+    /// Unpacks the memory from its entry of `buffers`, if it is to be written.
+    pub fn unpack(&mut self, buffers: &[Memory]) {
+        if self.written {
+            let len = self.memory.len();
+            buffers[self.buffer].copy(0, &mut self.memory, 0, len);
+        }
+    }
+}
+
+impl std::fmt::Debug for Plan {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.debug_struct("Plan").field("buffers", &self.buffers).finish_non_exhaustive()
+    }
+}
+
 struct Run {
     launch: Launch,
     scratch: Vec<Bytes>,
@@ -129,8 +188,9 @@ impl Runs {
 }
 
 impl Run {
-    fn new(launch: Launch) -> Self {
-        let schedule = &launch.schedule;
+    fn new(mut launch: Launch) -> Self {
+        launch.plan.pack();
+        let schedule = &launch.plan.schedule;
         let waits = schedule.waits().to_vec();
         let ready = (0..).zip(&waits).filter(|(_, waits)| **waits == 0).map(|(id, _)| id).collect();
         Self {
@@ -150,7 +210,7 @@ impl Run {
     fn part(&self, region: Region) -> Part {
         let memory = match region.buffer {
             Buffer::None => Memory::EMPTY,
-            Buffer::User(entry) => self.launch.buffers[entry as usize].alias(),
+            Buffer::User(entry) => self.launch.plan.buffers[entry as usize].alias(),
             Buffer::Scratch(index) => Memory::Span(self.scratch[index as usize].span()),
         };
         Part { memory, start: region.start, len: region.len }
@@ -169,7 +229,7 @@ impl Run {
     /// Why a step failed. The length of each message is known on both of its sides, so one of
     /// another length tells of ranks that passed unlike amounts of data (MPI 5.0 §6.1).
     fn error_of(&self, ended: &EndedStep) -> Option<Box<MpiError>> {
-        let step = &self.launch.schedule.steps()[ended.step as usize];
+        let step = &self.launch.plan.schedule.steps()[ended.step as usize];
         let Action::Receive { peer, region, .. } = step.action else { return None };
         match &ended.error {
             None if ended.bytes == region.len => None,
@@ -183,9 +243,14 @@ impl Run {
 
     /// Notes the end of a step: its successors may become ready.
     fn completed(&mut self, step: StepId) {
-        let schedule = Arc::clone(&self.launch.schedule);
+        let schedule = Arc::clone(&self.launch.plan.schedule);
         self.all -= 1;
-        self.attached -= usize::from(!schedule.steps()[step as usize].detached);
+        if !schedule.steps()[step as usize].detached {
+            self.attached -= 1;
+            if self.attached == 0 {
+                self.launch.plan.unpack();
+            }
+        }
         for &then in schedule.then(step) {
             let waits = &mut self.waits[then as usize];
             if *waits > 0 {
@@ -233,7 +298,7 @@ impl<D: Device> Engine<D> {
         }
         let end = &mut self.runs.runs[run];
         end.owner = Owner::Nobody;
-        let buffers = std::mem::take(&mut end.launch.buffers);
+        let buffers = std::mem::take(&mut end.launch.plan.buffers);
         let result = RunEnd { buffers, error: end.error.take() };
         self.remove_if_done(run);
         Some(result)
@@ -296,7 +361,7 @@ impl<D: Device> Engine<D> {
     fn start_step(&mut self, id: RunId, step: StepId) -> bool {
         let run = &mut self.runs.runs[id];
         let owner = Owner::Step { run: id, step };
-        match run.launch.schedule.steps()[step as usize].action {
+        match run.launch.plan.schedule.steps()[step as usize].action {
             Action::Send { peer, region, label } => {
                 let envelope = run.envelope(run.launch.rank, label);
                 let (part, peer) = (run.part(region), run.launch.members.peer(peer));
@@ -316,7 +381,7 @@ impl<D: Device> Engine<D> {
             }
             Action::Reduce { from, into } => {
                 let (from, into) = (run.span(from), run.span(into));
-                match &run.launch.reduction {
+                match &run.launch.plan.reduction {
                     Reduction::Kernel(kernel) => {
                         kernel(from, into);
                         true

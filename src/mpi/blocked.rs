@@ -103,7 +103,7 @@ impl<D: Device> Mpi<D> {
                     self.engine.pending(*operation).map(|pending| self.part_of_message(pending)),
                 );
             }
-            Activity::Run { run, .. } | Activity::Creation { run, .. } => {
+            Activity::Run(run) | Activity::Creation { run, .. } => {
                 parts
                     .extend(self.engine.pending_run(*run).map(|pending| self.part_of_run(pending)));
             }

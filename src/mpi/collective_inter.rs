@@ -7,11 +7,10 @@ use super::Mpi;
 use super::coll::inter::{self, Between};
 use super::coll::{BlockPairs, InterShape, ReduceScatter, RootedBlocks};
 use super::collective::{lens, table};
-use super::combining::{Combining, operand, result};
+use super::combining::{Combining, Output};
 use super::comm::Comm;
-use super::request::Activity;
+use super::prepared::{Call, Prepared};
 use super::status::PROC_NULL;
-use super::table::Handle;
 use crate::base::{ErrorClass, Result};
 use crate::core::memory::Memory;
 use crate::device::Device;
@@ -72,80 +71,78 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Comm` if there is no such communicator.
-    pub fn stand_by(&mut self, comm: Handle) -> Result<Activity> {
-        self.moved(comm, Schedule::default(), Vec::new())
+    pub fn stand_by(&self, call: Call) -> Result<Prepared> {
+        self.comms.get(call.comm)?;
+        Ok(Prepared::moving(Schedule::default(), Vec::new()))
     }
 
     pub(super) fn gatherv_between(
-        &mut self, comm: Handle, shape: InterShape, root: u32, send: Option<Memory>,
-        receive: Vec<Memory>,
-    ) -> Result<Activity> {
+        &self, call: Call, shape: InterShape, root: u32, send: Option<Memory>, receive: Vec<Memory>,
+    ) -> Result<Prepared> {
         let (own, blocks) = (send.as_ref().map_or(0, Memory::len), lens(&receive));
         let args = RootedBlocks { own, blocks: &blocks, root, in_place: false };
-        let schedule = inter::gatherv(shape, self.comms.get(comm)?.member(), args);
-        self.moved(comm, schedule, table(send, receive))
+        let schedule = inter::gatherv(shape, self.comms.get(call.comm)?.member(), args);
+        Ok(Prepared::moving(schedule, table(send, receive)))
     }
 
     pub(super) fn scatterv_between(
-        &mut self, comm: Handle, shape: InterShape, root: u32, send: Vec<Memory>,
-        receive: Option<Memory>,
-    ) -> Result<Activity> {
+        &self, call: Call, shape: InterShape, root: u32, send: Vec<Memory>, receive: Option<Memory>,
+    ) -> Result<Prepared> {
         let (own, blocks) = (receive.as_ref().map_or(0, Memory::len), lens(&send));
         let args = RootedBlocks { own, blocks: &blocks, root, in_place: false };
-        let schedule = inter::scatterv(shape, self.comms.get(comm)?.member(), args);
-        self.moved(comm, schedule, table(receive, send))
+        let schedule = inter::scatterv(shape, self.comms.get(call.comm)?.member(), args);
+        Ok(Prepared::moving(schedule, table(receive, send)))
     }
 
     pub(super) fn allgather_between(
-        &mut self, comm: Handle, shape: InterShape, send: Memory, receive: Memory,
-    ) -> Result<Activity> {
-        let on = self.comms.get(comm)?;
+        &self, call: Call, shape: InterShape, send: Memory, receive: Memory,
+    ) -> Result<Prepared> {
+        let on = self.comms.get(call.comm)?;
         let blocks = by_side(on, send.len(), receive.len() / on.targets().size() as usize);
         let schedule = Between::Allgather(blocks).schedule(shape, on.member());
-        self.moved(comm, schedule, vec![send, receive])
+        Ok(Prepared::moving(schedule, vec![send, receive]))
     }
 
     pub(super) fn allgatherv_between(
-        &mut self, comm: Handle, shape: InterShape, send: Memory, receive: Vec<Memory>,
-    ) -> Result<Activity> {
-        let rank = self.comms.get(comm)?.member();
+        &self, call: Call, shape: InterShape, send: Memory, receive: Vec<Memory>,
+    ) -> Result<Prepared> {
+        let rank = self.comms.get(call.comm)?.member();
         let schedule = inter::allgatherv(shape, rank, send.len(), &lens(&receive));
-        self.moved(comm, schedule, table(Some(send), receive))
+        Ok(Prepared::moving(schedule, table(Some(send), receive)))
     }
 
     pub(super) fn alltoall_between(
-        &mut self, comm: Handle, shape: InterShape, send: Memory, receive: Memory,
-    ) -> Result<Activity> {
-        let on = self.comms.get(comm)?;
+        &self, call: Call, shape: InterShape, send: Memory, receive: Memory,
+    ) -> Result<Prepared> {
+        let on = self.comms.get(call.comm)?;
         let ranks = on.targets().size() as usize;
         let blocks = by_side(on, send.len() / ranks, receive.len() / ranks);
         let schedule = Between::Alltoall(blocks).schedule(shape, on.member());
-        self.moved(comm, schedule, vec![send, receive])
+        Ok(Prepared::moving(schedule, vec![send, receive]))
     }
 
     pub(super) fn alltoallv_between(
-        &mut self, comm: Handle, shape: InterShape, mut send: Vec<Memory>, receive: Vec<Memory>,
-    ) -> Result<Activity> {
+        &self, call: Call, shape: InterShape, mut send: Vec<Memory>, receive: Vec<Memory>,
+    ) -> Result<Prepared> {
         let (sent, received) = (lens(&send), lens(&receive));
         let args = BlockPairs { send: &sent, receive: &received, in_place: false };
-        let schedule = inter::alltoallv(shape, self.comms.get(comm)?.member(), args);
+        let schedule = inter::alltoallv(shape, self.comms.get(call.comm)?.member(), args);
         send.extend(receive);
-        self.moved(comm, schedule, send)
+        Ok(Prepared::moving(schedule, send))
     }
 
     /// `blocks` are those of this process's own group.
     pub(super) fn reduce_scatter_between(
-        &mut self, comm: Handle, shape: InterShape, send: Memory, receive: Memory,
-        blocks: &[usize], combining: Combining,
-    ) -> Result<Activity> {
+        &self, call: Call, shape: InterShape, send: Memory, receive: Memory, blocks: &[usize],
+        combining: Combining,
+    ) -> Result<Prepared> {
         let operands = combining.operands(send.len());
         let commutative = operands.commutative;
         let args = ReduceScatter { blocks, commutative, in_place: false };
-        let rank = self.comms.get(comm)?.member();
+        let rank = self.comms.get(call.comm)?.member();
         let schedule = inter::reduce_scatter(shape, rank, args, operands.element);
-        let (receive, landing) = result(receive, false, 1);
-        let buffers = vec![operand(send), receive];
-        self.launch(comm, schedule, buffers, combining.reduction(), landing)
+        let result = Output::result(receive, false);
+        Ok(Prepared::Messages(combining.plan(schedule, Some(send), Some(result))))
     }
 }
 

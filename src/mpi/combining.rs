@@ -1,17 +1,19 @@
 //! How a reduction combines its operands, and reductions without communication (MPI 5.0 §6.9).
 //!
 //! Kernels work on packed elements that lie adjacent. Memory that is so already is used where it
-//! is; other memory is copied, and the result goes back once the reduction is over ([`Landing`]).
+//! is; other memory is copied, and the result goes back once the reduction is over ([`Staged`]).
 //! Only pairs with padding are combined where they are, if both operands are the application's.
+
+use std::sync::Arc;
 
 use super::datatype::Datatype;
 use super::fortran::Booleans;
 use super::op::{Operator, Padded};
-use super::request::Landing;
 use crate::base::Result;
 use crate::core::memory::Memory;
-use crate::core::run::{Kernel, Reduction};
+use crate::core::run::{Kernel, Plan, Reduction, Staged};
 use crate::mpi::coll::Operands;
+use crate::offload::Schedule;
 
 /// An operation on a datatype.
 pub struct Combining {
@@ -48,8 +50,21 @@ impl Combining {
         Operands { bytes, element: self.element.max(1), commutative: self.commutative }
     }
 
+    /// A reduction with this schedule; an operand and a result that are absent are not touched by
+    /// it.
+    pub(in crate::mpi) fn plan(
+        self, schedule: impl Into<Arc<Schedule>>, operand: Option<Memory>, result: Option<Output>,
+    ) -> Plan {
+        let mut staged = Vec::new();
+        let given = |memory: Option<Memory>| memory.unwrap_or(Memory::EMPTY);
+        let operand = given(operand.map(|memory| adjacent(memory, 0, Use::Read, &mut staged)));
+        let result = result.map(|Output(memory, usage)| adjacent(memory, 1, usage, &mut staged));
+        let buffers = vec![operand, given(result)];
+        Plan { schedule: schedule.into(), buffers, staged, reduction: self.reduction() }
+    }
+
     /// For the engine.
-    pub(in crate::mpi) fn reduction(self) -> Reduction {
+    fn reduction(self) -> Reduction {
         if self.application {
             Reduction::Application(self.kernel)
         } else {
@@ -66,36 +81,48 @@ impl Combining {
         if self.padded.as_ref().is_some_and(|padded| padded.reduce(&from, &into)) {
             return;
         }
-        let from = operand(from);
-        let (packed, landing) = result(into, true, 0);
-        if let (Some(from), Some(into)) = (from.span(), packed.span()) {
+        let mut staged = Vec::new();
+        let from = adjacent(from, 0, Use::Read, &mut staged);
+        let mut buffers = [from, adjacent(into, 1, Use::Both, &mut staged)];
+        staged.iter().for_each(|staged| staged.pack(&mut buffers));
+        if let [Some(from), Some(into)] = buffers.each_ref().map(Memory::span) {
             (self.kernel)(from, into);
         }
-        if let Some(mut landing) = landing {
-            packed.copy(0, &mut landing.to, 0, packed.len());
-        }
+        staged.iter_mut().for_each(|staged| staged.unpack(&buffers));
     }
 }
 
-/// An operand as adjacent bytes.
-pub(in crate::mpi) fn operand(memory: Memory) -> Memory {
-    if memory.span().is_some() { memory } else { copy_of(&memory) }
+/// What a reduction does with the memory of the application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::mpi) enum Use {
+    /// It holds an operand.
+    Read,
+    /// It gets the result.
+    Written,
+    /// It holds an operand and gets the result.
+    Both,
 }
 
-/// Adjacent bytes for a result that belongs to `to`, as entry `buffer` of the run's table; they
-/// hold what is there if it is `read`.
-pub(in crate::mpi) fn result(to: Memory, read: bool, buffer: usize) -> (Memory, Option<Landing>) {
-    if to.span().is_some() {
-        return (to, None);
+/// The receive buffer of a reduction, and what it is for.
+pub(in crate::mpi) struct Output(pub Memory, pub Use);
+
+impl Output {
+    /// A receive buffer for a result, which has the operand if that is in place.
+    pub fn result(memory: Memory, in_place: bool) -> Self {
+        Self(memory, if in_place { Use::Both } else { Use::Written })
     }
-    let packed = if read { copy_of(&to) } else { Memory::owned(vec![0; to.len()]) };
-    (packed, Some(Landing { buffer, to }))
 }
 
-fn copy_of(memory: &Memory) -> Memory {
-    let mut copy = vec![0; memory.len()];
-    memory.pack(0, &mut copy);
-    Memory::owned(copy)
+/// Adjacent bytes for entry `buffer` of the table of a reduction: `memory`, or as many others that
+/// it is packed into or unpacked from.
+fn adjacent(memory: Memory, buffer: usize, usage: Use, staged: &mut Vec<Staged>) -> Memory {
+    if memory.span().is_some() {
+        return memory;
+    }
+    let packed = Memory::owned(vec![0; memory.len()]);
+    let (read, written) = (usage != Use::Written, usage != Use::Read);
+    staged.push(Staged { buffer, memory, read, written });
+    packed
 }
 
 #[cfg(test)]

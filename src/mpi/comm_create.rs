@@ -39,7 +39,7 @@ use super::table::Handle;
 use crate::base::blocked::Blocked;
 use crate::base::{ErrorClass, Result};
 use crate::core::memory::Memory;
-use crate::core::run::{Launch, Members, Reduction, RunId};
+use crate::core::run::{Launch, Members, Plan, RunId};
 use crate::device::Device;
 use crate::offload::{Action, Buffer, Builder, Schedule, Wait};
 
@@ -270,9 +270,10 @@ impl<D: Device> Mpi<D> {
         let new = Comm::new(context, Arc::clone(&group), old.handler.clone())?;
         let ranks = group.ranks_within(&old.group);
         let run = self.engine.launch(Launch {
-            schedule: Arc::new(tree(&ranks, new.rank, tag as u16, CONTEXT_BYTES)),
-            buffers: vec![Memory::owned(context.bits().to_le_bytes())],
-            reduction: Reduction::None,
+            plan: Plan::moving(
+                tree(&ranks, new.rank, tag as u16, CONTEXT_BYTES),
+                vec![Memory::owned(context.bits().to_le_bytes())],
+            ),
             members: Arc::clone(&old.group) as Arc<dyn Members>,
             rank: old.rank,
             context: old.context.of(Traffic::Creation),
@@ -310,7 +311,7 @@ impl<D: Device> Mpi<D> {
 
     /// The call `function`, which waits for a split.
     pub fn blocked_split(&self, function: &str, split: &Split) -> Blocked {
-        self.blocked(function, [&Activity::Run { run: split.run, landing: None }])
+        self.blocked(function, [&Activity::Run(split.run)])
     }
 
     /// Starts a collective operation of this chapter.
@@ -319,7 +320,7 @@ impl<D: Device> Mpi<D> {
     ) -> Result<RunId> {
         let on = self.comms.get(comm)?;
         let schedule = operation.schedule(on.members_shape(), on.member());
-        self.launch_run(comm, schedule, buffers, Reduction::None)
+        self.launch_run(comm, Plan::moving(schedule, buffers))
     }
 }
 

@@ -24,7 +24,7 @@ use super::status::Status;
 use super::table::Handle;
 use crate::base::{ErrorClass, Peer, Result};
 use crate::core::memory::Memory;
-use crate::core::run::{Launch, Members, Reduction};
+use crate::core::run::{Launch, Members, Plan};
 use crate::device::Device;
 
 /// The longest string in bytes, without the final zero (`MPI_MAX_STRINGTAG_LEN` - 1).
@@ -88,9 +88,10 @@ impl<D: Device> Mpi<D> {
         let new = Comm::new(context, Arc::clone(&group), handler)?;
         let ranks: Vec<u32> = (0..group.size()).collect();
         let launch = Launch {
-            schedule: Arc::new(tree(&ranks, new.rank, meeting.label(), CONTEXT_BYTES)),
-            buffers: vec![Memory::owned(context.bits().to_le_bytes())],
-            reduction: Reduction::None,
+            plan: Plan::moving(
+                tree(&ranks, new.rank, meeting.label(), CONTEXT_BYTES),
+                vec![Memory::owned(context.bits().to_le_bytes())],
+            ),
             members: group as Arc<dyn Members>,
             rank: new.rank,
             context: meeting.context,

@@ -30,7 +30,7 @@ use super::table::Handle;
 use crate::base::blocked::{Blocked, Need};
 use crate::base::{ErrorClass, ErrorCode, MpiError, Peer, Result};
 use crate::core::memory::Memory;
-use crate::core::run::{Launch, Members, Reduction, RunId};
+use crate::core::run::{Launch, Members, Plan, RunId};
 use crate::device::Device;
 use crate::offload::{Action, Buffer, Builder, Schedule, Wait};
 
@@ -383,9 +383,7 @@ impl<D: Device> Mpi<D> {
 
     fn launch_in(&mut self, lane: &Lane, schedule: Schedule, buffers: Vec<Memory>) -> RunId {
         self.engine.launch(Launch {
-            schedule: Arc::new(schedule),
-            buffers,
-            reduction: Reduction::None,
+            plan: Plan::moving(schedule, buffers),
             members: Arc::clone(&lane.members),
             rank: lane.rank,
             context: lane.context,

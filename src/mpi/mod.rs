@@ -30,6 +30,7 @@ pub mod memory_kinds;
 pub mod objects;
 pub mod op;
 pub mod p2p;
+pub mod prepared;
 pub mod request;
 pub mod session;
 pub mod split_type;

@@ -17,7 +17,6 @@ use super::p2p::Recipe;
 use super::status::Status;
 use super::table::Handle;
 use crate::base::{ErrorClass, MpiError, Result};
-use crate::core::memory::Memory;
 use crate::core::operation::OperationId;
 use crate::core::run::RunId;
 use crate::device::Device;
@@ -33,12 +32,7 @@ pub enum Activity {
     /// A message.
     Message(OperationId),
     /// A collective operation.
-    Run {
-        /// The run.
-        run: RunId,
-        /// What is copied when it ends.
-        landing: Option<Box<Landing>>,
-    },
+    Run(RunId),
     /// The creation of a communicator.
     Creation {
         /// The run that brings its context.
@@ -59,15 +53,6 @@ impl Activity {
     pub fn both(halves: [Self; 2]) -> Self {
         Self::Both(Box::new(halves))
     }
-}
-
-/// A packed result that goes to scattered memory of the application once its run is over.
-#[derive(Debug)]
-pub struct Landing {
-    /// Which buffer of the run has it.
-    pub buffer: usize,
-    /// Where it goes.
-    pub to: Memory,
 }
 
 /// The end of an activity.
@@ -140,7 +125,7 @@ impl<D: Device> Mpi<D> {
         match activity {
             Activity::Over(_) => true,
             Activity::Message(operation) => self.engine.completion(*operation).is_some(),
-            Activity::Run { run, .. } | Activity::Creation { run, .. } => self.engine.is_over(*run),
+            Activity::Run(run) | Activity::Creation { run, .. } => self.engine.is_over(*run),
             Activity::Flush(place) => self.has_flushed(*place),
             Activity::Both(halves) => halves.iter().all(|half| self.is_over(half)),
             Activity::General(_, progress) => *progress == Progress::Complete,
@@ -154,7 +139,7 @@ impl<D: Device> Mpi<D> {
             Activity::Message(operation) => {
                 self.engine.completion(*operation).map_or(Status::EMPTY, Status::from)
             }
-            Activity::Run { .. }
+            Activity::Run(_)
             | Activity::Creation { .. }
             | Activity::Flush(_)
             | Activity::General(..) => Status::EMPTY,
@@ -171,7 +156,7 @@ impl<D: Device> Mpi<D> {
                 let end = self.engine.take_completion(*operation)?;
                 Some(Outcome { status: Status::from(&end), error: end.error })
             }
-            Activity::Run { .. }
+            Activity::Run(_)
             | Activity::Creation { .. }
             | Activity::Flush(_)
             | Activity::Both(_)
@@ -195,13 +180,9 @@ impl<D: Device> Mpi<D> {
                 Some(end) => Outcome { status: Status::from(&end), error: end.error },
                 None => Status::EMPTY.into(),
             },
-            Activity::Run { run, landing } => {
-                let Some(end) = self.engine.take_end(run) else { return Status::EMPTY.into() };
-                if let Some(mut landing) = landing {
-                    let packed = &end.buffers[landing.buffer];
-                    packed.copy(0, &mut landing.to, 0, packed.len());
-                }
-                Outcome { status: Status::EMPTY, error: end.error }
+            Activity::Run(run) => {
+                let error = self.engine.take_end(run).and_then(|end| end.error);
+                Outcome { status: Status::EMPTY, error }
             }
             Activity::Creation { run, comm } => {
                 Outcome { status: Status::EMPTY, error: self.end_creation(run, comm).err() }
@@ -218,7 +199,7 @@ impl<D: Device> Mpi<D> {
         match activity {
             Activity::Over(_) | Activity::Flush(_) | Activity::General(..) => {}
             Activity::Message(operation) => self.engine.release(operation),
-            Activity::Run { run, .. } | Activity::Creation { run, .. } => {
+            Activity::Run(run) | Activity::Creation { run, .. } => {
                 self.engine.release_run(run);
             }
             Activity::Both(halves) => halves.into_iter().for_each(|half| self.release(half)),
@@ -359,7 +340,7 @@ impl<D: Device> Mpi<D> {
             }
             Some(Activity::Over(_)) => {}
             Some(
-                Activity::Run { .. }
+                Activity::Run(_)
                 | Activity::Creation { .. }
                 | Activity::Flush(_)
                 | Activity::Both(_),

@@ -145,7 +145,7 @@ impl<D: Device> Mpi<D> {
 
     /// The call `function`, which waits for an answer.
     pub fn blocked_ask(&self, function: &str, asked: &Asked) -> Blocked {
-        self.blocked(function, [&Activity::Run { run: asked.run, landing: None }])
+        self.blocked(function, [&Activity::Run(asked.run)])
     }
 }
 

@@ -87,7 +87,7 @@ impl Process {
         )?;
         // Nobody sends anything new from here on, so whoever has passed the barrier may leave.
         self.until(
-            |mpi| mpi.barrier(COMM_WORLD),
+            |mpi| mpi.meet(COMM_WORLD),
             |mpi, activity| Ok((mpi.is_over(activity) && has_left(mpi)).then_some(())),
             |mpi, activity| mpi.blocked("MPI_Finalize", [activity]),
         )?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use mpi_abi::base::{Peer, Random, Span};
 use mpi_abi::core::engine::Engine;
 use mpi_abi::core::memory::Memory;
-use mpi_abi::core::run::{Kernel, Launch, Members, Reduction, RunId};
+use mpi_abi::core::run::{Kernel, Launch, Members, Plan, Reduction, RunId};
 use mpi_abi::devices::loopback::Loopback;
 use mpi_abi::mpi::coll::{
     Allreduce, Bcast, BlockPairs, Blocks, Collective, Exchange, Operands, Reduce, ReduceScatter,
@@ -390,13 +390,14 @@ impl Draw<'_> {
 impl Call {
     fn launch(&mut self, rank: u32, sequence: u32, kernel: &Kernel) -> Launch {
         let buffers = std::mem::take(&mut self.before[rank as usize]);
+        let schedule = std::mem::take(&mut self.schedules[rank as usize]);
+        let reduction = match self.by_application {
+            true => Reduction::Application(Arc::new(combine_spans)),
+            false => Reduction::Kernel(Arc::clone(kernel)),
+        };
+        let buffers = buffers.into_iter().map(Memory::owned).collect();
         Launch {
-            schedule: Arc::new(std::mem::take(&mut self.schedules[rank as usize])),
-            buffers: buffers.into_iter().map(Memory::owned).collect(),
-            reduction: match self.by_application {
-                true => Reduction::Application(Arc::new(combine_spans)),
-                false => Reduction::Kernel(Arc::clone(kernel)),
-            },
+            plan: Plan { reduction, ..Plan::moving(schedule, buffers) },
             members: Arc::new(World),
             rank,
             context: 3,

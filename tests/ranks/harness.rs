@@ -87,7 +87,7 @@ fn run<T>(
     let result = body(&mut rank);
     rank.until(|mpi| mpi.engine.is_drained().then_some(()));
     // Nobody leaves before all have what they sent.
-    let barrier = rank.mpi.barrier(mpi_abi::mpi::comm::COMM_WORLD).unwrap();
+    let barrier = rank.mpi.meet(mpi_abi::mpi::comm::COMM_WORLD).unwrap();
     rank.wait(barrier);
     rank.until(|mpi| mpi.engine.is_drained().then_some(()));
     result

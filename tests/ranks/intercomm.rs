@@ -157,7 +157,7 @@ fn they_are_duplicated_split_and_merged() {
             let before = if goes_first { 0 } else { groups[1 - own].len() };
             assert_eq!((comm.rank as usize, comm.size()), (before + place, count));
             assert!(!comm.is_inter());
-            let barrier = rank.mpi.barrier(merged).unwrap();
+            let barrier = rank.mpi.meet(merged).unwrap();
             assert_eq!(rank.wait(barrier).error, None);
         });
     }
@@ -196,7 +196,7 @@ fn groups_without_a_communicator_and_leaders_with_errors() {
                 let error = rank.until(|mpi| mpi.end_bridge(&mut bridge).err());
                 assert_eq!(error.code.0, class as i32);
             }
-            let barrier = rank.mpi.barrier(half).unwrap();
+            let barrier = rank.mpi.meet(half).unwrap();
             assert_eq!(rank.wait(barrier).error, None);
         });
     }

@@ -5,6 +5,7 @@ use mpi_abi::base::{ErrorClass, Random, Span};
 use mpi_abi::mpi::Memory;
 use mpi_abi::mpi::comm::{COMM_SELF, COMM_WORLD};
 use mpi_abi::mpi::p2p::SendMode;
+use mpi_abi::mpi::prepared::Call;
 use mpi_abi::mpi::request::Activity;
 use mpi_abi::mpi::status::{ANY_SOURCE, ANY_TAG};
 
@@ -67,7 +68,11 @@ fn unlike_amounts_of_data_are_found_out() {
     ] {
         ranks(2, seed, |rank| {
             let mut buffer = vec![0; if rank.me == 0 { at_root } else { elsewhere }];
-            let bcast = rank.mpi.bcast(COMM_WORLD, 0, room(&mut buffer)).unwrap();
+            let bcast = {
+                let call = Call::blocking(COMM_WORLD);
+                let prepared = rank.mpi.bcast(call, 0, room(&mut buffer)).unwrap();
+                rank.mpi.launch(COMM_WORLD, prepared).unwrap()
+            };
             let error = rank.wait(bcast).error;
             let wanted = (rank.me != 0).then_some(class as i32);
             assert_eq!(error.map(|error| error.code.0), wanted);
@@ -131,7 +136,7 @@ fn communicators_keep_their_messages_apart() {
             for activity in [on_half, on_world, on_self] {
                 rank.wait(activity);
             }
-            let barrier = rank.mpi.barrier(half).unwrap();
+            let barrier = rank.mpi.meet(half).unwrap();
             rank.wait(barrier);
         });
     }

@@ -26,7 +26,7 @@ use super::{Cart, Graph, Topology, WHAT};
 use crate::base::blocked::Blocked;
 use crate::base::{ErrorClass, MpiError, Result};
 use crate::core::memory::Memory;
-use crate::core::run::{Reduction, RunId};
+use crate::core::run::{Plan, RunId};
 use crate::device::Device;
 use crate::mpi::Mpi;
 use crate::mpi::coll::{BlockPairs, Blocks, Collective, Exchange, allgatherv, alltoallv};
@@ -336,7 +336,7 @@ impl<D: Device> Mpi<D> {
     }
 
     fn talk(&mut self, comm: Handle, schedule: Schedule, buffers: Vec<Memory>) -> Result<RunId> {
-        self.launch_run(comm, schedule, buffers, Reduction::None)
+        self.launch_run(comm, Plan::moving(schedule, buffers))
     }
 
     /// The call `function`, which waits for a communicator with a topology.
@@ -347,9 +347,7 @@ impl<D: Device> Mpi<D> {
             | Stage::Cards(run, _)
             | Stage::Counts(run, ..)
             | Stage::Edges(run, _)
-            | Stage::Everything(run, ..) => {
-                self.blocked(function, [&Activity::Run { run: *run, landing: None }])
-            }
+            | Stage::Everything(run, ..) => self.blocked(function, [&Activity::Run(*run)]),
             Stage::Over => Blocked::new(function),
         }
     }

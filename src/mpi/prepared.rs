@@ -1,0 +1,101 @@
+//! Collective operations that are ready to start, once or many times.
+//!
+//! ```text
+//!   arguments ──collective──> Prepared ──launch──> Activity ──> over      blocking, nonblocking
+//!                                 │
+//!                                 └────start───> Activity ──> over ──┐    persistent
+//!                                         ▲                          │
+//!                                         └──────────────────────────┘
+//! ```
+//!
+//! Arguments are looked at once: whatever an operation needs of them is in here.
+
+use std::sync::Arc;
+
+use super::Mpi;
+use super::comm::Traffic;
+use super::request::Activity;
+use super::table::Handle;
+use crate::base::Result;
+use crate::core::memory::Memory;
+use crate::core::run::{Launch, Plan, RunId};
+use crate::device::Device;
+use crate::offload::Schedule;
+
+/// How a collective operation is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// The call returns once it is over.
+    Blocking,
+    /// The call starts it and gives a request.
+    Nonblocking,
+    /// The call gives a request that starts it, as often as wanted.
+    Persistent,
+}
+
+/// On which communicator a collective operation is called, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The communicator.
+    pub comm: Handle,
+    /// The form of the call.
+    pub form: Form,
+}
+
+impl Call {
+    /// A blocking call on `comm`.
+    pub fn blocking(comm: Handle) -> Self {
+        Self { comm, form: Form::Blocking }
+    }
+}
+
+/// A collective operation that is ready to start.
+#[derive(Debug)]
+pub enum Prepared {
+    /// By messages that a schedule exchanges.
+    Messages(Plan),
+}
+
+impl Prepared {
+    /// One that only moves data, by messages.
+    pub fn moving(schedule: impl Into<Arc<Schedule>>, buffers: Vec<Memory>) -> Self {
+        Self::Messages(Plan::moving(schedule, buffers))
+    }
+}
+
+impl<D: Device> Mpi<D> {
+    /// Starts a collective operation that was prepared for `comm`.
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator.
+    #[inline]
+    pub fn launch(&mut self, comm: Handle, prepared: Prepared) -> Result<Activity> {
+        match prepared {
+            Prepared::Messages(plan) => Ok(Activity::Run(self.launch_run(comm, plan)?)),
+        }
+    }
+
+    /// Starts a barrier on `comm` that is part of another call.
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator.
+    pub fn meet(&mut self, comm: Handle) -> Result<Activity> {
+        let barrier = self.barrier(Call::blocking(comm))?;
+        self.launch(comm, barrier)
+    }
+
+    /// Starts a schedule on `comm`, for who reads the buffers of the run at its end.
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator.
+    pub(super) fn launch_run(&mut self, comm: Handle, plan: Plan) -> Result<RunId> {
+        let comm = self.comms.get_mut(comm)?;
+        Ok(self.engine.launch(Launch {
+            plan,
+            members: comm.members(),
+            rank: comm.member(),
+            context: comm.context.of(Traffic::Collective),
+            sequence: comm.next_call(),
+        }))
+    }
+}
