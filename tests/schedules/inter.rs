@@ -1,10 +1,10 @@
 //! Operations between two groups, for all pairs of small sizes and every root: who ends with which
 //! bytes, and how many messages cross.
 
-use mpi_abi::mpi::coll::inter::{self, Between};
-use mpi_abi::mpi::coll::select::{BcastBy, Way};
+use mpi_abi::mpi::coll::inter::{self, Between, Way};
 use mpi_abi::mpi::coll::{
-    Allreduce, Bcast, BlockPairs, InterShape, Operands, Reduce, ReduceScatter, Rooted, RootedBlocks,
+    Allreduce, Bcast, BlockPairs, InterShape, Operands, Reduce, ReduceScatter, Rooted,
+    RootedBlocks, registry,
 };
 use mpi_abi::offload::check::check;
 use mpi_abi::offload::{Action, Schedule};
@@ -95,14 +95,14 @@ fn rooted(run: impl Fn(InterShape, u32)) {
 
 #[test]
 fn bcast_reaches_the_other_group() {
+    let tree = registry::BCAST.algorithms[0].segmented.as_ref().unwrap().schedule;
     rooted(|shape, root| {
-        for (bytes, by) in
-            [(0, BcastBy::Binomial(4)), (9, BcastBy::Binomial(4)), (9, BcastBy::Chain(4))]
-        {
+        for (bytes, way) in [(0, Way::Led), (9, Way::Led), (9, Way::Straight)] {
+            let by = |shape, rank, args| tree(shape, rank, args, 4);
             expect(
-                &format!("{by:?} from {root}"),
+                &format!("{way:?} from {root}"),
                 shape,
-                &|rank| inter::bcast(shape, rank, Bcast { bytes, root }, by),
+                &|rank| inter::bcast(shape, rank, Bcast { bytes, root }, way, &by),
                 &|rank, algebra| match rank == root {
                     true => vec![algebra.leaves(root, 0, bytes)],
                     false => vec![algebra.junk(bytes)],

@@ -6,8 +6,34 @@
 //!
 //! Cost: ceil(log2 n) rounds; a rank sends and receives n - 1 blocks, and copies n + 1.
 
+use super::algorithm::{Algorithm, Cost};
 use super::{Exchange, RECEIVE, SEND, Shape};
 use crate::offload::{Builder, Schedule, StepId};
+
+/// See the module's text.
+pub const ALGORITHM: Algorithm<Exchange> = Algorithm {
+    name: "bruck",
+    about: "the number of blocks that a rank has doubles in each round",
+    fits: |_, _| true,
+    cost,
+    schedule,
+    segmented: None,
+};
+
+fn cost(shape: Shape, args: Exchange) -> Cost {
+    if args.block == 0 {
+        return Cost::NOTHING;
+    }
+    let (ranks, block) = (u64::from(shape.ranks), args.block as u64);
+    let rounds = shape.doublings().into();
+    Cost {
+        rounds,
+        messages: rounds,
+        bytes: (ranks - 1) * block,
+        copied: (ranks + 1) * block,
+        ..Cost::NOTHING
+    }
+}
 
 /// The part of `rank`.
 pub fn schedule(shape: Shape, rank: u32, args: Exchange) -> Schedule {

@@ -2,8 +2,48 @@
 //!
 //! Cost: n - 1 rounds; a rank sends and receives every block but one, once.
 
+use super::algorithm::{Algorithm, Cost};
 use super::{Blocks, Exchange, RECEIVE, SEND, Shape, block_of};
 use crate::offload::{Builder, Region, Schedule};
+
+/// See the module's text.
+pub const ALLGATHER: Algorithm<Exchange> = Algorithm {
+    name: "ring",
+    about: "each rank passes on to the next the block that it got last",
+    fits,
+    cost: |shape, args| cost(shape, args.block, args.in_place),
+    schedule,
+    segmented: None,
+};
+
+/// See the module's text.
+pub const ALLGATHERV: Algorithm<Blocks> = Algorithm {
+    name: "ring",
+    about: "each rank passes on to the next the block that it got last",
+    fits: |_, _| true,
+    cost: |shape, args| cost(shape, args.blocks.iter().copied().max().unwrap_or(0), args.in_place),
+    schedule: allgatherv,
+    segmented: None,
+};
+
+/// The number of a round has 16 bits.
+fn fits(shape: Shape, _: Exchange) -> bool {
+    shape.ranks <= 1 << 16
+}
+
+fn cost(shape: Shape, longest_block: usize, in_place: bool) -> Cost {
+    if longest_block == 0 {
+        return Cost::NOTHING;
+    }
+    let (others, block) = (u64::from(shape.ranks - 1), longest_block as u64);
+    Cost {
+        rounds: others,
+        messages: others,
+        bytes: others * block,
+        copied: if in_place { 0 } else { block },
+        ..Cost::NOTHING
+    }
+}
 
 /// The part of `rank` in an allgather.
 pub fn schedule(shape: Shape, rank: u32, args: Exchange) -> Schedule {

@@ -5,9 +5,37 @@
 //!
 //! Cost: floor(log2 n) rounds (+ 2); a rank sends, receives and reduces one operand in each.
 
+use super::algorithm::{Algorithm, Cost};
 use super::butterfly::{self, Meeting, Part};
 use super::{Allreduce, RECEIVE, Shape};
 use crate::offload::{Builder, Schedule};
+
+/// See the module's text.
+pub const ALGORITHM: Algorithm<Allreduce> = Algorithm {
+    name: "doubling",
+    about: "partners at distance 1, 2, 4, ... exchange all they have",
+    fits: |_, _| true,
+    cost,
+    schedule,
+    segmented: None,
+};
+
+fn cost(shape: Shape, args: Allreduce) -> Cost {
+    let bytes = args.operands.bytes as u64;
+    if bytes == 0 || shape.ranks == 1 {
+        return Cost::of_copy(if args.in_place { 0 } else { bytes });
+    }
+    let before = u64::from(butterfly::rounds_before(shape));
+    let meetings = before + u64::from(shape.ranks.ilog2());
+    let rounds = meetings + before;
+    Cost {
+        rounds,
+        messages: meetings,
+        bytes: rounds * bytes,
+        reduced: meetings * bytes,
+        copied: bytes,
+    }
+}
 
 /// The part of `rank`.
 pub fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {

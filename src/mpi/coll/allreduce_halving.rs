@@ -11,9 +11,41 @@
 
 use std::ops::Range;
 
+use super::algorithm::{Algorithm, Cost};
 use super::butterfly::{self, Held, Meeting, Part};
 use super::{Allreduce, Operands, RECEIVE, Shape};
 use crate::offload::{Builder, Schedule};
+
+/// See the module's text.
+pub const ALGORITHM: Algorithm<Allreduce> = Algorithm {
+    name: "halving",
+    about: "reduce-scatter by recursive halving, then allgather by doubling",
+    // Pieces would be empty otherwise.
+    fits: |shape, args| args.operands.bytes / args.operands.element >= shape.ranks as usize,
+    cost,
+    schedule,
+    segmented: None,
+};
+
+fn cost(shape: Shape, args: Allreduce) -> Cost {
+    let Operands { bytes, element, .. } = args.operands;
+    if bytes == 0 || shape.ranks == 1 {
+        return Cost::of_copy(if args.in_place { 0 } else { bytes as u64 });
+    }
+    let before = u64::from(butterfly::rounds_before(shape));
+    let halvings = shape.ranks.ilog2();
+    // The longest of `count` pieces of all.
+    let part = |of: u32| ((bytes / element).div_ceil(1 << of) * element) as u64;
+    let halves: u64 = (1..=halvings).map(part).sum();
+    let bytes = bytes as u64;
+    Cost {
+        rounds: 2 * (before + u64::from(halvings)),
+        messages: before + 2 * u64::from(halvings),
+        bytes: 2 * (before * bytes + halves),
+        reduced: before * bytes + halves,
+        copied: part(if args.in_place { halvings } else { 1 }),
+    }
+}
 
 /// The part of `rank`.
 pub fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {

@@ -4,12 +4,51 @@
 //! Cost: ceil((n - 1) / [`WINDOW`]) rounds; a rank sends n - 1 blocks, and copies all n first if in
 //! place.
 
+use super::algorithm::{Algorithm, Cost};
 use super::{BlockPairs, Exchange, RECEIVE, SEND, Shape, starts};
 use crate::offload::{Buffer, Builder, Region, Schedule, StepId};
 
 /// How many sends and as many receives a rank has under way: enough to hide latency, few enough
 /// not to flood a peer that is late.
 pub const WINDOW: u32 = 32;
+
+/// See the module's text.
+pub const ALLTOALL: Algorithm<Exchange> = Algorithm {
+    name: "pairwise",
+    about: "at distance k each rank sends to the rank k after it",
+    fits: |_, _| true,
+    cost,
+    schedule,
+    segmented: None,
+};
+
+/// See the module's text.
+pub const ALLTOALLV: Algorithm<BlockPairs> = Algorithm {
+    name: "pairwise",
+    about: "at distance k each rank sends to the rank k after it",
+    fits: |_, _| true,
+    cost: |shape, _| meeting_in_windows(shape),
+    schedule: alltoallv,
+    segmented: None,
+};
+
+fn cost(shape: Shape, args: Exchange) -> Cost {
+    let (ranks, block) = (u64::from(shape.ranks), args.block as u64);
+    if block == 0 {
+        return Cost::NOTHING;
+    }
+    let copied = match args.in_place {
+        true if ranks == 1 => 0,
+        true => ranks * block,
+        false => block,
+    };
+    Cost { bytes: (ranks - 1) * block, copied, ..meeting_in_windows(shape) }
+}
+
+fn meeting_in_windows(shape: Shape) -> Cost {
+    let others = u64::from(shape.ranks - 1);
+    Cost { rounds: others.div_ceil(WINDOW.into()), messages: others, ..Cost::NOTHING }
+}
 
 /// The part of `rank` in an alltoall.
 pub fn schedule(shape: Shape, rank: u32, args: Exchange) -> Schedule {

@@ -7,7 +7,23 @@
 //! Cost: ceil(log2 n) rounds; as many empty messages per rank.
 
 use super::Shape;
+use super::algorithm::{Algorithm, Cost};
 use crate::offload::{Builder, Region, Schedule, StepId};
+
+/// See the module's text.
+pub const ALGORITHM: Algorithm<()> = Algorithm {
+    name: "dissemination",
+    about: "in round r each rank tells the one 2^(r-1) after it",
+    fits: |_, ()| true,
+    cost: |shape, ()| cost(shape),
+    schedule: |shape, rank, ()| schedule(shape, rank),
+    segmented: None,
+};
+
+fn cost(shape: Shape) -> Cost {
+    let rounds = shape.doublings().into();
+    Cost { rounds, messages: rounds, ..Cost::NOTHING }
+}
 
 /// The part of `rank`.
 pub fn schedule(shape: Shape, rank: u32) -> Schedule {

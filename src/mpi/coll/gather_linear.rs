@@ -2,8 +2,44 @@
 //!
 //! Cost: 1 round; the root receives n - 1 blocks.
 
+use super::algorithm::{Algorithm, Cost};
 use super::{RECEIVE, Rooted, RootedBlocks, SEND, Shape, block_of};
 use crate::offload::{Builder, Region, Schedule};
+
+/// See the module's text.
+pub const GATHER: Algorithm<Rooted> = Algorithm {
+    name: "linear",
+    about: "every rank sends its block to the root",
+    fits: |_, _| true,
+    cost,
+    schedule,
+    segmented: None,
+};
+
+/// See the module's text.
+pub const GATHERV: Algorithm<RootedBlocks> = Algorithm {
+    name: "linear",
+    about: "every rank sends its block to the root",
+    fits: |_, _| true,
+    cost: |shape, args| meeting_all(shape, args.blocks.iter().sum()),
+    schedule: gatherv,
+    segmented: None,
+};
+
+fn cost(shape: Shape, args: Rooted) -> Cost {
+    let Rooted { block, in_place, .. } = args;
+    if block == 0 {
+        return Cost::NOTHING;
+    }
+    let copied = if in_place { 0 } else { block as u64 };
+    Cost { copied, ..meeting_all(shape, block * (shape.ranks as usize - 1)) }
+}
+
+/// What it costs that one rank exchanges `bytes` bytes with all others at once.
+pub(super) fn meeting_all(shape: Shape, bytes: usize) -> Cost {
+    let others = u64::from(shape.ranks - 1);
+    Cost { rounds: others.min(1), messages: others, bytes: bytes as u64, ..Cost::NOTHING }
+}
 
 /// The part of `rank` in a gather.
 pub fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {

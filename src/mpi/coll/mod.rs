@@ -1,7 +1,7 @@
 //! Collective operations as schedules (MPI 5.0 chapter 6): one algorithm per file.
 //!
-//! An algorithm is a pure function `(shape of the communicator, rank, arguments) -> Schedule`, and
-//! its text states its cost. Blocking, nonblocking, persistent and offloaded calls run the same
+//! An algorithm is a pure function `(shape of the communicator, rank, arguments) -> Schedule`, with a
+//! name and a cost beside it ([`algorithm`]); [`registry`] lists them by operation. Blocking, nonblocking, persistent and offloaded calls run the same
 //! schedules; `tests/schedules` runs them for many sizes and roots on symbolic bytes.
 //!
 //! **Units.** All arguments are bytes of packed data. Nothing here knows counts, datatypes,
@@ -30,6 +30,7 @@
 //! **Agreement.** Which algorithm runs is decided in [`select`] from what the standard makes equal
 //! on all ranks.
 
+pub mod algorithm;
 pub mod allgather_bruck;
 pub mod allgather_ring;
 pub mod allreduce_doubling;
@@ -42,20 +43,19 @@ mod butterfly;
 pub mod gather_linear;
 pub mod inter;
 pub mod kept;
+pub mod machine;
 mod phases;
 pub mod reduce_binomial;
 pub mod reduce_scatter_halving;
 pub mod reduce_scatter_pairwise;
+pub mod registry;
 pub mod scan_chain;
 pub mod scan_doubling;
 pub mod scatter_linear;
 pub mod select;
 mod signal;
 
-pub use allgather_ring::allgatherv;
-pub use alltoall_pairwise::alltoallv;
-pub use gather_linear::gatherv;
-pub use scatter_linear::scatterv;
+use select::Selection;
 
 use crate::offload::{Buffer, Region, Schedule};
 
@@ -284,29 +284,51 @@ pub enum Collective {
 impl Collective {
     /// The part of `rank` in this operation, by the algorithm that [`select`] prefers.
     pub fn schedule(self, shape: Shape, rank: u32) -> Schedule {
+        let by = Selection::default();
         match self {
-            Self::Barrier => barrier_dissemination::schedule(shape, rank),
-            Self::Bcast(args) => select::bcast(shape, args).schedule(shape, rank, args),
-            Self::Gather(args) => gather_linear::schedule(shape, rank, args),
-            Self::Scatter(args) => scatter_linear::schedule(shape, rank, args),
-            Self::Allgather(args) => select::allgather(shape, args).schedule(shape, rank, args),
-            Self::Alltoall(args) => alltoall_pairwise::schedule(shape, rank, args),
-            Self::Reduce(args) => reduce_binomial::schedule(shape, rank, args),
-            Self::Allreduce(args) => select::allreduce(shape, args).schedule(shape, rank, args),
+            Self::Barrier => by.schedule(&registry::BARRIER, shape, rank, ()),
+            Self::Bcast(args) => by.schedule(&registry::BCAST, shape, rank, args),
+            Self::Gather(args) => by.schedule(&registry::GATHER, shape, rank, args),
+            Self::Scatter(args) => by.schedule(&registry::SCATTER, shape, rank, args),
+            Self::Allgather(args) => by.schedule(&registry::ALLGATHER, shape, rank, args),
+            Self::Alltoall(args) => by.schedule(&registry::ALLTOALL, shape, rank, args),
+            Self::Reduce(args) => by.schedule(&registry::REDUCE, shape, rank, args),
+            Self::Allreduce(args) => by.schedule(&registry::ALLREDUCE, shape, rank, args),
             Self::ReduceScatterBlock(ReduceScatterBlock { block, in_place }) => {
                 let blocks = &vec![block.bytes; shape.ranks as usize];
                 let commutative = block.commutative;
                 reduce_scatter(shape, rank, ReduceScatter { blocks, commutative, in_place })
             }
-            Self::Scan(args) => select::scan(shape, args.operands).scan(shape, rank, args),
-            Self::Exscan(args) => select::scan(shape, args.operands).exscan(shape, rank, args),
+            Self::Scan(args) => by.schedule(&registry::SCAN, shape, rank, args),
+            Self::Exscan(args) => by.schedule(&registry::EXSCAN, shape, rank, args),
         }
     }
 }
 
+/// The part of `rank` in an `MPI_Gatherv`, by the algorithm that [`select`] prefers.
+pub fn gatherv(shape: Shape, rank: u32, args: RootedBlocks<'_>) -> Schedule {
+    Selection::default().schedule(&registry::GATHERV, shape, rank, args)
+}
+
+/// The part of `rank` in an `MPI_Scatterv`, by the algorithm that [`select`] prefers.
+pub fn scatterv(shape: Shape, rank: u32, args: RootedBlocks<'_>) -> Schedule {
+    Selection::default().schedule(&registry::SCATTERV, shape, rank, args)
+}
+
+/// The part of `rank` in an `MPI_Allgatherv`, by the algorithm that [`select`] prefers.
+pub fn allgatherv(shape: Shape, rank: u32, args: Blocks<'_>) -> Schedule {
+    Selection::default().schedule(&registry::ALLGATHERV, shape, rank, args)
+}
+
+/// The part of `rank` in an `MPI_Alltoallv` or `MPI_Alltoallw`, by the algorithm that [`select`]
+/// prefers.
+pub fn alltoallv(shape: Shape, rank: u32, args: BlockPairs<'_>) -> Schedule {
+    Selection::default().schedule(&registry::ALLTOALLV, shape, rank, args)
+}
+
 /// The part of `rank` in an `MPI_Reduce_scatter`, by the algorithm that [`select`] prefers.
 pub fn reduce_scatter(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
-    select::reduce_scatter(shape, args).schedule(shape, rank, args)
+    Selection::default().schedule(&registry::REDUCE_SCATTER, shape, rank, args)
 }
 
 #[cfg(test)]

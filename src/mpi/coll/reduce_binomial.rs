@@ -8,8 +8,38 @@
 //! Cost: ceil(log2 n) rounds, one more if the root is not the leader; a rank sends one operand, and
 //! receives and reduces at most ceil(log2 n).
 
+use super::algorithm::{Algorithm, Cost};
 use super::{RECEIVE, Reduce, SEND, Shape};
 use crate::offload::{Buffer, Builder, Region, Schedule, StepId};
+
+/// See the module's text.
+pub const ALGORITHM: Algorithm<Reduce> = Algorithm {
+    name: "binomial",
+    about: "along a binomial tree",
+    fits: |_, _| true,
+    cost,
+    schedule,
+    segmented: None,
+};
+
+fn cost(shape: Shape, args: Reduce) -> Cost {
+    let Reduce { operands, root, in_place } = args;
+    let bytes = operands.bytes as u64;
+    match (shape.ranks, bytes) {
+        (_, 0) => return Cost::NOTHING,
+        (1, _) => return Cost::of_copy(if in_place { 0 } else { bytes }),
+        _ => {}
+    }
+    let children = u64::from(shape.doublings());
+    let rounds = children + u64::from(root != 0 && !operands.commutative);
+    Cost {
+        rounds,
+        messages: children,
+        bytes: rounds * bytes,
+        reduced: children * bytes,
+        copied: if in_place { bytes } else { 0 },
+    }
+}
 
 /// The part of `rank`.
 pub fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {

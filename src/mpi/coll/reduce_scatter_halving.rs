@@ -15,8 +15,32 @@
 //!
 //! Cost: ceil(log2 n) rounds; a rank sends, receives and reduces n - 1 blocks, and copies n + 1.
 
+use super::algorithm::{Algorithm, Cost};
 use super::{RECEIVE, ReduceScatter, Shape, starts};
 use crate::offload::{Builder, Region, Schedule, StepId};
+
+/// See the module's text.
+pub const ALGORITHM: Algorithm<ReduceScatter> = Algorithm {
+    name: "halving",
+    about: "in each round a rank sends half of the blocks that it still works for",
+    fits: |_, args| args.commutative,
+    cost,
+    schedule,
+    segmented: None,
+};
+
+fn cost(shape: Shape, args: ReduceScatter<'_>) -> Cost {
+    let longest = args.blocks.iter().copied().max().unwrap_or(0) as u64;
+    let total: u64 = args.blocks.iter().map(|block| *block as u64).sum();
+    if longest == 0 || args.in_place && shape.ranks == 1 {
+        return Cost::NOTHING;
+    }
+    let halves = halves(shape);
+    let sent = |(count, half): &(u32, u32)| total.min(u64::from(count - half) * longest);
+    let bytes = halves.iter().map(sent).sum();
+    let rounds = halves.len() as u64;
+    Cost { rounds, messages: rounds, bytes, reduced: bytes, copied: total + longest }
+}
 
 /// The part of `rank`; blocks of no bytes are not sent.
 pub fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {

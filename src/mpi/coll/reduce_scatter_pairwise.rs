@@ -13,11 +13,43 @@
 //! Cost: n - 1 rounds; a rank sends every block but its own once, and receives and reduces n - 1
 //! times its own.
 
+use super::algorithm::{Algorithm, Cost};
 use super::{RECEIVE, ReduceScatter, Shape, starts};
 use crate::offload::{Buffer, Builder, Region, Schedule, StepId};
 
 /// How many sends and as many receives a rank has under way.
 const WINDOW: usize = 8;
+
+/// See the module's text.
+pub const ALGORITHM: Algorithm<ReduceScatter> = Algorithm {
+    name: "pairwise",
+    about: "each rank hears from every other, which sends its operand for that rank's block",
+    // The number of a round has 16 bits.
+    fits: |shape, _| shape.ranks <= 1 << 16,
+    cost,
+    schedule,
+    segmented: None,
+};
+
+fn cost(shape: Shape, args: ReduceScatter<'_>) -> Cost {
+    let longest = args.blocks.iter().copied().max().unwrap_or(0) as u64;
+    let last = args.blocks.last().copied().unwrap_or(0) as u64;
+    let others = u64::from(shape.ranks - 1);
+    if longest == 0 {
+        return Cost::NOTHING;
+    }
+    Cost {
+        rounds: others,
+        messages: others,
+        bytes: others * longest,
+        reduced: others * longest,
+        copied: match args.in_place {
+            true if others == 0 => 0,
+            true => longest.max(2 * last),
+            false => last,
+        },
+    }
+}
 
 /// The part of `rank`; blocks of no bytes are not sent.
 pub fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {

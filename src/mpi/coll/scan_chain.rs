@@ -6,9 +6,71 @@
 //! Cost, for `s` segments: n + s - 2 rounds; a rank receives, reduces and sends one operand. For
 //! long operands that is as few bytes as any algorithm can do with.
 
+use super::algorithm::{Algorithm, Cost, Segmented, Segments};
 use super::bcast_binomial::segments;
-use super::{RECEIVE, Scan, Shape};
+use super::{Operands, RECEIVE, Scan, Shape};
 use crate::offload::{Builder, Region, Schedule, StepId};
+
+/// See the module's text.
+pub const SCAN: Algorithm<Scan> = Algorithm {
+    name: "chain",
+    about: "along a chain of all ranks, in segments",
+    fits,
+    cost: |shape, args| scan_cost(shape, args, segment(args.operands)),
+    schedule: |shape, rank, args| scan(shape, rank, args, segment(args.operands)),
+    segmented: Some(Segmented { cost: scan_cost, schedule: scan }),
+};
+
+/// See the module's text.
+pub const EXSCAN: Algorithm<Scan> = Algorithm {
+    name: "chain",
+    about: "along a chain of all ranks, in segments",
+    fits,
+    cost: |shape, args| exscan_cost(shape, args, segment(args.operands)),
+    schedule: |shape, rank, args| exscan(shape, rank, args, segment(args.operands)),
+    segmented: Some(Segmented { cost: exscan_cost, schedule: exscan }),
+};
+
+/// Length of a segment of a long scan.
+const SEGMENT_BYTES: usize = 32 * 1024;
+
+/// A scan is cut into no more segments than this, and has no more ranks: the number of a round has
+/// 16 bits.
+const SEGMENTS_MAX: usize = 32 * 1024;
+
+fn segment(operands: Operands) -> usize {
+    let Operands { bytes, element, .. } = operands;
+    SEGMENT_BYTES.max(bytes.div_ceil(SEGMENTS_MAX)).next_multiple_of(element)
+}
+
+fn fits(shape: Shape, _: Scan) -> bool {
+    (shape.ranks as usize) < SEGMENTS_MAX
+}
+
+fn scan_cost(shape: Shape, args: Scan, segment: usize) -> Cost {
+    let segments = Segments::of(args.operands.bytes, segment);
+    let hops = u64::from(shape.ranks - 1);
+    let copied = if args.in_place { 0 } else { args.operands.bytes as u64 };
+    Cost { reduced: segments.bytes(hops), copied, ..passing(segments, hops) }
+}
+
+fn exscan_cost(shape: Shape, args: Scan, segment: usize) -> Cost {
+    let segments = Segments::of(args.operands.bytes, segment);
+    let hops = u64::from(shape.ranks - 1);
+    // Neither the first rank nor the last reduces anything.
+    let reduced = segments.bytes(hops.saturating_sub(1));
+    let copied = if hops < 2 { 0 } else { args.operands.bytes as u64 };
+    Cost { reduced, copied, ..passing(segments, hops) }
+}
+
+fn passing(segments: Segments, hops: u64) -> Cost {
+    Cost {
+        rounds: segments.rounds(hops),
+        messages: segments.count * hops.min(1),
+        bytes: segments.bytes(hops),
+        ..Cost::NOTHING
+    }
+}
 
 /// How many segments may arrive before the first is combined.
 const WINDOW: usize = 4;
@@ -80,4 +142,16 @@ fn send_all(plan: &mut Builder, shape: Shape, own: Region, segment: usize) {
 
 fn part(of: Region, start: usize, len: usize) -> Region {
     of.buffer.region(of.start + start, len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_are_whole_elements_and_fit_in_a_label() {
+        let operands = |bytes, element| Operands { bytes, element, commutative: true };
+        assert_eq!(segment(operands(1 << 20, 24)), 32784);
+        assert!((1_usize << 40).div_ceil(segment(operands(1 << 40, 8))) <= SEGMENTS_MAX);
+    }
 }

@@ -15,8 +15,63 @@
 //! Cost: ceil(log2 n) rounds; a rank sends and receives at most one operand in each, and reduces
 //! it (an exscan: up to two).
 
+use super::algorithm::{Algorithm, Cost};
 use super::{RECEIVE, Scan, Shape};
 use crate::offload::{Builder, Region, Schedule, StepId};
+
+/// See the module's text.
+pub const SCAN: Algorithm<Scan> = Algorithm {
+    name: "doubling",
+    about: "each rank sends what it has to the rank 1, 2, 4, ... after it",
+    fits: |_, _| true,
+    cost: |shape, args| {
+        let bytes = args.operands.bytes as u64;
+        let reduced = bytes * u64::from(shape.doublings());
+        Cost { reduced, copied: if args.in_place { 0 } else { bytes }, ..sending(shape, bytes) }
+    },
+    schedule: scan,
+    segmented: None,
+};
+
+/// See the module's text.
+pub const EXSCAN: Algorithm<Scan> = Algorithm {
+    name: "doubling",
+    about: "each rank sends what it has to the rank 1, 2, 4, ... after it",
+    fits: |_, _| true,
+    cost: |shape, args| {
+        let bytes = args.operands.bytes as u64;
+        let saves = shape.ranks >= if args.in_place { 3 } else { 4 };
+        Cost {
+            reduced: bytes * exscan_reductions(shape),
+            copied: if saves { bytes } else { 0 },
+            ..sending(shape, bytes)
+        }
+    },
+    schedule: exscan,
+    segmented: None,
+};
+
+/// What messages cost: rank 0 sends its operand in each round.
+fn sending(shape: Shape, bytes: u64) -> Cost {
+    if bytes == 0 {
+        return Cost::NOTHING;
+    }
+    let rounds = shape.doublings().into();
+    Cost { rounds, messages: rounds, bytes: rounds * bytes, ..Cost::NOTHING }
+}
+
+/// How many operands a rank reduces in an exscan, or all do one after the other.
+fn exscan_reductions(shape: Shape) -> u64 {
+    let grows = |rank: u64, arrival: u32| rank + (2 << arrival) < u64::from(shape.ranks);
+    // Of the ranks with so many arrivals, the first has most that are still passed on.
+    let of_first = |arrivals: u32| {
+        let first = 1 << (arrivals - 1);
+        let passed_on = (0..arrivals).filter(|arrival| grows(first, *arrival)).count();
+        u64::from(arrivals - 1) + passed_on as u64
+    };
+    let in_rounds = u64::from(shape.doublings().saturating_sub(1)) + u64::from(grows(1, 0));
+    (1..=shape.doublings()).map(of_first).max().unwrap_or(0).max(in_rounds)
+}
 
 /// The part of `rank` in a scan.
 pub fn scan(shape: Shape, rank: u32, args: Scan) -> Schedule {

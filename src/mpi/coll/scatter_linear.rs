@@ -2,11 +2,33 @@
 //!
 //! Cost: 1 round; the root sends n - 1 blocks.
 
+use super::algorithm::Algorithm;
+use super::gather_linear::{self, meeting_all};
 use super::{RECEIVE, Rooted, RootedBlocks, SEND, Shape, block_of};
 use crate::offload::{Buffer, Builder, Region, Schedule};
 
 /// The receive buffer of a scatterv.
 const OWN: Buffer = Buffer::User(0);
+
+/// See the module's text.
+pub const SCATTER: Algorithm<Rooted> = Algorithm {
+    name: "linear",
+    about: "the root sends every rank its block",
+    fits: |_, _| true,
+    cost: gather_linear::GATHER.cost,
+    schedule,
+    segmented: None,
+};
+
+/// See the module's text.
+pub const SCATTERV: Algorithm<RootedBlocks> = Algorithm {
+    name: "linear",
+    about: "the root sends every rank its block",
+    fits: |_, _| true,
+    cost: |shape, args| meeting_all(shape, args.blocks.iter().sum()),
+    schedule: scatterv,
+    segmented: None,
+};
 
 /// The part of `rank` in a scatter.
 pub fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {

@@ -15,9 +15,8 @@
 
 use std::ops::Range;
 
-use super::{View, bcast, gather};
+use super::{View, Way, bcast, gather};
 use crate::mpi::coll::phases::{Phases, Place};
-use crate::mpi::coll::select::Way;
 use crate::mpi::coll::{
     Blocks, InterShape, RECEIVE, SEND, Shape, allgatherv as ring, block_of, starts,
 };

@@ -1,17 +1,19 @@
-//! Broadcast from one process to the other group: to its leader, then inside; or along a chain that
-//! begins at the root.
+//! Broadcast from one process to the other group: to its leader, then inside; or as if the root
+//! were of that group.
 //!
-//! Cost, n being the size of the group that receives: one round more than a broadcast of n ranks;
-//! the message crosses once.
+//! Cost, n being the size of the group that receives: led, one round more than a broadcast of n
+//! ranks, and the message crosses once; straight, that of a broadcast of n + 1 ranks.
 
-use super::View;
+use super::{View, Way};
 use crate::mpi::coll::phases::{Phases, Place};
-use crate::mpi::coll::select::{self, BcastBy};
-use crate::mpi::coll::{BUFFER, Bcast, InterShape};
+use crate::mpi::coll::{BUFFER, Bcast, Collective, InterShape, Shape};
 use crate::offload::{Region, Schedule};
 
-/// The part of `rank`; `args.root` is a member, and a chain begins there.
-pub fn bcast(shape: InterShape, rank: u32, args: Bcast, by: BcastBy) -> Schedule {
+/// A broadcast inside a group.
+pub type Inside<'a> = &'a dyn Fn(Shape, u32, Bcast) -> Schedule;
+
+/// The part of `rank`; `args.root` is a member. Inside the group, or straight, it goes `by` this.
+pub fn bcast(shape: InterShape, rank: u32, args: Bcast, way: Way, by: Inside<'_>) -> Schedule {
     let view = View::new(shape, rank);
     let mut phases = Phases::default();
     let Bcast { bytes, root } = args;
@@ -19,9 +21,9 @@ pub fn bcast(shape: InterShape, rank: u32, args: Bcast, by: BcastBy) -> Schedule
         return phases.finish();
     }
     let buffer = BUFFER.region(0, bytes);
-    if let BcastBy::Chain(_) = by {
+    if way == Way::Straight {
         let straight = view.straight(root);
-        let part = by.schedule(straight.shape, straight.rank, Bcast { bytes, root: 0 });
+        let part = by(straight.shape, straight.rank, Bcast { bytes, root: 0 });
         let place = Place { member: &|rank| straight.member(rank), buffer: &|_| buffer };
         phases.then(&part, 0, &place);
         return phases.finish();
@@ -39,12 +41,12 @@ pub fn bcast(shape: InterShape, rank: u32, args: Bcast, by: BcastBy) -> Schedule
 
 /// The leader of this group sends what it has in `buffer` to the others. No phase follows.
 pub(super) fn inside(phases: &mut Phases, view: View, buffer: Region) {
-    let args = Bcast { bytes: buffer.len, root: 0 };
-    inside_by(phases, view, buffer, select::bcast(view.local(), args));
+    inside_by(phases, view, buffer, &|shape, rank, args| {
+        Collective::Bcast(args).schedule(shape, rank)
+    });
 }
 
-fn inside_by(phases: &mut Phases, view: View, buffer: Region, by: BcastBy) {
-    let args = Bcast { bytes: buffer.len, root: 0 };
-    let part = by.schedule(view.local(), view.own(), args);
+fn inside_by(phases: &mut Phases, view: View, buffer: Region, by: Inside<'_>) {
+    let part = by(view.local(), view.own(), Bcast { bytes: buffer.len, root: 0 });
     phases.then(&part, 0, &Place { member: &|rank| view.near(rank), buffer: &|_| buffer });
 }

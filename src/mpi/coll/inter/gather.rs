@@ -4,9 +4,8 @@
 //! Cost, n being the size of the group that sends: 2 rounds, 1 message crosses; or 1 round and n
 //! messages.
 
-use super::View;
+use super::{View, Way};
 use crate::mpi::coll::phases::{Phases, Place};
-use crate::mpi::coll::select::Way;
 use crate::mpi::coll::{
     InterShape, RECEIVE, Rooted, RootedBlocks, SEND, block_of, gather_linear, gatherv as linear,
 };

@@ -31,9 +31,27 @@ pub use gather::{gather, gatherv};
 pub use reduce::{allreduce, reduce, reduce_scatter};
 pub use scatter::{scatter, scatterv};
 
-use super::select::{self, Way};
 use super::{Allreduce, Bcast, Collective, InterShape, Reduce, Rooted, Shape};
 use crate::offload::Schedule;
+
+/// Up to this many bytes cross between two groups in one message; a guess.
+const LED_MAX_BYTES: usize = 32 * 1024;
+
+/// How bytes get from one group to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// In one message, from leader to leader, or from a root to the leader.
+    Led,
+    /// Without a detour: each block on its own, or as if a root were of the other group.
+    Straight,
+}
+
+impl Way {
+    /// How `bytes` bytes of all ranks get to the other group.
+    pub fn of(bytes: usize) -> Self {
+        if bytes <= LED_MAX_BYTES { Self::Led } else { Self::Straight }
+    }
+}
 
 /// A collective operation between two groups. Roots are members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,12 +102,10 @@ impl Between {
         };
         match self {
             Self::Barrier => barrier(shape, rank),
-            Self::Bcast(args) => bcast(
-                shape,
-                rank,
-                args,
-                select::bcast(across(args.root), Bcast { root: 0, ..args }),
-            ),
+            Self::Bcast(args) => {
+                let by = |shape, rank, args| Collective::Bcast(args).schedule(shape, rank);
+                bcast(shape, rank, args, Way::of(args.bytes), &by)
+            }
             Self::Gather(args) => gather(shape, rank, args, led(args)),
             Self::Scatter(args) => scatter(shape, rank, args, led(args)),
             Self::Allgather(blocks) => {

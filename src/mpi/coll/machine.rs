@@ -1,0 +1,51 @@
+//! What moving and reducing bytes takes on a kind of machine.
+//!
+//! The model is that of Hockney, "The communication challenge for MPP: Intel Paragon and Meiko
+//! CS-2", Parallel Computing 20(3), 1994, with a term for the work of each message (the `o` of
+//! LogP) and two for work on bytes in memory. Times are picoseconds in whole numbers, so that all
+//! ranks come to the same result.
+
+use super::algorithm::Cost;
+
+/// A kind of machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Machine {
+    /// What it is.
+    pub name: &'static str,
+    /// From the start of a send to the end of its receive, without bytes.
+    pub round_ps: u64,
+    /// The work of one more message that overlaps with others.
+    pub message_ps: u64,
+    /// One more byte of a message.
+    pub byte_ps: u64,
+    /// One byte of a reduction.
+    pub reduced_ps: u64,
+    /// One byte of a copy inside a rank.
+    pub copied_ps: u64,
+}
+
+/// Shared memory, and a processor for each rank.
+pub const SHARED: Machine = Machine {
+    name: "shared memory, a processor for each rank",
+    round_ps: 300_000,
+    message_ps: 100_000,
+    byte_ps: 100,
+    reduced_ps: 60,
+    copied_ps: 40,
+};
+
+impl Machine {
+    /// How long a call takes that costs so much.
+    pub fn time_ps(&self, cost: Cost) -> u64 {
+        let terms = [
+            (cost.rounds, self.round_ps),
+            (cost.messages, self.message_ps),
+            (cost.bytes, self.byte_ps),
+            (cost.reduced, self.reduced_ps),
+            (cost.copied, self.copied_ps),
+        ];
+        terms
+            .into_iter()
+            .fold(0, |sum, (amount, each)| sum.saturating_add(amount.saturating_mul(each)))
+    }
+}
