@@ -265,10 +265,11 @@ impl<D: Device> Engine<D> {
         !self.protocol.outbox.is_empty()
     }
 
-    /// Whether every send has left, also those that nobody waits for.
+    /// Whether every send has left, also those that nobody waits for, and nothing of a run is late.
     pub fn is_drained(&self) -> bool {
         let mut operations = self.protocol.operations.iter();
         !self.is_congested()
+            && !self.has_late_runs()
             && operations.all(|(_, operation)| !matches!(operation.state, State::Send(_)))
     }
 

@@ -161,8 +161,8 @@ struct Run {
     scratch: Vec<Bytes>,
     /// Completions that each step still waits for.
     waits: Vec<u32>,
-    /// Steps that may start.
-    ready: VecDeque<StepId>,
+    /// Steps that may start, each with the one whose completion let it (itself if there is none).
+    ready: VecDeque<(StepId, StepId)>,
     /// Steps that must still complete, and those including the detached ones.
     attached: usize,
     all: usize,
@@ -192,7 +192,8 @@ impl Run {
         launch.plan.pack();
         let schedule = &launch.plan.schedule;
         let waits = schedule.waits().to_vec();
-        let ready = (0..).zip(&waits).filter(|(_, waits)| **waits == 0).map(|(id, _)| id).collect();
+        let ready =
+            (0..).zip(&waits).filter(|(_, waits)| **waits == 0).map(|(id, _)| (id, id)).collect();
         Self {
             scratch: schedule.scratch().iter().map(|bytes| Bytes::zeroed(*bytes)).collect(),
             attached: schedule.attached(),
@@ -212,6 +213,7 @@ impl Run {
             Buffer::None => Memory::EMPTY,
             Buffer::User(entry) => self.launch.plan.buffers[entry as usize].alias(),
             Buffer::Scratch(index) => Memory::Span(self.scratch[index as usize].span()),
+            Buffer::First => unreachable!("the schedule has said what came first"),
         };
         Part { memory, start: region.start, len: region.len }
     }
@@ -256,7 +258,7 @@ impl Run {
             if *waits > 0 {
                 *waits -= 1;
                 if *waits == 0 {
-                    self.ready.push_back(then);
+                    self.ready.push_back((then, step));
                 }
             }
         }
@@ -331,6 +333,11 @@ impl<D: Device> Engine<D> {
         self.advance();
     }
 
+    /// Whether a run that nobody waits for any more has steps to do.
+    pub(in crate::core) fn has_late_runs(&self) -> bool {
+        self.runs.runs.iter().any(|(_, run)| run.owner == Owner::Nobody)
+    }
+
     /// Whether any run has steps to do.
     pub fn has_runs(&self) -> bool {
         !self.runs.runs.is_empty()
@@ -350,18 +357,18 @@ impl<D: Device> Engine<D> {
     }
 
     fn start_ready(&mut self, id: RunId) {
-        while let Some(step) = self.runs.runs[id].ready.pop_front() {
-            if self.start_step(id, step) {
+        while let Some((step, first)) = self.runs.runs[id].ready.pop_front() {
+            if self.start_step(id, step, first) {
                 self.runs.runs[id].completed(step);
             }
         }
     }
 
-    /// Starts a step; true if that completed it.
-    fn start_step(&mut self, id: RunId, step: StepId) -> bool {
+    /// Starts a step, which the completion of `first` let; true if that completed it.
+    fn start_step(&mut self, id: RunId, step: StepId, first: StepId) -> bool {
         let run = &mut self.runs.runs[id];
         let owner = Owner::Step { run: id, step };
-        match run.launch.plan.schedule.steps()[step as usize].action {
+        match run.launch.plan.schedule.action(step, first) {
             Action::Send { peer, region, label } => {
                 let envelope = run.envelope(run.launch.rank, label);
                 let (part, peer) = (run.part(region), run.launch.members.peer(peer));

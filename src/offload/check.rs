@@ -7,9 +7,12 @@
 //! * rounds level the global graph (`offload::schedule` says how), so it has no cycle, even where
 //!   a send is not complete before its receive has started;
 //! * two steps of a rank that touch the same byte, one of them writing, are ordered by what they
-//!   wait on. Waiting for any one of several steps orders nothing, unless there is only one.
+//!   wait on. Waiting for any one of several steps is being after what all of them are after;
+//! * what is read from the first of several copies has been written to scratch memory by each of
+//!   them, and steps that may be late use only scratch memory.
 //!
-//! It knows no algorithm: that the result is the right one is shown by running the schedules.
+//! It knows no algorithm: that the result is the right one is shown by running the schedules. That
+//! all copies are alike is not seen here either: whoever uses them tries every order of arrival.
 
 use std::collections::HashMap;
 
@@ -23,6 +26,7 @@ pub fn check(schedules: &[Schedule]) -> Result<(), String> {
     for (rank, schedule) in schedules.iter().enumerate() {
         rounds(schedule)
             .and_then(|()| regions(schedule))
+            .and_then(|()| copies(schedule))
             .and_then(|()| races(schedule))
             .map_err(|why| format!("rank {rank}: {why}"))?;
     }
@@ -52,6 +56,8 @@ fn regions(schedule: &Schedule) -> Result<(), String> {
                 Buffer::None => 0,
                 Buffer::User(_) => usize::MAX,
                 Buffer::Scratch(index) => schedule.scratch()[index as usize],
+                // As long as what was written, which `copies` looks at.
+                Buffer::First => usize::MAX,
             };
             if region.start > len || region.len > len - region.start {
                 return Err(format!("step {id} leaves its buffer of {len} bytes: {region:?}"));
@@ -66,11 +72,53 @@ fn regions(schedule: &Schedule) -> Result<(), String> {
     Ok(())
 }
 
+/// Who reads what came first waits for any one of steps that have all written it, and late steps
+/// keep to memory of the run.
+fn copies(schedule: &Schedule) -> Result<(), String> {
+    for (id, step) in schedule.steps().iter().enumerate() {
+        let (read, written) = step.action.regions();
+        if written.is_some_and(|region| region.buffer == Buffer::First) {
+            return Err(format!("step {id} writes to what came first"));
+        }
+        if let Some(read) = read.filter(|region| region.buffer == Buffer::First) {
+            let after = schedule.after(id as StepId);
+            let chooses = step.wait == Wait::Any || after.len() == 1;
+            let is_there = |region: Region| {
+                matches!(region.buffer, Buffer::Scratch(_)) && region.len >= read.end()
+            };
+            let are_there = after.iter().all(|&step| is_there(written_by(schedule, step)));
+            if !chooses || after.is_empty() || !are_there {
+                return Err(format!("step {id} reads {} bytes that need not be there", read.end()));
+            }
+        }
+        let mut regions = [read, written].into_iter().flatten();
+        let is_user = |region: Region| matches!(region.buffer, Buffer::User(_));
+        if step.detached && regions.any(is_user) {
+            return Err(format!("step {id} may be late but uses memory of the caller"));
+        }
+    }
+    Ok(())
+}
+
+fn written_by(schedule: &Schedule, id: StepId) -> Region {
+    schedule.steps()[id as usize].action.regions().1.unwrap_or(Region::EMPTY)
+}
+
 /// One access of a step to memory.
 struct Access {
     region: Region,
     writes: bool,
     step: usize,
+    /// The step whose copy is read, if it is the first of several.
+    copy: Option<usize>,
+}
+
+impl Access {
+    /// Whether the access is certainly later than step `id`.
+    fn is_after(&self, id: usize, before: &[Bits]) -> bool {
+        let copied = |copy: usize| copy == id || copy > id && before[copy].contains(id);
+        before[self.step].contains(id) || self.copy.is_some_and(copied)
+    }
 }
 
 /// Steps that touch the same byte are ordered when one of them writes it.
@@ -81,11 +129,12 @@ fn races(schedule: &Schedule) -> Result<(), String> {
     for (at, one) in accesses.iter().enumerate() {
         let rest = accesses[at + 1..].iter();
         for two in rest.take_while(|two| one.region.overlaps(two.region)) {
-            let (first, second) = (one.step.min(two.step), one.step.max(two.step));
-            if first != second && (one.writes || two.writes) && !before[second].contains(first) {
+            let (first, second) = if one.step < two.step { (one, two) } else { (two, one) };
+            let ordered = first.step == second.step || second.is_after(first.step, &before);
+            if (one.writes || two.writes) && !ordered {
                 return Err(format!(
-                    "steps {first} and {second} race for {:?} and {:?}",
-                    one.region, two.region
+                    "steps {} and {} race for {:?} and {:?}",
+                    first.step, second.step, one.region, two.region
                 ));
             }
         }
@@ -99,8 +148,15 @@ fn accesses(schedule: &Schedule) -> Vec<Access> {
     for (step, it) in schedule.steps().iter().enumerate() {
         let (read, written) = it.action.regions();
         for (region, writes) in [(read, false), (written, true)] {
-            if let Some(region) = region.filter(|region| region.len > 0) {
-                accesses.push(Access { region, writes, step });
+            let Some(region) = region.filter(|region| region.len > 0) else { continue };
+            if region.buffer != Buffer::First {
+                accesses.push(Access { region, writes, step, copy: None });
+                continue;
+            }
+            for &copy in schedule.after(step as StepId) {
+                let written = written_by(schedule, copy);
+                let region = written.buffer.region(written.start + region.start, region.len);
+                accesses.push(Access { region, writes, step, copy: Some(copy as usize) });
             }
         }
     }
@@ -113,11 +169,14 @@ fn order(schedule: &Schedule) -> Vec<Bits> {
     for (id, step) in schedule.steps().iter().enumerate() {
         let after = schedule.after(id as StepId);
         let mut bits = Bits(vec![0; id.div_ceil(64)]);
-        if step.wait == Wait::All || after.len() == 1 {
+        if step.wait == Wait::All || after.len() <= 1 {
             for &earlier in after {
                 bits.insert(earlier as usize);
                 bits.extend(&before[earlier as usize]);
             }
+        } else {
+            bits.extend(&before[after[0] as usize]);
+            after.iter().for_each(|&earlier| bits.keep(&before[earlier as usize]));
         }
         before.push(bits);
     }
@@ -139,6 +198,13 @@ impl Bits {
     fn extend(&mut self, other: &Self) {
         for (word, more) in self.0.iter_mut().zip(&other.0) {
             *word |= more;
+        }
+    }
+
+    /// Drops what is not in `other`, which may be a set of fewer numbers.
+    fn keep(&mut self, other: &Self) {
+        for (word, kept) in self.0.iter_mut().zip(other.0.iter().chain(std::iter::repeat(&0))) {
+            *word &= kept;
         }
     }
 }
@@ -259,6 +325,63 @@ mod tests {
         assert!(race(true, Wait::Any, 0).is_err());
         assert!(race(false, Wait::All, 7).is_err());
         assert_eq!(race(false, Wait::All, 8), Ok(()));
+    }
+
+    #[test]
+    fn any_of_several_is_after_what_all_are_after() {
+        let mut plan = Builder::new();
+        let shared = plan.receive(1, BUFFER.region(0, 8), 1, &[]);
+        let one = plan.send(1, Region::EMPTY, 2, &[shared]);
+        let two = plan.send(2, Region::EMPTY, 2, &[shared]);
+        let action = Action::Send { peer: 3, region: BUFFER.region(0, 8), label: 3 };
+        plan.push(action, 3, Wait::Any, &[one, two]);
+        assert_eq!(races(&plan.finish()), Ok(()));
+    }
+
+    /// A copy of what came first of two receives, changed by `spoil`, which gets both and the copy.
+    fn first_of_two(spoil: impl FnOnce(&mut Builder, Buffer, [StepId; 3])) -> Result<(), String> {
+        let mut plan = Builder::new();
+        let scratch = plan.scratch(16);
+        let one = plan.receive(1, scratch.region(0, 8), 1, &[]);
+        let two = plan.receive(2, scratch.region(8, 8), 1, &[]);
+        let copy = plan.copy_first(BUFFER.region(0, 8), &[one, two]);
+        plan.detach(one);
+        plan.detach(two);
+        spoil(&mut plan, scratch, [one, two, copy]);
+        let schedule = plan.finish();
+        copies(&schedule).and_then(|()| races(&schedule))
+    }
+
+    #[test]
+    fn either_copy_may_come_first() {
+        assert_eq!(first_of_two(|_, _, _| ()), Ok(()));
+        // A copy is read by who has only waited for the other.
+        let late = |plan: &mut Builder, scratch: Buffer, [one, _, copy]: [StepId; 3]| {
+            plan.copy(BUFFER.region(8, 8), scratch.region(8, 8), &[one, copy]);
+        };
+        assert!(first_of_two(late).unwrap_err().contains("race"));
+        let unread = |plan: &mut Builder, scratch: Buffer, [one, two, copy]: [StepId; 3]| {
+            plan.copy(BUFFER.region(8, 8), scratch.region(8, 8), &[one, two, copy]);
+        };
+        assert_eq!(first_of_two(unread), Ok(()));
+    }
+
+    #[test]
+    fn what_comes_first_is_there_whichever_it_is() {
+        let push = |region: Region, wait, after: fn([StepId; 3]) -> Vec<StepId>| {
+            first_of_two(|plan, _, steps| {
+                let action = Action::Send { peer: 3, region, label: 2 };
+                plan.push(action, 2, wait, &after(steps));
+            })
+        };
+        let first = |len| Buffer::First.region(0, len);
+        assert_eq!(push(first(8), Wait::Any, |[one, two, _]| vec![one, two]), Ok(()));
+        assert_eq!(push(first(8), Wait::All, |[one, ..]| vec![one]), Ok(()));
+        assert!(push(first(9), Wait::Any, |[one, two, _]| vec![one, two]).is_err());
+        assert!(push(first(8), Wait::All, |[one, two, _]| vec![one, two]).is_err());
+        assert!(push(first(8), Wait::Any, |_| Vec::new()).is_err());
+        let late = first_of_two(|plan, _, [.., copy]| plan.detach(copy));
+        assert!(late.unwrap_err().contains("memory of the caller"));
     }
 
     #[test]

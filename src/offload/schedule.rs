@@ -14,6 +14,21 @@
 //! steps are that are not *detached*; those use only buffers that the run owns, and whoever runs
 //! the schedule keeps these until the last step is done.
 //!
+//! **Copies.** The same bytes may come by several ways, each to scratch memory of its own, and what
+//! goes on with them takes the copy that is there first:
+//!
+//! ```text
+//!   [0] receive from 1 into scratch 0 ──┐ any
+//!                                       ├─────► [2] copy what came first to the receive buffer
+//!   [1] receive from 2 into scratch 1 ──┘
+//! ```
+//!
+//! Step 2 reads [`Buffer::First`]: what the step that let it start has written, the one whose
+//! completion was the first among those that it waits on. Receives of copies are detached, so the
+//! run is complete without those that are late. They still take place, into memory that nobody
+//! reads any more, and the run keeps that memory until they have: a message of this call is never
+//! left over for another. Whoever starts the same schedule again meanwhile needs a run of its own.
+//!
 //! **Regions** are ranges of bytes in the *packed* stream of a buffer, never addresses. Where the
 //! bytes of the stream lie in memory is the business of whoever supplies the buffer.
 //!
@@ -46,6 +61,10 @@ pub enum Buffer {
     User(u32),
     /// A buffer that the run owns, [`Schedule::scratch`] bytes long and aligned for any element.
     Scratch(u32),
+    /// What the step that let this one start has written: for a step that waits for any one.
+    ///
+    /// Only read, and byte 0 is the first that was written.
+    First,
 }
 
 /// A range of bytes in the packed stream of a buffer.
@@ -128,6 +147,16 @@ impl Action {
             Self::Reduce { from, into } => (Some(from), Some(into)),
         }
     }
+
+    /// The same with what it reads changed by `place`.
+    fn reading(self, place: impl Fn(Region) -> Region) -> Self {
+        match self {
+            Self::Send { peer, region, label } => Self::Send { peer, region: place(region), label },
+            Self::Receive { .. } => self,
+            Self::Copy { from, to } => Self::Copy { from: place(from), to },
+            Self::Reduce { from, into } => Self::Reduce { from: place(from), into },
+        }
+    }
 }
 
 /// How many of the earlier steps that a step names must be complete.
@@ -136,7 +165,8 @@ pub enum Wait {
     /// Every one.
     #[default]
     All,
-    /// At least one. The step runs once; completions after the first change nothing.
+    /// At least one. The step runs once; completions after the first change nothing. Which one that
+    /// was tells it what [`Buffer::First`] is.
     Any,
 }
 
@@ -178,6 +208,23 @@ impl Schedule {
     /// The steps; a step waits only on steps before it.
     pub fn steps(&self) -> &[Step] {
         &self.steps
+    }
+
+    /// What step `id` does when the completion of `first`, which it waits on, lets it start; that is
+    /// not read unless the step reads [`Buffer::First`].
+    ///
+    /// # Panics
+    /// If there are no such steps, or `first` writes nothing and is read.
+    #[inline]
+    pub fn action(&self, id: StepId, first: StepId) -> Action {
+        self.steps[id as usize].action.reading(|region| match region.buffer {
+            Buffer::First => {
+                let (_, written) = self.steps[first as usize].action.regions();
+                let written = written.expect("what is read has been written");
+                written.buffer.region(written.start + region.start, region.len)
+            }
+            _ => region,
+        })
     }
 
     /// The steps that step `id` waits on.
@@ -276,6 +323,12 @@ impl Builder {
     pub fn reduce(&mut self, from: Region, into: Region, after: &[StepId]) -> StepId {
         assert_eq!(from.len, into.len);
         self.push(Action::Reduce { from, into }, self.round_of(after), Wait::All, after)
+    }
+
+    /// A copy of what the first complete step of `after` has written, which is as long as `to`.
+    pub fn copy_first(&mut self, to: Region, after: &[StepId]) -> StepId {
+        let from = Buffer::First.region(0, to.len);
+        self.push(Action::Copy { from, to }, self.round_of(after), Wait::Any, after)
     }
 
     /// Any step at all; the other methods are short for this one.
@@ -399,6 +452,24 @@ mod tests {
         plan.push(action, 2, Wait::Any, &[one, two]);
         plan.push(action, 2, Wait::Any, &[]);
         assert_eq!(plan.finish().waits(), [0, 0, 1, 0]);
+    }
+
+    #[test]
+    fn the_first_copy_is_where_its_step_wrote_it() {
+        let mut plan = Builder::new();
+        let scratch = plan.scratch(16);
+        let one = plan.receive(1, scratch.region(0, 8), 1, &[]);
+        let two = plan.receive(2, scratch.region(8, 8), 1, &[]);
+        let copy = plan.copy_first(USER.region(0, 8), &[one, two]);
+        let region = Buffer::First.region(2, 4);
+        let send = plan.push(Action::Send { peer: 3, region, label: 2 }, 2, Wait::Any, &[one, two]);
+        let schedule = plan.finish();
+        assert_eq!(schedule.waits(), [0, 0, 1, 1]);
+        let copied = |from| Action::Copy { from, to: USER.region(0, 8) };
+        assert_eq!(schedule.action(copy, one), copied(scratch.region(0, 8)));
+        assert_eq!(schedule.action(copy, two), copied(scratch.region(8, 8)));
+        let sent = Action::Send { peer: 3, region: scratch.region(10, 4), label: 2 };
+        assert_eq!(schedule.action(send, two), sent);
     }
 
     #[test]

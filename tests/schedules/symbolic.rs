@@ -93,6 +93,7 @@ impl Rank {
             Buffer::None => return &mut [],
             Buffer::User(index) => &mut self.user[index as usize],
             Buffer::Scratch(index) => &mut self.scratch[index as usize],
+            Buffer::First => unreachable!("the schedule has said what came first"),
         };
         &mut buffer[region.start..region.end()]
     }
@@ -101,7 +102,8 @@ impl Rank {
 /// The two ends of a message, as far as they have begun.
 #[derive(Default)]
 struct Message {
-    send: Option<u32>,
+    /// The step, and what it sends.
+    send: Option<(u32, Region)>,
     /// The bytes, if the send was eager.
     data: Option<Vec<Byte>>,
     receive: Option<u32>,
@@ -111,9 +113,17 @@ struct Message {
 type Name = (u32, u32, u16);
 
 enum Event {
-    Start { rank: u32, step: u32 },
+    /// The completion of `first` let it.
+    Start {
+        rank: u32,
+        step: u32,
+        first: u32,
+    },
     Deliver(Name),
-    Complete { rank: u32, step: u32 },
+    Complete {
+        rank: u32,
+        step: u32,
+    },
 }
 
 /// All ranks and what is between them.
@@ -140,12 +150,12 @@ impl<'a> Machine<'a> {
     pub fn run(mut self) -> Vec<Vec<Vec<Byte>>> {
         for (rank, it) in (0..).zip(&self.ranks) {
             let ready = (0..).zip(&it.waits).filter(|(_, waits)| **waits == 0);
-            self.events.extend(ready.map(|(step, _)| Event::Start { rank, step }));
+            self.events.extend(ready.map(|(step, _)| Event::Start { rank, step, first: step }));
         }
         while !self.events.is_empty() {
             let next = self.random.below(self.events.len() as u64) as usize;
             match self.events.swap_remove(next) {
-                Event::Start { rank, step } => self.start(rank, step),
+                Event::Start { rank, step, first } => self.start(rank, step, first),
                 Event::Deliver(name) => self.deliver(name),
                 Event::Complete { rank, step } => self.complete(rank, step),
             }
@@ -156,13 +166,13 @@ impl<'a> Machine<'a> {
         self.ranks.into_iter().map(|rank| rank.user).collect()
     }
 
-    fn start(&mut self, rank: u32, step: u32) {
+    fn start(&mut self, rank: u32, step: u32, first: u32) {
         let it = &mut self.ranks[rank as usize];
-        match it.schedule.steps()[step as usize].action {
+        match it.schedule.action(step, first) {
             Action::Send { peer, region, label } => {
                 let eager = self.random.one_in(2);
                 let message = self.messages.entry((rank, peer, label)).or_default();
-                assert_eq!(message.send.replace(step), None, "sent twice");
+                assert_eq!(message.send.replace((step, region)), None, "sent twice");
                 if eager {
                     message.data = Some(it.bytes(region).to_vec());
                     self.events.push(Event::Complete { rank, step });
@@ -204,12 +214,10 @@ impl<'a> Machine<'a> {
     fn deliver(&mut self, name: Name) {
         let (source, destination, _) = name;
         let message = self.messages.remove(&name).unwrap();
-        let (send, receive) = (message.send.unwrap(), message.receive.unwrap());
+        let ((send, region), receive) = (message.send.unwrap(), message.receive.unwrap());
         let data = message.data.unwrap_or_else(|| {
             self.events.push(Event::Complete { rank: source, step: send });
-            let it = &mut self.ranks[source as usize];
-            let (region, _) = it.schedule.steps()[send as usize].action.regions();
-            it.bytes(region.unwrap()).to_vec()
+            self.ranks[source as usize].bytes(region).to_vec()
         });
         let it = &mut self.ranks[destination as usize];
         let (_, region) = it.schedule.steps()[receive as usize].action.regions();
@@ -220,12 +228,12 @@ impl<'a> Machine<'a> {
     fn complete(&mut self, rank: u32, step: u32) {
         let it = &mut self.ranks[rank as usize];
         it.left -= 1;
-        for &step in it.schedule.then(step) {
-            let waits = &mut it.waits[step as usize];
+        for &then in it.schedule.then(step) {
+            let waits = &mut it.waits[then as usize];
             if *waits > 0 {
                 *waits -= 1;
                 if *waits == 0 {
-                    self.events.push(Event::Start { rank, step });
+                    self.events.push(Event::Start { rank, step: then, first: step });
                 }
             }
         }

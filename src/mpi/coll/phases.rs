@@ -104,6 +104,8 @@ impl Phases {
         let placed = |region: Region| {
             let base = match region.buffer {
                 Buffer::None => return Region::EMPTY,
+                // Copies are in scratch memory, which only this phase touches.
+                Buffer::First => return region,
                 Buffer::User(entry) => (place.buffer)(entry),
                 Buffer::Scratch(index) => scratch[index as usize],
             };
