@@ -6,6 +6,7 @@
 
 mod data;
 mod inter;
+mod neighbor;
 mod reductions;
 mod symbolic;
 

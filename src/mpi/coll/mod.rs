@@ -22,6 +22,7 @@
 //! | gatherv, scatterv, elsewhere | send or receive buffer | | |
 //! | allgatherv | send buffer | receive block 0 | `1 + r`: receive block `r` |
 //! | alltoallv, alltoallw | send block 0 | send block 1 | `ranks + r`: receive block `r` |
+//! | of neighborhoods | as [`neighbor`] says | | |
 //!
 //! `in_place` says that this rank passed `MPI_IN_PLACE`. The buffer that it stands for is then not
 //! touched: its entry of the table may be anything. In a reduce-scatter in place the receive buffer
@@ -44,6 +45,7 @@ pub mod gather_linear;
 pub mod inter;
 pub mod kept;
 pub mod machine;
+pub mod neighbor;
 mod phases;
 pub mod reduce_binomial;
 pub mod reduce_scatter_halving;

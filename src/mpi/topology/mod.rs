@@ -17,6 +17,7 @@ pub mod dims;
 pub mod dist_graph;
 pub mod graph;
 pub mod map;
+mod neighborhood;
 
 pub use cart::Cart;
 pub use dist_graph::Neighbors;

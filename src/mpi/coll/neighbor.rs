@@ -1,0 +1,181 @@
+//! Neighborhood collectives (MPI 5.0 §8.6): one message for each edge of the topology, all of them
+//! under way at once.
+//!
+//! Cost: 1 round; a rank sends the blocks of all its destinations but itself. Whoever has edges to
+//! itself copies them. A message of no bytes is sent too, so that ranks which disagree about
+//! amounts hear of it and nobody waits for what never comes.
+//!
+//! **Places.** A rank's sources and its destinations are two lists, whose order is that of the
+//! blocks. A place without a neighbor, where a grid ends, keeps its block, which is neither sent nor
+//! written (§8.6).
+//!
+//! **Buffers.** The send buffers come first in the table, then the receive buffers: one buffer with
+//! a block for each place ([`Blocks::Row`]), or one for each place ([`Blocks::Each`]).
+
+use std::collections::HashMap;
+
+use crate::offload::{Action, Buffer, Builder, Region, Schedule, Wait};
+
+/// An edge of the topology, as the rank at one of its ends sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Edge {
+    /// The rank at the other end.
+    pub peer: u32,
+    /// Tells the edge from others with the same source and the same destination; equal at both
+    /// ends.
+    pub number: u32,
+}
+
+impl Edge {
+    /// Beyond 65,536 edges from one rank to another labels come again, and messages of one label
+    /// keep their order.
+    fn label(self) -> u16 {
+        self.number as u16
+    }
+}
+
+/// The edges of one rank; `None` for a place without a neighbor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Neighborhood {
+    rank: u32,
+    sources: Vec<Option<Edge>>,
+    destinations: Vec<Option<Edge>>,
+    /// The edges from this rank to itself: their places among destinations and sources.
+    loops: Vec<(usize, usize)>,
+}
+
+impl Neighborhood {
+    /// The neighborhood of `rank`; `None` if an edge to itself has only one end in the lists.
+    pub fn new(
+        rank: u32, sources: Vec<Option<Edge>>, destinations: Vec<Option<Edge>>,
+    ) -> Option<Self> {
+        let own = |edge: &Option<Edge>| edge.filter(|edge| edge.peer == rank);
+        let numbered = |(place, edge): (usize, &Option<Edge>)| Some((own(edge)?.number, place));
+        let mut starts: HashMap<u32, usize> =
+            destinations.iter().enumerate().filter_map(numbered).collect();
+        let ends = sources.iter().enumerate().filter_map(numbered);
+        let loops: Vec<_> = ends
+            .map(|(number, end)| Some((starts.remove(&number)?, end)))
+            .collect::<Option<_>>()?;
+        starts.is_empty().then_some(Self { rank, sources, destinations, loops })
+    }
+
+    /// How many places there are to receive from.
+    pub fn indegree(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// How many places there are to send to.
+    pub fn outdegree(&self) -> usize {
+        self.destinations.len()
+    }
+
+    /// The edges from this rank to itself: their places among destinations and sources.
+    pub fn loops(&self) -> &[(usize, usize)] {
+        &self.loops
+    }
+
+    /// The places of edges to other ranks.
+    fn others(&self, places: &[Option<Edge>]) -> impl Iterator<Item = (usize, Edge)> {
+        let edges = places.iter().enumerate();
+        let edges = edges.filter_map(|(place, edge)| Some((place, (*edge)?)));
+        edges.filter(|(_, edge)| edge.peer != self.rank)
+    }
+}
+
+/// Lengths of the blocks of all places, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocks<'a> {
+    /// All get the same block of that length.
+    Same(usize),
+    /// Blocks of one length follow one another.
+    Row(usize),
+    /// Each has a buffer of its own.
+    Each(&'a [usize]),
+}
+
+impl Blocks<'_> {
+    /// The length of the block at `place`.
+    pub fn len(&self, place: usize) -> usize {
+        match self {
+            Self::Same(len) | Self::Row(len) => *len,
+            Self::Each(lens) => lens[place],
+        }
+    }
+
+    /// How many buffers they are.
+    fn buffers(&self) -> usize {
+        match self {
+            Self::Same(_) | Self::Row(_) => 1,
+            Self::Each(lens) => lens.len(),
+        }
+    }
+
+    /// The block at `place`, where `first` is the first of these buffers.
+    fn block(&self, first: usize, place: usize) -> Region {
+        let (buffer, start) = match self {
+            Self::Same(_) => (first, 0),
+            Self::Row(len) => (first, place * len),
+            Self::Each(_) => (first + place, 0),
+        };
+        Buffer::User(buffer as u32).region(start, self.len(place))
+    }
+}
+
+/// The part of a rank in an operation that sends and receives these blocks. The two blocks of an
+/// edge to itself have one length.
+pub fn schedule(of: &Neighborhood, send: Blocks<'_>, receive: Blocks<'_>) -> Schedule {
+    let sent = |place| send.block(0, place);
+    let received = |place| receive.block(send.buffers(), place);
+    let mut plan = Builder::new();
+    for (place, edge) in of.others(&of.sources) {
+        let (peer, label) = (edge.peer, edge.label());
+        let action = Action::Receive { peer, region: received(place), label };
+        plan.push(action, 1, Wait::All, &[]);
+    }
+    for (place, edge) in of.others(&of.destinations) {
+        let (peer, label) = (edge.peer, edge.label());
+        plan.push(Action::Send { peer, region: sent(place), label }, 1, Wait::All, &[]);
+    }
+    for &(from, to) in of.loops() {
+        plan.copy(sent(from), received(to), &[]);
+    }
+    plan.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edge(peer: u32, number: u32) -> Option<Edge> {
+        Some(Edge { peer, number })
+    }
+
+    #[test]
+    fn loops_pair_by_number() {
+        let sources = vec![edge(3, 1), edge(2, 0), edge(3, 0), None];
+        let destinations = vec![edge(3, 0), edge(3, 1), edge(4, 0)];
+        let own = Neighborhood::new(3, sources.clone(), destinations).unwrap();
+        assert_eq!(own.loops(), [(1, 0), (0, 2)]);
+        assert_eq!((own.indegree(), own.outdegree()), (4, 3));
+        assert_eq!(Neighborhood::new(3, sources, vec![edge(3, 0)]), None);
+        assert_eq!(Neighborhood::new(3, vec![], vec![edge(3, 0)]), None);
+    }
+
+    #[test]
+    fn receives_come_first_and_nothing_waits() {
+        let own = Neighborhood::new(0, vec![edge(0, 0), edge(1, 7)], vec![edge(1, 2), edge(0, 0)]);
+        let plan = schedule(&own.unwrap(), Blocks::Row(4), Blocks::Each(&[4, 9]));
+        let actions: Vec<_> = plan.steps().iter().map(|step| step.action).collect();
+        let at = |buffer, start, len| Buffer::User(buffer).region(start, len);
+        assert_eq!(
+            actions,
+            [
+                Action::Receive { peer: 1, region: at(2, 0, 9), label: 7 },
+                Action::Send { peer: 1, region: at(0, 0, 4), label: 2 },
+                Action::Copy { from: at(0, 4, 4), to: at(1, 0, 4) },
+            ]
+        );
+        assert_eq!(plan.waits(), [0, 0, 0]);
+    }
+}
