@@ -124,6 +124,7 @@ c_programs! {
     coll_inter,
     coll_large,
     coll_mixed,
+    coll_neighbor,
     coll_nonblocking,
     coll_reduce,
     coll_scan,

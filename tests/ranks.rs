@@ -7,5 +7,6 @@ mod ranks {
     pub mod harness;
     pub mod intercomm;
     pub mod mpi;
+    pub mod neighbor;
     pub mod topology;
 }

@@ -23,7 +23,7 @@ use crate::process::Mpi;
 /// A buffer as C passes it: `count` elements of `datatype` at `buf`, for each rank or in all.
 #[derive(Clone, Copy)]
 pub struct Elements {
-    buf: *const c_void,
+    pub(super) buf: *const c_void,
     count: MPI_Count,
     datatype: MPI_Datatype,
 }
@@ -40,7 +40,7 @@ pub fn elements(
 #[derive(Clone, Copy)]
 pub struct Blocks {
     /// From where displacements count.
-    buf: *const c_void,
+    pub(super) buf: *const c_void,
     /// Elements of each block.
     counts: Integers,
     /// Where each block begins: in extents of the datatype or, if each has its own, in bytes.
@@ -474,7 +474,7 @@ fn partners(mpi: &Mpi, sendbuf: *const c_void, comm: MPI_Comm) -> Result<usize> 
 /// # Safety
 /// The standard's promise of the buffer.
 #[inline]
-unsafe fn all(mpi: &Mpi, of: Elements, ranks: usize) -> Result<Memory> {
+pub(super) unsafe fn all(mpi: &Mpi, of: Elements, ranks: usize) -> Result<Memory> {
     let count = MPI_Count::try_from(checked_count(of.count)?.saturating_mul(ranks));
     let count = count.map_err(|_| {
         let why = format!("{} elements for each of {ranks} ranks are too many", of.count);
@@ -519,7 +519,7 @@ fn missing() -> Box<MpiError> {
 ///
 /// # Safety
 /// The standard's promise of the buffer; the arrays are null or have `ranks` elements.
-unsafe fn each(mpi: &Mpi, of: Blocks, ranks: usize) -> Result<Vec<Memory>> {
+pub(super) unsafe fn each(mpi: &Mpi, of: Blocks, ranks: usize) -> Result<Vec<Memory>> {
     let mut blocks = Vec::with_capacity(ranks);
     for rank in 0..ranks {
         // SAFETY: the caller's promise of the arrays.

@@ -57,6 +57,7 @@ pub mod naming;
 pub mod neighborhood;
 pub mod neighborhood_nonblocking;
 pub mod neighborhood_persistent;
+pub mod neighborhood_start;
 pub mod op;
 pub mod p2p;
 pub mod p2p_nonblocking;

@@ -1,12 +1,21 @@
 //! Blocking neighborhood collectives (MPI 5.0, chapter 8).
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_int, c_void};
 
+use super::collective_start::{
+    Blocks,
+    Types::{Each, One},
+    elements, wait,
+};
+use super::neighborhood_start::{
+    neighbor_allgather, neighbor_allgatherv, neighbor_alltoall, neighbor_alltoallv,
+};
 use super::types::*;
-use super::verb::unsupported;
+
+use super::width::Integers::{Int, Large};
+use crate::process::Mpi;
 
 /// Every process gets one block from each of its neighbors.
 #[unsafe(no_mangle)]
@@ -14,7 +23,11 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgather_c(
     sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
     recvcount: MPI_Count, recvtype: MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Neighbor_allgather_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of both buffers (§8.6.1).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_allgather(mpi, send, receive, comm, form) };
+    wait("MPI_Neighbor_allgather", comm, body)
 }
 
 /// [`PMPI_Neighbor_allgather_c`] with `int` counts.
@@ -43,7 +56,11 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgatherv(
     sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
     recvcounts: *const c_int, displs: *const c_int, recvtype: MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Neighbor_allgatherv", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§8.6.1).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
+    wait("MPI_Neighbor_allgatherv", comm, body)
 }
 
 /// [`PMPI_Neighbor_allgatherv`] with large counts.
@@ -52,7 +69,11 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgatherv_c(
     sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
     recvcounts: *const MPI_Count, displs: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Neighbor_allgatherv_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§8.6.1).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
+    wait("MPI_Neighbor_allgatherv", comm, body)
 }
 
 /// Every process sends a block of its own to each of its neighbors.
@@ -61,7 +82,11 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoall_c(
     sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
     recvcount: MPI_Count, recvtype: MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Neighbor_alltoall_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of both buffers (§8.6.2).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoall(mpi, send, receive, comm, form) };
+    wait("MPI_Neighbor_alltoall", comm, body)
 }
 
 /// [`PMPI_Neighbor_alltoall_c`] with `int` counts.
@@ -91,7 +116,11 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallv(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int,
     recvtype: MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Neighbor_alltoallv", comm)
+    let send = Blocks::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
+    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    wait("MPI_Neighbor_alltoallv", comm, body)
 }
 
 /// [`PMPI_Neighbor_alltoallv`] with large counts.
@@ -101,7 +130,11 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallv_c(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
     rdispls: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Neighbor_alltoallv_c", comm)
+    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), One(sendtype));
+    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    wait("MPI_Neighbor_alltoallv", comm, body)
 }
 
 /// `MPI_Neighbor_alltoallv` with a datatype for each neighbor.
@@ -111,7 +144,11 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallw(
     sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int,
     rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Neighbor_alltoallw", comm)
+    let send = Blocks::new(sendbuf, Int(sendcounts), Large(sdispls.cast()), Each(sendtypes));
+    let receive = Blocks::new(recvbuf, Int(recvcounts), Large(rdispls.cast()), Each(recvtypes));
+    // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    wait("MPI_Neighbor_alltoallw", comm, body)
 }
 
 /// [`PMPI_Neighbor_alltoallw`] with large counts.
@@ -121,5 +158,9 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallw_c(
     sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
     rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    unsupported("MPI_Neighbor_alltoallw_c", comm)
+    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), Each(sendtypes));
+    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
+    // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    wait("MPI_Neighbor_alltoallw", comm, body)
 }

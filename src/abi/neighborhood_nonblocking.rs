@@ -1,12 +1,20 @@
 //! Nonblocking neighborhood collectives (MPI 5.0, chapter 8).
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_int, c_void};
 
+use super::collective_start::{
+    Blocks,
+    Types::{Each, One},
+    begin, elements,
+};
+use super::neighborhood_start::{
+    neighbor_allgather, neighbor_allgatherv, neighbor_alltoall, neighbor_alltoallv,
+};
 use super::types::*;
-use super::verb::unsupported;
+use super::width::Integers::{Int, Large};
+use crate::process::Mpi;
 
 /// Starts `MPI_Neighbor_allgather`.
 #[unsafe(no_mangle)]
@@ -14,7 +22,12 @@ pub unsafe extern "C" fn PMPI_Ineighbor_allgather_c(
     sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
     recvcount: MPI_Count, recvtype: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Ineighbor_allgather_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of both buffers (§8.6.1).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_allgather(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { begin("MPI_Ineighbor_allgather", comm, request, body) }
 }
 
 /// [`PMPI_Ineighbor_allgather_c`] with `int` counts.
@@ -45,7 +58,12 @@ pub unsafe extern "C" fn PMPI_Ineighbor_allgatherv(
     recvcounts: *const c_int, displs: *const c_int, recvtype: MPI_Datatype, comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Ineighbor_allgatherv", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§8.6.1).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { begin("MPI_Ineighbor_allgatherv", comm, request, body) }
 }
 
 /// [`PMPI_Ineighbor_allgatherv`] with large counts.
@@ -55,7 +73,12 @@ pub unsafe extern "C" fn PMPI_Ineighbor_allgatherv_c(
     recvcounts: *const MPI_Count, displs: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Ineighbor_allgatherv_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§8.6.1).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { begin("MPI_Ineighbor_allgatherv", comm, request, body) }
 }
 
 /// Starts `MPI_Neighbor_alltoall`.
@@ -64,7 +87,12 @@ pub unsafe extern "C" fn PMPI_Ineighbor_alltoall_c(
     sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
     recvcount: MPI_Count, recvtype: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Ineighbor_alltoall_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of both buffers (§8.6.2).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoall(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { begin("MPI_Ineighbor_alltoall", comm, request, body) }
 }
 
 /// [`PMPI_Ineighbor_alltoall_c`] with `int` counts.
@@ -95,7 +123,12 @@ pub unsafe extern "C" fn PMPI_Ineighbor_alltoallv(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int,
     recvtype: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Ineighbor_alltoallv", comm)
+    let send = Blocks::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
+    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { begin("MPI_Ineighbor_alltoallv", comm, request, body) }
 }
 
 /// [`PMPI_Ineighbor_alltoallv`] with large counts.
@@ -105,7 +138,12 @@ pub unsafe extern "C" fn PMPI_Ineighbor_alltoallv_c(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
     rdispls: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Ineighbor_alltoallv_c", comm)
+    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), One(sendtype));
+    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { begin("MPI_Ineighbor_alltoallv", comm, request, body) }
 }
 
 /// Starts `MPI_Neighbor_alltoallw`.
@@ -116,7 +154,12 @@ pub unsafe extern "C" fn PMPI_Ineighbor_alltoallw(
     rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype, comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Ineighbor_alltoallw", comm)
+    let send = Blocks::new(sendbuf, Int(sendcounts), Large(sdispls.cast()), Each(sendtypes));
+    let receive = Blocks::new(recvbuf, Int(recvcounts), Large(rdispls.cast()), Each(recvtypes));
+    // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { begin("MPI_Ineighbor_alltoallw", comm, request, body) }
 }
 
 /// [`PMPI_Ineighbor_alltoallw`] with large counts.
@@ -127,5 +170,10 @@ pub unsafe extern "C" fn PMPI_Ineighbor_alltoallw_c(
     rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype, comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Ineighbor_alltoallw_c", comm)
+    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), Each(sendtypes));
+    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
+    // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { begin("MPI_Ineighbor_alltoallw", comm, request, body) }
 }

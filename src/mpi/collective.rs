@@ -350,7 +350,7 @@ fn placed_block(own: usize, place: Option<&Memory>) -> Result<usize> {
 }
 
 /// What a rank sends to itself is copied, so both sides are known to disagree here already.
-fn equal(sent: usize, received: usize) -> Result<usize> {
+pub(super) fn equal(sent: usize, received: usize) -> Result<usize> {
     if sent == received {
         return Ok(sent);
     }

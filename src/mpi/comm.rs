@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use super::attribute::Attributes;
 use super::buffer::Buffering;
+use super::collective_neighbor::Neighborly;
 use super::errhandler::Handler;
 use super::group::Group;
 use super::hints::Hints;
@@ -113,6 +114,8 @@ pub struct Comm {
     pub buffering: Buffering,
     /// Its virtual topology.
     pub topology: Option<Arc<Topology>>,
+    /// What its neighborhood collectives need, once it has had one.
+    pub(super) neighborly: Option<Box<Neighborly>>,
     /// What the application promised about it.
     pub hints: Hints,
 }
@@ -142,6 +145,7 @@ impl Comm {
             calls: 0,
             buffering: Buffering::default(),
             topology: None,
+            neighborly: None,
             hints: Hints::default(),
         }
     }

@@ -11,6 +11,7 @@ pub mod buffer;
 pub mod coll;
 pub mod collective;
 pub mod collective_inter;
+pub mod collective_neighbor;
 pub mod combining;
 pub mod comm;
 pub mod comm_create;

@@ -11,8 +11,9 @@ use mpi_abi::mpi::status::{ANY_SOURCE, ANY_TAG};
 
 use super::harness::{Rank, ranks};
 
+/// Memory to receive into, which the test keeps, untouched, until its receive has completed.
 #[allow(unsafe_code)]
-fn room(bytes: &mut [u8]) -> Memory {
+pub fn room(bytes: &mut [u8]) -> Memory {
     // SAFETY: every test keeps the buffer, untouched, until its receive has completed.
     Memory::Span(unsafe { Span::of(bytes) })
 }

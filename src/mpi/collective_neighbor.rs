@@ -1,0 +1,209 @@
+//! Neighborhood collectives: from the arguments of a call to an operation that may start
+//! (MPI 5.0 §8.6).
+//!
+//! The schedule of a call follows from the topology of its communicator and the lengths of its
+//! buffers, so a communicator keeps those of its recent calls.
+
+use std::sync::Arc;
+
+use super::Mpi;
+use super::coll::neighbor::{Blocks, Neighborhood, schedule};
+use super::collective::{equal, lens};
+use super::comm::Comm;
+use super::prepared::{Call, Prepared};
+use crate::base::{ErrorClass, Result};
+use crate::core::memory::Memory;
+use crate::device::Device;
+use crate::offload::Schedule;
+
+/// How many schedules a communicator keeps: a program that exchanges borders of a few fields, in
+/// both directions, calls that many in turn.
+const KEPT_MAX: usize = 8;
+
+/// What a communicator knows for its neighborhood collectives.
+#[derive(Debug)]
+pub(super) struct Neighborly {
+    neighborhood: Arc<Neighborhood>,
+    kept: Vec<Kept>,
+    oldest: usize,
+}
+
+/// The schedule for buffers of these lengths.
+#[derive(Debug)]
+struct Kept {
+    form: Form,
+    lens: Box<[usize]>,
+    schedule: Arc<Schedule>,
+}
+
+/// Who gets which blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Allgather,
+    Allgatherv,
+    Alltoall,
+    Alltoallv,
+}
+
+impl Comm {
+    /// The neighborhood of this rank in its topology.
+    ///
+    /// # Errors
+    /// `Topology` if it has none, or one that is not for neighborhood collectives; `Comm` if it is
+    /// an intercommunicator.
+    pub fn neighborhood(&mut self) -> Result<&Arc<Neighborhood>> {
+        Ok(&self.neighborly()?.neighborhood)
+    }
+
+    fn neighborly(&mut self) -> Result<&mut Neighborly> {
+        if self.neighborly.is_none() {
+            let neighborhood = match self.topology()? {
+                Some(topology) => Arc::new(topology.neighborhood(self.rank)?),
+                None => {
+                    let why = format!("{} has no topology", self.title());
+                    return Err(ErrorClass::Topology.error(why));
+                }
+            };
+            let new = Neighborly { neighborhood, kept: Vec::new(), oldest: 0 };
+            self.neighborly = Some(Box::new(new));
+        }
+        Ok(self.neighborly.as_mut().expect("it is there by now"))
+    }
+}
+
+impl Neighborly {
+    /// The schedule for these buffers.
+    ///
+    /// # Errors
+    /// `Truncate` or `Count` if a block to this rank itself has not the length of its place.
+    fn schedule(&mut self, form: Form, buffers: &[Memory]) -> Result<Arc<Schedule>> {
+        let known = |kept: &&Kept| {
+            kept.form == form && buffers.iter().map(Memory::len).eq(kept.lens.iter().copied())
+        };
+        if let Some(kept) = self.kept.iter().find(known) {
+            return Ok(Arc::clone(&kept.schedule));
+        }
+        let lens: Box<[usize]> = lens(buffers).into();
+        let schedule = Arc::new(form.schedule(&self.neighborhood, &lens)?);
+        let new = Kept { form, lens, schedule: Arc::clone(&schedule) };
+        if self.kept.len() < KEPT_MAX {
+            self.kept.push(new);
+        } else {
+            self.kept[self.oldest] = new;
+            self.oldest = (self.oldest + 1) % KEPT_MAX;
+        }
+        Ok(schedule)
+    }
+}
+
+impl Form {
+    /// The schedule for buffers of these lengths.
+    fn schedule(self, of: &Neighborhood, lens: &[usize]) -> Result<Schedule> {
+        let share = |len: usize, degree: usize| len.checked_div(degree).unwrap_or(0);
+        let (send, receive) = match self {
+            Self::Allgather => (Blocks::Same(lens[0]), Blocks::Row(share(lens[1], of.indegree()))),
+            Self::Allgatherv => (Blocks::Same(lens[0]), Blocks::Each(&lens[1..])),
+            Self::Alltoall => {
+                let send = share(lens[0], of.outdegree());
+                (Blocks::Row(send), Blocks::Row(share(lens[1], of.indegree())))
+            }
+            Self::Alltoallv => {
+                let (send, receive) = lens.split_at(of.outdegree());
+                (Blocks::Each(send), Blocks::Each(receive))
+            }
+        };
+        for &(from, to) in of.loops() {
+            equal(send.len(from), receive.len(to))?;
+        }
+        Ok(schedule(of, send, receive))
+    }
+}
+
+impl<D: Device> Mpi<D> {
+    /// `MPI_Neighbor_allgather` (§8.6.1), with memory to receive all blocks.
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator, `Topology` if it has none; `Truncate` or `Count`
+    /// if a block to this rank itself has not the length of its place.
+    pub fn neighbor_allgather(
+        &mut self, call: Call, send: Memory, receive: Memory,
+    ) -> Result<Prepared> {
+        self.neighborly(call, Form::Allgather, vec![send, receive])
+    }
+
+    /// `MPI_Neighbor_allgatherv` (§8.6.1), with memory for each block.
+    ///
+    /// # Errors
+    /// As [`Mpi::neighbor_allgather`].
+    pub fn neighbor_allgatherv(
+        &mut self, call: Call, send: Memory, receive: Vec<Memory>,
+    ) -> Result<Prepared> {
+        let buffers = std::iter::once(send).chain(receive).collect();
+        self.neighborly(call, Form::Allgatherv, buffers)
+    }
+
+    /// `MPI_Neighbor_alltoall` (§8.6.2), with all blocks to send and to receive.
+    ///
+    /// # Errors
+    /// As [`Mpi::neighbor_allgather`].
+    pub fn neighbor_alltoall(
+        &mut self, call: Call, send: Memory, receive: Memory,
+    ) -> Result<Prepared> {
+        self.neighborly(call, Form::Alltoall, vec![send, receive])
+    }
+
+    /// `MPI_Neighbor_alltoallv` and `MPI_Neighbor_alltoallw` (§8.6.2), with each block to send
+    /// and each to receive.
+    ///
+    /// # Errors
+    /// As [`Mpi::neighbor_allgather`].
+    pub fn neighbor_alltoallv(
+        &mut self, call: Call, mut send: Vec<Memory>, receive: Vec<Memory>,
+    ) -> Result<Prepared> {
+        send.extend(receive);
+        self.neighborly(call, Form::Alltoallv, send)
+    }
+
+    fn neighborly(&mut self, call: Call, form: Form, buffers: Vec<Memory>) -> Result<Prepared> {
+        let schedule = self.comms.get_mut(call.comm)?.neighborly()?.schedule(form, &buffers)?;
+        Ok(Prepared::moving(schedule, buffers))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::coll::neighbor::Edge;
+    use super::*;
+
+    fn neighborly(peers: &[u32]) -> Neighborly {
+        let edges: Vec<_> =
+            (0..).zip(peers).map(|(number, peer)| Some(Edge { peer: *peer, number })).collect();
+        let neighborhood = Neighborhood::new(0, edges.clone(), edges).unwrap();
+        Neighborly { neighborhood: Arc::new(neighborhood), kept: Vec::new(), oldest: 0 }
+    }
+
+    fn memories(lens: &[usize]) -> Vec<Memory> {
+        lens.iter().map(|len| Memory::owned(vec![0; *len])).collect()
+    }
+
+    #[test]
+    fn a_recent_schedule_is_given_again_and_an_old_one_forgotten() {
+        let mut of = neighborly(&[1, 2]);
+        let mut schedule = |form, lens: &[usize]| of.schedule(form, &memories(lens)).unwrap();
+        let first = schedule(Form::Alltoall, &[4, 4]);
+        assert!(Arc::ptr_eq(&first, &schedule(Form::Alltoall, &[4, 4])));
+        assert!(!Arc::ptr_eq(&first, &schedule(Form::Allgather, &[4, 4])));
+        (0..KEPT_MAX).for_each(|len| drop(schedule(Form::Alltoallv, &[len, 1, 1, 1])));
+        assert!(!Arc::ptr_eq(&first, &schedule(Form::Alltoall, &[4, 4])));
+    }
+
+    #[test]
+    fn blocks_to_itself_must_fit() {
+        let mut of = neighborly(&[1, 0]);
+        let mut class =
+            |form, lens: &[usize]| of.schedule(form, &memories(lens)).unwrap_err().code.0;
+        assert_eq!(class(Form::Alltoallv, &[9, 4, 9, 3]), ErrorClass::Truncate as i32);
+        assert_eq!(class(Form::Alltoall, &[4, 6]), ErrorClass::Count as i32);
+        assert_eq!(class(Form::Allgatherv, &[4, 4, 6]), ErrorClass::Count as i32);
+    }
+}

@@ -1,0 +1,65 @@
+//! Neighborhood collectives on random graphs, several under way at once, over a network that is
+//! busy and late at random.
+
+use mpi_abi::base::Random;
+use mpi_abi::mpi::Memory;
+use mpi_abi::mpi::comm::COMM_WORLD;
+use mpi_abi::mpi::prepared::Call;
+use mpi_abi::mpi::topology::create::Given;
+use mpi_abi::mpi::topology::dist_graph::{Edge, Role};
+
+use super::harness::ranks;
+use super::mpi::room;
+
+/// Empty, short, eager, rendezvous.
+const LENS: [usize; 5] = [0, 8, 40, 304, 20_000];
+
+/// What goes along edge number `edge` of the graph in call number `call`.
+fn data(seed: u64, call: usize, edge: usize) -> Vec<u8> {
+    let mut random = Random::new(seed << 32 | (call << 16 | edge) as u64);
+    let len = LENS[random.below(LENS.len() as u64) as usize];
+    (0..len).map(|_| random.bits() as u8).collect()
+}
+
+/// Every rank begins four exchanges along all edges and ends them last to first.
+#[test]
+fn edges_of_random_graphs_carry_their_blocks() {
+    for seed in 0..40 {
+        let mut random = Random::new(seed);
+        let size = random.below(6) as u32 + 1;
+        let mut rank = || random.below(u64::from(size)) as u32;
+        let edges: Vec<Edge> = (0..3 * size)
+            .map(|_| Edge { source: rank(), destination: rank(), weight: 1, role: Role::Both })
+            .collect();
+        ranks(size, seed, |rank| {
+            // Rank 0 gives all edges, so their order is that of the list everywhere.
+            let given = if rank.me == 0 { edges.clone() } else { Vec::new() };
+            let given = Given { edges: Ok(given), weighted: false };
+            let mut making = rank.mpi.make_dist_graph(COMM_WORLD, given, None).unwrap();
+            let comm = rank.until(|mpi| mpi.end_topology(&mut making).unwrap()).unwrap();
+            let numbered = || edges.iter().enumerate();
+            let of = |call: usize, end: fn(&Edge) -> u32| -> Vec<Vec<u8>> {
+                let own = numbered().filter(|(_, edge)| end(edge) == rank.me);
+                own.map(|(number, _)| data(seed, call, number)).collect()
+            };
+            let sent: Vec<_> = (0..4).map(|call| of(call, |edge| edge.source)).collect();
+            let due: Vec<_> = (0..4).map(|call| of(call, |edge| edge.destination)).collect();
+            let empty = |blocks: &Vec<Vec<u8>>| -> Vec<Vec<u8>> {
+                blocks.iter().map(|block| vec![0; block.len()]).collect()
+            };
+            let mut received: Vec<_> = due.iter().map(empty).collect();
+            let mut under_way = Vec::new();
+            for (send, receive) in sent.into_iter().zip(&mut received) {
+                let send = send.into_iter().map(Memory::owned).collect();
+                let receive = receive.iter_mut().map(|block| room(block)).collect();
+                let call = Call::blocking(comm);
+                let prepared = rank.mpi.neighbor_alltoallv(call, send, receive).unwrap();
+                under_way.push(rank.mpi.launch(comm, prepared).unwrap());
+            }
+            for activity in under_way.into_iter().rev() {
+                assert_eq!(rank.wait(activity).error, None);
+            }
+            assert_eq!(received, due);
+        });
+    }
+}
