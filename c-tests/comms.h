@@ -37,6 +37,7 @@ static void comms_close(void)
 }
 
 /* Try something on each of them. */
+__attribute__((unused))
 static void comms_each(void (*try_on)(const Place *))
 {
     for (int index = 0; index < COMMS; index++) {
