@@ -6,6 +6,7 @@
 
 mod data;
 mod inter;
+mod levels;
 mod neighbor;
 mod reductions;
 mod symbolic;

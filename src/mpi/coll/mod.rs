@@ -44,6 +44,7 @@ mod butterfly;
 pub mod gather_linear;
 pub mod inter;
 pub mod kept;
+pub mod levels;
 pub mod machine;
 pub mod neighbor;
 mod phases;

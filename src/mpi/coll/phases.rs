@@ -45,8 +45,7 @@ pub(super) struct Place<'a> {
 enum Start {
     /// When what they touch is there.
     Ready,
-    /// When all phases before it are over on this rank. What nobody waits to hear may be received
-    /// at any time.
+    /// When all phases before it are over on this rank.
     Over,
 }
 
@@ -85,6 +84,13 @@ impl Phases {
         for (from, to) in pairs.into_iter().filter(|(from, to)| from.len > 0 && from != to) {
             part.copy(from, to, &[]);
         }
+        self.moved(&part.finish(), 0, Start::Ready, &|action| action);
+    }
+
+    /// Combines: `into = from op into`.
+    pub fn reduce(&mut self, from: Region, into: Region) {
+        let mut part = Builder::new();
+        part.reduce(from, into, &[]);
         self.moved(&part.finish(), 0, Start::Ready, &|action| action);
     }
 
@@ -139,8 +145,8 @@ impl Phases {
                 part.after(id).iter().map(|earlier| steps[*earlier as usize]).collect();
             match start {
                 Start::Ready => self.touched.conflicts(&action, &mut after),
-                Start::Over if !after.is_empty() || is_news(&action) => {}
-                Start::Over => after.clone_from(&ends),
+                Start::Over if after.is_empty() => after.clone_from(&ends),
+                Start::Over => {}
             }
             let round = match &mut action {
                 Action::Send { label, .. } | Action::Receive { label, .. } => {
@@ -176,10 +182,6 @@ impl Phases {
     fn ends(&self) -> Vec<StepId> {
         (0..).zip(&self.waited).filter(|(_, waited)| !**waited).map(|(id, _)| id).collect()
     }
-}
-
-fn is_news(action: &Action) -> bool {
-    matches!(action, Action::Receive { region, .. } if region.len == 0)
 }
 
 fn relabelled(before: u32, label: u16) -> u16 {
@@ -320,8 +322,7 @@ mod tests {
             phases.when_over(&told, 1, &|rank| rank);
         }
         let schedule = phases.finish();
-        assert!(schedule.after(2).is_empty());
-        assert_eq!(schedule.after(3), [0, 1]);
+        assert_eq!((schedule.after(2), schedule.after(3)), (&[0, 1][..], &[0, 1][..]));
     }
 
     #[test]

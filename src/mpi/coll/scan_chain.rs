@@ -86,7 +86,7 @@ pub fn scan(shape: Shape, rank: u32, args: Scan, segment: usize) -> Schedule {
         }
         return plan.finish();
     }
-    let turns: Vec<_> = (0..WINDOW).map(|_| plan.scratch(segment)).collect();
+    let turns: Vec<_> = (0..WINDOW).map(|_| plan.scratch(segment.min(own.len))).collect();
     let mut combined: Vec<StepId> = Vec::new();
     for ((start, len), number) in segments(own.len, segment).zip(0..) {
         let (mine, result) = (part(own, start, len), RECEIVE.region(start, len));
@@ -112,7 +112,8 @@ pub fn exscan(shape: Shape, rank: u32, args: Scan, segment: usize) -> Schedule {
         return plan.finish();
     }
     let is_last = rank + 1 == shape.ranks;
-    let turns: Vec<_> = (0..WINDOW).filter(|_| !is_last).map(|_| plan.scratch(segment)).collect();
+    let turns: Vec<_> =
+        (0..WINDOW).filter(|_| !is_last).map(|_| plan.scratch(segment.min(own.len))).collect();
     let mut sent: Vec<StepId> = Vec::new();
     for ((start, len), number) in segments(own.len, segment).zip(0..) {
         let (result, round) = (RECEIVE.region(start, len), rank + number as u32);

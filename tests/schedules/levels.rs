@@ -1,0 +1,429 @@
+//! Operations on several nodes, for placements of ranks that a seed draws: who ends with which
+//! bytes, and what crosses between nodes.
+
+use mpi_abi::base::Random;
+use mpi_abi::mpi::coll::levels::{self, Nodes, View};
+use mpi_abi::mpi::coll::select::Selection;
+use mpi_abi::mpi::coll::{Allreduce, Bcast, Exchange, Operands, Reduce, Rooted, Scan};
+use mpi_abi::offload::{Action, Schedule};
+
+use super::reductions::assert_combined;
+use super::symbolic::{Algebra, Byte};
+use super::{Case, Shape};
+
+const ELEMENT: usize = 2;
+
+/// A placement of ranks on nodes.
+struct Placement {
+    seed: u64,
+    nodes: Nodes,
+    by: Selection,
+}
+
+/// How the ranks of a placement are dealt to `nodes` nodes.
+fn place(rank: u32, ranks: u32, nodes: u32, kind: u64, random: &mut Random) -> u32 {
+    match kind {
+        // By block, in turn, and in any way at all.
+        0 => rank * nodes / ranks,
+        1 => rank % nodes,
+        _ => random.below(nodes.into()) as u32,
+    }
+}
+
+/// For each number of ranks some placements on more than one node; a node for each rank is one.
+fn placements() -> impl Iterator<Item = Placement> {
+    let seeds = (2..=24).flat_map(|ranks| {
+        let seeds = if ranks <= 8 { 6 } else { 4 };
+        (0..seeds).map(move |seed| (ranks, seed))
+    });
+    seeds.filter_map(|(ranks, number)| {
+        let seed = u64::from(ranks) << 8 | number;
+        let mut random = Random::new(seed);
+        let count = if number == 3 { ranks } else { 2 + random.below(ranks.into()) as u32 / 2 };
+        let places: Vec<u32> =
+            (0..ranks).map(|rank| place(rank, ranks, count, number % 3, &mut random)).collect();
+        Some(Placement { seed, nodes: Nodes::new(places)?, by: Selection::default() })
+    })
+}
+
+impl Placement {
+    fn shape(&self) -> Shape {
+        Shape { ranks: self.nodes.size() }
+    }
+
+    fn view(&self, rank: u32) -> View<'_> {
+        View::new(&self.nodes, &self.by, rank)
+    }
+
+    fn name(&self, what: &str) -> String {
+        let ranks: Vec<&[u32]> =
+            (0..self.nodes.count()).map(|node| self.nodes.ranks(node)).collect();
+        format!("{what}, seed {:#x}, nodes {ranks:?}", self.seed)
+    }
+
+    /// Two roots.
+    fn roots(&self) -> [u32; 2] {
+        let mut random = Random::new(self.seed ^ 0xf00d);
+        [0, 1].map(|_| random.below(self.nodes.size().into()) as u32)
+    }
+
+    fn schedules(&self, part: impl Fn(View<'_>) -> Schedule) -> Vec<Schedule> {
+        (0..self.nodes.size()).map(|rank| part(self.view(rank))).collect()
+    }
+
+    /// Messages between nodes: who sends, who receives, how many bytes.
+    fn crossing(&self, part: impl Fn(View<'_>) -> Schedule) -> Vec<(u32, u32, usize)> {
+        let schedules = self.schedules(part);
+        let mut crossing = Vec::new();
+        for (rank, schedule) in (0..).zip(&schedules) {
+            for step in schedule.steps() {
+                if let Action::Send { peer, region, .. } = step.action
+                    && self.nodes.of(peer) != self.nodes.of(rank)
+                {
+                    crossing.push((rank, peer, region.len));
+                }
+            }
+        }
+        crossing
+    }
+
+    /// Runs an operation and compares all buffers.
+    fn expect(
+        &self, what: &str, part: &dyn Fn(View<'_>) -> Schedule,
+        before: &dyn Fn(u32, &mut Algebra) -> Vec<Vec<Byte>>,
+        after: &dyn Fn(u32, &mut Algebra) -> Vec<Vec<Byte>>,
+    ) {
+        let schedule = |rank| part(self.view(rank));
+        let name = self.name(what);
+        Case { name, shape: self.shape(), element: 1, schedule: &schedule, before }.expect(after);
+    }
+
+    /// Whether a rank is the lowest of its node.
+    fn leads(&self, rank: u32) -> bool {
+        self.nodes.ranks(self.nodes.of(rank))[0] == rank
+    }
+}
+
+/// What a rank knows of: a bit for each.
+type Known = u64;
+
+/// What each rank has heard of when it is through.
+fn heard(schedules: &[Schedule]) -> Vec<Known> {
+    let mut steps: Vec<(u32, bool, usize, u32)> = Vec::new();
+    for (rank, schedule) in schedules.iter().enumerate() {
+        steps.extend((0..).zip(schedule.steps()).map(|(id, step)| {
+            (step.round, matches!(step.action, Action::Receive { .. }), rank, id)
+        }));
+    }
+    steps.sort_unstable();
+    let mut known: Vec<Vec<Known>> =
+        schedules.iter().map(|schedule| vec![0; schedule.steps().len()]).collect();
+    let mut sent = std::collections::HashMap::new();
+    for (_, _, rank, id) in steps {
+        let schedule = &schedules[rank];
+        let before = schedule.after(id).iter().map(|earlier| known[rank][*earlier as usize]);
+        let mut knows = before.fold(1 << rank, |all, one| all | one);
+        match schedule.steps()[id as usize].action {
+            Action::Send { peer, label, .. } => drop(sent.insert((rank, peer, label), knows)),
+            Action::Receive { peer, label, .. } => {
+                knows |= sent[&(peer as usize, rank as u32, label)];
+            }
+            Action::Copy { .. } | Action::Reduce { .. } => {}
+        }
+        known[rank][id as usize] = knows;
+    }
+    let own = (0..).map(|rank: usize| 1 << rank);
+    known.iter().zip(own).map(|(steps, own)| steps.iter().fold(own, |all, one| all | one)).collect()
+}
+
+#[test]
+fn a_barrier_hears_of_all_and_leaders_alone_cross() {
+    for placement in placements() {
+        let schedules = placement.schedules(levels::barrier);
+        mpi_abi::offload::check::check(&schedules).unwrap();
+        let all = (1 << placement.nodes.size()) - 1;
+        let name = placement.name("barrier");
+        assert!(heard(&schedules).iter().all(|known| *known == all), "{name}");
+        for (from, to, _) in placement.crossing(levels::barrier) {
+            assert!(placement.leads(from) && placement.leads(to), "{name}: {from} to {to}");
+        }
+    }
+}
+
+#[test]
+fn a_broadcast_enters_each_other_node_once() {
+    for placement in placements() {
+        for (root, bytes) in placement.roots().into_iter().zip([7, 0]) {
+            let args = Bcast { bytes, root };
+            let part = |view: View<'_>| levels::bcast(view, args);
+            let full = |algebra: &mut Algebra| vec![algebra.leaves(root, 0, bytes)];
+            placement.expect(
+                &format!("{args:?}"),
+                &part,
+                &|rank, algebra| match rank == root {
+                    true => full(algebra),
+                    false => vec![algebra.junk(bytes)],
+                },
+                &|_, algebra| full(algebra),
+            );
+        }
+        // A message of several segments enters as many times.
+        for (root, bytes) in
+            placement.roots().into_iter().flat_map(|root| [(root, 9), (root, 900_000)])
+        {
+            let mut entered = vec![0; placement.nodes.count() as usize];
+            for (_, to, len) in
+                placement.crossing(|view| levels::bcast(view, Bcast { bytes, root }))
+            {
+                entered[placement.nodes.of(to) as usize] += len;
+            }
+            let due = |node: u32| if node == placement.nodes.of(root) { 0 } else { bytes };
+            let due: Vec<usize> = (0..placement.nodes.count()).map(due).collect();
+            assert_eq!(entered, due, "{} from {root}", placement.name("bcast"));
+        }
+    }
+}
+
+fn rooted(run: impl Fn(&Placement, Rooted)) {
+    for placement in placements() {
+        for (root, in_place) in placement.roots().into_iter().zip([false, true]) {
+            run(&placement, Rooted { block: 3, root, in_place });
+            run(&placement, Rooted { block: 0, root, in_place });
+        }
+    }
+}
+
+/// The root's node is not entered or left, each other one once.
+fn assert_crosses_once(
+    placement: &Placement, args: Rooted, part: impl Fn(View<'_>) -> Schedule, leaves: bool,
+) {
+    let mut crossed = vec![0; placement.nodes.count() as usize];
+    for (from, to, len) in placement.crossing(part) {
+        let (away, at_root) = if leaves { (from, to) } else { (to, from) };
+        let node = placement.nodes.of(away);
+        assert_eq!(len, placement.nodes.ranks(node).len() * args.block);
+        assert_eq!(at_root, args.root);
+        crossed[node as usize] += 1;
+    }
+    let own = placement.nodes.of(args.root);
+    let due = |node| u32::from(node != own && args.block > 0);
+    let due: Vec<u32> = (0..placement.nodes.count()).map(due).collect();
+    assert_eq!(crossed, due, "{}", placement.name("rooted"));
+}
+
+#[test]
+fn a_gather_leaves_each_other_node_once() {
+    rooted(|placement, args| {
+        let Rooted { block, root, in_place } = args;
+        let all = placement.nodes.size() as usize * block;
+        let send = |rank, algebra: &mut Algebra| match rank == root && in_place {
+            true => Vec::new(),
+            false => algebra.leaves(rank, 0, block),
+        };
+        let part = |view: View<'_>| levels::gather(view, args);
+        placement.expect(
+            &format!("gather {args:?}"),
+            &part,
+            &|rank, algebra| {
+                let mut receive = algebra.junk(if rank == root { all } else { 0 });
+                if rank == root && in_place {
+                    let own = algebra.leaves(root, 0, block);
+                    receive[root as usize * block..][..block].copy_from_slice(&own);
+                }
+                vec![send(rank, algebra), receive]
+            },
+            &|rank, algebra| {
+                let from = 0..if rank == root { placement.nodes.size() } else { 0 };
+                let receive = from.flat_map(|rank| algebra.leaves(rank, 0, block)).collect();
+                vec![send(rank, algebra), receive]
+            },
+        );
+        assert_crosses_once(placement, args, part, true);
+    });
+}
+
+#[test]
+fn a_scatter_enters_each_other_node_once() {
+    rooted(|placement, args| {
+        let Rooted { block, root, in_place } = args;
+        let all = placement.nodes.size() as usize * block;
+        let send = |rank, algebra: &mut Algebra| {
+            algebra.leaves(rank, 0, if rank == root { all } else { 0 })
+        };
+        let kept = |rank| rank == root && in_place;
+        let part = |view: View<'_>| levels::scatter(view, args);
+        placement.expect(
+            &format!("scatter {args:?}"),
+            &part,
+            &|rank, algebra| {
+                let receive = algebra.junk(if kept(rank) { 0 } else { block });
+                vec![send(rank, algebra), receive]
+            },
+            &|rank, algebra| {
+                let len = if kept(rank) { 0 } else { block };
+                let receive = algebra.leaves(root, rank as usize * block, len);
+                vec![send(rank, algebra), receive]
+            },
+        );
+        assert_crosses_once(placement, args, part, false);
+    });
+}
+
+#[test]
+fn an_allgather_crosses_between_leaders() {
+    for placement in placements() {
+        for (block, in_place) in [(3, false), (3, true), (0, false)] {
+            let args = Exchange { block, in_place };
+            let ranks = placement.nodes.size();
+            let send = |rank, algebra: &mut Algebra| {
+                algebra.leaves(rank, 0, if in_place { 0 } else { block })
+            };
+            let part = |view: View<'_>| levels::allgather(view, args);
+            placement.expect(
+                &format!("allgather {args:?}"),
+                &part,
+                &|rank, algebra| {
+                    let mut receive = algebra.junk(ranks as usize * block);
+                    if in_place {
+                        let own = algebra.leaves(rank, 0, block);
+                        receive[rank as usize * block..][..block].copy_from_slice(&own);
+                    }
+                    vec![send(rank, algebra), receive]
+                },
+                &|rank, algebra| {
+                    let all = (0..ranks).flat_map(|of| algebra.leaves(of, 0, block)).collect();
+                    vec![send(rank, algebra), all]
+                },
+            );
+            for (from, to, _) in placement.crossing(part) {
+                assert!(placement.leads(from) && placement.leads(to));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_alltoall_crosses_in_one_message_for_two_nodes() {
+    for placement in placements() {
+        for (block, in_place) in [(3, false), (3, true), (0, true)] {
+            let args = Exchange { block, in_place };
+            let ranks = placement.nodes.size();
+            let all = ranks as usize * block;
+            let send = |rank, algebra: &mut Algebra| {
+                algebra.leaves(rank, 0, if in_place { 0 } else { all })
+            };
+            let part = |view: View<'_>| levels::alltoall(view, args);
+            placement.expect(
+                &format!("alltoall {args:?}"),
+                &part,
+                &|rank, algebra| {
+                    let receive =
+                        if in_place { algebra.leaves(rank, 0, all) } else { algebra.junk(all) };
+                    vec![send(rank, algebra), receive]
+                },
+                &|rank, algebra| {
+                    let start = rank as usize * block;
+                    let column = (0..ranks).flat_map(|of| algebra.leaves(of, start, block));
+                    let column = column.collect();
+                    vec![send(rank, algebra), column]
+                },
+            );
+            let nodes = placement.nodes.count() as usize;
+            let due = if block > 0 { nodes * (nodes - 1) } else { 0 };
+            assert_eq!(placement.crossing(part).len(), due);
+        }
+    }
+}
+
+/// Operands of two elements; in order if they do not commute.
+fn operands(placement: &Placement, elements: usize) -> Operands {
+    let commutative = !placement.nodes.are_in_order();
+    Operands { bytes: elements * ELEMENT, element: ELEMENT, commutative }
+}
+
+/// The send and the receive buffer of a rank that contributes.
+fn buffers(rank: u32, bytes: usize, in_place: bool, algebra: &mut Algebra) -> Vec<Vec<Byte>> {
+    let own = algebra.leaves(rank, 0, bytes);
+    if in_place { vec![Vec::new(), own] } else { vec![own, algebra.junk(bytes)] }
+}
+
+/// Runs a reduction; `result` says whose operands a rank's result has.
+fn reduction(
+    placement: &Placement, what: &str, operands: Operands, part: &dyn Fn(View<'_>) -> Schedule,
+    in_place: &dyn Fn(u32) -> bool, result: &dyn Fn(u32) -> Option<u32>,
+) {
+    let name = placement.name(what);
+    let case = Case {
+        name: name.clone(),
+        shape: placement.shape(),
+        element: ELEMENT,
+        schedule: &|rank| part(placement.view(rank)),
+        before: &|rank, algebra| buffers(rank, operands.bytes, in_place(rank), algebra),
+    };
+    let mut algebra = Algebra::default();
+    for (rank, after) in (0..).zip(case.run(&mut algebra)) {
+        let before = buffers(rank, operands.bytes, in_place(rank), &mut algebra);
+        assert_eq!(after[0], before[0], "{name}: the send buffer of rank {rank} changed");
+        match result(rank) {
+            None => assert_eq!(after[1], before[1], "{name}: rank {rank} has no result"),
+            Some(end) => {
+                assert_combined(&after[1], 0..end, 0, !operands.commutative, &algebra, &name);
+            }
+        }
+    }
+}
+
+/// Ranks need not agree on it.
+const IN_PLACE: [fn(u32) -> bool; 3] = [|_| false, |_| true, |rank| rank % 3 == 1];
+
+#[test]
+fn a_reduction_leaves_each_other_node_once() {
+    for placement in placements() {
+        let ranks = placement.nodes.size();
+        for (root, kept) in placement.roots().into_iter().zip([false, true]) {
+            for elements in [2, 0] {
+                let operands = operands(&placement, elements);
+                let args = Reduce { operands, root, in_place: kept };
+                let part = |view: View<'_>| levels::reduce(view, args);
+                let in_place = |rank| rank == root && kept;
+                let result = |rank| (rank == root && elements > 0).then_some(ranks);
+                reduction(&placement, &format!("{args:?}"), operands, &part, &in_place, &result);
+                // One way or another: without order, every other node gives its operand once.
+                if operands.commutative && elements > 0 {
+                    let crossing = placement.crossing(part);
+                    assert_eq!(crossing.len(), placement.nodes.count() as usize - 1);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_allreduce_crosses_between_leaders() {
+    for placement in placements() {
+        let ranks = placement.nodes.size();
+        for (in_place, elements) in IN_PLACE.into_iter().zip([2, 1, 2]).chain([(IN_PLACE[0], 0)]) {
+            let operands = operands(&placement, elements);
+            let args = |rank| Allreduce { operands, in_place: in_place(rank) };
+            let part = |view: View<'_>| levels::allreduce(view, args(view.rank()));
+            let result = |_| (elements > 0).then_some(ranks);
+            reduction(&placement, "allreduce", operands, &part, &in_place, &result);
+            for (from, to, _) in placement.crossing(part) {
+                assert!(placement.leads(from) && placement.leads(to));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_scan_goes_from_node_to_node() {
+    for placement in placements().filter(|placement| placement.nodes.are_in_order()) {
+        for (in_place, elements) in IN_PLACE.into_iter().zip([2, 1, 2]).chain([(IN_PLACE[0], 0)]) {
+            let operands = operands(&placement, elements);
+            let args = |rank| Scan { operands, in_place: in_place(rank) };
+            let part = |view: View<'_>| levels::scan(view, args(view.rank()));
+            let result = |rank: u32| (elements > 0).then_some(rank + 1);
+            reduction(&placement, "scan", operands, &part, &in_place, &result);
+        }
+    }
+}
