@@ -135,6 +135,7 @@ c_programs! {
     comm_hints,
     comm_idup,
     comm_members,
+    comm_rooms,
     comm_split,
     comm_split_type,
     comm_traffic,

@@ -8,5 +8,6 @@ mod ranks {
     pub mod intercomm;
     pub mod mpi;
     pub mod neighbor;
+    pub mod rooms;
     pub mod topology;
 }

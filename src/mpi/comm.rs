@@ -24,6 +24,7 @@ use super::intercomm::Across;
 use super::table::{Handle, Kind, Table};
 use super::topology::Topology;
 use crate::base::{ErrorClass, MpiError, Peer, Result};
+use crate::device::room::Room;
 
 /// `MPI_COMM_NULL` of the standard ABI.
 pub const COMM_NULL: Handle = 0x100;
@@ -118,6 +119,8 @@ pub struct Comm {
     pub(super) neighborly: Option<Box<Neighborly>>,
     /// What the application promised about it.
     pub hints: Hints,
+    /// The memory that its processes share; all of them have it, or none (`comm_room`).
+    pub room: Option<Room>,
 }
 
 impl Comm {
@@ -147,10 +150,12 @@ impl Comm {
             topology: None,
             neighborly: None,
             hints: Hints::default(),
+            room: None,
         }
     }
 
-    /// Another communicator of the same processes, with nothing but the error handler from here.
+    /// Another communicator of the same processes, with nothing but the error handler from here,
+    /// and without a room.
     pub fn twin(&self, context: Context) -> Self {
         Self {
             remote: self.remote.clone(),

@@ -1,25 +1,25 @@
 //! New communicators from old ones, and the end of them (MPI 5.0 §7.4).
 //!
-//! Whoever is rank 0 of a new communicator chooses its context. Duplicates need 8 bytes from
-//! there:
+//! Whoever is rank 0 of a new communicator chooses its context and claims its room (`comm_room`).
+//! Duplicates need these few bytes from there:
 //!
 //! ```text
-//! duplicate ──> a communicator with a handle ──context by broadcast──> usable
+//! duplicate ──> a communicator with a handle ──grant by broadcast──> usable
 //! ```
 //!
 //! For a split every rank of the old communicator tells all others what it wants and which context
-//! it would choose; the new communicator takes the one of its own rank 0. That also makes
+//! and room it would choose; the new communicator takes those of its own rank 0. That also makes
 //! intercommunicators from intercommunicators, and merges them.
 //!
 //! ```text
-//! split ──allgather of (color, key, context)──> a communicator, or none
+//! split ──allgather of (color, key, grant)──> a communicator, or none
 //! ```
 //!
-//! Where only the members call, the context is passed down a binomial tree, as messages of their
+//! Where only the members call, the grant is passed down a binomial tree, as messages of their
 //! own kind of traffic (`Traffic::Creation`) with the application's tag:
 //!
 //! ```text
-//! create_by_members ──> a communicator with a handle ──context from the tree──> usable
+//! create_by_members ──> a communicator with a handle ──grant from the tree──> usable
 //! ```
 
 use std::ops::Range;
@@ -29,7 +29,8 @@ use super::Mpi;
 use super::attribute::Attributes;
 use super::buffer::{Buffering, Place};
 use super::coll::{Bcast, Collective, Exchange};
-use super::comm::{COMM_NULL, Comm, Context, Traffic};
+use super::comm::{COMM_NULL, Comm, Traffic};
+use super::comm_room::Grant;
 use super::errhandler::Handler;
 use super::group::Group;
 use super::p2p::check_tag;
@@ -43,10 +44,8 @@ use crate::core::run::{Launch, Members, Plan, RunId};
 use crate::device::Device;
 use crate::offload::{Action, Buffer, Builder, Schedule, Wait};
 
-/// Bytes of a context on its way.
-pub(super) const CONTEXT_BYTES: usize = 8;
 /// Bytes of a [`Wish`] on its way.
-const WISH_BYTES: usize = 16;
+const WISH_BYTES: usize = 8 + Grant::BYTES;
 
 /// What a rank of the old communicator tells the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +54,8 @@ struct Wish {
     color: i32,
     /// The order in the new communicator.
     key: i32,
-    /// The context of the new communicator, should this rank be its first.
-    context: Context,
+    /// What the new communicator gets, should this rank be its first.
+    grant: Grant,
 }
 
 impl Wish {
@@ -64,17 +63,17 @@ impl Wish {
         let mut bytes = [0; WISH_BYTES];
         bytes[..4].copy_from_slice(&self.color.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.key.to_le_bytes());
-        bytes[8..].copy_from_slice(&self.context.bits().to_le_bytes());
+        bytes[8..].copy_from_slice(&self.grant.emit());
         bytes
     }
 
     fn parse(bytes: &[u8; WISH_BYTES]) -> Self {
-        let [first, second, third, fourth] = [0, 4, 8, 12].map(|at| {
-            let word: &[u8; 4] = bytes[at..].first_chunk().expect("16 bytes are four words");
-            u32::from_le_bytes(*word)
+        let [color, key] = [0, 4].map(|at| {
+            let word: &[u8; 4] = bytes[at..].first_chunk().expect("20 bytes are five words");
+            i32::from_le_bytes(*word)
         });
-        let bits = u64::from(fourth) << 32 | u64::from(third);
-        Self { color: first as i32, key: second as i32, context: Context::from_bits(bits) }
+        let grant = Grant::parse(bytes[8..].first_chunk().expect("the rest is a grant"));
+        Self { color, key, grant }
     }
 }
 
@@ -87,6 +86,8 @@ pub struct Split {
     handler: Handler,
     session: Option<Handle>,
     of: Of,
+    /// The room that this process has claimed, should it be rank 0.
+    claimed: Option<u32>,
 }
 
 /// Which members of the old communicator the new one of a [`Split`] has.
@@ -114,10 +115,12 @@ impl<D: Device> Mpi<D> {
         &mut self, comm: Handle, attributes: Attributes,
     ) -> Result<(Handle, Activity)> {
         let new = self.comm_like(comm, attributes)?;
-        let context = self.comms.get(new)?.context;
-        let bcast = Collective::Bcast(Bcast { bytes: CONTEXT_BYTES, root: 0 });
-        let message = Memory::owned(context.bits().to_le_bytes());
-        let run = self.launch_on(comm, bcast, vec![message])?;
+        let made = self.comms.get(new)?;
+        let (context, size) = (made.context, made.size());
+        let claims = made.rank == 0 && !made.is_inter();
+        let room = if claims { self.claim_room(size) } else { None };
+        let bcast = Collective::Bcast(Bcast { bytes: Grant::BYTES, root: 0 });
+        let run = self.launch_on(comm, bcast, vec![Grant { context, room }.message()])?;
         Ok((new, Activity::Creation { run, comm: new }))
     }
 
@@ -134,15 +137,19 @@ impl<D: Device> Mpi<D> {
         self.comms.insert(new)
     }
 
-    /// The end of an [`Activity::Creation`]: the communicator gets its context, or goes.
+    /// The end of an [`Activity::Creation`]: the communicator gets what was granted, or goes. Then
+    /// the room stays claimed, for there may be others who did not fail.
     pub(super) fn end_creation(&mut self, run: RunId, comm: Handle) -> Result {
         let Some(end) = self.engine.take_end(run) else { return Ok(()) };
         if let Some(error) = end.error {
             self.comms.remove(comm)?;
             return Err(error);
         }
-        self.comms.get_mut(comm)?.context = context_in(&end.buffers[0]);
-        Ok(())
+        let grant = Grant::received(&end.buffers[0]);
+        let made = self.comms.get_mut(comm)?;
+        made.context = grant.context;
+        let group = Arc::clone(&made.group);
+        self.settle(Ok(comm), grant.room, &group).map(drop)
     }
 
     /// Starts a split: one communicator for each color, in the order of the keys and then of the
@@ -189,15 +196,33 @@ impl<D: Device> Mpi<D> {
 
     fn start_split(&mut self, comm: Handle, color: i32, key: i32, of: Of) -> Result<Split> {
         let context = self.comms.choose_context();
+        let claimed = self.claim_for_split(comm, color, &of)?;
         let old = self.comms.get(comm)?;
         let (members, sides, handler) = (old.members(), old.sides(), old.handler.clone());
         let session = old.group.session();
         let ranks = old.members_shape().ranks as usize;
         let allgather = Collective::Allgather(Exchange { block: WISH_BYTES, in_place: false });
-        let wish = Memory::owned(Wish { color, key, context }.emit());
+        let grant = Grant { context, room: claimed };
+        let wish = Memory::owned(Wish { color, key, grant }.emit());
         let wishes = Memory::owned(vec![0; WISH_BYTES * ranks]);
         let run = self.launch_on(comm, allgather, vec![wish, wishes])?;
-        Ok(Split { run, members, sides, handler, session, of })
+        Ok(Split { run, members, sides, handler, session, of, claimed })
+    }
+
+    /// A room, if this rank may become the first of an intracommunicator of several.
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator.
+    fn claim_for_split(&mut self, comm: Handle, color: i32, of: &Of) -> Result<Option<u32>> {
+        let old = self.comms.get(comm)?;
+        let size = match of {
+            Of::Color(_) if color < 0 || old.is_inter() => 0,
+            Of::Color(_) => old.size(),
+            Of::Group(group, _) if group.rank() == Some(0) => group.size(),
+            Of::Merge if old.rank == 0 => old.members_shape().ranks,
+            Of::Group(..) | Of::Merge => 0,
+        };
+        Ok(self.claim_room(size))
     }
 
     /// The new communicator once its split is over, `Some(None)` for a rank that gets none.
@@ -208,45 +233,67 @@ impl<D: Device> Mpi<D> {
     pub fn end_split(&mut self, split: &Split) -> Result<Option<Option<Handle>>> {
         let Some(end) = self.engine.take_end(split.run) else { return Ok(None) };
         if let Some(error) = end.error {
+            // What was claimed stays so: others, who did not fail, may have it.
             return Err(error);
         }
         let mut bytes = vec![0; end.buffers[1].len()];
         end.buffers[1].pack(0, &mut bytes);
         let (wishes, _) = bytes.as_chunks();
         let wishes: Vec<Wish> = wishes.iter().map(Wish::parse).collect();
+        let made = self.made_by(split, &wishes);
+        let granted = match &made {
+            Ok(Some((comm, grant))) if comm.size() > 1 && !comm.is_inter() => grant.room,
+            Ok(_) | Err(_) => None,
+        };
+        if let Some(own) = split.claimed.filter(|own| granted != Some(*own)) {
+            self.release_room(own);
+        }
+        match made? {
+            Some((comm, _)) => self.insert_comm(comm, granted).map(|comm| Some(Some(comm))),
+            None => Ok(Some(None)),
+        }
+    }
+
+    /// The communicator that these wishes make for this process, and what is granted to it.
+    ///
+    /// # Errors
+    /// As [`Mpi::end_split`].
+    fn made_by(&self, split: &Split, wishes: &[Wish]) -> Result<Option<(Comm, Grant)>> {
         let me = self.engine.me();
         let group = |ranks: &[u32]| {
             let peers: Vec<_> = ranks.iter().map(|rank| split.members.peer(*rank)).collect();
             Arc::new(Group::new(&peers, me).in_session(split.session))
         };
-        let context = |rank: u32| wishes[rank as usize].context;
-        let handler = split.handler.clone();
-        let comm = match &split.of {
-            Of::Group(group, first) if group.rank().is_some() => {
-                Comm::new(context(*first), Arc::clone(group), handler)?
-            }
-            Of::Color(None) | Of::Group(..) => return Ok(Some(None)),
+        let grant = |rank: u32| wishes[rank as usize].grant;
+        let intra = |first: u32, group: Arc<Group>| {
+            let grant = grant(first);
+            let comm = Comm::new(grant.context, group, split.handler.clone())?;
+            Ok(Some((comm, grant)))
+        };
+        match &split.of {
+            Of::Group(group, first) if group.rank().is_some() => intra(*first, Arc::clone(group)),
+            Of::Color(None) | Of::Group(..) => Ok(None),
             Of::Color(Some(color)) => {
                 let [local, remote] =
-                    split.sides.clone().map(|side| of_color(&wishes, side, *color));
+                    split.sides.clone().map(|side| of_color(wishes, side, *color));
                 match (&local[..], &remote[..]) {
-                    (local, []) if split.sides[1].is_empty() => {
-                        Comm::new(context(local[0]), group(local), handler)?
-                    }
-                    (_, []) => return Ok(Some(None)),
+                    (local, []) if split.sides[1].is_empty() => intra(local[0], group(local)),
+                    (_, []) => Ok(None),
                     // Of both first ranks, the lower one's context.
                     (local, remote) => {
-                        let context = context(local[0].min(remote[0]));
-                        Comm::between(context, group(local), group(remote), handler)?
+                        let grant = grant(local[0].min(remote[0]));
+                        let (local, remote) = (group(local), group(remote));
+                        let handler = split.handler.clone();
+                        let comm = Comm::between(grant.context, local, remote, handler)?;
+                        Ok(Some((comm, grant)))
                     }
                 }
             }
             Of::Merge => {
-                let ranks = merged(&wishes, &split.sides)?;
-                Comm::new(context(ranks[0]), group(&ranks), handler)?
+                let ranks = merged(wishes, &split.sides)?;
+                intra(ranks[0], group(&ranks))
             }
-        };
-        self.comms.insert(comm).map(|comm| Some(Some(comm)))
+        }
     }
 
     /// Starts the creation of a communicator for a group of ranks of `comm` that call it alone
@@ -269,10 +316,12 @@ impl<D: Device> Mpi<D> {
         }
         let new = Comm::new(context, Arc::clone(&group), old.handler.clone())?;
         let ranks = group.ranks_within(&old.group);
+        let room = if new.rank == 0 { self.claim_room(group.size()) } else { None };
+        let old = self.comms.get(comm)?;
         let run = self.engine.launch(Launch {
             plan: Plan::moving(
-                tree(&ranks, new.rank, tag as u16, CONTEXT_BYTES),
-                vec![Memory::owned(context.bits().to_le_bytes())],
+                tree(&ranks, new.rank, tag as u16, Grant::BYTES),
+                vec![Grant { context, room }.message()],
             ),
             members: Arc::clone(&old.group) as Arc<dyn Members>,
             rank: old.rank,
@@ -292,6 +341,7 @@ impl<D: Device> Mpi<D> {
     pub fn free_comm(&mut self, comm: Handle) -> Result {
         let mut comm = self.comms.remove(comm)?;
         self.abandon(&mut comm.buffering);
+        self.leave_room(comm.room);
         Ok(())
     }
 
@@ -354,12 +404,6 @@ fn check_subset(group: &Group, all: &Group) -> Result {
     }
 }
 
-fn context_in(memory: &Memory) -> Context {
-    let mut bytes = [0; CONTEXT_BYTES];
-    memory.pack(0, &mut bytes);
-    Context::from_bits(u64::from_le_bytes(bytes))
-}
-
 /// The ranks of a side with this color, in the order of their keys and then of the ranks.
 fn of_color(wishes: &[Wish], side: Range<u32>, color: i32) -> Vec<u32> {
     let mut ranks: Vec<u32> = side.filter(|rank| wishes[*rank as usize].color == color).collect();
@@ -388,21 +432,24 @@ fn merged(wishes: &[Wish], sides: &[Range<u32>; 2]) -> Result<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mpi::comm::Context;
+
+    fn grant() -> Grant {
+        Grant { context: Context::new(u32::MAX >> 2, u32::MAX), room: Some(77) }
+    }
 
     #[test]
     fn a_wish_reads_back() {
-        let context = Context::new(u32::MAX >> 2, u32::MAX);
-        let wish = Wish { color: -1, key: i32::MIN, context };
+        let wish = Wish { color: -1, key: i32::MIN, grant: grant() };
         assert_eq!(Wish::parse(&wish.emit()), wish);
     }
 
     #[test]
     fn a_color_is_ordered_by_key_then_rank() {
-        let context = Context::new(0, 0);
         let wishes = [(1, 5), (2, 0), (1, -5), (-1, 0), (1, 5)].map(|(color, key)| Wish {
             color,
             key,
-            context,
+            grant: grant(),
         });
         assert_eq!(of_color(&wishes, 0..5, 1), [2, 0, 4]);
         assert_eq!(of_color(&wishes, 0..5, 2), [1]);
@@ -412,8 +459,7 @@ mod tests {
     #[test]
     fn the_high_group_comes_last_and_side_0_first_if_both_are_alike() {
         let merge = |colors: [i32; 5], own: usize| {
-            let context = Context::new(0, 0);
-            let wishes = colors.map(|color| Wish { color, key: 0, context });
+            let wishes = colors.map(|color| Wish { color, key: 0, grant: grant() });
             let mut sides = [0..2, 2..5];
             sides.rotate_left(own);
             merged(&wishes, &sides)
@@ -435,7 +481,7 @@ mod tests {
             let mut edges = Vec::new();
             let mut ways = Vec::new();
             for (own, rank) in (0..).zip(&ranks) {
-                for step in tree(&ranks, own, 7, CONTEXT_BYTES).steps() {
+                for step in tree(&ranks, own, 7, 12).steps() {
                     match step.action {
                         Action::Send { peer, .. } => edges.push((*rank, peer)),
                         Action::Receive { peer, .. } => ways.push((peer, *rank)),

@@ -16,14 +16,14 @@ use std::sync::Arc;
 
 use super::Mpi;
 use super::comm::{COMM_NULL, Comm, Context, Traffic};
-use super::comm_create::{CONTEXT_BYTES, tree};
+use super::comm_create::tree;
+use super::comm_room::Grant;
 use super::errhandler::Handler;
 use super::group::Group;
 use super::request::Activity;
 use super::status::Status;
 use super::table::Handle;
 use crate::base::{ErrorClass, Peer, Result};
-use crate::core::memory::Memory;
 use crate::core::run::{Launch, Members, Plan};
 use crate::device::Device;
 
@@ -86,19 +86,20 @@ impl<D: Device> Mpi<D> {
         }
         let context = self.comms.choose_context();
         let new = Comm::new(context, Arc::clone(&group), handler)?;
+        let rank = new.rank;
+        let comm = self.comms.insert(new)?;
+        let room = if rank == 0 { self.claim_room(group.size()) } else { None };
         let ranks: Vec<u32> = (0..group.size()).collect();
-        let launch = Launch {
+        let run = self.engine.launch(Launch {
             plan: Plan::moving(
-                tree(&ranks, new.rank, meeting.label(), CONTEXT_BYTES),
-                vec![Memory::owned(context.bits().to_le_bytes())],
+                tree(&ranks, rank, meeting.label(), Grant::BYTES),
+                vec![Grant { context, room }.message()],
             ),
             members: group as Arc<dyn Members>,
-            rank: new.rank,
+            rank,
             context: meeting.context,
             sequence: meeting.sequence(),
-        };
-        let comm = self.comms.insert(new)?;
-        let run = self.engine.launch(launch);
+        });
         Ok((comm, Activity::Creation { run, comm }))
     }
 }

@@ -16,6 +16,7 @@ pub mod combining;
 pub mod comm;
 pub mod comm_create;
 pub mod comm_from_group;
+pub mod comm_room;
 pub mod datatype;
 pub mod errhandler;
 pub mod fortran;

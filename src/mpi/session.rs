@@ -10,6 +10,7 @@
 
 use super::Mpi;
 use super::buffer::{Buffering, Place};
+use super::comm::COMM_WORLD;
 use super::errhandler::Handler;
 use super::group::Group;
 use super::info::Info;
@@ -169,7 +170,8 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Group` if this process is none of the world.
     pub fn begin_world(&mut self) -> Result {
-        self.comms.open_world(&self.objects.initial_handler)
+        self.comms.open_world(&self.objects.initial_handler)?;
+        self.furnish_world(COMM_WORLD)
     }
 
     /// Ends the world model: `MPI_COMM_WORLD` and all that was derived from it.
@@ -182,6 +184,7 @@ impl<D: Device> Mpi<D> {
     fn abandon_comms(&mut self, session: Option<Handle>) {
         for mut comm in self.comms.take_all_of(session) {
             self.abandon(&mut comm.buffering);
+            self.leave_room(comm.room);
         }
     }
 }

@@ -114,7 +114,7 @@ impl Running {
         }
         if self.served != events {
             self.served = events;
-            rings = self.waiters.serve(|other| other.call().look(&mut self.mpi));
+            rings = self.look_for_all();
         }
         // Who sleeps does not know that there are packets to be sent now, or reductions to be done.
         let engine = &mut self.mpi.engine;
@@ -122,6 +122,11 @@ impl Running {
             engine.rouse();
         }
         rings
+    }
+
+    /// Takes out the waits of others that are over.
+    fn look_for_all(&mut self) -> Rings {
+        self.waiters.serve(|other| other.call().look(&mut self.mpi))
     }
 
     /// Tells the launcher of the call that has waited longest.
@@ -298,15 +303,23 @@ fn listen(bell: &Bell, policy: Policy) {
     }
 }
 
-/// Arms the device, polls once more, and sleeps with the lock free if nothing came. True if the
-/// call, if there is one, has ended meanwhile.
-pub(super) fn sleep(state: &mut Guard<'_, State>, call: Option<Other>) -> Result<bool> {
+/// Arms the device, polls and looks once more, and sleeps with the lock free if nothing came. True
+/// if the call, if there is one, has ended meanwhile.
+pub(super) fn sleep(state: &mut Guard<'_, State>, mut call: Option<Other>) -> Result<bool> {
     let now = running(state)?;
     let wake = now.mpi.engine.arm();
     now.armed += 1;
     let quiet = now.mpi.engine.poll() == 0 && !(call.is_some() && now.mpi.engine.has_work());
-    let mut over = false;
-    if quiet {
+    // What a peer writes into memory that it shares with this process does not arrive: those who
+    // wait for it have to look, after `arm`.
+    let mut over = quiet && call.as_mut().is_some_and(|call| call.call().look(&mut now.mpi));
+    let rings = if quiet { now.look_for_all() } else { Rings::default() };
+    if rings.rouse {
+        now.mpi.engine.rouse();
+    }
+    if !rings.is_empty() {
+        state.unlocked(|| rings.ring());
+    } else if quiet && !over {
         let nap = if now.mpi.engine.is_congested() { CONGESTED_NAP } else { NAP };
         let seat = call.map(|call| now.waiters.doze(call));
         state.unlocked(|| match wake {

@@ -1,0 +1,242 @@
+//! Rooms of communicators on ranks in one process: all members have the same room or none has,
+//! however the communicator came about and however many there are, and rooms come back.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use mpi_abi::base::Random;
+use mpi_abi::device::room::{Head, Room};
+use mpi_abi::mpi::attribute::Attributes;
+use mpi_abi::mpi::comm::{COMM_SELF, COMM_WORLD};
+use mpi_abi::mpi::errhandler::Handler;
+use mpi_abi::mpi::group::Group;
+use mpi_abi::mpi::request::Activity;
+
+use super::harness::{Rank, ranks};
+
+fn number(rank: &Rank, comm: u32) -> Option<u32> {
+    rank.mpi.comms.get(comm).unwrap().room.as_ref().map(Room::number)
+}
+
+fn created(rank: &mut Rank, (comm, activity): (u32, Activity)) -> u32 {
+    assert_eq!(rank.wait(activity).error, None);
+    comm
+}
+
+fn duplicate(rank: &mut Rank, comm: u32) -> u32 {
+    let made = rank.mpi.duplicate(comm, Attributes::default()).unwrap();
+    created(rank, made)
+}
+
+fn split(rank: &mut Rank, comm: u32, color: Option<i32>, key: i32) -> Option<u32> {
+    let split = rank.mpi.split(comm, color, key).unwrap();
+    rank.until(|mpi| mpi.end_split(&split).unwrap())
+}
+
+fn barrier(rank: &mut Rank, comm: u32) {
+    let barrier = rank.mpi.meet(comm).unwrap();
+    assert_eq!(rank.wait(barrier).error, None);
+}
+
+/// Publishes in the next round of a communicator's room, and looks that all others do.
+fn talk(rank: &mut Rank, comm: u32) {
+    let publish = |room: &mut Room| {
+        let round = room.begin(1);
+        let span = room.entry(round, 4)?;
+        span.write(0, &(room.seat() as u32).to_le_bytes());
+        room.publish(round, Head { kind: 1, root: 0, bytes: 4 });
+        Some(round)
+    };
+    fn room(mpi: &mut super::harness::TestMpi, comm: u32) -> &mut Room {
+        mpi.comms.get_mut(comm).unwrap().room.as_mut().expect("a room")
+    }
+    let round = publish(room(&mut rank.mpi, comm)).expect("an entry");
+    for seat in 0..room(&mut rank.mpi, comm).len() {
+        let (head, span) = rank.until(|mpi| room(mpi, comm).read(seat, round));
+        let mut data = [0; 4];
+        span.read(0, &mut data);
+        assert_eq!((head.bytes, u32::from_le_bytes(data)), (4, seat as u32));
+    }
+    let _told = room(&mut rank.mpi, comm).done(round);
+}
+
+/// What each rank says is the same on all of those whose group it is, and no two groups of living
+/// communicators have one room.
+fn agreed(said: &[(BTreeSet<u32>, Option<u32>)]) {
+    for (group, room) in said {
+        for (other_group, other) in said {
+            if group == other_group {
+                assert_eq!(room, other, "{group:?}");
+            } else if room.is_some() {
+                assert_ne!(room, other, "{group:?} and {other_group:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_world_has_everybodys_room_and_a_single_rank_has_none() {
+    let rooms = ranks(3, 1, |rank| {
+        talk(rank, COMM_WORLD);
+        (number(rank, COMM_WORLD), number(rank, COMM_SELF))
+    });
+    assert_eq!(rooms, [(Some(0), None); 3]);
+    assert_eq!(ranks(1, 1, |rank| number(rank, COMM_WORLD)), [None]);
+}
+
+#[test]
+fn halves_agree_and_those_who_do_not_lead_give_their_claims_back() {
+    for seed in 0..20 {
+        let said = ranks(6, seed, |rank| {
+            let mut random = Random::new(seed ^ u64::from(rank.me) << 20);
+            let mut last = (BTreeSet::new(), None);
+            // More splits than there are rooms, so that claims which are kept would be found.
+            for _ in 0..40 {
+                let color = Some(random.below(3) as i32).filter(|_| !random.one_in(7));
+                let key = random.below(4) as i32;
+                let made = split(rank, COMM_WORLD, color, key);
+                last = made.map_or((BTreeSet::new(), None), |made| {
+                    let comm = rank.mpi.comms.get(made).unwrap();
+                    let (group, single) = (comm.group.peers().collect(), comm.size() == 1);
+                    assert_eq!(number(rank, made).is_none(), single);
+                    if !single {
+                        talk(rank, made);
+                    }
+                    (group, number(rank, made))
+                });
+                barrier(rank, COMM_WORLD);
+                if let Some(made) = made {
+                    rank.mpi.free_comm(made).unwrap();
+                }
+            }
+            last
+        });
+        agreed(&said);
+    }
+}
+
+/// The kinds of creation beside duplicates and splits.
+#[test]
+fn every_way_to_a_communicator_gives_a_room() {
+    for seed in 0..10 {
+        ranks(5, seed, |rank| {
+            let me = rank.me;
+            let group = Arc::new(Group::new(&[3, 0, 4], me));
+            // By all ranks.
+            let create = rank.mpi.create(COMM_WORLD, Arc::clone(&group)).unwrap();
+            let made = rank.until(|mpi| mpi.end_split(&create).unwrap());
+            assert_eq!(made.is_some(), group.rank().is_some());
+            // By the members, beside others.
+            if let Some(made) = made {
+                let other = rank.mpi.create_by_members(COMM_WORLD, group, 5).unwrap();
+                let other = created(rank, other);
+                let copy = duplicate(rank, other);
+                for comm in [copy, made, other] {
+                    talk(rank, comm);
+                    rank.mpi.free_comm(comm).unwrap();
+                }
+            }
+            let pair = Arc::new(Group::new(&[4, 1], me));
+            if pair.rank().is_some() {
+                let made = rank.mpi.create_from_group(pair, b"pair", Handler::Return).unwrap();
+                let made = created(rank, made);
+                talk(rank, made);
+                rank.mpi.free_comm(made).unwrap();
+            }
+            // An intercommunicator has none, both of its groups merged have one.
+            let side = i32::from(me > 1);
+            let half = split(rank, COMM_WORLD, Some(side), 0).unwrap();
+            let remote = if side == 0 { 2 } else { 0 };
+            let mut bridge = rank.mpi.intercomm_create(half, 0, COMM_WORLD, remote, 3).unwrap();
+            let inter = rank.until(|mpi| mpi.end_bridge(&mut bridge).unwrap()).unwrap();
+            assert_eq!(number(rank, inter), None);
+            let copy = duplicate(rank, inter);
+            assert_eq!(number(rank, copy), None);
+            let merge = rank.mpi.merge(inter, side == 0).unwrap();
+            let merged = rank.until(|mpi| mpi.end_split(&merge).unwrap()).unwrap();
+            talk(rank, merged);
+            for comm in [inter, merged, half, copy] {
+                rank.mpi.free_comm(comm).unwrap();
+            }
+        });
+    }
+}
+
+/// More communicators than rooms, freed in an order that differs between ranks.
+#[test]
+fn rooms_run_out_for_all_alike_and_come_back() {
+    for seed in 0..3 {
+        let rooms = ranks(3, seed, |rank| {
+            let mut random = Random::new(seed + 77 * u64::from(rank.me));
+            let mut seen = Vec::new();
+            for _ in 0..3 {
+                let mut comms: Vec<u32> = (0..80).map(|_| duplicate(rank, COMM_WORLD)).collect();
+                seen.push(comms.iter().map(|comm| number(rank, *comm)).collect::<Vec<_>>());
+                for comm in &comms {
+                    if number(rank, *comm).is_some() {
+                        talk(rank, *comm);
+                    } else {
+                        barrier(rank, *comm);
+                    }
+                }
+                // Some are left now and the others after the next ones were made.
+                let kept = duplicate(rank, comms[0]);
+                while !comms.is_empty() {
+                    let drawn = random.below(comms.len() as u64) as usize;
+                    rank.mpi.free_comm(comms.swap_remove(drawn)).unwrap();
+                }
+                barrier(rank, COMM_WORLD);
+                rank.mpi.free_comm(kept).unwrap();
+            }
+            seen
+        });
+        assert!(rooms.windows(2).all(|two| two[0] == two[1]), "ranks disagree");
+        for turn in &rooms[0] {
+            let having: BTreeSet<u32> = turn.iter().copied().flatten().collect();
+            assert_eq!(having.len(), turn.iter().flatten().count(), "a room twice");
+            assert_eq!(having, (1..64).collect());
+        }
+    }
+}
+
+/// Who has read a round last may find that the publisher has freed the communicator long ago.
+#[test]
+fn a_freed_communicator_can_still_be_read_by_others() {
+    for seed in 0..20 {
+        ranks(3, seed, |rank| {
+            for _ in 0..30 {
+                let comm = duplicate(rank, COMM_WORLD);
+                talk(rank, comm);
+                rank.mpi.free_comm(comm).unwrap();
+            }
+        });
+    }
+}
+
+/// A room for one operation, beside that of its communicator.
+#[test]
+fn an_operation_may_have_a_room_of_its_own() {
+    for seed in 0..5 {
+        let rooms = ranks(4, seed, |rank| {
+            assert!(rank.mpi.ask_for_room(COMM_SELF).unwrap().is_none());
+            let mut rooms = Vec::new();
+            for _ in 0..70 {
+                let request = rank.mpi.ask_for_room(COMM_WORLD).unwrap().expect("rooms");
+                rooms.push(rank.until(|mpi| mpi.end_room_request(&request).unwrap()));
+            }
+            let numbers: Vec<_> =
+                rooms.iter().map(|room| room.as_ref().map(Room::number)).collect();
+            if rank.me % 2 == 0 {
+                rooms.reverse();
+            }
+            rooms.into_iter().for_each(|room| rank.mpi.leave_room(room));
+            barrier(rank, COMM_WORLD);
+            let comm = duplicate(rank, COMM_WORLD);
+            talk(rank, comm);
+            (numbers, number(rank, comm))
+        });
+        assert!(rooms.windows(2).all(|two| two[0] == two[1]), "ranks disagree");
+        assert_eq!(rooms[0].0.iter().flatten().count(), 63);
+        assert_eq!(rooms[0].1, Some(1));
+    }
+}
