@@ -1,0 +1,276 @@
+//! What algorithms claim to cost, beside the schedules of all ranks: never less, and reached.
+
+use std::collections::BTreeSet;
+
+use mpi_abi::mpi::coll::algorithm::{Agreed, Algorithm, Arguments, Cost};
+use mpi_abi::mpi::coll::registry::{self, Family};
+use mpi_abi::mpi::coll::{
+    Allreduce, Bcast, BlockPairs, Blocks, Exchange, Operands, Reduce, ReduceScatter, Rooted,
+    RootedBlocks, Scan,
+};
+use mpi_abi::offload::{Action, Schedule};
+
+use super::{Shape, sizes};
+
+/// What the schedules of all ranks cost; see [`Cost`].
+fn measured(schedules: &[Schedule]) -> Cost {
+    let rounds = schedules.iter().map(Schedule::rounds).max().unwrap_or(0);
+    let mut cost = Cost { rounds: rounds.into(), ..Cost::NOTHING };
+    // The longest message and the longest reduction of each round.
+    let mut longest = vec![[0, 0]; rounds as usize + 1];
+    for schedule in schedules {
+        let (mut sends, mut receives, mut reduced, mut copied) = ([0, 0], [0, 0], 0, 0);
+        for step in schedule.steps() {
+            let [message, reduction] = &mut longest[step.round as usize];
+            let (read, written) = step.action.regions();
+            let len = read.or(written).map_or(0, |region| region.len as u64);
+            match step.action {
+                Action::Send { .. } => sends = [sends[0] + 1, sends[1] + len],
+                Action::Receive { .. } => receives = [receives[0] + 1, receives[1] + len],
+                Action::Copy { .. } => copied += len,
+                Action::Reduce { .. } => reduced += len,
+            }
+            match step.action {
+                Action::Send { .. } | Action::Receive { .. } => *message = len.max(*message),
+                Action::Reduce { .. } => *reduction = len.max(*reduction),
+                Action::Copy { .. } => {}
+            }
+        }
+        cost.messages = cost.messages.max(sends[0]).max(receives[0]);
+        cost.bytes = cost.bytes.max(sends[1]).max(receives[1]);
+        cost.reduced = cost.reduced.max(reduced);
+        cost.copied = cost.copied.max(copied);
+    }
+    cost.bytes = cost.bytes.max(longest.iter().map(|round| round[0]).sum());
+    cost.reduced = cost.reduced.max(longest.iter().map(|round| round[1]).sum());
+    cost
+}
+
+/// What of a cost is looked at.
+type Fields = fn(Cost) -> Vec<u64>;
+
+/// All of it.
+const ALL: Fields = |cost| vec![cost.rounds, cost.messages, cost.bytes, cost.reduced, cost.copied];
+
+/// What does not depend on lengths that one rank alone knows.
+const WITHOUT_LENGTHS: Fields = |cost| vec![cost.rounds, cost.messages];
+
+/// An algorithm, and how it is to cut what it moves.
+struct By<A: Arguments + 'static> {
+    algorithm: &'static Algorithm<A>,
+    segment: Option<usize>,
+    shape: Shape,
+}
+
+/// What a call is claimed to cost, and what it costs.
+type Compared = Option<[Cost; 2]>;
+
+impl<A: Arguments> By<A> {
+    fn lengths(&self) -> impl Iterator<Item = usize> {
+        LENGTHS.into_iter().take(if self.segment.is_some() { 4 } else { 5 })
+    }
+
+    /// A call with the same arguments on all ranks.
+    fn alike(&self, args: A::In<'_>) -> Compared {
+        self.call(args, |_| args)
+    }
+
+    /// A call of ranks that agree on no more than `agreed`; nothing if the algorithm cannot do it.
+    fn call<'a>(&self, agreed: A::In<'a>, args: impl Fn(u32) -> A::In<'a>) -> Compared {
+        let Self { algorithm, shape, .. } = *self;
+        if !(algorithm.fits)(shape, agreed.agreed()) {
+            return None;
+        }
+        let cut = self.segment.zip(algorithm.segmented.as_ref());
+        let claimed = match cut {
+            Some((segment, cut)) => (cut.cost)(shape, agreed, segment),
+            None => (algorithm.cost)(shape, agreed),
+        };
+        let part = |rank| match cut {
+            Some((segment, cut)) => (cut.schedule)(shape, rank, args(rank), segment),
+            None => (algorithm.schedule)(shape, rank, args(rank)),
+        };
+        let schedules: Vec<Schedule> = (0..shape.ranks).map(part).collect();
+        Some([claimed, measured(&schedules)])
+    }
+}
+
+/// Compares the claims of every algorithm of a family in all `calls`, for every size.
+fn compare<A: Arguments>(
+    family: &Family<A>, fields: Fields, calls: impl Fn(&By<A>) -> Vec<Compared>,
+) {
+    for algorithm in family.algorithms {
+        for shape in sizes() {
+            let segments = algorithm.segmented.as_ref().map(|_| 3 * ELEMENT);
+            for segment in BTreeSet::from([None, segments]) {
+                let name = format!("{:?} by {}", family.operation, algorithm.name);
+                let by = By { algorithm, segment, shape };
+                let calls = calls(&by).into_iter().flatten().collect();
+                reached(&format!("{name}, {shape:?}, segment {segment:?}"), fields, calls);
+            }
+        }
+    }
+}
+
+/// No call costs more than is claimed; and each part of a cost is reached in some call.
+fn reached(name: &str, fields: Fields, calls: Vec<[Cost; 2]>) {
+    let mut least: Option<Vec<u64>> = None;
+    for [claimed, measured] in calls {
+        let parts = fields(claimed).into_iter().zip(fields(measured));
+        let over: Option<Vec<u64>> =
+            parts.map(|(claimed, measured)| claimed.checked_sub(measured)).collect();
+        let over = over.unwrap_or_else(|| {
+            panic!("{name}: a call costs more than is claimed\n {measured:?}\n {claimed:?}")
+        });
+        let least = least.get_or_insert_with(|| over.clone());
+        least.iter_mut().zip(over).for_each(|(least, over)| *least = over.min(*least));
+    }
+    let least = least.unwrap_or_default();
+    assert!(
+        least.iter().all(|over| *over == 0),
+        "{name}: no call costs what is claimed: {least:?}"
+    );
+}
+
+const ELEMENT: usize = 8;
+
+/// Lengths: nothing, fewer elements than ranks, what powers of two divide, and not; and, for when
+/// an algorithm cuts as it likes, more than a segment.
+const LENGTHS: [usize; 5] = [0, 3 * ELEMENT, 64 * ELEMENT, 83 * ELEMENT, 300 << 10];
+
+fn operands(bytes: usize, commutative: bool) -> Operands {
+    Operands { bytes, element: ELEMENT, commutative }
+}
+
+#[test]
+fn barriers_cost_what_they_claim() {
+    compare(&registry::BARRIER, ALL, |by| vec![by.alike(())]);
+}
+
+#[test]
+fn broadcasts_cost_what_they_claim() {
+    compare(&registry::BCAST, ALL, |by| {
+        let root = by.shape.ranks / 2;
+        by.lengths().map(|bytes| by.alike(Bcast { bytes, root })).collect()
+    });
+}
+
+/// The calls of an operation with a root and one length of block.
+fn rooted(by: &By<Rooted>) -> Vec<Compared> {
+    let root = by.shape.ranks / 2;
+    let places = [false, true];
+    let args = places
+        .into_iter()
+        .flat_map(|in_place| [0, ELEMENT, 1 << 10].map(|block| Rooted { block, root, in_place }));
+    args.map(|args| by.alike(args)).collect()
+}
+
+#[test]
+fn gathers_and_scatters_cost_what_they_claim() {
+    compare(&registry::GATHER, ALL, rooted);
+    compare(&registry::SCATTER, ALL, rooted);
+}
+
+/// A call of an operation with a root and a length per block, which only the root sees.
+fn rooted_blocks(by: &By<RootedBlocks>) -> Vec<Compared> {
+    let root = by.shape.ranks / 2;
+    let blocks = &vec![ELEMENT; by.shape.ranks as usize];
+    let args = RootedBlocks { own: ELEMENT, blocks, root, in_place: false };
+    vec![by.call(args.agreed(), |rank| match rank == root {
+        true => args,
+        false => RootedBlocks { blocks: &[], ..args },
+    })]
+}
+
+#[test]
+fn gatherv_and_scatterv_cost_what_they_claim() {
+    compare(&registry::GATHERV, WITHOUT_LENGTHS, rooted_blocks);
+    compare(&registry::SCATTERV, WITHOUT_LENGTHS, rooted_blocks);
+}
+
+/// The calls of an operation without root and with one length of block.
+fn exchanges(by: &By<Exchange>) -> Vec<Compared> {
+    let places = [false, true];
+    let args = places
+        .into_iter()
+        .flat_map(|in_place| [0, ELEMENT, 1 << 10].map(|block| Exchange { block, in_place }));
+    args.map(|args| by.alike(args)).collect()
+}
+
+#[test]
+fn allgathers_and_alltoalls_cost_what_they_claim() {
+    compare(&registry::ALLGATHER, ALL, exchanges);
+    compare(&registry::ALLTOALL, ALL, exchanges);
+}
+
+/// Blocks of one length, and unlike ones with some that are empty.
+fn blocks(shape: Shape) -> [Vec<usize>; 2] {
+    let unlike = |rank| (rank * 7 + shape.ranks) as usize % 3 * ELEMENT;
+    [vec![ELEMENT; shape.ranks as usize], (0..shape.ranks).map(unlike).collect()]
+}
+
+#[test]
+fn allgatherv_costs_what_it_claims() {
+    compare(&registry::ALLGATHERV, ALL, |by| {
+        let call = |blocks: &Vec<usize>| by.alike(Blocks { blocks, in_place: false });
+        blocks(by.shape).iter().map(call).collect()
+    });
+}
+
+#[test]
+fn alltoallv_costs_what_it_claims() {
+    compare(&registry::ALLTOALLV, WITHOUT_LENGTHS, |by| {
+        let [blocks, _] = &blocks(by.shape);
+        let args = BlockPairs { send: blocks, receive: blocks, in_place: false };
+        vec![by.call(args.agreed(), |_| args)]
+    });
+}
+
+#[test]
+fn reductions_to_a_root_cost_what_they_claim() {
+    compare(&registry::REDUCE, ALL, |by| {
+        let root = by.shape.ranks / 2;
+        let calls = by.lengths().map(|bytes| {
+            [(false, true), (true, true), (false, false)].map(|(in_place, commutative)| {
+                by.alike(Reduce { operands: operands(bytes, commutative), root, in_place })
+            })
+        });
+        calls.flatten().collect()
+    });
+}
+
+#[test]
+fn allreduces_cost_what_they_claim() {
+    compare(&registry::ALLREDUCE, ALL, |by| {
+        let calls = by.lengths().map(|bytes| {
+            [false, true]
+                .map(|in_place| by.alike(Allreduce { operands: operands(bytes, true), in_place }))
+        });
+        calls.flatten().collect()
+    });
+}
+
+#[test]
+fn reduce_scatters_cost_what_they_claim() {
+    compare(&registry::REDUCE_SCATTER, ALL, |by| {
+        let blocks = blocks(by.shape);
+        let call = |blocks: &Vec<usize>| {
+            [false, true]
+                .map(|in_place| by.alike(ReduceScatter { blocks, commutative: true, in_place }))
+        };
+        blocks.iter().flat_map(call).collect()
+    });
+}
+
+#[test]
+fn scans_cost_what_they_claim() {
+    for family in [&registry::SCAN, &registry::EXSCAN] {
+        compare(family, ALL, |by| {
+            let calls = by.lengths().map(|bytes| {
+                [false, true]
+                    .map(|in_place| by.alike(Scan { operands: operands(bytes, true), in_place }))
+            });
+            calls.flatten().collect()
+        });
+    }
+}
