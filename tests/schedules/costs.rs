@@ -1,8 +1,6 @@
 //! What algorithms claim to cost, beside the schedules of all ranks: never less, and reached.
 
-use std::collections::BTreeSet;
-
-use mpi_abi::mpi::coll::algorithm::{Agreed, Algorithm, Arguments, Cost};
+use mpi_abi::mpi::coll::algorithm::{Agreed, Arguments, Cost};
 use mpi_abi::mpi::coll::registry::{self, Family};
 use mpi_abi::mpi::coll::{
     Allreduce, Bcast, BlockPairs, Blocks, Exchange, Operands, Reduce, ReduceScatter, Rooted,
@@ -10,7 +8,8 @@ use mpi_abi::mpi::coll::{
 };
 use mpi_abi::offload::{Action, Schedule};
 
-use super::{Shape, sizes};
+use super::Shape;
+use super::by::{By, each};
 
 /// What the schedules of all ranks cost; see [`Cost`].
 fn measured(schedules: &[Schedule]) -> Cost {
@@ -55,61 +54,33 @@ const ALL: Fields = |cost| vec![cost.rounds, cost.messages, cost.bytes, cost.red
 /// What does not depend on lengths that one rank alone knows.
 const WITHOUT_LENGTHS: Fields = |cost| vec![cost.rounds, cost.messages];
 
-/// An algorithm, and how it is to cut what it moves.
-struct By<A: Arguments + 'static> {
-    algorithm: &'static Algorithm<A>,
-    segment: Option<usize>,
-    shape: Shape,
-}
-
 /// What a call is claimed to cost, and what it costs.
 type Compared = Option<[Cost; 2]>;
 
-impl<A: Arguments> By<A> {
-    fn lengths(&self) -> impl Iterator<Item = usize> {
-        LENGTHS.into_iter().take(if self.segment.is_some() { 4 } else { 5 })
-    }
-
-    /// A call with the same arguments on all ranks.
-    fn alike(&self, args: A::In<'_>) -> Compared {
-        self.call(args, |_| args)
-    }
-
-    /// A call of ranks that agree on no more than `agreed`; nothing if the algorithm cannot do it.
-    fn call<'a>(&self, agreed: A::In<'a>, args: impl Fn(u32) -> A::In<'a>) -> Compared {
-        let Self { algorithm, shape, .. } = *self;
-        if !(algorithm.fits)(shape, agreed.agreed()) {
-            return None;
-        }
-        let cut = self.segment.zip(algorithm.segmented.as_ref());
-        let claimed = match cut {
-            Some((segment, cut)) => (cut.cost)(shape, agreed, segment),
-            None => (algorithm.cost)(shape, agreed),
-        };
-        let part = |rank| match cut {
-            Some((segment, cut)) => (cut.schedule)(shape, rank, args(rank), segment),
-            None => (algorithm.schedule)(shape, rank, args(rank)),
-        };
-        let schedules: Vec<Schedule> = (0..shape.ranks).map(part).collect();
-        Some([claimed, measured(&schedules)])
-    }
+/// A call with the same arguments on all ranks.
+fn alike<A: Arguments>(by: &By<A>, args: A::In<'_>) -> Compared {
+    call(by, args, |_| args)
 }
 
-/// Compares the claims of every algorithm of a family in all `calls`, for every size.
+/// A call of ranks that agree on no more than `agreed`; nothing if the algorithm cannot do it.
+fn call<'a, A: Arguments>(
+    by: &By<A>, agreed: A::In<'a>, args: impl Fn(u32) -> A::In<'a>,
+) -> Compared {
+    by.fits(agreed).then(|| {
+        let part = |rank| by.part(rank, args(rank));
+        let schedules: Vec<Schedule> = (0..by.shape.ranks).map(part).collect();
+        [by.claim(agreed), measured(&schedules)]
+    })
+}
+
+/// Compares the claims of every algorithm of a family in all `calls`, at every size.
 fn compare<A: Arguments>(
     family: &Family<A>, fields: Fields, calls: impl Fn(&By<A>) -> Vec<Compared>,
 ) {
-    for algorithm in family.algorithms {
-        for shape in sizes() {
-            let segments = algorithm.segmented.as_ref().map(|_| 3 * ELEMENT);
-            for segment in BTreeSet::from([None, segments]) {
-                let name = format!("{:?} by {}", family.operation, algorithm.name);
-                let by = By { algorithm, segment, shape };
-                let calls = calls(&by).into_iter().flatten().collect();
-                reached(&format!("{name}, {shape:?}, segment {segment:?}"), fields, calls);
-            }
-        }
-    }
+    each(family, 3 * ELEMENT, |by| {
+        let name = format!("{}, {:?}, segment {:?}", by.name, by.shape, by.segment);
+        reached(&name, fields, calls(by).into_iter().flatten().collect());
+    });
 }
 
 /// No call costs more than is claimed; and each part of a cost is reached in some call.
@@ -138,20 +109,24 @@ const ELEMENT: usize = 8;
 /// an algorithm cuts as it likes, more than a segment.
 const LENGTHS: [usize; 5] = [0, 3 * ELEMENT, 64 * ELEMENT, 83 * ELEMENT, 300 << 10];
 
+fn lengths<A: Arguments>(by: &By<A>) -> impl Iterator<Item = usize> {
+    LENGTHS.into_iter().take(if by.segment.is_some() { 4 } else { 5 })
+}
+
 fn operands(bytes: usize, commutative: bool) -> Operands {
     Operands { bytes, element: ELEMENT, commutative }
 }
 
 #[test]
 fn barriers_cost_what_they_claim() {
-    compare(&registry::BARRIER, ALL, |by| vec![by.alike(())]);
+    compare(&registry::BARRIER, ALL, |by| vec![alike(by, ())]);
 }
 
 #[test]
 fn broadcasts_cost_what_they_claim() {
     compare(&registry::BCAST, ALL, |by| {
         let root = by.shape.ranks / 2;
-        by.lengths().map(|bytes| by.alike(Bcast { bytes, root })).collect()
+        lengths(by).map(|bytes| alike(by, Bcast { bytes, root })).collect()
     });
 }
 
@@ -162,7 +137,7 @@ fn rooted(by: &By<Rooted>) -> Vec<Compared> {
     let args = places
         .into_iter()
         .flat_map(|in_place| [0, ELEMENT, 1 << 10].map(|block| Rooted { block, root, in_place }));
-    args.map(|args| by.alike(args)).collect()
+    args.map(|args| alike(by, args)).collect()
 }
 
 #[test]
@@ -176,7 +151,7 @@ fn rooted_blocks(by: &By<RootedBlocks>) -> Vec<Compared> {
     let root = by.shape.ranks / 2;
     let blocks = &vec![ELEMENT; by.shape.ranks as usize];
     let args = RootedBlocks { own: ELEMENT, blocks, root, in_place: false };
-    vec![by.call(args.agreed(), |rank| match rank == root {
+    vec![call(by, args.agreed(), |rank| match rank == root {
         true => args,
         false => RootedBlocks { blocks: &[], ..args },
     })]
@@ -194,7 +169,7 @@ fn exchanges(by: &By<Exchange>) -> Vec<Compared> {
     let args = places
         .into_iter()
         .flat_map(|in_place| [0, ELEMENT, 1 << 10].map(|block| Exchange { block, in_place }));
-    args.map(|args| by.alike(args)).collect()
+    args.map(|args| alike(by, args)).collect()
 }
 
 #[test]
@@ -212,7 +187,7 @@ fn blocks(shape: Shape) -> [Vec<usize>; 2] {
 #[test]
 fn allgatherv_costs_what_it_claims() {
     compare(&registry::ALLGATHERV, ALL, |by| {
-        let call = |blocks: &Vec<usize>| by.alike(Blocks { blocks, in_place: false });
+        let call = |blocks: &Vec<usize>| alike(by, Blocks { blocks, in_place: false });
         blocks(by.shape).iter().map(call).collect()
     });
 }
@@ -222,7 +197,7 @@ fn alltoallv_costs_what_it_claims() {
     compare(&registry::ALLTOALLV, WITHOUT_LENGTHS, |by| {
         let [blocks, _] = &blocks(by.shape);
         let args = BlockPairs { send: blocks, receive: blocks, in_place: false };
-        vec![by.call(args.agreed(), |_| args)]
+        vec![call(by, args.agreed(), |_| args)]
     });
 }
 
@@ -230,9 +205,9 @@ fn alltoallv_costs_what_it_claims() {
 fn reductions_to_a_root_cost_what_they_claim() {
     compare(&registry::REDUCE, ALL, |by| {
         let root = by.shape.ranks / 2;
-        let calls = by.lengths().map(|bytes| {
+        let calls = lengths(by).map(|bytes| {
             [(false, true), (true, true), (false, false)].map(|(in_place, commutative)| {
-                by.alike(Reduce { operands: operands(bytes, commutative), root, in_place })
+                alike(by, Reduce { operands: operands(bytes, commutative), root, in_place })
             })
         });
         calls.flatten().collect()
@@ -242,9 +217,9 @@ fn reductions_to_a_root_cost_what_they_claim() {
 #[test]
 fn allreduces_cost_what_they_claim() {
     compare(&registry::ALLREDUCE, ALL, |by| {
-        let calls = by.lengths().map(|bytes| {
+        let calls = lengths(by).map(|bytes| {
             [false, true]
-                .map(|in_place| by.alike(Allreduce { operands: operands(bytes, true), in_place }))
+                .map(|in_place| alike(by, Allreduce { operands: operands(bytes, true), in_place }))
         });
         calls.flatten().collect()
     });
@@ -256,7 +231,7 @@ fn reduce_scatters_cost_what_they_claim() {
         let blocks = blocks(by.shape);
         let call = |blocks: &Vec<usize>| {
             [false, true]
-                .map(|in_place| by.alike(ReduceScatter { blocks, commutative: true, in_place }))
+                .map(|in_place| alike(by, ReduceScatter { blocks, commutative: true, in_place }))
         };
         blocks.iter().flat_map(call).collect()
     });
@@ -266,9 +241,9 @@ fn reduce_scatters_cost_what_they_claim() {
 fn scans_cost_what_they_claim() {
     for family in [&registry::SCAN, &registry::EXSCAN] {
         compare(family, ALL, |by| {
-            let calls = by.lengths().map(|bytes| {
+            let calls = lengths(by).map(|bytes| {
                 [false, true]
-                    .map(|in_place| by.alike(Scan { operands: operands(bytes, true), in_place }))
+                    .map(|in_place| alike(by, Scan { operands: operands(bytes, true), in_place }))
             });
             calls.flatten().collect()
         });

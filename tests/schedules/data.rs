@@ -1,18 +1,21 @@
 //! The operations that only move data.
 
+use mpi_abi::mpi::coll::registry::{self, Family};
 use mpi_abi::mpi::coll::{
-    Bcast, BlockPairs, Blocks, Collective, Exchange, Rooted, RootedBlocks, allgather_bruck,
-    allgather_ring, allgatherv, alltoall_pairwise, alltoallv, barrier_dissemination,
-    bcast_binomial, bcast_chain, gather_linear, gatherv, scatter_linear, scatterv,
+    Bcast, BlockPairs, Blocks, Collective, Exchange, Rooted, RootedBlocks, barrier_dissemination,
 };
 use mpi_abi::offload::Schedule;
 use mpi_abi::offload::check::check;
 
+use super::by::{By, each};
 use super::symbolic::{Algebra, Byte};
 use super::{Case, Shape, roots, sizes};
 
 /// Lengths of a block: none, and one that no power of two divides.
 const BLOCKS: [usize; 2] = [0, 3];
+
+/// Length of a segment.
+const SEGMENT: usize = 4;
 
 /// The bytes of the blocks of all ranks, one after the other, each contributed by its rank.
 fn all_blocks(shape: Shape, block: usize, algebra: &mut Algebra) -> Vec<Byte> {
@@ -33,15 +36,19 @@ fn case<'a>(
 }
 
 #[test]
-fn barrier_hears_of_everybody() {
-    for shape in sizes() {
-        let schedules: Vec<Schedule> =
-            (0..shape.ranks).map(|rank| barrier_dissemination::schedule(shape, rank)).collect();
+fn barriers_hear_of_everybody() {
+    each(&registry::BARRIER, SEGMENT, |by| {
+        let shape = by.shape;
+        if !by.fits(()) {
+            return;
+        }
+        let schedules: Vec<Schedule> = (0..shape.ranks).map(|rank| by.part(rank, ())).collect();
         check(&schedules).unwrap();
         // By the time a rank is through, it has heard of all; followed here in rounds.
         let mut heard: Vec<Vec<bool>> =
             (0..shape.ranks).map(|rank| (0..shape.ranks).map(|of| of == rank).collect()).collect();
-        for round in 1..=shape.doublings() {
+        let rounds = schedules.iter().map(Schedule::rounds).max().unwrap_or(0);
+        for round in 1..=rounds {
             let known = heard.clone();
             for (rank, schedule) in schedules.iter().enumerate() {
                 for step in schedule.steps().iter().filter(|step| step.round == round) {
@@ -53,7 +60,7 @@ fn barrier_hears_of_everybody() {
             }
         }
         assert!(heard.iter().flatten().all(|&heard| heard), "{shape:?}");
-    }
+    });
 }
 
 #[test]
@@ -70,14 +77,20 @@ fn no_send_of_a_barrier_leaves_before_what_it_tells_of_has_come() {
     }
 }
 
-fn bcast(algorithm: fn(Shape, u32, Bcast, usize) -> Schedule, name: &str) {
-    for shape in sizes() {
+#[test]
+fn broadcasts_reach_all() {
+    each(&registry::BCAST, SEGMENT, |by| {
+        let (name, shape) = (&by.name, by.shape);
         for root in roots(shape) {
-            for (bytes, segment) in [(0, 4), (3, 4), (9, 4)] {
+            for bytes in [0, 3, 9] {
+                let args = Bcast { bytes, root };
+                if !by.fits(args) {
+                    continue;
+                }
                 case(
                     format!("{name}, {bytes} bytes from {root}"),
                     shape,
-                    &|rank| algorithm(shape, rank, Bcast { bytes, root }, segment),
+                    &|rank| by.part(rank, args),
                     &|rank, algebra| match rank == root {
                         true => vec![algebra.leaves(root, 0, bytes)],
                         false => vec![algebra.junk(bytes)],
@@ -86,30 +99,23 @@ fn bcast(algorithm: fn(Shape, u32, Bcast, usize) -> Schedule, name: &str) {
                 .expect(&|_, algebra| vec![algebra.leaves(root, 0, bytes)]);
             }
         }
-    }
-}
-
-#[test]
-fn bcast_binomial_reaches_all() {
-    bcast(bcast_binomial::in_segments, "binomial");
-}
-
-#[test]
-fn bcast_chain_reaches_all() {
-    bcast(bcast_chain::in_segments, "chain");
+    });
 }
 
 /// All cases of operations with a root and one length of block.
-fn rooted(run: impl Fn(Shape, Rooted)) {
-    for shape in sizes() {
-        for root in roots(shape) {
+fn rooted(family: &Family<Rooted>, run: impl Fn(&By<Rooted>, Rooted)) {
+    each(family, SEGMENT, |by| {
+        for root in roots(by.shape) {
             for block in BLOCKS {
                 for in_place in [false, true] {
-                    run(shape, Rooted { block, root, in_place });
+                    let args = Rooted { block, root, in_place };
+                    if by.fits(args) {
+                        run(by, args);
+                    }
                 }
             }
         }
-    }
+    });
 }
 
 /// What the root of a gather finds in its receive buffer: its own block only, if in place.
@@ -123,21 +129,19 @@ fn before_gather(shape: Shape, args: Rooted, algebra: &mut Algebra) -> Vec<Byte>
 }
 
 #[test]
-fn gather_linear_collects_all() {
-    rooted(|shape, args| {
+fn gathers_collect_all() {
+    rooted(&registry::GATHER, |by, args| {
+        let (name, shape) = (&by.name, by.shape);
         let send = |rank, algebra: &mut Algebra| match rank == args.root && args.in_place {
             true => Vec::new(),
             false => algebra.leaves(rank, 0, args.block),
         };
-        case(
-            format!("gather {args:?}"),
-            shape,
-            &|rank| gather_linear::schedule(shape, rank, args),
-            &|rank, algebra| match rank == args.root {
+        case(format!("{name} {args:?}"), shape, &|rank| by.part(rank, args), &|rank, algebra| {
+            match rank == args.root {
                 true => vec![send(rank, algebra), before_gather(shape, args, algebra)],
                 false => vec![send(rank, algebra)],
-            },
-        )
+            }
+        })
         .expect(&|rank, algebra| match rank == args.root {
             true => vec![send(rank, algebra), all_blocks(shape, args.block, algebra)],
             false => vec![send(rank, algebra)],
@@ -146,22 +150,18 @@ fn gather_linear_collects_all() {
 }
 
 #[test]
-fn scatter_linear_deals_all() {
-    rooted(|shape, args| {
+fn scatters_deal_all() {
+    rooted(&registry::SCATTER, |by, args| {
+        let (name, shape) = (&by.name, by.shape);
         let send = |rank, algebra: &mut Algebra| match rank == args.root {
             true => algebra.leaves(rank, 0, shape.ranks as usize * args.block),
             false => Vec::new(),
         };
         let nothing = |rank| rank == args.root && args.in_place;
-        case(
-            format!("scatter {args:?}"),
-            shape,
-            &|rank| scatter_linear::schedule(shape, rank, args),
-            &|rank, algebra| {
-                let len = if nothing(rank) { 0 } else { args.block };
-                vec![send(rank, algebra), algebra.junk(len)]
-            },
-        )
+        case(format!("{name} {args:?}"), shape, &|rank| by.part(rank, args), &|rank, algebra| {
+            let len = if nothing(rank) { 0 } else { args.block };
+            vec![send(rank, algebra), algebra.junk(len)]
+        })
         .expect(&|rank, algebra| match nothing(rank) {
             true => vec![send(rank, algebra), Vec::new()],
             false => vec![send(rank, algebra), block_of(args.root, rank, args.block, algebra)],
@@ -175,14 +175,17 @@ fn lengths(shape: Shape, of: u32) -> Vec<usize> {
 }
 
 /// All cases of operations with a root and a length per block.
-fn rooted_blocks(run: impl Fn(Shape, u32, &[usize], bool)) {
-    for shape in sizes() {
-        for root in roots(shape) {
-            for in_place in [false, true] {
-                run(shape, root, &lengths(shape, root), in_place);
+fn rooted_blocks(
+    family: &Family<RootedBlocks>, run: impl Fn(&By<RootedBlocks>, u32, &[usize], bool),
+) {
+    each(family, SEGMENT, |by| {
+        for root in roots(by.shape) {
+            if by.fits(arguments(0, root, &[0], false)) {
+                run(by, root, &lengths(by.shape, root), false);
+                run(by, root, &lengths(by.shape, root), true);
             }
         }
-    }
+    });
 }
 
 /// The arguments of one rank: only the root sees all lengths.
@@ -195,7 +198,8 @@ fn arguments(rank: u32, root: u32, blocks: &[usize], in_place: bool) -> RootedBl
 
 #[test]
 fn gatherv_collects_all() {
-    rooted_blocks(|shape, root, blocks, in_place| {
+    rooted_blocks(&registry::GATHERV, |by, root, blocks, in_place| {
+        let (name, shape) = (&by.name, by.shape);
         let send = |rank: u32, algebra: &mut Algebra| match rank == root && in_place {
             true => Vec::new(),
             false => algebra.leaves(rank, 0, blocks[rank as usize]),
@@ -209,9 +213,9 @@ fn gatherv_collects_all() {
             buffers
         };
         case(
-            format!("gatherv to {root}, in place {in_place}"),
+            format!("{name} to {root}, in place {in_place}"),
             shape,
-            &|rank| gatherv(shape, rank, arguments(rank, root, blocks, in_place)),
+            &|rank| by.part(rank, arguments(rank, root, blocks, in_place)),
             &|rank, algebra| at_root(rank, algebra, false),
         )
         .expect(&|rank, algebra| at_root(rank, algebra, true));
@@ -220,7 +224,8 @@ fn gatherv_collects_all() {
 
 #[test]
 fn scatterv_deals_all() {
-    rooted_blocks(|shape, root, blocks, in_place| {
+    rooted_blocks(&registry::SCATTERV, |by, root, blocks, in_place| {
+        let (name, shape) = (&by.name, by.shape);
         let buffers = |rank: u32, algebra: &mut Algebra, filled: bool| {
             let len = blocks[rank as usize];
             let mut buffers = vec![match (rank == root && in_place, filled) {
@@ -234,9 +239,9 @@ fn scatterv_deals_all() {
             buffers
         };
         case(
-            format!("scatterv from {root}, in place {in_place}"),
+            format!("{name} from {root}, in place {in_place}"),
             shape,
-            &|rank| scatterv(shape, rank, arguments(rank, root, blocks, in_place)),
+            &|rank| by.part(rank, arguments(rank, root, blocks, in_place)),
             &|rank, algebra| buffers(rank, algebra, false),
         )
         .expect(&|rank, algebra| buffers(rank, algebra, true));
@@ -244,47 +249,43 @@ fn scatterv_deals_all() {
 }
 
 /// All cases of operations without root and with one length of block.
-fn exchanges(run: impl Fn(Shape, Exchange)) {
-    for shape in sizes() {
+fn exchanges(family: &Family<Exchange>, run: impl Fn(&By<Exchange>, Exchange)) {
+    each(family, SEGMENT, |by| {
         for block in BLOCKS {
             for in_place in [false, true] {
-                run(shape, Exchange { block, in_place });
+                let args = Exchange { block, in_place };
+                if by.fits(args) {
+                    run(by, args);
+                }
             }
         }
-    }
+    });
 }
 
-fn allgather(algorithm: fn(Shape, u32, Exchange) -> Schedule, name: &str) {
-    exchanges(|shape, args| {
+#[test]
+fn allgathers_collect_all() {
+    exchanges(&registry::ALLGATHER, |by, args| {
+        let (name, shape) = (&by.name, by.shape);
         let rooted = |root| Rooted { block: args.block, root, in_place: args.in_place };
         let send = |rank, algebra: &mut Algebra| match args.in_place {
             true => Vec::new(),
             false => algebra.leaves(rank, 0, args.block),
         };
-        case(
-            format!("{name} {args:?}"),
-            shape,
-            &|rank| algorithm(shape, rank, args),
-            &|rank, algebra| vec![send(rank, algebra), before_gather(shape, rooted(rank), algebra)],
-        )
+        case(format!("{name} {args:?}"), shape, &|rank| by.part(rank, args), &|rank, algebra| {
+            vec![send(rank, algebra), before_gather(shape, rooted(rank), algebra)]
+        })
         .expect(&|rank, algebra| vec![send(rank, algebra), all_blocks(shape, args.block, algebra)]);
     });
 }
 
 #[test]
-fn allgather_ring_collects_all() {
-    allgather(allgather_ring::schedule, "ring");
-}
-
-#[test]
-fn allgather_bruck_collects_all() {
-    allgather(allgather_bruck::schedule, "bruck");
-}
-
-#[test]
 fn allgatherv_collects_all() {
-    for (shape, in_place) in sizes().flat_map(|shape| [(shape, false), (shape, true)]) {
+    let run = |by: &By<Blocks>, in_place: bool| {
+        let (name, shape) = (&by.name, by.shape);
         let blocks = &lengths(shape, 1);
+        if !by.fits(Blocks { blocks, in_place }) {
+            return;
+        }
         let buffers = |rank: u32, algebra: &mut Algebra, filled: bool| {
             let len = if in_place { 0 } else { blocks[rank as usize] };
             let mut buffers = vec![algebra.leaves(rank, 0, len)];
@@ -295,31 +296,32 @@ fn allgatherv_collects_all() {
             buffers
         };
         case(
-            format!("allgatherv, in place {in_place}"),
+            format!("{name}, in place {in_place}"),
             shape,
-            &|rank| allgatherv(shape, rank, Blocks { blocks, in_place }),
+            &|rank| by.part(rank, Blocks { blocks, in_place }),
             &|rank, algebra| buffers(rank, algebra, false),
         )
         .expect(&|rank, algebra| buffers(rank, algebra, true));
-    }
+    };
+    each(&registry::ALLGATHERV, SEGMENT, |by| {
+        [false, true].into_iter().for_each(|place| run(by, place))
+    });
 }
 
 #[test]
-fn alltoall_pairwise_transposes() {
-    exchanges(|shape, args| {
+fn alltoalls_transpose() {
+    exchanges(&registry::ALLTOALL, |by, args| {
+        let (name, shape) = (&by.name, by.shape);
         let Exchange { block, in_place } = args;
         let all = shape.ranks as usize * block;
         let send =
             |rank, algebra: &mut Algebra| algebra.leaves(rank, 0, if in_place { 0 } else { all });
-        case(
-            format!("alltoall {args:?}"),
-            shape,
-            &|rank| alltoall_pairwise::schedule(shape, rank, args),
-            &|rank, algebra| match in_place {
+        case(format!("{name} {args:?}"), shape, &|rank| by.part(rank, args), &|rank, algebra| {
+            match in_place {
                 true => vec![Vec::new(), algebra.leaves(rank, 0, all)],
                 false => vec![send(rank, algebra), algebra.junk(all)],
-            },
-        )
+            }
+        })
         .expect(&|rank, algebra| {
             let column = |from| block_of(from, rank, block, algebra);
             let receive = (0..shape.ranks).flat_map(column).collect();
@@ -330,7 +332,11 @@ fn alltoall_pairwise_transposes() {
 
 #[test]
 fn alltoallv_transposes() {
-    for (shape, in_place) in sizes().flat_map(|shape| [(shape, false), (shape, true)]) {
+    let run = |by: &By<BlockPairs>, in_place: bool| {
+        let (name, shape) = (&by.name, by.shape);
+        if !by.fits(BlockPairs { send: &[], receive: &[], in_place }) {
+            return;
+        }
         // In place, a block comes back as long as it went.
         let len = |from: u32, to: u32| match in_place {
             true => ((from + to) * 7 % 4) as usize,
@@ -356,13 +362,16 @@ fn alltoallv_transposes() {
             let send: Vec<usize> = (0..shape.ranks).map(|to| len(rank, to)).collect();
             let receive: Vec<usize> = (0..shape.ranks).map(|from| len(from, rank)).collect();
             let send = if in_place { &[] } else { send.as_slice() };
-            alltoallv(shape, rank, BlockPairs { send, receive: &receive, in_place })
+            by.part(rank, BlockPairs { send, receive: &receive, in_place })
         };
-        case(format!("alltoallv, in place {in_place}"), shape, &schedule, &|rank, algebra| {
+        case(format!("{name}, in place {in_place}"), shape, &schedule, &|rank, algebra| {
             buffers(rank, algebra, false)
         })
         .expect(&|rank, algebra| buffers(rank, algebra, true));
-    }
+    };
+    each(&registry::ALLTOALLV, SEGMENT, |by| {
+        [false, true].into_iter().for_each(|place| run(by, place))
+    });
 }
 
 /// Lengths around everything that steers selection.

@@ -4,6 +4,7 @@
 //! The static checks of `offload::check` prove each case free of races and deadlock, so one run,
 //! in an order drawn from a seed, shows the result of all runs.
 
+mod by;
 mod costs;
 mod data;
 mod inter;

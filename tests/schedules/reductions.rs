@@ -3,16 +3,17 @@
 
 use std::ops::Range;
 
-use mpi_abi::mpi::coll::{
-    Allreduce, Operands, Reduce, ReduceScatter, Scan, allreduce_doubling, allreduce_halving,
-    reduce_binomial, reduce_scatter_halving, reduce_scatter_pairwise, scan_chain, scan_doubling,
-};
-use mpi_abi::offload::Schedule;
+use mpi_abi::mpi::coll::registry::{self, Family};
+use mpi_abi::mpi::coll::{Allreduce, Operands, Reduce, ReduceScatter, Scan};
 
+use super::by::{By, each};
 use super::symbolic::{Algebra, Byte};
-use super::{Case, Shape, roots, sizes};
+use super::{Case, roots};
 
 const ELEMENT: usize = 2;
+
+/// Length of a segment.
+const SEGMENT: usize = 2 * ELEMENT;
 
 fn operands(elements: usize, commutative: bool) -> Operands {
     Operands { bytes: elements * ELEMENT, element: ELEMENT, commutative }
@@ -43,14 +44,17 @@ pub fn assert_combined(
     }
 }
 
-fn reduce(shape: Shape, args: Reduce) {
-    let bytes = args.operands.bytes;
-    let name = format!("reduce {args:?}");
+fn reduce(by: &By<Reduce>, args: Reduce) {
+    let (shape, bytes) = (by.shape, args.operands.bytes);
+    if !by.fits(args) {
+        return;
+    }
+    let name = format!("{} {args:?}", by.name);
     let case = Case {
         name: name.clone(),
         shape,
         element: ELEMENT,
-        schedule: &|rank| reduce_binomial::schedule(shape, rank, args),
+        schedule: &|rank| by.part(rank, args),
         before: &|rank, algebra| match rank == args.root {
             true => buffers(rank, bytes, args.in_place, algebra),
             // The others have no receive buffer at all.
@@ -70,37 +74,45 @@ fn reduce(shape: Shape, args: Reduce) {
 }
 
 #[test]
-fn reduce_binomial_combines_all() {
-    for shape in sizes() {
-        for root in roots(shape) {
+fn reductions_to_a_root_combine_all() {
+    each(&registry::REDUCE, SEGMENT, |by| {
+        for root in roots(by.shape) {
             for (commutative, in_place) in
                 [(true, true), (true, false), (false, true), (false, false)]
             {
-                reduce(shape, Reduce { operands: operands(1, commutative), root, in_place });
+                reduce(by, Reduce { operands: operands(3, commutative), root, in_place });
             }
         }
-        let operands = operands(0, true);
-        reduce(shape, Reduce { operands, root: shape.ranks - 1, in_place: false });
-    }
+        let root = by.shape.ranks - 1;
+        reduce(by, Reduce { operands: operands(0, true), root, in_place: false });
+        // More elements than pieces, and a number that pieces do not divide.
+        let operands = operands(by.shape.ranks as usize + 3, true);
+        reduce(by, Reduce { operands, root, in_place: false });
+    });
 }
 
-type Algorithm = fn(Shape, u32, Allreduce) -> Schedule;
-
-fn allreduce(algorithm: Algorithm, shape: Shape, args: Allreduce) {
+fn allreduce(by: &By<Allreduce>, mut args: Allreduce) {
+    // In the order of ranks, if the algorithm can.
+    let ordered = by.fits(args);
+    args.operands.commutative = !ordered;
+    if !by.fits(args) {
+        return;
+    }
+    let shape = by.shape;
     let bytes = args.operands.bytes;
-    let name = format!("allreduce {args:?}");
+    let name = format!("{} {args:?}", by.name);
     let case = Case {
         name: name.clone(),
         shape,
         element: ELEMENT,
-        schedule: &|rank| algorithm(shape, rank, args),
+        schedule: &|rank| by.part(rank, args),
         before: &|rank, algebra| buffers(rank, bytes, args.in_place, algebra),
     };
     let mut algebra = Algebra::default();
     let after = case.run(&mut algebra);
     let result = &after[0][1];
     assert_eq!(result.len(), bytes);
-    assert_complete(result, shape.ranks, true, &algebra, &name);
+    assert_complete(result, shape.ranks, ordered, &algebra, &name);
     for (rank, buffers) in (0..).zip(&after) {
         // Equal expressions, not only equal operands: floating-point results agree to the bit.
         assert_eq!(&buffers[1], result, "{name}, {shape:?}: rank {rank} differs");
@@ -109,43 +121,37 @@ fn allreduce(algorithm: Algorithm, shape: Shape, args: Allreduce) {
     }
 }
 
-fn every_allreduce(algorithm: Algorithm, elements: &[usize]) {
-    for shape in sizes() {
-        for &elements in elements {
+#[test]
+fn allreduces_combine_all() {
+    each(&registry::ALLREDUCE, SEGMENT, |by| {
+        let ranks = by.shape.ranks as usize;
+        // The last: more elements than pieces, and a number that pieces do not divide.
+        for elements in [0, 1, 3, ranks + 3] {
             for in_place in [true, false] {
-                let operands = operands(elements, false);
-                allreduce(algorithm, shape, Allreduce { operands, in_place });
+                if elements <= 3 || ranks <= 20 || in_place == ranks.is_multiple_of(2) {
+                    allreduce(by, Allreduce { operands: operands(elements, false), in_place });
+                }
             }
         }
-    }
+    });
 }
 
-#[test]
-fn allreduce_doubling_combines_all() {
-    every_allreduce(allreduce_doubling::schedule, &[0, 1]);
-}
-
-#[test]
-fn allreduce_halving_combines_all() {
-    // Fewer elements than pieces, and a number that pieces do not divide.
-    every_allreduce(allreduce_halving::schedule, &[0, 3, 67]);
-}
-
-/// The part of a rank in a scan or an exscan.
-type Prefix = dyn Fn(Shape, u32, Scan) -> Schedule;
-
-fn prefix(algorithm: &Prefix, name: &str, inclusive: bool, elements: usize) {
-    for shape in sizes() {
+fn prefix(family: &Family<Scan>, inclusive: bool, elements: usize) {
+    each(family, SEGMENT, |by| {
+        let (name, shape) = (&by.name, by.shape);
         // Ranks need not agree on it.
         for in_place in [|_| false, |_| true, |rank: u32| rank % 3 == 1] {
             let args =
                 |rank| Scan { operands: operands(elements, false), in_place: in_place(rank) };
+            if !by.fits(args(0)) {
+                continue;
+            }
             let bytes = elements * ELEMENT;
             let case = Case {
                 name: name.to_owned(),
                 shape,
                 element: ELEMENT,
-                schedule: &|rank| algorithm(shape, rank, args(rank)),
+                schedule: &|rank| by.part(rank, args(rank)),
                 before: &|rank, algebra| buffers(rank, bytes, in_place(rank), algebra),
             };
             let mut algebra = Algebra::default();
@@ -167,48 +173,32 @@ fn prefix(algorithm: &Prefix, name: &str, inclusive: bool, elements: usize) {
                 );
             }
         }
+    });
+}
+
+#[test]
+fn scans_combine_all_up_to_oneself() {
+    for elements in [0, 13] {
+        prefix(&registry::SCAN, true, elements);
     }
 }
 
 #[test]
-fn scan_doubling_combines_all_up_to_oneself() {
-    for elements in [0, 2] {
-        prefix(&scan_doubling::scan, "scan by doubling", true, elements);
+fn exscans_combine_all_before_oneself() {
+    for elements in [0, 13] {
+        prefix(&registry::EXSCAN, false, elements);
     }
 }
 
-#[test]
-fn exscan_doubling_combines_all_before_oneself() {
-    for elements in [0, 2] {
-        prefix(&scan_doubling::exscan, "exscan by doubling", false, elements);
-    }
-}
-
-#[test]
-fn scan_chain_combines_all_up_to_oneself() {
-    // More segments than the window, the last of them short; and one.
-    for (elements, segment) in [(0, 4), (1, 4), (13, 4)] {
-        let scan = move |shape, rank, args| scan_chain::scan(shape, rank, args, segment);
-        prefix(&scan, "scan along a chain", true, elements);
-    }
-}
-
-#[test]
-fn exscan_chain_combines_all_before_oneself() {
-    for (elements, segment) in [(0, 4), (1, 4), (13, 4)] {
-        let exscan = move |shape, rank, args| scan_chain::exscan(shape, rank, args, segment);
-        prefix(&exscan, "exscan along a chain", false, elements);
-    }
-}
-
-type ReduceScatterBy = fn(Shape, u32, ReduceScatter<'_>) -> Schedule;
-
-fn reduce_scatter(algorithm: ReduceScatterBy, shape: Shape, blocks: &[usize], ordered: bool) {
+fn reduce_scatter(by: &By<ReduceScatter>, blocks: &[usize]) {
+    let shape = by.shape;
+    // In the order of ranks, if the algorithm can.
+    let ordered = by.fits(ReduceScatter { blocks, commutative: false, in_place: false });
     let total: usize = blocks.iter().sum();
     // Ranks need not agree on it; with many, both at once will do.
     let places: [fn(u32) -> bool; 3] = [|rank| rank % 3 == 1, |_| false, |_| true];
     for in_place in places.into_iter().take(if shape.ranks <= 20 { 3 } else { 1 }) {
-        let name = format!("reduce-scatter of {blocks:?}");
+        let name = format!("{} of {blocks:?}", by.name);
         let before = |rank: u32, algebra: &mut Algebra| {
             let own = algebra.leaves(rank, 0, total);
             match in_place(rank) {
@@ -221,7 +211,7 @@ fn reduce_scatter(algorithm: ReduceScatterBy, shape: Shape, blocks: &[usize], or
             name: name.clone(),
             shape,
             element: ELEMENT,
-            schedule: &|rank| algorithm(shape, rank, args(rank)),
+            schedule: &|rank| by.part(rank, args(rank)),
             before: &before,
         };
         let mut algebra = Algebra::default();
@@ -237,26 +227,19 @@ fn reduce_scatter(algorithm: ReduceScatterBy, shape: Shape, blocks: &[usize], or
 }
 
 /// Blocks of one length, of none, and unlike ones.
-fn every_reduce_scatter(algorithm: ReduceScatterBy, ordered: bool) {
-    for shape in sizes() {
-        let unlike = |rank: u32| (rank * 7 + shape.ranks) as usize % 3 * ELEMENT;
-        let blocks: Vec<usize> = (0..shape.ranks).map(unlike).collect();
-        reduce_scatter(algorithm, shape, &blocks, ordered);
-        if shape.ranks <= 20 {
-            reduce_scatter(algorithm, shape, &vec![ELEMENT; shape.ranks as usize], ordered);
+#[test]
+fn reduce_scatters_combine_all() {
+    each(&registry::REDUCE_SCATTER, SEGMENT, |by| {
+        let ranks = by.shape.ranks;
+        let unlike = |rank: u32| (rank * 7 + ranks) as usize % 3 * ELEMENT;
+        let blocks: Vec<usize> = (0..ranks).map(unlike).collect();
+        reduce_scatter(by, &blocks);
+        if ranks <= 20 {
+            reduce_scatter(by, &vec![ELEMENT; ranks as usize]);
         }
-    }
-    let shape = Shape { ranks: 7 };
-    reduce_scatter(algorithm, shape, &[0; 7], ordered);
-    reduce_scatter(algorithm, shape, &[0, 0, 0, 0, 0, 8, 0], ordered);
-}
-
-#[test]
-fn reduce_scatter_pairwise_combines_in_order() {
-    every_reduce_scatter(reduce_scatter_pairwise::schedule, true);
-}
-
-#[test]
-fn reduce_scatter_halving_combines_all() {
-    every_reduce_scatter(reduce_scatter_halving::schedule, false);
+        if ranks == 7 {
+            reduce_scatter(by, &[0; 7]);
+            reduce_scatter(by, &[0, 0, 0, 0, 0, 8, 0]);
+        }
+    });
 }

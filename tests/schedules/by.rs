@@ -1,0 +1,56 @@
+//! Each algorithm that is listed, to be tried at every size.
+
+use mpi_abi::mpi::coll::algorithm::{Agreed, Algorithm, Arguments, Cost};
+use mpi_abi::mpi::coll::registry::Family;
+use mpi_abi::offload::Schedule;
+
+use super::{Shape, sizes};
+
+/// An algorithm, at a size, and how it is to cut what it moves.
+pub struct By<A: Arguments + 'static> {
+    algorithm: &'static Algorithm<A>,
+    /// The length of a segment, if not the algorithm's own choice.
+    pub segment: Option<usize>,
+    pub shape: Shape,
+    /// Says which it is when it fails.
+    pub name: String,
+}
+
+/// Tries all algorithms of a family at every size; those that cut what they move also with segments
+/// of `segment` bytes.
+pub fn each<A: Arguments>(family: &Family<A>, segment: usize, run: impl Fn(&By<A>)) {
+    for algorithm in family.algorithms {
+        for shape in sizes() {
+            for segment in [None, Some(segment)] {
+                if segment.is_some() && algorithm.segmented.is_none() {
+                    continue;
+                }
+                let name = format!("{:?} by {}", family.operation, algorithm.name);
+                run(&By { algorithm, segment, shape, name });
+            }
+        }
+    }
+}
+
+impl<A: Arguments> By<A> {
+    /// Whether the algorithm can do this.
+    pub fn fits(&self, args: A::In<'_>) -> bool {
+        (self.algorithm.fits)(self.shape, args.agreed())
+    }
+
+    /// The part of `rank`.
+    pub fn part(&self, rank: u32, args: A::In<'_>) -> Schedule {
+        match self.segment.zip(self.algorithm.segmented.as_ref()) {
+            Some((segment, cut)) => (cut.schedule)(self.shape, rank, args, segment),
+            None => (self.algorithm.schedule)(self.shape, rank, args),
+        }
+    }
+
+    /// What it claims to cost.
+    pub fn claim(&self, args: A::In<'_>) -> Cost {
+        match self.segment.zip(self.algorithm.segmented.as_ref()) {
+            Some((segment, cut)) => (cut.cost)(self.shape, args, segment),
+            None => (self.algorithm.cost)(self.shape, args),
+        }
+    }
+}
