@@ -126,6 +126,7 @@ c_programs! {
     coll_mixed,
     coll_neighbor,
     coll_nonblocking,
+    coll_persistent,
     coll_random,
     coll_reduce,
     coll_scan,

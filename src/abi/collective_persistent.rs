@@ -1,12 +1,19 @@
-//! Persistent collective communication (MPI 5.0, chapter 6): making the requests.
+//! Persistent collective communication (MPI 5.0, §6.13): making the requests; `request` starts them.
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_int, c_void};
 
+use super::collective_start::{
+    Blocks,
+    Types::{Each, One},
+    allgather, allgatherv, allreduce, alltoall, alltoallv, bcast, call, elements, exscan, gather,
+    gatherv, init, reduce, reduce_scatter, reduce_scatter_block, reduction, scan, scatter,
+    scatterv,
+};
 use super::types::*;
-use super::verb::unsupported;
+use super::width::Integers::{Int, Large};
+use crate::process::Mpi;
 
 /// Makes a persistent request for `MPI_Allgather`.
 #[unsafe(no_mangle)]
@@ -15,7 +22,12 @@ pub unsafe extern "C" fn PMPI_Allgather_init_c(
     recvcount: MPI_Count, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Allgather_init_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of both buffers (§6.7).
+    let body = |mpi: &mut Mpi, form| unsafe { allgather(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Allgather_init", (comm, info), request, body) }
 }
 
 /// [`PMPI_Allgather_init_c`] with `int` counts.
@@ -48,7 +60,12 @@ pub unsafe extern "C" fn PMPI_Allgatherv_init(
     recvcounts: *const c_int, displs: *const c_int, recvtype: MPI_Datatype, comm: MPI_Comm,
     info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Allgatherv_init", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.7).
+    let body = |mpi: &mut Mpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Allgatherv_init", (comm, info), request, body) }
 }
 
 /// [`PMPI_Allgatherv_init`] with large counts.
@@ -58,7 +75,12 @@ pub unsafe extern "C" fn PMPI_Allgatherv_init_c(
     recvcounts: *const MPI_Count, displs: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm,
     info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Allgatherv_init_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.7).
+    let body = |mpi: &mut Mpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Allgatherv_init", (comm, info), request, body) }
 }
 
 /// Makes a persistent request for `MPI_Allreduce`.
@@ -67,7 +89,11 @@ pub unsafe extern "C" fn PMPI_Allreduce_init_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     op: MPI_Op, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Allreduce_init_c", comm)
+    let operands = reduction(sendbuf, recvbuf, count, datatype, op);
+    // SAFETY: the caller's promise of both buffers (§6.9.6).
+    let body = |mpi: &mut Mpi, form| unsafe { allreduce(mpi, operands, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Allreduce_init", (comm, info), request, body) }
 }
 
 /// [`PMPI_Allreduce_init_c`] with `int` counts.
@@ -89,7 +115,12 @@ pub unsafe extern "C" fn PMPI_Alltoall_init_c(
     recvcount: MPI_Count, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Alltoall_init_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of both buffers (§6.8).
+    let body = |mpi: &mut Mpi, form| unsafe { alltoall(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Alltoall_init", (comm, info), request, body) }
 }
 
 /// [`PMPI_Alltoall_init_c`] with `int` counts.
@@ -122,7 +153,12 @@ pub unsafe extern "C" fn PMPI_Alltoallv_init(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int,
     recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Alltoallv_init", comm)
+    let send = Blocks::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
+    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
+    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Alltoallv_init", (comm, info), request, body) }
 }
 
 /// [`PMPI_Alltoallv_init`] with large counts.
@@ -133,7 +169,12 @@ pub unsafe extern "C" fn PMPI_Alltoallv_init_c(
     rdispls: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Alltoallv_init_c", comm)
+    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), One(sendtype));
+    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
+    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Alltoallv_init", (comm, info), request, body) }
 }
 
 /// Makes a persistent request for `MPI_Alltoallw`.
@@ -144,7 +185,12 @@ pub unsafe extern "C" fn PMPI_Alltoallw_init(
     rdispls: *const c_int, recvtypes: *const MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Alltoallw_init", comm)
+    let send = Blocks::new(sendbuf, Int(sendcounts), Int(sdispls), Each(sendtypes));
+    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(rdispls), Each(recvtypes));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
+    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Alltoallw_init", (comm, info), request, body) }
 }
 
 /// [`PMPI_Alltoallw_init`] with large counts.
@@ -155,7 +201,12 @@ pub unsafe extern "C" fn PMPI_Alltoallw_init_c(
     rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Alltoallw_init_c", comm)
+    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), Each(sendtypes));
+    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
+    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Alltoallw_init", (comm, info), request, body) }
 }
 
 /// Makes a persistent request for `MPI_Barrier`.
@@ -163,7 +214,9 @@ pub unsafe extern "C" fn PMPI_Alltoallw_init_c(
 pub unsafe extern "C" fn PMPI_Barrier_init(
     comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Barrier_init", comm)
+    let body = |mpi: &mut Mpi, form| mpi.barrier(call(comm, form));
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Barrier_init", (comm, info), request, body) }
 }
 
 /// Makes a persistent request for `MPI_Bcast`.
@@ -172,7 +225,11 @@ pub unsafe extern "C" fn PMPI_Bcast_init_c(
     buffer: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, root: c_int, comm: MPI_Comm,
     info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Bcast_init_c", comm)
+    let buffer = elements(buffer, count, datatype);
+    // SAFETY: the caller's promise of the buffer (§6.4).
+    let body = |mpi: &mut Mpi, form| unsafe { bcast(mpi, buffer, root, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Bcast_init", (comm, info), request, body) }
 }
 
 /// [`PMPI_Bcast_init_c`] with `int` counts.
@@ -191,7 +248,11 @@ pub unsafe extern "C" fn PMPI_Exscan_init_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     op: MPI_Op, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Exscan_init_c", comm)
+    let operands = reduction(sendbuf, recvbuf, count, datatype, op);
+    // SAFETY: the caller's promise of both buffers (§6.11.2).
+    let body = |mpi: &mut Mpi, form| unsafe { exscan(mpi, operands, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Exscan_init", (comm, info), request, body) }
 }
 
 /// [`PMPI_Exscan_init_c`] with `int` counts.
@@ -211,7 +272,12 @@ pub unsafe extern "C" fn PMPI_Gather_init_c(
     recvcount: MPI_Count, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Gather_init_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of both buffers (§6.5).
+    let body = |mpi: &mut Mpi, form| unsafe { gather(mpi, send, receive, root, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Gather_init", (comm, info), request, body) }
 }
 
 /// [`PMPI_Gather_init_c`] with `int` counts.
@@ -245,7 +311,12 @@ pub unsafe extern "C" fn PMPI_Gatherv_init(
     recvcounts: *const c_int, displs: *const c_int, recvtype: MPI_Datatype, root: c_int,
     comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Gatherv_init", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.5).
+    let body = |mpi: &mut Mpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Gatherv_init", (comm, info), request, body) }
 }
 
 /// [`PMPI_Gatherv_init`] with large counts.
@@ -255,7 +326,12 @@ pub unsafe extern "C" fn PMPI_Gatherv_init_c(
     recvcounts: *const MPI_Count, displs: *const MPI_Aint, recvtype: MPI_Datatype, root: c_int,
     comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Gatherv_init_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.5).
+    let body = |mpi: &mut Mpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Gatherv_init", (comm, info), request, body) }
 }
 
 /// Makes a persistent request for `MPI_Reduce`.
@@ -264,7 +340,11 @@ pub unsafe extern "C" fn PMPI_Reduce_init_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     op: MPI_Op, root: c_int, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Reduce_init_c", comm)
+    let operands = reduction(sendbuf, recvbuf, count, datatype, op);
+    // SAFETY: the caller's promise of both buffers (§6.9.1).
+    let body = |mpi: &mut Mpi, form| unsafe { reduce(mpi, operands, root, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Reduce_init", (comm, info), request, body) }
 }
 
 /// [`PMPI_Reduce_init_c`] with `int` counts.
@@ -285,7 +365,11 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_block_init_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: MPI_Count, datatype: MPI_Datatype,
     op: MPI_Op, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Reduce_scatter_block_init_c", comm)
+    let operands = reduction(sendbuf, recvbuf, recvcount, datatype, op);
+    // SAFETY: the caller's promise of both buffers (§6.10.1).
+    let body = |mpi: &mut Mpi, form| unsafe { reduce_scatter_block(mpi, operands, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Reduce_scatter_block_init", (comm, info), request, body) }
 }
 
 /// [`PMPI_Reduce_scatter_block_init_c`] with `int` counts.
@@ -315,7 +399,12 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_init(
     sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const c_int, datatype: MPI_Datatype,
     op: MPI_Op, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Reduce_scatter_init", comm)
+    let operands = reduction(sendbuf, recvbuf, 0, datatype, op);
+    // SAFETY: the caller's promise of the buffers and the array (§6.10.2).
+    let body =
+        |mpi: &mut Mpi, form| unsafe { reduce_scatter(mpi, operands, Int(recvcounts), comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Reduce_scatter_init", (comm, info), request, body) }
 }
 
 /// [`PMPI_Reduce_scatter_init`] with large counts.
@@ -324,7 +413,13 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_init_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
     datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Reduce_scatter_init_c", comm)
+    let operands = reduction(sendbuf, recvbuf, 0, datatype, op);
+    // SAFETY: the caller's promise of the buffers and the array (§6.10.2).
+    let body = |mpi: &mut Mpi, form| unsafe {
+        reduce_scatter(mpi, operands, Large(recvcounts), comm, form)
+    };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Reduce_scatter_init", (comm, info), request, body) }
 }
 
 /// Makes a persistent request for `MPI_Scan`.
@@ -333,7 +428,11 @@ pub unsafe extern "C" fn PMPI_Scan_init_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     op: MPI_Op, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Scan_init_c", comm)
+    let operands = reduction(sendbuf, recvbuf, count, datatype, op);
+    // SAFETY: the caller's promise of both buffers (§6.11.1).
+    let body = |mpi: &mut Mpi, form| unsafe { scan(mpi, operands, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Scan_init", (comm, info), request, body) }
 }
 
 /// [`PMPI_Scan_init_c`] with `int` counts.
@@ -353,7 +452,12 @@ pub unsafe extern "C" fn PMPI_Scatter_init_c(
     recvcount: MPI_Count, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Scatter_init_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of both buffers (§6.6).
+    let body = |mpi: &mut Mpi, form| unsafe { scatter(mpi, send, receive, root, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Scatter_init", (comm, info), request, body) }
 }
 
 /// [`PMPI_Scatter_init_c`] with `int` counts.
@@ -387,7 +491,12 @@ pub unsafe extern "C" fn PMPI_Scatterv_init(
     recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm,
     info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Scatterv_init", comm)
+    let send = Blocks::new(sendbuf, Int(sendcounts), Int(displs), One(sendtype));
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.6).
+    let body = |mpi: &mut Mpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Scatterv_init", (comm, info), request, body) }
 }
 
 /// [`PMPI_Scatterv_init`] with large counts.
@@ -397,5 +506,10 @@ pub unsafe extern "C" fn PMPI_Scatterv_init_c(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     root: c_int, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Scatterv_init_c", comm)
+    let send = Blocks::new(sendbuf, Large(sendcounts), Large(displs.cast()), One(sendtype));
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of the buffers and the arrays (§6.6).
+    let body = |mpi: &mut Mpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Scatterv_init", (comm, info), request, body) }
 }

@@ -6,10 +6,11 @@
 
 use std::ffi::{c_int, c_void};
 
+use super::pointer::out;
 use super::types::*;
 use super::user_function;
 use super::user_memory::{checked_count, is_in_place, memory, memory_of};
-use super::verb::{finish, number, start, wait_for};
+use super::verb::{finish, local, number, start, wait_for};
 use super::width::Integers;
 use crate::base::{ErrorClass, MpiError, Result};
 use crate::mpi::Memory;
@@ -113,6 +114,27 @@ pub unsafe fn begin(
     };
     // SAFETY: the caller's promise.
     unsafe { start(name, comm, request, body) }
+}
+
+/// Makes a persistent request for a collective operation on `comm` and stores it. Every process of
+/// the communicator makes those in the same order; they start in any.
+///
+/// # Safety
+/// `request` is null or may be written.
+#[inline]
+pub unsafe fn init(
+    name: &str, (comm, info): (MPI_Comm, MPI_Info), request: *mut MPI_Request,
+    body: impl FnOnce(&mut Mpi, Form) -> Result<Prepared>,
+) -> c_int {
+    local(name, comm, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let request = unsafe { out(request, "request")? };
+        mpi.comms.get(number(comm))?;
+        mpi.objects.infos.hints(number(info))?;
+        let prepared = body(mpi, Form::Persistent)?;
+        request.put_handle(mpi.persistent_collective(number(comm), prepared)?);
+        Ok(())
+    })
 }
 
 /// How `op` combines elements of `datatype`.

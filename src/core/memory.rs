@@ -25,8 +25,9 @@ const SHORT_BYTES: usize = 1024;
 pub enum Memory {
     /// Adjacent bytes of the application.
     Span(Span),
-    /// Scattered bytes of the application. Boxed: the other kinds are small, and are moved often.
-    Typed(Box<Typed>),
+    /// Scattered bytes of the application. Not inline: the other kinds are small, and are moved
+    /// often.
+    Typed(Arc<Typed>),
     /// Bytes of the library itself: buffered sends, unexpected messages, scratch space.
     Owned(Bytes),
 }
@@ -71,7 +72,7 @@ impl Memory {
             // SAFETY: the caller's promise; the only run covers exactly these bytes.
             return Self::Span(unsafe { Span::new(base.wrapping_offset(run.offset), run.len) });
         }
-        Self::Typed(Box::new(Typed { base: base as usize, run }))
+        Self::Typed(Arc::new(Typed { base: base as usize, run }))
     }
 
     /// The library's own bytes.
@@ -123,7 +124,7 @@ impl Memory {
     pub fn alias(&self) -> Self {
         match self {
             Self::Span(span) => Self::Span(*span),
-            Self::Typed(typed) => Self::Typed(typed.clone()),
+            Self::Typed(typed) => Self::Typed(Arc::clone(typed)),
             Self::Owned(bytes) => Self::Span(bytes.span()),
         }
     }

@@ -8,6 +8,7 @@ pub mod matching;
 pub mod memory;
 pub mod operation;
 pub mod pending;
+mod progress;
 mod protocol;
 mod rendezvous;
 pub mod run;

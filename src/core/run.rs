@@ -16,6 +16,13 @@
 //! the call and the label of the step as their tag. Calls on a communicator come in the same order
 //! on all of its ranks (MPI 5.0 §6.14), so the number may wrap: messages of one source with one tag
 //! keep their order.
+//!
+//! **Instances** of a run that may start again have the same tags, and need nothing to be told
+//! apart. When an instance is over on a rank, all its steps have started there, the detached ones
+//! too. So on each rank the sends and the receives with one tag start in the order of the instances,
+//! and messages with one tag keep their order: that of instance `j` goes to the receive of instance
+//! `j`, no matter which of both comes first, nor how far apart the ranks are. Detached steps of the
+//! last instance that go on keep its state, and the next one takes another.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,8 +30,9 @@ use std::sync::Arc;
 use crate::base::{ErrorClass, MpiError, Peer, Slab, Span};
 use crate::core::engine::{Engine, Mode};
 use crate::core::matching::Pattern;
-use crate::core::memory::{Bytes, Memory};
+use crate::core::memory::Memory;
 use crate::core::operation::{Owner, Part};
+use crate::core::progress::{Progress, Spares};
 use crate::core::protocol::EndedStep;
 use crate::core::wire::Envelope;
 use crate::device::Device;
@@ -37,6 +45,7 @@ pub type RunId = u32;
 pub type Kernel = Arc<dyn Fn(Span, Span) + Send + Sync>;
 
 /// How the reductions of a run are done.
+#[derive(Clone)]
 pub enum Reduction {
     /// There are none.
     None,
@@ -117,6 +126,20 @@ pub struct RunEnd {
     pub error: Option<Box<MpiError>>,
 }
 
+impl Launch {
+    /// The same for another run, with the user buffers: of steps that go on none uses them.
+    fn take(&mut self) -> Self {
+        let Plan { schedule, buffers, staged, reduction } = &mut self.plan;
+        let plan = Plan {
+            schedule: Arc::clone(schedule),
+            buffers: std::mem::take(buffers),
+            staged: std::mem::take(staged),
+            reduction: reduction.clone(),
+        };
+        Self { plan, members: Arc::clone(&self.members), ..*self }
+    }
+}
+
 impl Plan {
     /// A plan that only moves data.
     pub fn moving(schedule: impl Into<Arc<Schedule>>, buffers: Vec<Memory>) -> Self {
@@ -158,22 +181,18 @@ impl std::fmt::Debug for Plan {
 
 struct Run {
     launch: Launch,
-    scratch: Vec<Bytes>,
-    /// Completions that each step still waits for.
-    waits: Vec<u32>,
-    /// Steps that may start, each with the one whose completion let it (itself if there is none).
-    ready: VecDeque<(StepId, StepId)>,
-    /// Steps that must still complete, and those including the detached ones.
-    attached: usize,
-    all: usize,
+    progress: Progress,
     error: Option<Box<MpiError>>,
     owner: Owner,
+    /// Whether it may start again: then it stays when it is over.
+    stays: bool,
 }
 
 /// The runs of an engine.
 #[derive(Default)]
 pub struct Runs {
     runs: Slab<Run>,
+    spares: Spares,
     work: VecDeque<Work>,
 }
 
@@ -185,34 +204,43 @@ impl Runs {
     pub(in crate::core) fn launch(&self, id: RunId) -> &Launch {
         &self.runs[id].launch
     }
+
+    /// A run that has not started.
+    fn insert(&mut self, launch: Launch, stays: bool) -> RunId {
+        let progress = self.spares.take(&launch.plan.schedule);
+        self.runs.insert(Run { launch, progress, error: None, owner: Owner::Caller, stays })
+    }
+
+    /// A run that does what `id` does, which is left with the steps that nobody waits for.
+    fn part(&mut self, id: RunId) -> RunId {
+        let old = &mut self.runs[id];
+        (old.owner, old.stays) = (Owner::Nobody, false);
+        let launch = old.launch.take();
+        self.insert(launch, true)
+    }
+
+    fn remove_if_done(&mut self, id: RunId) {
+        let run = &self.runs[id];
+        if run.progress.is_done()
+            && run.owner == Owner::Nobody
+            && let Some(run) = self.runs.remove(id)
+        {
+            let Run { launch, progress, .. } = run;
+            // The state is worth keeping only if others have the schedule, too.
+            drop(launch);
+            self.spares.keep(progress);
+        }
+    }
 }
 
 impl Run {
-    fn new(mut launch: Launch) -> Self {
-        launch.plan.pack();
-        let schedule = &launch.plan.schedule;
-        let waits = schedule.waits().to_vec();
-        let ready =
-            (0..).zip(&waits).filter(|(_, waits)| **waits == 0).map(|(id, _)| (id, id)).collect();
-        Self {
-            scratch: schedule.scratch().iter().map(|bytes| Bytes::zeroed(*bytes)).collect(),
-            attached: schedule.attached(),
-            all: schedule.steps().len(),
-            waits,
-            ready,
-            error: None,
-            owner: Owner::Caller,
-            launch,
-        }
-    }
-
     /// The part of memory that a region names. Owned memory stays with the run, which outlives
     /// its operations.
     fn part(&self, region: Region) -> Part {
         let memory = match region.buffer {
             Buffer::None => Memory::EMPTY,
             Buffer::User(entry) => self.launch.plan.buffers[entry as usize].alias(),
-            Buffer::Scratch(index) => Memory::Span(self.scratch[index as usize].span()),
+            Buffer::Scratch(index) => Memory::Span(self.progress.scratch(index)),
             Buffer::First => unreachable!("the schedule has said what came first"),
         };
         Part { memory, start: region.start, len: region.len }
@@ -231,7 +259,7 @@ impl Run {
     /// Why a step failed. The length of each message is known on both of its sides, so one of
     /// another length tells of ranks that passed unlike amounts of data (MPI 5.0 §6.1).
     fn error_of(&self, ended: &EndedStep) -> Option<Box<MpiError>> {
-        let step = &self.launch.plan.schedule.steps()[ended.step as usize];
+        let step = &self.progress.schedule().steps()[ended.step as usize];
         let Action::Receive { peer, region, .. } = step.action else { return None };
         match &ended.error {
             None if ended.bytes == region.len => None,
@@ -245,22 +273,8 @@ impl Run {
 
     /// Notes the end of a step: its successors may become ready.
     fn completed(&mut self, step: StepId) {
-        let schedule = Arc::clone(&self.launch.plan.schedule);
-        self.all -= 1;
-        if !schedule.steps()[step as usize].detached {
-            self.attached -= 1;
-            if self.attached == 0 {
-                self.launch.plan.unpack();
-            }
-        }
-        for &then in schedule.then(step) {
-            let waits = &mut self.waits[then as usize];
-            if *waits > 0 {
-                *waits -= 1;
-                if *waits == 0 {
-                    self.ready.push_back((then, step));
-                }
-            }
+        if self.progress.completed(step) {
+            self.launch.plan.unpack();
         }
     }
 }
@@ -276,21 +290,49 @@ fn disagreement(class: ErrorClass, peer: u32, bytes: usize, how: &str) -> Box<Mp
 impl<D: Device> Engine<D> {
     /// Starts a run. It may be over when this returns.
     pub fn launch(&mut self, launch: Launch) -> RunId {
-        let run = self.runs.runs.insert(Run::new(launch));
-        self.start_ready(run);
-        self.advance();
+        let run = self.runs.insert(launch, false);
+        self.begin(run);
         run
+    }
+
+    /// A run that may start as often as wanted ([`Engine::start`]), one instance after the other.
+    /// It stays until it is released.
+    pub fn hold(&mut self, launch: Launch) -> RunId {
+        self.runs.insert(launch, true)
+    }
+
+    /// Starts a run that was held, and is not under way, once more. It has another key from now on
+    /// if steps of the last instance that nobody waits for go on.
+    ///
+    /// # Panics
+    /// If there is no such run.
+    pub fn start(&mut self, run: RunId) -> RunId {
+        debug_assert!(self.is_over(run) && self.runs.runs[run].stays);
+        let is_done = self.runs.runs[run].progress.is_done();
+        let run = if is_done { run } else { self.runs.part(run) };
+        self.begin(run);
+        run
+    }
+
+    fn begin(&mut self, id: RunId) {
+        let run = &mut self.runs.runs[id];
+        run.progress.rewind();
+        run.launch.plan.pack();
+        self.start_ready(id);
+        self.advance();
     }
 
     /// Whether the run is over, for all that its caller can see.
     ///
     /// # Panics
     /// If there is no such run.
+    #[inline]
     pub fn is_over(&self, run: RunId) -> bool {
-        self.runs.runs[run].attached == 0
+        self.runs.runs[run].progress.is_over()
     }
 
-    /// Takes the end of a run that is over; steps that nobody waits for go on.
+    /// Takes the end of a run that is over; steps that nobody waits for go on. One that may start
+    /// again keeps its buffers.
     ///
     /// # Panics
     /// If there is no such run.
@@ -299,17 +341,21 @@ impl<D: Device> Engine<D> {
             return None;
         }
         let end = &mut self.runs.runs[run];
+        let error = end.error.take();
+        if end.stays {
+            return Some(RunEnd { buffers: Vec::new(), error });
+        }
         end.owner = Owner::Nobody;
         let buffers = std::mem::take(&mut end.launch.plan.buffers);
-        let result = RunEnd { buffers, error: end.error.take() };
-        self.remove_if_done(run);
-        Some(result)
+        self.runs.remove_if_done(run);
+        Some(RunEnd { buffers, error })
     }
 
-    /// Lets a run go on without anybody waiting for it.
+    /// Lets a run go on without anybody waiting for it; it does not start again.
     pub fn release_run(&mut self, run: RunId) {
-        self.runs.runs[run].owner = Owner::Nobody;
-        self.remove_if_done(run);
+        let released = &mut self.runs.runs[run];
+        (released.owner, released.stays) = (Owner::Nobody, false);
+        self.runs.remove_if_done(run);
     }
 
     /// The next reduction that the application must do.
@@ -329,7 +375,7 @@ impl<D: Device> Engine<D> {
         self.note_event();
         self.runs.runs[work.run].completed(work.step);
         self.start_ready(work.run);
-        self.remove_if_done(work.run);
+        self.runs.remove_if_done(work.run);
         self.advance();
     }
 
@@ -338,7 +384,7 @@ impl<D: Device> Engine<D> {
         self.runs.runs.iter().any(|(_, run)| run.owner == Owner::Nobody)
     }
 
-    /// Whether any run has steps to do.
+    /// Whether any run has steps to do or may start again.
     pub fn has_runs(&self) -> bool {
         !self.runs.runs.is_empty()
     }
@@ -352,12 +398,12 @@ impl<D: Device> Engine<D> {
             }
             run.completed(ended.step);
             self.start_ready(ended.run);
-            self.remove_if_done(ended.run);
+            self.runs.remove_if_done(ended.run);
         }
     }
 
     fn start_ready(&mut self, id: RunId) {
-        while let Some((step, first)) = self.runs.runs[id].ready.pop_front() {
+        while let Some((step, first)) = self.runs.runs[id].progress.next() {
             if self.start_step(id, step, first) {
                 self.runs.runs[id].completed(step);
             }
@@ -368,7 +414,7 @@ impl<D: Device> Engine<D> {
     fn start_step(&mut self, id: RunId, step: StepId, first: StepId) -> bool {
         let run = &mut self.runs.runs[id];
         let owner = Owner::Step { run: id, step };
-        match run.launch.plan.schedule.action(step, first) {
+        match run.progress.schedule().action(step, first) {
             Action::Send { peer, region, label } => {
                 let envelope = run.envelope(run.launch.rank, label);
                 let (part, peer) = (run.part(region), run.launch.members.peer(peer));
@@ -401,13 +447,6 @@ impl<D: Device> Engine<D> {
                     Reduction::None => true,
                 }
             }
-        }
-    }
-
-    fn remove_if_done(&mut self, id: RunId) {
-        let run = &self.runs.runs[id];
-        if run.all == 0 && run.owner == Owner::Nobody {
-            self.runs.runs.remove(id);
         }
     }
 }

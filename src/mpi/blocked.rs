@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::Mpi;
-use super::comm::Comm;
+use super::comm::{Comm, Traffic};
 use super::request::Activity;
 use super::table::Handle;
 use crate::base::Peer;
@@ -197,9 +197,12 @@ impl<D: Device> Mpi<D> {
         let PendingRun { context, sequence, peers } = pending;
         let comm = self.comms.of_context(context);
         let call = Some(Call { context, sequence });
+        let is_persistent =
+            comm.is_some_and(|comm| comm.context.of(Traffic::Persistent) == context);
+        let kind = if is_persistent { "persistent operation" } else { "call" };
         Part {
             verb: "collective",
-            arguments: format!("{}, call {sequence}", title(comm)),
+            arguments: format!("{}, {kind} {sequence}", title(comm)),
             need: Need { peers, any: false, call },
             unmatched: None,
         }

@@ -2,13 +2,13 @@
 //!
 //! A communicator has a context of 64 bits that no other communicator ever had: the peer number of
 //! the process that chose it, and a counter of that process. Whoever creates a communicator sends
-//! the context along, so there is no agreement on masks. The two lowest bits tell the kinds of
+//! the context along, so there is no agreement on masks. The three lowest bits tell the kinds of
 //! traffic apart:
 //!
 //! ```text
-//!  63 .. 34            33 .. 2      1 .. 0
+//!  63 .. 35            34 .. 3      2 .. 0
 //!  peer of a leader    counter      0 point to point, 1 collectives, 2 creation by a group,
-//!                                   3 leaders of two groups
+//!                                   3 leaders of two groups, 4 persistent collectives
 //!  all ones            a hash       2 and 3, without a communicator
 //! ```
 
@@ -36,8 +36,11 @@ pub const COMM_SELF: Handle = 0x102;
 /// The longest name of an object in bytes, without the final zero (`MPI_MAX_OBJECT_NAME` - 1).
 pub const NAME_MAX: usize = 127;
 
+/// The bits of a context that tell kinds of traffic apart.
+const TRAFFIC_BITS: u32 = 3;
+
 /// What stands for a leader in contexts that nobody chose: no job has that many processes.
-const NOBODY: Peer = (1 << 30) - 1;
+const NOBODY: Peer = (1 << 29) - 1;
 
 /// The kinds of traffic within one communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,9 +55,11 @@ pub enum Traffic {
     Creation = 2,
     /// Messages between the leaders of two groups that get an intercommunicator.
     Leaders = 3,
+    /// Messages of persistent collective operations, which start in any order.
+    Persistent = 4,
 }
 
-/// A context: [`Traffic`] takes the two lowest bits.
+/// A context: [`Traffic`] takes the lowest bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Context(u64);
 
@@ -64,7 +69,7 @@ impl Context {
 
     /// The context with number `counter` of process `leader`.
     pub fn new(leader: Peer, counter: u32) -> Self {
-        Self(u64::from(leader) << 34 | u64::from(counter) << 2)
+        Self(u64::from(leader) << 35 | u64::from(counter) << TRAFFIC_BITS)
     }
 
     /// A context that no process chose and no communicator has, where processes meet that agreed
@@ -80,7 +85,7 @@ impl Context {
 
     /// As received.
     pub fn from_bits(bits: u64) -> Self {
-        Self(bits & !3)
+        Self(bits >> TRAFFIC_BITS << TRAFFIC_BITS)
     }
 
     /// What messages of this kind are matched by.
@@ -111,6 +116,8 @@ pub struct Comm {
     pub name: String,
     /// Collective calls so far.
     pub calls: u32,
+    /// Persistent collective operations made so far.
+    pub inits: u32,
     /// Its buffer for buffered sends.
     pub buffering: Buffering,
     /// Its virtual topology.
@@ -146,6 +153,7 @@ impl Comm {
             attributes: Attributes::default(),
             name: String::new(),
             calls: 0,
+            inits: 0,
             buffering: Buffering::default(),
             topology: None,
             neighborly: None,
@@ -183,6 +191,12 @@ impl Comm {
     pub fn next_call(&mut self) -> u32 {
         self.calls = self.calls.wrapping_add(1);
         self.calls
+    }
+
+    /// The number of the persistent collective operation that is made now.
+    pub fn next_init(&mut self) -> u32 {
+        self.inits = self.inits.wrapping_add(1);
+        self.inits
     }
 
     /// Checks a rank that a message goes to or comes from.

@@ -128,8 +128,8 @@ mod tests {
         for string in &strings {
             for group in groups {
                 let meeting = Meeting::of(string.as_bytes(), group.iter().copied()).unwrap();
-                assert_eq!(meeting.context & 3, Traffic::Creation as u64);
-                assert_eq!(Context::from_bits(meeting.context).bits() >> 34, (1 << 30) - 1);
+                assert_eq!(meeting.context & 7, Traffic::Creation as u64);
+                assert_eq!(Context::from_bits(meeting.context).bits() >> 35, (1 << 29) - 1);
                 let tag = meeting.sequence() << 16 | u32::from(meeting.label());
                 assert_eq!(tag, meeting.tag);
                 assert!(seen.insert((meeting.context, meeting.tag)));

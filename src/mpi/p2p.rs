@@ -10,7 +10,7 @@ use crate::base::{ErrorClass, MpiError, Peer, Result};
 use crate::core::engine::{Engine, Matched, Mode};
 use crate::core::matching::Pattern;
 use crate::core::memory::Memory;
-use crate::core::run::Members;
+use crate::core::run::{Members, RunId};
 use crate::core::wire::Envelope;
 use crate::device::Device;
 
@@ -57,6 +57,8 @@ pub enum Recipe {
         /// Where the message goes.
         memory: Memory,
     },
+    /// A collective operation, by its run.
+    Collective(RunId),
 }
 
 impl Recipe {
@@ -70,6 +72,7 @@ impl Recipe {
             Self::Receive { pattern, memory } => {
                 Self::Receive { pattern: *pattern, memory: memory.alias() }
             }
+            Self::Collective(run) => Self::Collective(*run),
         }
     }
 }
@@ -164,6 +167,7 @@ impl<D: Device> Mpi<D> {
     pub fn cook(&mut self, recipe: Recipe, comm: Handle) -> Result<Activity> {
         Ok(match recipe {
             Recipe::Nothing(status) => Activity::Over(status),
+            Recipe::Collective(run) => Activity::Run(self.engine.start(run)),
             Recipe::Receive { pattern, memory } => {
                 Activity::Message(self.engine.receive(pattern, memory))
             }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use super::Mpi;
 use super::comm::Traffic;
+use super::p2p::Recipe;
 use super::request::Activity;
 use super::table::Handle;
 use crate::base::Result;
@@ -73,6 +74,27 @@ impl<D: Device> Mpi<D> {
         match prepared {
             Prepared::Messages(plan) => Ok(Activity::Run(self.launch_run(comm, plan)?)),
         }
+    }
+
+    /// A persistent request for a collective operation that was prepared for `comm`, inactive.
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator, `NoMem` without a free handle.
+    pub fn persistent_collective(&mut self, comm: Handle, prepared: Prepared) -> Result<Handle> {
+        let on = self.comms.get_mut(comm)?;
+        let Prepared::Messages(plan) = prepared;
+        let run = self.engine.hold(Launch {
+            plan,
+            members: on.members(),
+            rank: on.member(),
+            context: on.context.of(Traffic::Persistent),
+            sequence: on.next_init(),
+        });
+        let request = self.persistent(comm, Recipe::Collective(run));
+        if request.is_err() {
+            self.engine.release_run(run);
+        }
+        request
     }
 
     /// Starts a barrier on `comm` that is part of another call.

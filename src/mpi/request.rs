@@ -235,6 +235,11 @@ impl<D: Device> Mpi<D> {
         let (recipe, comm) = (recipe.again(), request.comm);
         let activity = self.cook(recipe, comm)?;
         if let Some(request) = self.requests.get_mut(handle) {
+            if let (Some(Recipe::Collective(kept)), Activity::Run(run)) =
+                (&mut request.recipe, &activity)
+            {
+                *kept = *run;
+            }
             request.activity = Some(activity);
         }
         Ok(())
@@ -310,8 +315,12 @@ impl<D: Device> Mpi<D> {
             return Ok(None);
         }
         let functions = self.functions(handle);
-        if let Some(activity) = self.requests.remove(handle).and_then(|request| request.activity) {
-            self.release(activity);
+        match self.requests.remove(handle) {
+            Some(Request { recipe: Some(Recipe::Collective(run)), .. }) => {
+                self.engine.release_run(run);
+            }
+            Some(Request { activity: Some(activity), .. }) => self.release(activity),
+            Some(_) | None => {}
         }
         Ok(functions)
     }

@@ -12,7 +12,8 @@
 //! arrived. A step only waits on steps before it, and of several that may start the earlier is
 //! started first, so algorithms list their receives before their sends. A run is complete when all
 //! steps are that are not *detached*; those use only buffers that the run owns, and whoever runs
-//! the schedule keeps these until the last step is done.
+//! the schedule keeps these until the last step is done. All steps have started by then: a detached
+//! one waits for nothing but what the run waits for, too.
 //!
 //! **Copies.** The same bytes may come by several ways, each to scratch memory of its own, and what
 //! goes on with them takes the copy that is there first:

@@ -54,7 +54,7 @@ impl Way {
 }
 
 /// A collective operation between two groups. Roots are members.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Between {
     /// `MPI_Barrier`.
     Barrier,
