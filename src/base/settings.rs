@@ -80,7 +80,76 @@ pub const SETTINGS: &[Setting] = &[
         default: "0",
         meaning: "run alone even if the environment looks like a job without a launcher",
     },
+    collective("SUIRO_COLL_BARRIER", "how MPI_Barrier is done"),
+    collective("SUIRO_COLL_BCAST", "how MPI_Bcast is done"),
+    collective("SUIRO_COLL_GATHER", "how MPI_Gather is done"),
+    collective("SUIRO_COLL_GATHERV", "how MPI_Gatherv is done"),
+    collective("SUIRO_COLL_SCATTER", "how MPI_Scatter is done"),
+    collective("SUIRO_COLL_SCATTERV", "how MPI_Scatterv is done"),
+    collective("SUIRO_COLL_ALLGATHER", "how MPI_Allgather is done"),
+    collective("SUIRO_COLL_ALLGATHERV", "how MPI_Allgatherv is done"),
+    collective("SUIRO_COLL_ALLTOALL", "how MPI_Alltoall is done"),
+    collective("SUIRO_COLL_ALLTOALLV", "how MPI_Alltoallv and MPI_Alltoallw is done"),
+    collective("SUIRO_COLL_REDUCE", "how MPI_Reduce is done"),
+    collective("SUIRO_COLL_ALLREDUCE", "how MPI_Allreduce is done"),
+    collective(
+        "SUIRO_COLL_REDUCE_SCATTER",
+        "how MPI_Reduce_scatter and MPI_Reduce_scatter_block is done",
+    ),
+    collective("SUIRO_COLL_SCAN", "how MPI_Scan is done"),
+    collective("SUIRO_COLL_EXSCAN", "how MPI_Exscan is done"),
 ];
+
+/// The beginning of the settings that say how a collective operation is done.
+pub const COLLECTIVE_PREFIX: &str = "SUIRO_COLL_";
+
+const fn collective(name: &'static str, meaning: &'static str) -> Setting {
+    let values = "auto|shared|an algorithm that suiro-info --coll lists";
+    Setting { name, values, default: "auto", meaning }
+}
+
+/// The settings that must be the same on all ranks, as ranks that disagree about them would not
+/// understand each other. A name that ends in `*` stands for all that start so.
+const AGREED: &[&str] = &["SUIRO_COLL_*", "SUIRO_REDUCE", "SUIRO_CHECK"];
+
+/// The settings that must be the same on all ranks and are not what they are by default:
+/// `NAME=value`, one a line.
+pub fn agreed(lookup: impl Fn(&str) -> Option<String>) -> String {
+    let is_agreed = |name: &str| {
+        AGREED.iter().any(|pattern| match pattern.strip_suffix('*') {
+            Some(start) => name.starts_with(start),
+            None => name == *pattern,
+        })
+    };
+    let mut text = String::new();
+    for Setting { name, default, .. } in SETTINGS.iter().filter(|setting| is_agreed(setting.name)) {
+        let value = lookup(name).filter(|value| !value.is_empty() && value != default);
+        if let Some(value) = value {
+            // Writing to a string never fails.
+            let _ = writeln!(text, "{name}={value}");
+        }
+    }
+    text
+}
+
+/// In which setting two texts of [`agreed`] differ first, with both values; `None` if in none.
+pub fn difference<'a>(ours: &'a str, theirs: &'a str) -> Option<(&'a str, &'a str, &'a str)> {
+    let value_in = |text: &'a str, name: &str| {
+        let mut values = text.lines().filter_map(|line| line.split_once('='));
+        values.find(|(other, _)| *other == name).map(|(_, value)| value)
+    };
+    let default = |name: &str| {
+        let setting = SETTINGS.iter().find(|setting| setting.name == name);
+        setting.map_or("", |setting| setting.default)
+    };
+    let names = ours.lines().chain(theirs.lines()).filter_map(|line| line.split_once('='));
+    names
+        .map(|(name, _)| {
+            let value = |text| value_in(text, name).unwrap_or_else(|| default(name));
+            (name, value(ours), value(theirs))
+        })
+        .find(|(_, ours, theirs)| ours != theirs)
+}
 
 /// The table for people, with the values that `lookup` knows.
 pub fn table(lookup: impl Fn(&str) -> Option<String>) -> String {
@@ -92,4 +161,29 @@ pub fn table(lookup: impl Fn(&str) -> Option<String>) -> String {
         let _ = writeln!(text, "{name}={values}\n    {meaning} ({default} by default{now})");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_must_agree_is_told_unless_it_is_the_default() {
+        let lookup = |name: &str| match name {
+            "SUIRO_COLL_BCAST" => Some("chain".to_owned()),
+            "SUIRO_COLL_SCAN" => Some("auto".to_owned()),
+            "SUIRO_COLL_REDUCE" => Some(String::new()),
+            "SUIRO_WAIT" => Some("spin".to_owned()),
+            _ => None,
+        };
+        assert_eq!(agreed(lookup), "SUIRO_COLL_BCAST=chain\n");
+    }
+
+    #[test]
+    fn the_first_difference_has_both_values() {
+        let (ours, theirs) = ("SUIRO_COLL_BCAST=chain\n", "SUIRO_COLL_SCAN=chain\n");
+        assert_eq!(difference(ours, theirs), Some(("SUIRO_COLL_BCAST", "chain", "auto")));
+        assert_eq!(difference("", theirs), Some(("SUIRO_COLL_SCAN", "auto", "chain")));
+        assert_eq!(difference(ours, ours), None);
+    }
 }

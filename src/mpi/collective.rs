@@ -27,10 +27,11 @@ impl<D: Device> Mpi<D> {
     fn schedule(&mut self, call: Call, collective: Collective) -> Result<Arc<Schedule>> {
         let comm = self.comms.get(call.comm)?;
         let Some(shape) = comm.inter_shape() else {
-            return Ok(self.schedules.schedule(collective, comm.shape()?, comm.rank));
+            let (by, shape) = (&self.selection, comm.shape()?);
+            return Ok(self.schedules.schedule(by, collective, shape, comm.rank));
         };
         let Some(operation) = Between::of(collective) else { return Err(comm.not_between()) };
-        Ok(Arc::new(operation.schedule(shape, comm.member())))
+        Ok(Arc::new(operation.schedule(&self.selection, shape, comm.member())))
     }
 
     /// An operation that only moves data.
@@ -90,7 +91,7 @@ impl<D: Device> Mpi<D> {
         }
         let (own, in_place) = (len(&send), send.is_none());
         let args = RootedBlocks { own, blocks: &blocks, root, in_place };
-        let schedule = coll::gatherv(on.shape()?, on.rank, args);
+        let schedule = coll::gatherv(&self.selection, on.shape()?, on.rank, args);
         Ok(Prepared::moving(schedule, table(send, receive)))
     }
 
@@ -127,7 +128,7 @@ impl<D: Device> Mpi<D> {
         }
         let (own, in_place) = (len(&receive), receive.is_none());
         let args = RootedBlocks { own, blocks: &blocks, root, in_place };
-        let schedule = coll::scatterv(on.shape()?, on.rank, args);
+        let schedule = coll::scatterv(&self.selection, on.shape()?, on.rank, args);
         Ok(Prepared::moving(schedule, table(receive, send)))
     }
 
@@ -162,7 +163,7 @@ impl<D: Device> Mpi<D> {
         let blocks = lens(&receive);
         own_block(send.as_ref(), blocks[on.rank as usize])?;
         let args = Blocks { blocks: &blocks, in_place: send.is_none() };
-        let schedule = coll::allgatherv(on.shape()?, on.rank, args);
+        let schedule = coll::allgatherv(&self.selection, on.shape()?, on.rank, args);
         Ok(Prepared::moving(schedule, table(send, receive)))
     }
 
@@ -204,7 +205,7 @@ impl<D: Device> Mpi<D> {
             equal(sent[own], received[own])?;
         }
         let args = BlockPairs { send: &sent, receive: &received, in_place };
-        let schedule = coll::alltoallv(on.shape()?, on.rank, args);
+        let schedule = coll::alltoallv(&self.selection, on.shape()?, on.rank, args);
         buffers.extend(receive);
         Ok(Prepared::moving(schedule, buffers))
     }
@@ -276,7 +277,7 @@ impl<D: Device> Mpi<D> {
         }
         let commutative = combining.operands(0).commutative;
         let args = ReduceScatter { blocks, commutative, in_place: send.is_none() };
-        let schedule = coll::reduce_scatter(on.shape()?, on.rank, args);
+        let schedule = coll::reduce_scatter(&self.selection, on.shape()?, on.rank, args);
         Ok(reduction(schedule, send, receive, combining))
     }
 

@@ -99,7 +99,7 @@ impl<D: Device> Mpi<D> {
     ) -> Result<Prepared> {
         let on = self.comms.get(call.comm)?;
         let blocks = by_side(on, send.len(), receive.len() / on.targets().size() as usize);
-        let schedule = Between::Allgather(blocks).schedule(shape, on.member());
+        let schedule = Between::Allgather(blocks).schedule(&self.selection, shape, on.member());
         Ok(Prepared::moving(schedule, vec![send, receive]))
     }
 
@@ -117,7 +117,7 @@ impl<D: Device> Mpi<D> {
         let on = self.comms.get(call.comm)?;
         let ranks = on.targets().size() as usize;
         let blocks = by_side(on, send.len() / ranks, receive.len() / ranks);
-        let schedule = Between::Alltoall(blocks).schedule(shape, on.member());
+        let schedule = Between::Alltoall(blocks).schedule(&self.selection, shape, on.member());
         Ok(Prepared::moving(schedule, vec![send, receive]))
     }
 

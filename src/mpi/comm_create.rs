@@ -369,7 +369,7 @@ impl<D: Device> Mpi<D> {
         &mut self, comm: Handle, operation: Collective, buffers: Vec<Memory>,
     ) -> Result<RunId> {
         let on = self.comms.get(comm)?;
-        let schedule = operation.schedule(on.members_shape(), on.member());
+        let schedule = operation.schedule(&self.selection, on.members_shape(), on.member());
         self.launch_run(comm, Plan::moving(schedule, buffers))
     }
 }

@@ -49,6 +49,7 @@ use crate::device::Device;
 
 use buffer::Buffering;
 use coll::kept::Kept;
+use coll::select::Selection;
 use comm::Comms;
 use objects::Objects;
 use p2p::Taken;
@@ -82,6 +83,8 @@ pub struct Mpi<D> {
     pub facts: Facts,
     requests: Table<Request>,
     messages: Table<Taken>,
+    /// How algorithms of collective calls are chosen; set before the first of them.
+    pub selection: Selection,
     /// Schedules of collective calls.
     schedules: Kept,
     /// The buffer of `MPI_Buffer_attach`.
@@ -110,6 +113,7 @@ impl<D: Device> Mpi<D> {
             facts,
             requests: Table::new(Kind::Request),
             messages: Table::new(Kind::Message),
+            selection: Selection::default(),
             schedules: Kept::default(),
             buffering: Buffering::default(),
         }

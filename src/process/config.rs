@@ -5,9 +5,11 @@
 
 use std::str::FromStr;
 
-use crate::base::settings::SETTINGS;
+use crate::base::settings::{self, COLLECTIVE_PREFIX, SETTINGS};
 use crate::base::{ErrorClass, Result};
 use crate::devices::shm::Copy;
+use crate::mpi::coll::registry::Operation;
+use crate::mpi::coll::select::{Choice, Selection};
 use crate::mpi::errhandler::Handler;
 
 /// Who makes progress.
@@ -51,6 +53,10 @@ pub struct Config {
     pub initial_errhandler: Handler,
     /// `SUIRO_MEMORY_KINDS`.
     pub memory_kinds: String,
+    /// `SUIRO_COLL_*`.
+    pub selection: Selection,
+    /// The settings that must be the same on all ranks ([`settings::agreed`]).
+    pub agreed: String,
 }
 
 /// What the `mpirun` of Open MPI makes of its option `--initial-errhandler`.
@@ -105,8 +111,12 @@ impl Config {
     /// The settings of the environment.
     ///
     /// # Errors
-    /// `Other` for a value that a setting does not take.
+    /// `Other` for a value that a setting does not take, or an operation that has no algorithms.
     pub fn read() -> Result<Self> {
+        let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        names
+            .filter_map(|name| name.strip_prefix(COLLECTIVE_PREFIX).map(str::to_owned))
+            .try_for_each(|name| known(&name))?;
         Self::from_lookup(|name| std::env::var(name).ok())
     }
 
@@ -130,8 +140,37 @@ impl Config {
             memory_kinds: one("SUIRO_MEMORY_KINDS")
                 .or_else(|| lookup(MEMORY_KINDS_OF_OPEN_MPI))
                 .unwrap_or_default(),
+            selection: selection(one)?,
+            agreed: settings::agreed(lookup),
         })
     }
+}
+
+/// How collective operations are to be done.
+fn selection(lookup: impl Fn(&'static str) -> Option<String>) -> Result<Selection> {
+    let mut selection = Selection::default();
+    for setting in SETTINGS {
+        let operation = setting.name.strip_prefix(COLLECTIVE_PREFIX).and_then(Operation::from_name);
+        let Some((operation, text)) = operation.zip(lookup(setting.name)) else { continue };
+        let choice = Choice::from_text(operation, &text).ok_or_else(|| {
+            let good = Choice::texts(operation);
+            ErrorClass::Other.error(format!("{}={text} is not one of {good}", setting.name))
+        })?;
+        selection.choose_for(operation, choice);
+    }
+    Ok(selection)
+}
+
+/// Whether there is a setting for the collective operation `name`.
+fn known(name: &str) -> Result {
+    if Operation::ALL.iter().any(|operation| operation.name() == name) {
+        return Ok(());
+    }
+    let good: Vec<&str> = Operation::ALL.iter().map(|operation| operation.name()).collect();
+    Err(ErrorClass::Other.error(format!(
+        "{COLLECTIVE_PREFIX}{name} is no setting: after {COLLECTIVE_PREFIX} comes one of {}",
+        good.join("|")
+    )))
 }
 
 fn parse<T: Default>(
@@ -160,6 +199,25 @@ mod tests {
         let bad = |name: &str| (name == "SUIRO_WAIT").then(|| "loudly".to_owned());
         let why = Config::from_lookup(bad).unwrap_err().why;
         assert_eq!(why, "SUIRO_WAIT=loudly is not one of auto|spin|yield|sleep");
+    }
+
+    #[test]
+    fn each_collective_has_a_setting_and_a_bad_one_names_the_good_ones() {
+        for operation in Operation::ALL {
+            known(operation.name()).unwrap();
+            let name = format!("{COLLECTIVE_PREFIX}{}", operation.name());
+            assert!(SETTINGS.iter().any(|setting| setting.name == name), "{name}");
+        }
+        let why = known("FOO").unwrap_err().why;
+        assert!(why.contains("SUIRO_COLL_FOO is no") && why.contains("BARRIER|BCAST|"), "{why}");
+        let of = |value: &'static str| {
+            Config::from_lookup(move |name| (name == "SUIRO_COLL_BCAST").then(|| value.to_owned()))
+        };
+        let config = of("chain").unwrap();
+        assert_eq!(config.selection.choice(Operation::Bcast), Choice::Algorithm("chain"));
+        assert_eq!(config.agreed, "SUIRO_COLL_BCAST=chain\n");
+        let why = of("loudly").unwrap_err().why;
+        assert!(why.starts_with("SUIRO_COLL_BCAST=loudly is not one of auto|shared|bin"), "{why}");
     }
 
     #[test]

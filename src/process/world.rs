@@ -11,10 +11,12 @@ use super::users::User;
 use super::waiting::Waiters;
 use super::{Devices, Mpi, Process, Running, Stage, State, World, running};
 use crate::base::blocked::Blocked;
-use crate::base::{ErrorClass, Result};
+use crate::base::{ErrorClass, Result, settings};
 use crate::bootstrap::{Client, Company, Environment, Job, Status};
+use crate::devices::shm::Unlike;
 use crate::mpi::Facts;
 use crate::mpi::buffer::Place;
+use crate::mpi::coll::machine;
 use crate::mpi::comm::COMM_WORLD;
 use crate::sys::{clock, cma, cpu, host, process as system, shm, topology};
 
@@ -168,6 +170,12 @@ pub(super) fn assemble(config: &Config, company: Company, level: Level) -> Resul
     let device = Devices::attach(segment, me, &job.local_ranks, config.copy)?;
     let processors = processors(&environment);
     let policy = Policy::new(config.waiting, job.local_ranks.len(), processors);
+    let crowded = job.local_ranks.len() > processors;
+    let machine = match device.agree(job.rank, &config.agreed, crowded) {
+        Ok(true) => machine::CROWDED,
+        Ok(false) => machine::SHARED,
+        Err(first) => return Err(unlike(job.rank, &config.agreed, &first)),
+    };
     if config.explain && job.rank == 0 {
         explain(config, level, &job, launcher.as_ref(), processors, policy);
     }
@@ -175,7 +183,8 @@ pub(super) fn assemble(config: &Config, company: Company, level: Level) -> Resul
     let number = |value: Option<u32>| value.and_then(|value| i32::try_from(value).ok());
     let facts =
         Facts { app_number: number(job.app_number), universe_size: number(job.universe_size) };
-    let mpi = Mpi::without_world(device, job.rank, job.size, super::first_objects(), facts);
+    let mut mpi = Mpi::without_world(device, job.rank, job.size, super::first_objects(), facts);
+    mpi.selection = config.selection.clone().on(machine);
     if let Some(status) = &status {
         status.clear();
     }
@@ -194,6 +203,18 @@ pub(super) fn assemble(config: &Config, company: Company, level: Level) -> Resul
         progressing: None,
         armed: 0,
     })
+}
+
+/// The settings of this rank are not those of the first that came.
+#[cold]
+fn unlike(rank: u32, ours: &str, first: &Unlike) -> Box<crate::base::MpiError> {
+    let what = match settings::difference(ours, &first.text) {
+        Some((name, ours, theirs)) => {
+            format!("{name} is {ours} in rank {rank} but {theirs} in rank {}", first.rank)
+        }
+        None => format!("settings of rank {rank} are not those of rank {}", first.rank),
+    };
+    ErrorClass::Other.error(format!("{what}; it must be the same in all ranks of a job"))
 }
 
 /// How many processors the ranks of this host have together. Where the launcher bound each to its

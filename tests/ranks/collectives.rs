@@ -10,6 +10,7 @@ use mpi_abi::core::engine::Engine;
 use mpi_abi::core::memory::Memory;
 use mpi_abi::core::run::{Kernel, Launch, Members, Plan, Reduction, RunId};
 use mpi_abi::devices::loopback::Loopback;
+use mpi_abi::mpi::coll::select::Selection;
 use mpi_abi::mpi::coll::{
     Allreduce, Bcast, BlockPairs, Blocks, Collective, Exchange, Operands, Reduce, ReduceScatter,
     ReduceScatterBlock, Rooted, RootedBlocks, Scan, Shape, allgatherv, alltoallv, gatherv,
@@ -129,7 +130,11 @@ impl Draw<'_> {
         &self, collective: Collective, before: impl Fn(u32) -> Vec<Vec<u8>>,
         after: impl Fn(u32) -> Vec<Vec<u8>>,
     ) -> Call {
-        self.each(|rank| collective.schedule(self.shape, rank), before, after)
+        self.each(
+            |rank| collective.schedule(&Selection::default(), self.shape, rank),
+            before,
+            after,
+        )
     }
 
     fn each(
@@ -286,13 +291,17 @@ impl Draw<'_> {
     fn reduce_scatter_block(&self, bytes: usize, in_place: bool) -> Call {
         let block = Operands { bytes, element: ELEMENT, commutative: false };
         let collective = Collective::ReduceScatterBlock(ReduceScatterBlock { block, in_place });
-        let schedule = |rank| collective.schedule(self.shape, rank);
+        let schedule = |rank| collective.schedule(&Selection::default(), self.shape, rank);
         self.scattered(schedule, &vec![bytes; self.shape.ranks as usize], in_place)
     }
 
     fn reduce_scatter(&self, blocks: &[usize], in_place: bool) -> Call {
         let args = ReduceScatter { blocks, commutative: false, in_place };
-        self.scattered(|rank| reduce_scatter(self.shape, rank, args), blocks, in_place)
+        self.scattered(
+            |rank| reduce_scatter(&Selection::default(), self.shape, rank, args),
+            blocks,
+            in_place,
+        )
     }
 
     fn scattered(
@@ -331,7 +340,12 @@ impl Draw<'_> {
         self.each(
             |rank| {
                 let own = blocks[rank as usize];
-                gatherv(self.shape, rank, RootedBlocks { own, blocks, root, in_place: false })
+                gatherv(
+                    &Selection::default(),
+                    self.shape,
+                    rank,
+                    RootedBlocks { own, blocks, root, in_place: false },
+                )
             },
             |rank| [send(rank)].into_iter().chain(receive(rank, false)).collect(),
             |rank| [send(rank)].into_iter().chain(receive(rank, true)).collect(),
@@ -346,7 +360,12 @@ impl Draw<'_> {
         self.each(
             |rank| {
                 let own = blocks[rank as usize];
-                scatterv(self.shape, rank, RootedBlocks { own, blocks, root, in_place: false })
+                scatterv(
+                    &Selection::default(),
+                    self.shape,
+                    rank,
+                    RootedBlocks { own, blocks, root, in_place: false },
+                )
             },
             |rank| [vec![0; blocks[rank as usize]]].into_iter().chain(send(rank)).collect(),
             |rank| {
@@ -360,7 +379,14 @@ impl Draw<'_> {
         let send = |rank: u32| self.data(rank, blocks[rank as usize]);
         let all = || self.ranks().map(send);
         self.each(
-            |rank| allgatherv(self.shape, rank, Blocks { blocks, in_place: false }),
+            |rank| {
+                allgatherv(
+                    &Selection::default(),
+                    self.shape,
+                    rank,
+                    Blocks { blocks, in_place: false },
+                )
+            },
             |rank| [send(rank)].into_iter().chain(blocks.iter().map(|len| vec![0; *len])).collect(),
             |rank| [send(rank)].into_iter().chain(all()).collect(),
         )
@@ -376,7 +402,7 @@ impl Draw<'_> {
                 let send: Vec<usize> = self.ranks().map(|to| len(rank, to)).collect();
                 let receive: Vec<usize> = self.ranks().map(|from| len(from, rank)).collect();
                 let args = BlockPairs { send: &send, receive: &receive, in_place: false };
-                alltoallv(self.shape, rank, args)
+                alltoallv(&Selection::default(), self.shape, rank, args)
             },
             |rank| {
                 let receive = self.ranks().map(|from| vec![0; len(from, rank)]);

@@ -1,6 +1,7 @@
 //! The operations that only move data.
 
 use mpi_abi::mpi::coll::registry::{self, Family};
+use mpi_abi::mpi::coll::select::Selection;
 use mpi_abi::mpi::coll::{
     Bcast, BlockPairs, Blocks, Collective, Exchange, Rooted, RootedBlocks, barrier_dissemination,
 };
@@ -397,7 +398,7 @@ fn what_is_selected_passes_the_checks() {
                 Collective::Scan(Scan { operands, in_place }),
                 Collective::Exscan(Scan { operands, in_place }),
             ] {
-                let part = |rank| collective.schedule(shape, rank);
+                let part = |rank| collective.schedule(&Selection::default(), shape, rank);
                 let schedules: Vec<Schedule> = (0..shape.ranks).map(part).collect();
                 check(&schedules).unwrap_or_else(|why| panic!("{collective:?} {shape:?}: {why}"));
             }

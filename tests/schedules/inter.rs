@@ -2,6 +2,7 @@
 //! bytes, and how many messages cross.
 
 use mpi_abi::mpi::coll::inter::{self, Between, Way};
+use mpi_abi::mpi::coll::select::Selection;
 use mpi_abi::mpi::coll::{
     Allreduce, Bcast, BlockPairs, InterShape, Operands, Reduce, ReduceScatter, Rooted,
     RootedBlocks, registry,
@@ -57,8 +58,9 @@ fn all(of: std::ops::Range<u32>, start: usize, len: usize, algebra: &mut Algebra
 fn a_barrier_hears_of_the_whole_other_group_by_two_messages() {
     for shape in pairs() {
         let ranks: u32 = shape.sizes.iter().sum();
-        let schedules: Vec<Schedule> =
-            (0..ranks).map(|rank| Between::Barrier.schedule(shape, rank)).collect();
+        let schedules: Vec<Schedule> = (0..ranks)
+            .map(|rank| Between::Barrier.schedule(&Selection::default(), shape, rank))
+            .collect();
         check(&schedules).unwrap();
         // Followed in rounds: who has been heard of by each.
         let mut heard: Vec<Vec<bool>> =
@@ -435,7 +437,7 @@ fn what_is_selected_between_groups_passes_the_checks() {
             Between::Reduce(Reduce { operands, root, in_place }),
             Between::Allreduce(Allreduce { operands, in_place }),
         ] {
-            let part = |rank| operation.schedule(shape, rank);
+            let part = |rank| operation.schedule(&Selection::default(), shape, rank);
             let schedules: Vec<Schedule> = (0..sizes[0] + sizes[1]).map(part).collect();
             check(&schedules).unwrap_or_else(|why| panic!("{operation:?} {shape:?}: {why}"));
         }

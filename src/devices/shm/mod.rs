@@ -26,6 +26,7 @@ mod lane;
 mod queue;
 mod reading;
 mod segment;
+mod terms;
 
 #[cfg(all(test, loom))]
 mod model;
@@ -42,6 +43,8 @@ use doze::Doze;
 use queue::Arrival;
 use reading::Reading;
 use segment::{Area, LANES, Lane, Mapped, PACKET_MAX, Queue, Segment};
+use terms::Terms;
+pub use terms::Unlike;
 
 pub use reading::Copy;
 
@@ -66,6 +69,7 @@ pub struct Shm {
     fences: Fences,
     reading: Reading,
     rooms: Rooms,
+    terms: Mapped<Terms>,
 }
 
 /// Who needs full fences (`doze`).
@@ -150,8 +154,17 @@ impl Shm {
         let queue = unsafe { queue::Reader::new(area.part(|area| &area.queue)) };
         let doze = Arc::new(Sleeper(area.part(|area| &area.doze)));
         let inbound = Vec::with_capacity(LANES);
-        let rooms = segment.rooms();
-        Ok(Self { me, slots, area, outbound, queue, inbound, doze, fences, reading, rooms })
+        let (rooms, terms) = (segment.rooms(), segment.terms());
+        Ok(Self { me, slots, area, outbound, queue, inbound, doze, fences, reading, rooms, terms })
+    }
+
+    /// Compares a text with that of the first rank that came, where `rank` is what others are told
+    /// about this one; returns what the first proposed.
+    ///
+    /// # Errors
+    /// Whose text is another.
+    pub fn agree(&self, rank: Peer, text: &str, proposal: bool) -> Result<bool, Unlike> {
+        self.terms.agree(rank, text, proposal)
     }
 
     /// Sends where there is no lane yet, or never will be.

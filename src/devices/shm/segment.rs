@@ -21,6 +21,7 @@ use memmap2::MmapRaw;
 
 use super::doze::Doze;
 use super::primitive::{AtomicU32, AtomicU64, Ordering};
+use super::terms::Terms;
 use super::{lane, queue};
 use crate::base::{ErrorClass, Result};
 use crate::device::room::{self, Rooms};
@@ -52,12 +53,14 @@ pub type Queue = queue::Queue<QUEUE_CELLS, PACKET_MAX>;
 const _: () = assert!(PACKET_MAX <= Lane::PACKET_MAX);
 
 /// Counts changes of the meaning (not the sizes) of what is in the segment.
-const REVISION: u64 = 2;
+const REVISION: u64 = 3;
 
 #[repr(C, align(4096))]
 struct Preamble {
     /// The [`layout`] of whoever came first; 0 before that.
     layout: AtomicU64,
+    /// What all ranks have in common.
+    terms: Terms,
 }
 
 /// The place of one rank.
@@ -160,6 +163,11 @@ impl Segment {
     pub fn area(&self, slot: usize) -> Mapped<Area> {
         assert!(slot < self.ranks);
         self.part(size_of::<Preamble>() + slot * size_of::<Area>())
+    }
+
+    /// What all ranks have in common.
+    pub fn terms(&self) -> Mapped<Terms> {
+        self.part(offset_of!(Preamble, terms))
     }
 
     /// The rooms behind the areas.

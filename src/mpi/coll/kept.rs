@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::select::Selection;
 use super::{Collective, Shape};
 use crate::offload::Schedule;
 
@@ -18,13 +19,15 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// The part of `rank` in an operation.
-    pub fn schedule(&mut self, collective: Collective, shape: Shape, rank: u32) -> Arc<Schedule> {
+    /// The part of `rank` in an operation; all calls are to choose alike.
+    pub fn schedule(
+        &mut self, by: &Selection, collective: Collective, shape: Shape, rank: u32,
+    ) -> Arc<Schedule> {
         let key = (collective, shape, rank);
         if let Some((_, kept)) = self.schedules.iter().find(|(kept, _)| *kept == key) {
             return Arc::clone(kept);
         }
-        let schedule = Arc::new(collective.schedule(shape, rank));
+        let schedule = Arc::new(collective.schedule(by, shape, rank));
         let entry = (key, Arc::clone(&schedule));
         if self.schedules.len() < KEPT_MAX {
             self.schedules.push(entry);
@@ -45,7 +48,8 @@ mod tests {
     fn a_recent_schedule_is_given_again_and_an_old_one_forgotten() {
         let mut kept = Kept::default();
         let mut schedule = |bytes| {
-            kept.schedule(Collective::Bcast(Bcast { bytes, root: 0 }), Shape { ranks: 3 }, 1)
+            let bcast = Collective::Bcast(Bcast { bytes, root: 0 });
+            kept.schedule(&Selection::default(), bcast, Shape { ranks: 3 }, 1)
         };
         let first = schedule(0);
         assert!(Arc::ptr_eq(&first, &schedule(0)));

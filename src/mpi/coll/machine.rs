@@ -34,6 +34,19 @@ pub const SHARED: Machine = Machine {
     copied_ps: 40,
 };
 
+/// Shared memory, and more ranks than processors: who waits must get a processor first.
+pub const CROWDED: Machine = Machine {
+    name: "shared memory, more ranks than processors",
+    round_ps: 3_000_000,
+    message_ps: 500_000,
+    byte_ps: 100,
+    reduced_ps: 60,
+    copied_ps: 40,
+};
+
+/// All of them.
+pub const MACHINES: [Machine; 2] = [SHARED, CROWDED];
+
 impl Machine {
     /// How long a call takes that costs so much.
     pub fn time_ps(&self, cost: Cost) -> u64 {

@@ -285,9 +285,8 @@ pub enum Collective {
 }
 
 impl Collective {
-    /// The part of `rank` in this operation, by the algorithm that [`select`] prefers.
-    pub fn schedule(self, shape: Shape, rank: u32) -> Schedule {
-        let by = Selection::default();
+    /// The part of `rank` in this operation, by the algorithm that is chosen.
+    pub fn schedule(self, by: &Selection, shape: Shape, rank: u32) -> Schedule {
         match self {
             Self::Barrier => by.schedule(&registry::BARRIER, shape, rank, ()),
             Self::Bcast(args) => by.schedule(&registry::BCAST, shape, rank, args),
@@ -300,7 +299,7 @@ impl Collective {
             Self::ReduceScatterBlock(ReduceScatterBlock { block, in_place }) => {
                 let blocks = &vec![block.bytes; shape.ranks as usize];
                 let commutative = block.commutative;
-                reduce_scatter(shape, rank, ReduceScatter { blocks, commutative, in_place })
+                reduce_scatter(by, shape, rank, ReduceScatter { blocks, commutative, in_place })
             }
             Self::Scan(args) => by.schedule(&registry::SCAN, shape, rank, args),
             Self::Exscan(args) => by.schedule(&registry::EXSCAN, shape, rank, args),
@@ -308,30 +307,32 @@ impl Collective {
     }
 }
 
-/// The part of `rank` in an `MPI_Gatherv`, by the algorithm that [`select`] prefers.
-pub fn gatherv(shape: Shape, rank: u32, args: RootedBlocks<'_>) -> Schedule {
-    Selection::default().schedule(&registry::GATHERV, shape, rank, args)
+/// The part of `rank` in an `MPI_Gatherv`, by the algorithm that is chosen.
+pub fn gatherv(by: &Selection, shape: Shape, rank: u32, args: RootedBlocks<'_>) -> Schedule {
+    by.schedule(&registry::GATHERV, shape, rank, args)
 }
 
-/// The part of `rank` in an `MPI_Scatterv`, by the algorithm that [`select`] prefers.
-pub fn scatterv(shape: Shape, rank: u32, args: RootedBlocks<'_>) -> Schedule {
-    Selection::default().schedule(&registry::SCATTERV, shape, rank, args)
+/// The part of `rank` in an `MPI_Scatterv`, by the algorithm that is chosen.
+pub fn scatterv(by: &Selection, shape: Shape, rank: u32, args: RootedBlocks<'_>) -> Schedule {
+    by.schedule(&registry::SCATTERV, shape, rank, args)
 }
 
-/// The part of `rank` in an `MPI_Allgatherv`, by the algorithm that [`select`] prefers.
-pub fn allgatherv(shape: Shape, rank: u32, args: Blocks<'_>) -> Schedule {
-    Selection::default().schedule(&registry::ALLGATHERV, shape, rank, args)
+/// The part of `rank` in an `MPI_Allgatherv`, by the algorithm that is chosen.
+pub fn allgatherv(by: &Selection, shape: Shape, rank: u32, args: Blocks<'_>) -> Schedule {
+    by.schedule(&registry::ALLGATHERV, shape, rank, args)
 }
 
-/// The part of `rank` in an `MPI_Alltoallv` or `MPI_Alltoallw`, by the algorithm that [`select`]
-/// prefers.
-pub fn alltoallv(shape: Shape, rank: u32, args: BlockPairs<'_>) -> Schedule {
-    Selection::default().schedule(&registry::ALLTOALLV, shape, rank, args)
+/// The part of `rank` in an `MPI_Alltoallv` or `MPI_Alltoallw`, by the algorithm that is
+/// chosen.
+pub fn alltoallv(by: &Selection, shape: Shape, rank: u32, args: BlockPairs<'_>) -> Schedule {
+    by.schedule(&registry::ALLTOALLV, shape, rank, args)
 }
 
-/// The part of `rank` in an `MPI_Reduce_scatter`, by the algorithm that [`select`] prefers.
-pub fn reduce_scatter(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
-    Selection::default().schedule(&registry::REDUCE_SCATTER, shape, rank, args)
+/// The part of `rank` in an `MPI_Reduce_scatter`, by the algorithm that is chosen.
+pub fn reduce_scatter(
+    by: &Selection, shape: Shape, rank: u32, args: ReduceScatter<'_>,
+) -> Schedule {
+    by.schedule(&registry::REDUCE_SCATTER, shape, rank, args)
 }
 
 #[cfg(test)]

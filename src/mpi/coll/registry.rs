@@ -4,11 +4,11 @@
 
 use super::algorithm::{Algorithm, Arguments};
 use super::{
-    Allreduce, Bcast, BlockPairs, Blocks, Exchange, Reduce, ReduceScatter, Rooted, RootedBlocks,
-    Scan, allgather_bruck, allgather_ring, allreduce_doubling, allreduce_halving,
-    alltoall_pairwise, barrier_dissemination, bcast_binomial, bcast_chain, gather_linear,
-    reduce_binomial, reduce_scatter_halving, reduce_scatter_pairwise, scan_chain, scan_doubling,
-    scatter_linear,
+    Allreduce, Bcast, BlockPairs, Blocks, Exchange, Operands, Reduce, ReduceScatter, Rooted,
+    RootedBlocks, Scan, Shape, allgather_bruck, allgather_ring, allreduce_doubling,
+    allreduce_halving, alltoall_pairwise, barrier_dissemination, bcast_binomial, bcast_chain,
+    gather_linear, reduce_binomial, reduce_scatter_halving, reduce_scatter_pairwise, scan_chain,
+    scan_doubling, scatter_linear,
 };
 
 /// The operations that have algorithms.
@@ -46,6 +46,109 @@ pub enum Operation {
     Scan,
     /// `MPI_Exscan`.
     Exscan,
+}
+
+impl Operation {
+    /// All of them.
+    pub const ALL: [Self; 15] = [
+        Self::Barrier,
+        Self::Bcast,
+        Self::Gather,
+        Self::Gatherv,
+        Self::Scatter,
+        Self::Scatterv,
+        Self::Allgather,
+        Self::Allgatherv,
+        Self::Alltoall,
+        Self::Alltoallv,
+        Self::Reduce,
+        Self::Allreduce,
+        Self::ReduceScatter,
+        Self::Scan,
+        Self::Exscan,
+    ];
+
+    /// What it is called in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Barrier => "BARRIER",
+            Self::Bcast => "BCAST",
+            Self::Gather => "GATHER",
+            Self::Gatherv => "GATHERV",
+            Self::Scatter => "SCATTER",
+            Self::Scatterv => "SCATTERV",
+            Self::Allgather => "ALLGATHER",
+            Self::Allgatherv => "ALLGATHERV",
+            Self::Alltoall => "ALLTOALL",
+            Self::Alltoallv => "ALLTOALLV",
+            Self::Reduce => "REDUCE",
+            Self::Allreduce => "ALLREDUCE",
+            Self::ReduceScatter => "REDUCE_SCATTER",
+            Self::Scan => "SCAN",
+            Self::Exscan => "EXSCAN",
+        }
+    }
+
+    /// The operation of that name, in capitals or not.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|operation| operation.name().eq_ignore_ascii_case(name))
+    }
+
+    /// The names of its algorithms.
+    pub fn algorithms(self) -> Vec<&'static str> {
+        self.visit(Shape { ranks: 1 }, 0, Names)
+    }
+
+    /// Shows `visitor` the algorithms, and the arguments of a typical call: `bytes` bytes are a
+    /// message, one block or one operand; rank 0 is the root, and the operation commutes.
+    pub fn visit<V: Visitor>(self, shape: Shape, bytes: usize, visitor: V) -> V::Output {
+        let (root, in_place, commutative) = (0, false, true);
+        let operands = Operands { bytes, element: 1, commutative };
+        let rooted = Rooted { block: bytes, root, in_place };
+        let unlike = RootedBlocks { own: 0, blocks: &[], root, in_place };
+        let exchange = Exchange { block: bytes, in_place };
+        let scan = Scan { operands, in_place };
+        let blocks = || vec![bytes; shape.ranks as usize];
+        match self {
+            Self::Barrier => visitor.visit(&BARRIER, ()),
+            Self::Bcast => visitor.visit(&BCAST, Bcast { bytes, root }),
+            Self::Gather => visitor.visit(&GATHER, rooted),
+            Self::Gatherv => visitor.visit(&GATHERV, unlike),
+            Self::Scatter => visitor.visit(&SCATTER, rooted),
+            Self::Scatterv => visitor.visit(&SCATTERV, unlike),
+            Self::Allgather => visitor.visit(&ALLGATHER, exchange),
+            Self::Allgatherv => visitor.visit(&ALLGATHERV, Blocks { blocks: &blocks(), in_place }),
+            Self::Alltoall => visitor.visit(&ALLTOALL, exchange),
+            Self::Alltoallv => {
+                visitor.visit(&ALLTOALLV, BlockPairs { send: &[], receive: &[], in_place })
+            }
+            Self::Reduce => visitor.visit(&REDUCE, Reduce { operands, root, in_place }),
+            Self::Allreduce => visitor.visit(&ALLREDUCE, Allreduce { operands, in_place }),
+            Self::ReduceScatter => visitor
+                .visit(&REDUCE_SCATTER, ReduceScatter { blocks: &blocks(), commutative, in_place }),
+            Self::Scan => visitor.visit(&SCAN, scan),
+            Self::Exscan => visitor.visit(&EXSCAN, scan),
+        }
+    }
+}
+
+/// Looks at the algorithms of any operation.
+pub trait Visitor {
+    /// What it finds.
+    type Output;
+
+    /// Looks at a family, with the arguments of a call.
+    fn visit<A: Arguments>(self, family: &Family<A>, args: A::In<'_>) -> Self::Output;
+}
+
+struct Names;
+
+impl Visitor for Names {
+    type Output = Vec<&'static str>;
+
+    fn visit<A: Arguments>(self, family: &Family<A>, _: A::In<'_>) -> Self::Output {
+        family.algorithms.iter().map(|algorithm| algorithm.name).collect()
+    }
 }
 
 /// The algorithms of an operation.
@@ -125,3 +228,22 @@ pub const EXSCAN: Family<Scan> = Family {
     operation: Operation::Exscan,
     algorithms: &[scan_doubling::EXSCAN, scan_chain::EXSCAN],
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unlike_and_lower_case() {
+        for (number, operation) in Operation::ALL.into_iter().enumerate() {
+            assert_eq!(operation as usize, number);
+            assert_eq!(Operation::from_name(&operation.name().to_lowercase()), Some(operation));
+            let mut names = operation.algorithms();
+            let plain = |name: &&str| name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'_'));
+            assert!(names.iter().all(plain), "{names:?}");
+            assert!(!names.contains(&"auto") && !names.contains(&"shared"), "{names:?}");
+            names.sort_unstable();
+            assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+        }
+    }
+}

@@ -1,30 +1,97 @@
 //! Which algorithm runs: the cheapest that fits, by costs that algorithms state and what the
-//! machine takes for them.
+//! machine takes for them; or the one that a setting names.
 //!
 //! The choice depends on what the standard makes equal on all ranks ([`Agreed::agreed`]) and
 //! nothing else: the packed bytes of a message or block, the shape of the communicator, whether the
 //! operation commutes. Counts and datatypes are not equal, nor is `MPI_IN_PLACE` in rooted
-//! operations.
+//! operations. Settings are compared when ranks join.
+
+use std::cell::Cell;
 
 use super::Shape;
 use super::algorithm::{Agreed, Algorithm, Arguments};
 use super::machine::{self, Machine};
-use super::registry::Family;
+use super::registry::{Family, Operation};
 use crate::offload::Schedule;
+
+/// What a setting says of an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// The cheapest: through memory that the ranks share, if they do; else by messages.
+    #[default]
+    Auto,
+    /// Through memory that the ranks share, if they do.
+    Shared,
+    /// By messages, with this algorithm where it fits.
+    Algorithm(&'static str),
+}
+
+impl Choice {
+    /// What `text` says of `operation`.
+    pub fn from_text(operation: Operation, text: &str) -> Option<Self> {
+        match text {
+            "auto" => Some(Self::Auto),
+            "shared" => Some(Self::Shared),
+            _ => {
+                let mut names = operation.algorithms().into_iter();
+                names.find(|name| *name == text).map(Self::Algorithm)
+            }
+        }
+    }
+
+    /// What may be said of `operation`, as settings list it.
+    pub fn texts(operation: Operation) -> String {
+        let names = operation.algorithms();
+        ["auto", "shared"].into_iter().chain(names).collect::<Vec<_>>().join("|")
+    }
+}
 
 /// What steers the choice; equal on all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
     machine: Machine,
+    choices: [Choice; Operation::ALL.len()],
+    /// A bit for each operation whose choice did not fit once.
+    told: Cell<u32>,
 }
 
 impl Default for Selection {
     fn default() -> Self {
-        Self { machine: machine::SHARED }
+        Self::new(machine::SHARED)
     }
 }
 
 impl Selection {
+    /// What is cheapest on `machine`.
+    pub fn new(machine: Machine) -> Self {
+        Self { machine, choices: [Choice::Auto; Operation::ALL.len()], told: Cell::new(0) }
+    }
+
+    /// The same on another machine.
+    pub fn on(self, machine: Machine) -> Self {
+        Self { machine, ..self }
+    }
+
+    /// Sets what a setting says of `operation`.
+    pub fn choose_for(&mut self, operation: Operation, choice: Choice) {
+        self.choices[operation as usize] = choice;
+    }
+
+    /// What a setting says of `operation`.
+    pub fn choice(&self, operation: Operation) -> Choice {
+        self.choices[operation as usize]
+    }
+
+    /// Whether `operation` goes through memory that all ranks share, if they do.
+    pub fn is_shared(&self, operation: Operation) -> bool {
+        !matches!(self.choice(operation), Choice::Algorithm(_))
+    }
+
+    /// Whose costs are compared.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
     /// The algorithm for a call.
     ///
     /// # Panics
@@ -33,10 +100,19 @@ impl Selection {
         &self, family: &Family<A>, shape: Shape, args: A::In<'_>,
     ) -> &'static Algorithm<A> {
         let agreed = args.agreed();
-        let fitting = family.algorithms.iter().filter(|algorithm| (algorithm.fits)(shape, agreed));
-        let cheapest =
-            fitting.min_by_key(|algorithm| self.machine.time_ps((algorithm.cost)(shape, agreed)));
-        cheapest.expect("one algorithm of a family fits any call")
+        let fitting = || {
+            let fits = |algorithm: &&Algorithm<A>| (algorithm.fits)(shape, agreed);
+            family.algorithms.iter().filter(fits)
+        };
+        if let Choice::Algorithm(name) = self.choice(family.operation) {
+            match fitting().find(|algorithm| algorithm.name == name) {
+                Some(algorithm) => return algorithm,
+                None => self.tell(family.operation, name, shape),
+            }
+        }
+        let time =
+            |algorithm: &&Algorithm<A>| self.machine.time_ps((algorithm.cost)(shape, agreed));
+        fitting().min_by_key(time).expect("one algorithm of a family fits any call")
     }
 
     /// The part of `rank` in a call.
@@ -44,5 +120,54 @@ impl Selection {
         &self, family: &Family<A>, shape: Shape, rank: u32, args: A::In<'_>,
     ) -> Schedule {
         (self.choose(family, shape, args).schedule)(shape, rank, args)
+    }
+
+    /// Says once that an algorithm does not fit a call.
+    #[cold]
+    fn tell(&self, operation: Operation, algorithm: &str, shape: Shape) {
+        let bit = 1 << operation as u32;
+        if self.told.replace(self.told.get() | bit) & bit == 0 {
+            let (name, ranks) = (operation.name(), shape.ranks);
+            tracing::warn!(
+                ranks,
+                "SUIRO_COLL_{name}={algorithm} does not fit a call; the cheapest that does is taken"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::registry::{ALLREDUCE, BCAST};
+    use super::super::{Allreduce, Bcast, Operands};
+    use super::*;
+
+    #[test]
+    fn a_setting_is_heeded_where_it_fits() {
+        let bcast = |by: &Selection, bytes| {
+            by.choose(&BCAST, Shape { ranks: 8 }, Bcast { bytes, root: 0 }).name
+        };
+        let mut by = Selection::default();
+        assert_eq!(bcast(&by, 8), "binomial");
+        let chain = Choice::from_text(Operation::Bcast, "chain").unwrap();
+        by.choose_for(Operation::Bcast, chain);
+        assert_eq!(bcast(&by, 8), "chain");
+        assert!(!by.is_shared(Operation::Bcast) && by.is_shared(Operation::Reduce));
+
+        let halving = Choice::from_text(Operation::Allreduce, "halving").unwrap();
+        by.choose_for(Operation::Allreduce, halving);
+        let allreduce = |bytes| {
+            let operands = Operands { bytes, element: 8, commutative: true };
+            by.choose(&ALLREDUCE, Shape { ranks: 8 }, Allreduce { operands, in_place: false }).name
+        };
+        assert_eq!((allreduce(64), allreduce(8)), ("halving", "doubling"));
+        assert_eq!(by.told.get(), 1 << Operation::Allreduce as u32);
+    }
+
+    #[test]
+    fn a_bad_name_is_none() {
+        assert_eq!(Choice::from_text(Operation::Barrier, "chain"), None);
+        assert_eq!(Choice::from_text(Operation::Barrier, "shared"), Some(Choice::Shared));
+        assert!(Choice::texts(Operation::Bcast).starts_with("auto|shared|binomial|chain"));
     }
 }

@@ -277,7 +277,7 @@ impl<D: Device> Mpi<D> {
             buffers.extend(blocks.iter().map(|block| Memory::owned(vec![0; *block])));
             let args = Blocks { blocks: &blocks, in_place: false };
             let on = self.comms.get(comm)?;
-            let schedule = allgatherv(on.shape()?, on.rank, args);
+            let schedule = allgatherv(&self.selection, on.shape()?, on.rank, args);
             return Ok(Stage::Everything(self.talk(comm, schedule, buffers)?, nodes, weighted));
         }
         if cards.iter().any(|card| card.foreign) {
@@ -310,7 +310,7 @@ impl<D: Device> Mpi<D> {
         buffers.extend(receive.iter().map(|bytes| Memory::owned(vec![0; *bytes])));
         let args = BlockPairs { send: &send, receive: &receive, in_place: false };
         let on = self.comms.get(comm)?;
-        let schedule = alltoallv(on.shape()?, on.rank, args);
+        let schedule = alltoallv(&self.selection, on.shape()?, on.rank, args);
         Ok(Stage::Edges(self.talk(comm, schedule, buffers)?, weighted))
     }
 
@@ -331,7 +331,7 @@ impl<D: Device> Mpi<D> {
         &mut self, comm: Handle, operation: Collective, buffers: Vec<Memory>,
     ) -> Result<RunId> {
         let on = self.comms.get(comm)?;
-        let schedule = operation.schedule(on.shape()?, on.rank);
+        let schedule = operation.schedule(&self.selection, on.shape()?, on.rank);
         self.talk(comm, schedule, buffers)
     }
 

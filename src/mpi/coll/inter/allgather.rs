@@ -16,10 +16,9 @@
 use std::ops::Range;
 
 use super::{View, Way, bcast, gather};
+use crate::mpi::coll::allgather_ring::allgatherv as ring;
 use crate::mpi::coll::phases::{Phases, Place};
-use crate::mpi::coll::{
-    Blocks, InterShape, RECEIVE, SEND, Shape, allgatherv as ring, block_of, starts,
-};
+use crate::mpi::coll::{Blocks, InterShape, RECEIVE, SEND, Shape, block_of, starts};
 use crate::offload::{Region, Schedule};
 
 /// The part of `rank` in an allgather in which each process of side `s` sends a block of

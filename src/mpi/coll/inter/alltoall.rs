@@ -5,8 +5,9 @@
 //! group.
 
 use super::View;
+use crate::mpi::coll::alltoall_pairwise::alltoallv as pairwise;
 use crate::mpi::coll::phases::{Phases, Place};
-use crate::mpi::coll::{BlockPairs, InterShape, RECEIVE, SEND, Shape, alltoallv as pairwise};
+use crate::mpi::coll::{BlockPairs, InterShape, RECEIVE, SEND, Shape};
 use crate::offload::{Buffer, Region, Schedule};
 
 /// The part of `rank` in an alltoall in which each process of side `s` sends blocks of `blocks[s]`

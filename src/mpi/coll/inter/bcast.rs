@@ -6,7 +6,9 @@
 
 use super::{View, Way};
 use crate::mpi::coll::phases::{Phases, Place};
-use crate::mpi::coll::{BUFFER, Bcast, Collective, InterShape, Shape};
+use crate::mpi::coll::registry::BCAST;
+use crate::mpi::coll::select::Selection;
+use crate::mpi::coll::{BUFFER, Bcast, InterShape, Shape};
 use crate::offload::{Region, Schedule};
 
 /// A broadcast inside a group.
@@ -42,7 +44,7 @@ pub fn bcast(shape: InterShape, rank: u32, args: Bcast, way: Way, by: Inside<'_>
 /// The leader of this group sends what it has in `buffer` to the others. No phase follows.
 pub(super) fn inside(phases: &mut Phases, view: View, buffer: Region) {
     inside_by(phases, view, buffer, &|shape, rank, args| {
-        Collective::Bcast(args).schedule(shape, rank)
+        Selection::default().schedule(&BCAST, shape, rank, args)
     });
 }
 

@@ -5,10 +5,9 @@
 //! messages.
 
 use super::{View, Way};
+use crate::mpi::coll::gather_linear::gatherv as linear;
 use crate::mpi::coll::phases::{Phases, Place};
-use crate::mpi::coll::{
-    InterShape, RECEIVE, Rooted, RootedBlocks, SEND, block_of, gather_linear, gatherv as linear,
-};
+use crate::mpi::coll::{InterShape, RECEIVE, Rooted, RootedBlocks, SEND, block_of, gather_linear};
 use crate::offload::{Region, Schedule};
 
 /// The part of `rank` in a gather; `args.root` is a member.

@@ -31,6 +31,8 @@ pub use gather::{gather, gatherv};
 pub use reduce::{allreduce, reduce, reduce_scatter};
 pub use scatter::{scatter, scatterv};
 
+use super::registry::BCAST;
+use super::select::Selection;
 use super::{Allreduce, Bcast, Collective, InterShape, Reduce, Rooted, Shape};
 use crate::offload::Schedule;
 
@@ -92,8 +94,8 @@ impl Between {
         })
     }
 
-    /// The part of `rank` in this operation, by the algorithm that [`select`] prefers.
-    pub fn schedule(self, shape: InterShape, rank: u32) -> Schedule {
+    /// The part of `rank` in this operation, by the algorithms that are chosen.
+    pub fn schedule(self, by: &Selection, shape: InterShape, rank: u32) -> Schedule {
         let view = View::new(shape, rank);
         let across = |root| view.straight(root).shape;
         let led = |args: Rooted| {
@@ -103,8 +105,8 @@ impl Between {
         match self {
             Self::Barrier => barrier(shape, rank),
             Self::Bcast(args) => {
-                let by = |shape, rank, args| Collective::Bcast(args).schedule(shape, rank);
-                bcast(shape, rank, args, Way::of(args.bytes), &by)
+                let inside = |shape, rank, args| by.schedule(&BCAST, shape, rank, args);
+                bcast(shape, rank, args, Way::of(args.bytes), &inside)
             }
             Self::Gather(args) => gather(shape, rank, args, led(args)),
             Self::Scatter(args) => scatter(shape, rank, args, led(args)),

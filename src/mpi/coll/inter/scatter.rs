@@ -6,9 +6,8 @@
 
 use super::{View, Way};
 use crate::mpi::coll::phases::{Phases, Place};
-use crate::mpi::coll::{
-    InterShape, RECEIVE, Rooted, RootedBlocks, SEND, block_of, scatterv as linear, starts,
-};
+use crate::mpi::coll::scatter_linear::scatterv as linear;
+use crate::mpi::coll::{InterShape, RECEIVE, Rooted, RootedBlocks, SEND, block_of, starts};
 use crate::offload::{Buffer, Region, Schedule};
 
 /// The part of `rank` in a scatter; `args.root` is a member.
