@@ -90,6 +90,23 @@ fn settings_have_their_values_and_where_they_are_from() {
 }
 
 #[test]
+fn collectives_have_algorithms_with_costs_and_tables() {
+    let all = facts(&["--coll", "--parsable"]);
+    for key in ["coll.BCAST.algorithm.binomial", "coll.SCAN.cost.doubling", "coll.SCAN.ranks.1024"]
+    {
+        assert!(all.contains_key(key), "{key}");
+    }
+    assert_eq!(all["coll.BCAST.setting"], "auto");
+    let one = facts(&["--coll", "bcast", "--ranks", "5", "--parsable"]);
+    assert!(one.keys().all(|key| key.starts_with("coll.BCAST.")), "{one:?}");
+    assert!(one.contains_key("coll.BCAST.ranks.5") && !one.contains_key("coll.BCAST.ranks.4"));
+    assert!(text(&["--coll", "REDUCE_SCATTER"]).starts_with("REDUCE_SCATTER\n"));
+    let wrong = info(&["--coll", "foo"]);
+    assert_eq!(wrong.status.code(), Some(1));
+    assert!(String::from_utf8(wrong.stderr).unwrap().contains("foo is not one of BARRIER|BCAST"));
+}
+
+#[test]
 fn folders_are_printed_alone() {
     let library = text(&["--path", "libdir"]);
     assert!(Path::new(library.trim_end()).join("libmpi_abi.so").exists(), "{library}");

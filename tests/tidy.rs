@@ -26,6 +26,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "base",
             "sys",
             "core::engine",
+            "mpi::coll",
             "mpi::p2p",
             "bootstrap",
             "process",

@@ -4,9 +4,10 @@ use std::env;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{Arg, ArgAction, Command};
-use mpi_abi::inventory::{self, Build};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use mpi_abi::inventory::{self, Build, Section};
 use mpi_abi::launch::folders::Folders;
+use mpi_abi::mpi::coll::registry::Operation;
 
 const BUILD: Build = Build {
     compiler: env!("SUIRO_BUILD_COMPILER"),
@@ -35,6 +36,22 @@ fn command() -> Command {
                 .value_parser(["bindir", "libdir", "incdir"])
                 .help("print nothing but where programs, libraries or headers are"),
         )
+        .arg(
+            Arg::new("coll")
+                .long("coll")
+                .value_name("NAME")
+                .num_args(0..=1)
+                .default_missing_value("")
+                .help("the algorithms of a collective operation, or of all, and which runs when"),
+        )
+        .arg(
+            Arg::new("ranks")
+                .long("ranks")
+                .value_name("COUNT")
+                .requires("coll")
+                .value_parser(value_parser!(u32).range(1..=1 << 20))
+                .help("of communicators of this size"),
+        )
 }
 
 fn main() -> ExitCode {
@@ -48,7 +65,10 @@ fn main() -> ExitCode {
         Some("libdir") => format!("{}\n", folders.library.display()),
         Some(_) => format!("{}\n", folders.include.display()),
         None => {
-            let sections = inventory::gather(BUILD, &folders, |name| env::var(name).ok());
+            let sections = match sections(&matches, &folders) {
+                Ok(sections) => sections,
+                Err(why) => return complain(&why),
+            };
             let all = matches.get_flag("all");
             match matches.get_flag("parsable") {
                 true => inventory::parsable(&sections, all),
@@ -60,6 +80,24 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => complain(&format!("cannot write: {error}")),
     }
+}
+
+/// What is asked for.
+fn sections(matches: &ArgMatches, folders: &Folders) -> Result<Vec<Section>, String> {
+    let lookup = |name: &str| env::var(name).ok();
+    let Some(name) = matches.get_one::<String>("coll") else {
+        return Ok(inventory::gather(BUILD, folders, lookup));
+    };
+    let operations: Vec<Operation> = match Operation::from_name(name) {
+        Some(operation) => vec![operation],
+        None if name.is_empty() => Operation::ALL.into(),
+        None => {
+            let good: Vec<&str> = Operation::ALL.iter().map(|operation| operation.name()).collect();
+            return Err(format!("{name} is not one of {}", good.join("|")));
+        }
+    };
+    let ranks = matches.get_one("ranks").copied();
+    inventory::collectives(&operations, ranks, lookup).map_err(|error| error.why.to_string())
 }
 
 fn complain(why: &str) -> ExitCode {

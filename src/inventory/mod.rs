@@ -6,11 +6,13 @@
 //! Each fact comes from where it is decided: settings from `base::settings`, versions from
 //! `abi::constants`, coverage from the table that a test keeps true. Nothing is measured.
 
+mod collectives;
 mod coverage;
 mod facts;
 
 use std::fmt::Write;
 
+pub use collectives::collectives;
 pub use facts::{Build, gather};
 
 /// One fact.

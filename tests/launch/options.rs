@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
-use super::harness::{mpirun, run, run_shell, start};
+use super::harness::{compiled, mpirun, run, run_shell, start};
 
 #[test]
 fn the_highest_code_is_returned_and_the_others_run_on() {
@@ -70,6 +70,32 @@ fn ranks_know_their_place_in_every_dialect() {
          $OMPI_COMM_WORLD_NODE_RANK",
     );
     assert_eq!(outcome.lines(), ["0 2 0 2 0 2 0 2 0", "1 2 1 2 1 2 1 2 1"]);
+}
+
+#[test]
+fn ranks_whose_settings_differ_are_told() {
+    let program = &compiled("allreduce", "allreduce-settings")[..];
+    let one = ["-n", "1", program, "10", ":", "-n", "1", "-env", "SUIRO_COLL_ALLREDUCE", "halving"];
+    let outcome = run(&[&one[..], &[program, "10"]].concat());
+    assert_ne!(outcome.code, Some(0));
+    // Either may be the one that comes later.
+    let said =
+        ["is auto in rank 0 but halving in rank 1", "is halving in rank 1 but auto in rank 0"];
+    let said = said.map(|words| format!("SUIRO_COLL_ALLREDUCE {words}"));
+    assert!(said.iter().any(|words| outcome.stderr.contains(words)), "{}", outcome.stderr);
+    let both = ["-genv", "SUIRO_COLL_ALLREDUCE", "halving", "-n", "2", program, "10"];
+    let outcome = run(&both);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    for (name, words) in [
+        ("SUIRO_COLL_ALLREDUCE", "SUIRO_COLL_ALLREDUCE=loud is not one of auto|shared|doubling|"),
+        (
+            "SUIRO_COLL_LOUD",
+            "SUIRO_COLL_LOUD is no setting: after SUIRO_COLL_ comes one of BARRIER|",
+        ),
+    ] {
+        let outcome = run(&["-genv", name, "loud", "-n", "1", program, "10"]);
+        assert!(outcome.stderr.contains(words), "{}", outcome.stderr);
+    }
 }
 
 #[test]
