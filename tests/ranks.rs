@@ -9,5 +9,6 @@ mod ranks {
     pub mod mpi;
     pub mod neighbor;
     pub mod rooms;
+    pub mod shared;
     pub mod topology;
 }

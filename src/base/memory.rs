@@ -94,6 +94,17 @@ impl Span {
         unsafe { copy(data.as_ptr(), part.address as *mut u8, part.len) }
     }
 
+    /// Copies its bytes to `to`, of the same length, which has none of them.
+    ///
+    /// # Panics
+    /// If the lengths differ, or the two overlap.
+    #[inline]
+    pub fn copy_apart(self, to: Self) {
+        assert!(self.len == to.len && !self.meets(to));
+        // SAFETY: both were made by `Span::new`, `to` for writing.
+        unsafe { copy(self.address as *const u8, to.address as *mut u8, self.len) }
+    }
+
     /// Copies its bytes to `to`, of the same length; the two may overlap.
     ///
     /// # Panics

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::datatype::Datatype;
 use super::fortran::Booleans;
-use super::op::{Operator, Padded};
+use super::op::{Combination, Operator, Padded};
 use crate::base::Result;
 use crate::core::memory::Memory;
 use crate::core::run::{Kernel, Plan, Reduction, Staged};
@@ -20,7 +20,7 @@ pub struct Combining {
     /// Packed bytes of an element.
     element: usize,
     commutative: bool,
-    kernel: Kernel,
+    kernel: Combination,
     /// For elements where they lie, if that differs from packed ones.
     padded: Option<Padded>,
     /// Whether the kernel calls the application, so that nothing may be locked.
@@ -42,6 +42,7 @@ impl Combining {
 
     /// An operation of the application: `kernel` calls it on packed elements of `datatype`.
     pub fn application(commutative: bool, datatype: &Datatype, kernel: Kernel) -> Self {
+        let kernel = Combination::Shared(kernel);
         Self { element: datatype.size(), commutative, kernel, padded: None, application: true }
     }
 
@@ -66,10 +67,16 @@ impl Combining {
     /// For the engine.
     fn reduction(self) -> Reduction {
         if self.application {
-            Reduction::Application(self.kernel)
+            Reduction::Application(self.kernel.shared())
         } else {
-            Reduction::Kernel(self.kernel)
+            Reduction::Kernel(self.kernel.shared())
         }
+    }
+
+    /// For ranks that share memory, with the length of an element; `None` if the application would
+    /// be called.
+    pub(in crate::mpi) fn by_library(&self) -> Option<(Combination, usize)> {
+        (!self.application).then(|| (self.kernel.clone(), self.element.max(1)))
     }
 
     /// Computes `into = from op into` (`MPI_Reduce_local`). It may call the application, so
@@ -86,7 +93,7 @@ impl Combining {
         let mut buffers = [from, adjacent(into, 1, Use::Both, &mut staged)];
         staged.iter().for_each(|staged| staged.pack(&mut buffers));
         if let [Some(from), Some(into)] = buffers.each_ref().map(Memory::span) {
-            (self.kernel)(from, into);
+            self.kernel.apply(from, into);
         }
         staged.iter_mut().for_each(|staged| staged.unpack(&buffers));
     }

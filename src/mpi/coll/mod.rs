@@ -56,6 +56,7 @@ pub mod scan_chain;
 pub mod scan_doubling;
 pub mod scatter_linear;
 pub mod select;
+pub mod shared;
 mod signal;
 
 use select::Selection;

@@ -14,7 +14,7 @@ mod tests;
 pub use kernels::Kernel;
 pub use pairs::Padded;
 
-use crate::base::{ErrorClass, Result};
+use crate::base::{ErrorClass, Result, Span};
 use crate::core::run;
 use crate::mpi::datatype::{Class, Datatype, Predefined};
 use crate::mpi::fortran::Booleans;
@@ -26,6 +26,15 @@ pub enum Op {
     Predefined(Operator),
     /// One of the application's.
     User(UserFunction),
+}
+
+/// How packed elements that lie adjacent are combined.
+#[derive(Clone)]
+pub enum Combination {
+    /// By a loop of this library.
+    Plain(Kernel),
+    /// By anything else.
+    Shared(run::Kernel),
 }
 
 /// A function that the application registered.
@@ -93,6 +102,49 @@ impl Op {
     }
 }
 
+impl Combination {
+    /// Computes `into = from op into`.
+    ///
+    /// # Panics
+    /// If the two have not the same length, or that is not a whole number of elements.
+    #[inline]
+    pub fn apply(&self, from: Span, into: Span) {
+        match self {
+            Self::Plain(kernel) => kernel.reduce(from, into),
+            Self::Shared(kernel) => kernel(from, into),
+        }
+    }
+
+    /// Computes `into = from op with`; `into` may be one of the two, or overlap `with`.
+    ///
+    /// # Panics
+    /// As [`Combination::apply`].
+    #[inline]
+    pub fn apply_to(&self, from: Span, with: Span, into: Span) {
+        if with != into {
+            with.copy_to(into);
+        }
+        self.apply(from, into);
+    }
+
+    /// The form in which the engine runs it.
+    pub fn shared(self) -> run::Kernel {
+        match self {
+            Self::Plain(kernel) => kernel.shared(),
+            Self::Shared(kernel) => kernel,
+        }
+    }
+}
+
+impl std::fmt::Debug for Combination {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Plain(kernel) => kernel.fmt(f),
+            Self::Shared(_) => f.write_str("a function"),
+        }
+    }
+}
+
 impl Operator {
     /// The loop of this operation in a reduction of elements of `datatype`.
     ///
@@ -112,12 +164,12 @@ impl Operator {
     /// As [`Operator::reduction`].
     pub fn combination(
         self, datatype: &Datatype, booleans: Option<Booleans>,
-    ) -> Result<run::Kernel> {
+    ) -> Result<Combination> {
         let kernel = self.reduction(datatype)?;
         let own = booleans.filter(|booleans| !booleans.are_those_of_c());
         let entry = datatype.as_predefined();
         let logical = own.zip(entry).and_then(|(own, entry)| logical::kernel(self, entry, own));
-        Ok(logical.unwrap_or_else(|| kernel.shared()))
+        Ok(logical.map_or(Combination::Plain(kernel), Combination::Shared))
     }
 
     /// The loop of this operation in one-sided communication, for data of `datatype`, which may

@@ -1,0 +1,122 @@
+//! How many rounds a call takes, and how much of its data goes into each.
+
+use super::Kind;
+
+/// Shorter data takes one round, longer data as many as let ranks work at the same time.
+const PIECE_MIN_BYTES: usize = 8 << 10;
+
+/// So many rounds are enough to fill and drain a pipeline.
+const ROUNDS_ENOUGH: usize = 8;
+
+/// From so many bytes on, each rank of an allreduce combines a part and hands out the result.
+const ALLREDUCE_PARTS_MIN_BYTES: usize = 16 << 10;
+
+/// A call cut into rounds; the same on all ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// Bytes of the message, or of each block, in one round.
+    pub piece: usize,
+    /// How many rounds there are.
+    pub rounds: u32,
+    /// In an allreduce by parts: the part of a piece that one rank combines, and after how many
+    /// rounds the result goes out.
+    pub parts: Option<(usize, u32)>,
+}
+
+impl Cut {
+    /// The cut of an operation on `bytes` bytes of a message or of the longest block, in elements
+    /// of `unit` bytes, whose entries have at most `room` bytes. `None` if an element for each rank
+    /// does not fit.
+    pub fn of(kind: Kind, ranks: u32, bytes: usize, unit: usize, room: usize) -> Option<Self> {
+        let ranks = ranks as usize;
+        let slots = match kind {
+            Kind::Barrier => return Some(Self { piece: 0, rounds: 1, parts: None }),
+            Kind::Allreduce if bytes >= ALLREDUCE_PARTS_MIN_BYTES => {
+                return Self::by_parts(ranks, bytes, unit, room);
+            }
+            Kind::Scatter | Kind::Alltoall | Kind::ReduceScatterBlock | Kind::ReduceScatter => {
+                ranks
+            }
+            Kind::Bcast
+            | Kind::Gather
+            | Kind::Allgather
+            | Kind::Allgatherv
+            | Kind::Reduce
+            | Kind::Allreduce
+            | Kind::Scan
+            | Kind::Exscan => 1,
+        };
+        let entry = bytes.saturating_mul(slots).div_ceil(ROUNDS_ENOUGH);
+        let most = entry.clamp(PIECE_MIN_BYTES, room) / slots;
+        let grain = if most >= 64 && 64 % unit == 0 { 64 } else { unit };
+        let piece = bytes.min(most / grain * grain);
+        if piece == 0 && bytes > 0 {
+            return None;
+        }
+        Some(Self { piece, rounds: bytes.div_ceil(piece.max(1)).max(1) as u32, parts: None })
+    }
+
+    fn by_parts(ranks: usize, bytes: usize, unit: usize, room: usize) -> Option<Self> {
+        let grain = if 64 % unit == 0 && room / ranks >= 64 { 64 } else { unit };
+        let most = room.min(bytes.div_ceil(ROUNDS_ENOUGH).max(PIECE_MIN_BYTES));
+        let part = most / ranks / grain * grain;
+        if part == 0 {
+            return None;
+        }
+        let pieces = bytes.div_ceil(part * ranks);
+        let lag = pieces.min(2) as u32;
+        let rounds = pieces as u32 + lag;
+        Some(Self { piece: part * ranks, rounds, parts: Some((part, lag)) })
+    }
+
+    /// Which of `bytes` bytes are in round `round`.
+    pub fn range(&self, round: u32, bytes: usize) -> (usize, usize) {
+        let start = (round as usize).saturating_mul(self.piece).min(bytes);
+        (start, self.piece.min(bytes - start))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOM: usize = 32 << 10;
+
+    #[test]
+    fn short_data_takes_one_round() {
+        for (kind, bytes) in [(Kind::Barrier, 0), (Kind::Bcast, 0), (Kind::Alltoall, 8)] {
+            let cut = Cut::of(kind, 8, bytes, 1, ROOM).unwrap();
+            assert_eq!((cut.piece, cut.rounds, cut.parts), (bytes, 1, None));
+        }
+    }
+
+    #[test]
+    fn pieces_cover_everything_and_fit() {
+        for kind in Kind::ALL {
+            for ranks in [2, 3, 8, 64] {
+                for unit in [1, 4, 8, 12, 20, 32] {
+                    for elements in [1, 7, 100, 4096, 99_999] {
+                        covers(kind, ranks, elements * unit, unit);
+                    }
+                }
+            }
+        }
+    }
+
+    fn covers(kind: Kind, ranks: u32, bytes: usize, unit: usize) {
+        let cut = Cut::of(kind, ranks, bytes, unit, ROOM).unwrap();
+        if kind == Kind::Barrier {
+            return;
+        }
+        assert!(cut.piece <= ROOM && (cut.piece == bytes || cut.piece.is_multiple_of(unit)));
+        let pieces = cut.rounds - cut.parts.map_or(0, |parts| parts.1);
+        let total: usize = (0..cut.rounds).map(|round| cut.range(round, bytes).1).sum();
+        assert_eq!((total, cut.range(pieces, bytes).1), (bytes, 0));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        assert_eq!(Cut::of(Kind::Alltoall, 2000, 32, 32, ROOM), None);
+        assert_eq!(Cut::of(Kind::Allreduce, 2000, 1 << 20, 32, ROOM), None);
+    }
+}

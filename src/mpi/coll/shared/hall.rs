@@ -1,0 +1,234 @@
+//! A room with the call that is under way in it.
+
+use super::cut::Cut;
+use super::movement::{BLOCK_BYTES, View};
+use super::{Task, Kind};
+use crate::base::{ErrorClass, MpiError, Peer};
+use crate::core::engine::Engine;
+use crate::core::memory::Bytes;
+use crate::device::Device;
+use crate::device::room::{Head, Room};
+
+/// How many rounds a rank publishes before it takes what the others published in the first of them.
+const LEAD: u32 = 2;
+
+const _: () = assert!(LEAD as u64 <= Room::AHEAD);
+
+/// A room, who sits in it, and the call that is under way there: at most one.
+#[derive(Debug)]
+pub struct Hall {
+    room: Room,
+    /// By seat.
+    peers: Box<[Peer]>,
+    scratch: Bytes,
+    call: Call,
+}
+
+/// Over from the beginning ── begin ──> rounds ── advance ──> over
+#[derive(Debug)]
+struct Call {
+    task: Task,
+    cut: Cut,
+    first: u64,
+    published: u32,
+    taken: u32,
+    /// Ranks whose entries of round `taken` are there: those below.
+    seen: u32,
+    over: bool,
+    error: Option<Box<MpiError>>,
+}
+
+impl Hall {
+    /// The room of these ranks, in which no round has been used.
+    pub fn new(room: Room, peers: impl Into<Box<[Peer]>>) -> Self {
+        let call = Call {
+            task: Task::EMPTY,
+            cut: Cut { piece: 0, rounds: 0, parts: None },
+            first: 0,
+            published: 0,
+            taken: 0,
+            seen: 0,
+            over: true,
+            error: None,
+        };
+        Self { room, peers: peers.into(), scratch: Bytes::zeroed(BLOCK_BYTES), call }
+    }
+
+    /// The room, which everybody has to leave.
+    pub fn into_room(self) -> Room {
+        self.room
+    }
+
+    /// Whether it can carry a call.
+    pub fn fits(&self, task: &Task) -> bool {
+        self.cut(task).is_some()
+    }
+
+    fn cut(&self, task: &Task) -> Option<Cut> {
+        let ranks = self.room.len() as u32;
+        Cut::of(task.kind, ranks, task.longest(), task.unit, Room::DATA_MAX)
+    }
+
+    /// Begins a call, which must fit, and goes on with it as far as possible; whether it is over.
+    #[inline]
+    pub fn begin<D: Device>(&mut self, task: Task, engine: &mut Engine<D>) -> bool {
+        let Some(cut) = self.cut(&task) else { return true };
+        let call = &mut self.call;
+        call.task = task;
+        call.cut = cut;
+        self.restart(engine)
+    }
+
+    /// Begins the last call once more.
+    #[inline]
+    pub fn restart<D: Device>(&mut self, engine: &mut Engine<D>) -> bool {
+        let call = &mut self.call;
+        call.first = self.room.begin(u64::from(call.cut.rounds));
+        (call.published, call.taken, call.seen) = (0, 0, 0);
+        call.over = false;
+        self.advance(engine)
+    }
+
+    /// Whether the last call is over.
+    pub fn is_over(&self) -> bool {
+        self.call.over
+    }
+
+    /// Why the last call failed, told once.
+    #[inline]
+    pub fn take_error(&mut self) -> Option<Box<MpiError>> {
+        self.call.error.take()
+    }
+
+    /// The operation that is under way, and the ranks that have not come so far.
+    pub fn waits_for(&mut self) -> (Kind, Vec<Peer>) {
+        let call = &mut self.call;
+        let at = call.first + u64::from(call.taken);
+        let missing = (0..self.room.len()).filter(|seat| self.room.read(*seat, at).is_none());
+        (call.task.kind, missing.map(|seat| self.peers[seat]).collect())
+    }
+
+    /// Goes on with a call that is not over; whether it is now.
+    #[inline]
+    pub fn advance<D: Device>(&mut self, engine: &mut Engine<D>) -> bool {
+        let Self { room, peers, scratch, call } = self;
+        let (rank, ranks) = (room.seat() as u32, room.len() as u32);
+        let rounds = call.cut.rounds;
+        let mut view =
+            View { task: &mut call.task, cut: call.cut, rank, ranks, scratch: scratch.span() };
+        let publishes = view.publishes();
+        let sources = view.sources();
+        loop {
+            let mut stuck = true;
+            if publishes && call.published < rounds && call.published < call.taken + LEAD {
+                let at = call.first + u64::from(call.published);
+                if let Some(entry) = room.entry(at, view.len(rank, call.published)) {
+                    view.fill(call.published, entry);
+                    room.publish(at, head(view.task));
+                    ring(engine, peers, rank);
+                    call.published += 1;
+                    stuck = false;
+                }
+            }
+            if call.taken < rounds && (!publishes || call.taken < call.published) {
+                let at = call.first + u64::from(call.taken);
+                let mut seen = call.seen.max(sources.start);
+                while seen < sources.end {
+                    if seen != rank {
+                        let Some((theirs, data)) = room.read(seen as usize, at) else { break };
+                        if theirs != head(view.task) || data.len() != view.len(seen, call.taken) {
+                            call.seen = seen;
+                            return self.fail(theirs, engine);
+                        }
+                    }
+                    seen += 1;
+                }
+                call.seen = seen;
+                if seen >= sources.end {
+                    view.take(room, call.first, call.taken);
+                    if room.done(at) {
+                        ring(engine, peers, rank);
+                    }
+                    call.taken += 1;
+                    call.seen = 0;
+                    stuck = false;
+                }
+            }
+            if call.taken == rounds && (!publishes || call.published == rounds) {
+                call.over = true;
+                return true;
+            }
+            if stuck {
+                return false;
+            }
+        }
+    }
+
+    /// The call of the rank that was looked at last is another one.
+    #[cold]
+    fn fail<D: Device>(&mut self, theirs: Head, engine: &mut Engine<D>) -> bool {
+        let Self { room, peers, call, .. } = self;
+        let (rank, other) = (room.seat() as u32, call.seen);
+        let ours = head(&call.task);
+        call.error = Some(disagreement(rank, ours, other, theirs));
+        // Who waits for an entry of ours finds out too.
+        if call.published == 0 && room.entry(call.first, 0).is_some() {
+            room.publish(call.first, ours);
+        }
+        // All leave the call where the longer of the two ends.
+        let rounds = u64::from(call.cut.rounds);
+        let their_rounds = Kind::from_value(theirs.kind).and_then(|kind| {
+            let (bytes, ranks) = (theirs.bytes as usize, room.len() as u32);
+            Cut::of(kind, ranks, bytes, call.task.unit, Room::DATA_MAX)
+        });
+        let their_rounds = their_rounds.map_or(rounds, |cut| u64::from(cut.rounds));
+        if their_rounds > rounds {
+            room.begin(their_rounds - rounds);
+        }
+        let _ = room.done(call.first + rounds.max(their_rounds) - 1);
+        ring(engine, peers, rank);
+        call.over = true;
+        true
+    }
+}
+
+#[inline]
+fn ring<D: Device>(engine: &mut Engine<D>, peers: &[Peer], rank: u32) {
+    for (seat, peer) in peers.iter().enumerate() {
+        if seat != rank as usize {
+            engine.ring(*peer);
+        }
+    }
+}
+
+#[inline]
+fn head(task: &Task) -> Head {
+    Head { kind: task.kind as u8, root: task.root, bytes: task.bytes as u64 }
+}
+
+#[cold]
+fn disagreement(rank: u32, ours: Head, other: u32, theirs: Head) -> Box<MpiError> {
+    if (ours.kind, ours.root) == (theirs.kind, theirs.root) {
+        let (class, how) = if theirs.bytes > ours.bytes {
+            (ErrorClass::Truncate, "more")
+        } else {
+            (ErrorClass::Count, "fewer")
+        };
+        return class.error(format!(
+            "the ranks disagree about the amount of data: rank {other} sent {how} than the {} bytes \
+             that this rank expects from it",
+            ours.bytes
+        ));
+    }
+    let call = |head: Head| match Kind::from_value(head.kind) {
+        Some(kind) if kind.is_rooted() => format!("{} with root {}", kind.name(), head.root),
+        Some(kind) => kind.name().to_owned(),
+        None => format!("call of kind {}", head.kind),
+    };
+    let class = if ours.kind == theirs.kind { ErrorClass::Root } else { ErrorClass::Other };
+    class.error(format!(
+        "the ranks disagree about the call: rank {other} is in {} while this rank {rank} is in {}",
+        call(theirs),
+        call(ours)
+    ))
+}

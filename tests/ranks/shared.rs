@@ -1,0 +1,333 @@
+//! Collective operations in a room, against what they are defined to do.
+//!
+//! Each seed is a program of calls that all ranks begin in one order and at their own time, on
+//! ranks that take turns at random, so that some run far ahead of others. The operation of the
+//! reductions does not commute: it tells in which order operands were combined.
+
+use std::sync::Arc;
+
+use mpi_abi::base::{Peer, Random, Span};
+use mpi_abi::core::engine::Engine;
+use mpi_abi::core::memory::Memory;
+use mpi_abi::devices::loopback::Loopback;
+use mpi_abi::mpi::coll::shared::{Hall, Kind, Task};
+use mpi_abi::mpi::op::Combination;
+
+/// An element is the function `x -> a x + b`; the operation composes two.
+const ELEMENT: usize = 8;
+
+fn compose(left: &[u8], right: &mut [u8]) {
+    let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    for (left, right) in left.chunks_exact(ELEMENT).zip(right.chunks_exact_mut(ELEMENT)) {
+        let (a, b) = (word(left, 0), word(left, 4));
+        let (c, d) = (word(right, 0), word(right, 4));
+        right[..4].copy_from_slice(&a.wrapping_mul(c).to_le_bytes());
+        right[4..].copy_from_slice(&a.wrapping_mul(d).wrapping_add(b).to_le_bytes());
+    }
+}
+
+fn combination() -> Combination {
+    Combination::Shared(Arc::new(|from: Span, into: Span| {
+        let (mut left, mut right) = (vec![0; from.len()], vec![0; into.len()]);
+        from.read(0, &mut left);
+        into.read(0, &mut right);
+        compose(&left, &mut right);
+        into.write(0, &right);
+    }))
+}
+
+/// What the operands of all ranks make, in the order of ranks.
+fn composed(operands: impl DoubleEndedIterator<Item = Vec<u8>>) -> Vec<u8> {
+    let fold = |mut right: Vec<u8>, left: Vec<u8>| {
+        compose(&left, &mut right);
+        right
+    };
+    operands.rev().reduce(fold).unwrap_or_default()
+}
+
+/// The arguments of a call that all ranks know.
+#[derive(Clone, Debug)]
+struct Call {
+    seed: u64,
+    kind: Kind,
+    ranks: u32,
+    root: u32,
+    /// Bytes of each rank's block, where they differ; else all the same.
+    blocks: Vec<usize>,
+    in_place: bool,
+}
+
+/// The part of a rank in a call: its memory, and what it must have after.
+struct Part {
+    task: Option<Task>,
+    _send: Memory,
+    receive: Memory,
+    expected: Vec<u8>,
+}
+
+const KINDS: [Kind; 13] = [
+    Kind::Barrier,
+    Kind::Bcast,
+    Kind::Gather,
+    Kind::Scatter,
+    Kind::Allgather,
+    Kind::Allgatherv,
+    Kind::Alltoall,
+    Kind::Reduce,
+    Kind::Allreduce,
+    Kind::ReduceScatterBlock,
+    Kind::ReduceScatter,
+    Kind::Scan,
+    Kind::Exscan,
+];
+
+/// Elements around the limits of entries, pieces and rounds.
+const ELEMENTS: [u64; 16] =
+    [0, 1, 2, 5, 6, 127, 512, 1023, 1024, 1025, 2047, 2048, 2049, 4096, 9001, 33_000];
+
+impl Call {
+    fn draw(random: &mut Random, ranks: u32) -> Self {
+        let kind = KINDS[random.below(13) as usize];
+        let elements = ELEMENTS[random.below(16) as usize] as usize;
+        // What every rank has for every rank adds up.
+        let has_blocks = matches!(
+            kind,
+            Kind::Scatter | Kind::Alltoall | Kind::ReduceScatterBlock | Kind::ReduceScatter
+        );
+        let elements = if has_blocks { elements.min(9000 / ranks as usize) } else { elements };
+        let mut blocks = vec![elements * ELEMENT; ranks as usize];
+        if matches!(kind, Kind::Allgatherv | Kind::ReduceScatter) {
+            let mut other = || random.below(elements as u64 + 1) as usize * ELEMENT;
+            blocks.iter_mut().for_each(|block| *block = other());
+        }
+        let root = random.below(u64::from(ranks)) as u32;
+        Self { seed: random.bits(), kind, ranks, root, blocks, in_place: random.one_in(2) }
+    }
+
+    /// The data of a rank, for a block or for all.
+    fn data(&self, rank: u32, len: usize) -> Vec<u8> {
+        let mut random = Random::new(self.seed ^ u64::from(rank));
+        (0..len.div_ceil(8)).flat_map(|_| random.bits().to_le_bytes()).take(len).collect()
+    }
+
+    /// Blocks of `data` for all ranks.
+    fn blocks_of<'a>(&self, data: &'a [u8]) -> Vec<&'a [u8]> {
+        let mut rest = data;
+        let mut next = |len: &usize| {
+            let (block, others) = rest.split_at(*len);
+            rest = others;
+            block
+        };
+        self.blocks.iter().map(&mut next).collect()
+    }
+
+    /// What a rank sends, what its receive buffer holds before in place, and after.
+    fn buffers(&self, rank: u32) -> (Vec<u8>, Vec<u8>, Vec<u8>) {
+        let (own, total) = (self.blocks[rank as usize], self.blocks.iter().sum());
+        let all = || (0..self.ranks).map(|rank| (rank, self.blocks[rank as usize]));
+        let is_root = rank == self.root;
+        let mine = self.data(rank, own);
+        let every = || all().map(|(rank, len)| self.data(rank, len));
+        let full = || (0..self.ranks).map(|rank| self.data(rank, total));
+        let placed = || {
+            let mut blocks: Vec<_> = self.blocks.iter().map(|len| vec![0; *len]).collect();
+            blocks[rank as usize].clone_from(&mine);
+            blocks.concat()
+        };
+        let none = Vec::new;
+        match self.kind {
+            Kind::Barrier => (none(), none(), none()),
+            Kind::Bcast => {
+                let data = self.data(self.root, own);
+                (none(), if is_root { data.clone() } else { vec![0; own] }, data)
+            }
+            Kind::Gather if is_root => (mine.clone(), placed(), every().collect::<Vec<_>>().concat()),
+            Kind::Gather => (mine.clone(), none(), none()),
+            Kind::Scatter => {
+                let data = self.data(self.root, total);
+                let block = self.blocks_of(&data)[rank as usize].to_vec();
+                (if is_root { data } else { none() }, vec![0; own], block)
+            }
+            Kind::Allgather | Kind::Allgatherv => {
+                (mine.clone(), placed(), every().collect::<Vec<_>>().concat())
+            }
+            Kind::Alltoall => {
+                let blocks = full().map(|data| self.blocks_of(&data)[rank as usize].to_vec());
+                let data = self.data(rank, total);
+                (data.clone(), data, blocks.collect::<Vec<_>>().concat())
+            }
+            Kind::Reduce if !is_root => (mine, none(), none()),
+            Kind::Reduce | Kind::Allreduce => (mine.clone(), mine.clone(), composed(every())),
+            Kind::ReduceScatterBlock | Kind::ReduceScatter => {
+                let blocks = full().map(|data| self.blocks_of(&data)[rank as usize].to_vec());
+                let blocks: Vec<_> = blocks.collect();
+                let data = self.data(rank, total);
+                let mut after = composed(blocks.into_iter());
+                if self.in_place {
+                    // What comes after the result is not looked at.
+                    after.truncate(own);
+                }
+                (data.clone(), data, after)
+            }
+            Kind::Scan => {
+                let result = composed(every().take(rank as usize + 1));
+                (mine.clone(), mine, result)
+            }
+            Kind::Exscan => {
+                let result = composed(every().take(rank as usize));
+                let result = if rank == 0 { mine.clone() } else { result };
+                (mine.clone(), mine, result)
+            }
+        }
+    }
+
+    fn part(&self, rank: u32) -> Part {
+        let (sent, placed, expected) = self.buffers(rank);
+        let is_root = rank == self.root;
+        let rooted = matches!(self.kind, Kind::Gather | Kind::Reduce | Kind::Scatter);
+        let in_place = self.in_place && (!rooted || is_root);
+        let keeps = in_place || matches!(self.kind, Kind::Bcast | Kind::Exscan);
+        let receive = match self.kind {
+            Kind::Scatter if in_place => expected.clone(),
+            _ if keeps => placed,
+            _ => vec![0; expected.len()],
+        };
+        let (sent, receive) = (Memory::owned(sent), Memory::owned(receive));
+        let give = (!in_place).then(|| sent.alias());
+        let take = receive.alias();
+        let block = self.blocks[rank as usize];
+        let by = combination();
+        let task = match self.kind {
+            Kind::Barrier => Task::barrier(),
+            Kind::Bcast => Task::bcast(self.root, take),
+            Kind::Gather => Task::gather(self.root, block, give, is_root.then_some(take)),
+            Kind::Scatter => {
+                let give = is_root.then(|| sent.alias());
+                Task::scatter(self.root, block, give, (!in_place).then_some(take))
+            }
+            Kind::Allgather => Task::allgather(rank, block, give, take),
+            Kind::Allgatherv => {
+                let mut at = 0;
+                let places = self.blocks.iter().map(|len| {
+                    let place = Memory::Span(take.span().unwrap().part(at, *len));
+                    at += len;
+                    place
+                });
+                Task::allgatherv(rank, give, places.collect())
+            }
+            Kind::Alltoall => Task::alltoall(block, give, take),
+            Kind::Reduce => Task::reduce(self.root, give, is_root.then_some(take), by, ELEMENT),
+            Kind::Allreduce | Kind::Scan | Kind::Exscan => {
+                Task::reduction_of_all(self.kind, give, take, by, ELEMENT)
+            }
+            Kind::ReduceScatterBlock => {
+                Task::reduce_scatter_block(rank, block, give, take, by, ELEMENT)
+            }
+            Kind::ReduceScatter => {
+                Task::reduce_scatter(rank, &self.blocks, give, take, by, ELEMENT)
+            }
+        };
+        Part { task: Some(task), _send: sent, receive, expected }
+    }
+}
+
+/// A rank: its end of the room, and how far it is in the program.
+struct Rank {
+    hall: Hall,
+    engine: Engine<Loopback>,
+    begun: usize,
+}
+
+fn room_of(ranks: u32) -> Vec<Rank> {
+    let seats: Vec<Peer> = (0..ranks).collect();
+    let rank = |(device, me)| {
+        let mut engine = Engine::new(device, me, ranks as usize);
+        let room = engine.shared().unwrap().enter(0, &seats).unwrap();
+        Rank { hall: Hall::new(room, seats.clone()), engine, begun: 0 }
+    };
+    Loopback::network(ranks as usize).into_iter().zip(0..).map(rank).collect()
+}
+
+/// Runs what each rank has to do, in turns; the errors of each rank.
+fn run(random: &mut Random, program: &mut [Vec<Part>], errors: &mut [Vec<String>]) {
+    let mut ranks = room_of(program.len() as u32);
+    let calls = program[0].len();
+    let mut quiet = 0;
+    while ranks.iter().any(|rank| rank.begun < calls || !rank.hall.is_over()) {
+        let chosen = random.below(ranks.len() as u64) as usize;
+        let Rank { hall, engine, begun } = &mut ranks[chosen];
+        let ended = if !hall.is_over() {
+            hall.advance(engine)
+        } else if *begun < calls {
+            *begun += 1;
+            hall.begin(program[chosen][*begun - 1].task.take().unwrap(), engine)
+        } else {
+            continue;
+        };
+        if ended && let Some(error) = hall.take_error() {
+            errors[chosen].push(error.to_string());
+        }
+        quiet = if ended { 0 } else { quiet + 1 };
+        assert!(quiet < 20_000, "ranks wait for ever");
+    }
+}
+
+fn program(seed: u64) {
+    let mut random = Random::new(seed);
+    let ranks = 2 + random.below(7) as u32;
+    let calls: Vec<_> = (0..8).map(|_| Call::draw(&mut random, ranks)).collect();
+    let mut parts: Vec<Vec<_>> =
+        (0..ranks).map(|rank| calls.iter().map(|call| call.part(rank)).collect()).collect();
+    let mut errors = vec![Vec::new(); ranks as usize];
+    run(&mut random, &mut parts, &mut errors);
+    assert!(errors.iter().all(Vec::is_empty), "seed {seed}: {errors:?}");
+    for (rank, parts) in parts.iter().enumerate() {
+        for (call, part) in calls.iter().zip(parts) {
+            let mut result = vec![0; part.expected.len()];
+            part.receive.pack(0, &mut result);
+            let differs = result.iter().zip(&part.expected).position(|(one, two)| one != two);
+            assert_eq!(differs, None, "seed {seed}, rank {rank}, {call:?}");
+        }
+    }
+}
+
+#[test]
+fn rooms_carry_every_collective() {
+    (0..60).for_each(program);
+}
+
+#[test]
+fn ranks_that_disagree_are_told_and_go_on() {
+    let data = || Memory::owned(vec![7; 100_000]);
+    let memory = [data(), data()];
+    let part = |task: Task| Part {
+        task: Some(task),
+        _send: Memory::EMPTY,
+        receive: Memory::EMPTY,
+        expected: Vec::new(),
+    };
+    let bytes = |rank: usize, len| Memory::Span(memory[rank].span().unwrap().part(0, len));
+    let disagreements: [([Task; 2], &[&str]); 4] = [
+        ([Task::bcast(0, bytes(0, 8)), Task::bcast(0, bytes(1, 100_000))], &["fewer than the 100000"]),
+        ([Task::bcast(0, bytes(0, 100_000)), Task::bcast(0, bytes(1, 8))], &["more than the 8 bytes"]),
+        (
+            [Task::barrier(), Task::allgather(1, 50_000, None, bytes(1, 100_000))],
+            &[
+                "rank 1 is in MPI_Allgather while this rank 0 is in MPI_Barrier",
+                "rank 0 is in MPI_Barrier while this rank 1 is in MPI_Allgather",
+            ],
+        ),
+        (
+            [Task::bcast(0, bytes(0, 8)), Task::barrier()],
+            &["rank 0 is in MPI_Bcast with root 0 while this rank 1 is in MPI_Barrier"],
+        ),
+    ];
+    for (tasks, expected) in disagreements {
+        let mut program: Vec<_> = tasks.map(|task| vec![part(task), part(Task::barrier())]).into();
+        let mut errors = vec![Vec::new(), Vec::new()];
+        run(&mut Random::new(1), &mut program, &mut errors);
+        let errors = errors.concat();
+        assert_eq!(errors.len(), expected.len(), "{errors:?}");
+        assert!(errors.iter().zip(expected).all(|(one, two)| one.contains(two)), "{errors:?}");
+    }
+}
