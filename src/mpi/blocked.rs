@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::Mpi;
+use super::collective_shared::HallId;
 use super::comm::{Comm, Traffic};
 use super::request::Activity;
 use super::table::Handle;
@@ -107,6 +108,7 @@ impl<D: Device> Mpi<D> {
                 parts
                     .extend(self.engine.pending_run(*run).map(|pending| self.part_of_run(pending)));
             }
+            Activity::Shared(hall) => parts.push(self.part_of_hall(*hall)),
             Activity::Flush(_) => parts.push(Part {
                 verb: "flush",
                 arguments: "buffered messages that have not left".to_owned(),
@@ -191,6 +193,14 @@ impl<D: Device> Mpi<D> {
                 format!("; arrived but not asked for: {}, {more} more", told.join(", "))
             }
         }
+    }
+
+    /// The call that is under way in a hall, whose communicator counts it as a run.
+    fn part_of_hall(&self, hall: HallId) -> Part {
+        let comm = self.comms.of_hall(hall);
+        let (context, sequence) =
+            comm.map_or((0, 0), |comm| (comm.context.of(Traffic::Collective), comm.calls));
+        self.part_of_run(PendingRun { context, sequence, peers: self.halls.waits_for(hall) })
     }
 
     fn part_of_run(&self, pending: PendingRun) -> Part {

@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 use super::Mpi;
 use super::coll::inter::Between;
+use super::coll::registry::Operation;
+use super::coll::shared::{Kind, Task};
 use super::coll::{
     self, Allreduce, Bcast, BlockPairs, Blocks, Collective, Exchange, Reduce, ReduceScatter,
     ReduceScatterBlock, Rooted, RootedBlocks, Scan,
@@ -46,6 +48,9 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Comm` if there is no such communicator.
     pub fn barrier(&mut self, call: Call) -> Result<Prepared> {
+        if let Some(hall) = self.hall(call, Operation::Barrier)? {
+            return Ok(Prepared::Shared(hall, Task::barrier()));
+        }
         self.movement(call, Collective::Barrier, Vec::new())
     }
 
@@ -54,6 +59,9 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Comm` if there is no such communicator.
     pub fn bcast(&mut self, call: Call, root: u32, buffer: Memory) -> Result<Prepared> {
+        if let Some(hall) = self.hall(call, Operation::Bcast)? {
+            return Ok(Prepared::Shared(hall, Task::bcast(root, buffer)));
+        }
         let args = Bcast { bytes: buffer.len(), root };
         self.movement(call, Collective::Bcast(args), vec![buffer])
     }
@@ -70,6 +78,9 @@ impl<D: Device> Mpi<D> {
             (own, Some(all)) => own_block(own.as_ref(), all.len() / ranks)?,
             (own, None) => len(own),
         };
+        if let Some(hall) = self.hall(call, Operation::Gather)? {
+            return Ok(Prepared::Shared(hall, Task::gather(root, block, send, receive)));
+        }
         let args = Rooted { block, root, in_place: send.is_none() };
         self.movement(call, Collective::Gather(args), table(send, receive))
     }
@@ -107,6 +118,9 @@ impl<D: Device> Mpi<D> {
             (Some(all), place) => placed_block(all.len() / ranks, place.as_ref())?,
             (None, place) => len(place),
         };
+        if let Some(hall) = self.hall(call, Operation::Scatter)? {
+            return Ok(Prepared::Shared(hall, Task::scatter(root, block, send, receive)));
+        }
         let args = Rooted { block, root, in_place: receive.is_none() };
         self.movement(call, Collective::Scatter(args), table(send, receive))
     }
@@ -145,6 +159,10 @@ impl<D: Device> Mpi<D> {
             return self.allgather_between(call, shape, given(send), receive);
         }
         let block = own_block(send.as_ref(), receive.len() / ranks)?;
+        if let Some(hall) = self.hall(call, Operation::Allgather)? {
+            let task = Task::allgather(on.rank, block, send, receive);
+            return Ok(Prepared::Shared(hall, task));
+        }
         let args = Exchange { block, in_place: send.is_none() };
         self.movement(call, Collective::Allgather(args), table(send, [receive]))
     }
@@ -162,6 +180,9 @@ impl<D: Device> Mpi<D> {
         }
         let blocks = lens(&receive);
         own_block(send.as_ref(), blocks[on.rank as usize])?;
+        if let Some(hall) = self.hall(call, Operation::Allgatherv)? {
+            return Ok(Prepared::Shared(hall, Task::allgatherv(on.rank, send, receive)));
+        }
         let args = Blocks { blocks: &blocks, in_place: send.is_none() };
         let schedule = coll::allgatherv(&self.selection, on.shape()?, on.rank, args);
         Ok(Prepared::moving(schedule, table(send, receive)))
@@ -180,6 +201,9 @@ impl<D: Device> Mpi<D> {
             return self.alltoall_between(call, shape, given(send), receive);
         }
         let block = own_block(send.as_ref(), receive.len())? / ranks;
+        if let Some(hall) = self.hall(call, Operation::Alltoall)? {
+            return Ok(Prepared::Shared(hall, Task::alltoall(block, send, receive)));
+        }
         let args = Exchange { block, in_place: send.is_none() };
         self.movement(call, Collective::Alltoall(args), table(send, [receive]))
     }
@@ -218,6 +242,12 @@ impl<D: Device> Mpi<D> {
         &mut self, call: Call, root: u32, send: Option<Memory>, receive: Option<Memory>,
         combining: Combining,
     ) -> Result<Prepared> {
+        let operands = [send.as_ref(), receive.as_ref()];
+        if let Some((hall, by, unit)) =
+            self.hall_to_reduce((call, Operation::Reduce), &combining, operands)?
+        {
+            return Ok(Prepared::Shared(hall, Task::reduce(root, send, receive, by, unit)));
+        }
         let in_place = send.is_none();
         let bytes = receive.as_ref().or(send.as_ref()).map_or(0, Memory::len);
         let args = Reduce { operands: combining.operands(bytes), root, in_place };
@@ -233,6 +263,13 @@ impl<D: Device> Mpi<D> {
     pub fn allreduce(
         &mut self, call: Call, send: Option<Memory>, receive: Memory, combining: Combining,
     ) -> Result<Prepared> {
+        let operands = [send.as_ref(), Some(&receive)];
+        if let Some((hall, by, unit)) =
+            self.hall_to_reduce((call, Operation::Allreduce), &combining, operands)?
+        {
+            let task = Task::reduction_of_all(Kind::Allreduce, send, receive, by, unit);
+            return Ok(Prepared::Shared(hall, task));
+        }
         let in_place = send.is_none();
         let args = Allreduce { operands: combining.operands(receive.len()), in_place };
         let schedule = self.schedule(call, Collective::Allreduce(args))?;
@@ -256,6 +293,13 @@ impl<D: Device> Mpi<D> {
         }
         let in_place = send.is_none();
         let bytes = if in_place { receive.len() / ranks } else { receive.len() };
+        let operands = [send.as_ref(), Some(&receive)];
+        if let Some((hall, by, unit)) =
+            self.hall_to_reduce((call, Operation::ReduceScatter), &combining, operands)?
+        {
+            let task = Task::reduce_scatter_block(on.rank, bytes, send, receive, by, unit);
+            return Ok(Prepared::Shared(hall, task));
+        }
         let args = ReduceScatterBlock { block: combining.operands(bytes), in_place };
         let schedule = self.schedule(call, Collective::ReduceScatterBlock(args))?;
         Ok(reduction(schedule, send, receive, combining))
@@ -275,6 +319,13 @@ impl<D: Device> Mpi<D> {
             let send = given(send);
             return self.reduce_scatter_between(call, shape, send, receive, blocks, combining);
         }
+        let operands = [send.as_ref(), Some(&receive)];
+        if let Some((hall, by, unit)) =
+            self.hall_to_reduce((call, Operation::ReduceScatter), &combining, operands)?
+        {
+            let task = Task::reduce_scatter(on.rank, blocks, send, receive, by, unit);
+            return Ok(Prepared::Shared(hall, task));
+        }
         let commutative = combining.operands(0).commutative;
         let args = ReduceScatter { blocks, commutative, in_place: send.is_none() };
         let schedule = coll::reduce_scatter(&self.selection, on.shape()?, on.rank, args);
@@ -288,6 +339,13 @@ impl<D: Device> Mpi<D> {
     pub fn scan(
         &mut self, call: Call, send: Option<Memory>, receive: Memory, combining: Combining,
     ) -> Result<Prepared> {
+        let operands = [send.as_ref(), Some(&receive)];
+        if let Some((hall, by, unit)) =
+            self.hall_to_reduce((call, Operation::Scan), &combining, operands)?
+        {
+            let task = Task::reduction_of_all(Kind::Scan, send, receive, by, unit);
+            return Ok(Prepared::Shared(hall, task));
+        }
         let operands = combining.operands(receive.len());
         let args = Scan { operands, in_place: send.is_none() };
         let schedule = self.schedule(call, Collective::Scan(args))?;
@@ -302,6 +360,14 @@ impl<D: Device> Mpi<D> {
     pub fn exscan(
         &mut self, call: Call, send: Option<Memory>, receive: Option<Memory>, combining: Combining,
     ) -> Result<Prepared> {
+        let operands = [send.as_ref(), receive.as_ref()];
+        if let Some((hall, by, unit)) =
+            self.hall_to_reduce((call, Operation::Exscan), &combining, operands)?
+        {
+            let receive = given(receive);
+            let task = Task::reduction_of_all(Kind::Exscan, send, receive, by, unit);
+            return Ok(Prepared::Shared(hall, task));
+        }
         let bytes = receive.as_ref().or(send.as_ref()).map_or(0, Memory::len);
         let args = Scan { operands: combining.operands(bytes), in_place: send.is_none() };
         let schedule = self.schedule(call, Collective::Exscan(args))?;

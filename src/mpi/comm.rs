@@ -17,6 +17,7 @@ use std::sync::Arc;
 use super::attribute::Attributes;
 use super::buffer::Buffering;
 use super::collective_neighbor::Neighborly;
+use super::collective_shared::HallId;
 use super::errhandler::Handler;
 use super::group::Group;
 use super::hints::Hints;
@@ -24,7 +25,6 @@ use super::intercomm::Across;
 use super::table::{Handle, Kind, Table};
 use super::topology::Topology;
 use crate::base::{ErrorClass, MpiError, Peer, Result};
-use crate::device::room::Room;
 
 /// `MPI_COMM_NULL` of the standard ABI.
 pub const COMM_NULL: Handle = 0x100;
@@ -126,8 +126,9 @@ pub struct Comm {
     pub(super) neighborly: Option<Box<Neighborly>>,
     /// What the application promised about it.
     pub hints: Hints,
-    /// The memory that its processes share; all of them have it, or none (`comm_room`).
-    pub room: Option<Room>,
+    /// The room of its blocking collective calls; all of its processes have it, or none
+    /// (`comm_room`).
+    pub hall: Option<HallId>,
 }
 
 impl Comm {
@@ -158,7 +159,7 @@ impl Comm {
             topology: None,
             neighborly: None,
             hints: Hints::default(),
-            room: None,
+            hall: None,
         }
     }
 
@@ -333,6 +334,11 @@ impl Comms {
     pub fn of_context(&self, context: u64) -> Option<&Comm> {
         let context = Context::from_bits(context);
         self.table.iter().map(|(_, comm)| comm).find(|comm| comm.context == context)
+    }
+
+    /// The communicator of a hall.
+    pub fn of_hall(&self, hall: HallId) -> Option<&Comm> {
+        self.table.iter().map(|(_, comm)| comm).find(|comm| comm.hall == Some(hall))
     }
 
     /// The communicator of a handle, to change it.

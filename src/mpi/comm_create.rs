@@ -341,7 +341,7 @@ impl<D: Device> Mpi<D> {
     pub fn free_comm(&mut self, comm: Handle) -> Result {
         let mut comm = self.comms.remove(comm)?;
         self.abandon(&mut comm.buffering);
-        self.leave_room(comm.room);
+        self.leave_hall(comm.hall);
         Ok(())
     }
 

@@ -19,7 +19,9 @@
 use std::sync::Arc;
 
 use super::Mpi;
+use super::coll::shared::Hall;
 use super::coll::{Bcast, Collective};
+use super::collective_shared::HallId;
 use super::comm::{Comm, Context};
 use super::group::Group;
 use super::request::Activity;
@@ -86,7 +88,8 @@ pub struct RoomRequest {
 impl<D: Device> Mpi<D> {
     /// A room for a communicator of `size` processes, of which this one is or may become rank 0.
     pub(super) fn claim_room(&mut self, size: u32) -> Option<u32> {
-        if size < 2 { None } else { self.engine.shared()?.claim() }
+        let fits = size > 1 && Hall::fits(size as usize);
+        if fits { self.engine.shared()?.claim() } else { None }
     }
 
     /// Gives back a room that nobody has been told of.
@@ -99,6 +102,9 @@ impl<D: Device> Mpi<D> {
     /// Enters the room that rank 0 of a group has claimed for it. All processes of the group call
     /// this, and all get a room or none does.
     fn enter_room(&mut self, room: Option<u32>, group: &Group) -> Option<Room> {
+        if !Hall::fits(group.size() as usize) {
+            return None;
+        }
         let (room, shared) = (room?, self.engine.shared()?);
         let seats: Vec<Peer> = group.peers().collect();
         let entered = shared.enter(room, &seats);
@@ -113,6 +119,24 @@ impl<D: Device> Mpi<D> {
         if let (Some(room), Some(shared)) = (room, self.engine.shared()) {
             shared.leave(room);
         }
+    }
+
+    /// Leaves the room of a communicator that is no more.
+    pub(super) fn leave_hall(&mut self, hall: Option<HallId>) {
+        let room = hall.and_then(|hall| self.halls.close(hall));
+        self.leave_room(room);
+    }
+
+    /// Which room a communicator has.
+    pub fn room_number(&self, comm: Handle) -> Option<u32> {
+        let hall = self.comms.get(comm).ok()?.hall?;
+        self.halls.number(hall)
+    }
+
+    /// The room of a communicator, if it has one.
+    pub fn room(&mut self, comm: Handle) -> Option<&mut Room> {
+        let hall = self.comms.get(comm).ok()?.hall?;
+        self.halls.room(hall)
     }
 
     /// A handle for a new communicator, with the room that was granted to it.
@@ -136,7 +160,7 @@ impl<D: Device> Mpi<D> {
         let room = self.enter_room(room, group);
         match comm.and_then(|comm| self.comms.get_mut(comm).map(|found| (comm, found))) {
             Ok((comm, found)) => {
-                found.room = room;
+                found.hall = room.map(|room| self.halls.open(room, group.peers()));
                 Ok(comm)
             }
             Err(error) => {
@@ -161,7 +185,7 @@ impl<D: Device> Mpi<D> {
     /// `Comm` if there is no such communicator.
     pub fn ask_for_room(&mut self, comm: Handle) -> Result<Option<RoomRequest>> {
         let on = self.comms.get(comm)?;
-        if on.room.is_none() {
+        if on.hall.is_none() {
             return Ok(None);
         }
         let (group, context, rank) = (Arc::clone(&on.group), on.context, on.rank);

@@ -12,6 +12,7 @@ pub mod coll;
 pub mod collective;
 pub mod collective_inter;
 pub mod collective_neighbor;
+pub mod collective_shared;
 pub mod combining;
 pub mod comm;
 pub mod comm_create;
@@ -50,6 +51,7 @@ use crate::device::Device;
 use buffer::Buffering;
 use coll::kept::Kept;
 use coll::select::Selection;
+use collective_shared::Halls;
 use comm::Comms;
 use objects::Objects;
 use p2p::Taken;
@@ -81,6 +83,8 @@ pub struct Mpi<D> {
     pub sessions: Sessions,
     /// What the launcher told.
     pub facts: Facts,
+    /// Shared memory of communicators.
+    halls: Halls,
     requests: Table<Request>,
     messages: Table<Taken>,
     /// How algorithms of collective calls are chosen; set before the first of them.
@@ -111,6 +115,7 @@ impl<D: Device> Mpi<D> {
             windows: Windows::default(),
             sessions: Sessions::default(),
             facts,
+            halls: Halls::default(),
             requests: Table::new(Kind::Request),
             messages: Table::new(Kind::Message),
             selection: Selection::default(),

@@ -13,11 +13,13 @@
 use std::sync::Arc;
 
 use super::Mpi;
+use super::coll::shared::Task;
+use super::collective_shared::HallId;
 use super::comm::Traffic;
 use super::p2p::Recipe;
 use super::request::Activity;
 use super::table::Handle;
-use crate::base::Result;
+use crate::base::{ErrorClass, Result};
 use crate::core::memory::Memory;
 use crate::core::run::{Launch, Plan, RunId};
 use crate::device::Device;
@@ -55,6 +57,8 @@ impl Call {
 pub enum Prepared {
     /// By messages that a schedule exchanges.
     Messages(Plan),
+    /// In memory that the ranks share.
+    Shared(HallId, Task),
 }
 
 impl Prepared {
@@ -73,6 +77,10 @@ impl<D: Device> Mpi<D> {
     pub fn launch(&mut self, comm: Handle, prepared: Prepared) -> Result<Activity> {
         match prepared {
             Prepared::Messages(plan) => Ok(Activity::Run(self.launch_run(comm, plan)?)),
+            Prepared::Shared(hall, task) => {
+                self.comms.get_mut(comm)?.next_call();
+                Ok(self.begin_shared(hall, task))
+            }
         }
     }
 
@@ -82,7 +90,10 @@ impl<D: Device> Mpi<D> {
     /// `Comm` if there is no such communicator, `NoMem` without a free handle.
     pub fn persistent_collective(&mut self, comm: Handle, prepared: Prepared) -> Result<Handle> {
         let on = self.comms.get_mut(comm)?;
-        let Prepared::Messages(plan) = prepared;
+        let Prepared::Messages(plan) = prepared else {
+            let why = "a call in the room of a communicator cannot be persistent";
+            return Err(ErrorClass::Intern.error(why));
+        };
         let run = self.engine.hold(Launch {
             plan,
             members: on.members(),

@@ -11,6 +11,7 @@
 
 use super::Mpi;
 use super::buffer::Place;
+use super::collective_shared::HallId;
 use super::comm::COMM_SELF;
 use super::grequest::{Functions, Progress};
 use super::p2p::Recipe;
@@ -33,6 +34,8 @@ pub enum Activity {
     Message(OperationId),
     /// A collective operation.
     Run(RunId),
+    /// A collective operation of ranks that share memory.
+    Shared(HallId),
     /// The creation of a communicator.
     Creation {
         /// The run that brings its context.
@@ -126,6 +129,7 @@ impl<D: Device> Mpi<D> {
             Activity::Over(_) => true,
             Activity::Message(operation) => self.engine.completion(*operation).is_some(),
             Activity::Run(run) | Activity::Creation { run, .. } => self.engine.is_over(*run),
+            Activity::Shared(hall) => self.halls.is_over(*hall),
             Activity::Flush(place) => self.has_flushed(*place),
             Activity::Both(halves) => halves.iter().all(|half| self.is_over(half)),
             Activity::General(_, progress) => *progress == Progress::Complete,
@@ -140,6 +144,7 @@ impl<D: Device> Mpi<D> {
                 self.engine.completion(*operation).map_or(Status::EMPTY, Status::from)
             }
             Activity::Run(_)
+            | Activity::Shared(_)
             | Activity::Creation { .. }
             | Activity::Flush(_)
             | Activity::General(..) => Status::EMPTY,
@@ -157,6 +162,7 @@ impl<D: Device> Mpi<D> {
                 Some(Outcome { status: Status::from(&end), error: end.error })
             }
             Activity::Run(_)
+            | Activity::Shared(_)
             | Activity::Creation { .. }
             | Activity::Flush(_)
             | Activity::Both(_)
@@ -184,6 +190,9 @@ impl<D: Device> Mpi<D> {
                 let error = self.engine.take_end(run).and_then(|end| end.error);
                 Outcome { status: Status::EMPTY, error }
             }
+            Activity::Shared(hall) => {
+                Outcome { status: Status::EMPTY, error: self.halls.take_error(hall) }
+            }
             Activity::Creation { run, comm } => {
                 Outcome { status: Status::EMPTY, error: self.end_creation(run, comm).err() }
             }
@@ -197,7 +206,10 @@ impl<D: Device> Mpi<D> {
     /// Lets an activity go on without anybody waiting for it.
     fn release(&mut self, activity: Activity) {
         match activity {
-            Activity::Over(_) | Activity::Flush(_) | Activity::General(..) => {}
+            Activity::Over(_)
+            | Activity::Shared(_)
+            | Activity::Flush(_)
+            | Activity::General(..) => {}
             Activity::Message(operation) => self.engine.release(operation),
             Activity::Run(run) | Activity::Creation { run, .. } => {
                 self.engine.release_run(run);
@@ -350,6 +362,7 @@ impl<D: Device> Mpi<D> {
             Some(Activity::Over(_)) => {}
             Some(
                 Activity::Run(_)
+                | Activity::Shared(_)
                 | Activity::Creation { .. }
                 | Activity::Flush(_)
                 | Activity::Both(_),

@@ -184,7 +184,7 @@ impl<D: Device> Mpi<D> {
     fn abandon_comms(&mut self, session: Option<Handle>) {
         for mut comm in self.comms.take_all_of(session) {
             self.abandon(&mut comm.buffering);
-            self.leave_room(comm.room);
+            self.leave_hall(comm.hall);
         }
     }
 }

@@ -209,7 +209,7 @@ impl Process {
     ) -> Result<T> {
         let mut state = self.state.lock();
         let now = running(&mut state)?;
-        let arrived = now.mpi.engine.poll();
+        let arrived = now.mpi.poll();
         let result = body(&mut now.mpi);
         let waits = arrived == 0
             && now.policy.is_shared()
@@ -262,7 +262,7 @@ fn look_quickly<S, T>(
         if let Some(result) = done(mpi, started)? {
             return Ok(Some(result));
         }
-        mpi.engine.poll();
+        mpi.poll();
     }
     Ok(None)
 }

@@ -54,7 +54,7 @@ impl Process {
             }
             let mut state = self.state.lock();
             let State::Running(running) = &mut *state else { return };
-            let quiet = running.mpi.engine.poll() == 0 && running.waiters.is_empty();
+            let quiet = running.mpi.poll() == 0 && running.waiters.is_empty();
             // Work of the application is not for this thread, which may sleep beside it.
             if quiet && sleep(&mut state, None).is_err() {
                 return;

@@ -197,7 +197,7 @@ impl Process {
                 patience.renew();
                 continue;
             }
-            let arrived = now.mpi.engine.poll();
+            let arrived = now.mpi.poll();
             if now.mpi.engine.has_work() {
                 work(state)?;
                 patience.renew();
@@ -309,7 +309,7 @@ pub(super) fn sleep(state: &mut Guard<'_, State>, mut call: Option<Other>) -> Re
     let now = running(state)?;
     let wake = now.mpi.engine.arm();
     now.armed += 1;
-    let quiet = now.mpi.engine.poll() == 0 && !(call.is_some() && now.mpi.engine.has_work());
+    let quiet = now.mpi.poll() == 0 && !(call.is_some() && now.mpi.engine.has_work());
     // What a peer writes into memory that it shares with this process does not arrive: those who
     // wait for it have to look, after `arm`.
     let mut over = quiet && call.as_mut().is_some_and(|call| call.call().look(&mut now.mpi));

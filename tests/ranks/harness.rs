@@ -97,7 +97,7 @@ impl Rank {
     /// Waits until `done` gives something; others run meanwhile.
     pub fn until<T>(&mut self, mut done: impl FnMut(&mut TestMpi) -> Option<T>) -> T {
         loop {
-            let arrived = self.mpi.engine.poll();
+            let arrived = self.mpi.poll();
             self.mpi.engine.fault().expect("nobody breaks the protocol");
             while let Some(work) = self.mpi.engine.take_work() {
                 work.execute();

@@ -15,7 +15,7 @@ use mpi_abi::mpi::request::Activity;
 use super::harness::{Rank, ranks};
 
 fn number(rank: &Rank, comm: u32) -> Option<u32> {
-    rank.mpi.comms.get(comm).unwrap().room.as_ref().map(Room::number)
+    rank.mpi.room_number(comm)
 }
 
 fn created(rank: &mut Rank, (comm, activity): (u32, Activity)) -> u32 {
@@ -48,7 +48,7 @@ fn talk(rank: &mut Rank, comm: u32) {
         Some(round)
     };
     fn room(mpi: &mut super::harness::TestMpi, comm: u32) -> &mut Room {
-        mpi.comms.get_mut(comm).unwrap().room.as_mut().expect("a room")
+        mpi.room(comm).expect("a room")
     }
     let round = publish(room(&mut rank.mpi, comm)).expect("an entry");
     for seat in 0..room(&mut rank.mpi, comm).len() {

@@ -141,7 +141,9 @@ impl Call {
                 let data = self.data(self.root, own);
                 (none(), if is_root { data.clone() } else { vec![0; own] }, data)
             }
-            Kind::Gather if is_root => (mine.clone(), placed(), every().collect::<Vec<_>>().concat()),
+            Kind::Gather if is_root => {
+                (mine.clone(), placed(), every().collect::<Vec<_>>().concat())
+            }
             Kind::Gather => (mine.clone(), none(), none()),
             Kind::Scatter => {
                 let data = self.data(self.root, total);
@@ -308,8 +310,14 @@ fn ranks_that_disagree_are_told_and_go_on() {
     };
     let bytes = |rank: usize, len| Memory::Span(memory[rank].span().unwrap().part(0, len));
     let disagreements: [([Task; 2], &[&str]); 4] = [
-        ([Task::bcast(0, bytes(0, 8)), Task::bcast(0, bytes(1, 100_000))], &["fewer than the 100000"]),
-        ([Task::bcast(0, bytes(0, 100_000)), Task::bcast(0, bytes(1, 8))], &["more than the 8 bytes"]),
+        (
+            [Task::bcast(0, bytes(0, 8)), Task::bcast(0, bytes(1, 100_000))],
+            &["fewer than the 100000"],
+        ),
+        (
+            [Task::bcast(0, bytes(0, 100_000)), Task::bcast(0, bytes(1, 8))],
+            &["more than the 8 bytes"],
+        ),
         (
             [Task::barrier(), Task::allgather(1, 50_000, None, bytes(1, 100_000))],
             &[

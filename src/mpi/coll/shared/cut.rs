@@ -25,12 +25,11 @@ pub(super) struct Cut {
 
 impl Cut {
     /// The cut of an operation on `bytes` bytes of a message or of the longest block, in elements
-    /// of `unit` bytes, whose entries have at most `room` bytes. `None` if an element for each rank
-    /// does not fit.
-    pub fn of(kind: Kind, ranks: u32, bytes: usize, unit: usize, room: usize) -> Option<Self> {
+    /// of `unit` bytes, whose entries have at most `room` bytes, an element for each rank at least.
+    pub fn of(kind: Kind, ranks: u32, bytes: usize, unit: usize, room: usize) -> Self {
         let ranks = ranks as usize;
         let slots = match kind {
-            Kind::Barrier => return Some(Self { piece: 0, rounds: 1, parts: None }),
+            Kind::Barrier => return Self { piece: 0, rounds: 1, parts: None },
             Kind::Allreduce if bytes >= ALLREDUCE_PARTS_MIN_BYTES => {
                 return Self::by_parts(ranks, bytes, unit, room);
             }
@@ -50,23 +49,17 @@ impl Cut {
         let most = entry.clamp(PIECE_MIN_BYTES, room) / slots;
         let grain = if most >= 64 && 64 % unit == 0 { 64 } else { unit };
         let piece = bytes.min(most / grain * grain);
-        if piece == 0 && bytes > 0 {
-            return None;
-        }
-        Some(Self { piece, rounds: bytes.div_ceil(piece.max(1)).max(1) as u32, parts: None })
+        Self { piece, rounds: bytes.div_ceil(piece.max(1)).max(1) as u32, parts: None }
     }
 
-    fn by_parts(ranks: usize, bytes: usize, unit: usize, room: usize) -> Option<Self> {
+    fn by_parts(ranks: usize, bytes: usize, unit: usize, room: usize) -> Self {
         let grain = if 64 % unit == 0 && room / ranks >= 64 { 64 } else { unit };
         let most = room.min(bytes.div_ceil(ROUNDS_ENOUGH).max(PIECE_MIN_BYTES));
         let part = most / ranks / grain * grain;
-        if part == 0 {
-            return None;
-        }
         let pieces = bytes.div_ceil(part * ranks);
         let lag = pieces.min(2) as u32;
         let rounds = pieces as u32 + lag;
-        Some(Self { piece: part * ranks, rounds, parts: Some((part, lag)) })
+        Self { piece: part * ranks, rounds, parts: Some((part, lag)) }
     }
 
     /// Which of `bytes` bytes are in round `round`.
@@ -85,7 +78,7 @@ mod tests {
     #[test]
     fn short_data_takes_one_round() {
         for (kind, bytes) in [(Kind::Barrier, 0), (Kind::Bcast, 0), (Kind::Alltoall, 8)] {
-            let cut = Cut::of(kind, 8, bytes, 1, ROOM).unwrap();
+            let cut = Cut::of(kind, 8, bytes, 1, ROOM);
             assert_eq!((cut.piece, cut.rounds, cut.parts), (bytes, 1, None));
         }
     }
@@ -104,7 +97,7 @@ mod tests {
     }
 
     fn covers(kind: Kind, ranks: u32, bytes: usize, unit: usize) {
-        let cut = Cut::of(kind, ranks, bytes, unit, ROOM).unwrap();
+        let cut = Cut::of(kind, ranks, bytes, unit, ROOM);
         if kind == Kind::Barrier {
             return;
         }
@@ -112,11 +105,5 @@ mod tests {
         let pieces = cut.rounds - cut.parts.map_or(0, |parts| parts.1);
         let total: usize = (0..cut.rounds).map(|round| cut.range(round, bytes).1).sum();
         assert_eq!((total, cut.range(pieces, bytes).1), (bytes, 0));
-    }
-
-    #[test]
-    fn what_does_not_fit_is_refused() {
-        assert_eq!(Cut::of(Kind::Alltoall, 2000, 32, 32, ROOM), None);
-        assert_eq!(Cut::of(Kind::Allreduce, 2000, 1 << 20, 32, ROOM), None);
     }
 }

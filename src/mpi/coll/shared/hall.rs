@@ -2,7 +2,7 @@
 
 use super::cut::Cut;
 use super::movement::{BLOCK_BYTES, View};
-use super::{Task, Kind};
+use super::{Kind, Task};
 use crate::base::{ErrorClass, MpiError, Peer};
 use crate::core::engine::Engine;
 use crate::core::memory::Bytes;
@@ -11,6 +11,9 @@ use crate::device::room::{Head, Room};
 
 /// How many rounds a rank publishes before it takes what the others published in the first of them.
 const LEAD: u32 = 2;
+
+/// No element of a predefined operation is longer.
+const ELEMENT_MAX_BYTES: usize = 64;
 
 const _: () = assert!(LEAD as u64 <= Room::AHEAD);
 
@@ -54,25 +57,31 @@ impl Hall {
         Self { room, peers: peers.into(), scratch: Bytes::zeroed(BLOCK_BYTES), call }
     }
 
+    /// Which room it is.
+    pub fn number(&self) -> u32 {
+        self.room.number()
+    }
+
+    /// The room.
+    pub fn room(&mut self) -> &mut Room {
+        &mut self.room
+    }
+
     /// The room, which everybody has to leave.
     pub fn into_room(self) -> Room {
         self.room
     }
 
-    /// Whether it can carry a call.
-    pub fn fits(&self, task: &Task) -> bool {
-        self.cut(task).is_some()
+    /// Whether a room for so many ranks has place for an element for each in an entry.
+    pub fn fits(ranks: usize) -> bool {
+        ranks * ELEMENT_MAX_BYTES <= Room::DATA_MAX
     }
 
-    fn cut(&self, task: &Task) -> Option<Cut> {
-        let ranks = self.room.len() as u32;
-        Cut::of(task.kind, ranks, task.longest(), task.unit, Room::DATA_MAX)
-    }
-
-    /// Begins a call, which must fit, and goes on with it as far as possible; whether it is over.
+    /// Begins a call and goes on with it as far as possible; whether it is over.
     #[inline]
     pub fn begin<D: Device>(&mut self, task: Task, engine: &mut Engine<D>) -> bool {
-        let Some(cut) = self.cut(&task) else { return true };
+        let ranks = self.room.len() as u32;
+        let cut = Cut::of(task.kind, ranks, task.longest(), task.unit, Room::DATA_MAX);
         let call = &mut self.call;
         call.task = task;
         call.cut = cut;
@@ -83,7 +92,7 @@ impl Hall {
     #[inline]
     pub fn restart<D: Device>(&mut self, engine: &mut Engine<D>) -> bool {
         let call = &mut self.call;
-        call.first = self.room.begin(u64::from(call.cut.rounds));
+        call.first = self.room.begin(0);
         (call.published, call.taken, call.seen) = (0, 0, 0);
         call.over = false;
         self.advance(engine)
@@ -100,12 +109,24 @@ impl Hall {
         self.call.error.take()
     }
 
-    /// The operation that is under way, and the ranks that have not come so far.
-    pub fn waits_for(&mut self) -> (Kind, Vec<Peer>) {
-        let call = &mut self.call;
-        let at = call.first + u64::from(call.taken);
-        let missing = (0..self.room.len()).filter(|seat| self.room.read(*seat, at).is_none());
-        (call.task.kind, missing.map(|seat| self.peers[seat]).collect())
+    /// The peers that the call under way may wait for.
+    pub fn waits_for(&self) -> Vec<Peer> {
+        let own = self.room.seat();
+        let seen = self.call.seen as usize;
+        let others =
+            self.peers.iter().enumerate().filter(|(seat, _)| *seat != own && *seat >= seen);
+        others.map(|(_, peer)| *peer).collect()
+    }
+
+    /// Changes when the call comes further.
+    pub fn progress(&self) -> u32 {
+        self.call.published.wrapping_add(self.call.taken)
+    }
+
+    /// Whether there is an error to be told.
+    #[inline]
+    pub fn has_failed(&self) -> bool {
+        self.call.error.is_some()
     }
 
     /// Goes on with a call that is not over; whether it is now.
@@ -155,6 +176,7 @@ impl Hall {
                 }
             }
             if call.taken == rounds && (!publishes || call.published == rounds) {
+                room.begin(u64::from(rounds));
                 call.over = true;
                 return true;
             }
@@ -175,17 +197,21 @@ impl Hall {
         if call.published == 0 && room.entry(call.first, 0).is_some() {
             room.publish(call.first, ours);
         }
-        // All leave the call where the longer of the two ends.
+        // All leave the call where the longer of the two ends, or where one ends that never looks
+        // at others.
         let rounds = u64::from(call.cut.rounds);
-        let their_rounds = Kind::from_value(theirs.kind).and_then(|kind| {
+        let their_rounds = Kind::from_value(theirs.kind).map_or(rounds, |kind| {
             let (bytes, ranks) = (theirs.bytes as usize, room.len() as u32);
-            Cut::of(kind, ranks, bytes, call.task.unit, Room::DATA_MAX)
+            u64::from(Cut::of(kind, ranks, bytes, call.task.unit, Room::DATA_MAX).rounds)
         });
-        let their_rounds = their_rounds.map_or(rounds, |cut| u64::from(cut.rounds));
-        if their_rounds > rounds {
-            room.begin(their_rounds - rounds);
-        }
-        let _ = room.done(call.first + rounds.max(their_rounds) - 1);
+        let is_root = theirs.root == other;
+        let rounds = match Kind::from_value(theirs.kind) {
+            Some(Kind::Bcast | Kind::Scatter) if is_root => their_rounds,
+            Some(Kind::Gather | Kind::Reduce) if !is_root => their_rounds,
+            _ => rounds.max(their_rounds),
+        };
+        room.begin(rounds);
+        let _ = room.done(call.first + rounds - 1);
         ring(engine, peers, rank);
         call.over = true;
         true

@@ -190,15 +190,7 @@ impl Task {
         let in_place = send.is_none();
         let give_at = if in_place { rank as usize * block } else { 0 };
         let give = send.unwrap_or_else(|| take.alias());
-        Self {
-            kind: Kind::Allgather,
-            bytes: block,
-            give,
-            give_at,
-            take,
-            in_place,
-            ..Self::EMPTY
-        }
+        Self { kind: Kind::Allgather, bytes: block, give, give_at, take, in_place, ..Self::EMPTY }
     }
 
     /// `MPI_Allgatherv` by this rank.
@@ -236,7 +228,8 @@ impl Task {
 
     /// `MPI_Reduce_scatter_block` of `block` bytes of adjacent memory for each rank.
     pub fn reduce_scatter_block(
-        rank: u32, block: usize, send: Option<Memory>, take: Memory, combine: Combination, unit: usize,
+        rank: u32, block: usize, send: Option<Memory>, take: Memory, combine: Combination,
+        unit: usize,
     ) -> Self {
         let give = send.unwrap_or_else(|| take.alias());
         let give_at = rank as usize * block;
@@ -246,7 +239,8 @@ impl Task {
 
     /// `MPI_Reduce_scatter` of adjacent memory with `blocks[rank]` bytes for each rank.
     pub fn reduce_scatter(
-        rank: u32, blocks: &[usize], send: Option<Memory>, take: Memory, combine: Combination, unit: usize,
+        rank: u32, blocks: &[usize], send: Option<Memory>, take: Memory, combine: Combination,
+        unit: usize,
     ) -> Self {
         let give = send.unwrap_or_else(|| take.alias());
         let mut starts = vec![0];

@@ -1,7 +1,7 @@
 //! What goes into the entries of a round, and what comes out of them.
 
 use super::cut::Cut;
-use super::{Task, Kind};
+use super::{Kind, Task};
 use crate::base::Span;
 use crate::core::memory::Memory;
 use crate::device::room::Room;
@@ -212,8 +212,8 @@ impl View<'_> {
     /// `end`, with those from `slot` on in the entries of the other ranks below `end`; the result
     /// goes to `to`.
     fn combine(
-        &mut self, room: &mut Room, at: u64,
-        (own, to, slot, len): (usize, usize, usize, usize), end: u32,
+        &mut self, room: &mut Room, at: u64, (own, to, slot, len): (usize, usize, usize, usize),
+        end: u32,
     ) {
         if len == 0 {
             return;

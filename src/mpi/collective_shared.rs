@@ -1,0 +1,132 @@
+//! Collective operations of ranks that share memory: which calls take place in a hall, and how they
+//! go on (`coll::shared` has the operations themselves).
+//!
+//! ```text
+//! begin ──> over at once                                  what is short, mostly
+//!   └─────> under way ──poll──> ... ──poll──> over
+//! ```
+//!
+//! A communicator has a hall for its blocking calls, of which there is one at a time. What is under
+//! way goes on in each poll, whoever polls.
+
+use super::Mpi;
+use super::coll::registry::Operation;
+use super::coll::shared::{Hall, Task};
+use super::combining::Combining;
+use super::op::Combination;
+use super::prepared::{Call, Form};
+use super::request::Activity;
+use super::status::Status;
+use crate::base::{MpiError, Peer, Result, Slab};
+use crate::core::memory::Memory;
+use crate::device::Device;
+use crate::device::room::Room;
+
+/// The key of a hall.
+pub type HallId = u32;
+
+/// The halls that this process is in.
+#[derive(Debug, Default)]
+pub struct Halls {
+    all: Slab<Hall>,
+    /// Those in which a call is under way.
+    under_way: Vec<HallId>,
+}
+
+impl Halls {
+    /// The hall in this room, where these sit.
+    pub(super) fn open(&mut self, room: Room, seats: impl Iterator<Item = Peer>) -> HallId {
+        self.all.insert(Hall::new(room, seats.collect::<Vec<_>>()))
+    }
+
+    /// The room of a hall that is given up.
+    pub(super) fn close(&mut self, hall: HallId) -> Option<Room> {
+        self.under_way.retain(|other| *other != hall);
+        self.all.remove(hall).map(Hall::into_room)
+    }
+
+    /// The number of the room of a hall.
+    pub(super) fn number(&self, hall: HallId) -> Option<u32> {
+        self.all.get(hall).map(Hall::number)
+    }
+
+    /// The room of a hall.
+    pub(super) fn room(&mut self, hall: HallId) -> Option<&mut Room> {
+        self.all.get_mut(hall).map(Hall::room)
+    }
+
+    #[inline]
+    pub(super) fn is_over(&self, hall: HallId) -> bool {
+        self.all[hall].is_over()
+    }
+
+    pub(super) fn take_error(&mut self, hall: HallId) -> Option<Box<MpiError>> {
+        self.all[hall].take_error()
+    }
+
+    /// Whom the call in a hall waits for.
+    pub(super) fn waits_for(&self, hall: HallId) -> Vec<Peer> {
+        self.all[hall].waits_for()
+    }
+}
+
+impl<D: Device> Mpi<D> {
+    /// Moves what can be moved; how much came, 0 if nothing did.
+    #[inline]
+    pub fn poll(&mut self) -> usize {
+        let arrived = self.engine.poll();
+        if self.halls.under_way.is_empty() { arrived } else { arrived + self.advance_halls() }
+    }
+
+    /// Goes on with what is under way in halls; how many calls came further.
+    fn advance_halls(&mut self) -> usize {
+        let mut moved = 0;
+        let Halls { all, under_way } = &mut self.halls;
+        under_way.retain(|id| {
+            let hall = &mut all[*id];
+            let before = hall.progress();
+            let over = hall.advance(&mut self.engine);
+            moved += usize::from(over || hall.progress() != before);
+            if over {
+                self.engine.note_event();
+            }
+            !over
+        });
+        moved
+    }
+
+    /// The hall in which a call takes place, unless messages carry it.
+    #[inline]
+    pub(super) fn hall(&self, call: Call, operation: Operation) -> Result<Option<HallId>> {
+        let hall = self.comms.get(call.comm)?.hall;
+        let wanted = call.form == Form::Blocking && self.selection.is_shared(operation);
+        Ok(hall.filter(|_| wanted))
+    }
+
+    /// Begins an operation in a hall, and goes on with it as far as possible.
+    #[inline]
+    pub(super) fn begin_shared(&mut self, id: HallId, task: Task) -> Activity {
+        let hall = &mut self.halls.all[id];
+        if !hall.begin(task, &mut self.engine) {
+            self.halls.under_way.push(id);
+            return Activity::Shared(id);
+        }
+        if hall.has_failed() { Activity::Shared(id) } else { Activity::Over(Status::EMPTY) }
+    }
+
+    /// The hall of a call that reduces these operands, with what combines elements of which length.
+    ///
+    /// Functions of the application are called where nothing is locked, and scattered operands
+    /// packed first: that is for schedules. All ranks have the same operation, and memory of the
+    /// same form if the operation is predefined.
+    #[inline]
+    pub(super) fn hall_to_reduce(
+        &self, (call, operation): (Call, Operation), combining: &Combining,
+        operands: [Option<&Memory>; 2],
+    ) -> Result<Option<(HallId, Combination, usize)>> {
+        let Some(hall) = self.hall(call, operation)? else { return Ok(None) };
+        let adjacent = operands.iter().flatten().all(|memory| memory.span().is_some());
+        let by = combining.by_library().filter(|_| adjacent);
+        Ok(by.map(|(by, unit)| (hall, by, unit)))
+    }
+}
