@@ -34,6 +34,8 @@ pub enum Access {
 
 // SAFETY: loom reports every access that is not ordered.
 unsafe impl<T: Send> Sync for Slot<T> {}
+// SAFETY: as above.
+unsafe impl<const N: usize> Sync for Bytes<N> {}
 
 impl<T: Copy> Slot<T> {
     pub fn new(value: T) -> Self {

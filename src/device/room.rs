@@ -348,7 +348,7 @@ impl<const ENTRIES: usize, const DATA: usize> Rounds<ENTRIES, DATA> {
     }
 
     /// The own seat is left; the last one clears the room and frees it. `word` is the room's.
-    fn leave(self, word: &AtomicU32) {
+    pub fn leave(self, word: &AtomicU32) {
         // Acquire: what the others have read and written happened before it is cleared.
         if word.fetch_add(1, Ordering::AcqRel) as usize != self.len() {
             return;
@@ -372,6 +372,28 @@ impl<const ENTRIES: usize> Seat<ENTRIES> {
     }
 }
 
+#[cfg(all(test, loom))]
+impl<const ENTRIES: usize> Seat<ENTRIES> {
+    /// Never used, for the model checker.
+    pub fn new() -> Self {
+        let entry = |_| Entry {
+            sequence: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            shape: AtomicU64::new(0),
+            data: Bytes::new(),
+        };
+        Self { done: Line(AtomicU64::new(0)), entries: std::array::from_fn(entry) }
+    }
+}
+
+#[cfg(all(test, loom))]
+impl<const ENTRIES: usize, const DATA: usize> Store<ENTRIES, DATA> {
+    /// Never used, for the model checker.
+    pub fn new() -> Self {
+        Self(std::array::from_fn(|_| Bytes::new()))
+    }
+}
+
 impl<const ENTRIES: usize, const DATA: usize> fmt::Debug for Rounds<ENTRIES, DATA> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (number, seat) = (self.number, self.seat);
@@ -380,7 +402,7 @@ impl<const ENTRIES: usize, const DATA: usize> fmt::Debug for Rounds<ENTRIES, DAT
 }
 
 /// Takes a room that is free, the first one first: its pages have memory already.
-fn claim(words: &[AtomicU32]) -> Option<usize> {
+pub fn claim(words: &[AtomicU32]) -> Option<usize> {
     let free = |word: &AtomicU32| {
         word.load(Ordering::Relaxed) == 0
             && word.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()

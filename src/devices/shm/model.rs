@@ -1,4 +1,4 @@
-//! The rings under the model checker loom: every interleaving and every value that the memory
+//! The rings, and the rooms, under the model checker loom: every interleaving and every value that the memory
 //! model allows a load to return. The same sources, on loom's atomics and with tiny rings.
 //!
 //! `scripts/loom` runs it.
@@ -12,6 +12,10 @@ mod lane;
 mod primitive;
 #[path = "queue.rs"]
 mod queue;
+#[path = "../../device/room.rs"]
+mod room;
+#[path = "model_rooms.rs"]
+mod rooms;
 
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
