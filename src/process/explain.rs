@@ -5,6 +5,7 @@ use super::config::{Config, Progress, Waiting};
 use super::patience::Policy;
 use super::world::Level;
 use crate::devices::shm::Copy;
+use crate::mpi::coll::machine::Machine;
 
 /// What the sentences are about.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,8 @@ pub struct Decisions<'a> {
     pub processors: usize,
     /// How calls wait.
     pub policy: Policy,
+    /// What collective operations are taken to cost.
+    pub machine: Machine,
     /// Can this process read the memory of another at all?
     pub reads_memory: bool,
 }
@@ -42,7 +45,14 @@ impl Decisions<'_> {
             self.waiting(),
             self.threads(),
             self.progress(),
+            self.collectives(),
         ]
+    }
+
+    fn collectives(&self) -> String {
+        let machine = self.machine.name;
+        let why: String = self.config.agreed.lines().map(|line| format!("; {line}")).collect();
+        format!("collectives: algorithms by what they cost in {machine}{why}")
     }
 
     fn copying(&self) -> String {
@@ -104,6 +114,7 @@ impl Decisions<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mpi::coll::machine;
 
     #[test]
     fn every_decision_has_its_reason() {
@@ -118,6 +129,7 @@ mod tests {
                 host,
                 processors: 2,
                 policy,
+                machine: machine::SHARED,
                 reads_memory,
             };
             all.lines().join("\n")
@@ -128,6 +140,8 @@ mod tests {
         }
         assert!(text.contains("sleep soon") && text.contains("(MPI_THREAD_MULTIPLE)"));
         assert!(lines(&Config::default(), 2, false).contains("ring in shared memory (this system"));
+        let chain = Config { agreed: "SUIRO_COLL_BCAST=chain\n".to_owned(), ..Config::default() };
+        assert!(lines(&chain, 2, true).contains("for each rank; SUIRO_COLL_BCAST=chain"));
         let spin = Config { waiting: Waiting::Spin, ..Config::default() };
         assert!(lines(&spin, 1, true).contains("without a pause (SUIRO_WAIT=spin)"));
     }

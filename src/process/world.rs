@@ -16,7 +16,7 @@ use crate::bootstrap::{Client, Company, Environment, Job, Status};
 use crate::devices::shm::Unlike;
 use crate::mpi::Facts;
 use crate::mpi::buffer::Place;
-use crate::mpi::coll::machine;
+use crate::mpi::coll::machine::{self, Machine};
 use crate::mpi::comm::COMM_WORLD;
 use crate::sys::{clock, cma, cpu, host, process as system, shm, topology};
 
@@ -177,7 +177,7 @@ pub(super) fn assemble(config: &Config, company: Company, level: Level) -> Resul
         Err(first) => return Err(unlike(job.rank, &config.agreed, &first)),
     };
     if config.explain && job.rank == 0 {
-        explain(config, level, &job, launcher.as_ref(), processors, policy);
+        explain(config, level, &job, launcher.as_ref(), processors, policy, machine);
     }
     tracing::info!(rank = job.rank, size = job.size, processors, "initialized");
     let number = |value: Option<u32>| value.and_then(|value| i32::try_from(value).ok());
@@ -229,7 +229,7 @@ fn processors(environment: &Environment) -> usize {
 /// Tells what was decided, and why.
 fn explain(
     config: &Config, level: Level, job: &Job, launcher: Option<&Client>, processors: usize,
-    policy: Policy,
+    policy: Policy, machine: Machine,
 ) {
     let launcher = match launcher {
         None => "nobody: a job of one",
@@ -239,8 +239,17 @@ fn explain(
     let host = host_name();
     let reads_memory = cma::is_allowed();
     let ranks = job.size;
-    let decisions =
-        Decisions { config, level, ranks, launcher, host: &host, processors, policy, reads_memory };
+    let decisions = Decisions {
+        config,
+        level,
+        ranks,
+        launcher,
+        host: &host,
+        processors,
+        policy,
+        machine,
+        reads_memory,
+    };
     for line in decisions.lines() {
         eprintln!("Suiro: {line}");
     }

@@ -86,6 +86,11 @@ fn a_barrier_hears_of_the_whole_other_group_by_two_messages() {
     }
 }
 
+/// A broadcast inside a group.
+fn inside(shape: Shape, rank: u32, args: Bcast) -> Schedule {
+    Selection::default().schedule(&registry::BCAST, shape, rank, args)
+}
+
 /// All shapes and roots.
 fn rooted(run: impl Fn(InterShape, u32)) {
     for shape in pairs() {
@@ -236,7 +241,7 @@ fn allgather_has_a_length_for_each_direction() {
                 expect(
                     &format!("allgather of {blocks:?}, {ways:?}"),
                     shape,
-                    &|rank| inter::allgather(shape, rank, blocks, ways),
+                    &|rank| inter::allgather(shape, rank, blocks, ways, &inside),
                     &|rank, algebra| buffers(rank, algebra, false),
                     &|rank, algebra| buffers(rank, algebra, true),
                 );
@@ -384,7 +389,7 @@ fn allreduce_combines_the_other_group_in_order() {
                 "allreduce",
                 shape,
                 operands.bytes,
-                &|rank| inter::allreduce(shape, rank, args),
+                &|rank| inter::allreduce(shape, rank, args, &inside),
                 &|_| Some((0, operands.bytes)),
             );
         }

@@ -15,6 +15,7 @@
 
 use std::ops::Range;
 
+use super::bcast::Inside;
 use super::{View, Way, bcast, gather};
 use crate::mpi::coll::allgather_ring::allgatherv as ring;
 use crate::mpi::coll::phases::{Phases, Place};
@@ -22,8 +23,10 @@ use crate::mpi::coll::{Blocks, InterShape, RECEIVE, SEND, Shape, block_of, start
 use crate::offload::{Region, Schedule};
 
 /// The part of `rank` in an allgather in which each process of side `s` sends a block of
-/// `blocks[s]` bytes, which go `ways[s]`.
-pub fn allgather(shape: InterShape, rank: u32, blocks: [usize; 2], ways: [Way; 2]) -> Schedule {
+/// `blocks[s]` bytes, which go `ways[s]`, and inside a group go `by` this.
+pub fn allgather(
+    shape: InterShape, rank: u32, blocks: [usize; 2], ways: [Way; 2], by: Inside<'_>,
+) -> Schedule {
     let view = View::new(shape, rank);
     let side = view.side();
     let is_led = |side: usize| ways[side] == Way::Led;
@@ -41,7 +44,7 @@ pub fn allgather(shape: InterShape, rank: u32, blocks: [usize; 2], ways: [Way; 2
     if is_led(1 - side) {
         let arrives = (view.leads() && incoming.len > 0).then_some((view.far(0), incoming));
         phases.round(arrives.as_slice(), &out);
-        bcast::inside(&mut phases, view, incoming);
+        bcast::inside(&mut phases, view, incoming, by);
     } else {
         let blocks = vec![blocks[1 - side]; view.remote().ranks as usize];
         spread(&mut phases, view, &out, incoming, &blocks);

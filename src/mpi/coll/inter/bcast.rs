@@ -6,8 +6,6 @@
 
 use super::{View, Way};
 use crate::mpi::coll::phases::{Phases, Place};
-use crate::mpi::coll::registry::BCAST;
-use crate::mpi::coll::select::Selection;
 use crate::mpi::coll::{BUFFER, Bcast, InterShape, Shape};
 use crate::offload::{Region, Schedule};
 
@@ -36,19 +34,13 @@ pub fn bcast(shape: InterShape, rank: u32, args: Bcast, way: Way, by: Inside<'_>
         (false, false) => phases.pass(1),
     }
     if rank != root {
-        inside_by(&mut phases, view, buffer, by);
+        inside(&mut phases, view, buffer, by);
     }
     phases.finish()
 }
 
 /// The leader of this group sends what it has in `buffer` to the others. No phase follows.
-pub(super) fn inside(phases: &mut Phases, view: View, buffer: Region) {
-    inside_by(phases, view, buffer, &|shape, rank, args| {
-        Selection::default().schedule(&BCAST, shape, rank, args)
-    });
-}
-
-fn inside_by(phases: &mut Phases, view: View, buffer: Region, by: Inside<'_>) {
+pub(super) fn inside(phases: &mut Phases, view: View, buffer: Region, by: Inside<'_>) {
     let part = by(view.local(), view.own(), Bcast { bytes: buffer.len, root: 0 });
     phases.then(&part, 0, &Place { member: &|rank| view.near(rank), buffer: &|_| buffer });
 }

@@ -102,21 +102,19 @@ impl Between {
             let blocks = across(args.root).ranks - 1;
             Way::of(args.block.saturating_mul(blocks as usize))
         };
+        let inside = |shape, rank, args| by.schedule(&BCAST, shape, rank, args);
         match self {
             Self::Barrier => barrier(shape, rank),
-            Self::Bcast(args) => {
-                let inside = |shape, rank, args| by.schedule(&BCAST, shape, rank, args);
-                bcast(shape, rank, args, Way::of(args.bytes), &inside)
-            }
+            Self::Bcast(args) => bcast(shape, rank, args, Way::of(args.bytes), &inside),
             Self::Gather(args) => gather(shape, rank, args, led(args)),
             Self::Scatter(args) => scatter(shape, rank, args, led(args)),
             Self::Allgather(blocks) => {
                 let all = |side: usize| blocks[side].saturating_mul(shape.sizes[side] as usize);
-                allgather(shape, rank, blocks, [Way::of(all(0)), Way::of(all(1))])
+                allgather(shape, rank, blocks, [Way::of(all(0)), Way::of(all(1))], &inside)
             }
             Self::Alltoall(blocks) => alltoall(shape, rank, blocks),
             Self::Reduce(args) => reduce(shape, rank, args),
-            Self::Allreduce(args) => allreduce(shape, rank, args),
+            Self::Allreduce(args) => allreduce(shape, rank, args, &inside),
         }
     }
 }

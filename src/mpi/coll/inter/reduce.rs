@@ -4,6 +4,7 @@
 //! Cost, n being the size of the larger group: reduce, ceil(log2 n) + 2 rounds, 1 operand crosses;
 //! allreduce and reduce-scatter, as many and a broadcast or 1 round more, 2 operands cross.
 
+use super::bcast::Inside;
 use super::{View, bcast, scatter};
 use crate::mpi::coll::phases::{Phases, Place};
 use crate::mpi::coll::{
@@ -29,14 +30,14 @@ pub fn reduce(shape: InterShape, rank: u32, args: Reduce) -> Schedule {
     phases.finish()
 }
 
-/// The part of `rank` in an allreduce.
-pub fn allreduce(shape: InterShape, rank: u32, args: Allreduce) -> Schedule {
+/// The part of `rank` in an allreduce, whose result goes `by` this inside a group.
+pub fn allreduce(shape: InterShape, rank: u32, args: Allreduce, by: Inside<'_>) -> Schedule {
     let view = View::new(shape, rank);
     let mut phases = Phases::default();
     if args.operands.bytes > 0 {
         let result = RECEIVE.region(0, args.operands.bytes);
         swap(&mut phases, view, args.operands, result);
-        bcast::inside(&mut phases, view, result);
+        bcast::inside(&mut phases, view, result, by);
     }
     phases.finish()
 }
