@@ -75,15 +75,14 @@ fn ranks_know_their_place_in_every_dialect() {
 #[test]
 fn ranks_whose_settings_differ_are_told() {
     let program = &compiled("allreduce", "allreduce-settings")[..];
-    let one = ["-n", "1", program, "10", ":", "-n", "1", "-env", "SUIRO_COLL_ALLREDUCE", "halving"];
+    let one = ["-n", "1", program, "10", ":", "-n", "1", "-env", "SUIRO_COLL_ALLREDUCE", "ring"];
     let outcome = run(&[&one[..], &[program, "10"]].concat());
     assert_ne!(outcome.code, Some(0));
     // Either may be the one that comes later.
-    let said =
-        ["is auto in rank 0 but halving in rank 1", "is halving in rank 1 but auto in rank 0"];
+    let said = ["is auto in rank 0 but ring in rank 1", "is ring in rank 1 but auto in rank 0"];
     let said = said.map(|words| format!("SUIRO_COLL_ALLREDUCE {words}"));
     assert!(said.iter().any(|words| outcome.stderr.contains(words)), "{}", outcome.stderr);
-    let both = ["-genv", "SUIRO_COLL_ALLREDUCE", "halving", "-n", "2", program, "10"];
+    let both = ["-genv", "SUIRO_COLL_ALLREDUCE", "ring", "-n", "2", program, "10"];
     let outcome = run(&both);
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     for (name, words) in [

@@ -139,6 +139,10 @@ fn allreduces_combine_all() {
 fn prefix(family: &Family<Scan>, inclusive: bool, elements: usize) {
     each(family, SEGMENT, |by| {
         let (name, shape) = (&by.name, by.shape);
+        // Many elements are for those that cut them.
+        if elements > 1 && shape.ranks > 20 && by.segment.is_none() {
+            return;
+        }
         // Ranks need not agree on it.
         for in_place in [|_| false, |_| true, |rank: u32| rank % 3 == 1] {
             let args =

@@ -6,7 +6,7 @@
 //! Cost: floor(log2 n) rounds (+ 2); a rank sends, receives and reduces one operand in each.
 
 use super::algorithm::{Algorithm, Cost};
-use super::butterfly::{self, Meeting, Part};
+use super::butterfly::{self, Ends, Meeting, Part};
 use super::{Allreduce, RECEIVE, Shape};
 use crate::offload::{Builder, Schedule};
 
@@ -60,7 +60,7 @@ pub fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
                     keep: 0..bytes,
                 });
             }
-            let held = butterfly::combine(&mut plan, &meetings, args.in_place);
+            let held = butterfly::combine(&mut plan, &meetings, Ends::of(args.in_place));
             let ready = held.deliver(&mut plan, &(0..bytes));
             if let Some(peer) = absorbs {
                 plan.send(peer, RECEIVE.region(0, bytes), last, ready.as_slice());

@@ -12,13 +12,13 @@
 use std::ops::Range;
 
 use super::algorithm::{Algorithm, Cost};
-use super::butterfly::{self, Held, Meeting, Part};
+use super::butterfly::{self, Ends, Held, Meeting, Part};
 use super::{Allreduce, Operands, RECEIVE, Shape};
 use crate::offload::{Builder, Schedule};
 
 /// See the module's text.
 pub const ALGORITHM: Algorithm<Allreduce> = Algorithm {
-    name: "halving",
+    name: "rabenseifner",
     about: "reduce-scatter by recursive halving, then allgather by doubling",
     // Pieces would be empty otherwise.
     fits: |shape, args| args.operands.bytes / args.operands.element >= shape.ranks as usize,
@@ -28,23 +28,33 @@ pub const ALGORITHM: Algorithm<Allreduce> = Algorithm {
 };
 
 fn cost(shape: Shape, args: Allreduce) -> Cost {
-    let Operands { bytes, element, .. } = args.operands;
+    let bytes = args.operands.bytes;
     if bytes == 0 || shape.ranks == 1 {
         return Cost::of_copy(if args.in_place { 0 } else { bytes as u64 });
     }
     let before = u64::from(butterfly::rounds_before(shape));
-    let halvings = shape.ranks.ilog2();
-    // The longest of `count` pieces of all.
-    let part = |of: u32| ((bytes / element).div_ceil(1 << of) * element) as u64;
-    let halves: u64 = (1..=halvings).map(part).sum();
+    let halvings = u64::from(shape.ranks.ilog2());
+    let halves = halves(shape, args.operands);
+    let copied = longest(if args.in_place { shape.ranks.ilog2() } else { 1 }, args.operands);
     let bytes = bytes as u64;
     Cost {
-        rounds: 2 * (before + u64::from(halvings)),
-        messages: before + 2 * u64::from(halvings),
+        rounds: 2 * (before + halvings),
+        messages: before + 2 * halvings,
         bytes: 2 * (before * bytes + halves),
         reduced: before * bytes + halves,
-        copied: part(if args.in_place { halvings } else { 1 }),
+        copied,
     }
+}
+
+/// The bytes that a place gives away in all halvings.
+pub(super) fn halves(shape: Shape, operands: Operands) -> u64 {
+    (1..=shape.ranks.ilog2()).map(|number| longest(number, operands)).sum()
+}
+
+/// The longest part after so many halvings.
+pub(super) fn longest(halvings: u32, operands: Operands) -> u64 {
+    let Operands { bytes, element, .. } = operands;
+    ((bytes / element).div_ceil(1 << halvings) * element) as u64
 }
 
 /// The part of `rank`.
@@ -62,7 +72,7 @@ pub fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
             meetings.extend(absorbs.map(|peer| Meeting::absorbing(peer, args.operands)));
             let folded = meetings.len();
             meetings.extend(halvings(shape, place, args.operands));
-            let held = butterfly::combine(&mut plan, &meetings, args.in_place);
+            let held = butterfly::combine(&mut plan, &meetings, Ends::of(args.in_place));
             let done = spread(&mut plan, &held, &meetings, folded, last);
             if let Some(peer) = absorbs {
                 plan.send(peer, RECEIVE.region(0, bytes), last, &done);
@@ -73,7 +83,7 @@ pub fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
 }
 
 /// The meetings in which what is left is halved until it is one piece.
-fn halvings(shape: Shape, place: u32, operands: Operands) -> Vec<Meeting> {
+pub(super) fn halvings(shape: Shape, place: u32, operands: Operands) -> Vec<Meeting> {
     let places = butterfly::places(shape);
     let (mut first, mut count) = (0, places);
     let mut meetings = Vec::new();
@@ -95,7 +105,7 @@ fn halvings(shape: Shape, place: u32, operands: Operands) -> Vec<Meeting> {
 }
 
 /// The bytes of `count` of all `places` pieces; a piece is whole elements, and may be empty.
-fn pieces(first: u32, count: u32, places: u32, operands: Operands) -> Range<usize> {
+pub(super) fn pieces(first: u32, count: u32, places: u32, operands: Operands) -> Range<usize> {
     let elements = (operands.bytes / operands.element) as u128;
     let start = |piece: u32| {
         (elements * u128::from(piece) / u128::from(places)) as usize * operands.element

@@ -30,6 +30,19 @@ pub(super) enum Part {
 }
 
 impl Part {
+    /// The part of `rank` where `root` has a place, so that it acts for its pair if it is in one.
+    pub fn toward(shape: Shape, rank: u32, root: u32) -> Self {
+        match (Self::of(shape, rank), Self::of(shape, root)) {
+            (Self::Absorbed { by }, _) if rank == root => {
+                Self::Place { place: place_of(shape, rank), absorbs: Some(by) }
+            }
+            (Self::Place { .. }, Self::Absorbed { by }) if rank == by => {
+                Self::Absorbed { by: root }
+            }
+            (part, _) => part,
+        }
+    }
+
     pub fn of(shape: Shape, rank: u32) -> Self {
         let pairs = shape.ranks - places(shape);
         if rank >= 2 * pairs {
@@ -45,6 +58,17 @@ impl Part {
 /// How many places a butterfly has.
 pub(super) fn places(shape: Shape) -> u32 {
     1 << shape.ranks.ilog2()
+}
+
+/// The place that stands for `rank`.
+pub(super) fn place_of(shape: Shape, rank: u32) -> u32 {
+    let pairs = shape.ranks - places(shape);
+    if rank < 2 * pairs { rank / 2 } else { rank - pairs }
+}
+
+/// The rank at a place; [`Part::toward`] says where it differs from [`rank_at`].
+pub(super) fn rank_toward(shape: Shape, place: u32, root: u32) -> u32 {
+    if place == place_of(shape, root) { root } else { rank_at(shape, place) }
 }
 
 /// The rank at a place.
@@ -78,10 +102,30 @@ impl Meeting {
     }
 }
 
+/// Where a rank's operand is, and whether the receive buffer may be used for what it makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ends {
+    pub input: Buffer,
+    pub receives: bool,
+}
+
+impl Ends {
+    /// Of a rank that passes on what it makes.
+    pub const PASSING: Self = Self { input: SEND, receives: false };
+
+    /// Of a rank that gets a result.
+    pub fn of(in_place: bool) -> Self {
+        match in_place {
+            true => Self { input: RECEIVE, receives: false },
+            false => Self { input: SEND, receives: true },
+        }
+    }
+}
+
 /// Where the part of a peer arrives, and by which step.
-struct Arrival {
-    region: Region,
-    step: StepId,
+pub(super) struct Arrival {
+    pub region: Region,
+    pub step: StepId,
 }
 
 /// Where a rank has the result so far.
@@ -97,6 +141,33 @@ pub(super) struct Held {
 }
 
 impl Held {
+    /// What is in `region`, all of what a rank has, once `ready` is complete.
+    pub fn at(region: Region, ready: Option<StepId>) -> Self {
+        Self { buffer: region.buffer, offset: 0, ready, sends: Vec::new() }
+    }
+
+    /// Combines it with what arrives in the meetings, which begin with everything that is held.
+    pub fn meet(
+        mut self, plan: &mut Builder, meetings: &[Meeting], arrivals: &[Arrival], receives: bool,
+    ) -> Self {
+        for (meeting, arrival) in meetings.iter().zip(arrivals) {
+            let send = meeting.give.clone().map(|give| {
+                plan.send(meeting.peer, self.part(&give), meeting.round, self.ready.as_slice())
+            });
+            self.sends.push(send);
+            if meeting.above {
+                self.under(plan, &meeting.keep, arrival);
+            } else {
+                if self.buffer == SEND {
+                    let last = receives && meetings.iter().all(|meeting| !meeting.above);
+                    self.leave_send_buffer(plan, &meeting.keep, last);
+                }
+                self.over(plan, meeting, arrival);
+            }
+        }
+        self
+    }
+
     /// Combines with the part of the ranks above: the result is where that arrived.
     fn under(&mut self, plan: &mut Builder, keep: &Range<usize>, arrival: &Arrival) {
         let after: Vec<StepId> = self.ready.into_iter().chain([arrival.step]).collect();
@@ -153,36 +224,20 @@ pub(super) fn alone(bytes: usize, in_place: bool) -> Schedule {
     plan.finish()
 }
 
-/// Combines the operand of this rank with what it hears in `meetings`, which is not empty.
+/// Combines the operand of this rank with what it hears in `meetings`.
 ///
-/// Unless in place, the result for the bytes of the last meeting ends in the receive buffer.
-pub(super) fn combine(plan: &mut Builder, meetings: &[Meeting], in_place: bool) -> Held {
-    let arrivals = arrivals(plan, meetings, in_place);
-    let buffer = if in_place { RECEIVE } else { SEND };
-    let mut held = Held { buffer, offset: 0, ready: None, sends: Vec::new() };
-    for (meeting, arrival) in meetings.iter().zip(&arrivals) {
-        let send = meeting.give.clone().map(|give| {
-            plan.send(meeting.peer, held.part(&give), meeting.round, held.ready.as_slice())
-        });
-        held.sends.push(send);
-        if meeting.above {
-            held.under(plan, &meeting.keep, arrival);
-        } else {
-            if held.buffer == SEND {
-                let last = meetings.iter().all(|meeting| !meeting.above);
-                held.leave_send_buffer(plan, &meeting.keep, last);
-            }
-            held.over(plan, meeting, arrival);
-        }
-    }
-    held
+/// If it may use the receive buffer, the result for the bytes of the last meeting ends there.
+pub(super) fn combine(plan: &mut Builder, meetings: &[Meeting], ends: Ends) -> Held {
+    let arrivals = arrivals(plan, meetings, ends.receives);
+    let held = Held { buffer: ends.input, offset: 0, ready: None, sends: Vec::new() };
+    held.meet(plan, meetings, &arrivals, ends.receives)
 }
 
 /// Posts the receive of each meeting, all at once, each to memory of its own.
 ///
-/// Unless in place, the last that becomes the result arrives in the receive buffer.
-fn arrivals(plan: &mut Builder, meetings: &[Meeting], in_place: bool) -> Vec<Arrival> {
-    let last = meetings.iter().rposition(|meeting| meeting.above).filter(|_| !in_place);
+/// If it may use the receive buffer, the last that becomes the result arrives there.
+pub(super) fn arrivals(plan: &mut Builder, meetings: &[Meeting], receives: bool) -> Vec<Arrival> {
+    let last = meetings.iter().rposition(|meeting| meeting.above).filter(|_| receives);
     let mut arrivals = Vec::with_capacity(meetings.len());
     for (number, Meeting { peer, round, keep, .. }) in meetings.iter().enumerate() {
         let region = match Some(number) == last {
@@ -228,6 +283,31 @@ mod tests {
                 }
             }
             assert_eq!(next, ranks);
+        }
+    }
+
+    #[test]
+    fn a_root_has_a_place() {
+        for ranks in 1..20 {
+            let shape = Shape { ranks };
+            for root in 0..ranks {
+                let place_of_root = place_of(shape, root);
+                for rank in 0..ranks {
+                    match Part::toward(shape, rank, root) {
+                        Part::Place { place, absorbs } => {
+                            assert_eq!(place == place_of_root, rank == root);
+                            assert_eq!(rank_toward(shape, place, root), rank);
+                            if let Some(other) = absorbs {
+                                let absorbed = Part::toward(shape, other, root);
+                                assert_eq!(absorbed, Part::Absorbed { by: rank });
+                            }
+                        }
+                        Part::Absorbed { by } => {
+                            assert!(rank != root && place_of(shape, by) == place_of(shape, rank));
+                        }
+                    }
+                }
+            }
         }
     }
 }

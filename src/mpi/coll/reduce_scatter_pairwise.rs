@@ -65,11 +65,11 @@ pub fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
         true => plan.scratch(own.len).region(0, own.len),
         false => RECEIVE.region(0, own.len),
     };
-    let mut sum = Sum::new(&mut plan, own, result);
+    let mut sum = Sum::new(&mut plan, own, result, shape.ranks - 1);
     let mut sent: Vec<StepId> = Vec::new();
     for distance in 1..shape.ranks {
         let (from, to) = (shape.after(rank, distance), shape.before(rank, distance));
-        let arrival = sum.post(&mut plan, shape, from, distance);
+        let arrival = sum.post(&mut plan, from, distance, from + 1 == shape.ranks);
         let out = input(to);
         if out.len > 0 {
             let window = sent.len().checked_sub(WINDOW).map(|earlier| sent[earlier]);
@@ -88,21 +88,27 @@ pub fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
 }
 
 /// What arrived from a rank.
-struct Arrival {
+pub(super) struct Arrival {
     region: Region,
     step: StepId,
 }
 
+/// The round in which the part that is the `number`-th to be combined travels, from 1 on, where all
+/// are sent to one rank: a buffer is free again when the part after the one in it has arrived.
+pub(super) fn round_of(number: u32) -> u32 {
+    1 + (number - 1) / (WINDOW as u32 - 1)
+}
+
 /// The combination of consecutive ranks.
 #[derive(Clone, Copy)]
-struct Part {
-    region: Region,
+pub(super) struct Part {
+    pub region: Region,
     /// The step that completes it.
-    ready: Option<StepId>,
+    pub ready: Option<StepId>,
 }
 
 /// The block of this rank, as it is combined.
-struct Sum {
+pub(super) struct Sum {
     own: Region,
     result: Region,
     /// Where parts arrive by turns, and the step after which the next may.
@@ -110,34 +116,37 @@ struct Sum {
     /// This rank and those above it.
     upper: Part,
     /// The ranks below it.
-    lower: Option<Part>,
+    pub lower: Option<Part>,
 }
 
 impl Sum {
-    fn new(plan: &mut Builder, own: Region, result: Region) -> Self {
-        let turns = (0..WINDOW).filter(|_| own.len > 0).map(|_| (plan.scratch(own.len), None));
-        let turns = turns.collect();
+    /// The block `own`, to be combined with those of so many `others`.
+    pub fn new(plan: &mut Builder, own: Region, result: Region, others: u32) -> Self {
+        let count = if own.len > 0 { WINDOW.min(others as usize) } else { 0 };
+        let turns = (0..count).map(|_| (plan.scratch(own.len), None)).collect();
         Self { own, result, turns, upper: Part { region: own, ready: None }, lower: None }
     }
 
-    /// Receives the part of rank `from`, unless the block is empty. That of the last rank goes to
-    /// where the result is to be.
-    fn post(&self, plan: &mut Builder, shape: Shape, from: u32, distance: u32) -> Option<Arrival> {
-        if self.own.len == 0 {
-            return None;
-        }
-        let (region, free) = match from + 1 == shape.ranks {
+    /// Receives the part of rank `from`, unless the block is empty: the `number`-th, if each has a
+    /// round of its own. That of the last rank goes to where the result is to be.
+    fn post(&self, plan: &mut Builder, from: u32, number: u32, is_last: bool) -> Option<Arrival> {
+        (self.own.len > 0).then(|| self.receive(plan, from, number, number, is_last))
+    }
+
+    /// Receives the part of rank `from`, the `number`-th, in `round`.
+    pub fn receive(
+        &self, plan: &mut Builder, from: u32, number: u32, round: u32, is_last: bool,
+    ) -> Arrival {
+        let (buffer, free) = self.turns[number as usize % self.turns.len()];
+        let (region, free) = match is_last {
             true => (self.result, None),
-            false => {
-                let (buffer, free) = self.turns[distance as usize % WINDOW];
-                (buffer.region(0, self.own.len), free)
-            }
+            false => (buffer.region(0, self.own.len), free),
         };
-        Some(Arrival { region, step: plan.receive(from, region, distance, free.as_slice()) })
+        Arrival { region, step: plan.receive(from, region, round, free.as_slice()) }
     }
 
     /// Combines with the part of rank `from`, which is the next.
-    fn add(&mut self, plan: &mut Builder, arrival: Arrival, rank: u32, from: u32) {
+    pub fn add(&mut self, plan: &mut Builder, arrival: Arrival, rank: u32, from: u32) {
         let Arrival { region, step } = arrival;
         let arrived = Part { region, ready: Some(step) };
         if from > rank {
@@ -160,7 +169,7 @@ impl Sum {
     }
 
     /// Combines both runs; returns the step that completes the result.
-    fn close(mut self, plan: &mut Builder) -> Option<StepId> {
+    pub fn close(mut self, plan: &mut Builder) -> Option<StepId> {
         if self.own.len == 0 {
             return None;
         }

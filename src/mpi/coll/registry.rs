@@ -6,9 +6,11 @@ use super::algorithm::{Algorithm, Arguments};
 use super::{
     Allreduce, Bcast, BlockPairs, Blocks, Exchange, Operands, Reduce, ReduceScatter, Rooted,
     RootedBlocks, Scan, Shape, allgather_bruck, allgather_ring, allreduce_doubling,
-    allreduce_halving, alltoall_pairwise, barrier_dissemination, bcast_binomial, bcast_chain,
-    gather_linear, reduce_binomial, reduce_scatter_halving, reduce_scatter_pairwise, scan_chain,
-    scan_doubling, scatter_linear,
+    allreduce_halving, allreduce_linear, allreduce_ring, alltoall_pairwise, barrier_dissemination,
+    bcast_binomial, bcast_chain, gather_linear, reduce_binomial, reduce_chain, reduce_in_order,
+    reduce_linear, reduce_rabenseifner, reduce_scatter_halving, reduce_scatter_in_order,
+    reduce_scatter_linear, reduce_scatter_pairwise, reduce_scatter_ring, scan_chain, scan_doubling,
+    scan_linear, scatter_linear,
 };
 
 /// The operations that have algorithms.
@@ -204,29 +206,50 @@ pub const ALLTOALLV: Family<BlockPairs> =
     Family { operation: Operation::Alltoallv, algorithms: &[alltoall_pairwise::ALLTOALLV] };
 
 /// Reduction to a root.
-pub const REDUCE: Family<Reduce> =
-    Family { operation: Operation::Reduce, algorithms: &[reduce_binomial::ALGORITHM] };
+pub const REDUCE: Family<Reduce> = Family {
+    operation: Operation::Reduce,
+    algorithms: &[
+        reduce_binomial::ALGORITHM,
+        reduce_in_order::ALGORITHM,
+        reduce_rabenseifner::ALGORITHM,
+        reduce_chain::ALGORITHM,
+        reduce_linear::ALGORITHM,
+    ],
+};
 
 /// Reduction to all.
 pub const ALLREDUCE: Family<Allreduce> = Family {
     operation: Operation::Allreduce,
-    algorithms: &[allreduce_doubling::ALGORITHM, allreduce_halving::ALGORITHM],
+    algorithms: &[
+        allreduce_doubling::ALGORITHM,
+        allreduce_halving::ALGORITHM,
+        allreduce_ring::ALGORITHM,
+        allreduce_linear::ALGORITHM,
+    ],
 };
 
 /// Reduction of blocks, one to each rank.
 pub const REDUCE_SCATTER: Family<ReduceScatter> = Family {
     operation: Operation::ReduceScatter,
-    algorithms: &[reduce_scatter_halving::ALGORITHM, reduce_scatter_pairwise::ALGORITHM],
+    algorithms: &[
+        reduce_scatter_halving::ALGORITHM,
+        reduce_scatter_pairwise::ALGORITHM,
+        reduce_scatter_in_order::ALGORITHM,
+        reduce_scatter_ring::ALGORITHM,
+        reduce_scatter_linear::ALGORITHM,
+    ],
 };
 
 /// Reduction over the ranks up to oneself.
-pub const SCAN: Family<Scan> =
-    Family { operation: Operation::Scan, algorithms: &[scan_doubling::SCAN, scan_chain::SCAN] };
+pub const SCAN: Family<Scan> = Family {
+    operation: Operation::Scan,
+    algorithms: &[scan_doubling::SCAN, scan_chain::SCAN, scan_linear::SCAN],
+};
 
 /// Reduction over the ranks before oneself.
 pub const EXSCAN: Family<Scan> = Family {
     operation: Operation::Exscan,
-    algorithms: &[scan_doubling::EXSCAN, scan_chain::EXSCAN],
+    algorithms: &[scan_doubling::EXSCAN, scan_chain::EXSCAN, scan_linear::EXSCAN],
 };
 
 #[cfg(test)]

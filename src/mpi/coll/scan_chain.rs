@@ -31,14 +31,15 @@ pub const EXSCAN: Algorithm<Scan> = Algorithm {
     segmented: Some(Segmented { cost: exscan_cost, schedule: exscan }),
 };
 
-/// Length of a segment of a long scan.
+/// Length of a segment of a long operand.
 const SEGMENT_BYTES: usize = 32 * 1024;
 
 /// A scan is cut into no more segments than this, and has no more ranks: the number of a round has
 /// 16 bits.
-const SEGMENTS_MAX: usize = 32 * 1024;
+pub(super) const SEGMENTS_MAX: usize = 32 * 1024;
 
-fn segment(operands: Operands) -> usize {
+/// How long operands are cut.
+pub(super) fn segment(operands: Operands) -> usize {
     let Operands { bytes, element, .. } = operands;
     SEGMENT_BYTES.max(bytes.div_ceil(SEGMENTS_MAX)).next_multiple_of(element)
 }
@@ -141,7 +142,8 @@ fn send_all(plan: &mut Builder, shape: Shape, own: Region, segment: usize) {
     }
 }
 
-fn part(of: Region, start: usize, len: usize) -> Region {
+/// These bytes of a region.
+pub(super) fn part(of: Region, start: usize, len: usize) -> Region {
     of.buffer.region(of.start + start, len)
 }
 

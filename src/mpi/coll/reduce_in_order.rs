@@ -1,0 +1,78 @@
+//! Reduce along a binomial tree of adjacent ranks that may end at any root.
+//!
+//! The tree is the part of a butterfly that leads to the root's place: in round `k` places that
+//! differ from it in bit `k` send what they have to the place that does not. Partners stand for
+//! adjacent ranks, so ranks combine in order and any operation will do, without a further message
+//! to a root that is not rank 0. How operands are put together is the same for all roots, and as in
+//! an allreduce (`butterfly`, "Association").
+//!
+//! Cost: floor(log2 n) rounds (+ 1); a rank sends one operand, and receives and reduces at most one
+//! in each; it copies at most one.
+
+use super::algorithm::{Algorithm, Cost};
+use super::butterfly::{self, Ends, Meeting, Part};
+use super::{Reduce, SEND, Shape};
+use crate::offload::{Builder, Schedule};
+
+/// See the module's text.
+pub const ALGORITHM: Algorithm<Reduce> = Algorithm {
+    name: "in_order",
+    about: "along a binomial tree of adjacent ranks, whose last meeting is at the root",
+    fits: |_, _| true,
+    cost,
+    schedule,
+    segmented: None,
+};
+
+fn cost(shape: Shape, args: Reduce) -> Cost {
+    let bytes = args.operands.bytes as u64;
+    if bytes == 0 || shape.ranks == 1 {
+        return Cost::of_copy(if args.in_place { 0 } else { bytes });
+    }
+    let rounds = u64::from(butterfly::rounds_before(shape) + shape.ranks.ilog2());
+    let passing = rounds * bytes;
+    Cost { rounds, messages: rounds, bytes: passing, reduced: passing, copied: bytes }
+}
+
+/// The part of `rank`.
+pub fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
+    let Reduce { operands, root, in_place } = args;
+    let bytes = operands.bytes;
+    if bytes == 0 || shape.ranks == 1 {
+        return butterfly::alone(bytes, in_place);
+    }
+    let mut plan = Builder::new();
+    let (place, absorbs) = match Part::toward(shape, rank, root) {
+        Part::Absorbed { by } => {
+            plan.send(by, SEND.region(0, bytes), 1, &[]);
+            return plan.finish();
+        }
+        Part::Place { place, absorbs } => (place, absorbs),
+    };
+    let mut meetings = Vec::new();
+    meetings.extend(absorbs.map(|peer| absorbing(rank, peer, args)));
+    let away = place ^ butterfly::place_of(shape, root);
+    let bits = away.trailing_zeros().min(shape.ranks.ilog2());
+    let before = butterfly::rounds_before(shape);
+    let partner = |bit: u32| butterfly::rank_toward(shape, place ^ 1 << bit, root);
+    meetings.extend((0..bits).map(|bit| Meeting {
+        peer: partner(bit),
+        above: place >> bit & 1 == 0,
+        round: before + 1 + bit,
+        give: None,
+        keep: 0..bytes,
+    }));
+    let ends = if rank == root { Ends::of(in_place) } else { Ends::PASSING };
+    let held = butterfly::combine(&mut plan, &meetings, ends);
+    if rank == root {
+        held.deliver(&mut plan, &(0..bytes));
+    } else {
+        plan.send(partner(bits), held.part(&(0..bytes)), before + 1 + bits, held.ready.as_slice());
+    }
+    plan.finish()
+}
+
+/// The meeting of `rank` with the one that it acts for, which is below if `rank` is the root.
+pub(super) fn absorbing(rank: u32, peer: u32, args: Reduce) -> Meeting {
+    Meeting { above: peer > rank, ..Meeting::absorbing(peer, args.operands) }
+}
