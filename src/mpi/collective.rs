@@ -29,8 +29,8 @@ impl<D: Device> Mpi<D> {
     fn schedule(&mut self, call: Call, collective: Collective) -> Result<Arc<Schedule>> {
         let comm = self.comms.get(call.comm)?;
         let Some(shape) = comm.inter_shape() else {
-            let (by, shape) = (&self.selection, comm.shape()?);
-            return Ok(self.schedules.schedule(by, collective, shape, comm.rank));
+            let (by, shape, nodes) = (&self.selection, comm.shape()?, comm.nodes.as_ref());
+            return Ok(self.schedules.schedule(by, collective, shape, comm.rank, nodes));
         };
         let Some(operation) = Between::of(collective) else { return Err(comm.not_between()) };
         Ok(Arc::new(operation.schedule(&self.selection, shape, comm.member())))

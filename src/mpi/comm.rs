@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use super::attribute::Attributes;
 use super::buffer::Buffering;
+use super::coll::levels::Nodes;
 use super::collective_neighbor::Neighborly;
 use super::collective_shared::HallId;
 use super::errhandler::Handler;
@@ -129,6 +130,8 @@ pub struct Comm {
     /// The room of its blocking collective calls; all of its processes have it, or none
     /// (`comm_room`).
     pub hall: Option<HallId>,
+    /// Which of its processes are near each other, if not all are; not of an intercommunicator.
+    pub nodes: Option<Arc<Nodes>>,
 }
 
 impl Comm {
@@ -160,6 +163,7 @@ impl Comm {
             neighborly: None,
             hints: Hints::default(),
             hall: None,
+            nodes: None,
         }
     }
 
@@ -244,6 +248,8 @@ pub struct Comms {
     chosen: u32,
     me: Peer,
     size: u32,
+    /// The node of each process, if there are several.
+    places: Option<Box<[u32]>>,
 }
 
 impl Comms {
@@ -260,7 +266,19 @@ impl Comms {
     /// No communicators yet of process `me` of `size`.
     pub fn without_world(me: Peer, size: u32) -> Self {
         // The first two numbers of process 0 are taken, on all processes alike.
-        Self { table: Table::new(Kind::Comm), world: 0, own: 0, chosen: 2, me, size }
+        let table = Table::new(Kind::Comm);
+        Self { table, world: 0, own: 0, chosen: 2, me, size, places: None }
+    }
+
+    /// Processes are near each other if `places` has the same number for them; the same on all of
+    /// them. Communicators that are made from now on know it.
+    ///
+    /// # Panics
+    /// If it has not a number for each process.
+    pub fn place(&mut self, places: &[u32]) {
+        assert_eq!(places.len(), self.size as usize);
+        let are_apart = places.windows(2).any(|pair| pair[0] != pair[1]);
+        self.places = are_apart.then(|| places.into());
     }
 
     /// `MPI_COMM_WORLD` and `MPI_COMM_SELF` may be used from now on, with this error handler; there
@@ -281,7 +299,7 @@ impl Comms {
     ) -> Result<Handle> {
         let mut comm = Comm::new(Context::new(0, number), Arc::new(group), handler.clone())?;
         name.clone_into(&mut comm.name);
-        self.table.insert(comm)
+        self.insert(comm)
     }
 
     /// Whether `MPI_COMM_WORLD` may be used.
@@ -317,7 +335,11 @@ impl Comms {
     ///
     /// # Errors
     /// `NoMem` without a free handle.
-    pub fn insert(&mut self, comm: Comm) -> Result<Handle> {
+    pub fn insert(&mut self, mut comm: Comm) -> Result<Handle> {
+        if let Some(places) = self.places.as_ref().filter(|_| !comm.is_inter()) {
+            let place = |peer| places[peer as usize];
+            comm.nodes = Nodes::new(comm.group.peers().map(place)).map(Arc::new);
+        }
         self.table.insert(comm)
     }
 
@@ -429,6 +451,29 @@ mod tests {
         assert!(comms.get(mine).is_ok());
         assert_eq!(comms.take_all_of(Some(7)).len(), 1);
         assert!(comms.get(mine).is_err());
+    }
+
+    #[test]
+    fn communicators_know_which_ranks_are_near_each_other() {
+        let mut comms = Comms::without_world(1, 4);
+        comms.place(&[6, 2, 6, 2]);
+        comms.open_world(&Handler::Return).unwrap();
+        let world = comms.get(COMM_WORLD).unwrap();
+        let nodes = world.nodes.as_ref().unwrap();
+        assert_eq!((nodes.ranks(0), nodes.ranks(1)), (&[0, 2][..], &[1, 3][..]));
+        assert_eq!(comms.get(COMM_SELF).unwrap().nodes, None);
+        let mut on = |ranks: &[u32]| {
+            let group = Arc::new(Group::new(ranks, 1));
+            let comm = Comm::new(Context::of_nobody(0), group, Handler::Return).unwrap();
+            let comm = comms.insert(comm).unwrap();
+            comms.get(comm).unwrap().nodes.clone()
+        };
+        assert_eq!(on(&[3, 1]), None);
+        assert_eq!(on(&[1, 2, 3]).unwrap().ranks(0), [0, 2]);
+        let mut near = Comms::without_world(0, 2);
+        near.place(&[5, 5]);
+        near.open_world(&Handler::Return).unwrap();
+        assert_eq!(near.get(COMM_WORLD).unwrap().nodes, None);
     }
 
     #[test]

@@ -52,6 +52,15 @@ struct State {
 /// # Panics
 /// If a rank panics, or all wait for ever; the message has the seed.
 pub fn ranks<T: Send>(count: u32, seed: u64, body: impl Fn(&mut Rank) -> T + Sync) -> Vec<T> {
+    placed(&vec![0; count as usize], seed, body)
+}
+
+/// [`ranks`], one on each of these nodes.
+///
+/// # Panics
+/// As [`ranks`].
+pub fn placed<T: Send>(places: &[u32], seed: u64, body: impl Fn(&mut Rank) -> T + Sync) -> Vec<T> {
+    let count = places.len() as u32;
     let state = State {
         turn: 0,
         running: (0..count).collect(),
@@ -65,7 +74,7 @@ pub fn ranks<T: Send>(count: u32, seed: u64, body: impl Fn(&mut Rank) -> T + Syn
         let threads: Vec<_> = network
             .map(|(device, me)| {
                 let (baton, body) = (Arc::clone(&baton), &body);
-                scope.spawn(move || run(device, me, count, seed, baton, body))
+                scope.spawn(move || run(device, me, places, seed, baton, body))
             })
             .collect();
         let results: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
@@ -75,13 +84,16 @@ pub fn ranks<T: Send>(count: u32, seed: u64, body: impl Fn(&mut Rank) -> T + Syn
 }
 
 fn run<T>(
-    device: Loopback, me: u32, count: u32, seed: u64, baton: Arc<Baton>,
+    device: Loopback, me: u32, places: &[u32], seed: u64, baton: Arc<Baton>,
     body: impl Fn(&mut Rank) -> T,
 ) -> T {
     let _end = End { baton: Arc::clone(&baton), me };
     let own_seed = seed ^ u64::from(me) << 32;
     let device = Fault::new(Delay::new(device, own_seed, DELAY_POLLS), own_seed, BUSY_ONE_IN);
-    let mpi = Mpi::new(device, me, count, Objects::default(), Facts::default()).unwrap();
+    let count = places.len() as u32;
+    let mut mpi = Mpi::without_world(device, me, count, Objects::default(), Facts::default());
+    mpi.comms.place(places);
+    mpi.begin_world().unwrap();
     drop(baton.turn_of(me));
     let mut rank = Rank { mpi, me, baton };
     let result = body(&mut rank);

@@ -2,8 +2,12 @@
 //! bytes, and what crosses between nodes.
 
 use mpi_abi::base::Random;
+use mpi_abi::mpi::coll::Collective;
+use mpi_abi::mpi::coll::algorithm::Arguments;
+use mpi_abi::mpi::coll::levels::costs::{self, TwoLevel};
 use mpi_abi::mpi::coll::levels::{self, Nodes, View};
-use mpi_abi::mpi::coll::select::Selection;
+use mpi_abi::mpi::coll::registry::Operation;
+use mpi_abi::mpi::coll::select::{Choice, Selection};
 use mpi_abi::mpi::coll::{Allreduce, Bcast, Exchange, Operands, Reduce, Rooted, Scan};
 use mpi_abi::offload::{Action, Schedule};
 
@@ -426,4 +430,78 @@ fn a_scan_goes_from_node_to_node() {
             reduction(&placement, "scan", operands, &part, &in_place, &result);
         }
     }
+}
+
+/// Rounds and crossing messages and bytes are no more than claimed, rounds no fewer.
+fn assert_cost<A: Arguments>(placement: &Placement, two: &TwoLevel<A>, args: A::In<'_>) {
+    if !(two.fits)(&placement.nodes, args) {
+        return;
+    }
+    let name = placement.name(&format!("{:?}", two.operation));
+    let claimed = (two.cost)(placement.view(0), args);
+    let schedules = placement.schedules(|view| (two.schedule)(view, args));
+    let rounds = schedules.iter().map(Schedule::rounds).max().unwrap_or(0);
+    let due = claimed.inside.rounds + claimed.between.rounds;
+    // The first node of a scan, which may be the largest, has no third phase.
+    let is_exact = two.operation != Operation::Scan;
+    assert!(u64::from(rounds) <= due, "{name}: {rounds} rounds");
+    assert!(u64::from(rounds) == due || !is_exact, "{name}: {rounds} rounds");
+    let mut of_rank = vec![[(0, 0); 2]; schedules.len()];
+    for (from, to, bytes) in placement.crossing(|view| (two.schedule)(view, args)) {
+        for (rank, side) in [(from, 0), (to, 1)] {
+            let (messages, sum) = &mut of_rank[rank as usize][side];
+            (*messages, *sum) = (*messages + 1, *sum + bytes as u64);
+        }
+    }
+    for (messages, bytes) in of_rank.into_iter().flatten() {
+        assert!(messages <= claimed.between.messages, "{name}: {messages} messages");
+        assert!(bytes <= claimed.between.bytes, "{name}: {bytes} bytes");
+    }
+}
+
+#[test]
+fn what_crosses_costs_what_is_claimed() {
+    for placement in placements() {
+        let [root, _] = placement.roots();
+        let (block, in_place) = (3, false);
+        let operands = operands(&placement, 2);
+        assert_cost(&placement, &costs::BARRIER, ());
+        for bytes in [9, 300_000] {
+            assert_cost(&placement, &costs::BCAST, Bcast { bytes, root });
+        }
+        assert_cost(&placement, &costs::GATHER, Rooted { block, root, in_place });
+        assert_cost(&placement, &costs::SCATTER, Rooted { block, root, in_place });
+        assert_cost(&placement, &costs::ALLGATHER, Exchange { block, in_place });
+        assert_cost(&placement, &costs::ALLTOALL, Exchange { block, in_place });
+        assert_cost(&placement, &costs::REDUCE, Reduce { operands, root, in_place });
+        assert_cost(&placement, &costs::ALLREDUCE, Allreduce { operands, in_place });
+        assert_cost(&placement, &costs::SCAN, Scan { operands, in_place });
+    }
+}
+
+#[test]
+fn two_levels_are_chosen_where_they_save_or_are_wanted() {
+    let by = Selection::default();
+    let is_in_two = |by: &Selection, nodes: &Nodes, args: Bcast| {
+        let two = levels::bcast(View::new(nodes, by, 1), args);
+        Collective::Bcast(args).schedule_on(by, nodes, 1) == two
+    };
+    let short = Bcast { bytes: 8, root: 0 };
+    let turns = Nodes::new((0..64).map(|rank| rank % 4)).unwrap();
+    assert!(is_in_two(&by, &turns, short));
+    let wanted = |text| {
+        let mut by = Selection::default();
+        let choice = Choice::from_text(Operation::Bcast, text).unwrap();
+        by.choose_for(Operation::Bcast, choice);
+        is_in_two(&by, &turns, short)
+    };
+    assert!(wanted("two_level") && !wanted("binomial"));
+    assert_eq!(Choice::from_text(Operation::Exscan, "two_level"), None);
+    // With each rank on a node of its own there is only one level.
+    let alone = Nodes::new(0..64).unwrap();
+    assert!(!(costs::BCAST.fits)(&alone, short));
+    let order = Operands { bytes: 8, element: 8, commutative: false };
+    let args = Allreduce { operands: order, in_place: false };
+    let blocks = Nodes::new((0..64).map(|rank| rank / 16)).unwrap();
+    assert!(!(costs::ALLREDUCE.fits)(&turns, args) && (costs::ALLREDUCE.fits)(&blocks, args));
 }

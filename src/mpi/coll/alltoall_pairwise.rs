@@ -45,7 +45,8 @@ fn cost(shape: Shape, args: Exchange) -> Cost {
     Cost { bytes: (ranks - 1) * block, copied, ..meeting_in_windows(shape) }
 }
 
-fn meeting_in_windows(shape: Shape) -> Cost {
+/// What it costs to meet all others, apart from bytes.
+pub(super) fn meeting_in_windows(shape: Shape) -> Cost {
     let others = u64::from(shape.ranks - 1);
     Cost { rounds: others.div_ceil(WINDOW.into()), messages: others, ..Cost::NOTHING }
 }

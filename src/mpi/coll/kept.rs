@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::levels::Nodes;
 use super::select::Selection;
 use super::{Collective, Shape};
 use crate::offload::Schedule;
@@ -9,7 +10,8 @@ use crate::offload::Schedule;
 /// How many schedules are kept; few enough to look at each.
 const KEPT_MAX: usize = 16;
 
-type Key = (Collective, Shape, u32);
+/// What a schedule depends on; the nodes if there are several.
+type Key = (Collective, Shape, u32, Option<Arc<Nodes>>);
 
 /// The schedules of recent calls, the oldest of which makes room for a new one.
 #[derive(Debug, Default)]
@@ -22,12 +24,19 @@ impl Kept {
     /// The part of `rank` in an operation; all calls are to choose alike.
     pub fn schedule(
         &mut self, by: &Selection, collective: Collective, shape: Shape, rank: u32,
+        nodes: Option<&Arc<Nodes>>,
     ) -> Arc<Schedule> {
-        let key = (collective, shape, rank);
-        if let Some((_, kept)) = self.schedules.iter().find(|(kept, _)| *kept == key) {
+        let is_same = |(of, at, by, on): &Key| {
+            (*of, *at, *by) == (collective, shape, rank) && on.as_ref() == nodes
+        };
+        if let Some((_, kept)) = self.schedules.iter().find(|(kept, _)| is_same(kept)) {
             return Arc::clone(kept);
         }
-        let schedule = Arc::new(collective.schedule(by, shape, rank));
+        let schedule = Arc::new(match nodes {
+            None => collective.schedule(by, shape, rank),
+            Some(nodes) => collective.schedule_on(by, nodes, rank),
+        });
+        let key = (collective, shape, rank, nodes.cloned());
         let entry = (key, Arc::clone(&schedule));
         if self.schedules.len() < KEPT_MAX {
             self.schedules.push(entry);
@@ -49,7 +58,7 @@ mod tests {
         let mut kept = Kept::default();
         let mut schedule = |bytes| {
             let bcast = Collective::Bcast(Bcast { bytes, root: 0 });
-            kept.schedule(&Selection::default(), bcast, Shape { ranks: 3 }, 1)
+            kept.schedule(&Selection::default(), bcast, Shape { ranks: 3 }, 1, None)
         };
         let first = schedule(0);
         assert!(Arc::ptr_eq(&first, &schedule(0)));

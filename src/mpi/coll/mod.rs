@@ -69,6 +69,7 @@ pub mod select;
 pub mod shared;
 mod signal;
 
+use levels::{Nodes, costs};
 use select::Selection;
 
 use crate::offload::{Buffer, Region, Schedule};
@@ -314,6 +315,37 @@ impl Collective {
             }
             Self::Scan(args) => by.schedule(&registry::SCAN, shape, rank, args),
             Self::Exscan(args) => by.schedule(&registry::EXSCAN, shape, rank, args),
+        }
+    }
+
+    /// [`Collective::schedule`] where the ranks are on several nodes. Operations that have no form
+    /// in two levels are done as on one node.
+    pub fn schedule_on(self, by: &Selection, nodes: &Nodes, rank: u32) -> Schedule {
+        match self {
+            Self::Barrier => by.schedule_on(&registry::BARRIER, &costs::BARRIER, nodes, rank, ()),
+            Self::Bcast(args) => by.schedule_on(&registry::BCAST, &costs::BCAST, nodes, rank, args),
+            Self::Gather(args) => {
+                by.schedule_on(&registry::GATHER, &costs::GATHER, nodes, rank, args)
+            }
+            Self::Scatter(args) => {
+                by.schedule_on(&registry::SCATTER, &costs::SCATTER, nodes, rank, args)
+            }
+            Self::Allgather(args) => {
+                by.schedule_on(&registry::ALLGATHER, &costs::ALLGATHER, nodes, rank, args)
+            }
+            Self::Alltoall(args) => {
+                by.schedule_on(&registry::ALLTOALL, &costs::ALLTOALL, nodes, rank, args)
+            }
+            Self::Reduce(args) => {
+                by.schedule_on(&registry::REDUCE, &costs::REDUCE, nodes, rank, args)
+            }
+            Self::Allreduce(args) => {
+                by.schedule_on(&registry::ALLREDUCE, &costs::ALLREDUCE, nodes, rank, args)
+            }
+            Self::Scan(args) => by.schedule_on(&registry::SCAN, &costs::SCAN, nodes, rank, args),
+            Self::ReduceScatterBlock(_) | Self::Exscan(_) => {
+                self.schedule(by, Shape { ranks: nodes.size() }, rank)
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Of those that cost the same, the first in a list is taken.
 
 use super::algorithm::{Algorithm, Arguments};
+use super::levels::costs;
 use super::{
     Allreduce, Bcast, BlockPairs, Blocks, Exchange, Operands, Reduce, ReduceScatter, Rooted,
     RootedBlocks, Scan, Shape, allgather_bruck, allgather_ring, allreduce_doubling,
@@ -98,7 +99,9 @@ impl Operation {
 
     /// The names of its algorithms.
     pub fn algorithms(self) -> Vec<&'static str> {
-        self.visit(Shape { ranks: 1 }, 0, Names)
+        let mut names = self.visit(Shape { ranks: 1 }, 0, Names);
+        names.extend(costs::OPERATIONS.contains(&self).then_some(costs::NAME));
+        names
     }
 
     /// Shows `visitor` the algorithms, and the arguments of a typical call: `bytes` bytes are a

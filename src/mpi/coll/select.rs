@@ -10,6 +10,7 @@ use std::cell::Cell;
 
 use super::Shape;
 use super::algorithm::{Agreed, Algorithm, Arguments};
+use super::levels::costs;
 use super::machine::{self, Machine};
 use super::registry::{Family, Operation};
 use crate::offload::Schedule;
@@ -50,6 +51,7 @@ impl Choice {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
     machine: Machine,
+    between: Machine,
     choices: [Choice; Operation::ALL.len()],
     /// A bit for each operation whose choice did not fit once.
     told: Cell<u32>,
@@ -62,9 +64,14 @@ impl Default for Selection {
 }
 
 impl Selection {
-    /// What is cheapest on `machine`.
+    /// What is cheapest on `machine`, and on a network between several of that kind.
     pub fn new(machine: Machine) -> Self {
-        Self { machine, choices: [Choice::Auto; Operation::ALL.len()], told: Cell::new(0) }
+        Self {
+            machine,
+            between: machine::NETWORK,
+            choices: [Choice::Auto; Operation::ALL.len()],
+            told: Cell::new(0),
+        }
     }
 
     /// The same on another machine.
@@ -92,12 +99,33 @@ impl Selection {
         &self.machine
     }
 
-    /// The algorithm for a call.
+    /// Whose costs are compared for what crosses between nodes.
+    pub fn machine_between(&self) -> &Machine {
+        &self.between
+    }
+
+    /// The algorithm for a call on one node.
     ///
     /// # Panics
     /// If none fits, which no family allows.
     pub fn choose<A: Arguments>(
         &self, family: &Family<A>, shape: Shape, args: A::In<'_>,
+    ) -> &'static Algorithm<A> {
+        self.choose_by(&self.machine, family, shape, args)
+    }
+
+    /// The algorithm for a call of ranks that are on several nodes.
+    ///
+    /// # Panics
+    /// As [`Selection::choose`].
+    pub fn choose_between<A: Arguments>(
+        &self, family: &Family<A>, shape: Shape, args: A::In<'_>,
+    ) -> &'static Algorithm<A> {
+        self.choose_by(&self.between, family, shape, args)
+    }
+
+    fn choose_by<A: Arguments>(
+        &self, machine: &Machine, family: &Family<A>, shape: Shape, args: A::In<'_>,
     ) -> &'static Algorithm<A> {
         let agreed = args.agreed();
         let fitting = || {
@@ -107,11 +135,12 @@ impl Selection {
         if let Choice::Algorithm(name) = self.choice(family.operation) {
             match fitting().find(|algorithm| algorithm.name == name) {
                 Some(algorithm) => return algorithm,
+                // Here is one level of two, or there is only one.
+                None if name == costs::NAME => {}
                 None => self.tell(family.operation, name, shape),
             }
         }
-        let time =
-            |algorithm: &&Algorithm<A>| self.machine.time_ps((algorithm.cost)(shape, agreed));
+        let time = |algorithm: &&Algorithm<A>| machine.time_ps((algorithm.cost)(shape, agreed));
         fitting().min_by_key(time).expect("one algorithm of a family fits any call")
     }
 

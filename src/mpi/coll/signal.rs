@@ -2,7 +2,7 @@
 //!
 //! The parent of rank `r` is `r` without its lowest bit.
 //!
-//! Cost of each: ceil(log2 n) rounds.
+//! Cost: ceil(log2 n) rounds to the first rank, floor(log2 n) from it.
 
 use super::Shape;
 use crate::offload::{Builder, Region, Schedule, StepId};

@@ -194,7 +194,7 @@ impl<'a> Homes<'a> {
 
 impl View<'_> {
     /// The bytes of each node's blocks.
-    fn lens(&self, block: usize) -> Vec<usize> {
+    pub(super) fn lens(&self, block: usize) -> Vec<usize> {
         self.all().map(|node| self.shape(node).ranks as usize * block).collect()
     }
 }

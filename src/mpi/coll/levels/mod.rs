@@ -20,6 +20,7 @@
 
 mod alltoall;
 mod blocks;
+pub mod costs;
 mod nodes;
 mod reduce;
 
@@ -28,7 +29,7 @@ pub use blocks::{allgather, gather, scatter};
 pub use nodes::Nodes;
 pub use reduce::{allreduce, reduce, scan};
 
-use super::algorithm::{Agreed, Arguments, Cost};
+use super::algorithm::Arguments;
 use super::phases::{Phases, Place};
 use super::registry::{self, Family};
 use super::select::Selection;
@@ -130,24 +131,11 @@ impl<'a> View<'a> {
         self, phases: &mut Phases, family: &Family<A>, args: &dyn Fn(u32) -> A::In<'static>,
         buffer: &dyn Fn(u32) -> Region,
     ) {
-        let rounds = self.rounds_inside(family, args);
+        let rounds = self.cost_inside(family, args).rounds as u32;
         let node = self.node();
         let part = self.by.schedule(family, self.shape(node), self.place(), args(node));
         let member = |place: u32| self.ranks()[place as usize];
         phases.then(&part, rounds, &Place { member: &member, buffer });
-    }
-
-    /// What a phase costs.
-    fn cost<A: Arguments>(self, family: &Family<A>, shape: Shape, args: A::In<'_>) -> Cost {
-        (self.by.choose(family, shape, args).cost)(shape, args.agreed())
-    }
-
-    /// The rounds of [`View::inside`] on the node that has most.
-    fn rounds_inside<A: Arguments>(
-        self, family: &Family<A>, args: &dyn Fn(u32) -> A::In<'static>,
-    ) -> u32 {
-        let rounds = self.all().map(|node| self.cost(family, self.shape(node), args(node)).rounds);
-        rounds.max().unwrap_or(0) as u32
     }
 
     /// An operation between the leaders.
@@ -155,11 +143,12 @@ impl<'a> View<'a> {
         self, phases: &mut Phases, family: &Family<A>, args: A::In<'_>,
         buffer: &dyn Fn(u32) -> Region,
     ) {
-        let rounds = self.cost(family, self.leaders(), args).rounds as u32;
+        let rounds = self.cost_between(family, args).rounds as u32;
         if !self.leads() {
             return phases.pass(rounds);
         }
-        let part = self.by.schedule(family, self.leaders(), self.node(), args);
+        let by = self.by.choose_between(family, self.leaders(), args);
+        let part = (by.schedule)(self.leaders(), self.node(), args);
         phases.then(&part, rounds, &Place { member: &|node| self.leader(node), buffer });
     }
 }
@@ -176,9 +165,10 @@ pub fn barrier(view: View<'_>) -> Schedule {
     let rounds = Shape { ranks: view.nodes.largest() }.doublings();
     let mut phases = Phases::default();
     phases.when_over(&signal::to_first(shape, place), rounds, &member);
-    let across = view.cost(&registry::BARRIER, view.leaders(), ()).rounds as u32;
+    let across = view.cost_between(&registry::BARRIER, ()).rounds as u32;
     if view.leads() {
-        let part = view.by.schedule(&registry::BARRIER, view.leaders(), view.node(), ());
+        let by = view.by.choose_between(&registry::BARRIER, view.leaders(), ());
+        let part = (by.schedule)(view.leaders(), view.node(), ());
         phases.when_over(&part, across, &|node| view.leader(node));
     } else {
         phases.pass(across);

@@ -62,7 +62,7 @@ fn to_leader(
     let part = |node| Reduce { root: view.leader_place(node), in_place, ..args };
     let buffers = [own, sum];
     if alone {
-        phases.pass(view.rounds_inside(&registry::REDUCE, &part));
+        phases.pass(view.cost_inside(&registry::REDUCE, &part).rounds as u32);
     } else {
         view.inside(phases, &registry::REDUCE, &part, &|entry| buffers[entry as usize]);
     }
