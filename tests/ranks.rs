@@ -9,6 +9,7 @@ mod ranks {
     pub mod mpi;
     pub mod neighbor;
     pub mod rooms;
+    pub mod sequences;
     pub mod shared;
     pub mod topology;
 }

@@ -41,7 +41,7 @@ fn compose(left: Element, right: Element) -> Element {
 }
 
 /// `into = from op into`, for packed elements.
-fn combine(from: &[u8], into: &mut [u8]) {
+pub fn combine(from: &[u8], into: &mut [u8]) {
     for (left, right) in from.chunks_exact(ELEMENT).zip(into.chunks_exact_mut(ELEMENT)) {
         let (a, b) = compose(element(left), element(right));
         right[..4].copy_from_slice(&a.to_le_bytes());
@@ -49,7 +49,8 @@ fn combine(from: &[u8], into: &mut [u8]) {
     }
 }
 
-fn combine_spans(from: Span, into: Span) {
+/// [`combine`] where they lie.
+pub fn combine_spans(from: Span, into: Span) {
     let (mut left, mut right) = (vec![0; from.len()], vec![0; into.len()]);
     from.read(0, &mut left);
     into.read(0, &mut right);

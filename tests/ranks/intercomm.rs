@@ -17,10 +17,10 @@ use super::harness::{Rank, ranks};
 use super::mpi::{receive, send};
 
 /// The processes of each group, in order of their ranks there.
-type Groups = Vec<Vec<u32>>;
+pub type Groups = Vec<Vec<u32>>;
 
 /// Deals the ranks of the world to this many groups, none of them empty, in any order.
-fn dealt(random: &mut Random, count: u32, groups: usize) -> Groups {
+pub fn dealt(random: &mut Random, count: u32, groups: usize) -> Groups {
     let mut order: Vec<u32> = (0..count).collect();
     for place in (1..order.len()).rev() {
         order.swap(place, random.below(place as u64 + 1) as usize);
@@ -33,7 +33,7 @@ fn dealt(random: &mut Random, count: u32, groups: usize) -> Groups {
     dealt
 }
 
-fn place_in(groups: &Groups, me: u32) -> (usize, usize) {
+pub fn place_in(groups: &Groups, me: u32) -> (usize, usize) {
     let place = |group: &Vec<u32>| group.iter().position(|rank| *rank == me);
     groups.iter().enumerate().find_map(|(group, list)| Some((group, place(list)?))).unwrap()
 }
@@ -42,12 +42,12 @@ fn split(rank: &mut Rank, split: &Split) -> Option<u32> {
     rank.until(|mpi| mpi.end_split(split).unwrap())
 }
 
-fn built(rank: &mut Rank, mut bridge: Bridge) -> u32 {
+pub fn built(rank: &mut Rank, mut bridge: Bridge) -> u32 {
     rank.until(|mpi| mpi.end_bridge(&mut bridge).unwrap()).expect("a communicator")
 }
 
 /// A communicator of the own group.
-fn local(rank: &mut Rank, groups: &Groups) -> u32 {
+pub fn local(rank: &mut Rank, groups: &Groups) -> u32 {
     let (group, place) = place_in(groups, rank.me);
     let wanted = rank.mpi.split(COMM_WORLD, Some(group as i32), place as i32).unwrap();
     split(rank, &wanted).expect("a communicator")

@@ -1,0 +1,519 @@
+//! Random sequences of collectives by whole MPI: on communicators of every kind at once, between
+//! groups too, many under way and completed in an order of each rank's own, on nodes that a seed
+//! draws, over a network that is busy and late; against naive results. Memory around every buffer
+//! must stay as it was.
+
+use std::sync::Arc;
+
+use mpi_abi::base::{Random, Span};
+use mpi_abi::core::run::Kernel;
+use mpi_abi::mpi::Memory;
+use mpi_abi::mpi::attribute::Attributes;
+use mpi_abi::mpi::collective_inter::{ROOT, Seat};
+use mpi_abi::mpi::combining::Combining;
+use mpi_abi::mpi::comm::COMM_WORLD;
+use mpi_abi::mpi::prepared::{Call, Form, Prepared};
+use mpi_abi::mpi::request::Activity;
+use mpi_abi::mpi::status::PROC_NULL;
+
+use super::collectives::{combine, combine_spans};
+use super::harness::{Rank, placed};
+use super::intercomm::{built, dealt, local, place_in};
+use super::mpi::room;
+
+/// `MPI_UINT64_T` of the standard ABI: elements of 8 bytes.
+const ELEMENTS: u32 = 0x259;
+const ELEMENT: usize = 8;
+/// Bytes before and after each buffer.
+const GUARD: usize = 16;
+/// So many operations are under way at most.
+const PENDING_MAX: usize = 10;
+
+/// A communicator: the processes of each of its groups, in order; the own one first.
+struct On {
+    comm: u32,
+    near: Vec<u32>,
+    far: Option<Vec<u32>>,
+    /// The own place in `near`.
+    own: usize,
+}
+
+/// The world, a copy of it, its halves, and what is between them.
+fn communicators(rank: &mut Rank, random: &mut Random, count: u32) -> Vec<On> {
+    let world: Vec<u32> = (0..count).collect();
+    let whole = |comm, me| On { comm, near: world.clone(), far: None, own: me as usize };
+    let (copy, activity) = rank.mpi.duplicate(COMM_WORLD, Attributes::default()).unwrap();
+    rank.wait(activity);
+    let mut all = vec![whole(COMM_WORLD, rank.me), whole(copy, rank.me)];
+    if count > 1 {
+        let groups = dealt(random, count, 2);
+        let (side, own) = place_in(&groups, rank.me);
+        let half = local(rank, &groups);
+        let (near, far) = (groups[side].clone(), groups[1 - side].clone());
+        let leader = far[0] as i32;
+        let bridge = rank.mpi.intercomm_create(half, 0, COMM_WORLD, leader, 0).unwrap();
+        let inter = built(rank, bridge);
+        all.push(On { comm: half, near: near.clone(), far: None, own });
+        all.push(On { comm: inter, near, far: Some(far), own });
+    }
+    all
+}
+
+/// A buffer among bytes that must stay, and all that must be in there in the end.
+struct Buffer {
+    now: Vec<u8>,
+    due: Vec<u8>,
+}
+
+impl Buffer {
+    fn new(before: &[u8], after: &[u8]) -> Self {
+        assert_eq!(before.len(), after.len());
+        let among = |bytes: &[u8]| [&[0xa5; GUARD], bytes, &[0x5a; GUARD]].concat();
+        Self { now: among(before), due: among(after) }
+    }
+
+    fn memory(&mut self) -> Memory {
+        let end = self.now.len() - GUARD;
+        room(&mut self.now[GUARD..end])
+    }
+}
+
+struct Pending {
+    activity: Activity,
+    /// Keeps the memory; the vectors do not move their bytes.
+    buffers: Vec<Buffer>,
+    name: String,
+}
+
+/// One call as this rank draws it; all ranks draw alike.
+struct Draw<'a> {
+    rank: &'a mut Rank,
+    on: &'a On,
+    form: Form,
+    number: usize,
+    len: usize,
+    /// Draws the side and the rank of a root.
+    root: u64,
+    in_place: bool,
+    commutative: bool,
+    buffers: Vec<Buffer>,
+}
+
+/// What a process gives in a call.
+fn data(call: usize, process: u32, len: usize) -> Vec<u8> {
+    let mut random = Random::new((call as u64) << 32 | u64::from(process));
+    (0..len).map(|_| random.bits() as u8).collect()
+}
+
+fn add(from: &[u8], into: &mut [u8]) {
+    for (left, right) in from.chunks_exact(ELEMENT).zip(into.chunks_exact_mut(ELEMENT)) {
+        let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap());
+        right.copy_from_slice(&word(left).wrapping_add(word(right)).to_le_bytes());
+    }
+}
+
+fn add_spans(from: Span, into: Span) {
+    let (mut left, mut right) = (vec![0; from.len()], vec![0; into.len()]);
+    from.read(0, &mut left);
+    into.read(0, &mut right);
+    add(&left, &mut right);
+    into.write(0, &right);
+}
+
+impl Draw<'_> {
+    fn data(&self, process: u32, len: usize) -> Vec<u8> {
+        data(self.number, process, len)
+    }
+
+    fn me(&self) -> u32 {
+        self.rank.me
+    }
+
+    /// Those whose data this rank gets where all give to all.
+    fn givers(&self) -> &[u32] {
+        self.on.far.as_ref().unwrap_or(&self.on.near)
+    }
+
+    /// A buffer with these bytes before and after; where it is.
+    fn buffer(&mut self, before: &[u8], after: &[u8]) -> Memory {
+        let mut buffer = Buffer::new(before, after);
+        let memory = buffer.memory();
+        self.buffers.push(buffer);
+        memory
+    }
+
+    /// A send buffer.
+    fn sent(&mut self, bytes: &[u8]) -> Option<Memory> {
+        Some(self.buffer(bytes, bytes))
+    }
+
+    fn received(&mut self, after: &[u8]) -> Memory {
+        self.buffer(&vec![0xee; after.len()], after)
+    }
+
+    /// One buffer for each block.
+    fn blocks(&mut self, blocks: &[Vec<u8>], arrive: bool) -> Vec<Memory> {
+        let each = |block: &Vec<u8>| match arrive {
+            true => self.received(block),
+            false => self.buffer(block, block),
+        };
+        blocks.iter().map(each).collect()
+    }
+
+    /// What this rank is, the root as a member and as a process, and the group that it serves.
+    fn seat(&self) -> (Seat, u32, u32, Vec<u32>) {
+        let near = &self.on.near;
+        let Some(far) = &self.on.far else {
+            let root = (self.root % near.len() as u64) as usize;
+            let seat = self.rank.mpi.comms.get(self.on.comm).unwrap().seat(root as i32).unwrap();
+            return (seat.0, seat.1, near[root], near.clone());
+        };
+        // The group of process 0 is one side, on all ranks.
+        let is_first = near.contains(&0);
+        let is_near = self.root.is_multiple_of(2) == is_first;
+        let (group, others) = if is_near { (near, far) } else { (far, near) };
+        let root = (self.root / 2 % group.len() as u64) as usize;
+        let named = match (is_near, group[root] == self.rank.me) {
+            (true, true) => ROOT,
+            (true, false) => PROC_NULL,
+            (false, _) => root as i32,
+        };
+        let seat = self.rank.mpi.comms.get(self.on.comm).unwrap().seat(named).unwrap();
+        (seat.0, seat.1, group[root], others.clone())
+    }
+
+    fn call(&self) -> Call {
+        Call { comm: self.on.comm, form: self.form }
+    }
+
+    /// The length of a block between two processes.
+    fn block(&self, from: u32, to: u32) -> usize {
+        [0, 8, 24, self.len][(self.number + 3 * from as usize + 5 * to as usize) % 4]
+    }
+
+    fn combining(&self) -> Combining {
+        let kernel: Kernel = Arc::new(if self.commutative { add_spans } else { combine_spans });
+        let datatype = self.rank.mpi.objects.datatypes.committed(ELEMENTS).unwrap();
+        Combining::application(self.commutative, datatype, kernel)
+    }
+
+    /// The operands of these processes, combined one by one.
+    fn combined(&self, of: &[u32], len: usize) -> Vec<u8> {
+        let combine = if self.commutative { add } else { combine };
+        let operands = of.iter().rev().map(|process| self.data(*process, len));
+        let all = operands.reduce(|mut right, left| {
+            combine(&left, &mut right);
+            right
+        });
+        all.unwrap_or_default()
+    }
+
+    fn bcast(mut self) -> Started {
+        let (seat, member, root, _) = self.seat();
+        let full = self.data(root, self.len);
+        let buffer = match seat {
+            Seat::Bystander => return self.stand_by(),
+            Seat::Root | Seat::Apart => self.buffer(&full, &full),
+            Seat::Member => self.received(&full),
+        };
+        let prepared = self.rank.mpi.bcast(self.call(), member, buffer).unwrap();
+        (prepared, self.buffers)
+    }
+
+    fn stand_by(self) -> Started {
+        (self.rank.mpi.stand_by(self.call()).unwrap(), self.buffers)
+    }
+
+    fn gather(mut self) -> Started {
+        let (seat, member, _, of) = self.seat();
+        let (len, own) = (self.len, self.data(self.me(), self.len));
+        let all: Vec<u8> = of.iter().flat_map(|process| self.data(*process, len)).collect();
+        let kept = self.in_place && seat == Seat::Root;
+        let (send, receive) = match seat {
+            Seat::Bystander => return self.stand_by(),
+            Seat::Member => (self.sent(&own), None),
+            Seat::Apart => (None, Some(self.received(&all))),
+            Seat::Root if kept => {
+                let mut before = vec![0; all.len()];
+                before[self.on.own * len..][..len].copy_from_slice(&own);
+                (None, Some(self.buffer(&before, &all)))
+            }
+            Seat::Root => (self.sent(&own), Some(self.received(&all))),
+        };
+        let prepared = self.rank.mpi.gather(self.call(), member, send, receive).unwrap();
+        (prepared, self.buffers)
+    }
+
+    fn gatherv(mut self) -> Started {
+        let (seat, member, _, of) = self.seat();
+        let block = |process: u32| self.data(process, self.block(process, 0));
+        let (own, all): (_, Vec<_>) =
+            (block(self.me()), of.iter().map(|one| block(*one)).collect());
+        let send = match seat {
+            Seat::Bystander => return self.stand_by(),
+            Seat::Apart => None,
+            Seat::Root | Seat::Member => self.sent(&own),
+        };
+        let receive = match seat {
+            Seat::Root | Seat::Apart => self.blocks(&all, true),
+            Seat::Member | Seat::Bystander => Vec::new(),
+        };
+        let prepared = self.rank.mpi.gatherv(self.call(), member, send, receive).unwrap();
+        (prepared, self.buffers)
+    }
+
+    fn scatter(mut self) -> Started {
+        let (seat, member, root, of) = self.seat();
+        let (len, all) = (self.len, self.data(root, self.len * of.len()));
+        let place = of.iter().position(|process| *process == self.me()).unwrap_or(0);
+        let own = &all[place * len..][..len];
+        let (send, receive) = match seat {
+            Seat::Bystander => return self.stand_by(),
+            Seat::Member => (None, Some(self.received(own))),
+            Seat::Apart => (self.sent(&all), None),
+            Seat::Root if self.in_place => (self.sent(&all), None),
+            Seat::Root => (self.sent(&all), Some(self.received(own))),
+        };
+        let prepared = self.rank.mpi.scatter(self.call(), member, send, receive).unwrap();
+        (prepared, self.buffers)
+    }
+
+    fn scatterv(mut self) -> Started {
+        let (seat, member, root, of) = self.seat();
+        let block = |to: u32| data(self.number, root * 64 + to, self.block(0, to));
+        let (own, all): (_, Vec<_>) =
+            (block(self.me()), of.iter().map(|one| block(*one)).collect());
+        let send = match seat {
+            Seat::Bystander => return self.stand_by(),
+            Seat::Root | Seat::Apart => self.blocks(&all, false),
+            Seat::Member => Vec::new(),
+        };
+        let receive = (seat != Seat::Apart).then(|| self.received(&own));
+        let prepared = self.rank.mpi.scatterv(self.call(), member, send, receive).unwrap();
+        (prepared, self.buffers)
+    }
+
+    fn allgather(mut self) -> Started {
+        let len = self.len;
+        let all: Vec<u8> =
+            self.givers().iter().flat_map(|process| self.data(*process, len)).collect();
+        let own = self.data(self.me(), len);
+        let (send, receive) = if self.in_place && self.on.far.is_none() {
+            let mut before = vec![0; all.len()];
+            before[self.on.own * len..][..len].copy_from_slice(&own);
+            (None, self.buffer(&before, &all))
+        } else {
+            (self.sent(&own), self.received(&all))
+        };
+        let prepared = self.rank.mpi.allgather(self.call(), send, receive).unwrap();
+        (prepared, self.buffers)
+    }
+
+    fn allgatherv(mut self) -> Started {
+        let block = |process: u32| self.data(process, self.block(process, 0));
+        let all: Vec<_> = self.givers().iter().map(|process| block(*process)).collect();
+        let own = block(self.me());
+        let (send, receive) = (self.sent(&own), self.blocks(&all, true));
+        let prepared = self.rank.mpi.allgatherv(self.call(), send, receive).unwrap();
+        (prepared, self.buffers)
+    }
+
+    fn alltoall(mut self) -> Started {
+        let len = self.len;
+        let own = self.data(self.me(), len * self.givers().len());
+        let (size, place) = (self.on.near.len(), self.on.own);
+        let column: Vec<u8> = (self.givers().iter())
+            .flat_map(|from| self.data(*from, len * size)[place * len..][..len].to_vec())
+            .collect();
+        let (send, receive) = match self.in_place && self.on.far.is_none() {
+            true => (None, self.buffer(&own, &column)),
+            false => (self.sent(&own), self.received(&column)),
+        };
+        let prepared = self.rank.mpi.alltoall(self.call(), send, receive).unwrap();
+        (prepared, self.buffers)
+    }
+
+    fn alltoallv(mut self) -> Started {
+        let block = |from: u32, to: u32| data(self.number, from * 64 + to, self.block(from, to));
+        let out: Vec<_> = self.givers().iter().map(|to| block(self.me(), *to)).collect();
+        let into: Vec<_> = self.givers().iter().map(|from| block(*from, self.me())).collect();
+        let (send, receive) = (Some(self.blocks(&out, false)), self.blocks(&into, true));
+        let prepared = self.rank.mpi.alltoallv(self.call(), send, receive).unwrap();
+        (prepared, self.buffers)
+    }
+
+    fn reduce(mut self) -> Started {
+        let (seat, member, _, of) = self.seat();
+        let (own, sum) = (self.data(self.me(), self.len), self.combined(&of, self.len));
+        let (send, receive) = match seat {
+            Seat::Bystander => return self.stand_by(),
+            Seat::Member => (self.sent(&own), None),
+            Seat::Apart => (None, Some(self.received(&sum))),
+            Seat::Root if self.in_place => (None, Some(self.buffer(&own, &sum))),
+            Seat::Root => (self.sent(&own), Some(self.received(&sum))),
+        };
+        let (call, combining) = (self.call(), self.combining());
+        let prepared = self.rank.mpi.reduce(call, member, send, receive, combining).unwrap();
+        (prepared, self.buffers)
+    }
+
+    /// The buffers of a reduction with a result on each rank.
+    fn operand_and(&mut self, result: &[u8]) -> (Option<Memory>, Memory) {
+        let own = self.data(self.me(), result.len());
+        match self.in_place && self.on.far.is_none() {
+            true => (None, self.buffer(&own, result)),
+            false => (self.sent(&own), self.received(result)),
+        }
+    }
+
+    fn allreduce(mut self) -> Started {
+        let sum = self.combined(self.givers(), self.len);
+        let (send, receive) = self.operand_and(&sum);
+        let (call, combining) = (self.call(), self.combining());
+        let prepared = self.rank.mpi.allreduce(call, send, receive, combining).unwrap();
+        (prepared, self.buffers)
+    }
+
+    /// Blocks of one length, or everything for the last rank.
+    fn reduce_scatter(mut self, is_uniform: bool) -> Started {
+        let size = self.on.near.len();
+        let others = self.on.far.as_ref().map_or(1, Vec::len);
+        // As many bytes in all for both groups.
+        let total = self.len * size * others;
+        let last = |place: usize| if place + 1 == size { total } else { 0 };
+        let blocks: Vec<usize> =
+            (0..size).map(|place| if is_uniform { total / size } else { last(place) }).collect();
+        let sum = self.combined(self.givers(), total);
+        let start: usize = blocks[..self.on.own].iter().sum();
+        let result = &sum[start..][..blocks[self.on.own]];
+        let own = self.data(self.me(), total);
+        let (send, receive) = match self.in_place && self.on.far.is_none() {
+            true => {
+                let mut after = own.clone();
+                after[..result.len()].copy_from_slice(result);
+                (None, self.buffer(&own, &after))
+            }
+            false => (self.sent(&own), self.received(result)),
+        };
+        let (call, combining, mpi) = (self.call(), self.combining(), &mut self.rank.mpi);
+        let prepared = match is_uniform {
+            true => mpi.reduce_scatter_block(call, send, receive, combining),
+            false => mpi.reduce_scatter(call, send, receive, &blocks, combining),
+        };
+        (prepared.unwrap(), self.buffers)
+    }
+
+    fn scan(mut self) -> Started {
+        let sum = self.combined(&self.on.near[..=self.on.own], self.len);
+        let (send, receive) = self.operand_and(&sum);
+        let (call, combining) = (self.call(), self.combining());
+        let prepared = self.rank.mpi.scan(call, send, receive, combining).unwrap();
+        (prepared, self.buffers)
+    }
+
+    fn exscan(mut self) -> Started {
+        let own = self.data(self.me(), self.len);
+        let (send, receive) = if self.on.own > 0 {
+            let sum = self.combined(&self.on.near[..self.on.own], self.len);
+            let (send, receive) = self.operand_and(&sum);
+            (send, Some(receive))
+        } else if self.in_place {
+            (None, Some(self.buffer(&own, &own)))
+        } else {
+            (self.sent(&own), None)
+        };
+        let (call, combining) = (self.call(), self.combining());
+        let prepared = self.rank.mpi.exscan(call, send, receive, combining).unwrap();
+        (prepared, self.buffers)
+    }
+
+    fn barrier(self) -> Started {
+        (self.rank.mpi.barrier(self.call()).unwrap(), self.buffers)
+    }
+
+    fn start(self, kind: u64) -> Started {
+        // What an intercommunicator does not have is an allreduce there.
+        let is_inter = self.on.far.is_some();
+        match kind {
+            0 => self.barrier(),
+            1 => self.bcast(),
+            2 => self.gather(),
+            3 => self.gatherv(),
+            4 => self.scatter(),
+            5 => self.scatterv(),
+            6 => self.allgather(),
+            7 => self.allgatherv(),
+            8 => self.alltoall(),
+            9 => self.alltoallv(),
+            10 => self.reduce(),
+            11 => self.reduce_scatter(true),
+            12 => self.reduce_scatter(false),
+            13 if !is_inter => self.scan(),
+            14 if !is_inter => self.exscan(),
+            _ => self.allreduce(),
+        }
+    }
+}
+
+type Started = (Prepared, Vec<Buffer>);
+
+/// Completes operation `which` of those under way.
+fn complete(rank: &mut Rank, which: usize, pending: &mut Vec<Pending>) {
+    let Pending { activity, buffers, name } = pending.swap_remove(which);
+    assert_eq!(rank.wait(activity).error, None, "{name}");
+    for (number, buffer) in buffers.iter().enumerate() {
+        assert!(buffer.now == buffer.due, "{name}, rank {}: buffer {number}", rank.me);
+    }
+}
+
+fn sequence(places: &[u32], seed: u64, calls: usize) {
+    let count = places.len() as u32;
+    placed(places, seed, |rank| {
+        let mut random = Random::new(seed);
+        let mut own_random = Random::new(seed << 8 | u64::from(rank.me));
+        let all = communicators(rank, &mut random, count);
+        let mut pending = Vec::new();
+        for number in 0..calls {
+            let on = &all[random.below(all.len() as u64) as usize];
+            let len = [0, 8, 40, 304, 9000][random.below(5) as usize];
+            let [kind, root] = [16, 1 << 20].map(|bound| random.below(bound));
+            let [in_place, commutative] = [0; 2].map(|_| random.one_in(2));
+            let form = [Form::Blocking, Form::Nonblocking][random.below(2) as usize];
+            let name = format!("call {number}, kind {kind} of {len} bytes on {:?}", on.near);
+            let buffers = Vec::new();
+            let draw = Draw { rank, on, form, number, len, root, in_place, commutative, buffers };
+            let (prepared, buffers) = draw.start(kind);
+            let activity = rank.mpi.launch(on.comm, prepared).unwrap();
+            pending.push(Pending { activity, buffers, name });
+            if form == Form::Blocking {
+                let called = pending.len() - 1;
+                complete(rank, called, &mut pending);
+            }
+            while pending.len() == PENDING_MAX || !pending.is_empty() && own_random.one_in(3) {
+                let drawn = own_random.below(pending.len() as u64) as usize;
+                complete(rank, drawn, &mut pending);
+            }
+        }
+        while !pending.is_empty() {
+            let drawn = own_random.below(pending.len() as u64) as usize;
+            complete(rank, drawn, &mut pending);
+        }
+    });
+}
+
+#[test]
+fn sequences_on_communicators_of_every_kind() {
+    for (count, number) in (1..=8).flat_map(|count| (0..3).map(move |number| (count, number))) {
+        let seed = u64::from(count) << 16 | number;
+        let mut random = Random::new(seed);
+        // One node, two by block, and any.
+        let places: Vec<u32> = (0..count)
+            .map(|rank| match number {
+                0 => 0,
+                1 => rank * 2 / count,
+                _ => random.below(3) as u32,
+            })
+            .collect();
+        sequence(&places, seed, 30);
+    }
+}
