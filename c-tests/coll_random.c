@@ -1,8 +1,8 @@
 /* Random sequences of collectives, drawn from a seed: all kinds, roots and lengths, in place or
- * not, blocking and nonblocking at once, on several communicators, each rank with datatypes of its
- * own for the same signature. Everything is compared with naive results, and every byte that is not
- * part of a result must be as it was. COLL_RANDOM_SEED sets another first seed, COLL_RANDOM_CALLS
- * another number of calls for each. */
+ * not, blocking, nonblocking and persistent at once, on several communicators, each rank with
+ * datatypes of its own for the same signature. Everything is compared with naive results, and every
+ * byte that is not part of a result must be as it was. COLL_RANDOM_SEED sets another first seed,
+ * COLL_RANDOM_CALLS another number of calls for each. */
 #include "comms.h"
 
 enum {
@@ -28,7 +28,9 @@ static const char *const kind_names[KINDS] = {
     "alltoall", "alltoallv", "alltoallw", "reduce", "allreduce", "reduce_scatter_block",
     "reduce_scatter", "scan", "exscan"};
 
-enum mode { BLOCKING, NONBLOCKING, MODES };
+enum mode { BLOCKING, NONBLOCKING, PERSISTENT, MODES };
+
+static const char *const mode_names[MODES] = {"", ", nonblocking", ", persistent"};
 
 /* How the words of a signature lie in memory: elements of `words` words, `extent` words apart. */
 struct shape {
@@ -46,7 +48,7 @@ struct image {
 /* A call that is drawn, and under way until its request is complete. */
 struct call {
     enum kind kind;
-    int number, root, in_place, length;
+    int number, root, in_place, length, twice;
     enum mode mode;
     const Place *at;
     Word salt;
@@ -185,7 +187,7 @@ static void call_close(struct call *call)
                        (unsigned long long)seed, call->number, call->at->name,
                        kind_names[call->kind], call->length, call->root,
                        call->in_place ? ", in place" : "",
-                       call->mode == BLOCKING ? "" : ", nonblocking", wrong, which, first,
+                       mode_names[call->mode], wrong, which, first,
                        image->words, (unsigned)image->now[first], (unsigned)image->due[first]);
         free(image->now);
         free(image->due);
@@ -193,14 +195,28 @@ static void call_close(struct call *call)
     free(call);
 }
 
-/* Calls MPI_NAME or MPI_INAME; the trailing arguments are those that both have. */
+/* Calls MPI_NAME or MPI_INAME, or starts what MPI_NAME_init makes, which some calls do twice; the
+ * trailing arguments are those that all three have. */
 #define RUN(name, iname, ...)                                                                    \
     do {                                                                                         \
-        if (call->mode == BLOCKING)                                                              \
+        if (call->mode == BLOCKING) {                                                            \
             MUST(MPI_##name(__VA_ARGS__));                                                       \
-        else                                                                                     \
+        } else if (call->mode == NONBLOCKING) {                                                  \
             MUST(MPI_##iname(__VA_ARGS__, &call->request));                                      \
+        } else {                                                                                 \
+            MUST(MPI_##name##_init(__VA_ARGS__, MPI_INFO_NULL, &call->request));                 \
+            start_persistent(call);                                                              \
+        }                                                                                        \
     } while (0)
+
+static void start_persistent(struct call *call)
+{
+    MUST(MPI_Start(&call->request));
+    if (call->twice) {
+        MUST(MPI_Wait(&call->request, MPI_STATUS_IGNORE));
+        MUST(MPI_Start(&call->request));
+    }
+}
 
 /* The number of elements of a shape that `words` words are. */
 static int elements(const struct shape *shape, int words)
@@ -511,6 +527,8 @@ static void next(int number)
     call->root = (int)draw(&all_draw, 1 << 20) % call->at->size;
     call->in_place = draw(&all_draw, 3) == 0;
     call->salt = draw(&all_draw, 1u << 31);
+    /* What is in place has another operand the second time. */
+    call->twice = draw(&all_draw, 2) == 0 && !call->in_place;
     shape_open(&call->shapes[0]);
     shape_open(&call->shapes[1]);
     MPI_Datatype types[] = {call->shapes[0].type, call->shapes[1].type};
@@ -538,7 +556,9 @@ static void complete(int left)
         } else {
             MUST(MPI_Waitany(pending_count, requests, &index, MPI_STATUS_IGNORE));
         }
-        CHECK(requests[index] == MPI_REQUEST_NULL);
+        CHECK((requests[index] != MPI_REQUEST_NULL) == (pending[index]->mode == PERSISTENT));
+        if (pending[index]->mode == PERSISTENT)
+            MUST(MPI_Request_free(&requests[index]));
         call_close(pending[index]);
         pending[index] = pending[--pending_count];
     }
