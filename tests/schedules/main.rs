@@ -8,6 +8,7 @@ mod by;
 mod costs;
 mod data;
 mod inter;
+mod interleavings;
 mod levels;
 mod neighbor;
 mod reductions;
