@@ -42,8 +42,13 @@ fn root() -> &'static Path {
 
 /// Compiles a C source with every warning an error; the program's path.
 fn compile(source: &Path) -> PathBuf {
+    compile_for("c", source)
+}
+
+/// The same in a folder of its own for one test.
+fn compile_for(test: &str, source: &Path) -> PathBuf {
     let name = source.file_stem().unwrap().to_str().unwrap();
-    let program = harness::folder(&format!("c-{name}")).join(name);
+    let program = harness::folder(&format!("{test}-{name}")).join(name);
     let output = Command::new(env!("CARGO_BIN_EXE_mpicc"))
         .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-g", "-pthread", "-o"])
         .args([&program, source])
@@ -57,11 +62,18 @@ fn compile(source: &Path) -> PathBuf {
 
 /// Runs the program in one form, with strict checks.
 fn run(program: &Path, arguments: &[&str], form: Form) -> harness::Outcome {
+    run_in(&[], program, arguments, form)
+}
+
+/// The same with more variables in the environment.
+fn run_in(
+    environment: &[(&str, &str)], program: &Path, arguments: &[&str], form: Form,
+) -> harness::Outcome {
     let ranks = form.ranks.to_string();
     let mut words = vec!["-n", &ranks, program.to_str().unwrap()];
     words.extend(arguments);
     let mut command = harness::mpirun(&words);
-    command.env("CHECK_STRICT", "1");
+    command.env("CHECK_STRICT", "1").envs(environment.iter().copied());
     command.env("SUIRO_SHM_COPY", form.copy).env("SUIRO_PROGRESS", form.progress);
     harness::start(command).wait()
 }
@@ -119,6 +131,7 @@ c_programs! {
     cancel,
     coll_all,
     coll_bcast,
+    coll_check,
     coll_forms,
     coll_gather,
     coll_inter,
@@ -191,6 +204,40 @@ c_programs! {
     type_transfer,
     type_value_index,
     windows,
+}
+
+/// In checked mode, programs that are wrong get errors and those that are not run as ever.
+#[test]
+fn checked_mode() {
+    let programs = [
+        "coll_check",
+        "coll_all",
+        "coll_forms",
+        "coll_gather",
+        "coll_inter",
+        "coll_mixed",
+        "coll_neighbor",
+        "coll_user_ops",
+        "comm_from_group",
+        "comm_split",
+        "errors_handles",
+        "intercomm_create",
+        "sessions",
+        "topology_graph",
+        "windows",
+    ];
+    for name in programs {
+        let source = root().join("c-tests").join(name).with_extension("c");
+        let program = compile_for("checked", &source);
+        let ranks: &[u32] = if name == "coll_check" { &[2, 3, 4] } else { &[3] };
+        for &ranks in ranks {
+            let form = Form { ranks, copy: "auto", progress: "polling" };
+            let outcome = run_in(&[("SUIRO_CHECK", "1")], &program, &[], form);
+            let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
+            let said = (outcome.code, outcome.text(), &outcome.stderr);
+            assert!(good, "{name}, {ranks} ranks: {said:?}");
+        }
+    }
 }
 
 #[test]

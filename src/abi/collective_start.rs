@@ -10,10 +10,11 @@ use super::pointer::out;
 use super::types::*;
 use super::user_function;
 use super::user_memory::{checked_count, is_in_place, memory, memory_of};
-use super::verb::{finish, local, number, start, wait_for};
+use super::verb::{PROCESS, finish, number, start, wait_for};
 use super::width::Integers;
 use crate::base::{ErrorClass, MpiError, Result};
 use crate::mpi::Memory;
+use crate::mpi::check::Said;
 use crate::mpi::collective_inter::Seat;
 use crate::mpi::combining::Combining;
 use crate::mpi::objects::Objects;
@@ -92,8 +93,9 @@ pub fn wait(
     name: &str, comm: MPI_Comm, body: impl FnOnce(&mut Mpi, Form) -> Result<Prepared>,
 ) -> c_int {
     let body = |mpi: &mut Mpi| {
-        let prepared = body(mpi, Form::Blocking)?;
-        mpi.launch(number(comm), prepared)
+        mpi.called(name);
+        let prepared = body(mpi, Form::Blocking);
+        mpi.launch_or_tell(Call::blocking(number(comm)), prepared)
     };
     let result = wait_for(name, body).and_then(|outcome| outcome.error.map_or(Ok(()), Err));
     finish(comm, name, result)
@@ -109,8 +111,9 @@ pub unsafe fn begin(
     body: impl FnOnce(&mut Mpi, Form) -> Result<Prepared>,
 ) -> c_int {
     let body = |mpi: &mut Mpi| {
-        let prepared = body(mpi, Form::Nonblocking)?;
-        mpi.launch(number(comm), prepared)
+        mpi.called(name);
+        let prepared = body(mpi, Form::Nonblocking);
+        mpi.launch_or_tell(call(comm, Form::Nonblocking), prepared)
     };
     // SAFETY: the caller's promise.
     unsafe { start(name, comm, request, body) }
@@ -126,15 +129,29 @@ pub unsafe fn init(
     name: &str, (comm, info): (MPI_Comm, MPI_Info), request: *mut MPI_Request,
     body: impl FnOnce(&mut Mpi, Form) -> Result<Prepared>,
 ) -> c_int {
-    local(name, comm, |mpi| {
-        // SAFETY: the caller's promise of the result.
-        let request = unsafe { out(request, "request")? };
+    // SAFETY: the caller's promise of the result.
+    let place = match unsafe { out(request, "request") } {
+        Ok(place) => place,
+        Err(error) => return finish(comm, name, Err(error)),
+    };
+    let mut made = None;
+    let make = |mpi: &mut Mpi| {
         mpi.comms.get(number(comm))?;
         mpi.objects.infos.hints(number(info))?;
-        let prepared = body(mpi, Form::Persistent)?;
-        request.put_handle(mpi.persistent_collective(number(comm), prepared)?);
-        Ok(())
-    })
+        mpi.called(name);
+        let prepared = body(mpi, Form::Persistent);
+        mpi.question_or_tell(call(comm, Form::Persistent), prepared, |mpi, prepared| {
+            made = Some(mpi.persistent_collective(number(comm), prepared)?);
+            Ok(())
+        })
+    };
+    let result = wait_for(name, make).and_then(|outcome| outcome.error.map_or(Ok(()), Err));
+    match (&result, made) {
+        (Ok(()), Some(request)) => place.put_handle(request),
+        (Err(_), Some(request)) => drop(PROCESS.look(|mpi| mpi.free_request(request))),
+        (_, None) => {}
+    }
+    finish(comm, name, result)
 }
 
 /// How `op` combines elements of `datatype`.
@@ -166,6 +183,7 @@ pub unsafe fn bcast(
     }
     // SAFETY: the caller's promise.
     let buffer = unsafe { all(mpi, buffer, 1)? };
+    mpi.say(|said| said.root(root.member).bytes(buffer.len()));
     mpi.bcast(call(comm, form), root.member, buffer)
 }
 
@@ -187,6 +205,11 @@ pub unsafe fn gather(
         }
     };
     check_apart(&send, &receive)?;
+    mpi.say(|said| {
+        let all = receive.as_ref().map(|all| all.len() / root.ranks);
+        let block = all.or(send.as_ref().map(Memory::len));
+        said.root(root.member).bytes(block.unwrap_or(0))
+    });
     mpi.gather(call(comm, form), root.member, send, receive)
 }
 
@@ -208,6 +231,7 @@ pub unsafe fn gatherv(
         }
     };
     check_apart(&send, &receive)?;
+    mpi.say(|said| said.root(root.member));
     mpi.gatherv(call(comm, form), root.member, send, receive)
 }
 
@@ -229,6 +253,11 @@ pub unsafe fn scatter(
         }
     };
     check_apart(&send, &receive)?;
+    mpi.say(|said| {
+        let all = send.as_ref().map(|all| all.len() / root.ranks);
+        let block = all.or(receive.as_ref().map(Memory::len));
+        said.root(root.member).bytes(block.unwrap_or(0))
+    });
     mpi.scatter(call(comm, form), root.member, send, receive)
 }
 
@@ -250,6 +279,7 @@ pub unsafe fn scatterv(
         }
     };
     check_apart(&receive, &send)?;
+    mpi.say(|said| said.root(root.member));
     mpi.scatterv(call(comm, form), root.member, send, receive)
 }
 
@@ -264,6 +294,7 @@ pub unsafe fn allgather(
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe { (unless_in_place(mpi, send, 1)?, all(mpi, receive, ranks)?) };
     check_apart(&send, [&receive])?;
+    say_alike(mpi, comm, |said| said.bytes(receive.len() / ranks));
     mpi.allgather(call(comm, form), send, receive)
 }
 
@@ -278,6 +309,7 @@ pub unsafe fn allgatherv(
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe { (unless_in_place(mpi, send, 1)?, each(mpi, receive, ranks)?) };
     check_apart(&send, &receive)?;
+    say_alike(mpi, comm, |said| said.blocks(receive.iter().map(Memory::len)));
     mpi.allgatherv(call(comm, form), send, receive)
 }
 
@@ -293,6 +325,7 @@ pub unsafe fn alltoall(
     let (send, receive) =
         unsafe { (unless_in_place(mpi, send, ranks)?, all(mpi, receive, ranks)?) };
     check_apart(&send, [&receive])?;
+    say_alike(mpi, comm, |said| said.bytes(receive.len() / ranks));
     mpi.alltoall(call(comm, form), send, receive)
 }
 
@@ -335,6 +368,11 @@ pub unsafe fn reduce(
     };
     check_apart(&from, &to)?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
+    say_op(mpi, op);
+    mpi.say(|said| {
+        let operand = to.as_ref().or(from.as_ref());
+        said.root(root.member).bytes(operand.map_or(0, Memory::len))
+    });
     mpi.reduce(call(comm, form), root.member, from, to, combining)
 }
 
@@ -351,6 +389,8 @@ pub unsafe fn allreduce(
     let (from, to) = unsafe { (unless_in_place(mpi, send, 1)?, all(mpi, receive, 1)?) };
     check_apart(&from, [&to])?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
+    say_op(mpi, op);
+    say_alike(mpi, comm, |said| said.bytes(to.len()));
     mpi.allreduce(call(comm, form), from, to, combining)
 }
 
@@ -368,6 +408,8 @@ pub unsafe fn reduce_scatter_block(
     let (from, to) = unsafe { (unless_in_place(mpi, send, ranks)?, all(mpi, receive, received)?) };
     check_apart(&from, [&to])?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
+    say_op(mpi, op);
+    say_alike(mpi, comm, |said| said.bytes(to.len() / received));
     mpi.reduce_scatter_block(call(comm, form), from, to, combining)
 }
 
@@ -398,6 +440,8 @@ pub unsafe fn reduce_scatter(
     let blocks: Vec<usize> = counts.iter().map(|count| *count as usize * size).collect();
     check_apart(&from, [&to])?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
+    say_op(mpi, op);
+    say_alike(mpi, comm, |said| said.blocks(blocks.iter().copied()));
     mpi.reduce_scatter(call(comm, form), from, to, &blocks, combining)
 }
 
@@ -413,6 +457,8 @@ pub unsafe fn scan(
     let (from, to) = unsafe { (unless_in_place(mpi, send, 1)?, all(mpi, receive, 1)?) };
     check_apart(&from, [&to])?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
+    say_op(mpi, op);
+    say_alike(mpi, comm, |said| said.bytes(to.len()));
     mpi.scan(call(comm, form), from, to, combining)
 }
 
@@ -434,6 +480,8 @@ pub unsafe fn exscan(
     let to = unsafe { received.then(|| all(mpi, receive, 1)).transpose()? };
     check_apart(&from, &to)?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
+    say_op(mpi, op);
+    say_alike(mpi, comm, |said| said.bytes(to.as_ref().or(from.as_ref()).map_or(0, Memory::len)));
     mpi.exscan(call(comm, form), from, to, combining)
 }
 
@@ -462,6 +510,25 @@ fn aliased() -> Box<MpiError> {
     ErrorClass::Buffer.error(
         "the send buffer and the receive buffer overlap; MPI_IN_PLACE is for one buffer as both",
     )
+}
+
+/// In checked mode, says amounts of data that both groups of an intercommunicator have for
+/// themselves, and all ranks of another communicator name alike.
+#[inline]
+fn say_alike(mpi: &mut Mpi, comm: MPI_Comm, say: impl FnOnce(&mut Said) -> &mut Said) {
+    if mpi.checking.is_on() && mpi.comms.get(number(comm)).is_ok_and(|comm| !comm.is_inter()) {
+        mpi.say(say);
+    }
+}
+
+/// In checked mode, says which operation it is.
+#[inline]
+fn say_op(mpi: &mut Mpi, op: MPI_Op) {
+    if mpi.checking.is_on()
+        && let Ok(op) = mpi.objects.ops.get(number(op))
+    {
+        mpi.say(|said| said.op(op));
+    }
 }
 
 /// The root of an operation, as this rank sees it.

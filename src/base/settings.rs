@@ -45,6 +45,12 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "how long messages cross shared memory: through a ring, or by a direct read",
     },
     Setting {
+        name: "SUIRO_CHECK",
+        values: "0|1",
+        default: "0",
+        meaning: "whether ranks compare their collective calls before they begin them",
+    },
+    Setting {
         name: "SUIRO_PMI",
         values: "auto|1|2|x",
         default: "auto",

@@ -12,4 +12,5 @@ mod progress;
 mod protocol;
 mod rendezvous;
 pub mod run;
+pub mod sequel;
 pub mod wire;

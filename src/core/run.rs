@@ -34,6 +34,7 @@ use crate::core::memory::Memory;
 use crate::core::operation::{Owner, Part};
 use crate::core::progress::{Progress, Spares};
 use crate::core::protocol::EndedStep;
+use crate::core::sequel::Sequel;
 use crate::core::wire::Envelope;
 use crate::device::Device;
 use crate::offload::{Action, Buffer, Region, Schedule, StepId};
@@ -186,6 +187,8 @@ struct Run {
     owner: Owner,
     /// Whether it may start again: then it stays when it is over.
     stays: bool,
+    /// What comes after all steps.
+    sequel: Option<Box<Sequel>>,
 }
 
 /// The runs of an engine.
@@ -208,7 +211,8 @@ impl Runs {
     /// A run that has not started.
     fn insert(&mut self, launch: Launch, stays: bool) -> RunId {
         let progress = self.spares.take(&launch.plan.schedule);
-        self.runs.insert(Run { launch, progress, error: None, owner: Owner::Caller, stays })
+        let (owner, error, sequel) = (Owner::Caller, None, None);
+        self.runs.insert(Run { launch, progress, error, owner, stays, sequel })
     }
 
     /// A run that does what `id` does, which is left with the steps that nobody waits for.
@@ -295,6 +299,31 @@ impl<D: Device> Engine<D> {
         run
     }
 
+    /// Starts a run that goes on as `sequel` says; it has no detached steps before that.
+    pub fn launch_with(&mut self, launch: Launch, sequel: Sequel) -> RunId {
+        let run = self.runs.insert(launch, false);
+        self.runs.runs[run].sequel = Some(Box::new(sequel));
+        self.begin(run);
+        run
+    }
+
+    /// Goes on with what follows a run, unless that has failed.
+    #[cold]
+    fn go_on(&mut self, id: RunId) {
+        let Runs { runs, spares, .. } = &mut self.runs;
+        let run = &mut runs[id];
+        let Some(Sequel { judge, next }) = run.sequel.take().map(|sequel| *sequel) else { return };
+        let failed = run.error.take().or_else(|| judge(&run.launch.plan.buffers).err());
+        match (failed, next) {
+            (None, Some((plan, sequence))) => {
+                run.progress = spares.take(&plan.schedule);
+                (run.launch.plan, run.launch.sequence) = (plan, sequence);
+                self.restart(id);
+            }
+            (error, _) => run.error = error,
+        }
+    }
+
     /// A run that may start as often as wanted ([`Engine::start`]), one instance after the other.
     /// It stays until it is released.
     pub fn hold(&mut self, launch: Launch) -> RunId {
@@ -315,11 +344,15 @@ impl<D: Device> Engine<D> {
     }
 
     fn begin(&mut self, id: RunId) {
+        self.restart(id);
+        self.advance();
+    }
+
+    fn restart(&mut self, id: RunId) {
         let run = &mut self.runs.runs[id];
         run.progress.rewind();
         run.launch.plan.pack();
         self.start_ready(id);
-        self.advance();
     }
 
     /// Whether the run is over, for all that its caller can see.
@@ -328,7 +361,8 @@ impl<D: Device> Engine<D> {
     /// If there is no such run.
     #[inline]
     pub fn is_over(&self, run: RunId) -> bool {
-        self.runs.runs[run].progress.is_over()
+        let run = &self.runs.runs[run];
+        run.progress.is_over() && run.sequel.is_none()
     }
 
     /// Takes the end of a run that is over; steps that nobody waits for go on. One that may start
@@ -407,6 +441,10 @@ impl<D: Device> Engine<D> {
             if self.start_step(id, step, first) {
                 self.runs.runs[id].completed(step);
             }
+        }
+        let run = &self.runs.runs[id];
+        if run.sequel.is_some() && run.progress.is_done() {
+            self.go_on(id);
         }
     }
 

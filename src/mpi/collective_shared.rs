@@ -100,7 +100,8 @@ impl<D: Device> Mpi<D> {
     pub(super) fn hall(&self, call: Call, operation: Operation) -> Result<Option<HallId>> {
         let hall = self.comms.get(call.comm)?.hall;
         let wanted = call.form == Form::Blocking && self.selection.is_shared(operation);
-        Ok(hall.filter(|_| wanted))
+        // In checked mode an operation follows an exchange of messages, as messages itself.
+        Ok(hall.filter(|_| wanted && !self.checking.is_on()))
     }
 
     /// Begins an operation in a hall, and goes on with it as far as possible.

@@ -8,6 +8,7 @@
 pub mod attribute;
 pub mod blocked;
 pub mod buffer;
+pub mod check;
 pub mod coll;
 pub mod collective;
 pub mod collective_inter;
@@ -49,6 +50,7 @@ pub use crate::core::memory::Memory;
 use crate::device::Device;
 
 use buffer::Buffering;
+use check::Checking;
 use coll::kept::Kept;
 use coll::select::Selection;
 use collective_shared::Halls;
@@ -85,6 +87,8 @@ pub struct Mpi<D> {
     pub facts: Facts,
     /// Shared memory of communicators.
     halls: Halls,
+    /// Checked mode.
+    pub checking: Checking,
     requests: Table<Request>,
     messages: Table<Taken>,
     /// How algorithms of collective calls are chosen; set before the first of them.
@@ -116,6 +120,7 @@ impl<D: Device> Mpi<D> {
             sessions: Sessions::default(),
             facts,
             halls: Halls::default(),
+            checking: Checking::default(),
             requests: Table::new(Kind::Request),
             messages: Table::new(Kind::Message),
             selection: Selection::default(),

@@ -122,6 +122,9 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Comm` if there is no such communicator.
     pub(super) fn launch_run(&mut self, comm: Handle, plan: Plan) -> Result<RunId> {
+        if self.checking.is_on() {
+            return self.launch_checked(comm, plan);
+        }
         let comm = self.comms.get_mut(comm)?;
         Ok(self.engine.launch(Launch {
             plan,

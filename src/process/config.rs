@@ -47,6 +47,8 @@ pub struct Config {
     pub waiting: Waiting,
     /// `SUIRO_SHM_COPY`.
     pub copy: Copy,
+    /// `SUIRO_CHECK`.
+    pub check: bool,
     /// `SUIRO_EXPLAIN`.
     pub explain: bool,
     /// `SUIRO_INITIAL_ERRHANDLER`.
@@ -131,6 +133,7 @@ impl Config {
             progress: parse("SUIRO_PROGRESS", one, |text| text.parse().ok())?,
             waiting: parse("SUIRO_WAIT", one, |text| text.parse().ok())?,
             copy: parse("SUIRO_SHM_COPY", one, parse_copy)?,
+            check: parse("SUIRO_CHECK", one, parse_flag)?,
             explain: parse("SUIRO_EXPLAIN", one, parse_flag)?,
             initial_errhandler: parse(
                 "SUIRO_INITIAL_ERRHANDLER",

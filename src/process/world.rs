@@ -185,6 +185,7 @@ pub(super) fn assemble(config: &Config, company: Company, level: Level) -> Resul
         Facts { app_number: number(job.app_number), universe_size: number(job.universe_size) };
     let mut mpi = Mpi::without_world(device, job.rank, job.size, super::first_objects(), facts);
     mpi.selection = config.selection.clone().on(machine);
+    mpi.checking.set(config.check);
     if let Some(status) = &status {
         status.clear();
     }
