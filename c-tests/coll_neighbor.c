@@ -5,7 +5,7 @@
 
 enum { PLACES = 64, EDGES_MAX = 96, FORMS = 5, LONGEST = 5 };
 enum { ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, ALLTOALLW };
-enum { BLOCKING, NONBLOCKING, MODES };
+enum { BLOCKING, NONBLOCKING, PERSISTENT, MODES };
 
 static uint64_t state = 4711;
 
@@ -180,6 +180,8 @@ static void call_open(Call *call, const Hood *hood, int form, int large, int mod
 
 static void call_close(Call *call)
 {
+    if (call->request != MPI_REQUEST_NULL)
+        MUST(MPI_Request_free(&call->request));
     free(call->send);
     free(call->receive);
     free(call->due);
@@ -189,8 +191,11 @@ static void call_close(Call *call)
     do {                                                                                         \
         if (call->mode == BLOCKING)                                                              \
             MUST(MPI_Neighbor_##name##suffix(__VA_ARGS__, comm));                                \
-        else                                                                                     \
+        else if (call->mode == NONBLOCKING)                                                      \
             MUST(MPI_Ineighbor_##name##suffix(__VA_ARGS__, comm, &call->request));               \
+        else if (call->request == MPI_REQUEST_NULL)                                              \
+            MUST(MPI_Neighbor_##name##_init##suffix(__VA_ARGS__, comm, MPI_INFO_NULL,            \
+                                                    &call->request));                            \
     } while (0)
 
 static void begin_int(Call *call)
@@ -255,6 +260,8 @@ static void start(Call *call)
         begin_large(call);
     else
         begin_int(call);
+    if (call->mode == PERSISTENT)
+        MUST(MPI_Start(&call->request));
 }
 
 static void compare(const Call *call)
@@ -266,7 +273,7 @@ static void compare(const Call *call)
     CHECK_EQUAL(wrong, 0);
 }
 
-/* Each form alone, the second time with other data. */
+/* Each form alone, the second time with other data; a persistent request is started again. */
 static void one_by_one(const Hood *hood, int unit)
 {
     Call call;
@@ -289,7 +296,8 @@ static void all_at_once(const Hood *hood)
     MPI_Request requests[2 * FORMS];
     for (int number = 0; number < 2 * FORMS; number++) {
         Call *call = &calls[number];
-        call_open(call, hood, number * 3 % FORMS, number & 1, NONBLOCKING, 1);
+        int mode = number % 3 ? NONBLOCKING : PERSISTENT;
+        call_open(call, hood, number * 3 % FORMS, number & 1, mode, 1);
         call->salt = number;
         start(call);
         requests[number] = call->request;
@@ -303,7 +311,9 @@ static void all_at_once(const Hood *hood)
             MUST(MPI_Wait(&requests[number], MPI_STATUS_IGNORE));
         }
         compare(&calls[number]);
+        calls[number].request = requests[number];
         call_close(&calls[number]);
+        requests[number] = MPI_REQUEST_NULL;
     }
 }
 
@@ -518,6 +528,8 @@ static void refused(void)
     MPI_Request request;
     MUST_FAIL(MPI_Neighbor_allgather(own, 1, MPI_INT, got, 1, MPI_INT, MPI_COMM_WORLD),
               MPI_ERR_TOPOLOGY);
+    MUST_FAIL(MPI_Neighbor_alltoall_init(own, 1, MPI_INT, got, 1, MPI_INT, MPI_COMM_WORLD,
+                                         MPI_INFO_NULL, &request), MPI_ERR_TOPOLOGY);
     MUST_FAIL(MPI_Ineighbor_alltoall(own, 1, MPI_INT, got, 1, MPI_INT, MPI_COMM_WORLD, &request),
               MPI_ERR_TOPOLOGY);
     MUST_FAIL(MPI_Neighbor_alltoall(own, 1, MPI_INT, got, 1, MPI_INT, MPI_COMM_NULL),
@@ -562,8 +574,9 @@ static void unlike_amounts(void)
     if (check_size == 1)
         return;
     MUST(MPI_Graph_create(MPI_COMM_WORLD, check_size, ends, &none, 0, &comm));
-    int code = MPI_Neighbor_allgather(&none, 1, MPI_INT, got, 1, MPI_INT, comm);
-    CHECK_EQUAL(check_class(code), check_rank == 1 ? MPI_ERR_TOPOLOGY : MPI_SUCCESS);
+    int class = check_class(MPI_Neighbor_allgather(&none, 1, MPI_INT, got, 1, MPI_INT, comm));
+    /* In checked mode all hear of it. */
+    CHECK(class == MPI_ERR_TOPOLOGY || (class == MPI_SUCCESS && check_rank != 1));
     MUST(MPI_Comm_free(&comm));
 }
 
@@ -575,7 +588,7 @@ int main(int argc, char **argv)
     section("grids");
     grids();
     section("graphs");
-    for (int time = 0; time < 4; time++) {
+    for (int time = 0; time < 2; time++) {
         graph();
         adjacent();
         anywhere();

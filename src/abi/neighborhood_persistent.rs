@@ -1,12 +1,20 @@
 //! Persistent neighborhood collectives (MPI 5.0, chapter 8): making the requests.
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_int, c_void};
 
+use super::collective_start::{
+    Blocks,
+    Types::{Each, One},
+    elements, init,
+};
+use super::neighborhood_start::{
+    neighbor_allgather, neighbor_allgatherv, neighbor_alltoall, neighbor_alltoallv,
+};
 use super::types::*;
-use super::verb::unsupported;
+use super::width::Integers::{Int, Large};
+use crate::process::Mpi;
 
 /// Makes a persistent request for `MPI_Neighbor_allgather`.
 #[unsafe(no_mangle)]
@@ -15,7 +23,12 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgather_init_c(
     recvcount: MPI_Count, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Neighbor_allgather_init_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of both buffers (§8.6.1).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_allgather(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Neighbor_allgather_init", (comm, info), request, body) }
 }
 
 /// [`PMPI_Neighbor_allgather_init_c`] with `int` counts.
@@ -48,7 +61,12 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgatherv_init(
     recvcounts: *const c_int, displs: *const c_int, recvtype: MPI_Datatype, comm: MPI_Comm,
     info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Neighbor_allgatherv_init", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§8.6.1).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Neighbor_allgatherv_init", (comm, info), request, body) }
 }
 
 /// [`PMPI_Neighbor_allgatherv_init`] with large counts.
@@ -58,7 +76,12 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgatherv_init_c(
     recvcounts: *const MPI_Count, displs: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm,
     info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Neighbor_allgatherv_init_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§8.6.1).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Neighbor_allgatherv_init", (comm, info), request, body) }
 }
 
 /// Makes a persistent request for `MPI_Neighbor_alltoall`.
@@ -68,7 +91,12 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoall_init_c(
     recvcount: MPI_Count, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Neighbor_alltoall_init_c", comm)
+    let send = elements(sendbuf, sendcount, sendtype);
+    let receive = elements(recvbuf, recvcount, recvtype);
+    // SAFETY: the caller's promise of both buffers (§8.6.2).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoall(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Neighbor_alltoall_init", (comm, info), request, body) }
 }
 
 /// [`PMPI_Neighbor_alltoall_init_c`] with `int` counts.
@@ -101,7 +129,12 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallv_init(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int,
     recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Neighbor_alltoallv_init", comm)
+    let send = Blocks::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
+    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Neighbor_alltoallv_init", (comm, info), request, body) }
 }
 
 /// [`PMPI_Neighbor_alltoallv_init`] with large counts.
@@ -112,7 +145,12 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallv_init_c(
     rdispls: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Neighbor_alltoallv_init_c", comm)
+    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), One(sendtype));
+    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
+    // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Neighbor_alltoallv_init", (comm, info), request, body) }
 }
 
 /// Makes a persistent request for `MPI_Neighbor_alltoallw`.
@@ -123,7 +161,12 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallw_init(
     rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Neighbor_alltoallw_init", comm)
+    let send = Blocks::new(sendbuf, Int(sendcounts), Large(sdispls.cast()), Each(sendtypes));
+    let receive = Blocks::new(recvbuf, Int(recvcounts), Large(rdispls.cast()), Each(recvtypes));
+    // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Neighbor_alltoallw_init", (comm, info), request, body) }
 }
 
 /// [`PMPI_Neighbor_alltoallw_init`] with large counts.
@@ -134,5 +177,10 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallw_init_c(
     rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request,
 ) -> c_int {
-    unsupported("MPI_Neighbor_alltoallw_init_c", comm)
+    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), Each(sendtypes));
+    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
+    // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
+    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    // SAFETY: the caller's promise of the request.
+    unsafe { init("MPI_Neighbor_alltoallw_init", (comm, info), request, body) }
 }
