@@ -2,12 +2,6 @@
 
 use super::Kind;
 
-/// Shorter data takes one round, longer data as many as let ranks work at the same time.
-const PIECE_MIN_BYTES: usize = 8 << 10;
-
-/// So many rounds are enough to fill and drain a pipeline.
-const ROUNDS_ENOUGH: usize = 8;
-
 /// From so many bytes on, each rank of an allreduce combines a part and hands out the result.
 const ALLREDUCE_PARTS_MIN_BYTES: usize = 16 << 10;
 
@@ -45,8 +39,8 @@ impl Cut {
             | Kind::Scan
             | Kind::Exscan => 1,
         };
-        let entry = bytes.saturating_mul(slots).div_ceil(ROUNDS_ENOUGH);
-        let most = entry.clamp(PIECE_MIN_BYTES, room) / slots;
+        // Entries as long as can be: what a round costs outweighs what shorter pieces overlap.
+        let most = room / slots;
         let grain = if most >= 64 && 64 % unit == 0 { 64 } else { unit };
         let piece = bytes.min(most / grain * grain);
         Self { piece, rounds: bytes.div_ceil(piece.max(1)).max(1) as u32, parts: None }
@@ -54,8 +48,9 @@ impl Cut {
 
     fn by_parts(ranks: usize, bytes: usize, unit: usize, room: usize) -> Self {
         let grain = if 64 % unit == 0 && room / ranks >= 64 { 64 } else { unit };
-        let most = room.min(bytes.div_ceil(ROUNDS_ENOUGH).max(PIECE_MIN_BYTES));
-        let part = most / ranks / grain * grain;
+        // Of data that is shorter than an entry each rank has a part all the same.
+        let most = room / ranks;
+        let part = most.min(bytes.div_ceil(ranks).next_multiple_of(grain)) / grain * grain;
         let pieces = bytes.div_ceil(part * ranks);
         let lag = pieces.min(2) as u32;
         let rounds = pieces as u32 + lag;

@@ -139,9 +139,11 @@ impl Hall {
             View { task: &mut call.task, cut: call.cut, rank, ranks, scratch: scratch.span() };
         let publishes = view.publishes();
         let sources = view.sources();
+        // What is in an entry by parts comes from what was taken before.
+        let lead = call.cut.parts.map_or(LEAD, |(_, lag)| lag.min(LEAD));
         loop {
             let mut stuck = true;
-            if publishes && call.published < rounds && call.published < call.taken + LEAD {
+            if publishes && call.published < rounds && call.published < call.taken + lead {
                 let at = call.first + u64::from(call.published);
                 if let Some(entry) = room.entry(at, view.len(rank, call.published)) {
                     view.fill(call.published, entry);
