@@ -140,6 +140,8 @@ c_programs! {
     coll_neighbor,
     coll_nonblocking,
     coll_persistent,
+    coll_persistent_inter,
+    coll_persistent_memory,
     coll_random,
     coll_reduce,
     coll_scan,

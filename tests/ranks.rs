@@ -8,6 +8,7 @@ mod ranks {
     pub mod intercomm;
     pub mod mpi;
     pub mod neighbor;
+    pub mod persistent;
     pub mod rooms;
     pub mod sequences;
     pub mod shared;
