@@ -5,7 +5,7 @@
  *   -t   milliseconds for one figure (25)       -b   seconds for all of them (no limit)
  *   -m   longest message (all)                  -p   confine rank r to processor r modulo N
  *
- * A TEST is one of those below, or pt2pt, coll, icoll for all of a kind; or start, alone: what
+ * A TEST is one of those below, or pt2pt, coll, icoll, pcoll for all of a kind; or start, alone: what
  * MPI_Init and MPI_Finalize take, as rank 0 sees it.
  *
  *   latency        one way between the first rank and the last; the others wait in a collective
@@ -15,6 +15,7 @@
  *   ring           MPI_Sendrecv to the right and from the left
  *   allreduce ...  a collective, time of one; bytes are of the vector, or of each rank's block
  *   iallreduce ... its nonblocking form and the wait for it
+ *   pallreduce ... its persistent form, made before: the start and the wait for it (since MPI 4)
  *
  * Collectives follow each other without pause. So that no rank runs ahead, which would show how
  * deep a library buffers, the root moves on by one each time, and the order of the ranks in a scan
@@ -37,6 +38,9 @@ struct sum {
 };
 typedef struct sum (*Result)(int block);
 
+enum form { BLOCKING, NONBLOCKING, PERSISTENT, FORMS };
+static const char *const form_prefix[FORMS] = {"", "i", "p"};
+
 enum where { EVERYWHERE, AT_ROOT, NOT_AT_ROOT };
 
 struct test {
@@ -57,6 +61,8 @@ static char *outgoing, *incoming;
 static int *counts, *places, *byte_places;
 static MPI_Datatype *types;
 static int elements; /* of a block, MPI_DOUBLE */
+static MPI_Request *made; /* the requests of a persistent form, for one turn after the other */
+static int made_count;
 
 static struct {
     double point_s, budget_s;
@@ -147,118 +153,127 @@ static int giver(Pattern pattern)
 
 /* ---- collectives ---- */
 
-#define EITHER(blocking, nonblocking, ...) \
-    (request ? nonblocking(__VA_ARGS__, request) : blocking(__VA_ARGS__))
+/* Set while a call with a request makes a persistent one. */
+static int making;
+
+#if MPI_VERSION >= 4
+#define MADE(persistent, ...) persistent(__VA_ARGS__, MPI_INFO_NULL, request)
+#else
+#define MADE(persistent, ...) MPI_ERR_UNSUPPORTED_OPERATION
+#endif
+#define EITHER(blocking, nonblocking, persistent, ...)                        \
+    (making ? MADE(persistent, __VA_ARGS__)                                   \
+            : request ? nonblocking(__VA_ARGS__, request) : blocking(__VA_ARGS__))
 
 #define ROOT ((int)(turn % size))
 
 static int barrier(long turn, MPI_Request *request)
 {
     (void)turn;
-    return EITHER(MPI_Barrier, MPI_Ibarrier, world);
+    return EITHER(MPI_Barrier, MPI_Ibarrier, MPI_Barrier_init, world);
 }
 
 static int bcast(long turn, MPI_Request *request)
 {
-    return EITHER(MPI_Bcast, MPI_Ibcast, rank == ROOT ? outgoing : incoming, elements, MPI_DOUBLE,
+    return EITHER(MPI_Bcast, MPI_Ibcast, MPI_Bcast_init, rank == ROOT ? outgoing : incoming, elements, MPI_DOUBLE,
                   ROOT, world);
 }
 
 static int reduce(long turn, MPI_Request *request)
 {
-    return EITHER(MPI_Reduce, MPI_Ireduce, outgoing, incoming, elements, MPI_DOUBLE, MPI_SUM, ROOT,
+    return EITHER(MPI_Reduce, MPI_Ireduce, MPI_Reduce_init, outgoing, incoming, elements, MPI_DOUBLE, MPI_SUM, ROOT,
                   world);
 }
 
 static int allreduce(long turn, MPI_Request *request)
 {
     (void)turn;
-    return EITHER(MPI_Allreduce, MPI_Iallreduce, outgoing, incoming, elements, MPI_DOUBLE, MPI_SUM,
+    return EITHER(MPI_Allreduce, MPI_Iallreduce, MPI_Allreduce_init, outgoing, incoming, elements, MPI_DOUBLE, MPI_SUM,
                   world);
 }
 
 static int gather(long turn, MPI_Request *request)
 {
-    return EITHER(MPI_Gather, MPI_Igather, outgoing, elements, MPI_DOUBLE, incoming, elements,
+    return EITHER(MPI_Gather, MPI_Igather, MPI_Gather_init, outgoing, elements, MPI_DOUBLE, incoming, elements,
                   MPI_DOUBLE, ROOT, world);
 }
 
 static int gatherv(long turn, MPI_Request *request)
 {
-    return EITHER(MPI_Gatherv, MPI_Igatherv, outgoing, elements, MPI_DOUBLE, incoming, counts,
+    return EITHER(MPI_Gatherv, MPI_Igatherv, MPI_Gatherv_init, outgoing, elements, MPI_DOUBLE, incoming, counts,
                   places, MPI_DOUBLE, ROOT, world);
 }
 
 static int scatter(long turn, MPI_Request *request)
 {
-    return EITHER(MPI_Scatter, MPI_Iscatter, outgoing, elements, MPI_DOUBLE, incoming, elements,
+    return EITHER(MPI_Scatter, MPI_Iscatter, MPI_Scatter_init, outgoing, elements, MPI_DOUBLE, incoming, elements,
                   MPI_DOUBLE, ROOT, world);
 }
 
 static int scatterv(long turn, MPI_Request *request)
 {
-    return EITHER(MPI_Scatterv, MPI_Iscatterv, outgoing, counts, places, MPI_DOUBLE, incoming,
+    return EITHER(MPI_Scatterv, MPI_Iscatterv, MPI_Scatterv_init, outgoing, counts, places, MPI_DOUBLE, incoming,
                   elements, MPI_DOUBLE, ROOT, world);
 }
 
 static int allgather(long turn, MPI_Request *request)
 {
     (void)turn;
-    return EITHER(MPI_Allgather, MPI_Iallgather, outgoing, elements, MPI_DOUBLE, incoming, elements,
+    return EITHER(MPI_Allgather, MPI_Iallgather, MPI_Allgather_init, outgoing, elements, MPI_DOUBLE, incoming, elements,
                   MPI_DOUBLE, world);
 }
 
 static int allgatherv(long turn, MPI_Request *request)
 {
     (void)turn;
-    return EITHER(MPI_Allgatherv, MPI_Iallgatherv, outgoing, elements, MPI_DOUBLE, incoming, counts,
+    return EITHER(MPI_Allgatherv, MPI_Iallgatherv, MPI_Allgatherv_init, outgoing, elements, MPI_DOUBLE, incoming, counts,
                   places, MPI_DOUBLE, world);
 }
 
 static int alltoall(long turn, MPI_Request *request)
 {
     (void)turn;
-    return EITHER(MPI_Alltoall, MPI_Ialltoall, outgoing, elements, MPI_DOUBLE, incoming, elements,
+    return EITHER(MPI_Alltoall, MPI_Ialltoall, MPI_Alltoall_init, outgoing, elements, MPI_DOUBLE, incoming, elements,
                   MPI_DOUBLE, world);
 }
 
 static int alltoallv(long turn, MPI_Request *request)
 {
     (void)turn;
-    return EITHER(MPI_Alltoallv, MPI_Ialltoallv, outgoing, counts, places, MPI_DOUBLE, incoming,
+    return EITHER(MPI_Alltoallv, MPI_Ialltoallv, MPI_Alltoallv_init, outgoing, counts, places, MPI_DOUBLE, incoming,
                   counts, places, MPI_DOUBLE, world);
 }
 
 static int alltoallw(long turn, MPI_Request *request)
 {
     (void)turn;
-    return EITHER(MPI_Alltoallw, MPI_Ialltoallw, outgoing, counts, byte_places, types, incoming,
+    return EITHER(MPI_Alltoallw, MPI_Ialltoallw, MPI_Alltoallw_init, outgoing, counts, byte_places, types, incoming,
                   counts, byte_places, types, world);
 }
 
 static int reduce_scatter(long turn, MPI_Request *request)
 {
     (void)turn;
-    return EITHER(MPI_Reduce_scatter, MPI_Ireduce_scatter, outgoing, incoming, counts, MPI_DOUBLE,
+    return EITHER(MPI_Reduce_scatter, MPI_Ireduce_scatter, MPI_Reduce_scatter_init, outgoing, incoming, counts, MPI_DOUBLE,
                   MPI_SUM, world);
 }
 
 static int reduce_scatter_block(long turn, MPI_Request *request)
 {
     (void)turn;
-    return EITHER(MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, outgoing, incoming, elements,
+    return EITHER(MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, MPI_Reduce_scatter_block_init, outgoing, incoming, elements,
                   MPI_DOUBLE, MPI_SUM, world);
 }
 
 static int scan(long turn, MPI_Request *request)
 {
-    return EITHER(MPI_Scan, MPI_Iscan, outgoing, incoming, elements, MPI_DOUBLE, MPI_SUM,
+    return EITHER(MPI_Scan, MPI_Iscan, MPI_Scan_init, outgoing, incoming, elements, MPI_DOUBLE, MPI_SUM,
                   turn % 2 ? reversed : world);
 }
 
 static int exscan(long turn, MPI_Request *request)
 {
-    return EITHER(MPI_Exscan, MPI_Iexscan, outgoing, incoming, elements, MPI_DOUBLE, MPI_SUM,
+    return EITHER(MPI_Exscan, MPI_Iexscan, MPI_Exscan_init, outgoing, incoming, elements, MPI_DOUBLE, MPI_SUM,
                   turn % 2 ? reversed : world);
 }
 
@@ -370,20 +385,40 @@ static int differs(const struct test *test, long bytes)
 
 /* ---- measurement ---- */
 
-static int calls(Call call, int nonblocking, long count)
+static int calls(Call call, enum form form, long count)
 {
     for (long turn = 0; turn < count; turn++) {
-        MPI_Request request;
-        TRY(call(turn, nonblocking ? &request : NULL));
-        if (nonblocking) TRY(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        MPI_Request own, *request = form == PERSISTENT ? &made[turn % made_count] : &own;
+        if (form == PERSISTENT) TRY(MPI_Start(request));
+        else TRY(call(turn, form == NONBLOCKING ? request : NULL));
+        if (form != BLOCKING) TRY(MPI_Wait(request, MPI_STATUS_IGNORE));
     }
     return MPI_SUCCESS;
 }
 
-static int perform(const struct test *test, int nonblocking, long bytes, long count)
+/* Makes the requests of a persistent form, one for each turn that differs from others. */
+static int make(Call call)
+{
+    int code = MPI_SUCCESS;
+    making = 1;
+    for (made_count = 0; made_count < 2 * size && code == MPI_SUCCESS; made_count++) {
+        made[made_count] = MPI_REQUEST_NULL;
+        code = call(made_count, &made[made_count]);
+    }
+    making = 0;
+    return code;
+}
+
+static void unmake(void)
+{
+    for (; made_count > 0; made_count--)
+        if (made[made_count - 1] != MPI_REQUEST_NULL) MPI_Request_free(&made[made_count - 1]);
+}
+
+static int perform(const struct test *test, enum form form, long bytes, long count)
 {
     if (test->pattern) return test->pattern((int)bytes, count);
-    return calls(test->call, nonblocking, count);
+    return calls(test->call, form, count);
 }
 
 /* The largest of all ranks' numbers, on all of them. Ranks wait for each other in it. */
@@ -395,10 +430,10 @@ static double largest(double own)
 }
 
 /* Seconds that `count` calls take the slowest rank; the same answer on each. */
-static double timed(const struct test *test, int nonblocking, long bytes, long count)
+static double timed(const struct test *test, enum form form, long bytes, long count)
 {
     double begin = seconds();
-    if (perform(test, nonblocking, bytes, count) != MPI_SUCCESS)
+    if (perform(test, form, bytes, count) != MPI_SUCCESS)
         fail("a call failed which did not at first");
     return largest(seconds() - begin);
 }
@@ -411,53 +446,55 @@ static double in_unit(const struct test *test, long bytes, double each_s)
     return each_s * 1e6 / (test->pattern == trips ? 2 : 1);
 }
 
-static void measure(const struct test *test, int nonblocking, long bytes, struct figure *figure)
+static void measure(const struct test *test, enum form form, long bytes, struct figure *figure)
 {
     double begin = seconds(), wanted_s = options.point_s / POINT_WINDOWS;
     long count = 1;
-    double took = timed(test, nonblocking, bytes, count);
+    double took = timed(test, form, bytes, count);
     while (took < wanted_s / 4) {
         count *= 4;
-        took = timed(test, nonblocking, bytes, count);
+        took = timed(test, form, bytes, count);
     }
     count = took < wanted_s ? (long)(count * wanted_s / took) : count;
     /* All ranks must see the same end: the slowest decides. */
     for (double used = 0; figure->windows < WINDOWS_MAX;) {
         if (figure->windows >= WINDOWS_MIN && used >= options.point_s) break;
-        took = timed(test, nonblocking, bytes, count);
+        took = timed(test, form, bytes, count);
         figure->values[figure->windows++] = in_unit(test, bytes, took / count);
         used = largest(seconds() - begin);
     }
 }
 
 /* A first call: an error that all ranks hear of, or none. */
-static int refusal(const struct test *test, int nonblocking, long bytes)
+static int refusal(const struct test *test, enum form form, long bytes)
 {
     int class = MPI_SUCCESS;
-    int code = perform(test, nonblocking, bytes, 1);
+    int code = form == PERSISTENT ? make(test->call) : MPI_SUCCESS;
+    if (code == MPI_SUCCESS) code = perform(test, form, bytes, 1);
     if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
     return (int)largest(class);
 }
 
-static void point(const struct test *test, int nonblocking, long bytes, double begin)
+static void point(const struct test *test, enum form form, long bytes, double begin)
 {
     char name[64], status[64] = "ok";
-    snprintf(name, sizeof name, "%s%s", nonblocking ? "i" : "", test->name);
+    snprintf(name, sizeof name, "%s%s", form_prefix[form], test->name);
     struct figure figure = {.test = name, .unit = test->unit, .ranks = size, .bytes = bytes};
     figure.larger_is_better = strcmp(test->unit, "us") != 0;
     if (largest(seconds() - begin) > options.budget_s) {
         strcpy(status, "budget");
     } else {
         fill(test, bytes);
-        int class = refusal(test, nonblocking, bytes);
+        int class = refusal(test, form, bytes);
         if (class == MPI_ERR_UNSUPPORTED_OPERATION) strcpy(status, "unsupported");
         else if (class != MPI_SUCCESS) snprintf(status, sizeof status, "error-%d", class);
         else {
-            measure(test, nonblocking, bytes, &figure);
+            measure(test, form, bytes, &figure);
             fill(test, bytes);
-            timed(test, nonblocking, bytes, 1);
+            timed(test, form, bytes, 1);
             if (largest(differs(test, bytes)) > 0) strcpy(status, "wrong");
         }
+        unmake();
     }
     if (rank == 0) print_figure(&figure, status);
 }
@@ -465,13 +502,16 @@ static void point(const struct test *test, int nonblocking, long bytes, double b
 /* ---- the program ---- */
 
 /* Whether one of the words names the test, or its kind. */
-static int is_named(const struct test *test, int nonblocking, char **words)
+static int is_named(const struct test *test, enum form form, char **words)
 {
-    const char *kind = test->pattern ? "pt2pt" : nonblocking ? "icoll" : "coll";
+    static const char *const kinds[FORMS] = {"coll", "icoll", "pcoll"};
+    const char *kind = test->pattern ? "pt2pt" : kinds[form];
     for (; *words; words++) {
         const char *name = *words;
         if (strcmp(name, kind) == 0) return 1;
-        if (nonblocking && *name++ != 'i') continue;
+        size_t prefix = strlen(form_prefix[form]);
+        if (strncmp(name, form_prefix[form], prefix) != 0) continue;
+        name += prefix;
         if (strcmp(name, test->name) == 0) return 1;
     }
     return 0;
@@ -503,6 +543,7 @@ static void prepare(void)
     places = block(size * sizeof *places);
     byte_places = block(size * sizeof *byte_places);
     types = block(size * sizeof *types);
+    made = block(2 * size * sizeof *made);
 }
 
 static void run(char **words)
@@ -514,10 +555,9 @@ static void run(char **words)
     if (rank == 0) printf("library %.*s\n", (int)strcspn(library, "\n"), library);
     for (int at = 0; at < SIZES; at++)
         for (int test = 0; test < TESTS; test++)
-            for (int nonblocking = 0; nonblocking <= !tests[test].pattern; nonblocking++)
-                if (is_named(&tests[test], nonblocking, words) &&
-                    is_measured(&tests[test], sizes[at]))
-                    point(&tests[test], nonblocking, sizes[at], begin);
+            for (int form = 0; form < (tests[test].pattern ? 1 : FORMS); form++)
+                if (is_named(&tests[test], form, words) && is_measured(&tests[test], sizes[at]))
+                    point(&tests[test], form, sizes[at], begin);
 }
 
 static void start(int *argc, char ***argv)

@@ -32,7 +32,7 @@ PEERS = ROOT / "build" / "peers"
 WARNINGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror"]
 # Every process below one of ours has this in its environment, so that all of them can be ended.
 MARK = "BENCH_PEERS_MARK"
-GROUPS = ["start", "pt2pt", "coll", "icoll", "stages"]
+GROUPS = ["start", "pt2pt", "coll", "icoll", "pcoll", "stages"]
 
 
 @dataclass
@@ -375,7 +375,7 @@ def read_options():
     if options.smoke:
         options.repetitions, options.point_ms, options.most = 1, 0.1, 65536
         options.peers, options.ranks, options.start_ranks = ["suiro"], [2, 3], [2]
-        options.groups = ["start", "pt2pt", "coll", "icoll"]
+        options.groups = ["start", "pt2pt", "coll", "icoll", "pcoll"]
     return options
 
 

@@ -20,6 +20,7 @@ TITLES = {
     "pt2pt": "Point to point",
     "coll": "Collectives",
     "icoll": "Nonblocking collectives, each waited for",
+    "pcoll": "Persistent collectives, each started and waited for",
     "stages": "8 bytes, stage by stage, each rank confined to a processor",
 }
 # What the README shows: group, test, ranks, bytes.
