@@ -109,15 +109,20 @@ impl Placement {
 }
 
 /// What a rank knows of: a bit for each.
-type Known = u64;
+pub type Known = u64;
 
 /// What each rank has heard of when it is through.
-fn heard(schedules: &[Schedule]) -> Vec<Known> {
-    let mut steps: Vec<(u32, bool, usize, u32)> = Vec::new();
+pub fn heard(schedules: &[Schedule]) -> Vec<Known> {
+    // In the order in which they may run: a local step has the round of what it waits on.
+    let turn = |action: Action| match action {
+        Action::Send { .. } => 0,
+        Action::Receive { .. } => 1,
+        Action::Copy { .. } | Action::Reduce { .. } => 2,
+    };
+    let mut steps: Vec<(u32, u32, usize, u32)> = Vec::new();
     for (rank, schedule) in schedules.iter().enumerate() {
-        steps.extend((0..).zip(schedule.steps()).map(|(id, step)| {
-            (step.round, matches!(step.action, Action::Receive { .. }), rank, id)
-        }));
+        let all = (0..).zip(schedule.steps());
+        steps.extend(all.map(|(id, step)| (step.round, turn(step.action), rank, id)));
     }
     steps.sort_unstable();
     let mut known: Vec<Vec<Known>> =
