@@ -1,8 +1,9 @@
 //! Collective operations as schedules (MPI 5.0 chapter 6): one algorithm per file.
 //!
-//! An algorithm is a pure function `(shape of the communicator, rank, arguments) -> Schedule`, with a
-//! name and a cost beside it ([`algorithm`]); [`registry`] lists them by operation. Blocking, nonblocking, persistent and offloaded calls run the same
-//! schedules; `tests/schedules` runs them for many sizes and roots on symbolic bytes.
+//! An algorithm is a pure function `(shape of the communicator, rank, arguments) -> Schedule`, with
+//! a name and a cost beside it ([`algorithm`]); [`registry`] lists them by operation. Blocking,
+//! nonblocking, persistent and offloaded calls run the same schedules; `tests/schedules` runs them
+//! for many sizes and roots on symbolic bytes.
 //!
 //! **Units.** All arguments are bytes of packed data. Nothing here knows counts, datatypes,
 //! displacements or memory: those may differ between ranks where the bytes may not.
@@ -40,8 +41,14 @@ pub mod allreduce_linear;
 pub mod allreduce_ring;
 pub mod alltoall_pairwise;
 pub mod barrier_dissemination;
+pub mod bcast_binary;
 pub mod bcast_binomial;
 pub mod bcast_chain;
+pub mod bcast_knomial;
+pub mod bcast_linear;
+pub mod bcast_scatter_doubling;
+pub mod bcast_scatter_ring;
+pub mod bcast_trinaryx3;
 mod butterfly;
 pub mod gather_linear;
 pub mod inter;
@@ -50,6 +57,7 @@ pub mod levels;
 pub mod machine;
 pub mod neighbor;
 mod phases;
+mod pipeline;
 pub mod reduce_binomial;
 pub mod reduce_chain;
 pub mod reduce_in_order;
@@ -68,6 +76,7 @@ pub mod scatter_linear;
 pub mod select;
 pub mod shared;
 mod signal;
+mod tree;
 
 use levels::{Nodes, costs};
 use select::Selection;

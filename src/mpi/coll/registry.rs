@@ -8,10 +8,11 @@ use super::{
     Allreduce, Bcast, BlockPairs, Blocks, Exchange, Operands, Reduce, ReduceScatter, Rooted,
     RootedBlocks, Scan, Shape, allgather_bruck, allgather_ring, allreduce_doubling,
     allreduce_halving, allreduce_linear, allreduce_ring, alltoall_pairwise, barrier_dissemination,
-    bcast_binomial, bcast_chain, gather_linear, reduce_binomial, reduce_chain, reduce_in_order,
-    reduce_linear, reduce_rabenseifner, reduce_scatter_halving, reduce_scatter_in_order,
-    reduce_scatter_linear, reduce_scatter_pairwise, reduce_scatter_ring, scan_chain, scan_doubling,
-    scan_linear, scatter_linear,
+    bcast_binary, bcast_binomial, bcast_chain, bcast_knomial, bcast_linear, bcast_scatter_doubling,
+    bcast_scatter_ring, bcast_trinaryx3, gather_linear, reduce_binomial, reduce_chain,
+    reduce_in_order, reduce_linear, reduce_rabenseifner, reduce_scatter_halving,
+    reduce_scatter_in_order, reduce_scatter_linear, reduce_scatter_pairwise, reduce_scatter_ring,
+    scan_chain, scan_doubling, scan_linear, scatter_linear,
 };
 
 /// The operations that have algorithms.
@@ -171,7 +172,17 @@ pub const BARRIER: Family<()> =
 /// Broadcast.
 pub const BCAST: Family<Bcast> = Family {
     operation: Operation::Bcast,
-    algorithms: &[bcast_binomial::ALGORITHM, bcast_chain::ALGORITHM],
+    algorithms: &[
+        bcast_binomial::ALGORITHM,
+        bcast_knomial::FOUR,
+        bcast_knomial::EIGHT,
+        bcast_linear::ALGORITHM,
+        bcast_chain::ALGORITHM,
+        bcast_binary::ALGORITHM,
+        bcast_scatter_doubling::ALGORITHM,
+        bcast_scatter_ring::ALGORITHM,
+        bcast_trinaryx3::ALGORITHM,
+    ],
 };
 
 /// Gather.
@@ -265,7 +276,9 @@ mod tests {
             assert_eq!(operation as usize, number);
             assert_eq!(Operation::from_name(&operation.name().to_lowercase()), Some(operation));
             let mut names = operation.algorithms();
-            let plain = |name: &&str| name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'_'));
+            let plain = |name: &&str| {
+                name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'))
+            };
             assert!(names.iter().all(plain), "{names:?}");
             assert!(!names.contains(&"auto") && !names.contains(&"shared"), "{names:?}");
             names.sort_unstable();

@@ -7,7 +7,7 @@
 //! long operands that is as few bytes as any algorithm can do with.
 
 use super::algorithm::{Algorithm, Cost, Segmented, Segments};
-use super::bcast_binomial::segments;
+use super::pipeline::segments;
 use super::{Operands, RECEIVE, Scan, Shape};
 use crate::offload::{Builder, Region, Schedule, StepId};
 
