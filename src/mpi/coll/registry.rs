@@ -8,11 +8,12 @@ use super::{
     Allreduce, Bcast, BlockPairs, Blocks, Exchange, Operands, Reduce, ReduceScatter, Rooted,
     RootedBlocks, Scan, Shape, allgather_bruck, allgather_ring, allreduce_doubling,
     allreduce_halving, allreduce_linear, allreduce_ring, alltoall_pairwise, barrier_dissemination,
-    bcast_binary, bcast_binomial, bcast_chain, bcast_knomial, bcast_linear, bcast_scatter_doubling,
-    bcast_scatter_ring, bcast_trinaryx3, gather_linear, reduce_binomial, reduce_chain,
-    reduce_in_order, reduce_linear, reduce_rabenseifner, reduce_scatter_halving,
-    reduce_scatter_in_order, reduce_scatter_linear, reduce_scatter_pairwise, reduce_scatter_ring,
-    scan_chain, scan_doubling, scan_linear, scatter_linear,
+    barrier_linear, barrier_tree, bcast_binary, bcast_binomial, bcast_chain, bcast_knomial,
+    bcast_linear, bcast_scatter_doubling, bcast_scatter_ring, bcast_trinaryx3, gather_binomial,
+    gather_linear, reduce_binomial, reduce_chain, reduce_in_order, reduce_linear,
+    reduce_rabenseifner, reduce_scatter_halving, reduce_scatter_in_order, reduce_scatter_linear,
+    reduce_scatter_pairwise, reduce_scatter_ring, scan_chain, scan_doubling, scan_linear,
+    scatter_binomial, scatter_linear,
 };
 
 /// The operations that have algorithms.
@@ -166,8 +167,14 @@ pub struct Family<A: Arguments + 'static> {
 }
 
 /// Barrier.
-pub const BARRIER: Family<()> =
-    Family { operation: Operation::Barrier, algorithms: &[barrier_dissemination::ALGORITHM] };
+pub const BARRIER: Family<()> = Family {
+    operation: Operation::Barrier,
+    algorithms: &[
+        barrier_dissemination::ALGORITHM,
+        barrier_tree::ALGORITHM,
+        barrier_linear::ALGORITHM,
+    ],
+};
 
 /// Broadcast.
 pub const BCAST: Family<Bcast> = Family {
@@ -186,16 +193,20 @@ pub const BCAST: Family<Bcast> = Family {
 };
 
 /// Gather.
-pub const GATHER: Family<Rooted> =
-    Family { operation: Operation::Gather, algorithms: &[gather_linear::GATHER] };
+pub const GATHER: Family<Rooted> = Family {
+    operation: Operation::Gather,
+    algorithms: &[gather_linear::GATHER, gather_binomial::ALGORITHM],
+};
 
 /// Gather of blocks of unlike lengths.
 pub const GATHERV: Family<RootedBlocks> =
     Family { operation: Operation::Gatherv, algorithms: &[gather_linear::GATHERV] };
 
 /// Scatter.
-pub const SCATTER: Family<Rooted> =
-    Family { operation: Operation::Scatter, algorithms: &[scatter_linear::SCATTER] };
+pub const SCATTER: Family<Rooted> = Family {
+    operation: Operation::Scatter,
+    algorithms: &[scatter_linear::SCATTER, scatter_binomial::ALGORITHM],
+};
 
 /// Scatter of blocks of unlike lengths.
 pub const SCATTERV: Family<RootedBlocks> =
