@@ -34,6 +34,9 @@
 
 pub mod algorithm;
 pub mod allgather_bruck;
+pub mod allgather_doubling;
+pub mod allgather_linear;
+pub mod allgather_neighbor;
 pub mod allgather_ring;
 pub mod allreduce_doubling;
 pub mod allreduce_halving;

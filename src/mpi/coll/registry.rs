@@ -6,14 +6,14 @@ use super::algorithm::{Algorithm, Arguments};
 use super::levels::costs;
 use super::{
     Allreduce, Bcast, BlockPairs, Blocks, Exchange, Operands, Reduce, ReduceScatter, Rooted,
-    RootedBlocks, Scan, Shape, allgather_bruck, allgather_ring, allreduce_doubling,
-    allreduce_halving, allreduce_linear, allreduce_ring, alltoall_pairwise, barrier_dissemination,
-    barrier_linear, barrier_tree, bcast_binary, bcast_binomial, bcast_chain, bcast_knomial,
-    bcast_linear, bcast_scatter_doubling, bcast_scatter_ring, bcast_trinaryx3, gather_binomial,
-    gather_linear, reduce_binomial, reduce_chain, reduce_in_order, reduce_linear,
-    reduce_rabenseifner, reduce_scatter_halving, reduce_scatter_in_order, reduce_scatter_linear,
-    reduce_scatter_pairwise, reduce_scatter_ring, scan_chain, scan_doubling, scan_linear,
-    scatter_binomial, scatter_linear,
+    RootedBlocks, Scan, Shape, allgather_bruck, allgather_doubling, allgather_linear,
+    allgather_neighbor, allgather_ring, allreduce_doubling, allreduce_halving, allreduce_linear,
+    allreduce_ring, alltoall_pairwise, barrier_dissemination, barrier_linear, barrier_tree,
+    bcast_binary, bcast_binomial, bcast_chain, bcast_knomial, bcast_linear, bcast_scatter_doubling,
+    bcast_scatter_ring, bcast_trinaryx3, gather_binomial, gather_linear, reduce_binomial,
+    reduce_chain, reduce_in_order, reduce_linear, reduce_rabenseifner, reduce_scatter_halving,
+    reduce_scatter_in_order, reduce_scatter_linear, reduce_scatter_pairwise, reduce_scatter_ring,
+    scan_chain, scan_doubling, scan_linear, scatter_binomial, scatter_linear,
 };
 
 /// The operations that have algorithms.
@@ -215,12 +215,24 @@ pub const SCATTERV: Family<RootedBlocks> =
 /// Gather to all.
 pub const ALLGATHER: Family<Exchange> = Family {
     operation: Operation::Allgather,
-    algorithms: &[allgather_bruck::ALGORITHM, allgather_ring::ALLGATHER],
+    algorithms: &[
+        allgather_doubling::ALGORITHM,
+        allgather_bruck::ALLGATHER,
+        allgather_linear::ALLGATHER,
+        allgather_neighbor::ALGORITHM,
+        allgather_ring::ALLGATHER,
+    ],
 };
 
 /// Gather of blocks of unlike lengths to all.
-pub const ALLGATHERV: Family<Blocks> =
-    Family { operation: Operation::Allgatherv, algorithms: &[allgather_ring::ALLGATHERV] };
+pub const ALLGATHERV: Family<Blocks> = Family {
+    operation: Operation::Allgatherv,
+    algorithms: &[
+        allgather_bruck::ALLGATHERV,
+        allgather_linear::ALLGATHERV,
+        allgather_ring::ALLGATHERV,
+    ],
+};
 
 /// Exchange of all with all.
 pub const ALLTOALL: Family<Exchange> =
