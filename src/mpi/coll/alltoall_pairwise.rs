@@ -17,7 +17,7 @@ pub const ALLTOALL: Algorithm<Exchange> = Algorithm {
     name: "pairwise",
     about: "at distance k each rank sends to the rank k after it",
     fits: |_, _| true,
-    cost,
+    cost: |shape, args| cost(shape, args, WINDOW),
     schedule,
     segmented: None,
 };
@@ -27,12 +27,13 @@ pub const ALLTOALLV: Algorithm<BlockPairs> = Algorithm {
     name: "pairwise",
     about: "at distance k each rank sends to the rank k after it",
     fits: |_, _| true,
-    cost: |shape, _| meeting_in_windows(shape),
+    cost: |shape, _| meeting_in_windows(shape, WINDOW),
     schedule: alltoallv,
     segmented: None,
 };
 
-fn cost(shape: Shape, args: Exchange) -> Cost {
+/// The cost with at most `window` distances under way at a time.
+pub(super) fn cost(shape: Shape, args: Exchange, window: u32) -> Cost {
     let (ranks, block) = (u64::from(shape.ranks), args.block as u64);
     if block == 0 {
         return Cost::NOTHING;
@@ -42,17 +43,27 @@ fn cost(shape: Shape, args: Exchange) -> Cost {
         true => ranks * block,
         false => block,
     };
-    Cost { bytes: (ranks - 1) * block, copied, ..meeting_in_windows(shape) }
+    Cost { bytes: (ranks - 1) * block, copied, ..meeting_in_windows(shape, window) }
 }
 
 /// What it costs to meet all others, apart from bytes.
-pub(super) fn meeting_in_windows(shape: Shape) -> Cost {
+pub(super) fn meeting_in_windows(shape: Shape, window: u32) -> Cost {
     let others = u64::from(shape.ranks - 1);
-    Cost { rounds: others.div_ceil(WINDOW.into()), messages: others, ..Cost::NOTHING }
+    Cost { rounds: others.div_ceil(window.into()), messages: others, ..Cost::NOTHING }
 }
 
 /// The part of `rank` in an alltoall.
 pub fn schedule(shape: Shape, rank: u32, args: Exchange) -> Schedule {
+    windowed(shape, rank, args, WINDOW)
+}
+
+/// The part of `rank` in an alltoallv or alltoallw; blocks of no bytes are not sent.
+pub fn alltoallv(shape: Shape, rank: u32, args: BlockPairs<'_>) -> Schedule {
+    windowed_blocks(shape, rank, args, WINDOW)
+}
+
+/// The part of `rank` in an alltoall with at most `window` distances under way at a time.
+pub(super) fn windowed(shape: Shape, rank: u32, args: Exchange, window: u32) -> Schedule {
     let block = args.block;
     let part = |buffer: Buffer, of: u32| buffer.region(of as usize * block, block);
     let mut plan = Builder::new();
@@ -63,16 +74,32 @@ pub fn schedule(shape: Shape, rank: u32, args: Exchange) -> Schedule {
         let all = shape.ranks as usize * block;
         let saved = plan.scratch(all);
         let save = plan.copy(RECEIVE.region(0, all), saved.region(0, all), &[]);
-        exchange(plan, shape, rank, |to| part(saved, to), |from| part(RECEIVE, from), &|_| {
-            Some(save)
-        })
+        exchange(
+            plan,
+            shape,
+            rank,
+            window,
+            |to| part(saved, to),
+            |from| part(RECEIVE, from),
+            &|_| Some(save),
+        )
     } else {
-        exchange(plan, shape, rank, |to| part(SEND, to), |from| part(RECEIVE, from), &|_| None)
+        exchange(
+            plan,
+            shape,
+            rank,
+            window,
+            |to| part(SEND, to),
+            |from| part(RECEIVE, from),
+            &|_| None,
+        )
     }
 }
 
-/// The part of `rank` in an alltoallv or alltoallw; blocks of no bytes are not sent.
-pub fn alltoallv(shape: Shape, rank: u32, args: BlockPairs<'_>) -> Schedule {
+/// The same of an alltoallv or alltoallw.
+pub(super) fn windowed_blocks(
+    shape: Shape, rank: u32, args: BlockPairs<'_>, window: u32,
+) -> Schedule {
     let BlockPairs { send, receive, in_place } = args;
     let received = |from: u32| Buffer::User(shape.ranks + from).region(0, receive[from as usize]);
     let mut plan = Builder::new();
@@ -85,28 +112,28 @@ pub fn alltoallv(shape: Shape, rank: u32, args: BlockPairs<'_>) -> Schedule {
         let kept = |of: u32| saved.region(starts[of as usize], receive[of as usize]);
         let saves: Vec<StepId> =
             (0..shape.ranks).map(|of| plan.copy(received(of), kept(of), &[])).collect();
-        exchange(plan, shape, rank, kept, received, &|of| Some(saves[of as usize]))
+        exchange(plan, shape, rank, window, kept, received, &|of| Some(saves[of as usize]))
     } else {
         let sent = |to: u32| Buffer::User(to).region(0, send[to as usize]);
-        exchange(plan, shape, rank, sent, received, &|_| None)
+        exchange(plan, shape, rank, window, sent, received, &|_| None)
     }
 }
 
 /// Exchanges all blocks; what is sent to and received from a rank waits on `saved` of it, if any,
-/// in which case the own block is where it belongs.
+/// in which case the own block is where it belongs. At most `window` distances are under way.
 fn exchange(
-    mut plan: Builder, shape: Shape, rank: u32, send: impl Fn(u32) -> Region,
+    mut plan: Builder, shape: Shape, rank: u32, window: u32, send: impl Fn(u32) -> Region,
     receive: impl Fn(u32) -> Region, saved: &dyn Fn(u32) -> Option<StepId>,
 ) -> Schedule {
     // The steps of each distance, to wait on from the distance a window later.
     let mut steps: Vec<Vec<StepId>> = vec![Vec::new()];
     for distance in 1..shape.ranks {
-        let round = (distance - 1) / WINDOW + 1;
-        let window = match distance.checked_sub(WINDOW) {
+        let round = (distance - 1) / window + 1;
+        let before = match distance.checked_sub(window) {
             Some(earlier) => steps[earlier as usize].as_slice(),
             None => &[],
         };
-        let after = |peer| [window, saved(peer).as_slice()].concat();
+        let after = |peer| [before, saved(peer).as_slice()].concat();
         let (from, to) = (shape.before(rank, distance), shape.after(rank, distance));
         let (into, out) = (receive(from), send(to));
         let mut both = Vec::with_capacity(2);

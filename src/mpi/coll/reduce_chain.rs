@@ -14,7 +14,7 @@
 //! the root copy theirs then.
 
 use super::algorithm::{Algorithm, Cost, Segmented, Segments};
-use super::bcast_binomial::segments;
+use super::pipeline::segments;
 use super::scan_chain::{SEGMENTS_MAX, part, segment};
 use super::{RECEIVE, Reduce, SEND, Shape, butterfly, input};
 use crate::offload::{Buffer, Builder, Region, Schedule, StepId};

@@ -8,12 +8,13 @@ use super::{
     Allreduce, Bcast, BlockPairs, Blocks, Exchange, Operands, Reduce, ReduceScatter, Rooted,
     RootedBlocks, Scan, Shape, allgather_bruck, allgather_doubling, allgather_linear,
     allgather_neighbor, allgather_ring, allreduce_doubling, allreduce_halving, allreduce_linear,
-    allreduce_ring, alltoall_pairwise, barrier_dissemination, barrier_linear, barrier_tree,
-    bcast_binary, bcast_binomial, bcast_chain, bcast_knomial, bcast_linear, bcast_scatter_doubling,
-    bcast_scatter_ring, bcast_trinaryx3, gather_binomial, gather_linear, reduce_binomial,
-    reduce_chain, reduce_in_order, reduce_linear, reduce_rabenseifner, reduce_scatter_halving,
-    reduce_scatter_in_order, reduce_scatter_linear, reduce_scatter_pairwise, reduce_scatter_ring,
-    scan_chain, scan_doubling, scan_linear, scatter_binomial, scatter_linear,
+    allreduce_ring, alltoall_bruck, alltoall_pairwise, alltoall_spread, barrier_dissemination,
+    barrier_linear, barrier_tree, bcast_binary, bcast_binomial, bcast_chain, bcast_knomial,
+    bcast_linear, bcast_scatter_doubling, bcast_scatter_ring, bcast_trinaryx3, gather_binomial,
+    gather_linear, reduce_binomial, reduce_chain, reduce_in_order, reduce_linear,
+    reduce_rabenseifner, reduce_scatter_halving, reduce_scatter_in_order, reduce_scatter_linear,
+    reduce_scatter_pairwise, reduce_scatter_ring, scan_chain, scan_doubling, scan_linear,
+    scatter_binomial, scatter_linear,
 };
 
 /// The operations that have algorithms.
@@ -235,12 +236,20 @@ pub const ALLGATHERV: Family<Blocks> = Family {
 };
 
 /// Exchange of all with all.
-pub const ALLTOALL: Family<Exchange> =
-    Family { operation: Operation::Alltoall, algorithms: &[alltoall_pairwise::ALLTOALL] };
+pub const ALLTOALL: Family<Exchange> = Family {
+    operation: Operation::Alltoall,
+    algorithms: &[
+        alltoall_pairwise::ALLTOALL,
+        alltoall_spread::ALLTOALL,
+        alltoall_bruck::ALGORITHM,
+    ],
+};
 
 /// Exchange of blocks of unlike lengths of all with all.
-pub const ALLTOALLV: Family<BlockPairs> =
-    Family { operation: Operation::Alltoallv, algorithms: &[alltoall_pairwise::ALLTOALLV] };
+pub const ALLTOALLV: Family<BlockPairs> = Family {
+    operation: Operation::Alltoallv,
+    algorithms: &[alltoall_pairwise::ALLTOALLV, alltoall_spread::ALLTOALLV],
+};
 
 /// Reduction to a root.
 pub const REDUCE: Family<Reduce> = Family {

@@ -143,7 +143,7 @@ pub const ALLTOALL: TwoLevel<Exchange> = TwoLevel {
         let none = Exchange { block: 0, ..args };
         let meeting = match args.block {
             0 => (alltoall_pairwise::ALLTOALL.cost)(view.leaders(), none),
-            _ => alltoall_pairwise::meeting_in_windows(view.leaders()),
+            _ => alltoall_pairwise::meeting_in_windows(view.leaders(), alltoall_pairwise::WINDOW),
         };
         let packed = Cost::of_copy(2 * largest * row as u64);
         let scatter = view.cost_inside(&registry::SCATTER, &|_| with_leader);

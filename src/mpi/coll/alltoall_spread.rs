@@ -1,0 +1,41 @@
+//! Alltoall, alltoallv and alltoallw at once: all receives and all sends are under way together.
+//!
+//! Each rank begins with the rank after it, so that not all send to one rank at a time. It is
+//! `alltoall_pairwise` with a window as wide as the communicator.
+//!
+//! Cost: 1 round; a rank sends n - 1 blocks, and copies all n first if in place.
+
+use super::algorithm::Algorithm;
+use super::alltoall_pairwise::{cost, meeting_in_windows, windowed, windowed_blocks};
+use super::{BlockPairs, Exchange, Shape};
+use crate::offload::Schedule;
+
+/// See the module's text.
+pub const ALLTOALL: Algorithm<Exchange> = Algorithm {
+    name: "spread",
+    about: "all receives and all sends are under way together",
+    fits: |_, _| true,
+    cost: |shape, args| cost(shape, args, shape.ranks),
+    schedule,
+    segmented: None,
+};
+
+/// See the module's text.
+pub const ALLTOALLV: Algorithm<BlockPairs> = Algorithm {
+    name: "spread",
+    about: "all receives and all sends are under way together",
+    fits: |_, _| true,
+    cost: |shape, _| meeting_in_windows(shape, shape.ranks),
+    schedule: alltoallv,
+    segmented: None,
+};
+
+/// The part of `rank` in an alltoall.
+pub fn schedule(shape: Shape, rank: u32, args: Exchange) -> Schedule {
+    windowed(shape, rank, args, shape.ranks)
+}
+
+/// The part of `rank` in an alltoallv or alltoallw; blocks of no bytes are not sent.
+pub fn alltoallv(shape: Shape, rank: u32, args: BlockPairs<'_>) -> Schedule {
+    windowed_blocks(shape, rank, args, shape.ranks)
+}
