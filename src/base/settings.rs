@@ -86,6 +86,12 @@ pub const SETTINGS: &[Setting] = &[
         default: "0",
         meaning: "run alone even if the environment looks like a job without a launcher",
     },
+    Setting {
+        name: "SUIRO_REDUCE",
+        values: "fast|reproducible",
+        default: "fast",
+        meaning: "whether results of reductions depend on nothing but the operands and their order",
+    },
     collective("SUIRO_COLL_BARRIER", "how MPI_Barrier is done"),
     collective("SUIRO_COLL_BCAST", "how MPI_Bcast is done"),
     collective("SUIRO_COLL_GATHER", "how MPI_Gather is done"),

@@ -26,6 +26,8 @@ pub struct Progress {
     /// Steps that must still complete, and those including the detached ones.
     attached: usize,
     all: usize,
+    /// Steps that have not started.
+    unbegun: usize,
 }
 
 impl Progress {
@@ -37,6 +39,7 @@ impl Progress {
             ready: VecDeque::with_capacity(schedule.steps().len()),
             attached: 0,
             all: 0,
+            unbegun: 0,
             schedule,
         }
     }
@@ -56,12 +59,15 @@ impl Progress {
         self.ready.extend(ready);
         self.attached = self.schedule.attached();
         self.all = self.schedule.steps().len();
+        self.unbegun = self.all;
     }
 
     /// A step that may start now, and the one whose completion let it.
     #[inline]
     pub fn next(&mut self) -> Option<(StepId, StepId)> {
-        self.ready.pop_front()
+        let next = self.ready.pop_front();
+        self.unbegun -= usize::from(next.is_some());
+        next
     }
 
     /// Notes the end of a step: its successors may become ready. Whether the run is over by that.
@@ -85,6 +91,12 @@ impl Progress {
     #[inline]
     pub fn is_over(&self) -> bool {
         self.attached == 0
+    }
+
+    /// Whether all steps have started.
+    #[inline]
+    pub fn has_begun_all(&self) -> bool {
+        self.unbegun == 0
     }
 
     /// Whether all steps are complete, so that nobody touches the scratch buffers any more.
@@ -159,7 +171,9 @@ mod tests {
         assert!(!progress.is_over());
         assert_eq!((progress.next(), progress.next()), (Some((0, 0)), None));
         assert!(progress.completed(0) && progress.is_over() && !progress.is_done());
+        assert!(!progress.has_begun_all());
         assert_eq!(progress.next(), Some((1, 0)));
+        assert!(progress.has_begun_all());
         assert!(!progress.completed(1) && progress.is_done());
     }
 

@@ -18,11 +18,12 @@
 //! keep their order.
 //!
 //! **Instances** of a run that may start again have the same tags, and need nothing to be told
-//! apart. When an instance is over on a rank, all its steps have started there, the detached ones
-//! too. So on each rank the sends and the receives with one tag start in the order of the instances,
-//! and messages with one tag keep their order: that of instance `j` goes to the receive of instance
-//! `j`, no matter which of both comes first, nor how far apart the ranks are. Detached steps of the
-//! last instance that go on keep its state, and the next one takes another.
+//! apart. Such an instance is over on a rank when all its steps have started there, too, the
+//! detached ones among them. So on each rank the sends and the receives with one tag start in the
+//! order of the instances, and messages with one tag keep their order: that of instance `j` goes to
+//! the receive of instance `j`, no matter which of both comes first, nor how far apart the ranks
+//! are. Detached steps of the last instance that go on keep its state, and the next one takes
+//! another.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -362,7 +363,8 @@ impl<D: Device> Engine<D> {
     #[inline]
     pub fn is_over(&self, run: RunId) -> bool {
         let run = &self.runs.runs[run];
-        run.progress.is_over() && run.sequel.is_none()
+        let begun = !run.stays || run.progress.has_begun_all();
+        run.progress.is_over() && begun && run.sequel.is_none()
     }
 
     /// Takes the end of a run that is over; steps that nobody waits for go on. One that may start

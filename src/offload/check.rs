@@ -6,7 +6,6 @@
 //! * every send has exactly one receive, of the same length, and the other way round;
 //! * rounds level the global graph (`offload::schedule` says how), so it has no cycle, even where
 //!   a send is not complete before its receive has started;
-//! * a detached step has started when the run is over;
 //! * two steps of a rank that touch the same byte, one of them writing, are ordered by what they
 //!   wait on. Waiting for any one of several steps is being after what all of them are after;
 //! * what is read from the first of several copies has been written to scratch memory by each of
@@ -26,7 +25,6 @@ use super::{Action, Buffer, Region, Schedule, StepId, Wait};
 pub fn check(schedules: &[Schedule]) -> Result<(), String> {
     for (rank, schedule) in schedules.iter().enumerate() {
         rounds(schedule)
-            .and_then(|()| late(schedule))
             .and_then(|()| regions(schedule))
             .and_then(|()| copies(schedule))
             .and_then(|()| races(schedule))
@@ -44,33 +42,6 @@ fn rounds(schedule: &Schedule) -> Result<(), String> {
         let due = latest.unwrap_or(0) + u32::from(!local);
         if step.round < due || (local && step.round > due) {
             return Err(format!("step {id} has round {}, due is {due}", step.round));
-        }
-    }
-    Ok(())
-}
-
-/// Who waits for the end of a run waits for the start of its detached steps too.
-fn late(schedule: &Schedule) -> Result<(), String> {
-    let (steps, before) = (schedule.steps(), order(schedule));
-    let attached = || (0..steps.len()).filter(|&id| !steps[id].detached);
-    let is_complete = |&id: &StepId| {
-        attached().any(|step| step == id as usize || before[step].contains(id as usize))
-    };
-    for id in (0..steps.len()).filter(|&id| steps[id].detached) {
-        let after = schedule.after(id as StepId);
-        // An attached step has waited for one of these, too.
-        let waited = |step: usize| {
-            let others = schedule.after(step as StepId);
-            !others.is_empty() && others.iter().all(|other| after.contains(other))
-        };
-        let has_started = match steps[id].wait {
-            Wait::All => after.iter().all(is_complete),
-            Wait::Any => {
-                after.is_empty() || after.iter().any(is_complete) || attached().any(waited)
-            }
-        };
-        if !has_started {
-            return Err(format!("step {id} is detached and may start after the end"));
         }
     }
     Ok(())
@@ -354,23 +325,6 @@ mod tests {
         assert!(race(true, Wait::Any, 0).is_err());
         assert!(race(false, Wait::All, 7).is_err());
         assert_eq!(race(false, Wait::All, 8), Ok(()));
-    }
-
-    #[test]
-    fn detached_steps_start_before_the_end() {
-        let start = |wait: Wait, both: bool| {
-            let mut plan = Builder::new();
-            let receives = [1, 2].map(|peer| plan.receive(peer, Region::EMPTY, 1, &[]));
-            receives.iter().for_each(|&receive| plan.detach(receive));
-            let token = Action::Send { peer: 3, region: Region::EMPTY, label: 2 };
-            plan.push(token, 2, Wait::Any, &receives[usize::from(!both)..]);
-            let token = Action::Send { peer: 4, region: Region::EMPTY, label: 2 };
-            let last = plan.push(token, 2, wait, &receives);
-            plan.detach(last);
-            late(&plan.finish())
-        };
-        assert_eq!((start(Wait::Any, true), start(Wait::Any, false)), (Ok(()), Ok(())));
-        assert!(start(Wait::All, true).unwrap_err().contains("after the end"));
     }
 
     #[test]

@@ -12,8 +12,7 @@
 //! arrived. A step only waits on steps before it, and of several that may start the earlier is
 //! started first, so algorithms list their receives before their sends. A run is complete when all
 //! steps are that are not *detached*; those use only buffers that the run owns, and whoever runs
-//! the schedule keeps these until the last step is done. All steps have started by then: a detached
-//! one waits for nothing but what the run waits for, too.
+//! the schedule keeps these until the last step is done.
 //!
 //! **Copies.** The same bytes may come by several ways, each to scratch memory of its own, and what
 //! goes on with them takes the copy that is there first:
@@ -332,6 +331,16 @@ impl Builder {
         self.push(Action::Copy { from, to }, self.round_of(after), Wait::Any, after)
     }
 
+    /// A send in `round`, labelled with the round, of the first `len` bytes of what the first complete
+    /// step of `after` has written.
+    ///
+    /// # Panics
+    /// If the round does not fit in a label.
+    pub fn send_first(&mut self, peer: u32, len: usize, round: u32, after: &[StepId]) -> StepId {
+        let region = Buffer::First.region(0, len);
+        self.push(Action::Send { peer, region, label: label(round) }, round, Wait::Any, after)
+    }
+
     /// Any step at all; the other methods are short for this one.
     ///
     /// # Panics
@@ -462,14 +471,13 @@ mod tests {
         let one = plan.receive(1, scratch.region(0, 8), 1, &[]);
         let two = plan.receive(2, scratch.region(8, 8), 1, &[]);
         let copy = plan.copy_first(USER.region(0, 8), &[one, two]);
-        let region = Buffer::First.region(2, 4);
-        let send = plan.push(Action::Send { peer: 3, region, label: 2 }, 2, Wait::Any, &[one, two]);
+        let send = plan.send_first(3, 4, 2, &[one, two]);
         let schedule = plan.finish();
         assert_eq!(schedule.waits(), [0, 0, 1, 1]);
         let copied = |from| Action::Copy { from, to: USER.region(0, 8) };
         assert_eq!(schedule.action(copy, one), copied(scratch.region(0, 8)));
         assert_eq!(schedule.action(copy, two), copied(scratch.region(8, 8)));
-        let sent = Action::Send { peer: 3, region: scratch.region(10, 4), label: 2 };
+        let sent = Action::Send { peer: 3, region: scratch.region(8, 4), label: 2 };
         assert_eq!(schedule.action(send, two), sent);
     }
 

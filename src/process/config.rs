@@ -101,6 +101,15 @@ fn parse_copy(text: &str) -> Option<Copy> {
     }
 }
 
+/// Whether results are to be reproducible.
+fn parse_reduce(text: &str) -> Option<bool> {
+    match text {
+        "fast" => Some(false),
+        "reproducible" => Some(true),
+        _ => None,
+    }
+}
+
 fn parse_flag(text: &str) -> Option<bool> {
     match text {
         "0" => Some(false),
@@ -143,7 +152,11 @@ impl Config {
             memory_kinds: one("SUIRO_MEMORY_KINDS")
                 .or_else(|| lookup(MEMORY_KINDS_OF_OPEN_MPI))
                 .unwrap_or_default(),
-            selection: selection(one)?,
+            selection: {
+                let mut selection = selection(one)?;
+                selection.reproduce(parse("SUIRO_REDUCE", one, parse_reduce)?);
+                selection
+            },
             agreed: settings::agreed(lookup),
         })
     }

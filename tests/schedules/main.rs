@@ -5,6 +5,7 @@
 //! in an order drawn from a seed, shows the result of all runs.
 
 mod by;
+mod copies;
 mod costs;
 mod data;
 mod inter;
@@ -12,6 +13,7 @@ mod interleavings;
 mod levels;
 mod neighbor;
 mod reductions;
+mod reproducible;
 mod symbolic;
 
 use mpi_abi::mpi::coll::Shape;

@@ -50,6 +50,11 @@ impl Algebra {
         (start..start + len).map(|index| self.leaf(rank, index)).collect()
     }
 
+    /// `left op right`.
+    pub fn pair(&mut self, left: Byte, right: Byte) -> Byte {
+        self.intern(Term::Pair { left, right })
+    }
+
     /// `len` bytes of uninitialized memory.
     pub fn junk(&mut self, len: usize) -> Vec<Byte> {
         self.leaves(NOBODY, 0, len)
@@ -207,7 +212,7 @@ impl<'a> Machine<'a> {
         let it = &mut self.ranks[rank as usize];
         let left = it.bytes(from).to_vec();
         for (left, right) in left.into_iter().zip(it.bytes(into)) {
-            *right = self.algebra.intern(Term::Pair { left, right: *right });
+            *right = self.algebra.pair(left, *right);
         }
     }
 

@@ -29,6 +29,14 @@
 //! touched: its entry of the table may be anything. In a reduce-scatter in place the receive buffer
 //! holds the blocks for all ranks, and the result is where it begins.
 //!
+//! **Association.** How a reduction puts its operands together is up to the algorithm, and with it
+//! the last bits of a floating-point result. Those that [`registry::Operation::reproducible`] names
+//! do it in one way for all elements, whatever their number, the root or the order of arrival: a
+//! balanced tree over the places of `butterfly`, each of which is a rank or a pair of adjacent ones,
+//! in the order of ranks. So the result depends on the operands in the order of ranks only, and it
+//! is the same for reduce, allreduce and reduce-scatter. In a scan, operands are put together as in
+//! `scan_doubling`, which depends on the rank only. `SUIRO_REDUCE=reproducible` admits no others.
+//!
 //! **Agreement.** Which algorithm runs is decided in [`select`] from what the standard makes equal
 //! on all ranks.
 
@@ -41,6 +49,7 @@ pub mod allgather_ring;
 pub mod allreduce_doubling;
 pub mod allreduce_halving;
 pub mod allreduce_linear;
+pub mod allreduce_redundant;
 pub mod allreduce_ring;
 pub mod alltoall_bruck;
 pub mod alltoall_pairwise;

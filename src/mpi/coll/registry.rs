@@ -8,10 +8,10 @@ use super::{
     Allreduce, Bcast, BlockPairs, Blocks, Exchange, Operands, Reduce, ReduceScatter, Rooted,
     RootedBlocks, Scan, Shape, allgather_bruck, allgather_doubling, allgather_linear,
     allgather_neighbor, allgather_ring, allreduce_doubling, allreduce_halving, allreduce_linear,
-    allreduce_ring, alltoall_bruck, alltoall_pairwise, alltoall_spread, barrier_dissemination,
-    barrier_linear, barrier_tree, bcast_binary, bcast_binomial, bcast_chain, bcast_knomial,
-    bcast_linear, bcast_scatter_doubling, bcast_scatter_ring, bcast_trinaryx3, gather_binomial,
-    gather_linear, reduce_binomial, reduce_chain, reduce_in_order, reduce_linear,
+    allreduce_redundant, allreduce_ring, alltoall_bruck, alltoall_pairwise, alltoall_spread,
+    barrier_dissemination, barrier_linear, barrier_tree, bcast_binary, bcast_binomial, bcast_chain,
+    bcast_knomial, bcast_linear, bcast_scatter_doubling, bcast_scatter_ring, bcast_trinaryx3,
+    gather_binomial, gather_linear, reduce_binomial, reduce_chain, reduce_in_order, reduce_linear,
     reduce_rabenseifner, reduce_scatter_halving, reduce_scatter_in_order, reduce_scatter_linear,
     reduce_scatter_pairwise, reduce_scatter_ring, scan_chain, scan_doubling, scan_linear,
     scatter_binomial, scatter_linear,
@@ -55,6 +55,18 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// For a reduction, the names of the algorithms that put operands together in one way, which
+    /// depends on their order and number only (see `coll`, "Association").
+    pub fn reproducible(self) -> Option<&'static [&'static str]> {
+        match self {
+            Self::Reduce => Some(&["in_order", "rabenseifner"]),
+            Self::Allreduce => Some(&["doubling", "rabenseifner", "redundant"]),
+            Self::ReduceScatter => Some(&["in_order"]),
+            Self::Scan | Self::Exscan => Some(&["doubling"]),
+            _ => None,
+        }
+    }
+
     /// All of them.
     pub const ALL: [Self; 15] = [
         Self::Barrier,
@@ -271,6 +283,7 @@ pub const ALLREDUCE: Family<Allreduce> = Family {
         allreduce_halving::ALGORITHM,
         allreduce_ring::ALGORITHM,
         allreduce_linear::ALGORITHM,
+        allreduce_redundant::ALGORITHM,
     ],
 };
 

@@ -53,6 +53,8 @@ pub struct Selection {
     machine: Machine,
     between: Machine,
     choices: [Choice; Operation::ALL.len()],
+    /// Whether reductions put operands together in one way only.
+    reproducible: bool,
     /// A bit for each operation whose choice did not fit once.
     told: Cell<u32>,
 }
@@ -66,12 +68,9 @@ impl Default for Selection {
 impl Selection {
     /// What is cheapest on `machine`, and on a network between several of that kind.
     pub fn new(machine: Machine) -> Self {
-        Self {
-            machine,
-            between: machine::NETWORK,
-            choices: [Choice::Auto; Operation::ALL.len()],
-            told: Cell::new(0),
-        }
+        let choices = [Choice::Auto; Operation::ALL.len()];
+        let between = machine::NETWORK;
+        Self { machine, between, choices, reproducible: false, told: Cell::new(0) }
     }
 
     /// The same on another machine.
@@ -89,9 +88,21 @@ impl Selection {
         self.choices[operation as usize]
     }
 
+    /// Admits only algorithms that put operands together in one way (`coll`, "Association").
+    pub fn reproduce(&mut self, reproducible: bool) {
+        self.reproducible = reproducible;
+    }
+
+    /// Whether an algorithm of this name may be used at all.
+    pub(super) fn admits(&self, operation: Operation, algorithm: &str) -> bool {
+        let names = operation.reproducible().filter(|_| self.reproducible);
+        names.is_none_or(|names| names.contains(&algorithm))
+    }
+
     /// Whether `operation` goes through memory that all ranks share, if they do.
     pub fn is_shared(&self, operation: Operation) -> bool {
         !matches!(self.choice(operation), Choice::Algorithm(_))
+            && (!self.reproducible || operation.reproducible().is_none())
     }
 
     /// Whose costs are compared.
@@ -129,7 +140,9 @@ impl Selection {
     ) -> &'static Algorithm<A> {
         let agreed = args.agreed();
         let fitting = || {
-            let fits = |algorithm: &&Algorithm<A>| (algorithm.fits)(shape, agreed);
+            let fits = |algorithm: &&Algorithm<A>| {
+                self.admits(family.operation, algorithm.name) && (algorithm.fits)(shape, agreed)
+            };
             family.algorithms.iter().filter(fits)
         };
         if let Choice::Algorithm(name) = self.choice(family.operation) {
@@ -192,6 +205,26 @@ mod tests {
         assert_eq!(allreduce(64), "ring");
         assert_ne!(allreduce(8), "ring");
         assert_eq!(by.told.get(), 1 << Operation::Allreduce as u32);
+    }
+
+    #[test]
+    fn reproducible_results_have_their_algorithms() {
+        let mut by = Selection::default();
+        by.reproduce(true);
+        assert!(!by.is_shared(Operation::Reduce) && by.is_shared(Operation::Bcast));
+        let ring = Choice::from_text(Operation::Allreduce, "ring").unwrap();
+        by.choose_for(Operation::Allreduce, ring);
+        for elements in [1, 7, 100, 1 << 20] {
+            let operands = Operands { bytes: 8 * elements, element: 8, commutative: true };
+            let args = Allreduce { operands, in_place: false };
+            let name = by.choose(&ALLREDUCE, Shape { ranks: 7 }, args).name;
+            assert!(Operation::Allreduce.reproducible().unwrap().contains(&name), "{name}");
+        }
+        for operation in Operation::ALL {
+            let names = operation.algorithms();
+            let known = operation.reproducible().unwrap_or_default();
+            assert!(known.iter().all(|name| names.contains(name)), "{known:?}");
+        }
     }
 
     #[test]

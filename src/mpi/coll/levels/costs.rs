@@ -310,6 +310,9 @@ impl Selection {
 impl View<'_> {
     /// Whether two levels are cheaper than one, or wanted; one may be wanted too.
     fn saves<A: Arguments>(self, one: &Algorithm<A>, two: &TwoLevel<A>, args: A::In<'_>) -> bool {
+        if !self.by.admits(two.operation, NAME) {
+            return false;
+        }
         if let Choice::Algorithm(name) = self.by.choice(two.operation) {
             return name == NAME;
         }
