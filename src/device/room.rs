@@ -293,6 +293,16 @@ impl<const ENTRIES: usize, const DATA: usize> Rounds<ENTRIES, DATA> {
         Some((head, span))
     }
 
+    /// Whether `seat` has published its entry of `round`, of which this seat is not done yet.
+    ///
+    /// # Panics
+    /// If there is no such seat.
+    #[inline]
+    pub fn is_published(&self, seat: usize, round: u64) -> bool {
+        let entry = &self.seats()[seat].entries[round as usize % ENTRIES];
+        entry.sequence.load(Ordering::Relaxed) == round
+    }
+
     /// This seat will not look at entries of `round` and earlier ones again. If that is true the
     /// others were told, and the device has to ring those who may wait for it.
     #[inline]

@@ -39,6 +39,10 @@ impl Cut {
             | Kind::Scan
             | Kind::Exscan => 1,
         };
+        // What is short is not worth the divisions.
+        if bytes.saturating_mul(slots) <= room {
+            return Self { piece: bytes, rounds: 1, parts: None };
+        }
         // Entries as long as can be: what a round costs outweighs what shorter pieces overlap.
         let most = room / slots;
         let grain = if most >= 64 && 64 % unit == 0 { 64 } else { unit };

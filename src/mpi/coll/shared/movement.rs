@@ -222,7 +222,8 @@ impl View<'_> {
             return;
         };
         let Some(combine) = &self.task.combine else { return };
-        let block = (BLOCK_BYTES / self.task.unit).max(1) * self.task.unit;
+        let unit = self.task.unit;
+        let block = if len <= BLOCK_BYTES { len } else { (BLOCK_BYTES / unit).max(1) * unit };
         let mut done = 0;
         while done < len {
             let step = block.min(len - done);
