@@ -255,7 +255,17 @@ impl<D: Device> Mpi<D> {
         &mut self, call: Call, prepared: Result<Prepared>,
         keep: impl FnOnce(&mut Self, Prepared) -> Result,
     ) -> Result<Activity> {
-        match prepared.and_then(|prepared| keep(self, prepared)) {
+        let kept = match prepared {
+            Ok(prepared) => keep(self, prepared),
+            Err(error) => {
+                // The others take a number for what they made.
+                if let Ok(comm) = self.comms.get_mut(call.comm) {
+                    comm.next_init();
+                }
+                Err(error)
+            }
+        };
+        match kept {
             Ok(()) if self.checking.on => Ok(Activity::Run(self.inquire(call.comm, None, None)?)),
             Ok(()) => Ok(Activity::Over(Status::EMPTY)),
             Err(error) => self.report_wrong(call, error),
