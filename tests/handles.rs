@@ -226,7 +226,8 @@ fn good(function: &str, argument: &Argument<'_>, index: usize) -> String {
         (_, "*" | "[]") if let Some(kind) = kind => {
             let value =
                 if argument.is_const || is_read(function, c_type) { kind.good } else { "0" };
-            format!("({c_type}[4]){{{value}}}")
+            // Of a list two are read: the topology has two neighbors.
+            format!("({c_type}[4]){{{value}, {value}}}")
         }
         ("void", "*") => format!("buffers[{index}]"),
         ("int", "") if name.ends_with("keyval") => format!("{name}s.good"),
