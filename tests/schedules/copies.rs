@@ -17,7 +17,7 @@ use mpi_abi::offload::{Action, Buffer, Region, Schedule};
 
 use super::reductions::assert_complete;
 use super::symbolic::{Algebra, Byte, Machine, Rank};
-use super::{Case, Shape, sizes};
+use super::{Case, Shape, is_long, sizes};
 
 /// Length of an element and of the operand.
 const ELEMENT: usize = 1;
@@ -227,7 +227,9 @@ fn every_order_of_copies_gives_one_result() {
     for (ranks, extras) in
         [(2, of(0, 2)), (3, of(1, 2)), (4, of(0, 0)), (4, of(1, 0)), (4, of(0, 1)), (4, of(1, 1))]
     {
-        for in_place in [false, true] {
+        // A place of its own changes no order; the most states are gone through once.
+        let places = if is_long() || extras.middle + extras.last < 2 { 2 } else { 1 };
+        for in_place in [false, true].into_iter().take(places) {
             let states = explore(ranks, extras, in_place);
             println!("{ranks} ranks, {extras:?}: {states} states");
         }

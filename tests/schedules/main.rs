@@ -21,9 +21,17 @@ use mpi_abi::offload::Schedule;
 use mpi_abi::offload::check::check;
 use symbolic::{Algebra, Byte, Machine, Rank};
 
-/// The sizes that every algorithm is tried with.
+/// Whether to try what takes long (`SUIRO_TEST_LONG=1`).
+pub fn is_long() -> bool {
+    std::env::var_os("SUIRO_TEST_LONG").is_some_and(|value| value == "1")
+}
+
+/// The sizes that every algorithm is tried with: all up to one more than 32, and of those up to 64,
+/// which take longest, some; with `SUIRO_TEST_LONG=1` all.
 pub fn sizes() -> impl Iterator<Item = Shape> {
-    (1..=64).map(|ranks| Shape { ranks })
+    let is_long = is_long();
+    let is_wanted = move |ranks: &u32| *ranks <= 33 || is_long || [48, 63, 64].contains(ranks);
+    (1..=64).filter(is_wanted).map(|ranks| Shape { ranks })
 }
 
 /// All roots of small communicators; of larger ones, those around the edges.

@@ -11,52 +11,45 @@ use std::collections::HashMap;
 use mpi_abi::base::Random;
 use mpi_abi::offload::{Action, Buffer, Region, Schedule};
 
-/// A byte: an index into [`Algebra`].
-pub type Byte = u32;
+/// A byte: a leaf is the rank in the upper half and the index in the lower; a combination is
+/// [`PAIR`] and the place of its operands in [`Algebra`].
+pub type Byte = u64;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Term {
-    /// Byte number `index` of what `rank` contributed.
-    Leaf { rank: u32, index: u32 },
-    /// `left op right`.
-    Pair { left: Byte, right: Byte },
-}
+/// Marks combinations.
+const PAIR: Byte = 1 << 63;
 
 /// What was in memory before: contributed by nobody.
-const NOBODY: u32 = u32::MAX;
+const NOBODY: u32 = u32::MAX >> 1;
 
-/// All bytes there are; equal bytes have equal indices.
+/// All combinations there are; equal bytes have equal numbers.
 #[derive(Default)]
 pub struct Algebra {
-    terms: Vec<Term>,
-    known: HashMap<Term, Byte>,
+    pairs: Vec<[Byte; 2]>,
+    known: HashMap<[Byte; 2], Byte>,
 }
 
 impl Algebra {
-    fn intern(&mut self, term: Term) -> Byte {
-        *self.known.entry(term).or_insert_with(|| {
-            self.terms.push(term);
-            self.terms.len() as Byte - 1
-        })
-    }
-
     /// Byte number `index` of what `rank` contributed.
-    pub fn leaf(&mut self, rank: u32, index: usize) -> Byte {
-        self.intern(Term::Leaf { rank, index: index as u32 })
+    pub fn leaf(&self, rank: u32, index: usize) -> Byte {
+        Byte::from(rank) << 32 | index as Byte
     }
 
     /// Bytes `start..start + len` of what `rank` contributed.
-    pub fn leaves(&mut self, rank: u32, start: usize, len: usize) -> Vec<Byte> {
-        (start..start + len).map(|index| self.leaf(rank, index)).collect()
+    pub fn leaves(&self, rank: u32, start: usize, len: usize) -> Vec<Byte> {
+        let first = self.leaf(rank, start);
+        (first..first + len as Byte).collect()
     }
 
     /// `left op right`.
     pub fn pair(&mut self, left: Byte, right: Byte) -> Byte {
-        self.intern(Term::Pair { left, right })
+        *self.known.entry([left, right]).or_insert_with(|| {
+            self.pairs.push([left, right]);
+            PAIR | (self.pairs.len() - 1) as Byte
+        })
     }
 
     /// `len` bytes of uninitialized memory.
-    pub fn junk(&mut self, len: usize) -> Vec<Byte> {
+    pub fn junk(&self, len: usize) -> Vec<Byte> {
         self.leaves(NOBODY, 0, len)
     }
 
@@ -64,9 +57,11 @@ impl Algebra {
     pub fn operands(&self, byte: Byte) -> Vec<(u32, u32)> {
         let (mut operands, mut rest) = (Vec::new(), vec![byte]);
         while let Some(byte) = rest.pop() {
-            match self.terms[byte as usize] {
-                Term::Leaf { rank, index } => operands.push((rank, index)),
-                Term::Pair { left, right } => rest.extend([right, left]),
+            if byte & PAIR == 0 {
+                operands.push(((byte >> 32) as u32, byte as u32));
+            } else {
+                let [left, right] = self.pairs[(byte ^ PAIR) as usize];
+                rest.extend([right, left]);
             }
         }
         operands
