@@ -3,7 +3,7 @@
 #include "check.h"
 #include <stdatomic.h>
 
-enum { ELEMENTS = 3000, WARM = 50, STARTS = 200 };
+enum { ELEMENTS = 3000, WARM = 50, STARTS = 100 };
 
 static atomic_int counted;
 
@@ -79,7 +79,8 @@ int main(int argc, char **argv)
     MPI_Datatype sparse;
     MPI_Op sum;
     check_start(&argc, &argv);
-    if (check_size > 8)
+    /* Ranks that test without end are slow where they share cores. */
+    if (check_size > 4)
         return check_end();
     MUST(MPI_Type_vector(ELEMENTS / 3, 1, 2, MPI_INT, &sparse));
     MUST(MPI_Type_commit(&sparse));

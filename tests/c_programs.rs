@@ -214,8 +214,6 @@ fn checked_mode() {
     let programs = [
         "coll_check",
         "coll_all",
-        "coll_forms",
-        "coll_gather",
         "coll_inter",
         "coll_mixed",
         "coll_neighbor",
@@ -225,7 +223,6 @@ fn checked_mode() {
         "errors_handles",
         "intercomm_create",
         "sessions",
-        "topology_graph",
         "windows",
     ];
     for name in programs {
