@@ -127,31 +127,28 @@ pub unsafe fn begin(
 #[inline]
 pub unsafe fn init(
     name: &str, (comm, info): (MPI_Comm, MPI_Info), request: *mut MPI_Request,
-    body: impl FnOnce(&mut Mpi, Form) -> Result<Prepared>,
+    body: impl Fn(&mut Mpi, Form) -> Result<Prepared>,
 ) -> c_int {
     // SAFETY: the caller's promise of the result.
     let place = match unsafe { out(request, "request") } {
         Ok(place) => place,
         Err(error) => return finish(comm, name, Err(error)),
     };
-    let mut made = None;
-    let make = |mpi: &mut Mpi| {
-        mpi.comms.get(number(comm))?;
+    let on = number(comm);
+    let start = |mpi: &mut Mpi| {
+        mpi.comms.get(on)?;
         mpi.objects.infos.hints(number(info))?;
         mpi.called(name);
         let prepared = body(mpi, Form::Persistent);
-        mpi.question_or_tell(call(comm, Form::Persistent), prepared, |mpi, prepared| {
-            made = Some(mpi.persistent_collective(number(comm), prepared)?);
-            Ok(())
-        })
+        mpi.make_persistent(call(comm, Form::Persistent), prepared)
     };
-    let result = wait_for(name, make).and_then(|outcome| outcome.error.map_or(Ok(()), Err));
-    match (&result, made) {
-        (Ok(()), Some(request)) => place.put_handle(request),
-        (Err(_), Some(request)) => drop(PROCESS.look(|mpi| mpi.free_request(request))),
-        (_, None) => {}
-    }
-    finish(comm, name, result)
+    let by_messages = |mpi: &mut Mpi| body(mpi, Form::PersistentByMessages);
+    let made = PROCESS.until(
+        start,
+        |mpi, making| mpi.end_making(making, on, by_messages),
+        |mpi, making| mpi.blocked_making(name, making),
+    );
+    finish(comm, name, made.map(|request| place.put_handle(request)))
 }
 
 /// How `op` combines elements of `datatype`.

@@ -156,6 +156,9 @@ pub trait Shared {
     /// Takes a room that nobody has; `None` if there is none.
     fn claim(&mut self) -> Option<u32>;
 
+    /// The same, while half of the rooms or more are free: for what can do without one.
+    fn claim_spare(&mut self) -> Option<u32>;
+
     /// Gives back a room that this rank has claimed and nobody has entered or will enter.
     fn release(&mut self, number: u32);
 

@@ -481,6 +481,13 @@ impl Rooms {
         claim(&self.words()[1..]).map(|index| index as u32 + 1)
     }
 
+    /// [`Shared::claim_spare`](super::Shared::claim_spare).
+    pub fn claim_spare(&self) -> Option<u32> {
+        let rooms = &self.words()[1..];
+        let free = rooms.iter().filter(|word| word.load(Ordering::Relaxed) == 0).count();
+        if 2 * free >= rooms.len() { self.claim() } else { None }
+    }
+
     /// [`Shared::release`](super::Shared::release).
     pub fn release(&self, number: u32) {
         if let Some(word) = self.words().get(number as usize) {

@@ -156,6 +156,10 @@ impl Shared for Loopback {
         self.rooms.as_ref()?.claim()
     }
 
+    fn claim_spare(&mut self) -> Option<u32> {
+        self.rooms.as_ref()?.claim_spare()
+    }
+
     fn release(&mut self, number: u32) {
         if let Some(rooms) = &self.rooms {
             rooms.release(number);

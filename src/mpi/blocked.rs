@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::Mpi;
-use super::collective_shared::HallId;
+use super::collective_shared::{HallId, Owner};
 use super::comm::{Comm, Traffic};
 use super::request::Activity;
 use super::table::Handle;
@@ -197,9 +197,13 @@ impl<D: Device> Mpi<D> {
 
     /// The call that is under way in a hall, whose communicator counts it as a run.
     fn part_of_hall(&self, hall: HallId) -> Part {
-        let comm = self.comms.of_hall(hall);
-        let (context, sequence) =
-            comm.map_or((0, 0), |comm| (comm.context.of(Traffic::Collective), comm.calls));
+        let (context, sequence) = match self.halls.owner(hall) {
+            Owner::Operation { context, sequence } => (context, sequence),
+            Owner::Comm | Owner::Nobody => self
+                .comms
+                .of_hall(hall)
+                .map_or((0, 0), |comm| (comm.context.of(Traffic::Collective), comm.calls)),
+        };
         self.part_of_run(PendingRun { context, sequence, peers: self.halls.waits_for(hall) })
     }
 

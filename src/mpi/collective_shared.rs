@@ -6,8 +6,9 @@
 //!   └─────> under way ──poll──> ... ──poll──> over
 //! ```
 //!
-//! A communicator has a hall for its blocking calls, of which there is one at a time. What is under
-//! way goes on in each poll, whoever polls.
+//! A communicator has a hall for its blocking calls, of which there is one at a time; a persistent
+//! operation has one of its own (`collective_persistent`). What is under way goes on in each poll,
+//! whoever polls.
 
 use super::Mpi;
 use super::coll::registry::Operation;
@@ -28,45 +29,83 @@ pub type HallId = u32;
 /// The halls that this process is in.
 #[derive(Debug, Default)]
 pub struct Halls {
-    all: Slab<Hall>,
+    all: Slab<Place>,
     /// Those in which a call is under way.
     under_way: Vec<HallId>,
 }
 
+#[derive(Debug)]
+struct Place {
+    hall: Hall,
+    owner: Owner,
+}
+
+/// Whose calls take place in a hall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// A communicator's.
+    Comm,
+    /// Those of a persistent operation, number `sequence` in `context`.
+    Operation { context: u64, sequence: u32 },
+    /// Only the one that is under way: its request has been freed.
+    Nobody,
+}
+
 impl Halls {
     /// The hall in this room, where these sit.
-    pub(super) fn open(&mut self, room: Room, seats: impl Iterator<Item = Peer>) -> HallId {
-        self.all.insert(Hall::new(room, seats.collect::<Vec<_>>()))
+    pub(super) fn open(
+        &mut self, room: Room, seats: impl Iterator<Item = Peer>, owner: Owner,
+    ) -> HallId {
+        let hall = Hall::new(room, seats.collect::<Vec<_>>());
+        let id = self.all.insert(Place { hall, owner });
+        // So that no call needs memory.
+        self.under_way.reserve(self.all.len().saturating_sub(self.under_way.len()));
+        id
+    }
+
+    /// Makes a call ready in a hall where none is under way.
+    pub(super) fn prepare(&mut self, hall: HallId, task: Task) {
+        self.all[hall].hall.prepare(task);
     }
 
     /// The room of a hall that is given up.
     pub(super) fn close(&mut self, hall: HallId) -> Option<Room> {
         self.under_way.retain(|other| *other != hall);
-        self.all.remove(hall).map(Hall::into_room)
+        self.all.remove(hall).map(|place| place.hall.into_room())
     }
 
     /// The number of the room of a hall.
     pub(super) fn number(&self, hall: HallId) -> Option<u32> {
-        self.all.get(hall).map(Hall::number)
+        self.all.get(hall).map(|place| place.hall.number())
     }
 
     /// The room of a hall.
     pub(super) fn room(&mut self, hall: HallId) -> Option<&mut Room> {
-        self.all.get_mut(hall).map(Hall::room)
+        self.all.get_mut(hall).map(|place| place.hall.room())
     }
 
     #[inline]
     pub(super) fn is_over(&self, hall: HallId) -> bool {
-        self.all[hall].is_over()
+        self.all[hall].hall.is_over()
     }
 
     pub(super) fn take_error(&mut self, hall: HallId) -> Option<Box<MpiError>> {
-        self.all[hall].take_error()
+        self.all[hall].hall.take_error()
     }
 
     /// Whom the call in a hall waits for.
     pub(super) fn waits_for(&self, hall: HallId) -> Vec<Peer> {
-        self.all[hall].waits_for()
+        self.all[hall].hall.waits_for()
+    }
+
+    /// Whose calls take place in a hall.
+    pub(super) fn owner(&self, hall: HallId) -> Owner {
+        self.all[hall].owner
+    }
+
+    /// Whether a call is under way that nobody waits for any more.
+    pub(super) fn has_late_calls(&self) -> bool {
+        self.under_way.iter().any(|hall| self.owner(*hall) == Owner::Nobody)
     }
 }
 
@@ -81,17 +120,20 @@ impl<D: Device> Mpi<D> {
     /// Goes on with what is under way in halls; how many calls came further.
     fn advance_halls(&mut self) -> usize {
         let mut moved = 0;
+        let mut left = Vec::new();
         let Halls { all, under_way } = &mut self.halls;
         under_way.retain(|id| {
-            let hall = &mut all[*id];
+            let Place { hall, owner } = &mut all[*id];
             let before = hall.progress();
             let over = hall.advance(&mut self.engine);
             moved += usize::from(over || hall.progress() != before);
             if over {
                 self.engine.note_event();
+                left.extend((*owner == Owner::Nobody).then_some(*id));
             }
             !over
         });
+        left.into_iter().for_each(|hall| self.leave_hall(Some(hall)));
         moved
     }
 
@@ -99,7 +141,8 @@ impl<D: Device> Mpi<D> {
     #[inline]
     pub(super) fn hall(&self, call: Call, operation: Operation) -> Result<Option<HallId>> {
         let hall = self.comms.get(call.comm)?.hall;
-        let wanted = call.form == Form::Blocking && self.selection.is_shared(operation);
+        let has_room = matches!(call.form, Form::Blocking | Form::Persistent);
+        let wanted = has_room && self.selection.is_shared(operation);
         // In checked mode an operation follows an exchange of messages, as messages itself.
         Ok(hall.filter(|_| wanted && !self.checking.is_on()))
     }
@@ -107,12 +150,34 @@ impl<D: Device> Mpi<D> {
     /// Begins an operation in a hall, and goes on with it as far as possible.
     #[inline]
     pub(super) fn begin_shared(&mut self, id: HallId, task: Task) -> Activity {
-        let hall = &mut self.halls.all[id];
-        if !hall.begin(task, &mut self.engine) {
+        let is_over = self.halls.all[id].hall.begin(task, &mut self.engine);
+        self.begun(id, is_over)
+    }
+
+    /// Begins the operation once more that a hall is prepared for.
+    #[inline]
+    pub(super) fn restart_shared(&mut self, id: HallId) -> Activity {
+        let is_over = self.halls.all[id].hall.restart(&mut self.engine);
+        self.begun(id, is_over)
+    }
+
+    #[inline]
+    fn begun(&mut self, id: HallId, is_over: bool) -> Activity {
+        if !is_over {
             self.halls.under_way.push(id);
-            return Activity::Shared(id);
+        } else if !self.halls.all[id].hall.has_failed() {
+            return Activity::Over(Status::EMPTY);
         }
-        if hall.has_failed() { Activity::Shared(id) } else { Activity::Over(Status::EMPTY) }
+        Activity::Shared(id)
+    }
+
+    /// Leaves the hall of an operation that was freed: now, or after the call under way.
+    pub(super) fn release_hall(&mut self, id: HallId) {
+        if self.halls.is_over(id) {
+            self.leave_hall(Some(id));
+        } else {
+            self.halls.all[id].owner = Owner::Nobody;
+        }
     }
 
     /// The hall of a call that reduces these operands, with what combines elements of which length.

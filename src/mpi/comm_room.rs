@@ -21,7 +21,7 @@ use std::sync::Arc;
 use super::Mpi;
 use super::coll::shared::Hall;
 use super::coll::{Bcast, Collective};
-use super::collective_shared::HallId;
+use super::collective_shared::{HallId, Owner};
 use super::comm::{Comm, Context};
 use super::group::Group;
 use super::request::Activity;
@@ -92,6 +92,12 @@ impl<D: Device> Mpi<D> {
         if fits { self.engine.shared()?.claim() } else { None }
     }
 
+    /// A room for one operation of `size` processes, if those that communicators may need are left.
+    fn claim_spare_room(&mut self, size: u32) -> Option<u32> {
+        let fits = size > 1 && Hall::fits(size as usize);
+        if fits { self.engine.shared()?.claim_spare() } else { None }
+    }
+
     /// Gives back a room that nobody has been told of.
     pub(super) fn release_room(&mut self, room: u32) {
         if let Some(shared) = self.engine.shared() {
@@ -160,7 +166,7 @@ impl<D: Device> Mpi<D> {
         let room = self.enter_room(room, group);
         match comm.and_then(|comm| self.comms.get_mut(comm).map(|found| (comm, found))) {
             Ok((comm, found)) => {
-                found.hall = room.map(|room| self.halls.open(room, group.peers()));
+                found.hall = room.map(|room| self.halls.open(room, group.peers(), Owner::Comm));
                 Ok(comm)
             }
             Err(error) => {
@@ -178,8 +184,8 @@ impl<D: Device> Mpi<D> {
     }
 
     /// Starts to get a room for one operation on `comm`, beside that of the communicator. It is a
-    /// collective call; all get a room in the end or none does. `None`: none will, as `comm` has
-    /// none itself.
+    /// collective call; all get a room in the end or none does, which is so when less than half of
+    /// all rooms are free. `None`: none will, as `comm` has none itself.
     ///
     /// # Errors
     /// `Comm` if there is no such communicator.
@@ -189,7 +195,7 @@ impl<D: Device> Mpi<D> {
             return Ok(None);
         }
         let (group, context, rank) = (Arc::clone(&on.group), on.context, on.rank);
-        let room = if rank == 0 { self.claim_room(group.size()) } else { None };
+        let room = if rank == 0 { self.claim_spare_room(group.size()) } else { None };
         let message = Grant { context, room }.message();
         let bcast = Collective::Bcast(Bcast { bytes: Grant::BYTES, root: 0 });
         let run = self.launch_on(comm, bcast, vec![message])?;

@@ -13,6 +13,7 @@ pub mod coll;
 pub mod collective;
 pub mod collective_inter;
 pub mod collective_neighbor;
+pub mod collective_persistent;
 pub mod collective_shared;
 pub mod combining;
 pub mod comm;
@@ -127,6 +128,11 @@ impl<D: Device> Mpi<D> {
             schedules: Kept::default(),
             buffering: Buffering::default(),
         }
+    }
+
+    /// Whether all that this process owes others has left, also what nobody waits for here.
+    pub fn is_drained(&self) -> bool {
+        self.engine.is_drained() && !self.halls.has_late_calls()
     }
 
     /// The communicator whose error handler hears of errors of a request.

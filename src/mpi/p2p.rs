@@ -2,6 +2,7 @@
 
 use super::Mpi;
 use super::buffer::{Buffering, Place};
+use super::collective_shared::HallId;
 use super::comm::{Comm, Traffic};
 use super::request::Activity;
 use super::status::{ANY_SOURCE, ANY_TAG, PROC_NULL, Status};
@@ -59,6 +60,8 @@ pub enum Recipe {
     },
     /// A collective operation, by its run.
     Collective(RunId),
+    /// A collective operation in a hall of its own.
+    Shared(HallId),
 }
 
 impl Recipe {
@@ -73,6 +76,7 @@ impl Recipe {
                 Self::Receive { pattern: *pattern, memory: memory.alias() }
             }
             Self::Collective(run) => Self::Collective(*run),
+            Self::Shared(hall) => Self::Shared(*hall),
         }
     }
 }
@@ -168,6 +172,7 @@ impl<D: Device> Mpi<D> {
         Ok(match recipe {
             Recipe::Nothing(status) => Activity::Over(status),
             Recipe::Collective(run) => Activity::Run(self.engine.start(run)),
+            Recipe::Shared(hall) => self.restart_shared(hall),
             Recipe::Receive { pattern, memory } => {
                 Activity::Message(self.engine.receive(pattern, memory))
             }

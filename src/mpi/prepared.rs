@@ -16,10 +16,9 @@ use super::Mpi;
 use super::coll::shared::Task;
 use super::collective_shared::HallId;
 use super::comm::Traffic;
-use super::p2p::Recipe;
 use super::request::Activity;
 use super::table::Handle;
-use crate::base::{ErrorClass, Result};
+use crate::base::Result;
 use crate::core::memory::Memory;
 use crate::core::run::{Launch, Plan, RunId};
 use crate::device::Device;
@@ -34,6 +33,8 @@ pub enum Form {
     Nonblocking,
     /// The call gives a request that starts it, as often as wanted.
     Persistent,
+    /// The same, where there is no room for it in memory that the ranks share.
+    PersistentByMessages,
 }
 
 /// On which communicator a collective operation is called, and how.
@@ -57,7 +58,7 @@ impl Call {
 pub enum Prepared {
     /// By messages that a schedule exchanges.
     Messages(Plan),
-    /// In memory that the ranks share.
+    /// In memory that the ranks share: in this hall, or in one of its own if it is persistent.
     Shared(HallId, Task),
 }
 
@@ -82,30 +83,6 @@ impl<D: Device> Mpi<D> {
                 Ok(self.begin_shared(hall, task))
             }
         }
-    }
-
-    /// A persistent request for a collective operation that was prepared for `comm`, inactive.
-    ///
-    /// # Errors
-    /// `Comm` if there is no such communicator, `NoMem` without a free handle.
-    pub fn persistent_collective(&mut self, comm: Handle, prepared: Prepared) -> Result<Handle> {
-        let on = self.comms.get_mut(comm)?;
-        let Prepared::Messages(plan) = prepared else {
-            let why = "a call in the room of a communicator cannot be persistent";
-            return Err(ErrorClass::Intern.error(why));
-        };
-        let run = self.engine.hold(Launch {
-            plan,
-            members: on.members(),
-            rank: on.member(),
-            context: on.context.of(Traffic::Persistent),
-            sequence: on.next_init(),
-        });
-        let request = self.persistent(comm, Recipe::Collective(run));
-        if request.is_err() {
-            self.engine.release_run(run);
-        }
-        request
     }
 
     /// Starts a barrier on `comm` that is part of another call.

@@ -331,6 +331,7 @@ impl<D: Device> Mpi<D> {
             Some(Request { recipe: Some(Recipe::Collective(run)), .. }) => {
                 self.engine.release_run(run);
             }
+            Some(Request { recipe: Some(Recipe::Shared(hall)), .. }) => self.release_hall(hall),
             Some(Request { activity: Some(activity), .. }) => self.release(activity),
             Some(_) | None => {}
         }

@@ -151,7 +151,7 @@ impl<D: Device> Mpi<D> {
     pub fn may_end_session(&mut self, session: Handle) -> Result<bool> {
         let is_last = self.sessions.len() == 1 && !self.comms.has_world();
         let is_flushed = self.is_flushed(Place::Session(session))?;
-        Ok(is_flushed && (!is_last || self.engine.is_drained()))
+        Ok(is_flushed && (!is_last || self.is_drained()))
     }
 
     /// Ends a session and the communicators derived from it, whose handles are stale from now on.

@@ -137,7 +137,7 @@ pub fn node() -> u64 {
 /// Whether the messages of the world model have left.
 fn has_left(mpi: &Mpi) -> bool {
     let is_alone = mpi.sessions.is_empty();
-    if is_alone { mpi.engine.is_drained() } else { mpi.has_flushed(Place::Process) }
+    if is_alone { mpi.is_drained() } else { mpi.has_flushed(Place::Process) }
 }
 
 #[cold]

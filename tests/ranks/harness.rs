@@ -97,11 +97,11 @@ fn run<T>(
     drop(baton.turn_of(me));
     let mut rank = Rank { mpi, me, baton };
     let result = body(&mut rank);
-    rank.until(|mpi| mpi.engine.is_drained().then_some(()));
+    rank.until(|mpi| mpi.is_drained().then_some(()));
     // Nobody leaves before all have what they sent.
     let barrier = rank.mpi.meet(mpi_abi::mpi::comm::COMM_WORLD).unwrap();
     rank.wait(barrier);
-    rank.until(|mpi| mpi.engine.is_drained().then_some(()));
+    rank.until(|mpi| mpi.is_drained().then_some(()));
     result
 }
 

@@ -1,5 +1,6 @@
 //! Persistent collectives on ranks in one process, over a network that is busy and late at random:
-//! each rank starts them in an order of its own, and runs ahead of others as far as it may.
+//! each rank starts them in an order of its own, and runs ahead of others as far as it may. Those
+//! that find a room go through it, the others by messages.
 
 use mpi_abi::base::Random;
 use mpi_abi::mpi::Memory;
@@ -12,11 +13,11 @@ use mpi_abi::mpi::request::Readiness;
 
 use super::harness::{Rank, TestMpi, ranks};
 use super::mpi::room;
+use super::rooms::{duplicate, number};
 
 /// `MPI_INT` and its length in bytes.
 const INT: u32 = 0x209;
 const INT_BYTES: usize = 4;
-const CALL: Call = Call { comm: COMM_WORLD, form: Form::Persistent };
 const OPERATIONS: usize = 8;
 const TURNS: usize = 12;
 
@@ -41,14 +42,30 @@ fn len(job: usize) -> usize {
     [4, 256, 20_000][job % 3]
 }
 
-fn prepare(mpi: &mut TestMpi, job: usize, out: &mut [u8], result: &mut [u8]) -> Prepared {
+/// Operation `job` on `comm`.
+fn make(rank: &mut Rank, comm: u32, job: usize) -> Job {
+    let (mut out, mut result) = (vec![0; len(job)], vec![0; len(job)]);
+    let mut prepared =
+        |mpi: &mut TestMpi, form| Ok(prepare(mpi, Call { comm, form }, job, &mut out, &mut result));
+    let call = Call { comm, form: Form::Persistent };
+    let first = prepared(&mut rank.mpi, Form::Persistent);
+    let mut making = rank.mpi.make_persistent(call, first).unwrap();
+    let request = rank.until(|mpi| {
+        mpi.end_making(&mut making, comm, |mpi| prepared(mpi, Form::PersistentByMessages)).unwrap()
+    });
+    Job { out, result, request }
+}
+
+fn prepare(
+    mpi: &mut TestMpi, call: Call, job: usize, out: &mut [u8], result: &mut [u8],
+) -> Prepared {
     let (out, result): (Memory, Memory) = (room(out), room(result));
     let sum = || Combining::predefined(Operator::Sum, &predefined(INT).unwrap(), None).unwrap();
     let prepared = match job % 4 {
-        0 => mpi.allreduce(CALL, Some(out), result, sum()),
-        1 => mpi.bcast(CALL, 0, result),
-        2 => mpi.scan(CALL, Some(out), result, sum()),
-        _ => mpi.allreduce(CALL, None, result, sum()),
+        0 => mpi.allreduce(call, Some(out), result, sum()),
+        1 => mpi.bcast(call, 0, result),
+        2 => mpi.scan(call, Some(out), result, sum()),
+        _ => mpi.allreduce(call, None, result, sum()),
     };
     prepared.unwrap()
 }
@@ -71,18 +88,21 @@ fn complete(rank: &mut Rank, request: u32) {
     assert_eq!((completed.outcome.error, completed.gone), (None, false));
 }
 
+fn start(rank: &mut Rank, job: &mut Job, index: usize, turn: usize) {
+    let own = ints(value(rank.me, index, turn), job.out.len());
+    job.out.copy_from_slice(&own);
+    let in_place = index % 4 == 3 || index % 4 == 1 && rank.me == 0;
+    let before = if in_place { own } else { vec![0xee; job.result.len()] };
+    job.result.copy_from_slice(&before);
+    rank.mpi.start(job.request).unwrap();
+    assert!(rank.mpi.start(job.request).is_err());
+}
+
 fn turn(rank: &mut Rank, count: u32, jobs: &mut [Job], turn: usize, random: &mut Random) {
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     (1..order.len()).for_each(|place| order.swap(place, random.below(place as u64 + 1) as usize));
     for &index in &order {
-        let job = &mut jobs[index];
-        let own = ints(value(rank.me, index, turn), job.out.len());
-        job.out.copy_from_slice(&own);
-        let in_place = index % 4 == 3 || index % 4 == 1 && rank.me == 0;
-        let before = if in_place { own } else { vec![0xee; job.result.len()] };
-        job.result.copy_from_slice(&before);
-        rank.mpi.start(job.request).unwrap();
-        assert!(rank.mpi.start(job.request).is_err());
+        start(rank, &mut jobs[index], index, turn);
     }
     for &index in order.iter().rev() {
         complete(rank, jobs[index].request);
@@ -96,19 +116,66 @@ fn instances_meet_whatever_the_order_of_their_starts() {
     for (count, seed) in (1..=5).flat_map(|count| (0..4).map(move |seed| (count, seed))) {
         ranks(count, seed, |rank| {
             let mut random = Random::new(seed << 8 | u64::from(rank.me));
-            let make = |index| {
-                let (mut out, mut result) = (vec![0; len(index)], vec![0; len(index)]);
-                let prepared = prepare(&mut rank.mpi, index, &mut out, &mut result);
-                let request = rank.mpi.persistent_collective(COMM_WORLD, prepared).unwrap();
-                Job { out, result, request }
-            };
-            let mut jobs: Vec<Job> = (0..OPERATIONS).map(make).collect();
+            let mut jobs: Vec<Job> =
+                (0..OPERATIONS).map(|index| make(rank, COMM_WORLD, index)).collect();
             (0..TURNS).for_each(|now| turn(rank, count, &mut jobs, now, &mut random));
             for job in jobs {
                 rank.mpi.free_request(job.request).unwrap();
                 assert!(rank.mpi.start(job.request).is_err());
             }
             assert!(!rank.mpi.engine.has_runs());
+        });
+    }
+}
+
+/// Most find no room; when they are freed the next ones do.
+#[test]
+fn more_operations_than_rooms() {
+    for (count, seed) in [(2, 1), (3, 2), (4, 3)] {
+        ranks(count, seed, |rank| {
+            let mut random = Random::new(seed << 8 | u64::from(rank.me));
+            for _ in 0..2 {
+                let mut jobs: Vec<Job> =
+                    (0..70).map(|index| make(rank, COMM_WORLD, index)).collect();
+                (0..2).for_each(|now| turn(rank, count, &mut jobs, now, &mut random));
+                // Communicators have rooms all the same.
+                let copy = duplicate(rank, COMM_WORLD);
+                assert!(number(rank, copy).is_some());
+                rank.mpi.free_comm(copy).unwrap();
+                for job in jobs {
+                    rank.mpi.free_request(job.request).unwrap();
+                }
+            }
+            assert!(!rank.mpi.engine.has_runs());
+        });
+    }
+}
+
+/// A request is freed while its operation is under way, and so is its communicator.
+#[test]
+fn what_is_freed_goes_on() {
+    for (count, seed) in (2..=4).flat_map(|count| (0..6).map(move |seed| (count, seed))) {
+        ranks(count, seed, |rank| {
+            let mut random = Random::new(seed << 8 | u64::from(rank.me));
+            let mut kept = Vec::new();
+            for round in 0..40 {
+                let index = round % OPERATIONS;
+                let mut job = make(rank, COMM_WORLD, index);
+                start(rank, &mut job, index, round);
+                if random.one_in(2) {
+                    rank.mpi.free_request(job.request).unwrap();
+                    assert!(rank.mpi.readiness(job.request).is_err());
+                    kept.push((job, index, round));
+                } else {
+                    complete(rank, job.request);
+                    rank.mpi.free_request(job.request).unwrap();
+                }
+            }
+            rank.until(|mpi| mpi.is_drained().then_some(()));
+            for (job, index, round) in kept {
+                let due = ints(expected(rank.me, count, index, round), job.result.len());
+                assert_eq!(job.result, due, "operation {index} in round {round}");
+            }
         });
     }
 }

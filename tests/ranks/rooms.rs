@@ -14,7 +14,7 @@ use mpi_abi::mpi::request::Activity;
 
 use super::harness::{Rank, ranks};
 
-fn number(rank: &Rank, comm: u32) -> Option<u32> {
+pub fn number(rank: &Rank, comm: u32) -> Option<u32> {
     rank.mpi.room_number(comm)
 }
 
@@ -23,7 +23,7 @@ fn created(rank: &mut Rank, (comm, activity): (u32, Activity)) -> u32 {
     comm
 }
 
-fn duplicate(rank: &mut Rank, comm: u32) -> u32 {
+pub fn duplicate(rank: &mut Rank, comm: u32) -> u32 {
     let made = rank.mpi.duplicate(comm, Attributes::default()).unwrap();
     created(rank, made)
 }
@@ -236,7 +236,8 @@ fn an_operation_may_have_a_room_of_its_own() {
             (numbers, number(rank, comm))
         });
         assert!(rooms.windows(2).all(|two| two[0] == two[1]), "ranks disagree");
-        assert_eq!(rooms[0].0.iter().flatten().count(), 63);
+        // Communicators may need the other half.
+        assert_eq!(rooms[0].0.iter().flatten().count(), 32);
         assert_eq!(rooms[0].1, Some(1));
     }
 }

@@ -390,6 +390,10 @@ impl Shared for Shm {
         self.rooms.claim()
     }
 
+    fn claim_spare(&mut self) -> Option<u32> {
+        self.rooms.claim_spare()
+    }
+
     fn release(&mut self, number: u32) {
         self.rooms.release(number);
     }

@@ -85,15 +85,19 @@ impl Hall {
     /// Begins a call and goes on with it as far as possible; whether it is over.
     #[inline]
     pub fn begin<D: Device>(&mut self, task: Task, engine: &mut Engine<D>) -> bool {
-        let ranks = self.room.len() as u32;
-        let cut = Cut::of(task.kind, ranks, task.longest(), task.unit, Room::DATA_MAX);
-        let call = &mut self.call;
-        call.task = task;
-        call.cut = cut;
+        self.prepare(task);
         self.restart(engine)
     }
 
-    /// Begins the last call once more.
+    /// Makes a call ready for [`Hall::restart`]. None is under way.
+    #[inline]
+    pub fn prepare(&mut self, task: Task) {
+        let ranks = self.room.len() as u32;
+        let cut = Cut::of(task.kind, ranks, task.longest(), task.unit, Room::DATA_MAX);
+        (self.call.task, self.call.cut) = (task, cut);
+    }
+
+    /// Begins the call that was prepared, or the last one once more, as [`Hall::begin`] does.
     #[inline]
     pub fn restart<D: Device>(&mut self, engine: &mut Engine<D>) -> bool {
         let call = &mut self.call;

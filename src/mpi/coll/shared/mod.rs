@@ -146,7 +146,8 @@ pub struct Task {
 }
 
 impl Task {
-    const EMPTY: Self = Self {
+    /// Nothing to give and nothing to take.
+    pub const EMPTY: Self = Self {
         kind: Kind::Barrier,
         root: 0,
         bytes: 0,
