@@ -59,7 +59,7 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Comm` if there is no such communicator.
     pub fn bcast(&mut self, call: Call, root: u32, buffer: Memory) -> Result<Prepared> {
-        if let Some(hall) = self.hall(call, Operation::Bcast)? {
+        if let Some(hall) = self.hall_to_move(call, Operation::Bcast, buffer.len())? {
             return Ok(Prepared::Shared(hall, Task::bcast(root, buffer)));
         }
         let args = Bcast { bytes: buffer.len(), root };
@@ -159,7 +159,7 @@ impl<D: Device> Mpi<D> {
             return self.allgather_between(call, shape, given(send), receive);
         }
         let block = own_block(send.as_ref(), receive.len() / ranks)?;
-        if let Some(hall) = self.hall(call, Operation::Allgather)? {
+        if let Some(hall) = self.hall_to_move(call, Operation::Allgather, receive.len())? {
             let task = Task::allgather(on.rank, block, send, receive);
             return Ok(Prepared::Shared(hall, task));
         }
@@ -201,7 +201,7 @@ impl<D: Device> Mpi<D> {
             return self.alltoall_between(call, shape, given(send), receive);
         }
         let block = own_block(send.as_ref(), receive.len())? / ranks;
-        if let Some(hall) = self.hall(call, Operation::Alltoall)? {
+        if let Some(hall) = self.hall_to_move(call, Operation::Alltoall, receive.len())? {
             return Ok(Prepared::Shared(hall, Task::alltoall(block, send, receive)));
         }
         let args = Exchange { block, in_place: send.is_none() };

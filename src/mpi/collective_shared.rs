@@ -147,6 +147,16 @@ impl<D: Device> Mpi<D> {
         Ok(hall.filter(|_| wanted && !self.checking.is_on()))
     }
 
+    /// The hall in which a call takes place that only moves `bytes` bytes to each rank, which is the
+    /// same on all ranks.
+    #[inline]
+    pub(super) fn hall_to_move(
+        &self, call: Call, operation: Operation, bytes: usize,
+    ) -> Result<Option<HallId>> {
+        let hall = self.hall(call, operation)?;
+        Ok(hall.filter(|_| !self.selection.is_long(operation, bytes)))
+    }
+
     /// Begins an operation in a hall, and goes on with it as far as possible.
     #[inline]
     pub(super) fn begin_shared(&mut self, id: HallId, task: Task) -> Activity {

@@ -22,6 +22,9 @@ pub struct Machine {
     pub reduced_ps: u64,
     /// One byte of a copy inside a rank.
     pub copied_ps: u64,
+    /// From so many bytes for a rank on, a message that is read where it lies is faster than data
+    /// that are copied into shared memory and out again.
+    pub long_bytes: usize,
 }
 
 // The figures are those of `scripts/bench-machine` on a virtual machine with 2 processors, the best
@@ -36,6 +39,7 @@ pub const SHARED: Machine = Machine {
     byte_ps: 53,
     reduced_ps: 22,
     copied_ps: 18,
+    long_bytes: 128 << 10,
 };
 
 /// Shared memory, and more ranks than processors: who waits must get a processor first.
@@ -46,6 +50,8 @@ pub const CROWDED: Machine = Machine {
     byte_ps: 67,
     reduced_ps: 23,
     copied_ps: 20,
+    // Each message wants a turn of its receiver: rooms, with few turns, stay ahead.
+    long_bytes: usize::MAX,
 };
 
 /// A network of the usual kind: 2 µs, 10 GB/s. A guess until there is a device for one.

@@ -105,6 +105,12 @@ impl Selection {
             && (!self.reproducible || operation.reproducible().is_none())
     }
 
+    /// Whether `operation`, if it only moves `bytes` bytes to each rank, is better off with messages
+    /// although the ranks share memory.
+    pub fn is_long(&self, operation: Operation, bytes: usize) -> bool {
+        bytes >= self.machine.long_bytes && self.choice(operation) == Choice::Auto
+    }
+
     /// Whose costs are compared.
     pub fn machine(&self) -> &Machine {
         &self.machine
