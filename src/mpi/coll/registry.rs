@@ -229,9 +229,10 @@ pub const SCATTERV: Family<RootedBlocks> =
 pub const ALLGATHER: Family<Exchange> = Family {
     operation: Operation::Allgather,
     algorithms: &[
+        // Of what costs the same the first is taken: here the own block is copied beside the messages.
+        allgather_linear::ALLGATHER,
         allgather_doubling::ALGORITHM,
         allgather_bruck::ALLGATHER,
-        allgather_linear::ALLGATHER,
         allgather_neighbor::ALGORITHM,
         allgather_ring::ALLGATHER,
     ],
