@@ -39,7 +39,7 @@ pub const SHARED: Machine = Machine {
     byte_ps: 53,
     reduced_ps: 22,
     copied_ps: 18,
-    long_bytes: 128 << 10,
+    long_bytes: 64 << 10,
 };
 
 /// Shared memory, and more ranks than processors: who waits must get a processor first.
