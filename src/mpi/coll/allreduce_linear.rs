@@ -21,7 +21,7 @@ pub const ALGORITHM: Algorithm<Allreduce> = Algorithm {
 fn cost(shape: Shape, args: Allreduce) -> Cost {
     let bytes = args.operands.bytes as u64;
     if bytes == 0 || shape.ranks == 1 {
-        return Cost::of_copy(if args.in_place { 0 } else { bytes });
+        return butterfly::cost_alone(bytes, args.in_place);
     }
     let others = u64::from(shape.ranks - 1);
     let rounds = u64::from(reduce_linear::rounds(shape)) + 1;

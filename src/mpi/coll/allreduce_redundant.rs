@@ -89,7 +89,7 @@ fn exchanges(bits: u32, extras: Extras) -> Vec<Exchange> {
 pub fn cost(shape: Shape, args: Allreduce, extras: Extras) -> Cost {
     let bytes = args.operands.bytes as u64;
     if bytes == 0 || shape.ranks == 1 {
-        return Cost::of_copy(if args.in_place { 0 } else { bytes });
+        return butterfly::cost_alone(bytes, args.in_place);
     }
     let before = u64::from(butterfly::rounds_before(shape));
     let bits = shape.ranks.ilog2();

@@ -35,7 +35,7 @@ pub const ALGORITHM: Algorithm<Allreduce> = Algorithm {
 fn cost(shape: Shape, args: Allreduce) -> Cost {
     let bytes = args.operands.bytes;
     if bytes == 0 || shape.ranks == 1 {
-        return Cost::of_copy(if args.in_place { 0 } else { bytes as u64 });
+        return butterfly::cost_alone(bytes as u64, args.in_place);
     }
     let element = args.operands.element;
     let piece = ((bytes / element).div_ceil(shape.ranks as usize) * element) as u64;

@@ -17,6 +17,7 @@
 
 use std::ops::Range;
 
+use super::algorithm::Cost;
 use super::{Operands, RECEIVE, SEND, Shape};
 use crate::offload::{Buffer, Builder, Region, Schedule, StepId};
 
@@ -222,6 +223,11 @@ pub(super) fn alone(bytes: usize, in_place: bool) -> Schedule {
         plan.copy(SEND.region(0, bytes), RECEIVE.region(0, bytes), &[]);
     }
     plan.finish()
+}
+
+/// What [`alone`] costs.
+pub(super) fn cost_alone(bytes: u64, in_place: bool) -> Cost {
+    Cost::of_copy(if in_place { 0 } else { bytes })
 }
 
 /// Combines the operand of this rank with what it hears in `meetings`.

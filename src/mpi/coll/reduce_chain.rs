@@ -37,7 +37,7 @@ fn cost(shape: Shape, args: Reduce, segment: usize) -> Cost {
     let Reduce { operands, root, in_place } = args;
     let bytes = operands.bytes as u64;
     if bytes == 0 || shape.ranks == 1 {
-        return Cost::of_copy(if in_place { 0 } else { bytes });
+        return butterfly::cost_alone(bytes, in_place);
     }
     let segments = Segments::of(operands.bytes, segment);
     let lengths = Chain::ALL.map(|chain| u64::from(chain.length(shape, args)));

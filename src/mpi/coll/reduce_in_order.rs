@@ -27,7 +27,7 @@ pub const ALGORITHM: Algorithm<Reduce> = Algorithm {
 fn cost(shape: Shape, args: Reduce) -> Cost {
     let bytes = args.operands.bytes as u64;
     if bytes == 0 || shape.ranks == 1 {
-        return Cost::of_copy(if args.in_place { 0 } else { bytes });
+        return butterfly::cost_alone(bytes, args.in_place);
     }
     let rounds = u64::from(butterfly::rounds_before(shape) + shape.ranks.ilog2());
     let passing = rounds * bytes;
@@ -42,15 +42,8 @@ pub fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
         return butterfly::alone(bytes, in_place);
     }
     let mut plan = Builder::new();
-    let (place, absorbs) = match Part::toward(shape, rank, root) {
-        Part::Absorbed { by } => {
-            plan.send(by, SEND.region(0, bytes), 1, &[]);
-            return plan.finish();
-        }
-        Part::Place { place, absorbs } => (place, absorbs),
-    };
-    let mut meetings = Vec::new();
-    meetings.extend(absorbs.map(|peer| absorbing(rank, peer, args)));
+    let Some((place, folded)) = placed(&mut plan, shape, rank, args) else { return plan.finish() };
+    let mut meetings: Vec<Meeting> = folded.into_iter().collect();
     let away = place ^ butterfly::place_of(shape, root);
     let bits = away.trailing_zeros().min(shape.ranks.ilog2());
     let before = butterfly::rounds_before(shape);
@@ -72,7 +65,21 @@ pub fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
     plan.finish()
 }
 
-/// The meeting of `rank` with the one that it acts for, which is below if `rank` is the root.
-pub(super) fn absorbing(rank: u32, peer: u32, args: Reduce) -> Meeting {
-    Meeting { above: peer > rank, ..Meeting::absorbing(peer, args.operands) }
+/// The place of `rank` in the butterfly toward the root, and its meeting with the rank that it acts
+/// for, which is below if `rank` is the root; `None` for one that another acts for: it sends its
+/// operand there.
+pub(super) fn placed(
+    plan: &mut Builder, shape: Shape, rank: u32, args: Reduce,
+) -> Option<(u32, Option<Meeting>)> {
+    match Part::toward(shape, rank, args.root) {
+        Part::Absorbed { by } => {
+            plan.send(by, SEND.region(0, args.operands.bytes), 1, &[]);
+            None
+        }
+        Part::Place { place, absorbs } => {
+            let meeting =
+                |peer| Meeting { above: peer > rank, ..Meeting::absorbing(peer, args.operands) };
+            Some((place, absorbs.map(meeting)))
+        }
+    }
 }

@@ -24,7 +24,7 @@ pub const ALGORITHM: Algorithm<Reduce> = Algorithm {
 fn cost(shape: Shape, args: Reduce) -> Cost {
     let bytes = args.operands.bytes as u64;
     if bytes == 0 || shape.ranks == 1 {
-        return Cost::of_copy(if args.in_place { 0 } else { bytes });
+        return butterfly::cost_alone(bytes, args.in_place);
     }
     let messages = u64::from(shape.ranks - 1);
     let last = args.root + 1 == shape.ranks;

@@ -14,8 +14,8 @@ use std::ops::Range;
 use super::algorithm::{Algorithm, Cost};
 use super::allreduce_halving::{halves, halvings, longest};
 use super::butterfly::{self, Ends, Held, Meeting, Part};
-use super::reduce_in_order::absorbing;
-use super::{RECEIVE, Reduce, SEND, Shape};
+use super::reduce_in_order::placed;
+use super::{RECEIVE, Reduce, Shape};
 use crate::offload::{Builder, Region, Schedule, StepId};
 
 /// See the module's text.
@@ -32,7 +32,7 @@ pub const ALGORITHM: Algorithm<Reduce> = Algorithm {
 fn cost(shape: Shape, args: Reduce) -> Cost {
     let bytes = args.operands.bytes as u64;
     if bytes == 0 || shape.ranks == 1 {
-        return Cost::of_copy(if args.in_place { 0 } else { bytes });
+        return butterfly::cost_alone(bytes, args.in_place);
     }
     let before = u64::from(butterfly::rounds_before(shape));
     let halvings = u64::from(shape.ranks.ilog2());
@@ -80,15 +80,8 @@ pub fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
         return butterfly::alone(bytes, in_place);
     }
     let mut plan = Builder::new();
-    let (place, absorbs) = match Part::toward(shape, rank, root) {
-        Part::Absorbed { by } => {
-            plan.send(by, SEND.region(0, bytes), 1, &[]);
-            return plan.finish();
-        }
-        Part::Place { place, absorbs } => (place, absorbs),
-    };
-    let mut meetings = Vec::new();
-    meetings.extend(absorbs.map(|peer| absorbing(rank, peer, args)));
+    let Some((place, folded)) = placed(&mut plan, shape, rank, args) else { return plan.finish() };
+    let mut meetings: Vec<Meeting> = folded.into_iter().collect();
     let folded = meetings.len();
     meetings.extend(halvings(shape, place, operands));
     for (bit, meeting) in meetings[folded..].iter_mut().enumerate() {

@@ -26,7 +26,7 @@ fn cost(shape: Shape, args: ReduceScatter<'_>) -> Cost {
     let longest = args.blocks.iter().copied().max().unwrap_or(0) as u64;
     let total: u64 = args.blocks.iter().map(|block| *block as u64).sum();
     if total == 0 || shape.ranks == 1 {
-        return Cost::of_copy(if args.in_place { 0 } else { total });
+        return butterfly::cost_alone(total, args.in_place);
     }
     let others = u64::from(shape.ranks - 1);
     let rounds = u64::from(reduce_linear::rounds(shape));
