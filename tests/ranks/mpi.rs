@@ -58,14 +58,17 @@ fn everybody_exchanges_with_everybody() {
     }
 }
 
-/// Ranks that pass unlike amounts of data to a collective operation are told, whoever passes more.
+/// Ranks that pass unlike amounts of data to a collective operation are told, whoever passes more:
+/// of short data, which goes through shared memory, and of long data, which goes by messages.
 #[test]
 fn unlike_amounts_of_data_are_found_out() {
     for (seed, [at_root, elsewhere], class) in [
         (1, [4, 40], ErrorClass::Count),
         (2, [40, 4], ErrorClass::Truncate),
-        (3, [20_000, 90_000], ErrorClass::Count),
-        (4, [90_000, 20_000], ErrorClass::Truncate),
+        (3, [70_000, 90_000], ErrorClass::Count),
+        (4, [90_000, 70_000], ErrorClass::Truncate),
+        (5, [20_000, 40_000], ErrorClass::Count),
+        (6, [40_000, 20_000], ErrorClass::Truncate),
     ] {
         ranks(2, seed, |rank| {
             let mut buffer = vec![0; if rank.me == 0 { at_root } else { elsewhere }];
