@@ -4,7 +4,8 @@
 //! before the call can return is said by numbers:
 //!
 //! ```text
-//!   line 1   since when, in nanoseconds of the host's clock
+//!   line 1   since when, in nanoseconds of the host's clock, and the lengths of three queues:
+//!            posted receives, messages that nobody asked for, packets that wait for room
 //!   line 2   the function
 //!   line 3   its arguments and what else people should know
 //!   line 4   "all" or "any" of the needs, then one word for each need:
@@ -31,6 +32,19 @@ pub struct Blocked {
     pub needs: Vec<Need>,
     /// Whether one of the needs is enough.
     pub any: bool,
+    /// The queues of the rank.
+    pub queues: Queues,
+}
+
+/// What lies in the queues of a rank, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Queues {
+    /// Receives that no message has matched.
+    pub posted: usize,
+    /// Messages that came and that nobody has asked for.
+    pub unexpected: usize,
+    /// Packets that wait for room on their way out.
+    pub outgoing: usize,
 }
 
 /// One thing that must happen before a call returns.
@@ -61,7 +75,9 @@ impl Blocked {
 
     /// The text of a call that has waited since `since_ns`.
     pub fn emit(&self, since_ns: u64) -> String {
-        let mut text = format!("{since_ns}\n{}\n", plain(&self.function));
+        let Queues { posted, unexpected, outgoing } = self.queues;
+        let function = plain(&self.function);
+        let mut text = format!("{since_ns} {posted} {unexpected} {outgoing}\n{function}\n");
         let mut needs = String::from(if self.any { "any" } else { "all" });
         for need in &self.needs {
             let word = need.emit();
@@ -85,12 +101,36 @@ impl Blocked {
     /// Reads what [`Blocked::emit`] wrote, and since when the call waits.
     pub fn parse(text: &str) -> Option<(u64, Self)> {
         let mut lines = text.split('\n');
-        let since_ns = lines.next()?.parse().ok()?;
+        let (since_ns, queues) = lines.next()?.split_once(' ')?;
+        let since_ns = since_ns.parse().ok()?;
+        let mut lengths = queues.split(' ').map(str::parse::<usize>);
+        let mut length = || lengths.next()?.ok();
+        let queues = Queues { posted: length()?, unexpected: length()?, outgoing: length()? };
         let (function, words) = (lines.next()?.to_owned(), lines.next()?.to_owned());
         let mut needs = lines.next()?.split(' ');
         let any = needs.next()? == "any";
         let needs = needs.map(Need::parse).collect::<Option<_>>()?;
-        Some((since_ns, Self { function, words, needs, any }))
+        Some((since_ns, Self { function, words, needs, any, queues }))
+    }
+}
+
+impl Queues {
+    /// `2 receives posted, 0 to 1 messages not asked for`: what some ranks have in their queues;
+    /// what is empty on all of them is left out.
+    pub fn words(ranks: &[Self]) -> String {
+        let one = |length: fn(&Self) -> usize, what: &str, how: &str| {
+            let least = ranks.iter().map(length).min()?;
+            let most = ranks.iter().map(length).max().filter(|most| *most > 0)?;
+            let many = if most == 1 && least == most { "" } else { "s" };
+            let from = if least == most { String::new() } else { format!("{least} to ") };
+            Some(format!("{from}{most} {what}{many} {how}"))
+        };
+        let words = [
+            one(|queues| queues.posted, "receive", "posted"),
+            one(|queues| queues.unexpected, "message", "not asked for"),
+            one(|queues| queues.outgoing, "packet", "waiting for room"),
+        ];
+        words.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -174,13 +214,14 @@ mod tests {
                 Need { peers: vec![], any: true, call: None },
             ],
             any: false,
+            queues: Queues { posted: 2, unexpected: 1, outgoing: 0 },
         }
     }
 
     #[test]
     fn what_is_written_is_read() {
         let text = blocked().emit(123);
-        assert_eq!(text, "123\nMPI_Waitall\n(3 requests)\nall +1,3-5@40.17 ?0,1 ?");
+        assert_eq!(text, "123 2 1 0\nMPI_Waitall\n(3 requests)\nall +1,3-5@40.17 ?0,1 ?");
         assert_eq!(Blocked::parse(&text), Some((123, blocked())));
         let bare = Blocked::new("MPI_Finalize");
         assert_eq!(Blocked::parse(&bare.emit(0)), Some((0, bare)));
@@ -206,10 +247,23 @@ mod tests {
     }
 
     #[test]
+    fn queues_are_told_unless_they_are_empty() {
+        assert_eq!(Queues::words(&[Queues::default()]), "");
+        let queues = blocked().queues;
+        assert_eq!(Queues::words(&[queues]), "2 receives posted, 1 message not asked for");
+        let other = Queues { posted: 2, unexpected: 0, outgoing: 7 };
+        let words =
+            "2 receives posted, 0 to 1 messages not asked for, 0 to 7 packets waiting for room";
+        assert_eq!(Queues::words(&[queues, other]), words);
+    }
+
+    #[test]
     fn nonsense_is_nothing() {
-        for text in ["", "x\n\n\n", "1\nf\nw\nall 3", "1\nf\nw\nall +3-x", "1\nf\nw\nall +1@2"] {
+        for text in ["all 3", "all +3-x", "all +1@2", "all +0-4294967295"] {
+            assert_eq!(Blocked::parse(&format!("1 0 0 0\nf\nw\n{text}")), None, "{text:?}");
+        }
+        for text in ["", "x\n\n\n", "1 2\nf\nw\nall +1", "1 2 3 x\nf\nw\nall +1"] {
             assert_eq!(Blocked::parse(text), None, "{text:?}");
         }
-        assert_eq!(Blocked::parse("1\nf\nw\nall +0-4294967295"), None);
     }
 }

@@ -6,6 +6,7 @@ mod memory;
 mod random;
 pub mod settings;
 mod slab;
+pub mod waits;
 
 pub use error::{ErrorClass, ErrorCode, MpiError, Result};
 pub use memory::Span;

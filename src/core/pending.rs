@@ -3,6 +3,7 @@
 //! Only looks, and may walk over everything that is in flight: never on the way of a message.
 
 use crate::base::Peer;
+use crate::base::blocked::Queues;
 use crate::core::engine::Engine;
 use crate::core::matching::Pattern;
 use crate::core::operation::{OperationId, Owner, Phase, State};
@@ -93,6 +94,19 @@ impl<D: Device> Engine<D> {
         peers.sort_unstable();
         peers.dedup();
         Some(PendingRun { context: launch.context, sequence: launch.sequence, peers })
+    }
+
+    /// What is in the queues.
+    pub fn queues(&self) -> Queues {
+        let (posted, unexpected) = self.queue_lengths();
+        let peers = self.protocol.outbox.iter().map(|peer| &self.protocol.peers[*peer as usize]);
+        let outgoing = peers.map(|peer| peer.envelopes.len() + peer.streams.len()).sum();
+        Queues { posted, unexpected, outgoing }
+    }
+
+    /// Whether nothing is left to be done here until something arrives or the application acts.
+    pub fn is_at_rest(&self) -> bool {
+        !self.protocol.has_news() && !self.has_work()
     }
 
     /// The messages of a communicator that have come and that nobody has received, oldest first,

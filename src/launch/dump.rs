@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   mpirun: where the ranks are on node7:
-//!     ranks 0,2 (processes 41,43): MPI_Allreduce(MPI_COMM_WORLD, call 17) for 4.9 s
+//!     ranks 0,2 (processes 41,43): MPI_Allreduce(MPI_COMM_WORLD, call 17) for 4.9 s, 3 receives
+//!       posted
 //!     rank 1 (process 42): not waiting in MPI: running, 4.9 s of processor time
 //!     ranks 0,2 wait for rank 1, which is not waiting in MPI
 //!     calls of ranks 0,2:
@@ -14,14 +15,14 @@
 
 use std::time::{Duration, Instant};
 
-use crate::base::blocked::ranges;
+use crate::base::blocked::{Queues, ranges};
+use crate::base::waits::{Fate, ranks_named, sentences};
 use crate::bootstrap::{Doing, Standing};
 use crate::sys::process::{self, Exit, State, Vitals};
 use crate::sys::signals;
 use crate::sys::trace::Untraceable;
 
 use super::stack::{Call, Copies, Files, Stack};
-use super::waits::{Fate, ranks_named, sentences};
 
 /// How long ranks may be made to stand still, all together, and how long names may be looked for.
 pub const LOOKING: Duration = Duration::from_secs(1);
@@ -95,6 +96,14 @@ impl Report {
             Doing::Waiting(since_ns, _) => {
                 Some(Duration::from_nanos(now_ns.saturating_sub(*since_ns)))
             }
+            Doing::Unknown | Doing::Busy => None,
+        }
+    }
+
+    /// What is in its queues, if it waits.
+    fn queues(&self) -> Option<Queues> {
+        match &self.doing {
+            Doing::Waiting(_, blocked) => Some(blocked.queues),
             Doing::Unknown | Doing::Busy => None,
         }
     }
@@ -186,7 +195,10 @@ fn named(reports: &[Report], ranks: &[u32]) -> String {
 fn figures(reports: &[Report], ranks: &[u32], now_ns: u64) -> String {
     let of_ranks = || ranks.iter().map(|rank| &reports[*rank as usize]);
     if let Some(waited) = span(of_ranks().filter_map(|report| report.waited(now_ns))) {
-        return format!(" for {waited}");
+        let queues: Vec<_> = of_ranks().filter_map(Report::queues).collect();
+        let queues = Queues::words(&queues);
+        let comma = if queues.is_empty() { "" } else { ", " };
+        return format!(" for {waited}{comma}{queues}");
     }
     match span(of_ranks().filter_map(|report| Some(report.vitals?.processor_time))) {
         Some(time) => format!(", {time} of processor time"),
@@ -272,7 +284,9 @@ mod tests {
     fn receiving(source: u32, since_ns: u64) -> Doing {
         let need = Need { peers: vec![source], ..Need::default() };
         let words = format!("(source {source}, tag 5)");
-        Doing::Waiting(since_ns, Blocked { words, needs: vec![need], ..Blocked::new("MPI_Recv") })
+        let queues = Queues { posted: 1, ..Queues::default() };
+        let receive = Blocked::new("MPI_Recv");
+        Doing::Waiting(since_ns, Blocked { words, needs: vec![need], queues, ..receive })
     }
 
     #[test]
@@ -284,7 +298,7 @@ mod tests {
         ];
         let expected = "\
 mpirun: where the ranks are on node7:
-  ranks 0,2 (processes 40,42): MPI_Recv(source 1, tag 5) for 1.0 to 4.9 s
+  ranks 0,2 (processes 40,42): MPI_Recv(source 1, tag 5) for 1.0 to 4.9 s, 1 receive posted
   rank 1 (process 41): not waiting in MPI: running, 4.8 s of processor time
   ranks 0,2 wait for rank 1, which is not waiting in MPI
   calls of ranks 0,2:

@@ -31,8 +31,11 @@ const OVERDUE: i32 = 124;
 pub enum Action {
     /// Print this line.
     Say(String),
-    /// Print where every rank is, then call [`Job::dumped`].
-    Dump,
+    /// Print where every rank is; if the job is overdue, call [`Job::dumped`] then.
+    Dump {
+        /// Whether that is why.
+        overdue: bool,
+    },
     /// Send this signal to the process group of every rank.
     Forward(i32),
     /// Ask every process of the job to end.
@@ -230,6 +233,7 @@ impl Job {
             return vec![Action::Forward(signal)];
         }
         match self.phase {
+            Phase::Running if signal == signals::QUIT => vec![Action::Dump { overdue: false }],
             Phase::Running => self.end(128 + signal, None, now),
             Phase::Ending { code, since, .. } => {
                 self.phase = Phase::Ending { code, since, next_kill: now + KILL_INTERVAL };
@@ -275,7 +279,9 @@ impl Job {
     pub fn tick(&mut self, now: Instant) -> Vec<Action> {
         match self.phase {
             Phase::Running => match self.limit.take_if(|(at, _)| now >= *at) {
-                Some((_, limit)) => vec![Action::Say(overdue(limit)), Action::Dump],
+                Some((_, limit)) => {
+                    vec![Action::Say(overdue(limit)), Action::Dump { overdue: true }]
+                }
                 None => Vec::new(),
             },
             Phase::Ending { code, since, next_kill } if now >= next_kill => {
@@ -481,7 +487,7 @@ mod tests {
         let mut job = job().limited(Some(limit), now);
         assert_eq!((job.deadline(), job.tick(now)), (Some(now + limit), vec![]));
         let line = "the job ran longer than 2.5 s (--timeout); ending it".to_owned();
-        assert_eq!(job.tick(now + limit), [Action::Say(line), Action::Dump]);
+        assert_eq!(job.tick(now + limit), [Action::Say(line), Action::Dump { overdue: true }]);
         assert_eq!((job.deadline(), job.tick(now + limit)), (None, vec![]));
         // The grace begins after the dump, however long that takes.
         assert_eq!(job.dumped(now + 2 * limit), [Action::Terminate]);

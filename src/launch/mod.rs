@@ -34,7 +34,6 @@ mod program_file;
 mod run;
 mod stack;
 mod start;
-mod waits;
 pub mod wrapper;
 
 pub use front::main;

@@ -430,10 +430,12 @@ impl Run {
                         }
                     }
                 }
-                Action::Dump => {
+                Action::Dump { overdue } => {
                     self.dump();
-                    let actions = self.job.dumped(Instant::now());
-                    self.act(actions);
+                    if overdue {
+                        let actions = self.job.dumped(Instant::now());
+                        self.act(actions);
+                    }
                 }
                 Action::Terminate => {
                     self.streams.restart_patience(Instant::now());

@@ -141,7 +141,8 @@ impl Running {
             }
         }
         let ticket = oldest.ticket();
-        status.tell(ticket.since_ns, &oldest.blocked(&self.mpi));
+        let queues = self.mpi.engine.queues();
+        status.tell(ticket.since_ns, &Blocked { queues, ..oldest.blocked(&self.mpi) });
         self.told = Some(ticket);
     }
 

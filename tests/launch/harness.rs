@@ -150,6 +150,12 @@ impl Running {
         until(|| wanted(std::str::from_utf8(&bytes.lock().unwrap()).unwrap()))
     }
 
+    /// The same in the standard error.
+    pub fn until_errors<Found>(&self, wanted: impl Fn(&str) -> Option<Found>) -> Found {
+        let bytes = &self.stderr.as_ref().unwrap().bytes;
+        until(|| wanted(&String::from_utf8_lossy(&bytes.lock().unwrap())))
+    }
+
     /// The processes of ranks in a role, by rank, once all `size` have joined.
     pub fn joined(&self, size: usize) -> Vec<u32> {
         self.until_output(|text| {

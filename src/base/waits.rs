@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::base::blocked::{Blocked, Need, ranges};
+use super::blocked::{Blocked, Need, ranges};
 
 /// How much of the words of one call is repeated here, in characters, and of how many ranks.
 const WORDS_MAX: usize = 120;
