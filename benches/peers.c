@@ -5,14 +5,15 @@
  *   -t   milliseconds for one figure (25)       -b   seconds for all of them (no limit)
  *   -m   longest message (all)                  -p   confine rank r to processor r modulo N
  *
- * A TEST is one of those below, or pt2pt, coll, icoll, pcoll for all of a kind; or start, alone: what
- * MPI_Init and MPI_Finalize take, as rank 0 sees it.
+ * A TEST is one of those below, or pt2pt, coll, icoll, pcoll for all of a kind, or with messages of
+ * one length TEST:BYTES; or start, alone: what MPI_Init and MPI_Finalize take, as rank 0 sees it.
  *
  *   latency        one way between the first rank and the last; the others wait in a collective
  *   rate           messages in windows of 64, answered by an empty message
  *   stream         the same with long messages, counted in bytes
  *   bidirectional  the same in both directions at once; both are counted
  *   ring           MPI_Sendrecv to the right and from the left
+ *   pairs          one way between rank r and rank r + N/2, all pairs at once
  *   allreduce ...  a collective, time of one; bytes are of the vector, or of each rank's block
  *   iallreduce ... its nonblocking form and the wait for it
  *   pallreduce ... its persistent form, made before: the start and the wait for it (since MPI 4)
@@ -108,6 +109,25 @@ static int trips(int bytes, long count)
     return MPI_SUCCESS;
 }
 
+/* The rank at the other end of a pair; -1 for the last of an odd number of ranks. */
+static int opposite(void)
+{
+    int pairs = size / 2;
+    if (rank >= 2 * pairs) return -1;
+    return rank < pairs ? rank + pairs : rank - pairs;
+}
+
+static int trips_of_all(int bytes, long count)
+{
+    int other = opposite();
+    for (long trip = 0; other >= 0 && trip < count; trip++) {
+        if (rank < other) TRY(give(bytes, other));
+        TRY(take(bytes, other));
+        if (rank > other) TRY(give(bytes, other));
+    }
+    return MPI_SUCCESS;
+}
+
 /* 64 messages from each rank that is to send, and an empty one against the direction. */
 static int burst(int bytes, int sends, int receives)
 {
@@ -147,6 +167,7 @@ static int turns(int bytes, long count)
 static int giver(Pattern pattern)
 {
     if (pattern == turns) return (rank + size - 1) % size;
+    if (pattern == trips_of_all) return opposite();
     if (rank == 0) return pattern == bursts ? -1 : size - 1;
     return rank == size - 1 ? 0 : -1;
 }
@@ -294,6 +315,7 @@ static const struct test tests[] = {
     {"stream", "MB/s", bursts, NULL, NULL, 0, 1},
     {"bidirectional", "MB/s", double_bursts, NULL, NULL, 0, 1},
     {"ring", "us", turns, NULL, NULL, 0, 1},
+    {"pairs", "us", trips_of_all, NULL, NULL, 0, 1},
     {"barrier", "us", NULL, barrier, NULL, EVERYWHERE, 1},
     {"bcast", "us", NULL, bcast, from_root, NOT_AT_ROOT, 1},
     {"reduce", "us", NULL, reduce, all_added, AT_ROOT, 1},
@@ -325,6 +347,7 @@ static int is_measured(const struct test *test, long bytes)
     if (bytes > options.most) return 0;
     if (test->call == barrier) return bytes == 0;
     if (test->call || test->pattern == turns) return coarse;
+    if (test->pattern == trips_of_all) return coarse && size > 2;
     if (test->pattern == trips) return size == 2 || coarse;
     if (size != 2) return 0;
     if (strcmp(test->name, "rate") == 0) return bytes >= 8 && bytes <= 65536;
@@ -443,7 +466,8 @@ static double in_unit(const struct test *test, long bytes, double each_s)
     if (strcmp(test->unit, "Mmsg/s") == 0) return WINDOW / each_s * 1e-6;
     if (test->pattern == bursts) return (double)WINDOW * bytes / each_s * 1e-6;
     if (test->pattern == double_bursts) return 2.0 * WINDOW * bytes / each_s * 1e-6;
-    return each_s * 1e6 / (test->pattern == trips ? 2 : 1);
+    int ways = test->pattern == trips || test->pattern == trips_of_all ? 2 : 1;
+    return each_s * 1e6 / ways;
 }
 
 static void measure(const struct test *test, enum form form, long bytes, struct figure *figure)
@@ -501,18 +525,20 @@ static void point(const struct test *test, enum form form, long bytes, double be
 
 /* ---- the program ---- */
 
-/* Whether one of the words names the test, or its kind. */
-static int is_named(const struct test *test, enum form form, char **words)
+/* Whether one of the words names the test with this length of messages, or its kind. */
+static int is_named(const struct test *test, enum form form, long bytes, char **words)
 {
     static const char *const kinds[FORMS] = {"coll", "icoll", "pcoll"};
     const char *kind = test->pattern ? "pt2pt" : kinds[form];
     for (; *words; words++) {
-        const char *name = *words;
+        const char *name = *words, *only = strchr(name, ':');
         if (strcmp(name, kind) == 0) return 1;
-        size_t prefix = strlen(form_prefix[form]);
-        if (strncmp(name, form_prefix[form], prefix) != 0) continue;
-        name += prefix;
-        if (strcmp(name, test->name) == 0) return 1;
+        if (only && atol(only + 1) != bytes) continue;
+        size_t prefix = strlen(form_prefix[form]), length = strcspn(name, ":");
+        if (length < prefix || strncmp(name, form_prefix[form], prefix) != 0) continue;
+        length -= prefix;
+        if (strlen(test->name) == length && strncmp(name + prefix, test->name, length) == 0)
+            return 1;
     }
     return 0;
 }
@@ -556,7 +582,8 @@ static void run(char **words)
     for (int at = 0; at < SIZES; at++)
         for (int test = 0; test < TESTS; test++)
             for (int form = 0; form < (tests[test].pattern ? 1 : FORMS); form++)
-                if (is_named(&tests[test], form, words) && is_measured(&tests[test], sizes[at]))
+                if (is_measured(&tests[test], sizes[at])
+                    && is_named(&tests[test], form, sizes[at], words))
                     point(&tests[test], form, sizes[at], begin);
 }
 
