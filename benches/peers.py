@@ -5,9 +5,8 @@ in turn, with the bare machine (benches/limits.c) before each, so that a disturb
 them and shows. The result is one JSON file with every sample; benches/report.py makes tables and
 charts of it, now or later.
 
-Libraries run as their users would run them: the launcher's defaults, nothing confined to a
-processor by us. Open MPI is the exception, for it would refuse: more ranks than processors, and
-root. `--pinned` confines rank r to processor r modulo their number, for all libraries alike.
+What is measured stands in groups.py, with which libraries in libraries.py, and how good it is to be
+in targets.py. `--pinned` confines rank r to processor r modulo their number, for all libraries alike.
 """
 
 import argparse
@@ -22,54 +21,26 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
+import groups
+import libraries
 import report
+from groups import GROUPS
+from libraries import OURS, ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
-PEERS = ROOT / "build" / "peers"
-WARNINGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror"]
+WARNINGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread"]
 # Every process below one of ours has this in its environment, so that all of them can be ended.
 MARK = "BENCH_PEERS_MARK"
-GROUPS = ["start", "pt2pt", "coll", "icoll", "pcoll", "stages"]
 
 
-@dataclass
-class Library:
-    """How one library's programs are made and started."""
-
-    name: str
-    folder: Path  # with the wrapper and the launcher
-    packages: list[str] = field(default_factory=list)
-    launcher: str = "mpiexec"
-    options: list[str] = field(default_factory=list)
-    environment: dict[str, str] = field(default_factory=dict)
-    version: str = ""
-    program: Path = Path()
-
-    def command(self, ranks, words):
-        return [self.folder / self.launcher, *self.options, "-n", str(ranks), *map(str, words)]
-
-    def wrapper(self):
-        return self.folder / "mpicc"
-
-
-def libraries(names, ours):
-    # The wrapper and the launcher of the pip package find its place by I_MPI_ROOT only.
-    intel = {"I_MPI_ROOT": str(PEERS / "intel")}
-    openmpi = ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
-    known = [
-        Library("suiro", ours, launcher="mpirun"),
-        Library("mpich", PEERS / "mpich" / "bin", ["mpich"]),
-        Library("openmpi", PEERS / "openmpi" / "bin", ["openmpi"], options=openmpi),
-        Library("intel", PEERS / "intel" / "bin", ["impi-rt", "impi-devel"], environment=intel),
-    ]
-    chosen = [library for library in known if library.name in names]
+def chosen_libraries(names, ours):
+    known = libraries.known(ours)
     unknown = set(names) - {library.name for library in known}
     if unknown:
         stop(f"no such peer: {', '.join(sorted(unknown))}")
-    return chosen
+    return [library for library in known if library.name in names]
 
 
 def stop(why):
@@ -169,6 +140,8 @@ class Bench:
     def __init__(self, options, chosen):
         self.options = options
         self.libraries = chosen
+        self.variants = {}
+        self.used = {}
         self.work = options.out.resolve() / "programs"
         self.limits_program = self.work / "limits"
         self.stages_program = options.suiro / "examples" / "stages"
@@ -183,9 +156,17 @@ class Bench:
         for library in self.libraries:
             if library.packages:
                 build(["scripts/environment", library.folder.parent, *library.packages])
-            library.program = self.work / f"peers.{library.name}"
-            command = [library.wrapper(), *WARNINGS, "-o", library.program, "benches/peers.c"]
-            build(command, library.environment)
+            for name in self.programs():
+                program = self.program(library, name)
+                command = [library.wrapper(), *WARNINGS, "-o", program, f"benches/{name}.c"]
+                build(command, library.environment)
+
+    def programs(self):
+        """Those that the groups need."""
+        return dict.fromkeys(GROUPS[name].program for name in self.options.groups)
+
+    def program(self, library, name):
+        return self.work / f"{name}.{library.name}"
 
     def limit_s(self):
         return 2 * self.options.budget + 30
@@ -202,7 +183,8 @@ class Bench:
         return self.measure_limits("line")[0].get("value")
 
     def keep(self, library, group, figures, line_us):
-        about = {"repetition": self.repetition, "peer": library.name, "group": group}
+        about = {"repetition": self.repetition, "peer": library.peer, "group": group}
+        self.used.setdefault(library.peer, library)
         self.samples += [{**about, "line_us": line_us, **figure} for figure in figures]
 
     def measure(self, library, group, ranks, words):
@@ -212,7 +194,8 @@ class Bench:
         figures = []
         for line in result.lines:
             if line.startswith("library "):
-                library.version = " ".join(line.split()[1:])
+                # Some go on about who built it.
+                library.version = " ".join(line.split()[1:]).split(",")[0]
                 continue
             try:
                 figures.append(parsed(line))
@@ -220,9 +203,9 @@ class Bench:
                 result.why = result.why or f"a line that does not parse: {line}"
         self.keep(library, group, figures, line_us)
         if result.why:
-            about = {"peer": library.name, "group": group, "ranks": ranks}
+            about = {"peer": library.peer, "group": group, "ranks": ranks}
             self.failures.append({"repetition": self.repetition, **about, "why": result.why})
-            print(f"FAILED  {library.name}, {group}, {ranks} ranks: {result.why}", file=sys.stderr)
+            print(f"FAILED  {library.peer}, {group}, {ranks} ranks: {result.why}", file=sys.stderr)
         return result
 
     def in_turn(self):
@@ -230,10 +213,21 @@ class Bench:
         first = self.repetition % len(self.libraries)
         return self.libraries[first:] + self.libraries[:first]
 
+    def varied(self, library, group, ranks):
+        """The variants of a library that a group is measured with, made once."""
+        if library.name == OURS:
+            variants = libraries.MODES if group.modes else []
+        else:
+            variants = libraries.VARIANTS[library.name] if self.options.tuned else []
+        for variant in variants:
+            if variant.suits(ranks):
+                key = library.name, variant.name
+                yield self.variants.setdefault(key, libraries.varied(library, variant))
+
     def start(self):
         for ranks in self.options.start_ranks:
             for library in self.in_turn():
-                words = [library.program, "start"]
+                words = [self.program(library, "peers"), "start"]
                 self.wall(library, "init-finalize", ranks, words)
         for library in self.in_turn():
             self.wall(library, "true", 2, ["true"])
@@ -245,22 +239,32 @@ class Bench:
             figure = {"test": test, "ranks": ranks, "bytes": 0, "unit": "ms", "status": "ok"}
             self.keep(library, "start", [{**figure, "value": time_ms, "best": time_ms}], None)
 
-    def arguments(self):
-        options = ["-t", self.options.point_ms, "-b", self.options.budget]
-        if self.options.most:
-            options += ["-m", self.options.most]
-        if self.options.pinned:
-            options += ["-p"]
-        return options
+    def arguments(self, group):
+        values = {
+            "t": self.options.point_ms,
+            "b": self.options.budget,
+            "m": self.options.most,
+            "p": self.options.pinned,
+        }
+        for flag in group.flags:
+            if values[flag]:
+                yield from [f"-{flag}"] if flag == "p" else [f"-{flag}", values[flag]]
 
-    def messages(self, group):
-        for ranks in self.options.ranks:
+    def messages(self, name):
+        group = GROUPS[name]
+        for ranks in group.ranks or self.options.ranks:
             for library in self.in_turn():
-                self.measure(library, group, ranks, [library.program, *self.arguments(), group])
+                if group.own and library.name != OURS:
+                    continue
+                program = self.program(library, group.program)
+                for one in [library, *self.varied(library, group, ranks)]:
+                    for words in group.runs:
+                        words = [ranks if word == "RANKS" else word for word in words]
+                        self.measure(one, name, ranks, [program, *self.arguments(group), *words])
 
     def stages(self):
         """What 8 bytes cost at the level of our device and engine, and in MPI, all confined."""
-        own = [library for library in self.libraries if library.name == report.OURS]
+        own = [library for library in self.libraries if library.name == OURS]
         for library, stage in itertools.product(own, ["device", "engine"]):
             result = run([self.stages_program, stage, "100"], {}, self.limit_s())
             if result.why:
@@ -271,7 +275,7 @@ class Bench:
             self.keep(library, "stages", [figure], self.line_us())
         words = ["-p", "-t", 10 * self.options.point_ms, "-m", 8, "latency"]
         for library in self.in_turn():
-            self.measure(library, "stages", 2, [library.program, *words])
+            self.measure(library, "stages", 2, [self.program(library, "peers"), *words])
 
     def all(self):
         for repetition in range(self.options.repetitions):
@@ -294,12 +298,12 @@ class Bench:
             "machine": machine(),
             "options": vars(self.options),
             "libraries": {
-                library.name: {
+                peer: {
                     "version": library.version,
                     "options": library.options,
-                    "environment": sorted(library.environment),
+                    "environment": library.settings(),
                 }
-                for library in self.libraries
+                for peer, library in self.used.items()
             },
             "samples": self.samples,
             "limits": self.limits,
@@ -345,10 +349,11 @@ def read_options():
     add(
         "--groups",
         type=words,
-        default=["start", "pt2pt", "coll"],
+        default=groups.DEFAULT,
         metavar="G,..",
-        help=",".join(GROUPS),
+        help=f"targets (that is {','.join(groups.TARGETS)}), {','.join(GROUPS)}",
     )
+    add("--tuned", action="store_true", help="others with what their users may set, too")
     add("--peers", type=words, default=["suiro", "mpich", "openmpi", "intel"], metavar="P,..")
     add("--ranks", type=numbers, default=[2, 4, 8], metavar="N,..")
     add("--start-ranks", type=numbers, default=[2, 8, 32], metavar="N,..")
@@ -367,15 +372,17 @@ def read_options():
     add("--report", type=Path, metavar="FILE", help="measure nothing, show what FILE has")
     add("--markdown", action="store_true", help="print a short table for the README")
     options = parser.parse_args()
-    unknown = set(options.groups) - set(GROUPS)
-    if unknown:
-        stop(f"no such group: {', '.join(sorted(unknown))}")
+    options.tuned |= "targets" in options.groups
+    try:
+        options.groups = groups.named(options.groups)
+    except ValueError as unknown:
+        stop(f"no such group: {unknown}")
     if options.short:
         options.repetitions, options.point_ms, options.budget = 1, 8, 5
     if options.smoke:
         options.repetitions, options.point_ms, options.most = 1, 0.1, 65536
         options.peers, options.ranks, options.start_ranks = ["suiro"], [2, 3], [2]
-        options.groups = ["start", "pt2pt", "coll", "icoll", "pcoll"]
+        options.groups = groups.SMOKE
     return options
 
 
@@ -391,7 +398,7 @@ def build_ours(options):
 def measured(options):
     """Measures everything and writes it down; the result."""
     options.suiro = (options.suiro or build_ours(options)).resolve()
-    bench = Bench(options, libraries(options.peers, options.suiro))
+    bench = Bench(options, chosen_libraries(options.peers, options.suiro))
     bench.prepare()
     bench.all()
     result = bench.result()
@@ -405,11 +412,11 @@ def measured(options):
 def faults(result):
     """What must not be, however slow the machine is: our failures and anybody's wrong data."""
     for failure in result["failures"]:
-        if failure["peer"] == report.OURS:
+        if libraries.is_ours(failure["peer"]):
             yield f"{failure['group']}, {failure['ranks']} ranks: {failure['why']}"
     for sample in result["samples"]:
         bad = sample["status"] == "wrong" or sample["status"].startswith("error-")
-        if bad and sample["peer"] == report.OURS:
+        if bad and libraries.is_ours(sample["peer"]):
             where = f"{sample['test']}, {sample['ranks']} ranks, {sample['bytes']} bytes"
             yield f"{where}: {sample['status']}"
 

@@ -1,8 +1,9 @@
 """Tables and charts of what benches/peers.py measured.
 
-Knows the JSON file and nothing else, so that an old one is shown as well as a new one. A figure is
+Knows the JSON file and the names of groups, libraries and targets, so that an old one is shown as well as a new one. A figure is
 the median over the repetitions of each run's median. `speed` is how many times as fast ours is as
-another: above 1 ours is faster, for times and for rates alike.
+another: above 1 ours is faster, for times and for rates alike. The best other library is the best
+with its defaults; the best tuned one may be one of the defaults too.
 
 A limit is what the bare machine takes for the least that any library must do: move a cache line
 (with more ranks than processors: give each waiting rank its turn), copy the message once, start the
@@ -12,17 +13,14 @@ processes. It is no promise that a library can reach it.
 import math
 from statistics import median
 
-OURS = "suiro"
+import targets
+from groups import GROUPS
+from libraries import OURS, is_default, is_ours
+
 NAMES = {"suiro": "Suiro", "mpich": "MPICH", "openmpi": "Open MPI", "intel": "Intel MPI"}
 COLORS = {"suiro": "#1b6ca8", "mpich": "#e07a1f", "openmpi": "#2f9e44", "intel": "#8e44ad"}
-TITLES = {
-    "start": "Start and end of a job",
-    "pt2pt": "Point to point",
-    "coll": "Collectives",
-    "icoll": "Nonblocking collectives, each waited for",
-    "pcoll": "Persistent collectives, each started and waited for",
-    "stages": "8 bytes, stage by stage, each rank confined to a processor",
-}
+# Beside the rates: shares that are hidden.
+LARGER_IS_BETTER = {"overlap_asleep"}
 # What the README shows: group, test, ranks, bytes.
 HIGHLIGHTS = [
     ("pt2pt", "latency", 2, 8),
@@ -64,6 +62,8 @@ def limits_of(result):
 def limit(key, limits, processors):
     """What the bare machine allows, in the unit of the figure; None where nothing is known."""
     group, test, ranks, size = key
+    if GROUPS[group].program != "peers":
+        return None
     if group == "start":
         return limits.get(("spawn", ranks, 0)) if not test.startswith("MPI_") else None
     copy_us = limits.get(("copy", 1, size), 0)
@@ -110,15 +110,21 @@ def summary(result):
 
 
 def add_speeds(row):
-    others = {peer: value for peer, value in row["values"].items() if peer != OURS}
-    if not others:
+    others = {peer: value for peer, value in row["values"].items() if not is_ours(peer)}
+    defaults = [peer for peer in others if is_default(peer)]
+    if not defaults:
         return
-    is_time = row["unit"].endswith("s") and "/" not in row["unit"]
-    row["best"] = (min if is_time else max)(others, key=others.get)
+    is_larger_better = "/" in row["unit"] or row["test"] in LARGER_IS_BETTER
+    best_of = max if is_larger_better else min
+    row["best"] = best_of(defaults, key=others.get)
+    if len(others) > len(defaults):
+        row["tuned"] = best_of(others, key=others.get)
     own = row["values"].get(OURS)
     if own:
         row["speeds"] = {
-            peer: value / own if is_time else own / value for peer, value in others.items()
+            peer: own / value if is_larger_better else value / own
+            for peer, value in others.items()
+            if own > 0 and value > 0
         }
 
 
@@ -150,7 +156,9 @@ def size_name(size):
 
 
 def size_of(row):
-    """The message size of a figure; nothing where there is no message."""
+    """The message size of a figure, or another one; nothing where there is none."""
+    if row["group"] == "depth":
+        return f"{row['bytes']:,}"
     return size_name(row["bytes"]) if row["bytes"] or row["test"] == "latency" else ""
 
 
@@ -174,6 +182,12 @@ def cell(row, peer):
     return f"{text} ×{digits(speed, 2)}" if speed else text
 
 
+def name_of(peer):
+    """What people call a library, with its variant if it is one."""
+    library, *variant = peer.split()
+    return " ".join([NAMES[library], *(f"({word})" for word in variant)])
+
+
 def heading(result):
     machine = result["machine"]
     print(f"{result['date']}, commit {result['commit']}")
@@ -182,7 +196,8 @@ def heading(result):
         f"Linux {machine['kernel']}, load {machine['load'][0]:.1f}"
     )
     for peer, about in result["libraries"].items():
-        print(f"  {NAMES[peer]}: {about['version']}  {' '.join(about['options'])}".rstrip())
+        words = [*about["environment"], *about["options"]]
+        print(f"  {name_of(peer)}: {about['version']}  {' '.join(words)}".rstrip())
 
 
 def print_limits(result):
@@ -218,30 +233,50 @@ def print_tables(result):
     """Everything, for people at a terminal."""
     heading(result)
     print_limits(result)
-    peers = list(result["libraries"])
     rows = summary(result)
-    for group, title in TITLES.items():
+    for group in GROUPS:
         for ranks in sorted({row["ranks"] for row in rows if row["group"] == group}):
             chosen = [row for row in rows if (row["group"], row["ranks"]) == (group, ranks)]
-            print(f"\n{title}, {ranks} ranks")
-            columns = [NAMES[peer] for peer in peers]
-            lines = [["", "", "unit", *columns, "/ best", "limit"]]
-            for row in chosen:
-                best = row["speeds"].get(row.get("best"))
-                cells = [cell(row, peer) for peer in peers]
-                ratio = digits(best, 2)
-                about = [row["test"], size_of(row), row["unit"]]
-                lines.append([*about, *cells, ratio, digits(row["limit"])])
-            aligned(lines)
-    print("\n× and / best: how many times as fast Suiro is; above 1 it is faster")
+            print_group(result, f"{GROUPS[group].title}, {ranks} ranks", chosen)
+    print_targets(rows)
+    print("\n× and / best, / tuned: how many times as fast Suiro is; above 1 it is faster")
     for failure in result["failures"]:
-        about = f"{NAMES[failure['peer']]}, {failure['group']}, {failure['ranks']} ranks"
+        about = f"{name_of(failure['peer'])}, {failure['group']}, {failure['ranks']} ranks"
         print(f"FAILED in repetition {failure['repetition'] + 1}: {about}: {failure['why']}")
+
+
+def print_group(result, title, rows):
+    """Columns for our library in every form, and for the others with their defaults."""
+    has = {peer for row in rows for peer in [*row["values"], *row["missing"]]}
+    columns = [peer for peer in result["libraries"] if is_default(peer) or is_ours(peer)]
+    columns = [peer for peer in columns if peer in has]
+    has_tuned = any("tuned" in row for row in rows)
+    head = ["", "", "unit", *map(name_of, columns), "/ best"]
+    lines = [[*head, *(["tuned best", "/ tuned"] if has_tuned else []), "limit"]]
+    for row in rows:
+        cells = [row["test"], size_of(row), row["unit"], *(cell(row, peer) for peer in columns)]
+        cells.append(digits(row["speeds"].get(row.get("best")), 2))
+        if has_tuned:
+            peer = row.get("tuned")
+            cells.append(f"{digits(row['values'][peer])} {name_of(peer)}" if peer else "-")
+            cells.append(digits(row["speeds"].get(peer), 2))
+        lines.append([*cells, digits(row["limit"])])
+    print(f"\n{title}")
+    aligned(lines)
+
+
+def print_targets(rows):
+    """What is to be reached, if anything of it was measured."""
+    lines = list(targets.lines(rows, digits, name_of))
+    if lines:
+        print("\nFastest in shared memory: ours / the best other library, or what is said")
+        head = ["", "unit", "Suiro", "best default", "best tuned", "ratio", "target", ""]
+        aligned([head, *lines])
 
 
 def print_markdown(result):
     """The few figures that the README shows."""
-    peers = list(result["libraries"])
+    peers = [peer for peer in result["libraries"] if is_default(peer)]
     found = {
         (row["group"], row["test"], row["ranks"], row["bytes"]): row for row in summary(result)
     }
@@ -275,7 +310,7 @@ def draw(result, folder):
     """One SVG a group: every other library's speed beside ours, on a line for each figure."""
     rows = summary(result)
     paths = []
-    for group in TITLES:
+    for group in GROUPS:
         chosen = [row for row in rows if row["group"] == group and row["speeds"]]
         if chosen:
             path = folder / f"{group}.svg"
@@ -301,7 +336,7 @@ def draw_group(result, group, rows, path):
     )
     axes = figure.subplots(1, len(all_ranks), sharey=True, sharex=True, squeeze=False)[0]
     for axis, ranks in zip(axes, all_ranks):
-        for peer in (peer for peer in result["libraries"] if peer != OURS):
+        for peer in (peer for peer in result["libraries"] if peer in COLORS and peer != OURS):
             points = [row for row in rows if row["ranks"] == ranks and peer in row["speeds"]]
             speeds = [1 / row["speeds"][peer] for row in points]
             places = [labels.index(label(row)) for row in points]
@@ -315,5 +350,5 @@ def draw_group(result, group, rows, path):
         axis.set_xlabel("speed; 1 is Suiro, right of it is faster")
     handles, names = axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=len(names), frameon=False)
-    figure.suptitle(f"{TITLES[group]}: {result['machine']['model']}, {result['date'][:10]}")
+    figure.suptitle(f"{GROUPS[group].title}: {result['machine']['model']}, {result['date'][:10]}")
     figure.savefig(path, metadata={"Date": None})

@@ -1,6 +1,6 @@
-//! `scripts/bench-peers` in its shortest form: every test of `benches/peers.c` runs and finds the
-//! data it expects, every line that it prints is understood, and tables can be made of what was
-//! kept. How fast anything is does not matter here.
+//! `scripts/bench-peers` in its shortest form: every test of `benches/peers.c` and the programs beside
+//! it run and find the data they expect, every line that they print is understood, and tables can be
+//! made of what was kept. How fast anything is does not matter here.
 
 // The harness is also that of the launcher's tests, which need more of it.
 #[allow(dead_code)]
@@ -24,11 +24,24 @@ fn bench_peers(words: &[&str]) -> String {
 fn every_test_has_a_figure() {
     let folder = harness::folder("bench-peers");
     let shown = bench_peers(&["--out", folder.to_str().unwrap()]);
-    for test in ["init-finalize", "latency", "bidirectional", "ring", "alltoallw", "iallreduce"] {
+    for test in [
+        "init-finalize",
+        "latency",
+        "bidirectional",
+        "ring",
+        "pairs",
+        "alltoallw",
+        "iallreduce",
+        "blocked_receive",
+        "rate-2",
+        "alltoall",
+    ] {
         let has_figure = |line: &str| {
             let mut words = line.split_whitespace();
             let named = words.next() == Some(test);
-            let figure = words.skip_while(|word| !["us", "ms", "MB/s"].contains(word)).nth(1);
+            let figure = words
+                .skip_while(|word| !["us", "ms", "MB/s", "Mmsg/s", "%", "MiB"].contains(word))
+                .nth(1);
             named && figure.is_some_and(|word| word.replace(',', "").parse::<f64>().is_ok())
         };
         assert!(shown.lines().any(has_figure), "no figure for {test}:\n{shown}");

@@ -1,0 +1,131 @@
+"""Fastest in shared memory: what that means in figures, and whether it is so.
+
+A target is a ratio of one of our figures to another of the same run: of the best other library with
+its defaults, of the best one that is tuned as well, or of another figure of ours. The ratios are
+plain ones, ours by theirs: times are to be small and rates large.
+"""
+
+from dataclasses import dataclass
+
+from groups import DEPTH_TESTS
+from libraries import OURS
+
+
+@dataclass(frozen=True)
+class Target:
+    """One row. `group`, `test`, `ranks` and `size` name a figure."""
+
+    what: str
+    group: str
+    test: str
+    ranks: int = 2
+    size: int = 8
+    most: float | None = None  # the ratio, at most
+    least: float | None = None  # the ratio, at least
+    # What is divided by: "best", "tuned", the name of a variant of ours, nothing for the figure
+    # itself, or the test or the size of another of our figures.
+    by: str | int = "best"
+    variant: str = ""  # of ours
+
+    def is_met(self, ratio):
+        return ratio <= self.most if self.least is None else ratio >= self.least
+
+    def bound(self):
+        return f"≤ {self.most:g}" if self.least is None else f"≥ {self.least:g}"
+
+
+def crowded(what, test, size):
+    return Target(what, "crowded", test, ranks=8, size=size, most=0.6)
+
+
+def mode(name):
+    what = f"8 B one way, {name} mode, by polling"
+    return Target(what, "modes", "latency", most=1.1, by="polling", variant=name)
+
+
+def overlap(what, test, name, **bound):
+    what = f"1 MiB beside an application that {what}, {name} mode"
+    return Target(what, "overlap", test, size=1 << 20, by="", variant=name, **bound)
+
+
+def depth(test):
+    queue, _, kind = test.partition("-")
+    what = f"10,000 {queue}, {kind.replace('-', ' ')}, by 1"
+    return Target(what, "depth", test, size=10_000, most=2, by=1)
+
+
+def memory(what, test, size):
+    return Target(what, "memory", test, ranks=32, size=size, most=0.5)
+
+
+def bandwidth(what, size):
+    return Target(what, "near", "stream", size=size, least=1.0, by="tuned")
+
+
+TARGETS = [
+    Target("8 B one way", "near", "latency", most=0.85),
+    Target("8 B message rate", "near", "rate", least=1.2),
+    Target("4 KiB one way", "near", "latency", size=4096, most=1.0),
+    bandwidth("bandwidth 64 KiB", 65536),
+    bandwidth("bandwidth 1 MiB", 1 << 20),
+    bandwidth("bandwidth 4 MiB", 4 << 20),
+    crowded("8 ranks: barrier", "barrier", 0),
+    crowded("8 ranks: allreduce 8 B", "allreduce", 8),
+    crowded("8 ranks: alltoall 1 KiB", "alltoall", 1024),
+    crowded("8 ranks: bcast 64 KiB", "bcast", 65536),
+    crowded("8 ranks: ring 8 B", "ring", 8),
+    crowded("8 ranks: 4 ping-pongs at once, 8 B", "pairs", 8),
+    Target("blocked in a receive for 1 s", "blocked", "blocked_receive", size=0, most=1, by=""),
+    mode("thread"),
+    mode("auto"),
+    overlap("sleeps: hidden", "overlap_asleep", "thread", least=90),
+    overlap("sleeps: hidden", "overlap_asleep", "auto", least=90),
+    overlap("computes: more, in bare copies", "overlap_computing_ratio", "thread", most=1.1),
+    overlap("computes: more, in bare copies", "overlap_computing_ratio", "auto", most=1.1),
+    *map(depth, DEPTH_TESTS),
+    memory("memory of 32 ranks after MPI_Init", "init", 0),
+    memory("memory of 32 ranks after MPI_Alltoall", "alltoall", 1024),
+]
+
+
+def outcomes(rows):
+    """For each target whose group was measured: (target, our row or None, divisor or None)."""
+    found = {(row["group"], row["test"], row["ranks"], row["bytes"]): row for row in rows}
+    measured = {row["group"] for row in rows}
+    for target in TARGETS:
+        if target.group in measured:
+            key = target.group, target.test, target.ranks, target.size
+            row = found.get(key)
+            yield target, row, divisor(target, row, found)
+
+
+def divisor(target, row, found):
+    """What our figure is divided by, if it is known."""
+    if row is None:
+        return None
+    if target.by == "best" or target.by == "tuned":
+        peer = row.get(target.by) or row.get("best")
+        return row["values"].get(peer)
+    if target.by == "":
+        return 1
+    if target.by == "polling":
+        return row["values"].get(OURS)
+    test, size = (
+        (target.test, target.by) if isinstance(target.by, int) else (target.by, target.size)
+    )
+    other = found.get((target.group, test, target.ranks, size))
+    return other["values"].get(OURS) if other else None
+
+
+def lines(rows, shown, named):
+    """The table: what, ours, the best other, the ratio, the best tuned, the target, met or not.
+    `shown` makes text of a number, `named` of a peer."""
+    for target, row, by in outcomes(rows):
+        own = row and row["values"].get(f"{OURS} {target.variant}".rstrip())
+        ratio = own / by if own is not None and by else None
+        cells = [target.what, row["unit"] if row else "", shown(own)]
+        for kind in ["best", "tuned"]:
+            peer = row and row.get(kind)
+            cells.append(f"{shown(row['values'][peer])} {named(peer)}" if peer else "-")
+        verdict = "-" if ratio is None else "met" if target.is_met(ratio) else "MISSED"
+        yield [*cells, shown(ratio), target.bound(), verdict]
