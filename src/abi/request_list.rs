@@ -84,7 +84,7 @@ impl Indices {
 /// Requests that one call has completed.
 #[derive(Default)]
 pub struct Batch {
-    /// Which ones.
+    /// Which ones, if the call did not say.
     pub indices: Vec<usize>,
     /// Generalized requests among them, whose functions are to be called with the lock free.
     generalized: Vec<Found>,
@@ -200,7 +200,7 @@ impl List {
     ///
     /// # Errors
     /// `Request` if it is none.
-    #[inline]
+    #[inline(always)]
     pub fn complete(&self, mpi: &mut Mpi, index: usize) -> Result<Completed> {
         let completed = mpi.complete(self.get(index))?;
         if completed.gone {
@@ -224,7 +224,6 @@ impl List {
             let found = functions.map(|functions| Found { functions, status: self.status(place) });
             some.generalized.extend(found);
             some.error = some.error.or(outcome.error.map(|error| (comm, error)));
-            some.indices.push(index);
         }
         Ok(some)
     }
@@ -250,7 +249,9 @@ impl List {
     pub fn complete_some(&self, mpi: &mut Mpi, found: Indices) -> Result<Option<Batch>> {
         let ready = self.ready(mpi)?;
         found.put(ready.as_deref());
-        ready.map(|ready| self.complete_each(mpi, ready)).transpose()
+        let Some(indices) = ready else { return Ok(None) };
+        let batch = self.complete_each(mpi, indices.iter().copied())?;
+        Ok(Some(Batch { indices, ..batch }))
     }
 
     /// Where status number `place` is; null if nobody wants it.

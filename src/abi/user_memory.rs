@@ -20,7 +20,7 @@ const IN_PLACE: usize = 1;
 ///
 /// # Safety
 /// What the standard demands of a buffer: `Span::new`, for every byte that the datatype covers.
-#[inline]
+#[inline(always)]
 pub unsafe fn memory(
     mpi: &Mpi, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
 ) -> Result<Memory> {
@@ -36,7 +36,7 @@ pub unsafe fn memory(
 ///
 /// # Safety
 /// As for [`memory`].
-#[inline]
+#[inline(always)]
 pub unsafe fn memory_of(
     buf: *const c_void, count: MPI_Count, datatype: &Datatype,
 ) -> Result<Memory> {

@@ -167,6 +167,7 @@ pub struct Layout {
     marked: bool,
     depth: u32,
     flat: bool,
+    dense: bool,
     runs: Box<[Run]>,
     /// For each run the packed offset at which it begins.
     starts: Box<[usize]>,
@@ -196,6 +197,7 @@ impl Layout {
             marked: false,
             depth: 0,
             flat: true,
+            dense: true,
             starts: runs.iter().map(|_| 0).collect(),
             runs,
         }
@@ -216,10 +218,11 @@ impl Layout {
     /// The same bytes with another lower bound and extent; `None` if the upper bound overflows.
     pub fn resized(&self, lb: isize, extent: isize) -> Option<Self> {
         lb.checked_add(extent)?;
-        Some(Self { lb, extent, marked: true, ..self.clone() })
+        Some(Self { lb, extent, marked: true, ..self.clone() }.completed())
     }
 
     /// Packed bytes.
+    #[inline]
     pub fn size(&self) -> usize {
         self.size
     }
@@ -260,10 +263,17 @@ impl Layout {
     }
 
     /// Whether an array of it is one block of adjacent bytes that starts at the array's address.
+    #[inline]
     pub fn is_dense(&self) -> bool {
-        self.lb == 0
+        self.dense
+    }
+
+    /// With what follows from the rest.
+    fn completed(self) -> Self {
+        let dense = self.lb == 0
             && self.extent == self.size as isize
-            && (self.size == 0 || self.contiguous() == Some(0))
+            && (self.size == 0 || self.contiguous() == Some(0));
+        Self { dense, ..self }
     }
 
     /// The offset of its bytes, if they are adjacent (and there are any).
@@ -375,7 +385,7 @@ impl Builder {
             *next += run.size();
             Some(start)
         });
-        Some(Layout {
+        let layout = Layout {
             size: self.size,
             lb,
             extent,
@@ -385,9 +395,11 @@ impl Builder {
             marked: self.markers.is_some(),
             depth: self.depth,
             flat: runs.iter().all(|run| run.count == 1 && run.inside.is_none()),
+            dense: false,
             starts: starts.collect(),
             runs,
-        })
+        };
+        Some(layout.completed())
     }
 }
 

@@ -57,14 +57,23 @@ impl Memory {
     ///
     /// # Safety
     /// The promise of [`Span::new`] for every byte that the elements cover, counted from `base`.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn new(base: *const u8, count: usize, layout: &Arc<Layout>) -> Self {
-        let len = layout.size().saturating_mul(count);
         if layout.is_dense() {
             // SAFETY: the caller's promise; a dense layout covers exactly these bytes.
-            return Self::Span(unsafe { Span::new(base, len) });
+            return Self::Span(unsafe { Span::new(base, layout.size().saturating_mul(count)) });
         }
-        if len == 0 {
+        // SAFETY: the caller's promise.
+        unsafe { Self::scattered(base, count, layout) }
+    }
+
+    /// [`Memory::new`] where there may be gaps.
+    ///
+    /// # Safety
+    /// The same.
+    #[inline(never)]
+    unsafe fn scattered(base: *const u8, count: usize, layout: &Arc<Layout>) -> Self {
+        if layout.size() == 0 || count == 0 {
             return Self::EMPTY;
         }
         let run = Run::repeated(layout, count);

@@ -41,6 +41,15 @@ pub enum Progress {
     Freed,
 }
 
+/// A generalized request.
+#[derive(Debug)]
+pub struct General {
+    /// What to call.
+    pub functions: Functions,
+    /// How far it is.
+    pub progress: Progress,
+}
+
 impl<D: Device> Mpi<D> {
     /// A request whose operation the application carries out. It belongs to no communicator, so
     /// errors go to that of `MPI_COMM_SELF`.
@@ -48,7 +57,8 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `NoMem` without a free handle.
     pub fn start_general(&mut self, functions: Functions) -> Result<Handle> {
-        self.request(COMM_SELF, Activity::General(functions, Progress::Active))
+        let general = General { functions, progress: Progress::Active };
+        self.request(COMM_SELF, Activity::General(Box::new(general)))
     }
 
     /// The operation of a generalized request is complete. The functions if the request had been
@@ -58,10 +68,11 @@ impl<D: Device> Mpi<D> {
     /// `Request` if it is no generalized request, or complete already.
     pub fn complete_general(&mut self, handle: Handle) -> Result<Option<Functions>> {
         let request = self.requests.get_mut(handle).ok_or_else(|| not_a_request(handle))?;
-        let Some(Activity::General(functions, progress)) = &mut request.activity else {
+        let Some(Activity::General(general)) = &mut request.activity else {
             let why = format!("request {handle:#x} is not a generalized request");
             return Err(ErrorClass::Request.error(why));
         };
+        let General { functions, progress } = &mut **general;
         let functions = *functions;
         match progress {
             Progress::Active => {
@@ -82,8 +93,16 @@ impl<D: Device> Mpi<D> {
 
     /// The functions of a request, if it is a generalized one.
     pub fn functions(&self, handle: Handle) -> Option<Functions> {
-        match self.activity(handle)? {
-            Activity::General(functions, _) => Some(*functions),
+        self.activity(handle)?.functions()
+    }
+}
+
+impl Activity {
+    /// The functions of a generalized request.
+    #[inline]
+    pub(super) fn functions(&self) -> Option<Functions> {
+        match self {
+            Self::General(general) => Some(general.functions),
             _ => None,
         }
     }
@@ -93,6 +112,9 @@ impl Request {
     /// Whether this is a generalized request that has been freed and only waits for its completion:
     /// for all other purposes it is none.
     pub(super) fn is_freed(&self) -> bool {
-        matches!(self.activity, Some(Activity::General(_, Progress::Freed)))
+        match &self.activity {
+            Some(Activity::General(general)) => general.progress == Progress::Freed,
+            _ => false,
+        }
     }
 }

@@ -153,7 +153,6 @@ impl Datatypes {
     ///
     /// # Errors
     /// `Type` for the null handle, a stale one and what is no handle.
-    #[inline]
     pub fn get(&self, handle: Handle) -> Result<&NamedType> {
         let found = match self.predefined.find(handle) {
             Some(predefined) => Some(predefined),

@@ -13,7 +13,7 @@ use super::Mpi;
 use super::buffer::Place;
 use super::collective_shared::HallId;
 use super::comm::COMM_SELF;
-use super::grequest::{Functions, Progress};
+use super::grequest::{Functions, General, Progress};
 use super::p2p::Recipe;
 use super::status::Status;
 use super::table::Handle;
@@ -48,7 +48,7 @@ pub enum Activity {
     /// A receive and a send that end as one, with the status of the receive.
     Both(Box<[Activity; 2]>),
     /// Something that the application does.
-    General(Functions, Progress),
+    General(Box<General>),
 }
 
 impl Activity {
@@ -101,7 +101,7 @@ pub struct Request {
     /// What goes on; `None` while a persistent request is inactive.
     pub(super) activity: Option<Activity>,
     /// What a persistent request starts.
-    recipe: Option<Recipe>,
+    recipe: Option<Box<Recipe>>,
 }
 
 /// What a request says when it is looked at.
@@ -132,7 +132,7 @@ impl<D: Device> Mpi<D> {
             Activity::Shared(hall) => self.halls.is_over(*hall),
             Activity::Flush(place) => self.has_flushed(*place),
             Activity::Both(halves) => halves.iter().all(|half| self.is_over(half)),
-            Activity::General(_, progress) => *progress == Progress::Complete,
+            Activity::General(general) => general.progress == Progress::Complete,
         }
     }
 
@@ -178,14 +178,23 @@ impl<D: Device> Mpi<D> {
     }
 
     /// Ends an activity that is over.
+    #[inline(always)]
     pub fn end(&mut self, activity: Activity) -> Outcome {
         match activity {
             Activity::Over(status) => status.into(),
-            Activity::Flush(_) | Activity::General(..) => Status::EMPTY.into(),
             Activity::Message(operation) => match self.engine.take_completion(operation) {
                 Some(end) => Outcome { status: Status::from(&end), error: end.error },
                 None => Status::EMPTY.into(),
             },
+            others => self.end_others(others),
+        }
+    }
+
+    #[inline(never)]
+    fn end_others(&mut self, activity: Activity) -> Outcome {
+        match activity {
+            Activity::Over(_) | Activity::Message(_) => self.end(activity),
+            Activity::Flush(_) | Activity::General(_) => Status::EMPTY.into(),
             Activity::Run(run) => {
                 let error = self.engine.take_end(run).and_then(|end| end.error);
                 Outcome { status: Status::EMPTY, error }
@@ -231,7 +240,7 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `NoMem` without a free handle.
     pub fn persistent(&mut self, comm: Handle, recipe: Recipe) -> Result<Handle> {
-        self.requests.insert(Request { comm, activity: None, recipe: Some(recipe) })
+        self.requests.insert(Request { comm, activity: None, recipe: Some(Box::new(recipe)) })
     }
 
     /// Starts a persistent request (§3.9).
@@ -248,7 +257,7 @@ impl<D: Device> Mpi<D> {
         let activity = self.cook(recipe, comm)?;
         if let Some(request) = self.requests.get_mut(handle) {
             if let (Some(Recipe::Collective(kept)), Activity::Run(run)) =
-                (&mut request.recipe, &activity)
+                (request.recipe.as_deref_mut(), &activity)
             {
                 *kept = *run;
             }
@@ -296,7 +305,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Request` if it is none.
-    #[inline]
+    #[inline(always)]
     pub fn complete(&mut self, handle: Handle) -> Result<Completed> {
         if handle == REQUEST_NULL {
             return Ok(Completed::NOTHING);
@@ -307,10 +316,7 @@ impl<D: Device> Mpi<D> {
         if gone {
             self.requests.remove(handle);
         }
-        let functions = match &activity {
-            Activity::General(functions, _) => Some(*functions),
-            _ => None,
-        };
+        let functions = activity.functions();
         Ok(Completed { outcome: self.end(activity), comm, gone, functions, idle: false })
     }
 
@@ -322,18 +328,19 @@ impl<D: Device> Mpi<D> {
     pub fn free_request(&mut self, handle: Handle) -> Result<Option<Functions>> {
         self.known(handle)?;
         let request = self.requests.get_mut(handle).ok_or_else(|| not_a_request(handle))?;
-        if let Some(Activity::General(_, progress @ Progress::Active)) = &mut request.activity {
-            *progress = Progress::Freed;
+        if let Some(Activity::General(general)) = &mut request.activity
+            && general.progress == Progress::Active
+        {
+            general.progress = Progress::Freed;
             return Ok(None);
         }
         let functions = self.functions(handle);
-        match self.requests.remove(handle) {
-            Some(Request { recipe: Some(Recipe::Collective(run)), .. }) => {
-                self.engine.release_run(run);
-            }
-            Some(Request { recipe: Some(Recipe::Shared(hall)), .. }) => self.release_hall(hall),
-            Some(Request { activity: Some(activity), .. }) => self.release(activity),
-            Some(_) | None => {}
+        let Some(request) = self.requests.remove(handle) else { return Ok(functions) };
+        match (request.recipe.as_deref(), request.activity) {
+            (Some(Recipe::Collective(run)), _) => self.engine.release_run(*run),
+            (Some(Recipe::Shared(hall)), _) => self.release_hall(*hall),
+            (_, Some(activity)) => self.release(activity),
+            (_, None) => {}
         }
         Ok(functions)
     }
@@ -353,8 +360,8 @@ impl<D: Device> Mpi<D> {
     pub fn cancel(&mut self, handle: Handle) -> Result<Option<(Functions, bool)>> {
         let request = self.known(handle)?;
         match &request.activity {
-            Some(Activity::General(functions, progress)) => {
-                return Ok(Some((*functions, *progress == Progress::Complete)));
+            Some(Activity::General(general)) => {
+                return Ok(Some((general.functions, general.progress == Progress::Complete)));
             }
             Some(Activity::Message(operation)) => {
                 let operation = *operation;

@@ -72,6 +72,7 @@ impl Datatype {
     }
 
     /// Where its bytes lie.
+    #[inline]
     pub fn layout(&self) -> &Arc<Layout> {
         &self.0.layout
     }
