@@ -176,7 +176,7 @@ pub unsafe extern "C" fn PMPI_Test(
         |mpi| {
             // SAFETY: the caller's promise of the request and the result.
             let (list, flag) = unsafe { (List::one(request)?, out(flag, "flag")?) };
-            let tested = list.is_over(mpi)?.then(|| list.complete(mpi, 0)).transpose()?;
+            let tested = list.complete(mpi, 0)?;
             flag.put(tested.is_some().into());
             Ok(tested)
         },
@@ -257,7 +257,7 @@ pub unsafe extern "C" fn PMPI_Wait(request: *mut MPI_Request, status: *mut MPI_S
     let waited = PROCESS.until(
         // SAFETY: the caller's promise of the request.
         |_| unsafe { List::one(request) },
-        |mpi, list| list.is_over(mpi)?.then(|| list.complete(mpi, 0)).transpose(),
+        |mpi, list| list.complete(mpi, 0),
         |mpi, list| list.blocked(mpi, "MPI_Wait", false),
     );
     // SAFETY: the caller's promise of the status.
@@ -272,7 +272,7 @@ pub unsafe extern "C" fn PMPI_Waitall(
     let waited = PROCESS.until(
         // SAFETY: the caller's promise of the requests and the statuses.
         |_| unsafe { List::new(count, array_of_requests, array_of_statuses) },
-        |mpi, list| list.is_over(mpi)?.then(|| list.complete_each(mpi, 0..list.len)).transpose(),
+        |mpi, list| list.complete_in_turn(mpi),
         |mpi, list| list.blocked(mpi, "MPI_Waitall", false),
     );
     end_many("MPI_Waitall", waited)

@@ -29,6 +29,8 @@ pub struct List {
     statuses: *mut MPI_Status,
     /// All requests before this one were not pending when looked at last; they stay so.
     over: Cell<usize>,
+    /// What has been completed by a call that waits for all.
+    batch: Batch,
 }
 
 /// What there is among several requests.
@@ -109,7 +111,7 @@ impl List {
         if requests.is_null() && len > 0 {
             return Err(null_list(len, "array_of_requests"));
         }
-        Ok(Self { len, requests, statuses, over: Cell::new(0) })
+        Ok(Self { len, requests, statuses, over: Cell::new(0), batch: Batch::default() })
     }
 
     /// One request.
@@ -123,7 +125,13 @@ impl List {
     pub unsafe fn one(request: *mut MPI_Request) -> Result<Self> {
         // SAFETY: the caller's promise.
         let requests = unsafe { out(request, "request")? }.as_ptr();
-        Ok(Self { len: 1, requests, statuses: null_mut(), over: Cell::new(0) })
+        Ok(Self {
+            len: 1,
+            requests,
+            statuses: null_mut(),
+            over: Cell::new(0),
+            batch: Batch::default(),
+        })
     }
 
     /// The request at `index`.
@@ -196,21 +204,22 @@ impl List {
         Some(Found { functions, status: self.status(place) })
     }
 
-    /// Completes the request at `index`, which is not pending.
+    /// Completes the request at `index`, unless it is pending.
     ///
     /// # Errors
     /// `Request` if it is none.
     #[inline(always)]
-    pub fn complete(&self, mpi: &mut Mpi, index: usize) -> Result<Completed> {
+    pub fn complete(&self, mpi: &mut Mpi, index: usize) -> Result<Option<Completed>> {
         let completed = mpi.complete(self.get(index))?;
-        if completed.gone {
+        if completed.as_ref().is_some_and(|completed| completed.gone) {
             // SAFETY: `new` was promised that many elements.
             unsafe { *self.requests.add(index) = MPI_REQUEST_NULL };
         }
         Ok(completed)
     }
 
-    /// Completes these requests and stores their statuses, one after another.
+    /// Completes these requests, none of which is pending, and stores their statuses, one after
+    /// another.
     ///
     /// # Errors
     /// `Request` for an element that is none.
@@ -219,13 +228,42 @@ impl List {
     ) -> Result<Batch> {
         let mut some = Batch::default();
         for (place, index) in indices.into_iter().enumerate() {
-            let Completed { outcome, comm, functions, .. } = self.complete(mpi, index)?;
-            self.put_status(place, &outcome.status);
-            let found = functions.map(|functions| Found { functions, status: self.status(place) });
-            some.generalized.extend(found);
-            some.error = some.error.or(outcome.error.map(|error| (comm, error)));
+            if let Some(completed) = self.complete(mpi, index)? {
+                self.tell(place, completed, &mut some);
+            }
         }
         Ok(some)
+    }
+
+    /// Completes one request after the other until one is pending, and stores their statuses; all
+    /// of them once none is.
+    ///
+    /// # Errors
+    /// `Request` for an element that is none; those before it are complete.
+    pub fn complete_in_turn(&mut self, mpi: &mut Mpi) -> Result<Option<Batch>> {
+        let mut batch = std::mem::take(&mut self.batch);
+        for index in self.over.get()..self.len {
+            let Some(completed) = self.complete(mpi, index)? else {
+                self.over.set(index);
+                self.batch = batch;
+                return Ok(None);
+            };
+            self.tell(index, completed, &mut batch);
+        }
+        Ok(Some(batch))
+    }
+
+    /// Stores the status of a request, as number `place`, and keeps what is to be done about it.
+    #[inline(always)]
+    fn tell(&self, place: usize, completed: Completed, batch: &mut Batch) {
+        let Completed { outcome, comm, functions, .. } = completed;
+        self.put_status(place, &outcome.status);
+        if let Some(functions) = functions {
+            batch.generalized.push(Found { functions, status: self.status(place) });
+        }
+        if let Some(error) = outcome.error {
+            batch.error.get_or_insert((comm, error));
+        }
     }
 
     /// Completes the first request that is over and stores its index; nothing if none is active.
@@ -238,7 +276,7 @@ impl List {
         Ok(match any {
             Any::Pending => None,
             Any::Idle => Some(Completed::NOTHING),
-            Any::Ready(index) => Some(self.complete(mpi, index)?),
+            Any::Ready(index) => self.complete(mpi, index)?,
         })
     }
 

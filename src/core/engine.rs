@@ -175,12 +175,12 @@ impl<D: Device> Engine<D> {
     }
 
     /// Starts a receive. It may be complete when this returns.
-    #[inline]
+    #[inline(always)]
     pub fn receive(&mut self, pattern: Pattern, memory: Memory) -> OperationId {
         self.receive_part(pattern, Part::all(memory), Owner::Caller)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(in crate::core) fn receive_part(
         &mut self, pattern: Pattern, room: Part, owner: Owner,
     ) -> OperationId {

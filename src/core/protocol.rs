@@ -134,7 +134,7 @@ impl Protocol {
     }
 
     /// Posts a receive that no waiting message fits.
-    #[inline]
+    #[inline(always)]
     pub fn post(&mut self, pattern: Pattern, room: Part, owner: Owner) -> OperationId {
         let id = self.operations.next_key();
         let phase = Phase::Posted(self.matching.post(pattern, id));

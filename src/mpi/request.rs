@@ -123,11 +123,19 @@ impl From<Status> for Outcome {
 
 impl<D: Device> Mpi<D> {
     /// Whether an activity is over.
-    #[inline]
+    #[inline(always)]
     pub fn is_over(&self, activity: &Activity) -> bool {
         match activity {
             Activity::Over(_) => true,
             Activity::Message(operation) => self.engine.completion(*operation).is_some(),
+            others => self.are_others_over(others),
+        }
+    }
+
+    #[inline(never)]
+    fn are_others_over(&self, activity: &Activity) -> bool {
+        match activity {
+            Activity::Over(_) | Activity::Message(_) => self.is_over(activity),
             Activity::Run(run) | Activity::Creation { run, .. } => self.engine.is_over(*run),
             Activity::Shared(hall) => self.halls.is_over(*hall),
             Activity::Flush(place) => self.has_flushed(*place),
@@ -178,23 +186,14 @@ impl<D: Device> Mpi<D> {
     }
 
     /// Ends an activity that is over.
-    #[inline(always)]
     pub fn end(&mut self, activity: Activity) -> Outcome {
         match activity {
             Activity::Over(status) => status.into(),
+            Activity::Flush(_) | Activity::General(_) => Status::EMPTY.into(),
             Activity::Message(operation) => match self.engine.take_completion(operation) {
                 Some(end) => Outcome { status: Status::from(&end), error: end.error },
                 None => Status::EMPTY.into(),
             },
-            others => self.end_others(others),
-        }
-    }
-
-    #[inline(never)]
-    fn end_others(&mut self, activity: Activity) -> Outcome {
-        match activity {
-            Activity::Over(_) | Activity::Message(_) => self.end(activity),
-            Activity::Flush(_) | Activity::General(_) => Status::EMPTY.into(),
             Activity::Run(run) => {
                 let error = self.engine.take_end(run).and_then(|end| end.error);
                 Outcome { status: Status::EMPTY, error }
@@ -301,23 +300,51 @@ impl<D: Device> Mpi<D> {
         self.activity(handle).map_or(Status::EMPTY, |activity| self.status(activity))
     }
 
-    /// Completes a request that is over; a null or inactive one with an empty status.
+    /// Completes a request unless it is pending; a null or inactive one with an empty status.
     ///
     /// # Errors
     /// `Request` if it is none.
     #[inline(always)]
-    pub fn complete(&mut self, handle: Handle) -> Result<Completed> {
+    pub fn complete(&mut self, handle: Handle) -> Result<Option<Completed>> {
         if handle == REQUEST_NULL {
-            return Ok(Completed::NOTHING);
+            return Ok(Some(Completed::NOTHING));
         }
         let request = self.requests.get_mut(handle).ok_or_else(|| not_a_request(handle))?;
-        let Some(activity) = request.activity.take() else { return Ok(Completed::NOTHING) };
+        let outcome = match &request.activity {
+            None => return Ok(Some(Completed::NOTHING)),
+            Some(Activity::Over(status)) => (*status).into(),
+            Some(Activity::Message(operation)) => match self.engine.take_completion(*operation) {
+                Some(end) => Outcome { status: Status::from(&end), error: end.error },
+                None => return Ok(None),
+            },
+            Some(_) => return self.complete_other(handle),
+        };
+        let (comm, gone) = (request.comm, request.recipe.is_none());
+        if gone {
+            self.requests.remove(handle);
+        } else {
+            request.activity = None;
+        }
+        Ok(Some(Completed { outcome, comm, gone, functions: None, idle: false }))
+    }
+
+    /// The same for what is no message.
+    #[inline(never)]
+    fn complete_other(&mut self, handle: Handle) -> Result<Option<Completed>> {
+        if self.readiness(handle)? == Readiness::Pending {
+            return Ok(None);
+        }
+        let request = self.requests.get_mut(handle).ok_or_else(|| not_a_request(handle))?;
+        let Some(activity) = request.activity.take() else {
+            return Ok(Some(Completed::NOTHING));
+        };
         let (comm, gone) = (request.comm, request.recipe.is_none());
         if gone {
             self.requests.remove(handle);
         }
         let functions = activity.functions();
-        Ok(Completed { outcome: self.end(activity), comm, gone, functions, idle: false })
+        let outcome = self.end(activity);
+        Ok(Some(Completed { outcome, comm, gone, functions, idle: false }))
     }
 
     /// Frees a request; what it started goes on (§3.7.3). The functions of a generalized request

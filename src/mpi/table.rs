@@ -11,8 +11,6 @@
 //! still the slots in turn stay in the first-level cache. Values below 4096 are the standard ABI's predefined
 //! handles; they are never made here because every kind is at least 1.
 
-use std::collections::VecDeque;
-
 use crate::base::{ErrorClass, Result};
 
 /// A handle as a number, as `MPI_*_toint` gives it.
@@ -58,20 +56,25 @@ pub const SLOTS_MAX: usize = 1 << SLOT_BITS;
 pub struct Table<T> {
     kind: Kind,
     slots: Vec<Slot<T>>,
-    free: VecDeque<u32>,
+    /// The free slots, oldest first, are a list: its ends and its length.
+    oldest: u32,
+    newest: u32,
+    free: usize,
 }
 
 #[derive(Debug)]
 struct Slot<T> {
     /// The handle that this slot's object has, or the next one will have.
     handle: Handle,
+    /// The slot that became free after this one, if both are free.
+    next: u32,
     value: Option<T>,
 }
 
 impl<T> Table<T> {
     /// An empty table of this kind.
     pub fn new(kind: Kind) -> Self {
-        Self { kind, slots: Vec::new(), free: VecDeque::new() }
+        Self { kind, slots: Vec::new(), oldest: 0, newest: 0, free: 0 }
     }
 
     /// Stores an object under a handle of its own.
@@ -81,18 +84,24 @@ impl<T> Table<T> {
     #[inline]
     pub fn insert(&mut self, value: T) -> Result<Handle> {
         let index = self.slots.len();
-        let is_reused = self.free.len() > RESTING || index == SLOTS_MAX;
-        if let Some(index) = self.free.pop_front_if(|_| is_reused) {
-            let slot = &mut self.slots[index as usize];
+        if self.free > RESTING || index == SLOTS_MAX && self.free > 0 {
+            let slot = &mut self.slots[self.oldest as usize];
+            (self.oldest, self.free) = (slot.next, self.free - 1);
             slot.value = Some(value);
             return Ok(slot.handle);
         }
+        self.insert_new(value)
+    }
+
+    #[cold]
+    fn insert_new(&mut self, value: T) -> Result<Handle> {
+        let index = self.slots.len();
         if index == SLOTS_MAX {
             let why = format!("there are {SLOTS_MAX} objects of kind {:?} already", self.kind);
             return Err(ErrorClass::NoMem.error(why));
         }
         let handle = (self.kind as u32) << (SLOT_BITS + AGE_BITS) | index as u32;
-        self.slots.push(Slot { handle, value: Some(value) });
+        self.slots.push(Slot { handle, next: 0, value: Some(value) });
         Ok(handle)
     }
 
@@ -116,8 +125,18 @@ impl<T> Table<T> {
         let slot = self.slots.get_mut(index(handle)).filter(|slot| slot.handle == handle)?;
         let value = slot.value.take()?;
         slot.handle = aged(handle);
-        self.free.push_back(index(handle) as u32);
+        self.rest(index(handle) as u32);
         Some(value)
+    }
+
+    /// This slot is free from now on.
+    #[inline]
+    fn rest(&mut self, index: u32) {
+        match self.free {
+            0 => self.oldest = index,
+            _ => self.slots[self.newest as usize].next = index,
+        }
+        (self.newest, self.free) = (index, self.free + 1);
     }
 
     /// All objects with their handles.
@@ -127,7 +146,7 @@ impl<T> Table<T> {
 
     /// How many objects there are.
     pub fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.slots.len() - self.free
     }
 
     /// Whether there are none.

@@ -9,7 +9,7 @@ use mpi_abi::mpi::comm::COMM_WORLD;
 use mpi_abi::mpi::datatype::predefined;
 use mpi_abi::mpi::op::Operator;
 use mpi_abi::mpi::prepared::{Call, Form, Prepared};
-use mpi_abi::mpi::request::Readiness;
+use mpi_abi::mpi::request::Completed;
 
 use super::harness::{Rank, TestMpi, ranks};
 use super::mpi::room;
@@ -81,11 +81,9 @@ fn expected(me: u32, count: u32, job: usize, turn: usize) -> i32 {
 }
 
 fn complete(rank: &mut Rank, request: u32) {
-    let completed = rank.until(|mpi| {
-        let ready = mpi.readiness(request).unwrap() == Readiness::Ready;
-        ready.then(|| mpi.complete(request).unwrap())
-    });
-    assert_eq!((completed.outcome.error, completed.gone), (None, false));
+    let completed = rank.until(|mpi| mpi.complete(request).unwrap());
+    let Completed { outcome, gone, idle, .. } = completed;
+    assert_eq!((outcome.error, gone, idle), (None, false, false));
 }
 
 fn start(rank: &mut Rank, job: &mut Job, index: usize, turn: usize) {

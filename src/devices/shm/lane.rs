@@ -152,12 +152,20 @@ where
     ///
     /// # Panics
     /// If `len` is too long.
+    #[inline(always)]
     pub fn send(
         &mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         if len <= INLINE {
             return self.send_inline(header, len, fill);
         }
+        self.send_long(header, len, fill)
+    }
+
+    #[inline(never)]
+    fn send_long(
+        &mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Busy> {
         assert!(len <= Lane::<CELLS, BYTES>::PACKET_MAX);
         if self.cell == self.cell_limit {
             self.look_for_cells()?;

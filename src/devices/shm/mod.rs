@@ -319,7 +319,7 @@ impl Device for Shm {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn send(
         &mut self, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
