@@ -17,6 +17,10 @@ use super::config::Waiting;
 const SPINS: u32 = 1000;
 /// How long to yield before the first sleep, in nanoseconds.
 const YIELD_NS: u64 = 150_000;
+/// The same where each rank has a processor, which nobody else needs: so long that a peer that
+/// copies a few megabytes, or computes for a moment, is not waited for asleep. (With 150 µs a message
+/// of 4 MiB took twice as long.) It is a thousandth of a wait that lasts a second.
+const YIELD_ALONE_NS: u64 = 1_000_000;
 
 /// So many polls in vain are worth telling about although the wait never sleeps.
 const TELLING_POLLS: u32 = 10_000;
@@ -45,7 +49,7 @@ impl Policy {
     /// The policy for `ranks` local ranks on `processors` processors.
     pub fn new(waiting: Waiting, ranks: usize, processors: usize) -> Self {
         let (spins, yield_ns) = match waiting {
-            Waiting::Auto if ranks <= processors => (SPINS, YIELD_NS),
+            Waiting::Auto if ranks <= processors => (SPINS, YIELD_ALONE_NS),
             Waiting::Auto => (0, YIELD_NS),
             Waiting::Spin => (u32::MAX, u64::MAX),
             Waiting::Yield => (0, u64::MAX),
