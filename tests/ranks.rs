@@ -3,6 +3,7 @@
 
 mod ranks {
     pub mod collectives;
+    pub mod direct;
     pub mod engine;
     pub mod harness;
     pub mod intercomm;

@@ -68,7 +68,7 @@ impl Matched {
 
 /// Point-to-point messages and schedules over `device`.
 pub struct Engine<D> {
-    device: D,
+    pub(in crate::core) device: D,
     caps: Caps,
     eager_max: usize,
     /// Packets that have left the queues so far.
@@ -348,6 +348,9 @@ impl<D: Device> Engine<D> {
         while let Some(pull) = self.protocol.pulls.pop_front() {
             self.pull(pull.0, pull.1, pull.2);
         }
+        while let Some(help) = self.protocol.helps.pop_front() {
+            self.help(help.0, help.1, help.2, help.3);
+        }
         for _ in 0..self.protocol.outbox.len() {
             let Some(to) = self.protocol.outbox.pop_front() else { return };
             self.protocol.peers[to as usize].queued = false;
@@ -377,7 +380,9 @@ impl<D: Device> Engine<D> {
     }
 
     /// One short packet, by the device or to oneself.
-    fn transmit(&mut self, to: Peer, header: &Header, data: &[u8]) -> Result<(), Busy> {
+    pub(in crate::core) fn transmit(
+        &mut self, to: Peer, header: &Header, data: &[u8],
+    ) -> Result<(), Busy> {
         if to == self.protocol.me {
             self.protocol.packet(to, header, data);
             return Ok(());
@@ -423,33 +428,5 @@ impl<D: Device> Engine<D> {
         }
         self.protocol.complete(id, Completion::default());
         Ok(())
-    }
-
-    /// Reads a matched message out of the sender's memory, or asks for packets.
-    fn pull(&mut self, id: OperationId, from: Peer, announce: Announce) {
-        let State::Receive(receive) = &mut self.protocol.operations[id].state else { return };
-        let Phase::Matched { progress, .. } = &mut receive.phase else { return };
-        let limit = progress.limit();
-        let mut read = || {
-            let into = receive.room.span()?.part(0, limit);
-            let bulk = self.device.bulk()?;
-            if announce.address == 0 || !bulk.prefers(from, limit) {
-                return None;
-            }
-            bulk.read(from, announce.address, into).ok()
-        };
-        if from != self.protocol.me && read().is_some() {
-            progress.finish();
-            self.protocol
-                .queue(from, Outgoing::Control(Control::Finished { sender: announce.sender }));
-            self.protocol.end_receive(id);
-            return;
-        }
-        let grant = Control::Grant { sender: announce.sender, receiver: id, limit: limit as u64 };
-        let done = progress.is_done();
-        self.protocol.queue(from, Outgoing::Control(grant));
-        if done {
-            self.protocol.end_receive(id);
-        }
     }
 }

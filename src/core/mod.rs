@@ -2,6 +2,7 @@
 
 mod bins;
 mod credit;
+mod direct;
 pub mod engine;
 pub mod layout;
 pub mod matching;

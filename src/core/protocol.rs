@@ -32,6 +32,8 @@ pub struct Protocol {
     pub outbox: VecDeque<Peer>,
     /// Matched announcements that have not been answered.
     pub pulls: VecDeque<(OperationId, Peer, Announce)>,
+    /// Announced sends whose receivers ask for help: the sender, the receiver, the ticket.
+    pub helps: VecDeque<(Peer, OperationId, OperationId, u64)>,
     /// Steps of schedules whose operation has completed.
     pub steps: VecDeque<EndedStep>,
     /// Sentences about peers that broke the protocol.
@@ -107,6 +109,7 @@ impl Protocol {
             peers: (0..size).map(|_| Neighbour::default()).collect(),
             outbox: VecDeque::new(),
             pulls: VecDeque::new(),
+            helps: VecDeque::new(),
             steps: VecDeque::new(),
             faults: Vec::new(),
             events: 0,
@@ -117,7 +120,10 @@ impl Protocol {
     /// Whether a poll left anything to send or to advance.
     #[inline]
     pub fn has_news(&self) -> bool {
-        !self.outbox.is_empty() || !self.pulls.is_empty() || !self.steps.is_empty()
+        !(self.outbox.is_empty()
+            && self.pulls.is_empty()
+            && self.helps.is_empty()
+            && self.steps.is_empty())
     }
 
     /// Queues a packet for `to`.
@@ -275,6 +281,12 @@ impl Protocol {
             }
             Control::Finished { sender } => self.finished(from, sender),
             Control::Credit { bytes } => self.peers[from as usize].credit.refill(bytes),
+            Control::Help { sender, receiver, ticket } => {
+                self.helps.push_back((from, sender, receiver, ticket));
+            }
+            Control::Helped { sender, receiver, whole } => {
+                self.helped(from, sender, receiver, whole);
+            }
         }
     }
 
@@ -301,8 +313,28 @@ impl Protocol {
         }
     }
 
+    /// The sender has written the last bytes into the room of a receive, or could not.
+    fn helped(&mut self, from: Peer, sender: OperationId, receiver: OperationId, whole: bool) {
+        let operation = self.operations.get_mut(receiver).map(|operation| &mut operation.state);
+        let Some(State::Receive(Receive { phase: Phase::Matched { progress, .. }, .. })) =
+            operation
+        else {
+            return self.fault(from, "the end of no receive of ours");
+        };
+        if progress.helped(whole).is_err() {
+            return self.fault(from, "the end of a receive out of turn");
+        }
+        let limit = progress.limit() as u64;
+        if whole {
+            return self.end_receive(receiver);
+        }
+        self.queue(from, Outgoing::Control(Control::Grant { sender, receiver, limit }));
+    }
+
     /// The rendezvous of a send to `to`, and where its receiver is noted.
-    fn rendezvous(&mut self, to: Peer, id: OperationId) -> Option<(&mut Sender, &mut OperationId)> {
+    pub fn rendezvous(
+        &mut self, to: Peer, id: OperationId,
+    ) -> Option<(&mut Sender, &mut OperationId)> {
         match &mut self.operations.get_mut(id)?.state {
             State::Send(send) if send.to == to => {
                 Some((send.rendezvous.as_mut()?, &mut send.receiver))

@@ -7,6 +7,11 @@
 //!   |--- Data { offset, .. } --------->|   in order, as many as it takes
 //!   |
 //!   |<-- Finished ---------------------|   or: the receiver read the bytes itself
+//!   |
+//!   |<-- Help -------------------------|   or: the receiver reads from the front, the sender writes
+//!   |                                  |   from the back; who is done last tells the other:
+//!   |<-- Finished ---------------------|   the receiver, or Grant if some of it failed
+//!   |--- Helped { whole } ------------>|   or the sender; the receiver grants unless it is whole
 //! ```
 //!
 //! `total`, `limit` and `offset` count bytes of the *packed* message. The receiver never grants
@@ -121,13 +126,15 @@ pub struct Receiver {
     received: usize,
     /// Whether the message is longer than its receive has room for.
     truncated: bool,
+    /// Whether the sender writes the last bytes by itself, and will say how that went.
+    helped: bool,
 }
 
 impl Receiver {
     /// A message of `total` bytes met a receive with room for `capacity`.
     pub fn new(total: u64, capacity: usize) -> Self {
         let limit = usize::try_from(total).map_or(capacity, |total| total.min(capacity));
-        Self { limit, received: 0, truncated: total > capacity as u64 }
+        Self { limit, received: 0, truncated: total > capacity as u64, helped: false }
     }
 
     /// How many bytes to ask for.
@@ -150,7 +157,7 @@ impl Receiver {
     /// # Errors
     /// [`OutOfTurn`] if they are not the next ones or too many.
     pub fn data(&mut self, offset: u64, len: usize) -> Result<(), OutOfTurn> {
-        if offset != self.received as u64 || len > self.limit - self.received {
+        if self.helped || offset != self.received as u64 || len > self.limit - self.received {
             return Err(OutOfTurn);
         }
         self.received += len;
@@ -160,6 +167,25 @@ impl Receiver {
     /// Everything was read directly.
     pub fn finish(&mut self) {
         self.received = self.limit;
+    }
+
+    /// The sender writes the last bytes directly.
+    pub fn leave_to_sender(&mut self) {
+        self.helped = true;
+    }
+
+    /// The sender has done that; unless the message is `whole`, all of it is due again.
+    ///
+    /// # Errors
+    /// [`OutOfTurn`] if it had nothing to write.
+    pub fn helped(&mut self, whole: bool) -> Result<(), OutOfTurn> {
+        if !std::mem::take(&mut self.helped) {
+            return Err(OutOfTurn);
+        }
+        if whole {
+            self.finish();
+        }
+        Ok(())
     }
 }
 
@@ -215,5 +241,18 @@ mod tests {
         receiver.data(4, 2).unwrap();
         assert!(receiver.is_done());
         assert!(Receiver::new(0, 0).is_done() && !Receiver::new(u64::MAX, 1).is_done());
+    }
+
+    #[test]
+    fn the_sender_ends_what_was_left_to_it_and_nothing_else() {
+        let mut receiver = Receiver::new(10, 10);
+        assert_eq!(receiver.helped(true), Err(OutOfTurn));
+        receiver.leave_to_sender();
+        assert_eq!(receiver.data(0, 10), Err(OutOfTurn));
+        let mut broken = receiver;
+        receiver.helped(true).unwrap();
+        assert!(receiver.is_done());
+        broken.helped(false).unwrap();
+        assert_eq!((broken.is_done(), broken.data(0, 10)), (false, Ok(())));
     }
 }

@@ -8,6 +8,8 @@
 //! Data      receiver            offset                that part of the message
 //! Finished  sender              -                     -
 //! Credit    bytes               -                     -
+//! Help      sender, receiver    ticket                -
+//! Helped    sender, receiver    1: whole, 0: broken   -
 //! ```
 //!
 //! `sender` and `receiver` are operation keys of the rank that the packet goes to or came from;
@@ -32,6 +34,10 @@ pub enum Kind {
     Finished = 5,
     /// The receiver has freed so much room for unexpected messages.
     Credit = 6,
+    /// The receiver copies an announced message, and the sender may do a part of that.
+    Help = 7,
+    /// The sender did the last part.
+    Helped = 8,
 }
 
 /// What a message is matched by (MPI 5.0 §3.2.3).
@@ -127,6 +133,29 @@ pub enum Control {
         /// Bytes of eager messages that have been consumed.
         bytes: u64,
     },
+    /// Asks to copy a part of a message.
+    Help {
+        /// The operation that announced it.
+        sender: u32,
+        /// The operation that receives it.
+        receiver: u32,
+        /// What the device needs to know.
+        ticket: u64,
+    },
+    /// Says that a copy by both ends is over.
+    Helped {
+        /// The operation that announced the message.
+        sender: u32,
+        /// The operation that receives it.
+        receiver: u32,
+        /// Whether every byte is there.
+        whole: bool,
+    },
+}
+
+/// The operations of both sides in one word.
+fn pair(sender: u32, receiver: u32) -> u64 {
+    u64::from(sender) << 32 | u64::from(receiver)
 }
 
 impl Control {
@@ -134,11 +163,17 @@ impl Control {
     pub fn header(self) -> Header {
         let (kind, words) = match self {
             Self::Grant { sender, receiver, limit } => {
-                (Kind::Grant, [u64::from(sender) << 32 | u64::from(receiver), limit])
+                (Kind::Grant, [pair(sender, receiver), limit])
             }
             Self::Data { receiver, offset } => (Kind::Data, [u64::from(receiver), offset]),
             Self::Finished { sender } => (Kind::Finished, [u64::from(sender), 0]),
             Self::Credit { bytes } => (Kind::Credit, [bytes, 0]),
+            Self::Help { sender, receiver, ticket } => {
+                (Kind::Help, [pair(sender, receiver), ticket])
+            }
+            Self::Helped { sender, receiver, whole } => {
+                (Kind::Helped, [pair(sender, receiver), u64::from(whole)])
+            }
         };
         Header { words, kind: kind as u8 }
     }
@@ -146,15 +181,18 @@ impl Control {
     /// Reads a header; `None` if it is not of one of these kinds.
     pub fn parse(header: &Header) -> Option<Self> {
         let [first, second] = header.words;
+        let (sender, receiver) = ((first >> 32) as u32, first as u32);
         Some(match header.kind {
-            kind if kind == Kind::Grant as u8 => {
-                Self::Grant { sender: (first >> 32) as u32, receiver: first as u32, limit: second }
-            }
+            kind if kind == Kind::Grant as u8 => Self::Grant { sender, receiver, limit: second },
             kind if kind == Kind::Data as u8 => {
                 Self::Data { receiver: first as u32, offset: second }
             }
             kind if kind == Kind::Finished as u8 => Self::Finished { sender: first as u32 },
             kind if kind == Kind::Credit as u8 => Self::Credit { bytes: first },
+            kind if kind == Kind::Help as u8 => Self::Help { sender, receiver, ticket: second },
+            kind if kind == Kind::Helped as u8 => {
+                Self::Helped { sender, receiver, whole: second != 0 }
+            }
             _ => return None,
         })
     }
@@ -176,6 +214,9 @@ mod tests {
             Control::Data { receiver: 3, offset: u64::MAX },
             Control::Finished { sender: 9 },
             Control::Credit { bytes: 12 },
+            Control::Help { sender: u32::MAX, receiver: 5, ticket: u64::MAX },
+            Control::Helped { sender: 4, receiver: 0, whole: true },
+            Control::Helped { sender: 4, receiver: 0, whole: false },
         ] {
             assert_eq!(Control::parse(&control.header()), Some(control));
         }

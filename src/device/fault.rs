@@ -5,7 +5,7 @@
 //! have no faults. Equal seeds refuse the same sends.
 
 use crate::base::{Peer, Random, Span};
-use crate::device::{Bulk, Busy, Caps, Device, Header, Shared, Sink, Wake};
+use crate::device::{Bulk, Busy, Caps, Device, Header, JointEnd, Shared, Sink, Wake};
 
 /// The inner device, with faults.
 pub struct Fault<D> {
@@ -85,6 +85,20 @@ impl<D: Device> Bulk for Fault<D> {
             Some(bulk) => bulk.read(peer, from, into),
             None => Err("the inner device reads no longer".to_owned()),
         }
+    }
+
+    fn begin(&mut self, peer: Peer, into: Span) -> Option<u64> {
+        if self.random.one_in(self.one_in) { None } else { self.inner.bulk()?.begin(peer, into) }
+    }
+
+    fn read_jointly(&mut self, peer: Peer, ticket: u64, from: u64, into: Span) -> JointEnd {
+        let inner = self.inner.bulk();
+        inner.map_or(JointEnd::Broken, |bulk| bulk.read_jointly(peer, ticket, from, into))
+    }
+
+    fn write_jointly(&mut self, peer: Peer, ticket: u64, from: Span) -> JointEnd {
+        let inner = self.inner.bulk();
+        inner.map_or(JointEnd::Others, |bulk| bulk.write_jointly(peer, ticket, from))
     }
 }
 

@@ -145,6 +145,33 @@ pub trait Bulk {
     /// A sentence with the cause. Part of `into` may have been written; the caller asks the peer
     /// to send packets instead.
     fn read(&mut self, peer: Peer, from: u64, into: Span) -> Result<(), String>;
+
+    /// Begins a copy by both ends of a message from `peer`, which is to arrive in `into`: the
+    /// ticket that `peer` needs to take part. `None` where that is of no use: then
+    /// [`read`](Self::read).
+    ///
+    /// Nothing else may use `into` until one of the two sides got another end than
+    /// [`JointEnd::Others`].
+    fn begin(&mut self, peer: Peer, into: Span) -> Option<u64>;
+
+    /// The receiver's part of the copy that `begin` began: pieces from address `from` on in
+    /// `peer`'s memory, until none is left. It does not wait for `peer`, which may never come.
+    fn read_jointly(&mut self, peer: Peer, ticket: u64, from: u64, into: Span) -> JointEnd;
+
+    /// The sender's part of the copy for which the receiver `peer` gave the `ticket`, of the
+    /// message in `from`. [`JointEnd::Others`] too if there was nothing left to do.
+    fn write_jointly(&mut self, peer: Peer, ticket: u64, from: Span) -> JointEnd;
+}
+
+/// How a copy by both ends of a message looks to the one whose part is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JointEnd {
+    /// All of it is over and every byte has arrived; the other end does not know yet.
+    Whole,
+    /// All of it is over and something could not be copied; the other end does not know yet.
+    Broken,
+    /// The other end has something to do, and will be told one of the above.
+    Others,
 }
 
 /// Rooms: memory that the ranks of a communicator share.

@@ -8,8 +8,8 @@
 //!
 //! Measured on a 2-processor machine: a yield between two ranks of one processor takes 1.2 µs, a
 //! futex hand-over on one processor 2.1 µs, a futex wake across processors 17–25 µs and 7–13 µs of
-//! the waker's time. So a rank yields for about as long as a wake-up costs, then sleeps: a rank
-//! that waits for long costs nothing. Time is an argument here.
+//! the waker's time. So a rank that shares its processor yields for about as long as a wake-up
+//! costs, then sleeps: a rank that waits for long costs nothing. Time is an argument here.
 
 use super::config::Waiting;
 

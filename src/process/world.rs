@@ -167,13 +167,16 @@ pub(super) fn assemble(config: &Config, company: Company, level: Level) -> Resul
     }
     let segment = segment(&mut job, launcher.as_mut())?;
     let me = job.local_ranks.iter().position(|rank| *rank == job.rank).unwrap_or(0);
-    let device = Devices::attach(segment, me, &job.local_ranks, config.copy)?;
+    let mut device = Devices::attach(segment, me, &job.local_ranks, config.copy)?;
     let processors = processors(&environment);
     let policy = Policy::new(config.waiting, job.local_ranks.len(), processors);
     let crowded = job.local_ranks.len() > processors;
     let machine = match device.agree(job.rank, &config.agreed, crowded) {
         Ok(true) => machine::CROWDED,
-        Ok(false) => machine::SHARED,
+        Ok(false) => {
+            device.copy_jointly();
+            machine::SHARED
+        }
         Err(first) => return Err(unlike(job.rank, &config.agreed, &first)),
     };
     if config.explain && job.rank == 0 {

@@ -1,5 +1,5 @@
-//! Reading the memory of another process without its help: process_vm_readv(2), "cross memory
-//! attach".
+//! Reading and writing the memory of another process without its help: process_vm_readv(2) and
+//! process_vm_writev(2), "cross memory attach".
 //!
 //! The kernel allows it where it would allow to trace the process: the same user, and, where the
 //! Yama module limits tracing to descendants, processes that the other one has admitted.
@@ -15,19 +15,43 @@ use crate::base::Span;
 /// What process_vm_readv(2) says; part of `into` may have been written by then. An address that
 /// is not mapped there is an error, never a signal.
 pub fn read(pid: u32, from: u64, into: Span) -> io::Result<()> {
-    let mut done = 0;
-    while done < into.len() {
-        let rest = into.part(done, into.len() - done);
-        let local = libc::iovec { iov_base: rest.address() as *mut _, iov_len: rest.len() };
-        let address = from.wrapping_add(done as u64) as usize;
-        let remote = libc::iovec { iov_base: address as *mut _, iov_len: rest.len() };
-        // SAFETY: `rest` is inside a span that is writable until the receive that it was made for
+    move_all(into, from, |local, remote| {
+        // SAFETY: `local` is inside a span that is writable until the receive that it was made for
         // is done (`Span::new`); the kernel checks the remote address itself.
-        let count = unsafe { libc::process_vm_readv(pid as libc::pid_t, &local, 1, &remote, 1, 0) };
-        match count {
+        unsafe { libc::process_vm_readv(pid as libc::pid_t, local, 1, remote, 1, 0) }
+    })
+}
+
+/// Copies all of `from` to address `to` of the process `pid`.
+///
+/// # Errors
+/// What process_vm_writev(2) says; some of it may have been written by then. An address that is not
+/// mapped there is an error, never a signal.
+///
+/// # Safety
+/// What lies there is mapped for being written by this call, and nobody uses it meanwhile.
+pub unsafe fn write(pid: u32, from: Span, to: u64) -> io::Result<()> {
+    move_all(from, to, |local, remote| {
+        // SAFETY: `local` is inside a span that is readable until the send that it was made for is
+        // done (`Span::new`); the kernel checks the remote address itself.
+        unsafe { libc::process_vm_writev(pid as libc::pid_t, local, 1, remote, 1, 0) }
+    })
+}
+
+/// Calls `call` with what is left of both sides until nothing is: the kernel copies at most 2 GiB
+/// less a page at a time.
+fn move_all(
+    local: Span, remote: u64, call: impl Fn(&libc::iovec, &libc::iovec) -> isize,
+) -> io::Result<()> {
+    let mut done = 0;
+    while done < local.len() {
+        let rest = local.part(done, local.len() - done);
+        let here = libc::iovec { iov_base: rest.address() as *mut _, iov_len: rest.len() };
+        let address = remote.wrapping_add(done as u64) as usize;
+        let there = libc::iovec { iov_base: address as *mut _, iov_len: rest.len() };
+        match call(&here, &there) {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            // The kernel copies at most 2 GiB less a page at a time.
-            1.. => done += count as usize,
+            count @ 1.. => done += count as usize,
             _ => return Err(io::Error::last_os_error()),
         }
     }
@@ -71,6 +95,17 @@ mod tests {
             // Not allowed here (seccomp): nothing more can be tried.
             Err(error) => assert!(error.raw_os_error().is_some(), "{error}"),
         }
+    }
+
+    #[test]
+    fn own_memory_is_written() {
+        let (mut from, mut into) = ([7_u8; 5000], [0_u8; 5000]);
+        let to = into.as_mut_ptr() as u64;
+        // SAFETY: both outlive the call and nobody else uses them.
+        unsafe { write(std::process::id(), Span::of(&mut from), to).unwrap() };
+        assert!(into == from);
+        // SAFETY: nothing is mapped there.
+        assert!(unsafe { write(std::process::id(), Span::of(&mut from), 8) }.is_err());
     }
 
     #[test]

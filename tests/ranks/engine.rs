@@ -15,16 +15,16 @@ fn engines(ranks: usize) -> Vec<Engine<Loopback>> {
     network.map(|(me, device)| Engine::new(device, me as u32, ranks)).collect()
 }
 
-fn from(source: u32, tag: i32) -> Pattern {
+pub fn from(source: u32, tag: i32) -> Pattern {
     Pattern { context: CONTEXT, source: Some(source), tag: Some(tag) }
 }
 
-fn envelope(source: u32, tag: i32) -> Envelope {
+pub fn envelope(source: u32, tag: i32) -> Envelope {
     Envelope { context: CONTEXT, source, tag }
 }
 
 /// A receive buffer that outlives its operation.
-fn room(bytes: &mut [u8]) -> Memory {
+pub fn room(bytes: &mut [u8]) -> Memory {
     // The tests keep `bytes` until the operation has completed.
     Memory::Span(span(bytes))
 }

@@ -52,6 +52,11 @@ impl Doze {
         self.word.fetch_and(!ARMED, Ordering::Relaxed);
     }
 
+    /// Whether the rank sleeps, or is about to: a hint.
+    pub fn is_armed(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & ARMED != 0
+    }
+
     /// To be called after a packet was published; true if the caller must wake the word's waiters.
     #[inline]
     pub fn ring(&self, fence: bool) -> bool {

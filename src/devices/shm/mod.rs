@@ -22,6 +22,7 @@
 #![cfg_attr(loom, allow(dead_code))]
 
 mod doze;
+mod joint;
 mod lane;
 mod queue;
 mod reading;
@@ -35,11 +36,12 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-use crate::base::{ErrorClass, Peer, Result};
+use crate::base::{ErrorClass, Peer, Result, Span};
 use crate::device::room::{Room, Rooms};
-use crate::device::{Bulk, Busy, Caps, Device, Header, Shared, Sink, Wake, primitive};
+use crate::device::{Bulk, Busy, Caps, Device, Header, JointEnd, Shared, Sink, Wake, primitive};
 use crate::sys::{cma, futex, membarrier};
 use doze::Doze;
+use joint::Joint;
 use queue::Arrival;
 use reading::Reading;
 use segment::{Area, LANES, Lane, Mapped, PACKET_MAX, Queue, Segment};
@@ -50,6 +52,10 @@ pub use reading::Copy;
 
 /// Packets that a sender puts into a queue before it asks for a lane.
 const QUEUE_FIRST: u32 = 4;
+
+/// Shorter messages are read by their receivers alone: a half is not worth the packet and the
+/// system call of the other.
+const JOINT_MIN: usize = 32 << 10;
 
 /// Packets that one poll takes from each lane and from the queue.
 const BATCH: usize = 16;
@@ -68,6 +74,8 @@ pub struct Shm {
     doze: Arc<Sleeper>,
     fences: Fences,
     reading: Reading,
+    /// Whether a peer that waits has a processor to do a part of the work.
+    roomy: bool,
     rooms: Rooms,
     terms: Mapped<Terms>,
 }
@@ -155,7 +163,25 @@ impl Shm {
         let doze = Arc::new(Sleeper(area.part(|area| &area.doze)));
         let inbound = Vec::with_capacity(LANES);
         let (rooms, terms) = (segment.rooms(), segment.terms());
-        Ok(Self { me, slots, area, outbound, queue, inbound, doze, fences, reading, rooms, terms })
+        Ok(Self {
+            me,
+            slots,
+            area,
+            outbound,
+            queue,
+            inbound,
+            doze,
+            fences,
+            reading,
+            roomy: false,
+            rooms,
+            terms,
+        })
+    }
+
+    /// Each rank has a processor of its own: long messages are copied by both of their ends.
+    pub fn copy_jointly(&mut self) {
+        self.roomy = true;
     }
 
     /// Compares a text with that of the first rank that came, where `rank` is what others are told
@@ -420,10 +446,38 @@ impl Bulk for Shm {
         self.reading.prefers(slot, card, len)
     }
 
-    fn read(&mut self, peer: Peer, from: u64, into: crate::base::Span) -> Result<(), String> {
+    fn read(&mut self, peer: Peer, from: u64, into: Span) -> Result<(), String> {
         let slot = self.slots.of(peer);
         let card = &self.outbound[slot].area.card;
         self.reading.read(slot, card, from, into)
+    }
+
+    fn begin(&mut self, peer: Peer, into: Span) -> Option<u64> {
+        let slot = self.slots.of(peer);
+        // Waking a sleeper takes longer than the half that it would do.
+        if !self.roomy || into.len() < JOINT_MIN || self.outbound[slot].doze.is_armed() {
+            return None;
+        }
+        let begin = |(index, joint): (usize, &Joint)| {
+            let generation = joint.begin(into.address() as u64, into.len())?;
+            Some((index as u64) << 32 | u64::from(generation))
+        };
+        self.area.joints.iter().enumerate().find_map(begin)
+    }
+
+    fn read_jointly(&mut self, peer: Peer, ticket: u64, from: u64, into: Span) -> JointEnd {
+        let slot = self.slots.of(peer);
+        let card = &self.outbound[slot].area.card;
+        let joint = &self.area.joints[(ticket >> 32) as usize];
+        self.reading.read_jointly(slot, card, joint, from, into)
+    }
+
+    fn write_jointly(&mut self, peer: Peer, ticket: u64, from: Span) -> JointEnd {
+        let area = &self.outbound[self.slots.of(peer)].area;
+        match area.joints.get((ticket >> 32) as usize) {
+            Some(joint) => reading::write_jointly(&area.card, joint, ticket as u32, from),
+            None => JointEnd::Others,
+        }
     }
 }
 

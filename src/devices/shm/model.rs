@@ -6,6 +6,8 @@
 
 #[path = "doze.rs"]
 mod doze;
+#[path = "joint.rs"]
+mod joint;
 #[path = "lane.rs"]
 mod lane;
 #[path = "../../device/model_primitive.rs"]
@@ -20,7 +22,7 @@ mod rooms;
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 
-use crate::device::{Busy, Header};
+use crate::device::{Busy, Header, JointEnd};
 use doze::Doze;
 use queue::Arrival;
 
@@ -221,6 +223,59 @@ fn loom_switching_to_a_lane_keeps_order() {
             }
         }
         sender.join().unwrap();
+    });
+}
+
+/// Both ends copy a message of two pieces, the sender sometimes too late, then the receiver begins
+/// with another one. Loom reports a piece that two copy at once, or that who ends it does not see.
+#[test]
+fn loom_pieces_are_copied_once_and_whoever_ends_it_sees_all() {
+    const LEN: usize = 8192;
+    const PIECE: usize = 4096;
+    fn copy(pieces: &[primitive::Slot<u32>], start: usize) {
+        // SAFETY: what the test is about; loom checks it.
+        unsafe { pieces[start / PIECE].store(pieces[start / PIECE].load() + 1) };
+    }
+    fn check(pieces: &[primitive::Slot<u32>]) {
+        for piece in pieces {
+            // SAFETY: as above.
+            assert_eq!(unsafe { piece.load() }, 1);
+        }
+    }
+    loom::model(|| {
+        let joint = Arc::new(joint::Joint::new());
+        let pieces = Arc::new([primitive::Slot::new(0), primitive::Slot::new(0)]);
+        let told = joint.begin(PIECE as u64, LEN).unwrap();
+        let sender = {
+            let (joint, pieces) = (joint.clone(), pieces.clone());
+            thread::spawn(move || {
+                let mut took = false;
+                while let Some(piece) = joint.take_back(told, LEN) {
+                    took = true;
+                    assert_eq!(piece.to, (PIECE + piece.range.start) as u64);
+                    copy(&pieces[..], piece.range.start);
+                }
+                let last = took && joint.leave_back() == JointEnd::Whole;
+                if last {
+                    check(&pieces[..]);
+                }
+                last
+            })
+        };
+        while let Some(range) = joint.take_front() {
+            copy(&pieces[..], range.start);
+        }
+        let last = match joint.leave_front() {
+            JointEnd::Whole => {
+                check(&pieces[..]);
+                // The next message: a sender that comes late must not touch it.
+                assert!(joint.begin(0, 1 << 20).is_some());
+                true
+            }
+            JointEnd::Others => false,
+            JointEnd::Broken => unreachable!("nothing failed"),
+        };
+        assert!(sender.join().unwrap() != last, "one of them is told, and only one");
     });
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! | preamble | area of slot 0 | area of slot 1 | ... | rooms   a slot is a rank's place on its node
-//!               doze  card  owners  queue  lane 0 .. lane 15   written by everybody, read by one
+//!      doze  card  owners  joints  queue  lane 0 .. lane 15   written by everybody, read by one
 //! ```
 //!
 //! Zero is the beginning of everything, so a rank may write to the area of a peer that has not yet
@@ -20,6 +20,7 @@ use std::sync::Arc;
 use memmap2::MmapRaw;
 
 use super::doze::Doze;
+use super::joint::Joint;
 use super::primitive::{AtomicU32, AtomicU64, Ordering};
 use super::terms::Terms;
 use super::{lane, queue};
@@ -41,6 +42,10 @@ pub const LANE_CELLS: usize = 256;
 /// than 256 KiB, which both ends fill and drain faster than they see each other do it.
 const LANE_BYTES: usize = 1024 << 10;
 
+/// Messages to one rank that are copied by both ends at once. The receiver is at work on one of
+/// them; of others it waits for a last piece of the sender.
+pub const JOINTS: usize = 4;
+
 /// Packets in a queue.
 pub const QUEUE_CELLS: usize = 64;
 
@@ -53,7 +58,7 @@ pub type Queue = queue::Queue<QUEUE_CELLS, PACKET_MAX>;
 const _: () = assert!(PACKET_MAX <= Lane::PACKET_MAX);
 
 /// Counts changes of the meaning (not the sizes) of what is in the segment.
-const REVISION: u64 = 3;
+const REVISION: u64 = 4;
 
 #[repr(C, align(4096))]
 struct Preamble {
@@ -72,6 +77,8 @@ pub struct Area {
     pub card: Card,
     /// For each lane 1 + the slot of its sender, or 0.
     pub owners: Owners,
+    /// Messages to this rank that both ends copy.
+    pub joints: [Joint; JOINTS],
     /// Packets of senders without a lane.
     pub queue: Queue,
     /// Packets of one sender each.
@@ -218,6 +225,7 @@ fn layout(ranks: usize) -> u64 {
         size_of::<Area>(),
         offset_of!(Area, card),
         offset_of!(Area, owners),
+        offset_of!(Area, joints),
         offset_of!(Area, queue),
         offset_of!(Area, lanes),
         size_of::<Lane>(),

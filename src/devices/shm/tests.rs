@@ -168,6 +168,88 @@ fn a_peer_is_read_where_that_works() {
     assert!(network_of(&[0, 1], Copy::Pipe)[0].bulk().is_none());
 }
 
+#[test]
+fn both_ends_copy_every_byte_once() {
+    const LENS: [usize; 5] = [JOINT_MIN, 65_537, 300_000, 1 << 20, 5_000_001];
+    let mut ranks = network_of(&[0, 1], Copy::Cma);
+    let (mut sender, mut receiver) = (ranks.remove(0), ranks.remove(0));
+    if !receiver.bulk().unwrap().prefers(0, 1 << 20) {
+        eprintln!("skipped: processes cannot be read here");
+        return;
+    }
+    let mut got = vec![0_u8; LENS[4]];
+    let mut into = |len| {
+        got.fill(0);
+        // SAFETY: `got` outlives the copy and is looked at after it.
+        unsafe { Span::of(&mut got[..len]) }
+    };
+    assert_eq!(receiver.begin(0, into(1 << 20)), None, "no processor for the sender");
+    receiver.copy_jointly();
+    assert_eq!(receiver.begin(0, into(JOINT_MIN - 1)), None, "too short");
+    let mut source: Vec<u8> = (0..LENS[4]).map(|at| (at % 251) as u8 + 1).collect();
+    for (round, len) in LENS.iter().cycle().take(200).copied().enumerate() {
+        let into = into(len);
+        // SAFETY: `source` stays and is only read.
+        let from = unsafe { Span::of(&mut source[..len]) };
+        let ticket = receiver.begin(0, into).expect("nobody is in it");
+        let (helper, address) = (&mut sender, from.address() as u64);
+        let ends = std::thread::scope(|scope| {
+            let writing = scope.spawn(move || {
+                if round % 3 == 0 {
+                    std::thread::yield_now();
+                }
+                helper.write_jointly(1, ticket, from)
+            });
+            let read = receiver.read_jointly(0, ticket, address, into);
+            [read, writing.join().unwrap()]
+        });
+        assert!(
+            matches!(
+                ends,
+                [JointEnd::Whole, JointEnd::Others] | [JointEnd::Others, JointEnd::Whole]
+            ),
+            "{ends:?}"
+        );
+        let mut copy = vec![0; len];
+        into.read(0, &mut copy);
+        assert!(copy == source[..len], "{len} bytes");
+        assert_eq!(sender.write_jointly(1, ticket, from), JointEnd::Others, "over");
+    }
+    assert_eq!(sender.write_jointly(1, u64::MAX, Span::EMPTY), JointEnd::Others, "no such place");
+}
+
+#[test]
+fn what_one_end_cannot_copy_is_broken_for_both() {
+    let mut ranks = network_of(&[0, 1], Copy::Cma);
+    let (mut sender, mut receiver) = (ranks.remove(0), ranks.remove(0));
+    receiver.copy_jointly();
+    let mut got = vec![0_u8; 1 << 20];
+    // SAFETY: both outlive the copies, and nobody else uses them.
+    let (into, from) = unsafe { (Span::of(&mut got), Span::new(8 as *const u8, 1 << 20)) };
+    let ticket = receiver.begin(0, into).unwrap();
+    assert_eq!(sender.write_jointly(1, ticket, from), JointEnd::Others, "the receiver is in it");
+    assert_eq!(receiver.read_jointly(0, ticket, 8, into), JointEnd::Broken);
+    let ticket = receiver.begin(0, into).unwrap();
+    assert_eq!(receiver.read_jointly(0, ticket, 8, into), JointEnd::Broken);
+    assert_eq!(sender.write_jointly(1, ticket, from), JointEnd::Others);
+    assert!(!receiver.prefers(0, 1 << 20), "a failed read is the last");
+}
+
+#[test]
+fn who_sleeps_is_not_asked_for_help() {
+    let mut ranks = network_of(&[0, 1], Copy::Cma);
+    let (mut sender, mut receiver) = (ranks.remove(0), ranks.remove(0));
+    receiver.copy_jointly();
+    let mut got = vec![0_u8; 1 << 20];
+    // SAFETY: `got` outlives the copies, and nobody else uses it.
+    let into = unsafe { Span::of(&mut got) };
+    sender.arm();
+    assert_eq!(receiver.begin(0, into), None);
+    sender.disarm();
+    let tickets: Vec<_> = std::iter::from_fn(|| receiver.begin(0, into)).collect();
+    assert_eq!(tickets.len(), segment::JOINTS, "one message each");
+}
+
 /// Ends a child that outlives its test.
 struct Kill(Child);
 

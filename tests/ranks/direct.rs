@@ -1,0 +1,196 @@
+//! Long messages that the ends copy directly: every way in which a copy by both can go, played by
+//! a device that does what a script says.
+
+use std::sync::{Arc, Mutex};
+
+use mpi_abi::base::{Peer, Span};
+use mpi_abi::core::engine::{Engine, Mode};
+use mpi_abi::device::{Bulk, Busy, Caps, Device, Header, JointEnd, Sink, Wake};
+use mpi_abi::devices::loopback::Loopback;
+
+use super::engine::{envelope, from, room};
+
+/// Longer than any packet of the loopback device.
+const LEN: usize = 50_000;
+/// Added to the number of a copy.
+const TICKET: u64 = u64::MAX - 6;
+
+/// How a copy goes: what each end is told when its part is over.
+#[derive(Clone, Copy, Debug)]
+struct Script {
+    /// Whether both ends take part at all; else the receiver reads all of it, or fails to.
+    jointly: bool,
+    receiver: JointEnd,
+    sender: JointEnd,
+}
+
+const SCRIPTS: &[Script] = &[
+    Script { jointly: false, receiver: JointEnd::Whole, sender: JointEnd::Others },
+    Script { jointly: false, receiver: JointEnd::Broken, sender: JointEnd::Others },
+    // The sender comes too late, or leaves first.
+    Script { jointly: true, receiver: JointEnd::Whole, sender: JointEnd::Others },
+    Script { jointly: true, receiver: JointEnd::Broken, sender: JointEnd::Others },
+    // The sender has the last piece.
+    Script { jointly: true, receiver: JointEnd::Others, sender: JointEnd::Whole },
+    Script { jointly: true, receiver: JointEnd::Others, sender: JointEnd::Broken },
+];
+
+/// The loopback device with direct copies.
+struct Scripted {
+    inner: Loopback,
+    script: Script,
+    /// Where the receiver wants the messages, by their tickets.
+    into: Arc<Mutex<Vec<Span>>>,
+}
+
+/// Copies the first half of the bytes that `into` has room for, or the second.
+fn copy_half(from: Span, into: Span, second: bool) {
+    let half = into.len() / 2;
+    let (start, len) = if second { (half, into.len() - half) } else { (0, half) };
+    let mut bytes = vec![0; len];
+    from.read(start, &mut bytes);
+    into.write(start, &bytes);
+}
+
+#[allow(unsafe_code)]
+fn span_at(address: u64, len: usize) -> Span {
+    // SAFETY: the buffer of a send that has not ended; the test keeps it.
+    unsafe { Span::new(address as *const u8, len) }
+}
+
+impl Bulk for Scripted {
+    fn prefers(&mut self, _peer: Peer, len: usize) -> bool {
+        len > 0
+    }
+
+    fn read(&mut self, _peer: Peer, from: u64, into: Span) -> Result<(), String> {
+        if self.script.receiver == JointEnd::Broken {
+            return Err("scripted".to_owned());
+        }
+        let from = span_at(from, into.len());
+        copy_half(from, into, false);
+        copy_half(from, into, true);
+        Ok(())
+    }
+
+    fn begin(&mut self, _peer: Peer, into: Span) -> Option<u64> {
+        let mut all = self.into.lock().unwrap();
+        all.push(into);
+        self.script.jointly.then_some(TICKET + all.len() as u64 - 1)
+    }
+
+    fn read_jointly(&mut self, _peer: Peer, ticket: u64, from: u64, into: Span) -> JointEnd {
+        assert_eq!(self.into.lock().unwrap()[(ticket - TICKET) as usize].address(), into.address());
+        let from = span_at(from, into.len());
+        copy_half(from, into, false);
+        if self.script.receiver == JointEnd::Whole {
+            copy_half(from, into, true);
+        }
+        self.script.receiver
+    }
+
+    fn write_jointly(&mut self, _peer: Peer, ticket: u64, from: Span) -> JointEnd {
+        let into = self.into.lock().unwrap()[(ticket - TICKET) as usize];
+        if self.script.sender == JointEnd::Whole {
+            copy_half(from, into, true);
+        }
+        self.script.sender
+    }
+}
+
+impl Device for Scripted {
+    fn caps(&self) -> Caps {
+        self.inner.caps()
+    }
+
+    fn send_short(&mut self, peer: Peer, header: &Header, data: &[u8]) -> Result<(), Busy> {
+        self.inner.send_short(peer, header, data)
+    }
+
+    fn send(
+        &mut self, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Busy> {
+        self.inner.send(peer, header, len, fill)
+    }
+
+    fn poll(&mut self, sink: &mut impl Sink) -> usize {
+        self.inner.poll(sink)
+    }
+
+    fn arm(&mut self) -> Wake {
+        self.inner.arm()
+    }
+
+    fn disarm(&mut self) {
+        self.inner.disarm();
+    }
+
+    fn rouse(&mut self) {
+        self.inner.rouse();
+    }
+
+    fn bulk(&mut self) -> Option<&mut dyn Bulk> {
+        Some(self)
+    }
+}
+
+fn engines(script: Script) -> Vec<Engine<Scripted>> {
+    let into = Arc::new(Mutex::new(Vec::new()));
+    let network = Loopback::network(2).into_iter().enumerate();
+    let device = |inner| Scripted { inner, script, into: into.clone() };
+    network.map(|(me, inner)| Engine::new(device(inner), me as Peer, 2)).collect()
+}
+
+fn settle(engines: &mut [Engine<Scripted>]) {
+    let mut quiet = 0;
+    while quiet < 3 {
+        let moved: usize = engines.iter_mut().map(Engine::poll).sum();
+        quiet = if moved == 0 { quiet + 1 } else { 0 };
+    }
+    for engine in engines {
+        engine.fault().expect("nobody breaks the protocol");
+    }
+}
+
+#[test]
+fn a_long_message_arrives_however_its_copy_goes() {
+    for script in SCRIPTS {
+        for (posted_first, capacity) in
+            [(true, LEN), (false, LEN), (true, LEN - 7), (false, LEN - 7), (true, LEN + 1)]
+        {
+            let mut engines = engines(*script);
+            // Two at once: what was said of one must not end the other.
+            let mut data: Vec<Vec<u8>> =
+                (0..2).map(|which| (0..LEN).map(|i| (i * 7 + which) as u8).collect()).collect();
+            let mut got = vec![vec![0; capacity]; 2];
+            let mut receives = Vec::new();
+            let receive = |engines: &mut Vec<Engine<Scripted>>, got: &mut [Vec<u8>]| {
+                let tags = got.iter_mut().enumerate();
+                tags.map(|(tag, got)| engines[1].receive(from(0, tag as i32), room(got))).collect()
+            };
+            if posted_first {
+                receives = receive(&mut engines, &mut got);
+            }
+            let mut sends = Vec::new();
+            for (tag, data) in data.iter_mut().enumerate() {
+                let memory = room(data);
+                let send = engines[0].send(1, envelope(0, tag as i32), memory, Mode::Standard);
+                sends.push(send.expect("not eager"));
+                settle(&mut engines);
+            }
+            if !posted_first {
+                receives = receive(&mut engines, &mut got);
+                settle(&mut engines);
+            }
+            let what = format!("{script:?}, posted first: {posted_first}, room for {capacity}");
+            for which in 0..2 {
+                let end = engines[1].take_completion(receives[which]).expect(&what);
+                let bytes = capacity.min(LEN);
+                assert_eq!((end.bytes, end.error.is_some()), (bytes, capacity < LEN), "{what}");
+                assert!(got[which][..bytes] == data[which][..bytes], "{what}");
+                assert!(engines[0].take_completion(sends[which]).is_some(), "{what}");
+            }
+            assert!(engines[0].is_drained() && engines[1].is_drained(), "{what}");
+        }
+    }
+}
