@@ -6,6 +6,7 @@ mod launch {
     pub mod harness;
     pub mod role;
 
+    mod deadlock;
     mod debugger;
     mod departure;
     mod failure;

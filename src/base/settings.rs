@@ -51,6 +51,20 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "whether ranks compare their collective calls before they begin them",
     },
     Setting {
+        name: "SUIRO_HANG_REPORT",
+        values: "off|a duration like 500ms, 30s or 2m",
+        default: "off",
+        meaning: "after how long a rank tells on standard error what its call waits for, and again \
+                  each time that doubles",
+    },
+    Setting {
+        name: "SUIRO_DEADLOCK",
+        values: "report|abort|off",
+        default: "report",
+        meaning: "what happens when all ranks of a job wait for each other in MPI calls; those that \
+                  loop over MPI_Test are not seen",
+    },
+    Setting {
         name: "SUIRO_PMI",
         values: "auto|1|2|x",
         default: "auto",

@@ -8,9 +8,11 @@
 //! Ranks that wait for nothing can act, those that have ended cannot. What cannot act by these
 //! rules, whatever the others do, is deadlocked: Knapp, "Deadlock detection in distributed
 //! databases", ACM Computing Surveys 19(4), 1987, the AND-OR model. Where it is not known whom a
-//! rank waits for, it is taken for one that can act, so no deadlock is reported that is none.
+//! rank waits for, it is taken for one that can act, so no deadlock is reported that is none. Where it
+//! is known by other means that nobody can act, a circle is only looked for ([`standstill`]).
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::blocked::{Blocked, Need, ranges};
 
@@ -38,10 +40,40 @@ pub fn sentences(fates: &[Fate<'_>]) -> Vec<String> {
     sentences
 }
 
+/// The same where it is known that nobody can act, whatever ranks say that they wait for: at least
+/// what they wait for in a circle, if they say enough.
+pub fn standstill(fates: &[Fate<'_>]) -> Vec<String> {
+    let mut sentences = mismatches(fates);
+    sentences.extend(unlike_arguments(fates));
+    sentences.extend(deadlock(fates, &vec![false; fates.len()]));
+    sentences
+}
+
 /// `rank 3`, `ranks 0,2-7`.
 pub fn ranks_named(ranks: &[u32]) -> String {
     let many = if ranks.len() == 1 { "" } else { "s" };
     format!("rank{many} {}", ranges(ranks))
+}
+
+/// Equal things of ranks, with the ranks that have them, in the order of their first ranks.
+pub fn groups<T: PartialEq>(of_ranks: impl Iterator<Item = Option<T>>) -> Vec<(T, Vec<u32>)> {
+    let mut groups: Vec<(T, Vec<u32>)> = Vec::new();
+    for (rank, thing) in (0..).zip(of_ranks) {
+        let Some(thing) = thing else { continue };
+        match groups.iter_mut().find(|(other, _)| *other == thing) {
+            Some((_, ranks)) => ranks.push(rank),
+            None => groups.push((thing, vec![rank])),
+        }
+    }
+    groups
+}
+
+/// `4.9 s`, or `0.2 to 4.9 s`.
+pub fn span(times: impl Iterator<Item = Duration>) -> Option<String> {
+    let mut times: Vec<_> = times.map(|time| format!("{:.1}", time.as_secs_f64())).collect();
+    times.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
+    let (first, last) = (times.first()?, times.last()?);
+    Some(if first == last { format!("{last} s") } else { format!("{first} to {last} s") })
 }
 
 /// Which ranks can act, or will be able to once others have.
@@ -79,21 +111,23 @@ fn is_hopeful(blocked: &Blocked, able: &[bool]) -> bool {
 /// The first circle of ranks that wait for each other, or the first wait for an ended rank.
 fn deadlock(fates: &[Fate<'_>], able: &[bool]) -> Option<String> {
     let is_stuck = |rank: &u32| able.get(*rank as usize) == Some(&false);
-    let first = (0..fates.len() as u32)
-        .find(|rank| is_stuck(rank) && matches!(fates[*rank as usize], Fate::Waits(_)))?;
-    let mut way = vec![first];
-    loop {
-        let last = *way.last()?;
-        let Fate::Waits(blocked) = &fates[last as usize] else {
-            return Some(hopeless(fates, &way));
-        };
-        let mut peers = blocked.needs.iter().flat_map(|need| &need.peers);
-        let next = *peers.find(|peer| is_stuck(peer))?;
-        if let Some(start) = way.iter().position(|rank| *rank == next) {
-            return Some(circle(fates, &way[start..]));
+    let waits = |rank: &u32| matches!(fates[*rank as usize], Fate::Waits(_));
+    let mut first = (0..fates.len() as u32).filter(|rank| is_stuck(rank) && waits(rank));
+    first.find_map(|first| {
+        let mut way = vec![first];
+        loop {
+            let last = *way.last()?;
+            let Fate::Waits(blocked) = &fates[last as usize] else {
+                return Some(hopeless(fates, &way));
+            };
+            let mut peers = blocked.needs.iter().flat_map(|need| &need.peers);
+            let next = *peers.find(|peer| is_stuck(peer))?;
+            if let Some(start) = way.iter().position(|rank| *rank == next) {
+                return Some(circle(fates, &way[start..]));
+            }
+            way.push(next);
         }
-        way.push(next);
-    }
+    })
 }
 
 fn circle(fates: &[Fate<'_>], way: &[u32]) -> String {
@@ -199,6 +233,29 @@ fn mismatches(fates: &[Fate<'_>]) -> Vec<String> {
     different.map(sentence).take(RANKS_MAX).collect()
 }
 
+/// Nobody can act, and all who wait are in the same collective call.
+fn unlike_arguments(fates: &[Fate<'_>]) -> Option<String> {
+    let mut calls = fates.iter().filter_map(|fate| match fate {
+        Fate::Waits(Blocked { function, needs, .. }) => Some((function, &needs[..])),
+        Fate::Free(_) | Fate::Ended => None,
+    });
+    let (function, first) = calls.next()?;
+    let call_of = |needs: &[Need]| if let [Need { call, .. }] = needs { *call } else { None };
+    let (call, mut count) = (call_of(first)?, 1);
+    for (other, needs) in calls {
+        if other != function || call_of(needs) != Some(call) {
+            return None;
+        }
+        count += 1;
+    }
+    (count > 1).then(|| {
+        format!(
+            "all are in the same {function}, so their arguments do not match: the root, or the \
+             amounts of data (SUIRO_CHECK=1 compares them)"
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -289,6 +346,27 @@ mod tests {
         let told = sentences(&[Fate::Waits(&one), Fate::Waits(&other), Fate::Waits(&other)]);
         assert!(told[0].contains("ranks 1,2 in MPI_Barrier, rank 0 in MPI_Bcast"), "{told:?}");
         assert!(told[1].starts_with("deadlock"));
+    }
+
+    #[test]
+    fn where_nobody_can_act_a_circle_is_told_whatever_else_might_help() {
+        let (any, back, unknown) = (receive_any(&[1, 2]), receive(0, 1), Blocked::new("MPI_Init"));
+        let fates = [Fate::Waits(&any), Fate::Waits(&back), Fate::Waits(&unknown)];
+        assert_eq!(sentences(&fates), [""; 0]);
+        let told = standstill(&fates);
+        assert!(told.len() == 1 && told[0].starts_with("deadlock: rank 0 in"), "{told:?}");
+        assert_eq!(standstill(&[Fate::Waits(&unknown)]), [""; 0]);
+        let told = standstill(&[Fate::Waits(&unknown), Fate::Waits(&receive(2, 1)), Fate::Ended]);
+        assert!(told[0].ends_with("waits for rank 2, which has ended"), "{told:?}");
+    }
+
+    #[test]
+    fn where_all_are_in_one_collective_the_arguments_are_to_blame() {
+        let (one, two) = (collective("MPI_Bcast", &[1]), collective("MPI_Bcast", &[0]));
+        let told = standstill(&[Fate::Waits(&one), Fate::Waits(&two)]);
+        assert!(told[0].starts_with("all are in the same MPI_Bcast"), "{told:?}");
+        let told = standstill(&[Fate::Waits(&one), Fate::Waits(&receive(0, 1))]);
+        assert!(told[0].starts_with("deadlock"), "{told:?}");
     }
 
     #[test]

@@ -104,6 +104,11 @@ impl<D: Device> Engine<D> {
         Queues { posted, unexpected, outgoing }
     }
 
+    /// The device, to be looked at.
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+
     /// Whether nothing is left to be done here until something arrives or the application acts.
     pub fn is_at_rest(&self) -> bool {
         !self.protocol.has_news() && !self.has_work()

@@ -16,7 +16,7 @@
 use std::time::{Duration, Instant};
 
 use crate::base::blocked::{Queues, ranges};
-use crate::base::waits::{Fate, ranks_named, sentences};
+use crate::base::waits::{Fate, groups, ranks_named, sentences, span};
 use crate::bootstrap::{Doing, Standing};
 use crate::sys::process::{self, Exit, State, Vitals};
 use crate::sys::signals;
@@ -170,19 +170,6 @@ pub fn text(host: &str, now_ns: u64, reports: &[Report]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Equal things with the ranks that have them, in the order of their first ranks.
-fn groups<T: PartialEq>(of_ranks: impl Iterator<Item = Option<T>>) -> Vec<(T, Vec<u32>)> {
-    let mut groups: Vec<(T, Vec<u32>)> = Vec::new();
-    for (rank, thing) in (0..).zip(of_ranks) {
-        let Some(thing) = thing else { continue };
-        match groups.iter_mut().find(|(other, _)| *other == thing) {
-            Some((_, ranks)) => ranks.push(rank),
-            None => groups.push((thing, vec![rank])),
-        }
-    }
-    groups
-}
-
 /// `ranks 0,2 (processes 41,43)`
 fn named(reports: &[Report], ranks: &[u32]) -> String {
     let mut pids: Vec<_> = ranks.iter().map(|rank| reports[*rank as usize].pid).collect();
@@ -204,14 +191,6 @@ fn figures(reports: &[Report], ranks: &[u32], now_ns: u64) -> String {
         Some(time) => format!(", {time} of processor time"),
         None => String::new(),
     }
-}
-
-/// `4.9 s`, or `0.2 to 4.9 s`.
-fn span(times: impl Iterator<Item = Duration>) -> Option<String> {
-    let mut times: Vec<_> = times.map(|time| format!("{:.1}", time.as_secs_f64())).collect();
-    times.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
-    let (first, last) = (times.first()?, times.last()?);
-    Some(if first == last { format!("{last} s") } else { format!("{first} to {last} s") })
 }
 
 fn calls(stacks: &[Stack], ranks: &[u32]) -> Vec<String> {

@@ -204,7 +204,15 @@ impl<D: Device> Mpi<D> {
                 .of_hall(hall)
                 .map_or((0, 0), |comm| (comm.context.of(Traffic::Collective), comm.calls)),
         };
-        self.part_of_run(PendingRun { context, sequence, peers: self.halls.waits_for(hall) })
+        let peers = self.halls.waits_for(hall);
+        let part = self.part_of_run(PendingRun { context, sequence, peers });
+        match self.halls.bytes(hall) {
+            0 => part,
+            bytes => Part {
+                arguments: format!("{}, {bytes} bytes in shared memory", part.arguments),
+                ..part
+            },
+        }
     }
 
     fn part_of_run(&self, pending: PendingRun) -> Part {

@@ -103,6 +103,17 @@ impl Halls {
         self.all[hall].owner
     }
 
+    /// A number that grows whenever a call that is under way comes further, and may shrink when one
+    /// is over, which is an event of the engine.
+    fn position(&self) -> u64 {
+        self.under_way.iter().map(|hall| self.all[*hall].hall.position()).sum()
+    }
+
+    /// The data of the call in a hall, in bytes, as all ranks must give them alike.
+    pub(super) fn bytes(&self, hall: HallId) -> usize {
+        self.all[hall].hall.bytes()
+    }
+
     /// Whether a call is under way that nobody waits for any more.
     pub(super) fn has_late_calls(&self) -> bool {
         self.under_way.iter().any(|hall| self.owner(*hall) == Owner::Nobody)
@@ -115,6 +126,12 @@ impl<D: Device> Mpi<D> {
     pub fn poll(&mut self) -> usize {
         let arrived = self.engine.poll();
         if self.halls.under_way.is_empty() { arrived } else { arrived + self.advance_halls() }
+    }
+
+    /// A number that changes whenever something has happened here that an operation under way
+    /// depends on, but for packets, which the device counts.
+    pub fn position(&self) -> u64 {
+        self.engine.events().wrapping_add(self.halls.position())
     }
 
     /// Goes on with what is under way in halls; how many calls came further.

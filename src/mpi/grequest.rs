@@ -91,6 +91,14 @@ impl<D: Device> Mpi<D> {
         }
     }
 
+    /// Whether there is an operation that the application carries out and has not completed.
+    pub fn has_general(&self) -> bool {
+        self.requests.iter().any(|(_, request)| {
+            let activity = request.activity.as_ref();
+            matches!(activity, Some(Activity::General(it)) if it.progress != Progress::Complete)
+        })
+    }
+
     /// The functions of a request, if it is a generalized one.
     pub fn functions(&self, handle: Handle) -> Option<Functions> {
         self.activity(handle)?.functions()

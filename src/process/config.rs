@@ -4,6 +4,7 @@
 //! What there is and what it may be stands in [`crate::base::settings`].
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use crate::base::settings::{self, COLLECTIVE_PREFIX, SETTINGS};
 use crate::base::{ErrorClass, Result};
@@ -20,6 +21,18 @@ pub enum Progress {
     Polling,
     /// A thread as well.
     Thread,
+}
+
+/// What happens when all ranks wait for each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Deadlock {
+    /// One of them says so.
+    #[default]
+    Report,
+    /// It says so and ends the job.
+    Abort,
+    /// Nobody looks.
+    Off,
 }
 
 /// How a call waits.
@@ -49,6 +62,10 @@ pub struct Config {
     pub copy: Copy,
     /// `SUIRO_CHECK`.
     pub check: bool,
+    /// `SUIRO_HANG_REPORT`.
+    pub hang_report: Option<Duration>,
+    /// `SUIRO_DEADLOCK`.
+    pub deadlock: Deadlock,
     /// `SUIRO_EXPLAIN`.
     pub explain: bool,
     /// `SUIRO_INITIAL_ERRHANDLER`.
@@ -90,6 +107,33 @@ impl FromStr for Waiting {
             _ => Err(()),
         }
     }
+}
+
+fn parse_deadlock(text: &str) -> Option<Deadlock> {
+    match text {
+        "report" => Some(Deadlock::Report),
+        "abort" => Some(Deadlock::Abort),
+        "off" => Some(Deadlock::Off),
+        _ => None,
+    }
+}
+
+/// `off`, or a positive duration: `500ms`, `30s`, `2m`, `1.5h`.
+fn parse_duration(text: &str) -> Option<Option<Duration>> {
+    if text == "off" {
+        return Some(None);
+    }
+    let unit = text.find(|letter: char| letter.is_ascii_alphabetic())?;
+    let (number, unit) = text.split_at(unit);
+    let seconds = match unit {
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return None,
+    };
+    let duration = Duration::try_from_secs_f64(number.parse::<f64>().ok()? * seconds).ok()?;
+    (!duration.is_zero()).then_some(Some(duration))
 }
 
 fn parse_copy(text: &str) -> Option<Copy> {
@@ -143,6 +187,8 @@ impl Config {
             waiting: parse("SUIRO_WAIT", one, |text| text.parse().ok())?,
             copy: parse("SUIRO_SHM_COPY", one, parse_copy)?,
             check: parse("SUIRO_CHECK", one, parse_flag)?,
+            hang_report: parse("SUIRO_HANG_REPORT", one, parse_duration)?,
+            deadlock: parse("SUIRO_DEADLOCK", one, parse_deadlock)?,
             explain: parse("SUIRO_EXPLAIN", one, parse_flag)?,
             initial_errhandler: parse(
                 "SUIRO_INITIAL_ERRHANDLER",
@@ -215,6 +261,22 @@ mod tests {
         let bad = |name: &str| (name == "SUIRO_WAIT").then(|| "loudly".to_owned());
         let why = Config::from_lookup(bad).unwrap_err().why;
         assert_eq!(why, "SUIRO_WAIT=loudly is not one of auto|spin|yield|sleep");
+    }
+
+    #[test]
+    fn a_duration_has_a_unit_and_is_positive() {
+        let of = |value: &'static str| {
+            Config::from_lookup(move |name| (name == "SUIRO_HANG_REPORT").then(|| value.to_owned()))
+        };
+        for (text, ms) in [("500ms", 500), ("30s", 30_000), ("2m", 120_000), ("0.5h", 1_800_000)] {
+            assert_eq!(of(text).unwrap().hang_report, Some(Duration::from_millis(ms)), "{text}");
+        }
+        assert_eq!(of("off").unwrap().hang_report, None);
+        for text in ["30", "0s", "-1s", "s", "soon", "1d", "1e99h", "nans", "1 s"] {
+            let why = of(text).unwrap_err().why;
+            let good = " is not one of off|a duration like 500ms, 30s or 2m";
+            assert_eq!(why, format!("SUIRO_HANG_REPORT={text}{good}"));
+        }
     }
 
     #[test]

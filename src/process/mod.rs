@@ -23,6 +23,7 @@ mod patience;
 mod primitive;
 mod progress;
 mod users;
+mod vigil;
 mod waiters;
 mod waiting;
 mod world;
@@ -42,6 +43,7 @@ use config::{Config, Progress};
 use lock::{Guard, Lock};
 use patience::Policy;
 pub use progress::Progressing;
+use vigil::Vigil;
 use waiting::Waiters;
 pub use world::{Level, host_name, node};
 
@@ -75,6 +77,8 @@ struct Running {
     /// Where the launcher reads what a call waits for, and which one it was told of.
     status: Option<Status>,
     told: Option<waiting::Ticket>,
+    /// Watches over calls that wait for long.
+    vigil: Vigil,
     /// Calls that wait while others have the lock.
     waiters: Waiters,
     /// [`Engine::events`](crate::core::engine::Engine::events) when they were last looked after.
@@ -84,6 +88,8 @@ struct Running {
     memory_kinds: String,
     /// Whether calls may overlap.
     met: bool,
+    /// Whether any user has asked for `MPI_THREAD_MULTIPLE`.
+    multiple: bool,
     /// Whether a progress thread is wanted, and the one that runs.
     progress: Progress,
     progressing: Option<Progressing>,

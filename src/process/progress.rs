@@ -12,6 +12,7 @@ use std::time::Duration;
 use super::waiting::sleep;
 use super::{Process, State};
 use crate::base::{ErrorClass, Result};
+use crate::sys::process::THREAD_NAME;
 
 /// How long the thread stays away from a call that waits.
 const AWAY: Duration = Duration::from_millis(1);
@@ -30,7 +31,7 @@ impl Progressing {
     pub fn start(process: &'static Process) -> Result<Self> {
         let stopping = Arc::new(AtomicBool::new(false));
         let stops = Arc::clone(&stopping);
-        let thread = std::thread::Builder::new().name("suiro-progress".into());
+        let thread = std::thread::Builder::new().name(format!("{THREAD_NAME}progress"));
         let thread = thread.spawn(move || process.progress(&stops)).map_err(|error| {
             ErrorClass::NoMem.error(format!("cannot start the progress thread: {error}"))
         })?;

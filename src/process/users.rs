@@ -94,6 +94,7 @@ impl Process {
         let is_first = !matches!(*state, State::Running(_));
         let now = prepared(&mut state, user, level)?;
         let entered = enter(now);
+        now.multiple |= level == Level::Multiple;
         let wants_thread = now.progress == Progress::Thread;
         now.met = !is_first && now.met || wants_thread || level == Level::Multiple;
         let (met, wants_thread) = (now.met, wants_thread && now.progressing.is_none());

@@ -6,7 +6,7 @@
 //! way and never find anybody.
 //!
 //! The launcher is told of one call: of those that wait, the one that has waited longest when a
-//! thread goes to sleep.
+//! thread goes to sleep. Then others may be told too (`vigil`).
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,6 +15,7 @@ use std::time::Duration;
 use super::bell::Bell;
 use super::lock::Guard;
 use super::patience::{Patience, Policy, Step};
+use super::vigil::{Standing, Words};
 use super::waiters::{self, Rings};
 use super::{Mpi, Process, Running, State, running};
 use crate::base::blocked::Blocked;
@@ -31,11 +32,30 @@ const CONGESTED_NAP: Duration = Duration::from_millis(1);
 pub type Waiters = waiters::Waiters<Other>;
 
 /// Which wait, and since when, in nanoseconds of the host's clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket {
     since_ns: u64,
     /// Where it lies in memory.
     place: usize,
+}
+
+impl Ticket {
+    /// The wait that began at `since_ns` in this `place`.
+    #[cfg(test)]
+    pub fn new(since_ns: u64, place: usize) -> Self {
+        Self { since_ns, place }
+    }
+
+    /// A number for it; sums of such numbers are hardly ever equal.
+    fn number(self) -> u64 {
+        // The golden ratio scatters small differences.
+        (self.since_ns ^ (self.place as u64).rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    /// Since when it waits.
+    pub fn since_ns(self) -> u64 {
+        self.since_ns
+    }
 }
 
 /// A call that waits, as any thread sees it who holds the lock.
@@ -129,21 +149,34 @@ impl Running {
         self.waiters.serve(|other| other.call().look(&mut self.mpi))
     }
 
-    /// Tells the launcher of the call that has waited longest.
+    /// Tells the launcher of the call that has waited longest, the caller's or another one, and
+    /// looks after those that wait for long; what there is to say about them.
     #[cold]
-    fn tell<'a>(&'a mut self, own: &'a mut (dyn Waits + 'a)) {
-        let Some(status) = &self.status else { return };
+    fn tell<'a>(&'a mut self, own: Option<&'a mut (dyn Waits + 'a)>) -> Option<Words> {
         let mut oldest = own;
+        let mut waits = usize::from(oldest.is_some());
+        let mut tickets = oldest.as_mut().map_or(0, |own| own.ticket().number());
         for other in self.waiters.calls() {
             let other = other.call();
-            if other.ticket() < oldest.ticket() {
-                oldest = other;
+            waits += 1;
+            tickets = tickets.wrapping_add(other.ticket().number());
+            if oldest.as_mut().is_none_or(|oldest| other.ticket() < oldest.ticket()) {
+                oldest = Some(other);
             }
         }
-        let ticket = oldest.ticket();
-        let queues = self.mpi.engine.queues();
-        status.tell(ticket.since_ns, &Blocked { queues, ..oldest.blocked(&self.mpi) });
-        self.told = Some(ticket);
+        let oldest = oldest?;
+        let (ticket, mpi) = (oldest.ticket(), &self.mpi);
+        let blocked = || Blocked { queues: mpi.engine.queues(), ..oldest.blocked(mpi) };
+        if let Some(status) = &self.status {
+            status.tell(ticket.since_ns, &blocked());
+            self.told = Some(ticket);
+        }
+        let now_ns = clock::monotonic_ns();
+        if !self.vigil.is_due(ticket.since_ns, now_ns) {
+            return None;
+        }
+        let standing = Standing::of(mpi, ticket, tickets, waits, self.multiple);
+        self.vigil.look(now_ns, standing, blocked)
     }
 
     /// The wait of the caller has ended: somebody else may have to poll, and the launcher knows of
@@ -179,8 +212,10 @@ impl Process {
             && (ticket.is_some() || !now.waiters.is_empty())
         {
             let rings = now.leave(ticket);
+            let words = now.vigil.end();
             drop(state);
             rings.ring();
+            words.iter().for_each(Words::print);
         }
         waited?;
         call.end.unwrap_or_else(|| Err(ErrorClass::Intern.error("a wait ended without a result")))
@@ -233,8 +268,11 @@ fn pause(
         Step::Spin if !now.waiters.is_empty() && now.policy.is_crowded() => Step::Yield,
         step => step,
     };
-    if step == Step::Sleep || patience.is_worth_telling() {
-        now.tell(call);
+    if (step == Step::Sleep || patience.is_worth_telling())
+        && let Some(words) = now.tell(Some(call))
+    {
+        between_polls(state, |state| words.say(state))?;
+        return Ok(false);
     }
     match step {
         Step::Spin if wanted => between_polls(state, Guard::give_way)?,

@@ -1,13 +1,16 @@
 //! The world model: initialization, finalization, abort (MPI 5.0 §11.2).
 
+use std::convert::Infallible;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use super::config::Config;
 use super::explain::Decisions;
+use super::lock::Guard;
 use super::patience::Policy;
 use super::users::User;
+use super::vigil::Vigil;
 use super::waiting::Waiters;
 use super::{Devices, Mpi, Process, Running, Stage, State, World, running};
 use crate::base::blocked::Blocked;
@@ -105,19 +108,26 @@ impl Process {
     /// Says why, ends the job with this exit code, and never returns. The lock is free for what
     /// the application registered with atexit(3).
     pub fn abort(&self, code: i32, why: &str) -> ! {
-        let mut told = false;
-        if let State::Running(now) | State::Dormant(now) = &mut *self.state.lock()
-            && let Some(launcher) = &mut now.launcher
-        {
-            // A launcher that is gone tells nobody.
-            told = launcher.abort(code, why).is_ok() && launcher.tells_aborts();
-        }
+        abort(&mut self.state.lock(), code, why)
+    }
+}
+
+/// [`Process::abort`] by who has the lock, which is free while the process ends.
+pub(super) fn abort(state: &mut Guard<'_, State>, code: i32, why: &str) -> ! {
+    let mut told = false;
+    if let State::Running(now) | State::Dormant(now) = &mut **state
+        && let Some(launcher) = &mut now.launcher
+    {
+        // A launcher that is gone tells nobody.
+        told = launcher.abort(code, why).is_ok() && launcher.tells_aborts();
+    }
+    match state.unlocked(|| -> Infallible {
         if !told {
             eprintln!("Suiro: {why}");
         }
         // An exit status has 8 bits, and an abort must not look like success.
         std::process::exit(if code & 0xff == 0 { 255 } else { code })
-    }
+    }) {}
 }
 
 /// What the host calls itself: `MPI_Get_processor_name`.
@@ -186,6 +196,7 @@ pub(super) fn assemble(config: &Config, company: Company, level: Level) -> Resul
     let number = |value: Option<u32>| value.and_then(|value| i32::try_from(value).ok());
     let facts =
         Facts { app_number: number(job.app_number), universe_size: number(job.universe_size) };
+    let vigil = Vigil::new(config, job.rank, job.size, || device.board());
     let mut mpi = Mpi::without_world(device, job.rank, job.size, super::first_objects(), facts);
     mpi.selection = config.selection.clone().on(machine);
     mpi.checking.set(config.check);
@@ -198,10 +209,12 @@ pub(super) fn assemble(config: &Config, company: Company, level: Level) -> Resul
         launcher,
         status,
         told: None,
+        vigil,
         waiters: Waiters::new(),
         served: 0,
         policy,
         met: true,
+        multiple: false,
         memory_kinds: config.memory_kinds.clone(),
         progress: config.progress,
         progressing: None,

@@ -25,8 +25,9 @@ const WORDS: usize = 127;
 /// How often the reader tries before it takes a notice for one that never gets finished.
 const READS_MAX: u32 = 1000;
 
+/// A notice, in memory that processes share. All zero: never written.
 #[repr(C, align(64))]
-struct Record {
+pub struct Notice {
     /// 0: never written; odd: being written.
     turn: AtomicU32,
     length: AtomicU32,
@@ -46,7 +47,7 @@ impl Notices {
     /// When the system has no room for it.
     pub fn create(count: usize) -> io::Result<(Self, OwnedFd)> {
         let file = shm::create()?;
-        let bytes = count.max(1).saturating_mul(size_of::<Record>());
+        let bytes = count.max(1).saturating_mul(size_of::<Notice>());
         let map = shm::map(file.try_clone()?, bytes).map_err(io::Error::other)?;
         Ok((Self { map }, file))
     }
@@ -58,67 +59,79 @@ impl Notices {
     pub fn open(file: OwnedFd) -> io::Result<Self> {
         let file = File::from(file);
         let bytes = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
-        if bytes == 0 || !bytes.is_multiple_of(size_of::<Record>()) {
+        if bytes == 0 || !bytes.is_multiple_of(size_of::<Notice>()) {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "no board of notices"));
         }
         let map = shm::map(file.into(), bytes).map_err(io::Error::other)?;
         Ok(Self { map })
     }
 
-    /// Replaces notice `number`, cut to [`NOTICE_MAX_BYTES`]. What another thread writes there at
-    /// the same time wins; a number that the board does not have is nothing.
+    /// [`Notice::write`] of notice `number`; one that the board does not have is nothing.
     pub fn write(&self, number: usize, text: &[u8]) {
-        let Some(record) = self.record(number) else { return };
-        let turn = record.turn.load(Ordering::Relaxed);
-        let claim = |record: &Record| {
+        if let Some(notice) = self.notice(number) {
+            notice.write(text);
+        }
+    }
+
+    /// [`Notice::read`] of notice `number`.
+    pub fn read(&self, number: usize) -> Option<Vec<u8>> {
+        self.notice(number)?.read()
+    }
+
+    fn notice(&self, number: usize) -> Option<&Notice> {
+        if number >= self.map.len() / size_of::<Notice>() {
+            return None;
+        }
+        // SAFETY: the notice lies in the mapping by the check above, and the file behind it is
+        // sealed against shrinking (`shm::map`). A mapping is aligned to a page, a notice's size is
+        // a multiple of its alignment, and all its fields are atomic: any bytes are a value, and
+        // other processes may change them at any time.
+        Some(unsafe { &*self.map.as_ptr().cast::<Notice>().add(number) })
+    }
+}
+
+impl Notice {
+    /// Replaces the notice, cut to [`NOTICE_MAX_BYTES`]. What another thread writes there at the
+    /// same time wins.
+    pub fn write(&self, text: &[u8]) {
+        let turn = self.turn.load(Ordering::Relaxed);
+        let claim = || {
             let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
-            record.turn.compare_exchange(turn, turn | 1, success, failure).is_ok()
+            self.turn.compare_exchange(turn, turn | 1, success, failure).is_ok()
         };
-        if turn % 2 == 1 || !claim(record) {
+        if turn % 2 == 1 || !claim() {
             return;
         }
         fence(Ordering::Release);
         let text = &text[..text.len().min(NOTICE_MAX_BYTES)];
-        record.length.store(text.len() as u32, Ordering::Relaxed);
-        for (word, bytes) in record.words.iter().zip(text.chunks(8)) {
+        self.length.store(text.len() as u32, Ordering::Relaxed);
+        for (word, bytes) in self.words.iter().zip(text.chunks(8)) {
             let mut value = [0; 8];
             value[..bytes.len()].copy_from_slice(bytes);
             word.store(u64::from_ne_bytes(value), Ordering::Relaxed);
         }
-        record.turn.store(turn.wrapping_add(2).max(2), Ordering::Release);
+        self.turn.store(turn.wrapping_add(2).max(2), Ordering::Release);
     }
 
-    /// Notice `number`; `None` if there has never been one, or its writer does not finish it.
-    pub fn read(&self, number: usize) -> Option<Vec<u8>> {
-        let record = self.record(number)?;
+    /// What it says; `None` if it has never been written, or its writer does not finish it.
+    pub fn read(&self) -> Option<Vec<u8>> {
         for _ in 0..READS_MAX {
-            let turn = record.turn.load(Ordering::Acquire);
+            let turn = self.turn.load(Ordering::Acquire);
             if turn == 0 {
                 return None;
             }
-            let length = record.length.load(Ordering::Relaxed) as usize;
-            let words = record.words.iter().take(length.div_ceil(8));
+            let length = self.length.load(Ordering::Relaxed) as usize;
+            let words = self.words.iter().take(length.div_ceil(8));
             let mut text: Vec<u8> =
                 words.flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()).collect();
             text.truncate(length);
             fence(Ordering::Acquire);
-            if turn.is_multiple_of(2) && record.turn.load(Ordering::Relaxed) == turn {
+            if turn.is_multiple_of(2) && self.turn.load(Ordering::Relaxed) == turn {
                 return Some(text);
             }
             std::hint::spin_loop();
         }
         None
-    }
-
-    fn record(&self, number: usize) -> Option<&Record> {
-        if number >= self.map.len() / size_of::<Record>() {
-            return None;
-        }
-        // SAFETY: the record lies in the mapping by the check above, and the file behind it is
-        // sealed against shrinking (`shm::map`). A mapping is aligned to a page, a record's size is
-        // a multiple of its alignment, and all its fields are atomic: any bytes are a value, and
-        // other processes may change them at any time.
-        Some(unsafe { &*self.map.as_ptr().cast::<Record>().add(number) })
     }
 }
 
@@ -169,7 +182,7 @@ mod tests {
         let (board, file) = Notices::create(1).unwrap();
         board.write(0, b"x");
         let other = Notices::open(file).unwrap();
-        other.record(0).unwrap().turn.fetch_add(1, Ordering::Relaxed);
+        other.notice(0).unwrap().turn.fetch_add(1, Ordering::Relaxed);
         assert_eq!(board.read(0), None);
     }
 

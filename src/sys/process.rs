@@ -11,6 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -234,6 +235,35 @@ pub fn own_pid() -> u32 {
     getpid().as_raw() as u32
 }
 
+/// A number for the process namespace of this process: in another one its number means nothing.
+/// 0 if the system does not tell.
+pub fn namespace() -> u64 {
+    fs::metadata("/proc/self/ns/pid").map_or(0, |place| place.ino())
+}
+
+/// Whether the process `pid` of this namespace has ended, also if nobody has collected it yet.
+pub fn has_ended(pid: u32) -> bool {
+    // SAFETY: no signal is sent and no memory touched.
+    let is_there = unsafe { libc::kill(pid as i32, 0) } == 0;
+    if !is_there && io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH) {
+        return true;
+    }
+    vitals(pid).is_some_and(|vitals| vitals.state == State::Ended)
+}
+
+/// How many threads this process has, but for those of this library, which have its name.
+pub fn threads() -> usize {
+    let is_foreign = |task: &fs::DirEntry| {
+        let name = fs::read(task.path().join("comm")).unwrap_or_default();
+        !name.starts_with(THREAD_NAME.as_bytes())
+    };
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    tasks.filter(is_foreign).count()
+}
+
+/// What the names of all threads of this library begin with.
+pub const THREAD_NAME: &str = "suiro-";
+
 /// Sends `signal` to the process `pid`; one that is gone is no error.
 pub fn signal_process(pid: u32, signal: i32) {
     // SAFETY: kill touches no memory of this process; a wrong number is only an error.
@@ -404,6 +434,16 @@ mod tests {
         assert_eq!((vitals.state, vitals.processor_time), (State::Stopped, Duration::from_secs(3)));
         assert_eq!(parse_vitals("12 (sh) S 7", 100), None);
         assert!(super::vitals(own_pid()).is_some());
+    }
+
+    #[test]
+    fn a_process_has_ended_before_it_is_collected() {
+        assert!(!has_ended(own_pid()) && namespace() != 0 && threads() > 0);
+        let mut child = Command::new("true").spawn().unwrap();
+        while !has_ended(child.id()) {
+            std::thread::yield_now();
+        }
+        assert!(child.wait().unwrap().success() && has_ended(child.id()));
     }
 
     #[test]

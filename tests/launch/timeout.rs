@@ -1,5 +1,7 @@
 //! `--timeout`: jobs that take too long end with code 124, and it is shown where their ranks are.
 
+use std::process::Command;
+
 use super::harness::{
     Outcome, compiled, mpirun, ranks, run, run_shell, signal_process, start, state, until,
 };
@@ -7,9 +9,16 @@ use super::harness::{
 /// Runs `stuck what` on `count` ranks until its time is over.
 fn stuck(count: &str, what: &str) -> Outcome {
     let program = compiled("stuck", &format!("timeout-{what}"));
-    let outcome = run(&["-n", count, "--timeout", "3", &program, what]);
+    let outcome = start(silent(&["-n", count, "--timeout", "3", &program, what])).wait();
     overdue(&outcome);
     outcome
+}
+
+/// `mpirun words`, whose ranks do not say of their own accord what they wait for.
+fn silent(words: &[&str]) -> Command {
+    let mut command = mpirun(words);
+    command.env("SUIRO_DEADLOCK", "off");
+    command
 }
 
 /// What ranks do in vain, and words in the order in which they are said of it.
@@ -102,7 +111,7 @@ fn receives_from_each_other_are_named_and_called_a_deadlock() {
 #[test]
 fn every_blocking_call_says_what_it_waits_for() {
     let program = compiled("stuck", "timeout-calls");
-    let start = |what| start(mpirun(&["-n", "2", "--timeout", "3", &program, what]));
+    let start = |what| start(silent(&["-n", "2", "--timeout", "3", &program, what]));
     let running: Vec<_> = CASES.iter().map(|(what, _)| start(what)).collect();
     for ((_, wanted), running) in CASES.iter().zip(running) {
         let outcome = running.wait();
@@ -118,7 +127,7 @@ fn a_rank_that_computes_is_told_from_those_that_wait_for_it() {
         &outcome.stderr,
         &[
             "ranks 0,2 (processes ",
-            "): MPI_Allreduce(MPI_COMM_WORLD, call 1) for ",
+            "): MPI_Allreduce(MPI_COMM_WORLD, call 1, 4 bytes in shared memory) for ",
             "rank 1 (process ",
             "): not waiting in MPI: running, ",
             "s of processor time\n",
@@ -165,7 +174,8 @@ fn a_stopped_rank_that_goes_on_in_time_is_no_event() {
 fn the_mpi_process_behind_a_shell_is_the_one_that_is_shown() {
     let program = compiled("stuck", "timeout-shell");
     let script = format!("{program} receive; true");
-    let outcome = run(&["-n", "2", "--timeout", "3", "--get-stack-traces", "sh", "-c", &script]);
+    let words = ["-n", "2", "--timeout", "3", "--get-stack-traces", "sh", "-c", &script];
+    let outcome = start(silent(&words)).wait();
     overdue(&outcome);
     let one = process_of(0, &outcome);
     expect(&outcome.stderr, &[&format!("rank 0 ({one}): MPI_Recv("), "    exchange at "]);
@@ -215,13 +225,13 @@ fn the_call_in_which_a_rank_was_killed_is_told() {
 #[test]
 fn sigquit_shows_where_all_ranks_are_and_the_job_goes_on() {
     let program = compiled("stuck", "timeout-quit");
-    let mut command = mpirun(&["-n", "2", &program, "stop"]);
-    command.env("SUIRO_DEADLOCK", "off");
-    let running = start(command);
+    let running = start(mpirun(&["-n", "2", &program, "stop"]));
     let stopped = until(|| {
         let pid = *ranks(&running).get(&1)?;
         (state(pid) == Some('T')).then_some(pid)
     });
+    let waiting = until(|| ranks(&running).get(&0).copied());
+    until(|| (state(waiting) == Some('S')).then_some(()));
     for round in 1..3 {
         running.signal("QUIT");
         running
@@ -234,11 +244,11 @@ fn sigquit_shows_where_all_ranks_are_and_the_job_goes_on() {
         &outcome.stderr,
         &[
             "mpirun: where the ranks are on ",
+            "mpirun: where the ranks are on ",
             "rank 0 (process ",
             "MPI_Allreduce(",
             "stopped by a signal, ",
             "calls of rank 0:\n    PMPI_Allreduce",
-            "mpirun: where the ranks are on ",
         ],
     );
 }
@@ -246,7 +256,7 @@ fn sigquit_shows_where_all_ranks_are_and_the_job_goes_on() {
 #[test]
 fn the_lengths_of_queues_are_shown() {
     let program = compiled("stuck", "timeout-queues");
-    let outcome = run(&["-n", "2", "--timeout", "3", &program, "waitall"]);
+    let outcome = start(silent(&["-n", "2", "--timeout", "3", &program, "waitall"])).wait();
     let queues = " s, 1 receive posted, 2 messages not asked for\n";
     assert!(outcome.stderr.contains(queues), "{}", outcome.stderr);
 }

@@ -243,6 +243,11 @@ where
         Self { lane, cell: 0, byte: 0, cell_published: 0, byte_published: 0 }
     }
 
+    /// How many packets have been read, modulo 2^32.
+    pub fn position(&self) -> u32 {
+        self.cell
+    }
+
     /// Gives the next packet to `deliver`; false if none has arrived.
     ///
     /// # Panics

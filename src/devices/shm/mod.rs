@@ -21,6 +21,7 @@
 // The model checker's constructors are in both flavours of the rings and used in one.
 #![cfg_attr(loom, allow(dead_code))]
 
+mod board;
 mod doze;
 mod joint;
 mod lane;
@@ -40,6 +41,7 @@ use crate::base::{ErrorClass, Peer, Result, Span};
 use crate::device::room::{Room, Rooms};
 use crate::device::{Bulk, Busy, Caps, Device, Header, JointEnd, Shared, Sink, Wake, primitive};
 use crate::sys::{cma, futex, membarrier};
+pub use board::{Board, Seen};
 use doze::Doze;
 use joint::Joint;
 use queue::Arrival;
@@ -78,6 +80,7 @@ pub struct Shm {
     roomy: bool,
     rooms: Rooms,
     terms: Mapped<Terms>,
+    alarm: Mapped<primitive::AtomicU32>,
 }
 
 /// Who needs full fences (`doze`).
@@ -162,7 +165,7 @@ impl Shm {
         let queue = unsafe { queue::Reader::new(area.part(|area| &area.queue)) };
         let doze = Arc::new(Sleeper(area.part(|area| &area.doze)));
         let inbound = Vec::with_capacity(LANES);
-        let (rooms, terms) = (segment.rooms(), segment.terms());
+        let (rooms, terms, alarm) = (segment.rooms(), segment.terms(), segment.alarm());
         Ok(Self {
             me,
             slots,
@@ -176,6 +179,7 @@ impl Shm {
             roomy: false,
             rooms,
             terms,
+            alarm,
         })
     }
 
@@ -191,6 +195,18 @@ impl Shm {
     /// Whose text is another.
     pub fn agree(&self, rank: Peer, text: &str, proposal: bool) -> Result<bool, Unlike> {
         self.terms.agree(rank, text, proposal)
+    }
+
+    /// What the ranks tell each other about calls that wait for long.
+    pub fn board(&self) -> Board {
+        let areas = self.outbound.iter().map(|outbound| outbound.area.part(|area| area));
+        Board::new(self.me, self.slots.ranks.clone(), areas.collect(), self.alarm.part(|it| it))
+    }
+
+    /// A number that changes whenever a packet arrives.
+    pub fn arrivals(&self) -> u64 {
+        let lanes = self.inbound.iter().map(|inbound| u64::from(inbound.reader.position()));
+        lanes.sum::<u64>() + u64::from(self.queue.position())
     }
 
     /// Sends where there is no lane yet, or never will be.

@@ -166,6 +166,11 @@ where
         Self { queue, position: 0 }
     }
 
+    /// How many packets and switches have been read, modulo 2^32.
+    pub fn position(&self) -> u32 {
+        self.position
+    }
+
     /// Gives what is next to `deliver` and returns its answer; `None` if nothing has arrived.
     ///
     /// # Panics

@@ -25,7 +25,7 @@ use super::primitive::Ordering;
 use super::segment::Card;
 use crate::base::Span;
 use crate::device::JointEnd;
-use crate::sys::cma;
+use crate::sys::{cma, process};
 
 /// How long messages travel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,6 +99,7 @@ impl Reading {
         card.owner.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire)?;
         card.probe_address.store(&raw const *self.probe as u64, Ordering::Relaxed);
         card.probe.store(*self.probe, Ordering::Relaxed);
+        card.namespace.store(process::namespace(), Ordering::Relaxed);
         card.pid.store(pid, Ordering::Release);
         Ok(())
     }

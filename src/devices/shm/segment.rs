@@ -3,6 +3,7 @@
 //! ```text
 //! | preamble | area of slot 0 | area of slot 1 | ... | rooms   a slot is a rank's place on its node
 //!      doze  card  owners  joints  queue  lane 0 .. lane 15   written by everybody, read by one
+//!      notice                                             written by one, read by everybody
 //! ```
 //!
 //! Zero is the beginning of everything, so a rank may write to the area of a peer that has not yet
@@ -26,6 +27,7 @@ use super::terms::Terms;
 use super::{lane, queue};
 use crate::base::{ErrorClass, Result};
 use crate::device::room::{self, Rooms};
+use crate::sys::notices::Notice;
 use crate::sys::shm;
 
 /// The longest packet, in bytes. Larger ones pipeline less of a message, smaller ones cost more
@@ -58,7 +60,7 @@ pub type Queue = queue::Queue<QUEUE_CELLS, PACKET_MAX>;
 const _: () = assert!(PACKET_MAX <= Lane::PACKET_MAX);
 
 /// Counts changes of the meaning (not the sizes) of what is in the segment.
-const REVISION: u64 = 4;
+const REVISION: u64 = 5;
 
 #[repr(C, align(4096))]
 struct Preamble {
@@ -66,6 +68,8 @@ struct Preamble {
     layout: AtomicU64,
     /// What all ranks have in common.
     terms: Terms,
+    /// Whether a rank has said that none can go on (`board`).
+    alarm: AtomicU32,
 }
 
 /// The place of one rank.
@@ -83,6 +87,8 @@ pub struct Area {
     pub queue: Queue,
     /// Packets of one sender each.
     pub lanes: [Lane; LANES],
+    /// What it says of a call that waits for long (`board`).
+    pub notice: Notice,
 }
 
 /// What a rank tells about itself, written once, the process number last.
@@ -96,6 +102,8 @@ pub struct Card {
     pub probe_address: AtomicU64,
     /// A number that no other process has.
     pub probe: AtomicU64,
+    /// The namespace in which the process has that number; 0 if it does not know.
+    pub namespace: AtomicU64,
 }
 
 /// Who has which lane.
@@ -177,6 +185,11 @@ impl Segment {
         self.part(offset_of!(Preamble, terms))
     }
 
+    /// Whether a rank has said that none can go on.
+    pub fn alarm(&self) -> Mapped<AtomicU32> {
+        self.part(offset_of!(Preamble, alarm))
+    }
+
     /// The rooms behind the areas.
     pub fn rooms(&self) -> Rooms {
         let offset = size_of::<Preamble>() + self.ranks * size_of::<Area>();
@@ -228,6 +241,7 @@ fn layout(ranks: usize) -> u64 {
         offset_of!(Area, joints),
         offset_of!(Area, queue),
         offset_of!(Area, lanes),
+        offset_of!(Area, notice),
         size_of::<Lane>(),
         size_of::<Queue>(),
         LANES,

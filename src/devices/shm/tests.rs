@@ -358,3 +358,43 @@ fn the_size_of_dev_shm_does_not_matter() {
     assert!(run(&format!("{small} && ! {full} && {talk}")), "full");
     assert!(run(&format!("{missing} && ! test -e /dev/shm && {talk}")), "missing");
 }
+
+#[test]
+fn ranks_see_what_the_others_wait_for_and_raise_an_alarm_once() {
+    let ranks = network_of(&[7, 3], Copy::Auto);
+    let boards: Vec<_> = ranks.iter().map(Shm::board).collect();
+    assert_eq!((boards[1].ranks(), boards[1].own_slot()), (&[7, 3][..], 1));
+    assert_eq!(boards[1].read(0), Seen::Elsewhere);
+    boards[0].write(b"waits");
+    assert_eq!(boards[1].read(0), Seen::Waiting(b"waits".to_vec()));
+    boards[0].write(b"");
+    assert_eq!(boards[1].read(0), Seen::Elsewhere);
+    assert!(!boards[0].withdraw());
+    assert!(boards[0].raise() && !boards[1].raise());
+    assert!(boards[1].withdraw() && !boards[0].withdraw() && !boards[0].raise());
+}
+
+#[test]
+fn a_process_that_has_ended_is_seen() {
+    let ranks = network(2);
+    let mut child = Command::new("true").spawn().unwrap();
+    child.wait().unwrap();
+    let card = &ranks[0].outbound[1].area.card;
+    card.pid.store(child.id(), std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(ranks[0].board().read(1), Seen::Ended);
+    card.namespace.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(ranks[0].board().read(1), Seen::Elsewhere, "of another namespace");
+}
+
+#[test]
+fn whatever_arrives_changes_the_number_of_arrivals() {
+    let mut ranks = network(2);
+    let mut seen = ranks[1].arrivals();
+    for _ in 0..3 * QUEUE_FIRST {
+        ranks[0].send_short(1, &Header::default(), b"x").unwrap();
+        assert_eq!(ranks[1].arrivals(), seen);
+        ranks[1].poll(&mut Arrivals::default());
+        assert_ne!(ranks[1].arrivals(), seen);
+        seen = ranks[1].arrivals();
+    }
+}

@@ -147,6 +147,18 @@ impl Hall {
         self.call.published.wrapping_add(self.call.taken)
     }
 
+    /// The same, finer: changes with every entry that the call finds. It never shrinks.
+    pub fn position(&self) -> u64 {
+        let Call { first, published, taken, seen, .. } = self.call;
+        let entries = u64::from(taken) * (self.room.len() as u64 + 1) + u64::from(seen);
+        first + u64::from(published) + entries
+    }
+
+    /// Of the last call: bytes of a message or one rank's block.
+    pub fn bytes(&self) -> usize {
+        self.call.task.bytes
+    }
+
     /// Whether there is an error to be told.
     #[inline]
     pub fn has_failed(&self) -> bool {
