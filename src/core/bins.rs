@@ -1,173 +1,219 @@
-//! Queues in a hash table: for each key the entries in the order in which they came.
+//! Queues of numbers in a hash table: for each key those that were put there, oldest first.
 //!
-//! Finding the first entry of a key, appending and removing take constant time however many
-//! entries there are, which is what matching needs (see `matching`). Entries are nodes of doubly
-//! linked lists through one slab, one list a bucket; a bucket may hold several keys.
-
-use crate::base::Slab;
+//! ```text
+//! bucket ──> leader of key a ──chain──> leader of key b ──chain──> ...
+//!               │ next                     (alone)
+//!            second of a ── next ──> last of a        leader.previous: the last of its key
+//! ```
+//!
+//! Finding the first of a key, appending and removing take constant time however many entries and
+//! keys there are, which is what matching needs (see `matching`): a chain holds each key once. A
+//! number stands for an entry that somebody else keeps; its links lie in a vector under that
+//! number, so numbers should be small, and half a cache line is all that an entry takes here.
 
 /// What entries are found by: two words.
 pub type Key = [u64; 2];
 
-/// No node.
+/// No number.
 const NONE: u32 = u32::MAX;
 
-/// Queues of `T`, one for each key.
-#[derive(Debug)]
-pub struct Bins<T> {
-    nodes: Slab<Node<T>>,
-    /// A power of two of them.
-    buckets: Vec<Bucket>,
-}
-
-#[derive(Debug)]
-struct Node<T> {
-    key: Key,
-    value: T,
-    previous: u32,
-    next: u32,
+/// Queues of numbers, one for each key. Without any it has no memory.
+#[derive(Debug, Default)]
+pub struct Bins {
+    /// By number.
+    links: Vec<Link>,
+    /// The first leader of each chain; a power of two of them, at least as many as keys.
+    buckets: Vec<u32>,
+    /// Different keys, which is leaders.
+    keys: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Bucket {
-    first: u32,
-    last: u32,
+struct Link {
+    key: Key,
+    /// Of a leader the last of its queue, which may be itself.
+    previous: u32,
+    /// `NONE` for the last of a queue.
+    next: u32,
+    /// The next leader in the bucket; of leaders only.
+    chain: u32,
+    leads: bool,
 }
 
-const EMPTY: Bucket = Bucket { first: NONE, last: NONE };
-/// Enough for most programs, small enough to stay in the first-level cache.
+const VACANT: Link = Link { key: [0; 2], previous: NONE, next: NONE, chain: NONE, leads: false };
+
 const BUCKETS_MIN: usize = 64;
 
-impl<T> Default for Bins<T> {
-    fn default() -> Self {
-        Self { nodes: Slab::default(), buckets: vec![EMPTY; BUCKETS_MIN] }
-    }
-}
-
-impl<T> Bins<T> {
-    /// Entries of all keys together.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
-    /// Whether there is no entry at all.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
-    }
-
-    /// Appends to the queue of `key`; the result names the entry until it is removed.
-    #[inline]
-    pub fn push(&mut self, key: Key, value: T) -> u32 {
-        if self.nodes.len() >= 2 * self.buckets.len() {
-            self.grow();
+impl Bins {
+    /// Appends a number to the queue of `key`. It must be in no queue.
+    pub fn push(&mut self, key: Key, number: u32) {
+        if self.links.len() <= number as usize {
+            self.links.resize(number as usize + 1, VACANT);
         }
-        let node = self.nodes.insert(Node { key, value, previous: NONE, next: NONE });
-        self.link(node);
-        node
-    }
-
-    /// Removes the entry that `push` named `node`.
-    ///
-    /// # Panics
-    /// If it is not there any more.
-    #[inline]
-    pub fn remove(&mut self, node: u32) -> T {
-        let Node { key, value, previous, next } = self.nodes.remove(node).expect("an entry");
-        let bucket = self.bucket(key);
-        match previous {
-            NONE => self.buckets[bucket].first = next,
-            _ => self.nodes[previous].next = next,
-        }
-        match next {
-            NONE => self.buckets[bucket].last = previous,
-            _ => self.nodes[next].previous = previous,
-        }
-        value
-    }
-
-    /// The key and the value of the entry that `push` named `node`.
-    ///
-    /// # Panics
-    /// If it is not there any more.
-    pub fn entry(&self, node: u32) -> (Key, &T) {
-        let node = &self.nodes[node];
-        (node.key, &node.value)
-    }
-
-    /// The first entry of `key`.
-    #[inline]
-    pub fn first(&self, key: Key) -> Option<(u32, &T)> {
-        self.queue(key).next()
-    }
-
-    /// The entries of `key`, oldest first.
-    #[inline]
-    pub fn queue(&self, key: Key) -> impl Iterator<Item = (u32, &T)> {
-        let mut at = self.buckets[self.bucket(key)].first;
-        std::iter::from_fn(move || {
-            while at != NONE {
-                let (id, node) = (at, &self.nodes[at]);
-                at = node.next;
-                if node.key == key {
-                    return Some((id, &node.value));
-                }
+        match self.first(key) {
+            Some(leader) => {
+                let last = std::mem::replace(&mut self.links[leader as usize].previous, number);
+                self.links[last as usize].next = number;
+                let link = Link { key, previous: last, next: NONE, chain: NONE, leads: false };
+                self.links[number as usize] = link;
             }
-            None
-        })
-    }
-
-    fn link(&mut self, id: u32) {
-        let bucket = self.bucket(self.nodes[id].key);
-        let last = self.buckets[bucket].last;
-        self.nodes[id].previous = last;
-        self.nodes[id].next = NONE;
-        match last {
-            NONE => self.buckets[bucket].first = id,
-            _ => self.nodes[last].next = id,
+            None => {
+                if self.keys == self.buckets.len() {
+                    self.grow();
+                }
+                self.keys += 1;
+                let link = Link { key, previous: number, next: NONE, chain: NONE, leads: true };
+                self.links[number as usize] = link;
+                self.chain(number);
+            }
         }
-        self.buckets[bucket].last = id;
     }
 
-    /// Doubles the buckets. Each old list is walked in order, so queues keep theirs.
+    /// The first of a key.
+    #[inline]
+    pub fn first(&self, key: Key) -> Option<u32> {
+        if self.keys == 0 {
+            return None;
+        }
+        let mut at = self.buckets[self.bucket(key)];
+        while at != NONE {
+            let link = &self.links[at as usize];
+            if link.key == key {
+                return Some(at);
+            }
+            at = link.chain;
+        }
+        None
+    }
+
+    /// Removes a number from its queue, in which it must be.
+    pub fn remove(&mut self, number: u32) {
+        let Link { key, previous, next, chain, leads } = self.links[number as usize];
+        if !leads {
+            self.links[previous as usize].next = next;
+            let after = if next == NONE { self.first(key) } else { Some(next) };
+            if let Some(after) = after {
+                self.links[after as usize].previous = previous;
+            }
+            return;
+        }
+        let heir = if next == NONE { chain } else { next };
+        if next == NONE {
+            self.keys -= 1;
+        } else {
+            let link = &mut self.links[next as usize];
+            (link.previous, link.chain, link.leads) = (previous, chain, true);
+        }
+        *self.pointer_to(number, key) = heir;
+    }
+
+    /// What points to a leader: its bucket, or the leader before it in the chain.
+    fn pointer_to(&mut self, leader: u32, key: Key) -> &mut u32 {
+        let bucket = self.bucket(key);
+        let mut at = self.buckets[bucket];
+        if at == leader {
+            return &mut self.buckets[bucket];
+        }
+        loop {
+            let after = self.links[at as usize].chain;
+            if after == leader {
+                return &mut self.links[at as usize].chain;
+            }
+            at = after;
+        }
+    }
+
+    fn chain(&mut self, leader: u32) {
+        let bucket = self.bucket(self.links[leader as usize].key);
+        self.links[leader as usize].chain = self.buckets[bucket];
+        self.buckets[bucket] = leader;
+    }
+
     fn grow(&mut self) {
-        let doubled = vec![EMPTY; 2 * self.buckets.len()];
-        for Bucket { first, .. } in std::mem::replace(&mut self.buckets, doubled) {
+        let more = vec![NONE; (2 * self.buckets.len()).max(BUCKETS_MIN)];
+        for first in std::mem::replace(&mut self.buckets, more) {
             let mut at = first;
             while at != NONE {
-                let next = self.nodes[at].next;
-                self.link(at);
+                let next = self.links[at as usize].chain;
+                self.chain(at);
                 at = next;
             }
         }
     }
 
-    /// Multiplicative hashing (Knuth, TAOCP 3 §6.4): the high bits of a product are well mixed.
+    /// The halves of a product of 128 bits mix all bits of both words: W. Yi, "wyhash". Contexts,
+    /// sources and tags differ in few bits, each in its own place.
     #[inline]
     fn bucket(&self, [first, second]: Key) -> usize {
-        let mixed = (first ^ second.rotate_left(29)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (mixed >> 32) as usize & (self.buckets.len() - 1)
+        let factors = (first ^ 0xa076_1d64_78bd_642f, second ^ 0xe703_7ed1_a0b4_28db);
+        let product = u128::from(factors.0) * u128::from(factors.1);
+        ((product >> 64) as u64 ^ product as u64) as usize & (self.buckets.len() - 1)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::Random;
+    use std::collections::{HashMap, VecDeque};
 
     #[test]
-    fn queues_keep_their_order_through_growth_and_removal() {
-        let mut bins = Bins::default();
-        let nodes: Vec<_> = (0..10_000u64).map(|i| bins.push([i % 100, i % 7], i)).collect();
-        for (index, node) in nodes.into_iter().enumerate().filter(|(index, _)| index % 3 == 0) {
-            assert_eq!(bins.remove(node), index as u64);
+    fn each_key_has_a_queue_through_growth_and_removal() {
+        let seed = 11;
+        let mut random = Random::new(seed);
+        let (mut bins, mut plain) = (Bins::default(), HashMap::<Key, VecDeque<u32>>::new());
+        let mut keys = vec![None; 5_000];
+        for step in 0..60_000 {
+            // More go in than out at first.
+            let number = random.below(keys.len() as u64) as usize;
+            match keys[number].take() {
+                None if step < 30_000 || random.one_in(3) => {
+                    let key = [random.below(3) << 40, random.below(40) << 32 | random.below(9)];
+                    keys[number] = Some(key);
+                    bins.push(key, number as u32);
+                    plain.entry(key).or_default().push_back(number as u32);
+                }
+                None => (),
+                Some(key) => {
+                    bins.remove(number as u32);
+                    plain.get_mut(&key).unwrap().retain(|other| *other != number as u32);
+                }
+            }
+            let key = [random.below(3) << 40, random.below(40) << 32 | random.below(9)];
+            let first = plain.get(&key).and_then(|queue| queue.front().copied());
+            assert_eq!(bins.first(key), first, "seed {seed}, step {step}");
         }
-        for (a, b) in (0..100).flat_map(|a| (0..7).map(move |b| (a, b))) {
-            let found: Vec<_> = bins.queue([a, b]).map(|(_, value)| *value).collect();
-            let expected: Vec<_> =
-                (0..10_000).filter(|i| i % 100 == a && i % 7 == b && i % 3 != 0).collect();
-            assert_eq!(found, expected);
+        for (key, queue) in plain {
+            for number in queue {
+                assert_eq!(bins.first(key), Some(number));
+                bins.remove(number);
+            }
+            assert_eq!(bins.first(key), None);
         }
-        assert_eq!(bins.len(), 6666);
+        assert_eq!(bins.keys, 0);
+    }
+
+    /// Whatever the keys differ in: a source, a tag, the number of a communicator or its leader.
+    #[test]
+    fn chains_are_short() {
+        let keys: [fn(u64) -> Key; 5] = [
+            |i| [1 << 40, i << 32 | 7],
+            |i| [1 << 40, 5 << 32 | i],
+            |i| [1 << 40, ((i % 100) << 32) | (i / 100)],
+            |i| [i << 32, 0],
+            |i| [7 << 32 | i, 3 << 32],
+        ];
+        for (kind, key) in keys.into_iter().enumerate() {
+            let mut bins = Bins::default();
+            (0..10_000).for_each(|i| bins.push(key(i), i as u32));
+            let longest = bins.buckets.iter().map(|first| {
+                std::iter::successors(Some(*first).filter(|at| *at != NONE), |at| {
+                    Some(bins.links[*at as usize].chain).filter(|at| *at != NONE)
+                })
+                .count()
+            });
+            let longest = longest.max().unwrap();
+            assert!(longest <= 12, "kind {kind}: {longest}");
+        }
     }
 }

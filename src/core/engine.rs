@@ -204,7 +204,7 @@ impl<D: Device> Engine<D> {
     }
 
     /// The oldest message that has arrived and fits, with its length in bytes (§3.8.1).
-    pub fn probe(&self, pattern: Pattern) -> Option<(Envelope, u64)> {
+    pub fn probe(&mut self, pattern: Pattern) -> Option<(Envelope, u64)> {
         let (envelope, message) = self.protocol.matching.peek_message(pattern)?;
         Some((envelope, message.len()))
     }

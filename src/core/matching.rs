@@ -1,17 +1,31 @@
 //! Matching: which receive takes which message (MPI 5.0 §3.5, order and non-overtaking).
 //!
-//! Posted receives and unexpected messages wait in two queues. An exact receive or a message is
-//! matched in constant time however long they are; a receive with a wildcard looks through the
-//! unexpected messages of its communicator, and a message through the wildcard receives of its
-//! communicator. Of several that fit, the oldest wins, which sequence numbers decide between an
-//! exact and a wildcard receive.
+//! Posted receives and unexpected messages wait in two lines, oldest first; of several that fit, the
+//! oldest wins, whether its pattern has wildcards or not.
+//!
+//! ```text
+//!             line, in order of arrival          bins, while the line is long
+//! receives    r1 r2 r3 r4 ...                    each under its own pattern
+//! messages    m1 m2 m3 m4 ...                    each under the patterns of the kinds asked for
+//! ```
+//!
+//! Short lines are looked through, which is faster than any table. Where that finds nothing among
+//! the first few entries, hash tables ([`Bins`]) take over until the line is empty again: one table
+//! for each kind of [`Pattern`], by what it leaves open. A message fits at most one key of each kind
+//! of receive, and of the receives with one key the oldest; a receive fits the oldest message with
+//! its key. So either is found in constant time however many wait. A table of messages is made when
+//! a receive or a probe of its kind first needs it; that takes no message more than once.
 //!
 //! Knows neither what a receive does with a message nor how the message travels: `R` and `M` are
 //! the engine's.
 
-use crate::base::Slab;
 use crate::core::bins::{Bins, Key};
+use crate::core::line::Line;
 use crate::core::wire::Envelope;
+
+/// How many entries of a line are looked at before tables are made. Measured with messages from 32
+/// ranks and of one: up to eight, a look at each costs less than an entry in a table.
+const LOOKS: usize = 8;
 
 /// What a receive or a probe asks for; `None` is a wildcard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,183 +38,264 @@ pub struct Pattern {
     pub tag: Option<i32>,
 }
 
-impl Pattern {
-    /// Whether a message with this envelope fits.
+/// A pattern as words: an envelope fits if the second one, masked, is the same.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    key: Key,
+    mask: u64,
+}
+
+const SOURCE: u64 = 0xffff_ffff << 32;
+const TAG: u64 = 0xffff_ffff;
+
+/// What the kinds of pattern fix.
+const MASKS: [u64; 4] = [SOURCE | TAG, TAG, SOURCE, 0];
+
+impl Wanted {
     #[inline]
-    pub fn fits(&self, envelope: &Envelope) -> bool {
-        self.context == envelope.context
-            && self.source.is_none_or(|source| source == envelope.source)
-            && self.tag.is_none_or(|tag| tag == envelope.tag)
+    fn new(Pattern { context, source, tag }: Pattern) -> Self {
+        let mask = source.map_or(0, |_| SOURCE) | tag.map_or(0, |_| TAG);
+        let second = u64::from(source.unwrap_or(0)) << 32 | u64::from(tag.unwrap_or(0) as u32);
+        Self { key: [context, second], mask }
+    }
+
+    fn pattern(self) -> Pattern {
+        let [context, second] = self.key;
+        let source = (self.mask & SOURCE != 0).then_some((second >> 32) as u32);
+        let tag = (self.mask & TAG != 0).then_some(second as u32 as i32);
+        Pattern { context, source, tag }
+    }
+
+    /// Which of [`MASKS`] it has.
+    #[inline]
+    fn kind(self) -> usize {
+        usize::from(self.mask & SOURCE == 0) | usize::from(self.mask & TAG == 0) << 1
     }
 
     #[inline]
-    fn exact(&self) -> Option<Envelope> {
-        Some(Envelope { context: self.context, source: self.source?, tag: self.tag? })
+    fn fits(self, [context, second]: Key) -> bool {
+        self.key == [context, second & self.mask]
     }
 }
 
 #[inline]
-fn exact_key(envelope: Envelope) -> Key {
+fn key(envelope: Envelope) -> Key {
     [envelope.context, u64::from(envelope.source) << 32 | u64::from(envelope.tag as u32)]
 }
 
-fn context_key(context: u64) -> Key {
-    [context, 0]
+#[inline]
+fn masked([context, second]: Key, mask: u64) -> Key {
+    [context, second & mask]
 }
 
 /// Where a posted receive waits, to take it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Posted {
-    /// Among the exact ones.
-    Exact(u32),
-    /// Among those with a wildcard.
-    Wild(u32),
-}
+pub struct Posted(u32);
 
-/// Both queues: receives of type `R` and messages of type `M`.
+/// Both lines: receives of type `R` and messages of type `M`.
 #[derive(Debug)]
 pub struct Matching<R, M> {
-    exact: Bins<(u64, R)>,
-    wild: Bins<(u64, Pattern, R)>,
+    receives: Line<Waiting<R>>,
     /// Receives posted so far: the age of each.
     posted: u64,
-    messages: Slab<Waiting<M>>,
-    by_envelope: Bins<u32>,
-    by_context: Bins<u32>,
+    /// By kind; every receive is in one of them, if any is.
+    receive_bins: [Bins; 4],
+    receives_binned: bool,
+    messages: Line<Arrived<M>>,
+    /// By kind; every message is in each that is in use.
+    message_bins: [Bins; 4],
+    /// A bit for each kind.
+    messages_binned: u8,
 }
 
 #[derive(Debug)]
-struct Waiting<M> {
-    envelope: Envelope,
+struct Waiting<R> {
+    wanted: Wanted,
+    age: u64,
+    receive: R,
+}
+
+#[derive(Debug)]
+struct Arrived<M> {
+    key: Key,
     message: M,
-    by_envelope: u32,
-    by_context: u32,
 }
 
 impl<R, M> Default for Matching<R, M> {
     fn default() -> Self {
         Self {
-            exact: Bins::default(),
-            wild: Bins::default(),
+            receives: Line::default(),
             posted: 0,
-            messages: Slab::default(),
-            by_envelope: Bins::default(),
-            by_context: Bins::default(),
+            receive_bins: Default::default(),
+            receives_binned: false,
+            messages: Line::default(),
+            message_bins: Default::default(),
+            messages_binned: 0,
         }
     }
 }
 
+/// Receives.
 impl<R: Copy, M> Matching<R, M> {
     /// Queues a receive that no waiting message fits; ask [`Matching::take_message`] first.
     #[inline]
     pub fn post(&mut self, pattern: Pattern, receive: R) -> Posted {
+        let wanted = Wanted::new(pattern);
         self.posted += 1;
-        match pattern.exact() {
-            Some(envelope) => {
-                Posted::Exact(self.exact.push(exact_key(envelope), (self.posted, receive)))
-            }
-            None => {
-                let key = context_key(pattern.context);
-                Posted::Wild(self.wild.push(key, (self.posted, pattern, receive)))
-            }
+        let number = self.receives.push(Waiting { wanted, age: self.posted, receive });
+        if self.receives_binned {
+            self.receive_bins[wanted.kind()].push(wanted.key, number);
         }
+        Posted(number)
     }
 
     /// Takes a posted receive back.
-    pub fn unpost(&mut self, posted: Posted) {
-        match posted {
-            Posted::Exact(node) => drop(self.exact.remove(node)),
-            Posted::Wild(node) => drop(self.wild.remove(node)),
+    ///
+    /// # Panics
+    /// If it is not posted any more.
+    #[inline]
+    pub fn unpost(&mut self, Posted(number): Posted) -> R {
+        let Waiting { wanted, receive, .. } = self.receives.remove(number);
+        if self.receives_binned {
+            self.receive_bins[wanted.kind()].remove(number);
+            self.receives_binned = !self.receives.is_empty();
         }
+        receive
     }
 
     /// What a posted receive asks for.
     ///
     /// # Panics
     /// If it is not posted any more.
-    pub fn pattern(&self, posted: Posted) -> Pattern {
-        match posted {
-            Posted::Exact(node) => {
-                let ([context, second], _) = self.exact.entry(node);
-                let (source, tag) = ((second >> 32) as u32, second as u32 as i32);
-                Pattern { context, source: Some(source), tag: Some(tag) }
-            }
-            Posted::Wild(node) => self.wild.entry(node).1.1,
-        }
-    }
-
-    /// The messages of a communicator that no receive has asked for, oldest first.
-    pub fn messages(&self, context: u64) -> impl Iterator<Item = (Envelope, &M)> {
-        let queue = self.by_context.queue(context_key(context));
-        queue.map(|(_, id)| (self.messages[*id].envelope, &self.messages[*id].message))
+    pub fn pattern(&self, Posted(number): Posted) -> Pattern {
+        self.receives[number].wanted.pattern()
     }
 
     /// Takes the oldest posted receive that a message with this envelope fits.
     #[inline]
     pub fn take_receive(&mut self, envelope: Envelope) -> Option<R> {
-        let exact = self.exact.first(exact_key(envelope)).map(|(node, &(age, _))| (age, node));
-        let wild = if self.wild.is_empty() { None } else { self.oldest_wild(envelope) };
-        match (exact, wild) {
-            (None, None) => None,
-            (Some((exact_age, node)), Some((wild_age, _))) if exact_age < wild_age => {
-                Some(self.exact.remove(node).1)
+        let key = key(envelope);
+        if !self.receives_binned {
+            let found = self.receives.look(LOOKS, |waiting| waiting.wanted.fits(key));
+            if let Some(number) = found {
+                return Some(self.receives.remove(number).receive);
             }
-            (Some((_, node)), None) => Some(self.exact.remove(node).1),
-            (_, Some((_, node))) => Some(self.wild.remove(node).2),
+            if self.receives.len() <= LOOKS {
+                return None;
+            }
+            self.bin_receives();
+        }
+        let number = self.oldest_binned(key)?;
+        Some(self.unpost(Posted(number)))
+    }
+
+    #[cold]
+    fn bin_receives(&mut self) {
+        for (number, Waiting { wanted, .. }) in self.receives.iter() {
+            self.receive_bins[wanted.kind()].push(wanted.key, number);
+        }
+        self.receives_binned = true;
+    }
+
+    fn oldest_binned(&self, key: Key) -> Option<u32> {
+        let of_each_kind = MASKS.iter().zip(&self.receive_bins);
+        let fitting = of_each_kind.filter_map(|(mask, bins)| bins.first(masked(key, *mask)));
+        fitting.min_by_key(|number| self.receives[*number].age)
+    }
+}
+
+/// Messages.
+impl<R: Copy, M> Matching<R, M> {
+    /// Queues a message that no posted receive fits.
+    #[inline]
+    pub fn keep(&mut self, envelope: Envelope, message: M) {
+        let key = key(envelope);
+        let number = self.messages.push(Arrived { key, message });
+        for kind in kinds(self.messages_binned) {
+            self.message_bins[kind].push(masked(key, MASKS[kind]), number);
         }
     }
 
-    fn oldest_wild(&self, envelope: Envelope) -> Option<(u64, u32)> {
-        let mut queue = self.wild.queue(context_key(envelope.context));
-        let (node, (age, ..)) = queue.find(|(_, (_, pattern, _))| pattern.fits(&envelope))?;
-        Some((*age, node))
-    }
-
-    /// Queues a message that no posted receive fits.
-    pub fn keep(&mut self, envelope: Envelope, message: M) {
-        let id = self.messages.insert(Waiting { envelope, message, by_envelope: 0, by_context: 0 });
-        self.messages[id].by_envelope = self.by_envelope.push(exact_key(envelope), id);
-        self.messages[id].by_context = self.by_context.push(context_key(envelope.context), id);
-    }
-
     /// The oldest waiting message that fits.
-    pub fn peek_message(&self, pattern: Pattern) -> Option<(Envelope, &M)> {
-        let waiting = &self.messages[self.find(pattern)?];
-        Some((waiting.envelope, &waiting.message))
+    #[inline]
+    pub fn peek_message(&mut self, pattern: Pattern) -> Option<(Envelope, &M)> {
+        let number = self.find(pattern)?;
+        let Arrived { key, message } = &self.messages[number];
+        Some((envelope(*key), message))
     }
 
     /// Takes the oldest waiting message that fits.
     #[inline]
     pub fn take_message(&mut self, pattern: Pattern) -> Option<(Envelope, M)> {
-        if self.messages.is_empty() {
-            return None;
+        let number = self.find(pattern)?;
+        let Arrived { key, message } = self.messages.remove(number);
+        for kind in kinds(self.messages_binned) {
+            self.message_bins[kind].remove(number);
         }
-        let id = self.find(pattern)?;
-        let waiting = self.messages.remove(id)?;
-        self.by_envelope.remove(waiting.by_envelope);
-        self.by_context.remove(waiting.by_context);
-        Some((waiting.envelope, waiting.message))
+        if self.messages.is_empty() {
+            self.messages_binned = 0;
+        }
+        Some((envelope(key), message))
     }
 
-    fn find(&self, pattern: Pattern) -> Option<u32> {
-        if let Some(envelope) = pattern.exact() {
-            return self.by_envelope.first(exact_key(envelope)).map(|(_, id)| *id);
+    #[inline]
+    fn find(&mut self, pattern: Pattern) -> Option<u32> {
+        if self.messages.is_empty() { None } else { self.find_any(Wanted::new(pattern)) }
+    }
+
+    fn find_any(&mut self, wanted: Wanted) -> Option<u32> {
+        let kind = wanted.kind();
+        if self.messages_binned & 1 << kind == 0 {
+            let found = self.messages.look(LOOKS, |arrived| wanted.fits(arrived.key));
+            if found.is_some() || self.messages.len() <= LOOKS {
+                return found;
+            }
+            self.bin_messages(kind);
         }
-        let queue = self.by_context.queue(context_key(pattern.context)).map(|(_, id)| *id);
-        let mut fitting = queue.filter(|id| pattern.fits(&self.messages[*id].envelope));
-        fitting.next()
+        self.message_bins[kind].first(wanted.key)
+    }
+
+    #[cold]
+    fn bin_messages(&mut self, kind: usize) {
+        for (number, Arrived { key, .. }) in self.messages.iter() {
+            self.message_bins[kind].push(masked(*key, MASKS[kind]), number);
+        }
+        self.messages_binned |= 1 << kind;
+    }
+
+    /// The messages of a communicator that no receive has asked for, oldest first.
+    pub fn messages(&self, context: u64) -> impl Iterator<Item = (Envelope, &M)> {
+        let all = self.messages.iter().map(|(_, Arrived { key, message })| (*key, message));
+        all.filter(move |(key, _)| key[0] == context).map(|(key, message)| (envelope(key), message))
     }
 
     /// How many receives and how many messages wait.
     pub fn lengths(&self) -> (usize, usize) {
-        (self.exact.len() + self.wild.len(), self.messages.len())
+        (self.receives.len(), self.messages.len())
     }
+}
+
+#[inline]
+fn envelope([context, second]: Key) -> Envelope {
+    Envelope { context, source: (second >> 32) as u32, tag: second as u32 as i32 }
+}
+
+/// The bits that are set.
+#[inline]
+fn kinds(mut bits: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lowest = bits.trailing_zeros() as usize;
+        bits &= bits.wrapping_sub(1);
+        (lowest < 8).then_some(lowest)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::Random;
     use proptest::prelude::*;
+    use std::collections::HashMap;
 
     const CONTEXT: u64 = 1 << 40;
 
@@ -253,19 +348,27 @@ mod tests {
         messages: Vec<(Envelope, u32)>,
     }
 
+    fn fits(pattern: &Pattern, envelope: &Envelope) -> bool {
+        pattern.context == envelope.context
+            && pattern.source.is_none_or(|source| source == envelope.source)
+            && pattern.tag.is_none_or(|tag| tag == envelope.tag)
+    }
+
     impl Naive {
+        fn probe(&self, pattern: Pattern) -> Option<usize> {
+            self.messages.iter().position(|(envelope, _)| fits(&pattern, envelope))
+        }
+
         fn receive(&mut self, pattern: Pattern, id: u32) -> Option<u32> {
-            match self.messages.iter().position(|(envelope, _)| pattern.fits(envelope)) {
-                Some(at) => Some(self.messages.remove(at).1),
-                None => {
-                    self.receives.push((pattern, id));
-                    None
-                }
-            }
+            let Some(at) = self.probe(pattern) else {
+                self.receives.push((pattern, id));
+                return None;
+            };
+            Some(self.messages.remove(at).1)
         }
 
         fn arrive(&mut self, envelope: Envelope, id: u32) -> Option<u32> {
-            match self.receives.iter().position(|(pattern, _)| pattern.fits(&envelope)) {
+            match self.receives.iter().position(|(pattern, _)| fits(pattern, &envelope)) {
                 Some(at) => Some(self.receives.remove(at).1),
                 None => {
                     self.messages.push((envelope, id));
@@ -275,31 +378,128 @@ mod tests {
         }
     }
 
-    proptest! {
-        #[test]
-        fn matches_as_plain_lists_do(
-            events in prop::collection::vec((any::<bool>(), 0..4u32, 0..4i32), 1..400),
-        ) {
-            let (mut naive, mut matching) = (Naive::default(), Matching::default());
-            for (id, (is_receive, source, tag)) in events.into_iter().enumerate() {
-                let id = id as u32;
-                if is_receive {
-                    let pattern =
-                        pattern((source < 3).then_some(source), (tag < 3).then_some(tag));
-                    let taken = matching.take_message(pattern).map(|(_, message)| message);
-                    if taken.is_none() {
-                        matching.post(pattern, id);
-                    }
-                    prop_assert_eq!(taken, naive.receive(pattern, id));
-                } else {
-                    let envelope = envelope(source % 3, tag % 3);
-                    let taken = matching.take_receive(envelope);
-                    if taken.is_none() {
-                        matching.keep(envelope, id);
-                    }
-                    prop_assert_eq!(taken, naive.arrive(envelope, id));
+    /// Both, doing the same.
+    #[derive(Default)]
+    struct Pair {
+        naive: Naive,
+        matching: Matching<u32, u32>,
+        posted: HashMap<u32, Posted>,
+        id: u32,
+    }
+
+    impl Pair {
+        fn receive(&mut self, pattern: Pattern) {
+            self.id += 1;
+            let taken = self.matching.take_message(pattern).map(|(_, message)| message);
+            if taken.is_none() {
+                self.posted.insert(self.id, self.matching.post(pattern, self.id));
+            }
+            assert_eq!(taken, self.naive.receive(pattern, self.id));
+        }
+
+        fn arrive(&mut self, envelope: Envelope) {
+            self.id += 1;
+            let taken = self.matching.take_receive(envelope);
+            if taken.is_none() {
+                self.matching.keep(envelope, self.id);
+            }
+            assert_eq!(taken, self.naive.arrive(envelope, self.id));
+        }
+
+        fn probe(&mut self, pattern: Pattern) {
+            let found = self.matching.peek_message(pattern).map(|(at, id)| (at, *id));
+            assert_eq!(found, self.naive.probe(pattern).map(|at| self.naive.messages[at]));
+        }
+
+        fn cancel(&mut self, at: usize) {
+            if at < self.naive.receives.len() {
+                let (pattern, id) = self.naive.receives.remove(at);
+                assert_eq!(self.matching.pattern(self.posted[&id]), pattern);
+                assert_eq!(self.matching.unpost(self.posted[&id]), id);
+            }
+        }
+
+        fn compare(&self) {
+            let (receives, messages) = (self.naive.receives.len(), self.naive.messages.len());
+            assert_eq!(self.matching.lengths(), (receives, messages));
+            for context in [CONTEXT, CONTEXT + 1] {
+                let ours: Vec<_> = self.matching.messages(context).collect();
+                let all = self.naive.messages.iter().map(|(envelope, id)| (*envelope, id));
+                let expected: Vec<_> =
+                    all.filter(|(envelope, _)| envelope.context == context).collect();
+                assert_eq!(ours, expected);
+            }
+        }
+    }
+
+    /// Does one of the things that happen, of each kind in turn more receives or more messages, so
+    /// that either line becomes long, and empty again.
+    fn happen(pair: &mut Pair, random: &mut Random, step: u64, width: u64) {
+        let context = CONTEXT + random.below(2);
+        let (source, tag) = (random.below(width) as u32, random.below(width) as i32 - 1);
+        let (any_source, any_tag) = (random.one_in(6), random.one_in(6));
+        let source_wanted = (!any_source).then_some(source);
+        let pattern = Pattern { context, source: source_wanted, tag: (!any_tag).then_some(tag) };
+        match random.below(40) {
+            0 => pair.probe(pattern),
+            1 => pair.cancel(random.below(1 + pair.naive.receives.len() as u64) as usize),
+            what if (what < 30) == (step / 2500).is_multiple_of(2) => pair.receive(pattern),
+            _ => pair.arrive(Envelope { context, source, tag }),
+        }
+    }
+
+    #[test]
+    fn long_lines_match_as_plain_lists_do() {
+        for (seed, width) in [(1, 30), (2, 1000), (3, 3)] {
+            println!("seed {seed}, {width} sources and tags");
+            let (mut pair, mut random) = (Pair::default(), Random::new(seed));
+            let mut longest = (0, 0);
+            for step in 0..10_000 {
+                happen(&mut pair, &mut random, step, width);
+                let (receives, messages) = pair.matching.lengths();
+                longest = (longest.0.max(receives), longest.1.max(messages));
+                if step % 500 == 0 {
+                    pair.compare();
                 }
             }
+            assert!(width < 1000 || longest > (1000, 1000), "{longest:?}");
+        }
+    }
+
+    #[test]
+    fn tables_end_with_the_lines() {
+        let mut pair = Pair::default();
+        for turn in 0..3 {
+            for tag in 0..100 {
+                pair.receive(pattern((tag % 2 == 0).then_some(7), Some(tag)));
+            }
+            (0..100).rev().for_each(|tag| pair.arrive(envelope(7, tag)));
+            assert!(!pair.matching.receives_binned, "turn {turn}");
+            (0..100).for_each(|tag| pair.arrive(envelope(7, tag)));
+            for tag in (0..100).rev() {
+                pair.probe(pattern(None, Some(tag)));
+                pair.receive(pattern((tag % 2 == 0).then_some(7), Some(tag)));
+            }
+            assert_eq!((pair.matching.messages_binned, pair.matching.lengths()), (0, (0, 0)));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn short_lines_match_as_plain_lists_do(
+            events in prop::collection::vec((0..5u32, 0..4u32, 0..4i32), 1..400),
+        ) {
+            let mut pair = Pair::default();
+            for (what, source, tag) in events {
+                let pattern = pattern((source < 3).then_some(source), (tag < 3).then_some(tag));
+                match what {
+                    0 | 1 => pair.receive(pattern),
+                    2 | 3 => pair.arrive(envelope(source % 3, tag % 3)),
+                    _ if source == 0 => pair.cancel(tag as usize),
+                    _ => pair.probe(pattern),
+                }
+            }
+            pair.compare();
         }
     }
 }

@@ -5,6 +5,7 @@ mod credit;
 mod direct;
 pub mod engine;
 pub mod layout;
+mod line;
 pub mod matching;
 pub mod memory;
 pub mod operation;

@@ -256,7 +256,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Comm`, `Rank`, `Tag` for a wrong argument.
-    pub fn probe(&self, source: i32, tag: i32, comm: Handle) -> Result<Option<Status>> {
+    pub fn probe(&mut self, source: i32, tag: i32, comm: Handle) -> Result<Option<Status>> {
         let Some(pattern) = self.pattern(source, tag, comm)? else {
             return Ok(Some(Status::PROC_NULL));
         };
