@@ -178,6 +178,7 @@ c_programs! {
     intercomm_from_groups,
     intercomm_traffic,
     large_count,
+    long_queues,
     matching,
     object_names,
     persistent,
