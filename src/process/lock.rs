@@ -1,37 +1,30 @@
 //! The process lock: one thread at a time inside MPI, for nothing where calls never overlap.
 //!
 //! ```text
-//!   alone:   lock ── held = true; a visitor? ── no ──> inside (no atomic read-modify-write)
-//!                                            \─ yes ─> visit
-//!            visit ── mutex, VISITED, membarrier(2), wait for held = false ──> inside
-//!   met:     lock, visit ── mutex ──> inside
+//!   lock ── the flag is ours? ── yes ──> inside (no atomic read-modify-write)
+//!                             \─ no ─> mutex, stop the flag if somebody has it ──> inside
+//!   visit ───────────────────────────> the same, and the flag stays whose it is
 //! ```
 //!
-//! Below `MPI_THREAD_MULTIPLE` and without a progress thread the application has promised that
-//! calls never overlap, so a plain flag is enough, which also finds broken promises. Only what the
-//! standard wants to be safe at any time from any thread (MPI 5.0 §11.4.1: information, error
-//! codes) may come in between: such a visitor announces itself, and the membarrier is the fence
-//! of both sides. Before initialization, after finalization, with a progress thread and at
-//! `MPI_THREAD_MULTIPLE` threads meet, and the lock is a mutex.
+//! Below `MPI_THREAD_MULTIPLE` the application has promised that calls never overlap, so a plain
+//! flag is enough, which also finds broken promises. Only what the standard wants to be safe at any
+//! time from any thread (MPI 5.0 §11.4.1: information, error codes) and threads of the library may
+//! come in between: such a visitor announces itself. At `MPI_THREAD_MULTIPLE` the flag is that of
+//! one thread until the call of another one needs the lock, and again when calls of one thread
+//! have been alone for a while. Otherwise the lock is a mutex. `gate` is the protocol, and has the
+//! guarantees.
 //!
 //! Who holds the lock for long asks [`Guard::is_wanted`] and lets others in ([`Guard::give_way`]).
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use parking_lot::RawMutex;
 use parking_lot::lock_api::{RawMutex as _, RawMutexFair as _};
 
-use crate::sys::membarrier;
-
-/// Calls never overlap: `held` is the lock.
-const ALONE: u8 = 0;
-/// The same, and a visitor is there or about to be.
-const VISITED: u8 = 1;
-/// Calls may overlap: the mutex is the lock.
-const MET: u8 = 2;
+use super::gate::{Entry, Gate, MET};
 
 /// How often to look whether who wanted the lock has it, about 1 µs. A spinning thread needs no
 /// more; one that sleeps got the lock from the fair unlock.
@@ -39,11 +32,8 @@ const COURTESY: u32 = 50;
 
 /// A value that one thread at a time may use.
 pub struct Lock<T> {
+    gate: Gate,
     mutex: RawMutex,
-    /// `ALONE`, `VISITED` or `MET`; changes only with the mutex locked.
-    kind: AtomicU8,
-    /// Whether somebody is inside who has not locked the mutex.
-    held: AtomicBool,
     /// Threads that wait for the mutex.
     wanting: AtomicU32,
     value: UnsafeCell<T>,
@@ -55,29 +45,24 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 /// The lock, held.
 pub struct Guard<'a, T> {
     lock: &'a Lock<T>,
-    entry: Entry,
-}
-
-/// How a thread came in.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Entry {
-    /// It has left again.
-    Left,
-    /// By the flag.
-    Flag,
-    /// By the mutex.
-    Mutex,
-    /// By the mutex, beside the flag.
-    Visit,
+    /// How it came in; `None`: it has left again.
+    entry: Option<Entry>,
+    /// Whether this is a visit: then it comes back as one, too.
+    visits: bool,
 }
 
 impl<T> Lock<T> {
     /// A lock for threads that may meet.
     pub const fn new(value: T) -> Self {
-        Self {
-            mutex: RawMutex::INIT,
-            kind: AtomicU8::new(MET),
+        let gate = Gate {
+            word: AtomicUsize::new(MET),
             held: AtomicBool::new(false),
+            last: AtomicUsize::new(0),
+            row: AtomicU32::new(0),
+        };
+        Self {
+            gate,
+            mutex: RawMutex::INIT,
             wanting: AtomicU32::new(0),
             value: UnsafeCell::new(value),
         }
@@ -89,50 +74,33 @@ impl<T> Lock<T> {
     /// If another thread is inside although the application promised that none would be.
     #[inline]
     pub fn lock(&self) -> Guard<'_, T> {
-        Guard { lock: self, entry: self.enter() }
+        Guard { lock: self, entry: Some(self.enter()), visits: false }
     }
 
-    /// Enters from any thread at any time, at the price of a system call where calls do not
-    /// overlap otherwise.
+    /// Enters from any thread at any time, at the price of a system call where others enter by the
+    /// flag, which they still do afterwards.
     pub fn visit(&self) -> Guard<'_, T> {
-        Guard { lock: self, entry: self.enter_mutex() }
+        Guard { lock: self, entry: Some(self.enter_mutex(true)), visits: true }
     }
 
     #[inline]
     fn enter(&self) -> Entry {
-        if self.kind.load(Ordering::Relaxed) == ALONE {
-            assert!(
-                !self.held.load(Ordering::Relaxed),
-                "two threads are inside MPI at once, which needs MPI_THREAD_MULTIPLE"
-            );
-            self.held.store(true, Ordering::Relaxed);
-            // The processor's fence is the visitor's membarrier: it sees `held`, or we see it.
-            compiler_fence(Ordering::SeqCst);
-            if self.kind.load(Ordering::Acquire) == ALONE {
-                return Entry::Flag;
-            }
-            self.held.store(false, Ordering::Release);
-        }
-        self.enter_mutex()
+        if self.gate.try_enter() { Entry::Flag } else { self.enter_mutex(false) }
     }
 
     #[inline(never)]
-    fn enter_mutex(&self) -> Entry {
+    fn enter_mutex(&self, visits: bool) -> Entry {
         if !self.mutex.try_lock() {
             self.wanting.fetch_add(1, Ordering::Relaxed);
             self.mutex.lock();
             self.wanting.fetch_sub(1, Ordering::Relaxed);
         }
-        if self.kind.load(Ordering::Relaxed) != ALONE {
-            return Entry::Mutex;
+        let entry = self.gate.enter_locked(visits, self.wanting.load(Ordering::Relaxed) > 0);
+        if entry == Entry::Flag {
+            // SAFETY: this thread has locked it, above.
+            unsafe { self.mutex.unlock() };
         }
-        self.kind.store(VISITED, Ordering::SeqCst);
-        // It worked when the lock became one for calls that never overlap.
-        assert!(membarrier::barrier_of_threads(), "membarrier(2) has stopped working");
-        while self.held.load(Ordering::Acquire) {
-            std::thread::yield_now();
-        }
-        Entry::Visit
+        entry
     }
 }
 
@@ -142,20 +110,17 @@ impl<T> Guard<'_, T> {
     /// # Panics
     /// If this is not the guard of a visit.
     pub fn set_met(&mut self, met: bool) {
-        assert!(matches!(self.entry, Entry::Mutex | Entry::Visit), "only a visitor may decide");
-        let kind = if met || !membarrier::register_threads() { MET } else { ALONE };
-        self.lock.kind.store(kind, Ordering::SeqCst);
-        self.entry = Entry::Mutex;
+        assert!(self.visits, "only a visitor may decide");
+        self.lock.gate.set_met(met);
+        self.entry = Some(Entry::Mutex);
     }
 
     /// Whether another thread waits for the lock.
     #[inline]
     pub fn is_wanted(&self) -> bool {
         match self.entry {
-            Entry::Flag => self.lock.kind.load(Ordering::Relaxed) != ALONE,
-            Entry::Left | Entry::Mutex | Entry::Visit => {
-                self.lock.wanting.load(Ordering::Relaxed) > 0
-            }
+            Some(Entry::Flag) => self.lock.gate.is_stopped(),
+            _ => self.lock.wanting.load(Ordering::Relaxed) > 0,
         }
     }
 
@@ -164,7 +129,7 @@ impl<T> Guard<'_, T> {
     pub fn unlocked<R>(&mut self, body: impl FnOnce() -> R) -> R {
         self.leave(false);
         let result = body();
-        self.entry = self.lock.enter();
+        self.come_back();
         result
     }
 
@@ -178,17 +143,26 @@ impl<T> Guard<'_, T> {
             }
             std::hint::spin_loop();
         }
-        self.entry = self.lock.enter();
+        self.come_back();
+    }
+
+    #[inline]
+    fn come_back(&mut self) {
+        let lock = self.lock;
+        self.entry = Some(if self.visits { lock.enter_mutex(true) } else { lock.enter() });
     }
 
     #[inline]
     fn leave(&mut self, fairly: bool) {
-        match std::mem::replace(&mut self.entry, Entry::Left) {
-            Entry::Left => return,
-            Entry::Flag => return self.lock.held.store(false, Ordering::Release),
-            Entry::Mutex => {}
-            Entry::Visit => self.lock.kind.store(ALONE, Ordering::Release),
+        match self.entry.take() {
+            None => {}
+            Some(Entry::Flag) => self.lock.gate.leave(),
+            Some(entry) => self.leave_mutex(entry, fairly),
         }
+    }
+
+    fn leave_mutex(&self, entry: Entry, fairly: bool) {
+        self.lock.gate.leave_locked(entry);
         // SAFETY: this guard's thread locked the mutex when it entered, and leaves once.
         unsafe {
             if fairly {
@@ -228,7 +202,9 @@ impl<T> Drop for Guard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::gate::HABIT;
     use super::*;
+    use crate::sys::membarrier;
 
     #[test]
     fn threads_that_meet_take_turns() {
@@ -251,6 +227,69 @@ mod tests {
             (0..100_000).for_each(|_| *lock.lock() += 1);
         });
         assert_eq!(*lock.lock(), 102_000);
+    }
+
+    #[test]
+    fn a_visitor_comes_back_as_one() {
+        let lock = Lock::new(0);
+        lock.visit().set_met(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut visit = lock.visit();
+                for _ in 0..1000 {
+                    visit.unlocked(|| ());
+                    *visit += 1;
+                    visit.give_way();
+                    *visit += 1;
+                }
+            });
+            (0..100_000).for_each(|_| *lock.lock() += 1);
+        });
+        assert_eq!(*lock.lock(), 102_000);
+    }
+
+    #[test]
+    fn the_flag_goes_from_thread_to_thread() {
+        let lock = Lock::new(0);
+        lock.visit().set_met(true);
+        let calls = 10 * HABIT;
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for call in 0..calls {
+                        *lock.lock() += 1;
+                        if call % 100 == 0 {
+                            *lock.visit() += 1;
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(*lock.lock(), 3 * (calls + calls / 100));
+    }
+
+    #[test]
+    fn the_flag_is_whose_calls_are_alone() {
+        if !membarrier::register_threads() {
+            return;
+        }
+        let lock = Lock::new(());
+        let by = |guard: Guard<'_, ()>| guard.entry.unwrap();
+        assert_eq!(by(lock.lock()), Entry::Mutex);
+        lock.visit().set_met(true);
+        assert_eq!(by(lock.lock()), Entry::Flag);
+        assert_eq!(by(lock.visit()), Entry::Mutex);
+        std::thread::scope(|scope| {
+            scope.spawn(|| assert!(matches!(by(lock.visit()), Entry::Visit { .. })));
+        });
+        assert_eq!(by(lock.lock()), Entry::Flag);
+        std::thread::scope(|scope| {
+            scope.spawn(|| assert_eq!(by(lock.lock()), Entry::Mutex));
+        });
+        assert_eq!(by(lock.lock()), Entry::Mutex);
+        let first = (0..2 * HABIT).position(|_| by(lock.lock()) == Entry::Flag);
+        assert!(first.is_some_and(|calls| calls > 1));
+        assert_eq!(by(lock.lock()), Entry::Flag);
     }
 
     #[test]

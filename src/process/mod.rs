@@ -17,6 +17,8 @@ mod bell;
 pub mod config;
 pub mod description;
 mod explain;
+mod gate;
+mod gate_primitive;
 mod lock;
 mod log;
 mod patience;
@@ -30,6 +32,8 @@ mod world;
 
 #[cfg(all(test, loom))]
 mod model;
+#[cfg(all(test, loom))]
+mod model_gate;
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 

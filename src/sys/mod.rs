@@ -16,5 +16,6 @@ pub mod process;
 pub mod shm;
 pub mod signals;
 pub mod socket;
+pub mod thread;
 pub mod topology;
 pub mod trace;

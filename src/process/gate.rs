@@ -1,0 +1,186 @@
+//! Who passes into the process lock without locking its mutex, and what that costs the others.
+//!
+//! ```text
+//!             the flag is for   lock                            visit
+//!   anyone    every call        held = true; still so? inside   stop, inside, start again
+//!   a thread  its calls         the same                        the same
+//!             other calls       stop, inside ──> met
+//!   met       nobody            mutex                           mutex
+//!                               many in a row by one thread ──> that thread's
+//!
+//!   stop      with the mutex: word = visited, membarrier(2), wait for held = false
+//! ```
+//!
+//! Who has the flag pays for no atomic read-modify-write: a store, a load, and where the flag is
+//! a thread's, the question which thread this is. The other side pays for both fences. So the
+//! flag is only worth it where others come seldom: the calls of a second thread take it away, and
+//! a thread gets it whose calls have had the mutex to themselves for a while ([`HABIT`]), as that of
+//! a main thread whose helper came once. Visits leave it where it is.
+//!
+//! Guaranteed, in all interleavings (`model_gate`): one thread at a time is inside; it sees what
+//! those before it wrote; who waits for `held` with the mutex locked gets in as soon as whoever has
+//! the flag leaves, which it is told of ([`Gate::is_stopped`]). A thread that waits for the mutex
+//! waits as that mutex lets it. Numbers of threads that have ended may be used again; the new
+//! thread takes over the flag of the old one then, which cannot be inside.
+//!
+//! It does not know the mutex, nor what is behind it.
+
+use super::gate_primitive::{
+    AtomicBool, AtomicU32, AtomicUsize, Ordering, can_fence, fence_here, fence_of_all, this_thread,
+    yield_now,
+};
+
+/// Nobody has the flag.
+pub const MET: usize = 0;
+/// Every call has it: they never overlap.
+pub const ANYONE: usize = 1;
+/// It is stopped: somebody with the mutex is inside or about to be.
+const VISITED: usize = 2;
+// Every other value of the word is the thread that has it (`this_thread` gives no small number).
+
+/// So many calls of one thread in a row, with nobody waiting, make the flag its own. To take it
+/// away costs some microseconds, which so many calls with the mutex cost more than with the flag.
+pub const HABIT: u32 = if cfg!(loom) { 2 } else { 1000 };
+
+/// The flag and whose it is.
+pub struct Gate {
+    /// `MET`, `ANYONE`, `VISITED` or a thread. Changes with the mutex locked.
+    pub word: AtomicUsize,
+    /// Whether somebody is inside by the flag.
+    pub held: AtomicBool,
+    /// Whose calls are counted, and how many there were. Used with the mutex locked.
+    pub last: AtomicUsize,
+    pub row: AtomicU32,
+}
+
+/// How a thread came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// By the flag.
+    Flag,
+    /// By the mutex.
+    Mutex,
+    /// By the mutex, and the flag is stopped, which is `flag`'s otherwise.
+    Visit { flag: usize },
+}
+
+impl Gate {
+    /// Enters by the flag, without the mutex. False if that is not possible now, or not for this
+    /// thread.
+    ///
+    /// # Panics
+    /// If another call is inside that should not be.
+    #[inline]
+    pub fn try_enter(&self) -> bool {
+        let word = self.word.load(Ordering::Relaxed);
+        // Below MPI_THREAD_MULTIPLE it is enough to look.
+        if word != ANYONE && (word == MET || word == VISITED || word != this_thread()) {
+            return false;
+        }
+        self.assert_free();
+        self.held.store(true, Ordering::Relaxed);
+        // Whoever stops the flag has the other half: it sees `held`, or we see the word. Acquire:
+        // what those wrote who stopped it before.
+        fence_here();
+        if self.word.load(Ordering::Acquire) == word {
+            return true;
+        }
+        self.held.store(false, Ordering::Release);
+        false
+    }
+
+    /// Leaves after [`Gate::try_enter`].
+    #[inline]
+    pub fn leave(&self) {
+        self.held.store(false, Ordering::Release);
+    }
+
+    /// Whether somebody waits for whoever is inside by the flag.
+    #[inline]
+    pub fn is_stopped(&self) -> bool {
+        self.word.load(Ordering::Relaxed) == VISITED
+    }
+
+    /// Enters with the mutex locked. After [`Entry::Flag`] the mutex is to be unlocked at once.
+    /// `is_contended`: whether others wait for the mutex.
+    ///
+    /// # Panics
+    /// As [`Gate::try_enter`].
+    pub fn enter_locked(&self, visits: bool, is_contended: bool) -> Entry {
+        let word = self.word.load(Ordering::Relaxed);
+        if word == MET {
+            self.count(is_contended);
+            return Entry::Mutex;
+        }
+        if !visits && (word == ANYONE || word == this_thread()) {
+            // It was stopped when this call came, and is not any more.
+            self.assert_free();
+            self.held.store(true, Ordering::Relaxed);
+            return Entry::Flag;
+        }
+        if word != ANYONE && word == this_thread() {
+            self.assert_free();
+            return Entry::Mutex;
+        }
+        self.stop();
+        if visits {
+            return Entry::Visit { flag: word };
+        }
+        self.last.store(this_thread(), Ordering::Relaxed);
+        self.row.store(0, Ordering::Relaxed);
+        self.word.store(MET, Ordering::SeqCst);
+        Entry::Mutex
+    }
+
+    /// Leaves with the mutex locked, which is to be unlocked afterwards.
+    pub fn leave_locked(&self, entry: Entry) {
+        if let Entry::Visit { flag } = entry {
+            self.word.store(flag, Ordering::Release);
+        }
+    }
+
+    /// Says from inside, with the mutex locked, whether calls may overlap from now on. If so, the
+    /// flag is this thread's for now. Nobody has it where there is no membarrier(2).
+    pub fn set_met(&self, met: bool) {
+        let word = match can_fence() {
+            false => MET,
+            true if met => this_thread(),
+            true => ANYONE,
+        };
+        self.word.store(word, Ordering::SeqCst);
+    }
+
+    fn assert_free(&self) {
+        assert!(
+            !self.held.load(Ordering::Relaxed),
+            "two threads are inside MPI at once, which needs MPI_THREAD_MULTIPLE"
+        );
+    }
+
+    /// Nobody is inside by the flag when this returns, nor comes in before the word changes.
+    fn stop(&self) {
+        self.word.store(VISITED, Ordering::SeqCst);
+        fence_of_all();
+        while self.held.load(Ordering::Acquire) {
+            yield_now();
+        }
+    }
+
+    /// A thread has entered by the mutex, which is the lock.
+    fn count(&self, is_contended: bool) {
+        let thread = this_thread();
+        if self.last.load(Ordering::Relaxed) != thread || is_contended {
+            self.last.store(thread, Ordering::Relaxed);
+            self.row.store(0, Ordering::Relaxed);
+            return;
+        }
+        let row = self.row.load(Ordering::Relaxed) + 1;
+        self.row.store(row, Ordering::Relaxed);
+        if row >= HABIT {
+            self.row.store(0, Ordering::Relaxed);
+            if can_fence() {
+                self.word.store(thread, Ordering::SeqCst);
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The gate of the process lock under the model checker loom: one thread is inside at a time and
+//! sees what those before it wrote, whoever has the flag, and everybody gets in. `gate` is the
+//! source of the library; around it is what `lock` does.
+//!
+//! The fences of both sides are full ones here: that a membarrier(2) makes the other side's compiler
+//! fence one is the kernel's promise.
+//!
+//! `scripts/loom` runs it.
+
+#[allow(dead_code)]
+#[path = "gate.rs"]
+mod gate;
+
+mod gate_primitive {
+    pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+    pub use loom::thread::yield_now;
+
+    use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
+    use loom::sync::atomic::fence;
+
+    pub fn this_thread() -> usize {
+        let hashed = BuildHasherDefault::<DefaultHasher>::new();
+        hashed.hash_one(loom::thread::current().id()) as usize | FIRST
+    }
+
+    /// Larger than the words of the gate that are no threads.
+    const FIRST: usize = 16;
+
+    pub fn can_fence() -> bool {
+        true
+    }
+
+    pub fn fence_here() {
+        fence(Ordering::SeqCst);
+    }
+
+    pub fn fence_of_all() {
+        fence(Ordering::SeqCst);
+    }
+}
+
+use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use loom::sync::{Arc, Mutex, MutexGuard};
+use loom::thread;
+
+use gate::{ANYONE, Entry, Gate, MET};
+
+/// Instead of the number of the first thread.
+const FIRST: usize = usize::MAX;
+
+struct Lock {
+    gate: Gate,
+    mutex: Mutex<()>,
+    /// It counts what is lost when two threads are inside at once, or when one does not see what
+    /// another wrote: nothing here orders its loads and stores.
+    value: AtomicU32,
+}
+
+/// A thread inside.
+struct Inside<'a> {
+    lock: &'a Lock,
+    _mutex: Option<MutexGuard<'a, ()>>,
+    entry: Entry,
+}
+
+impl Lock {
+    fn new(word: usize) -> Self {
+        let word = if word == FIRST { gate_primitive::this_thread() } else { word };
+        let gate = Gate {
+            word: AtomicUsize::new(word),
+            held: AtomicBool::new(false),
+            last: AtomicUsize::new(0),
+            row: AtomicU32::new(0),
+        };
+        Self { gate, mutex: Mutex::new(()), value: AtomicU32::new(0) }
+    }
+
+    fn lock(&self) -> Inside<'_> {
+        if self.gate.try_enter() {
+            return Inside { lock: self, _mutex: None, entry: Entry::Flag };
+        }
+        self.enter(false)
+    }
+
+    fn visit(&self) -> Inside<'_> {
+        self.enter(true)
+    }
+
+    fn enter(&self, visits: bool) -> Inside<'_> {
+        let mutex = Some(self.mutex.lock().unwrap());
+        let entry = self.gate.enter_locked(visits, false);
+        Inside { lock: self, _mutex: mutex.filter(|_| entry != Entry::Flag), entry }
+    }
+}
+
+impl Inside<'_> {
+    fn add(&mut self) {
+        let value = self.lock.value.load(Ordering::Relaxed);
+        self.lock.value.store(value + 1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        match self.entry {
+            Entry::Flag => self.lock.gate.leave(),
+            entry => self.lock.gate.leave_locked(entry),
+        }
+    }
+}
+
+type Calls = fn(&Lock);
+
+/// Threads that do this to a lock whose flag is `word`'s; how often they enter, all together.
+fn model(word: usize, threads: &'static [Calls], entries: u32) {
+    loom::model(move || {
+        let lock = Arc::new(Lock::new(word));
+        let others: Vec<_> = (1..threads.len())
+            .map(|index| {
+                let lock = lock.clone();
+                thread::spawn(move || threads[index](&lock))
+            })
+            .collect();
+        threads[0](&lock);
+        others.into_iter().for_each(|thread| thread.join().unwrap());
+        let inside = lock.visit();
+        assert_eq!(lock.value.load(Ordering::Relaxed), entries);
+        drop(inside);
+        assert!(!lock.gate.held.load(Ordering::SeqCst));
+    });
+}
+
+fn calls_twice(lock: &Lock) {
+    lock.lock().add();
+    lock.lock().add();
+}
+
+fn calls_thrice(lock: &Lock) {
+    calls_twice(lock);
+    lock.lock().add();
+}
+
+fn calls_once(lock: &Lock) {
+    lock.lock().add();
+}
+
+fn visits_once(lock: &Lock) {
+    lock.visit().add();
+}
+
+fn visits_twice(lock: &Lock) {
+    lock.visit().add();
+    lock.visit().add();
+}
+
+/// Stays inside until nobody waits for the flag, or three looks found nobody.
+fn stays(lock: &Lock) {
+    let mut inside = lock.lock();
+    inside.add();
+    if inside.entry == Entry::Flag && lock.gate.is_stopped() {
+        drop(inside);
+        inside = lock.lock();
+    }
+    inside.add();
+}
+
+#[test]
+fn loom_visitors_come_between_calls_that_never_overlap() {
+    model(ANYONE, &[calls_twice, visits_twice], 4);
+    model(ANYONE, &[calls_once, visits_once, visits_once], 3);
+}
+
+#[test]
+fn loom_who_stays_lets_a_visitor_in() {
+    model(ANYONE, &[stays, visits_once], 3);
+    model(FIRST, &[stays, calls_once], 3);
+}
+
+#[test]
+fn loom_the_call_of_another_thread_takes_the_flag_away() {
+    model(FIRST, &[calls_twice, calls_twice], 4);
+    model(FIRST, &[calls_once, calls_once, calls_once], 3);
+}
+
+#[test]
+fn loom_a_visitor_leaves_the_flag_to_its_thread() {
+    model(FIRST, &[calls_twice, visits_twice], 4);
+    model(FIRST, &[calls_once, calls_once, visits_once], 3);
+}
+
+/// With `HABIT` calls in a row, which are few here.
+#[test]
+fn loom_the_flag_becomes_that_of_a_thread_again() {
+    model(MET, &[calls_thrice, calls_once], 4);
+    model(MET, &[calls_thrice, visits_once], 4);
+    model(MET, &[calls_thrice, calls_thrice], 6);
+}
