@@ -195,6 +195,7 @@ c_programs! {
     thread_funneled,
     thread_single,
     threads,
+    threads_mixed,
     threads_multiple,
     topology_cart,
     topology_dims,
