@@ -7,6 +7,7 @@ under the name `LIBRARY VARIANT`, and no default is ever replaced by them.
 """
 
 import os
+import subprocess
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -94,7 +95,7 @@ VARIANTS = {
     ],
 }
 # Ours beside its default: who makes progress.
-MODES = [Variant(mode, environment={"SUIRO_PROGRESS": mode}) for mode in ["thread"]]
+MODES = ["thread", "auto"]
 
 
 def known(ours):
@@ -117,6 +118,17 @@ def is_ours(peer):
 
 def is_default(peer):
     return len(peer.split()) == 1
+
+
+def modes(ours):
+    """Our variants, as far as the build in this folder has them."""
+    command = [ours / "suiro-info", "--parsable", "--all"]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    settings = dict(line.split(":", 1) for line in said.splitlines() if ":" in line)
+    known = settings["setting.SUIRO_PROGRESS.values"].split("|")
+    return [
+        Variant(mode, environment={"SUIRO_PROGRESS": mode}) for mode in MODES if mode in known
+    ]
 
 
 def varied(library, variant):

@@ -216,7 +216,7 @@ class Bench:
     def varied(self, library, group, ranks):
         """The variants of a library that a group is measured with, made once."""
         if library.name == OURS:
-            variants = libraries.MODES if group.modes else []
+            variants = libraries.modes(library.folder) if group.modes else []
         else:
             variants = libraries.VARIANTS[library.name] if self.options.tuned else []
         for variant in variants:
