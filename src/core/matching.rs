@@ -23,8 +23,8 @@ use crate::core::bins::{Bins, Key};
 use crate::core::line::Line;
 use crate::core::wire::Envelope;
 
-/// How many entries of a line are looked at before tables are made. Measured with messages from 32
-/// ranks and of one: up to eight, a look at each costs less than an entry in a table.
+/// How many entries of a line are looked at before tables are made. A look is a load and two
+/// comparisons; to put an entry into a table and take it out again costs several times that.
 const LOOKS: usize = 8;
 
 /// What a receive or a probe asks for; `None` is a wildcard.
