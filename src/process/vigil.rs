@@ -111,6 +111,8 @@ pub struct Standing {
 /// This rank's watch over its own waits and those of the others.
 pub struct Vigil {
     rank: u32,
+    /// Threads that never call MPI.
+    helpers: usize,
     deadlock: Deadlock,
     hang_report: Option<Duration>,
     /// Where ranks tell what they wait for, unless nobody wants to know.
@@ -161,18 +163,17 @@ impl Words {
 }
 
 impl Standing {
-    /// The standing of a rank with so many calls that wait, of which this one has for longest.
+    /// The standing of a rank of which this call has waited longest. `tickets` is a number for all
+    /// calls that wait, and `all_wait` says that no thread may call MPI but theirs.
     pub(super) fn of(
-        mpi: &Mpi, ticket: Ticket, tickets: u64, waits: usize, multiple: bool,
+        mpi: &Mpi, ticket: Ticket, tickets: u64, is_multiple: bool, all_wait: bool,
     ) -> Self {
-        let state = digest((tickets, waits, mpi.position(), mpi.engine.device().arrivals()));
-        // Below MPI_THREAD_MULTIPLE no thread calls MPI while another one waits there.
-        let all_wait = || !multiple || process::threads() <= waits;
+        let state = digest((tickets, mpi.position(), mpi.engine.device().arrivals()));
         // Here belongs whoever else may end a wait, once there are such: processes that connect,
         // and those of other jobs that were joined.
-        let is_ended_by_ranks = || !mpi.has_general();
-        let is_watchable = mpi.engine.is_at_rest() && is_ended_by_ranks() && all_wait();
-        Self { ticket, state, is_watchable, is_multiple: multiple }
+        let is_ended_by_ranks = !mpi.has_general();
+        let is_watchable = mpi.engine.is_at_rest() && is_ended_by_ranks && all_wait;
+        Self { ticket, state, is_watchable, is_multiple }
     }
 }
 
@@ -199,13 +200,17 @@ enum Other {
 }
 
 impl Vigil {
-    /// The watch of `rank`, in a job of `size` ranks.
-    pub fn new(config: &Config, rank: u32, size: u32, board: impl FnOnce() -> Board) -> Self {
+    /// The watch of `rank`, in a job of `size` ranks. So many threads of this process belong to the
+    /// launcher's library, as `helpers` says.
+    pub fn new(
+        config: &Config, rank: u32, size: u32, helpers: usize, board: impl FnOnce() -> Board,
+    ) -> Self {
         let board = (config.deadlock != Deadlock::Off).then(board);
         // Of ranks elsewhere nothing is known.
         let board = board.filter(|board| board.ranks().len() == size as usize);
         Self {
             rank,
+            helpers,
             deadlock: config.deadlock,
             hang_report: config.hang_report,
             next_ns: 0,
@@ -215,6 +220,11 @@ impl Vigil {
             ended_ns: vec![None; board.as_ref().map_or(0, |board| board.ranks().len())],
             board,
         }
+    }
+
+    /// How many threads of this process may call MPI if those that the application started may.
+    pub fn threads(&self) -> usize {
+        process::threads().saturating_sub(self.helpers)
     }
 
     /// Whether to look at a wait that began at `since_ns`.
@@ -448,7 +458,7 @@ mod tests {
         let vigil = |rank: u32| {
             let own = segment.try_clone().unwrap();
             let device = Shm::attach(own, rank as usize, &ranks, Copy::Pipe).unwrap();
-            Vigil::new(&config, rank, count, || device.board())
+            Vigil::new(&config, rank, count, 0, || device.board())
         };
         ranks.iter().map(|rank| vigil(*rank)).collect()
     }

@@ -175,7 +175,9 @@ impl Running {
         if !self.vigil.is_due(ticket.since_ns, now_ns) {
             return None;
         }
-        let standing = Standing::of(mpi, ticket, tickets, waits, self.multiple);
+        // Below MPI_THREAD_MULTIPLE no thread calls MPI while another one waits there.
+        let all_wait = !self.multiple || self.vigil.threads() <= waits;
+        let standing = Standing::of(mpi, ticket, tickets, self.multiple, all_wait);
         self.vigil.look(now_ns, standing, blocked)
     }
 

@@ -161,7 +161,10 @@ fn no_world() -> Box<crate::base::MpiError> {
 /// `Other` for a launcher or peers that cannot be reached; `NoMem` without shared memory.
 pub(super) fn assemble(config: &Config, company: Company, level: Level) -> Result<Running> {
     let environment = Environment::read();
+    let threads = environment.pmix_rank.map(|_| system::threads());
     let mut launcher = Client::connect(&environment, company)?;
+    // Those that libpmix has started never call MPI.
+    let helpers = threads.map_or(0, |before| system::threads().saturating_sub(before));
     let place = launcher.as_ref().map(Client::place).filter(|place| place.ours);
     let status = place.and_then(|place| Status::open(&environment, place.rank));
     if let Some(status) = &status {
@@ -196,7 +199,7 @@ pub(super) fn assemble(config: &Config, company: Company, level: Level) -> Resul
     let number = |value: Option<u32>| value.and_then(|value| i32::try_from(value).ok());
     let facts =
         Facts { app_number: number(job.app_number), universe_size: number(job.universe_size) };
-    let vigil = Vigil::new(config, job.rank, job.size, || device.board());
+    let vigil = Vigil::new(config, job.rank, job.size, helpers, || device.board());
     let mut mpi = Mpi::without_world(device, job.rank, job.size, super::first_objects(), facts);
     mpi.selection = config.selection.clone().on(machine);
     mpi.checking.set(config.check);
