@@ -9,9 +9,9 @@ use super::types::*;
 use super::user_memory::memory;
 use super::verb::{PROCESS, blocking, conclude, finish, number};
 use crate::base::Result;
-use crate::mpi::Memory;
 use crate::mpi::p2p::SendMode;
 use crate::mpi::request::Activity;
+use crate::mpi::{EAGER_MAX, Memory};
 use crate::process::Mpi;
 
 /// Buffered send: returns at once, the message waits in the attached buffer.
@@ -231,9 +231,16 @@ pub(super) fn exchange(
     (source, recvtag): (c_int, c_int), comm: MPI_Comm,
 ) -> Result<[Activity; 2]> {
     let comm = number(comm);
+    let is_long = from.len() > EAGER_MAX;
     // All arguments are checked before anything starts.
     let receive = mpi.receive_recipe(to, source, recvtag, comm)?;
     let send = mpi.send_recipe(SendMode::Standard, from, dest, sendtag, comm)?;
+    // The receive may begin with copying a long message that is here already. A long one of ours is
+    // announced before that, so that its receiver copies at the same time.
+    if is_long {
+        let send = mpi.cook(send, comm)?;
+        return Ok([mpi.cook(receive, comm)?, send]);
+    }
     Ok([mpi.cook(receive, comm)?, mpi.cook(send, comm)?])
 }
 

@@ -55,7 +55,9 @@ impl<D: Device> Engine<D> {
         if !bulk.prefers(from, into.len()) {
             return JointEnd::Broken;
         }
-        let Some(ticket) = bulk.begin(from, into) else {
+        // Who has a message of ours to copy begins with that, and is no help with this one.
+        let is_idle = self.protocol.peers[from as usize].announced == 0;
+        let Some(ticket) = is_idle.then(|| bulk.begin(from, into)).flatten() else {
             let read = bulk.read(from, address, into);
             return if read.is_ok() { JointEnd::Whole } else { JointEnd::Broken };
         };
@@ -84,6 +86,7 @@ impl<D: Device> Engine<D> {
         self.protocol.queue(to, Outgoing::Control(helped));
         let rendezvous = self.protocol.rendezvous(to, sender);
         if whole && rendezvous.is_some_and(|(rendezvous, _)| rendezvous.finish().is_ok()) {
+            self.protocol.answered(to);
             self.protocol.complete(sender, Completion::default());
         }
     }

@@ -397,7 +397,9 @@ impl<D: Device> Engine<D> {
             let address = send.message.span().map_or(0, |span| span.address() as u64);
             let announce = Announce { sender: id, total: rendezvous.total() as u64, address };
             let header = send.envelope.header(Kind::Announce);
-            return self.transmit(to, &header, &announce.emit());
+            self.transmit(to, &header, &announce.emit())?;
+            self.protocol.peers[to as usize].announced += 1;
+            return Ok(());
         }
         let header = send.envelope.header(Kind::Eager);
         let message = &send.message;

@@ -62,6 +62,8 @@ pub struct Neighbour {
     pub streams: VecDeque<OperationId>,
     /// Whether the peer is in the outbox.
     pub queued: bool,
+    /// Announced sends to it that it has not answered: what it has to do before it can help.
+    pub announced: u32,
 }
 
 /// A packet that waits to leave.
@@ -299,7 +301,9 @@ impl Protocol {
             return self.fault(from, "a grant out of turn");
         }
         *granted_by = receiver;
-        if rendezvous.is_done() {
+        let done = rendezvous.is_done();
+        self.answered(from);
+        if done {
             return self.complete(sender, Completion::default());
         }
         self.peers[from as usize].streams.push_back(sender);
@@ -308,9 +312,18 @@ impl Protocol {
 
     fn finished(&mut self, from: Peer, sender: OperationId) {
         match self.rendezvous(from, sender).map(|(rendezvous, _)| rendezvous.finish()) {
-            Some(Ok(())) => self.complete(sender, Completion::default()),
+            Some(Ok(())) => {
+                self.answered(from);
+                self.complete(sender, Completion::default());
+            }
             Some(Err(_)) | None => self.fault(from, "the end of no send of ours"),
         }
+    }
+
+    /// An announced send to `to` needs nothing more of it but what it asks for.
+    pub fn answered(&mut self, to: Peer) {
+        let announced = &mut self.peers[to as usize].announced;
+        *announced = announced.saturating_sub(1);
     }
 
     /// The sender has written the last bytes into the room of a receive, or could not.
