@@ -42,6 +42,9 @@ pub enum Copy {
 /// Below this many bytes [`Copy::Auto`] always sends packets: the system call is not worth it.
 const READ_MIN: usize = 16 << 10;
 
+/// The system call takes as long as so many bytes.
+const CALL_BYTES: f64 = 8192.0;
+
 /// Messages on which [`Copy::Auto`] tries reading; the first of them also pay for page faults and
 /// caches that have none of it.
 const TRIALS: u32 = 8;
@@ -179,7 +182,9 @@ impl Reading {
         }
         self.verdict = match left {
             2.. => Verdict::Trying { left: left - 1, best, len },
-            _ if best >= WORTH_READING * copy_speed(len.clamp(COPIED.0, COPIED.1)) => Verdict::Read,
+            _ if best >= worth_reading(len) * copy_speed(len.clamp(COPIED.0, COPIED.1)) => {
+                Verdict::Read
+            }
             _ => Verdict::Pipe,
         };
     }
@@ -210,6 +215,11 @@ fn probe(card: &Card) -> bool {
     pid != 0
         && cma::read(pid, card.probe_address.load(Ordering::Relaxed), into).is_ok()
         && u64::from_ne_bytes(bytes) == card.probe.load(Ordering::Relaxed)
+}
+
+/// The part of the speed of a copy that a message of `len` bytes must have been read at.
+fn worth_reading(len: usize) -> f64 {
+    WORTH_READING * len as f64 / (len as f64 + CALL_BYTES)
 }
 
 /// How fast this processor copies `len` bytes that it has copied before, in bytes per second.
