@@ -61,10 +61,20 @@ impl Decisions<'_> {
         let (how, why) = match (self.config.copy, self.reads_memory) {
             (Copy::Pipe, _) => ("through a ring in shared memory", "SUIRO_SHM_COPY=pipe"),
             (Copy::Cma, true) => ("read from the sender's memory", "SUIRO_SHM_COPY=cma"),
-            (Copy::Auto, true) => ("by a direct read or a ring, whichever proves faster", allowed),
+            (Copy::Auto, true) => (
+                "of more than 16 KiB read from the sender's memory or through a ring, whichever \
+                 the first ones prove faster",
+                allowed,
+            ),
             (Copy::Auto | Copy::Cma, false) => ("through a ring in shared memory", forbidden),
         };
-        format!("long messages: {how} ({why})")
+        let reads = self.reads_memory && self.config.copy != Copy::Pipe;
+        let both = match (reads, self.ranks as usize <= self.processors) {
+            (false, _) => "",
+            (true, true) => "; of what is read a sender that only waits writes a part",
+            (true, false) => "; what is read is left to the receiver, as ranks share processors",
+        };
+        format!("long messages: {how} ({why}){both}")
     }
 
     fn waiting(&self) -> String {
@@ -139,6 +149,10 @@ mod tests {
             assert!(text.contains(words), "{words}: {text}");
         }
         assert!(text.contains("sleep soon") && text.contains("(MPI_THREAD_MULTIPLE)"));
+        assert!(text.contains("left to the receiver, as ranks share processors"));
+        assert!(
+            lines(&Config::default(), 2, true).contains("a sender that only waits writes a part")
+        );
         assert!(lines(&Config::default(), 2, false).contains("ring in shared memory (this system"));
         let chain = Config { agreed: "SUIRO_COLL_BCAST=chain\n".to_owned(), ..Config::default() };
         assert!(lines(&chain, 2, true).contains("for each rank; SUIRO_COLL_BCAST=chain"));
