@@ -134,7 +134,9 @@ impl<D: Device> Mpi<D> {
         };
         let (context, sequence) = (on.context.of(Traffic::Persistent), on.next_init());
         let group = Arc::clone(&on.group);
-        let hall = self.halls.open(room, group.peers(), Owner::Operation { context, sequence });
+        let owner = Owner::Operation { context, sequence };
+        let looks = self.selection.machine().looks;
+        let hall = self.halls.open(room, group.peers(), owner, looks);
         self.halls.prepare(hall, task);
         let request = self.persistent(comm, Recipe::Shared(hall));
         if request.is_err() {

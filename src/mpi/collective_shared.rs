@@ -52,11 +52,11 @@ pub(super) enum Owner {
 }
 
 impl Halls {
-    /// The hall in this room, where these sit.
+    /// The hall in this room, where these sit; `looks` as for [`Hall::new`].
     pub(super) fn open(
-        &mut self, room: Room, seats: impl Iterator<Item = Peer>, owner: Owner,
+        &mut self, room: Room, seats: impl Iterator<Item = Peer>, owner: Owner, looks: u32,
     ) -> HallId {
-        let hall = Hall::new(room, seats.collect::<Vec<_>>());
+        let hall = Hall::new(room, seats.collect::<Vec<_>>(), looks);
         let id = self.all.insert(Place { hall, owner });
         // So that no call needs memory.
         self.under_way.reserve(self.all.len().saturating_sub(self.under_way.len()));

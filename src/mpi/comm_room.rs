@@ -166,7 +166,9 @@ impl<D: Device> Mpi<D> {
         let room = self.enter_room(room, group);
         match comm.and_then(|comm| self.comms.get_mut(comm).map(|found| (comm, found))) {
             Ok((comm, found)) => {
-                found.hall = room.map(|room| self.halls.open(room, group.peers(), Owner::Comm));
+                let looks = self.selection.machine().looks;
+                let open = |room| self.halls.open(room, group.peers(), Owner::Comm, looks);
+                found.hall = room.map(open);
                 Ok(comm)
             }
             Err(error) => {

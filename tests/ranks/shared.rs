@@ -245,7 +245,7 @@ fn room_of(ranks: u32) -> Vec<Rank> {
     let rank = |(device, me)| {
         let mut engine = Engine::new(device, me, ranks as usize);
         let room = engine.shared().unwrap().enter(0, &seats).unwrap();
-        Rank { hall: Hall::new(room, seats.clone()), engine, begun: 0 }
+        Rank { hall: Hall::new(room, seats.clone(), 2), engine, begun: 0 }
     };
     Loopback::network(ranks as usize).into_iter().zip(0..).map(rank).collect()
 }

@@ -25,6 +25,9 @@ pub struct Machine {
     /// From so many bytes for a rank on, a message that is read where it lies is faster than data
     /// that are copied into shared memory and out again.
     pub long_bytes: usize,
+    /// How often a call in a room that has just begun looks for what it lacks before it waits like
+    /// any other.
+    pub looks: u32,
 }
 
 // The figures are those of `scripts/bench-machine` on a virtual machine with 2 processors, the best
@@ -40,6 +43,9 @@ pub const SHARED: Machine = Machine {
     reduced_ps: 22,
     copied_ps: 18,
     long_bytes: 64 << 10,
+    // Less than half a microsecond. Ranks that come at the same time miss each other by less, and
+    // one that must wait for longer does not notice.
+    looks: 200,
 };
 
 /// Shared memory, and more ranks than processors: who waits must get a processor first.
@@ -52,6 +58,8 @@ pub const CROWDED: Machine = Machine {
     copied_ps: 20,
     // Each message wants a turn of its receiver: rooms, with few turns, stay ahead.
     long_bytes: usize::MAX,
+    // Who is missing has no processor.
+    looks: 0,
 };
 
 /// A network of the usual kind: 2 µs, 10 GB/s. A guess until there is a device for one.

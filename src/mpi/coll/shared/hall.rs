@@ -12,11 +12,6 @@ use crate::device::room::{Head, Room};
 /// How many rounds a rank publishes before it takes what the others published in the first of them.
 const LEAD: u32 = 2;
 
-/// How often a call that has just begun looks for the entry that it lacks before it waits like any
-/// other: less than half a microsecond. Ranks that come at the same time miss each other by less,
-/// and one that must wait for longer does not notice.
-const LOOKS: u32 = 200;
-
 /// No element of a predefined operation is longer.
 const ELEMENT_MAX_BYTES: usize = 64;
 
@@ -29,6 +24,8 @@ pub struct Hall {
     /// By seat.
     peers: Box<[Peer]>,
     scratch: Bytes,
+    /// [`Machine::looks`](crate::mpi::coll::machine::Machine::looks).
+    looks: u32,
     call: Call,
 }
 
@@ -47,8 +44,9 @@ struct Call {
 }
 
 impl Hall {
-    /// The room of these ranks, in which no round has been used.
-    pub fn new(room: Room, peers: impl Into<Box<[Peer]>>) -> Self {
+    /// The room of these ranks, in which no round has been used. A call that has just begun looks
+    /// `looks` times for what it lacks before it waits.
+    pub fn new(room: Room, peers: impl Into<Box<[Peer]>>, looks: u32) -> Self {
         let call = Call {
             task: Task::EMPTY,
             cut: Cut { piece: 0, rounds: 0, parts: None },
@@ -59,7 +57,7 @@ impl Hall {
             over: true,
             error: None,
         };
-        Self { room, peers: peers.into(), scratch: Bytes::zeroed(BLOCK_BYTES), call }
+        Self { room, peers: peers.into(), scratch: Bytes::zeroed(BLOCK_BYTES), looks, call }
     }
 
     /// Which room it is.
@@ -109,7 +107,7 @@ impl Hall {
 
     /// Looks for what the call lacks without the detour of a poll; whether it is over.
     fn look_again<D: Device>(&mut self, engine: &mut Engine<D>) -> bool {
-        for _ in 0..LOOKS {
+        for _ in 0..self.looks {
             let call = &self.call;
             let at = call.first + u64::from(call.taken);
             let is_there = call.taken < call.cut.rounds
@@ -168,7 +166,7 @@ impl Hall {
     /// Goes on with a call that is not over; whether it is now.
     #[inline]
     pub fn advance<D: Device>(&mut self, engine: &mut Engine<D>) -> bool {
-        let Self { room, peers, scratch, call } = self;
+        let Self { room, peers, scratch, call, .. } = self;
         let (rank, ranks) = (room.seat() as u32, room.len() as u32);
         let rounds = call.cut.rounds;
         let mut view =
