@@ -36,7 +36,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "SUIRO_WAIT",
         values: "auto|spin|yield|sleep",
         default: "auto",
-        meaning: "how a call waits: auto spins only where each local rank has a processor",
+        meaning: "how a call waits: auto spins where each local rank has a processor, else only if that proves faster",
     },
     Setting {
         name: "SUIRO_SHM_COPY",

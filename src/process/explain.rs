@@ -89,7 +89,9 @@ impl Decisions<'_> {
             (Waiting::Spin, _) => "poll without a pause",
             (Waiting::Yield, _) => "poll and let others run in between",
             (Waiting::Sleep, _) => "sleep as soon as nothing arrives",
-            (Waiting::Auto, true) => "let others run at once, and sleep soon",
+            (Waiting::Auto, true) => {
+                "let others run, spin only if that proves faster, and sleep soon"
+            }
             (Waiting::Auto, false) => "spin shortly, then let others run, then sleep",
         };
         format!("waiting calls {how} ({why})")

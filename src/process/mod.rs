@@ -45,7 +45,7 @@ use crate::mpi::objects::Objects;
 
 use config::{Config, Progress};
 use lock::{Guard, Lock};
-use patience::Policy;
+use patience::{Habit, Policy};
 pub use progress::Progressing;
 use vigil::Vigil;
 use waiting::Waiters;
@@ -88,6 +88,7 @@ struct Running {
     /// [`Engine::events`](crate::core::engine::Engine::events) when they were last looked after.
     served: u64,
     policy: Policy,
+    habit: Habit,
     /// The kinds of memory that were asked for.
     memory_kinds: String,
     /// Whether calls may overlap.
@@ -249,7 +250,7 @@ impl Process {
         let mut state = self.state.lock();
         let now = running(&mut state)?;
         let quick = match start(&mut now.mpi) {
-            Ok(mut started) => match look_quickly(&mut now.mpi, &mut started, &mut done) {
+            Ok(mut started) => match look_quickly(now, &mut started, &mut done) {
                 Ok(None) => return self.wait(state, &mut started, done, blocked),
                 Ok(Some(result)) => Ok(result),
                 Err(error) => Err(error),
@@ -263,16 +264,19 @@ impl Process {
     }
 }
 
-/// Polls a few times for what is over at once.
+/// Polls a few times for what is over at once; where ranks share processors, once.
 #[inline(always)]
 fn look_quickly<S, T>(
-    mpi: &mut Mpi, started: &mut S, mut done: impl FnMut(&mut Mpi, &mut S) -> Result<Option<T>>,
+    now: &mut Running, started: &mut S, mut done: impl FnMut(&mut Mpi, &mut S) -> Result<Option<T>>,
 ) -> Result<Option<T>> {
-    for _ in 0..4 {
-        if let Some(result) = done(mpi, started)? {
+    for look in 0..4 {
+        if let Some(result) = done(&mut now.mpi, started)? {
             return Ok(Some(result));
         }
-        mpi.poll();
+        if look == 1 && now.policy.is_shared() {
+            break;
+        }
+        now.mpi.poll();
     }
     Ok(None)
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! each local rank has a processor:   spin ──> yield ──> sleep
-//! more ranks than processors:                 yield ──> sleep
+//! more ranks than processors:       (spin) ─> yield ──> sleep      spins if that has proved right
 //! any step ── something arrived ──> the first
 //! ```
 //!
@@ -10,17 +10,47 @@
 //! futex hand-over on one processor 2.1 µs, a futex wake across processors 17–25 µs and 7–13 µs of
 //! the waker's time. So a rank that shares its processor yields for about as long as a wake-up
 //! costs, then sleeps: a rank that waits for long costs nothing. Time is an argument here.
+//!
+//! # Habit
+//! Of ranks that share processors two that talk to each other may run at the same time on two
+//! processors (J. Ousterhout, "Scheduling techniques for concurrent systems", ICDCS 1982). So each
+//! rank of a crowd learns from its own waits, and *trusts* in spinning more or less:
+//!
+//! ```text
+//! ended while spinning                                            more
+//! yielded, and nobody else used the processor                     more
+//! spun in vain, then yielded: somebody did, the yield took long   less
+//! ```
+//!
+//! Without any trust it does not spin, but tries again a few times whenever a slot of the clock
+//! begins, which all ranks of a node see at the same time: two of them find each other only if both
+//! spin. Where each rank has a processor nothing is learned: there a yield may cost a whole slice
+//! of some other program, so it comes late in any case.
 
 use super::config::Waiting;
 
 /// Polls that spin before the first yield, about 20 µs of them.
 const SPINS: u32 = 1000;
+/// The same where ranks share processors, about 2 µs: what it takes to yield and come back.
+const SHORT_SPINS: u32 = 60;
 /// How long to yield before the first sleep, in nanoseconds.
 const YIELD_NS: u64 = 150_000;
 /// The same where each rank has a processor, which nobody else needs: so long that a peer that
 /// copies a few megabytes, or computes for a moment, is not waited for asleep. (With 150 µs a message
 /// of 4 MiB took twice as long.) It is a thousandth of a wait that lasts a second.
 const YIELD_ALONE_NS: u64 = 1_000_000;
+/// A yield and a poll that took longer have let somebody else run, in nanoseconds.
+const LONG_YIELD_NS: u64 = 1_500;
+
+/// The most trust that there can be.
+const TRUST_MAX: u32 = 16;
+/// The trust in which spinning is tried where there is none: so many times in vain.
+const TRIAL: u32 = 4;
+/// Length of a slot of the clock, as a power of two of nanoseconds: 4 ms.
+const SLOT_BITS: u32 = 22;
+/// So many waits in a row may end while spinning before one yields where others need the
+/// processor: some 100 µs, so that two who talk keep nobody away for longer.
+const TURNS: u32 = 256;
 
 /// So many polls in vain are worth telling about although the wait never sleeps.
 const TELLING_POLLS: u32 = 10_000;
@@ -39,8 +69,12 @@ pub enum Step {
 /// Where each rank has a processor, and where ranks share them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
+    /// Polls that spin, with trust and without.
     spins: u32,
+    doubtful_spins: u32,
     yield_ns: u64,
+    /// Whether others need the processor that this rank waits on.
+    shared: bool,
     /// Whether a second thread of this rank would take the processor of another.
     crowded: bool,
 }
@@ -48,19 +82,21 @@ pub struct Policy {
 impl Policy {
     /// The policy for `ranks` local ranks on `processors` processors.
     pub fn new(waiting: Waiting, ranks: usize, processors: usize) -> Self {
-        let (spins, yield_ns) = match waiting {
-            Waiting::Auto if ranks <= processors => (SPINS, YIELD_ALONE_NS),
-            Waiting::Auto => (0, YIELD_NS),
-            Waiting::Spin => (u32::MAX, u64::MAX),
-            Waiting::Yield => (0, u64::MAX),
-            Waiting::Sleep => (0, 0),
+        let (spins, doubtful_spins, yield_ns) = match waiting {
+            Waiting::Auto if ranks <= processors => (SPINS, SPINS, YIELD_ALONE_NS),
+            Waiting::Auto => (SHORT_SPINS, 0, YIELD_NS),
+            Waiting::Spin => (u32::MAX, u32::MAX, u64::MAX),
+            Waiting::Yield => (0, 0, u64::MAX),
+            Waiting::Sleep => (0, 0, 0),
         };
-        Self { spins, yield_ns, crowded: 2 * ranks > processors }
+        let shared = doubtful_spins == 0;
+        Self { spins, doubtful_spins, yield_ns, shared, crowded: 2 * ranks > processors }
     }
 
     /// The policy of threads that another thread of their rank polls for.
     pub fn of_listener(self) -> Self {
-        Self { spins: if self.crowded { 0 } else { self.spins }, ..self }
+        let spins = if self.crowded { 0 } else { self.spins };
+        Self { spins, doubtful_spins: spins, shared: spins == 0, ..self }
     }
 
     /// Whether threads of one rank that spin take the processor from each other or another rank.
@@ -70,31 +106,86 @@ impl Policy {
 
     /// Whether others need the processor that this rank waits on.
     pub fn is_shared(&self) -> bool {
-        self.spins == 0
+        self.shared
+    }
+}
+
+/// What earlier waits have taught.
+#[derive(Debug)]
+pub struct Habit {
+    policy: Policy,
+    /// In spinning.
+    trust: u32,
+    /// Waits in a row that ended while spinning.
+    turns: u32,
+    /// The slot of the clock in which spinning was last tried.
+    slot: u64,
+}
+
+impl Habit {
+    /// Nothing is known yet.
+    pub fn new(policy: Policy) -> Self {
+        let trust = if policy.shared { 0 } else { TRUST_MAX };
+        Self { policy, trust, turns: 0, slot: 0 }
+    }
+
+    /// Polls that the next wait spins.
+    #[inline]
+    fn spins(&mut self) -> u32 {
+        if self.policy.shared && self.turns >= TURNS {
+            self.turns = 0;
+            return 0;
+        }
+        if self.trust > 0 { self.policy.spins } else { self.policy.doubtful_spins }
+    }
+
+    /// Whether to try spinning again, `now_ns` by the clock.
+    fn tries(&mut self, now_ns: u64) -> bool {
+        let slot = now_ns >> SLOT_BITS;
+        if self.trust > 0 || self.policy.spins == 0 || !self.policy.shared || self.slot == slot {
+            return false;
+        }
+        self.slot = slot;
+        self.trust = TRIAL;
+        true
+    }
+
+    /// Spinning was right, or would have been.
+    #[inline]
+    fn confirm(&mut self) {
+        if self.trust < TRUST_MAX {
+            self.trust += 1;
+        }
     }
 }
 
 /// One wait.
 #[derive(Debug)]
 pub struct Patience {
-    policy: Policy,
+    /// Polls that may spin, and that did.
+    spins_max: u32,
     spins: u32,
     /// Polls in vain, arrivals between them or not.
     polls: u32,
     /// When yielding began, once it has.
     since_ns: Option<u64>,
+    /// Whether the first yield has taught what it can.
+    learned: bool,
 }
 
 impl Patience {
     /// A wait that begins.
-    pub fn new(policy: Policy) -> Self {
-        Self { policy, spins: 0, polls: 0, since_ns: None }
+    #[inline]
+    pub fn new(habit: &mut Habit) -> Self {
+        let spins_max = habit.spins();
+        Self { spins_max, spins: 0, polls: 0, since_ns: None, learned: false }
     }
 
     /// Something arrived: begin again.
     pub fn renew(&mut self) {
         self.spins = 0;
         self.since_ns = None;
+        self.learned = false;
     }
 
     /// Whether it is time to say what is waited for, though this is no sleep. To be asked once for
@@ -107,18 +198,63 @@ impl Patience {
 
     /// What to do after a poll that brought nothing; `now_ns` is only asked for beyond spinning.
     #[inline]
-    pub fn next(&mut self, now_ns: impl FnOnce() -> u64) -> Step {
-        if self.spins < self.policy.spins {
+    pub fn next(&mut self, habit: &mut Habit, now_ns: impl FnOnce() -> u64) -> Step {
+        if self.spins < self.spins_max {
             self.spins += 1;
             return Step::Spin;
         }
-        let now_ns = now_ns();
+        self.next_beyond(habit, now_ns())
+    }
+
+    fn next_beyond(&mut self, habit: &mut Habit, now_ns: u64) -> Step {
+        if self.since_ns.is_some() {
+            self.learn(habit, || now_ns);
+        } else if habit.tries(now_ns) {
+            (self.spins_max, self.spins) = (habit.policy.spins, 1);
+            return Step::Spin;
+        }
         let since_ns = *self.since_ns.get_or_insert(now_ns);
-        if now_ns.saturating_sub(since_ns) < self.policy.yield_ns {
+        if now_ns.saturating_sub(since_ns) < habit.policy.yield_ns {
             Step::Yield
         } else {
             Step::Sleep
         }
+    }
+
+    /// The wait is over: it teaches the next ones. `now_ns` is only asked for after spinning in
+    /// vain.
+    #[inline]
+    pub fn end(mut self, habit: &mut Habit, now_ns: impl FnOnce() -> u64) {
+        if self.since_ns.is_none() {
+            habit.turns = habit.turns.wrapping_add(1);
+            if self.has_tried(habit) {
+                habit.confirm();
+            }
+            return;
+        }
+        habit.turns = 0;
+        if self.has_tried(habit) {
+            self.learn(habit, now_ns);
+        }
+    }
+
+    /// Learns from the first yield, which has ended.
+    fn learn(&mut self, habit: &mut Habit, now_ns: impl FnOnce() -> u64) {
+        let Some(since_ns) = self.since_ns else { return };
+        if std::mem::replace(&mut self.learned, true) {
+            return;
+        }
+        if now_ns().saturating_sub(since_ns) <= LONG_YIELD_NS {
+            habit.confirm();
+        } else if self.has_tried(habit) {
+            habit.trust = habit.trust.saturating_sub(1);
+        }
+    }
+
+    /// Whether it has spun as only those do who trust in it.
+    #[inline]
+    fn has_tried(&self, habit: &Habit) -> bool {
+        self.spins > habit.policy.doubtful_spins
     }
 }
 
@@ -126,9 +262,15 @@ impl Patience {
 mod tests {
     use super::*;
 
+    const SLOT: u64 = 7 << SLOT_BITS;
+
     fn steps(waiting: Waiting, ranks: usize) -> Vec<Step> {
-        let mut patience = Patience::new(Policy::new(waiting, ranks, 2));
-        let mut steps: Vec<_> = (0..3000).map(|poll| patience.next(|| poll * 1000)).collect();
+        let mut habit = Habit::new(Policy::new(waiting, ranks, 2));
+        habit.slot = SLOT >> SLOT_BITS;
+        let mut patience = Patience::new(&mut habit);
+        let clock = |poll: u64| SLOT + poll * 1000;
+        let mut steps: Vec<_> =
+            (0..3000).map(|poll| patience.next(&mut habit, || clock(poll))).collect();
         steps.dedup();
         steps
     }
@@ -159,7 +301,7 @@ mod tests {
 
     #[test]
     fn who_never_sleeps_tells_now_and_then() {
-        let mut patience = Patience::new(Policy::new(Waiting::Spin, 2, 2));
+        let mut patience = Patience::new(&mut Habit::new(Policy::new(Waiting::Spin, 2, 2)));
         let mut told = 0;
         for _ in 0..3 * TELLING_POLLS {
             told += u32::from(patience.is_worth_telling());
@@ -170,10 +312,51 @@ mod tests {
 
     #[test]
     fn an_arrival_begins_again() {
-        let mut patience = Patience::new(Policy::new(Waiting::Auto, 4, 2));
-        patience.next(|| 0);
-        assert_eq!(patience.next(|| YIELD_NS), Step::Sleep);
+        let mut habit = Habit::new(Policy::new(Waiting::Yield, 4, 2));
+        habit.policy.yield_ns = YIELD_NS;
+        let mut patience = Patience::new(&mut habit);
+        patience.next(&mut habit, || 0);
+        assert_eq!(patience.next(&mut habit, || YIELD_NS), Step::Sleep);
         patience.renew();
-        assert_eq!(patience.next(|| YIELD_NS), Step::Yield);
+        assert_eq!(patience.next(&mut habit, || YIELD_NS), Step::Yield);
+    }
+
+    /// A wait that ends after so many polls in vain, where a yield takes so long; its yields.
+    fn wait(habit: &mut Habit, now_ns: &mut u64, polls: u32, yield_ns: u64) -> u32 {
+        let mut patience = Patience::new(habit);
+        let mut yields = 0;
+        for _ in 0..polls {
+            if patience.next(habit, || *now_ns) == Step::Yield {
+                yields += 1;
+                *now_ns += yield_ns;
+            }
+        }
+        patience.end(habit, || *now_ns);
+        yields
+    }
+
+    #[test]
+    fn who_has_a_processor_spins_whatever_others_do() {
+        let mut habit = Habit::new(Policy::new(Waiting::Auto, 2, 2));
+        let mut now_ns = SLOT;
+        for _ in 0..2 * TRUST_MAX {
+            assert_eq!(wait(&mut habit, &mut now_ns, SPINS + 9, 2 * LONG_YIELD_NS), 9);
+        }
+    }
+
+    #[test]
+    fn a_crowd_tries_to_spin_in_each_slot_and_goes_on_where_it_helps() {
+        let mut habit = Habit::new(Policy::new(Waiting::Auto, 4, 2));
+        let mut now_ns = SLOT;
+        for _ in 0..TRIAL {
+            assert_eq!(wait(&mut habit, &mut now_ns, SHORT_SPINS + 1, 2 * LONG_YIELD_NS), 1);
+        }
+        assert_eq!(wait(&mut habit, &mut now_ns, 1, 2 * LONG_YIELD_NS), 1);
+        now_ns += 1 << SLOT_BITS;
+        // The first one tries as soon as it sees the clock; now it helps.
+        let yields: u32 = (0..TURNS).map(|_| wait(&mut habit, &mut now_ns, 3, 9999)).sum();
+        assert_eq!(yields, 0);
+        assert_eq!(wait(&mut habit, &mut now_ns, 3, 9999), 3, "others have their turn");
+        assert_eq!(wait(&mut habit, &mut now_ns, SHORT_SPINS, 9999), 0);
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::bell::Bell;
 use super::lock::Guard;
-use super::patience::{Patience, Policy, Step};
+use super::patience::{Habit, Patience, Policy, Step};
 use super::vigil::{Standing, Words};
 use super::waiters::{self, Rings};
 use super::{Mpi, Process, Running, State, running};
@@ -225,7 +225,7 @@ impl Process {
 
     /// Waits until the call is over, or the wait fails.
     fn wait_until_over(&self, state: &mut Guard<'_, State>, call: &mut impl Waits) -> Result {
-        let mut patience = Patience::new(running(state)?.policy);
+        let mut patience = Patience::new(&mut running(state)?.habit);
         loop {
             let now = running(state)?;
             if now.waiters.has_poller() {
@@ -242,6 +242,7 @@ impl Process {
                 continue;
             }
             if call.look(&mut now.mpi) {
+                patience.end(&mut now.habit, clock::monotonic_ns);
                 return Ok(());
             }
             if !now.waiters.is_empty() {
@@ -266,7 +267,7 @@ fn pause(
 ) -> Result<bool> {
     let wanted = state.is_wanted();
     let now = running(state)?;
-    let step = match patience.next(clock::monotonic_ns) {
+    let step = match patience.next(&mut now.habit, clock::monotonic_ns) {
         Step::Spin if !now.waiters.is_empty() && now.policy.is_crowded() => Step::Yield,
         step => step,
     };
@@ -334,9 +335,10 @@ fn park(state: &mut Guard<'_, State>, call: &mut impl Waits) -> Result<bool> {
 
 /// Yields for about as long as a wake-up costs, then sleeps, until the bell is rung.
 fn listen(bell: &Bell, policy: Policy) {
-    let mut patience = Patience::new(policy.of_listener());
+    let mut habit = Habit::new(policy.of_listener());
+    let mut patience = Patience::new(&mut habit);
     while !bell.is_rung() {
-        match patience.next(clock::monotonic_ns) {
+        match patience.next(&mut habit, clock::monotonic_ns) {
             Step::Spin => std::hint::spin_loop(),
             Step::Yield => std::thread::yield_now(),
             Step::Sleep => bell.sleep(),

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use super::config::Config;
 use super::explain::Decisions;
 use super::lock::Guard;
-use super::patience::Policy;
+use super::patience::{Habit, Policy};
 use super::users::User;
 use super::vigil::Vigil;
 use super::waiting::Waiters;
@@ -216,6 +216,7 @@ pub(super) fn assemble(config: &Config, company: Company, level: Level) -> Resul
         waiters: Waiters::new(),
         served: 0,
         policy,
+        habit: Habit::new(policy),
         met: true,
         multiple: false,
         memory_kinds: config.memory_kinds.clone(),
