@@ -241,6 +241,65 @@ fn checked_mode() {
     }
 }
 
+/// Whoever moves messages, programs see the same.
+fn check_progress(progress: &'static str) {
+    let programs = [
+        "coll_nonblocking",
+        "coll_user_ops",
+        "comm_idup",
+        "completion",
+        "floods",
+        "persistent",
+        "sessions",
+        "threads_multiple",
+    ];
+    for name in programs {
+        let source = root().join("c-tests").join(name).with_extension("c");
+        let program = compile_for(progress, &source);
+        let ranks: &[u32] = if name == "coll_nonblocking" { &[3] } else { &[1, 2, 3, 5] };
+        for &ranks in ranks {
+            let form = Form { ranks, copy: "auto", progress };
+            let outcome = run(&program, &[], form);
+            let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
+            let said = (outcome.code, outcome.text(), &outcome.stderr);
+            assert!(good, "{name}, {form:?}: {said:?}");
+        }
+    }
+}
+
+/// Messages move although a rank does not call MPI, which also gets along with children.
+fn check_beside(progress: &'static str, ranks: &[u32]) {
+    let program = compile_for(progress, &root().join("tests/data/beside.c"));
+    for (&ranks, copy) in ranks.iter().flat_map(|ranks| [(ranks, "pipe"), (ranks, "cma")]) {
+        let folder = harness::folder(&format!("beside-{progress}-{ranks}-{copy}"));
+        let form = Form { ranks, copy, progress };
+        let outcome = run(&program, &[folder.to_str().unwrap()], form);
+        let good = outcome.code == Some(0) && outcome.text() == "all beside\n";
+        assert!(good, "{form:?}: {:?}\n{}{}", outcome.code, outcome.text(), outcome.stderr);
+    }
+}
+
+#[test]
+fn progress_by_a_thread() {
+    check_progress("thread");
+    check_beside("thread", &[2, 5]);
+}
+
+#[test]
+fn progress_by_a_thread_alone() {
+    check_progress("delegate");
+    check_beside("delegate", &[2, 5]);
+}
+
+#[test]
+fn progress_by_a_thread_where_it_pays() {
+    check_progress("auto");
+    // Where ranks share a processor it does not.
+    if std::thread::available_parallelism().is_ok_and(|processors| processors.get() > 1) {
+        check_beside("auto", &[2]);
+    }
+}
+
 #[test]
 fn abort() {
     check_failing("abort", |code| code == Some(42), "abort with 42\n");

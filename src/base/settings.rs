@@ -28,9 +28,9 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "SUIRO_PROGRESS",
-        values: "polling|thread",
+        values: "polling|thread|auto|delegate",
         default: "polling",
-        meaning: "whether messages move inside MPI calls only, or by a thread of their own too",
+        meaning: "whether messages move inside MPI calls, by a thread too (auto: once it pays), or by that alone",
     },
     Setting {
         name: "SUIRO_WAIT",

@@ -73,6 +73,8 @@ pub struct Engine<D> {
     eager_max: usize,
     /// Packets that have left the queues so far.
     left: usize,
+    /// How often something began that takes more than its first packet.
+    long_starts: u32,
     pub(in crate::core) protocol: Protocol,
     pub(in crate::core) runs: Runs,
 }
@@ -87,6 +89,7 @@ impl<D: Device> Engine<D> {
             caps,
             eager_max,
             left: 0,
+            long_starts: 0,
             protocol: Protocol::new(me, size, caps.short_max),
             runs: Runs::default(),
         }
@@ -167,6 +170,7 @@ impl<D: Device> Engine<D> {
         let credit = &mut self.protocol.peers[to as usize].credit;
         let eager = eager && (short || credit.spend(message.len));
         let rendezvous = (!eager).then(|| Sender::new(message.len));
+        self.long_starts = self.long_starts.wrapping_add(u32::from(!eager));
         let send = Send { to, envelope, message, rendezvous, receiver: 0 };
         let id = self.protocol.operations.insert(Operation { owner, state: State::Send(send) });
         self.protocol.queue(to, Outgoing::Envelope(id));
@@ -188,7 +192,12 @@ impl<D: Device> Engine<D> {
             Some((envelope, message)) => {
                 self.receive_message(Matched { envelope, message }, room, owner)
             }
-            None => self.protocol.post(pattern, room, owner),
+            None => {
+                if room.len > self.eager_max {
+                    self.note_long_start();
+                }
+                self.protocol.post(pattern, room, owner)
+            }
         }
     }
 
@@ -199,6 +208,9 @@ impl<D: Device> Engine<D> {
 
     fn receive_message(&mut self, matched: Matched, room: Part, owner: Owner) -> OperationId {
         let id = self.protocol.accept(matched.envelope, matched.message, room, owner);
+        if self.protocol.has_news() {
+            self.note_long_start();
+        }
         self.flush();
         id
     }
@@ -280,6 +292,12 @@ impl<D: Device> Engine<D> {
         !self.protocol.outbox.is_empty()
     }
 
+    /// Whether there is something to do that needs no packet to arrive: for the next poll.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        self.protocol.has_news()
+    }
+
     /// Whether every send has left, also those that nobody waits for, and nothing of a run is late.
     pub fn is_drained(&self) -> bool {
         let mut operations = self.protocol.operations.iter();
@@ -299,6 +317,24 @@ impl<D: Device> Engine<D> {
     /// Something happened outside the engine that a call may wait for.
     pub fn note_event(&mut self) {
         self.protocol.events += 1;
+    }
+
+    /// A number that changes whenever something begins that goes on after the call: a message that
+    /// is announced or may be, a run with steps left, and what [`Engine::note_long_start`] notes.
+    #[inline]
+    pub fn long_starts(&self) -> u32 {
+        self.long_starts
+    }
+
+    /// Something began that goes on after the call.
+    #[inline]
+    pub fn note_long_start(&mut self) {
+        self.long_starts = self.long_starts.wrapping_add(1);
+    }
+
+    /// Whether [`Engine::fault`] has something to tell.
+    pub fn has_fault(&self) -> bool {
+        !self.protocol.faults.is_empty()
     }
 
     /// What went wrong on the wire since the last call: a peer that broke the protocol.

@@ -347,6 +347,9 @@ impl<D: Device> Engine<D> {
     fn begin(&mut self, id: RunId) {
         self.restart(id);
         self.advance();
+        if !self.is_over(id) {
+            self.note_long_start();
+        }
     }
 
     fn restart(&mut self, id: RunId) {

@@ -87,7 +87,8 @@ pub trait Device: Send {
     /// Takes the announcement back.
     fn disarm(&mut self);
 
-    /// Makes the [`Wake`] of this rank fire, as a packet would: for threads of this process.
+    /// Makes the [`Wake`] of this rank fire, as a packet would, also for who sleeps on it after
+    /// `disarm`: for threads of this process.
     fn rouse(&mut self);
 
     /// Direct copies from the memory of a peer, where the device can do that.

@@ -191,6 +191,7 @@ impl<D: Device> Mpi<D> {
     #[inline]
     fn begun(&mut self, id: HallId, is_over: bool) -> Activity {
         if !is_over {
+            self.engine.note_long_start();
             self.halls.under_way.push(id);
         } else if !self.halls.all[id].hall.has_failed() {
             return Activity::Over(Status::EMPTY);

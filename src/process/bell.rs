@@ -2,8 +2,11 @@
 //!
 //! ```text
 //!   Quiet ── sleep (the listener) ──> Asleep ── ring ──> Rung, one futex wake
-//!     └──────────────────────────────────────── ring ──> Rung, no system call
+//!    ▲└──────────────────────────────────────── ring ──> Rung, no system call
+//!    └─────────────── answer (the listener) ───────────────┘
 //! ```
+
+use std::time::Duration;
 
 use super::primitive::{AtomicU32, Ordering, wait, wake};
 
@@ -11,7 +14,18 @@ const QUIET: u32 = 0;
 const ASLEEP: u32 = 1;
 const RUNG: u32 = 2;
 
-/// A bell that is rung once.
+/// How a sleep for a limited time ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slept {
+    /// It did not begin: the bell had been rung.
+    Not,
+    /// The bell rang.
+    Woken,
+    /// By its length.
+    Long,
+}
+
+/// A bell for one listener.
 pub struct Bell {
     word: AtomicU32,
 }
@@ -34,13 +48,29 @@ impl Bell {
         self.word.load(Ordering::Acquire) == RUNG
     }
 
-    /// Sleeps until it is rung; for one listener.
+    /// Sleeps until it is rung.
     pub fn sleep(&self) {
         let (order, failed) = (Ordering::SeqCst, Ordering::Acquire);
         // It fails if the bell was rung, and nobody sleeps then.
         let _ = self.word.compare_exchange(QUIET, ASLEEP, order, failed);
         while !self.is_rung() {
-            wait(&self.word, ASLEEP);
+            wait(&self.word, ASLEEP, None);
         }
+    }
+
+    /// Sleeps until it is rung, or about so long, unless it has been rung already, and answers it.
+    pub fn sleep_for(&self, longest: Duration) -> Slept {
+        let (order, failed) = (Ordering::SeqCst, Ordering::Acquire);
+        if self.word.compare_exchange(QUIET, ASLEEP, order, failed).is_ok() {
+            wait(&self.word, ASLEEP, Some(longest));
+            return if self.answer() { Slept::Woken } else { Slept::Long };
+        }
+        self.answer();
+        Slept::Not
+    }
+
+    /// Makes it quiet; whether it had been rung. What the ringer wrote before, the listener sees.
+    fn answer(&self) -> bool {
+        self.word.swap(QUIET, Ordering::SeqCst) == RUNG
     }
 }

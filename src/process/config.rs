@@ -21,6 +21,23 @@ pub enum Progress {
     Polling,
     /// A thread as well.
     Thread,
+    /// A thread as well, from the first call on that begins what goes on without it, where each
+    /// rank has a processor.
+    Auto,
+    /// A thread alone.
+    Delegate,
+}
+
+impl Progress {
+    /// What that comes to for `ranks` local ranks on `processors` processors. A rank alone has
+    /// nothing that goes on without calls, and where ranks share processors, the thread of one would
+    /// run in the time of another one that computes.
+    pub fn of(self, ranks: usize, processors: usize) -> Self {
+        match self {
+            Self::Auto if ranks == 1 || ranks > processors => Self::Polling,
+            chosen => chosen,
+        }
+    }
 }
 
 /// What happens when all ranks wait for each other.
@@ -90,6 +107,8 @@ impl FromStr for Progress {
         match text {
             "polling" => Ok(Self::Polling),
             "thread" => Ok(Self::Thread),
+            "auto" => Ok(Self::Auto),
+            "delegate" => Ok(Self::Delegate),
             _ => Err(()),
         }
     }

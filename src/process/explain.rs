@@ -79,6 +79,9 @@ impl Decisions<'_> {
 
     fn waiting(&self) -> String {
         let Self { ranks, processors, .. } = self;
+        if self.chosen() == Progress::Delegate {
+            return "waiting calls sleep at once (SUIRO_PROGRESS=delegate)".to_owned();
+        }
         let why = match self.config.waiting {
             Waiting::Auto => format!("{ranks} ranks on {processors} processors"),
             Waiting::Spin => "SUIRO_WAIT=spin".to_owned(),
@@ -98,28 +101,46 @@ impl Decisions<'_> {
     }
 
     fn threads(&self) -> String {
-        let how = match (self.level, self.config.progress) {
+        let how = match (self.level, self.chosen()) {
             (Level::Multiple, _) => {
                 "calls of several threads: one at a time under a lock; of those that wait, one \
                  polls and the others sleep"
             }
-            (_, Progress::Thread) => {
-                "calls of several threads never overlap; a lock keeps the progress thread out"
-            }
             (_, Progress::Polling) => "calls of several threads never overlap, so there is no lock",
+            (_, Progress::Thread | Progress::Auto | Progress::Delegate) => {
+                "calls of several threads never overlap; only the progress thread pays for a lock"
+            }
         };
         format!("{how} ({})", self.level.name())
     }
 
     fn progress(&self) -> String {
-        match self.config.progress {
-            Progress::Polling => {
-                "messages move inside MPI calls (SUIRO_PROGRESS=polling)".to_owned()
+        let Self { ranks, processors, .. } = self;
+        let how = match (self.config.progress, self.chosen()) {
+            (Progress::Polling, _) => "inside MPI calls (SUIRO_PROGRESS=polling)",
+            (Progress::Thread, _) => {
+                "inside MPI calls, and by a thread while there are none (SUIRO_PROGRESS=thread)"
             }
-            Progress::Thread => {
-                "messages move by a thread of their own too (SUIRO_PROGRESS=thread)".to_owned()
+            (Progress::Auto, Progress::Polling) => {
+                return format!(
+                    "messages move inside MPI calls (SUIRO_PROGRESS=auto, {ranks} ranks on \
+                     {processors} processors)"
+                );
             }
-        }
+            (Progress::Auto, _) => {
+                "inside MPI calls, and by a thread while there are none, once something begins that \
+                 goes on without calls (SUIRO_PROGRESS=auto)"
+            }
+            (Progress::Delegate, _) => {
+                "by a thread alone, and calls sleep until it wakes them (SUIRO_PROGRESS=delegate)"
+            }
+        };
+        format!("messages move {how}")
+    }
+
+    /// What progress comes to here.
+    fn chosen(&self) -> Progress {
+        self.config.progress.of(self.ranks as usize, self.processors)
     }
 }
 

@@ -28,6 +28,7 @@ mod users;
 mod vigil;
 mod waiters;
 mod waiting;
+mod watch;
 mod world;
 
 #[cfg(all(test, loom))]
@@ -35,7 +36,7 @@ mod model;
 #[cfg(all(test, loom))]
 mod model_gate;
 
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::base::blocked::Blocked;
 use crate::base::{ErrorClass, MpiError, Result};
@@ -46,9 +47,11 @@ use crate::mpi::objects::Objects;
 use config::{Config, Progress};
 use lock::{Guard, Lock};
 use patience::{Habit, Policy};
+use progress::Presence;
 pub use progress::Progressing;
 use vigil::Vigil;
 use waiting::Waiters;
+use watch::Watch;
 pub use world::{Level, host_name, node};
 
 /// The devices in use, as one device.
@@ -61,8 +64,7 @@ pub struct Process {
     state: Lock<State>,
     /// A [`Stage`], to be read at any time.
     stage: AtomicU8,
-    /// Threads that wait in MPI: the progress thread lets them poll.
-    waiting: AtomicU32,
+    presence: Presence,
 }
 
 enum State {
@@ -95,11 +97,10 @@ struct Running {
     met: bool,
     /// Whether any user has asked for `MPI_THREAD_MULTIPLE`.
     multiple: bool,
-    /// Whether a progress thread is wanted, and the one that runs.
+    /// How messages move, the progress thread if one runs, and what it does.
     progress: Progress,
     progressing: Option<Progressing>,
-    /// Threads that have armed the device.
-    armed: u32,
+    watch: Watch,
 }
 
 /// The world model in this process.
@@ -138,7 +139,7 @@ impl Process {
         Self {
             state: Lock::new(State::Untouched),
             stage: AtomicU8::new(Stage::Before as u8),
-            waiting: AtomicU32::new(0),
+            presence: Presence::new(),
         }
     }
 
@@ -176,24 +177,33 @@ impl Process {
     }
 
     /// Looks at or changes MPI, here and now. Reductions that the application must do are done
-    /// afterwards, as it may only ever test what they belong to.
+    /// afterwards, as it may only ever test what they belong to. What goes on without this call,
+    /// the progress thread hears of.
     ///
     /// # Errors
     /// `Other` unless MPI runs; what `body` says.
     #[inline]
-    pub fn look<T>(&self, body: impl FnOnce(&mut Mpi) -> Result<T>) -> Result<T> {
+    pub fn look<T>(&'static self, body: impl FnOnce(&mut Mpi) -> Result<T>) -> Result<T> {
         let mut state = self.state.lock();
         let now = running(&mut state)?;
+        let long_starts = now.mpi.engine.long_starts();
         let result = body(&mut now.mpi);
-        if now.mpi.engine.has_work() || !now.waiters.is_empty() {
-            self.look_after(state);
+        let begun = now.has_begun(long_starts);
+        if now.mpi.engine.has_work() || !now.waiters.is_empty() || begun {
+            let starts = begun && now.progressing.is_none();
+            self.look_after(state, begun);
+            if starts {
+                // Without the thread, messages move by calls, as they do anyway.
+                drop(self.start_progress());
+            }
         }
         result
     }
 
-    /// Does all reductions that wait for the application, and rings those whose wait is over.
+    /// Does all reductions that wait for the application, and rings those whose wait is over, and
+    /// the progress thread if something has begun.
     #[cold]
-    fn look_after<'a>(&'a self, mut state: Guard<'a, State>) {
+    fn look_after<'a>(&'a self, mut state: Guard<'a, State>, begun: bool) {
         while let State::Running(now) = &mut *state {
             if let Some(work) = now.mpi.engine.take_work() {
                 state.unlocked(|| work.execute());
@@ -202,7 +212,10 @@ impl Process {
                 }
                 continue;
             }
-            let rings = now.serve();
+            let mut rings = now.serve();
+            if begun {
+                now.summon(&mut rings);
+            }
             drop(state);
             return rings.ring();
         }
@@ -220,13 +233,15 @@ impl Process {
     ) -> Result<T> {
         let mut state = self.state.lock();
         let now = running(&mut state)?;
-        let arrived = now.mpi.poll();
+        self.presence.note_call();
+        now.relieve();
+        let arrived = if now.waiters.is_delegated() { 0 } else { now.mpi.poll() };
         let result = body(&mut now.mpi);
         let waits = arrived == 0
             && now.policy.is_shared()
             && result.as_ref().is_ok_and(|result| !found(result));
         if now.mpi.engine.has_work() || !now.waiters.is_empty() {
-            self.look_after(state);
+            self.look_after(state, false);
         } else {
             drop(state);
         }
@@ -258,7 +273,7 @@ impl Process {
             Err(error) => Err(error),
         };
         if !now.waiters.is_empty() {
-            self.look_after(state);
+            self.look_after(state, false);
         }
         quick
     }
@@ -273,7 +288,7 @@ fn look_quickly<S, T>(
         if let Some(result) = done(&mut now.mpi, started)? {
             return Ok(Some(result));
         }
-        if look == 1 && now.policy.is_shared() {
+        if now.waiters.is_delegated() || look == 1 && now.policy.is_shared() {
             break;
         }
         now.mpi.poll();

@@ -99,6 +99,18 @@ impl Policy {
         Self { spins, doubtful_spins: spins, shared: spins == 0, ..self }
     }
 
+    /// The policy of a progress thread, which works beside the application: it spins only where
+    /// there is a processor for it, and never yields, as a wake-up reaches it sooner.
+    pub fn of_helper(self) -> Self {
+        let spins = if self.crowded { 0 } else { SPINS };
+        Self { spins, doubtful_spins: spins, yield_ns: 0, ..self }
+    }
+
+    /// Sleeps at once.
+    pub fn of_sleeper(self) -> Self {
+        Self { spins: 0, doubtful_spins: 0, yield_ns: 0, ..self }
+    }
+
     /// Whether threads of one rank that spin take the processor from each other or another rank.
     pub fn is_crowded(&self) -> bool {
         self.crowded

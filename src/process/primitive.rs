@@ -2,11 +2,13 @@
 
 pub use std::sync::atomic::{AtomicU32, Ordering};
 
+use std::time::Duration;
+
 use crate::sys::futex;
 
-/// Sleeps while the word is `expected`, or shorter.
-pub fn wait(word: &AtomicU32, expected: u32) {
-    futex::wait(word, expected, None);
+/// Sleeps while the word is `expected`, or shorter, but not much longer than `longest`.
+pub fn wait(word: &AtomicU32, expected: u32, longest: Option<Duration>) {
+    futex::wait(word, expected, longest);
 }
 
 /// Wakes who sleeps on the word.

@@ -7,7 +7,6 @@
 //! unnoticed.
 
 use super::config::{Config, Progress};
-use super::progress::Progressing;
 use super::world::assemble;
 use super::{Level, Mpi, Process, Running, Stage, State, running};
 use crate::base::blocked::Blocked;
@@ -95,9 +94,9 @@ impl Process {
         let now = prepared(&mut state, user, level)?;
         let entered = enter(now);
         now.multiple |= level == Level::Multiple;
-        let wants_thread = now.progress == Progress::Thread;
-        now.met = !is_first && now.met || wants_thread || level == Level::Multiple;
-        let (met, wants_thread) = (now.met, wants_thread && now.progressing.is_none());
+        let wants_thread = matches!(now.progress, Progress::Thread | Progress::Delegate);
+        now.met = !is_first && now.met || level == Level::Multiple;
+        let met = now.met;
         state.set_met(met);
         drop(state);
         if entered.is_err() {
@@ -114,12 +113,12 @@ impl Process {
     /// `Other` if the launcher is gone.
     pub(super) fn leave(&self) -> Result {
         let thread = match &mut *self.state.visit() {
-            State::Running(now) if !now.is_used() => now.progressing.take(),
+            State::Running(now) if !now.is_used() => now.stop_thread(),
             _ => return Ok(()),
         };
         // It may be on its way through the lock, in which it must find MPI running.
         if let Some(thread) = thread {
-            thread.stop();
+            thread.join();
         }
         let mut state = self.state.visit();
         *state = match std::mem::replace(&mut *state, State::Untouched) {
@@ -128,15 +127,12 @@ impl Process {
             other => other,
         };
         let State::Dormant(now) = &mut *state else { return Ok(()) };
+        let rings = now.dismiss();
         let left = now.launcher.as_mut().map_or(Ok(()), Client::finalize);
         state.set_met(true);
+        drop(state);
+        rings.ring();
         left
-    }
-
-    fn start_progress(&'static self) -> Result {
-        let thread = Progressing::start(self)?;
-        running(&mut self.state.lock())?.progressing = Some(thread);
-        Ok(())
     }
 }
 

@@ -16,6 +16,8 @@
 //! Kept up by every function here, with the lock held: if somebody is parked, then somebody polls
 //! or dozes, or a bell has been rung whose listener has not come back yet, or the holder of the
 //! lock is about to ring one. So no wait is forgotten (`model`).
+//!
+//! Where a thread of the library polls for all of them, everybody parks.
 
 use std::sync::Arc;
 
@@ -29,6 +31,10 @@ pub struct Waiters<C> {
     waiting: Vec<Waiter<C>>,
     /// The one that polls is between two polls, with the lock free.
     polling: bool,
+    /// A thread of the library polls, or sleeps on the device.
+    delegated: bool,
+    /// Those who doze have been roused, and have not come back yet.
+    roused: bool,
     next_seat: Seat,
 }
 
@@ -51,7 +57,7 @@ pub struct Rings {
 impl<C> Waiters<C> {
     /// Nobody waits.
     pub const fn new() -> Self {
-        Self { waiting: Vec::new(), polling: false, next_seat: 0 }
+        Self { waiting: Vec::new(), polling: false, delegated: false, roused: false, next_seat: 0 }
     }
 
     /// Whether nobody waits but who is polling.
@@ -63,7 +69,18 @@ impl<C> Waiters<C> {
     /// Whether another thread polls, so that the caller may park.
     #[inline]
     pub fn has_poller(&self) -> bool {
-        self.polling
+        self.polling || self.delegated
+    }
+
+    /// Whether a thread of the library polls for all.
+    #[inline]
+    pub fn is_delegated(&self) -> bool {
+        self.delegated
+    }
+
+    /// A thread of the library begins to poll for all, or ends.
+    pub fn set_delegated(&mut self, delegated: bool) {
+        self.delegated = delegated;
     }
 
     /// The caller, who polls, frees the lock for a moment, or has it back.
@@ -85,7 +102,13 @@ impl<C> Waiters<C> {
 
     /// The caller frees the lock and sleeps on the device.
     pub fn doze(&mut self, call: C) -> Seat {
+        self.roused = false;
         self.sit(call, None)
+    }
+
+    /// Whether somebody dozes who must be roused, as the caller is about to do.
+    pub fn take_dozer(&mut self) -> bool {
+        !self.roused && self.has_dozer() && !std::mem::replace(&mut self.roused, true)
     }
 
     fn sit(&mut self, call: C, bell: Option<Arc<Bell>>) -> Seat {
@@ -114,9 +137,19 @@ impl<C> Waiters<C> {
     ///
     /// That is the one who parked last, who may still be awake.
     pub fn hand_over(&self, rings: &mut Rings) {
-        if !self.polling && !self.has_dozer() {
-            rings.bells.extend(self.waiting.last().and_then(|waiter| waiter.bell.clone()));
+        if !self.has_poller() && !self.has_dozer() {
+            self.ring_one(rings);
         }
+    }
+
+    /// Adds one of those who park, who may still be awake.
+    pub fn ring_one(&self, rings: &mut Rings) {
+        rings.bells.extend(self.waiting.last().and_then(|waiter| waiter.bell.clone()));
+    }
+
+    /// Takes out all: there is nothing any more that could end their waits.
+    pub fn dismiss(&mut self) -> Rings {
+        self.serve(|_| true)
     }
 
     /// What the others wait for, oldest first.
@@ -130,6 +163,11 @@ impl Rings {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.bells.is_empty()
+    }
+
+    /// Adds the bell of a thread that does not wait for a call.
+    pub fn add(&mut self, bell: Arc<Bell>) {
+        self.bells.push(bell);
     }
 
     /// Rings; best with the lock free, for which those who are rung are waiting.

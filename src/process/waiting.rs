@@ -5,18 +5,23 @@
 //! behalf and rings it (`waiters` has the protocol). Calls of threads that never meet take the same
 //! way and never find anybody.
 //!
+//! The progress thread (`progress`) polls, serves and sleeps by the same functions. Where all
+//! transport is delegated to it, every call parks.
+//!
 //! The launcher is told of one call: of those that wait, the one that has waited longest when a
 //! thread goes to sleep. Then others may be told too (`vigil`).
 #![allow(unsafe_code)]
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::bell::Bell;
 use super::lock::Guard;
 use super::patience::{Habit, Patience, Policy, Step};
+use super::progress::SLICE;
 use super::vigil::{Standing, Words};
 use super::waiters::{self, Rings};
+use super::watch::Watch;
 use super::{Mpi, Process, Running, State, running};
 use crate::base::blocked::Blocked;
 use crate::base::{ErrorClass, Result};
@@ -25,8 +30,12 @@ use crate::sys::{clock, futex};
 
 /// How long a sleeper sleeps before it looks again although nobody woke it.
 const NAP: Duration = Duration::from_millis(100);
+/// How often the progress thread looks after itself meanwhile.
+const SLICES: u32 = (NAP.as_millis() / SLICE.as_millis()) as u32;
 /// The same while packets wait for room, which wakes nobody.
 const CONGESTED_NAP: Duration = Duration::from_millis(1);
+/// The same for the progress thread, beside which nobody polls.
+const CONGESTED_SLICE: Duration = Duration::from_micros(50);
 
 /// Threads that wait with the lock free.
 pub type Waiters = waiters::Waiters<Other>;
@@ -137,9 +146,23 @@ impl Running {
             rings = self.look_for_all();
         }
         // Who sleeps does not know that there are packets to be sent now, or reductions to be done.
-        let engine = &mut self.mpi.engine;
-        if rings.rouse || engine.is_congested() || engine.has_work() {
-            engine.rouse();
+        let has_news = self.mpi.engine.is_congested() || self.mpi.engine.has_work();
+        if rings.rouse || has_news && self.waiters.take_dozer() {
+            self.mpi.engine.rouse();
+        }
+        if self.waiters.is_delegated()
+            && (self.mpi.engine.has_work() || self.mpi.engine.has_fault())
+        {
+            self.waiters.ring_one(&mut rings);
+        }
+        rings
+    }
+
+    /// Ends the waits of threads that are in MPI although it has been finalized, with an error.
+    pub(super) fn dismiss(&mut self) -> Rings {
+        let rings = self.waiters.dismiss();
+        if rings.rouse {
+            self.mpi.engine.rouse();
         }
         rings
     }
@@ -181,6 +204,11 @@ impl Running {
         self.vigil.look(now_ns, standing, blocked)
     }
 
+    /// The same where only others wait.
+    pub(super) fn tell_of_others(&mut self) -> Option<Words> {
+        self.tell(None)
+    }
+
     /// The wait of the caller has ended: somebody else may have to poll, and the launcher knows of
     /// this wait no longer.
     fn leave(&mut self, ticket: Option<Ticket>) -> Rings {
@@ -205,9 +233,10 @@ impl Process {
         done: impl FnMut(&mut Mpi, &mut S) -> Result<Option<T>>,
         blocked: impl Fn(&Mpi, &S) -> Blocked,
     ) -> Result<T> {
-        let _present = Present::new(&self.waiting);
+        self.presence.begin_wait();
         let mut call = Call { started, done, blocked, since_ns: None, end: None };
         let waited = self.wait_until_over(&mut state, &mut call);
+        self.presence.end_wait();
         let ticket = call.since_ns.is_some().then(|| call.ticket());
         // Nobody else waits, and the launcher was told nothing: the way of a short message.
         if let State::Running(now) = &mut *state
@@ -225,9 +254,17 @@ impl Process {
 
     /// Waits until the call is over, or the wait fails.
     fn wait_until_over(&self, state: &mut Guard<'_, State>, call: &mut impl Waits) -> Result {
-        let mut patience = Patience::new(&mut running(state)?.habit);
+        let now = running(state)?;
+        now.relieve();
+        let mut patience = Patience::new(&mut now.habit);
         loop {
             let now = running(state)?;
+            if now.waiters.is_delegated() {
+                if delegate(state, call)? {
+                    return Ok(());
+                }
+                continue;
+            }
             if now.waiters.has_poller() {
                 if park(state, call)? {
                     return Ok(());
@@ -248,7 +285,7 @@ impl Process {
             if !now.waiters.is_empty() {
                 let rings = now.serve();
                 if !rings.is_empty() {
-                    between_polls(state, |state| state.unlocked(|| rings.ring()))?;
+                    between_polls(state, |state| unlocked_ring(state, rings))?;
                 }
             }
             if arrived > 0 {
@@ -319,12 +356,45 @@ fn work(state: &mut Guard<'_, State>) -> Result {
     Ok(())
 }
 
+/// Leaves all but the application's reductions to the progress thread. True if the call has ended.
+#[cold]
+fn delegate(state: &mut Guard<'_, State>, call: &mut impl Waits) -> Result<bool> {
+    let now = running(state)?;
+    if now.mpi.engine.has_work() {
+        work(state)?;
+        return Ok(false);
+    }
+    now.mpi.engine.fault()?;
+    if call.look(&mut now.mpi) {
+        return Ok(true);
+    }
+    // What this call has begun may have ended waits of others, or need nothing but a poll.
+    let rings = now.serve();
+    if !rings.is_empty() {
+        unlocked_ring(state, rings);
+        return Ok(false);
+    }
+    if now.mpi.engine.has_news() {
+        now.rouse_thread();
+    }
+    park(state, call)
+}
+
+/// Rings with the lock free, if there is anybody to ring.
+#[inline]
+pub(super) fn unlocked_ring(state: &mut Guard<'_, State>, rings: Rings) {
+    if !rings.is_empty() {
+        state.unlocked(|| rings.ring());
+    }
+}
+
 /// Leaves polling to others until one has found the end of this call, or nobody polls. True if the
 /// call has ended.
 #[cold]
 fn park(state: &mut Guard<'_, State>, call: &mut impl Waits) -> Result<bool> {
     let now = running(state)?;
-    let policy = now.policy;
+    let delegated = now.waiters.is_delegated();
+    let policy = if delegated { now.policy.of_sleeper() } else { now.policy.of_listener() };
     call.ticket();
     // SAFETY: the call is not used before it has left the waiters, below or by who ended it.
     let other = unsafe { Other::new(call) };
@@ -335,7 +405,7 @@ fn park(state: &mut Guard<'_, State>, call: &mut impl Waits) -> Result<bool> {
 
 /// Yields for about as long as a wake-up costs, then sleeps, until the bell is rung.
 fn listen(bell: &Bell, policy: Policy) {
-    let mut habit = Habit::new(policy.of_listener());
+    let mut habit = Habit::new(policy);
     let mut patience = Patience::new(&mut habit);
     while !bell.is_rung() {
         match patience.next(&mut habit, clock::monotonic_ns) {
@@ -347,11 +417,10 @@ fn listen(bell: &Bell, policy: Policy) {
 }
 
 /// Arms the device, polls and looks once more, and sleeps with the lock free if nothing came. True
-/// if the call, if there is one, has ended meanwhile.
+/// if the call has ended meanwhile; without one this is the progress thread.
 pub(super) fn sleep(state: &mut Guard<'_, State>, mut call: Option<Other>) -> Result<bool> {
     let now = running(state)?;
     let wake = now.mpi.engine.arm();
-    now.armed += 1;
     let quiet = now.mpi.poll() == 0 && !(call.is_some() && now.mpi.engine.has_work());
     // What a peer writes into memory that it shares with this process does not arrive: those who
     // wait for it have to look, after `arm`.
@@ -363,36 +432,37 @@ pub(super) fn sleep(state: &mut Guard<'_, State>, mut call: Option<Other>) -> Re
     if !rings.is_empty() {
         state.unlocked(|| rings.ring());
     } else if quiet && !over {
-        let nap = if now.mpi.engine.is_congested() { CONGESTED_NAP } else { NAP };
-        let seat = call.map(|call| now.waiters.doze(call));
-        state.unlocked(|| match wake {
-            Wake::Never => std::thread::yield_now(),
-            Wake::Word { word, expected } => {
-                futex::wait(AsRef::as_ref(&*word), expected, Some(nap));
-            }
-        });
-        over = seat.is_some_and(|seat| running(state).is_ok_and(|now| !now.waiters.stand(seat)));
+        let congested = now.mpi.engine.is_congested();
+        let Some(call) = call else {
+            now.watch = Watch::Armed;
+            let (slice, slices) = if congested { (CONGESTED_SLICE, 1) } else { (SLICE, SLICES) };
+            state.unlocked(|| sleep_on(&wake, slice, slices));
+            let now = running(state)?;
+            now.watch = Watch::Away;
+            now.disarm();
+            return Ok(false);
+        };
+        let seat = now.waiters.doze(call);
+        let nap = if congested { CONGESTED_NAP } else { NAP };
+        state.unlocked(|| sleep_on(&wake, nap, 1));
+        over = running(state).is_ok_and(|now| !now.waiters.stand(seat));
     }
-    let now = running(state)?;
-    now.armed -= 1;
-    if now.armed == 0 {
-        now.mpi.engine.disarm();
-    }
+    running(state)?.disarm();
     Ok(over)
 }
 
-/// Counts a thread among those that wait, as long as it lives.
-struct Present<'a>(&'a AtomicU32);
-
-impl<'a> Present<'a> {
-    fn new(count: &'a AtomicU32) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(count)
-    }
-}
-
-impl Drop for Present<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+/// Sleeps until it is woken, or for so many slices; no longer than one once nothing would wake it.
+fn sleep_on(wake: &Wake, slice: Duration, slices: u32) {
+    match wake {
+        Wake::Never => std::thread::yield_now(),
+        Wake::Word { word, expected } => {
+            let word = AsRef::as_ref(&**word);
+            for _ in 0..slices {
+                futex::wait(word, *expected, Some(slice));
+                if word.load(Ordering::Relaxed) != *expected {
+                    return;
+                }
+            }
+        }
     }
 }

@@ -12,6 +12,7 @@ use super::patience::{Habit, Policy};
 use super::users::User;
 use super::vigil::Vigil;
 use super::waiting::Waiters;
+use super::watch::Watch;
 use super::{Devices, Mpi, Process, Running, Stage, State, World, running};
 use crate::base::blocked::Blocked;
 use crate::base::{ErrorClass, Result, settings};
@@ -184,6 +185,7 @@ pub(super) fn assemble(config: &Config, company: Company, level: Level) -> Resul
     let processors = processors(&environment);
     let policy = Policy::new(config.waiting, job.local_ranks.len(), processors);
     let crowded = job.local_ranks.len() > processors;
+    let progress = config.progress.of(job.local_ranks.len(), processors);
     let machine = match device.agree(job.rank, &config.agreed, crowded) {
         Ok(true) => machine::CROWDED,
         Ok(false) => {
@@ -220,9 +222,9 @@ pub(super) fn assemble(config: &Config, company: Company, level: Level) -> Resul
         met: true,
         multiple: false,
         memory_kinds: config.memory_kinds.clone(),
-        progress: config.progress,
+        progress,
         progressing: None,
-        armed: 0,
+        watch: Watch::Away,
     })
 }
 

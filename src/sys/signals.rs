@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr;
 
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 /// Numbers of the signals that the launcher handles.
@@ -53,6 +53,18 @@ impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
+}
+
+/// Does something, as starting a thread, with all signals blocked: a thread that is started so
+/// handles none that are for the process.
+pub fn without<T>(body: impl FnOnce() -> T) -> T {
+    let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK);
+    let result = body();
+    if let Ok(before) = before {
+        // It was this thread's mask until now.
+        let _ = before.thread_set_mask();
+    }
+    result
 }
 
 /// Is `signal` set to be ignored?

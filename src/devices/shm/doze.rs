@@ -69,6 +69,19 @@ impl Doze {
         seen & (ARMED | FENCE) != 0 && self.ring_again(seen)
     }
 
+    /// Changes the word, armed or not: some thread of this rank may sleep on it for whom it is
+    /// armed no longer. The caller must wake the word's waiters.
+    pub fn rouse(&self) {
+        let order = Ordering::SeqCst;
+        let mut seen = self.word.load(Ordering::Relaxed);
+        while let Err(now) = {
+            let rung = (seen & !ARMED).wrapping_add(RING);
+            self.word.compare_exchange_weak(seen, rung, order, order)
+        } {
+            seen = now;
+        }
+    }
+
     #[cold]
     fn ring_again(&self, mut seen: u32) -> bool {
         if seen & FENCE != 0 {

@@ -409,9 +409,8 @@ impl Device for Shm {
     }
 
     fn rouse(&mut self) {
-        if self.area.doze.ring(true) {
-            futex::wake(self.area.doze.word());
-        }
+        self.area.doze.rouse();
+        futex::wake(self.area.doze.word());
     }
 
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
