@@ -171,8 +171,20 @@ impl Protocol {
     }
 
     /// Ends an operation and tells its owner.
-    #[inline]
+    #[inline(always)]
     pub fn complete(&mut self, id: OperationId, completion: Completion) {
+        let operation = &mut self.operations[id];
+        if operation.owner == Owner::Caller {
+            self.events += 1;
+            operation.state = State::Complete(completion);
+        } else {
+            self.complete_for_others(id, completion);
+        }
+    }
+
+    /// The same where no caller waits for the operation itself.
+    #[inline(never)]
+    fn complete_for_others(&mut self, id: OperationId, completion: Completion) {
         self.events += 1;
         match self.operations[id].owner {
             Owner::Caller => self.operations[id].state = State::Complete(completion),

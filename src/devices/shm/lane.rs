@@ -28,6 +28,10 @@ use crate::device::{Busy, Header};
 /// Bytes that travel inside a cell.
 pub const INLINE: usize = 40;
 
+/// How far ahead of the next cell a sender fetches the line that it will write: in a stream of small
+/// messages each line has to come back from the receiver first, and several are on the way at once.
+const AHEAD: u32 = 4;
+
 /// Packets start at multiples of this in `bytes`: no line is written by two packets.
 const LINE: usize = 64;
 
@@ -213,6 +217,7 @@ where
         }
         self.cell = self.cell.wrapping_add(1);
         cell.stamp.store(self.cell, Ordering::Release);
+        fetch_for_writing(self.lane.cell(self.cell.wrapping_add(AHEAD)));
     }
 
     #[cold]
