@@ -29,7 +29,7 @@ impl<T> Slab<T> {
     ///
     /// # Panics
     /// With more than 2^32 values.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, value: T) -> u32 {
         self.len += 1;
         if let Some(key) = self.free {

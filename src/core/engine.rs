@@ -243,12 +243,14 @@ impl<D: Device> Engine<D> {
     ///
     /// # Panics
     /// If there is no such operation.
-    #[inline]
+    #[inline(always)]
     pub fn take_completion(&mut self, id: OperationId) -> Option<Completion> {
-        let State::Complete(completion) = &mut self.protocol.operations[id].state else {
+        let State::Complete(end) = &mut self.protocol.operations[id].state else {
             return None;
         };
-        let completion = std::mem::take(completion);
+        // Field by field, as they were written (`Protocol::complete`).
+        let (source, tag, bytes, cancelled) = (end.source, end.tag, end.bytes, end.cancelled);
+        let completion = Completion { source, tag, bytes, cancelled, error: end.error.take() };
         self.protocol.operations.discard(id);
         Some(completion)
     }

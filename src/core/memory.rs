@@ -64,21 +64,26 @@ impl Memory {
             return Self::Span(unsafe { Span::new(base, layout.size().saturating_mul(count)) });
         }
         // SAFETY: the caller's promise.
-        unsafe { Self::scattered(base, count, layout) }
+        match unsafe { Self::scattered(base, count, layout) } {
+            (_, Some(typed)) => Self::Typed(typed),
+            (span, None) => Self::Span(span),
+        }
     }
 
-    /// [`Memory::new`] where there may be gaps; the same promise.
+    /// [`Memory::new`] where there may be gaps, with its promise: adjacent bytes, unless there are.
     #[inline(never)]
-    unsafe fn scattered(base: *const u8, count: usize, layout: &Arc<Layout>) -> Self {
+    unsafe fn scattered(
+        base: *const u8, count: usize, layout: &Arc<Layout>,
+    ) -> (Span, Option<Arc<Typed>>) {
         if layout.size() == 0 || count == 0 {
-            return Self::EMPTY;
+            return (Span::EMPTY, None);
         }
         let run = Run::repeated(layout, count);
         if run.count == 1 && run.inside.is_none() {
             // SAFETY: the caller's promise; the only run covers exactly these bytes.
-            return Self::Span(unsafe { Span::new(base.wrapping_offset(run.offset), run.len) });
+            return (unsafe { Span::new(base.wrapping_offset(run.offset), run.len) }, None);
         }
-        Self::Typed(Arc::new(Typed { base: base as usize, run }))
+        (Span::EMPTY, Some(Arc::new(Typed { base: base as usize, run })))
     }
 
     /// The library's own bytes.

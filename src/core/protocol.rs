@@ -176,7 +176,14 @@ impl Protocol {
         let operation = &mut self.operations[id];
         if operation.owner == Owner::Caller {
             self.events += 1;
-            operation.state = State::Complete(completion);
+            let Completion { source, tag, bytes, cancelled, error } = completion;
+            operation.state = State::Complete(Completion::default());
+            // Field by field: what was written in pieces just now must not be copied as a whole,
+            // which waits until the pieces have left the processor's store buffer.
+            if let State::Complete(end) = &mut operation.state {
+                (end.source, end.tag, end.bytes) = (source, tag, bytes);
+                (end.cancelled, end.error) = (cancelled, error);
+            }
         } else {
             self.complete_for_others(id, completion);
         }

@@ -124,7 +124,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// As [`Mpi::send_recipe`] and [`Mpi::cook`].
-    #[inline]
+    #[inline(always)]
     pub fn send(
         &mut self, mode: SendMode, memory: Memory, dest: i32, tag: i32, comm: Handle,
     ) -> Result<Activity> {
@@ -143,7 +143,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// As [`Mpi::receive_recipe`].
-    #[inline]
+    #[inline(always)]
     pub fn receive(
         &mut self, memory: Memory, source: i32, tag: i32, comm: Handle,
     ) -> Result<Activity> {

@@ -230,8 +230,16 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `NoMem` without a free handle.
+    #[inline(always)]
     pub fn request(&mut self, comm: Handle, activity: Activity) -> Result<Handle> {
-        self.requests.insert(Request { comm, activity: Some(activity), recipe: None })
+        let inactive = Request { comm, activity: None, recipe: None };
+        let (handle, request) = self.requests.insert_mut(inactive)?;
+        // Not copied as a whole: it was written in pieces just now (`Protocol::complete`).
+        request.activity = Some(match activity {
+            Activity::Message(operation) => Activity::Message(operation),
+            other => other,
+        });
+        Ok(handle)
     }
 
     /// A persistent request that is inactive.

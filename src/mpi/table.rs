@@ -83,26 +83,34 @@ impl<T> Table<T> {
     /// `NoMem` with [`SLOTS_MAX`] objects.
     #[inline]
     pub fn insert(&mut self, value: T) -> Result<Handle> {
+        self.insert_mut(value).map(|(handle, _)| handle)
+    }
+
+    /// The same, and where the object is, to be changed.
+    ///
+    /// # Errors
+    /// As [`Table::insert`].
+    #[inline(always)]
+    pub fn insert_mut(&mut self, value: T) -> Result<(Handle, &mut T)> {
         let index = self.slots.len();
         if self.free > RESTING || index == SLOTS_MAX && self.free > 0 {
             let slot = &mut self.slots[self.oldest as usize];
             (self.oldest, self.free) = (slot.next, self.free - 1);
-            slot.value = Some(value);
-            return Ok(slot.handle);
+            return Ok((slot.handle, slot.value.insert(value)));
         }
         self.insert_new(value)
     }
 
     #[cold]
-    fn insert_new(&mut self, value: T) -> Result<Handle> {
+    fn insert_new(&mut self, value: T) -> Result<(Handle, &mut T)> {
         let index = self.slots.len();
         if index == SLOTS_MAX {
             let why = format!("there are {SLOTS_MAX} objects of kind {:?} already", self.kind);
             return Err(ErrorClass::NoMem.error(why));
         }
         let handle = (self.kind as u32) << (SLOT_BITS + AGE_BITS) | index as u32;
-        self.slots.push(Slot { handle, next: 0, value: Some(value) });
-        Ok(handle)
+        self.slots.push(Slot { handle, next: 0, value: None });
+        Ok((handle, self.slots[index].value.insert(value)))
     }
 
     /// The object of a handle; `None` if the handle is stale, of another kind or garbage.
