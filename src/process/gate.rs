@@ -3,10 +3,10 @@
 //! ```text
 //!             the flag is for   lock                            visit
 //!   anyone    every call        held = true; still so? inside   stop, inside, start again
-//!   a thread  its calls         the same                        the same
+//!   owner     the owner's       the same                        the same
 //!             other calls       stop, inside ──> met
 //!   met       nobody            mutex                           mutex
-//!                               many in a row by one thread ──> that thread's
+//!                               many in a row by the owner ──> owner
 //!
 //!   stop      with the mutex: word = visited, membarrier(2), wait for held = false
 //! ```
@@ -14,14 +14,18 @@
 //! Who has the flag pays for no atomic read-modify-write: a store, a load, and where the flag is
 //! a thread's, the question which thread this is. The other side pays for both fences. So the
 //! flag is only worth it where others come seldom: the calls of a second thread take it away, and
-//! a thread gets it whose calls have had the mutex to themselves for a while ([`HABIT`]), as that of
-//! a main thread whose helper came once. Visits leave it where it is.
+//! the owner gets it back when its calls have had the mutex to themselves for a while ([`HABIT`]), as
+//! those of a main thread whose helper came once. Visits leave it where it is.
+//!
+//! There is one owner for ever, or none where calls never overlapped first. For a thread may have
+//! seen that the flag is its own, and not have said yet that it is inside: were the flag another
+//! thread's when it does so, it would clear what that one said.
 //!
 //! Guaranteed, in all interleavings (`model_gate`): one thread at a time is inside; it sees what
 //! those before it wrote; who waits for `held` with the mutex locked gets in as soon as whoever has
 //! the flag leaves, which it is told of ([`Gate::is_stopped`]). A thread that waits for the mutex
 //! waits as that mutex lets it. Numbers of threads that have ended may be used again; the new
-//! thread takes over the flag of the old one then, which cannot be inside.
+//! thread is the owner then, and the old one cannot be inside.
 //!
 //! It does not know the mutex, nor what is behind it.
 
@@ -36,20 +40,24 @@ pub const MET: usize = 0;
 pub const ANYONE: usize = 1;
 /// It is stopped: somebody with the mutex is inside or about to be.
 const VISITED: usize = 2;
-// Every other value of the word is the thread that has it (`this_thread` gives no small number).
+// Every other value of the word is the owner, a thread (`this_thread` gives no small number).
 
-/// So many calls of one thread in a row, with nobody waiting, make the flag its own. To take it
-/// away costs some microseconds, which so many calls with the mutex cost more than with the flag.
+/// No thread has that number: there will be no owner.
+pub const NOBODY: usize = usize::MAX;
+
+/// So many calls of the owner in a row, with nobody waiting, bring the flag back. To take it away
+/// costs some microseconds, which so many calls with the mutex cost more than with the flag.
 pub const HABIT: u32 = if cfg!(loom) { 2 } else { 1000 };
 
 /// The flag and whose it is.
 pub struct Gate {
-    /// `MET`, `ANYONE`, `VISITED` or a thread. Changes with the mutex locked.
+    /// `MET`, `ANYONE`, `VISITED` or the owner. Changes with the mutex locked.
     pub word: AtomicUsize,
     /// Whether somebody is inside by the flag.
     pub held: AtomicBool,
-    /// Whose calls are counted, and how many there were. Used with the mutex locked.
-    pub last: AtomicUsize,
+    /// The thread that may have the flag alone; 0 until that is decided. Used with the mutex locked.
+    pub owner: AtomicUsize,
+    /// Its calls in a row that had the mutex to themselves. Used with the mutex locked.
     pub row: AtomicU32,
 }
 
@@ -126,7 +134,6 @@ impl Gate {
         if visits {
             return Entry::Visit { flag: word };
         }
-        self.last.store(this_thread(), Ordering::Relaxed);
         self.row.store(0, Ordering::Relaxed);
         self.word.store(MET, Ordering::SeqCst);
         Entry::Mutex
@@ -140,12 +147,17 @@ impl Gate {
     }
 
     /// Says from inside, with the mutex locked, whether calls may overlap from now on. If so, the
-    /// flag is this thread's for now. Nobody has it where there is no membarrier(2).
+    /// flag is this thread's for now, if it is the owner or the first to ask. Nobody has it where
+    /// there is no membarrier(2).
     pub fn set_met(&self, met: bool) {
+        let thread = this_thread();
+        if self.owner.load(Ordering::Relaxed) == 0 {
+            self.owner.store(if met { thread } else { NOBODY }, Ordering::Relaxed);
+        }
         let word = match can_fence() {
-            false => MET,
-            true if met => this_thread(),
-            true => ANYONE,
+            true if !met => ANYONE,
+            true if self.owner.load(Ordering::Relaxed) == thread => thread,
+            _ => MET,
         };
         self.word.store(word, Ordering::SeqCst);
     }
@@ -168,19 +180,12 @@ impl Gate {
 
     /// A thread has entered by the mutex, which is the lock.
     fn count(&self, is_contended: bool) {
-        let thread = this_thread();
-        if self.last.load(Ordering::Relaxed) != thread || is_contended {
-            self.last.store(thread, Ordering::Relaxed);
-            self.row.store(0, Ordering::Relaxed);
-            return;
-        }
-        let row = self.row.load(Ordering::Relaxed) + 1;
-        self.row.store(row, Ordering::Relaxed);
-        if row >= HABIT {
-            self.row.store(0, Ordering::Relaxed);
-            if can_fence() {
-                self.word.store(thread, Ordering::SeqCst);
-            }
+        let owner = self.owner.load(Ordering::Relaxed);
+        let is_alone = !is_contended && owner != 0 && owner == this_thread();
+        let row = if is_alone { self.row.load(Ordering::Relaxed) + 1 } else { 0 };
+        self.row.store(row % HABIT, Ordering::Relaxed);
+        if row == HABIT && can_fence() {
+            self.word.store(owner, Ordering::SeqCst);
         }
     }
 }

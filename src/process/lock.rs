@@ -10,8 +10,8 @@
 //! flag is enough, which also finds broken promises. Only what the standard wants to be safe at any
 //! time from any thread (MPI 5.0 §11.4.1: information, error codes) and threads of the library may
 //! come in between: such a visitor announces itself. At `MPI_THREAD_MULTIPLE` the flag is that of
-//! one thread until the call of another one needs the lock, and again when calls of one thread
-//! have been alone for a while. Otherwise the lock is a mutex. `gate` is the protocol, and has the
+//! the thread that initialized until the call of another one needs the lock, and again when its
+//! calls have been alone for a while. Otherwise the lock is a mutex. `gate` is the protocol, and has the
 //! guarantees.
 //!
 //! Who holds the lock for long asks [`Guard::is_wanted`] and lets others in ([`Guard::give_way`]).
@@ -57,7 +57,7 @@ impl<T> Lock<T> {
         let gate = Gate {
             word: AtomicUsize::new(MET),
             held: AtomicBool::new(false),
-            last: AtomicUsize::new(0),
+            owner: AtomicUsize::new(0),
             row: AtomicU32::new(0),
         };
         Self {

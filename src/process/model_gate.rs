@@ -44,7 +44,7 @@ use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use loom::sync::{Arc, Mutex, MutexGuard};
 use loom::thread;
 
-use gate::{ANYONE, Entry, Gate, MET};
+use gate::{ANYONE, Entry, Gate, MET, NOBODY};
 
 /// Instead of the number of the first thread.
 const FIRST: usize = usize::MAX;
@@ -66,11 +66,13 @@ struct Inside<'a> {
 
 impl Lock {
     fn new(word: usize) -> Self {
-        let word = if word == FIRST { gate_primitive::this_thread() } else { word };
+        let first = gate_primitive::this_thread();
+        let owner = if word == ANYONE { NOBODY } else { first };
+        let word = if word == FIRST { first } else { word };
         let gate = Gate {
             word: AtomicUsize::new(word),
             held: AtomicBool::new(false),
-            last: AtomicUsize::new(0),
+            owner: AtomicUsize::new(owner),
             row: AtomicU32::new(0),
         };
         Self { gate, mutex: Mutex::new(()), value: AtomicU32::new(0) }
@@ -145,6 +147,14 @@ fn calls_once(lock: &Lock) {
     lock.lock().add();
 }
 
+/// Another user of MPI comes, who lets calls overlap, too.
+fn joins(lock: &Lock) {
+    let mut inside = lock.visit();
+    inside.add();
+    lock.gate.set_met(true);
+    inside.entry = Entry::Mutex;
+}
+
 fn visits_once(lock: &Lock) {
     lock.visit().add();
 }
@@ -195,4 +205,12 @@ fn loom_the_flag_becomes_that_of_a_thread_again() {
     model(MET, &[calls_thrice, calls_once], 4);
     model(MET, &[calls_thrice, visits_once], 4);
     model(MET, &[calls_thrice, calls_thrice], 6);
+    model(FIRST, &[calls_twice, calls_thrice, visits_once], 6);
+}
+
+/// Whoever was about to enter when that changes disturbs nobody.
+#[test]
+fn loom_another_user_comes_between_calls() {
+    model(FIRST, &[calls_twice, joins, calls_once], 4);
+    model(ANYONE, &[calls_twice, joins, visits_once], 4);
 }
