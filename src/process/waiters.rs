@@ -49,7 +49,9 @@ struct Waiter<C> {
 #[must_use]
 #[derive(Default)]
 pub struct Rings {
-    bells: Vec<Arc<Bell>>,
+    /// One of them, as there is hardly ever more: so that ringing takes no memory.
+    first: Option<Arc<Bell>>,
+    others: Vec<Arc<Bell>>,
     /// Whether those who doze on the device must be roused, with the lock held.
     pub rouse: bool,
 }
@@ -128,7 +130,7 @@ impl<C> Waiters<C> {
         let mut rings = Rings::default();
         for waiter in self.waiting.extract_if(.., |waiter| look(&mut waiter.call)) {
             rings.rouse |= waiter.bell.is_none();
-            rings.bells.extend(waiter.bell);
+            waiter.bell.into_iter().for_each(|bell| rings.add(bell));
         }
         rings
     }
@@ -144,7 +146,9 @@ impl<C> Waiters<C> {
 
     /// Adds one of those who park, who may still be awake.
     pub fn ring_one(&self, rings: &mut Rings) {
-        rings.bells.extend(self.waiting.last().and_then(|waiter| waiter.bell.clone()));
+        if let Some(bell) = self.waiting.last().and_then(|waiter| waiter.bell.clone()) {
+            rings.add(bell);
+        }
     }
 
     /// Takes out all: there is nothing any more that could end their waits.
@@ -162,16 +166,19 @@ impl Rings {
     /// Whether there is nobody to ring.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.bells.is_empty()
+        self.first.is_none()
     }
 
-    /// Adds the bell of a thread that does not wait for a call.
+    /// Adds a bell.
     pub fn add(&mut self, bell: Arc<Bell>) {
-        self.bells.push(bell);
+        match self.first {
+            None => self.first = Some(bell),
+            Some(_) => self.others.push(bell),
+        }
     }
 
     /// Rings; best with the lock free, for which those who are rung are waiting.
     pub fn ring(self) {
-        self.bells.into_iter().for_each(|bell| bell.ring());
+        self.first.into_iter().chain(self.others).for_each(|bell| bell.ring());
     }
 }
