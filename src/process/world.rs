@@ -187,7 +187,10 @@ pub(super) fn assemble(config: &Config, company: Company, level: Level) -> Resul
     let crowded = job.local_ranks.len() > processors;
     let progress = config.progress.of(job.local_ranks.len(), processors);
     let machine = match device.agree(job.rank, &config.agreed, crowded) {
-        Ok(true) => machine::CROWDED,
+        Ok(true) => {
+            device.share_processors();
+            machine::CROWDED
+        }
         Ok(false) => {
             device.copy_jointly();
             machine::SHARED

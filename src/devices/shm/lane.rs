@@ -35,6 +35,12 @@ const AHEAD: u32 = 4;
 /// Packets start at multiples of this in `bytes`: no line is written by two packets.
 const LINE: usize = 64;
 
+/// The longest packet of a ring: a quarter of it, so that an idle receiver always has told of room
+/// for one (less than a quarter is untold, and less than another is padding).
+pub const fn packet_max(ring: usize) -> usize {
+    ring / 4
+}
+
 /// `CELLS` packets at most, `BYTES` of those that are longer than [`INLINE`]; powers of two.
 #[repr(C, align(128))]
 pub struct Lane<const CELLS: usize, const BYTES: usize> {
@@ -57,6 +63,8 @@ struct Cell {
 /// The sending side.
 pub struct Writer<L> {
     lane: L,
+    /// How many of the bytes are used: the first ones. Both sides have the same number.
+    ring: usize,
     /// Where the next packet goes.
     cell: u32,
     byte: u32,
@@ -68,6 +76,8 @@ pub struct Writer<L> {
 /// The receiving side.
 pub struct Reader<L> {
     lane: L,
+    /// As the sender has it.
+    ring: usize,
     /// The next packet to read.
     cell: u32,
     byte: u32,
@@ -77,10 +87,6 @@ pub struct Reader<L> {
 }
 
 impl<const CELLS: usize, const BYTES: usize> Lane<CELLS, BYTES> {
-    /// The longest packet: a quarter of the ring, so that an idle receiver always has told of
-    /// room for one (less than a quarter is untold, and less than another is padding).
-    pub const PACKET_MAX: usize = BYTES / 4;
-
     const SOUND: () = assert!(
         CELLS.is_power_of_two() && BYTES.is_power_of_two() && BYTES / 4 >= LINE && CELLS >= 2
     );
@@ -89,13 +95,23 @@ impl<const CELLS: usize, const BYTES: usize> Lane<CELLS, BYTES> {
         &self.cells[position as usize % CELLS]
     }
 
-    /// Where a packet of `len` bytes goes when the ring has been used up to `byte`, and up to
-    /// where it is used then.
-    fn place(byte: u32, len: usize) -> (usize, u32) {
-        let at = byte as usize % BYTES;
-        let padding = if len > BYTES - at { BYTES - at } else { 0 };
+    /// Checks how many of the bytes are to be used.
+    ///
+    /// # Panics
+    /// Unless that is a power of two, no more than there are, and room for four packets.
+    fn checked_ring(ring: usize) -> usize {
+        let () = Self::SOUND;
+        assert!(ring.is_power_of_two() && ring <= BYTES && ring / 4 >= LINE);
+        ring
+    }
+
+    /// Where a packet of `len` bytes goes when a ring of `ring` bytes has been used up to `byte`,
+    /// and up to where it is used then.
+    fn place(ring: usize, byte: u32, len: usize) -> (usize, u32) {
+        let at = byte as usize & (ring - 1);
+        let padding = if len > ring - at { ring - at } else { 0 };
         let end = byte.wrapping_add((padding + len.next_multiple_of(LINE)) as u32);
-        ((at + padding) % BYTES, end)
+        ((at + padding) & (ring - 1), end)
     }
 }
 
@@ -117,14 +133,18 @@ impl<const CELLS: usize, const BYTES: usize, L> Writer<L>
 where
     L: Deref<Target = Lane<CELLS, BYTES>>,
 {
-    /// The sending side of `lane`, from its beginning.
+    /// The sending side of `lane`, from its beginning, with packets over [`INLINE`] in the first
+    /// `ring` bytes.
     ///
     /// # Safety
-    /// It is the only one that the lane ever has.
-    pub unsafe fn new(lane: L) -> Self {
-        let () = Lane::<CELLS, BYTES>::SOUND;
-        let (cell_limit, byte_limit) = (CELLS as u32, BYTES as u32);
-        Self { lane, cell: 0, byte: 0, cell_limit, byte_limit }
+    /// It is the only one that the lane ever has, and the receiving side has the same `ring`.
+    ///
+    /// # Panics
+    /// If there is no such ring.
+    pub unsafe fn new(lane: L, ring: usize) -> Self {
+        let ring = Lane::<CELLS, BYTES>::checked_ring(ring);
+        let (cell_limit, byte_limit) = (CELLS as u32, ring as u32);
+        Self { lane, ring, cell: 0, byte: 0, cell_limit, byte_limit }
     }
 
     /// Sends at most [`INLINE`] bytes in a cell, written by `fill`.
@@ -149,7 +169,7 @@ where
         Ok(())
     }
 
-    /// Sends at most `PACKET_MAX` bytes, written by `fill`.
+    /// Sends at most [`packet_max`] bytes, written by `fill`.
     ///
     /// # Errors
     /// [`Busy`] if every cell is in use or there is no piece of that length; `fill` is not called.
@@ -170,11 +190,11 @@ where
     fn send_long(
         &mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
-        assert!(len <= Lane::<CELLS, BYTES>::PACKET_MAX);
+        assert!(len <= packet_max(self.ring));
         if self.cell == self.cell_limit {
             self.look_for_cells()?;
         }
-        let (at, end) = Lane::<CELLS, BYTES>::place(self.byte, len);
+        let (at, end) = Lane::<CELLS, BYTES>::place(self.ring, self.byte, len);
         if self.room_for(end) < 0 {
             self.look();
             if self.room_for(end) < 0 {
@@ -231,7 +251,7 @@ where
     fn look(&mut self) {
         let credit = self.lane.credit.load(Ordering::Acquire);
         self.cell_limit = ((credit >> 32) as u32).wrapping_add(CELLS as u32);
-        self.byte_limit = (credit as u32).wrapping_add(BYTES as u32);
+        self.byte_limit = (credit as u32).wrapping_add(self.ring as u32);
     }
 }
 
@@ -242,10 +262,13 @@ where
     /// The receiving side of `lane`, from its beginning.
     ///
     /// # Safety
-    /// It is the only one that the lane ever has.
-    pub unsafe fn new(lane: L) -> Self {
-        let () = Lane::<CELLS, BYTES>::SOUND;
-        Self { lane, cell: 0, byte: 0, cell_published: 0, byte_published: 0 }
+    /// It is the only one that the lane ever has, and the sending side has the same `ring`.
+    ///
+    /// # Panics
+    /// If there is no such ring.
+    pub unsafe fn new(lane: L, ring: usize) -> Self {
+        let ring = Lane::<CELLS, BYTES>::checked_ring(ring);
+        Self { lane, ring, cell: 0, byte: 0, cell_published: 0, byte_published: 0 }
     }
 
     /// How many packets have been read, modulo 2^32.
@@ -282,9 +305,9 @@ where
     }
 
     fn long(&self, len: usize, deliver: impl FnOnce(&[u8])) -> u32 {
-        let longest = Lane::<CELLS, BYTES>::PACKET_MAX;
+        let longest = packet_max(self.ring);
         assert!(len <= longest, "shared segment damaged: a packet of {len} bytes in a lane");
-        let (at, end) = Lane::<CELLS, BYTES>::place(self.byte, len);
+        let (at, end) = Lane::<CELLS, BYTES>::place(self.ring, self.byte, len);
         // SAFETY: as in `next`: the bytes belong to the cell.
         unsafe { self.lane.bytes.read(at, len, deliver) };
         end
@@ -295,7 +318,7 @@ where
     fn tell(&mut self) {
         let cells = self.cell.wrapping_sub(self.cell_published) as usize;
         let bytes = self.byte.wrapping_sub(self.byte_published) as usize;
-        if cells >= CELLS.div_ceil(4) || bytes >= BYTES / 4 {
+        if cells >= CELLS.div_ceil(4) || bytes >= self.ring / 4 {
             (self.cell_published, self.byte_published) = (self.cell, self.byte);
             let credit = u64::from(self.cell) << 32 | u64::from(self.byte);
             self.lane.credit.store(credit, Ordering::Release);

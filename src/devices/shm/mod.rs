@@ -46,7 +46,9 @@ use doze::Doze;
 use joint::Joint;
 use queue::Arrival;
 use reading::Reading;
-use segment::{Area, LANES, Lane, Mapped, PACKET_MAX, Queue, Segment};
+use segment::{
+    Area, CROWDED_LANE_BYTES, LANE_BYTES, LANES, Lane, Mapped, PACKET_MAX, Queue, Segment,
+};
 use terms::Terms;
 pub use terms::Unlike;
 
@@ -78,6 +80,8 @@ pub struct Shm {
     reading: Reading,
     /// Whether a peer that waits has a processor to do a part of the work.
     roomy: bool,
+    /// Bytes of a lane that are used, the same on all ranks.
+    lane_bytes: usize,
     rooms: Rooms,
     terms: Mapped<Terms>,
     alarm: Mapped<primitive::AtomicU32>,
@@ -177,6 +181,7 @@ impl Shm {
             fences,
             reading,
             roomy: false,
+            lane_bytes: LANE_BYTES,
             rooms,
             terms,
             alarm,
@@ -186,6 +191,17 @@ impl Shm {
     /// Each rank has a processor of its own: long messages are copied by both of their ends.
     pub fn copy_jointly(&mut self) {
         self.roomy = true;
+    }
+
+    /// The ranks of the job share processors: their lanes are small, so that those of all stay in
+    /// the caches. Either all ranks say so or none, before their first packet.
+    ///
+    /// # Panics
+    /// After the first packet.
+    pub fn share_processors(&mut self) {
+        let is_first = self.outbound.iter().all(Outbound::is_unused);
+        assert!(is_first && self.queue.position() == 0, "packets came before the job was known");
+        self.lane_bytes = CROWDED_LANE_BYTES;
     }
 
     /// Compares a text with that of the first rank that came, where `rank` is what others are told
@@ -215,7 +231,7 @@ impl Shm {
         &mut self, slot: usize, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         let outbound = &mut self.outbound[slot];
-        outbound.advance(self.me)?;
+        outbound.advance(self.me, self.lane_bytes)?;
         match &mut outbound.route {
             Route::Lane(writer) => writer.send(header, len, fill),
             Route::Claimed { .. } => Err(Busy),
@@ -248,8 +264,10 @@ impl Shm {
         let from = self.slots.ranks[slot];
         let known = self.inbound.iter().any(|inbound| inbound.from == from);
         assert!(!known && self.inbound.len() < LANES, "rank {from} switches twice");
-        // SAFETY: the only one: a lane is claimed once, and its owner switches once.
-        let reader = unsafe { lane::Reader::new(self.area.part(|area| &area.lanes[lane])) };
+        // SAFETY: the only one: a lane is claimed once, and its owner switches once. All ranks have
+        // the same `lane_bytes` (`share_processors`).
+        let reader =
+            unsafe { lane::Reader::new(self.area.part(|area| &area.lanes[lane]), self.lane_bytes) };
         self.inbound.push(Inbound { from, slot, reader, anticipated: 0 });
     }
 
@@ -313,8 +331,13 @@ impl Outbound {
         Self { route: Route::Queued { packets: 0 }, doze, area }
     }
 
+    /// Whether nothing has been sent.
+    fn is_unused(&self) -> bool {
+        matches!(self.route, Route::Queued { packets: 0 })
+    }
+
     /// Moves on towards a lane, if it is time to.
-    fn advance(&mut self, me: usize) -> Result<(), Busy> {
+    fn advance(&mut self, me: usize, lane_bytes: usize) -> Result<(), Busy> {
         if let Route::Queued { packets: QUEUE_FIRST.. } = self.route {
             self.route = match self.area.owners.claim(me) {
                 Some(lane) => Route::Claimed { lane },
@@ -324,8 +347,9 @@ impl Outbound {
         if let Route::Claimed { lane } = self.route {
             self.area.queue.switch(me as u32, lane)?;
             let lane = self.area.part(|area| &area.lanes[lane]);
-            // SAFETY: the only one: the lane was claimed by us, for this peer, once.
-            self.route = Route::Lane(unsafe { lane::Writer::new(lane) });
+            // SAFETY: the only one: the lane was claimed by us, for this peer, once. All ranks have
+            // the same `lane_bytes` (`share_processors`).
+            self.route = Route::Lane(unsafe { lane::Writer::new(lane, lane_bytes) });
         }
         Ok(())
     }

@@ -56,7 +56,7 @@ fn until_sent(mut send: impl FnMut() -> Result<(), Busy>) {
 
 fn send_all(lane: Arc<Lane>, numbers: std::ops::Range<u64>) {
     // SAFETY: each test has one sender per lane.
-    let mut writer = unsafe { lane::Writer::new(lane) };
+    let mut writer = unsafe { lane::Writer::new(lane, 256) };
     for number in numbers {
         until_sent(|| writer.send(&header(number), content(number).0, fill(number)));
     }
@@ -72,7 +72,7 @@ fn loom_lane_delivers_in_order_and_wraps() {
             move || send_all(lane, 0..5)
         });
         // SAFETY: the only receiver.
-        let mut reader = unsafe { lane::Reader::new(lane) };
+        let mut reader = unsafe { lane::Reader::new(lane, 256) };
         for number in 0..5 {
             while !reader.next(|seen, data| check(number, seen, data)) {
                 thread::yield_now();
@@ -93,7 +93,7 @@ fn loom_lane_bytes_wrap() {
             let lane = lane.clone();
             move || {
                 // SAFETY: the only sender.
-                let mut writer = unsafe { lane::Writer::new(lane) };
+                let mut writer = unsafe { lane::Writer::new(lane, 256) };
                 for value in 0..5 {
                     let fill = |data: &mut [u8]| data.fill(value);
                     until_sent(|| writer.send(&header(0), 64, fill));
@@ -101,7 +101,7 @@ fn loom_lane_bytes_wrap() {
             }
         });
         // SAFETY: the only receiver.
-        let mut reader = unsafe { lane::Reader::new(lane) };
+        let mut reader = unsafe { lane::Reader::new(lane, 256) };
         for value in 0..5 {
             while !reader.next(|_, data| assert_eq!(data, [value; 64])) {
                 thread::yield_now();
@@ -201,7 +201,7 @@ fn loom_switching_to_a_lane_keeps_order() {
         // SAFETY: the only receivers.
         let mut queue = unsafe { queue::Reader::new(queue) };
         // SAFETY: as above.
-        let mut lane = unsafe { lane::Reader::new(lane) };
+        let mut lane = unsafe { lane::Reader::new(lane, 256) };
         let (mut next, mut switched) = (0, false);
         while next < 3 {
             let mut moved = queue.next(|arrival| match arrival {

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::base::Span;
+use crate::base::{Random, Span};
 use crate::device::conformance;
 use crate::sys::shm;
 
@@ -113,15 +113,39 @@ fn positions_pass_the_end_of_their_counters() {
     fn len(number: u32) -> usize {
         if number.is_multiple_of(8) { 4 } else { PACKET_MAX }
     }
-    let mut ranks = network(2);
-    let (mut sender, mut receiver) = (ranks.remove(0), ranks.remove(0));
-    let mut next = Next(0);
-    // More than 4 GiB: the byte positions go round.
-    for number in 0..160_000_u32 {
-        let fill = |data: &mut [u8]| data[..4].copy_from_slice(&number.to_ne_bytes());
-        sender.send(1, &Header::default(), len(number), fill).unwrap();
-        assert_eq!(receiver.poll(&mut next), 1);
+    for crowded in [false, true] {
+        let mut ranks = network(2);
+        if crowded {
+            ranks.iter_mut().for_each(Shm::share_processors);
+        }
+        let (mut sender, mut receiver) = (ranks.remove(0), ranks.remove(0));
+        let mut next = Next(0);
+        // More than 4 GiB: the byte positions go round.
+        for number in 0..160_000_u32 {
+            let fill = |data: &mut [u8]| data[..4].copy_from_slice(&number.to_ne_bytes());
+            sender.send(1, &Header::default(), len(number), fill).unwrap();
+            assert_eq!(receiver.poll(&mut next), 1);
+        }
     }
+}
+
+#[test]
+fn small_lanes_carry_as_many_packets_as_they_have_room_for() {
+    let mut ranks = network(2);
+    ranks.iter_mut().for_each(Shm::share_processors);
+    let (mut sender, mut receiver) = (ranks.remove(0), ranks.remove(0));
+    let mut random = Random::new(1);
+    let (mut sent, mut arrivals) = (Vec::new(), Arrivals::default());
+    while sent.len() < 5000 {
+        let data = vec![sent.len() as u8; random.below(PACKET_MAX as u64 + 1) as usize];
+        let fill = |room: &mut [u8]| room.copy_from_slice(&data);
+        match sender.send(1, &Header::default(), data.len(), fill) {
+            Ok(()) => sent.push((0, data)),
+            Err(Busy) => drop(receiver.poll(&mut arrivals)),
+        }
+    }
+    while receiver.poll(&mut arrivals) > 0 {}
+    assert!(arrivals.0 == sent);
 }
 
 #[test]
