@@ -124,14 +124,7 @@ impl List {
     #[inline]
     pub unsafe fn one(request: *mut MPI_Request) -> Result<Self> {
         // SAFETY: the caller's promise.
-        let requests = unsafe { out(request, "request")? }.as_ptr();
-        Ok(Self {
-            len: 1,
-            requests,
-            statuses: null_mut(),
-            over: Cell::new(0),
-            batch: Batch::default(),
-        })
+        unsafe { Self::new(1, out(request, "request")?.as_ptr(), null_mut()) }
     }
 
     /// The request at `index`.
