@@ -1,213 +1,151 @@
-//! From a kernel's source to the output of its run. Knows compilers and launchers as commands
-//! only; what the output means is for [`crate::report`].
+//! A command that is run to its end, to its limit in time, or until the user has enough: then it
+//! and all processes that it began are ended. Its output goes to a file, whole or not.
+//!
+//! Launchers put ranks into sessions and groups of their own, so neither the group nor the parents
+//! tell what belongs to a job. A variable in the environment does: launchers hand it on.
 
 use std::{
-    env, fs,
-    io::Read,
-    os::unix::fs::symlink,
-    path::{Path, PathBuf},
+    fs::{self, File},
+    path::Path,
     process::{Command, ExitStatus, Stdio},
-    sync::mpsc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
     thread,
     time::{Duration, Instant},
 };
 
-/// What every MPI library with the standard ABI is called when it is loaded.
-const LIBRARY: &str = "libmpi_abi.so.1";
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
 
 /// How often a running job is looked at.
 const GLANCE: Duration = Duration::from_millis(10);
 
-/// A benchmark that we have the source of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kernel {
-    /// Gaussian deviates in an embarrassingly parallel way.
-    Ep,
-    /// Integer sort by buckets.
-    Is,
-    /// Conjugate gradient on a sparse matrix.
-    Cg,
-    /// Multigrid on a cube.
-    Mg,
-    /// Fourier transform of a box.
-    Ft,
-}
+/// How long a launcher has to end its ranks by itself before all are killed.
+const GRACE: Duration = Duration::from_secs(3);
 
-impl Kernel {
-    /// Every kernel, in the order of the table.
-    pub const ALL: [Self; 5] = [Self::Ep, Self::Is, Self::Cg, Self::Mg, Self::Ft];
+/// The variable that all processes of a job have; the value is different in each job.
+const MARK: &str = "NPB_JOB";
 
-    /// The name in lower case, as NPB's `make` has it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ep => "ep",
-            Self::Is => "is",
-            Self::Cg => "cg",
-            Self::Mg => "mg",
-            Self::Ft => "ft",
-        }
-    }
+/// Whether the user has asked to end (`SIGINT`, `SIGTERM`, `SIGHUP`).
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
 
-    /// What it does, in a few words.
-    pub fn purpose(self) -> &'static str {
-        match self {
-            Self::Ep => "random numbers that hardly communicate",
-            Self::Is => "an integer sort, all to all",
-            Self::Cg => "conjugate gradient, sums over rows and a transpose",
-            Self::Mg => "multigrid, exchanges with neighbours",
-            Self::Ft => "a Fourier transform, all to all",
-        }
-    }
-
-    fn source(self) -> &'static str {
-        match self {
-            Self::Ep => include_str!("../kernels/ep.c"),
-            Self::Is => include_str!("../kernels/is.c"),
-            Self::Cg => include_str!("../kernels/cg.c"),
-            Self::Mg => include_str!("../kernels/mg.c"),
-            Self::Ft => include_str!("../kernels/ft.c"),
-        }
-    }
-}
-
-/// The commands to use, and a folder of our own to build in, which goes when this does.
-pub struct Tools {
-    mpicc: PathBuf,
-    mpirun: PathBuf,
-    library_folder: Option<PathBuf>,
-    scratch: PathBuf,
-}
-
-impl Tools {
-    /// Take the commands given, or those beside this program, or those of `PATH`.
+impl Stop {
+    /// From now on such a signal ends the job that runs, and not this process.
     ///
     /// # Errors
-    /// If the folder to build in cannot be made.
-    pub fn find(mpicc: Option<PathBuf>, mpirun: Option<PathBuf>) -> Result<Self, String> {
-        let mpicc = mpicc.unwrap_or_else(|| beside_us("mpicc"));
-        let mpirun = mpirun.unwrap_or_else(|| beside_us("mpirun"));
-        let scratch = env::temp_dir().join(format!("npb-{}", std::process::id()));
-        fs::create_dir_all(&scratch)
-            .map_err(|error| format!("cannot make {}: {error}", scratch.display()))?;
-        let library_folder = library_of(&mpicc, &scratch);
-        Ok(Self { mpicc, mpirun, library_folder, scratch })
+    /// If the signals cannot be caught.
+    pub fn on_signals() -> Result<Self, String> {
+        let stop = Self::default();
+        for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+            signal_hook::flag::register(signal as i32, Arc::clone(&stop.0))
+                .map_err(|error| format!("cannot catch {signal}: {error}"))?;
+        }
+        Ok(stop)
     }
 
-    /// Compile the kernel; the program's path.
-    ///
-    /// # Errors
-    /// What the compiler said.
-    pub fn build(&self, kernel: Kernel) -> Result<PathBuf, String> {
-        let source = self.scratch.join(format!("{}.c", kernel.name()));
-        let program = self.scratch.join(kernel.name());
-        let header = self.scratch.join("npb.h");
-        for (path, text) in
-            [(&header, include_str!("../kernels/npb.h")), (&source, kernel.source())]
-        {
-            fs::write(path, text)
-                .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-        }
-        let output = Command::new(&self.mpicc)
-            .args(["-std=c11", "-O3"])
-            .arg(&source)
-            .arg("-o")
-            .arg(&program)
-            .arg("-lm")
-            .output()
-            .map_err(|error| format!("cannot start {}: {error}", self.mpicc.display()))?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("{} cannot be built: {said}", kernel.name()));
-        }
-        Ok(program)
-    }
-
-    /// Run the program on so many ranks; what it printed.
-    ///
-    /// # Errors
-    /// If it cannot be started, ends in failure, or is still running after `limit` (then it has
-    /// been killed).
-    pub fn run(
-        &self, program: &Path, class: char, ranks: u32, limit: Duration,
-    ) -> Result<String, String> {
-        let mut command = Command::new(&self.mpirun);
-        command.arg("-n").arg(ranks.to_string()).arg(program).arg(class.to_string());
-        if let Some(folder) = &self.library_folder {
-            let mut folders = vec![folder.clone()];
-            folders.extend(env::split_paths(&env::var_os("LD_LIBRARY_PATH").unwrap_or_default()));
-            let joined = env::join_paths(folders).map_err(|error| error.to_string())?;
-            command.env("LD_LIBRARY_PATH", joined);
-        }
-        let (status, output) = finish(command, limit)?;
-        if status.success() { Ok(output) } else { Err(format!("{status}\n{output}")) }
+    /// Whether the user has asked.
+    pub fn asked(&self) -> bool {
+        self.0.load(Relaxed)
     }
 }
 
-impl Drop for Tools {
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.scratch) {
-            eprintln!("npb: {} stays behind: {error}", self.scratch.display());
-        }
+/// Run the command to its end, with its output and its errors in the file `log`; what they were.
+///
+/// # Errors
+/// If it cannot be started, ends in failure, or is ended: after `limit`, or because of `stop`.
+/// What it had printed is in `log`.
+pub fn run(command: Command, log: &Path, limit: Duration, stop: &Stop) -> Result<String, String> {
+    let status = finish(command, log, limit, stop)?;
+    let bytes = fs::read(log).map_err(|error| format!("cannot read {}: {error}", log.display()))?;
+    if status.success() {
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    } else {
+        Err(status.to_string())
     }
 }
 
-/// The command of that name in our own folder, or else whatever `PATH` has.
-fn beside_us(name: &str) -> PathBuf {
-    let ours = env::current_exe().ok().and_then(|us| Some(us.parent()?.join(name)));
-    ours.filter(|path| path.exists()).unwrap_or_else(|| name.into())
-}
-
-/// The folder in which a program finds the library of this `mpicc`: of an installation it is
-/// `../lib`; a build folder has the library without its version, so it gets a link in `scratch`.
-/// `None` leaves it to the loader.
-fn library_of(mpicc: &Path, scratch: &Path) -> Option<PathBuf> {
-    let folder = mpicc.canonicalize().ok()?.parent()?.to_path_buf();
-    for candidate in [folder.clone(), folder.join("../lib")] {
-        if candidate.join(LIBRARY).exists() {
-            return Some(candidate);
-        }
-    }
-    let unversioned = folder.join("libmpi_abi.so");
-    (unversioned.exists() && symlink(&unversioned, scratch.join(LIBRARY)).is_ok())
-        .then(|| scratch.to_path_buf())
-}
-
-/// Run the command to its end or to the limit.
-fn finish(mut command: Command, limit: Duration) -> Result<(ExitStatus, String), String> {
+fn finish(
+    mut command: Command, log: &Path, limit: Duration, stop: &Stop,
+) -> Result<ExitStatus, String> {
+    static JOBS: AtomicU64 = AtomicU64::new(0);
+    let mark = format!("{}-{}", std::process::id(), JOBS.fetch_add(1, Relaxed));
+    let unwritable = |error| format!("cannot write {}: {error}", log.display());
+    let out = File::create(log).map_err(unwritable)?;
+    let errors = out.try_clone().map_err(unwritable)?;
+    command.env(MARK, &mark).stdin(Stdio::null()).stdout(out).stderr(errors);
     let mut child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
         .spawn()
-        .map_err(|error| format!("cannot start {command:?}: {error}"))?;
-    let mut pipe = child.stdout.take().expect("stdout was just piped");
-    let (output, printed) = mpsc::channel();
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let read = pipe.read_to_end(&mut bytes).map(|_| bytes);
-        // Nobody listens any more if the limit was reached.
-        let _ = output.send(read);
-    });
+        .map_err(|error| format!("cannot start {}: {error}", command.get_program().display()))?;
     let end = Instant::now() + limit;
-    let status = loop {
+    loop {
         if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
-            break status;
+            return Ok(status);
         }
-        if Instant::now() >= end {
-            child.kill().and_then(|()| child.wait()).map_err(|error| error.to_string())?;
-            return Err(format!("still running after {} s", limit.as_secs()));
+        let why = if stop.asked() {
+            Some("interrupted".to_owned())
+        } else {
+            (Instant::now() >= end).then(|| format!("still running after {} s", limit.as_secs()))
+        };
+        if let Some(why) = why {
+            let launcher = Pid::from_raw(child.id().cast_signed());
+            // It may have ended just now.
+            let _ = kill(launcher, Signal::SIGTERM);
+            let last = Instant::now() + GRACE;
+            while Instant::now() < last
+                && child.try_wait().map_err(|error| error.to_string())?.is_none()
+            {
+                thread::sleep(GLANCE);
+            }
+            end_all(&mark);
+            child.wait().map_err(|error| error.to_string())?;
+            return Err(why);
         }
         thread::sleep(GLANCE);
+    }
+}
+
+/// Kill every process with that mark, until there are none; one that the system does not let go of
+/// is given up.
+fn end_all(mark: &str) {
+    let entry = format!("{MARK}={mark}");
+    let last = Instant::now() + GRACE;
+    while Instant::now() < last {
+        let marked = marked(&entry);
+        if marked.is_empty() {
+            return;
+        }
+        for pid in marked {
+            // It may have ended just now.
+            let _ = kill(pid, Signal::SIGKILL);
+        }
+        thread::sleep(GLANCE);
+    }
+}
+
+/// The processes whose environment has that entry. Those that have ended and wait to be noticed
+/// have no environment.
+fn marked(entry: &str) -> Vec<Pid> {
+    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
+    let numbers = processes.flatten().filter_map(|it| it.file_name().to_str()?.parse().ok());
+    let has_mark = |pid: &i32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|&byte| byte == 0).any(|it| it == entry.as_bytes())
     };
-    let bytes = printed
-        .recv_timeout(GLANCE.max(end.saturating_duration_since(Instant::now())))
-        .map_err(|_| "its output has no end")?
-        .map_err(|error| error.to_string())?;
-    Ok((status, String::from_utf8_lossy(&bytes).into_owned()))
+    numbers.filter(has_mark).map(Pid::from_raw).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::{env, path::PathBuf};
+
     use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");
@@ -215,34 +153,46 @@ mod tests {
         command
     }
 
-    #[test]
-    fn output_and_status_are_those_of_the_command() {
-        let (status, output) = finish(shell("echo hello; exit 3"), GLANCE * 1000).unwrap();
-        assert_eq!(status.code(), Some(3));
-        assert_eq!(output, "hello\n");
+    fn log(name: &str) -> PathBuf {
+        env::temp_dir().join(format!("npb-job-{name}-{}", std::process::id()))
     }
 
     #[test]
-    fn a_command_without_end_is_killed() {
-        let error = finish(shell("exec sleep 1000"), GLANCE).unwrap_err();
+    fn output_is_that_of_the_command() {
+        let log = log("output");
+        let output = run(shell("echo hello; echo oh >&2"), &log, LONG, &Stop::default());
+        assert_eq!(output, Ok("hello\noh\n".to_owned()));
+        fs::remove_file(log).unwrap();
+    }
+
+    #[test]
+    fn a_failure_has_its_status_and_leaves_its_output() {
+        let log = log("failure");
+        let error = run(shell("echo hello; exit 3"), &log, LONG, &Stop::default()).unwrap_err();
+        assert_eq!(error, "exit status: 3");
+        assert_eq!(fs::read_to_string(&log).unwrap(), "hello\n");
+        fs::remove_file(log).unwrap();
+    }
+
+    #[test]
+    fn a_command_without_end_is_killed_with_all_that_it_began() {
+        let log = log("endless");
+        let script = "setsid sh -c 'sleep 1000; true' & echo $!; trap '' TERM; sleep 1000; true";
+        let error = run(shell(script), &log, GLANCE * 50, &Stop::default()).unwrap_err();
         assert!(error.starts_with("still running"), "{error}");
+        let background = fs::read_to_string(&log).unwrap().trim().to_owned();
+        let environment = fs::read(format!("/proc/{background}/environ")).unwrap_or_default();
+        assert!(environment.is_empty(), "process {background} still runs");
+        fs::remove_file(log).unwrap();
     }
 
     #[test]
-    fn the_library_of_an_installation_is_found() {
-        let root = env::temp_dir().join(format!("npb-test-{}", std::process::id()));
-        for folder in ["bin", "lib", "scratch"] {
-            fs::create_dir_all(root.join(folder)).unwrap();
-        }
-        let mpicc = root.join("bin/mpicc");
-        fs::write(&mpicc, "").unwrap();
-        let scratch = root.join("scratch");
-        assert_eq!(library_of(&mpicc, &scratch), None);
-        fs::write(root.join("bin/libmpi_abi.so"), "").unwrap();
-        assert_eq!(library_of(&mpicc, &scratch), Some(scratch.clone()));
-        fs::write(root.join("lib").join(LIBRARY), "").unwrap();
-        let found = library_of(&mpicc, &scratch).unwrap();
-        assert_eq!(found.canonicalize().unwrap(), root.join("lib").canonicalize().unwrap());
-        fs::remove_dir_all(&root).unwrap();
+    fn a_command_ends_when_the_user_asks() {
+        let log = log("interrupted");
+        let stop = Stop::default();
+        stop.0.store(true, Relaxed);
+        let error = run(shell("exec sleep 1000"), &log, LONG, &stop).unwrap_err();
+        assert_eq!(error, "interrupted");
+        fs::remove_file(log).unwrap();
     }
 }

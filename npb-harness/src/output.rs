@@ -1,0 +1,118 @@
+//! What a kernel printed, as a result, and a result as a row of a table. Reads the lines that NPB
+//! prints at its end and nothing else. Times are in seconds, rates in millions of operations per
+//! second.
+
+use crate::record::{Outcome, Record, Setting};
+
+/// The names of the columns of a [`row`].
+pub const HEADING: &str = "kernel  class  ranks     time s        Mop/s  verification";
+
+/// The result of a run that printed `output`, or that failed with a sentence why.
+pub fn record(setting: Setting, repeat: u32, output: Result<String, String>) -> Record {
+    let record = Record::new(setting, repeat);
+    match output {
+        Ok(text) => judge(record, &text),
+        Err(why) => Record { why: Some(why), ..record },
+    }
+}
+
+fn judge(record: Record, text: &str) -> Record {
+    let number = |name: &str| field(text, name)?.parse::<f64>().ok();
+    let (seconds, mops) = (number("Time in seconds"), number("Mop/s total"));
+    match (seconds, mops, field(text, "Verification")) {
+        (Some(_), Some(_), Some("SUCCESSFUL")) => {
+            Record { outcome: Outcome::Verified, seconds, mops, ..record }
+        }
+        (Some(_), Some(_), Some(other)) => {
+            let why = Some(format!("verification {}", other.to_lowercase()));
+            Record { outcome: Outcome::Unverified, seconds, mops, why, ..record }
+        }
+        _ => Record { why: Some(format!("no results in its output:\n{text}")), ..record },
+    }
+}
+
+/// The row of a table for one run.
+pub fn row(record: &Record) -> String {
+    let Setting { kernel, class, ranks, .. } = &record.setting;
+    let kernel = kernel.to_uppercase();
+    let start = format!("{kernel:<6}  {class:<5}  {ranks:>5}  ");
+    let number = |value: Option<f64>, decimals| {
+        value.map_or_else(|| "-".to_owned(), |value| format!("{value:.decimals$}"))
+    };
+    let (seconds, mops) = (number(record.seconds, 3), number(record.mops, 2));
+    let verdict = match (record.outcome, &record.why) {
+        (Outcome::Verified, _) => "SUCCESSFUL".to_owned(),
+        (Outcome::Unverified, _) => "UNSUCCESSFUL".to_owned(),
+        (Outcome::Failed, why) => format!("FAILED: {}", why.as_deref().unwrap_or("no reason")),
+    };
+    format!("{start}{seconds:>9}  {mops:>11}  {verdict}")
+}
+
+/// The value on the line ` name   =   value`.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        (key.trim() == name).then(|| value.trim())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OUTPUT: &str = " IS Benchmark Completed
+ Class           =                        S
+ Time in seconds =                   0.0042
+ Total processes =                        4
+ Mop/s total     =                   156.37
+ Mop/s/process   =                    39.09
+ Verification    =               SUCCESSFUL
+";
+
+    fn record(output: Result<String, String>) -> Record {
+        let setting = Setting {
+            source: "kernels".into(),
+            kernel: "is".into(),
+            class: 'S',
+            ranks: 4,
+            library: "suiro".into(),
+            device: None,
+            progress: None,
+        };
+        super::record(setting, 0, output)
+    }
+
+    #[test]
+    fn results_become_a_row() {
+        let record = record(Ok(OUTPUT.into()));
+        assert_eq!(record.outcome, Outcome::Verified);
+        assert_eq!((record.seconds, record.mops), (Some(0.0042), Some(156.37)));
+        let row = row(&record);
+        assert_eq!(row, "IS      S          4      0.004       156.37  SUCCESSFUL");
+        assert_eq!(row.find("SUCC"), HEADING.find("verification"));
+    }
+
+    #[test]
+    fn a_wrong_result_is_not_verified() {
+        for (verdict, why) in [
+            ("UNSUCCESSFUL", "verification unsuccessful"),
+            ("NOT PERFORMED", "verification not performed"),
+        ] {
+            let record = record(Ok(OUTPUT.replace("SUCCESSFUL", verdict)));
+            assert_eq!(record.outcome, Outcome::Unverified);
+            assert_eq!(record.why.as_deref(), Some(why));
+            assert!(row(&record).ends_with("UNSUCCESSFUL"));
+        }
+    }
+
+    #[test]
+    fn a_run_without_results_failed() {
+        let cut = OUTPUT.lines().take(4).collect::<Vec<_>>().join("\n");
+        let without = record(Ok(cut));
+        assert_eq!(without.outcome, Outcome::Failed);
+        assert!(row(&without).contains("FAILED: no results"), "{}", row(&without));
+        let killed = record(Err("signal: 9".into()));
+        assert_eq!(killed.outcome, Outcome::Failed);
+        assert!(row(&killed).ends_with("FAILED: signal: 9"), "{}", row(&killed));
+    }
+}

@@ -1,0 +1,221 @@
+//! A result as a line of JSON, and files of such lines. Knows nothing of how results come about.
+//!
+//! A file is written line by line while jobs run, so it may end in half a line if the machine
+//! stopped: that line is no result, and the next one is written in its place.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Read, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the format of a line.
+const VERSION: u32 = 1;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// With the right result.
+    Verified,
+    /// With a wrong result, or one that cannot be checked.
+    Unverified,
+    /// Without a result, or it could not be built.
+    Failed,
+}
+
+/// What was run: results of the same setting may be compared, and form a median.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Setting {
+    /// `kernels` for our own kernels, else the name of a tree of NPB.
+    pub source: String,
+    /// The kernel in lower case, with a variant after a dot, such as `ep`, `bt.full`, `dt.bh`.
+    pub kernel: String,
+    /// The size: S, W, A, ...
+    pub class: char,
+    /// How many ranks.
+    pub ranks: u32,
+    /// `suiro`, or the label of a peer.
+    pub library: String,
+    /// Which device; `None` where the library has no choice or made its own.
+    pub device: Option<String>,
+    /// How messages make progress; `None` where the library has no choice.
+    pub progress: Option<String>,
+}
+
+/// The result of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The version of this format.
+    pub v: u32,
+    /// What was run.
+    #[serde(flatten)]
+    pub setting: Setting,
+    /// Which of several runs of the same setting, from 0.
+    pub repeat: u32,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// How long the kernel's timed part took.
+    pub seconds: Option<f64>,
+    /// Millions of operations per second, of all ranks.
+    pub mops: Option<f64>,
+    /// Why it failed or is not verified.
+    pub why: Option<String>,
+    /// What it printed.
+    pub log: Option<PathBuf>,
+    /// When it ended, in seconds since 1970.
+    pub when: u64,
+    /// How many processors the machine lets us use.
+    pub processors: usize,
+}
+
+impl Record {
+    /// A failed run that ends now; the other outcomes change what they must.
+    pub fn new(setting: Setting, repeat: u32) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        Self {
+            v: VERSION,
+            setting,
+            repeat,
+            outcome: Outcome::Failed,
+            seconds: None,
+            mops: None,
+            why: None,
+            log: None,
+            when: now.map_or(0, |since| since.as_secs()),
+            processors: std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+}
+
+/// The records of a file.
+///
+/// # Errors
+/// If it cannot be read, or a line that was written as a whole is not a record.
+pub fn read(path: &Path) -> Result<Vec<Record>, String> {
+    let mut text = String::new();
+    let opened = File::open(path).and_then(|mut file| file.read_to_string(&mut text));
+    opened.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    parse(&text).map_err(|why| format!("{}:{why}", path.display()))
+}
+
+/// The records of a text; the error begins with the number of the line.
+fn parse(text: &str) -> Result<Vec<Record>, String> {
+    let lines = whole(text).lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(index, line)| {
+            let number = index + 1;
+            let record: Record = serde_json::from_str(line)
+                .map_err(|error| format!("{number}: not a result: {error}"))?;
+            if record.v == VERSION {
+                Ok(record)
+            } else {
+                Err(format!("{number}: results of version {} are not known", record.v))
+            }
+        })
+        .collect()
+}
+
+/// The part of a text that ends with its last whole line. A last line that is a value of JSON is
+/// whole without its end.
+fn whole(text: &str) -> &str {
+    let end = text.rfind('\n').map_or(0, |at| at + 1);
+    let is_whole = serde_json::from_str::<serde_json::Value>(&text[end..]).is_ok();
+    if is_whole { text } else { &text[..end] }
+}
+
+/// A file that results are added to.
+pub struct Writer {
+    file: File,
+    path: PathBuf,
+}
+
+impl Writer {
+    /// Open a file for more results, and give those that it has; without a file it is made.
+    ///
+    /// # Errors
+    /// As [`read`], and if it cannot be written.
+    pub fn open(path: &Path) -> Result<(Self, Vec<Record>), String> {
+        let unusable = |error: io::Error| format!("cannot write {}: {error}", path.display());
+        let options = OpenOptions::new().read(true).write(true).create(true).clone();
+        let mut file = options.open(path).map_err(unusable)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(unusable)?;
+        let records = parse(&text).map_err(|why| format!("{}:{why}", path.display()))?;
+        let kept = whole(&text);
+        file.set_len(kept.len() as u64).map_err(unusable)?;
+        file.seek(SeekFrom::End(0)).map_err(unusable)?;
+        if !kept.is_empty() && !kept.ends_with('\n') {
+            file.write_all(b"\n").map_err(unusable)?;
+        }
+        Ok((Self { file, path: path.to_owned() }, records))
+    }
+
+    /// Add a result, so that it is in the file whatever happens to us afterwards.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn add(&mut self, record: &Record) -> Result<(), String> {
+        let unwritable =
+            |error: io::Error| format!("cannot write {}: {error}", self.path.display());
+        let line = serde_json::to_string(record).map_err(|error| unwritable(error.into()))?;
+        self.file.write_all(format!("{line}\n").as_bytes()).map_err(unwritable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{env, fs};
+
+    use super::*;
+
+    const LINE: &str = r#"{"v":1,"source":"kernels","kernel":"cg","class":"A","ranks":4,"library":"suiro","device":"shm","progress":"polling","repeat":0,"outcome":"verified","seconds":1.2,"mops":345.6,"why":null,"log":null,"when":1700000000,"processors":2}"#;
+
+    fn path(name: &str) -> PathBuf {
+        env::temp_dir().join(format!("npb-record-{name}-{}", std::process::id()))
+    }
+
+    #[test]
+    fn a_line_is_a_record_and_back() {
+        let records = parse(LINE).unwrap();
+        assert_eq!(records[0].setting.kernel, "cg");
+        assert_eq!(records[0].setting.class, 'A');
+        assert_eq!(records[0].outcome, Outcome::Verified);
+        assert_eq!(serde_json::to_string(&records[0]).unwrap(), LINE);
+    }
+
+    #[test]
+    fn half_a_line_at_the_end_is_written_anew() {
+        let path = path("half");
+        fs::write(&path, format!("{LINE}\n{}", &LINE[..LINE.len() - 9])).unwrap();
+        assert_eq!(read(&path).unwrap().len(), 1);
+        let (mut writer, records) = Writer::open(&path).unwrap();
+        assert_eq!(records.len(), 1);
+        writer.add(&records[0]).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{LINE}\n{LINE}\n"));
+        fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_last_line_without_its_end_counts() {
+        let path = path("end");
+        fs::write(&path, LINE).unwrap();
+        let (mut writer, records) = Writer::open(&path).unwrap();
+        writer.add(&records[0]).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{LINE}\n{LINE}\n"));
+        fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_result_is_named_by_its_line() {
+        let error = parse(&format!("{LINE}\nhello\n{LINE}\n")).unwrap_err();
+        assert!(error.starts_with("2: not a result"), "{error}");
+        let newer = LINE.replace("\"v\":1", "\"v\":7");
+        assert_eq!(parse(&newer).unwrap_err(), "1: results of version 7 are not known");
+        let error = read(Path::new("/nowhere/results")).unwrap_err();
+        assert!(error.starts_with("cannot read /nowhere/results"), "{error}");
+    }
+}

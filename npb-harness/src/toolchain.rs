@@ -1,0 +1,290 @@
+//! The commands of an MPI library's installation: its compiler wrappers and its launcher, what they
+//! want to be told, and the folder that a program finds the library in. Knows libraries only as
+//! far as their launchers say what they are.
+
+use std::{
+    env,
+    ffi::OsString,
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use nix::unistd::geteuid;
+
+/// What every MPI library with the standard ABI is called when it is loaded, and that for Fortran.
+const LIBRARIES: [&str; 2] = ["libmpi_abi.so.1", "libmpifort_abi.so.1"];
+
+/// What a launcher belongs to, as far as it must be called differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    /// Our own, which has devices and progress modes to choose from.
+    Suiro,
+    /// Refuses to be root or to have more ranks than processors unless it is told.
+    OpenMpi,
+    /// Its commands must know where they lie.
+    Intel,
+    /// Needs nothing.
+    Other,
+}
+
+impl Flavour {
+    /// What the launcher's answer to `--version` says.
+    fn of(version: &str) -> Self {
+        let says = |name| version.contains(name);
+        match () {
+            () if says("Suiro") => Self::Suiro,
+            () if says("Open MPI") => Self::OpenMpi,
+            () if says("Intel(R) MPI") => Self::Intel,
+            () => Self::Other,
+        }
+    }
+}
+
+/// A folder of our own for what is built and printed, which goes when this does.
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Make the folder, below that of temporary files.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn new() -> Result<Self, String> {
+        let path = env::temp_dir().join(format!("npb-{}", std::process::id()));
+        fs::create_dir_all(&path)
+            .map_err(|error| format!("cannot make {}: {error}", path.display()))?;
+        Ok(Self(path))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            eprintln!("npb: {} stays behind: {error}", self.0.display());
+        }
+    }
+}
+
+/// The languages that there are wrappers of compilers for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// `mpicc`.
+    C,
+    /// `mpifort`, by whatever name it has.
+    Fortran,
+}
+
+/// The commands of one MPI library.
+#[derive(Clone, Debug)]
+pub struct Toolchain {
+    /// What the library is called in tables and records.
+    pub label: String,
+    /// What its launcher belongs to.
+    pub flavour: Flavour,
+    mpicc: PathBuf,
+    mpifort: PathBuf,
+    mpirun: PathBuf,
+    /// What the commands and the programs have in their environment.
+    environment: Vec<(OsString, OsString)>,
+}
+
+impl Toolchain {
+    /// The commands given, or those beside this program, or those of `PATH`. The library of a
+    /// build folder is not named as a program wants it, and is given that name in `scratch`.
+    ///
+    /// # Errors
+    /// If a folder has a character that the loader takes for the end of its name.
+    pub fn ours(
+        mpicc: Option<PathBuf>, mpifort: Option<PathBuf>, mpirun: Option<PathBuf>,
+        scratch: &Scratch,
+    ) -> Result<Self, String> {
+        let mpicc = mpicc.unwrap_or_else(|| beside_us("mpicc"));
+        let mpifort = mpifort.unwrap_or_else(|| beside(&mpicc, "mpifort"));
+        let mpirun = mpirun.unwrap_or_else(|| beside(&mpicc, "mpirun"));
+        let folder = library_folder(&mpicc, scratch.path());
+        let environment = folder.map(|folder| library_path(&[folder])).transpose()?;
+        let label = "suiro".to_owned();
+        Self { label, flavour: Flavour::Other, mpicc, mpifort, mpirun, environment: Vec::new() }
+            .with(environment)
+    }
+
+    /// The library installed in `prefix`.
+    ///
+    /// # Errors
+    /// If it has no launcher or no compiler wrapper, or has a name that cannot be in a path.
+    pub fn peer(prefix: &Path, label: &str) -> Result<Self, String> {
+        let prefix = prefix
+            .canonicalize()
+            .map_err(|error| format!("peer {label}: {}: {error}", prefix.display()))?;
+        let bin = prefix.join("bin");
+        let command = |names: &[&str]| {
+            let mut paths = names.iter().map(|name| bin.join(name));
+            paths.find(|path| path.exists()).ok_or_else(|| {
+                format!("peer {label}: no {} in {}", names.join(" or "), bin.display())
+            })
+        };
+        let mpicc = command(&["mpicc"])?;
+        let mpirun = command(&["mpirun", "mpiexec"])?;
+        // Whether it can compile is found out when a kernel in Fortran is asked for.
+        let mpifort = command(&["mpifort", "mpif90"]).unwrap_or_else(|_| bin.join("mpifort"));
+        let mut path = vec![bin.clone()];
+        path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
+        let path = env::join_paths(path).map_err(|error| error.to_string())?;
+        let environment = [
+            ("PATH".into(), path),
+            library_path(&[prefix.join("lib")])?,
+            // Read by the commands of Intel MPI only.
+            ("I_MPI_ROOT".into(), prefix.into_os_string()),
+        ];
+        let flavour = Flavour::Other;
+        Self { label: label.to_owned(), flavour, mpicc, mpifort, mpirun, environment: Vec::new() }
+            .with(environment)
+    }
+
+    /// With that environment, and the flavour that the launcher then says it has.
+    fn with(
+        mut self, environment: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, String> {
+        self.environment.extend(environment);
+        let output = self
+            .command(&self.mpirun)
+            .arg("--version")
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| format!("cannot start {}: {error}", self.mpirun.display()))?;
+        self.flavour = Flavour::of(&String::from_utf8_lossy(&output.stdout));
+        Ok(self)
+    }
+
+    /// The wrapper of a compiler.
+    pub fn compiler(&self, language: Language) -> &Path {
+        match language {
+            Language::C => &self.mpicc,
+            Language::Fortran => &self.mpifort,
+        }
+    }
+
+    /// A command with the environment that this library's commands want.
+    pub fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Compile and link; `arguments` are all but the name of the compiler.
+    ///
+    /// # Errors
+    /// What the compiler said.
+    pub fn compile(&self, language: Language, arguments: &[OsString]) -> Result<(), String> {
+        let compiler = self.compiler(language);
+        let output = self
+            .command(compiler)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| format!("cannot start {}: {error}", compiler.display()))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        Err(format!("{} ended with {}:\n{said}", compiler.display(), output.status))
+    }
+
+    /// The command that runs so many ranks of a program; more arguments and variables of the
+    /// environment can be added.
+    pub fn job(&self, ranks: u32, program: &Path) -> Command {
+        let mut command = self.command(&self.mpirun);
+        if self.flavour == Flavour::OpenMpi {
+            command.arg("--oversubscribe");
+            if geteuid().is_root() {
+                command.arg("--allow-run-as-root");
+            }
+        }
+        command.arg("-n").arg(ranks.to_string()).arg(program);
+        command
+    }
+}
+
+/// The command of that name in our own folder, or else whatever `PATH` has.
+fn beside_us(name: &str) -> PathBuf {
+    env::current_exe().map_or_else(|_| name.into(), |us| beside(&us, name))
+}
+
+/// The command of that name in the folder of `other`, or else whatever `PATH` has.
+fn beside(other: &Path, name: &str) -> PathBuf {
+    Some(other.with_file_name(name)).filter(|path| path.exists()).unwrap_or_else(|| name.into())
+}
+
+/// The variable with which a program finds libraries in the folders, before those that it has now.
+fn library_path(folders: &[PathBuf]) -> Result<(OsString, OsString), String> {
+    const VARIABLE: &str = "LD_LIBRARY_PATH";
+    let present = env::var_os(VARIABLE).unwrap_or_default();
+    let all = folders.iter().cloned().chain(env::split_paths(&present));
+    let joined = env::join_paths(all.filter(|folder| !folder.as_os_str().is_empty()));
+    Ok((VARIABLE.into(), joined.map_err(|error| error.to_string())?))
+}
+
+/// The folder in which a program finds the library of this `mpicc`: of an installation it is
+/// `../lib`; a build folder has the libraries without their versions, so they get links in
+/// `scratch`. `None` leaves it to the loader.
+fn library_folder(mpicc: &Path, scratch: &Path) -> Option<PathBuf> {
+    let folder = mpicc.canonicalize().ok()?.parent()?.to_path_buf();
+    let installed = folder.join("../lib");
+    if installed.join(LIBRARIES[0]).exists() {
+        return Some(installed);
+    }
+    let mut linked = None;
+    for library in LIBRARIES {
+        let names = [library.trim_end_matches(".1"), library].map(|name| folder.join(name));
+        let found = names.iter().find(|path| path.exists());
+        if found.is_some_and(|path| symlink(path, scratch.join(library)).is_ok()) {
+            linked = Some(scratch.to_path_buf());
+        }
+    }
+    linked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launchers_say_what_they_are() {
+        assert_eq!(Flavour::of("mpirun (Suiro) 0.1.0\n"), Flavour::Suiro);
+        assert_eq!(Flavour::of("mpirun (Open MPI) 5.0.11\n\nReport bugs"), Flavour::OpenMpi);
+        assert_eq!(Flavour::of("Intel(R) MPI Library for Linux* OS"), Flavour::Intel);
+        assert_eq!(Flavour::of("HYDRA build details:\n    Version: 5.0.2"), Flavour::Other);
+    }
+
+    #[test]
+    fn the_library_of_an_installation_is_found() {
+        let root = env::temp_dir().join(format!("npb-test-{}", std::process::id()));
+        for folder in ["bin", "lib", "scratch"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        let mpicc = root.join("bin/mpicc");
+        fs::write(&mpicc, "").unwrap();
+        let scratch = root.join("scratch");
+        assert_eq!(library_folder(&mpicc, &scratch), None);
+        fs::write(root.join("bin/libmpi_abi.so"), "").unwrap();
+        assert_eq!(library_folder(&mpicc, &scratch), Some(scratch.clone()));
+        fs::write(root.join("lib").join(LIBRARIES[0]), "").unwrap();
+        let found = library_folder(&mpicc, &scratch).unwrap();
+        assert_eq!(found.canonicalize().unwrap(), root.join("lib").canonicalize().unwrap());
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn a_peer_without_its_commands_is_refused_by_name() {
+        let error = Toolchain::peer(Path::new("/nowhere"), "none").unwrap_err();
+        assert!(error.starts_with("peer none: /nowhere: "), "{error}");
+        let error = Toolchain::peer(&env::temp_dir(), "none").unwrap_err();
+        assert!(error.starts_with("peer none: no mpicc in "), "{error}");
+    }
+}
