@@ -3,8 +3,8 @@
 //! ```text
 //!  kernels: our own sources ──┐
 //!                             ├── toolchain: programs ── job: logs ── output: results ── record
-//!                             │
-//! main: the subcommand asked for
+//!                             │                                                           │
+//! main: the subcommand asked for                report: tables, a page of charts (chart) ──┘
 //! ```
 //!
 //! It knows no MPI library from inside: what a library is asked with are the commands of its
@@ -16,11 +16,13 @@
 
 #![deny(unsafe_code)]
 
+mod chart;
 mod job;
 mod kernels;
 mod output;
 #[allow(dead_code, reason = "files of results are for other subcommands")]
 mod record;
+mod report;
 #[allow(dead_code, reason = "peers are for other subcommands")]
 mod toolchain;
 
@@ -34,7 +36,10 @@ struct Subcommand {
     run: fn(&ArgMatches) -> Result<ExitCode, String>,
 }
 
-const SUBCOMMANDS: &[Subcommand] = &[Subcommand { command: kernels::command, run: kernels::run }];
+const SUBCOMMANDS: &[Subcommand] = &[
+    Subcommand { command: kernels::command, run: kernels::run },
+    Subcommand { command: report::command, run: report::run },
+];
 
 /// The command line.
 fn command() -> Command {

@@ -1,0 +1,180 @@
+//! `npb report`: results as tables on the terminal and as a page with charts.
+//!
+//! ```text
+//! files ── record ──> results: medians, comparisons ──┬──> tables ──> terminal
+//!                                                     └──> charts, tables ──> page
+//! ```
+//!
+//! Results of files are put together as if they were of one; nothing is run.
+
+mod charts;
+#[cfg(test)]
+mod fixture;
+mod page;
+mod results;
+mod tables;
+
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use clap::{Arg, ArgMatches, Command, value_parser};
+
+use crate::record;
+use results::Results;
+
+/// The arguments of `npb report`.
+pub fn command() -> Command {
+    Command::new("report")
+        .about("Shows results as tables, and as one page with charts")
+        .arg(
+            Arg::new("files")
+                .value_name("FILE")
+                .required(true)
+                .num_args(1..)
+                .value_parser(value_parser!(PathBuf))
+                .help("Results of npb run or npb model, one JSON object a line"),
+        )
+        .arg(
+            Arg::new("output")
+                .long("output")
+                .value_name("PAGE")
+                .default_value("npb-report.html")
+                .value_parser(value_parser!(PathBuf))
+                .help("The page to write, which needs no other file and no network"),
+        )
+}
+
+/// Reads the files, prints the tables, writes the page.
+///
+/// # Errors
+/// If a file cannot be read, or has what is no result, or the page cannot be written.
+pub fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
+    let files: Vec<&PathBuf> = matches.get_many("files").into_iter().flatten().collect();
+    let output: &PathBuf = matches.get_one("output").expect("it has a default");
+    let mut records = Vec::new();
+    for file in &files {
+        records.extend(record::read(file)?);
+    }
+    let results = Results::of(&records);
+    let sources: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    fs::write(output, page::page(&results, &sources).into_string())
+        .map_err(|error| format!("cannot write {}: {error}", output.display()))?;
+    let text = format!("{}\nPage: {}\n", terminal(&results), output.display());
+    // Whoever reads may have enough before the end, as `head` does.
+    let _ = io::stdout().write_all(text.as_bytes());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How many results there are, in a sentence.
+fn overview(results: &Results) -> String {
+    let runs = results.runs;
+    let verified = runs - results.failures.len();
+    let processors: Vec<String> = results.processors.iter().map(usize::to_string).collect();
+    let machine = match processors.as_slice() {
+        [] => String::new(),
+        [one] => format!(" on {one} processor{}", if one == "1" { "" } else { "s" }),
+        many => format!(" on machines of {} processors", many.join(", ")),
+    };
+    format!("{runs} run{}{machine}, {verified} verified.", if runs == 1 { "" } else { "s" })
+}
+
+/// What stands on the terminal.
+fn terminal(results: &Results) -> String {
+    let mut text = overview(results) + "\n";
+    let mut part = |heading: &str, table: tables::Table| {
+        if !table.rows.is_empty() {
+            text += &format!("\n{heading}\n{}", table.lines());
+        }
+    };
+    part("Not verified, and left out of all figures:", tables::failures(&results.failures));
+    part("Mop/s of all ranks, medians:", tables::rates(results, tables::median));
+    let comparisons = results.comparisons();
+    part(
+        "Suiro by the best peer: geometric mean over the kernels, the least and the most:",
+        tables::comparisons(&comparisons),
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Record;
+
+    fn page_of(records: &[Record]) -> String {
+        page::page(&Results::of(records), &["<results> & more.jsonl".to_owned()]).into_string()
+    }
+
+    /// The body as a document: a page has no elements without an end in it.
+    fn body(page: &str) -> roxmltree::Document<'_> {
+        let (from, to) = (page.find("<body>").unwrap(), page.find("</html>").unwrap());
+        roxmltree::Document::parse(&page[from..to]).unwrap()
+    }
+
+    fn count(page: &str, name: &str) -> usize {
+        body(page).descendants().filter(|node| node.has_tag_name(name)).count()
+    }
+
+    #[test]
+    fn a_page_is_well_formed_and_needs_nothing_else() {
+        let page = page_of(&fixture::records());
+        assert!(count(&page, "figure") > 40, "{}", count(&page, "figure"));
+        for outside in ["<script", "http:", "https:", "<img", "<link", "@import", "url("] {
+            let found = page.replace("http://www.w3.org/2000/svg", "").find(outside);
+            assert_eq!(found, None, "{outside}");
+        }
+        assert!(page.contains("&lt;results&gt; &amp; more.jsonl"));
+    }
+
+    #[test]
+    fn every_picture_has_a_name_a_description_and_units() {
+        let page = page_of(&fixture::records());
+        let document = body(&page);
+        let pictures = document.descendants().filter(|node| node.attribute("role") == Some("img"));
+        for picture in pictures {
+            let svg = |name: &str| {
+                let child = picture.children().find(|child| child.tag_name().name() == name);
+                child.and_then(|child| child.text()).unwrap_or_default().to_owned()
+            };
+            assert!(!svg("title").is_empty() && !svg("desc").is_empty());
+            assert!(picture.attribute("aria-label").is_some());
+            let texts: Vec<_> = picture.descendants().filter_map(|node| node.text()).collect();
+            assert!(texts.contains(&"ranks"), "{texts:?}");
+            assert!(texts.iter().any(|text| text.contains("Mop/s")), "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn failures_are_told_at_the_beginning_of_the_page_and_on_the_terminal() {
+        let page = page_of(&fixture::records());
+        let alarm = page.find("2 runs are not verified").unwrap();
+        assert!(alarm < page.find("<main>").unwrap());
+        assert!(page.contains("still running after 60 s &lt;&amp;&quot;&gt;"));
+        let text = terminal(&Results::of(&fixture::records()));
+        assert!(
+            text.starts_with("864 runs on 2 processors, 862 verified.\n\nNot verified"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn few_results_have_a_page_too() {
+        let one = fixture::record("cg", 'A', 1, "suiro", 100.0);
+        let page = page_of(std::slice::from_ref(&one));
+        assert_eq!(count(&page, "figure"), 1);
+        assert!(page.contains("There is no peer") && page.contains("All runs are verified"));
+        let page = page_of(&[]);
+        assert_eq!(count(&page, "figure"), 0);
+        let peer = fixture::record("a<&>\"'", 'A', 1, "<peer> & \"co\"", 100.0);
+        let page = page_of(&[one, peer.clone()]);
+        assert_eq!(count(&page, "figure"), 2);
+        let failed = Record { outcome: record::Outcome::Failed, mops: None, ..peer };
+        let page = page_of(&[failed]);
+        assert!(page.contains("1 run is not verified"));
+        assert_eq!(count(&page, "figure"), 0);
+    }
+}

@@ -1,0 +1,165 @@
+//! The page: one file that needs nothing else, neither a network nor a program in the browser;
+//! light or dark as the reader has it, for wide and narrow screens and paper.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::charts::{Charts, Group};
+use super::results::{Comparison, Results};
+use super::tables;
+use crate::chart;
+
+/// The colours of series go with light and dark, differ in brightness too, and are told apart by
+/// those who see no red or green (after Okabe and Ito, "Color Universal Design", 2008).
+const STYLE: &str = "\
+:root{color-scheme:light dark;--paper:#fff;--raised:#f5f6f8;--ink:#1c2126;--soft:#59636e;\
+--faint:#dde1e6;--alarm:#b3261e;--alarm-paper:#fdecea;--good:#1b6e3c;\
+--s0:#c2410c;--s1:#0067a8;--s2:#007a5a;--s3:#8b5a00;--s4:#a3387a;--s5:#2c8db8;--s6:#5b6470;\
+--s7:#6a51a3}
+@media (prefers-color-scheme:dark){:root{--paper:#14171a;--raised:#1d2125;--ink:#e7eaed;\
+--soft:#a2acb6;--faint:#363d44;--alarm:#ff9c92;--alarm-paper:#3a1a17;--good:#7fd6a1;\
+--s0:#ff8a50;--s1:#5eb6f2;--s2:#3fcfa4;--s3:#e0b04a;--s4:#e892c4;--s5:#9ad9f5;--s6:#b3bcc6;\
+--s7:#bda9f0}}
+*{box-sizing:border-box}
+body{margin:0 auto;padding:1.5rem clamp(.75rem,3vw,2rem) 4rem;max-width:96rem;\
+background:var(--paper);color:var(--ink);font:1rem/1.5 system-ui,sans-serif}
+h1{font-size:1.6rem;line-height:1.2;margin:0 0 .25rem}
+h2{font-size:1.25rem;margin:2.5rem 0 .25rem;padding-top:.75rem;border-top:1px solid var(--faint)}
+h3{font-size:1.05rem;margin:1.75rem 0 0}
+p{margin:.25rem 0 .75rem;max-width:48rem}
+.soft,.chart details{color:var(--soft)}
+.good{color:var(--good);font-weight:600}
+nav{display:flex;flex-wrap:wrap;gap:.25rem 1rem;margin:.75rem 0}
+a{color:inherit}
+.alarm{border:2px solid var(--alarm);background:var(--alarm-paper);border-radius:.5rem;\
+padding:.5rem 1rem;margin:1rem 0}
+.alarm h2{border:0;margin:.25rem 0;padding:0;color:var(--alarm)}
+.grid{display:grid;gap:1.5rem 2rem;\
+grid-template-columns:repeat(auto-fill,minmax(min(100%,22rem),1fr));margin-top:.75rem}
+.wide{overflow-x:auto}
+.wide th,.wide td{white-space:nowrap}
+table{border-collapse:collapse;font-size:.9rem;margin:.5rem 0}
+th,td{text-align:left;padding:.2rem .75rem .2rem 0;border-bottom:1px solid var(--faint);\
+vertical-align:top}
+thead th{color:var(--soft);font-weight:600;vertical-align:bottom}
+.number,.chart td{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.chart table{font-size:inherit}
+code{font:.9em ui-monospace,monospace;overflow-wrap:anywhere}
+summary{cursor:pointer}
+@media screen and (max-width:44rem){.alarm thead{display:none}\
+.alarm table,.alarm tbody,.alarm tr,.alarm td{display:block}.alarm td{border:0;white-space:normal}\
+.alarm tr{border-bottom:1px solid var(--faint);padding:.35rem 0}.alarm td:nth-child(3){display:none}}
+@media print{:root{color-scheme:light;--paper:#fff;--raised:#fff;--ink:#000;--soft:#444;\
+--faint:#ccc;--s0:#c2410c;--s1:#0067a8;--s2:#007a5a;--s3:#8b5a00;--s4:#a3387a;--s5:#2c8db8;\
+--s6:#5b6470;--s7:#6a51a3}
+html{font-size:12px}body{padding:0;max-width:none}nav,.chart details{display:none}\
+h2,h3{break-after:avoid}.grid{grid-template-columns:1fr 1fr;gap:1rem}.wide{overflow:visible}}
+";
+
+/// The page of these results; `sources` are the files that they come from.
+pub fn page(results: &Results, sources: &[String]) -> Markup {
+    let comparisons = results.comparisons();
+    let charts = Charts::new(results, &comparisons);
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width,initial-scale=1";
+                title { "NAS Parallel Benchmarks" }
+                style { (PreEscaped(STYLE)) (PreEscaped(chart::STYLE)) }
+            }
+            body {
+                header {
+                    h1 { "NAS Parallel Benchmarks" }
+                    p .soft { (super::overview(results)) " From " (sources.join(", ")) "." }
+                }
+                (failures(results))
+                (contents(&charts))
+                main {
+                    (summary(&comparisons))
+                    @for (index, (source, class)) in charts.sections().into_iter().enumerate() {
+                        section id={ "s" (index) } {
+                            h2 { (heading(source, class.0)) }
+                            @for group in charts.groups(source, class) { (group_of(&group)) }
+                        }
+                    }
+                    (rates(results))
+                }
+            }
+        }
+    }
+}
+
+fn heading(source: &str, class: char) -> String {
+    format!("Class {class}, {source}")
+}
+
+fn failures(results: &Results) -> Markup {
+    let count = results.failures.len();
+    html! {
+        @if count > 0 {
+            section .alarm role="alert" {
+                h2 { (count) (if count == 1 { " run is" } else { " runs are" }) " not verified" }
+                p { "They are left out of all figures. What each printed is in its log." }
+                (tables::failures(&results.failures))
+            }
+        } @else if results.runs > 0 {
+            p .good { "All runs are verified." }
+        }
+    }
+}
+
+fn contents(charts: &Charts<'_>) -> Markup {
+    let sections = charts.sections();
+    html! {
+        @if sections.len() > 1 {
+            nav aria-label="Contents" {
+                @for (index, (source, class)) in sections.into_iter().enumerate() {
+                    a href={ "#s" (index) } { (heading(source, class.0)) }
+                }
+                a href="#rates" { "All figures" }
+            }
+        }
+    }
+}
+
+fn summary(comparisons: &[Comparison]) -> Markup {
+    html! {
+        section {
+            h2 { "Suiro beside the best peer" }
+            @if comparisons.is_empty() {
+                p { "There is no peer to compare with: give " code { "npb run" } " one with " code { "--peer" } "." }
+            } @else {
+                p {
+                    "Median Mop/s of Suiro by those of whichever peer is best at a kernel: geometric \
+                     mean over the kernels, the least of them and the greatest. Above 1, Suiro is faster."
+                }
+                (tables::comparisons(comparisons))
+            }
+        }
+    }
+}
+
+fn group_of(group: &Group) -> Markup {
+    html! {
+        h3 { (group.heading) }
+        p .soft { (group.caption) }
+        div .grid {
+            @for chart in &group.charts { (chart) }
+        }
+    }
+}
+
+fn rates(results: &Results) -> Markup {
+    html! {
+        @if !results.rates.is_empty() {
+            section id="rates" {
+                h2 { "All figures" }
+                details {
+                    summary { "Mop/s of all ranks: median (least\u{2013}greatest)" }
+                    (tables::rates(results, tables::spread))
+                }
+            }
+        }
+    }
+}

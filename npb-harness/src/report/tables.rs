@@ -1,0 +1,237 @@
+//! Tables of results, for a terminal and for a page.
+
+use comfy_table::{CellAlignment, presets};
+use maud::{Markup, Render, html};
+
+use super::results::{Comparison, Figure, Results};
+use crate::chart::number;
+use crate::record::{Outcome, Record, Setting};
+
+/// A table of texts.
+#[derive(Debug, PartialEq)]
+pub struct Table {
+    /// What each column has.
+    pub columns: Vec<Column>,
+    /// The cells, one for each column.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// What a column has.
+#[derive(Debug, PartialEq)]
+pub struct Column {
+    name: String,
+    holds: Holds,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Holds {
+    Words,
+    Numbers,
+    /// As they are: paths.
+    Code,
+}
+
+impl Table {
+    /// The table as lines for a terminal, each with its end.
+    pub fn lines(&self) -> String {
+        let mut table = comfy_table::Table::new();
+        table.load_style(presets::NOTHING);
+        table.set_header(self.columns.iter().map(|column| column.name.as_str()));
+        for (at, column) in self.columns.iter().enumerate() {
+            if let (Holds::Numbers, Some(ours)) = (column.holds, table.column_mut(at)) {
+                ours.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        table.add_rows(&self.rows);
+        table.trim_fmt() + "\n"
+    }
+}
+
+impl Render for Table {
+    fn render(&self) -> Markup {
+        let class = |column: &Column| match column.holds {
+            Holds::Numbers => Some("number"),
+            Holds::Words | Holds::Code => None,
+        };
+        html! {
+            div .wide {
+                table {
+                    thead {
+                        tr {
+                            @for column in &self.columns {
+                                th scope="col" class=[class(column)] { (column.name) }
+                            }
+                        }
+                    }
+                    tbody {
+                        @for row in &self.rows {
+                            tr {
+                                @for (cell, column) in row.iter().zip(&self.columns) {
+                                    td class=[class(column)] {
+                                        @if column.holds == Holds::Code { code { (cell) } }
+                                        @else { (cell) }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn columns(holds: Holds, names: &[&str]) -> Vec<Column> {
+    names.iter().map(|name| Column { name: (*name).to_owned(), holds }).collect()
+}
+
+/// Our library beside the best peers.
+pub fn comparisons(comparisons: &[Comparison]) -> Table {
+    let mut all = columns(Holds::Words, &["class", "library"]);
+    let numbers = ["ranks", "mean", "least", "most", "kernels"];
+    all.extend(columns(Holds::Numbers, &numbers));
+    all.extend(columns(Holds::Words, &["source"]));
+    let mut table = Table { columns: all, rows: Vec::new() };
+    for comparison in comparisons {
+        let Some((least, most)) = comparison.extremes() else { continue };
+        let extreme = |ratio: &super::results::Ratio| {
+            format!("{:.3} ({}, {})", ratio.value, ratio.kernel.to_uppercase(), ratio.peer)
+        };
+        table.rows.push(vec![
+            comparison.class.0.to_string(),
+            comparison.way.name(),
+            comparison.ranks.to_string(),
+            format!("{:.3}", comparison.mean()),
+            extreme(least),
+            extreme(most),
+            comparison.ratios.len().to_string(),
+            comparison.source.clone(),
+        ]);
+    }
+    table
+}
+
+/// The runs without the right result.
+pub fn failures(records: &[Record]) -> Table {
+    let mut all = columns(Holds::Words, &["run", "library", "repeat", "outcome", "why"]);
+    all.extend(columns(Holds::Code, &["log"]));
+    let row = |record: &Record| {
+        let Setting { source, kernel, class, ranks, library, device, progress } = &record.setting;
+        let words = [Some(library), device.as_ref(), progress.as_ref()];
+        let way: Vec<&str> = words.into_iter().flatten().map(String::as_str).collect();
+        let why = record.why.as_deref().and_then(|why| why.lines().next());
+        let log = record.log.as_ref().map(|log| log.display().to_string());
+        vec![
+            format!("{source}: {}, class {class}, {ranks} ranks", kernel.to_uppercase()),
+            way.join(" "),
+            record.repeat.to_string(),
+            match record.outcome {
+                Outcome::Verified => "verified",
+                Outcome::Unverified => "not verified",
+                Outcome::Failed => "failed",
+            }
+            .to_owned(),
+            why.unwrap_or("no reason told").to_owned(),
+            log.unwrap_or_else(|| "–".to_owned()),
+        ]
+    };
+    Table { columns: all, rows: records.iter().map(row).collect() }
+}
+
+/// Mop/s of everything, one column for each way to run it; the figure is put into words by `text`.
+pub fn rates(results: &Results, text: impl Fn(&Figure) -> String) -> Table {
+    let ways = results.ways();
+    let names: Vec<String> = ways.iter().map(|way| way.name()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut all = columns(Holds::Words, &["source", "class", "kernel"]);
+    all.extend(columns(Holds::Numbers, &["ranks"]));
+    all.extend(columns(Holds::Numbers, &names));
+    let mut rows = Vec::new();
+    for (problem, lines) in &results.rates {
+        let mut ranks: Vec<u32> = lines.values().flat_map(|line| line.keys().copied()).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        for ranks in ranks {
+            let mut row = vec![
+                problem.source.clone(),
+                problem.class.0.to_string(),
+                problem.kernel.to_uppercase(),
+                ranks.to_string(),
+            ];
+            row.extend(ways.iter().map(|way| {
+                let figure = lines.get(*way).and_then(|line| line.get(&ranks));
+                figure.map_or_else(|| "–".to_owned(), &text)
+            }));
+            rows.push(row);
+        }
+    }
+    Table { columns: all, rows }
+}
+
+/// The median of a figure.
+pub fn median(figure: &Figure) -> String {
+    number(figure.median)
+}
+
+/// The median, the least and the greatest.
+pub fn spread(figure: &Figure) -> String {
+    if figure.count == 1 {
+        return median(figure);
+    }
+    let Figure { low, high, .. } = *figure;
+    format!("{} ({}–{})", median(figure), number(low), number(high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture;
+    use super::*;
+
+    #[test]
+    fn a_comparison_names_the_worst_kernel_and_the_peer_that_is_better_at_it() {
+        let records = [
+            fixture::record("cg", 'A', 2, "suiro", 95.0),
+            fixture::record("cg", 'A', 2, "mpich", 100.0),
+            fixture::record("mg", 'A', 2, "suiro", 110.0),
+            fixture::record("mg", 'A', 2, "mpich", 100.0),
+        ];
+        let lines = comparisons(&Results::of(&records).comparisons()).lines();
+        let wanted = "A      suiro        2  1.022  0.950 (CG, mpich)  1.100 (MG, mpich)";
+        assert!(lines.contains(wanted), "{lines}");
+    }
+
+    #[test]
+    fn a_failure_has_the_place_of_its_log() {
+        let results = Results::of(&fixture::records());
+        let table = failures(&results.failures);
+        assert_eq!(table.rows.len(), 2);
+        let lines = table.lines();
+        for wanted in [
+            "kernels: EP, class S, 2 ranks",
+            "suiro shm polling",
+            "not verified",
+            "verification unsuccessful",
+            "/tmp/a folder/<log> & more",
+            "still running after 60 s",
+        ] {
+            assert!(lines.contains(wanted), "{lines}");
+        }
+        let page = table.render().into_string();
+        assert!(page.contains("<code>/tmp/a folder/&lt;log&gt; &amp; more</code>"), "{page}");
+    }
+
+    #[test]
+    fn every_figure_has_its_place() {
+        let mut records = vec![fixture::record("ep", 'S', 1, "suiro", 12345.6)];
+        records.push(fixture::record("ep", 'S', 1, "suiro", 12346.4));
+        records.push(fixture::record("ep", 'S', 8, "mpich", 1.5));
+        let table = rates(&Results::of(&records), spread);
+        let thin = '\u{202f}';
+        let large = format!("12{thin}346 (12{thin}346–12{thin}346)");
+        let wanted = [
+            ["kernels", "S", "EP", "1", large.as_str(), "–"],
+            ["kernels", "S", "EP", "8", "–", "1.5"],
+        ];
+        assert_eq!(table.rows, wanted);
+    }
+}
