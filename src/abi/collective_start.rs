@@ -9,7 +9,7 @@ use std::ffi::{c_int, c_void};
 use super::pointer::out;
 use super::types::*;
 use super::user_function;
-use super::user_memory::{checked_count, is_in_place, memory, memory_of};
+use super::user_memory::{checked_count, is_in_place, memory, memory_at};
 use super::verb::{PROCESS, finish, number, start, wait_for};
 use super::width::Integers;
 use crate::base::{ErrorClass, MpiError, Result};
@@ -162,7 +162,10 @@ pub fn combining(objects: &Objects, op: MPI_Op, datatype: MPI_Datatype) -> Resul
         Op::Predefined(operator) => {
             Combining::predefined(operator, elements, objects.fortran.booleans())
         }
-        Op::User(function) => Ok(user_function::combining(function, elements, number(datatype))),
+        Op::User(function) => {
+            let handle = elements.without_sections().unwrap_or_else(|| number(datatype));
+            Ok(user_function::combining(function, elements, handle))
+        }
     }
 }
 
@@ -623,12 +626,12 @@ pub(super) unsafe fn each(mpi: &Mpi, of: Blocks, ranks: usize) -> Result<Vec<Mem
             Types::One(_) => (elements.extent(), !elements.layout().is_dense()),
             Types::Each(_) => (1, true),
         };
-        let buf = match of.buf {
-            buf if buf.is_null() && !may_be_bottom || is_in_place(buf) => buf,
-            buf => buf.wrapping_byte_offset((displacement as isize).wrapping_mul(unit)),
+        let displacement = match of.buf {
+            buf if buf.is_null() && !may_be_bottom || is_in_place(buf) => 0,
+            _ => (displacement as isize).wrapping_mul(unit),
         };
         // SAFETY: the caller's promise of the buffer.
-        blocks.push(unsafe { memory_of(buf, count, elements)? });
+        blocks.push(unsafe { memory_at(of.buf, displacement, count, elements)? });
     }
     Ok(blocks)
 }

@@ -72,6 +72,7 @@ pub mod request;
 pub mod request_list;
 pub mod rma;
 pub mod rma_synchronization;
+pub mod section;
 pub mod session;
 mod split_type;
 pub mod status;

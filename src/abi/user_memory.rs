@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use super::types::{MPI_Count, MPI_Datatype};
 use super::verb::number;
@@ -40,8 +41,32 @@ pub unsafe fn memory(
 pub unsafe fn memory_of(
     buf: *const c_void, count: MPI_Count, datatype: &Datatype,
 ) -> Result<Memory> {
+    // SAFETY: the caller's promise.
+    unsafe { memory_at(buf, 0, count, datatype) }
+}
+
+/// [`memory_of`] what begins `displacement` bytes behind `buf`; if there is a section of an array,
+/// so many bytes behind the beginning of what is contiguous virtually.
+///
+/// # Errors
+/// As for [`memory_of`].
+///
+/// # Safety
+/// As for [`memory`].
+#[inline(always)]
+pub unsafe fn memory_at(
+    buf: *const c_void, displacement: isize, count: MPI_Count, datatype: &Datatype,
+) -> Result<Memory> {
     let layout = datatype.layout();
     let count = checked_count(count)?;
+    if datatype.has_sections()
+        && let Some(section) = datatype.section(buf.addr())
+    {
+        let layout = section.layout(datatype, count, displacement)?;
+        // SAFETY: the caller's promise; the layout has nothing but bytes of the section.
+        return Ok(unsafe { Memory::new(buf.cast(), 1, &Arc::new(layout)) });
+    }
+    let buf = if displacement == 0 { buf } else { buf.wrapping_byte_offset(displacement) };
     // `MPI_BOTTOM` is null too: a datatype with displacements may mean absolute addresses.
     if (buf.is_null() && layout.is_dense() || is_in_place(buf)) && count * layout.size() > 0 {
         return Err(bad_buffer(buf, count));

@@ -192,6 +192,7 @@ impl Datatype {
             elements,
             external_size,
             contents,
+            sections: None,
         }))
     }
 }

@@ -12,6 +12,7 @@ mod construct;
 mod contents;
 pub mod external;
 mod predefined;
+mod section;
 mod signature;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 pub use array::{Distribution, Order};
 pub use contents::{Combiner, Contents, Form};
 pub use predefined::{ByHandle, Class, Predefined, Unit};
+pub use section::Section;
 pub use signature::Signature;
 pub use unnamed::{Precision, Unnamed, ValueIndex};
 
@@ -45,6 +47,8 @@ struct Inner {
     /// Bytes in the representation "external32".
     external_size: usize,
     contents: Contents,
+    /// Buffers that are sections of arrays, if it was made for such a call.
+    sections: Option<Box<section::Sections>>,
 }
 
 /// The predefined datatype with this handle value in the ABI; `None` for `MPI_DATATYPE_NULL` and
@@ -68,6 +72,7 @@ impl Datatype {
             elements: if entry.class == Class::Pair { 2 } else { 1 },
             external_size: external::element_size(entry),
             contents: Contents::new(Combiner::Named, Form::Int),
+            sections: None,
         }))
     }
 

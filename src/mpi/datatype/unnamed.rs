@@ -152,6 +152,7 @@ impl Datatype {
             elements: named.0.elements,
             external_size: named.0.external_size,
             contents: asked.contents(),
+            sections: None,
         })))
     }
 }

@@ -1,0 +1,63 @@
+//! Sections of Fortran's arrays as buffers (MPI 5.0 §19.1.12), for the Fortran library.
+//!
+//! C has no way to say that a buffer is contiguous only virtually; this says it of buffers of the
+//! next call, in a datatype for that call alone.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+
+use super::pointer::{list, out};
+use super::types::{MPI_Count, MPI_Datatype};
+use super::user_memory::checked_count;
+use super::verb::{Scope, early, number};
+use crate::base::Result;
+use crate::mpi::datatype::Section;
+
+/// A buffer that is a section of an array.
+#[repr(C)]
+#[allow(non_camel_case_types, reason = "as in C")]
+pub struct suiro_Section {
+    /// The address of its first element, which the call has as its buffer.
+    base: *const c_void,
+    /// Bytes of an element.
+    element: MPI_Count,
+    /// How many dimensions it has.
+    dimensions: c_int,
+    /// For each dimension its extent and, in bytes, its stride.
+    extents: *const [MPI_Count; 2],
+}
+
+/// A committed datatype with elements like those of `datatype`, for a call with these buffers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn suiro_Type_create_sections(
+    datatype: MPI_Datatype, count: c_int, sections: *const suiro_Section,
+    newtype: *mut MPI_Datatype,
+) -> c_int {
+    early("the datatype of a section of an array", Scope::None, |objects| {
+        // SAFETY: the caller's promise of the array and of the result.
+        let (sections, newtype) =
+            unsafe { (list((count, sections), "sections")?, out(newtype, "newtype")?) };
+        let element = number(datatype);
+        let datatype = objects.datatypes.committed(element)?;
+        // SAFETY: the caller's promise of each section.
+        let sections = sections.iter().map(|section| unsafe { section.parsed() });
+        let made = datatype.with_sections(element, sections.collect::<Result<_>>()?);
+        newtype.put_handle(objects.datatypes.insert(made, true)?);
+        Ok(())
+    })
+}
+
+impl suiro_Section {
+    /// # Safety
+    /// There are as many extents as dimensions.
+    unsafe fn parsed(&self) -> Result<Section> {
+        // SAFETY: the caller's promise.
+        let dimensions = unsafe { list((self.dimensions, self.extents), "extents")? };
+        let dimension = |[extent, stride]: &[MPI_Count; 2]| {
+            checked_count(*extent).map(|extent| (extent, *stride as isize))
+        };
+        let dimensions: Vec<_> = dimensions.iter().map(dimension).collect::<Result<_>>()?;
+        Section::new(self.base.addr(), checked_count(self.element)?, &dimensions)
+    }
+}
