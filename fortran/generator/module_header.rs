@@ -1,0 +1,63 @@
+//! `mpif.h`: statements of one line from the seventh to the 72nd column, which fixed and free form
+//! read alike, whatever the compiler is told of the length of a line.
+
+use super::module::{self, Language, Tables};
+use super::module_constants::{self, Of};
+use super::table::What;
+
+/// `mpif.h`.
+pub fn render(tables: &Tables) -> String {
+    let head =
+        module::head("!", &["MPI for Fortran without modules, in fixed and in free form.", ""]);
+    let mut text = head + "\n";
+    for constant in &tables.constants {
+        let of = match constant.of {
+            Of::Offset => "INTEGER(KIND=MPI_OFFSET_KIND)",
+            Of::Integer | Of::Handle(_) => "INTEGER",
+        };
+        text += &format!("      {of} {}\n", constant.name);
+        text += &format!("      PARAMETER ({}={})\n", constant.name, constant.value);
+    }
+    text += &format!("\n{}", guarantees("LOGICAL MPI_", "PARAMETER (MPI_"));
+    text += &sentinels();
+    text += &functions(tables);
+    text
+}
+
+/// That sections of arrays are copied, and nothing protects buffers of pending operations.
+fn guarantees(declare: &str, define: &str) -> String {
+    let names = ["ASYNC_PROTECTS_NONBLOCKING", "SUBARRAYS_SUPPORTED"];
+    let lines = names.map(|name| format!("      {declare}{name}\n      {define}{name}=.FALSE.)\n"));
+    lines.concat()
+}
+
+fn sentinels() -> String {
+    let mut text = String::new();
+    let all = module_constants::sentinels(false).chain(module_constants::sentinels(true));
+    for (index, sentinel) in all.enumerate() {
+        let cell = module_constants::cell(sentinel, false);
+        let (name, (of, count)) = (sentinel.name, cell.filler);
+        text += &format!("\n      {} {name}{}\n", cell.of.to_uppercase(), cell.shape);
+        text += &format!("      {} SUIROFILL{index}({count})\n", of.to_uppercase());
+        text += &format!("      COMMON /{}/{name},SUIROFILL{index}\n", sentinel.block);
+    }
+    text
+}
+
+/// The types of functions, and the procedures that may be arguments.
+fn functions(tables: &Tables) -> String {
+    let mut text = String::from("\n");
+    for routine in tables.procedures(Language::F90, |what| *what == What::Routine) {
+        let Some(result) = &routine.result else { continue };
+        let of = tables.kinds[result].f90.as_ref().expect("a type");
+        for prefix in ["", "P"] {
+            let name = format!("{prefix}{}", routine.name.to_uppercase());
+            text += &format!("      {of} {name}\n      EXTERNAL {name}\n");
+        }
+    }
+    text += "\n";
+    for procedure in tables.procedures(Language::F90, |what| matches!(what, What::Predefined(_))) {
+        text += &format!("      EXTERNAL {}\n", procedure.name.to_uppercase());
+    }
+    text
+}

@@ -1,0 +1,41 @@
+//! The variables that MPI knows by their addresses (MPI 5.0 §2.5.4): each is alone in a COMMON block,
+//! the same one for `mpif.h` and the modules, of which the library has a cell of equal size. Where a
+//! program has the block, the loader gives both the program's address.
+
+/// Bytes of each COMMON block; what the variable does not take is filled. As many as a linker may
+/// align a block to, so that neither size nor alignment differ from the cell's.
+pub const BLOCK_BYTES: usize = 64;
+
+/// A variable known by its address.
+pub struct Sentinel {
+    /// Its name in Fortran.
+    pub name: &'static str,
+    /// Its COMMON block. No underscore: some compilers write two behind a name that has one.
+    pub block: &'static str,
+}
+
+/// All of them.
+pub const SENTINELS: &[Sentinel] = &[
+    Sentinel { name: "MPI_ARGVS_NULL", block: "suiroargvsnull" },
+    Sentinel { name: "MPI_ARGV_NULL", block: "suiroargvnull" },
+    Sentinel { name: "MPI_BOTTOM", block: "suirobottom" },
+    Sentinel { name: "MPI_BUFFER_AUTOMATIC", block: "suirobufferautomatic" },
+    Sentinel { name: "MPI_ERRCODES_IGNORE", block: "suiroerrcodesignore" },
+    Sentinel { name: "MPI_IN_PLACE", block: "suiroinplace" },
+    Sentinel { name: "MPI_STATUSES_IGNORE", block: "suirostatusesignore" },
+    Sentinel { name: "MPI_STATUS_IGNORE", block: "suirostatusignore" },
+    Sentinel { name: "MPI_UNWEIGHTED", block: "suirounweighted" },
+    Sentinel { name: "MPI_WEIGHTS_EMPTY", block: "suiroweightsempty" },
+];
+
+/// The library's cells, in Rust; the symbols are those of compilers that write one underscore.
+pub fn render() -> String {
+    let mut text = String::new();
+    for Sentinel { name, block } in SENTINELS {
+        text += &format!(
+            "/// `{name}`.\n#[unsafe(no_mangle)]\n#[allow(non_upper_case_globals)]\n\
+             pub static mut {block}_: Cell = Cell([0; {BLOCK_BYTES}]);\n"
+        );
+    }
+    text
+}
