@@ -12,6 +12,7 @@ mod launch {
     mod failure;
     mod faults;
     mod forms;
+    mod fortran;
     mod kill;
     mod options;
     mod placement;

@@ -15,6 +15,12 @@ const LIBRARY: &str = "libmpi_abi.so";
 /// The name that programs have in them, as the loader looks for it.
 pub const SONAME: &str = "libmpi_abi.so.1";
 
+/// The file of what Fortran programs call, as the linker looks for it.
+pub const FORTRAN_LIBRARY: &str = "libmpifort_abi.so";
+
+/// The name that Fortran programs have in them, as the loader looks for it.
+pub const FORTRAN_SONAME: &str = "libmpifort_abi.so.1";
+
 /// The folders of an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folders {
@@ -24,6 +30,10 @@ pub struct Folders {
     pub include: PathBuf,
     /// `libmpi_abi.so`.
     pub library: PathBuf,
+    /// A folder for each Fortran compiler that modules have been built for.
+    pub modules: PathBuf,
+    /// Is this cargo's target folder, instead of an installation?
+    pub is_build: bool,
 }
 
 impl Folders {
@@ -43,13 +53,17 @@ impl Folders {
         let Some(library) = built.find(|folder| folder.join(LIBRARY).exists()) else {
             let prefix = programs.parent().unwrap_or(&programs);
             let (include, library) = (prefix.join("include"), prefix.join("lib"));
-            return Self { programs, include, library };
+            let modules = include.join("suiro");
+            return Self { programs, include, library, modules, is_build: false };
         };
-        // Cargo does not make the name that programs ask the loader for. Where it cannot be made
+        // Cargo does not make the names that programs ask the loader for. Where they cannot be made
         // (a read-only folder) the program still compiles.
-        let _ = symlink(LIBRARY, library.join(SONAME));
+        for (file, name) in [(LIBRARY, SONAME), (FORTRAN_LIBRARY, FORTRAN_SONAME)] {
+            let _ = symlink(file, library.join(name));
+        }
         let source = programs.ancestors().nth(2).unwrap_or(&programs);
-        Self { include: source.join("include"), library, programs }
+        let (include, modules) = (source.join("include"), programs.join("fortran-modules"));
+        Self { programs, include, library, modules, is_build: true }
     }
 }
 
@@ -63,5 +77,6 @@ mod tests {
         assert_eq!(found.programs, Path::new("/nowhere/q/bin"));
         assert_eq!(found.include, Path::new("/nowhere/q/include"));
         assert_eq!(found.library, Path::new("/nowhere/q/lib"));
+        assert_eq!(found.modules, Path::new("/nowhere/q/include/suiro"));
     }
 }

@@ -1,0 +1,516 @@
+//! `mpicc`, `mpicxx` and `mpifort`: the system's compiler with the flags that the library needs.
+//!
+//! The questions that it answers are those that CMake's FindMPI, Meson, Spack, configure scripts
+//! and people ask of the wrappers of MPICH, Intel MPI and Open MPI, in the forms that they expect.
+//! Everything else is the compiler's, word for word; nothing but an error is said on standard
+//! error. [`Request`] and [`task`] decide, [`main`] does.
+
+mod language;
+pub mod modules;
+mod question;
+
+use std::borrow::Cow;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use self::modules::{Compiler, Modules};
+use self::question::{Question, joined};
+use super::folders::Folders;
+
+pub use self::language::Language;
+
+/// What static linking needs beyond the library. Sections that nothing uses name functions of the
+/// dynamic libc, which the static one has not.
+const STATIC_FLAGS: &[&str] = &["-lpthread", "-ldl", "-lm", "-Wl,--gc-sections"];
+
+/// Options after which the compiler does not link.
+const COMPILE_ONLY: &[&str] =
+    &["-c", "-E", "-S", "-M", "-MM", "-fsyntax-only", "--compile", "--preprocess", "--assemble"];
+
+/// Options after which the compiler reads no modules.
+const PREPROCESS_ONLY: &[&str] = &["-E", "-M", "-MM", "--preprocess"];
+
+/// How names of Fortran sources end, in lower case.
+const FORTRAN_SOURCES: &[&str] =
+    &["f", "for", "fpp", "ftn", "f77", "f90", "f95", "f03", "f08", "f18", "f23"];
+
+/// The option that builds modules as a part of the installation.
+const BUILD_MODULES: &str = "-build-modules";
+
+/// A call of a wrapper, its own options taken out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Request {
+    language: Language,
+    /// The compiler's words: `ccache gcc` is two.
+    compiler: Vec<OsString>,
+    rest: Vec<OsString>,
+    is_build_of_modules: bool,
+}
+
+/// Whether modules of Fortran are needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Need {
+    /// They make no difference.
+    None,
+    /// Their archive is linked with, should there be one.
+    Link,
+    /// Something reads them: the compiler, or later whoever asks for the flags.
+    Read,
+}
+
+/// What the flags are made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Installation {
+    folders: Folders,
+    /// The folder of the compiler's modules, where they are needed.
+    modules: Option<PathBuf>,
+    /// What this compiler needs besides.
+    flags: Vec<OsString>,
+}
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Task {
+    /// Print this.
+    Print(String),
+    /// Become this command, after printing a line if there is one.
+    Become { line: Option<String>, command: Vec<OsString> },
+}
+
+/// Compiles as `words` (without the program's own name) say; the exit code, if it comes back.
+pub fn main(language: Language, words: impl IntoIterator<Item = OsString>) -> i32 {
+    let folders = match Folders::own() {
+        Ok(folders) => folders,
+        Err(error) => return complain(language, 127, &format!("cannot find itself: {error}")),
+    };
+    let mut named = language.variables().iter().filter_map(env::var_os);
+    let chosen = named.find(|value| !value.is_empty());
+    let request = match Request::of(language, chosen, words) {
+        Ok(request) => request,
+        Err(why) => return complain(language, 1, &why),
+    };
+    let read = |file: &Path| fs::read_to_string(file).ok();
+    if request.is_build_of_modules {
+        return install_modules(&request, &folders);
+    }
+    let installation = match Installation::for_request(&request, folders, request.need(&read)) {
+        Ok(installation) => installation,
+        Err(error) => return request.no_compiler(&error),
+    };
+    match task(&request, &installation, &read) {
+        Task::Print(text) => print(language, &text),
+        Task::Become { line, command } => {
+            if let Some(line) = line {
+                // Who does not read it still wants the compiler's answer.
+                let _ = writeln!(io::stdout(), "{line}");
+            }
+            request.run(&command)
+        }
+    }
+}
+
+/// Builds the modules of the compiler as a part of the installation; the exit code.
+fn install_modules(request: &Request, folders: &Folders) -> i32 {
+    let language = request.language;
+    let compiler = match Compiler::ask(&request.compiler) {
+        Ok(compiler) => compiler,
+        Err(error) => return request.no_compiler(&error),
+    };
+    match modules(compiler, folders).and_then(Modules::install) {
+        Ok(place) => print(language, &place.display()),
+        Err(why) => complain(language, 1, &why),
+    }
+}
+
+fn modules(compiler: Compiler, folders: &Folders) -> Result<Modules, String> {
+    Modules::of(compiler, folders, |name| env::var_os(name))
+}
+
+/// Prints the answer to a question; the exit code.
+fn print(language: Language, text: &dyn Display) -> i32 {
+    match writeln!(io::stdout(), "{text}") {
+        Ok(()) => 0,
+        Err(error) => complain(language, 1, &format!("cannot write: {error}")),
+    }
+}
+
+fn complain(language: Language, code: i32, why: &str) -> i32 {
+    eprintln!("{}: {why}", language.wrapper());
+    code
+}
+
+/// What a user must know where there are no modules. Programs with `mpif.h` need none, so it is the
+/// compiler that fails if it is asked for one.
+fn without_modules(why: &str) -> String {
+    format!(
+        "there are no modules mpi and mpi_f08 for this compiler, and they cannot be built: {why}\n\
+         mpifort: set XDG_CACHE_HOME to a folder that can be written, or have them installed by \
+         mpifort {BUILD_MODULES}; mpif.h works without them"
+    )
+}
+
+impl Request {
+    /// # Errors
+    /// An option that cannot be obeyed, and why.
+    fn of(
+        language: Language, chosen: Option<OsString>, words: impl IntoIterator<Item = OsString>,
+    ) -> Result<Self, String> {
+        let mut named = None;
+        let mut is_build_of_modules = false;
+        let mut rest = Vec::new();
+        for word in words {
+            let option = |option: &&str| word.as_bytes().strip_prefix(option.as_bytes());
+            if let Some(compiler) = language.options().iter().find_map(option) {
+                named = Some(OsStr::from_bytes(compiler).to_owned());
+            } else if word == "-mpich-abi" {
+                let why = "this library has the standard ABI (-mpi-abi), not that of MPICH";
+                return Err(format!("-mpich-abi: {why}"));
+            } else if language == Language::Fortran && word == BUILD_MODULES {
+                is_build_of_modules = true;
+            } else if word != "-mpi-abi" {
+                rest.push(word);
+            }
+        }
+        let compiler = compiler(language, named.or(chosen).as_deref());
+        Ok(Self { language, compiler, rest, is_build_of_modules })
+    }
+
+    /// What a call with these words needs; `read` gives the text of a response file.
+    fn need(&self, read: &dyn Fn(&Path) -> Option<String>) -> Need {
+        if self.language != Language::Fortran {
+            return Need::None;
+        }
+        if let Some(question) = Question::among(&self.rest) {
+            return question.need();
+        }
+        let words = with_response_files(&self.rest, read);
+        let is_source = |word: &OsString| {
+            let extension = Path::new(word).extension().map(OsStr::to_ascii_lowercase);
+            // `-x f95` makes anything one.
+            word == "-x" || extension.is_some_and(|it| FORTRAN_SOURCES.iter().any(|f| it == *f))
+        };
+        if words.iter().any(is_source) && !has_one_of(&words, PREPROCESS_ONLY) {
+            return Need::Read;
+        }
+        if links(&words) { Need::Link } else { Need::None }
+    }
+
+    /// The flags that a command of these words needs.
+    fn flags(
+        &self, installation: &Installation, read: &dyn Fn(&Path) -> Option<String>,
+    ) -> Vec<OsString> {
+        let mut flags = installation.compile_flags();
+        let words = with_response_files(&self.rest, read);
+        if links(&words) {
+            flags.extend(installation.link_flags(self.language));
+            if words.iter().any(|word| word == "-static") {
+                flags.extend(STATIC_FLAGS.iter().map(OsString::from));
+            }
+        }
+        flags
+    }
+
+    /// Becomes `command`; the exit code if that fails.
+    fn run(&self, words: &[OsString]) -> i32 {
+        let mut command = Command::new(&words[0]);
+        // The variables have been obeyed. If they name this wrapper, it now takes the system's
+        // compiler instead of calling itself for ever.
+        for variable in self.language.variables() {
+            command.env_remove(variable);
+        }
+        let error = command.args(&words[1..]).exec();
+        self.no_compiler(&error)
+    }
+
+    fn no_compiler(&self, error: &io::Error) -> i32 {
+        let (program, advice) = (self.compiler[0].to_string_lossy(), self.language.advice());
+        let why = format!("cannot run the compiler {program}: {error}; {advice}");
+        complain(self.language, 127, &why)
+    }
+}
+
+impl Installation {
+    /// As far as the request needs it. That modules are missing is told, and is no error here:
+    /// programs with `mpif.h` do without, and for others the compiler ends it.
+    ///
+    /// # Errors
+    /// Those of starting the compiler.
+    fn for_request(request: &Request, folders: Folders, need: Need) -> io::Result<Self> {
+        let mut installation = Self { folders, modules: None, flags: Vec::new() };
+        if need == Need::None {
+            return Ok(installation);
+        }
+        let compiler = match Compiler::ask(&request.compiler) {
+            Ok(compiler) => compiler,
+            // To link, the compiler is called all the same, which then tells it.
+            Err(_) if need == Need::Link => return Ok(installation),
+            Err(error) => return Err(error),
+        };
+        installation.flags = compiler.flags();
+        let modules = modules(compiler, &installation.folders);
+        let place = match need {
+            Need::Read => modules.and_then(Modules::ready).map(Some),
+            Need::Link | Need::None => {
+                Ok(modules.ok().and_then(|it| it.found().map(Path::to_owned)))
+            }
+        };
+        installation.modules = place.unwrap_or_else(|why| {
+            complain(request.language, 1, &without_modules(&why));
+            None
+        });
+        Ok(installation)
+    }
+
+    fn include_folders(&self) -> impl Iterator<Item = &Path> {
+        [&self.folders.include].into_iter().chain(&self.modules).map(PathBuf::as_path)
+    }
+
+    fn compile_flags(&self) -> Vec<OsString> {
+        let folders = self.include_folders().map(|folder| joined("-I", folder));
+        folders.chain(self.flags.iter().cloned()).collect()
+    }
+
+    fn link_flags(&self, language: Language) -> Vec<OsString> {
+        let folders = self.library_folders().map(|folder| joined("-L", folder));
+        let run_path = [
+            "-Wl,-rpath".into(),
+            joined("-Wl,", &self.folders.library),
+            "-Wl,--enable-new-dtags".into(),
+        ];
+        let libraries = self.libraries(language).map(|name| format!("-l{name}").into());
+        folders.chain(run_path).chain(libraries).collect()
+    }
+
+    fn library_folders(&self) -> impl Iterator<Item = &Path> {
+        [&self.folders.library].into_iter().chain(&self.modules).map(PathBuf::as_path)
+    }
+
+    fn libraries(&self, language: Language) -> impl Iterator<Item = &'static str> {
+        let archive = self.modules.as_ref().map(|_| modules::LIBRARY);
+        archive.into_iter().chain(language.libraries().iter().copied())
+    }
+}
+
+/// Decides, without doing anything; `read` gives the text of a response file.
+fn task(
+    request: &Request, installation: &Installation, read: &dyn Fn(&Path) -> Option<String>,
+) -> Task {
+    let Request { language, compiler, rest, .. } = request;
+    if let Some(question) = Question::among(rest) {
+        return Task::Print(question.answer(*language, installation, compiler, rest));
+    }
+    let version = env!("CARGO_PKG_VERSION");
+    let line =
+        (*rest == ["-v"]).then(|| format!("{} for Suiro version {version}", language.wrapper()));
+    // The user's own words come first, so that their folders win.
+    let flags = request.flags(installation, read);
+    Task::Become { line, command: [&**compiler, rest, &flags].concat() }
+}
+
+/// The compiler's words.
+fn compiler(language: Language, chosen: Option<&OsStr>) -> Vec<OsString> {
+    let words = chosen.map(OsStr::as_bytes).unwrap_or_default();
+    let words: Vec<OsString> = words
+        .split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty())
+        .map(|word| OsStr::from_bytes(word).to_owned())
+        .collect();
+    if words.is_empty() { vec![language.compiler().into()] } else { words }
+}
+
+/// `words`, and after them those in the response files (`@file`) among them. The compiler reads
+/// these files itself; here they tell only what it will do.
+fn with_response_files<'a>(
+    words: &'a [OsString], read: &dyn Fn(&Path) -> Option<String>,
+) -> Cow<'a, [OsString]> {
+    let files = words.iter().filter_map(|word| word.as_bytes().strip_prefix(b"@"));
+    let texts: Vec<_> = files.filter_map(|name| read(Path::new(OsStr::from_bytes(name)))).collect();
+    if texts.is_empty() {
+        return words.into();
+    }
+    let inside = texts.iter().flat_map(|text| text.split_whitespace()).map(OsString::from);
+    words.iter().cloned().chain(inside).collect::<Vec<_>>().into()
+}
+
+/// Whether the compiler links after all else.
+fn links(words: &[OsString]) -> bool {
+    let is_input = |word: &OsString| word == "-" || !word.as_bytes().starts_with(b"-");
+    !has_one_of(words, COMPILE_ONLY) && words.iter().any(is_input)
+}
+
+fn has_one_of(words: &[OsString], options: &[&str]) -> bool {
+    words.iter().any(|word| options.iter().any(|option| word == option))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINK: &str = "-L/p/lib -Wl,-rpath -Wl,/p/lib -Wl,--enable-new-dtags -lmpi_abi";
+
+    fn read(file: &Path) -> Option<String> {
+        match file.to_str()? {
+            "compile" => Some("-c\na.c".to_owned()),
+            "link" => Some("a.c -o a".to_owned()),
+            "fortran" => Some("a.f90".to_owned()),
+            _ => None,
+        }
+    }
+
+    fn request(language: Language, chosen: Option<&str>, line: &str) -> Request {
+        let words = line.split(' ').map(OsString::from);
+        Request::of(language, chosen.map(OsString::from), words).unwrap()
+    }
+
+    fn decide_in(language: Language, chosen: Option<&str>, line: &str) -> Task {
+        let request = request(language, chosen, line);
+        let folders = Folders {
+            programs: "/p/bin".into(),
+            include: "/p/include".into(),
+            library: "/p/lib".into(),
+            modules: "/p/include/suiro".into(),
+            is_build: false,
+        };
+        let modules = (request.need(&read) != Need::None).then(|| PathBuf::from("/m"));
+        let flags = modules.iter().map(|_| "-flag".into()).collect();
+        task(&request, &Installation { folders, modules, flags }, &read)
+    }
+
+    fn decide(chosen: Option<&str>, line: &str) -> Task {
+        decide_in(Language::C, chosen, line)
+    }
+
+    fn joined_words(task: Task) -> String {
+        match task {
+            Task::Become { command, .. } => command.join(OsStr::new(" ")).into_string().unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn command(chosen: Option<&str>, line: &str) -> String {
+        joined_words(decide(chosen, line))
+    }
+
+    fn fortran(line: &str) -> String {
+        joined_words(decide_in(Language::Fortran, None, line))
+    }
+
+    #[test]
+    fn words_pass_through_before_our_flags() {
+        let expected = format!("cc a.c -o a -I/p/include {LINK}");
+        assert_eq!(command(None, "a.c -o a"), expected);
+        assert_eq!(command(None, "-c a.c -I/x"), "cc -c a.c -I/x -I/p/include");
+        assert_eq!(command(None, "--version"), "cc --version -I/p/include");
+        assert!(
+            command(None, "-static a.c")
+                .ends_with("-lmpi_abi -lpthread -ldl -lm -Wl,--gc-sections")
+        );
+    }
+
+    #[test]
+    fn another_compiler_is_named_by_variable_or_option() {
+        assert!(command(Some("ccache gcc"), "-c a.c").starts_with("ccache gcc -c a.c"));
+        assert!(command(Some("gcc"), "-cc=clang -c a.c").starts_with("clang -c a.c"));
+        assert!(command(Some(""), "-c a.c").starts_with("cc "));
+    }
+
+    #[test]
+    fn questions_are_answered_in_one_line() {
+        let flags = format!("-I/p/include {LINK}");
+        for (question, expected) in [
+            ("-show", format!("cc {flags}")),
+            ("-show -O2", format!("cc -O2 {flags}")),
+            ("-showme:compile", "-I/p/include".to_owned()),
+            ("--showme:link", LINK.to_owned()),
+            ("-link-info", format!("cc {LINK}")),
+            ("-compile_info", "cc -I/p/include".to_owned()),
+            ("-showme:incdirs", "/p/include".to_owned()),
+            ("-showme:libdirs", "/p/lib".to_owned()),
+            ("-showme:libs", "mpi_abi".to_owned()),
+            ("-showme:libs_static", "mpi_abi pthread dl m".to_owned()),
+            ("-mpi-abi -show", format!("cc {flags}")),
+            ("-cc=clang -show-compile-info", "clang -I/p/include".to_owned()),
+            ("-showme:command", "cc".to_owned()),
+        ] {
+            assert_eq!(decide(None, question), Task::Print(expected), "{question}");
+        }
+        let Task::Print(version) = decide(None, "--showme:version") else { panic!() };
+        assert!(version.contains(env!("CARGO_PKG_VERSION")));
+    }
+
+    #[test]
+    fn response_files_pass_through_and_tell_whether_to_link() {
+        assert_eq!(command(None, "@compile"), "cc @compile -I/p/include");
+        assert_eq!(command(None, "@link"), format!("cc @link -I/p/include {LINK}"));
+        assert_eq!(command(None, "-c @missing"), "cc -c @missing -I/p/include");
+    }
+
+    #[test]
+    fn only_the_abi_of_the_standard_is_there() {
+        assert_eq!(command(None, "-mpi-abi -c a.c"), "cc -c a.c -I/p/include");
+        let words = ["-mpich-abi", "a.c"].map(OsString::from);
+        let why = Request::of(Language::C, None, words).unwrap_err();
+        assert!(why.starts_with("-mpich-abi: "), "{why}");
+    }
+
+    #[test]
+    fn help_is_the_wrapper_s_with_one_dash_and_the_compiler_s_with_two() {
+        let Task::Print(help) = decide(None, "-help") else { panic!() };
+        assert!(help.starts_with("usage: mpicc ") && help.contains("SUIRO_CC, MPICH_CC"), "{help}");
+        assert_eq!(command(None, "--help"), "cc --help -I/p/include");
+    }
+
+    #[test]
+    fn a_version_question_names_the_wrapper_first() {
+        let Task::Become { line, command } = decide(None, "-v") else { panic!() };
+        assert!(line.unwrap().starts_with("mpicc for Suiro version "));
+        assert_eq!(command[1], "-v");
+    }
+
+    #[test]
+    fn fortran_has_two_libraries_and_a_folder_of_modules() {
+        let link = LINK.replace("-lmpi_abi", "-lsuiro_modules -lmpifort_abi -lmpi_abi");
+        let link = link.replace("-L/p/lib", "-L/p/lib -L/m");
+        let flags = format!("-I/p/include -I/m -flag {link}");
+        assert_eq!(fortran("a.f90 -o a"), format!("gfortran a.f90 -o a {flags}"));
+        for (question, expected) in [
+            ("-show", format!("gfortran {flags}")),
+            ("-f77=f77 -showme:compile", "-I/p/include -I/m -flag".to_owned()),
+            ("-showme:incdirs", "/p/include /m".to_owned()),
+            ("-showme:link", link),
+            ("-fc=flang -showme:command", "flang".to_owned()),
+            ("-showme:libs", "suiro_modules mpifort_abi mpi_abi".to_owned()),
+            ("-showme:libdirs", "/p/lib /m".to_owned()),
+        ] {
+            let said = decide_in(Language::Fortran, None, question);
+            assert_eq!(said, Task::Print(expected), "{question}");
+        }
+        let Task::Print(help) = decide_in(Language::Fortran, None, "-help") else { panic!() };
+        assert!(help.starts_with("usage: mpifort ") && help.contains(BUILD_MODULES), "{help}");
+    }
+
+    #[test]
+    fn modules_are_there_for_whoever_reads_them_and_nobody_else() {
+        let need = |line: &str| request(Language::Fortran, None, line).need(&read);
+        for line in ["-c a.F90", "a.f -o a", "-x f95 a.txt", "@fortran", "-show", "-S a.for"] {
+            assert_eq!(need(line), Need::Read, "{line}");
+        }
+        for line in ["a.o -o a", "a.c", "-showme:libs", "-link_info"] {
+            assert_eq!(need(line), Need::Link, "{line}");
+        }
+        for line in ["-E a.F90", "-v", "-c a.c", "-showme:version", "-help"] {
+            assert_eq!(need(line), Need::None, "{line}");
+        }
+        assert_eq!(request(Language::C, None, "-c a.f90").need(&read), Need::None);
+        assert!(fortran("-E a.F90").ends_with(" -I/p/include"));
+        assert!(request(Language::Fortran, None, BUILD_MODULES).is_build_of_modules);
+        assert!(!request(Language::C, None, BUILD_MODULES).is_build_of_modules);
+    }
+}

@@ -1,0 +1,218 @@
+//! `mpifort` as an installation has it, with a compiler that only says what it was asked: when
+//! modules are built, where, and what is said when they cannot be.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use super::harness::folder;
+
+/// An installation of its own, with sources of modules that are empty.
+struct Installed {
+    prefix: PathBuf,
+}
+
+impl Installed {
+    fn new(name: &str) -> Self {
+        let prefix = folder(&format!("launch-fortran-{name}"));
+        let place = |name: &str| {
+            fs::create_dir(prefix.join(name)).unwrap();
+            prefix.join(name)
+        };
+        fs::copy(env!("CARGO_BIN_EXE_mpifort"), place("bin").join("mpifort")).unwrap();
+        let include = place("include");
+        for source in ["mpi_types.f90", "mpi.f90", "mpi_f08.f90"] {
+            fs::write(include.join(source), "").unwrap();
+        }
+        let installed = Self { prefix };
+        installed.compiler("12.1.0", "");
+        installed
+    }
+
+    /// Makes the compiler another one: it says that it has this version, makes modules of what it
+    /// compiles where it is, notes what that was, and before that does `act`.
+    fn compiler(&self, version: &str, act: &str) {
+        let notes = self.prefix.join("compiled");
+        let text = format!(
+            "#!/bin/sh
+            if [ \"$1\" = --version ]; then echo 'GNU Fortran (a test) {version}'; exit; fi
+            case $3 in
+            {}/*.f90)
+                {act}
+                echo \"$3\" >>{}
+                name=$(basename \"$3\" .f90)
+                : >$name.o
+                : >$name.mod ;;
+            *) echo \"$@\" ;;
+            esac",
+            self.prefix.join("include").display(),
+            notes.display(),
+        );
+        let path = self.prefix.join("compiler");
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn command(&self, cache: &str) -> Command {
+        let mut command = Command::new(self.prefix.join("bin/mpifort"));
+        for name in ["MPICH_FC", "MPICH_F90", "MPICH_F77", "OMPI_FC", "I_MPI_FC"] {
+            command.env_remove(name);
+        }
+        command.env("SUIRO_FC", self.prefix.join("compiler"));
+        command.env("XDG_CACHE_HOME", cache).env_remove("HOME");
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        self.command(self.cache().to_str().unwrap()).args(words).output().unwrap()
+    }
+
+    fn cache(&self) -> PathBuf {
+        self.prefix.join("cache")
+    }
+
+    /// How many sources of modules were compiled so far.
+    fn compiled(&self) -> usize {
+        fs::read_to_string(self.prefix.join("compiled")).unwrap_or_default().lines().count()
+    }
+}
+
+/// The names in a folder that users see.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.filter(|name| !name.starts_with('.')).collect();
+    names.sort_unstable();
+    names
+}
+
+fn errors(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn many_wrappers_at_once_build_modules_once() {
+    let installed = Installed::new("many");
+    installed.compiler("12.1.0", "sleep 0.1");
+    let cache = installed.cache();
+    let mut running = Vec::new();
+    for _ in 0..16 {
+        let mut command = installed.command(cache.to_str().unwrap());
+        command.args(["-c", "a.f90"]).stdout(std::process::Stdio::piped());
+        running.push(command.spawn().unwrap());
+    }
+    for child in running {
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{said}");
+        let modules = said.split_whitespace().find_map(|word| word.strip_prefix("-I")?.into());
+        assert!(modules.is_some() && said.contains("/cache/suiro/gnu-fortran-12.1.0-"), "{said}");
+    }
+    assert_eq!(installed.compiled(), 3);
+    let [folder] = &names(&cache.join("suiro"))[..] else { panic!("not one folder") };
+    assert_eq!(
+        names(&cache.join("suiro").join(folder)),
+        ["libsuiro_modules.a", "mpi.mod", "mpi_f08.mod", "mpi_types.mod"]
+    );
+}
+
+#[test]
+fn each_compiler_and_each_source_has_modules_of_its_own() {
+    let installed = Installed::new("each");
+    assert!(installed.run(&["-c", "a.f90"]).status.success());
+    assert!(installed.run(&["-c", "a.f90"]).status.success());
+    assert_eq!(installed.compiled(), 3);
+    installed.compiler("13.2.0", "");
+    assert!(installed.run(&["-c", "a.f90"]).status.success());
+    assert_eq!(installed.compiled(), 6);
+    fs::write(installed.prefix.join("include/mpi.f90"), "!").unwrap();
+    assert!(installed.run(&["-c", "a.f90"]).status.success());
+    assert_eq!(installed.compiled(), 9);
+    assert_eq!(names(&installed.cache().join("suiro")).len(), 3);
+}
+
+#[test]
+fn modules_of_the_installation_come_first() {
+    let installed = Installed::new("installed");
+    let output = installed.run(&["-build-modules"]);
+    assert!(output.status.success(), "{}", errors(&output));
+    let place = String::from_utf8(output.stdout).unwrap();
+    assert!(Path::new(place.trim_end()).starts_with(installed.prefix.join("include/suiro")));
+    let said = installed.run(&["-showme:incdirs"]).stdout;
+    let said = String::from_utf8(said).unwrap();
+    assert_eq!(said, format!("{} {place}", installed.prefix.join("include").display()));
+    assert_eq!(installed.compiled(), 3);
+    assert!(!installed.cache().exists());
+}
+
+#[test]
+fn what_needs_no_modules_builds_none() {
+    let installed = Installed::new("none");
+    for words in [&["-E", "a.F90"][..], &["a.o"], &["-showme:link"], &["-v"], &["-help"]] {
+        let output = installed.run(words);
+        assert!(output.status.success() && output.stderr.is_empty(), "{words:?}");
+    }
+    assert_eq!(installed.compiled(), 0);
+    // Whoever asks for the flags may call the compiler itself.
+    assert!(installed.run(&["-show"]).status.success());
+    assert_eq!(installed.compiled(), 3);
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_told_and_the_compiler_decides() {
+    let installed = Installed::new("read-only");
+    for (cache, why) in [("/dev/null/cache", "/dev/null/cache"), ("", "neither XDG_CACHE_HOME")] {
+        let output = installed.command(cache).args(["-c", "a.f90"]).output().unwrap();
+        let said = errors(&output);
+        assert!(output.status.success(), "{said}");
+        assert!(said.contains(why) && said.contains("-build-modules"), "{said}");
+        assert!(!String::from_utf8(output.stdout).unwrap().contains("suiro/"));
+    }
+}
+
+#[test]
+fn what_the_compiler_says_of_the_sources_is_told() {
+    let installed = Installed::new("log");
+    installed.compiler("4.8.5", "echo 'a.f90:1: Error: TYPE(*) is unknown' >&2; exit 1");
+    let output = installed.run(&["-c", "a.f90"]);
+    let said = errors(&output);
+    assert!(said.contains("GNU Fortran (a test) 4.8.5: "), "{said}");
+    assert!(said.contains("mpi_types.f90: exit status: 1\na.f90:1: Error: TYPE(*) is unknown"));
+    assert_eq!(installed.run(&["-build-modules"]).status.code(), Some(1));
+    // One that makes its modules elsewhere is no better.
+    installed.compiler("4.8.6", "exit 0");
+    assert!(errors(&installed.run(&["-c", "a.f90"])).contains("made no mpi.mod"));
+    assert!(names(&installed.cache().join("suiro")).is_empty());
+}
+
+#[test]
+fn what_a_killed_builder_left_is_removed() {
+    let installed = Installed::new("left");
+    installed.compiler("12.1.0", "kill -9 $PPID; exit 1");
+    assert!(!installed.run(&["-c", "a.f90"]).status.success());
+    let cache = installed.cache().join("suiro");
+    let folders = || {
+        let entries = fs::read_dir(&cache).unwrap().map(Result::unwrap);
+        entries.filter(|entry| entry.path().is_dir()).count()
+    };
+    assert_eq!(folders(), 1);
+    installed.compiler("12.1.0", "");
+    assert!(installed.run(&["-c", "a.f90"]).status.success());
+    assert_eq!(folders(), 1);
+    assert_eq!(names(&cache).len(), 1);
+}
+
+#[test]
+fn a_missing_compiler_is_named_with_what_to_do() {
+    let installed = Installed::new("missing");
+    for words in [&["-c", "a.f90"][..], &["a.o"], &["-show"], &["-build-modules"]] {
+        let words = [&["-fc=no-such-compiler"], words].concat();
+        let output = installed.run(&words);
+        assert_eq!(output.status.code(), Some(127), "{words:?}");
+        let said = errors(&output);
+        assert!(said.starts_with("mpifort: cannot run the compiler no-such-compiler: "), "{said}");
+        assert!(said.contains("install gfortran, or name another by SUIRO_FC"), "{said}");
+    }
+    assert!(installed.run(&["-fc=no-such-compiler", "-showme:libs"]).status.success());
+}
