@@ -54,6 +54,18 @@ impl Stop {
     }
 }
 
+/// How many lines of a log are told as the reason of a failure.
+const REASON_LINES: usize = 3;
+
+/// The reason, and the last lines of the log that may tell more.
+pub fn explained(why: &str, log: &Path) -> String {
+    let text = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let end = &lines[lines.len().saturating_sub(REASON_LINES)..];
+    [&[why], end].concat().join("\n")
+}
+
 /// Run the command to its end, with its output and its errors in the file `log`; what they were.
 ///
 /// # Errors
@@ -172,6 +184,15 @@ mod tests {
         assert_eq!(error, "exit status: 3");
         assert_eq!(fs::read_to_string(&log).unwrap(), "hello\n");
         fs::remove_file(log).unwrap();
+    }
+
+    #[test]
+    fn a_reason_has_the_end_of_the_log() {
+        let log = log("reason");
+        fs::write(&log, "one\ntwo\n\nthree\nfour\n").unwrap();
+        assert_eq!(explained("no", &log), "no\ntwo\nthree\nfour");
+        fs::remove_file(&log).unwrap();
+        assert_eq!(explained("no", &log), "no");
     }
 
     #[test]

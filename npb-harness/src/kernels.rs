@@ -3,24 +3,21 @@
 
 use std::{
     fs,
-    ops::RangeInclusive,
     path::{Path, PathBuf},
     process::ExitCode,
-    time::Duration,
 };
 
-use clap::{
-    Arg, ArgMatches, Command, ValueEnum,
-    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
-    value_parser,
-};
+use clap::{Arg, ArgMatches, Command, ValueEnum, builder::PossibleValue, value_parser};
 
 use crate::{
-    job::{self, Stop},
-    output,
-    record::{Outcome, Record, Setting},
+    job::Stop,
+    matrix::{self, Cell, Program, Ranks, Refusal, Source},
+    request::{self, Request},
     toolchain::{Language, Scratch, Toolchain},
 };
+
+/// The classes that we know the right results of.
+const CLASSES: &str = "SWAB";
 
 /// A benchmark that we have the source of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,21 +70,18 @@ impl Kernel {
         }
     }
 
-    /// Compile it in `folder`; the program's path.
-    fn build(self, tools: &Toolchain, folder: &Path) -> Result<PathBuf, String> {
-        let source = folder.join(format!("{}.c", self.name()));
-        let program = folder.join(self.name());
-        let header = folder.join("npb.h");
+    /// Compile it to `program`, with its sources beside it.
+    fn build(self, tools: &Toolchain, program: &Path) -> Result<(), String> {
+        let source = program.with_extension("c");
+        let header = program.with_file_name("npb.h");
         for (path, text) in [(&header, include_str!("../kernels/npb.h")), (&source, self.source())]
         {
             fs::write(path, text)
                 .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         }
         let mut arguments = ["-std=c11", "-O3"].map(Into::into).to_vec();
-        arguments.extend([source.into(), "-o".into(), program.clone().into(), "-lm".into()]);
-        let built = tools.compile(Language::C, &arguments);
-        built.map_err(|why| format!("{} cannot be built: {why}", self.name()))?;
-        Ok(program)
+        arguments.extend([source.into(), "-o".into(), program.into(), "-lm".into()]);
+        tools.compile(Language::C, &arguments)
     }
 }
 
@@ -101,161 +95,89 @@ impl ValueEnum for Kernel {
     }
 }
 
-/// What the arguments ask for.
-#[derive(Debug, PartialEq)]
-struct Request {
-    kernels: Vec<Kernel>,
-    classes: Vec<char>,
-    ranks: Vec<u32>,
-    limit: Duration,
-    mpicc: Option<PathBuf>,
-    mpirun: Option<PathBuf>,
+/// Our sources, and a folder to build them in.
+struct Kernels<'a> {
+    scratch: &'a Scratch,
 }
 
-impl Request {
-    fn of(matches: &ArgMatches) -> Self {
-        fn many<T: Clone + Send + Sync + 'static>(matches: &ArgMatches, name: &str) -> Vec<T> {
-            matches.get_many(name).into_iter().flatten().cloned().collect()
+impl Kernels<'_> {
+    fn program(&self, kernel: Kernel, tools: &Toolchain) -> Result<PathBuf, String> {
+        let folder = self.scratch.path().join(tools.folder_name());
+        let program = folder.join(kernel.name());
+        if !program.exists() {
+            fs::create_dir_all(&folder)
+                .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+            kernel.build(tools, &program)?;
         }
-        let seconds = *matches.get_one("limit-s").expect("it has a default");
-        Self {
-            kernels: many(matches, "kernels"),
-            classes: many(matches, "classes"),
-            ranks: many(matches, "ranks"),
-            limit: Duration::from_secs(seconds),
-            mpicc: matches.get_one("mpicc").cloned(),
-            mpirun: matches.get_one("mpirun").cloned(),
-        }
+        Ok(program)
+    }
+}
+
+impl Source for Kernels<'_> {
+    fn name(&self) -> &'static str {
+        "kernels"
+    }
+
+    // They say themselves what they cannot be dealt to.
+    fn ranks(&self, _kernel: &str, _class: char) -> Ranks {
+        Ranks::Any
+    }
+
+    fn missing(&self, kernel: &str, class: char) -> Option<String> {
+        (!CLASSES.contains(class)).then(|| format!("{kernel}: there is no class {class} of it"))
+    }
+
+    fn is_built_for_ranks(&self) -> bool {
+        false
+    }
+
+    fn build(&self, cell: &Cell, tools: &Toolchain, _stop: &Stop) -> Result<Program, Refusal> {
+        let kernel = Kernel::ALL.into_iter().find(|kernel| kernel.name() == cell.kernel);
+        let kernel = kernel.expect("the kernels come from the command line");
+        let path = self.program(kernel, tools).map_err(|why| Refusal::Broken {
+            why: format!("{} cannot be built: {why}", kernel.name()),
+            log: None,
+        })?;
+        Ok(Program { path, arguments: vec![cell.class.to_string()] })
     }
 }
 
 /// The arguments of `npb kernels`.
 pub fn command() -> Command {
-    const POSITIVE: RangeInclusive<i64> = 1..=u32::MAX as i64;
-    let list = |name: &'static str, default: &'static str| {
-        Arg::new(name).long(name).value_name("LIST").value_delimiter(',').default_value(default)
-    };
-    let classes = PossibleValuesParser::new(["S", "W", "A", "B"]);
-    let path = |name: &'static str| {
-        Arg::new(name).long(name).value_name("PATH").value_parser(value_parser!(PathBuf))
-    };
-    Command::new("kernels")
+    let own = Command::new("kernels")
         .about("Builds, runs and verifies our own kernels of the NAS Parallel Benchmarks")
         .arg(
-            list("kernels", "ep,is,cg,mg,ft")
+            Arg::new("kernels")
+                .long("kernels")
+                .value_name("LIST")
+                .value_delimiter(',')
+                .default_value("ep,is,cg,mg,ft")
                 .value_parser(value_parser!(Kernel))
                 .help("The kernels to run, with commas between"),
-        )
-        .arg(
-            list("classes", "S,W")
-                .value_parser(classes.map(|name| name.chars().next().unwrap_or_default()))
-                .help("The sizes to run them in, from the smallest"),
-        )
-        .arg(
-            list("ranks", "4")
-                .value_parser(value_parser!(u32).range(POSITIVE))
-                .help("The numbers of ranks to run them on, such as 1,2,4"),
-        )
-        .arg(
-            Arg::new("limit-s")
-                .long("limit-s")
-                .value_name("SECONDS")
-                .value_parser(value_parser!(u64).range(1..))
-                .default_value("600")
-                .help("A run that lasts longer is ended"),
-        )
-        .arg(path("mpicc").help("The compiler wrapper [default: beside npb, or in PATH]"))
-        .arg(path("mpirun").help("The launcher [default: beside mpicc, or in PATH]"))
+        );
+    request::with_arguments(own)
 }
 
-/// Every kernel in every class on every number of ranks.
+/// Run what is asked for.
 ///
 /// # Errors
-/// If the library's commands do not work.
+/// If a library's commands do not work.
 pub fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
-    let request = Request::of(matches);
+    let kernels = matches.get_many::<Kernel>("kernels").into_iter().flatten();
+    let names: Vec<_> = kernels.map(|kernel| kernel.name().to_owned()).collect();
     let scratch = Scratch::new()?;
-    let stop = Stop::on_signals()?;
-    let tools = Toolchain::ours(request.mpicc.clone(), None, request.mpirun.clone(), &scratch)?;
-    let mut all_verified = true;
-    println!("{}", output::HEADING);
-    for &kernel in &request.kernels {
-        let program = kernel.build(&tools, scratch.path())?;
-        for &class in &request.classes {
-            for &ranks in &request.ranks {
-                let mut job = tools.job(ranks, &program);
-                job.arg(class.to_string());
-                let log = scratch.path().join("log");
-                let output = job::run(job, &log, request.limit, &stop).map_err(|why| {
-                    format!("{why}\n{}", fs::read_to_string(&log).unwrap_or_default())
-                });
-                let record = record(kernel, class, ranks, &tools, output);
-                all_verified &= record.outcome == Outcome::Verified;
-                println!("{}", output::row(&record));
-                if stop.asked() {
-                    return Ok(ExitCode::FAILURE);
-                }
-            }
-        }
-    }
-    Ok(if all_verified { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn record(
-    kernel: Kernel, class: char, ranks: u32, tools: &Toolchain, output: Result<String, String>,
-) -> Record {
-    let setting = Setting {
-        source: "kernels".to_owned(),
-        kernel: kernel.name().to_owned(),
-        class,
-        ranks,
-        library: tools.label.clone(),
-        device: None,
-        progress: None,
-    };
-    output::record(setting, 0, output)
+    matrix::run(&Kernels { scratch: &scratch }, &names, &Request::of(matches, None), &scratch)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parse(arguments: &[&str]) -> Result<Request, String> {
-        let words = ["kernels"].iter().chain(arguments);
-        let matches = command().try_get_matches_from(words);
-        matches.map(|matches| Request::of(&matches)).map_err(|error| error.to_string())
-    }
-
     #[test]
-    fn lists_are_parsed() {
-        let request = parse(&["--classes", "A,B", "--ranks", "1,8", "--kernels", "is,ft"]).unwrap();
-        assert_eq!(request.classes, ['A', 'B']);
-        assert_eq!(request.ranks, [1, 8]);
-        assert_eq!(request.kernels, [Kernel::Is, Kernel::Ft]);
-    }
-
-    #[test]
-    fn without_arguments_it_is_every_kernel() {
-        let request = parse(&[]).unwrap();
-        assert_eq!(request.kernels, Kernel::ALL);
-        assert_eq!(request.classes, ['S', 'W']);
-        assert_eq!(request.ranks, [4]);
-        assert_eq!(request.limit, Duration::from_secs(600));
-        assert_eq!((request.mpicc, request.mpirun), (None, None));
-    }
-
-    #[test]
-    fn bad_arguments_are_named() {
-        let refused = |arguments: &[&str], wanted: &str| {
-            let error = parse(arguments).unwrap_err();
-            assert!(error.contains(wanted), "{error}");
-        };
-        refused(&["--classes", "S,Q"], "invalid value 'Q'");
-        refused(&["--kernels", "ep,lu"], "[possible values: ep, is, cg, mg, ft]");
-        refused(&["--ranks", "0"], "invalid value '0'");
-        refused(&["--limit-s", "soon"], "invalid value 'soon'");
-        refused(&["--ranks"], "a value is required");
-        refused(&["--color", "x"], "unexpected argument '--color'");
+    fn unknown_kernels_are_refused_with_those_there_are() {
+        let refused = command().try_get_matches_from(["kernels", "--kernels", "ep,sp"]);
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains("[possible values: ep, is, cg, mg, ft]"), "{error}");
     }
 
     #[test]

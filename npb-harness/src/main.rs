@@ -1,10 +1,11 @@
 //! Builds, runs and verifies the NAS Parallel Benchmarks with a given MPI library and its peers.
 //!
 //! ```text
-//!  kernels: our own sources ──┐
-//!                             ├── toolchain: programs ── job: logs ── output: results ── record
-//!                             │                                                           │
-//! main: the subcommand asked for                report: tables, a page of charts (chart) ──┘
+//! main: the subcommand ──┬── kernels: our own sources ──┐
+//!                        ├── run ── tree: NPB's sources ─┴── matrix ── record ──┐
+//!                        └── report: tables, a page of charts (chart) ──────────┘
+//!
+//! matrix: runs ── toolchain: commands ── job: logs ── output: results ── summary: medians
 //! ```
 //!
 //! It knows no MPI library from inside: what a library is asked with are the commands of its
@@ -19,12 +20,16 @@
 mod chart;
 mod job;
 mod kernels;
+mod matrix;
 mod output;
-#[allow(dead_code, reason = "files of results are for other subcommands")]
+mod probe;
 mod record;
 mod report;
-#[allow(dead_code, reason = "peers are for other subcommands")]
+mod request;
+mod run;
+mod summary;
 mod toolchain;
+mod tree;
 
 use std::process::ExitCode;
 
@@ -37,6 +42,7 @@ struct Subcommand {
 }
 
 const SUBCOMMANDS: &[Subcommand] = &[
+    Subcommand { command: run::command, run: run::run },
     Subcommand { command: kernels::command, run: kernels::run },
     Subcommand { command: report::command, run: report::run },
 ];

@@ -2,10 +2,14 @@
 //! prints at its end and nothing else. Times are in seconds, rates in millions of operations per
 //! second.
 
-use crate::record::{Outcome, Record, Setting};
+use crate::{
+    record::{Outcome, Record, Setting},
+    summary::Summary,
+};
 
 /// The names of the columns of a [`row`].
-pub const HEADING: &str = "kernel  class  ranks     time s        Mop/s  verification";
+pub const HEADING: &str =
+    "kernel      class  ranks  library                  time s        Mop/s  verification";
 
 /// The result of a run that printed `output`, or that failed with a sentence why.
 pub fn record(setting: Setting, repeat: u32, output: Result<String, String>) -> Record {
@@ -17,33 +21,33 @@ pub fn record(setting: Setting, repeat: u32, output: Result<String, String>) -> 
 }
 
 fn judge(record: Record, text: &str) -> Record {
-    let number = |name: &str| field(text, name)?.parse::<f64>().ok();
+    // A rate or a time that does not fit is printed as stars, and is not known.
+    let number = |name: &str| field(text, name)?.parse().ok().filter(|it: &f64| it.is_finite());
     let (seconds, mops) = (number("Time in seconds"), number("Mop/s total"));
-    match (seconds, mops, field(text, "Verification")) {
-        (Some(_), Some(_), Some("SUCCESSFUL")) => {
-            Record { outcome: Outcome::Verified, seconds, mops, ..record }
-        }
-        (Some(_), Some(_), Some(other)) => {
+    match field(text, "Verification") {
+        Some("SUCCESSFUL") => Record { outcome: Outcome::Verified, seconds, mops, ..record },
+        Some(other) => {
             let why = Some(format!("verification {}", other.to_lowercase()));
             Record { outcome: Outcome::Unverified, seconds, mops, why, ..record }
         }
-        _ => Record { why: Some(format!("no results in its output:\n{text}")), ..record },
+        None => Record { why: Some("no results in its output".to_owned()), ..record },
     }
 }
 
-/// The row of a table for one run.
-pub fn row(record: &Record) -> String {
-    let Setting { kernel, class, ranks, .. } = &record.setting;
-    let kernel = kernel.to_uppercase();
-    let start = format!("{kernel:<6}  {class:<5}  {ranks:>5}  ");
+/// The row of a table for all runs of a setting.
+pub fn row(summary: &Summary) -> String {
+    let Setting { kernel, class, ranks, .. } = &summary.setting;
+    let (kernel, variant) = (kernel.to_uppercase(), summary.setting.variant());
+    let start = format!("{kernel:<10}  {class:<5}  {ranks:>5}  {variant:<20}  ");
     let number = |value: Option<f64>, decimals| {
         value.map_or_else(|| "-".to_owned(), |value| format!("{value:.decimals$}"))
     };
-    let (seconds, mops) = (number(record.seconds, 3), number(record.mops, 2));
-    let verdict = match (record.outcome, &record.why) {
-        (Outcome::Verified, _) => "SUCCESSFUL".to_owned(),
-        (Outcome::Unverified, _) => "UNSUCCESSFUL".to_owned(),
-        (Outcome::Failed, why) => format!("FAILED: {}", why.as_deref().unwrap_or("no reason")),
+    let (seconds, mops) = (number(summary.seconds, 3), number(summary.mops, 2));
+    let why = summary.why.as_deref().unwrap_or("no reason");
+    let verdict = match summary.outcome {
+        Outcome::Verified => "SUCCESSFUL".to_owned(),
+        Outcome::Unverified => format!("UNSUCCESSFUL: {why}"),
+        Outcome::Failed => format!("FAILED: {why}"),
     };
     format!("{start}{seconds:>9}  {mops:>11}  {verdict}")
 }
@@ -82,13 +86,20 @@ mod tests {
         super::record(setting, 0, output)
     }
 
+    fn row(record: &Record) -> String {
+        super::row(&Summary::all(std::slice::from_ref(record))[0])
+    }
+
     #[test]
     fn results_become_a_row() {
         let record = record(Ok(OUTPUT.into()));
         assert_eq!(record.outcome, Outcome::Verified);
         assert_eq!((record.seconds, record.mops), (Some(0.0042), Some(156.37)));
         let row = row(&record);
-        assert_eq!(row, "IS      S          4      0.004       156.37  SUCCESSFUL");
+        assert_eq!(
+            row,
+            "IS          S          4  suiro                     0.004       156.37  SUCCESSFUL"
+        );
         assert_eq!(row.find("SUCC"), HEADING.find("verification"));
     }
 
@@ -101,13 +112,20 @@ mod tests {
             let record = record(Ok(OUTPUT.replace("SUCCESSFUL", verdict)));
             assert_eq!(record.outcome, Outcome::Unverified);
             assert_eq!(record.why.as_deref(), Some(why));
-            assert!(row(&record).ends_with("UNSUCCESSFUL"));
+            assert!(row(&record).ends_with(&format!("UNSUCCESSFUL: {why}")));
         }
     }
 
     #[test]
+    fn numbers_that_do_not_fit_are_not_known() {
+        let record = record(Ok(OUTPUT.replace("156.37", "******").replace("0.0042", "Infinity")));
+        assert_eq!(record.outcome, Outcome::Verified);
+        assert_eq!((record.seconds, record.mops), (None, None));
+    }
+
+    #[test]
     fn a_run_without_results_failed() {
-        let cut = OUTPUT.lines().take(4).collect::<Vec<_>>().join("\n");
+        let cut = OUTPUT.lines().take(6).collect::<Vec<_>>().join("\n");
         let without = record(Ok(cut));
         assert_eq!(without.outcome, Outcome::Failed);
         assert!(row(&without).contains("FAILED: no results"), "{}", row(&without));

@@ -1,9 +1,11 @@
 //! A result as a line of JSON, and files of such lines. Knows nothing of how results come about.
 //!
 //! A file is written line by line while jobs run, so it may end in half a line if the machine
-//! stopped: that line is no result, and the next one is written in its place.
+//! stopped: that line is no result, and the next one is written in its place. A run that failed can
+//! be done again: of lines with the same setting and repeat the last one counts.
 
 use std::{
+    collections::{HashMap, hash_map::Entry},
     fs::{File, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
@@ -44,6 +46,14 @@ pub struct Setting {
     pub device: Option<String>,
     /// How messages make progress; `None` where the library has no choice.
     pub progress: Option<String>,
+}
+
+impl Setting {
+    /// The library with how it was told to work, such as `suiro shm polling`.
+    pub fn variant(&self) -> String {
+        let parts = [Some(&self.library), self.device.as_ref(), self.progress.as_ref()];
+        parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// The result of one run.
@@ -102,8 +112,24 @@ pub fn read(path: &Path) -> Result<Vec<Record>, String> {
     parse(&text).map_err(|why| format!("{}:{why}", path.display()))
 }
 
-/// The records of a text; the error begins with the number of the line.
+/// The records of a text, of several of the same run the last one; the error begins with the number
+/// of the line.
 fn parse(text: &str) -> Result<Vec<Record>, String> {
+    let mut all: Vec<Record> = Vec::new();
+    let mut places: HashMap<(Setting, u32), usize> = HashMap::new();
+    for record in lines(text)? {
+        match places.entry((record.setting.clone(), record.repeat)) {
+            Entry::Occupied(place) => all[*place.get()] = record,
+            Entry::Vacant(place) => {
+                place.insert(all.len());
+                all.push(record);
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn lines(text: &str) -> Result<Vec<Record>, String> {
     let lines = whole(text).lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(index, line)| {
@@ -185,6 +211,16 @@ mod tests {
         assert_eq!(records[0].setting.class, 'A');
         assert_eq!(records[0].outcome, Outcome::Verified);
         assert_eq!(serde_json::to_string(&records[0]).unwrap(), LINE);
+    }
+
+    #[test]
+    fn of_several_lines_of_a_run_the_last_one_counts() {
+        let failed = LINE.replace("verified", "failed");
+        let other = LINE.replace("\"repeat\":0", "\"repeat\":1");
+        let records = parse(&[&failed, &other, LINE].map(|line| format!("{line}\n")).concat());
+        let records = records.unwrap();
+        assert_eq!(records.len(), 2);
+        assert_eq!((records[0].repeat, records[0].outcome), (0, Outcome::Verified));
     }
 
     #[test]

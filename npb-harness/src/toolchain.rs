@@ -87,6 +87,8 @@ pub struct Toolchain {
     pub label: String,
     /// What its launcher belongs to.
     pub flavour: Flavour,
+    /// Whether it is there to be compared with.
+    pub is_peer: bool,
     mpicc: PathBuf,
     mpifort: PathBuf,
     mpirun: PathBuf,
@@ -110,7 +112,8 @@ impl Toolchain {
         let folder = library_folder(&mpicc, scratch.path());
         let environment = folder.map(|folder| library_path(&[folder])).transpose()?;
         let label = "suiro".to_owned();
-        Self { label, flavour: Flavour::Other, mpicc, mpifort, mpirun, environment: Vec::new() }
+        let (flavour, is_peer) = (Flavour::Other, false);
+        Self { label, flavour, is_peer, mpicc, mpifort, mpirun, environment: Vec::new() }
             .with(environment)
     }
 
@@ -142,8 +145,8 @@ impl Toolchain {
             // Read by the commands of Intel MPI only.
             ("I_MPI_ROOT".into(), prefix.into_os_string()),
         ];
-        let flavour = Flavour::Other;
-        Self { label: label.to_owned(), flavour, mpicc, mpifort, mpirun, environment: Vec::new() }
+        let (label, flavour, is_peer) = (label.to_owned(), Flavour::Other, true);
+        Self { label, flavour, is_peer, mpicc, mpifort, mpirun, environment: Vec::new() }
             .with(environment)
     }
 
@@ -160,6 +163,11 @@ impl Toolchain {
             .map_err(|error| format!("cannot start {}: {error}", self.mpirun.display()))?;
         self.flavour = Flavour::of(&String::from_utf8_lossy(&output.stdout));
         Ok(self)
+    }
+
+    /// The label as the name of a folder, or a part of one.
+    pub fn folder_name(&self) -> String {
+        self.label.replace(|c: char| !c.is_ascii_alphanumeric() && !"._".contains(c), "-")
     }
 
     /// The wrapper of a compiler.

@@ -1,0 +1,61 @@
+//! `npb run`: kernels of a published tree of NPB, built and run with our library and its peers.
+
+use std::{fs, path::PathBuf, process::ExitCode};
+
+use clap::{Arg, ArgMatches, Command, builder::PossibleValuesParser, value_parser};
+
+use crate::{matrix, request, request::Request, toolchain::Scratch, tree, tree::Tree};
+
+/// The graphs of DT, which are a kernel each, under one name.
+const ALL_GRAPHS: &str = "dt";
+
+/// The arguments of `npb run`.
+pub fn command() -> Command {
+    let path = |name: &'static str| {
+        Arg::new(name).long(name).value_name("DIR").value_parser(value_parser!(PathBuf))
+    };
+    let names: Vec<_> = tree::kernels().chain([ALL_GRAPHS]).collect();
+    let own = Command::new("run")
+        .about("Builds, runs and verifies the kernels of a source tree of NPB 3.3-MPI or 3.4-MPI")
+        .arg(
+            path("source")
+                .required(true)
+                .help("The tree as it is published, such as NPB3.4-MPI, or the folder it is in"),
+        )
+        .arg(
+            path("build")
+                .default_value("npb-build")
+                .help("Where programs are built, and found again, and the output of runs is kept"),
+        )
+        .arg(
+            Arg::new("kernels")
+                .long("kernels")
+                .value_name("LIST")
+                .value_delimiter(',')
+                .value_parser(PossibleValuesParser::new(names))
+                .help("The kernels to run [default: all of the tree that need no files]"),
+        );
+    request::with_arguments(own)
+}
+
+/// Run what is asked for.
+///
+/// # Errors
+/// If there is no tree, no working library, or nothing to run.
+pub fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
+    let folder = |name| matches.get_one::<PathBuf>(name).expect("clap asks for it");
+    let tree = Tree::open(folder("source"), folder("build"))?;
+    let logs = tree.logs();
+    fs::create_dir_all(&logs)
+        .map_err(|error| format!("cannot make {}: {error}", logs.display()))?;
+    let asked = matches.get_many::<String>("kernels").into_iter().flatten();
+    let mut kernels: Vec<String> = asked.cloned().collect();
+    if kernels.is_empty() {
+        kernels = tree.kernels();
+    } else if let Some(at) = kernels.iter().position(|name| name == ALL_GRAPHS) {
+        let graphs = tree::kernels().filter(|name| name.starts_with("dt.")).map(str::to_owned);
+        kernels.splice(at..=at, graphs);
+    }
+    let request = Request::of(matches, Some(logs));
+    matrix::run(&tree, &kernels, &request, &Scratch::new()?)
+}

@@ -1,0 +1,106 @@
+//! Several results of the same setting as one: medians, and the worst outcome.
+
+use crate::record::{Outcome, Record, Setting};
+
+/// All runs of one setting.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// What was run.
+    pub setting: Setting,
+    /// How often.
+    pub runs: usize,
+    /// The worst of the outcomes.
+    pub outcome: Outcome,
+    /// The median time of the runs that have one.
+    pub seconds: Option<f64>,
+    /// The median rate of the runs that have one, in millions of operations per second.
+    pub mops: Option<f64>,
+    /// Why the first of the worst failed or is not verified, and the place of its log.
+    pub why: Option<String>,
+}
+
+impl Summary {
+    /// One for each setting of the records, in the order in which they appear first.
+    pub fn all(records: &[Record]) -> Vec<Self> {
+        let mut settings: Vec<&Setting> = Vec::new();
+        for record in records {
+            if !settings.contains(&&record.setting) {
+                settings.push(&record.setting);
+            }
+        }
+        let of = |setting: &Setting| {
+            let same: Vec<_> = records.iter().filter(|it| it.setting == *setting).collect();
+            Self::of(setting, &same)
+        };
+        settings.into_iter().map(of).collect()
+    }
+
+    fn of(setting: &Setting, records: &[&Record]) -> Self {
+        let worst = [Outcome::Failed, Outcome::Unverified, Outcome::Verified]
+            .into_iter()
+            .find_map(|outcome| records.iter().find(|record| record.outcome == outcome));
+        let why = worst.and_then(|record| {
+            let place = record.log.as_ref().map(|log| format!(" (log: {})", log.display()));
+            Some(format!("{}{}", record.why.as_ref()?, place.unwrap_or_default()))
+        });
+        Self {
+            setting: setting.clone(),
+            runs: records.len(),
+            outcome: worst.map_or(Outcome::Failed, |record| record.outcome),
+            seconds: median(records.iter().filter_map(|record| record.seconds).collect()),
+            mops: median(records.iter().filter_map(|record| record.mops).collect()),
+            why,
+        }
+    }
+}
+
+/// The value in the middle, or between the two there; `None` of none.
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let upper = *values.get(middle)?;
+    Some(if values.len() % 2 == 1 { upper } else { f64::midpoint(values[middle - 1], upper) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(median(vec![]), None);
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+
+    #[test]
+    fn a_summary_has_the_worst_outcome_and_its_reason() {
+        let setting = |ranks| Setting {
+            source: "kernels".into(),
+            kernel: "ep".into(),
+            class: 'S',
+            ranks,
+            library: "suiro".into(),
+            device: None,
+            progress: None,
+        };
+        let verified = |ranks, seconds| Record {
+            outcome: Outcome::Verified,
+            seconds: Some(seconds),
+            mops: Some(1.0 / seconds),
+            ..Record::new(setting(ranks), 0)
+        };
+        let failed = Record {
+            why: Some("still running".into()),
+            log: Some("/a/log".into()),
+            ..Record::new(setting(2), 1)
+        };
+        let records = [verified(2, 4.0), verified(1, 8.0), failed, verified(2, 2.0)];
+        let summaries = Summary::all(&records);
+        assert_eq!(summaries.len(), 2);
+        assert_eq!((summaries[0].outcome, summaries[0].runs), (Outcome::Failed, 3));
+        assert_eq!(summaries[0].seconds, Some(3.0));
+        assert_eq!(summaries[0].why.as_deref(), Some("still running (log: /a/log)"));
+        assert_eq!((summaries[1].outcome, summaries[1].seconds), (Outcome::Verified, Some(8.0)));
+    }
+}

@@ -1,0 +1,458 @@
+//! A source tree of NPB 3.x-MPI as it is published, 3.3 or 3.4, and programs built from it. The
+//! tree itself is never written to: each program is built in a copy of what it needs, which stays
+//! and is found again as long as the sources, the compiler and its flags are the same.
+//!
+//! ```text
+//!              NPB 3.3                          NPB 3.4
+//! compiler     MPIF77                           MPIFC
+//! make         KERNEL CLASS=C NPROCS=N          KERNEL CLASS=C
+//! program      bin/KERNEL.C.N                   bin/KERNEL.C.x
+//! ```
+//!
+//! Both want `config/make.def`, run a generator (`sys/setparams`) that reads it line by line, and
+//! take `SUBTYPE=` for BT with input and output. DT is for any number of ranks in 3.3 too.
+
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    ffi::OsStr,
+    fs,
+    hash::{DefaultHasher, Hash, Hasher},
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use crate::{
+    job::{self, Stop},
+    matrix::{Cell, Program, Ranks, Refusal, Source},
+    probe,
+    toolchain::{Language, Toolchain},
+};
+
+/// No kernel takes that long to build.
+const BUILD_LIMIT: Duration = Duration::from_secs(900);
+
+/// The folders that each kernel needs beside its own.
+const SHARED: [&str; 3] = ["config", "sys", "common"];
+
+/// What is left of others' builds and must not be taken for ours.
+const PRODUCTS: [&str; 5] = ["npbparams.h", "setparams", "make.def", "suite.def", "core"];
+
+/// Of the same kind, by the ends of their names.
+const PRODUCT_EXTENSIONS: [&str; 4] = ["o", "mod", "a", "smod"];
+
+/// A kernel as NPB has it, or a way to build or to call one.
+struct Kernel {
+    /// What users call it.
+    name: &'static str,
+    /// What `make` calls it.
+    target: &'static str,
+    language: Language,
+    /// What `make` is told as `SUBTYPE`, and the end of the program's name; neither if empty.
+    subtype: (&'static str, &'static str),
+    /// The argument of the program; none if empty.
+    argument: &'static str,
+    /// Whether it needs files of MPI.
+    has_files: bool,
+}
+
+const fn fortran(name: &'static str) -> Kernel {
+    let language = Language::Fortran;
+    Kernel { name, target: name, language, subtype: ("", ""), argument: "", has_files: false }
+}
+
+const fn c(name: &'static str) -> Kernel {
+    Kernel { language: Language::C, ..fortran(name) }
+}
+
+const fn bt(
+    name: &'static str, subtype: &'static str, end: &'static str, has_files: bool,
+) -> Kernel {
+    Kernel { target: "bt", subtype: (subtype, end), has_files, ..fortran(name) }
+}
+
+const fn dt(name: &'static str, graph: &'static str) -> Kernel {
+    Kernel { target: "dt", argument: graph, ..c(name) }
+}
+
+/// All of them, in the order of the table.
+const KERNELS: [Kernel; 15] = [
+    fortran("bt"),
+    fortran("sp"),
+    fortran("lu"),
+    fortran("cg"),
+    fortran("mg"),
+    fortran("ft"),
+    fortran("ep"),
+    c("is"),
+    dt("dt.bh", "BH"),
+    dt("dt.wh", "WH"),
+    dt("dt.sh", "SH"),
+    bt("bt.full", "full", ".mpi_io_full", true),
+    bt("bt.simple", "simple", ".mpi_io_simple", true),
+    bt("bt.fortran", "fortran", ".fortran_io", false),
+    bt("bt.epio", "epio", ".ep_io", false),
+];
+
+/// The names of all kernels and of their variants.
+pub fn kernels() -> impl Iterator<Item = &'static str> {
+    KERNELS.iter().map(|kernel| kernel.name)
+}
+
+impl Kernel {
+    fn called(name: &str) -> &'static Self {
+        let kernel = KERNELS.iter().find(|kernel| kernel.name == name);
+        kernel.expect("clap knows the names")
+    }
+
+    /// The folder of its sources.
+    fn folder(&self) -> String {
+        self.target.to_uppercase()
+    }
+}
+
+/// A tree, and a folder for what is built from it.
+pub struct Tree {
+    root: PathBuf,
+    name: String,
+    /// Whether a program is for one number of ranks, as in 3.3.
+    is_for_ranks: bool,
+    builds: PathBuf,
+    /// What was found out about libraries, by label.
+    flags: RefCell<HashMap<String, Result<&'static [&'static str], String>>>,
+    files: RefCell<HashMap<String, Result<(), String>>>,
+}
+
+impl Tree {
+    /// The tree in `folder`, or the newest in a folder of it; builds go to `builds`.
+    ///
+    /// # Errors
+    /// If there is none, or if it is another edition of NPB.
+    pub fn open(folder: &Path, builds: &Path) -> Result<Self, String> {
+        let root = folder.canonicalize();
+        let root = root.map_err(|error| format!("no tree in {}: {error}", folder.display()))?;
+        let root = inside(&root).ok_or_else(|| {
+            let folder = folder.display();
+            format!("no tree of NPB in {folder}: neither it nor a folder in it has sys/make.common")
+        })?;
+        for needed in ["Makefile", "sys/setparams.c", "config"] {
+            if !root.join(needed).exists() {
+                return Err(format!("{} is no whole tree: no {needed}", root.display()));
+            }
+        }
+        let path = root.join("sys/make.common");
+        let common = fs::read_to_string(&path)
+            .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        let names = |variable: &str| {
+            common.contains(&format!("({variable})")) || common.contains(&format!("{{{variable}}}"))
+        };
+        if !names("MPIFC") && !names("MPIF77") {
+            let path = path.display();
+            return Err(format!("{path} names neither MPIFC nor MPIF77: not an edition with MPI"));
+        }
+        fs::create_dir_all(builds)
+            .map_err(|error| format!("cannot make {}: {error}", builds.display()))?;
+        let builds = builds
+            .canonicalize()
+            .map_err(|error| format!("cannot use {}: {error}", builds.display()))?;
+        let name = root.file_name().map_or("npb".into(), |name| name.to_string_lossy());
+        Ok(Self {
+            name: name.into_owned(),
+            is_for_ranks: names("NPROCS"),
+            root,
+            builds,
+            flags: RefCell::default(),
+            files: RefCell::default(),
+        })
+    }
+
+    /// Where output of runs goes.
+    pub fn logs(&self) -> PathBuf {
+        self.builds.join("logs")
+    }
+
+    /// The kernels without input and output that the tree has.
+    pub fn kernels(&self) -> Vec<String> {
+        let has = |kernel: &&Kernel| self.makefile(kernel).exists() && kernel.subtype.0.is_empty();
+        KERNELS.iter().filter(has).map(|kernel| kernel.name.to_owned()).collect()
+    }
+
+    fn makefile(&self, kernel: &Kernel) -> PathBuf {
+        self.root.join(kernel.folder()).join("Makefile")
+    }
+
+    /// What `config/make.def` must say for this library.
+    fn make_def(&self, kernel: &Kernel, tools: &Toolchain) -> Result<String, Refusal> {
+        let flags = match kernel.language {
+            Language::C => &[],
+            Language::Fortran => self.fortran_flags(tools).map_err(Refusal::Unfit)?,
+        };
+        if kernel.has_files {
+            self.has_files(tools).map_err(Refusal::Unfit)?;
+        }
+        let [cc, fc] = [Language::C, Language::Fortran].map(|it| tools.compiler(it).display());
+        for path in [cc.to_string(), fc.to_string()] {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._+-@,:".contains(c);
+            if let Some(c) = path.chars().find(|&c| !is_plain(c)) {
+                let why = format!("{path} cannot be named in make.def: it has a {c:?}");
+                return Err(Refusal::Broken { why, log: None });
+            }
+        }
+        let flags = [&["-O3"], flags].concat().join(" ");
+        // The unit of a record's length in gfortran is a byte. Lines are short, as the generator
+        // takes 400 bytes at most.
+        Ok(format!(
+            "MPIFC = {fc}
+MPIF77 = {fc}
+FLINK = {fc}
+FMPI_LIB =
+FMPI_INC =
+FFLAGS = {flags}
+FLINKFLAGS = -O3
+MPICC = {cc}
+CLINK = {cc}
+CMPI_LIB =
+CMPI_INC =
+CFLAGS = -O3
+CLINKFLAGS = -O3
+CC = cc
+BINDIR = ../bin
+CONVERTFLAG = -DFORTRAN_REC_SIZE=1
+RAND = randi8
+"
+        ))
+    }
+
+    fn fortran_flags(&self, tools: &Toolchain) -> Result<&'static [&'static str], String> {
+        let mut known = self.flags.borrow_mut();
+        let found = known.entry(tools.label.clone());
+        found.or_insert_with(|| probe::fortran_flags(tools, &self.builds)).clone()
+    }
+
+    fn has_files(&self, tools: &Toolchain) -> Result<(), String> {
+        let mut known = self.files.borrow_mut();
+        let found = known.entry(tools.label.clone());
+        found.or_insert_with(|| probe::files(tools, &self.builds)).clone()
+    }
+
+    /// The files of the tree that the kernel is built from, by their paths in it.
+    fn sources(&self, kernel: &Kernel) -> io::Result<Vec<PathBuf>> {
+        let mut sources = vec![PathBuf::from("Makefile")];
+        let own = kernel.folder();
+        for folder in SHARED.iter().copied().chain([own.as_str()]) {
+            for entry in fs::read_dir(self.root.join(folder))? {
+                let entry = entry?;
+                let name = entry.file_name();
+                let path = Path::new(folder).join(&name);
+                let is_product = PRODUCTS.iter().any(|product| name == *product)
+                    || path
+                        .extension()
+                        .and_then(OsStr::to_str)
+                        .is_some_and(|extension| PRODUCT_EXTENSIONS.contains(&extension));
+                if !is_product && entry.path().is_file() {
+                    sources.push(path);
+                }
+            }
+        }
+        sources.sort();
+        Ok(sources)
+    }
+
+    /// A number that is another if the program could be.
+    fn key(&self, sources: &[PathBuf], make_def: &str, tools: &Toolchain) -> io::Result<u64> {
+        let mut hasher = DefaultHasher::new();
+        make_def.hash(&mut hasher);
+        for language in [Language::C, Language::Fortran] {
+            let changed = fs::metadata(tools.compiler(language)).and_then(|it| it.modified());
+            changed.ok().hash(&mut hasher);
+        }
+        for source in sources {
+            source.hash(&mut hasher);
+            fs::read(self.root.join(source))?.hash(&mut hasher);
+        }
+        Ok(hasher.finish())
+    }
+
+    /// The names that the program can have in `bin`.
+    fn programs(&self, kernel: &Kernel, cell: &Cell) -> Vec<String> {
+        let (target, class, end) = (kernel.target, cell.class, kernel.subtype.1);
+        let mut names = vec![format!("{target}.{class}.x{end}")];
+        if self.is_for_ranks {
+            names.push(format!("{target}.{class}.{}{end}", cell.ranks));
+            names.push(format!("{target}.{class}.1{end}"));
+        }
+        names
+    }
+
+    fn make(&self, kernel: &Kernel, cell: &Cell, tools: &Toolchain) -> std::process::Command {
+        let mut make = tools.command(Path::new("make"));
+        // Those of a `make` that we may have been called by.
+        make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL").env("LC_ALL", "C");
+        make.arg(kernel.target).arg(format!("CLASS={}", cell.class));
+        if self.is_for_ranks && kernel.target != "dt" {
+            make.arg(format!("NPROCS={}", cell.ranks));
+        }
+        if !kernel.subtype.0.is_empty() {
+            make.arg(format!("SUBTYPE={}", kernel.subtype.0));
+        }
+        make
+    }
+}
+
+impl Source for Tree {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn ranks(&self, kernel: &str, class: char) -> Ranks {
+        let kernel = Kernel::called(kernel);
+        match kernel.target {
+            "bt" | "sp" => Ranks::Squares,
+            "lu" => Ranks::TwoFactors,
+            "ep" => Ranks::Any,
+            "dt" => Ranks::Exactly(nodes(kernel.argument, class)),
+            _ => Ranks::PowersOfTwo,
+        }
+    }
+
+    fn missing(&self, kernel: &str, class: char) -> Option<String> {
+        let kernel = Kernel::called(kernel);
+        let makefile = self.makefile(kernel);
+        if !makefile.exists() {
+            return Some(format!("{}: there is no {}", kernel.name, makefile.display()));
+        }
+        let is_undefined = match kernel.target {
+            "dt" => "EF".contains(class),
+            "is" => class == 'F',
+            _ => class == 'F' && !kernel.subtype.0.is_empty(),
+        };
+        is_undefined.then(|| format!("{}: there is no class {class} of it", kernel.name))
+    }
+
+    fn is_built_for_ranks(&self) -> bool {
+        self.is_for_ranks
+    }
+
+    fn build(&self, cell: &Cell, tools: &Toolchain, stop: &Stop) -> Result<Program, Refusal> {
+        let kernel = Kernel::called(&cell.kernel);
+        let make_def = self.make_def(kernel, tools)?;
+        let broken = |why: String, log| Refusal::Broken { why, log };
+        let unusable = |error: io::Error| {
+            broken(format!("cannot copy {}: {error}", self.root.display()), None)
+        };
+        let sources = self.sources(kernel).map_err(unusable)?;
+        let key = self.key(&sources, &make_def, tools).map_err(unusable)?;
+        let ranks = if self.is_for_ranks { format!(".{}", cell.ranks) } else { String::new() };
+        let label = tools.folder_name();
+        let name = format!("{}.{}{ranks}-{label}-{key:016x}", kernel.name, cell.class);
+        let folder = self.builds.join(name);
+        let arguments = Some(kernel.argument).filter(|it| !it.is_empty()).map(str::to_owned);
+        let arguments: Vec<_> = arguments.into_iter().collect();
+        let find = || {
+            let names = self.programs(kernel, cell);
+            names.iter().map(|name| folder.join("bin").join(name)).find(|path| path.is_file())
+        };
+        let stamp = folder.join("built");
+        if let Some(path) = find().filter(|_| stamp.exists()) {
+            return Ok(Program { path, arguments });
+        }
+        copy(&self.root, &sources, &folder).map_err(unusable)?;
+        fs::write(folder.join("config/make.def"), make_def).map_err(unusable)?;
+        let log = folder.join("make.log");
+        let mut make = self.make(kernel, cell, tools);
+        make.current_dir(&folder);
+        let made = job::run(make, &log, BUILD_LIMIT, stop);
+        let what = format!("{}.{} cannot be built with {}", kernel.name, cell.class, tools.label);
+        let why = match (made, find()) {
+            (Ok(_), Some(path)) => {
+                fs::write(stamp, "").map_err(unusable)?;
+                return Ok(Program { path, arguments });
+            }
+            (Ok(_), None) => {
+                let names = self.programs(kernel, cell).join(" or ");
+                format!("{what}: make ends well, but there is no bin/{names}")
+            }
+            (Err(why), _) => format!("{what}: make: {why}"),
+        };
+        Err(broken(job::explained(&why, &log), Some(log)))
+    }
+}
+
+/// The root of a tree in the folder: it, or the last by name of those right below.
+fn inside(folder: &Path) -> Option<PathBuf> {
+    let is_root = |path: &Path| path.join("sys/make.common").is_file();
+    if is_root(folder) {
+        return Some(folder.to_owned());
+    }
+    let entries = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+    let is_mpi = |path: &PathBuf| path.to_string_lossy().ends_with("-MPI");
+    // Those of other editions are named beside it, such as NPB3.4-OMP.
+    let roots = entries.filter(|path| is_root(path));
+    roots.max_by_key(|path| (is_mpi(path), path.clone()))
+}
+
+/// How many nodes a graph of DT has: a tree of degree 4 for BH and WH, a shuffle for SH, on as many
+/// sources as the class has, and not on fewer ranks.
+fn nodes(graph: &str, class: char) -> u32 {
+    let doublings = match class {
+        'S' => 2,
+        'W' => 3,
+        'A' => 4,
+        'B' => 5,
+        'C' => 6,
+        _ => 7,
+    };
+    let sources = 1_u32 << doublings;
+    if graph == "SH" {
+        return sources * (doublings + 1);
+    }
+    let layers =
+        std::iter::successors(Some(sources), |&layer| (layer > 4).then(|| layer.div_ceil(4)));
+    layers.sum::<u32>() + 1
+}
+
+/// A new copy of the sources, with an empty `bin`.
+fn copy(root: &Path, sources: &[PathBuf], folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => fs::create_dir_all(folder.join("bin"))?,
+    }
+    for source in sources {
+        let target = folder.join(source);
+        fs::create_dir_all(target.parent().unwrap_or(folder))?;
+        fs::copy(root.join(source), target)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn graphs_have_as_many_nodes_as_sources_layers_and_a_sink() {
+        let counts = |graph| ['S', 'W', 'A', 'B', 'C', 'D'].map(|class| nodes(graph, class));
+        assert_eq!(counts("BH"), [5, 11, 21, 43, 85, 171]);
+        assert_eq!(counts("WH"), counts("BH"));
+        assert_eq!(counts("SH"), [12, 32, 80, 192, 448, 1024]);
+    }
+
+    #[test]
+    fn what_is_no_tree_is_refused() {
+        let builds = std::env::temp_dir();
+        let refused = |folder: &Path| Tree::open(folder, &builds).err().unwrap();
+        let error = refused(Path::new("/nowhere"));
+        assert!(error.starts_with("no tree in /nowhere: "), "{error}");
+        let root = std::env::temp_dir().join(format!("npb-tree-{}", std::process::id()));
+        fs::create_dir_all(root.join("NPB3.4-OMP/sys")).unwrap();
+        assert!(refused(&root).contains("has sys/make.common"), "{}", refused(&root));
+        fs::write(root.join("NPB3.4-OMP/sys/make.common"), "FCOMPILE = $(FC) -c").unwrap();
+        assert!(refused(&root).ends_with("is no whole tree: no Makefile"), "{}", refused(&root));
+        fs::create_dir_all(root.join("NPB3.4-OMP/config")).unwrap();
+        fs::write(root.join("NPB3.4-OMP/Makefile"), "").unwrap();
+        fs::write(root.join("NPB3.4-OMP/sys/setparams.c"), "").unwrap();
+        assert!(refused(&root).contains("neither MPIFC nor MPIF77"), "{}", refused(&root));
+        fs::remove_dir_all(&root).unwrap();
+    }
+}
