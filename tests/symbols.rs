@@ -16,6 +16,11 @@ use toolchain::{compiler, root, run, scratch};
 const EXTRAS: &[&str] = &[
     // Buffers of Fortran that are sections of arrays: C has no way to say so.
     "suiro_Type_create_sections",
+    // What libmpifort_abi cannot say with the standard's functions: that the functions of a key or
+    // a value are Fortran's.
+    "suiro_fortran_create_keyval",
+    "suiro_fortran_get_attr",
+    "suiro_fortran_set_attr",
 ];
 
 const FUNCTIONS: &str = include_str!("data/mpi5_functions.tsv");

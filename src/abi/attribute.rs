@@ -11,7 +11,7 @@ use super::pointer::{in_out, out};
 use super::types::*;
 use super::verb::{PROCESS, Scope, early, finish, number};
 use crate::base::{ErrorClass, Result};
-use crate::mpi::attribute::{Attribute, Attributes, Keyvals, Of};
+use crate::mpi::attribute::{Attribute, Attributes, Functions, Keyvals, Language, Of, Value};
 use crate::mpi::comm::COMM_WORLD;
 use crate::mpi::errhandler::LAST_CODE;
 use crate::mpi::objects::Objects;
@@ -34,9 +34,8 @@ pub unsafe extern "C" fn PMPI_Comm_create_keyval(
         create(
             "MPI_Comm_create_keyval",
             Of::Comm,
-            (copy, delete),
+            of_c(copy, delete, extra_state),
             (comm_keyval, "comm_keyval"),
-            extra_state,
         )
     }
 }
@@ -60,7 +59,8 @@ pub unsafe extern "C" fn PMPI_Comm_get_attr(
     comm: MPI_Comm, comm_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int,
 ) -> c_int {
     let holder = Holder::Comm(number(comm));
-    let found = predefined(number(comm), comm_keyval).unwrap_or_else(|| holder.get(comm_keyval));
+    let found =
+        predefined(number(comm), comm_keyval).unwrap_or_else(|| holder.get_in_c(comm_keyval));
     // SAFETY: the caller gives valid result pointers.
     unsafe { put(comm, "MPI_Comm_get_attr", found, attribute_val, flag) }
 }
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn PMPI_Comm_get_attr(
 pub unsafe extern "C" fn PMPI_Comm_set_attr(
     comm: MPI_Comm, comm_keyval: c_int, attribute_val: *mut c_void,
 ) -> c_int {
-    let set = Holder::Comm(number(comm)).set(comm_keyval, attribute_val.addr());
+    let set = Holder::Comm(number(comm)).set(comm_keyval, Value::Pointer(attribute_val.addr()));
     finish(comm, "MPI_Comm_set_attr", set)
 }
 
@@ -88,9 +88,8 @@ pub unsafe extern "C" fn PMPI_Type_create_keyval(
         create(
             "MPI_Type_create_keyval",
             Of::Datatype,
-            (copy, delete),
+            of_c(copy, delete, extra_state),
             (type_keyval, "type_keyval"),
-            extra_state,
         )
     }
 }
@@ -116,7 +115,7 @@ pub unsafe extern "C" fn PMPI_Type_free_keyval(type_keyval: *mut c_int) -> c_int
 pub unsafe extern "C" fn PMPI_Type_get_attr(
     datatype: MPI_Datatype, type_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int,
 ) -> c_int {
-    let found = Holder::Type(number(datatype)).get(type_keyval);
+    let found = Holder::Type(number(datatype)).get_in_c(type_keyval);
     // SAFETY: the caller gives valid result pointers.
     unsafe { put(Scope::None, "MPI_Type_get_attr", found, attribute_val, flag) }
 }
@@ -126,7 +125,7 @@ pub unsafe extern "C" fn PMPI_Type_get_attr(
 pub unsafe extern "C" fn PMPI_Type_set_attr(
     datatype: MPI_Datatype, type_keyval: c_int, attribute_val: *mut c_void,
 ) -> c_int {
-    let set = Holder::Type(number(datatype)).set(type_keyval, attribute_val.addr());
+    let set = Holder::Type(number(datatype)).set(type_keyval, Value::Pointer(attribute_val.addr()));
     finish(Scope::None, "MPI_Type_set_attr", set)
 }
 
@@ -143,9 +142,8 @@ pub unsafe extern "C" fn PMPI_Win_create_keyval(
         create(
             "MPI_Win_create_keyval",
             Of::Win,
-            (copy, delete),
+            of_c(copy, delete, extra_state),
             (win_keyval, "win_keyval"),
-            extra_state,
         )
     }
 }
@@ -169,7 +167,7 @@ pub unsafe extern "C" fn PMPI_Win_get_attr(
     win: MPI_Win, win_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int,
 ) -> c_int {
     let holder = Holder::Win(number(win));
-    let found = of_window(number(win), win_keyval).unwrap_or_else(|| holder.get(win_keyval));
+    let found = of_window(number(win), win_keyval).unwrap_or_else(|| holder.get_in_c(win_keyval));
     // SAFETY: the caller gives valid result pointers.
     unsafe { put(win, "MPI_Win_get_attr", found, attribute_val, flag) }
 }
@@ -179,7 +177,7 @@ pub unsafe extern "C" fn PMPI_Win_get_attr(
 pub unsafe extern "C" fn PMPI_Win_set_attr(
     win: MPI_Win, win_keyval: c_int, attribute_val: *mut c_void,
 ) -> c_int {
-    let set = Holder::Win(number(win)).set(win_keyval, attribute_val.addr());
+    let set = Holder::Win(number(win)).set(win_keyval, Value::Pointer(attribute_val.addr()));
     finish(win, "MPI_Win_set_attr", set)
 }
 
@@ -225,15 +223,20 @@ impl Holder {
         }
     }
 
-    fn get(self, keyval: c_int) -> Result<Option<usize>> {
+    /// Lets `look` see a value.
+    pub(super) fn get<T>(self, keyval: c_int, look: impl FnOnce(&Value) -> T) -> Result<Option<T>> {
         self.with(|attributes, keyvals| {
             keyvals.get(self.of(), keyval)?;
-            Ok(attributes.get(keyval))
+            Ok(attributes.get(keyval).map(look))
         })
     }
 
+    fn get_in_c(self, keyval: c_int) -> Result<Option<usize>> {
+        self.get(keyval, Value::in_c)
+    }
+
     /// Sets a value; the one before is deleted first (§7.7.4).
-    fn set(self, keyval: c_int, value: usize) -> Result {
+    pub(super) fn set(self, keyval: c_int, value: Value) -> Result {
         self.delete_value(keyval)?;
         self.with(|attributes, keyvals| {
             attributes.set(keyvals.get(self.of(), keyval)?, value);
@@ -307,7 +310,7 @@ impl Holder {
     fn delete_value(self, keyval: c_int) -> Result<bool> {
         let found = self.with(|attributes, keyvals| {
             let keyval = keyvals.get(self.of(), keyval)?;
-            let value = attributes.get(keyval.number);
+            let value = attributes.get(keyval.number).cloned();
             Ok(value.map(|value| Attribute { keyval, value }))
         })?;
         let Some(attribute) = found else { return Ok(false) };
@@ -335,7 +338,7 @@ pub(super) fn publish_last_code(objects: &Objects) {
 
 /// A predefined attribute of a communicator (§9.1.2, §11.10), as the address of an integer;
 /// `None` if the key is not predefined.
-fn predefined(comm: Handle, keyval: c_int) -> Option<Result<Option<usize>>> {
+pub(super) fn predefined(comm: Handle, keyval: c_int) -> Option<Result<Option<usize>>> {
     let cell = match keyval {
         MPI_TAG_UB => &TAG_UB,
         MPI_IO => &IO,
@@ -365,7 +368,7 @@ fn predefined(comm: Handle, keyval: c_int) -> Option<Result<Option<usize>>> {
 
 /// A predefined attribute of a window (§12.2.7): its base itself, the address of anything else;
 /// `None` if the key is not predefined.
-fn of_window(win: Handle, keyval: c_int) -> Option<Result<Option<usize>>> {
+pub(super) fn of_window(win: Handle, keyval: c_int) -> Option<Result<Option<usize>>> {
     let field: fn(&Extent) -> usize = match keyval {
         MPI_WIN_BASE => |extent| extent.base,
         MPI_WIN_SIZE => |extent| (&raw const extent.size).expose_provenance(),
@@ -403,17 +406,20 @@ unsafe fn put(
 ///
 /// # Safety
 /// `keyval` is null or may be written.
-unsafe fn create(
-    name: &str, of: Of, (copy, delete): (usize, usize), (keyval, argument): (*mut c_int, &str),
-    extra_state: *mut c_void,
+pub(super) unsafe fn create(
+    name: &str, of: Of, functions: Functions, (keyval, argument): (*mut c_int, &str),
 ) -> c_int {
     early(name, Scope::None, |objects| {
         // SAFETY: the caller's promise of the result.
         let keyval = unsafe { out(keyval, argument)? };
-        let made = objects.keyvals.create(of, copy, delete, extra_state.addr());
-        keyval.put(made);
+        keyval.put(objects.keyvals.create(of, functions));
         Ok(())
     })
+}
+
+/// Functions in C.
+fn of_c(copy: usize, delete: usize, extra_state: *mut c_void) -> Functions {
+    Functions { language: Language::C, copy, delete, extra_state: extra_state.addr() }
 }
 
 /// Lets go of an attribute key; attributes keep theirs.

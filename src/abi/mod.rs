@@ -26,6 +26,7 @@
 pub mod address;
 pub mod allocation;
 pub mod attribute;
+pub mod attribute_fortran;
 pub mod buffer;
 pub mod callback;
 pub mod collective;

@@ -2,8 +2,12 @@
 //!
 //! The copy and delete functions belong to the application. They are only addresses here; the C
 //! boundary calls them, outside every lock, and then stores the outcome.
+//!
+//! A value is a pointer in C and an integer in Fortran, and one language sees what the other has set
+//! (MPI 5.0 §19.3.7): Fortran the pointer as an integer, C a pointer to the integer.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 
 use crate::base::{ErrorClass, Result};
@@ -26,6 +30,85 @@ pub enum Of {
     Win,
 }
 
+/// How values are passed in a language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// Pointers of C.
+    C,
+    /// Fortran's integers of type INTEGER, those of MPI-1.
+    Narrow,
+    /// Fortran's integers of kind `MPI_ADDRESS_KIND`.
+    Wide,
+}
+
+/// A value as it was set.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// A pointer of C.
+    Pointer(usize),
+    /// An INTEGER, at an address that C may know and write to.
+    Narrow(Arc<AtomicI32>),
+    /// An INTEGER(KIND=MPI_ADDRESS_KIND), as above.
+    Wide(Arc<AtomicI64>),
+}
+
+impl Value {
+    /// A value set in Fortran.
+    ///
+    /// # Panics
+    /// If the language is C.
+    pub fn of_fortran(language: Language, value: isize) -> Self {
+        match language {
+            Language::C => unreachable!("a pointer is no integer"),
+            Language::Narrow => Self::Narrow(Arc::new(AtomicI32::new(value as i32))),
+            Language::Wide => Self::Wide(Arc::new(AtomicI64::new(value as i64))),
+        }
+    }
+
+    /// What C gets: the pointer, or one to the integer, which is there as long as the attribute.
+    pub fn in_c(&self) -> usize {
+        match self {
+            Self::Pointer(address) => *address,
+            Self::Narrow(cell) => cell.as_ptr().expose_provenance(),
+            Self::Wide(cell) => cell.as_ptr().expose_provenance(),
+        }
+    }
+
+    /// What Fortran gets.
+    pub fn in_fortran(&self) -> isize {
+        match self {
+            Self::Pointer(address) => *address as isize,
+            Self::Narrow(cell) => cell.load(Ordering::Relaxed) as isize,
+            Self::Wide(cell) => cell.load(Ordering::Relaxed) as isize,
+        }
+    }
+
+    /// An equal value of another attribute.
+    pub fn duplicate(&self) -> Self {
+        match self {
+            Self::Pointer(address) => Self::Pointer(*address),
+            Self::Narrow(_) => Self::of_fortran(Language::Narrow, self.in_fortran()),
+            Self::Wide(_) => Self::of_fortran(Language::Wide, self.in_fortran()),
+        }
+    }
+
+    /// What a copy function in C has made of this value. The same pointer means an equal value: a
+    /// pointer to this one's integer would not be there as long as the copy.
+    pub fn copied_in_c(&self, copied: usize) -> Self {
+        if copied == self.in_c() { self.duplicate() } else { Self::Pointer(copied) }
+    }
+
+    /// What a copy function in Fortran has made of this value. The same number means an equal value:
+    /// a pointer of C stays one.
+    pub fn copied_in_fortran(&self, language: Language, copied: isize) -> Self {
+        let was = match language {
+            Language::Narrow => self.in_fortran() as i32 as isize,
+            Language::C | Language::Wide => self.in_fortran(),
+        };
+        if copied == was { self.duplicate() } else { Self::of_fortran(language, copied) }
+    }
+}
+
 /// What a key was created with.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Keyval {
@@ -33,11 +116,20 @@ pub struct Keyval {
     pub number: i32,
     /// What kind of object it is for.
     pub of: Of,
+    /// Its functions.
+    pub functions: Functions,
+}
+
+/// The functions of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Functions {
+    /// What both are written in.
+    pub language: Language,
     /// The address of the copy function.
     pub copy: usize,
     /// The address of the delete function.
     pub delete: usize,
-    /// The address that both get.
+    /// The address, or the integer, that both get.
     pub extra_state: usize,
 }
 
@@ -61,10 +153,10 @@ impl Default for Keyvals {
 
 impl Keyvals {
     /// A new key.
-    pub fn create(&mut self, of: Of, copy: usize, delete: usize, extra_state: usize) -> i32 {
+    pub fn create(&mut self, of: Of, functions: Functions) -> i32 {
         let number = self.next;
         self.next += 1;
-        self.keyvals.insert(number, Arc::new(Keyval { number, of, copy, delete, extra_state }));
+        self.keyvals.insert(number, Arc::new(Keyval { number, of, functions }));
         number
     }
 
@@ -106,12 +198,12 @@ impl Keyvals {
 }
 
 /// One cached value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Attribute {
     /// Its key.
     pub keyval: Arc<Keyval>,
-    /// The value: an address or an integer, as the application likes.
-    pub value: usize,
+    /// Its value.
+    pub value: Value,
 }
 
 /// The values cached on one object, in the order in which they were set.
@@ -120,12 +212,12 @@ pub struct Attributes(Vec<Attribute>);
 
 impl Attributes {
     /// The value under a key.
-    pub fn get(&self, keyval: i32) -> Option<usize> {
-        self.0.iter().find(|attribute| attribute.keyval.number == keyval).map(|found| found.value)
+    pub fn get(&self, keyval: i32) -> Option<&Value> {
+        self.0.iter().find(|attribute| attribute.keyval.number == keyval).map(|found| &found.value)
     }
 
     /// Sets a value. The old one has been deleted before.
-    pub fn set(&mut self, keyval: Arc<Keyval>, value: usize) {
+    pub fn set(&mut self, keyval: Arc<Keyval>, value: Value) {
         self.remove(keyval.number);
         self.0.push(Attribute { keyval, value });
     }
@@ -151,18 +243,21 @@ impl Attributes {
 mod tests {
     use super::*;
 
+    const PLAIN: Functions =
+        Functions { language: Language::C, copy: 0, delete: 0, extra_state: 7 };
+
     #[test]
     fn a_freed_key_lives_on_in_its_attributes() {
         let mut keyvals = Keyvals::default();
-        let number = keyvals.create(Of::Comm, 0, 0, 7);
+        let number = keyvals.create(Of::Comm, PLAIN);
         let mut attributes = Attributes::default();
-        attributes.set(keyvals.get(Of::Comm, number).unwrap(), 42);
+        attributes.set(keyvals.get(Of::Comm, number).unwrap(), Value::Pointer(42));
         keyvals.free(Of::Comm, number).unwrap();
         keyvals.free(Of::Comm, number).unwrap();
         assert!(keyvals.get(Of::Comm, number).is_ok() && keyvals.get(Of::Win, number).is_err());
-        assert_eq!(attributes.get(number), Some(42));
-        assert_eq!(attributes.remove(number).unwrap().keyval.extra_state, 7);
-        assert_eq!(attributes.get(number), None);
+        assert_eq!(attributes.get(number).unwrap().in_c(), 42);
+        assert_eq!(attributes.remove(number).unwrap().keyval.functions.extra_state, 7);
+        assert!(attributes.get(number).is_none());
         assert!(keyvals.get(Of::Comm, number).is_err());
         assert!(keyvals.free(Of::Comm, number).is_err());
     }
@@ -171,11 +266,11 @@ mod tests {
     fn freed_keys_are_forgotten_unless_attributes_have_them() {
         let mut keyvals = Keyvals::default();
         let mut attributes = Attributes::default();
-        let kept = keyvals.create(Of::Comm, 0, 0, 0);
-        attributes.set(keyvals.get(Of::Comm, kept).unwrap(), 1);
+        let kept = keyvals.create(Of::Comm, PLAIN);
+        attributes.set(keyvals.get(Of::Comm, kept).unwrap(), Value::Pointer(1));
         keyvals.free(Of::Comm, kept).unwrap();
         for _ in 0..10 * FIRST_SWEEP {
-            let number = keyvals.create(Of::Comm, 0, 0, 0);
+            let number = keyvals.create(Of::Comm, PLAIN);
             keyvals.free(Of::Comm, number).unwrap();
         }
         assert!(keyvals.get(Of::Comm, kept).is_ok());
@@ -185,8 +280,35 @@ mod tests {
     #[test]
     fn a_key_serves_one_kind_of_object() {
         let mut keyvals = Keyvals::default();
-        let number = keyvals.create(Of::Win, 0, 0, 0);
+        let number = keyvals.create(Of::Win, PLAIN);
         assert!(keyvals.get(Of::Comm, number).is_err() && keyvals.get(Of::Win, number).is_ok());
         assert!(keyvals.free(Of::Datatype, number).is_err() && number > 605);
+    }
+
+    #[test]
+    fn each_language_sees_what_the_other_has_set() {
+        let pointer = Value::Pointer(usize::MAX - 7);
+        assert_eq!((pointer.in_c(), pointer.in_fortran()), (usize::MAX - 7, -8));
+        for language in [Language::Narrow, Language::Wide] {
+            let integer = Value::of_fortran(language, -5);
+            assert_eq!(integer.in_fortran(), -5);
+            let copy = integer.copied_in_c(integer.in_c());
+            assert_eq!(copy.in_fortran(), -5);
+            assert_ne!(copy.in_c(), integer.in_c());
+            assert_eq!(integer.copied_in_c(64).in_fortran(), 64);
+        }
+        assert_eq!(Value::of_fortran(Language::Wide, 1 << 40).in_fortran(), 1 << 40);
+        assert_eq!(Value::of_fortran(Language::Narrow, 1 << 40).in_fortran(), 0);
+    }
+
+    #[test]
+    fn a_pointer_that_fortran_copies_stays_one() {
+        let pointer = Value::Pointer(1 << 40 | 64);
+        let same = pointer.copied_in_fortran(Language::Wide, pointer.in_fortran());
+        assert_eq!(same.in_c(), pointer.in_c());
+        assert_eq!(pointer.copied_in_fortran(Language::Narrow, 64).in_c(), pointer.in_c());
+        let other = pointer.copied_in_fortran(Language::Wide, 65);
+        assert_eq!(other.in_fortran(), 65);
+        assert_ne!(other.in_c(), 65);
     }
 }
