@@ -1,0 +1,160 @@
+//! The generated part of the library as a whole: which routines have bodies made from the table,
+//! which ones are written by hand in `src/by_hand`, and every symbol.
+
+use std::collections::BTreeMap;
+
+use super::entry::{Form, Tables, jumps, manglings};
+use super::prototype::{Prototype, declare};
+use super::sentinel::SENTINELS;
+use super::table::{Kind, Routine, What};
+
+/// Routines whose arguments take more than a conversion each; their bodies are in `src/by_hand`.
+pub const BY_HAND: &[&str] = &[
+    "MPI_Alltoallw",
+    "MPI_Alltoallw_init",
+    "MPI_Attr_get",
+    "MPI_Attr_put",
+    "MPI_Buffer_detach",
+    "MPI_Cart_sub",
+    "MPI_Comm_create_keyval",
+    "MPI_Comm_detach_buffer",
+    "MPI_Comm_get_attr",
+    "MPI_Comm_set_attr",
+    "MPI_Comm_spawn",
+    "MPI_Comm_spawn_multiple",
+    "MPI_F_sync_reg",
+    "MPI_Grequest_start",
+    "MPI_Ialltoallw",
+    "MPI_Ineighbor_alltoallw",
+    "MPI_Info_create_env",
+    "MPI_Info_get",
+    "MPI_Info_get_string",
+    "MPI_Init",
+    "MPI_Init_thread",
+    "MPI_Keyval_create",
+    "MPI_Neighbor_alltoallw",
+    "MPI_Neighbor_alltoallw_init",
+    "MPI_Pcontrol",
+    "MPI_Register_datarep",
+    "MPI_Session_detach_buffer",
+    "MPI_Session_get_nth_pset",
+    "MPI_Session_init",
+    "MPI_Status_f082f",
+    "MPI_Status_f2f08",
+    "MPI_Type_create_keyval",
+    "MPI_Type_get_attr",
+    "MPI_Type_set_attr",
+    "MPI_Win_create_keyval",
+    "MPI_Win_get_attr",
+    "MPI_Win_set_attr",
+];
+
+/// Not in the library: generic in the modules, over types that only a compiler knows.
+pub const IN_MODULES: &[&str] = &["MPI_Sizeof"];
+
+/// Whether the library has entry points for a line of the table in `mpif.h` and module `mpi`.
+pub fn is_entry(routine: &Routine) -> bool {
+    let is_callback = matches!(routine.what, What::Callback);
+    routine.languages.f90 && !is_callback && !IN_MODULES.contains(&routine.name.as_str())
+}
+
+/// Whether there is a name for module `mpi_f08` that means the same.
+pub fn has_f08_twin(routine: &Routine) -> bool {
+    let is_same = !routine.has_buffer() && !routine.name.ends_with("etach_buffer");
+    let is_same = is_same && routine.name != "MPI_Buffer_detach";
+    routine.languages.f08 && routine.what == What::Routine && is_same
+}
+
+/// Every symbol of a routine but its body's, `pmpi_x_`.
+pub fn names(routine: &Routine) -> Vec<String> {
+    let mut names = Vec::new();
+    for prefix in ["", "P"] {
+        let name = format!("{prefix}{}", routine.name);
+        names.extend(manglings(&name));
+        if has_f08_twin(routine) {
+            names.push(format!("{}_f08_", name.to_lowercase()));
+        }
+    }
+    names.retain(|name| *name != body_name(routine));
+    names
+}
+
+/// The symbol of the body.
+pub fn body_name(routine: &Routine) -> String {
+    format!("p{}_", routine.name.to_lowercase())
+}
+
+/// Bodies and jumps.
+pub fn render_entries(routines: &[Routine], deleted: &[Routine], tables: &Tables) -> String {
+    let mut text = String::new();
+    let made = |routine: &&Routine| {
+        is_entry(routine)
+            && routine.what == What::Routine
+            && !BY_HAND.contains(&routine.name.as_str())
+    };
+    for routine in routines.iter().filter(made) {
+        text += &tables.body(routine, Form::Plain, &body_name(routine));
+    }
+    text += "jumps! {\n";
+    for routine in routines.iter().chain(deleted).filter(|routine| is_entry(routine)) {
+        text += &jumps(&names(routine), &body_name(routine));
+    }
+    text + "}\n"
+}
+
+/// A function that knows the predefined procedures by the addresses of all their names.
+pub fn render_meaning(routines: &[Routine]) -> String {
+    let mut text = "/// The predefined procedure that has this address.\n\
+                    pub fn meaning(given: *const c_void) -> Option<&'static str> {\n    [\n"
+        .to_owned();
+    for (name, symbol) in predefined(routines) {
+        text += &format!("        (crate::entry::{symbol} as *const c_void, \"{name}\"),\n");
+    }
+    text + "    ]\n    .into_iter()\n    .find_map(|(address, name)| (address == given).then_some(name))\n}\n"
+}
+
+/// A list for the linker of what it must not bind to the library's own: the cells, of which a program
+/// has its own, and the predefined procedures, of which one that is not position-independent has its
+/// own addresses.
+pub fn render_dynamic_list(routines: &[Routine]) -> String {
+    let procedures = predefined(routines).map(|(_, symbol)| symbol);
+    let cells = SENTINELS.iter().map(|sentinel| format!("{}_", sentinel.block));
+    let symbols: String = procedures.chain(cells).map(|name| format!("    {name};\n")).collect();
+    format!("{{\n{symbols}}};\n")
+}
+
+/// Names of the predefined procedures with each of their symbols.
+fn predefined(routines: &[Routine]) -> impl Iterator<Item = (&str, String)> {
+    let is = |routine: &&Routine| is_entry(routine) && routine.what != What::Routine;
+    routines.iter().filter(is).flat_map(|routine| {
+        let symbols = names(routine).into_iter().chain([body_name(routine)]);
+        symbols.map(|symbol| (routine.name.as_str(), symbol))
+    })
+}
+
+/// The bodies with large counts that module `mpi_f08` calls as external procedures.
+pub fn render_large_entries(
+    routines: &[Routine], kinds: &BTreeMap<String, Kind>, tables: &Tables,
+) -> String {
+    let mut text = String::new();
+    let mut twins = String::new();
+    let made = |routine: &&Routine| {
+        has_f08_twin(routine)
+            && routine.has_large(kinds)
+            && !BY_HAND.contains(&routine.name.as_str())
+    };
+    for routine in routines.iter().filter(made) {
+        let name = routine.name.to_lowercase();
+        let body = format!("p{name}_c_f08_");
+        text += &tables.body(routine, Form::Large, &body);
+        twins += &jumps(&[format!("{name}_c_f08_")], &body);
+    }
+    text + "jumps! {\n" + &twins + "}\n"
+}
+
+/// Declarations of the C functions.
+pub fn render_declarations(prototypes: &BTreeMap<String, Prototype>) -> String {
+    let lines: String =
+        prototypes.iter().map(|(name, prototype)| declare(name, prototype)).collect();
+    format!("unsafe extern \"C\" {{\n{lines}}}\n")
+}

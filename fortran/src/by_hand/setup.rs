@@ -1,0 +1,114 @@
+//! Initialization, which has no arguments of `main` in Fortran, and after which C is told what
+//! Fortran's types are (MPI 5.0, chapter 20).
+
+use std::ffi::{CStr, c_int};
+use std::ptr;
+use std::sync::Once;
+
+use crate::argument::{answer, handle, number};
+use crate::c::*;
+
+/// What every Fortran compiler on these processors has. What only some have, as numbers of 16
+/// bytes, is left open.
+const TYPES: [(&CStr, &CStr); 17] = [
+    (c"mpi_logical_size", c"4"),
+    (c"mpi_integer_size", c"4"),
+    (c"mpi_real_size", c"4"),
+    (c"mpi_double_precision_size", c"8"),
+    (c"mpi_logical1_supported", c"true"),
+    (c"mpi_logical2_supported", c"true"),
+    (c"mpi_logical4_supported", c"true"),
+    (c"mpi_logical8_supported", c"true"),
+    (c"mpi_integer1_supported", c"true"),
+    (c"mpi_integer2_supported", c"true"),
+    (c"mpi_integer4_supported", c"true"),
+    (c"mpi_integer8_supported", c"true"),
+    (c"mpi_real4_supported", c"true"),
+    (c"mpi_real8_supported", c"true"),
+    (c"mpi_complex8_supported", c"true"),
+    (c"mpi_complex16_supported", c"true"),
+    (c"mpi_double_complex_supported", c"true"),
+];
+
+/// `MPI_INFO_NULL`.
+const INFO_NULL: Fint = 0x130;
+
+/// Told once: initialization may happen in many sessions.
+static TOLD: Once = Once::new();
+
+/// [`PMPI_Init`] without arguments.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmpi_init_(ierror: *mut Fint) {
+    // SAFETY: C allows null for both (§11.2.1); the caller's promise of the result.
+    unsafe { answer(ierror, described(PMPI_Init(ptr::null_mut(), ptr::null_mut()))) };
+}
+
+/// [`PMPI_Init_thread`] without arguments.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmpi_init_thread_(
+    required: *const Fint, provided: *mut Fint, ierror: *mut Fint,
+) {
+    // SAFETY: as in `pmpi_init_`, and the caller's promise of the arguments.
+    unsafe {
+        let code = PMPI_Init_thread(ptr::null_mut(), ptr::null_mut(), *required, provided);
+        answer(ierror, described(code));
+    }
+}
+
+/// [`PMPI_Session_init`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmpi_session_init_(
+    info: *const Fint, errhandler: *const Fint, session: *mut Fint, ierror: *mut Fint,
+) {
+    // SAFETY: the caller's promise of the arguments.
+    unsafe {
+        let mut made = handle(*session);
+        let code = PMPI_Session_init(handle(*info), handle(*errhandler), &mut made);
+        *session = number(made);
+        answer(ierror, described(code));
+    }
+}
+
+/// Tells C of Fortran after a successful initialization, unless somebody has: what was told first
+/// stays, and to tell it again is an error.
+fn described(code: c_int) -> c_int {
+    if code == MPI_SUCCESS {
+        TOLD.call_once(|| {
+            tell_booleans();
+            tell_types();
+        });
+    }
+    code
+}
+
+fn tell_booleans() {
+    let (mut truth, mut falsity, mut is_set): (Fint, Fint, c_int) = (1, 0, 0);
+    let size = size_of::<Fint>() as c_int;
+    // SAFETY: both have that size, and the result is our own.
+    unsafe {
+        let (mut known_true, mut known_false): (Fint, Fint) = (0, 0);
+        let known = ((&raw mut known_true).cast(), (&raw mut known_false).cast());
+        PMPI_Abi_get_fortran_booleans(size, known.0, known.1, &mut is_set);
+        if is_set == 0 {
+            let (truth, falsity) = ((&raw mut truth).cast(), (&raw mut falsity).cast());
+            PMPI_Abi_set_fortran_booleans(size, truth, falsity);
+        }
+    }
+}
+
+fn tell_types() {
+    let mut info = handle(INFO_NULL);
+    // SAFETY: the strings end with a zero, the handle is our own.
+    unsafe {
+        if PMPI_Abi_get_fortran_info(&mut info) != MPI_SUCCESS {
+            return;
+        }
+        if info == handle(INFO_NULL) && PMPI_Info_create(&mut info) == MPI_SUCCESS {
+            for (key, value) in TYPES {
+                PMPI_Info_set(info, key.as_ptr(), value.as_ptr());
+            }
+            PMPI_Abi_set_fortran_info(info);
+        }
+        PMPI_Info_free(&mut info);
+    }
+}

@@ -1,0 +1,65 @@
+//! Lists of handles: INTEGERs in Fortran, pointers in C. Short ones, as of the requests of an
+//! exchange between neighbours, take no memory from the heap.
+
+use std::mem::MaybeUninit;
+use std::ptr;
+
+type Fint = i32;
+type Handle = *mut std::ffi::c_void;
+
+/// Handles that find room on the stack.
+const FEW: usize = 64;
+
+/// A list of handles for C.
+pub struct Handles {
+    few: [MaybeUninit<Handle>; FEW],
+    /// Empty if they are few.
+    many: Vec<Handle>,
+    count: usize,
+}
+
+impl Handles {
+    /// The handles of `count` INTEGERs, none if that is negative: C says what is wrong with it.
+    ///
+    /// # Safety
+    /// `numbers` has `count` elements.
+    #[inline]
+    pub unsafe fn of(numbers: *const Fint, count: impl Into<i64>) -> Self {
+        let mut made = Self::room(count.into());
+        let into = made.as_mut_ptr();
+        for at in 0..made.count {
+            // SAFETY: the caller's promise; there is room for `count` handles.
+            unsafe {
+                let number = *numbers.add(at) as u32;
+                *into.add(at) = ptr::without_provenance_mut(number as usize);
+            }
+        }
+        made
+    }
+
+    #[inline]
+    fn room(count: i64) -> Self {
+        let count = count.max(0) as usize;
+        let many = if count > FEW { vec![ptr::null_mut(); count] } else { Vec::new() };
+        Self { few: [MaybeUninit::uninit(); FEW], many, count }
+    }
+
+    /// The first one's address.
+    #[inline]
+    pub fn as_mut_ptr(&mut self) -> *mut Handle {
+        if self.count > FEW { self.many.as_mut_ptr() } else { self.few.as_mut_ptr().cast() }
+    }
+
+    /// Stores their INTEGERs. All have been set, by C or from Fortran.
+    ///
+    /// # Safety
+    /// `numbers` has room for as many.
+    #[inline]
+    pub unsafe fn put(&mut self, numbers: *mut Fint) {
+        let from = self.as_mut_ptr();
+        for at in 0..self.count {
+            // SAFETY: the caller's promise; `from` has `count` handles.
+            unsafe { *numbers.add(at) = (*from.add(at)).addr() as Fint };
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! LOGICAL. Compilers write 1 or -1 for `.TRUE.` and 0 for `.FALSE.`; they have in common that the
+//! lowest bit tells. What is written here is 1, which all of them read as true.
+
+use std::ffi::c_int;
+
+/// What C has for a LOGICAL.
+#[inline]
+pub fn truth(logical: i32) -> c_int {
+    logical & 1
+}
+
+/// The LOGICAL of what C has.
+#[inline]
+pub fn logical(truth: c_int) -> i32 {
+    (truth != 0).into()
+}
+
+/// What C has for an array of LOGICALs.
+///
+/// # Safety
+/// `logicals` has `count` elements, unless that is negative.
+pub unsafe fn truths(logicals: *const i32, count: i32) -> Vec<c_int> {
+    // SAFETY: the caller's promise.
+    (0..count.max(0) as usize).map(|at| truth(unsafe { *logicals.add(at) })).collect()
+}
+
+/// Makes LOGICALs of what C has stored.
+///
+/// # Safety
+/// As for [`truths`]; the elements may be written.
+pub unsafe fn logicals(stored: *mut i32, count: i32) {
+    for at in 0..count.max(0) as usize {
+        // SAFETY: the caller's promise.
+        unsafe { *stored.add(at) = logical(*stored.add(at)) };
+    }
+}
