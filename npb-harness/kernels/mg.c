@@ -2,7 +2,8 @@
  * ten of -1.
  *
  * The ranks are a box, each with a part of every cube, and a shell of one point around it that is
- * exchanged axis by axis. The cubes halve in size from one level to the next; one that has too few
+ * exchanged axis by axis: a persistent collective operation with the neighbours of a line of ranks
+ * for each axis of each field, whose datatypes name the faces where they lie. The cubes halve in size from one level to the next; one that has too few
  * points to be dealt out is gathered, and it and all below it every rank computes in whole:
  *
  *     chain[0]     2 points a side, whole        (the bottom of the V-cycle)
@@ -15,7 +16,7 @@
  * Any number of ranks whose largest prime factor leaves every rank points of chain[b]. */
 #include "npb.h"
 
-enum { AXES = 3, CHARGES = 10, LEVELS_MAX = 9, TAG_UP = 1, TAG_DOWN = 2 };
+enum { AXES = 3, CHARGES = 10, LEVELS_MAX = 9 };
 #define SEED UINT64_C(314159265)
 #define TOLERANCE 1e-8
 
@@ -31,12 +32,22 @@ static const struct {
     {8, 20, {-3.0 / 17, 1.0 / 33, -1.0 / 61}, 0.1800564401355e-5},
 };
 
+/* How the shell of a field is filled along one axis. The arrays have to stay while the request
+ * does (MPI 5.0 section 6.13). */
+typedef struct {
+    MPI_Request request;
+    MPI_Datatype faces[2];
+    MPI_Aint out[2], in[2];
+} Exchange;
+
 /* A cube or a part of one: x varies fastest, positions 1 to extent are its own points. */
 typedef struct {
     int extent[AXES];
     /* Over how many ranks each axis goes. */
     int spread[AXES];
     double *solution, *residual;
+    /* Of the axes with several ranks. */
+    Exchange solution_shell[AXES], residual_shell[AXES];
 } Grid;
 
 static int class, rank, ranks, top, base;
@@ -44,8 +55,14 @@ static int spread[AXES], my_place[AXES];
 static Grid chain[LEVELS_MAX + 1];
 static double *charges;
 
-/* Room for sums of lines, and for faces on their way. */
-static double *near_sums, *far_sums, *face_out, *face_in[2];
+/* My line of ranks along each axis, a ring; and whether neighbourhood collectives put what comes
+ * from its lower neighbour second: where a ring has two ranks both neighbours are one, and not all
+ * libraries tell its messages apart as the standard wants since MPI 4.1. */
+static MPI_Comm lines[AXES];
+static int lower_is_second[AXES];
+
+/* Room for sums of lines, and for a face on its way. */
+static double *near_sums, *far_sums, *face_copy;
 
 static size_t points(const Grid *grid)
 {
@@ -73,11 +90,6 @@ static long line(const Grid *grid, int y, int z)
 static int first_of(int axis, int place, int level)
 {
     return ((1 << base) * place / spread[axis]) << (level - base);
-}
-
-static int rank_at(const int *place)
-{
-    return (place[2] * spread[1] + place[1]) * spread[0] + place[0];
 }
 
 static void place_of(int other, int *place)
@@ -125,48 +137,6 @@ static void choose_base(void)
     }
 }
 
-static void take_grid(Grid *grid, const int *extent, const int *ranks_along)
-{
-    memcpy(grid->extent, extent, sizeof grid->extent);
-    memcpy(grid->spread, ranks_along, sizeof grid->spread);
-    grid->solution = npb_take(2 * points(grid) * sizeof(double));
-    grid->residual = grid->solution + points(grid);
-    memset(grid->solution, 0, 2 * points(grid) * sizeof(double));
-}
-
-static void take_grids(void)
-{
-    static const int alone[AXES] = {1, 1, 1};
-    int extent[AXES];
-    for (int level = 1; level <= base; level++) {
-        for (int axis = 0; axis < AXES; axis++)
-            extent[axis] = 1 << level;
-        take_grid(&chain[level - 1], extent, alone);
-    }
-    for (int level = base; level <= top; level++) {
-        for (int axis = 0; axis < AXES; axis++)
-            extent[axis] = first_of(axis, my_place[axis] + 1, level)
-                - first_of(axis, my_place[axis], level);
-        take_grid(&chain[level], extent, spread);
-    }
-    size_t longest = (size_t)(1 << top) + 2;
-    charges = npb_take(points(&chain[top]) * sizeof *charges);
-    near_sums = npb_take(2 * longest * sizeof *near_sums);
-    far_sums = near_sums + longest;
-    face_out = npb_take(3 * longest * longest * sizeof *face_out);
-    face_in[0] = face_out + longest * longest;
-    face_in[1] = face_in[0] + longest * longest;
-}
-
-static void leave_grids(void)
-{
-    for (int index = 0; index <= top; index++)
-        free(chain[index].solution);
-    free(charges);
-    free(near_sums);
-    free(face_out);
-}
-
 /* The points of a face: the shell of the axes before it belongs to it, so that after all three
  * axes the corners have their values too. */
 typedef struct {
@@ -188,13 +158,11 @@ static Face face_of(const Grid *grid, int axis)
     return face;
 }
 
-static int pack(const Face *face, const double *field, double *out)
+static void pack(const Face *face, const double *field, double *out)
 {
-    int count = 0;
     for (int outer = face->begin[1]; outer < face->end[1]; outer++)
         for (int inner = face->begin[0]; inner < face->end[0]; inner++)
-            out[count++] = field[outer * face->stride[1] + inner * face->stride[0]];
-    return count;
+            *out++ = field[outer * face->stride[1] + inner * face->stride[0]];
 }
 
 static void unpack(const Face *face, const double *in, double *field)
@@ -204,46 +172,144 @@ static void unpack(const Face *face, const double *in, double *field)
             field[outer * face->stride[1] + inner * face->stride[0]] = *in++;
 }
 
-static int neighbour(int axis, int distance)
+/* My line of ranks along every axis. */
+static void find_lines(void)
 {
-    int place[AXES];
-    memcpy(place, my_place, sizeof place);
-    place[axis] = (place[axis] + distance + spread[axis]) % spread[axis];
-    return rank_at(place);
+    /* Ranks count along x first, which in a Cartesian communicator is the last dimension. */
+    int dims[AXES] = {spread[2], spread[1], spread[0]}, rings[AXES] = {1, 1, 1};
+    enum { TO_LOWER, TO_UPPER };
+    int sent[2] = {TO_LOWER, TO_UPPER}, received[2];
+    MPI_Comm box;
+    MPI_Request request;
+    MPI_Cart_create(MPI_COMM_WORLD, AXES, dims, rings, 0, &box);
+    for (int axis = 0; axis < AXES; axis++) {
+        int kept[AXES] = {axis == 2, axis == 1, axis == 0};
+        MPI_Cart_sub(box, kept, &lines[axis]);
+        MPI_Neighbor_alltoall_init(sent, 1, MPI_INT, received, 1, MPI_INT, lines[axis],
+                                   MPI_INFO_NULL, &request);
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
+        lower_is_second[axis] = received[0] != TO_UPPER;
+    }
+    MPI_Comm_free(&box);
 }
 
-/* Fill the shell in one direction from the neighbours, who may be one rank, or from the far end
- * of our own points. */
-static void exchange_axis(const Grid *grid, double *field, int axis)
+/* A face across an axis at position 0, with the shell of the axes before it as in face_of. */
+static MPI_Datatype face_type(const Grid *grid, int axis)
+{
+    int whole[AXES], part[AXES], begin[AXES];
+    MPI_Datatype face;
+    for (int other = 0; other < AXES; other++) {
+        whole[2 - other] = grid->extent[other] + 2;
+        part[2 - other] = other == axis ? 1 : grid->extent[other] + (other < axis ? 2 : 0);
+        begin[2 - other] = other > axis;
+    }
+    MPI_Type_create_subarray(AXES, whole, part, begin, MPI_ORDER_C, MPI_DOUBLE, &face);
+    MPI_Type_commit(&face);
+    return face;
+}
+
+static void prepare_shell(const Grid *grid, double *field, Exchange *exchanges)
+{
+    static const int one[2] = {1, 1};
+    long strides[AXES] = {1, row_of(grid), plane_of(grid)};
+    for (int axis = 0; axis < AXES; axis++) {
+        Exchange *exchange = &exchanges[axis];
+        MPI_Aint step = strides[axis] * (MPI_Aint)sizeof *field, last = grid->extent[axis] * step;
+        exchange->request = MPI_REQUEST_NULL;
+        if (grid->spread[axis] == 1)
+            continue;
+        exchange->out[0] = step;
+        exchange->out[1] = last;
+        exchange->in[lower_is_second[axis]] = 0;
+        exchange->in[!lower_is_second[axis]] = last + step;
+        exchange->faces[0] = exchange->faces[1] = face_type(grid, axis);
+        MPI_Neighbor_alltoallw_init(field, one, exchange->out, exchange->faces, field, one,
+                                    exchange->in, exchange->faces, lines[axis], MPI_INFO_NULL,
+                                    &exchange->request);
+    }
+}
+
+static void leave_shell(Exchange *exchanges)
+{
+    for (int axis = 0; axis < AXES; axis++)
+        if (exchanges[axis].request != MPI_REQUEST_NULL) {
+            MPI_Request_free(&exchanges[axis].request);
+            MPI_Type_free(&exchanges[axis].faces[0]);
+        }
+}
+
+/* Fill the shell in one direction from the far end of our own points. */
+static void wrap_axis(const Grid *grid, double *field, int axis)
 {
     long strides[AXES] = {1, row_of(grid), plane_of(grid)}, step = strides[axis];
     long last = grid->extent[axis] * step;
     Face face = face_of(grid, axis);
-    if (grid->spread[axis] == 1) {
-        pack(&face, field + last, face_out);
-        unpack(&face, face_out, field);
-        pack(&face, field + step, face_out);
-        unpack(&face, face_out, field + last + step);
-        return;
-    }
-    int lower = neighbour(axis, -1), upper = neighbour(axis, 1);
-    int count = (face.end[0] - face.begin[0]) * (face.end[1] - face.begin[1]);
-    MPI_Request requests[2];
-    MPI_Irecv(face_in[0], count, MPI_DOUBLE, lower, TAG_UP, MPI_COMM_WORLD, &requests[0]);
-    MPI_Irecv(face_in[1], count, MPI_DOUBLE, upper, TAG_DOWN, MPI_COMM_WORLD, &requests[1]);
-    pack(&face, field + last, face_out);
-    MPI_Send(face_out, count, MPI_DOUBLE, upper, TAG_UP, MPI_COMM_WORLD);
-    pack(&face, field + step, face_out);
-    MPI_Send(face_out, count, MPI_DOUBLE, lower, TAG_DOWN, MPI_COMM_WORLD);
-    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-    unpack(&face, face_in[0], field);
-    unpack(&face, face_in[1], field + last + step);
+    pack(&face, field + last, face_copy);
+    unpack(&face, face_copy, field);
+    pack(&face, field + step, face_copy);
+    unpack(&face, face_copy, field + last + step);
 }
 
-static void exchange_shell(const Grid *grid, double *field)
+static void exchange_shell(const Grid *grid, double *field, const Exchange *exchanges)
 {
+    for (int axis = 0; axis < AXES; axis++) {
+        MPI_Request request = exchanges[axis].request;
+        if (request == MPI_REQUEST_NULL) {
+            wrap_axis(grid, field, axis);
+        } else {
+            MPI_Start(&request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        }
+    }
+}
+
+static void take_grid(Grid *grid, const int *extent, const int *ranks_along)
+{
+    memcpy(grid->extent, extent, sizeof grid->extent);
+    memcpy(grid->spread, ranks_along, sizeof grid->spread);
+    grid->solution = npb_take(2 * points(grid) * sizeof(double));
+    grid->residual = grid->solution + points(grid);
+    memset(grid->solution, 0, 2 * points(grid) * sizeof(double));
+    prepare_shell(grid, grid->solution, grid->solution_shell);
+    prepare_shell(grid, grid->residual, grid->residual_shell);
+}
+
+static void take_grids(void)
+{
+    static const int alone[AXES] = {1, 1, 1};
+    int extent[AXES];
+    for (int level = 1; level <= base; level++) {
+        for (int axis = 0; axis < AXES; axis++)
+            extent[axis] = 1 << level;
+        take_grid(&chain[level - 1], extent, alone);
+    }
+    for (int level = base; level <= top; level++) {
+        for (int axis = 0; axis < AXES; axis++)
+            extent[axis] = first_of(axis, my_place[axis] + 1, level)
+                - first_of(axis, my_place[axis], level);
+        take_grid(&chain[level], extent, spread);
+    }
+    size_t longest = (size_t)(1 << top) + 2;
+    charges = npb_take(points(&chain[top]) * sizeof *charges);
+    near_sums = npb_take(2 * longest * sizeof *near_sums);
+    far_sums = near_sums + longest;
+    face_copy = npb_take(longest * longest * sizeof *face_copy);
+}
+
+static void leave_grids(void)
+{
+    for (int index = 0; index <= top; index++) {
+        leave_shell(chain[index].solution_shell);
+        leave_shell(chain[index].residual_shell);
+        free(chain[index].solution);
+    }
     for (int axis = 0; axis < AXES; axis++)
-        exchange_axis(grid, field, axis);
+        MPI_Comm_free(&lines[axis]);
+    free(charges);
+    free(near_sums);
+    free(face_copy);
 }
 
 /* For every point of a line: the sum of its four neighbours in y and z, and of the four across. */
@@ -271,7 +337,7 @@ static void find_residual(const Grid *grid, const double *right)
                     - 1.0 / 6 * (far_sums[x] + near_sums[x - 1] + near_sums[x + 1])
                     - 1.0 / 12 * (far_sums[x - 1] + far_sums[x + 1]);
         }
-    exchange_shell(grid, grid->residual);
+    exchange_shell(grid, grid->residual, grid->residual_shell);
 }
 
 /* solution += smoother residual */
@@ -288,7 +354,7 @@ static void smooth(const Grid *grid)
                 u[x] += weights[0] * r[x] + weights[1] * (r[x - 1] + r[x + 1] + near_sums[x])
                     + weights[2] * (far_sums[x] + near_sums[x - 1] + near_sums[x + 1]);
         }
-    exchange_shell(grid, grid->solution);
+    exchange_shell(grid, grid->solution, grid->solution_shell);
 }
 
 /* The residual of the coarser grid: a weighted mean of 27 points of the finer. */
@@ -388,7 +454,7 @@ static void cycle(void)
             gather(&chain[index], coarse);
         else
             restrict_residual(&chain[index], coarse);
-        exchange_shell(coarse, coarse->residual);
+        exchange_shell(coarse, coarse->residual, coarse->residual_shell);
     }
     memset(chain[0].solution, 0, points(&chain[0]) * sizeof(double));
     smooth(&chain[0]);
@@ -458,7 +524,10 @@ static void place_charges(void)
             if (mine[sign] == all[sign])
                 charges[extremes[sign][next[sign]++].point] = sign == 0 ? 1 : -1;
     }
-    exchange_shell(&chain[top], charges);
+    Exchange shell[AXES];
+    prepare_shell(&chain[top], charges, shell);
+    exchange_shell(&chain[top], charges, shell);
+    leave_shell(shell);
 }
 
 /* The root of the mean of the squares. */
@@ -496,6 +565,7 @@ int main(int argc, char **argv)
     class = npb_class(argc, argv);
     spread_ranks();
     choose_base();
+    find_lines();
     take_grids();
     place_charges();
     iterate(1);
