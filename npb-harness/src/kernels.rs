@@ -1,14 +1,18 @@
 //! `npb kernels`: our own implementations of the kernels, from their public specification, built
-//! and run with one MPI library. Needs no download.
+//! and run with our library and its peers. Needs no download. Where there is no compiler for
+//! Fortran, what is written in it is left out.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::ExitCode,
+mod source;
+
+use std::{fs, path::PathBuf, process::ExitCode};
+
+use clap::{
+    Arg, ArgMatches, Command,
+    builder::{PossibleValue, PossibleValuesParser},
+    parser::ValueSource,
 };
 
-use clap::{Arg, ArgMatches, Command, ValueEnum, builder::PossibleValue, value_parser};
-
+use self::source::{KERNELS, Kernel};
 use crate::{
     job::Stop,
     matrix::{self, Cell, Program, Ranks, Refusal, Source},
@@ -19,91 +23,15 @@ use crate::{
 /// The classes that we know the right results of.
 const CLASSES: &str = "SWAB";
 
-/// A benchmark that we have the source of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kernel {
-    /// Gaussian deviates in an embarrassingly parallel way.
-    Ep,
-    /// Integer sort by buckets.
-    Is,
-    /// Conjugate gradient on a sparse matrix.
-    Cg,
-    /// Multigrid on a cube.
-    Mg,
-    /// Fourier transform of a box.
-    Ft,
-}
-
-impl Kernel {
-    /// Every kernel, in the order of the table.
-    const ALL: [Self; 5] = [Self::Ep, Self::Is, Self::Cg, Self::Mg, Self::Ft];
-
-    /// The name in lower case, as NPB's `make` has it.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Ep => "ep",
-            Self::Is => "is",
-            Self::Cg => "cg",
-            Self::Mg => "mg",
-            Self::Ft => "ft",
-        }
-    }
-
-    /// What it does, in a few words.
-    fn purpose(self) -> &'static str {
-        match self {
-            Self::Ep => "random numbers that hardly communicate",
-            Self::Is => "an integer sort, all to all",
-            Self::Cg => "conjugate gradient, sums over rows and a transpose",
-            Self::Mg => "multigrid, exchanges with neighbours",
-            Self::Ft => "a Fourier transform, all to all",
-        }
-    }
-
-    fn source(self) -> &'static str {
-        match self {
-            Self::Ep => include_str!("../kernels/ep.c"),
-            Self::Is => include_str!("../kernels/is.c"),
-            Self::Cg => include_str!("../kernels/cg.c"),
-            Self::Mg => include_str!("../kernels/mg.c"),
-            Self::Ft => include_str!("../kernels/ft.c"),
-        }
-    }
-
-    /// Compile it to `program`, with its sources beside it.
-    fn build(self, tools: &Toolchain, program: &Path) -> Result<(), String> {
-        let source = program.with_extension("c");
-        let header = program.with_file_name("npb.h");
-        for (path, text) in [(&header, include_str!("../kernels/npb.h")), (&source, self.source())]
-        {
-            fs::write(path, text)
-                .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-        }
-        let mut arguments = ["-std=c11", "-O3"].map(Into::into).to_vec();
-        arguments.extend([source.into(), "-o".into(), program.into(), "-lm".into()]);
-        tools.compile(Language::C, &arguments)
-    }
-}
-
-impl ValueEnum for Kernel {
-    fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.name()).help(self.purpose()))
-    }
-}
-
 /// Our sources, and a folder to build them in.
 struct Kernels<'a> {
     scratch: &'a Scratch,
 }
 
 impl Kernels<'_> {
-    fn program(&self, kernel: Kernel, tools: &Toolchain) -> Result<PathBuf, String> {
+    fn program(&self, kernel: &Kernel, tools: &Toolchain) -> Result<PathBuf, String> {
         let folder = self.scratch.path().join(tools.folder_name());
-        let program = folder.join(kernel.name());
+        let program = folder.join(format!("{}.x", kernel.name));
         if !program.exists() {
             fs::create_dir_all(&folder)
                 .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
@@ -132,18 +60,33 @@ impl Source for Kernels<'_> {
     }
 
     fn build(&self, cell: &Cell, tools: &Toolchain, _stop: &Stop) -> Result<Program, Refusal> {
-        let kernel = Kernel::ALL.into_iter().find(|kernel| kernel.name() == cell.kernel);
-        let kernel = kernel.expect("the kernels come from the command line");
-        let path = self.program(kernel, tools).map_err(|why| Refusal::Broken {
-            why: format!("{} cannot be built: {why}", kernel.name()),
-            log: None,
-        })?;
-        Ok(Program { path, arguments: vec![cell.class.to_string()] })
+        let kernel = Kernel::named(&cell.kernel).expect("the kernels come from the command line");
+        if kernel.language == Language::Fortran && !tools.has(Language::Fortran) {
+            return Err(Refusal::Unfit(without_fortran(tools)));
+        }
+        let arguments = vec![cell.class.to_string()];
+        self.program(kernel, tools).map(|path| Program { path, arguments }).map_err(|said| {
+            let error = said.lines().find(|line| line.contains("Error"));
+            match (kernel.language, error) {
+                // Modules are made for one compiler, and not all libraries have every one.
+                (Language::Fortran, Some(error)) if tools.is_peer => Refusal::Unfit(error.into()),
+                _ => {
+                    let why = format!("{} cannot be built: {said}", kernel.name);
+                    Refusal::Broken { why, log: None }
+                }
+            }
+        })
     }
+}
+
+fn without_fortran(tools: &Toolchain) -> String {
+    let wrapper = tools.compiler(Language::Fortran).display();
+    format!("no Fortran compiler behind {wrapper}")
 }
 
 /// The arguments of `npb kernels`.
 pub fn command() -> Command {
+    let names = KERNELS.iter().map(|kernel| PossibleValue::new(kernel.name).help(kernel.purpose));
     let own = Command::new("kernels")
         .about("Builds, runs and verifies our own kernels of the NAS Parallel Benchmarks")
         .arg(
@@ -151,8 +94,9 @@ pub fn command() -> Command {
                 .long("kernels")
                 .value_name("LIST")
                 .value_delimiter(',')
-                .default_value("ep,is,cg,mg,ft")
-                .value_parser(value_parser!(Kernel))
+                .num_args(1)
+                .default_values(KERNELS.iter().map(|kernel| kernel.name))
+                .value_parser(PossibleValuesParser::new(names))
                 .help("The kernels to run, with commas between"),
         );
     request::with_arguments(own)
@@ -163,10 +107,30 @@ pub fn command() -> Command {
 /// # Errors
 /// If a library's commands do not work.
 pub fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
-    let kernels = matches.get_many::<Kernel>("kernels").into_iter().flatten();
-    let names: Vec<_> = kernels.map(|kernel| kernel.name().to_owned()).collect();
+    let asked = matches.get_many::<String>("kernels").into_iter().flatten();
+    let mut names: Vec<_> = asked.cloned().collect();
     let scratch = Scratch::new()?;
-    matrix::run(&Kernels { scratch: &scratch }, &names, &Request::of(matches, None), &scratch)
+    let request = Request::of(matches, None);
+    if matches.value_source("kernels") != Some(ValueSource::CommandLine) {
+        leave_out(&mut names, &request, &scratch)?;
+    }
+    matrix::run(&Kernels { scratch: &scratch }, &names, &request, &scratch)
+}
+
+/// Without a compiler for Fortran, only the kernels in C are run, unless others are named.
+fn leave_out(names: &mut Vec<String>, request: &Request, scratch: &Scratch) -> Result<(), String> {
+    let libraries = request.libraries(scratch)?;
+    let Some(ours) = libraries.iter().find(|tools| !tools.is_peer && !tools.has(Language::Fortran))
+    else {
+        return Ok(());
+    };
+    let in_fortran = |name: &String| {
+        Kernel::named(name).is_some_and(|kernel| kernel.language == Language::Fortran)
+    };
+    let left_out: Vec<_> = names.extract_if(.., |name| in_fortran(name)).collect();
+    let why = without_fortran(ours);
+    eprintln!("npb: {why} (install gfortran); left out: {}", left_out.join(", "));
+    Ok(())
 }
 
 #[cfg(test)]
@@ -177,14 +141,21 @@ mod tests {
     fn unknown_kernels_are_refused_with_those_there_are() {
         let refused = command().try_get_matches_from(["kernels", "--kernels", "ep,sp"]);
         let error = refused.unwrap_err().to_string();
-        assert!(error.contains("[possible values: ep, is, cg, mg, ft]"), "{error}");
+        assert!(error.contains("[possible values: ep, ep.f, is, cg,"), "{error}");
+    }
+
+    #[test]
+    fn without_arguments_it_is_every_kernel() {
+        let matches = command().try_get_matches_from(["kernels"]).unwrap();
+        let names: Vec<_> = matches.get_many::<String>("kernels").unwrap().collect();
+        assert!(names.into_iter().eq(KERNELS.iter().map(|kernel| kernel.name)));
     }
 
     #[test]
     fn help_lists_the_kernels() {
         let help = command().render_long_help().to_string();
-        for kernel in Kernel::ALL {
-            assert!(help.contains(&format!("- {}:", kernel.name())), "{help}");
+        for kernel in KERNELS {
+            assert!(help.contains(&format!("- {}:", kernel.name)), "{help}");
         }
     }
 }

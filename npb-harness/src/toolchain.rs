@@ -107,7 +107,9 @@ impl Toolchain {
         scratch: &Scratch,
     ) -> Result<Self, String> {
         let mpicc = mpicc.unwrap_or_else(|| beside_us("mpicc"));
-        let mpifort = mpifort.unwrap_or_else(|| beside(&mpicc, "mpifort"));
+        // Another library's wrapper, which `PATH` may have, is of no use. Whether there is one of
+        // ours is found out when a kernel in Fortran is asked for.
+        let mpifort = mpifort.unwrap_or_else(|| mpicc.with_file_name("mpifort"));
         let mpirun = mpirun.unwrap_or_else(|| beside(&mpicc, "mpirun"));
         let folder = library_folder(&mpicc, scratch.path());
         let environment = folder.map(|folder| library_path(&[folder])).transpose()?;
@@ -176,6 +178,13 @@ impl Toolchain {
             Language::C => &self.mpicc,
             Language::Fortran => &self.mpifort,
         }
+    }
+
+    /// Whether there is a compiler of that language behind the wrapper.
+    pub fn has(&self, language: Language) -> bool {
+        let mut command = self.command(self.compiler(language));
+        let outcome = command.arg("--version").stdin(Stdio::null()).output();
+        outcome.is_ok_and(|output| output.status.success())
     }
 
     /// A command with the environment that this library's commands want.

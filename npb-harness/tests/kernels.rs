@@ -1,0 +1,88 @@
+//! `npb kernels` with our own library: every kernel verifies, on several numbers of ranks and with
+//! every way to make progress. The library's commands lie beside `npb`: the package `suiro` must have
+//! been built. `npb` ends what lasts too long.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+const C: &str = "ep,is,cg,mg,ft";
+
+/// Runs `npb kernels` with these arguments; whether it succeeded, and all that it said.
+fn kernels(arguments: &[&str]) -> (bool, String) {
+    let npb = Path::new(env!("CARGO_BIN_EXE_npb"));
+    let mpicc = npb.with_file_name("mpicc");
+    assert!(mpicc.exists(), "{} is missing: build the package suiro first", mpicc.display());
+    let output = Command::new(npb)
+        .args(["kernels", "--limit-s", "60", "--mpicc"])
+        .arg(mpicc)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+}
+
+/// Runs it, and every one of so many runs must verify.
+fn verify(arguments: &[&str], runs: usize) {
+    let (success, said) = kernels(arguments);
+    assert!(success, "{arguments:?}\n{said}");
+    assert_eq!(said.matches(" SUCCESSFUL\n").count(), runs, "{arguments:?}\n{said}");
+}
+
+#[test]
+fn kernels_in_c() {
+    verify(&["--kernels", C, "--classes", "S", "--ranks", "1,2,4,8"], 20);
+}
+
+#[test]
+fn ranks_that_are_no_power_of_two() {
+    verify(&["--kernels", "is,cg,mg,ft", "--classes", "S", "--ranks", "3,5,6"], 12);
+}
+
+#[test]
+fn the_next_class() {
+    verify(&["--kernels", "is,mg,ft", "--classes", "W", "--ranks", "2,4"], 6);
+}
+
+#[test]
+fn every_way_to_make_progress() {
+    let modes = "polling,thread,auto";
+    verify(&["--kernels", "is,mg,ft", "--classes", "S", "--ranks", "2,4", "--progress", modes], 18);
+}
+
+/// A folder that goes at the end of the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = env::temp_dir().join(format!("npb-kernels-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Whatever stays is in a folder for temporary files.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn results_are_kept_and_not_found_again() {
+    let folder = Folder::new("results");
+    let results = folder.0.join("results");
+    let path = results.to_str().unwrap();
+    let arguments =
+        ["--kernels", "is", "--classes", "S", "--ranks", "2", "--repeats", "3", "--results", path];
+    verify(&arguments, 1);
+    let text = fs::read_to_string(&results).unwrap();
+    assert_eq!(text.lines().count(), 3, "{text}");
+    assert!(text.lines().all(|line| line.contains("\"outcome\":\"verified\"")), "{text}");
+    verify(&arguments, 1);
+    assert_eq!(fs::read_to_string(&results).unwrap(), text);
+}
