@@ -41,6 +41,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 const UNSAFE: &[&str] = &[
     // Entry points, as src/abi.
     "fortran/src/",
+    "fortran/tests/conversions.rs",
     "src/abi/",
     "src/base/memory.rs",
     // What a debugger reads and writes from outside the launcher.

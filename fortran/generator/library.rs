@@ -60,9 +60,13 @@ pub fn is_entry(routine: &Routine) -> bool {
 
 /// Whether there is a name for module `mpi_f08` that means the same.
 pub fn has_f08_twin(routine: &Routine) -> bool {
-    let is_same = !routine.has_buffer() && !routine.name.ends_with("etach_buffer");
-    let is_same = is_same && routine.name != "MPI_Buffer_detach";
+    let is_same = !routine.has_buffer() && !is_detachment(routine);
     routine.languages.f08 && routine.what == What::Routine && is_same
+}
+
+/// Whether a routine gives a buffer back, whose address only module `mpi_f08` has a type for.
+fn is_detachment(routine: &Routine) -> bool {
+    routine.arguments.iter().any(|argument| argument.kind == "C_BUFFER2")
 }
 
 /// Every symbol of a routine but its body's, `pmpi_x_`.
@@ -71,6 +75,9 @@ pub fn names(routine: &Routine) -> Vec<String> {
     for prefix in ["", "P"] {
         let name = format!("{prefix}{}", routine.name);
         names.extend(manglings(&name));
+        if let Some(suffix) = twin_suffix(routine) {
+            names.extend(manglings(&format!("{name}{suffix}")));
+        }
         if has_f08_twin(routine) {
             names.push(format!("{}_f08_", name.to_lowercase()));
         }
@@ -79,9 +86,40 @@ pub fn names(routine: &Routine) -> Vec<String> {
     names
 }
 
+/// What is behind the name of a twin that has another interface and the same arguments: an address as
+/// a C pointer (MPI 5.0 §19.1.5), a conversion with large counts.
+fn twin_suffix(routine: &Routine) -> Option<&'static str> {
+    let gives_address = routine.arguments.iter().any(|argument| argument.kind == "C_BUFFER");
+    match routine.name.as_str() {
+        "MPI_CONVERSION_FN_NULL" => Some("_C"),
+        _ => gives_address.then_some("_CPTR"),
+    }
+}
+
 /// The symbol of the body.
 pub fn body_name(routine: &Routine) -> String {
     format!("p{}_", routine.name.to_lowercase())
+}
+
+/// Every symbol of the routines and predefined procedures, and the cells.
+pub fn symbols(
+    routines: &[Routine], deleted: &[Routine], kinds: &BTreeMap<String, Kind>,
+) -> Vec<String> {
+    let mut symbols = Vec::new();
+    for routine in routines.iter().chain(deleted).filter(|routine| is_entry(routine)) {
+        symbols.extend(names(routine));
+        symbols.push(body_name(routine));
+        let name = routine.name.to_lowercase();
+        let detaches = is_detachment(routine);
+        if detaches {
+            symbols.extend([format!("{name}_f08_"), format!("p{name}_f08_")]);
+        }
+        if detaches || (has_f08_twin(routine) && routine.has_large(kinds)) {
+            symbols.extend([format!("{name}_c_f08_"), format!("p{name}_c_f08_")]);
+        }
+    }
+    symbols.extend(SENTINELS.iter().map(|sentinel| format!("{}_", sentinel.block)));
+    symbols
 }
 
 /// Bodies and jumps.
