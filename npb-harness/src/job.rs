@@ -57,13 +57,21 @@ impl Stop {
 /// How many lines of a log are told as the reason of a failure.
 const REASON_LINES: usize = 3;
 
-/// The reason, and the last lines of the log that may tell more.
+/// The reason, and the first lines of the log that speak of an error or a failure, or else its last
+/// ones.
 pub fn explained(why: &str, log: &Path) -> String {
     let text = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    let end = &lines[lines.len().saturating_sub(REASON_LINES)..];
-    [&[why], end].concat().join("\n")
+    let is_error = |line: &&&str| {
+        let line = line.to_lowercase();
+        line.contains("error") || line.contains("fail")
+    };
+    let mut telling: Vec<_> = lines.iter().filter(is_error).take(REASON_LINES).copied().collect();
+    if telling.is_empty() {
+        telling = lines[lines.len().saturating_sub(REASON_LINES)..].to_vec();
+    }
+    [&[why][..], &telling].concat().join("\n")
 }
 
 /// Run the command to its end, with its output and its errors in the file `log`; what they were.
@@ -191,6 +199,8 @@ mod tests {
         let log = log("reason");
         fs::write(&log, "one\ntwo\n\nthree\nfour\n").unwrap();
         assert_eq!(explained("no", &log), "no\ntwo\nthree\nfour");
+        fs::write(&log, "one\na.c:1: fatal error: two\nthree\n").unwrap();
+        assert_eq!(explained("no", &log), "no\na.c:1: fatal error: two");
         fs::remove_file(&log).unwrap();
         assert_eq!(explained("no", &log), "no");
     }

@@ -62,18 +62,15 @@ impl Source for Kernels<'_> {
     fn build(&self, cell: &Cell, tools: &Toolchain, _stop: &Stop) -> Result<Program, Refusal> {
         let kernel = Kernel::named(&cell.kernel).expect("the kernels come from the command line");
         if kernel.language == Language::Fortran && !tools.has(Language::Fortran) {
-            return Err(Refusal::Unfit(without_fortran(tools)));
+            return Err(Refusal::unfit(without_fortran(tools)));
         }
         let arguments = vec![cell.class.to_string()];
         self.program(kernel, tools).map(|path| Program { path, arguments }).map_err(|said| {
             let error = said.lines().find(|line| line.contains("Error"));
             match (kernel.language, error) {
                 // Modules are made for one compiler, and not all libraries have every one.
-                (Language::Fortran, Some(error)) if tools.is_peer => Refusal::Unfit(error.into()),
-                _ => {
-                    let why = format!("{} cannot be built: {said}", kernel.name);
-                    Refusal::Broken { why, log: None }
-                }
+                (Language::Fortran, Some(error)) if tools.is_peer => Refusal::unfit(error.into()),
+                _ => Refusal::broken(format!("{} cannot be built: {said}", kernel.name)),
             }
         })
     }

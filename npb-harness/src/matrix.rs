@@ -103,16 +103,30 @@ pub struct Program {
 
 /// Why there is no program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// This library has not what the kernel needs; that is no failure of a peer.
-    Unfit(String),
-    /// It could not be built; what the compiler said is in the log, if there is one.
-    Broken {
-        /// In a sentence.
-        why: String,
-        /// What was said meanwhile.
-        log: Option<PathBuf>,
-    },
+pub struct Refusal {
+    /// In a sentence, with the lines of the log that tell most.
+    pub why: String,
+    /// What was said meanwhile.
+    pub log: Option<PathBuf>,
+    /// Whether the library has not what the kernel needs, which is no failure of a peer.
+    pub is_unfit: bool,
+}
+
+impl Refusal {
+    /// A failure without a log.
+    pub fn broken(why: String) -> Self {
+        Self { why, log: None, is_unfit: false }
+    }
+
+    /// What the library has not, without a log.
+    pub fn unfit(why: String) -> Self {
+        Self { is_unfit: true, ..Self::broken(why) }
+    }
+
+    fn told(&self) -> String {
+        let log = self.log.as_ref().map(|log| format!("\n    (log: {})", log.display()));
+        self.why.replace('\n', "\n    ") + log.as_deref().unwrap_or("")
+    }
 }
 
 /// Where programs come from.
@@ -242,6 +256,7 @@ impl Runner<'_> {
     fn run(&mut self, cells: &[Cell]) -> Result<ExitCode, String> {
         println!("{}", output::HEADING);
         let mut all_verified = true;
+        let mut told = None;
         for cell in cells {
             let mut records = Vec::new();
             for repeat in 0..self.request.repeats {
@@ -256,7 +271,9 @@ impl Runner<'_> {
             }
             for summary in Summary::all(&records) {
                 all_verified &= summary.outcome == Outcome::Verified;
-                self.bar.suspend(|| println!("{}", output::row(&summary)));
+                let is_news = summary.why != told;
+                self.bar.suspend(|| println!("{}", output::row(&summary, is_news)));
+                told = summary.why;
             }
         }
         Ok(if all_verified { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -280,11 +297,10 @@ impl Runner<'_> {
         let record = match self.program(cell, index) {
             Ok(program) => self.job(&program, index, setting, repeat),
             Err(_) if self.stop.asked() => return Ok(None),
-            Err(Refusal::Unfit(_)) if self.is_peer(index) => return Ok(None),
             // Not built is not built, however often.
             Err(_) if repeat > 0 => return Ok(None),
-            Err(Refusal::Unfit(why)) => Record { why: Some(why), ..Record::new(setting, repeat) },
-            Err(Refusal::Broken { why, log }) => {
+            Err(refusal) if self.is_left_out(&refusal, index) => return Ok(None),
+            Err(Refusal { why, log, .. }) => {
                 Record { why: Some(why), log, ..Record::new(setting, repeat) }
             }
         };
@@ -297,8 +313,8 @@ impl Runner<'_> {
         Ok(Some(record))
     }
 
-    fn is_peer(&self, index: usize) -> bool {
-        self.variants[index].tools.is_peer
+    fn is_left_out(&self, refusal: &Refusal, index: usize) -> bool {
+        refusal.is_unfit && self.variants[index].tools.is_peer
     }
 
     fn setting(&self, cell: &Cell, index: usize) -> Setting {
@@ -325,9 +341,13 @@ impl Runner<'_> {
         let Cell { kernel, class, .. } = cell;
         self.bar.set_message(format!("building {kernel}.{class} for {}", tools.label));
         let built = self.source.build(cell, tools, &self.stop);
-        if let (true, Err(Refusal::Unfit(why))) = (tools.is_peer, &built) {
-            let label = &tools.label;
-            self.bar.suspend(|| eprintln!("npb: {kernel}.{class} is left out for {label}: {why}"));
+        if let Err(refusal) = &built
+            && self.is_left_out(refusal, index)
+        {
+            let what = format!("{kernel}.{class} is left out for {}", tools.label);
+            let is_known = self.programs.values().any(|other| *other == built);
+            let why = if is_known { "for the same reason".to_owned() } else { refusal.told() };
+            self.bar.suspend(|| eprintln!("npb: {what}: {why}"));
         }
         self.programs.insert(key, built.clone());
         built

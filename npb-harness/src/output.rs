@@ -34,8 +34,9 @@ fn judge(record: Record, text: &str) -> Record {
     }
 }
 
-/// The row of a table for all runs of a setting.
-pub fn row(summary: &Summary) -> String {
+/// The row of a table for all runs of a setting, with all that is known of a failure or with the
+/// first line of it.
+pub fn row(summary: &Summary, is_explained: bool) -> String {
     let Setting { kernel, class, ranks, .. } = &summary.setting;
     let (kernel, variant) = (kernel.to_uppercase(), summary.setting.variant());
     let start = format!("{kernel:<10}  {class:<5}  {ranks:>5}  {variant:<20}  ");
@@ -44,6 +45,8 @@ pub fn row(summary: &Summary) -> String {
     };
     let (seconds, mops) = (number(summary.seconds, 3), number(summary.mops, 2));
     let why = summary.why.as_deref().unwrap_or("no reason");
+    let lines = if is_explained { usize::MAX } else { 1 };
+    let why = why.lines().take(lines).collect::<Vec<_>>().join("\n    ");
     let verdict = match summary.outcome {
         Outcome::Verified => "SUCCESSFUL".to_owned(),
         Outcome::Unverified => format!("UNSUCCESSFUL: {why}"),
@@ -87,7 +90,7 @@ mod tests {
     }
 
     fn row(record: &Record) -> String {
-        super::row(&Summary::all(std::slice::from_ref(record))[0])
+        super::row(&Summary::all(std::slice::from_ref(record))[0], true)
     }
 
     #[test]
@@ -129,8 +132,10 @@ mod tests {
         let without = record(Ok(cut));
         assert_eq!(without.outcome, Outcome::Failed);
         assert!(row(&without).contains("FAILED: no results"), "{}", row(&without));
-        let killed = record(Err("signal: 9".into()));
+        let killed = record(Err("signal: 9\na\nb".into()));
         assert_eq!(killed.outcome, Outcome::Failed);
-        assert!(row(&killed).ends_with("FAILED: signal: 9"), "{}", row(&killed));
+        assert!(row(&killed).ends_with("FAILED: signal: 9\n    a\n    b"), "{}", row(&killed));
+        let short = super::row(&Summary::all(&[killed])[0], false);
+        assert!(short.ends_with("FAILED: signal: 9"), "{short}");
     }
 }

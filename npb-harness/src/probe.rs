@@ -9,10 +9,11 @@ use std::{
 
 use crate::{
     job::{self, Stop},
+    matrix::Refusal,
     toolchain::{Language, Toolchain},
 };
 
-/// A program of one rank that opens a file takes milliseconds.
+/// To compile such a program, or to open a file, takes no second.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// Calls of one routine with arguments of several types, as NPB has them, are errors from gfortran
@@ -21,12 +22,12 @@ const MISMATCH: &[&str] = &["-fallow-argument-mismatch"];
 
 const FORTRAN: &str = "      program probe
       include 'mpif.h'
-      integer ierr
+      integer ierr, all, n(2)
+      parameter (all = MPI_COMM_WORLD)
       double precision x(2)
-      integer n(2)
       call MPI_Init(ierr)
-      call MPI_Bcast(x, 2, MPI_DOUBLE_PRECISION, 0, MPI_COMM_WORLD, ierr)
-      call MPI_Bcast(n, 2, MPI_INTEGER, 0, MPI_COMM_WORLD, ierr)
+      call MPI_Bcast(x, 2, MPI_DOUBLE_PRECISION, 0, all, ierr)
+      call MPI_Bcast(n, 2, MPI_INTEGER, 0, all, ierr)
       call MPI_Finalize(ierr)
       end
 ";
@@ -59,44 +60,62 @@ int main(int argc, char **argv)
 ///
 /// # Errors
 /// Why it does not, in the compiler's words.
-pub fn fortran_flags(tools: &Toolchain, folder: &Path) -> Result<&'static [&'static str], String> {
+pub fn fortran_flags(tools: &Toolchain, folder: &Path) -> Result<&'static [&'static str], Refusal> {
     let source = written(folder, tools, "probe.f", FORTRAN)?;
-    let program = source.with_extension("x");
-    let compiled = |flags: &[&str]| {
-        let files = [source.as_os_str(), "-o".as_ref(), program.as_os_str()];
-        let flags = flags.iter().map(Into::into);
-        let arguments: Vec<_> = flags.chain(files.map(Into::into)).collect();
-        tools.compile(Language::Fortran, &arguments)
-    };
-    let result = match compiled(MISMATCH) {
+    let compiled = |flags| compile(tools, Language::Fortran, flags, &source);
+    match compiled(MISMATCH) {
         Ok(()) => Ok(MISMATCH),
         // Older compilers, and others, do not know the flag.
-        Err(why) => compiled(&[]).map(|()| &[][..]).map_err(|_| why),
-    };
-    result.map_err(|why| format!("no usable Fortran: {why}"))
+        Err(_) => compiled(&[])
+            .map(|()| &[][..])
+            .map_err(|why| unfit(&format!("no usable Fortran: {why}"), &source)),
+    }
 }
 
 /// Whether the library has MPI's files.
 ///
 /// # Errors
 /// Why not, in its words.
-pub fn files(tools: &Toolchain, folder: &Path) -> Result<(), String> {
+pub fn files(tools: &Toolchain, folder: &Path) -> Result<(), Refusal> {
     let source = written(folder, tools, "files.c", FILES)?;
-    let program = source.with_extension("x");
-    let arguments = [source.as_os_str(), "-o".as_ref(), program.as_os_str()].map(Into::into);
-    tools.compile(Language::C, &arguments)?;
-    let mut job = tools.job(1, &program);
-    job.arg(source.with_extension("data"));
-    let log = source.with_extension("log");
-    let opened = job::run(job, &log, LIMIT, &Stop::default());
-    opened.map(|_| ()).map_err(|why| job::explained(&format!("no files of MPI: {why}"), &log))
+    let opened = compile(tools, Language::C, &[], &source).and_then(|()| {
+        let mut job = tools.job(1, &source.with_extension("x"));
+        job.arg(source.with_extension("data"));
+        job::run(job, &log_of(&source), LIMIT, &Stop::default()).map(|_| ())
+    });
+    opened.map_err(|why| unfit(&format!("no files of MPI: {why}"), &source))
+}
+
+fn compile(
+    tools: &Toolchain, language: Language, flags: &[&str], source: &Path,
+) -> Result<(), String> {
+    let compiler = tools.compiler(language);
+    if compiler.is_absolute() && !compiler.exists() {
+        return Err(format!("there is no {}", compiler.display()));
+    }
+    let mut command = tools.command(compiler);
+    command.args(flags).arg(source).arg("-o").arg(source.with_extension("x"));
+    job::run(command, &log_of(source), LIMIT, &Stop::default())
+        .map(|_| ())
+        .map_err(|why| format!("{}: {why}", compiler.display()))
+}
+
+fn log_of(source: &Path) -> PathBuf {
+    source.with_extension("log")
+}
+
+fn unfit(why: &str, source: &Path) -> Refusal {
+    let log = Some(log_of(source)).filter(|log| log.exists());
+    let why = log.as_ref().map_or(why.to_owned(), |log| job::explained(why, log));
+    Refusal { why, log, is_unfit: true }
 }
 
 /// A source in a folder of the library's own.
-fn written(folder: &Path, tools: &Toolchain, name: &str, text: &str) -> Result<PathBuf, String> {
+fn written(folder: &Path, tools: &Toolchain, name: &str, text: &str) -> Result<PathBuf, Refusal> {
     let folder = folder.join(format!("probe-{}", tools.folder_name()));
     let path = folder.join(name);
     let written = fs::create_dir_all(&folder).and_then(|()| fs::write(&path, text));
-    written.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    let unwritable = |error| Refusal::broken(format!("cannot write {}: {error}", path.display()));
+    written.map_err(unwritable)?;
     Ok(path)
 }

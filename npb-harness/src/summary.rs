@@ -41,7 +41,9 @@ impl Summary {
             .find_map(|outcome| records.iter().find(|record| record.outcome == outcome));
         let why = worst.and_then(|record| {
             let place = record.log.as_ref().map(|log| format!(" (log: {})", log.display()));
-            Some(format!("{}{}", record.why.as_ref()?, place.unwrap_or_default()))
+            let mut lines = record.why.as_ref()?.lines();
+            let first = format!("{}{}", lines.next().unwrap_or(""), place.unwrap_or_default());
+            Some([&[first.as_str()], lines.collect::<Vec<_>>().as_slice()].concat().join("\n"))
         });
         Self {
             setting: setting.clone(),

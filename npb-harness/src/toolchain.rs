@@ -106,11 +106,11 @@ impl Toolchain {
         mpicc: Option<PathBuf>, mpifort: Option<PathBuf>, mpirun: Option<PathBuf>,
         scratch: &Scratch,
     ) -> Result<Self, String> {
-        let mpicc = mpicc.unwrap_or_else(|| beside_us("mpicc"));
+        let mpicc = mpicc.map_or_else(|| Ok(beside_us("mpicc")), from_anywhere)?;
         // Another library's wrapper, which `PATH` may have, is of no use. Whether there is one of
         // ours is found out when a kernel in Fortran is asked for.
-        let mpifort = mpifort.unwrap_or_else(|| mpicc.with_file_name("mpifort"));
-        let mpirun = mpirun.unwrap_or_else(|| beside(&mpicc, "mpirun"));
+        let mpifort = mpifort.map_or_else(|| Ok(mpicc.with_file_name("mpifort")), from_anywhere)?;
+        let mpirun = mpirun.map_or_else(|| Ok(beside(&mpicc, "mpirun")), from_anywhere)?;
         let folder = library_folder(&mpicc, scratch.path());
         let environment = folder.map(|folder| library_path(&[folder])).transpose()?;
         let label = "suiro".to_owned();
@@ -226,6 +226,14 @@ impl Toolchain {
         command.arg("-n").arg(ranks.to_string()).arg(program);
         command
     }
+}
+
+/// The command as one that works in every folder; a mere name is looked up in `PATH` anyway.
+fn from_anywhere(command: PathBuf) -> Result<PathBuf, String> {
+    if command.components().count() == 1 {
+        return Ok(command);
+    }
+    std::path::absolute(&command).map_err(|error| format!("{}: {error}", command.display()))
 }
 
 /// The command of that name in our own folder, or else whatever `PATH` has.

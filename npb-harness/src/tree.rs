@@ -120,8 +120,8 @@ pub struct Tree {
     is_for_ranks: bool,
     builds: PathBuf,
     /// What was found out about libraries, by label.
-    flags: RefCell<HashMap<String, Result<&'static [&'static str], String>>>,
-    files: RefCell<HashMap<String, Result<(), String>>>,
+    flags: RefCell<HashMap<String, Result<&'static [&'static str], Refusal>>>,
+    files: RefCell<HashMap<String, Result<(), Refusal>>>,
 }
 
 impl Tree {
@@ -186,17 +186,17 @@ impl Tree {
     fn make_def(&self, kernel: &Kernel, tools: &Toolchain) -> Result<String, Refusal> {
         let flags = match kernel.language {
             Language::C => &[],
-            Language::Fortran => self.fortran_flags(tools).map_err(Refusal::Unfit)?,
+            Language::Fortran => self.fortran_flags(tools)?,
         };
         if kernel.has_files {
-            self.has_files(tools).map_err(Refusal::Unfit)?;
+            self.has_files(tools)?;
         }
         let [cc, fc] = [Language::C, Language::Fortran].map(|it| tools.compiler(it).display());
         for path in [cc.to_string(), fc.to_string()] {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._+-@,:".contains(c);
             if let Some(c) = path.chars().find(|&c| !is_plain(c)) {
                 let why = format!("{path} cannot be named in make.def: it has a {c:?}");
-                return Err(Refusal::Broken { why, log: None });
+                return Err(Refusal::broken(why));
             }
         }
         let flags = [&["-O3"], flags].concat().join(" ");
@@ -224,13 +224,13 @@ RAND = randi8
         ))
     }
 
-    fn fortran_flags(&self, tools: &Toolchain) -> Result<&'static [&'static str], String> {
+    fn fortran_flags(&self, tools: &Toolchain) -> Result<&'static [&'static str], Refusal> {
         let mut known = self.flags.borrow_mut();
         let found = known.entry(tools.label.clone());
         found.or_insert_with(|| probe::fortran_flags(tools, &self.builds)).clone()
     }
 
-    fn has_files(&self, tools: &Toolchain) -> Result<(), String> {
+    fn has_files(&self, tools: &Toolchain) -> Result<(), Refusal> {
         let mut known = self.files.borrow_mut();
         let found = known.entry(tools.label.clone());
         found.or_insert_with(|| probe::files(tools, &self.builds)).clone()
@@ -337,9 +337,8 @@ impl Source for Tree {
     fn build(&self, cell: &Cell, tools: &Toolchain, stop: &Stop) -> Result<Program, Refusal> {
         let kernel = Kernel::called(&cell.kernel);
         let make_def = self.make_def(kernel, tools)?;
-        let broken = |why: String, log| Refusal::Broken { why, log };
         let unusable = |error: io::Error| {
-            broken(format!("cannot copy {}: {error}", self.root.display()), None)
+            Refusal::broken(format!("cannot copy {}: {error}", self.root.display()))
         };
         let sources = self.sources(kernel).map_err(unusable)?;
         let key = self.key(&sources, &make_def, tools).map_err(unusable)?;
@@ -375,7 +374,7 @@ impl Source for Tree {
             }
             (Err(why), _) => format!("{what}: make: {why}"),
         };
-        Err(broken(job::explained(&why, &log), Some(log)))
+        Err(Refusal { why: job::explained(&why, &log), log: Some(log), is_unfit: false })
     }
 }
 

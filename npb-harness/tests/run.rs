@@ -1,0 +1,339 @@
+//! `npb run` with a tree of the form of NPB's and a library of one process, which stand for the
+//! real ones: what is built and run, what is told of failures, what a second call does. And with
+//! our own library.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+/// All that is built and run here takes seconds; a command that takes longer hangs.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Files of one test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        if path.exists() {
+            fs::remove_dir_all(&path).unwrap();
+        }
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// `npb` in this folder.
+    fn npb(&self, arguments: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_npb"));
+        let out = |name| fs::File::create(self.path(name)).unwrap();
+        command.args(arguments.split_whitespace()).current_dir(&self.0);
+        command.stdin(Stdio::null()).stdout(out("stdout")).stderr(out("stderr"));
+        command
+    }
+
+    /// The same to its end.
+    fn run(&self, arguments: &str) -> Outcome {
+        let child = self.npb(arguments).spawn().unwrap();
+        self.end(child)
+    }
+
+    fn end(&self, mut child: Child) -> Outcome {
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            if start.elapsed() > LIMIT {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                panic!("npb still runs after {LIMIT:?}: {}", self.text("stderr"));
+            }
+            thread::sleep(Duration::from_millis(10));
+        };
+        Outcome { status, stdout: self.text("stdout"), stderr: self.text("stderr") }
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    fn results(&self) -> Vec<Value> {
+        let text = self.text("results");
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+struct Outcome {
+    status: ExitStatus,
+    stdout: String,
+    stderr: String,
+}
+
+impl Outcome {
+    fn code(&self, wanted: i32) -> &Self {
+        assert_eq!(self.status.code(), Some(wanted), "{}\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    fn row(&self, start: &str) -> &str {
+        let mut rows = self.stdout.lines();
+        rows.find(|row| row.split_whitespace().collect::<Vec<_>>().join(" ").starts_with(start))
+            .unwrap_or_else(|| panic!("no {start} in\n{}{}", self.stdout, self.stderr))
+    }
+}
+
+fn tests() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
+}
+
+fn tree() -> PathBuf {
+    tests().join("tree-3.4")
+}
+
+/// The arguments for that library in the place of ours.
+fn serial() -> String {
+    let found = Command::new("gfortran").arg("--version").stdout(Stdio::null()).status();
+    assert!(found.is_ok(), "gfortran is missing; install it, e.g. with: apt-get install gfortran");
+    let bin = tests().join("serial-mpi/bin");
+    let bin = bin.display();
+    format!("--mpicc {bin}/mpicc --mpifort {bin}/mpifort --mpirun {bin}/mpirun")
+}
+
+/// A copy of a folder.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Change a file; what is changed must be there.
+fn edit(path: &Path, from: &str, to: &str) {
+    let text = fs::read_to_string(path).unwrap();
+    assert!(text.contains(from), "{}: no {from}", path.display());
+    fs::write(path, text.replace(from, to)).unwrap();
+}
+
+/// The files below a folder, and when they changed.
+fn files(folder: &Path) -> Vec<(PathBuf, std::time::SystemTime)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            let changed = path.metadata().unwrap().modified().unwrap();
+            found.push((path, changed));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn every_kernel_has_its_result_or_its_reason() {
+    let folder = Folder::new("every-kernel");
+    let before = files(&tree());
+    let source = tree();
+    let common = format!("run --source {} {} --classes S", source.display(), serial());
+    let outcome = folder.run(&format!("{common} --ranks 1,2 --limit-s 1 --results results"));
+    outcome.code(1);
+    for row in ["BT S 1", "EP S 1", "EP S 2", "IS S 2", "DT.BH S 5", "DT.WH S 5", "DT.SH S 12"] {
+        assert!(outcome.row(row).ends_with("SUCCESSFUL"), "{}", outcome.stdout);
+    }
+    assert!(outcome.stderr.contains("bt.S: not on 2 ranks: it needs a square"));
+    assert_eq!(files(&tree()), before, "the tree was changed");
+    let reason = |kernel: &str, outcome: &str| {
+        let results = folder.results();
+        let result = results.iter().find(|result| result["kernel"] == kernel).unwrap();
+        assert_eq!(result["outcome"], outcome);
+        assert_eq!((&result["source"], &result["library"]), (&"tree-3.4".into(), &"suiro".into()));
+        let log = fs::read_to_string(result["log"].as_str().unwrap()).unwrap();
+        (result["why"].as_str().unwrap_or("").to_owned(), log)
+    };
+    let (why, log) = reason("ep", "verified");
+    assert!(why.is_empty());
+    assert!(log.contains("-O3 -fallow-argument-mismatch"), "{log}");
+    let (why, log) = reason("cg", "unverified");
+    assert_eq!(why, "verification unsuccessful\n VERIFICATION FAILED");
+    assert!(log.contains("Zeta is 1.0 and should be 2.0"));
+    let (why, log) = reason("mg", "failed");
+    assert!(why.contains("cannot be built") && why.contains("no_such_header.h"), "{why}");
+    assert!(log.contains("mg.c"), "{log}");
+    let (why, log) = reason("ft", "failed");
+    assert_eq!(why, "still running after 1 s\n about to hang");
+    assert_eq!(log, " about to hang\n");
+    let (why, _) = reason("lu", "failed");
+    assert_eq!(why, "exit status: 3\n ERROR: the grid is too small");
+}
+
+#[test]
+fn a_second_call_does_what_is_left() {
+    let folder = Folder::new("second-call");
+    let common = format!("run --source {} {} --classes S", tree().display(), serial());
+    let first = format!("{common} --kernels ep,is --ranks 2 --repeats 3 --results results");
+    folder.run(&first).code(0);
+    let results = folder.text("results");
+    assert_eq!(results.lines().count(), 6);
+    let builds = files(&folder.path("npb-build"));
+    folder.run(&first).code(0).row("EP S 2");
+    assert_eq!(folder.text("results"), results);
+    // The last line is half, as if the machine had stopped.
+    fs::write(folder.path("results"), &results[..results.len() - 20]).unwrap();
+    folder.run(&first).code(0);
+    let ends: Vec<_> =
+        folder.results().iter().map(|it| format!("{}{}", it["kernel"], it["repeat"])).collect();
+    assert_eq!(
+        ends,
+        [r#""ep"0"#, r#""ep"1"#, r#""ep"2"#, r#""is"0"#, r#""is"1"#, r#""is"2"#],
+        "{}",
+        folder.text("results")
+    );
+    let program = |it: &&(PathBuf, _)| it.0.parent().unwrap().ends_with("bin");
+    let again = files(&folder.path("npb-build"));
+    let programs = |all: &[_]| all.iter().filter(program).cloned().collect::<Vec<_>>();
+    assert_eq!(programs(&again), programs(&builds), "they were built again");
+}
+
+#[test]
+fn a_tree_of_3_3_is_built_for_each_number_of_ranks() {
+    let folder = Folder::new("tree-3.3");
+    let root = folder.path("NPB3.3.1/NPB3.3-MPI");
+    copy(&tree(), &root);
+    edit(&root.join("Makefile"), "CLASS=$(CLASS)", "NPROCS=$(NPROCS) CLASS=$(CLASS)");
+    edit(&root.join("Makefile"), "cd DT; $(MAKE) NPROCS=$(NPROCS)", "cd DT; $(MAKE)");
+    let common = root.join("sys/make.common");
+    edit(&common, "$(CLASS).x", "$(CLASS).$(NPROCS)");
+    edit(&common, "MPIFC", "MPIF77");
+    edit(&common, "CLASS=U\n", "CLASS=U\nNPROCS=1\n");
+    edit(&common, "${BENCHMARK} ${CLASS}", "${BENCHMARK} ${NPROCS} ${CLASS}");
+    // What somebody built there is not ours.
+    fs::write(root.join("EP/ep.o"), "no object").unwrap();
+    fs::write(root.join("EP/npbparams.h"), "no header").unwrap();
+    let what = "--kernels ep,is,dt.bh,bt.epio --classes S --ranks 1,2 --results results";
+    let outcome = folder.run(&format!("run --source NPB3.3.1 {} {what}", serial()));
+    outcome.code(0);
+    assert!(outcome.row("BT.EPIO S 1").ends_with("SUCCESSFUL"));
+    let results = folder.results();
+    assert_eq!(results.len(), 6);
+    assert!(results.iter().all(|result| result["source"] == "NPB3.3-MPI"));
+    let programs = files(&folder.path("npb-build"));
+    for name in ["ep.S.1", "ep.S.2", "is.S.2", "dt.S.x", "bt.S.1.ep_io"] {
+        assert!(programs.iter().any(|(path, _)| path.ends_with(Path::new("bin").join(name))));
+    }
+}
+
+#[test]
+fn peers_run_in_turn_and_without_fortran_they_do_what_they_can() {
+    let folder = Folder::new("peers");
+    let peer = folder.path("poor");
+    copy(&tests().join("serial-mpi"), &peer);
+    fs::remove_file(peer.join("bin/mpifort")).unwrap();
+    let rich = tests().join("serial-mpi");
+    let outcome = folder.run(&format!(
+        "run --source {} {} --kernels ep,is,bt.full --classes S --ranks 1 --repeats 2 \
+         --peer {}=rich --peer poor --results results",
+        tree().display(),
+        serial(),
+        rich.display()
+    ));
+    // Our own library has to have all that is asked for.
+    outcome.code(1);
+    assert!(outcome.row("BT.FULL S 1 suiro").contains("FAILED: no files of MPI"));
+    assert!(outcome.stderr.contains("bt.full.S is left out for rich: no files of MPI"));
+    let missing = peer.join("bin/mpifort");
+    let reason =
+        format!("ep.S is left out for poor: no usable Fortran: there is no {}", missing.display());
+    assert!(outcome.stderr.contains(&reason), "{}", outcome.stderr);
+    let results = folder.results();
+    let of = |kernel: &str| {
+        let same = results.iter().filter(|result| result["kernel"] == kernel);
+        same.map(|it| format!("{}{}", it["library"].as_str().unwrap(), it["repeat"]))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of("ep"), ["suiro0", "rich0", "suiro1", "rich1"]);
+    assert_eq!(of("is"), ["suiro0", "rich0", "poor0", "suiro1", "rich1", "poor1"]);
+    let same = folder.run(&format!(
+        "run --source {} {} --peer {}=suiro",
+        tree().display(),
+        serial(),
+        rich.display()
+    ));
+    assert!(same.code(1).stderr.contains("two libraries are called suiro"), "{}", same.stderr);
+}
+
+#[test]
+fn an_interrupt_leaves_results_and_no_processes() {
+    let folder = Folder::new("interrupt");
+    let arguments = "--kernels is,ft --classes S --ranks 1 --results results";
+    let child = folder.npb(&format!("run --source {} {} {arguments}", tree().display(), serial()));
+    let child = { child }.spawn().unwrap();
+    let log = folder.path("npb-build/logs/ft.S.1.suiro.0.log");
+    let start = Instant::now();
+    while !fs::read_to_string(&log).is_ok_and(|text| text.contains("about to hang")) {
+        assert!(start.elapsed() < LIMIT, "no job: {}", folder.text("stderr"));
+        thread::sleep(Duration::from_millis(10));
+    }
+    let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(interrupt.unwrap().success());
+    let outcome = folder.end(child);
+    assert!(outcome.code(1).stderr.contains("interrupted; what ended is in results"));
+    let results = folder.results();
+    assert_eq!((results.len(), &results[0]["kernel"]), (1, &"is".into()));
+    let program = |process: fs::DirEntry| fs::read_link(process.path().join("exe")).ok();
+    let running: Vec<_> = fs::read_dir("/proc").unwrap().flatten().filter_map(program).collect();
+    assert!(!running.iter().any(|path| path.starts_with(&folder.0)), "{running:?}");
+}
+
+#[test]
+fn what_cannot_be_used_is_named() {
+    let folder = Folder::new("unusable");
+    let tree = tree();
+    let refused = |arguments: &str, code: i32, wanted: &str| {
+        let outcome = folder.run(arguments);
+        assert!(outcome.code(code).stderr.contains(wanted), "{}", outcome.stderr);
+    };
+    let source = format!("run --source {}", tree.display());
+    refused("run", 2, "--source <DIR>");
+    refused("run --source nowhere", 1, "no tree in nowhere: ");
+    refused(&format!("{source} --mpirun /nowhere/mpirun"), 1, "cannot start /nowhere/mpirun: ");
+    refused(&format!("{source} --peer /nowhere"), 1, "peer nowhere: /nowhere: ");
+    refused(&format!("{source} --kernels xy"), 2, "invalid value 'xy'");
+    let serial = serial();
+    refused(&format!("{source} {serial} --kernels sp"), 1, "there is no ");
+    refused(&format!("{source} {serial} --kernels dt.sh --classes F"), 1, "no class F of it");
+    refused(&format!("{source} {serial} --kernels bt --ranks 2"), 1, "nothing to run");
+    fs::write(folder.path("results"), "hello\n").unwrap();
+    refused(&format!("{source} {serial} --results results"), 1, "results:1: not a result");
+}
+
+#[test]
+fn kernels_in_c_run_on_our_library() {
+    let beside = Path::new(env!("CARGO_BIN_EXE_npb")).with_file_name("mpirun");
+    assert!(beside.exists(), "no {}: cargo build --workspace first", beside.display());
+    let folder = Folder::new("ours");
+    let outcome = folder.run(&format!(
+        "run --source {} --kernels is,dt.bh --classes S --ranks 1,2 --progress polling,thread",
+        tree().display()
+    ));
+    outcome.code(0);
+    for row in ["IS S 1 suiro shm polling", "IS S 2 suiro shm thread", "DT.BH S 5 suiro shm"] {
+        assert!(outcome.row(row).ends_with("SUCCESSFUL"), "{}", outcome.stdout);
+    }
+}

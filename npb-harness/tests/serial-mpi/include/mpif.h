@@ -1,0 +1,6 @@
+      integer MPI_COMM_WORLD, MPI_SUM, MPI_INTEGER
+      integer MPI_DOUBLE_PRECISION
+      parameter (MPI_COMM_WORLD = 0, MPI_SUM = 0, MPI_INTEGER = 4)
+      parameter (MPI_DOUBLE_PRECISION = 8)
+      double precision MPI_Wtime
+      external MPI_Wtime

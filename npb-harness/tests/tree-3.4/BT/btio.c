@@ -1,0 +1,4 @@
+int write_file(void)
+{
+    return 1;
+}

@@ -1,0 +1,5 @@
+module mpinpb
+  implicit none
+  include 'mpif.h'
+  integer :: me, nprocs, root
+end module mpinpb

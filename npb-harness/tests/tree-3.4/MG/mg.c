@@ -1,0 +1,4 @@
+/* Cannot be compiled. */
+#include "../common/kernel.h"
+#include "npbparams.h"
+#include "no_such_header.h"
