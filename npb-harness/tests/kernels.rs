@@ -8,7 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-const C: &str = "ep,is,cg,mg,ft";
+const C: &str = "ep,is,cg,mg,ft,lu";
 
 /// Runs `npb kernels` with these arguments; whether it succeeded, and all that it said.
 fn kernels(arguments: &[&str]) -> (bool, String) {
@@ -35,23 +35,26 @@ fn verify(arguments: &[&str], runs: usize) {
 
 #[test]
 fn kernels_in_c() {
-    verify(&["--kernels", C, "--classes", "S", "--ranks", "1,2,4,8"], 20);
+    verify(&["--kernels", C, "--classes", "S", "--ranks", "1,2,4,8"], 24);
 }
 
 #[test]
 fn ranks_that_are_no_power_of_two() {
-    verify(&["--kernels", "is,cg,mg,ft", "--classes", "S", "--ranks", "3,5,6"], 12);
+    verify(&["--kernels", "is,cg,mg,ft,lu", "--classes", "S", "--ranks", "3,5,6"], 15);
 }
 
 #[test]
 fn the_next_class() {
-    verify(&["--kernels", "is,mg,ft", "--classes", "W", "--ranks", "2,4"], 6);
+    verify(&["--kernels", "is,mg,ft,lu", "--classes", "W", "--ranks", "2,4"], 8);
 }
 
 #[test]
 fn every_way_to_make_progress() {
     let modes = "polling,thread,auto";
-    verify(&["--kernels", "is,mg,ft", "--classes", "S", "--ranks", "2,4", "--progress", modes], 18);
+    verify(
+        &["--kernels", "is,mg,ft,lu", "--classes", "S", "--ranks", "2,4", "--progress", modes],
+        24,
+    );
 }
 
 /// A folder that goes at the end of the test.

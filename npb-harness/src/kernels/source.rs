@@ -63,8 +63,15 @@ pub const KERNELS: &[Kernel] = &[
         text: include_str!("../../kernels/ft.c"),
     },
     Kernel {
+        name: "lu",
+        purpose: "over-relaxation as a wavefront, short messages",
+        language: Language::C,
+        file: "lu.c",
+        text: include_str!("../../kernels/lu.c"),
+    },
+    Kernel {
         name: "lu.f08",
-        purpose: "over-relaxation as a wavefront, array sections with mpi_f08",
+        purpose: "the same in Fortran with mpi_f08 and array sections",
         language: Language::Fortran,
         file: "lu.f90",
         text: include_str!("../../kernels/lu.f90"),
