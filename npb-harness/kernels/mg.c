@@ -3,8 +3,9 @@
  *
  * The ranks are a box, each with a part of every cube, and a shell of one point around it that is
  * exchanged axis by axis: a persistent collective operation with the neighbours of a line of ranks
- * for each axis of each field, whose datatypes name the faces where they lie. The cubes halve in size from one level to the next; one that has too few
- * points to be dealt out is gathered, and it and all below it every rank computes in whole:
+ * for each axis of each field, whose datatypes name the faces where they lie. The cubes halve in
+ * size from one level to the next; one that has too few points to be dealt out is gathered, and it
+ * and all below it every rank computes in whole:
  *
  *     chain[0]     2 points a side, whole        (the bottom of the V-cycle)
  *     ...

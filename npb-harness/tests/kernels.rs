@@ -40,12 +40,12 @@ fn kernels_in_c() {
 
 #[test]
 fn ranks_that_are_no_power_of_two() {
-    verify(&["--kernels", "is,cg,mg,ft,lu", "--classes", "S", "--ranks", "3,5,6"], 15);
+    verify(&["--kernels", "is,cg,mg,ft,lu", "--classes", "S", "--ranks", "3,6"], 10);
 }
 
 #[test]
 fn the_next_class() {
-    verify(&["--kernels", "is,mg,ft,lu", "--classes", "W", "--ranks", "2,4"], 8);
+    verify(&["--kernels", "is,mg,lu", "--classes", "W", "--ranks", "4"], 3);
 }
 
 #[test]
