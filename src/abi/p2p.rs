@@ -9,9 +9,9 @@ use super::types::*;
 use super::user_memory::memory;
 use super::verb::{PROCESS, blocking, conclude, finish, number};
 use crate::base::Result;
+use crate::mpi::Memory;
 use crate::mpi::p2p::SendMode;
 use crate::mpi::request::Activity;
-use crate::mpi::{EAGER_MAX, Memory};
 use crate::process::Mpi;
 
 /// Buffered send: returns at once, the message waits in the attached buffer.
@@ -231,7 +231,7 @@ pub(super) fn exchange(
     (source, recvtag): (c_int, c_int), comm: MPI_Comm,
 ) -> Result<[Activity; 2]> {
     let comm = number(comm);
-    let is_long = from.len() > EAGER_MAX;
+    let is_long = from.len() > mpi.engine.eager_max();
     // All arguments are checked before anything starts.
     let receive = mpi.receive_recipe(to, source, recvtag, comm)?;
     let send = mpi.send_recipe(SendMode::Standard, from, dest, sendtag, comm)?;

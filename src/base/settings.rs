@@ -45,6 +45,13 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "how long messages cross shared memory: through a ring, or by a direct read",
     },
     Setting {
+        name: "SUIRO_EAGER_MAX",
+        values: "0|4096|another number of bytes",
+        default: "16384",
+        meaning: "the longest message that is sent before its receive is known, at most as long as a packet of \
+                  the device: 32768 in shared memory",
+    },
+    Setting {
         name: "SUIRO_CHECK",
         values: "0|1",
         default: "0",

@@ -30,7 +30,8 @@ use crate::core::run::Runs;
 use crate::core::wire::{Announce, Control, Envelope, Kind};
 use crate::device::{Busy, Caps, Device, Header, Shared, Sink as _, Wake};
 
-/// The longest message that may be sent eagerly, in bytes; less if the device's packets are.
+/// The longest message that is sent eagerly, in bytes, unless something else is asked for; less if
+/// the device's packets are.
 ///
 /// Beyond it the receiver's second copy of an unexpected message costs more than the round trip of
 /// a rendezvous.
@@ -83,16 +84,27 @@ impl<D: Device> Engine<D> {
     /// Rank `me` of `size`, at rest.
     pub fn new(device: D, me: Peer, size: usize) -> Self {
         let caps = device.caps();
-        let eager_max = EAGER_MAX.min(caps.packet_max);
         Self {
             device,
             caps,
-            eager_max,
+            eager_max: EAGER_MAX.min(caps.packet_max),
             left: 0,
             long_starts: 0,
             protocol: Protocol::new(me, size, caps.short_max),
             runs: Runs::default(),
         }
+    }
+
+    /// Sends messages of up to so many bytes eagerly from now on, if they fit into a packet. Those
+    /// that fit into the line of their envelope always are.
+    pub fn set_eager_max(&mut self, bytes: usize) {
+        self.eager_max = bytes.clamp(self.caps.short_max, self.caps.packet_max);
+    }
+
+    /// The longest message that is sent eagerly, in bytes.
+    #[inline]
+    pub fn eager_max(&self) -> usize {
+        self.eager_max
     }
 
     /// This rank.

@@ -45,7 +45,6 @@ pub mod topology;
 pub mod window;
 
 use crate::base::Result;
-pub use crate::core::engine::EAGER_MAX;
 use crate::core::engine::Engine;
 pub use crate::core::layout::Layout;
 pub use crate::core::memory::Memory;

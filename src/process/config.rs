@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::base::settings::{self, COLLECTIVE_PREFIX, SETTINGS};
 use crate::base::{ErrorClass, Result};
+use crate::core::engine::EAGER_MAX;
 use crate::devices::shm::Copy;
 use crate::mpi::coll::registry::Operation;
 use crate::mpi::coll::select::{Choice, Selection};
@@ -66,6 +67,16 @@ pub enum Waiting {
     Sleep,
 }
 
+/// The longest message to send eagerly, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EagerMax(pub usize);
+
+impl Default for EagerMax {
+    fn default() -> Self {
+        Self(EAGER_MAX)
+    }
+}
+
 /// The settings of this process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
@@ -77,6 +88,8 @@ pub struct Config {
     pub waiting: Waiting,
     /// `SUIRO_SHM_COPY`.
     pub copy: Copy,
+    /// `SUIRO_EAGER_MAX`.
+    pub eager_max: EagerMax,
     /// `SUIRO_CHECK`.
     pub check: bool,
     /// `SUIRO_HANG_REPORT`.
@@ -205,6 +218,7 @@ impl Config {
             progress: parse("SUIRO_PROGRESS", one, |text| text.parse().ok())?,
             waiting: parse("SUIRO_WAIT", one, |text| text.parse().ok())?,
             copy: parse("SUIRO_SHM_COPY", one, parse_copy)?,
+            eager_max: parse("SUIRO_EAGER_MAX", one, |text| Some(EagerMax(text.parse().ok()?)))?,
             check: parse("SUIRO_CHECK", one, parse_flag)?,
             hang_report: parse("SUIRO_HANG_REPORT", one, parse_duration)?,
             deadlock: parse("SUIRO_DEADLOCK", one, parse_deadlock)?,
@@ -295,6 +309,20 @@ mod tests {
             let why = of(text).unwrap_err().why;
             let good = " is not one of off|a duration like 500ms, 30s or 2m";
             assert_eq!(why, format!("SUIRO_HANG_REPORT={text}{good}"));
+        }
+    }
+
+    #[test]
+    fn the_longest_eager_message_is_a_number_of_bytes() {
+        let of = |value: &'static str| {
+            Config::from_lookup(move |name| (name == "SUIRO_EAGER_MAX").then(|| value.to_owned()))
+        };
+        assert_eq!(of("0").unwrap().eager_max, EagerMax(0));
+        assert_eq!(of("8388608").unwrap().eager_max, EagerMax(8 << 20));
+        for text in ["-1", "4K", "much", "1e3"] {
+            let why = of(text).unwrap_err().why;
+            let good = "0|4096|another number of bytes";
+            assert_eq!(why, format!("SUIRO_EAGER_MAX={text} is not one of {good}"));
         }
     }
 

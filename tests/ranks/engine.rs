@@ -82,6 +82,27 @@ fn every_length_arrives_whole_in_every_mode_expected_or_not() {
 }
 
 #[test]
+fn up_to_the_eager_limit_a_send_is_complete_before_it_is_received() {
+    // Up to 40 bytes fit beside an envelope, more than 256 into no packet of this device.
+    for (limit, longest) in [(0, 40), (100, 100), (256, 256), (1 << 20, 256)] {
+        for len in [longest, longest + 1] {
+            let mut engines = engines(2);
+            engines[0].set_eager_max(limit);
+            let memory = Memory::owned(vec![7; len]);
+            let send = engines[0].send(1, envelope(0, 1), memory, Mode::Standard);
+            settle(&mut engines);
+            let complete = send.is_none_or(|send| engines[0].take_completion(send).is_some());
+            assert_eq!(complete, len == longest, "{len} bytes, eager up to {limit}");
+            let mut got = vec![0; len];
+            let receive = engines[1].receive(from(0, 1), room(&mut got));
+            settle(&mut engines);
+            assert_eq!(engines[1].take_completion(receive).expect("received").bytes, len);
+            assert_eq!(got, vec![7; len]);
+        }
+    }
+}
+
+#[test]
 fn a_message_too_long_is_cut_and_said_so() {
     for len in [41, 300, 50_000] {
         let mut engines = engines(2);
