@@ -1,44 +1,12 @@
-//! Every program of `c-tests`, compiled by our `mpicc` and run by our `mpirun`.
-//!
-//! Each is run on several numbers of ranks and with both ways of copying long messages. Here that
-//! is a choice which fits into a minute or so for all programs; with `SUIRO_TEST_LONG=1` it is
-//! everything from 1 to 8 ranks, both copies, and with a progress thread too.
+//! Every C program of `c-tests`, compiled by our `mpicc` and run by our `mpirun`, in the forms of
+//! `programs`. Here that takes a minute or so for all of them.
 
-// The harness is also that of the launcher's tests, which need more of it.
-#[allow(dead_code)]
-#[path = "launch/harness.rs"]
-mod harness;
+mod programs;
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A way to run a program.
-#[derive(Clone, Copy, Debug)]
-struct Form {
-    ranks: u32,
-    copy: &'static str,
-    progress: &'static str,
-}
-
-/// The forms to try, the quick ones first.
-fn forms() -> Vec<Form> {
-    let form = |ranks, copy| Form { ranks, copy, progress: "polling" };
-    if env::var_os("SUIRO_TEST_LONG").is_some_and(|value| value == "1") {
-        let ranks = 1..=8;
-        let polling = ranks.clone().flat_map(|ranks| [form(ranks, "pipe"), form(ranks, "cma")]);
-        let threads = ranks.map(|ranks| Form { ranks, copy: "auto", progress: "thread" });
-        return polling.chain(threads).collect();
-    }
-    let pipe = [1, 2, 3, 4, 8].map(|ranks| form(ranks, "pipe"));
-    let cma = [2, 4].map(|ranks| form(ranks, "cma"));
-    let thread = Form { ranks: 3, copy: "auto", progress: "thread" };
-    pipe.into_iter().chain(cma).chain([thread]).collect()
-}
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
+use programs::{Form, forms, harness, root, run, run_in};
 
 /// Compiles a C source with every warning an error; the program's path.
 fn compile(source: &Path) -> PathBuf {
@@ -58,24 +26,6 @@ fn compile_for(test: &str, source: &Path) -> PathBuf {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{} does not compile:\n{said}", source.display());
     program
-}
-
-/// Runs the program in one form, with strict checks.
-fn run(program: &Path, arguments: &[&str], form: Form) -> harness::Outcome {
-    run_in(&[], program, arguments, form)
-}
-
-/// The same with more variables in the environment.
-fn run_in(
-    environment: &[(&str, &str)], program: &Path, arguments: &[&str], form: Form,
-) -> harness::Outcome {
-    let ranks = form.ranks.to_string();
-    let mut words = vec!["-n", &ranks, program.to_str().unwrap()];
-    words.extend(arguments);
-    let mut command = harness::mpirun(&words);
-    command.env("CHECK_STRICT", "1").envs(environment.iter().copied());
-    command.env("SUIRO_SHM_COPY", form.copy).env("SUIRO_PROGRESS", form.progress);
-    harness::start(command).wait()
 }
 
 /// Runs a program of `c-tests` in every form; each must end well and count no errors.
@@ -351,6 +301,8 @@ fn every_program_is_listed() {
     let mut found: Vec<_> = sources
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "c"))
+        // With the same name in Fortran it is a part of that program.
+        .filter(|path| !path.with_extension("f90").exists())
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
     found.sort_unstable();

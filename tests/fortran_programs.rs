@@ -1,0 +1,106 @@
+//! Every Fortran program of `c-tests`, compiled by our `mpifort` and run by our `mpirun`, in the
+//! forms of `programs`: as a program that the loader may put anywhere, where the library's cells
+//! behind common blocks are found through a table, and once as one with fixed addresses, where they
+//! are copied into the program. A C source of the same name is a part of the program.
+
+#[allow(dead_code)]
+mod programs;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use programs::{Form, forms, harness, root, run};
+
+/// How the addresses of a program are made.
+const PLACED: &[&[&str]] = &[&["-fPIE", "-pie"], &["-fno-pie", "-no-pie"]];
+
+/// The one source with this name and its ending.
+fn source(name: &str) -> PathBuf {
+    let named = |ending: &&str| root().join("c-tests").join(name).with_extension(ending);
+    let found: Vec<_> = ["f", "f90"].iter().map(named).filter(|path| path.exists()).collect();
+    let [source] = &found[..] else { panic!("{name} has {} Fortran sources", found.len()) };
+    source.clone()
+}
+
+/// Ends the test if the compiler cannot make the program.
+fn successful(command: &mut Command, source: &Path) {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{} does not compile (these tests need gfortran, and the library beside mpifort, which \
+         cargo build --workspace makes):\n{said}",
+        source.display(),
+    );
+}
+
+/// Compiles a program with flags for its addresses; its path.
+fn compile(name: &str, flags: &[&str]) -> PathBuf {
+    let source = source(name);
+    let program = harness::folder(&format!("fortran-{name}{}", flags[0])).join(name);
+    let object = program.with_extension("c.o");
+    let mut fortran = Command::new(env!("CARGO_BIN_EXE_mpifort"));
+    fortran.env_remove("SUIRO_FC").args(["-O1", "-g", "-Wall", "-Wno-unused-dummy-argument"]);
+    fortran.args(flags).arg("-J").arg(program.parent().unwrap());
+    fortran.arg("-o").args([&program, &source]);
+    if source.with_extension("c").exists() {
+        let mut c = Command::new(env!("CARGO_BIN_EXE_mpicc"));
+        c.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-g", flags[0], "-c", "-o"]);
+        successful(c.args([&object, &source.with_extension("c")]), &source);
+        fortran.arg(&object);
+    }
+    successful(&mut fortran, &source);
+    program
+}
+
+/// Each run must end well and count no errors.
+fn check(name: &str) {
+    let once = [Form { ranks: 2, copy: "auto", progress: "polling" }];
+    for (flags, forms) in PLACED.iter().zip([forms(), once.into()]) {
+        let program = compile(name, flags);
+        for form in forms {
+            let outcome = run(&program, &[], form);
+            let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
+            let said = (outcome.code, outcome.text(), &outcome.stderr);
+            assert!(good, "{name}, {flags:?}, {form:?}: {said:?}");
+        }
+    }
+}
+
+/// Makes a test of each program, and a list of them all.
+macro_rules! fortran_programs {
+    ($($name:ident),* $(,)?) => {
+        const PROGRAMS: &[&str] = &[$(stringify!($name)),*];
+        $(
+            #[test]
+            fn $name() {
+                check(stringify!($name));
+            }
+        )*
+    };
+}
+
+fortran_programs! {
+    f77_arguments,
+    f77_collectives,
+    f77_messages,
+    f77_sentinels,
+    f90_attributes,
+    f90_callbacks,
+    f90_topology,
+}
+
+/// No program is forgotten.
+#[test]
+fn every_program_is_listed() {
+    let sources = std::fs::read_dir(root().join("c-tests")).unwrap();
+    let mut found: Vec<_> = sources
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "f" || ending == "f90"))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    found.sort_unstable();
+    let mut listed = PROGRAMS.to_vec();
+    listed.sort_unstable();
+    assert_eq!(found, listed);
+}

@@ -1,0 +1,57 @@
+//! Running the programs of `c-tests`, on several numbers of ranks and with both ways of copying
+//! long messages: a choice, or with `SUIRO_TEST_LONG=1` everything from 1 to 8 ranks, both copies,
+//! and with a progress thread too.
+
+// The harness is also that of the launcher's tests, which need more of it.
+#[allow(dead_code)]
+#[path = "../launch/harness.rs"]
+pub mod harness;
+
+use std::env;
+use std::path::Path;
+
+/// A way to run a program.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    pub ranks: u32,
+    pub copy: &'static str,
+    pub progress: &'static str,
+}
+
+/// The forms to try, the quick ones first.
+pub fn forms() -> Vec<Form> {
+    let form = |ranks, copy| Form { ranks, copy, progress: "polling" };
+    if env::var_os("SUIRO_TEST_LONG").is_some_and(|value| value == "1") {
+        let ranks = 1..=8;
+        let polling = ranks.clone().flat_map(|ranks| [form(ranks, "pipe"), form(ranks, "cma")]);
+        let threads = ranks.map(|ranks| Form { ranks, copy: "auto", progress: "thread" });
+        return polling.chain(threads).collect();
+    }
+    let pipe = [1, 2, 3, 4, 8].map(|ranks| form(ranks, "pipe"));
+    let cma = [2, 4].map(|ranks| form(ranks, "cma"));
+    let thread = Form { ranks: 3, copy: "auto", progress: "thread" };
+    pipe.into_iter().chain(cma).chain([thread]).collect()
+}
+
+/// The folder of the package.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Runs the program in one form, with strict checks.
+pub fn run(program: &Path, arguments: &[&str], form: Form) -> harness::Outcome {
+    run_in(&[], program, arguments, form)
+}
+
+/// The same with more variables in the environment.
+pub fn run_in(
+    environment: &[(&str, &str)], program: &Path, arguments: &[&str], form: Form,
+) -> harness::Outcome {
+    let ranks = form.ranks.to_string();
+    let mut words = vec!["-n", &ranks, program.to_str().unwrap()];
+    words.extend(arguments);
+    let mut command = harness::mpirun(&words);
+    command.env("CHECK_STRICT", "1").envs(environment.iter().copied());
+    command.env("SUIRO_SHM_COPY", form.copy).env("SUIRO_PROGRESS", form.progress);
+    harness::start(command).wait()
+}
