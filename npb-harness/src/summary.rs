@@ -45,23 +45,25 @@ impl Summary {
             let first = format!("{}{}", lines.next().unwrap_or(""), place.unwrap_or_default());
             Some([&[first.as_str()], lines.collect::<Vec<_>>().as_slice()].concat().join("\n"))
         });
+        let median_of = |value: fn(&Record) -> Option<f64>| {
+            median(&mut records.iter().filter_map(|record| value(record)).collect::<Vec<_>>())
+        };
         Self {
             setting: setting.clone(),
             runs: records.len(),
             outcome: worst.map_or(Outcome::Failed, |record| record.outcome),
-            seconds: median(records.iter().filter_map(|record| record.seconds).collect()),
-            mops: median(records.iter().filter_map(|record| record.mops).collect()),
+            seconds: median_of(|record| record.seconds),
+            mops: median_of(|record| record.mops),
             why,
         }
     }
 }
 
-/// The value in the middle, or between the two there; `None` of none.
-pub fn median(mut values: Vec<f64>) -> Option<f64> {
+/// The value in the middle, or between the two there; `None` of none. Sorts the values.
+pub fn median(values: &mut [f64]) -> Option<f64> {
     values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    let upper = *values.get(middle)?;
-    Some(if values.len() % 2 == 1 { upper } else { f64::midpoint(values[middle - 1], upper) })
+    let (last, half) = (values.len().checked_sub(1)?, values.len() / 2);
+    Some(f64::midpoint(values[last / 2], values[half]))
 }
 
 #[cfg(test)]
@@ -70,9 +72,9 @@ mod tests {
 
     #[test]
     fn the_median_is_in_the_middle() {
-        assert_eq!(median(vec![]), None);
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(median(&mut []), None);
+        assert_eq!(median(&mut [3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&mut [4.0, 1.0, 2.0, 3.0]), Some(2.5));
     }
 
     #[test]

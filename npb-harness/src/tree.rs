@@ -16,9 +16,10 @@ use std::{
     cell::RefCell,
     collections::HashMap,
     ffi::OsStr,
-    fs,
+    fs::{self, Permissions},
     hash::{DefaultHasher, Hash, Hasher},
     io,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -420,7 +421,11 @@ fn copy(root: &Path, sources: &[PathBuf], folder: &Path) -> io::Result<()> {
     for source in sources {
         let target = folder.join(source);
         fs::create_dir_all(target.parent().unwrap_or(folder))?;
-        fs::copy(root.join(source), target)?;
+        fs::copy(root.join(source), &target)?;
+        // What `make` calls there may have lost its mode on the way to us.
+        if source.starts_with("sys") && source.extension().is_none() {
+            fs::set_permissions(target, Permissions::from_mode(0o755))?;
+        }
     }
     Ok(())
 }

@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::{Outcome, Record, Setting};
+use crate::{
+    record::{Outcome, Record, Setting},
+    summary::median,
+};
 
 /// Our library's name in records.
 pub const OURS: &str = "suiro";
@@ -99,10 +102,9 @@ pub struct Figure {
 impl Figure {
     /// The figure of these values; `None` if there are none.
     pub fn of(mut values: Vec<f64>) -> Option<Self> {
-        values.sort_by(f64::total_cmp);
+        let median = median(&mut values)?;
         let (low, high) = (*values.first()?, *values.last()?);
         let count = values.len();
-        let median = (values[(count - 1) / 2] + values[count / 2]) / 2.0;
         Some(Self { median, low, high, count })
     }
 
