@@ -82,7 +82,63 @@ static __inline__ int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_sta
     return MPI_SUCCESS;
 }
 
+/* TYPE(MPI_Status) of module mpi_f08. */
+typedef struct MPI_F08_status {
+    MPI_Fint MPI_SOURCE;
+    MPI_Fint MPI_TAG;
+    MPI_Fint MPI_ERROR;
+    MPI_Fint MPI_internal[MPI_F_STATUS_SIZE - 3];
+} MPI_F08_status;
+
+static __inline__ int MPI_Status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status)
+{
+    int index;
+    f_status[MPI_F_SOURCE] = f08_status->MPI_SOURCE;
+    f_status[MPI_F_TAG] = f08_status->MPI_TAG;
+    f_status[MPI_F_ERROR] = f08_status->MPI_ERROR;
+    for (index = 0; index < MPI_F_STATUS_SIZE - 3; index++)
+        f_status[3 + index] = f08_status->MPI_internal[index];
+    return MPI_SUCCESS;
+}
+
+static __inline__ int MPI_Status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status)
+{
+    int index;
+    f08_status->MPI_SOURCE = f_status[MPI_F_SOURCE];
+    f08_status->MPI_TAG = f_status[MPI_F_TAG];
+    f08_status->MPI_ERROR = f_status[MPI_F_ERROR];
+    for (index = 0; index < MPI_F_STATUS_SIZE - 3; index++)
+        f08_status->MPI_internal[index] = f_status[3 + index];
+    return MPI_SUCCESS;
+}
+
+static __inline__ int MPI_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status)
+{
+    MPI_Fint f_status[MPI_F_STATUS_SIZE];
+    MPI_Status_c2f(c_status, f_status);
+    return MPI_Status_f2f08(f_status, f08_status);
+}
+
+static __inline__ int MPI_Status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status)
+{
+    MPI_Fint f_status[MPI_F_STATUS_SIZE];
+    MPI_Status_f082f(f08_status, f_status);
+    return MPI_Status_f2c(f_status, c_status);
+}
+
 #define PMPI_Status_c2f                     MPI_Status_c2f
+#define PMPI_Status_c2f08                   MPI_Status_c2f08
+#define PMPI_Status_f082c                   MPI_Status_f082c
+#define PMPI_Status_f082f                   MPI_Status_f082f
 #define PMPI_Status_f2c                     MPI_Status_f2c
+#define PMPI_Status_f2f08                   MPI_Status_f2f08
+
+/* Fortran's variables of these names, which are known by their addresses; a program that names
+ * them is linked by mpifort. */
+extern MPI_Fint suirostatusignore_[], suirostatusesignore_[];
+#define MPI_F_STATUS_IGNORE                 ((MPI_Fint *)suirostatusignore_)
+#define MPI_F_STATUSES_IGNORE               ((MPI_Fint *)suirostatusesignore_)
+#define MPI_F08_STATUS_IGNORE               ((MPI_F08_status *)suirostatusignore_)
+#define MPI_F08_STATUSES_IGNORE             ((MPI_F08_status *)suirostatusesignore_)
 
 #endif

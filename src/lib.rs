@@ -33,6 +33,8 @@
 //! * [`process`]: settings, wire-up and devices become a running MPI; calls wait here.
 //! * [`abi`]: every exported symbol, and the only global.
 //! * [`launch`]: `mpirun` and the compiler wrappers.
+//! * `fortran/`, a workspace member: the entry points of Fortran, made from a table of all routines.
+//!   It calls the C functions of whichever library has them, and knows nothing of this crate.
 //! * [`inventory`]: what this installation is and can do, for `suiro-info`; it asks all others.
 //!
 //! # Five ideas that everything rests on

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::entry::{Form, Tables, jumps, manglings};
 use super::prototype::{Prototype, declare};
-use super::sentinel::SENTINELS;
+use super::sentinel::{SENTINELS, Sentinel};
 use super::table::{Kind, Routine, What};
 
 /// Routines whose arguments take more than a conversion each; their bodies are in `src/by_hand`.
@@ -118,7 +118,7 @@ pub fn symbols(
             symbols.extend([format!("{name}_c_f08_"), format!("p{name}_c_f08_")]);
         }
     }
-    symbols.extend(SENTINELS.iter().map(|sentinel| format!("{}_", sentinel.block)));
+    symbols.extend(SENTINELS.iter().flat_map(Sentinel::symbols));
     symbols
 }
 
@@ -156,7 +156,7 @@ pub fn render_meaning(routines: &[Routine]) -> String {
 /// own addresses.
 pub fn render_dynamic_list(routines: &[Routine]) -> String {
     let procedures = predefined(routines).map(|(_, symbol)| symbol);
-    let cells = SENTINELS.iter().map(|sentinel| format!("{}_", sentinel.block));
+    let cells = SENTINELS.iter().flat_map(Sentinel::symbols);
     let symbols: String = procedures.chain(cells).map(|name| format!("    {name};\n")).collect();
     format!("{{\n{symbols}}};\n")
 }

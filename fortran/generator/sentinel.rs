@@ -28,13 +28,31 @@ pub const SENTINELS: &[Sentinel] = &[
     Sentinel { name: "MPI_WEIGHTS_EMPTY", block: "suiroweightsempty" },
 ];
 
-/// The library's cells, in Rust; the symbols are those of compilers that write one underscore.
+impl Sentinel {
+    /// What compilers call the block: most write an underscore behind its name.
+    pub fn symbols(&self) -> [String; 3] {
+        [format!("{}_", self.block), self.block.to_owned(), self.block.to_uppercase()]
+    }
+}
+
+/// The library's cells, in Rust, and for each variable a function that knows its addresses.
 pub fn render() -> String {
     let mut text = String::new();
-    for Sentinel { name, block } in SENTINELS {
+    for sentinel in SENTINELS {
+        let Sentinel { name, .. } = sentinel;
+        for symbol in sentinel.symbols() {
+            text += &format!(
+                "/// `{name}`.\n#[unsafe(no_mangle)]\n#[allow(non_upper_case_globals)]\n\
+                 pub static mut {symbol}: Cell = Cell([0; {BLOCK_BYTES}]);\n"
+            );
+        }
+        let is =
+            sentinel.symbols().map(|symbol| format!("ptr::addr_eq(given, &raw const {symbol})"));
         text += &format!(
-            "/// `{name}`.\n#[unsafe(no_mangle)]\n#[allow(non_upper_case_globals)]\n\
-             pub static mut {block}_: Cell = Cell([0; {BLOCK_BYTES}]);\n"
+            "/// Whether this is the address of `{name}`.\n#[inline]\n\
+             fn is_{}<T>(given: *const T) -> bool {{\n    {}\n}}\n",
+            name.to_lowercase(),
+            is.join(" || ")
         );
     }
     text

@@ -21,21 +21,14 @@ const UNWEIGHTED: usize = 10;
 /// `MPI_WEIGHTS_EMPTY` of C.
 const WEIGHTS_EMPTY: usize = 11;
 
-/// Whether an argument is one of the cells.
-macro_rules! is {
-    ($given:expr, $cell:ident) => {
-        ptr::addr_eq($given, &raw const $cell)
-    };
-}
-
 /// A choice buffer as C has it.
 #[inline]
 pub fn choice(buffer: *mut c_void) -> *mut c_void {
-    if is!(buffer, suirobottom_) {
+    if is_mpi_bottom(buffer) {
         ptr::null_mut()
-    } else if is!(buffer, suiroinplace_) {
+    } else if is_mpi_in_place(buffer) {
         ptr::without_provenance_mut(IN_PLACE)
-    } else if is!(buffer, suirobufferautomatic_) {
+    } else if is_mpi_buffer_automatic(buffer) {
         ptr::without_provenance_mut(BUFFER_AUTOMATIC)
     } else {
         buffer
@@ -45,7 +38,7 @@ pub fn choice(buffer: *mut c_void) -> *mut c_void {
 /// Where C stores a status; null for `MPI_STATUS_IGNORE`. One array serves as the other's element.
 #[inline]
 pub fn status(status: *const Fint) -> *mut MPI_Status {
-    if is!(status, suirostatusignore_) || is!(status, suirostatusesignore_) {
+    if is_mpi_status_ignore(status) || is_mpi_statuses_ignore(status) {
         return ptr::null_mut();
     }
     status.cast_mut().cast()
@@ -59,9 +52,9 @@ pub fn statuses(statuses: *const Fint) -> *mut MPI_Status {
 
 /// Weights of a graph's edges.
 pub fn weights(weights: *const Fint) -> *mut c_int {
-    if is!(weights, suirounweighted_) {
+    if is_mpi_unweighted(weights) {
         ptr::without_provenance_mut(UNWEIGHTED)
-    } else if is!(weights, suiroweightsempty_) {
+    } else if is_mpi_weights_empty(weights) {
         ptr::without_provenance_mut(WEIGHTS_EMPTY)
     } else {
         weights.cast_mut()
@@ -70,10 +63,10 @@ pub fn weights(weights: *const Fint) -> *mut c_int {
 
 /// Where C stores error codes; null for `MPI_ERRCODES_IGNORE`.
 pub fn error_codes(codes: *mut Fint) -> *mut c_int {
-    if is!(codes, suiroerrcodesignore_) { ptr::null_mut() } else { codes }
+    if is_mpi_errcodes_ignore(codes) { ptr::null_mut() } else { codes }
 }
 
 /// Whether arguments of a program are `MPI_ARGV_NULL` or `MPI_ARGVS_NULL`.
 pub fn is_argv_null(arguments: *const std::ffi::c_char) -> bool {
-    is!(arguments, suiroargvnull_) || is!(arguments, suiroargvsnull_)
+    is_mpi_argv_null(arguments) || is_mpi_argvs_null(arguments)
 }

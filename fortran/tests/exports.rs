@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use generator::sentinel::Sentinel;
 use generator::{library, table};
 
 fn shared_library() -> PathBuf {
@@ -74,8 +75,7 @@ fn the_library_names_the_one_it_needs() {
 fn cells_are_as_large_and_aligned_as_common_blocks() {
     let mut command = Command::new("readelf");
     let symbols = run(command.args(["--dyn-syms", "-W"]).arg(shared_library()));
-    for sentinel in generator::sentinel::SENTINELS {
-        let symbol = format!("{}_", sentinel.block);
+    for symbol in generator::sentinel::SENTINELS.iter().flat_map(Sentinel::symbols) {
         let line = symbols.lines().find(|line| line.ends_with(&format!(" {symbol}")));
         let fields: Vec<_> = line.expect("it is exported").split_whitespace().collect();
         let [address, size] = [fields[1], fields[2]];
