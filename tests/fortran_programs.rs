@@ -83,11 +83,26 @@ macro_rules! fortran_programs {
 fortran_programs! {
     f77_arguments,
     f77_collectives,
+    f77_deleted,
+    f77_exchanges,
     f77_messages,
     f77_sentinels,
+    f77_statuses,
     f90_attributes,
     f90_callbacks,
     f90_topology,
+}
+
+/// Other compilers make other symbols of the same names, of routines and of variables that are known
+/// by address.
+#[test]
+fn other_symbols_serve_as_well() {
+    for flags in [["-fno-underscoring"], ["-fsecond-underscore"]] {
+        let program = compile("f77_sentinels", &flags);
+        let outcome = run(&program, &[], Form { ranks: 3, copy: "auto", progress: "polling" });
+        let said = (outcome.code, outcome.text(), &outcome.stderr);
+        assert!(outcome.code == Some(0), "{flags:?}: {said:?}");
+    }
 }
 
 /// No program is forgotten.
