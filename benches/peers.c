@@ -562,7 +562,9 @@ static void prepare(void)
     MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(reversed, MPI_ERRORS_RETURN);
     /* A block for each rank, or the longest message of two. */
-    size_t room = (size_t)COLLECTIVE_MOST * (size < 4 ? 4 : size);
+    size_t longest = options.most < sizes[SIZES - 1] ? options.most : sizes[SIZES - 1];
+    size_t room = (options.most < COLLECTIVE_MOST ? options.most : COLLECTIVE_MOST) * (size_t)size;
+    if (room < longest) room = longest;
     outgoing = block(room);
     incoming = block(room);
     counts = block(size * sizeof *counts);

@@ -27,7 +27,6 @@ pub enum Scale {
     /// Proportional, from about the least value on: for ratios, where the distance from 1 counts.
     Near,
     /// By the logarithm, for positive values; others are left out.
-    #[cfg_attr(not(test), expect(dead_code, reason = "times of messages are not shown yet"))]
     Logarithmic,
     /// The same where values are numbers of bytes: labels are in binary units.
     Bytes,

@@ -114,6 +114,15 @@ pub fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
     matrix::run(&Kernels { scratch: &scratch }, &names, &request, &scratch)
 }
 
+/// Run the kernels of these names.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_named(names: &[&str], request: &Request, scratch: &Scratch) -> Result<ExitCode, String> {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    matrix::run(&Kernels { scratch }, &names, request, scratch)
+}
+
 /// Without a compiler for Fortran, only the kernels in C are run, unless others are named.
 fn leave_out(names: &mut Vec<String>, request: &Request, scratch: &Scratch) -> Result<(), String> {
     let libraries = request.libraries(scratch)?;

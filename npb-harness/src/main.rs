@@ -3,6 +3,7 @@
 //! ```text
 //! main: the subcommand ──┬── kernels: our own sources ──┐
 //!                        ├── run ── tree: NPB's sources ─┴── matrix ── record ──┐
+//!                        ├── model: messages, kernels, a paper's claims ────────┤
 //!                        └── report: tables, a page of charts (chart) ──────────┘
 //!
 //! matrix: runs ── toolchain: commands ── job: logs ── output: results ── summary: medians
@@ -21,6 +22,7 @@ mod chart;
 mod job;
 mod kernels;
 mod matrix;
+mod model;
 mod output;
 mod probe;
 mod record;
@@ -45,6 +47,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand { command: run::command, run: run::run },
     Subcommand { command: kernels::command, run: kernels::run },
     Subcommand { command: report::command, run: report::run },
+    Subcommand { command: model::command, run: model::run },
 ];
 
 /// The command line.

@@ -114,7 +114,7 @@ pub fn read(path: &Path) -> Result<Vec<Record>, String> {
 
 /// The records of a text, of several of the same run the last one; the error begins with the number
 /// of the line.
-fn parse(text: &str) -> Result<Vec<Record>, String> {
+pub fn parse(text: &str) -> Result<Vec<Record>, String> {
     let mut all: Vec<Record> = Vec::new();
     let mut places: HashMap<(Setting, u32), usize> = HashMap::new();
     for record in lines(text)? {

@@ -5,13 +5,15 @@
 //!                                                     └──> charts, tables ──> page
 //! ```
 //!
-//! Results of files are put together as if they were of one; nothing is run.
+//! Figures of `npb model` about messages are charts, too, beside what a paper says of them
+//! (messages). Results of files are put together as if they were of one; nothing is run.
 
 mod charts;
 #[cfg(test)]
 mod fixture;
+mod messages;
 mod page;
-mod results;
+pub mod results;
 mod tables;
 
 use std::{
@@ -23,7 +25,10 @@ use std::{
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use crate::record;
+use crate::model::{
+    self, claims,
+    point::{self, Values},
+};
 use results::Results;
 
 /// The arguments of `npb report`.
@@ -55,15 +60,17 @@ pub fn command() -> Command {
 pub fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
     let files: Vec<&PathBuf> = matches.get_many("files").into_iter().flatten().collect();
     let output: &PathBuf = matches.get_one("output").expect("it has a default");
-    let mut records = Vec::new();
+    let (mut records, mut points) = (Vec::new(), Vec::new());
     for file in &files {
-        records.extend(record::read(file)?);
+        let (of_kernels, of_messages) = point::read(file)?;
+        records.extend(of_kernels);
+        points.extend(of_messages);
     }
-    let results = Results::of(&records);
+    let (results, values) = (Results::of(&records), point::values(&points));
     let sources: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-    fs::write(output, page::page(&results, &sources).into_string())
+    fs::write(output, page::page(&results, &values, &sources).into_string())
         .map_err(|error| format!("cannot write {}: {error}", output.display()))?;
-    let text = format!("{}\nPage: {}\n", terminal(&results), output.display());
+    let text = format!("{}\nPage: {}\n", terminal(&results, &values), output.display());
     // Whoever reads may have enough before the end, as `head` does.
     let _ = io::stdout().write_all(text.as_bytes());
     Ok(ExitCode::SUCCESS)
@@ -83,7 +90,7 @@ fn overview(results: &Results) -> String {
 }
 
 /// What stands on the terminal.
-fn terminal(results: &Results) -> String {
+fn terminal(results: &Results, values: &Values) -> String {
     let mut text = overview(results) + "\n";
     let mut part = |heading: &str, table: tables::Table| {
         if !table.rows.is_empty() {
@@ -97,16 +104,20 @@ fn terminal(results: &Results) -> String {
         "Suiro by the best peer: geometric mean over the kernels, the least and the most:",
         tables::comparisons(&comparisons),
     );
+    if !values.is_empty() {
+        text += &model::lines(&claims::claims(values, results));
+    }
     text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Record;
+    use crate::record::{self, Record};
 
     fn page_of(records: &[Record]) -> String {
-        page::page(&Results::of(records), &["<results> & more.jsonl".to_owned()]).into_string()
+        page::page(&Results::of(records), &Values::new(), &["<results> & more.jsonl".to_owned()])
+            .into_string()
     }
 
     /// The body as a document: a page has no elements without an end in it.
@@ -154,7 +165,7 @@ mod tests {
         let alarm = page.find("2 runs are not verified").unwrap();
         assert!(alarm < page.find("<main>").unwrap());
         assert!(page.contains("still running after 60 s &lt;&amp;&quot;&gt;"));
-        let text = terminal(&Results::of(&fixture::records()));
+        let text = terminal(&Results::of(&fixture::records()), &Values::new());
         assert!(
             text.starts_with("864 runs on 2 processors, 862 verified.\n\nNot verified"),
             "{text}"

@@ -11,7 +11,7 @@ use super::{Chart, Point, Series};
 const WIDTH: f64 = 380.0;
 const HEIGHT: f64 = 250.0;
 /// Where values are drawn.
-const LEFT: f64 = 50.0;
+const LEFT: f64 = 58.0;
 const RIGHT: f64 = WIDTH - 10.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = HEIGHT - 42.0;

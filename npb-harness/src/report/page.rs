@@ -7,6 +7,7 @@ use super::charts::{Charts, Group};
 use super::results::{Comparison, Results};
 use super::tables;
 use crate::chart;
+use crate::model::point::Values;
 
 /// The colours of series go with light and dark, differ in brightness too, and are told apart by
 /// those who see no red or green (after Okabe and Ito, "Color Universal Design", 2008).
@@ -37,6 +38,8 @@ padding:.5rem 1rem;margin:1rem 0}
 grid-template-columns:repeat(auto-fill,minmax(min(100%,22rem),1fr));margin-top:.75rem}
 .wide{overflow-x:auto}
 .wide th,.wide td{white-space:nowrap}
+.prose td{white-space:normal;max-width:28rem}
+.prose td:last-child{white-space:nowrap}
 table{border-collapse:collapse;font-size:.9rem;margin:.5rem 0}
 th,td{text-align:left;padding:.2rem .75rem .2rem 0;border-bottom:1px solid var(--faint);\
 vertical-align:top}
@@ -45,9 +48,10 @@ thead th{color:var(--soft);font-weight:600;vertical-align:bottom}
 .chart table{font-size:inherit}
 code{font:.9em ui-monospace,monospace;overflow-wrap:anywhere}
 summary{cursor:pointer}
-@media screen and (max-width:44rem){.alarm thead{display:none}\
-.alarm table,.alarm tbody,.alarm tr,.alarm td{display:block}.alarm td{border:0;white-space:normal}\
-.alarm tr{border-bottom:1px solid var(--faint);padding:.35rem 0}.alarm td:nth-child(3){display:none}}
+@media screen and (max-width:44rem){.stack thead{display:none}\
+.stack table,.stack tbody,.stack tr,.stack td{display:block}.stack td{border:0;white-space:normal}\
+.stack tr{border-bottom:1px solid var(--faint);padding:.35rem 0}\
+.alarm td:nth-child(3){display:none}.prose td:first-child::before{content:'Figure '}.prose td:last-child{font-weight:600}}
 @media print{:root{color-scheme:light;--paper:#fff;--raised:#fff;--ink:#000;--soft:#444;\
 --faint:#ccc;--s0:#c2410c;--s1:#0067a8;--s2:#007a5a;--s3:#8b5a00;--s4:#a3387a;--s5:#2c8db8;\
 --s6:#5b6470;--s7:#6a51a3}
@@ -56,7 +60,7 @@ h2,h3{break-after:avoid}.grid{grid-template-columns:1fr 1fr;gap:1rem}.wide{overf
 ";
 
 /// The page of these results; `sources` are the files that they come from.
-pub fn page(results: &Results, sources: &[String]) -> Markup {
+pub fn page(results: &Results, values: &Values, sources: &[String]) -> Markup {
     let comparisons = results.comparisons();
     let charts = Charts::new(results, &comparisons);
     html! {
@@ -76,7 +80,8 @@ pub fn page(results: &Results, sources: &[String]) -> Markup {
                 (failures(results))
                 (contents(&charts))
                 main {
-                    (summary(&comparisons))
+                    @if !results.rates.is_empty() { (summary(&comparisons)) }
+                    (messages(results, values))
                     @for (index, (source, class)) in charts.sections().into_iter().enumerate() {
                         section id={ "s" (index) } {
                             h2 { (heading(source, class.0)) }
@@ -101,7 +106,7 @@ fn failures(results: &Results) -> Markup {
             section .alarm role="alert" {
                 h2 { (count) (if count == 1 { " run is" } else { " runs are" }) " not verified" }
                 p { "They are left out of all figures. What each printed is in its log." }
-                (tables::failures(&results.failures))
+                div .stack { (tables::failures(&results.failures)) }
             }
         } @else if results.runs > 0 {
             p .good { "All runs are verified." }
@@ -135,6 +140,25 @@ fn summary(comparisons: &[Comparison]) -> Markup {
                      mean over the kernels, the least of them and the greatest. Above 1, Suiro is faster."
                 }
                 (tables::comparisons(comparisons))
+            }
+        }
+    }
+}
+
+/// What `npb model` has measured.
+fn messages(results: &Results, values: &Values) -> Markup {
+    html! {
+        @if let Some(group) = super::messages::group(values) {
+            section {
+                h2 { "Beside the paper" }
+                p {
+                    "F. Okazaki et al., \u{201c}Performance Evaluation of the GridMPI for IBM \
+                     pSeries\u{201d}, has two modes: in thread mode a thread moves all messages and \
+                     calls sleep (delegate), in polling mode calls do (polling). Whether a claim \
+                     holds is whether the shape does."
+                }
+                div .prose.stack { (super::messages::claims(values, results)) }
+                (group_of(&group))
             }
         }
     }

@@ -255,8 +255,8 @@ pub struct Comparison {
 impl Comparison {
     /// The geometric mean over the kernels.
     pub fn mean(&self) -> f64 {
-        let logarithms: f64 = self.ratios.iter().map(|ratio| ratio.value.ln()).sum();
-        (logarithms / self.ratios.len() as f64).exp()
+        let values: Vec<f64> = self.ratios.iter().map(|ratio| ratio.value).collect();
+        geometric_mean(&values).unwrap_or(f64::NAN)
     }
 
     /// The kernel that does worst, and the one that does best.
@@ -265,6 +265,12 @@ impl Comparison {
         let most = self.ratios.iter().max_by(|one, other| one.value.total_cmp(&other.value))?;
         Some((least, most))
     }
+}
+
+/// The geometric mean of positive values; `None` of none.
+pub fn geometric_mean(values: &[f64]) -> Option<f64> {
+    let logarithms: f64 = values.iter().map(|value| value.ln()).sum();
+    (!values.is_empty()).then(|| (logarithms / values.len() as f64).exp())
 }
 
 #[cfg(test)]

@@ -168,6 +168,11 @@ pub fn rates(results: &Results, text: impl Fn(&Figure) -> String) -> Table {
     Table { columns: all, rows }
 }
 
+/// A table of words.
+pub fn words(names: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Table {
+    Table { columns: columns(Holds::Words, names), rows: rows.collect() }
+}
+
 /// The median of a figure.
 pub fn median(figure: &Figure) -> String {
     number(figure.median)

@@ -1,0 +1,235 @@
+//! `npb model`: the experiments of a paper about who moves messages, with our library in every way
+//! that it has, beside peers under their own launchers.
+//!
+//! ```text
+//! messages: jobs ── toolchain, job ──> point ──┬── claims: what the paper says ──> terminal
+//! kernels: our own ── matrix ──> record ───────┘
+//! ```
+//!
+//! Figures and results go into one file, of which `npb report` makes charts.
+
+pub mod claims;
+mod messages;
+pub mod point;
+
+use std::{
+    fs::{self, OpenOptions},
+    io::Write as _,
+    path::Path,
+    process::ExitCode,
+    time::Duration,
+};
+
+use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
+use comfy_table::{ContentArrangement, presets};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::{
+    job::Stop,
+    kernels,
+    record::{self, Record},
+    report::results::Results,
+    request::{self, Request},
+    toolchain::{Flavour, Scratch, Toolchain},
+};
+use claims::Claim;
+use messages::Way;
+use point::Point;
+
+/// What can be asked for.
+const EXPERIMENTS: [&str; 2] = ["messages", "kernels"];
+/// The kernels of the short form: one that sends long messages, and one that sends short ones.
+const SHORT_KERNELS: [&str; 2] = ["is", "cg"];
+/// All that are not told apart by their language only.
+const KERNELS: [&str; 5] = ["ep", "is", "cg", "mg", "ft"];
+/// A job of the short form lasts no longer.
+const SHORT_LIMIT: Duration = Duration::from_secs(20);
+
+/// The arguments of `npb model`.
+pub fn command() -> Command {
+    let own = Command::new("model")
+        .about("Measures messages and kernels in every way to make progress, beside a paper")
+        .arg(
+            Arg::new("experiments")
+                .long("experiments")
+                .value_name("LIST")
+                .value_delimiter(',')
+                .num_args(1)
+                .default_values(EXPERIMENTS)
+                .value_parser(PossibleValuesParser::new(EXPERIMENTS))
+                .help("What to measure: messages (bandwidth, round trip, threshold, alltoall), kernels"),
+        )
+        .arg(
+            Arg::new("short")
+                .long("short")
+                .action(ArgAction::SetTrue)
+                .help("Fewer, smaller and once: less than a minute"),
+        );
+    request::with_arguments(own)
+        .mut_arg("classes", |classes| classes.default_value("S"))
+        .mut_arg("ranks", |ranks| {
+            ranks.default_value("4,8,16,32").help("The numbers of ranks of kernels")
+        })
+        .mut_arg("progress", |progress| progress.default_value("polling,thread,auto,delegate"))
+        .mut_arg("repeats", |repeats| repeats.default_value("3"))
+        .mut_arg("limit-s", |limit| limit.default_value("60"))
+        .mut_arg("results", |results| {
+            results.help("Add the figures to this file, a line of JSON each, for npb report")
+        })
+}
+
+/// Measures what is asked for, and prints it beside the paper.
+///
+/// # Errors
+/// If a library's commands do not work, or the figures cannot be written.
+pub fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
+    let scratch = Scratch::new()?;
+    let mut request = Request::of(matches, None);
+    let results = request.results.take();
+    let is_short = matches.get_flag("short");
+    if is_short {
+        request.limit = request.limit.min(SHORT_LIMIT);
+        request.repeats = 1;
+        request.ranks.retain(|ranks| *ranks <= 8);
+    }
+    let libraries = request.libraries(&scratch)?;
+    if !libraries.iter().any(|tools| tools.is_peer) {
+        eprintln!(
+            "npb: no --peer PREFIX: what the paper compares with its vendor's MPI has no baseline"
+        );
+    }
+    let asked = |name: &str| {
+        matches.get_many::<String>("experiments").into_iter().flatten().any(|it| it == name)
+    };
+    let (mut points, mut records, mut all_well) = (Vec::new(), Vec::new(), true);
+    if asked("messages") {
+        let stop = Stop::on_signals()?;
+        let measured = measure(&libraries, &request, is_short, (&scratch, &stop))?;
+        all_well &= measured.failures == 0;
+        points = measured.points;
+    }
+    if asked("kernels") && !request.ranks.is_empty() {
+        let names: &[&str] = if is_short { &SHORT_KERNELS } else { &KERNELS };
+        let file = scratch.path().join("kernels.jsonl");
+        request.results = Some(file.clone());
+        all_well &= kernels::run_named(names, &request, &scratch)? == ExitCode::SUCCESS;
+        records = record::read(&file)?;
+    }
+    if let Some(path) = &results {
+        append(path, &points, &records)?;
+    }
+    let claims = claims::claims(&point::values(&points), &Results::of(&records));
+    // Whoever reads may have enough before the end, as `head` does.
+    let _ = std::io::stdout().write_all(lines(&claims).as_bytes());
+    Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+struct Measured {
+    points: Vec<Point>,
+    failures: usize,
+}
+
+/// All figures about messages; what slows the machine slows all libraries, as they run in turn.
+fn measure(
+    libraries: &[Toolchain], request: &Request, is_short: bool, by: (&Scratch, &Stop),
+) -> Result<Measured, String> {
+    let ways: Vec<Way<'_>> = libraries.iter().flat_map(|tools| ways(tools, request)).collect();
+    let programs: Result<Vec<_>, _> =
+        ways.iter().map(|way| messages::build(way.tools, by.0)).collect();
+    let (programs, jobs) = (programs?, messages::jobs(is_short));
+    let suited = jobs.iter().map(|job| ways.iter().filter(|way| job.suits(way)).count());
+    let bar = ProgressBar::new(suited.sum::<usize>() as u64 * u64::from(request.repeats));
+    let style =
+        ProgressStyle::with_template("{wide_msg} {pos}/{len} {bar:24} {elapsed}/{duration}");
+    bar.set_style(style.map_err(|error| error.to_string())?);
+    let mut measured = Measured { points: Vec::new(), failures: 0 };
+    for job in &jobs {
+        for repeat in 0..request.repeats {
+            for (way, program) in ways.iter().zip(&programs).filter(|(way, _)| job.suits(way)) {
+                let name = [Some(&way.tools.label), way.progress.as_ref()];
+                let name: Vec<&str> = name.into_iter().flatten().map(String::as_str).collect();
+                let name = format!("{}: {}", name.join(" "), job.name());
+                bar.set_message(name.clone());
+                match job.run(way, program, request, is_short, by) {
+                    Ok(figures) => measured.points.extend(
+                        figures
+                            .into_iter()
+                            .map(|(subject, value)| Point::new(subject, repeat, value)),
+                    ),
+                    Err(_) if by.1.asked() => return Err("interrupted".to_owned()),
+                    Err(why) => {
+                        measured.failures += 1;
+                        bar.suspend(|| eprintln!("npb: {name}: {why}"));
+                    }
+                }
+                bar.inc(1);
+            }
+        }
+    }
+    bar.finish_and_clear();
+    Ok(measured)
+}
+
+/// A library in each way to make progress that is asked for; a peer has one.
+fn ways<'a>(tools: &'a Toolchain, request: &Request) -> Vec<Way<'a>> {
+    if tools.flavour != Flavour::Suiro {
+        return vec![Way { tools, progress: None }];
+    }
+    let way = |progress: &String| Way { tools, progress: Some(progress.clone()) };
+    request.progress.iter().map(way).collect()
+}
+
+fn append(path: &Path, points: &[Point], records: &[Record]) -> Result<(), String> {
+    let unwritable = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+    let mut text = String::new();
+    // What is there may end in half a line.
+    if fs::read_to_string(path).is_ok_and(|before| !before.is_empty() && !before.ends_with('\n')) {
+        text.push('\n');
+    }
+    for line in
+        points.iter().map(serde_json::to_string).chain(records.iter().map(serde_json::to_string))
+    {
+        text += &line.map_err(|error| unwritable(error.into()))?;
+        text.push('\n');
+    }
+    let file = OpenOptions::new().append(true).create(true).open(path);
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(unwritable)
+}
+
+/// The claims as a table for a terminal.
+pub fn lines(claims: &[Claim]) -> String {
+    let mut table = comfy_table::Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(132);
+    table.set_header(["figure", "the paper", "here", ""]);
+    for claim in claims {
+        table.add_row([claim.figure, claim.paper, &claim.seen, claim.verdict()]);
+    }
+    format!("\nThe paper (GridMPI on IBM pSeries) and what is seen here:\n{}\n", table.trim_fmt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_those_of_runs_with_other_defaults() {
+        let matches = command().try_get_matches_from(["model", "--peer", "/usr"]).unwrap();
+        let request = Request::of(&matches, None);
+        assert_eq!(request.ranks, [4, 8, 16, 32]);
+        assert_eq!(request.progress, ["polling", "thread", "auto", "delegate"]);
+        assert_eq!((request.classes, request.repeats), (vec!['S'], 3));
+        let refused = command().try_get_matches_from(["model", "--experiments", "weather"]);
+        assert!(refused.unwrap_err().to_string().contains("[possible values: messages, kernels]"));
+    }
+
+    #[test]
+    fn every_claim_stands_beside_what_is_seen() {
+        let text = lines(&claims::claims(&point::Values::new(), &Results::default()));
+        assert_eq!(text.matches("cannot be told").count(), 9, "{text}");
+        assert!(
+            text.contains("12") && text.lines().all(|line| line.chars().count() <= 132),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! One figure about messages, as a line of JSON; and files in which such lines stand beside results
+//! of kernels.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::{self, Record};
+
+/// The version of the format of a line.
+const VERSION: u32 = 1;
+
+/// What was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Experiment {
+    /// MB/s of messages in one direction, many at a time.
+    Bandwidth,
+    /// Microseconds there and back.
+    RoundTrip,
+    /// The same, by the longest message that is sent eagerly.
+    Threshold,
+    /// MB/s of an alltoall: all that all ranks send, by the time.
+    Alltoall,
+}
+
+/// What a figure is of.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Subject {
+    /// What was measured.
+    pub experiment: Experiment,
+    /// `suiro`, or the label of a peer.
+    pub library: String,
+    /// How messages make progress, where there is a choice.
+    pub progress: Option<String>,
+    /// How many ranks.
+    pub ranks: u32,
+    /// The longest message that is sent eagerly, where it was told.
+    pub eager_max: Option<u64>,
+    /// Bytes of a message; of an alltoall, those for one rank.
+    pub bytes: u64,
+}
+
+/// One figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// The version of this format.
+    pub v: u32,
+    /// What it is of.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// Which of several runs, from 0.
+    pub repeat: u32,
+    /// In the unit of the experiment.
+    pub value: f64,
+    /// How many processors the machine lets us use.
+    pub processors: usize,
+}
+
+impl Point {
+    /// A figure of this machine.
+    pub fn new(subject: Subject, repeat: u32, value: f64) -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { v: VERSION, subject, repeat, value, processors }
+    }
+}
+
+/// The values of all repeats by what they are of.
+pub type Values = BTreeMap<Subject, Vec<f64>>;
+
+/// The values of these figures.
+pub fn values(points: &[Point]) -> Values {
+    let mut values = Values::new();
+    for point in points {
+        values.entry(point.subject.clone()).or_default().push(point.value);
+    }
+    values
+}
+
+/// The results of kernels and the figures about messages in a file.
+///
+/// # Errors
+/// If it cannot be read, or has a line that is neither.
+pub fn read(path: &Path) -> Result<(Vec<Record>, Vec<Point>), String> {
+    let text = fs::read_to_string(path)
+        .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    parse(&text).map_err(|why| format!("{}:{why}", path.display()))
+}
+
+/// The same of a text; the error begins with the number of the line.
+fn parse(text: &str) -> Result<(Vec<Record>, Vec<Point>), String> {
+    let mut points = Vec::new();
+    // Lines that are figures are left empty, so that the others keep their numbers.
+    let mut records = String::new();
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        if !line.contains("\"experiment\"") {
+            records.push_str(line);
+            continue;
+        }
+        records.push('\n');
+        match serde_json::from_str::<Point>(line) {
+            Ok(point) if point.v == VERSION => points.push(point),
+            Ok(point) => {
+                let (number, version) = (index + 1, point.v);
+                return Err(format!("{number}: figures of version {version} are not known"));
+            }
+            // A machine that stopped leaves half a line.
+            Err(_) if !line.ends_with('\n') => {}
+            Err(error) => return Err(format!("{}: not a figure: {error}", index + 1)),
+        }
+    }
+    Ok((record::parse(&records)?, points))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POINT: &str = r#"{"v":1,"experiment":"roundtrip","library":"suiro","progress":"polling","ranks":2,"eager_max":null,"bytes":8,"repeat":0,"value":0.61,"processors":2}"#;
+    const RECORD: &str = r#"{"v":1,"source":"kernels","kernel":"cg","class":"A","ranks":4,"library":"suiro","device":"shm","progress":"polling","repeat":0,"outcome":"verified","seconds":1.2,"mops":345.6,"why":null,"log":null,"when":1700000000,"processors":2}"#;
+
+    #[test]
+    fn figures_and_results_stand_in_one_file() {
+        let (records, points) = parse(&format!("{POINT}\n{RECORD}\n{POINT}\n")).unwrap();
+        assert_eq!((records.len(), points.len()), (1, 2));
+        assert_eq!(serde_json::to_string(&points[0]).unwrap(), POINT);
+        assert_eq!(values(&points).into_values().collect::<Vec<_>>(), [[0.61, 0.61]]);
+    }
+
+    #[test]
+    fn a_line_that_is_neither_is_named_and_half_a_line_at_the_end_is_none() {
+        let error = parse(&format!("{POINT}\n{RECORD}\nhello\n")).unwrap_err();
+        assert!(error.starts_with("3: not a result"), "{error}");
+        let error = parse(&format!("{RECORD}\n{}\n", &POINT[..50])).unwrap_err();
+        assert!(error.starts_with("2: not a figure"), "{error}");
+        assert_eq!(parse(&format!("{RECORD}\n{}", &POINT[..50])).unwrap().1, []);
+        let newer = POINT.replace("\"v\":1", "\"v\":7");
+        assert_eq!(parse(&newer).unwrap_err(), "1: figures of version 7 are not known");
+    }
+}

@@ -1,0 +1,49 @@
+//! `npb model` with our own library, and `npb report` of what it leaves. The library's commands lie
+//! beside `npb`: the package `suiro` must have been built. `npb` ends what lasts too long.
+
+use std::{
+    env, fs,
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+fn npb(arguments: &[&str]) -> Output {
+    let npb = Path::new(env!("CARGO_BIN_EXE_npb"));
+    Command::new(npb).args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+#[test]
+fn figures_about_messages_become_charts_beside_the_paper() {
+    let folder = env::temp_dir().join(format!("npb-model-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (figures, page) = (path("figures.jsonl"), path("page.html"));
+    let mpicc = Path::new(env!("CARGO_BIN_EXE_npb")).with_file_name("mpicc");
+    assert!(mpicc.exists(), "{} is missing: build the package suiro first", mpicc.display());
+    let measured = npb(&[
+        "model",
+        "--short",
+        "--experiments",
+        "messages",
+        "--progress",
+        "polling",
+        "--results",
+        &figures,
+        "--mpicc",
+        mpicc.to_str().unwrap(),
+    ]);
+    let said = String::from_utf8_lossy(&measured.stderr);
+    assert!(measured.status.success(), "{said}");
+    assert!(said.contains("no --peer PREFIX"), "{said}");
+    let table = String::from_utf8_lossy(&measured.stdout);
+    assert!(table.contains("1 KiB there and back"), "{table}");
+    let reported = npb(&["report", &figures, "--output", &page]);
+    assert!(reported.status.success(), "{}", String::from_utf8_lossy(&reported.stderr));
+    let text = fs::read_to_string(&page).unwrap();
+    for chart in
+        ["Bandwidth between", "Round trip between", "Round trip by threshold", "Alltoall on 16"]
+    {
+        assert!(text.contains(chart), "{chart}");
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
