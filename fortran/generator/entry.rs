@@ -206,7 +206,9 @@ fn handle(argument: &Argument, c_type: &str) -> Passing {
     };
     Passing {
         parameter,
-        before: Some(format!("let mut c_{name} = Handles::of({name}, *{length});")),
+        before: Some(format!(
+            "let mut c_{name} = Handles::new();\n        c_{name}.take({name}, *{length});"
+        )),
         value: format!("c_{name}.as_mut_ptr()"),
         after: writes.then(|| format!("c_{name}.put({name});")),
     }

@@ -8,7 +8,7 @@ type Fint = i32;
 type Handle = *mut std::ffi::c_void;
 
 /// Handles that find room on the stack.
-const FEW: usize = 64;
+const FEW: usize = 32;
 
 /// A list of handles for C.
 pub struct Handles {
@@ -19,29 +19,42 @@ pub struct Handles {
 }
 
 impl Handles {
-    /// The handles of `count` INTEGERs, none if that is negative: C says what is wrong with it.
+    /// None yet. What is on the stack is filled where it is: to move it would take longer than to
+    /// convert what few there usually are.
+    #[inline]
+    pub const fn new() -> Self {
+        Self { few: [MaybeUninit::uninit(); FEW], many: Vec::new(), count: 0 }
+    }
+
+    /// Takes the handles of `count` INTEGERs, none if that is negative: C says what is wrong with it.
     ///
     /// # Safety
     /// `numbers` has `count` elements.
     #[inline]
-    pub unsafe fn of(numbers: *const Fint, count: impl Into<i64>) -> Self {
-        let mut made = Self::room(count.into());
-        let into = made.as_mut_ptr();
-        for at in 0..made.count {
+    pub unsafe fn take(&mut self, numbers: *const Fint, count: impl Into<i64>) {
+        self.count = count.into().max(0) as usize;
+        if self.count > FEW {
+            self.many = vec![ptr::null_mut(); self.count];
+        }
+        let into = self.as_mut_ptr();
+        for at in 0..self.count {
             // SAFETY: the caller's promise; there is room for `count` handles.
             unsafe {
                 let number = *numbers.add(at) as u32;
                 *into.add(at) = ptr::without_provenance_mut(number as usize);
             }
         }
-        made
     }
 
-    #[inline]
-    fn room(count: i64) -> Self {
-        let count = count.max(0) as usize;
-        let many = if count > FEW { vec![ptr::null_mut(); count] } else { Vec::new() };
-        Self { few: [MaybeUninit::uninit(); FEW], many, count }
+    /// The handles of `count` INTEGERs, as [`Handles::take`].
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn of(numbers: *const Fint, count: impl Into<i64>) -> Self {
+        let mut made = Self::new();
+        // SAFETY: the caller's promise.
+        unsafe { made.take(numbers, count) };
+        made
     }
 
     /// The first one's address.
