@@ -11,7 +11,7 @@ use std::{env, fs};
 mod generator;
 
 use generator::entry::Tables;
-use generator::{library, prototype, sentinel, table};
+use generator::{f08, library, prototype, sentinel, table};
 
 const SONAME: &str = "libmpifort_abi.so.1";
 /// The library with the functions of C (MPI 5.0, chapter 20).
@@ -60,6 +60,7 @@ fn render(out: &Path) {
         ("entry.rs", library::render_entries(&routines, &deleted, &tables)),
         ("meaning.rs", library::render_meaning(&routines)),
         (DYNAMIC_LIST, library::render_dynamic_list(&routines)),
+        ("f08.rs", f08::render(&routines, &kinds, &tables)),
         ("large.rs", library::render_large_entries(&routines, &kinds, &tables)),
     ] {
         fs::write(out.join(name), text).expect("OUT_DIR can be written");

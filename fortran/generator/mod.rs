@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each includer takes what it needs")]
 
 pub mod entry;
+pub mod f08;
 pub mod library;
 pub mod prototype;
 pub mod sentinel;

@@ -63,6 +63,12 @@ impl Handles {
         if self.count > FEW { self.many.as_mut_ptr() } else { self.few.as_mut_ptr().cast() }
     }
 
+    /// All of them, which have been set, by C or from Fortran.
+    pub fn as_mut_slice(&mut self) -> &mut [Handle] {
+        // SAFETY: `few` and `many` have `count` handles where they have any.
+        unsafe { std::slice::from_raw_parts_mut(self.as_mut_ptr(), self.count) }
+    }
+
     /// Stores their INTEGERs. All have been set, by C or from Fortran.
     ///
     /// # Safety

@@ -58,6 +58,7 @@ mod by_hand;
 mod c;
 mod callback;
 mod entry;
+mod f08;
 mod handles;
 mod logical;
 mod sentinel;

@@ -82,9 +82,8 @@ fn lists_of_handles_come_back_as_they_were() {
         // SAFETY: both have more than `count` elements.
         unsafe {
             let mut handles = Handles::of(given.as_ptr(), count);
-            if count > 1 {
-                assert_eq!((*handles.as_mut_ptr().add(1)).addr(), given[1] as usize);
-            }
+            let seen = handles.as_mut_slice().iter().map(|handle| handle.addr());
+            assert!(seen.eq(given[..count as usize].iter().map(|number| *number as u32 as usize)));
             handles.put(back.as_mut_ptr());
         }
         assert_eq!(back, given, "{count}");

@@ -7,10 +7,11 @@
 
 use std::ffi::{c_int, c_void};
 
+use super::constants::MPI_SUCCESS;
 use super::pointer::{list, out};
 use super::types::{MPI_Count, MPI_Datatype};
 use super::user_memory::checked_count;
-use super::verb::{Scope, early, number};
+use super::verb::{PROCESS, number};
 use crate::base::Result;
 use crate::mpi::datatype::Section;
 
@@ -29,12 +30,14 @@ pub struct suiro_Section {
 }
 
 /// A committed datatype with elements like those of `datatype`, for a call with these buffers.
+///
+/// An error is returned but not raised: whether the call looks at the datatype, only it knows.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn suiro_Type_create_sections(
     datatype: MPI_Datatype, count: c_int, sections: *const suiro_Section,
     newtype: *mut MPI_Datatype,
 ) -> c_int {
-    early("the datatype of a section of an array", Scope::None, |objects| {
+    let made: Result = PROCESS.early(|objects| {
         // SAFETY: the caller's promise of the array and of the result.
         let (sections, newtype) =
             unsafe { (list((count, sections), "sections")?, out(newtype, "newtype")?) };
@@ -45,7 +48,8 @@ pub unsafe extern "C" fn suiro_Type_create_sections(
         let made = datatype.with_sections(element, sections.collect::<Result<_>>()?);
         newtype.put_handle(objects.datatypes.insert(made, true)?);
         Ok(())
-    })
+    });
+    made.map_or_else(|error| error.code.0, |()| MPI_SUCCESS)
 }
 
 impl suiro_Section {

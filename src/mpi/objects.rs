@@ -200,7 +200,8 @@ impl Datatypes {
     /// As [`Datatypes::remove`].
     pub fn derived(&self, handle: Handle) -> Result<&NamedType> {
         let named = self.get(handle)?;
-        match named.datatype.as_predefined() {
+        // With sections it was made for one call, whatever its elements are.
+        match named.datatype.as_predefined().filter(|_| !named.datatype.has_sections()) {
             None => Ok(named),
             Some(_) => {
                 let what = named.datatype.describe();
