@@ -35,6 +35,14 @@ pub fn command() -> Command {
                 .value_parser(PossibleValuesParser::new(names))
                 .help("The kernels to run [default: all of the tree that need no files]"),
         );
+    let bindings = tree::BINDINGS.map(|(name, _)| name);
+    let own = own.arg(
+        Arg::new("fortran")
+            .long("fortran")
+            .value_name("BINDING")
+            .value_parser(PossibleValuesParser::new(bindings))
+            .help("How Fortran is to know MPI, if the tree has the choice [default: the tree's]"),
+    );
     request::with_arguments(own)
 }
 
@@ -44,7 +52,10 @@ pub fn command() -> Command {
 /// If there is no tree, no working library, or nothing to run.
 pub fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
     let folder = |name| matches.get_one::<PathBuf>(name).expect("clap asks for it");
-    let tree = Tree::open(folder("source"), folder("build"))?;
+    let mut tree = Tree::open(folder("source"), folder("build"))?;
+    if let Some(binding) = matches.get_one::<String>("fortran") {
+        tree = tree.with_binding(binding)?;
+    }
     let logs = tree.logs();
     fs::create_dir_all(&logs)
         .map_err(|error| format!("cannot make {}: {error}", logs.display()))?;

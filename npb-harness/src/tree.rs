@@ -10,7 +10,9 @@
 //! ```
 //!
 //! Both want `config/make.def`, run a generator (`sys/setparams`) that reads it line by line, and
-//! take `SUBTYPE=` for BT with input and output. DT is for any number of ranks in 3.3 too.
+//! take `SUBTYPE=` for BT with input and output. DT is for any number of ranks in 3.3 too. From 3.4.2
+//! on Fortran can be told by `F08=` how to know MPI: `def` (as most do, the module `mpi`), `f`
+//! (`mpif.h`) or `f08`, for which there are a `mpinpb_def.f90`, `mpinpb_f.f90`, `mpinpb_f08.f90`.
 
 use std::{
     cell::RefCell,
@@ -27,7 +29,7 @@ use std::{
 use crate::{
     job::{self, Stop},
     matrix::{Cell, Program, Ranks, Refusal, Source},
-    probe,
+    probe::{self, Binding},
     toolchain::{Language, Toolchain},
 };
 
@@ -42,6 +44,15 @@ const PRODUCTS: [&str; 5] = ["npbparams.h", "setparams", "make.def", "suite.def"
 
 /// Of the same kind, by the ends of their names.
 const PRODUCT_EXTENSIONS: [&str; 4] = ["o", "mod", "a", "smod"];
+
+/// The files that there are in several forms, one of which is copied to the name.
+const FORMS: [(&str, &str); 2] = [("mpinpb", "f90"), ("mpinpb", "h")];
+
+/// What users call the ways in which Fortran can know MPI, and what `make` calls them.
+pub const BINDINGS: [(&str, &str); 3] = [("mpif.h", "f"), ("mpi", "def"), ("mpi_f08", "f08")];
+
+/// What the compiler for Fortran must be told, if it is of use.
+type Flags = Result<Vec<String>, Refusal>;
 
 /// A kernel as NPB has it, or a way to build or to call one.
 struct Kernel {
@@ -120,8 +131,10 @@ pub struct Tree {
     /// Whether a program is for one number of ranks, as in 3.3.
     is_for_ranks: bool,
     builds: PathBuf,
+    /// What `make` is told as `F08`; nothing if empty.
+    form: &'static str,
     /// What was found out about libraries, by label.
-    flags: RefCell<HashMap<String, Result<&'static [&'static str], Refusal>>>,
+    flags: RefCell<HashMap<(String, Binding), Flags>>,
     files: RefCell<HashMap<String, Result<(), Refusal>>>,
 }
 
@@ -163,9 +176,26 @@ impl Tree {
             is_for_ranks: names("NPROCS"),
             root,
             builds,
+            form: "",
             flags: RefCell::default(),
             files: RefCell::default(),
         })
+    }
+
+    /// The same tree, whose Fortran knows MPI by one of [`BINDINGS`].
+    ///
+    /// # Errors
+    /// If it has no choice.
+    pub fn with_binding(mut self, binding: &str) -> Result<Self, String> {
+        let found = BINDINGS.iter().find(|(name, _)| *name == binding);
+        let (name, form) = found.expect("clap knows the names");
+        if !self.root.join(format!("EP/mpinpb_{form}.f90")).exists() {
+            let root = self.root.display();
+            return Err(format!("{root} has no choice of {name}: no EP/mpinpb_{form}.f90"));
+        }
+        self.form = form;
+        self.name = format!("{} {name}", self.name);
+        Ok(self)
     }
 
     /// Where output of runs goes.
@@ -186,21 +216,21 @@ impl Tree {
     /// What `config/make.def` must say for this library.
     fn make_def(&self, kernel: &Kernel, tools: &Toolchain) -> Result<String, Refusal> {
         let flags = match kernel.language {
-            Language::C => &[],
-            Language::Fortran => self.fortran_flags(tools)?,
+            Language::C => Vec::new(),
+            Language::Fortran => self.fortran_flags(kernel, tools)?,
         };
         if kernel.has_files {
             self.has_files(tools)?;
         }
         let [cc, fc] = [Language::C, Language::Fortran].map(|it| tools.compiler(it).display());
-        for path in [cc.to_string(), fc.to_string()] {
-            let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._+-@,:".contains(c);
+        for path in [cc.to_string(), fc.to_string()].iter().chain(&flags) {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._+-@,:=".contains(c);
             if let Some(c) = path.chars().find(|&c| !is_plain(c)) {
                 let why = format!("{path} cannot be named in make.def: it has a {c:?}");
                 return Err(Refusal::broken(why));
             }
         }
-        let flags = [&["-O3"], flags].concat().join(" ");
+        let flags = [vec!["-O3".to_owned()], flags].concat().join(" ");
         // The unit of a record's length in gfortran is a byte. Lines are short, as the generator
         // takes 400 bytes at most.
         Ok(format!(
@@ -225,10 +255,29 @@ RAND = randi8
         ))
     }
 
-    fn fortran_flags(&self, tools: &Toolchain) -> Result<&'static [&'static str], Refusal> {
+    fn fortran_flags(&self, kernel: &Kernel, tools: &Toolchain) -> Flags {
+        let binding = self.binding(kernel);
         let mut known = self.flags.borrow_mut();
-        let found = known.entry(tools.label.clone());
-        found.or_insert_with(|| probe::fortran_flags(tools, &self.builds)).clone()
+        let found = known.entry((tools.label.clone(), binding));
+        found.or_insert_with(|| probe::fortran_flags(tools, binding, &self.builds)).clone()
+    }
+
+    /// The most modern way in which the kernel's sources know MPI.
+    fn binding(&self, kernel: &Kernel) -> Binding {
+        let sources = self.sources(kernel).unwrap_or_default();
+        let form = if self.form.is_empty() { "def" } else { self.form };
+        let is_used = |source: &&PathBuf| {
+            let name = source.file_stem().and_then(OsStr::to_str).unwrap_or_default();
+            name.strip_prefix("mpinpb_").is_none_or(|other| other == form)
+        };
+        let text = |source: &PathBuf| fs::read_to_string(self.root.join(source)).ok();
+        let texts: Vec<_> = sources.iter().filter(is_used).filter_map(text).collect();
+        let uses = |module: &str| texts.iter().any(|text| uses(text, module));
+        match () {
+            () if uses("mpi_f08") => Binding::Module08,
+            () if uses("mpi") => Binding::Module,
+            () => Binding::Include,
+        }
     }
 
     fn has_files(&self, tools: &Toolchain) -> Result<(), Refusal> {
@@ -246,7 +295,12 @@ RAND = randi8
                 let entry = entry?;
                 let name = entry.file_name();
                 let path = Path::new(folder).join(&name);
-                let is_product = PRODUCTS.iter().any(|product| name == *product)
+                let is_made = FORMS.iter().any(|(stem, extension)| {
+                    name == *format!("{stem}.{extension}")
+                        && self.root.join(folder).join(format!("{stem}_def.{extension}")).exists()
+                });
+                let is_product = is_made
+                    || PRODUCTS.iter().any(|product| name == *product)
                     || path
                         .extension()
                         .and_then(OsStr::to_str)
@@ -263,7 +317,7 @@ RAND = randi8
     /// A number that is another if the program could be.
     fn key(&self, sources: &[PathBuf], make_def: &str, tools: &Toolchain) -> io::Result<u64> {
         let mut hasher = DefaultHasher::new();
-        make_def.hash(&mut hasher);
+        (make_def, self.form).hash(&mut hasher);
         for language in [Language::C, Language::Fortran] {
             let changed = fs::metadata(tools.compiler(language)).and_then(|it| it.modified());
             changed.ok().hash(&mut hasher);
@@ -293,6 +347,9 @@ RAND = randi8
         make.arg(kernel.target).arg(format!("CLASS={}", cell.class));
         if self.is_for_ranks && kernel.target != "dt" {
             make.arg(format!("NPROCS={}", cell.ranks));
+        }
+        if !self.form.is_empty() {
+            make.arg(format!("F08={}", self.form));
         }
         if !kernel.subtype.0.is_empty() {
             make.arg(format!("SUBTYPE={}", kernel.subtype.0));
@@ -379,6 +436,17 @@ impl Source for Tree {
     }
 }
 
+/// Whether a source in Fortran has a `use` of that module.
+fn uses(text: &str, module: &str) -> bool {
+    text.lines().any(|line| {
+        let line = line.to_ascii_lowercase();
+        let Some(rest) = line.trim().strip_prefix("use") else { return false };
+        let name = rest.trim_start_matches([' ', ':']);
+        let after = name.strip_prefix(module).filter(|_| rest.starts_with([' ', ':']));
+        after.is_some_and(|rest| rest.trim().is_empty() || rest.trim().starts_with([',', '!']))
+    })
+}
+
 /// The root of a tree in the folder: it, or the last by name of those right below.
 fn inside(folder: &Path) -> Option<PathBuf> {
     let is_root = |path: &Path| path.join("sys/make.common").is_file();
@@ -440,6 +508,20 @@ mod tests {
         assert_eq!(counts("BH"), [5, 11, 21, 43, 85, 171]);
         assert_eq!(counts("WH"), counts("BH"));
         assert_eq!(counts("SH"), [12, 32, 80, 192, 448, 1024]);
+    }
+
+    #[test]
+    fn modules_are_found_where_they_are_used() {
+        for line in ["use mpi", "   USE MPI ! or mpif.h", "use :: mpi, only : MPI_Wtime"] {
+            assert!(uses(&format!("module a\n{line}\nend"), "mpi"), "{line}");
+            assert!(!uses(line, "mpi_f08"), "{line}");
+        }
+        for line in
+            ["!     use mpi", "c use mpi", "use mpinpb", "usempi", "use mpi_f08", "used mpi"]
+        {
+            assert!(!uses(line, "mpi"), "{line}");
+        }
+        assert!(uses("      use mpi_f08", "mpi_f08"));
     }
 
     #[test]

@@ -258,8 +258,10 @@ fn peers_run_in_turn_and_without_fortran_they_do_what_they_can() {
     assert!(outcome.row("BT.FULL S 1 suiro").contains("FAILED: no files of MPI"));
     assert!(outcome.stderr.contains("bt.full.S is left out for rich: no files of MPI"));
     let missing = peer.join("bin/mpifort");
-    let reason =
-        format!("ep.S is left out for poor: no usable Fortran: there is no {}", missing.display());
+    let reason = format!(
+        "ep.S is left out for poor: no usable Fortran with mpif.h: there is no {}",
+        missing.display()
+    );
     assert!(outcome.stderr.contains(&reason), "{}", outcome.stderr);
     let results = folder.results();
     let of = |kernel: &str| {
@@ -282,12 +284,15 @@ fn peers_run_in_turn_and_without_fortran_they_do_what_they_can() {
 fn an_interrupt_leaves_results_and_no_processes() {
     let folder = Folder::new("interrupt");
     let arguments = "--kernels is,ft --classes S --ranks 1 --results results";
-    let child = folder.npb(&format!("run --source {} {} {arguments}", tree().display(), serial()));
-    let child = { child }.spawn().unwrap();
+    let run = format!("run --source {} {} {arguments}", tree().display(), serial());
+    let mut child = folder.npb(&run).spawn().unwrap();
     let log = folder.path("npb-build/logs/ft.S.1.suiro.0.log");
     let start = Instant::now();
     while !fs::read_to_string(&log).is_ok_and(|text| text.contains("about to hang")) {
-        assert!(start.elapsed() < LIMIT, "no job: {}", folder.text("stderr"));
+        if start.elapsed() > LIMIT || child.try_wait().unwrap().is_some() {
+            let _ = child.kill();
+            panic!("no job: {}{}", folder.text("stdout"), folder.text("stderr"));
+        }
         thread::sleep(Duration::from_millis(10));
     }
     let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
@@ -316,6 +321,7 @@ fn what_cannot_be_used_is_named() {
     refused(&format!("{source} --peer /nowhere"), 1, "peer nowhere: /nowhere: ");
     refused(&format!("{source} --kernels xy"), 2, "invalid value 'xy'");
     let serial = serial();
+    refused(&format!("{source} {serial} --fortran mpi"), 1, "has no choice of mpi: ");
     refused(&format!("{source} {serial} --kernels sp"), 1, "there is no ");
     refused(&format!("{source} {serial} --kernels dt.sh --classes F"), 1, "no class F of it");
     refused(&format!("{source} {serial} --kernels bt --ranks 2"), 1, "nothing to run");
@@ -323,12 +329,17 @@ fn what_cannot_be_used_is_named() {
     refused(&format!("{source} {serial} --results results"), 1, "results:1: not a result");
 }
 
-#[test]
-fn kernels_run_on_our_library() {
+/// Our own commands are there.
+fn need_ours() {
     for command in ["mpirun", "mpifort"] {
         let path = Path::new(env!("CARGO_BIN_EXE_npb")).with_file_name(command);
         assert!(path.exists(), "no {}: cargo build --workspace first", path.display());
     }
+}
+
+#[test]
+fn kernels_run_on_our_library() {
+    need_ours();
     let folder = Folder::new("ours");
     let outcome = folder.run(&format!(
         "run --source {} --kernels ep,is,dt.bh,bt.full --classes S --ranks 1,2 \
@@ -344,4 +355,32 @@ fn kernels_run_on_our_library() {
     let results = folder.results();
     let why = results.iter().find(is_file).unwrap()["why"].as_str().unwrap_or("").to_owned();
     assert!(why.contains("MPI_ERR_UNSUPPORTED_OPERATION"), "{why}");
+}
+
+#[test]
+fn fortran_knows_mpi_as_the_tree_or_the_user_likes() {
+    need_ours();
+    let folder = Folder::new("bindings");
+    let root = folder.path("NPB3.4-MPI");
+    copy(&tree(), &root);
+    let makefile = root.join("EP/Makefile");
+    edit(&makefile, "BENCHMARKU=EP\n", "BENCHMARKU=EP\nF08=def\n");
+    let form = "mpinpb.f90: mpinpb_$(F08).f90\n\tcp mpinpb_$(F08).f90 $@\n";
+    edit(&makefile, "mpinpb.o: mpinpb.f90\n", &format!("mpinpb.o: mpinpb.f90\n{form}"));
+    fs::rename(root.join("EP/mpinpb.f90"), root.join("EP/mpinpb_f.f90")).unwrap();
+    fs::copy(root.join("EP/mpinpb_f.f90"), root.join("EP/mpinpb_def.f90")).unwrap();
+    let include = "  implicit none\n  include 'mpif.h'\n";
+    edit(&root.join("EP/mpinpb_def.f90"), include, "  use mpi\n  implicit none\n");
+    // What somebody made there is not ours.
+    fs::write(root.join("EP/mpinpb.f90"), "no module").unwrap();
+    let common = "run --source . --kernels ep --classes S --ranks 2 --results results";
+    folder.run(common).code(0);
+    folder.run(&format!("{common} --fortran mpif.h")).code(0);
+    let sources: Vec<_> = folder.results().iter().map(|it| it["source"].clone()).collect();
+    assert_eq!(sources, ["NPB3.4-MPI", "NPB3.4-MPI mpif.h"]);
+    let modules = files(&folder.path("npb-build"));
+    let modules = modules.iter().filter(|(path, _)| path.ends_with("EP/mpinpb.f90"));
+    let texts: Vec<_> = modules.map(|(path, _)| fs::read_to_string(path).unwrap()).collect();
+    assert_eq!(texts.iter().filter(|text| text.contains("use mpi")).count(), 1, "{texts:?}");
+    assert_eq!(texts.len(), 2);
 }
