@@ -288,8 +288,9 @@ impl Installation {
         folders.chain(run_path).chain(libraries).collect()
     }
 
+    /// That of the modules first: the other may have the archive of another compiler.
     fn library_folders(&self) -> impl Iterator<Item = &Path> {
-        [&self.folders.library].into_iter().chain(&self.modules).map(PathBuf::as_path)
+        self.modules.iter().chain([&self.folders.library]).map(PathBuf::as_path)
     }
 
     fn libraries(&self, language: Language) -> impl Iterator<Item = &'static str> {
@@ -477,7 +478,7 @@ mod tests {
     #[test]
     fn fortran_has_two_libraries_and_a_folder_of_modules() {
         let link = LINK.replace("-lmpi_abi", "-lsuiro_modules -lmpifort_abi -lmpi_abi");
-        let link = link.replace("-L/p/lib", "-L/p/lib -L/m");
+        let link = link.replace("-L/p/lib", "-L/m -L/p/lib");
         let flags = format!("-I/p/include -I/m -flag {link}");
         assert_eq!(fortran("a.f90 -o a"), format!("gfortran a.f90 -o a {flags}"));
         for (question, expected) in [
@@ -487,7 +488,7 @@ mod tests {
             ("-showme:link", link),
             ("-fc=flang -showme:command", "flang".to_owned()),
             ("-showme:libs", "suiro_modules mpifort_abi mpi_abi".to_owned()),
-            ("-showme:libdirs", "/p/lib /m".to_owned()),
+            ("-showme:libdirs", "/m /p/lib".to_owned()),
         ] {
             let said = decide_in(Language::Fortran, None, question);
             assert_eq!(said, Task::Print(expected), "{question}");
