@@ -4556,8 +4556,7 @@ module mpi_f08
     subroutine MPI_Pack_external_f08ts(datarep, inbuf, incount, datatype, outbuf, outsize, &
         position, ierror) bind(C, name="mpi_pack_external_f08ts_")
       import
-      character(len=*), intent(in) :: datarep
-      type(*), dimension(..), intent(in) :: inbuf
+      type(*), dimension(..), intent(in) :: datarep, inbuf
       integer, intent(in) :: incount
       type(MPI_Datatype), intent(in) :: datatype
       type(*), dimension(..) :: outbuf
@@ -4568,8 +4567,7 @@ module mpi_f08
     subroutine MPI_Pack_external_c_f08ts(datarep, inbuf, incount, datatype, outbuf, outsize, &
         position, ierror) bind(C, name="mpi_pack_external_c_f08ts_")
       import
-      character(len=*), intent(in) :: datarep
-      type(*), dimension(..), intent(in) :: inbuf
+      type(*), dimension(..), intent(in) :: datarep, inbuf
       integer(MPI_COUNT_KIND), intent(in) :: incount
       type(MPI_Datatype), intent(in) :: datatype
       type(*), dimension(..) :: outbuf
@@ -6438,8 +6436,7 @@ module mpi_f08
     subroutine MPI_Unpack_external_f08ts(datarep, inbuf, insize, position, outbuf, outcount, &
         datatype, ierror) bind(C, name="mpi_unpack_external_f08ts_")
       import
-      character(len=*), intent(in) :: datarep
-      type(*), dimension(..), intent(in) :: inbuf
+      type(*), dimension(..), intent(in) :: datarep, inbuf
       integer(MPI_ADDRESS_KIND), intent(in) :: insize
       integer(MPI_ADDRESS_KIND), intent(inout) :: position
       type(*), dimension(..) :: outbuf
@@ -6450,8 +6447,7 @@ module mpi_f08
     subroutine MPI_Unpack_external_c_f08ts(datarep, inbuf, insize, position, outbuf, outcount, &
         datatype, ierror) bind(C, name="mpi_unpack_external_c_f08ts_")
       import
-      character(len=*), intent(in) :: datarep
-      type(*), dimension(..), intent(in) :: inbuf
+      type(*), dimension(..), intent(in) :: datarep, inbuf
       integer(MPI_COUNT_KIND), intent(in) :: insize
       integer(MPI_COUNT_KIND), intent(inout) :: position
       type(*), dimension(..) :: outbuf

@@ -127,7 +127,14 @@ fn body(tables: &Tables, form: &Form) -> String {
     let language = Language::F08 { large: form.large };
     let mut declared: Vec<_> = module::arguments(form.routine, language)
         .iter()
-        .map(|argument| declaration(tables, argument, language))
+        .map(|argument| match argument.kind.as_str() {
+            // gfortran takes strings of any length in procedures that are BIND(C) since 12 only;
+            // a descriptor has the length too.
+            "STRING" if form.routine.has_buffer() => {
+                ("type(*), dimension(..), intent(in)".to_owned(), argument.name.clone())
+            }
+            _ => declaration(tables, argument, language),
+        })
         .collect();
     if let Some(result) = &form.routine.result {
         let of = tables.kinds[result].f08.as_ref().expect("a type");
