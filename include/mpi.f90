@@ -3258,6 +3258,23 @@ module mpi
     end subroutine
   end interface
 
+  interface PMPI_ALLOC_MEM
+    subroutine PMPI_ALLOC_MEM(size, info, baseptr, ierror)
+      import
+      integer(MPI_ADDRESS_KIND) :: size
+      integer :: info
+      integer(MPI_ADDRESS_KIND) :: baseptr
+      integer :: ierror
+    end subroutine
+    subroutine PMPI_ALLOC_MEM_CPTR(size, info, baseptr, ierror)
+      import
+      integer(MPI_ADDRESS_KIND) :: size
+      integer :: info
+      type(C_PTR) :: baseptr
+      integer :: ierror
+    end subroutine
+  end interface
+
   interface MPI_WIN_ALLOCATE
     subroutine MPI_WIN_ALLOCATE(size, disp_unit, info, comm, baseptr, win, ierror)
       import
@@ -3267,6 +3284,23 @@ module mpi
       integer :: win, ierror
     end subroutine
     subroutine MPI_WIN_ALLOCATE_CPTR(size, disp_unit, info, comm, baseptr, win, ierror)
+      import
+      integer(MPI_ADDRESS_KIND) :: size
+      integer :: disp_unit, info, comm
+      type(C_PTR) :: baseptr
+      integer :: win, ierror
+    end subroutine
+  end interface
+
+  interface PMPI_WIN_ALLOCATE
+    subroutine PMPI_WIN_ALLOCATE(size, disp_unit, info, comm, baseptr, win, ierror)
+      import
+      integer(MPI_ADDRESS_KIND) :: size
+      integer :: disp_unit, info, comm
+      integer(MPI_ADDRESS_KIND) :: baseptr
+      integer :: win, ierror
+    end subroutine
+    subroutine PMPI_WIN_ALLOCATE_CPTR(size, disp_unit, info, comm, baseptr, win, ierror)
       import
       integer(MPI_ADDRESS_KIND) :: size
       integer :: disp_unit, info, comm
@@ -3292,6 +3326,23 @@ module mpi
     end subroutine
   end interface
 
+  interface PMPI_WIN_ALLOCATE_SHARED
+    subroutine PMPI_WIN_ALLOCATE_SHARED(size, disp_unit, info, comm, baseptr, win, ierror)
+      import
+      integer(MPI_ADDRESS_KIND) :: size
+      integer :: disp_unit, info, comm
+      integer(MPI_ADDRESS_KIND) :: baseptr
+      integer :: win, ierror
+    end subroutine
+    subroutine PMPI_WIN_ALLOCATE_SHARED_CPTR(size, disp_unit, info, comm, baseptr, win, ierror)
+      import
+      integer(MPI_ADDRESS_KIND) :: size
+      integer :: disp_unit, info, comm
+      type(C_PTR) :: baseptr
+      integer :: win, ierror
+    end subroutine
+  end interface
+
   interface MPI_WIN_SHARED_QUERY
     subroutine MPI_WIN_SHARED_QUERY(win, rank, size, disp_unit, baseptr, ierror)
       import
@@ -3302,6 +3353,25 @@ module mpi
       integer :: ierror
     end subroutine
     subroutine MPI_WIN_SHARED_QUERY_CPTR(win, rank, size, disp_unit, baseptr, ierror)
+      import
+      integer :: win, rank
+      integer(MPI_ADDRESS_KIND) :: size
+      integer :: disp_unit
+      type(C_PTR) :: baseptr
+      integer :: ierror
+    end subroutine
+  end interface
+
+  interface PMPI_WIN_SHARED_QUERY
+    subroutine PMPI_WIN_SHARED_QUERY(win, rank, size, disp_unit, baseptr, ierror)
+      import
+      integer :: win, rank
+      integer(MPI_ADDRESS_KIND) :: size
+      integer :: disp_unit
+      integer(MPI_ADDRESS_KIND) :: baseptr
+      integer :: ierror
+    end subroutine
+    subroutine PMPI_WIN_SHARED_QUERY_CPTR(win, rank, size, disp_unit, baseptr, ierror)
       import
       integer :: win, rank
       integer(MPI_ADDRESS_KIND) :: size
@@ -3432,8 +3502,6 @@ module mpi
   procedure(MPI_ALLGATHER_INIT) :: PMPI_ALLGATHER_INIT
   procedure(MPI_ALLGATHERV) :: PMPI_ALLGATHERV
   procedure(MPI_ALLGATHERV_INIT) :: PMPI_ALLGATHERV_INIT
-  procedure(MPI_ALLOC_MEM_CPTR) :: PMPI_ALLOC_MEM_CPTR
-  procedure(MPI_ALLOC_MEM) :: PMPI_ALLOC_MEM
   procedure(MPI_ALLREDUCE) :: PMPI_ALLREDUCE
   procedure(MPI_ALLREDUCE_INIT) :: PMPI_ALLREDUCE_INIT
   procedure(MPI_ALLTOALL) :: PMPI_ALLTOALL
@@ -3810,10 +3878,6 @@ module mpi
   procedure(MPI_WAITALL) :: PMPI_WAITALL
   procedure(MPI_WAITANY) :: PMPI_WAITANY
   procedure(MPI_WAITSOME) :: PMPI_WAITSOME
-  procedure(MPI_WIN_ALLOCATE_CPTR) :: PMPI_WIN_ALLOCATE_CPTR
-  procedure(MPI_WIN_ALLOCATE) :: PMPI_WIN_ALLOCATE
-  procedure(MPI_WIN_ALLOCATE_SHARED_CPTR) :: PMPI_WIN_ALLOCATE_SHARED_CPTR
-  procedure(MPI_WIN_ALLOCATE_SHARED) :: PMPI_WIN_ALLOCATE_SHARED
   procedure(MPI_WIN_ATTACH) :: PMPI_WIN_ATTACH
   procedure(MPI_WIN_CALL_ERRHANDLER) :: PMPI_WIN_CALL_ERRHANDLER
   procedure(MPI_WIN_COMPLETE) :: PMPI_WIN_COMPLETE
@@ -3842,8 +3906,6 @@ module mpi
   procedure(MPI_WIN_SET_ERRHANDLER) :: PMPI_WIN_SET_ERRHANDLER
   procedure(MPI_WIN_SET_INFO) :: PMPI_WIN_SET_INFO
   procedure(MPI_WIN_SET_NAME) :: PMPI_WIN_SET_NAME
-  procedure(MPI_WIN_SHARED_QUERY_CPTR) :: PMPI_WIN_SHARED_QUERY_CPTR
-  procedure(MPI_WIN_SHARED_QUERY) :: PMPI_WIN_SHARED_QUERY
   procedure(MPI_WIN_START) :: PMPI_WIN_START
   procedure(MPI_WIN_SYNC) :: PMPI_WIN_SYNC
   procedure(MPI_WIN_TEST) :: PMPI_WIN_TEST
@@ -3852,20 +3914,4 @@ module mpi
   procedure(MPI_WIN_WAIT) :: PMPI_WIN_WAIT
   procedure(MPI_WTICK) :: PMPI_WTICK
   procedure(MPI_WTIME) :: PMPI_WTIME
-
-  interface PMPI_ALLOC_MEM
-    procedure PMPI_ALLOC_MEM, PMPI_ALLOC_MEM_CPTR
-  end interface
-
-  interface PMPI_WIN_ALLOCATE
-    procedure PMPI_WIN_ALLOCATE, PMPI_WIN_ALLOCATE_CPTR
-  end interface
-
-  interface PMPI_WIN_ALLOCATE_SHARED
-    procedure PMPI_WIN_ALLOCATE_SHARED, PMPI_WIN_ALLOCATE_SHARED_CPTR
-  end interface
-
-  interface PMPI_WIN_SHARED_QUERY
-    procedure PMPI_WIN_SHARED_QUERY, PMPI_WIN_SHARED_QUERY_CPTR
-  end interface
 end module mpi

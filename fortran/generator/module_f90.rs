@@ -22,22 +22,20 @@ pub fn render(tables: &Tables) -> String {
     for routine in tables.procedures(Language::F90, |what| *what == What::Routine) {
         let name = routine.name.to_uppercase();
         if gives_address(routine) {
-            generic += &with_pointer(tables, routine, &name, &mut names);
+            // Of a generic name and a procedure's that are one, only an interface may have both.
+            for name in [name.clone(), format!("P{name}")] {
+                generic += &with_pointer(tables, routine, &name);
+            }
         // One form serves both modules.
         } else if routine.name != "MPI_Sizeof" {
             plain += &body(tables, routine, &name, false);
+            names.push(name);
         }
-        names.extend((routine.name != "MPI_Sizeof").then_some(name));
     }
     text += &format!("\n  interface\n{plain}  end interface\n{generic}{}", predefined(tables));
     text += "\n  ! The profiling interface.\n\n";
     for name in &names {
         text += &format!("  procedure({name}) :: P{name}\n");
-    }
-    for pointer in names.iter().filter(|name| name.ends_with("_CPTR")) {
-        let name = pointer.trim_end_matches("_CPTR");
-        text +=
-            &format!("\n  interface P{name}\n    procedure P{name}, P{pointer}\n  end interface\n");
     }
     text + "end module mpi\n"
 }
@@ -48,12 +46,10 @@ fn gives_address(routine: &Routine) -> bool {
 }
 
 /// The interface of a routine that gives an address.
-fn with_pointer(tables: &Tables, routine: &Routine, name: &str, names: &mut Vec<String>) -> String {
-    let pointer = format!("{name}_CPTR");
+fn with_pointer(tables: &Tables, routine: &Routine, name: &str) -> String {
     let integer = body(tables, routine, name, false);
-    let text = integer + &body(tables, routine, &pointer, true);
-    names.push(pointer);
-    format!("\n  interface {name}\n{text}  end interface\n")
+    let pointer = body(tables, routine, &format!("{name}_CPTR"), true);
+    format!("\n  interface {name}\n{integer}{pointer}  end interface\n")
 }
 
 /// The interface of a procedure, which gives an address, if any, as a pointer or as an integer.
