@@ -23,11 +23,11 @@ use std::{
 use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
 use comfy_table::{ContentArrangement, presets};
 use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
 
 use crate::{
     job::Stop,
-    kernels,
-    record::{self, Record},
+    kernels, record,
     report::results::Results,
     request::{self, Request},
     toolchain::{Flavour, Scratch, Toolchain},
@@ -107,16 +107,17 @@ pub fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
         let measured = measure(&libraries, &request, is_short, (&scratch, &stop))?;
         all_well &= measured.failures == 0;
         points = measured.points;
+        append(results.as_deref(), &points)?;
     }
     if asked("kernels") && !request.ranks.is_empty() {
         let names: &[&str] = if is_short { &SHORT_KERNELS } else { &KERNELS };
         let file = scratch.path().join("kernels.jsonl");
         request.results = Some(file.clone());
-        all_well &= kernels::run_named(names, &request, &scratch)? == ExitCode::SUCCESS;
-        records = record::read(&file)?;
-    }
-    if let Some(path) = &results {
-        append(path, &points, &records)?;
+        let outcome = kernels::run_named(names, &request, &scratch);
+        // Also if the user has enough: what ended has ended.
+        records = if file.exists() { record::read(&file)? } else { Vec::new() };
+        append(results.as_deref(), &records)?;
+        all_well &= outcome? == ExitCode::SUCCESS;
     }
     let claims = claims::claims(&point::values(&points), &Results::of(&records));
     // Whoever reads may have enough before the end, as `head` does.
@@ -179,17 +180,17 @@ fn ways<'a>(tools: &'a Toolchain, request: &Request) -> Vec<Way<'a>> {
     request.progress.iter().map(way).collect()
 }
 
-fn append(path: &Path, points: &[Point], records: &[Record]) -> Result<(), String> {
+/// Adds lines to the file, if there is one.
+fn append<T: Serialize>(path: Option<&Path>, lines: &[T]) -> Result<(), String> {
+    let Some(path) = path else { return Ok(()) };
     let unwritable = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
     let mut text = String::new();
     // What is there may end in half a line.
     if fs::read_to_string(path).is_ok_and(|before| !before.is_empty() && !before.ends_with('\n')) {
         text.push('\n');
     }
-    for line in
-        points.iter().map(serde_json::to_string).chain(records.iter().map(serde_json::to_string))
-    {
-        text += &line.map_err(|error| unwritable(error.into()))?;
+    for line in lines {
+        text += &serde_json::to_string(line).map_err(|error| unwritable(error.into()))?;
         text.push('\n');
     }
     let file = OpenOptions::new().append(true).create(true).open(path);

@@ -114,9 +114,10 @@ impl Job {
     fn tell(&self, command: &mut Command, way: &Way<'_>, is_short: bool) {
         command.envs(way.progress.as_ref().map(|progress| (PROGRESS, progress)));
         command.envs(self.eager_max.map(|bytes| (EAGER_MAX, bytes.to_string())));
-        let window_ms = if is_short { "4" } else { "25" };
+        // Seconds after which what is left, the longest messages, is left out.
+        let (window_ms, budget_s) = if is_short { ("4", "2") } else { ("25", "20") };
         let longest = if self.experiment == Experiment::Alltoall { "65536" } else { "4194304" };
-        command.args(["-t", window_ms, "-m", longest]).args(self.words);
+        command.args(["-t", window_ms, "-b", budget_s, "-m", longest]).args(self.words);
     }
 
     /// Bytes and value of a line of the program, `TEST RANKS BYTES UNIT MEDIAN BEST WINDOWS STATUS`.
