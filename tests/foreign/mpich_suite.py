@@ -1,6 +1,8 @@
-"""Runs the C tests of MPICH's own test suite and compares with what is expected.
+"""Runs the tests of MPICH's own test suite and compares with what is expected.
 
-usage: mpich_suite.py [--only PATTERN] SOURCE BUILD MPICC EXPECTED LAUNCHER [OPTION...]
+usage: mpich_suite.py [--only PATTERN] [--fortran MPIFORT] SOURCE BUILD MPICC EXPECTED LAUNCHER [OPTION...]
+
+Those in C, or with --fortran those in Fortran (mpif.h, module mpi, module mpi_f08) instead.
 
 SOURCE is `test/mpi` of MPICH's sources, BUILD a folder for what is built; EXPECTED a file as in
 expected.py. What is run, on how many ranks and what must become of it is said by the `testlist` of
@@ -26,6 +28,14 @@ FOLDERS = [
     "errors/attr", "errors/coll", "errors/comm", "errors/datatype", "errors/group", "errors/pt2pt",
     "errors/topo", "threads/coll", "threads/comm", "threads/init", "threads/pt2pt",
 ]
+FORTRAN_PARTS = {
+    "f77": ["attr", "coll", "comm", "datatype", "ext", "info", "init", "profile", "pt2pt", "topo"],
+    "f90": ["attr", "coll", "comm", "datatype", "ext", "f90types", "info", "init", "misc", "profile", "pt2pt",
+            "timer", "topo"],
+    "f08": ["attr", "coll", "comm", "datatype", "ext", "info", "init", "misc", "profile", "pt2pt", "subarray",
+            "timer", "topo"],
+}
+FORTRAN_FOLDERS = [f"{binding}/{part}" for binding, parts in FORTRAN_PARTS.items() for part in parts]
 # Seconds for one test, unless the list gives it more (MPICH's own script has the same), and for
 # building one folder.
 TEST_S = float(os.environ.get("TEST_S", "180"))
@@ -80,17 +90,26 @@ def make(build, folder, programs):
         subprocess.run(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=BUILD_S)
 
 
-def prepare(source, build, mpicc):
+def prepare(source, build, mpicc, mpifort):
     """Configures the suite and builds what all tests use."""
     build.mkdir(parents=True, exist_ok=True)
+    fortran = ["--disable-fortran"]
+    if mpifort:
+        fortran = ["--enable-fortran=all", f"MPIF77={mpifort}", f"MPIFC={mpifort}", "FFLAGS=-O0 -w",
+                   "FCFLAGS=-O0 -w"]
     if not (build / "Makefile").exists():
-        words = [source.resolve() / "configure", "--disable-cxx", "--disable-fortran", "--disable-spawn",
+        words = [source.resolve() / "configure", "--disable-cxx", *fortran, "--disable-spawn",
                  "--disable-romio", "--enable-strictmpi", f"MPICC={mpicc}", "CC=gcc",
                  "CFLAGS=-O0 -w"]
         with open(build / "configure.log", "w") as log:
             subprocess.run(words, cwd=build, stdout=log, stderr=log, check=True, timeout=BUILD_S)
-    make(build, "util", ["libmtest.la", "libmtest_single.la"])
-    make(build, "dtpools", [])
+    if mpifort:
+        libraries = [f"libmtest_{binding}.la" for binding in FORTRAN_PARTS]
+        # Outside MPICH its configure script leaves this one empty.
+        make(build, "util", [*libraries, "libmtest_single.la", "am_libmtest_f08_la_OBJECTS=mtest_f08.lo"])
+    else:
+        make(build, "util", ["libmtest.la", "libmtest_single.la"])
+        make(build, "dtpools", [])
 
 
 def failure(test, build, launcher, settings):
@@ -120,6 +139,7 @@ def failure(test, build, launcher, settings):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", default="*")
+    parser.add_argument("--fortran", metavar="MPIFORT")
     for name in ("source", "build"):
         parser.add_argument(name, type=Path)
     for name in ("mpicc", "expected"):
@@ -127,13 +147,14 @@ def main():
     parser.add_argument("launcher", nargs=argparse.REMAINDER)
     options = parser.parse_args()
     source, build = options.source.resolve(), options.build.resolve()
-    prepare(source, build, options.mpicc)
+    prepare(source, build, options.mpicc, options.fortran)
     expected = Expected(options.expected)
-    tests = [test for folder in FOLDERS for test in tests_of(folder, build, source)]
+    folders = FORTRAN_FOLDERS if options.fortran else FOLDERS
+    tests = [test for folder in folders for test in tests_of(folder, build, source)]
     complaints = expected.complaints([name_of(test) for test in tests])
     count, total = collections.Counter(), len(tests)
     tests = [test for test in tests if fnmatch.fnmatchcase(name_of(test), options.only)]
-    for folder in FOLDERS:
+    for folder in folders:
         here = [test for test in tests if test.folder == folder]
         if here:
             make(build, folder, sorted({test.program for test in here}))
