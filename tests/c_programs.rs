@@ -302,7 +302,7 @@ fn every_program_is_listed() {
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "c"))
         // With the same name in Fortran it is a part of that program.
-        .filter(|path| !path.with_extension("f90").exists())
+        .filter(|path| !["f", "f90"].iter().any(|ending| path.with_extension(ending).exists()))
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
     found.sort_unstable();
