@@ -65,18 +65,16 @@ contains
   end subroutine derive
 
   ! What the neighbours before and after along an axis contribute to the change at a point, but for
-  ! the dissipation: `step` is the distance between points.
-  pure subroutine add_fluxes(axis, step, before, at, after, before_more, at_more, after_more, &
-                             change)
+  ! the dissipation: `half` is half the inverse distance between points, `square` its square.
+  pure subroutine add_fluxes(axis, half, square, before, at, after, before_more, at_more, &
+                             after_more, change)
     integer, intent(in) :: axis
-    real(real64), intent(in) :: step
+    real(real64), intent(in) :: half, square
     real(real64), intent(in), dimension(PARTS) :: before, at, after
     real(real64), intent(in), dimension(DERIVED) :: before_more, at_more, after_more
     real(real64), intent(inout) :: change(PARTS)
-    real(real64) :: half, square, v_before, v_after, heat
+    real(real64) :: v_before, v_after, heat
     integer :: part
-    half = 1/(2*step)
-    square = 1/step**2
     v_before = before_more(1 + axis)
     v_after = after_more(1 + axis)
     do part = 1, PARTS
@@ -160,6 +158,8 @@ module lu_column
   integer :: first(AXES), last(AXES)
   ! The distance between points, and of time.
   real(real64) :: step, time_step
+  ! Half the inverse of that between points, and its square.
+  real(real64) :: half, square
 
   ! The solution with two points around, what is derived from it with one, the residual with one,
   ! the forces. In z there is one plane of zeros below and above the cube.
@@ -177,6 +177,8 @@ contains
     integer :: dims(AXES), place(AXES), count(AXES)
     side = points
     step = 1.0_real64/(side - 1)
+    half = 1/(2*step)
+    square = 1/step**2
     call MPI_Comm_size(MPI_COMM_WORLD, ranks)
     dims = 0
     call MPI_Dims_create(ranks, AXES, dims)
@@ -318,11 +320,11 @@ contains
       change = change - fourth(near, x)*u(:, i + near, j, k) &
         - fourth(near, y)*u(:, i, j + near, k) - fourth(near, k)*u(:, i, j, k + near)
     end do
-    call add_fluxes(1, step, u(:, i - 1, j, k), u(:, i, j, k), u(:, i + 1, j, k), &
+    call add_fluxes(1, half, square, u(:, i - 1, j, k), u(:, i, j, k), u(:, i + 1, j, k), &
                     more(:, i - 1, j, k), more(:, i, j, k), more(:, i + 1, j, k), change)
-    call add_fluxes(2, step, u(:, i, j - 1, k), u(:, i, j, k), u(:, i, j + 1, k), &
+    call add_fluxes(2, half, square, u(:, i, j - 1, k), u(:, i, j, k), u(:, i, j + 1, k), &
                     more(:, i, j - 1, k), more(:, i, j, k), more(:, i, j + 1, k), change)
-    call add_fluxes(3, step, u(:, i, j, k - 1), u(:, i, j, k), u(:, i, j, k + 1), &
+    call add_fluxes(3, half, square, u(:, i, j, k - 1), u(:, i, j, k), u(:, i, j, k + 1), &
                     more(:, i, j, k - 1), more(:, i, j, k), more(:, i, j, k + 1), change)
     residual(:, i, j, k) = change
   end subroutine find_residual_at
@@ -331,8 +333,8 @@ contains
   subroutine sweep_up()
     integer :: i, j, k
     real(real64) :: convection, conduction, total(PARTS)
-    convection = OMEGA*time_step/(2*step)
-    conduction = OMEGA*time_step/step**2
+    convection = OMEGA*time_step*half
+    conduction = OMEGA*time_step*square
     do k = 2, side - 1
       call MPI_Recv(residual(:, 0, 1:ny, k), PARTS*ny, MPI_DOUBLE_PRECISION, lower(1), TAG, &
                     grid, MPI_STATUS_IGNORE)
@@ -347,7 +349,7 @@ contains
                               more(:, i, j - 1, k), residual(:, i, j - 1, k), total)
           call add_derivative(1, convection, conduction, u(:, i - 1, j, k), &
                               more(:, i - 1, j, k), residual(:, i - 1, j, k), total)
-          call solve_diagonal(2*time_step/step**2, u(:, i, j, k), more(:, i, j, k), total)
+          call solve_diagonal(2*time_step*square, u(:, i, j, k), more(:, i, j, k), total)
           residual(:, i, j, k) = total
         end do
       end do
@@ -360,8 +362,8 @@ contains
   subroutine sweep_down()
     integer :: i, j, k
     real(real64) :: convection, conduction, total(PARTS)
-    convection = -OMEGA*time_step/(2*step)
-    conduction = OMEGA*time_step/step**2
+    convection = -OMEGA*time_step*half
+    conduction = OMEGA*time_step*square
     do k = side - 1, 2, -1
       call MPI_Recv(residual(:, nx + 1, 1:ny, k), PARTS*ny, MPI_DOUBLE_PRECISION, upper(1), TAG, &
                     grid, MPI_STATUS_IGNORE)
@@ -376,7 +378,7 @@ contains
                               more(:, i, j + 1, k), residual(:, i, j + 1, k), total)
           call add_derivative(1, convection, conduction, u(:, i + 1, j, k), &
                               more(:, i + 1, j, k), residual(:, i + 1, j, k), total)
-          call solve_diagonal(2*time_step/step**2, u(:, i, j, k), more(:, i, j, k), total)
+          call solve_diagonal(2*time_step*square, u(:, i, j, k), more(:, i, j, k), total)
           residual(:, i, j, k) = residual(:, i, j, k) + total
         end do
       end do

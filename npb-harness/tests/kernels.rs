@@ -1,6 +1,6 @@
 //! `npb kernels` with our own library: every kernel verifies, on several numbers of ranks and with
-//! every way to make progress. The library's commands lie beside `npb`: the package `suiro` must have
-//! been built. `npb` ends what lasts too long.
+//! every way to make progress. The library's commands lie beside `npb`: the packages `suiro` and
+//! `mpifort_abi` must have been built. `npb` ends what lasts too long.
 
 use std::{
     env, fs,
@@ -9,6 +9,7 @@ use std::{
 };
 
 const C: &str = "ep,is,cg,mg,ft,lu";
+const FORTRAN: &str = "ep.f,lu.f08";
 
 /// Runs `npb kernels` with these arguments; whether it succeeded, and all that it said.
 fn kernels(arguments: &[&str]) -> (bool, String) {
@@ -33,9 +34,42 @@ fn verify(arguments: &[&str], runs: usize) {
     assert_eq!(said.matches(" SUCCESSFUL\n").count(), runs, "{arguments:?}\n{said}");
 }
 
+/// The same for kernels in Fortran.
+fn verify_fortran(arguments: &[&str], runs: usize) {
+    need_gfortran();
+    verify(arguments, runs);
+}
+
+fn need_gfortran() {
+    let found = Command::new("gfortran").arg("--version").output();
+    assert!(found.is_ok(), "gfortran is missing: install it, e.g. with: apt-get install gfortran");
+}
+
 #[test]
 fn kernels_in_c() {
     verify(&["--kernels", C, "--classes", "S", "--ranks", "1,2,4,8"], 24);
+}
+
+#[test]
+fn kernels_in_fortran() {
+    verify_fortran(&["--kernels", FORTRAN, "--classes", "S", "--ranks", "1,2,4,8"], 8);
+}
+
+#[test]
+fn fortran_further() {
+    let lu = ["--kernels", "lu.f08", "--classes"];
+    verify_fortran(&[&lu[..], &["S", "--ranks", "3,6"]].concat(), 2);
+    verify_fortran(&[&lu[..], &["W", "--ranks", "4"]].concat(), 1);
+    verify_fortran(&[&lu[..], &["S", "--progress", "thread,auto"]].concat(), 2);
+}
+
+#[test]
+fn too_many_ranks_are_refused_by_the_kernel() {
+    need_gfortran();
+    let (success, said) = kernels(&["--kernels", "lu,lu.f08", "--classes", "S", "--ranks", "7"]);
+    assert!(!success, "{said}");
+    assert!(said.contains("LU class S cannot be dealt to 7 ranks"), "{said}");
+    assert!(said.contains("LU on 7 ranks: too many ranks for so small a cube"), "{said}");
 }
 
 #[test]

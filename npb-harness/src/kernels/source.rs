@@ -104,7 +104,10 @@ impl Kernel {
         let mut arguments: Vec<OsString> = match self.language {
             Language::C => vec!["-std=c11".into()],
             Language::Fortran => {
-                vec!["-J".into(), program.with_file_name("").into(), shared.into()]
+                let folder = program.with_file_name("");
+                // There is no word in Fortran for what LU's point by point procedures need.
+                let inline = "-finline-limit=2000".into();
+                vec![inline, "-J".into(), folder.into(), shared.into()]
             }
         };
         arguments.extend(["-O3".into(), source.into(), "-o".into(), program.into(), "-lm".into()]);
