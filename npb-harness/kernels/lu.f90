@@ -547,7 +547,7 @@ contains
     integer :: me, all_ranks
     call MPI_Comm_rank(MPI_COMM_WORLD, me)
     call MPI_Comm_size(MPI_COMM_WORLD, all_ranks)
-    if (me == 0) write (error_unit, "(a,i0,2a)") "LU on ", all_ranks, " ranks: ", why
+    if (me == 0) write (error_unit, "(a,i0,2a)") "error: LU on ", all_ranks, " ranks: ", why
     call MPI_Barrier(MPI_COMM_WORLD)
     call MPI_Abort(MPI_COMM_WORLD, 2)
   end subroutine refuse

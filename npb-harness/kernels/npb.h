@@ -80,6 +80,7 @@ static inline void npb_refuse(const char *format, ...)
     va_start(values, format);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0) {
+        fputs("error: ", stderr);
         vfprintf(stderr, format, values);
         fputc('\n', stderr);
     }
