@@ -59,7 +59,6 @@ fn kernels_in_fortran() {
 fn fortran_further() {
     let lu = ["--kernels", "lu.f08", "--classes"];
     verify_fortran(&[&lu[..], &["S", "--ranks", "3,6"]].concat(), 2);
-    verify_fortran(&[&lu[..], &["W", "--ranks", "4"]].concat(), 1);
     verify_fortran(&[&lu[..], &["S", "--progress", "thread,auto"]].concat(), 2);
 }
 
