@@ -65,7 +65,7 @@ pub fn explained(why: &str, log: &Path) -> String {
     let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let is_error = |line: &&&str| {
         let line = line.to_lowercase();
-        line.contains("error") || line.contains("fail")
+        ["error", "fail", "cannot", "undefined"].iter().any(|word| line.contains(word))
     };
     let mut telling: Vec<_> = lines.iter().filter(is_error).take(REASON_LINES).copied().collect();
     if telling.is_empty() {

@@ -11,7 +11,7 @@
 //! Where programs come from is a [`Source`]'s business.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fs,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
@@ -256,7 +256,7 @@ impl Runner<'_> {
     fn run(&mut self, cells: &[Cell]) -> Result<ExitCode, String> {
         println!("{}", output::HEADING);
         let mut all_verified = true;
-        let mut told = None;
+        let mut told = HashSet::new();
         for cell in cells {
             let mut records = Vec::new();
             for repeat in 0..self.request.repeats {
@@ -271,9 +271,8 @@ impl Runner<'_> {
             }
             for summary in Summary::all(&records) {
                 all_verified &= summary.outcome == Outcome::Verified;
-                let is_news = summary.why != told;
+                let is_news = told.insert(summary.why.clone());
                 self.bar.suspend(|| println!("{}", output::row(&summary, is_news)));
-                told = summary.why;
             }
         }
         Ok(if all_verified { ExitCode::SUCCESS } else { ExitCode::FAILURE })
