@@ -119,7 +119,7 @@ const SECTIONS: &[Section] = &[
                 &["WORDS"],
                 "keep each rank on a hwthread, core, l2cache, l3cache, numa, package; none; core:N \
                  for N of them; user:LIST,LIST... If not said: cores, if the ranks fill them \
-                 exactly",
+                 exactly, once or several times",
             ),
             (
                 "rankfile",
