@@ -54,7 +54,7 @@
 //! called with the process lock free, on a thread of the application.
 //!
 //! **Waiting costs nobody a processor.** Calls spin only where each local rank has a processor,
-//! or where that proves faster; they yield for about as long as a wake-up costs, then sleep on a futex.
+//! or where that proves faster; they yield for a millisecond, then sleep on a futex.
 
 pub mod abi;
 pub mod base;
