@@ -45,6 +45,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -493,6 +494,12 @@ impl Rooms {
         if let Some(word) = self.words().get(number as usize) {
             word.store(0, Ordering::Release);
         }
+    }
+
+    /// Where the long data of room 0 lies, in bytes, if all of `ranks` are in it.
+    pub fn first_stores(ranks: usize) -> Range<usize> {
+        let start = Self::offset_of_stores(ranks);
+        start..start + ranks * size_of::<OwnStore>()
     }
 
     /// Enters room `number` in this seat of `seats`; `None` if there is no such room or none of

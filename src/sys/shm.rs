@@ -5,10 +5,11 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
-use memmap2::{MmapOptions, MmapRaw};
+use memmap2::{Advice, MmapOptions, MmapRaw};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -49,6 +50,12 @@ pub fn map(segment: OwnedFd, bytes: usize) -> Result<MmapRaw> {
     MmapOptions::new().len(bytes).map_raw(&file).map_err(|error| {
         ErrorClass::NoMem.error(format!("cannot map {bytes} bytes of shared memory: {error}"))
     })
+}
+
+/// Makes the pages of `range` present, at once and not one by one when each is first used. What
+/// the system refuses is left to that.
+pub fn make_present(memory: &MmapRaw, range: Range<usize>) {
+    let _ = memory.advise_range(Advice::PopulateWrite, range.start, range.len());
 }
 
 fn size(file: &File, bytes: usize) -> Result {

@@ -91,6 +91,11 @@ impl<const CELLS: usize, const BYTES: usize> Lane<CELLS, BYTES> {
         CELLS.is_power_of_two() && BYTES.is_power_of_two() && BYTES / 4 >= LINE && CELLS >= 2
     );
 
+    /// How many of its first bytes are ever used.
+    pub const fn used(ring: usize) -> usize {
+        std::mem::offset_of!(Self, bytes) + ring
+    }
+
     fn cell(&self, position: u32) -> &Cell {
         &self.cells[position as usize % CELLS]
     }

@@ -136,7 +136,7 @@ pub struct Segment {
 /// A part of the segment, which stays mapped as long as this exists.
 pub struct Mapped<T> {
     part: NonNull<T>,
-    _memory: Arc<MmapRaw>,
+    memory: Arc<MmapRaw>,
     _shared: PhantomData<T>,
 }
 
@@ -206,20 +206,37 @@ impl Segment {
         }
     }
 
+    /// Makes the pages of long data present in the room that all ranks enter first.
+    pub fn make_first_room_present(&self) {
+        let offset = size_of::<Preamble>() + self.ranks * size_of::<Area>();
+        let stores = Rooms::first_stores(self.ranks);
+        shm::make_present(&self.memory, offset + stores.start..offset + stores.end);
+    }
+
     fn part<T>(&self, offset: usize) -> Mapped<T> {
         let end = offset + size_of::<T>();
         assert!(end <= self.memory.len() && offset.is_multiple_of(align_of::<T>()));
         // SAFETY: inside the mapping, so neither null nor past its end (above).
         let part = unsafe { NonNull::new_unchecked(self.memory.as_mut_ptr().add(offset).cast()) };
-        Mapped { part, _memory: self.memory.clone(), _shared: PhantomData }
+        Mapped { part, memory: self.memory.clone(), _shared: PhantomData }
     }
 }
 
 impl<T> Mapped<T> {
+    /// Makes the pages of its first `bytes` present.
+    ///
+    /// # Panics
+    /// If it has less.
+    pub fn make_present(&self, bytes: usize) {
+        assert!(bytes <= size_of::<T>());
+        let start = self.part.addr().get() - self.memory.as_ptr().addr();
+        shm::make_present(&self.memory, start..start + bytes);
+    }
+
     /// A part of this part.
     pub fn part<U>(&self, choose: impl FnOnce(&T) -> &U) -> Mapped<U> {
         let part = NonNull::from(choose(self));
-        Mapped { part, _memory: self._memory.clone(), _shared: PhantomData }
+        Mapped { part, memory: self.memory.clone(), _shared: PhantomData }
     }
 }
 
@@ -228,7 +245,7 @@ impl<T> Deref for Mapped<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: mapped, aligned and inside (`Segment::part`), for as long as `_memory` lives, and
+        // SAFETY: mapped, aligned and inside (`Segment::part`), for as long as `memory` lives, and
         // never smaller (sealed). Every `T` made here consists of atomics and cells that are valid
         // whatever their bits, all zero included, and may change at any time.
         unsafe { self.part.as_ref() }

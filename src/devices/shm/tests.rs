@@ -101,6 +101,19 @@ fn busy_pairs_get_lanes_and_the_rest_shares_the_queue() {
 }
 
 #[test]
+fn a_small_crowd_has_lanes_from_the_first_packet_on() {
+    let mut ranks = network(3);
+    ranks.iter_mut().for_each(Shm::share_processors);
+    let mut arrivals = Arrivals::default();
+    ranks[1].send_short(0, &Header::default(), b"x").unwrap();
+    assert!(matches!(ranks[1].outbound[0].route, Route::Lane(_)));
+    while arrivals.0.is_empty() {
+        ranks[0].poll(&mut arrivals);
+    }
+    assert_eq!((arrivals.0.len(), ranks[0].inbound.len()), (1, 1));
+}
+
+#[test]
 fn positions_pass_the_end_of_their_counters() {
     /// The next packet's number, which is also what it begins with.
     struct Next(u32);
