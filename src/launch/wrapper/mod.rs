@@ -30,6 +30,14 @@ pub use self::language::Language;
 /// dynamic libc, which the static one has not.
 const STATIC_FLAGS: &[&str] = &["-lpthread", "-ldl", "-lm", "-Wl,--gc-sections"];
 
+/// The same for Fortran only. The runtime library of gfortran names these weakly and calls all of
+/// them where there is one: what the static libc has must be there whole.
+const STATIC_FORTRAN: &[&str] = &[
+    "-Wl,-u,pthread_mutex_init,-u,pthread_mutex_destroy,-u,pthread_mutex_trylock",
+    "-Wl,-u,pthread_cond_init,-u,pthread_cond_destroy,-u,pthread_cond_wait",
+    "-Wl,-u,pthread_cond_broadcast,-u,pthread_key_delete,-u,pthread_join",
+];
+
 /// Options after which the compiler does not link.
 const COMPILE_ONLY: &[&str] =
     &["-c", "-E", "-S", "-M", "-MM", "-fsyntax-only", "--compile", "--preprocess", "--assemble"];
@@ -212,6 +220,9 @@ impl Request {
             flags.extend(installation.link_flags(self.language));
             if words.iter().any(|word| word == "-static") {
                 flags.extend(STATIC_FLAGS.iter().map(OsString::from));
+                if self.language == Language::Fortran {
+                    flags.extend(STATIC_FORTRAN.iter().map(OsString::from));
+                }
             }
         }
         flags
