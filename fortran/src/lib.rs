@@ -25,7 +25,7 @@
 //! (hooks `suiro_*`). Those of generalized requests and of data representations are called through
 //! functions in `callback`.
 //!
-//! This library has no state: no lock, no thread, nothing to set up.
+//! This library has no state but whether C has been told of Fortran: no lock, no thread.
 
 #![allow(unsafe_code)]
 #![allow(non_camel_case_types, non_snake_case, reason = "the names are those of the standard")]

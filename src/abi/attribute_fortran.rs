@@ -13,7 +13,7 @@ use super::verb::{Scope, finish, number};
 use crate::base::Result;
 use crate::mpi::attribute::{Functions, Language, Of, Value};
 
-/// A kind of object, as [`kind`] has it.
+/// Kinds of objects with attributes, as the Fortran library numbers them; any other is a window.
 const COMM: c_int = 0;
 const DATATYPE: c_int = 1;
 
