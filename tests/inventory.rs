@@ -14,6 +14,7 @@ const KEYS: &[&str] = &[
     "device.shm",
     "device.shm.cma",
     "device.shm.membarrier",
+    "fortran.compiler",
     "host.dev_shm",
     "host.files",
     "host.name",

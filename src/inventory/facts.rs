@@ -10,6 +10,7 @@ use crate::base::settings::{SETTINGS, Setting};
 use crate::bootstrap::PROTOCOLS;
 use crate::core::engine::EAGER_MAX;
 use crate::launch::folders::{Folders, SONAME};
+use crate::launch::wrapper::{self, modules::Modules};
 use crate::mpi::p2p::TAG_MAX;
 use crate::process::Level;
 use crate::sys::{cma, cpu, file_system, host, membarrier, process, shm};
@@ -33,6 +34,7 @@ pub fn gather(
 ) -> Vec<Section> {
     vec![
         Section { title: "Library", facts: library(build, folders) },
+        Section { title: "Fortran", facts: fortran(wrapper::fortran_modules(folders)) },
         Section { title: "This machine", facts: machine() },
         Section { title: "Devices", facts: devices() },
         Section { title: "Launchers", facts: launchers() },
@@ -63,6 +65,22 @@ fn library(build: Build, folders: &Folders) -> Vec<Fact> {
         folder("bindir", "programs", &folders.programs),
         folder("libdir", "libraries", &folders.library),
         folder("incdir", "headers", &folders.include),
+    ]
+}
+
+fn fortran(modules: Result<Modules, String>) -> Vec<Fact> {
+    let modules = match modules {
+        Ok(modules) => modules,
+        Err(why) => return vec![no("fortran.compiler", "compiler", why)],
+    };
+    let place = match (modules.found(), modules.own()) {
+        (Some(place), _) => place.display().to_string(),
+        (None, Some(place)) => format!("at first use in {}", place.display()),
+        (None, None) => "no: neither XDG_CACHE_HOME nor HOME is set".to_owned(),
+    };
+    vec![
+        Fact::new("fortran.compiler", "compiler", modules.compiler().title()),
+        Fact::new("fortran.modules", "mpi.mod, mpi_f08.mod", place),
     ]
 }
 
@@ -186,6 +204,12 @@ fn no(key: &str, label: &str, why: impl Display) -> Fact {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_a_compiler_there_is_the_reason() {
+        let facts = fortran(Err("cannot run gfortran: not there".to_owned()));
+        assert_eq!(facts, [no("fortran.compiler", "compiler", "cannot run gfortran: not there")]);
+    }
 
     #[test]
     fn reading_memory_needs_the_call_and_a_scope_that_admits() {

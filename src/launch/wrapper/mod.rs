@@ -98,9 +98,7 @@ pub fn main(language: Language, words: impl IntoIterator<Item = OsString>) -> i3
         Ok(folders) => folders,
         Err(error) => return complain(language, 127, &format!("cannot find itself: {error}")),
     };
-    let mut named = language.variables().iter().filter_map(env::var_os);
-    let chosen = named.find(|value| !value.is_empty());
-    let request = match Request::of(language, chosen, words) {
+    let request = match Request::of(language, chosen(language), words) {
         Ok(request) => request,
         Err(why) => return complain(language, 1, &why),
     };
@@ -122,6 +120,22 @@ pub fn main(language: Language, words: impl IntoIterator<Item = OsString>) -> i3
             request.run(&command)
         }
     }
+}
+
+/// The compiler that the environment names.
+fn chosen(language: Language) -> Option<OsString> {
+    let mut named = language.variables().iter().filter_map(env::var_os);
+    named.find(|value| !value.is_empty())
+}
+
+/// The modules for the compiler that `mpifort` calls.
+///
+/// # Errors
+/// Why it cannot be called, or has none.
+pub fn fortran_modules(folders: &Folders) -> Result<Modules, String> {
+    let words = compiler(Language::Fortran, chosen(Language::Fortran).as_deref());
+    let cannot = |error| format!("cannot run {}: {error}", words[0].to_string_lossy());
+    modules(Compiler::ask(&words).map_err(cannot)?, folders)
 }
 
 /// Builds the modules of the compiler as a part of the installation; the exit code.

@@ -124,6 +124,11 @@ impl Modules {
         Ok(Self { compiler, sources: folders.include.clone(), installed, own })
     }
 
+    /// Whose they are.
+    pub fn compiler(&self) -> &Compiler {
+        &self.compiler
+    }
+
     /// The folder with them, if there is one.
     pub fn found(&self) -> Option<&Path> {
         [Some(&self.installed), self.own.as_ref()]
