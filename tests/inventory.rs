@@ -15,6 +15,7 @@ const KEYS: &[&str] = &[
     "device.shm.cma",
     "device.shm.membarrier",
     "fortran.compiler",
+    "fortran.modules",
     "host.dev_shm",
     "host.files",
     "host.name",

@@ -69,9 +69,13 @@ fn library(build: Build, folders: &Folders) -> Vec<Fact> {
 }
 
 fn fortran(modules: Result<Modules, String>) -> Vec<Fact> {
+    const MODULES: (&str, &str) = ("fortran.modules", "mpi.mod, mpi_f08.mod");
     let modules = match modules {
         Ok(modules) => modules,
-        Err(why) => return vec![no("fortran.compiler", "compiler", why)],
+        Err(why) => {
+            let none = "there is no compiler to build them";
+            return vec![no("fortran.compiler", "compiler", why), no(MODULES.0, MODULES.1, none)];
+        }
     };
     let place = match (modules.found(), modules.own()) {
         (Some(place), _) => place.display().to_string(),
@@ -80,7 +84,7 @@ fn fortran(modules: Result<Modules, String>) -> Vec<Fact> {
     };
     vec![
         Fact::new("fortran.compiler", "compiler", modules.compiler().title()),
-        Fact::new("fortran.modules", "mpi.mod, mpi_f08.mod", place),
+        Fact::new(MODULES.0, MODULES.1, place),
     ]
 }
 
@@ -208,7 +212,7 @@ mod tests {
     #[test]
     fn without_a_compiler_there_is_the_reason() {
         let facts = fortran(Err("cannot run gfortran: not there".to_owned()));
-        assert_eq!(facts, [no("fortran.compiler", "compiler", "cannot run gfortran: not there")]);
+        assert_eq!(facts[0].value, "no: cannot run gfortran: not there");
     }
 
     #[test]
