@@ -32,6 +32,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "process",
             "abi::constants",
             "launch::folders",
+            "launch::wrapper",
         ],
     ),
     ("sim", &["base", "sys", "offload", "device", "devices", "core", "mpi", "process"]),
