@@ -32,7 +32,7 @@ use std::process::Command;
 
 use module::{Language, Tables};
 use table::What;
-use toolchain::{root, run, scratch};
+use toolchain::{is_made_from, root, run, scratch};
 
 fn tables() -> Tables {
     let text = |path: &str| fs::read_to_string(root().join(path)).unwrap();
@@ -56,21 +56,7 @@ fn compile(directory: &Path, arguments: &[&str]) {
 #[test]
 fn sources_are_those_of_the_tables() {
     for (name, text) in tables().files() {
-        let path = root().join("include").join(name);
-        if std::env::var_os("SUIRO_BLESS").is_some() {
-            // In one step: another test compiles it at this moment.
-            let new = path.with_extension("new");
-            fs::write(&new, &text).unwrap();
-            fs::rename(&new, &path).unwrap();
-        }
-        let committed = fs::read_to_string(&path).unwrap();
-        for (old, new) in committed.lines().zip(text.lines()) {
-            assert_eq!(
-                old, new,
-                "{name} is stale: SUIRO_BLESS=1 cargo test --test fortran_modules"
-            );
-        }
-        assert_eq!(committed.len(), text.len(), "{name}");
+        is_made_from(&root().join("include").join(name), &text, "fortran_modules");
     }
 }
 

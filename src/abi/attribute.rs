@@ -62,7 +62,7 @@ pub unsafe extern "C" fn PMPI_Comm_get_attr(
     let found =
         predefined(number(comm), comm_keyval).unwrap_or_else(|| holder.get_in_c(comm_keyval));
     // SAFETY: the caller gives valid result pointers.
-    unsafe { put(comm, "MPI_Comm_get_attr", found, attribute_val, flag) }
+    unsafe { put(comm, "MPI_Comm_get_attr", found, attribute_val.cast(), flag) }
 }
 
 /// Sets an attribute of a communicator.
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn PMPI_Type_get_attr(
 ) -> c_int {
     let found = Holder::Type(number(datatype)).get_in_c(type_keyval);
     // SAFETY: the caller gives valid result pointers.
-    unsafe { put(Scope::None, "MPI_Type_get_attr", found, attribute_val, flag) }
+    unsafe { put(Scope::None, "MPI_Type_get_attr", found, attribute_val.cast(), flag) }
 }
 
 /// Sets an attribute of a datatype.
@@ -169,7 +169,7 @@ pub unsafe extern "C" fn PMPI_Win_get_attr(
     let holder = Holder::Win(number(win));
     let found = of_window(number(win), win_keyval).unwrap_or_else(|| holder.get_in_c(win_keyval));
     // SAFETY: the caller gives valid result pointers.
-    unsafe { put(win, "MPI_Win_get_attr", found, attribute_val, flag) }
+    unsafe { put(win, "MPI_Win_get_attr", found, attribute_val.cast(), flag) }
 }
 
 /// Sets an attribute of a window.
@@ -380,17 +380,16 @@ pub(super) fn of_window(win: Handle, keyval: c_int) -> Option<Result<Option<usiz
     Some(PROCESS.look(|mpi| Ok(Some(field(&mpi.windows.get(win)?.extent)))))
 }
 
-/// Stores a value that was found.
+/// Stores a value that was found: the pointer of C, or the integer of Fortran.
 ///
 /// # Safety
-/// `attribute_val` is null or the address of a pointer, which and `flag`, unless null, may be
-/// written.
-unsafe fn put(
-    scope: impl Into<Scope>, name: &str, found: Result<Option<usize>>, attribute_val: *mut c_void,
+/// `attribute_val` and `flag` are null or may be written.
+pub(super) unsafe fn put<T>(
+    scope: impl Into<Scope>, name: &str, found: Result<Option<T>>, attribute_val: *mut T,
     flag: *mut c_int,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    let places = unsafe { (out(attribute_val.cast(), "attribute_val"), out(flag, "flag")) };
+    let places = unsafe { (out(attribute_val, "attribute_val"), out(flag, "flag")) };
     let result = found.and_then(|found| {
         let (value, flag) = (places.0?, places.1?);
         flag.put(found.is_some().into());

@@ -5,9 +5,8 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::attribute::{Holder, create, of_window, predefined};
+use super::attribute::{Holder, create, of_window, predefined, put};
 use super::constants::{MPI_WIN_BASE, MPI_WIN_SIZE};
-use super::pointer::out;
 use super::types::MPI_Aint;
 use super::verb::{Scope, finish, number};
 use crate::base::Result;
@@ -45,23 +44,13 @@ pub unsafe extern "C" fn suiro_fortran_get_attr(
     of: c_int, object: *mut c_void, keyval: c_int, value: *mut MPI_Aint, flag: *mut c_int,
 ) -> c_int {
     let holder = holder(of, object);
-    // SAFETY: the caller's promise of the results.
-    let places = unsafe { (out(value, "attribute_val"), out(flag, "flag")) };
-    let found = known(holder, keyval);
-    let result = found.and_then(|found| {
-        let (value, flag) = (places.0?, places.1?);
-        flag.put(found.is_some().into());
-        if let Some(found) = found {
-            value.put(found);
-        }
-        Ok(())
-    });
     let (name, scope) = match holder {
         Holder::Comm(_) => ("MPI_Comm_get_attr", Scope::Comm(object.cast())),
         Holder::Type(_) => ("MPI_Type_get_attr", Scope::None),
         Holder::Win(_) => ("MPI_Win_get_attr", Scope::Win(object.cast())),
     };
-    finish(scope, name, result)
+    // SAFETY: the caller's promise of the results.
+    unsafe { put(scope, name, known(holder, keyval), value, flag) }
 }
 
 /// Sets an attribute of an object of kind `of` from Fortran.
