@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use super::config::Config;
 use super::explain::Decisions;
@@ -22,7 +23,10 @@ use crate::mpi::Facts;
 use crate::mpi::buffer::Place;
 use crate::mpi::coll::machine::{self, Machine};
 use crate::mpi::comm::COMM_WORLD;
-use crate::sys::{clock, cma, cpu, host, process as system, shm, topology};
+use crate::sys::{clock, cma, cpu, descriptor, host, process as system, shm, topology};
+
+/// For how long a launcher may take to read what this process has said before it is told to end it.
+const READ_WITHIN: Duration = Duration::from_millis(200);
 
 /// Levels of thread support (§11.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,16 +119,23 @@ impl Process {
 
 /// [`Process::abort`] by who has the lock, which is free while the process ends.
 pub(super) fn abort(state: &mut Guard<'_, State>, code: i32, why: &str) -> ! {
-    let mut told = false;
+    let say = || eprintln!("Suiro: {why}");
+    let mut said = false;
     if let State::Running(now) | State::Dormant(now) = &mut **state
         && let Some(launcher) = &mut now.launcher
     {
+        if !launcher.tells_aborts() {
+            say();
+            said = true;
+            // Some launchers drop what they have not read of a job that they end.
+            descriptor::wait_until_read(std::io::stderr(), READ_WITHIN);
+        }
         // A launcher that is gone tells nobody.
-        told = launcher.abort(code, why).is_ok() && launcher.tells_aborts();
+        said |= launcher.abort(code, why).is_ok();
     }
     match state.unlocked(|| -> Infallible {
-        if !told {
-            eprintln!("Suiro: {why}");
+        if !said {
+            say();
         }
         // An exit status has 8 bits, and an abort must not look like success.
         std::process::exit(if code & 0xff == 0 { 255 } else { code })

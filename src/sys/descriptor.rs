@@ -4,14 +4,16 @@
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, OFlag, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::resource::{Resource, getrlimit};
+use nix::sys::stat::{SFlag, fstat};
 use nix::unistd::pipe2;
 
 /// The bytes of a job's secret.
@@ -135,6 +137,29 @@ pub fn close(fd: impl Into<OwnedFd>) -> io::Result<()> {
     Ok(nix::unistd::close(fd.into())?)
 }
 
+/// Waits until the reader of the pipe or stream socket `fd` has taken all that was written to it, at
+/// most for so long. At once for anything else, such as a file or a terminal.
+pub fn wait_until_read(fd: impl AsFd, at_most: Duration) {
+    let end = Instant::now() + at_most;
+    while unread(fd.as_fd()) > 0 && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Bytes in the pipe or stream socket `fd` that its reader has not taken.
+fn unread(fd: BorrowedFd<'_>) -> i32 {
+    let Ok(status) = fstat(fd) else { return 0 };
+    let question = match SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT {
+        SFlag::S_IFIFO => libc::FIONREAD,
+        SFlag::S_IFSOCK => libc::TIOCOUTQ,
+        _ => return 0,
+    };
+    let mut bytes = 0;
+    // SAFETY: both questions write one integer, here; where they are not understood, nothing.
+    unsafe { libc::ioctl(fd.as_raw_fd(), question, &raw mut bytes) };
+    bytes
+}
+
 /// Makes reads and writes of `fd` return instead of waiting.
 ///
 /// Only for descriptors of which no other process has the other copy of this end.
@@ -146,6 +171,7 @@ pub fn set_nonblocking(fd: &OwnedFd) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
 
     #[test]
     fn a_secret_is_random_and_cannot_be_changed() {
@@ -153,6 +179,22 @@ mod tests {
         let file = File::from(one.try_clone().unwrap());
         assert!(file.write_all_at(b"x", 0).is_err());
         assert_ne!(read_secret(one).unwrap(), read_secret(other).unwrap());
+    }
+
+    #[test]
+    fn what_is_written_is_unread_until_somebody_reads_it() {
+        let (reader, writer) = pipe().unwrap();
+        let (mut other, socket) = std::os::unix::net::UnixStream::pair().unwrap();
+        assert_eq!((unread(writer.as_fd()), unread(socket.as_fd())), (0, 0));
+        File::from(writer.try_clone().unwrap()).write_all(b"four").unwrap();
+        (&socket).write_all(b"more").unwrap();
+        assert_eq!(unread(writer.as_fd()), 4);
+        assert!(unread(socket.as_fd()) > 0);
+        wait_until_read(&writer, Duration::from_millis(2));
+        File::from(reader).read_exact(&mut [0; 4]).unwrap();
+        other.read_exact(&mut [0; 4]).unwrap();
+        assert_eq!((unread(writer.as_fd()), unread(socket.as_fd())), (0, 0));
+        assert_eq!(unread(secret_file().unwrap().as_fd()), 0);
     }
 
     #[test]
