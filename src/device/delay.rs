@@ -8,6 +8,8 @@
 use std::collections::VecDeque;
 
 use crate::base::{Peer, Random};
+use crate::device::rma::Rma;
+use crate::device::trigger::Trigger;
 use crate::device::{Bulk, Busy, Caps, Device, Header, Shared, Sink, Wake};
 
 /// The inner device, with delays on the receiving side.
@@ -110,6 +112,14 @@ impl<D: Device> Device for Delay<D> {
 
     fn shared(&mut self) -> Option<&mut dyn Shared> {
         self.inner.shared()
+    }
+
+    fn rma(&mut self) -> Option<&mut dyn Rma> {
+        self.inner.rma()
+    }
+
+    fn trigger(&mut self) -> Option<&mut dyn Trigger> {
+        self.inner.trigger()
     }
 
     fn ring(&mut self, peer: Peer) {

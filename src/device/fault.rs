@@ -5,6 +5,8 @@
 //! have no faults. Equal seeds refuse the same sends.
 
 use crate::base::{Peer, Random, Span};
+use crate::device::rma::Rma;
+use crate::device::trigger::Trigger;
 use crate::device::{Bulk, Busy, Caps, Device, Header, JointEnd, Shared, Sink, Wake};
 
 /// The inner device, with faults.
@@ -65,6 +67,14 @@ impl<D: Device> Device for Fault<D> {
 
     fn shared(&mut self) -> Option<&mut dyn Shared> {
         self.inner.shared()
+    }
+
+    fn rma(&mut self) -> Option<&mut dyn Rma> {
+        self.inner.rma()
+    }
+
+    fn trigger(&mut self) -> Option<&mut dyn Trigger> {
+        self.inner.trigger()
     }
 
     fn ring(&mut self, peer: Peer) {

@@ -23,14 +23,18 @@ pub mod conformance;
 pub mod delay;
 pub mod fault;
 pub mod primitive;
+pub mod rma;
 pub mod room;
 pub mod trace;
+pub mod trigger;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use crate::base::{Peer, Span};
+use rma::Rma;
 use room::Room;
+use trigger::Trigger;
 
 /// What travels beside the data of a packet. The device carries it and does not look inside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,6 +102,16 @@ pub trait Device: Send {
 
     /// Memory that this rank shares with peers, where the device can do that.
     fn shared(&mut self) -> Option<&mut dyn Shared> {
+        None
+    }
+
+    /// Reads and writes of peers' memory without their help, where the device can do that.
+    fn rma(&mut self) -> Option<&mut dyn Rma> {
+        None
+    }
+
+    /// Programs that run by themselves, where the device can do that.
+    fn trigger(&mut self) -> Option<&mut dyn Trigger> {
         None
     }
 

@@ -6,6 +6,8 @@
 use std::collections::VecDeque;
 
 use crate::base::Peer;
+use crate::device::rma::Rma;
+use crate::device::trigger::Trigger;
 use crate::device::{Bulk, Busy, Caps, Device, Header, Shared, Sink, Wake};
 
 /// The inner device, with a memory.
@@ -146,6 +148,14 @@ impl<D: Device> Device for Trace<D> {
 
     fn shared(&mut self) -> Option<&mut dyn Shared> {
         self.inner.shared()
+    }
+
+    fn rma(&mut self) -> Option<&mut dyn Rma> {
+        self.inner.rma()
+    }
+
+    fn trigger(&mut self) -> Option<&mut dyn Trigger> {
+        self.inner.trigger()
     }
 
     fn ring(&mut self, peer: Peer) {

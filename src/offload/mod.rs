@@ -2,9 +2,12 @@
 //!
 //! A [`Schedule`] is one rank's part of a collective operation. The layers above write schedules
 //! (`mpi::coll`), the engine runs them on the host, and [`check`] proves them free of races and
-//! deadlock. Nothing here moves a byte, knows an address, a datatype, a communicator or a device.
+//! deadlock. A [`Program`] is the same for a network interface that counts arrivals. Nothing here
+//! moves a byte, knows an address, a datatype, a communicator or a device.
 
 pub mod check;
+mod program;
 mod schedule;
 
+pub use program::{Add, CounterId, Instance, Op, Program, Scheme, Work};
 pub use schedule::{Action, Buffer, Builder, Region, Schedule, Step, StepId, Wait};

@@ -1,0 +1,81 @@
+//! One-sided access: a device that reads and writes memory of peers without their help.
+//!
+//! Memory is *registered* first; the key that this gives is what peers name it by, together with an
+//! offset (on Tofu: STADD, a steering tag and an offset). Each access is checked against the bounds
+//! of the registration. Accesses of one rank to one peer through one engine take place in the order
+//! in which they were asked for; others in any order.
+//!
+//! It knows no windows, epochs or datatypes.
+
+use crate::base::{Peer, Result, Span};
+
+/// What a peer names registered memory by. Never 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key(pub u64);
+
+/// Memory of a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remote {
+    /// Whose.
+    pub peer: Peer,
+    /// What it told about the memory.
+    pub key: Key,
+    /// The first byte, from the beginning of what was registered.
+    pub offset: u64,
+}
+
+/// Names an access until its end was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ticket(pub u64);
+
+/// Atomic changes of a naturally aligned number of 4 or 8 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// Adds, wrapping.
+    Add(u64),
+    /// Bitwise and.
+    And(u64),
+    /// Bitwise or.
+    Or(u64),
+    /// Bitwise exclusive or.
+    Xor(u64),
+    /// Replaces.
+    Swap(u64),
+    /// Replaces if it is the first number.
+    CompareSwap(u64, u64),
+}
+
+/// Reads and writes of peers' memory.
+pub trait Rma {
+    /// Registers memory of this rank for reads and writes by peers.
+    ///
+    /// # Errors
+    /// `NoMem` without a free registration.
+    fn register(&mut self, memory: Span) -> Result<Key>;
+
+    /// Ends a registration. Nobody may use it any more.
+    fn deregister(&mut self, key: Key);
+
+    /// Starts to copy `from` to memory of a peer.
+    ///
+    /// # Errors
+    /// `RmaRange` if it leaves what was registered.
+    fn put(&mut self, from: Span, to: Remote, engine: Option<u8>) -> Result<Ticket>;
+
+    /// Starts to copy memory of a peer to `into`.
+    ///
+    /// # Errors
+    /// As [`Rma::put`].
+    fn get(&mut self, from: Remote, into: Span, engine: Option<u8>) -> Result<Ticket>;
+
+    /// Starts to change a number of `bytes` (4 or 8) bytes; its old value goes to `old`, as long.
+    ///
+    /// # Errors
+    /// As [`Rma::put`]; `Arg` if it is not aligned.
+    fn update(&mut self, at: Remote, bytes: u8, update: Update, old: Span) -> Result<Ticket>;
+
+    /// Whether an access is over: `None` while it is not. After that the ticket means nothing.
+    ///
+    /// A write is over when every byte is at the peer.
+    fn end(&mut self, ticket: Ticket) -> Option<Result>;
+}

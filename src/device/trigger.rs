@@ -1,0 +1,135 @@
+//! Deferred work: a device that runs programs by itself, as counters of arrivals let it.
+//!
+//! ```text
+//!   reserve counters, register buffers ──keys to peers, places from peers──> load ──> program
+//!
+//!   idle ──start──> under way ──look──> host step due ──host_done──> under way ──look──> over = idle
+//! ```
+//!
+//! Who runs a program is a matter of one rank alone. It is the interface where it has counters and
+//! slots left, else the host, in [`Device::poll`](super::Device::poll): then the counters are words
+//! of memory that peers add to in the same way, and no peer sees a difference.
+//!
+//! It knows no schedules, datatypes or requests; what a program means is said in `offload`.
+
+use std::sync::Arc;
+
+use crate::base::{Peer, Result, Span};
+use crate::device::rma::Key;
+use crate::offload::{Buffer, Program, StepId};
+
+/// What the interface of this rank has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Counters that can trigger work, used or not.
+    pub counters: u32,
+    /// Deferred work that it keeps at a time.
+    pub slots: u32,
+    /// Engines that send at the same time.
+    pub engines: u8,
+    /// Whether what one rank sends to another through one engine arrives in order.
+    pub ordered: bool,
+    /// Elements of 8 bytes that it can add, compare or combine bitwise in one operation.
+    pub arithmetic: u8,
+    /// How it lets work start.
+    pub class: Class,
+}
+
+/// How an interface lets work start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Counters with thresholds (Portals, BXI, Cassini).
+    Thresholds,
+    /// Queues of which each arrival consumes some commands (session mode of Tofu2 and TofuD).
+    Sessions,
+}
+
+/// What peers name a counter by. Never 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CounterKey(pub u64);
+
+/// A loaded program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProgramKey(pub u32);
+
+/// A program and everything that its names stand for.
+#[derive(Clone, Debug)]
+pub struct Loading {
+    /// The program.
+    pub program: Arc<Program>,
+    /// This rank's counters: all of tank 0, all of tank 1.
+    pub counters: Vec<CounterKey>,
+    /// This rank's buffers.
+    pub memory: Vec<(Buffer, Span)>,
+    /// The ranks that it names.
+    pub peers: Vec<Linked>,
+}
+
+/// What a rank of a program is, and what its names stand for.
+#[derive(Clone, Debug)]
+pub struct Linked {
+    /// As the program calls it.
+    pub rank: u32,
+    /// As the device calls it.
+    pub peer: Peer,
+    /// Its counters: all of tank 0, all of tank 1.
+    pub counters: Vec<CounterKey>,
+    /// Its buffers, as far as this rank writes to them.
+    pub buffers: Vec<(Buffer, Key)>,
+}
+
+/// Who runs a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runner {
+    /// The interface.
+    Interface,
+    /// The host, as the interface lacks something.
+    Host(&'static str),
+}
+
+/// How far an instance is.
+#[derive(Debug)]
+pub enum Look {
+    /// Others have to do something, or the interface has.
+    Waits,
+    /// The host has to run this step, and to say so; it is asked for once.
+    Host(StepId),
+    /// It is over; the program may start again.
+    Over(Result),
+}
+
+/// Counters, and programs that they drive.
+pub trait Trigger {
+    /// What the interface has.
+    fn limits(&self) -> Limits;
+
+    /// Takes counters at level 0: of the interface if it has so many left, else words of memory.
+    ///
+    /// # Errors
+    /// `NoMem` without either.
+    fn reserve(&mut self, counters: usize) -> Result<Vec<CounterKey>>;
+
+    /// Gives counters back. Nobody may add to them any more.
+    fn release(&mut self, counters: &[CounterKey]);
+
+    /// Takes a program; peers may signal its counters from now on. With `host`, the host runs it.
+    fn load(&mut self, loading: Loading, host: bool) -> ProgramKey;
+
+    /// Who runs it.
+    fn runner(&self, program: ProgramKey) -> Runner;
+
+    /// Starts the next instance of a program that is idle.
+    fn start(&mut self, program: ProgramKey);
+
+    /// Looks how far it is, without helping it along.
+    fn look(&mut self, program: ProgramKey) -> Look;
+
+    /// The host has run the step that a look asked for.
+    fn host_done(&mut self, program: ProgramKey, step: StepId);
+
+    /// Forgets an idle program. Its counters and memory are the caller's to give back.
+    fn unload(&mut self, program: ProgramKey);
+
+    /// How many programs were loaded that the host runs for lack of something.
+    fn fallbacks(&self) -> u64;
+}
