@@ -39,6 +39,20 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "how a call waits: auto spins where each local rank has a processor, else only if that proves faster",
     },
     Setting {
+        name: "SUIRO_DEVICE",
+        values: "shm|tofu",
+        default: "shm",
+        meaning: "what carries messages: shared memory, or a simulated network interface that runs \
+                  persistent collectives by itself",
+    },
+    Setting {
+        name: "SUIRO_OFFLOAD",
+        values: "auto|off|tank|tank1|prematched",
+        default: "auto",
+        meaning: "how an interface that can runs persistent collectives: not at all, or with counters \
+                  by this scheme; auto is tank",
+    },
+    Setting {
         name: "SUIRO_SHM_COPY",
         values: "auto|pipe|cma",
         default: "auto",
@@ -143,7 +157,14 @@ const fn collective(name: &'static str, meaning: &'static str) -> Setting {
 
 /// The settings that must be the same on all ranks, as ranks that disagree about them would not
 /// understand each other. A name that ends in `*` stands for all that start so.
-const AGREED: &[&str] = &["SUIRO_COLL_*", "SUIRO_REDUCE", "SUIRO_CHECK"];
+const AGREED: &[&str] = &[
+    "SUIRO_COLL_*",
+    "SUIRO_REDUCE",
+    "SUIRO_CHECK",
+    "SUIRO_DEVICE",
+    "SUIRO_OFFLOAD",
+    "SUIRO_TOFU_*",
+];
 
 /// The settings that must be the same on all ranks and are not what they are by default:
 /// `NAME=value`, one a line.

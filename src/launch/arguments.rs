@@ -348,15 +348,14 @@ fn variables(matches: &ArgMatches) -> Result<Variables, Refusal> {
             all.edits.push(Edit::Prepend(name.into(), value, b':'));
         }
     }
-    if let Some(handler) = last(matches, "initial-errhandler") {
-        let known = ["mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"];
-        if !known.iter().any(|name| handler == *name) {
-            let (handler, known) = (handler.to_string_lossy(), known.join(", "));
-            let why = format!("--initial-errhandler {handler} is not one of {known}");
-            return Err(Refusal::new(USAGE, why));
-        }
-        all.edits.push(Edit::Set("SUIRO_INITIAL_ERRHANDLER".into(), handler));
-    }
+    let handlers = ["mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"];
+    all.edits.extend(setting(
+        matches,
+        "initial-errhandler",
+        "SUIRO_INITIAL_ERRHANDLER",
+        &handlers,
+    )?);
+    all.edits.extend(setting(matches, "device", "SUIRO_DEVICE", &["shm", "tofu"])?);
     for pair in occurrences(matches, "prepend-env") {
         let (name, separator) = separated("--prepend-env", &pair[0])?;
         all.edits.push(Edit::Prepend(name, pair[1].clone(), separator));
@@ -372,6 +371,18 @@ fn variables(matches: &ArgMatches) -> Result<Variables, Refusal> {
         all.edits.push(Edit::Unset(Pattern(variable("--unset-env", &name)?)));
     }
     Ok(all)
+}
+
+/// What sets `variable`, a setting of the library, to the value of `option`, one of `known`.
+fn setting(
+    matches: &ArgMatches, option: &str, variable: &str, known: &[&str],
+) -> Result<Option<Edit>, Refusal> {
+    let Some(value) = last(matches, option) else { return Ok(None) };
+    if !known.iter().any(|name| value == *name) {
+        let (value, known) = (value.to_string_lossy(), known.join(", "));
+        return Err(Refusal::new(USAGE, format!("--{option} {value} is not one of {known}")));
+    }
+    Ok(Some(Edit::Set(variable.into(), value)))
 }
 
 /// The variables of all programs.
@@ -567,6 +578,10 @@ mod tests {
             self::plan("-initial-errhandler mpi_errors_abort a").apps[0].variables.edits.clone();
         assert_eq!(edits, [set("SUIRO_INITIAL_ERRHANDLER", "mpi_errors_abort")]);
         assert!(order_in(&[], "-initial-errhandler loud a").unwrap_err().why.contains("loud is"));
+        let edits = self::plan("--device tofu a").apps[0].variables.edits.clone();
+        assert_eq!(edits, [set("SUIRO_DEVICE", "tofu")]);
+        let why = order_in(&[], "--device pigeon a").unwrap_err().why;
+        assert_eq!(why, "--device pigeon is not one of shm, tofu");
         assert_eq!(plan.everywhere.edits, [set("D", "4")]);
         assert_eq!(plan.everywhere.passing, Some(Passing::Only(vec![])));
         let edits = self::plan("--prefix /p --append-env L[;] v -env N -1 a").apps[0]

@@ -172,6 +172,13 @@ const SECTIONS: &[Section] = &[
                  mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return",
             ),
             (
+                "device",
+                &[],
+                &["DEVICE"],
+                "what carries messages between the ranks: shm, shared memory, or tofu, a simulated \
+                 network interface that runs persistent collectives by itself",
+            ),
+            (
                 "memory-alloc-kinds",
                 &[],
                 &["KINDS"],

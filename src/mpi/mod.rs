@@ -49,6 +49,7 @@ use crate::core::engine::Engine;
 pub use crate::core::layout::Layout;
 pub use crate::core::memory::Memory;
 use crate::device::Device;
+use crate::offload::Scheme;
 
 use buffer::Buffering;
 use check::Checking;
@@ -94,6 +95,8 @@ pub struct Mpi<D> {
     messages: Table<Taken>,
     /// How algorithms of collective calls are chosen; set before the first of them.
     pub selection: Selection,
+    /// How the device runs persistent collectives, if it can; set before the first of them.
+    pub offload: Option<Scheme>,
     /// Schedules of collective calls.
     schedules: Kept,
     /// The buffer of `MPI_Buffer_attach`.
@@ -125,6 +128,7 @@ impl<D: Device> Mpi<D> {
             requests: Table::new(Kind::Request),
             messages: Table::new(Kind::Message),
             selection: Selection::default(),
+            offload: None,
             schedules: Kept::default(),
             buffering: Buffering::default(),
         }

@@ -13,6 +13,7 @@ use crate::devices::shm::Copy;
 use crate::mpi::coll::registry::Operation;
 use crate::mpi::coll::select::{Choice, Selection};
 use crate::mpi::errhandler::Handler;
+use crate::offload::Scheme;
 
 /// Who makes progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,6 +78,26 @@ impl Default for EagerMax {
     }
 }
 
+/// What carries messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Carrier {
+    /// Shared memory.
+    #[default]
+    Shm,
+    /// A simulated network interface.
+    Tofu,
+}
+
+/// How an interface that can runs persistent collectives: `None` if it does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offload(pub Option<Scheme>);
+
+impl Default for Offload {
+    fn default() -> Self {
+        Self(Some(Scheme::default()))
+    }
+}
+
 /// The settings of this process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
@@ -86,6 +107,10 @@ pub struct Config {
     pub progress: Progress,
     /// `SUIRO_WAIT`.
     pub waiting: Waiting,
+    /// `SUIRO_DEVICE`.
+    pub device: Carrier,
+    /// `SUIRO_OFFLOAD`.
+    pub offload: Offload,
     /// `SUIRO_SHM_COPY`.
     pub copy: Copy,
     /// `SUIRO_EAGER_MAX`.
@@ -168,6 +193,25 @@ fn parse_duration(text: &str) -> Option<Option<Duration>> {
     (!duration.is_zero()).then_some(Some(duration))
 }
 
+fn parse_device(text: &str) -> Option<Carrier> {
+    match text {
+        "shm" => Some(Carrier::Shm),
+        "tofu" => Some(Carrier::Tofu),
+        _ => None,
+    }
+}
+
+fn parse_offload(text: &str) -> Option<Offload> {
+    match text {
+        "auto" => Some(Offload::default()),
+        "off" => Some(Offload(None)),
+        "tank" => Some(Offload(Some(Scheme::Tank))),
+        "tank1" => Some(Offload(Some(Scheme::Tank1))),
+        "prematched" => Some(Offload(Some(Scheme::Prematched))),
+        _ => None,
+    }
+}
+
 fn parse_copy(text: &str) -> Option<Copy> {
     match text {
         "auto" => Some(Copy::Auto),
@@ -217,6 +261,8 @@ impl Config {
             log: one("SUIRO_LOG"),
             progress: parse("SUIRO_PROGRESS", one, |text| text.parse().ok())?,
             waiting: parse("SUIRO_WAIT", one, |text| text.parse().ok())?,
+            device: parse("SUIRO_DEVICE", one, parse_device)?,
+            offload: parse("SUIRO_OFFLOAD", one, parse_offload)?,
             copy: parse("SUIRO_SHM_COPY", one, parse_copy)?,
             eager_max: parse("SUIRO_EAGER_MAX", one, |text| Some(EagerMax(text.parse().ok()?)))?,
             check: parse("SUIRO_CHECK", one, parse_flag)?,
