@@ -96,7 +96,8 @@ pub enum Op {
     Complete,
 }
 
-/// Something to be done once `counter` has at least `level`.
+/// Something to be done once `counter` has at least `level`. What has one level starts together,
+/// also when the first of it lowers the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
     /// A counter of this rank.
@@ -150,6 +151,11 @@ impl Program {
     pub fn tank(&self, number: u64) -> usize {
         (number % u64::from(self.tanks.max(1))) as usize
     }
+
+    /// Whether work waits for the level of the work before it.
+    fn is_level_of_last(&self, at: u32) -> bool {
+        self.work[at as usize].level == self.work[at as usize - 1].level
+    }
 }
 
 /// One instance of a program under way: which work has been done.
@@ -171,13 +177,15 @@ impl Instance {
     pub fn next(
         &mut self, program: &Program, mut level: impl FnMut(CounterId) -> u64,
     ) -> Option<usize> {
-        for (counter, (next, end)) in self.next.iter_mut().zip(&program.ends).enumerate() {
-            let due =
-                *next < *end && program.work[*next as usize].level <= level(counter as CounterId);
-            if due {
+        let mut start = 0;
+        for (counter, (next, &end)) in self.next.iter_mut().zip(&program.ends).enumerate() {
+            let begun = *next > start && *next < end && program.is_level_of_last(*next);
+            let mut is_due = || program.work[*next as usize].level <= level(counter as CounterId);
+            if begun || *next < end && is_due() {
                 *next += 1;
                 return Some(*next as usize - 1);
             }
+            start = end;
         }
         None
     }
@@ -221,6 +229,19 @@ mod tests {
         assert!(instance.is_over(&program));
         assert_eq!(instance.awaited(&program, 0), None);
         assert_eq!((program.tank(0), program.tank(3)), (0, 1));
+    }
+
+    #[test]
+    fn a_reset_does_not_hold_back_what_has_its_level() {
+        let reset = Op::Add(Add { counter: 0, value: 3u64.wrapping_neg() });
+        let given = vec![Work { op: reset, ..work(0, 3) }, work(0, 3), work(0, 4), work(1, 4)];
+        let program = Program::new(Scheme::Tank, 1, 2, given);
+        let mut instance = Instance::new(&program);
+        assert_eq!(instance.next(&program, |_| 2), None);
+        assert_eq!(instance.next(&program, |_| 3), Some(0));
+        assert_eq!(instance.next(&program, |_| 0), Some(1));
+        assert_eq!(instance.next(&program, |_| 0), None);
+        assert_eq!(instance.next(&program, |counter| 4 * u64::from(counter)), Some(3));
     }
 
     #[test]
