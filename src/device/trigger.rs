@@ -104,6 +104,8 @@ pub trait Trigger {
     fn limits(&self) -> Limits;
 
     /// Takes counters at level 0: of the interface if it has so many left, else words of memory.
+    /// Peers that have been told of them may add to them from now on, also before a program is
+    /// loaded that looks at them.
     ///
     /// # Errors
     /// `NoMem` without either.
@@ -112,7 +114,7 @@ pub trait Trigger {
     /// Gives counters back. Nobody may add to them any more.
     fn release(&mut self, counters: &[CounterKey]);
 
-    /// Takes a program; peers may signal its counters from now on. With `host`, the host runs it.
+    /// Takes a program. With `host`, the host runs it.
     fn load(&mut self, loading: Loading, host: bool) -> ProgramKey;
 
     /// Who runs it.
@@ -132,4 +134,11 @@ pub trait Trigger {
 
     /// How many programs were loaded that the host runs for lack of something.
     fn fallbacks(&self) -> u64;
+
+    /// A number that changes whenever a counter of this rank does, if all started programs wait for
+    /// that or for the host: no work is due, and none is under way. `None` otherwise, and if nobody
+    /// knows. It is for who has to be sure that nothing will happen any more.
+    fn rest(&self) -> Option<u64> {
+        None
+    }
 }
