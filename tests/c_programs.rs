@@ -150,6 +150,7 @@ c_programs! {
     topology_cart,
     topology_dims,
     topology_graph,
+    tool_variables,
     truncation,
     type_constructors,
     type_external,

@@ -101,7 +101,7 @@ pub unsafe extern "C" fn PMPI_Query_thread(provided: *mut c_int) -> c_int {
 }
 
 /// The level that the library provides: the one asked for (§11.6.2).
-fn level_for(required: c_int) -> Result<Level> {
+pub fn level_for(required: c_int) -> Result<Level> {
     match required {
         MPI_THREAD_SINGLE => Ok(Level::Single),
         MPI_THREAD_FUNNELED => Ok(Level::Funneled),

@@ -4,7 +4,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use super::pointer::{null, out};
+use super::pointer::{in_out, null, out};
 use crate::base::Result;
 
 /// Copies `text` into an array of `room` bytes, cut where it does not fit, and ends it with a
@@ -34,6 +34,21 @@ pub unsafe fn tell(
         resultlen.put(store_text(text, target.as_ptr(), room));
     }
     Ok(())
+}
+
+/// Returns a string as the tool interface does (MPI 5.0 §15.3.3): into `target`, which has room for
+/// `*room` bytes, unless either is nothing; `*room` becomes the bytes that all of it takes.
+///
+/// # Safety
+/// Both are null or may be written, `target` for as many bytes as `room` says, which may be read.
+pub unsafe fn tell_tool(text: &str, target: *mut c_char, room: *mut c_int) {
+    // SAFETY: the caller's promise.
+    let Ok(length) = (unsafe { in_out(room, "length") }) else { return };
+    if !target.is_null() && length.get() > 0 {
+        // SAFETY: the caller's promise.
+        unsafe { store_text(text, target, length.get()) };
+    }
+    length.put(text.len() as c_int + 1);
 }
 
 /// [`store_text`] in whatever encoding.

@@ -5,13 +5,21 @@
 
 use std::ffi::{c_char, c_int};
 
+use super::constants::MPI_THREAD_MULTIPLE;
+use super::initialization::level_for;
+use super::pointer::out;
 use super::types::*;
-use super::verb::{Scope, unsupported};
+use super::verb::{PROCESS, Scope, finish, tool, unsupported};
 
 /// A number that grows when categories change.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_category_changed(update_number: *mut c_int) -> c_int {
-    unsupported("MPI_T_category_changed", Scope::Tool)
+    // There are none, and never will be.
+    tool("MPI_T_category_changed", |_| {
+        // SAFETY: the caller's promise of the result.
+        unsafe { out(update_number, "update_number")? }.put(0);
+        Ok(())
+    })
 }
 
 /// The categories in a category.
@@ -58,7 +66,11 @@ pub unsafe extern "C" fn PMPI_T_category_get_info(
 /// How many categories there are.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_category_get_num(num_cat: *mut c_int) -> c_int {
-    unsupported("MPI_T_category_get_num", Scope::Tool)
+    tool("MPI_T_category_get_num", |_| {
+        // SAFETY: the caller's promise of the result.
+        unsafe { out(num_cat, "num_cat")? }.put(0);
+        Ok(())
+    })
 }
 
 /// How many event types are in a category.
@@ -96,11 +108,23 @@ pub unsafe extern "C" fn PMPI_T_enum_get_item(
 /// Ends one use of the tool interface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_finalize() -> c_int {
-    unsupported("MPI_T_finalize", Scope::Tool)
+    tool("MPI_T_finalize", |objects| {
+        objects.tools.leave();
+        Ok(())
+    })
 }
 
 /// Begins one use of the tool interface, before `MPI_Init` too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_init_thread(required: c_int, provided: *mut c_int) -> c_int {
-    unsupported("MPI_T_init_thread", Scope::Tool)
+    let result = PROCESS.visit(|objects| {
+        // SAFETY: the caller's promise of the result.
+        let provided = unsafe { out(provided, "provided")? };
+        level_for(required)?;
+        objects.tools.enter();
+        // Any thread may look at a variable at any time.
+        provided.put(MPI_THREAD_MULTIPLE);
+        Ok(())
+    });
+    finish(Scope::Tool, "MPI_T_init_thread", result)
 }

@@ -1,19 +1,44 @@
 //! The tool interface (MPI 5.0, chapter 15): control and performance variables.
+//!
+//! Control variables are the settings of the library, texts that were given before the program began.
+//! Performance variables are in `mpi::tool`; all go on by themselves, and nobody else changes them.
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_char, c_int, c_void};
 
+use super::constants::*;
+use super::handles::{
+    MPI_CHAR, MPI_T_CVAR_HANDLE_NULL, MPI_T_ENUM_NULL, MPI_T_PVAR_ALL_HANDLES,
+    MPI_T_PVAR_HANDLE_NULL, MPI_T_PVAR_SESSION_NULL, MPI_UNSIGNED_LONG_LONG,
+};
+use super::pointer::{Out, in_out, out};
+use super::text::{store_text, taken_text, tell_tool};
 use super::types::*;
-use super::verb::{Scope, unsupported};
+use super::verb::{PROCESS, number, tool, tool_error};
+use crate::base::Result;
+use crate::base::settings::SETTINGS;
+use crate::mpi::objects::Objects;
+use crate::mpi::table::Handle;
+use crate::mpi::tool::{Class, VARIABLES};
+use crate::process::config;
+
+/// Names of variables are shorter.
+const NAME_MAX: c_int = 256;
 
 /// The index of a control variable by name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_cvar_get_index(
     name: *const c_char, cvar_index: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_T_cvar_get_index", Scope::Tool)
+    tool("MPI_T_cvar_get_index", |_| {
+        // SAFETY: the caller's promise of both.
+        let (name, index) =
+            unsafe { (taken_text((name, "name"), NAME_MAX)?, out(cvar_index, "cvar_index")?) };
+        let found = SETTINGS.iter().position(|setting| setting.name == name);
+        index.put(named(found, &name)?);
+        Ok(())
+    })
 }
 
 /// Describes a control variable.
@@ -23,39 +48,88 @@ pub unsafe extern "C" fn PMPI_T_cvar_get_info(
     datatype: *mut MPI_Datatype, enumtype: *mut MPI_T_enum, desc: *mut c_char,
     desc_len: *mut c_int, bind: *mut c_int, scope: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_T_cvar_get_info", Scope::Tool)
+    tool("MPI_T_cvar_get_info", |_| {
+        let setting = &SETTINGS[place(cvar_index, SETTINGS.len())?];
+        let text = format!("{}: {}", setting.meaning, setting.values);
+        // SAFETY: the caller's promise of all of them.
+        unsafe {
+            tell_tool(setting.name, name, name_len);
+            tell_tool(&text, desc, desc_len);
+            put(verbosity, MPI_T_VERBOSITY_USER_BASIC);
+            put(datatype, MPI_CHAR);
+            put(enumtype, MPI_T_ENUM_NULL);
+            put(bind, MPI_T_BIND_NO_OBJECT);
+            put(scope, MPI_T_SCOPE_CONSTANT);
+        }
+        Ok(())
+    })
 }
 
 /// How many control variables there are.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_cvar_get_num(num_cvar: *mut c_int) -> c_int {
-    unsupported("MPI_T_cvar_get_num", Scope::Tool)
+    tool("MPI_T_cvar_get_num", |_| {
+        // SAFETY: the caller's promise of the result.
+        unsafe { out(num_cvar, "num_cvar")? }.put(SETTINGS.len() as c_int);
+        Ok(())
+    })
 }
 
-/// A handle to a control variable, bound to an object.
+/// A handle to a control variable; none is bound to an object.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_cvar_handle_alloc(
     cvar_index: c_int, obj_handle: *mut c_void, handle: *mut MPI_T_cvar_handle, count: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_T_cvar_handle_alloc", Scope::Tool)
+    let _unbound = obj_handle;
+    tool("MPI_T_cvar_handle_alloc", |objects| {
+        // SAFETY: the caller's promise of the results.
+        let (handle, count) = unsafe { (out(handle, "handle")?, out(count, "count")?) };
+        let index = place(cvar_index, SETTINGS.len())?;
+        handle.put_handle(objects.tools.controls.insert(index)?);
+        count.put(config::text(&SETTINGS[index]).len() as c_int + 1);
+        Ok(())
+    })
 }
 
 /// Frees a handle to a control variable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_cvar_handle_free(handle: *mut MPI_T_cvar_handle) -> c_int {
-    unsupported("MPI_T_cvar_handle_free", Scope::Tool)
+    tool("MPI_T_cvar_handle_free", |objects| {
+        // SAFETY: the caller's promise.
+        let handle = unsafe { in_out(handle, "handle")? };
+        let freed = objects.tools.controls.remove(number(handle.get()));
+        freed.ok_or_else(|| no_handle(number(handle.get())))?;
+        handle.put(MPI_T_CVAR_HANDLE_NULL);
+        Ok(())
+    })
 }
 
 /// The value of a control variable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_cvar_read(handle: MPI_T_cvar_handle, buf: *mut c_void) -> c_int {
-    unsupported("MPI_T_cvar_read", Scope::Tool)
+    tool("MPI_T_cvar_read", |objects| {
+        // SAFETY: the caller's promise of the result.
+        let value: Out<c_char> = unsafe { out(buf.cast(), "buf")? };
+        let index = objects.tools.controls.get(number(handle));
+        let index = *index.ok_or_else(|| no_handle(number(handle)))?;
+        let text = config::text(&SETTINGS[index]);
+        // SAFETY: it has room for as many characters as the handle's allocation told; the
+        // environment of a program that runs stays as it is (§15.3.6).
+        unsafe { store_text(&text, value.as_ptr(), text.len() as c_int + 1) };
+        Ok(())
+    })
 }
 
-/// Sets a control variable.
+/// Control variables cannot be set once the program runs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_cvar_write(handle: MPI_T_cvar_handle, buf: *const c_void) -> c_int {
-    unsupported("MPI_T_cvar_write", Scope::Tool)
+    let _never_set = buf;
+    tool("MPI_T_cvar_write", |objects| {
+        let index = objects.tools.controls.get(number(handle));
+        let index = *index.ok_or_else(|| no_handle(number(handle)))?;
+        let why = format!("{} is set before the program begins", SETTINGS[index].name);
+        Err(tool_error(MPI_T_ERR_CVAR_SET_NEVER, why))
+    })
 }
 
 /// The index of a performance variable by name.
@@ -63,7 +137,15 @@ pub unsafe extern "C" fn PMPI_T_cvar_write(handle: MPI_T_cvar_handle, buf: *cons
 pub unsafe extern "C" fn PMPI_T_pvar_get_index(
     name: *const c_char, var_class: c_int, pvar_index: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_T_pvar_get_index", Scope::Tool)
+    tool("MPI_T_pvar_get_index", |_| {
+        // SAFETY: the caller's promise of both.
+        let (name, index) =
+            unsafe { (taken_text((name, "name"), NAME_MAX)?, out(pvar_index, "pvar_index")?) };
+        let mut variables = VARIABLES.iter();
+        let found = variables.position(|it| it.name == name && class_of(it.class) == var_class);
+        index.put(named(found, &name)?);
+        Ok(())
+    })
 }
 
 /// Describes a performance variable.
@@ -74,22 +156,51 @@ pub unsafe extern "C" fn PMPI_T_pvar_get_info(
     desc: *mut c_char, desc_len: *mut c_int, bind: *mut c_int, readonly: *mut c_int,
     continuous: *mut c_int, atomic: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_T_pvar_get_info", Scope::Tool)
+    tool("MPI_T_pvar_get_info", |_| {
+        let variable = &VARIABLES[place(pvar_index, VARIABLES.len())?];
+        // SAFETY: the caller's promise of all of them.
+        unsafe {
+            tell_tool(variable.name, name, name_len);
+            tell_tool(variable.meaning, desc, desc_len);
+            put(verbosity, MPI_T_VERBOSITY_USER_BASIC);
+            put(var_class, class_of(variable.class));
+            put(datatype, MPI_UNSIGNED_LONG_LONG);
+            put(enumtype, MPI_T_ENUM_NULL);
+            put(bind, MPI_T_BIND_NO_OBJECT);
+            put(readonly, 1);
+            put(continuous, 1);
+            put(atomic, 0);
+        }
+        Ok(())
+    })
 }
 
 /// How many performance variables there are.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_get_num(num_pvar: *mut c_int) -> c_int {
-    unsupported("MPI_T_pvar_get_num", Scope::Tool)
+    tool("MPI_T_pvar_get_num", |_| {
+        // SAFETY: the caller's promise of the result.
+        unsafe { out(num_pvar, "num_pvar")? }.put(VARIABLES.len() as c_int);
+        Ok(())
+    })
 }
 
-/// A handle to a performance variable, bound to an object.
+/// A handle to a performance variable; none is bound to an object.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_handle_alloc(
     session: MPI_T_pvar_session, pvar_index: c_int, obj_handle: *mut c_void,
     handle: *mut MPI_T_pvar_handle, count: *mut c_int,
 ) -> c_int {
-    unsupported("MPI_T_pvar_handle_alloc", Scope::Tool)
+    let _unbound = obj_handle;
+    tool("MPI_T_pvar_handle_alloc", |objects| {
+        // SAFETY: the caller's promise of the results.
+        let (handle, count) = unsafe { (out(handle, "handle")?, out(count, "count")?) };
+        let session = open(objects, session)?;
+        let index = place(pvar_index, VARIABLES.len())?;
+        handle.put_handle(objects.tools.bind(session, index)?);
+        count.put(1);
+        Ok(())
+    })
 }
 
 /// Frees a handle to a performance variable.
@@ -97,65 +208,166 @@ pub unsafe extern "C" fn PMPI_T_pvar_handle_alloc(
 pub unsafe extern "C" fn PMPI_T_pvar_handle_free(
     session: MPI_T_pvar_session, handle: *mut MPI_T_pvar_handle,
 ) -> c_int {
-    unsupported("MPI_T_pvar_handle_free", Scope::Tool)
+    tool("MPI_T_pvar_handle_free", |objects| {
+        // SAFETY: the caller's promise.
+        let handle = unsafe { in_out(handle, "handle")? };
+        let session = open(objects, session)?;
+        if !objects.tools.unbind(session, number(handle.get())) {
+            return Err(no_handle(number(handle.get())));
+        }
+        handle.put(MPI_T_PVAR_HANDLE_NULL);
+        Ok(())
+    })
 }
 
-/// The value of a performance variable.
+/// The value of a performance variable; 0 while MPI does not run.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_read(
     session: MPI_T_pvar_session, handle: MPI_T_pvar_handle, buf: *mut c_void,
 ) -> c_int {
-    unsupported("MPI_T_pvar_read", Scope::Tool)
+    let mut variable = 0;
+    let code = tool("MPI_T_pvar_read", |objects| {
+        // SAFETY: the caller's promise of the result.
+        unsafe { out(buf, "buf")? };
+        variable = bound(objects, session, handle)?;
+        Ok(())
+    });
+    if code != MPI_SUCCESS {
+        return code;
+    }
+    let value = PROCESS.visit_running(|mpi| Ok(mpi.measure(variable))).unwrap_or(0);
+    // SAFETY: the caller's promise of the result, which is not null.
+    unsafe { buf.cast::<u64>().write_unaligned(value) };
+    MPI_SUCCESS
 }
 
-/// The value of a performance variable, which is then reset.
+/// No performance variable can be reset.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_readreset(
     session: MPI_T_pvar_session, handle: MPI_T_pvar_handle, buf: *mut c_void,
 ) -> c_int {
-    unsupported("MPI_T_pvar_readreset", Scope::Tool)
+    let _never_read = buf;
+    refused("MPI_T_pvar_readreset", session, handle, MPI_T_ERR_PVAR_NO_ATOMIC)
 }
 
-/// Sets a performance variable to its starting value.
+/// No performance variable can be reset; all of a session, which are none, can.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_reset(
     session: MPI_T_pvar_session, handle: MPI_T_pvar_handle,
 ) -> c_int {
-    unsupported("MPI_T_pvar_reset", Scope::Tool)
+    refused("MPI_T_pvar_reset", session, handle, MPI_T_ERR_PVAR_NO_WRITE)
 }
 
 /// A session that isolates one tool's performance variables.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_session_create(session: *mut MPI_T_pvar_session) -> c_int {
-    unsupported("MPI_T_pvar_session_create", Scope::Tool)
+    tool("MPI_T_pvar_session_create", |objects| {
+        // SAFETY: the caller's promise of the result.
+        let session = unsafe { out(session, "session")? };
+        session.put_handle(objects.tools.open()?);
+        Ok(())
+    })
 }
 
-/// Frees a session of performance variables.
+/// Frees a session of performance variables, with all handles in it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_session_free(session: *mut MPI_T_pvar_session) -> c_int {
-    unsupported("MPI_T_pvar_session_free", Scope::Tool)
+    tool("MPI_T_pvar_session_free", |objects| {
+        // SAFETY: the caller's promise.
+        let place = unsafe { in_out(session, "session")? };
+        let session = open(objects, place.get())?;
+        objects.tools.close(session);
+        place.put(MPI_T_PVAR_SESSION_NULL);
+        Ok(())
+    })
 }
 
-/// Starts a performance variable.
+/// All performance variables go on by themselves: none can be started.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_start(
     session: MPI_T_pvar_session, handle: MPI_T_pvar_handle,
 ) -> c_int {
-    unsupported("MPI_T_pvar_start", Scope::Tool)
+    refused("MPI_T_pvar_start", session, handle, MPI_T_ERR_PVAR_NO_STARTSTOP)
 }
 
-/// Stops a performance variable.
+/// All performance variables go on by themselves: none can be stopped.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_stop(
     session: MPI_T_pvar_session, handle: MPI_T_pvar_handle,
 ) -> c_int {
-    unsupported("MPI_T_pvar_stop", Scope::Tool)
+    refused("MPI_T_pvar_stop", session, handle, MPI_T_ERR_PVAR_NO_STARTSTOP)
 }
 
-/// Sets a performance variable.
+/// No performance variable can be set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_write(
     session: MPI_T_pvar_session, handle: MPI_T_pvar_handle, buf: *const c_void,
 ) -> c_int {
-    unsupported("MPI_T_pvar_write", Scope::Tool)
+    let _never_set = buf;
+    tool("MPI_T_pvar_write", |objects| {
+        let index = bound(objects, session, handle)?;
+        Err(tool_error(MPI_T_ERR_PVAR_NO_WRITE, format!("{} counts", VARIABLES[index].name)))
+    })
+}
+
+/// The whole of a function that no performance variable allows, for one or for all of a session.
+fn refused(
+    name: &str, session: MPI_T_pvar_session, handle: MPI_T_pvar_handle, code: c_int,
+) -> c_int {
+    tool(name, |objects| {
+        if handle == MPI_T_PVAR_ALL_HANDLES {
+            return open(objects, session).map(drop);
+        }
+        let index = bound(objects, session, handle)?;
+        Err(tool_error(code, format!("{} goes on by itself", VARIABLES[index].name)))
+    })
+}
+
+/// The session, which is open.
+fn open(objects: &Objects, session: MPI_T_pvar_session) -> Result<Handle> {
+    let session = number(session);
+    match objects.tools.is_open(session) {
+        true => Ok(session),
+        false => Err(tool_error(MPI_T_ERR_INVALID_SESSION, format!("{session:#x} is no session"))),
+    }
+}
+
+/// The performance variable of a handle of a session.
+fn bound(
+    objects: &Objects, session: MPI_T_pvar_session, handle: MPI_T_pvar_handle,
+) -> Result<usize> {
+    let variable = objects.tools.bound(open(objects, session)?, number(handle));
+    variable.ok_or_else(|| no_handle(number(handle)))
+}
+
+fn no_handle(handle: Handle) -> Box<crate::base::MpiError> {
+    tool_error(MPI_T_ERR_INVALID_HANDLE, format!("{handle:#x} is no such handle"))
+}
+
+fn place(index: c_int, len: usize) -> Result<usize> {
+    let place = usize::try_from(index).ok().filter(|index| *index < len);
+    place.ok_or_else(|| tool_error(MPI_T_ERR_INVALID_INDEX, format!("{index} is none of {len}")))
+}
+
+fn named(index: Option<usize>, name: &str) -> Result<c_int> {
+    let index = index.map(|index| index as c_int);
+    index.ok_or_else(|| tool_error(MPI_T_ERR_INVALID_NAME, format!("there is no {name:?}")))
+}
+
+fn class_of(class: Class) -> c_int {
+    match class {
+        Class::Level => MPI_T_PVAR_CLASS_LEVEL,
+        Class::Counter => MPI_T_PVAR_CLASS_COUNTER,
+    }
+}
+
+/// Stores a result that the caller wants unless the pointer is null.
+///
+/// # Safety
+/// `pointer` is null or may be written.
+unsafe fn put<T>(pointer: *mut T, value: T) {
+    // SAFETY: the caller's promise.
+    if let Ok(place) = unsafe { out(pointer, "result") } {
+        place.put(value);
+    }
 }

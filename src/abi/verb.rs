@@ -13,7 +13,7 @@
 use std::ffi::{c_int, c_void};
 use std::mem::transmute;
 
-use super::constants::{MPI_SUCCESS, MPI_T_ERR_NOT_SUPPORTED};
+use super::constants::*;
 use super::handles::handle;
 use super::pointer::out;
 use super::types::*;
@@ -124,6 +124,22 @@ pub fn visit(
     name: &str, scope: impl Into<Scope>, body: impl FnOnce(&mut Objects) -> Result,
 ) -> c_int {
     finish(scope, name, PROCESS.visit(body))
+}
+
+/// Does something of the tool interface, which somebody must use (MPI 5.0, §15.3).
+pub fn tool(name: &str, body: impl FnOnce(&mut Objects) -> Result) -> c_int {
+    let result = PROCESS.visit(|objects| {
+        if !objects.tools.is_used() {
+            return Err(tool_error(MPI_T_ERR_NOT_INITIALIZED, "MPI_T_init_thread comes first"));
+        }
+        body(objects)
+    });
+    finish(Scope::Tool, name, result)
+}
+
+/// An error of the tool interface.
+pub fn tool_error(code: c_int, why: impl Into<String>) -> Box<MpiError> {
+    MpiError::new(ErrorCode(code), why.into())
 }
 
 /// Starts something on `comm` and stores its request.
@@ -243,7 +259,9 @@ struct Concerned {
 fn handle_error(scope: Scope, name: &str, error: &MpiError) -> c_int {
     let code = error.code.0;
     if scope == Scope::Tool {
-        return code;
+        // What has no code of its own there, such as a null pointer, is a wrong use of it.
+        let has_own = (MPI_T_ERR_CANNOT_INIT..=MPI_T_ERR_PVAR_NO_ATOMIC).contains(&code);
+        return if has_own { code } else { MPI_T_ERR_INVALID };
     }
     concerned(scope).hear(name, error)
 }
@@ -389,6 +407,6 @@ mod tests {
     fn files_and_tools_get_the_code_back() {
         let file = unsupported("MPI_File_open", MPI_FILE_NULL);
         assert_eq!(file, ErrorClass::UnsupportedOperation as c_int);
-        assert_eq!(unsupported("MPI_T_finalize", Scope::Tool), MPI_T_ERR_NOT_SUPPORTED);
+        assert_eq!(unsupported("MPI_T_enum_get_item", Scope::Tool), MPI_T_ERR_NOT_SUPPORTED);
     }
 }

@@ -107,6 +107,11 @@ impl<D: Device> Engine<D> {
         self.eager_max
     }
 
+    /// How many programs the host runs for the interface, as it lacked something for them.
+    pub fn host_programs(&mut self) -> u64 {
+        self.device.trigger().map_or(0, |trigger| trigger.fallbacks())
+    }
+
     /// This rank.
     pub fn me(&self) -> Peer {
         self.protocol.me

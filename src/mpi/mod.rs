@@ -41,6 +41,7 @@ pub mod session;
 pub mod split_type;
 pub mod status;
 pub mod table;
+pub mod tool;
 pub mod topology;
 pub mod window;
 

@@ -12,6 +12,7 @@ use super::group::Group;
 use super::info::Info;
 use super::op::{Op, UserFunction};
 use super::table::{Handle, Kind, Table};
+use super::tool::Tools;
 use crate::base::{ErrorClass, MpiError, Result};
 
 /// `MPI_DATATYPE_NULL` of the standard ABI.
@@ -50,6 +51,8 @@ pub struct Objects {
     pub keyvals: Keyvals,
     /// What is known of Fortran.
     pub fortran: Fortran,
+    /// Users of the tool interface.
+    pub tools: Tools,
 }
 
 impl Default for Objects {
@@ -65,6 +68,7 @@ impl Default for Objects {
             codes: Codes::default(),
             keyvals: Keyvals::default(),
             fortran: Fortran::default(),
+            tools: Tools::default(),
         }
     }
 }

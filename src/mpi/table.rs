@@ -42,6 +42,12 @@ pub enum Kind {
     Session,
     /// A window.
     Win,
+    /// What the tool interface calls a handle to a control variable.
+    ToolControl,
+    /// What it calls a handle to a performance variable.
+    ToolReading,
+    /// What it calls a session.
+    ToolSession,
 }
 
 const SLOT_BITS: u32 = 20;

@@ -6,7 +6,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::base::settings::{self, COLLECTIVE_PREFIX, SETTINGS};
+use crate::base::settings::{self, COLLECTIVE_PREFIX, SETTINGS, Setting};
 use crate::base::{ErrorClass, Result};
 use crate::core::engine::EAGER_MAX;
 use crate::devices::shm::Copy;
@@ -285,6 +285,12 @@ impl Config {
             agreed: settings::agreed(lookup),
         })
     }
+}
+
+/// What a setting is now, or is by default.
+pub fn text(setting: &Setting) -> String {
+    let value = std::env::var(setting.name).ok().filter(|value| !value.is_empty());
+    value.unwrap_or_else(|| setting.default.to_owned())
 }
 
 /// How collective operations are to be done.
