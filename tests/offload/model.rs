@@ -1,0 +1,619 @@
+//! Ranks that run programs over a network, for a model checker: every order in which ranks start,
+//! messages arrive and copies end.
+//!
+//! ```text
+//!   start ──┐        ┌─> message ──lands──> bytes at the peer, then its counter
+//!           ├─> work ┼─> put or copy over ──> own counter
+//!   level ──┘        └─> own counter, complete
+//! ```
+//!
+//! Work starts at once when its level is reached: that it starts later is the same as that what it
+//! does takes longer. A put has read its bytes when it starts, and whoever writes to them before it
+//! is over commits a fault. What a byte means is its [`Truth`]: so this knows programs, but not what
+//! they are for.
+
+use mpi_abi::offload::{
+    Action as Step, Add, Buffer, Instance, Op, Program, Region, Schedule, Work,
+};
+use stateright::{Model, Property};
+
+use super::truth::Truth;
+
+/// In which order messages arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    /// In any.
+    Unordered,
+    /// Those of one rank to another in the order in which they were sent.
+    InOrder,
+}
+
+/// How a rank's additions to its own counters take place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adds {
+    /// At once.
+    AtOnce,
+    /// Later, and the next instance may start when all are done.
+    Gated,
+    /// Later, and the next instance may start when all of its own tank are done.
+    GatedByTank,
+    /// Later, and the next instance may start before.
+    Ungated,
+}
+
+/// How the levels of an instance are taken off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reset {
+    /// By what was counted.
+    Subtract,
+    /// To nothing, whatever is there.
+    ToZero,
+}
+
+/// What runs, and how.
+#[derive(Clone, Debug)]
+pub struct System {
+    /// What each rank runs.
+    pub programs: Vec<Program>,
+    /// What that should do.
+    pub truth: Vec<Truth>,
+    /// The host steps of each rank.
+    pub schedules: Vec<Schedule>,
+    /// How often each rank starts.
+    pub instances: u8,
+    /// How messages arrive.
+    pub network: Network,
+    /// How own counters are added to.
+    pub adds: Adds,
+    /// How levels are taken off.
+    pub reset: Reset,
+    /// Whether each counter starts its work at a time of its own.
+    pub counters_lag: bool,
+    /// Whether an instance may only end when all that is sent to it has arrived: so it is, unless
+    /// messages of two instances may stand for one another.
+    pub exact: bool,
+}
+
+/// What happens next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A rank starts its next instance.
+    Start(u8),
+    /// Something that is under way arrives.
+    Land(Item),
+    /// The work of a counter starts that may.
+    Fire(u8, u16),
+}
+
+/// What a piece of work has set off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Bytes and a number, or a number, for another rank.
+    Message,
+    /// The bytes of a put may be overwritten.
+    Done,
+    /// A copy or a step of the host.
+    Local,
+    /// An addition to an own counter.
+    Add,
+}
+
+/// Something under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Item {
+    /// What it is.
+    pub kind: Kind,
+    /// Whose.
+    pub rank: u8,
+    /// Which work of that rank.
+    pub work: u16,
+    /// Of which instance.
+    pub instance: u8,
+}
+
+/// Something under way, with its bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Flight {
+    item: Item,
+    bytes: Box<[u64]>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Rank {
+    started: u8,
+    is_active: bool,
+    instance: Instance,
+    levels: Box<[u64]>,
+    memory: Box<[u64]>,
+    /// How many messages of each instance have arrived.
+    arrived: Box<[u8]>,
+}
+
+/// All ranks and what is under way between them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    ranks: Box<[Rank]>,
+    flying: Vec<Flight>,
+    /// What went wrong first.
+    pub fault: Option<String>,
+}
+
+/// The lines of a trace, where one is wanted.
+pub type Log<'a> = Option<&'a mut Vec<String>>;
+
+/// A byte of the caller of `rank` before an instance; sums of such numbers are as good as unique.
+fn byte(rank: usize, at: usize, instance: u8) -> u64 {
+    let number = 1 + instance as u64 + 8 * (at as u64 + 1024 * rank as u64);
+    mpi_abi::base::Random::new(number).bits()
+}
+
+/// A region, to be read.
+fn bytes(region: Region) -> String {
+    match region.len {
+        0 => "no bytes".to_string(),
+        _ => format!("bytes {}..{} of {:?}", region.start, region.end(), region.buffer),
+    }
+}
+
+/// Work, to be read.
+fn name(op: Op) -> String {
+    let plus = |add: Add| format!("+{} on counter {}", add.value as i64, add.counter);
+    match op {
+        Op::Put { to, from, into, signal, .. } => {
+            format!("put of {} to {} of rank {to}, {}", bytes(from), bytes(into), plus(signal))
+        }
+        Op::Signal { to, signal } => format!("signal to rank {to}, {}", plus(signal)),
+        Op::Copy { from, into, .. } => format!("copy of {} to {}", bytes(from), bytes(into)),
+        Op::Host { step, .. } => format!("host step {step}"),
+        Op::Add(add) => plus(add),
+        Op::Complete => "end".to_string(),
+    }
+}
+
+fn overlap(one: Region, two: Region) -> bool {
+    one.len > 0 && two.len > 0 && one.overlaps(two)
+}
+
+impl System {
+    /// `instances` of the programs, over an unordered network.
+    pub fn new(programs: Vec<Program>, schedules: Vec<Schedule>, instances: u8) -> Self {
+        Self {
+            truth: super::truth::truth(&schedules),
+            programs,
+            schedules,
+            instances,
+            network: Network::Unordered,
+            adds: Adds::AtOnce,
+            reset: Reset::Subtract,
+            counters_lag: false,
+            exact: true,
+        }
+    }
+
+    fn work(&self, item: Item) -> &Work {
+        &self.programs[item.rank as usize].work()[item.work as usize]
+    }
+
+    /// What a copy or a step of the host reads and writes.
+    fn local(&self, item: Item) -> (Region, Region) {
+        match self.work(item).op {
+            Op::Copy { from, into, .. } => (from, into),
+            Op::Host { step, .. } => {
+                match self.schedules[item.rank as usize].steps()[step as usize].action {
+                    Step::Reduce { from, into } => (from, into),
+                    other => panic!("the host is asked for {other:?}"),
+                }
+            }
+            other => panic!("{other:?} is not local"),
+        }
+    }
+
+    /// Where a message goes: the rank, its bytes there, what is added.
+    fn target(&self, item: Item) -> (usize, Region, Add) {
+        match self.work(item).op {
+            Op::Put { to, into, signal, .. } => (to as usize, into, signal),
+            Op::Signal { to, signal } => (to as usize, Region::EMPTY, signal),
+            other => panic!("{other:?} sends nothing"),
+        }
+    }
+
+    /// How many messages an instance of `rank` gets.
+    fn expected(&self, rank: usize) -> usize {
+        let work = self.programs.iter().flat_map(|program| program.work());
+        work.filter(|work| match work.op {
+            Op::Put { to, .. } | Op::Signal { to, .. } => to as usize == rank,
+            _ => false,
+        })
+        .count()
+    }
+
+    /// The state after `event`; what happened goes to `log`.
+    pub fn after(&self, state: &State, event: Event, log: Log) -> State {
+        let mut run = Run { system: self, state: state.clone(), log };
+        match event {
+            Event::Start(rank) => run.start(rank),
+            Event::Land(item) => run.land(item),
+            Event::Fire(rank, counter) => run.fire(rank as usize, Some(counter)),
+        }
+        run.state
+    }
+
+    /// Whether nothing is left to happen that should.
+    fn is_over(&self, state: &State) -> bool {
+        let is_over = |rank: &Rank| {
+            let is_idle = !rank.is_active && rank.started == self.instances;
+            is_idle && rank.levels.iter().all(|&level| level == 0)
+        };
+        state.ranks.iter().all(is_over)
+    }
+
+    fn may_start(&self, state: &State, rank: usize) -> bool {
+        let Rank { started, is_active, .. } = state.ranks[rank];
+        let program = &self.programs[rank];
+        let mut adds = (state.flying.iter().map(|flight| flight.item))
+            .filter(|item| item.kind == Kind::Add && item.rank as usize == rank);
+        let tank = |instance: u8| program.tank(instance.into());
+        let is_gated = match self.adds {
+            Adds::AtOnce | Adds::Ungated => false,
+            Adds::Gated => adds.next().is_some(),
+            Adds::GatedByTank => adds.any(|add| tank(add.instance) == tank(started)),
+        };
+        !is_active && started < self.instances && !is_gated
+    }
+
+    /// Whether messages before this one are to arrive first.
+    fn is_behind(&self, state: &State, at: usize) -> bool {
+        let Flight { item, .. } = state.flying[at];
+        let is_ahead = |flight: &Flight| {
+            let ahead = flight.item;
+            ahead.kind == Kind::Message
+                && ahead.rank == item.rank
+                && self.target(ahead).0 == self.target(item).0
+        };
+        self.network == Network::InOrder
+            && item.kind == Kind::Message
+            && state.flying[..at].iter().any(is_ahead)
+    }
+
+    /// What is under way is kept in this order, so that equal states look alike; what must arrive
+    /// in order stays as it was sent.
+    fn place(&self, item: Item) -> (Kind, u8, usize, u8, u16) {
+        let Item { kind, rank, work, instance } = item;
+        let to = if kind == Kind::Message { self.target(item).0 } else { 0 };
+        match self.network {
+            Network::InOrder if kind == Kind::Message => (kind, rank, to, 0, 0),
+            _ => (kind, rank, to, instance, work),
+        }
+    }
+}
+
+impl Model for System {
+    type State = State;
+    type Action = Event;
+
+    fn init_states(&self) -> Vec<State> {
+        let rank = |(program, truth): (&Program, &Truth)| Rank {
+            started: 0,
+            is_active: false,
+            instance: Instance::new(program),
+            levels: vec![0; program.counters() as usize * program.tanks as usize].into(),
+            memory: vec![0; truth.layout.len()].into(),
+            arrived: vec![0; self.instances as usize].into(),
+        };
+        let ranks = self.programs.iter().zip(&self.truth).map(rank).collect();
+        vec![State { ranks, flying: Vec::new(), fault: None }]
+    }
+
+    fn actions(&self, state: &State, events: &mut Vec<Event>) {
+        if state.fault.is_some() {
+            return;
+        }
+        for rank in 0..state.ranks.len() {
+            if self.may_start(state, rank) {
+                events.push(Event::Start(rank as u8));
+            }
+        }
+        for (at, flight) in state.flying.iter().enumerate() {
+            if !self.is_behind(state, at) {
+                events.push(Event::Land(flight.item));
+            }
+        }
+        if self.counters_lag {
+            for (rank, it) in state.ranks.iter().enumerate().filter(|(_, it)| it.is_active) {
+                let program = &self.programs[rank];
+                let counters = 0..program.counters();
+                let is_due = |&counter: &u16| {
+                    let level = it.level(program, it.started - 1, counter);
+                    it.instance.awaited(program, counter).is_some_and(|awaited| awaited <= level)
+                };
+                events.extend(counters.filter(is_due).map(|at| Event::Fire(rank as u8, at)));
+            }
+        }
+    }
+
+    fn next_state(&self, state: &State, event: Event) -> Option<State> {
+        let mut after = self.after(state, event, None);
+        let mut events = Vec::new();
+        self.actions(&after, &mut events);
+        if after.fault.is_none() && events.is_empty() && !self.is_over(&after) {
+            after.fault = Some(self.stuck(&after));
+        }
+        Some(after)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![Property::always("nothing goes wrong", |_, state: &State| state.fault.is_none())]
+    }
+}
+
+impl System {
+    /// Who waits for what for ever.
+    fn stuck(&self, state: &State) -> String {
+        let mut why = "nothing more happens:".to_string();
+        for (rank, it) in state.ranks.iter().enumerate() {
+            let levels = &it.levels;
+            why += &match it.is_active {
+                true => format!(" rank {rank} is in instance {} at {levels:?};", it.started - 1),
+                false => format!(" rank {rank} has ended {} at {levels:?};", it.started),
+            };
+        }
+        why
+    }
+}
+
+impl Rank {
+    fn level(&self, program: &Program, instance: u8, counter: u16) -> u64 {
+        self.levels[self.index(program, instance, counter)]
+    }
+
+    fn index(&self, program: &Program, instance: u8, counter: u16) -> usize {
+        program.tank(instance.into()) * program.counters() as usize + counter as usize
+    }
+}
+
+/// One event taking place.
+struct Run<'a> {
+    system: &'a System,
+    state: State,
+    log: Log<'a>,
+}
+
+impl Run<'_> {
+    fn say(&mut self, line: impl FnOnce() -> String) {
+        if let Some(log) = &mut self.log {
+            log.push(line());
+        }
+    }
+
+    fn fault(&mut self, why: String) {
+        self.state.fault.get_or_insert(why);
+    }
+
+    fn start(&mut self, rank: u8) {
+        let me = rank as usize;
+        let it = &mut self.state.ranks[me];
+        let instance = it.started;
+        it.started += 1;
+        it.is_active = true;
+        it.instance = Instance::new(&self.system.programs[me]);
+        for at in 0..self.system.truth[me].layout.user_len() {
+            it.memory[at] = byte(me, at, instance);
+        }
+        self.say(|| format!("rank {rank} starts instance {instance}"));
+        self.fire(me, None);
+    }
+
+    /// Starts all work of `rank` that may start, or that of one counter (and what has level 0).
+    fn fire(&mut self, rank: usize, only: Option<u16>) {
+        let program = &self.system.programs[rank];
+        let is_one_at_a_time = self.system.counters_lag;
+        while self.state.fault.is_none() && self.state.ranks[rank].is_active {
+            let Rank { started, levels, instance, .. } = &mut self.state.ranks[rank];
+            let first = program.tank((*started - 1).into()) * program.counters() as usize;
+            let next = instance.next(program, |counter| {
+                let is_heard = !is_one_at_a_time || only == Some(counter);
+                if is_heard { levels[first + counter as usize] } else { 0 }
+            });
+            let Some(work) = next else { return };
+            let instance = *started - 1;
+            self.work(Item { kind: Kind::Add, rank: rank as u8, work: work as u16, instance });
+        }
+    }
+
+    /// Starts one piece of work; the kind of `item` is not looked at.
+    fn work(&mut self, item: Item) {
+        let rank = item.rank as usize;
+        let work = *self.system.work(item);
+        match work.op {
+            Op::Put { from, done, .. } => {
+                self.say(|| format!("  {}", name(work.op)));
+                let place = self.system.truth[rank].layout.place(from);
+                let bytes = self.state.ranks[rank].memory[place].into();
+                self.fly(Item { kind: Kind::Message, ..item }, bytes);
+                if done.is_some() {
+                    self.fly(Item { kind: Kind::Done, ..item }, [].into());
+                }
+            }
+            Op::Signal { .. } => {
+                self.say(|| format!("  {}", name(work.op)));
+                self.fly(Item { kind: Kind::Message, ..item }, [].into());
+            }
+            Op::Copy { .. } | Op::Host { .. } => {
+                self.say(|| format!("  {}", name(work.op)));
+                self.fly(Item { kind: Kind::Local, ..item }, [].into());
+            }
+            Op::Add(_) if self.system.adds != Adds::AtOnce => {
+                self.fly(Item { kind: Kind::Add, ..item }, [].into());
+            }
+            Op::Add(add) => self.add(rank, item.instance, add),
+            Op::Complete => self.complete(item),
+        }
+    }
+
+    fn fly(&mut self, item: Item, bytes: Box<[u64]>) {
+        let place = self.system.place(item);
+        let at = self.state.flying.partition_point(|it| self.system.place(it.item) <= place);
+        self.state.flying.insert(at, Flight { item, bytes });
+    }
+
+    /// Adds to a counter of `rank`. What is negative takes levels of an instance off.
+    fn add(&mut self, rank: usize, instance: u8, add: Add) {
+        let program = &self.system.programs[rank];
+        let it = &mut self.state.ranks[rank];
+        let at = it.index(program, instance, add.counter);
+        let is_reset = (add.value as i64) < 0;
+        it.levels[at] = match self.system.reset {
+            Reset::ToZero if is_reset => 0,
+            _ => it.levels[at].wrapping_add(add.value),
+        };
+        let level = it.levels[at] as i64;
+        let (counter, tank) = (add.counter, program.tank(instance.into()));
+        self.say(|| format!("  counter {counter} of rank {rank}, tank {tank}: {level}"));
+    }
+
+    fn land(&mut self, item: Item) {
+        let mut flying = self.state.flying.iter();
+        let at = flying.position(|it| it.item == item).expect("it is under way");
+        let flight = self.state.flying.remove(at);
+        let Item { kind, rank, instance, .. } = item;
+        let work = *self.system.work(item);
+        match (kind, work.op) {
+            (Kind::Message, _) => return self.arrive(item, &flight.bytes),
+            (Kind::Add, Op::Add(add)) => {
+                self.say(|| format!("an addition to itself lands at rank {rank} ({instance})"));
+                self.add(rank as usize, instance, add);
+            }
+            (Kind::Done, Op::Put { to, done: Some(add), .. }) => {
+                self.say(|| format!("the put of rank {rank} to {to} is over ({instance})"));
+                self.add(rank as usize, instance, add);
+            }
+            (Kind::Local, Op::Copy { done, .. } | Op::Host { done, .. }) => {
+                self.say(|| format!("rank {rank} has done its {} ({instance})", name(work.op)));
+                self.compute(item, matches!(work.op, Op::Host { .. }));
+                done.into_iter().for_each(|add| self.add(rank as usize, instance, add));
+            }
+            (kind, op) => panic!("{op:?} has set off {kind:?}"),
+        }
+        self.heard(rank as usize);
+    }
+
+    fn heard(&mut self, rank: usize) {
+        if !self.system.counters_lag {
+            self.fire(rank, None);
+        }
+    }
+
+    /// A message arrives.
+    fn arrive(&mut self, item: Item, data: &[u64]) {
+        let (to, into, signal) = self.system.target(item);
+        let Item { rank, instance, .. } = item;
+        let what = if data.is_empty() { "a signal" } else { "bytes" };
+        self.say(|| format!("{what} from rank {rank} ({instance}) to rank {to}"));
+        let it = &self.state.ranks[to];
+        if !data.is_empty() && matches!(into.buffer, Buffer::User(_)) {
+            let now = it.started.checked_sub(1);
+            if !it.is_active || now != Some(instance) {
+                let state = match (it.is_active, now) {
+                    (true, Some(now)) => format!("is in instance {now}"),
+                    (_, Some(now)) => format!("has ended instance {now}"),
+                    (_, None) => "has not started".to_string(),
+                };
+                self.fault(format!(
+                    "bytes of instance {instance} from rank {rank} land in the memory of the \
+                     application of rank {to}, which {state}"
+                ));
+            }
+        }
+        self.may_write(to, into, None);
+        let place = self.system.truth[to].layout.place(into);
+        self.state.ranks[to].memory[place].copy_from_slice(data);
+        self.state.ranks[to].arrived[instance as usize] += 1;
+        self.add(to, instance, signal);
+        self.heard(to);
+    }
+
+    /// Nothing under way needs the bytes of `region` that are there, but `but`.
+    fn may_write(&mut self, rank: usize, region: Region, but: Option<Item>) {
+        let flying = self.state.flying.iter().map(|flight| flight.item);
+        for item in flying.filter(|item| item.rank as usize == rank && Some(*item) != but) {
+            let read = match (item.kind, self.system.work(item).op) {
+                (Kind::Done, Op::Put { from, .. }) => from,
+                (Kind::Message, Op::Put { from, done: None, .. }) => from,
+                (Kind::Local, _) => self.system.local(item).0,
+                _ => Region::EMPTY,
+            };
+            if overlap(read, region) {
+                let instance = item.instance;
+                self.fault(format!(
+                    "{} of rank {rank} are overwritten while the {} of instance {instance} reads \
+                     them",
+                    bytes(region),
+                    name(self.system.work(item).op)
+                ));
+                return;
+            }
+        }
+    }
+
+    /// A copy or a step of the host takes place.
+    fn compute(&mut self, item: Item, is_sum: bool) {
+        let rank = item.rank as usize;
+        let (from, into) = self.system.local(item);
+        self.may_write(rank, into, Some(item));
+        let layout = &self.system.truth[rank].layout;
+        let memory = &mut self.state.ranks[rank].memory;
+        for (from, into) in layout.place(from).zip(layout.place(into)) {
+            memory[into] =
+                if is_sum { memory[into].wrapping_add(memory[from]) } else { memory[from] };
+        }
+    }
+
+    /// The instance of `item` ends.
+    fn complete(&mut self, item: Item) {
+        let Item { rank, instance, .. } = item;
+        let me = rank as usize;
+        self.say(|| format!("  rank {rank} ends instance {instance}"));
+        let truth = &self.system.truth[me];
+        let wrong = |why: &str| Some(format!("rank {rank} ends instance {instance} {why}"));
+        let late = self.late(item);
+        let it = &self.state.ranks[me];
+        let absent = (0..self.state.ranks.len()).find(|&other| {
+            truth.entered >> other & 1 == 1 && self.state.ranks[other].started <= instance
+        });
+        let is_right = |(at, origins): (usize, &Vec<(usize, usize)>)| {
+            let due = origins.iter().map(|&(rank, at)| byte(rank, at, instance));
+            it.memory[at] == due.fold(0, u64::wrapping_add)
+        };
+        let is_wrong = |pair: &(usize, &Vec<(usize, usize)>)| !is_right(*pair);
+        let arrived = usize::from(it.arrived[instance as usize]);
+        let fault = if let Some(absent) = absent {
+            wrong(&format!("which rank {absent} has not entered"))
+        } else if let Some((at, origins)) = truth.result.iter().enumerate().find(is_wrong) {
+            wrong(&format!("and byte {at} of its memory is not that of (rank, byte) {origins:?}"))
+        } else if let Some(late) = late {
+            wrong(&format!("while its {} is not over", name(late)))
+        } else if !it.instance.is_over(&self.system.programs[me]) {
+            wrong("before it has started all of its work")
+        } else if self.system.exact && arrived != self.system.expected(me) {
+            wrong(&format!("when {arrived} of {} messages are there", self.system.expected(me)))
+        } else {
+            None
+        };
+        self.state.ranks[me].is_active = false;
+        fault.into_iter().for_each(|fault| self.fault(fault));
+    }
+
+    /// What still uses the memory of the application that the instance of `item` was given.
+    fn late(&self, item: Item) -> Option<Op> {
+        let is_user = |region: Region| region.len > 0 && matches!(region.buffer, Buffer::User(_));
+        let own = |other: &Item| (other.rank, other.instance) == (item.rank, item.instance);
+        let flying = self.state.flying.iter().map(|flight| flight.item).filter(own);
+        let is_late = |item: &Item| match (item.kind, self.system.work(*item).op) {
+            (Kind::Done, Op::Put { from, .. }) => is_user(from),
+            (Kind::Message, Op::Put { from, done: None, .. }) => is_user(from),
+            (Kind::Local, _) => true,
+            _ => false,
+        };
+        flying.into_iter().find(is_late).map(|item| self.system.work(item).op)
+    }
+}

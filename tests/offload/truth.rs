@@ -1,0 +1,162 @@
+//! What a collective operation means, whoever runs it: each rank's bytes after it, and which ranks
+//! must have entered before a rank may leave. Found by running the schedules one message at a time.
+
+use std::collections::HashMap;
+
+use mpi_abi::offload::{Action, Buffer, Region, Schedule};
+
+/// Where the bytes of a rank's buffers are in its memory.
+#[derive(Clone, Debug, Default)]
+pub struct Layout {
+    buffers: Vec<(Buffer, usize)>,
+}
+
+impl Layout {
+    /// All buffers that the steps of `schedule` touch; what the caller supplies comes first.
+    fn new(schedule: &Schedule) -> Self {
+        let mut ends: HashMap<Buffer, usize> = HashMap::new();
+        for step in schedule.steps() {
+            let (read, written) = step.action.regions();
+            for region in [read, written].into_iter().flatten().filter(|region| region.len > 0) {
+                let end = ends.entry(region.buffer).or_default();
+                *end = region.end().max(*end);
+            }
+        }
+        let mut buffers: Vec<_> = ends.into_iter().collect();
+        buffers.sort_by_key(|&(buffer, _)| buffer);
+        Self { buffers }
+    }
+
+    /// How many bytes there are.
+    pub fn len(&self) -> usize {
+        self.buffers.iter().map(|(_, len)| len).sum()
+    }
+
+    /// How many of them the caller supplies.
+    pub fn user_len(&self) -> usize {
+        let is_user = |buffer: &Buffer| matches!(buffer, Buffer::User(_));
+        self.buffers.iter().filter(|(buffer, _)| is_user(buffer)).map(|(_, len)| len).sum()
+    }
+
+    /// The bytes of a region.
+    ///
+    /// # Panics
+    /// If there is no such region.
+    pub fn place(&self, region: Region) -> std::ops::Range<usize> {
+        if region.len == 0 {
+            return 0..0;
+        }
+        let mut start = 0;
+        for &(buffer, len) in &self.buffers {
+            if buffer == region.buffer {
+                assert!(region.end() <= len, "{region:?} leaves its buffer of {len} bytes");
+                return start + region.start..start + region.end();
+            }
+            start += len;
+        }
+        panic!("there is no buffer {:?}", region.buffer)
+    }
+}
+
+/// A byte: all bytes that were added to make it, by rank and place.
+pub type Origins = Vec<(usize, usize)>;
+
+/// What has to be so at the end of an operation on one rank.
+#[derive(Clone, Debug, Default)]
+pub struct Truth {
+    /// Its memory.
+    pub layout: Layout,
+    /// What is in the caller's part of it.
+    pub result: Vec<Origins>,
+    /// The ranks that have entered, one a bit.
+    pub entered: u32,
+}
+
+/// What the schedules of ranks `0..schedules.len()` do.
+///
+/// # Panics
+/// If they never end.
+pub fn truth(schedules: &[Schedule]) -> Vec<Truth> {
+    let mut ranks: Vec<Rank> = (0..).zip(schedules).map(Rank::new).collect();
+    let mut mail = HashMap::new();
+    while ranks.iter().any(|rank| !rank.is_over()) {
+        let moved = ranks.iter_mut().map(|rank| rank.run(&mut mail)).max();
+        assert!(moved == Some(true), "the schedules never end");
+    }
+    ranks.into_iter().map(Rank::end).collect()
+}
+
+/// Messages under way, by sender, receiver and label: bytes, and who was entered.
+type Mail = HashMap<(usize, usize, u16), (Vec<Origins>, u32)>;
+
+struct Rank<'a> {
+    me: usize,
+    schedule: &'a Schedule,
+    layout: Layout,
+    memory: Vec<Origins>,
+    /// Who has entered before the end of each step that is over.
+    past: Vec<Option<u32>>,
+}
+
+impl<'a> Rank<'a> {
+    fn new((me, schedule): (usize, &'a Schedule)) -> Self {
+        let layout = Layout::new(schedule);
+        let memory = (0..layout.len()).map(|at| vec![(me, at)]).collect();
+        Self { me, schedule, layout, memory, past: vec![None; schedule.steps().len()] }
+    }
+
+    fn is_over(&self) -> bool {
+        self.past.iter().all(Option::is_some)
+    }
+
+    /// Runs what can be run; whether there was something.
+    fn run(&mut self, mail: &mut Mail) -> bool {
+        let mut moved = false;
+        for id in 0..self.past.len() {
+            let after = self.schedule.after(id as u32).iter().map(|&before| before as usize);
+            let past = after.map(|before| self.past[before]).collect::<Option<Vec<_>>>();
+            if let (None, Some(past)) = (self.past[id], past) {
+                let past = past.into_iter().fold(1 << self.me, |all, past| all | past);
+                self.past[id] = self.step(id, past, mail);
+                moved |= self.past[id].is_some();
+            }
+        }
+        moved
+    }
+
+    /// Runs a step after `past`, if its message is there; who has entered before its end.
+    fn step(&mut self, id: usize, past: u32, mail: &mut Mail) -> Option<u32> {
+        match self.schedule.steps()[id].action {
+            Action::Send { peer, region, label } => {
+                let bytes = self.memory[self.layout.place(region)].to_vec();
+                mail.insert((self.me, peer as usize, label), (bytes, past));
+                Some(past)
+            }
+            Action::Receive { peer, region, label } => {
+                let (bytes, others) = mail.remove(&(peer as usize, self.me, label))?;
+                self.memory[self.layout.place(region)].clone_from_slice(&bytes);
+                Some(past | others)
+            }
+            Action::Copy { from, to } => {
+                let bytes = self.memory[self.layout.place(from)].to_vec();
+                self.memory[self.layout.place(to)].clone_from_slice(&bytes);
+                Some(past)
+            }
+            Action::Reduce { from, into } => {
+                let (from, into) = (self.layout.place(from), self.layout.place(into));
+                for (from, into) in from.zip(into) {
+                    let more = self.memory[from].clone();
+                    self.memory[into].extend(more);
+                    self.memory[into].sort_unstable();
+                }
+                Some(past)
+            }
+        }
+    }
+
+    fn end(self) -> Truth {
+        let entered = self.past.iter().flatten().fold(1 << self.me, |all, past| all | past);
+        let result = self.memory[..self.layout.user_len()].to_vec();
+        Truth { layout: self.layout, result, entered }
+    }
+}
