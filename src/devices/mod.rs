@@ -1,4 +1,7 @@
 //! The devices: each carries packets in its own way, and none knows another (`device` says how).
+//!
+//! [`rings`] is no device: it is what those have in common whose ranks share memory.
 
 pub mod loopback;
+pub mod rings;
 pub mod shm;

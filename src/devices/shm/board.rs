@@ -10,9 +10,9 @@
 //! texts say. A rank writes to it when it has waited for long, never on the way of a message.
 
 use super::primitive::{AtomicU32, Ordering};
-use super::segment::{Area, Mapped};
+use super::segment::Area;
 use crate::base::Peer;
-use crate::sys::process;
+use crate::devices::rings::memory::Mapped;
 
 const RAISED: u32 = 1;
 const WITHDRAWN: u32 = 2;
@@ -77,10 +77,7 @@ impl Board {
     /// # Panics
     /// If there is no such slot.
     pub fn has_ended(&self, slot: usize) -> bool {
-        let card = |slot: usize| &self.areas[slot].card;
-        let pid = card(slot).pid.load(Ordering::Acquire);
-        let [theirs, ours] = [slot, self.me].map(|it| card(it).namespace.load(Ordering::Relaxed));
-        pid != 0 && ours != 0 && theirs == ours && process::has_ended(pid)
+        self.areas[slot].card.has_ended(&self.areas[self.me].card)
     }
 
     /// Says that no rank can go on; true for the first to say so.

@@ -4,15 +4,15 @@
 //! `scripts/loom` runs it.
 #![allow(unsafe_code)]
 
-#[path = "doze.rs"]
+#[path = "../rings/doze.rs"]
 mod doze;
 #[path = "joint.rs"]
 mod joint;
-#[path = "lane.rs"]
+#[path = "../rings/lane.rs"]
 mod lane;
 #[path = "../../device/model_primitive.rs"]
 mod primitive;
-#[path = "queue.rs"]
+#[path = "../rings/queue.rs"]
 mod queue;
 #[path = "../../device/room.rs"]
 mod room;

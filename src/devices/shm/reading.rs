@@ -1,8 +1,6 @@
 //! Reading long messages straight from the memory of the sender: whether to, and doing it.
 //!
-//! Per peer: unknown --first question: read its probe--> readable | not. The probe is a number in
-//! the peer's own memory that its card repeats, so a process number that means another process
-//! here (another namespace) is found out as well as a system that forbids it.
+//! Per peer: unknown --first question: read what its card says it has--> readable | not.
 //!
 //! [`Copy::Auto`] starts from packets, which are copied twice but by two processors at once, and
 //! tries reading on the first [`TRIALS`] long messages. It stays with reading if the fastest of them
@@ -17,15 +15,13 @@
 //! 24 in packets; of 1 MiB 85, 53 and 130.
 #![allow(unsafe_code)]
 
-use std::hash::{BuildHasher, RandomState};
 use std::time::Instant;
 
 use super::joint::{Joint, Piece};
-use super::primitive::Ordering;
-use super::segment::Card;
-use crate::base::Span;
+use crate::base::{Result, Span};
 use crate::device::JointEnd;
-use crate::sys::{cma, process};
+use crate::devices::rings::card::{Card, Introduced};
+use crate::sys::cma;
 
 /// How long messages travel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,8 +55,8 @@ const COPIED: (usize, usize) = (1 << 20, 4 << 20);
 /// What this rank knows about reading from its peers.
 pub struct Reading {
     copy: Copy,
-    /// What peers read to find out whether they can: a number that no other process has.
-    probe: Box<u64>,
+    /// What peers read to find out whether they can.
+    _introduced: Introduced,
     /// By slot.
     peers: Vec<Access>,
     verdict: Verdict,
@@ -86,25 +82,14 @@ enum Verdict {
 }
 
 impl Reading {
-    /// Nothing is known about any of the `peers`.
-    pub fn new(copy: Copy, peers: usize) -> Self {
-        let peers = vec![Access::Unknown; peers];
-        let probe = Box::new(RandomState::new().hash_one(std::process::id()));
-        Self { copy, probe, peers, verdict: Verdict::Trying { left: TRIALS, best: 0.0, len: 0 } }
-    }
-
-    /// Fills in this rank's card.
+    /// Nothing is known about any of the `peers`. Fills in this rank's card.
     ///
     /// # Errors
-    /// The process that has done so before.
-    pub fn introduce(&self, card: &Card) -> Result<(), u32> {
-        let pid = std::process::id();
-        card.owner.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire)?;
-        card.probe_address.store(&raw const *self.probe as u64, Ordering::Relaxed);
-        card.probe.store(*self.probe, Ordering::Relaxed);
-        card.namespace.store(process::namespace(), Ordering::Relaxed);
-        card.pid.store(pid, Ordering::Release);
-        Ok(())
+    /// `Other` if another process has done so before.
+    pub fn new(copy: Copy, peers: usize, card: &Card) -> Result<Self> {
+        let peers = vec![Access::Unknown; peers];
+        let verdict = Verdict::Trying { left: TRIALS, best: 0.0, len: 0 };
+        Ok(Self { copy, _introduced: card.introduce()?, peers, verdict })
     }
 
     /// Whether reading may be preferred to packets at all.
@@ -125,7 +110,7 @@ impl Reading {
 
     fn is_readable(&mut self, slot: usize, card: &Card) -> bool {
         if self.peers[slot] == Access::Unknown {
-            self.peers[slot] = match probe(card) {
+            self.peers[slot] = match card.is_readable() {
                 true => Access::Readable,
                 false => Access::Unreadable,
             };
@@ -139,7 +124,7 @@ impl Reading {
     /// A sentence with the cause.
     pub fn read(&mut self, slot: usize, card: &Card, from: u64, into: Span) -> Result<(), String> {
         let begin = Instant::now();
-        let pid = card.pid.load(Ordering::Acquire);
+        let pid = card.pid();
         if let Err(error) = cma::read(pid, from, into) {
             self.peers[slot] = Access::Unreadable;
             let len = into.len();
@@ -157,7 +142,7 @@ impl Reading {
         &mut self, slot: usize, card: &Card, joint: &Joint, from: u64, into: Span,
     ) -> JointEnd {
         let begin = Instant::now();
-        let pid = card.pid.load(Ordering::Acquire);
+        let pid = card.pid();
         let mut bytes = 0;
         while let Some(range) = joint.take_front() {
             let piece = into.part(range.start, range.len());
@@ -193,7 +178,7 @@ impl Reading {
 /// Writes pieces of the message `from` into the memory of its receiver, until none is left or if
 /// this is no longer the message that has the generation `told`.
 pub fn write_jointly(card: &Card, joint: &Joint, told: u32, from: Span) -> JointEnd {
-    let pid = card.pid.load(Ordering::Acquire);
+    let pid = card.pid();
     let mut took = false;
     while let Some(Piece { range, to }) = joint.take_back(told, from.len()) {
         took = true;
@@ -204,17 +189,6 @@ pub fn write_jointly(card: &Card, joint: &Joint, told: u32, from: Span) -> Joint
         }
     }
     if took { joint.leave_back() } else { JointEnd::Others }
-}
-
-/// Whether the process of `card` can be read, by reading.
-fn probe(card: &Card) -> bool {
-    let pid = card.pid.load(Ordering::Acquire);
-    let mut bytes = [0; 8];
-    // SAFETY: `bytes` outlives the call and nobody else uses it.
-    let into = unsafe { Span::of(&mut bytes) };
-    pid != 0
-        && cma::read(pid, card.probe_address.load(Ordering::Relaxed), into).is_ok()
-        && u64::from_ne_bytes(bytes) == card.probe.load(Ordering::Relaxed)
 }
 
 /// The part of the speed of a copy that a message of `len` bytes must have been read at.
@@ -236,29 +210,34 @@ fn copy_speed(len: usize) -> f64 {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use super::*;
+    use crate::devices::rings::memory::Mapped;
     use crate::devices::shm::segment::Segment;
     use crate::sys::shm;
 
-    fn card() -> crate::devices::shm::Mapped<Card> {
+    fn card() -> Mapped<Card> {
         let segment = Segment::open(shm::create().unwrap(), 1).unwrap();
         segment.area(0).part(|area| &area.card)
     }
 
     #[test]
     fn a_slot_is_taken_once() {
-        let (card, reading) = (card(), Reading::new(Copy::Auto, 1));
-        assert_eq!(reading.introduce(&card), Ok(()));
-        assert_eq!(reading.introduce(&card), Err(std::process::id()));
+        let card = card();
+        let _first = Reading::new(Copy::Auto, 1, &card).unwrap();
+        let error = Reading::new(Copy::Auto, 1, &card).err().unwrap();
+        assert!(error.why.contains(&std::process::id().to_string()), "{error}");
     }
 
     #[test]
     fn nobody_and_strangers_are_not_read() {
-        let (card, mut reading) = (card(), Reading::new(Copy::Cma, 1));
-        assert!(!reading.prefers(0, &card, 1 << 20), "nobody there");
+        let (nobody, card) = (card(), card());
+        let mut reading = Reading::new(Copy::Cma, 1, &card).unwrap();
+        assert!(!reading.prefers(0, &nobody, 1 << 20), "nobody there");
 
-        let mut reading = Reading::new(Copy::Cma, 1);
-        reading.introduce(&card).unwrap();
+        let mut reading = Reading::new(Copy::Cma, 1, &nobody).unwrap();
+        let card = nobody;
         card.probe.fetch_add(1, Ordering::Relaxed);
         assert!(!reading.prefers(0, &card, 1 << 20), "not the process of the card");
     }
@@ -266,9 +245,9 @@ mod tests {
     #[test]
     fn auto_learns_from_the_first_long_messages() {
         for (speed, reads) in [(1.0, false), (1e15, true)] {
-            let (card, mut reading) = (card(), Reading::new(Copy::Auto, 1));
-            reading.introduce(&card).unwrap();
-            if !probe(&card) {
+            let card = card();
+            let mut reading = Reading::new(Copy::Auto, 1, &card).unwrap();
+            if !card.is_readable() {
                 eprintln!("skipped: processes cannot be read here");
                 return;
             }
@@ -283,8 +262,8 @@ mod tests {
 
     #[test]
     fn a_failed_read_is_the_last() {
-        let (card, mut reading) = (card(), Reading::new(Copy::Cma, 1));
-        reading.introduce(&card).unwrap();
+        let card = card();
+        let mut reading = Reading::new(Copy::Cma, 1, &card).unwrap();
         let mut bytes = [0; 8];
         // SAFETY: `bytes` outlives the call and nobody else uses it.
         let into = unsafe { Span::of(&mut bytes) };

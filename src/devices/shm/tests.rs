@@ -5,9 +5,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::base::{Random, Span};
+use crate::base::{ErrorClass, Random};
 use crate::device::conformance;
-use crate::sys::shm;
+use crate::devices::rings::{LANES, PACKET_MAX, QUEUE_FIRST};
+use crate::sys::{futex, shm};
 
 fn network_of(peers: &[Peer], copy: Copy) -> Vec<Shm> {
     let segment = shm::create().unwrap();
@@ -39,8 +40,7 @@ fn conforms_where_everybody_fences() {
     conformance::check(|ranks| {
         let mut network = network(ranks);
         for rank in &mut network {
-            rank.fences = Fences { sending: true, receiving: true };
-            rank.area.doze.require_fences();
+            rank.packets.fence_everything();
         }
         network
     });
@@ -93,11 +93,11 @@ fn busy_pairs_get_lanes_and_the_rest_shares_the_queue() {
         }
     }
     assert_eq!(arrivals.0.len(), 20 * (LANES + 2));
-    assert_eq!(ranks[0].inbound.len(), LANES);
-    let crowded = |rank: &&Shm| matches!(rank.outbound[0].route, Route::Crowded);
+    assert_eq!(ranks[0].packets.inbound_lanes(), LANES);
+    let crowded = |rank: &&Shm| rank.packets.route(0) == "crowded";
     assert_eq!(ranks.iter().filter(crowded).count(), 2);
     // A pair that says little takes no lane.
-    assert!(matches!(ranks[0].outbound[1].route, Route::Queued { packets: 0 }));
+    assert_eq!(ranks[0].packets.route(1), "unused");
 }
 
 #[test]
@@ -106,11 +106,11 @@ fn a_small_crowd_has_lanes_from_the_first_packet_on() {
     ranks.iter_mut().for_each(Shm::share_processors);
     let mut arrivals = Arrivals::default();
     ranks[1].send_short(0, &Header::default(), b"x").unwrap();
-    assert!(matches!(ranks[1].outbound[0].route, Route::Lane(_)));
+    assert_eq!(ranks[1].packets.route(0), "lane");
     while arrivals.0.is_empty() {
         ranks[0].poll(&mut arrivals);
     }
-    assert_eq!((arrivals.0.len(), ranks[0].inbound.len()), (1, 1));
+    assert_eq!((arrivals.0.len(), ranks[0].packets.inbound_lanes()), (1, 1));
 }
 
 #[test]
@@ -416,7 +416,7 @@ fn a_process_that_has_ended_is_seen() {
     let ranks = network(2);
     let mut child = Command::new("true").spawn().unwrap();
     child.wait().unwrap();
-    let card = &ranks[0].outbound[1].area.card;
+    let card = &ranks[0].areas[1].card;
     card.pid.store(child.id(), std::sync::atomic::Ordering::Relaxed);
     assert_eq!(ranks[0].board().read(1), Seen::Ended);
     card.namespace.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

@@ -1,0 +1,163 @@
+//! A segment of memory that processes share, and parts of it.
+//!
+//! Zero is the beginning of everything in there, so nobody has to initialize it first. The first
+//! word of a segment says how it is laid out: processes of two builds do not share one.
+#![allow(unsafe_code)]
+
+use std::marker::PhantomData;
+use std::ops::{Deref, Range};
+use std::os::fd::OwnedFd;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use memmap2::MmapRaw;
+
+use super::primitive::{AtomicU64, Ordering};
+use crate::base::{ErrorClass, Result};
+use crate::sys::shm;
+
+/// A segment in this process.
+#[derive(Clone)]
+pub struct Memory(Arc<MmapRaw>);
+
+/// A part of a segment, which stays mapped as long as this exists.
+pub struct Mapped<T> {
+    part: NonNull<T>,
+    memory: Arc<MmapRaw>,
+    _shared: PhantomData<T>,
+}
+
+// SAFETY: it is a reference with a reference count; the parts are shared between processes anyway.
+unsafe impl<T: Sync> Send for Mapped<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for Mapped<T> {}
+
+/// What may lie in a segment.
+///
+/// # Safety
+/// It consists of atomics and cells that are valid whatever their bits, all zero included, and that
+/// may change at any time.
+pub unsafe trait Shareable: Sync {}
+
+impl Memory {
+    /// Sizes and maps `file`, whose first word is to become `layout`, not 0.
+    ///
+    /// # Errors
+    /// `NoMem` without room, or if `bytes` is `None`, which is for `ranks` ranks too many; `Arg` if
+    /// the file has another size; `Other` if a process of another build of this library shares it.
+    pub fn open(file: OwnedFd, bytes: Option<usize>, ranks: usize, layout: u64) -> Result<Self> {
+        let bytes = bytes
+            .filter(|bytes| *bytes <= isize::MAX as usize)
+            .ok_or_else(|| ErrorClass::NoMem.error(format!("no memory for {ranks} ranks")))?;
+        let memory = Self(Arc::new(shm::map(file, bytes)?));
+        let (order, first) = (Ordering::SeqCst, memory.part::<AtomicU64>(0));
+        match first.compare_exchange(0, layout, order, order) {
+            Err(theirs) if theirs != layout => Err(ErrorClass::Other.error(format!(
+                "a process of this job uses another build of the library \
+                 (its shared memory has layout {theirs:016x}, ours {layout:016x})"
+            ))),
+            _ => Ok(memory),
+        }
+    }
+
+    /// How many bytes it has.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// What lies `offset` bytes from the beginning.
+    ///
+    /// # Panics
+    /// If that is not aligned or not inside.
+    pub fn part<T: Shareable>(&self, offset: usize) -> Mapped<T> {
+        let part = self.start_of(offset, size_of::<T>()).cast::<T>();
+        assert!(offset.is_multiple_of(align_of::<T>()));
+        Mapped { part, memory: self.0.clone(), _shared: PhantomData }
+    }
+
+    /// The address of `len` bytes that begin `offset` bytes from the beginning, and what keeps them.
+    ///
+    /// # Panics
+    /// If they are not inside.
+    pub fn bytes(&self, offset: usize, len: usize) -> (NonNull<u8>, Arc<MmapRaw>) {
+        (self.start_of(offset, len), self.0.clone())
+    }
+
+    /// Makes the pages of `range` present.
+    pub fn make_present(&self, range: Range<usize>) {
+        shm::make_present(&self.0, range);
+    }
+
+    fn start_of(&self, offset: usize, len: usize) -> NonNull<u8> {
+        let end = offset.checked_add(len);
+        assert!(end.is_some_and(|end| end <= self.0.len()));
+        // SAFETY: inside the mapping, so neither null nor past its end (above).
+        unsafe { NonNull::new_unchecked(self.0.as_mut_ptr().add(offset)) }
+    }
+}
+
+impl<T> Mapped<T> {
+    /// Makes the pages of its first `bytes` present.
+    ///
+    /// # Panics
+    /// If it has less.
+    pub fn make_present(&self, bytes: usize) {
+        assert!(bytes <= size_of::<T>());
+        let start = self.part.addr().get() - self.memory.as_ptr().addr();
+        shm::make_present(&self.memory, start..start + bytes);
+    }
+
+    /// A part of this part.
+    pub fn part<U>(&self, choose: impl FnOnce(&T) -> &U) -> Mapped<U> {
+        let part = NonNull::from(choose(self));
+        Mapped { part, memory: self.memory.clone(), _shared: PhantomData }
+    }
+}
+
+impl<T> Clone for Mapped<T> {
+    fn clone(&self) -> Self {
+        Self { part: self.part, memory: self.memory.clone(), _shared: PhantomData }
+    }
+}
+
+impl<T> Deref for Mapped<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: mapped, aligned and inside (`Memory::part`), for as long as `memory` lives, and
+        // never smaller (sealed). Every `T` made here is `Shareable`, or a part of such a one.
+        unsafe { self.part.as_ref() }
+    }
+}
+
+// SAFETY: atomics.
+unsafe impl Shareable for AtomicU64 {}
+// SAFETY: atomics.
+unsafe impl Shareable for super::primitive::AtomicU32 {}
+// SAFETY: rings are made of atomics, slots of integers and bytes, and check what they read.
+unsafe impl Shareable for super::Inlet {}
+
+/// A number that differs where one of `parts`, or the version of the library, does; never 0.
+pub fn digest(parts: impl Iterator<Item = u64>) -> u64 {
+    let version = env!("CARGO_PKG_VERSION").bytes().map(u64::from);
+    // FNV-1a over words.
+    let mix = |hash: u64, part: u64| (hash ^ part).wrapping_mul(0x0000_0100_0000_01b3);
+    parts.chain(version).fold(0xcbf2_9ce4_8422_2325, mix).max(1)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_layout_is_an_error() {
+        let file = shm::create().unwrap();
+        let open = |layout| Memory::open(file.try_clone().unwrap(), Some(4096), 1, layout);
+        assert!(open(76).is_ok() && open(76).is_ok());
+        let error = open(77).err().unwrap();
+        assert!(error.why.contains("another build"), "{error}");
+        let error = Memory::open(file.try_clone().unwrap(), None, 9, 76).err().unwrap();
+        assert!(error.why.contains("9 ranks"), "{error}");
+    }
+}
