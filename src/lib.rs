@@ -23,8 +23,8 @@
 //! * [`offload`]: a collective operation as data, a [`Schedule`](offload::Schedule).
 //! * [`device`]: the contract of anything that carries packets, its conformance suite, and devices
 //!   around devices for faults, delay and traces.
-//! * [`devices`]: `loopback` (ranks in one process) and `shm` (one host). None knows another, or
-//!   the engine.
+//! * [`devices`]: `loopback` (ranks in one process), `shm` (one host) and `tofu` (one host, as if each
+//!   rank had a network interface). None knows another, or the engine.
 //! * [`core`]: the engine: matching, protocols, operations, runs of schedules. It has no clock, no
 //!   thread and makes no system call; it moves when it is called.
 //! * [`mpi`]: what the standard says: communicators, groups, datatypes, operations, requests, the

@@ -56,6 +56,7 @@ const UNSAFE: &[&str] = &[
     "src/devices/loopback.rs",
     "src/devices/rings/",
     "src/devices/shm/",
+    "src/devices/tofu/",
     "src/mpi/op/kernels.rs",
     "src/mpi/op/pairs.rs",
     "src/process/lock.rs",

@@ -5,3 +5,4 @@
 pub mod loopback;
 pub mod rings;
 pub mod shm;
+pub mod tofu;

@@ -50,6 +50,13 @@ pub struct Inlet {
     pub(super) lanes: [Lane; LANES],
 }
 
+impl Inlet {
+    /// Whether the rank sleeps, for who has something other than a packet for it.
+    pub fn doze(&self) -> &Doze {
+        &self.doze
+    }
+}
+
 /// What differs where the layout of an inlet does, for [`memory::digest`](super::memory::digest).
 pub const LAYOUT: [usize; 10] = [
     size_of::<Inlet>(),

@@ -60,11 +60,6 @@ impl Memory {
         }
     }
 
-    /// How many bytes it has.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
     /// What lies `offset` bytes from the beginning.
     ///
     /// # Panics

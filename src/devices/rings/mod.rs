@@ -26,7 +26,7 @@ pub mod doze;
 mod inlet;
 mod lane;
 pub mod memory;
-mod queue;
+pub mod queue;
 mod slots;
 
 use std::sync::Arc;

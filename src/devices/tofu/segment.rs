@@ -1,0 +1,108 @@
+//! What lies in the segment of the simulated interfaces of a node.
+//!
+//! ```text
+//! | preamble | area of slot 0 | area of slot 1 | ...        a slot is a rank's place on its node
+//!      inlet     where packets are put by peers
+//!      card      who the rank is, and how its memory is found
+//!      bell      what the engine thread of the rank sleeps on
+//!      mail      what interfaces of peers ask of this one: changes of numbers
+//!      counters  levels, added to by peers
+//! ```
+//!
+//! Zero is the beginning of everything, so a peer that has not yet come has an interface already.
+//! An area takes 6.8 MiB of addresses; pages that nobody has used take no memory.
+#![allow(unsafe_code)]
+
+use std::mem::offset_of;
+use std::os::fd::OwnedFd;
+
+use super::primitive::{AtomicU32, AtomicU64};
+use crate::base::Result;
+use crate::devices::rings::card::Card;
+use crate::devices::rings::doze::Doze;
+use crate::devices::rings::memory::{Mapped, Memory, Shareable, digest};
+use crate::devices::rings::queue::Queue;
+use crate::devices::rings::{self, Inlet};
+
+/// Counters of a rank in all, those that trigger nothing included.
+pub const WORDS: usize = 1 << 16;
+
+/// Letters that wait at a rank, and the longest in bytes.
+pub const MAIL: (usize, usize) = (64, 64);
+
+/// Counts changes of the meaning (not the sizes) of what is in the segment.
+const REVISION: u64 = 1;
+
+#[repr(C, align(4096))]
+struct Preamble {
+    /// The [`layout`] of whoever came first; 0 before that.
+    layout: AtomicU64,
+}
+
+/// The place of one rank.
+#[repr(C, align(4096))]
+pub struct Area {
+    /// Where its packets arrive.
+    pub inlet: Inlet,
+    /// Who it is.
+    pub card: Card,
+    /// What its engine thread sleeps on.
+    pub bell: Doze,
+    /// What interfaces of peers ask of this one.
+    pub mail: Queue<{ MAIL.0 }, { MAIL.1 }>,
+    /// Programs that its host runs: who adds to a counter then calls the host too.
+    pub host_runs: AtomicU32,
+    /// Counts additions to its counters.
+    pub additions: AtomicU64,
+    /// Levels.
+    pub counters: [AtomicU64; WORDS],
+}
+
+// SAFETY: atomics, and parts that are themselves shareable.
+unsafe impl Shareable for Area {}
+
+/// The segment in this process.
+#[derive(Clone)]
+pub struct Segment {
+    memory: Memory,
+    ranks: usize,
+}
+
+impl Segment {
+    /// Sizes and maps the segment of a node with `ranks` ranks.
+    ///
+    /// # Errors
+    /// `NoMem` without room; `Arg` if it has another size; `Other` if a process of another build of
+    /// this library shares it.
+    pub fn open(file: OwnedFd, ranks: usize) -> Result<Self> {
+        let areas = ranks.checked_mul(size_of::<Area>());
+        let bytes = areas.and_then(|areas| areas.checked_add(size_of::<Preamble>()));
+        Ok(Self { memory: Memory::open(file, bytes, ranks, layout(ranks))?, ranks })
+    }
+
+    /// The area of the rank in `slot`.
+    ///
+    /// # Panics
+    /// If there is no such slot.
+    pub fn area(&self, slot: usize) -> Mapped<Area> {
+        assert!(slot < self.ranks);
+        self.memory.part(size_of::<Preamble>() + slot * size_of::<Area>())
+    }
+}
+
+/// A number that differs where the layout of the segment or the meaning of its contents does.
+fn layout(ranks: usize) -> u64 {
+    let sizes = [
+        ranks,
+        size_of::<Area>(),
+        offset_of!(Area, card),
+        offset_of!(Area, bell),
+        offset_of!(Area, mail),
+        offset_of!(Area, host_runs),
+        offset_of!(Area, additions),
+        offset_of!(Area, counters),
+    ];
+    // Not that of another device.
+    let name = u64::from_le_bytes(*b"tofu\0\0\0\0");
+    digest(sizes.into_iter().chain(rings::LAYOUT).map(|size| size as u64).chain([REVISION, name]))
+}
