@@ -9,5 +9,5 @@ pub mod check;
 mod program;
 mod schedule;
 
-pub use program::{Add, CounterId, Instance, Op, Program, Scheme, Work};
+pub use program::{Add, Arithmetic, CounterId, Instance, Op, Program, Scheme, Work};
 pub use schedule::{Action, Buffer, Builder, Region, Schedule, Step, StepId, Wait};

@@ -48,6 +48,44 @@ pub struct Add {
     pub value: u64,
 }
 
+/// Arithmetic on numbers of 8 bytes, which some interfaces have. Sums wrap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Arithmetic {
+    /// The sum, of signed and unsigned numbers alike.
+    Sum,
+    /// The larger of two signed numbers.
+    Max,
+    /// The smaller of two signed numbers.
+    Min,
+    /// The larger of two unsigned numbers.
+    MaxUnsigned,
+    /// The smaller of two unsigned numbers.
+    MinUnsigned,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+}
+
+impl Arithmetic {
+    /// The result for two numbers.
+    pub fn of(self, one: u64, other: u64) -> u64 {
+        let (signed, other_signed) = (one as i64, other as i64);
+        match self {
+            Self::Sum => one.wrapping_add(other),
+            Self::Max => signed.max(other_signed) as u64,
+            Self::Min => signed.min(other_signed) as u64,
+            Self::MaxUnsigned => one.max(other),
+            Self::MinUnsigned => one.min(other),
+            Self::And => one & other,
+            Self::Or => one | other,
+            Self::Xor => one ^ other,
+        }
+    }
+}
+
 /// What is to be done once a level is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
@@ -87,6 +125,17 @@ pub enum Op {
     Host {
         /// A [`Reduce`](super::Action::Reduce) of the schedule.
         step: StepId,
+        /// Added once that is done.
+        done: Option<Add>,
+    },
+    /// The same where the interface has the arithmetic: `into = from with into`, number by number.
+    Combine {
+        /// The left operands.
+        from: Region,
+        /// The right operands and the results, as many.
+        into: Region,
+        /// What is computed.
+        with: Arithmetic,
         /// Added once that is done.
         done: Option<Add>,
     },
