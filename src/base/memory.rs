@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use std::ptr;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// `len` bytes of memory at an address that the caller of MPI vouched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +104,27 @@ impl Span {
         assert!(self.len == to.len && !self.meets(to));
         // SAFETY: both were made by `Span::new`, `to` for writing.
         unsafe { copy(self.address as *const u8, to.address as *mut u8, self.len) }
+    }
+
+    /// Changes the number of 4 or 8 bytes that it is, atomically, and returns what it was.
+    ///
+    /// # Panics
+    /// If it has another length or is not aligned.
+    pub fn change(self, new: impl Fn(u64) -> u64) -> u64 {
+        assert!(matches!(self.len, 4 | 8) && self.address.is_multiple_of(self.len));
+        let order = Ordering::SeqCst;
+        // SAFETY: the span is memory of that size (`Span::new`), aligned as just checked; it is
+        // changed by others, if at all, in the same way.
+        unsafe {
+            if self.len == 8 {
+                let number = AtomicU64::from_ptr(self.address as *mut u64);
+                number.fetch_update(order, order, |old| Some(new(old))).unwrap_or_default()
+            } else {
+                let number = AtomicU32::from_ptr(self.address as *mut u32);
+                let new = |old: u32| Some(new(u64::from(old)) as u32);
+                number.fetch_update(order, order, new).unwrap_or_default().into()
+            }
+        }
     }
 
     /// Copies its bytes to `to`, of the same length; the two may overlap.

@@ -22,6 +22,7 @@
 pub mod conformance;
 pub mod delay;
 pub mod fault;
+pub mod nic;
 pub mod primitive;
 pub mod rma;
 pub mod room;

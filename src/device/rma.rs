@@ -3,7 +3,8 @@
 //! Memory is *registered* first; the key that this gives is what peers name it by, together with an
 //! offset (on Tofu: STADD, a steering tag and an offset). Each access is checked against the bounds
 //! of the registration. Accesses of one rank to one peer through one engine take place in the order
-//! in which they were asked for; others in any order.
+//! in which they were asked for if the device keeps order
+//! ([`Limits::ordered`](super::trigger::Limits::ordered)); others in any order.
 //!
 //! It knows no windows, epochs or datatypes.
 
@@ -28,6 +29,15 @@ pub struct Remote {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket(pub u64);
 
+/// What peers may do with registered memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Read it.
+    Read,
+    /// Read and write it.
+    ReadWrite,
+}
+
 /// Atomic changes of a naturally aligned number of 4 or 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Update {
@@ -47,11 +57,11 @@ pub enum Update {
 
 /// Reads and writes of peers' memory.
 pub trait Rma {
-    /// Registers memory of this rank for reads and writes by peers.
+    /// Registers memory of this rank for peers.
     ///
     /// # Errors
     /// `NoMem` without a free registration.
-    fn register(&mut self, memory: Span) -> Result<Key>;
+    fn register(&mut self, memory: Span, access: Access) -> Result<Key>;
 
     /// Ends a registration. Nobody may use it any more.
     fn deregister(&mut self, key: Key);
@@ -59,7 +69,8 @@ pub trait Rma {
     /// Starts to copy `from` to memory of a peer.
     ///
     /// # Errors
-    /// `RmaRange` if it leaves what was registered.
+    /// Here or at the [`end`](Rma::end): `RmaRange` if it leaves what is registered or nothing is,
+    /// `Access` if peers may only read it. Nothing is written then.
     fn put(&mut self, from: Span, to: Remote, engine: Option<u8>) -> Result<Ticket>;
 
     /// Starts to copy memory of a peer to `into`.
@@ -68,10 +79,11 @@ pub trait Rma {
     /// As [`Rma::put`].
     fn get(&mut self, from: Remote, into: Span, engine: Option<u8>) -> Result<Ticket>;
 
-    /// Starts to change a number of `bytes` (4 or 8) bytes; its old value goes to `old`, as long.
+    /// Starts to change a number of `bytes` (4 or 8) bytes; its old value goes to `old`, which is as
+    /// long or empty. It is atomic to other changes by this.
     ///
     /// # Errors
-    /// As [`Rma::put`]; `Arg` if it is not aligned.
+    /// As [`Rma::put`]; `Arg` for other numbers of bytes, and if it is not aligned.
     fn update(&mut self, at: Remote, bytes: u8, update: Update, old: Span) -> Result<Ticket>;
 
     /// Whether an access is over: `None` while it is not. After that the ticket means nothing.

@@ -1,0 +1,144 @@
+//! What an interface asks its owner to do.
+
+use crate::base::{Peer, Span};
+use crate::device::rma::{Remote, Update};
+use crate::device::trigger::CounterKey;
+use crate::offload::Arithmetic;
+
+/// Names an action until its owner has reported its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ActionId(pub u32);
+
+/// An addition to a counter of the rank that the action is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signal {
+    /// Which counter.
+    pub counter: CounterKey,
+    /// How much; wrapping.
+    pub value: u64,
+}
+
+/// Something that an interface does to memory and counters of this rank and others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Copies `from` to memory of a peer, then adds to its counter.
+    Put {
+        /// What is read.
+        from: Span,
+        /// What is written, as long.
+        to: Remote,
+        /// Added after the last byte; no sooner seen than every byte.
+        signal: Option<Signal>,
+    },
+    /// Copies memory of a peer to `into`.
+    Get {
+        /// What is read, as long as `into`.
+        from: Remote,
+        /// What is written.
+        into: Span,
+    },
+    /// Changes a number of a peer atomically; its old value goes to `old`.
+    Update {
+        /// Where it is.
+        at: Remote,
+        /// How many bytes it has: 4 or 8.
+        bytes: u8,
+        /// The change.
+        update: Update,
+        /// Where the old value goes; as long, or empty.
+        old: Span,
+    },
+    /// Adds to a counter of a peer.
+    Signal {
+        /// Whose.
+        peer: Peer,
+        /// What is added.
+        signal: Signal,
+    },
+    /// Copies bytes within this rank.
+    Copy {
+        /// What is read.
+        from: Span,
+        /// What is written, as long.
+        into: Span,
+    },
+    /// Computes `into = from with into` on numbers of 8 bytes of this rank; see [`combine`].
+    Combine {
+        /// The left operands.
+        from: Span,
+        /// The right operands and the results.
+        into: Span,
+        /// What is computed.
+        with: Arithmetic,
+    },
+}
+
+/// An action that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// What its end is reported by.
+    pub id: ActionId,
+    /// What is to be done.
+    pub action: Action,
+    /// The engine that does it.
+    pub engine: u8,
+}
+
+impl Action {
+    /// The other rank that it is for.
+    pub fn peer(&self) -> Option<Peer> {
+        match *self {
+            Self::Put { to, .. } => Some(to.peer),
+            Self::Get { from, .. } => Some(from.peer),
+            Self::Update { at, .. } => Some(at.peer),
+            Self::Signal { peer, .. } => Some(peer),
+            Self::Copy { .. } | Self::Combine { .. } => None,
+        }
+    }
+
+    /// How many bytes it moves.
+    pub fn bytes(&self) -> usize {
+        match *self {
+            Self::Put { from, .. } | Self::Copy { from, .. } | Self::Combine { from, .. } => {
+                from.len()
+            }
+            Self::Get { into, .. } => into.len(),
+            Self::Update { bytes, .. } => usize::from(bytes),
+            Self::Signal { .. } => 0,
+        }
+    }
+}
+
+/// Performs [`Action::Combine`].
+///
+/// # Panics
+/// If the lengths differ or are not whole numbers.
+pub fn combine(from: Span, into: Span, with: Arithmetic) {
+    assert!(from.len() == into.len() && from.len().is_multiple_of(8));
+    let number = |span: Span, at| {
+        let mut bytes = [0; 8];
+        span.read(at, &mut bytes);
+        u64::from_ne_bytes(bytes)
+    };
+    for at in (0..from.len()).step_by(8) {
+        let result = with.of(number(from, at), number(into, at));
+        into.write(at, &result.to_ne_bytes());
+    }
+}
+
+impl Update {
+    /// What a number of `bytes` (4 or 8) bytes becomes.
+    pub fn of(self, old: u64, bytes: u8) -> u64 {
+        let mask = if bytes == 4 { u64::from(u32::MAX) } else { u64::MAX };
+        let new = match self {
+            Self::Add(value) => old.wrapping_add(value),
+            Self::And(value) => old & value,
+            Self::Or(value) => old | value,
+            Self::Xor(value) => old ^ value,
+            Self::Swap(value) => value,
+            Self::CompareSwap(expected, value) if old == expected & mask => value,
+            Self::CompareSwap(..) => old,
+        };
+        new & mask
+    }
+}

@@ -1,0 +1,93 @@
+//! Which counters of an interface are taken.
+//!
+//! ```text
+//!   key      1 ......... limit │ limit + 1 ......... words
+//!            trigger work      │ plain words, which peers add to alike and the host looks at
+//! ```
+//!
+//! A counter that was given back is taken again last, so that an addition that comes too late is
+//! more likely to change one that nobody uses.
+
+use std::collections::VecDeque;
+
+use crate::base::{ErrorClass, Result};
+use crate::device::trigger::CounterKey;
+
+/// Where the levels of this rank's counters are. The owner of the interface supplies it.
+///
+/// Peers add to the same levels at any time: additions are atomic.
+pub trait Counters {
+    /// The level; what was written before the additions that it contains is seen after this.
+    fn level(&self, counter: CounterKey) -> u64;
+
+    /// Adds to the level, wrapping.
+    fn add(&self, counter: CounterKey, value: u64);
+}
+
+/// The counters of one kind: a range of keys.
+#[derive(Debug)]
+struct Kind {
+    /// The first key that was never taken, and the one after the last.
+    fresh: u32,
+    end: u32,
+    back: VecDeque<CounterKey>,
+}
+
+/// All counters of an interface.
+#[derive(Debug)]
+pub(super) struct Taken {
+    triggering: Kind,
+    plain: Kind,
+}
+
+impl Kind {
+    fn new(start: u32, end: u32) -> Self {
+        Self { fresh: start, end, back: VecDeque::new() }
+    }
+
+    fn left(&self) -> usize {
+        (self.end - self.fresh) as usize + self.back.len()
+    }
+
+    fn take(&mut self) -> Option<CounterKey> {
+        if self.fresh < self.end {
+            self.fresh += 1;
+            return Some(CounterKey(u64::from(self.fresh - 1)));
+        }
+        self.back.pop_front()
+    }
+}
+
+impl Taken {
+    /// So many that trigger work, of `words` in all.
+    pub(super) fn new(triggering: u32, words: u32) -> Self {
+        let limit = triggering.min(words);
+        Self { triggering: Kind::new(1, limit + 1), plain: Kind::new(limit + 1, words + 1) }
+    }
+
+    pub(super) fn triggers(&self, counter: CounterKey) -> bool {
+        counter.0 < u64::from(self.triggering.end)
+    }
+
+    /// Takes `count` of one kind and sets them to 0.
+    pub(super) fn take(&mut self, count: usize, levels: &impl Counters) -> Result<Vec<CounterKey>> {
+        let kinds = [&mut self.triggering, &mut self.plain];
+        let Some(kind) = kinds.into_iter().find(|kind| count <= kind.left()) else {
+            let (one, other) = (self.triggering.left(), self.plain.left());
+            return Err(ErrorClass::NoMem.error(format!(
+                "{count} counters are wanted, and {one} of the interface and {other} words are left"
+            )));
+        };
+        let keys: Vec<_> = (0..count).map_while(|_| kind.take()).collect();
+        for &key in &keys {
+            levels.add(key, levels.level(key).wrapping_neg());
+        }
+        Ok(keys)
+    }
+
+    pub(super) fn give_back(&mut self, counter: CounterKey) {
+        let triggers = self.triggers(counter);
+        let kind = if triggers { &mut self.triggering } else { &mut self.plain };
+        kind.back.push_back(counter);
+    }
+}

@@ -1,0 +1,331 @@
+//! A network interface with engines, counters and deferred work, as a value.
+//!
+//! ```text
+//!   put, get, update ─────────────┐
+//!   start ──> deferred work ──────┴─> queues of engines ──next──> owner: copies, adds
+//!                 ▲                                                  │ left, done
+//!                 └──── levels of counters (`Counters`) ◄────────────┘
+//! ```
+//!
+//! The owner, a device, posts commands and asks [`Nic::next`] what is to be done; it moves the
+//! bytes, holding no lock on this if they are many, and reports [`Nic::left`] (what was read may be
+//! overwritten) and [`Nic::done`] (everything is at the peer). Peers add to levels of counters
+//! without this being told: the owner asks again after that, as after every command and report.
+//!
+//! Deferred work occupies slots, of which an interface has few. A program gets a window of them
+//! when it is loaded: at least one for each of its counters, so that the work of lowest level is
+//! always posted, and what has started is refilled at once. Where slots or counters are not enough,
+//! the host runs the program: [`Nic::run_host`], which posts the same commands. No peer sees it.
+//!
+//! It knows no addresses of peers, threads or clocks. The idea: deferred work of libfabric
+//! (fi_trigger(3)) and Portals 4 (triggered operations), with additions to counters of other ranks.
+
+mod action;
+mod counters;
+mod engine;
+mod loaded;
+#[cfg(test)]
+mod tests;
+
+pub use action::{Action, ActionId, Due, Signal, combine};
+pub use counters::Counters;
+
+use std::collections::BTreeSet;
+
+use crate::base::{ErrorClass, Result, Slab, Span};
+use crate::device::rma::{Remote, Ticket, Update};
+use crate::device::trigger::{CounterKey, Limits, Loading, Look, ProgramKey, Runner};
+use crate::offload::{Op, Program, StepId};
+use counters::Taken;
+use engine::{Engines, Origin};
+use loaded::{Loaded, Step};
+
+/// The part of all slots that one program gets at most, unless it has more counters than that.
+const WINDOW_SHARE: u32 = 8;
+
+/// The interface of one rank.
+#[derive(Debug)]
+pub struct Nic {
+    limits: Limits,
+    counters: Taken,
+    slots_left: u32,
+    programs: Slab<Loaded>,
+    /// Programs under way, by who runs them.
+    by_interface: BTreeSet<u32>,
+    by_host: BTreeSet<u32>,
+    engines: Engines,
+    /// `None` while an access is under way.
+    accesses: Slab<Option<Result>>,
+    fallbacks: u64,
+    news: bool,
+}
+
+impl Nic {
+    /// An interface with these limits whose rank has `words` counters in all; those beyond
+    /// [`Limits::counters`] trigger nothing.
+    pub fn new(limits: Limits, words: u32) -> Self {
+        Self {
+            limits,
+            counters: Taken::new(limits.counters, words),
+            slots_left: limits.slots,
+            programs: Slab::default(),
+            by_interface: BTreeSet::new(),
+            by_host: BTreeSet::new(),
+            engines: Engines::new(limits.engines, limits.ordered),
+            accesses: Slab::default(),
+            fallbacks: 0,
+            news: false,
+        }
+    }
+
+    /// What it has.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Takes counters, all of the interface or none, and sets them to 0.
+    ///
+    /// # Errors
+    /// `NoMem` without so many of either kind.
+    pub fn reserve(&mut self, count: usize, levels: &impl Counters) -> Result<Vec<CounterKey>> {
+        self.counters.take(count, levels)
+    }
+
+    /// Gives counters back.
+    pub fn release(&mut self, counters: &[CounterKey]) {
+        for &counter in counters {
+            self.counters.give_back(counter);
+        }
+    }
+
+    /// Starts to copy `from` to memory of a peer.
+    pub fn put(&mut self, from: Span, to: Remote, engine: Option<u8>) -> Ticket {
+        self.access(Action::Put { from, to, signal: None }, engine)
+    }
+
+    /// Starts to copy memory of a peer to `into`.
+    pub fn get(&mut self, from: Remote, into: Span, engine: Option<u8>) -> Ticket {
+        self.access(Action::Get { from, into }, engine)
+    }
+
+    /// Starts to change a number of a peer.
+    ///
+    /// # Errors
+    /// `Arg` unless it has 4 or 8 bytes, lies at a multiple of that, and `old` is as long or empty.
+    pub fn update(&mut self, at: Remote, bytes: u8, update: Update, old: Span) -> Result<Ticket> {
+        if bytes != 4 && bytes != 8 || !at.offset.is_multiple_of(u64::from(bytes)) {
+            let at = at.offset;
+            return Err(ErrorClass::Arg.error(format!("no number of {bytes} bytes at offset {at}")));
+        }
+        if !old.is_empty() && old.len() != usize::from(bytes) {
+            let len = old.len();
+            return Err(
+                ErrorClass::Arg.error(format!("{len} bytes for the old value of one of {bytes}"))
+            );
+        }
+        Ok(self.access(Action::Update { at, bytes, update, old }, None))
+    }
+
+    fn access(&mut self, action: Action, engine: Option<u8>) -> Ticket {
+        let key = self.accesses.insert(None);
+        let engine = self.engines.choose(engine, 0, action.peer().unwrap_or(0));
+        self.engines.post(engine, Origin::Access(key), action);
+        Ticket(u64::from(key))
+    }
+
+    /// Whether an access is over: `None` while it is not, or if there is none.
+    pub fn end(&mut self, ticket: Ticket) -> Option<Result> {
+        let key = u32::try_from(ticket.0).ok()?;
+        self.accesses.get(key)?.as_ref()?;
+        self.accesses.remove(key)?
+    }
+
+    /// Takes a program; with `host`, the host runs it.
+    ///
+    /// # Panics
+    /// If it names ranks, counters or memory that `loading` does not have.
+    pub fn load(&mut self, loading: Loading, host: bool) -> ProgramKey {
+        let granted = self.grant(&loading);
+        let (runner, window) = match granted {
+            _ if host => (Runner::Host("that was asked for"), 0),
+            Ok(window) => (Runner::Interface, window),
+            Err(why) => {
+                if self.fallbacks == 0 {
+                    tracing::warn!("the host runs a program of deferred work: {why}");
+                }
+                self.fallbacks += 1;
+                (Runner::Host(why), 0)
+            }
+        };
+        self.slots_left -= window;
+        ProgramKey(self.programs.insert(Loaded::new(loading, runner, window)))
+    }
+
+    /// The slots that a program gets, or what the interface lacks.
+    fn grant(&self, loading: &Loading) -> Result<u32, &'static str> {
+        if !loading.counters.iter().all(|counter| self.counters.triggers(*counter)) {
+            return Err("no counters of the interface were left");
+        }
+        let program = &loading.program;
+        let numbers = |op: &Op| match op {
+            Op::Combine { from, .. } => from.len.div_ceil(8),
+            _ => 0,
+        };
+        let most = program.work().iter().map(|work| numbers(&work.op)).max().unwrap_or(0);
+        if most > usize::from(self.limits.arithmetic) {
+            return Err("the interface cannot compute with so many numbers at once");
+        }
+        let (least, all) = needed(program);
+        let window = all.min((self.limits.slots / WINDOW_SHARE).max(least)).min(self.slots_left);
+        if window < least { Err("no slots for deferred work were left") } else { Ok(window) }
+    }
+
+    /// Who runs a program.
+    ///
+    /// # Panics
+    /// As all that follow, without such a program.
+    pub fn runner(&self, program: ProgramKey) -> Runner {
+        self.programs[program.0].runner
+    }
+
+    /// Starts the next instance of a program.
+    ///
+    /// # Panics
+    /// If it is not idle.
+    pub fn start(&mut self, program: ProgramKey) {
+        let loaded = &mut self.programs[program.0];
+        loaded.start();
+        match loaded.runner {
+            Runner::Interface => self.by_interface.insert(program.0),
+            Runner::Host(_) => self.by_host.insert(program.0),
+        };
+    }
+
+    /// How far an instance is.
+    pub fn look(&mut self, program: ProgramKey) -> Look {
+        let look = self.programs[program.0].look();
+        if matches!(look, Look::Over(_)) {
+            self.by_interface.remove(&program.0);
+            self.by_host.remove(&program.0);
+        }
+        look
+    }
+
+    /// The host has run a step that a look asked for.
+    ///
+    /// # Panics
+    /// If none did.
+    pub fn host_done(&mut self, program: ProgramKey, step: StepId, levels: &impl Counters) {
+        let loaded = &mut self.programs[program.0];
+        loaded.host_done(step, levels);
+        self.news |= loaded.is_over();
+    }
+
+    /// Forgets an idle program.
+    ///
+    /// # Panics
+    /// If it is not idle.
+    pub fn unload(&mut self, program: ProgramKey) {
+        let loaded = self.programs.remove(program.0).expect("a program that was loaded");
+        assert!(loaded.is_idle(), "a program is unloaded when its last instance is over");
+        self.slots_left += loaded.window;
+    }
+
+    /// How many programs were loaded that the host runs for lack of something.
+    pub fn fallbacks(&self) -> u64 {
+        self.fallbacks
+    }
+
+    /// What is to be done next; `None` until something happens.
+    pub fn next(&mut self, levels: &impl Counters) -> Option<Due> {
+        if let due @ Some(_) = self.engines.next() {
+            return due;
+        }
+        for program in self.by_interface.iter().copied().collect::<Vec<_>>() {
+            self.run(program, levels);
+        }
+        self.engines.next()
+    }
+
+    /// Posts the work that is due of programs that the host runs; whether there was any.
+    pub fn run_host(&mut self, levels: &impl Counters) -> bool {
+        let mut any = false;
+        for program in self.by_host.iter().copied().collect::<Vec<_>>() {
+            any |= self.run(program, levels);
+        }
+        any
+    }
+
+    /// Starts all work of a program that may start.
+    fn run(&mut self, program: u32, levels: &impl Counters) -> bool {
+        let loaded = &mut self.programs[program];
+        let mut any = false;
+        while let Some(step) = loaded.next(levels) {
+            any = true;
+            if let Step::Command { action, engine, done } = step {
+                let origin = Origin::Work { program, done };
+                let peer = action.peer().unwrap_or(0);
+                let engine = self.engines.choose(engine, program, peer);
+                self.engines.post(engine, origin, action);
+            }
+        }
+        self.news |= any && (loaded.is_over() || loaded.wants_host());
+        any
+    }
+
+    /// What an action reads may be overwritten. Its engine goes on.
+    ///
+    /// # Panics
+    /// As [`Nic::done`], if it was not handed out.
+    pub fn left(&mut self, action: ActionId, levels: &impl Counters) {
+        if let Some(Origin::Work { program, done }) = self.engines.left(action) {
+            self.work_left(program, done, Ok(()), levels);
+        }
+    }
+
+    /// An action is over, whether or not its owner said before that it has left.
+    ///
+    /// After [`Nic::left`], an error is told of an access only: a program may be over by then.
+    pub fn done(&mut self, action: ActionId, end: Result, levels: &impl Counters) {
+        let action = self.engines.done(action);
+        match action.origin {
+            Origin::Access(key) => {
+                self.accesses[key] = Some(end);
+                self.news = true;
+            }
+            Origin::Work { program, done } if !action.left => {
+                self.work_left(program, done, end, levels);
+            }
+            Origin::Work { .. } => (),
+        }
+    }
+
+    fn work_left(
+        &mut self, program: u32, done: Option<(CounterKey, u64)>, end: Result,
+        levels: &impl Counters,
+    ) {
+        if let Some((counter, value)) = done {
+            levels.add(counter, value);
+            self.news |= self.by_host.contains(&program);
+        }
+        self.news |= self.programs[program].left(end.err());
+    }
+
+    /// Whether something happened since the last call that [`Nic::look`] or [`Nic::end`] tells, or
+    /// that is for [`Nic::run_host`] to go on with.
+    pub fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Whether no command waits and none is under way: one that is posted now is next.
+    pub fn is_idle(&self) -> bool {
+        self.engines.are_idle()
+    }
+}
+
+/// The slots without which a program could stand still, and those for all of its work.
+fn needed(program: &Program) -> (u32, u32) {
+    let work = program.work();
+    let least = work.chunk_by(|one, next| one.counter == next.counter).count();
+    (least as u32, work.len() as u32)
+}
