@@ -5,7 +5,9 @@
 //! turns between the ranks in one thread, from a seed; the others give each rank a thread.
 //! No check asserts a time, but each gives up instead of hanging.
 
+mod rma;
 mod rooms;
+mod trigger;
 
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -49,6 +51,8 @@ fn suite<D: Device>(network: &impl Fn(usize) -> Vec<D>) {
     rousing_wakes(network(2));
     arming_never_loses_a_packet(network(2), 3000);
     rooms::check(network);
+    rma::check(network);
+    trigger::check(network);
 }
 
 /// A sink that drops everything.

@@ -3,19 +3,29 @@
 //! A rank has one queue of arrivals behind a lock, shared by all its senders. A rank may send to
 //! itself. Ranks may live in threads of their own or take turns in one. Their rooms lie in memory
 //! that a file without a name stands for, so that pages which nobody uses take none.
+//!
+//! One-sided access and programs of deferred work go over a network of their own ([`LIMITS`]), which
+//! a seed moves and which keeps no order: what a program must not rely on does not happen there.
 #![allow(unsafe_code)]
+
+mod offload;
+mod wire;
 
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 
 use crate::base::Peer;
+use crate::device::rma::Rma;
 use crate::device::room::{Room, Rooms};
+use crate::device::trigger::{Limits, Trigger};
 use crate::device::{Busy, Caps, Device, Header, Shared, Sink, Wake};
 use crate::sys::{futex, shm};
+pub use wire::LIMITS;
+use wire::Wire;
 
 /// Packets that wait at a rank before its senders meet [`Busy`].
 pub const QUEUE_PACKETS: usize = 8;
@@ -30,11 +40,21 @@ pub const PACKET_MAX: usize = 256;
 pub struct Loopback {
     me: Peer,
     inboxes: Arc<[Inbox]>,
+    network: Arc<Network>,
     rooms: Option<Rooms>,
+}
+
+/// The interfaces of all ranks.
+struct Network {
+    wire: Mutex<Wire>,
+    /// Whether something may happen by itself.
+    moves: AtomicBool,
 }
 
 struct Inbox {
     arrivals: Mutex<Arrivals>,
+    /// A level of the rank's counters has changed: the programs that its host runs want a look.
+    called: AtomicBool,
     /// Counts wake-ups; what an armed rank sleeps on.
     wakes: Arc<WakeWord>,
 }
@@ -57,9 +77,21 @@ struct WakeWord(AtomicU32);
 impl Loopback {
     /// The ranks `0..ranks`, in order, connected to each other and to themselves.
     pub fn network(ranks: usize) -> Vec<Self> {
+        Self::offloading(ranks, 0, |_| LIMITS)
+    }
+
+    /// The same with interfaces of other limits, and another order of what happens between them.
+    pub fn offloading(ranks: usize, seed: u64, limits: impl Fn(Peer) -> Limits) -> Vec<Self> {
         let inboxes: Arc<[Inbox]> = (0..ranks).map(|_| Inbox::new()).collect();
+        let wire = Mutex::new(Wire::new(ranks, seed, limits));
+        let network = Arc::new(Network { wire, moves: AtomicBool::new(false) });
         let rooms = rooms(ranks);
-        let rank = |me| Self { me, inboxes: inboxes.clone(), rooms: rooms.clone() };
+        let rank = |me| Self {
+            me,
+            inboxes: inboxes.clone(),
+            network: network.clone(),
+            rooms: rooms.clone(),
+        };
         (0..ranks as Peer).map(rank).collect()
     }
 
@@ -78,7 +110,11 @@ fn rooms(ranks: usize) -> Option<Rooms> {
 
 impl Inbox {
     fn new() -> Self {
-        Self { arrivals: Mutex::default(), wakes: Arc::new(WakeWord(AtomicU32::new(0))) }
+        Self {
+            arrivals: Mutex::default(),
+            called: AtomicBool::new(false),
+            wakes: Arc::new(WakeWord(AtomicU32::new(0))),
+        }
     }
 
     /// Wakes the rank if it sleeps.
@@ -118,6 +154,7 @@ impl Device for Loopback {
     }
 
     fn poll(&mut self, sink: &mut impl Sink) -> usize {
+        self.move_along();
         // Taken whole before the first is delivered: the batch is bounded by the queue.
         let packets = std::mem::take(&mut self.inbox(self.me).arrivals.lock().packets);
         for packet in &packets {
@@ -131,7 +168,10 @@ impl Device for Loopback {
         let mut arrivals = inbox.arrivals.lock();
         let expected = inbox.wakes.0.load(Ordering::SeqCst);
         arrivals.sleeps = true;
-        Wake::Word { word: inbox.wakes.clone(), expected }
+        drop(arrivals);
+        let wake = Wake::Word { word: inbox.wakes.clone(), expected };
+        self.settle();
+        wake
     }
 
     fn disarm(&mut self) {
@@ -146,8 +186,26 @@ impl Device for Loopback {
         if self.rooms.is_some() { Some(self) } else { None }
     }
 
+    fn rma(&mut self) -> Option<&mut dyn Rma> {
+        Some(self)
+    }
+
+    fn trigger(&mut self) -> Option<&mut dyn Trigger> {
+        Some(self)
+    }
+
     fn ring(&mut self, peer: Peer) {
         self.inbox(peer).ring();
+    }
+}
+
+/// What this rank has sent still arrives; nothing touches its memory any more.
+impl Drop for Loopback {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.settle();
+        }
+        self.network.wire.lock().leave(self.me);
     }
 }
 

@@ -1,0 +1,375 @@
+//! The part of the suite about programs of deferred work, for devices that run them.
+//!
+//! Most checks run a ring: each rank tells the one before it that it is ready to receive, and puts
+//! its block into the memory of the one after it when that is ready. The levels are those of two
+//! rounds: one arrival that weighs 3, then two (the block, and the end of the own put) that weigh 1.
+
+use std::sync::Arc;
+use std::thread;
+
+use super::rma::{Memory, poll_all, rma};
+use super::{Ignore, Patience, has_fired};
+use crate::base::{ErrorClass, Peer, Random};
+use crate::device::rma::{Access, Key};
+use crate::device::trigger::{
+    Class, CounterKey, Linked, Loading, Look, ProgramKey, Runner, Trigger,
+};
+use crate::device::{Device, Wake};
+use crate::offload::{Add, Arithmetic, Buffer, Op, Program, Region, Scheme, Work};
+
+/// Runs it on new networks.
+pub(super) fn check<D: Device>(network: &impl Fn(usize) -> Vec<D>) {
+    let Some(limits) = network(1)[0].trigger().map(|trigger| trigger.limits()) else { return };
+    counters_are_given_and_taken(network(2));
+    if limits.class == Class::Sessions {
+        return;
+    }
+    for ranks in [1, 2, 3, 5] {
+        for (seed, host) in [(1, 0), (2, !0), (3, 1), (4, 0b1010)] {
+            rings_turn(network(ranks), 1, 30, 100, host, seed);
+        }
+    }
+    rings_turn(network(3), 10, 10, 1000, 0b1_0000, 5);
+    rings_turn(network(2), 2, 5, 0, 0, 6);
+    rings_turn(network(2), 1, 3, 300_000, 0, 7);
+    the_host_runs_what_has_no_counters_left(network(2));
+    the_host_does_its_steps(network(2));
+    numbers_are_combined(network(1));
+    a_sleeper_is_woken_by_the_end(network(2), 200);
+}
+
+fn trigger<D: Device>(device: &mut D) -> &mut dyn Trigger {
+    device.trigger().expect("a device keeps its programs")
+}
+
+fn counters_are_given_and_taken<D: Device>(mut devices: Vec<D>) {
+    let trigger = trigger(&mut devices[0]);
+    let one = trigger.reserve(3).unwrap();
+    let two = trigger.reserve(3).unwrap();
+    let all = |keys: &[CounterKey]| keys.iter().all(|key| *key != CounterKey(0));
+    assert!(all(&one) && all(&two) && one.iter().all(|key| !two.contains(key)));
+    let error = trigger.reserve(1 << 40).unwrap_err();
+    assert_eq!(ErrorClass::from_value(error.code.0), Some(ErrorClass::NoMem));
+    trigger.release(&one);
+    trigger.release(&two);
+    for _ in 0..3 {
+        let many = trigger.limits().counters as usize;
+        let keys = trigger.reserve(many).unwrap();
+        assert_eq!(keys.len(), many);
+        trigger.release(&keys);
+    }
+}
+
+const WEIGHT: u64 = 3;
+const FULL: u64 = 5;
+
+/// The program of a rank of the ring.
+fn ring(rank: usize, ranks: usize, block: usize) -> Program {
+    let (before, after) = ((rank + ranks - 1) % ranks, (rank + 1) % ranks);
+    let add = |value| Add { counter: 0, value };
+    let work = |level, op| Work { counter: 0, level, op, round: 0 };
+    let put = Op::Put {
+        to: after as u32,
+        from: Buffer::User(0).region(0, block),
+        into: Buffer::User(1).region(0, block),
+        signal: add(1),
+        done: Some(add(1)),
+        engine: None,
+    };
+    let steps = vec![
+        work(0, Op::Signal { to: before as u32, signal: add(WEIGHT) }),
+        work(WEIGHT, put),
+        work(FULL, Op::Add(add(FULL.wrapping_neg()))),
+        work(FULL, Op::Complete),
+    ];
+    Program::new(Scheme::Tank, 2, 1, steps)
+}
+
+/// One rank's end of a ring.
+struct Seat {
+    program: ProgramKey,
+    counters: Vec<CounterKey>,
+    key: Key,
+    from: Memory,
+    into: Memory,
+    /// Instances that are over.
+    over: u64,
+    under_way: bool,
+}
+
+impl Seat {
+    fn fill(&mut self, rank: usize) {
+        let byte = (rank as u64 + 3 * self.over) as u8;
+        let len = self.from.span().len();
+        self.from.span().write(0, &vec![byte; len]);
+    }
+
+    /// What the rank before has put into the instance that is just over.
+    fn check(&mut self, rank: usize, ranks: usize) {
+        let before = (rank + ranks - 1) % ranks;
+        let byte = (before as u64 + 3 * self.over) as u8;
+        let arrived = self.into.bytes();
+        assert!(arrived.iter().all(|at| *at == byte), "instance {} of rank {rank}", self.over);
+        // A later instance must not have written here: what comes next comes after the next start.
+        self.into.span().write(0, &vec![!byte; arrived.len()]);
+    }
+}
+
+/// Loads a ring; bit `rank` of `host` has the host of that rank run it.
+fn load<D: Device>(devices: &mut [D], block: usize, host: u32) -> Vec<Seat> {
+    let ranks = devices.len();
+    let mut memory: Vec<_> =
+        devices.iter().map(|_| (Memory::new(block, 0), Memory::new(block, 0))).collect();
+    let counters: Vec<_> =
+        devices.iter_mut().map(|device| trigger(device).reserve(2).unwrap()).collect();
+    let register = |(device, (_, into)): (&mut D, &mut (Memory, Memory))| {
+        rma(device).register(into.span(), Access::ReadWrite).unwrap()
+    };
+    let keys: Vec<_> = devices.iter_mut().zip(&mut memory).map(register).collect();
+    let mut seats = Vec::new();
+    for (rank, (mut from, mut into)) in memory.into_iter().enumerate() {
+        let linked = |peer: usize| Linked {
+            rank: peer as u32,
+            peer: peer as Peer,
+            counters: counters[peer].clone(),
+            buffers: vec![(Buffer::User(1), keys[peer])],
+        };
+        let mut peers = vec![(rank + ranks - 1) % ranks, (rank + 1) % ranks];
+        peers.dedup();
+        let loading = Loading {
+            program: Arc::new(ring(rank, ranks, block)),
+            counters: counters[rank].clone(),
+            memory: vec![(Buffer::User(0), from.span()), (Buffer::User(1), into.span())],
+            peers: peers.into_iter().map(linked).collect(),
+        };
+        let by_host = host >> rank & 1 == 1;
+        let program = trigger(&mut devices[rank]).load(loading, by_host);
+        if by_host {
+            let runner = trigger(&mut devices[rank]).runner(program);
+            assert!(matches!(runner, Runner::Host(_)));
+        }
+        let (counters, key) = (counters[rank].clone(), keys[rank]);
+        seats.push(Seat { program, counters, key, from, into, over: 0, under_way: false });
+    }
+    seats
+}
+
+fn unload<D: Device>(devices: &mut [D], seats: Vec<Seat>) {
+    for (device, seat) in devices.iter_mut().zip(seats) {
+        trigger(device).unload(seat.program);
+        trigger(device).release(&seat.counters);
+        rma(device).deregister(seat.key);
+    }
+}
+
+/// Many rings at once, each restarted many times, in any order and with any skew.
+fn rings_turn<D: Device>(
+    mut devices: Vec<D>, rings: usize, instances: u64, block: usize, host: u32, seed: u64,
+) {
+    let ranks = devices.len();
+    let mut random = Random::new(seed);
+    let mut all: Vec<_> = (0..rings).map(|_| load(&mut devices, block, host)).collect();
+    let mut patience = Patience::new();
+    let mut left = (rings * ranks) as u64 * instances;
+    while left > 0 {
+        let number = random.below((rings * ranks) as u64) as usize;
+        let (rank, device) = (number % ranks, &mut devices[number % ranks]);
+        let seat = &mut all[number / ranks][rank];
+        if !seat.under_way && seat.over < instances {
+            seat.fill(rank);
+            trigger(device).start(seat.program);
+            seat.under_way = true;
+        } else if seat.under_way {
+            match trigger(device).look(seat.program) {
+                Look::Waits => patience.wait(),
+                Look::Host(step) => panic!("no step {step} for the host was asked for"),
+                Look::Over(end) => {
+                    end.unwrap();
+                    seat.check(rank, ranks);
+                    seat.over += 1;
+                    seat.under_way = false;
+                    left -= 1;
+                    patience = Patience::new();
+                }
+            }
+        }
+        if random.one_in(2) {
+            let polled = random.below(ranks as u64) as usize;
+            devices[polled].poll(&mut Ignore);
+        }
+    }
+    all.into_iter().for_each(|seats| unload(&mut devices, seats));
+}
+
+/// Ends everything that runs.
+fn finish<D: Device>(devices: &mut [D], seats: &mut [Seat]) {
+    let ranks = seats.len();
+    for (rank, seat) in seats.iter_mut().enumerate() {
+        let patience = Patience::new();
+        while !matches!(trigger(&mut devices[rank]).look(seat.program), Look::Over(Ok(()))) {
+            poll_all(devices);
+            patience.wait();
+        }
+        seat.check(rank, ranks);
+        seat.over += 1;
+    }
+}
+
+fn the_host_runs_what_has_no_counters_left<D: Device>(mut devices: Vec<D>) {
+    let limits = trigger(&mut devices[0]).limits();
+    let spare = limits.counters as usize - 5;
+    let taken = trigger(&mut devices[0]).reserve(spare).unwrap();
+    let mut all: Vec<_> = (0..4).map(|_| load(&mut devices, 10, 0)).collect();
+    let runners: Vec<_> =
+        all.iter().map(|seats| trigger(&mut devices[0]).runner(seats[0].program)).collect();
+    assert_eq!(runners[..2], [Runner::Interface; 2]);
+    assert!(runners[2..].iter().all(|runner| matches!(runner, Runner::Host(_))), "{runners:?}");
+    assert_eq!(trigger(&mut devices[0]).fallbacks(), 2);
+    assert_eq!(trigger(&mut devices[1]).fallbacks(), 0);
+    for _ in 0..5 {
+        for seats in &mut all {
+            for (rank, seat) in seats.iter_mut().enumerate() {
+                seat.fill(rank);
+                trigger(&mut devices[rank]).start(seat.program);
+            }
+        }
+        all.iter_mut().for_each(|seats| finish(&mut devices, seats));
+    }
+    all.into_iter().for_each(|seats| unload(&mut devices, seats));
+    trigger(&mut devices[0]).release(&taken);
+    let again = load(&mut devices, 10, 0);
+    assert_eq!(trigger(&mut devices[0]).runner(again[0].program), Runner::Interface);
+    unload(&mut devices, again);
+}
+
+/// What a program of one rank works on: two blocks of numbers.
+fn alone<D: Device>(device: &mut D, work: Vec<Work>, memory: &mut [Memory; 2]) -> ProgramKey {
+    let program = Program::new(Scheme::Tank, 2, 1, work);
+    let counters = trigger(device).reserve(2).unwrap();
+    let [one, two] = memory;
+    let memory = vec![(Buffer::User(0), one.span()), (Buffer::Scratch(0), two.span())];
+    let loading = Loading { program: Arc::new(program), counters, memory, peers: Vec::new() };
+    trigger(device).load(loading, false)
+}
+
+fn the_host_does_its_steps<D: Device>(mut devices: Vec<D>) {
+    let done = |value| Some(Add { counter: 0, value });
+    let work = |level, op| Work { counter: 0, level, op, round: 0 };
+    let region = |buffer: Buffer| -> Region { buffer.region(0, 16) };
+    let (from, into) = (region(Buffer::User(0)), region(Buffer::Scratch(0)));
+    let steps = vec![
+        work(0, Op::Host { step: 7, done: done(1) }),
+        work(1, Op::Copy { from, into, done: done(1) }),
+        work(2, Op::Host { step: 9, done: done(1) }),
+        work(2, Op::Host { step: 8, done: done(1) }),
+        work(4, Op::Add(Add { counter: 0, value: 4_u64.wrapping_neg() })),
+        work(4, Op::Complete),
+    ];
+    let mut memory = [Memory::new(16, 1), Memory::new(16, 2)];
+    let program = alone(&mut devices[0], steps, &mut memory);
+    for instance in 0..4 {
+        memory[0].span().write(0, &[instance; 16]);
+        trigger(&mut devices[0]).start(program);
+        let (mut asked, patience) = (Vec::new(), Patience::new());
+        loop {
+            match trigger(&mut devices[0]).look(program) {
+                Look::Host(step) => {
+                    asked.push(step);
+                    poll_all(&mut devices);
+                    trigger(&mut devices[0]).host_done(program, step);
+                }
+                Look::Waits => {
+                    poll_all(&mut devices);
+                    patience.wait();
+                }
+                Look::Over(end) => break end.unwrap(),
+            }
+        }
+        asked.sort_unstable();
+        assert_eq!((asked, memory[1].bytes()), (vec![7, 8, 9], vec![instance; 16]));
+    }
+    trigger(&mut devices[0]).unload(program);
+}
+
+fn numbers_are_combined<D: Device>(mut devices: Vec<D>) {
+    let count = usize::from(trigger(&mut devices[0]).limits().arithmetic);
+    if count == 0 {
+        return;
+    }
+    let len = 8 * count;
+    let done = Some(Add { counter: 0, value: 1 });
+    for (with, expected) in [
+        (Arithmetic::Sum, -2_i64 as u64),
+        (Arithmetic::Max, 3),
+        (Arithmetic::Min, -5_i64 as u64),
+        (Arithmetic::MaxUnsigned, -5_i64 as u64),
+        (Arithmetic::MinUnsigned, 3),
+        (Arithmetic::And, 3),
+        (Arithmetic::Or, -5_i64 as u64),
+        (Arithmetic::Xor, -5_i64 as u64 ^ 3),
+    ] {
+        let (from, into) = (Buffer::User(0).region(0, len), Buffer::Scratch(0).region(0, len));
+        let work = |level, op| Work { counter: 0, level, op, round: 0 };
+        let combine = Op::Combine { from, into, with, done };
+        let reset = Op::Add(Add { counter: 0, value: 1_u64.wrapping_neg() });
+        let steps = vec![work(0, combine), work(1, reset), work(1, Op::Complete)];
+        let mut memory = [Memory::new(len, 0), Memory::new(len, 0)];
+        let program = alone(&mut devices[0], steps, &mut memory);
+        assert_eq!(trigger(&mut devices[0]).runner(program), Runner::Interface);
+        memory[0].span().write(0, &(-5_i64).to_ne_bytes().repeat(count));
+        memory[1].span().write(0, &3_i64.to_ne_bytes().repeat(count));
+        trigger(&mut devices[0]).start(program);
+        let patience = Patience::new();
+        while !matches!(trigger(&mut devices[0]).look(program), Look::Over(Ok(()))) {
+            poll_all(&mut devices);
+            patience.wait();
+        }
+        assert_eq!(memory[1].bytes(), expected.to_ne_bytes().repeat(count), "{with:?}");
+        trigger(&mut devices[0]).unload(program);
+    }
+}
+
+fn a_sleeper_is_woken_by_the_end<D: Device>(mut devices: Vec<D>, instances: u64) {
+    for host in [0, 0b01, 0b11] {
+        let seats = load(&mut devices, 100, host);
+        let ranks = seats.len();
+        let both = devices.iter_mut().zip(seats).enumerate();
+        let back: Vec<_> = thread::scope(|scope| {
+            let turn = |(rank, (device, mut seat)): (usize, (&mut D, Seat))| {
+                for _ in 0..instances {
+                    seat.fill(rank);
+                    trigger(device).start(seat.program);
+                    sleep_until_over(device, seat.program);
+                    seat.check(rank, ranks);
+                    seat.over += 1;
+                }
+                seat
+            };
+            let threads: Vec<_> = both.map(|rank| scope.spawn(move || turn(rank))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        // A rank that is done does not poll any more; nobody needs it.
+        unload(&mut devices, back);
+    }
+}
+
+/// Sleeps, as whoever waits does: `arm`, another poll, another look.
+fn sleep_until_over<D: Device>(device: &mut D, program: ProgramKey) {
+    let patience = Patience::new();
+    loop {
+        let wake = device.arm();
+        device.poll(&mut Ignore);
+        let over = matches!(trigger(device).look(program), Look::Over(Ok(())));
+        if !over && !matches!(wake, Wake::Never) {
+            let slept = Patience::new();
+            while !has_fired(&wake) {
+                slept.wait();
+            }
+        }
+        device.disarm();
+        if over {
+            return;
+        }
+        patience.wait();
+    }
+}
