@@ -6,6 +6,7 @@
 //! moves a byte, knows an address, a datatype, a communicator or a device.
 
 pub mod check;
+pub mod compile;
 mod program;
 mod schedule;
 

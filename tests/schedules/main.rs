@@ -12,6 +12,7 @@ mod inter;
 mod interleavings;
 mod levels;
 mod neighbor;
+mod programs;
 mod reductions;
 mod reproducible;
 mod symbolic;
@@ -43,6 +44,9 @@ pub fn roots(shape: Shape) -> Vec<u32> {
     vec![0, 1, ranks / 2, ranks - 1]
 }
 
+/// Up to this many ranks, what schedules compile to is tried as well.
+const PROGRAM_RANKS: u32 = 16;
+
 /// One operation to try.
 pub struct Case<'a> {
     /// Says what it is when it fails.
@@ -64,9 +68,15 @@ impl Case<'_> {
         if let Err(why) = check(&schedules) {
             panic!("{}, {:?}: {why}", self.name, self.shape);
         }
-        let ranks = (0..)
-            .zip(schedules)
-            .map(|(rank, schedule)| Rank::new(schedule, (self.before)(rank, algebra), algebra))
+        let before: Vec<_> =
+            (0..self.shape.ranks).map(|rank| (self.before)(rank, algebra)).collect();
+        if self.shape.ranks <= PROGRAM_RANKS {
+            programs::compare(&self.name, &schedules, &before, self.element, algebra);
+        }
+        let ranks = schedules
+            .into_iter()
+            .zip(before)
+            .map(|(schedule, user)| Rank::new(schedule, user, algebra))
             .collect();
         let seed = u64::from(self.shape.ranks) + self.name.len() as u64;
         Machine::new(algebra, ranks, self.element, seed).run()

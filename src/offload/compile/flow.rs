@@ -1,0 +1,370 @@
+//! What arrives at a rank, what its work waits for, and when: its part of the global graph.
+//!
+//! ```text
+//!   level   2r-1              2r                          2r, deeper
+//!           ready-to-receive  data, end of the send       copies, arithmetic
+//! ```
+//!
+//! **Levels** order all arrivals and work of all ranks, without communication, as messages have one
+//! round on both sides: whatever makes something of one level arrive waits for lower ones only. So
+//! who waits for everything up to a level waits for nobody who waits for him.
+
+use std::collections::HashMap;
+
+use super::super::{Action, Buffer, Region, Schedule, StepId, Wait};
+use super::Rules;
+
+/// The index of an arrival at a rank.
+pub(super) type ArrivalId = u32;
+
+/// A place in the order of all arrivals; 0 is the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Level(u64);
+
+impl Level {
+    fn ready(round: u32) -> Self {
+        Self((2 * u64::from(round) - 1) << 32)
+    }
+
+    fn message(round: u32) -> Self {
+        Self((2 * u64::from(round)) << 32)
+    }
+
+    fn local(round: u32, depth: u32) -> Self {
+        Self(Self::message(round).0 + u64::from(depth))
+    }
+
+    /// For ranks that count their own steps.
+    fn listed(step: StepId, is_ready: bool) -> Self {
+        Self(2 * u64::from(step) + 2 - u64::from(is_ready))
+    }
+
+    fn depth(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+/// Something that adds to a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Arrival {
+    pub level: Level,
+    /// Where it comes from if it carries bytes of another rank.
+    pub source: Option<u32>,
+    /// The place among what comes from there: round and label of the message.
+    pub turn: (u32, u16),
+}
+
+/// What starts once some arrivals are there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Task {
+    pub kind: TaskKind,
+    /// The arrivals that it waits for.
+    pub needs: Vec<ArrivalId>,
+    /// It also waits for all others up to this level, which is that of the latest at least.
+    pub level: Level,
+    pub round: u32,
+}
+
+/// What a task does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TaskKind {
+    /// Tells a rank that this one is ready for a group of its messages.
+    Ready { to: u32, group: u16 },
+    /// Runs a step of the schedule, and tells itself by an arrival when that is done.
+    Step { step: StepId, done: Option<ArrivalId> },
+}
+
+/// Messages from one rank for which this one is ready at the same time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Group {
+    level: Level,
+    needs: Vec<ArrivalId>,
+    round: u32,
+    from: u32,
+    index: u16,
+}
+
+/// In a list of groups: the message needs no ready-to-receive.
+pub(super) const NO_GROUP: u16 = u16::MAX;
+
+/// Messages between this rank and another in one direction, by label.
+pub(super) type Edge = Vec<StepId>;
+
+/// A rank's part of the global graph.
+#[derive(Clone, Debug)]
+pub(super) struct Flow {
+    /// Each step with what it reads.
+    pub actions: Vec<Action>,
+    rounds: Vec<u32>,
+    after: Vec<Box<[StepId]>>,
+    pub arrivals: Vec<Arrival>,
+    /// The arrival of the message of a receive, and of the end of any other step that has one.
+    pub own: Vec<Option<ArrivalId>>,
+    /// For each step the arrivals that are there when it is complete.
+    complete: Vec<Vec<ArrivalId>>,
+    /// For each receive, its group, which has an index among those of its source.
+    group: Vec<Option<u32>>,
+    groups: Vec<Group>,
+    /// For each send, the arrival of its ready-to-receive.
+    ready: Vec<Option<ArrivalId>>,
+}
+
+impl Flow {
+    /// The part of the graph that the schedule alone says.
+    pub fn new(schedule: &Schedule, rules: &Rules) -> Result<Self, String> {
+        let steps = schedule.steps().len();
+        let mut flow = Self {
+            actions: Vec::with_capacity(steps),
+            rounds: schedule.steps().iter().map(|step| step.round).collect(),
+            after: (0..steps).map(|step| schedule.after(step as StepId).into()).collect(),
+            arrivals: Vec::new(),
+            own: vec![None; steps],
+            complete: Vec::with_capacity(steps),
+            group: vec![None; steps],
+            groups: Vec::new(),
+            ready: vec![None; steps],
+        };
+        for step in 0..steps as StepId {
+            flow.actions.push(countable(schedule, step)?);
+            flow.complete_step(step, rules);
+        }
+        flow.join_groups(rules);
+        Ok(flow)
+    }
+
+    /// The highest round of any step.
+    pub fn rounds(&self) -> u32 {
+        self.rounds.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Notes what is there when a step is complete.
+    fn complete_step(&mut self, step: StepId, rules: &Rules) {
+        let before = self.before(step);
+        let (action, round) = (self.actions[step as usize], self.rounds[step as usize]);
+        let level = if rules.rounds {
+            self.level(action, round, &before)
+        } else {
+            Level::listed(step, false)
+        };
+        let (source, turn) = match action {
+            Action::Receive { peer, region, label } => {
+                (Some(peer).filter(|_| region.len > 0), (round, label))
+            }
+            _ => (None, (round, 0)),
+        };
+        let is_receive = matches!(action, Action::Receive { .. });
+        let counts = match action {
+            Action::Receive { .. } => true,
+            Action::Send { region, .. } => region.len > 0 && rules.local,
+            Action::Copy { to, .. } => to.len > 0,
+            Action::Reduce { into, .. } => into.len > 0,
+        };
+        if counts {
+            self.own[step as usize] = Some(self.arrive(Arrival { level, source, turn }));
+        }
+        let mut complete = Vec::from_iter(self.own[step as usize]);
+        // The bytes of who said that it was ready come after what that waited for.
+        if complete.is_empty() || is_receive && !needs_ready(action, rules) {
+            complete.extend(before);
+        }
+        self.complete.push(complete);
+    }
+
+    fn level(&self, action: Action, round: u32, before: &[ArrivalId]) -> Level {
+        if matches!(action, Action::Send { .. } | Action::Receive { .. }) {
+            return Level::message(round);
+        }
+        let levels = before.iter().map(|&arrival| self.arrivals[arrival as usize].level);
+        let latest = levels.max().filter(|&level| level >= Level::message(round));
+        Level::local(round, latest.map_or(0, Level::depth) + 1)
+    }
+
+    fn arrive(&mut self, arrival: Arrival) -> ArrivalId {
+        self.arrivals.push(arrival);
+        self.arrivals.len() as ArrivalId - 1
+    }
+
+    /// The arrivals that are there when all that a step waits on is complete.
+    fn before(&self, step: StepId) -> Vec<ArrivalId> {
+        let after = self.after[step as usize].iter();
+        let mut before: Vec<ArrivalId> =
+            after.flat_map(|&step| &self.complete[step as usize]).copied().collect();
+        before.sort_unstable();
+        before.dedup();
+        before
+    }
+
+    fn latest(&self, arrivals: &[ArrivalId]) -> Level {
+        let levels = arrivals.iter().map(|&arrival| self.arrivals[arrival as usize].level);
+        levels.max().unwrap_or_default()
+    }
+
+    /// Puts the receives from one rank that are due at the same time into one group.
+    fn join_groups(&mut self, rules: &Rules) {
+        let mut known: HashMap<(u32, Level), u32> = HashMap::new();
+        let mut counts: HashMap<u32, u16> = HashMap::new();
+        for step in 0..self.actions.len() {
+            let action = self.actions[step];
+            let Action::Receive { peer: from, .. } = action else { continue };
+            if !needs_ready(action, rules) {
+                continue;
+            }
+            let needs = self.before(step as StepId);
+            let (level, round) = (self.latest(&needs), self.rounds[step]);
+            if let Some(&at) = known.get(&(from, level)).filter(|_| rules.merges) {
+                let group = &mut self.groups[at as usize];
+                group.needs.extend(needs);
+                group.round = group.round.min(round);
+                self.group[step] = Some(at);
+                continue;
+            }
+            let count = counts.entry(from).or_default();
+            self.group[step] = Some(self.groups.len() as u32);
+            known.insert((from, level), self.groups.len() as u32);
+            self.groups.push(Group { level, needs, round, from, index: *count });
+            *count += 1;
+        }
+    }
+
+    /// The group of a receive among those from its source, [`NO_GROUP`] if it has none.
+    pub fn group(&self, receive: StepId) -> u16 {
+        let group = self.group[receive as usize];
+        group.map_or(NO_GROUP, |at| self.groups[at as usize].index)
+    }
+
+    /// The messages from each rank, or to each, by label.
+    ///
+    /// # Errors
+    /// A sentence if there are two of one label.
+    pub fn edges(&self, incoming: bool) -> Result<Vec<(u32, Edge)>, String> {
+        let mut messages: Vec<(u32, u16, StepId)> = Vec::new();
+        for (step, action) in (0..).zip(&self.actions) {
+            match *action {
+                Action::Receive { peer, label, .. } if incoming => {
+                    messages.push((peer, label, step));
+                }
+                Action::Send { peer, label, .. } if !incoming => messages.push((peer, label, step)),
+                _ => {}
+            }
+        }
+        messages.sort_unstable();
+        let twice = |pair: &&[(u32, u16, StepId)]| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1);
+        if let Some(pair) = messages.windows(2).find(twice) {
+            let (peer, label, _) = pair[0];
+            return Err(format!("two messages with label {label} between this rank and {peer}"));
+        }
+        let by_peer = messages.chunk_by(|one, two| one.0 == two.0);
+        let edge = |messages: &[(u32, u16, StepId)]| messages.iter().map(|it| it.2).collect();
+        Ok(by_peer.map(|messages| (messages[0].0, edge(messages))).collect())
+    }
+
+    /// Notes the groups that a receiver made of the messages that go to it, and returns the arrival
+    /// of each group's ready-to-receive.
+    pub fn grant(&mut self, sends: &[StepId], groups: &[u16], rules: &Rules) -> Vec<ArrivalId> {
+        let count = groups.iter().filter(|&&group| group != NO_GROUP).max();
+        let count = count.map_or(0, |&last| last as usize + 1);
+        let mut levels = vec![Level(u64::MAX); count];
+        for (&step, &group) in sends.iter().zip(groups).filter(|it| *it.1 != NO_GROUP) {
+            let round = self.rounds[step as usize];
+            let level = if rules.rounds { Level::ready(round) } else { Level::listed(step, true) };
+            levels[group as usize] = levels[group as usize].min(level);
+        }
+        let arrival = |level| Arrival { level, source: None, turn: (0, 0) };
+        let ids: Vec<ArrivalId> =
+            levels.into_iter().map(|level| self.arrive(arrival(level))).collect();
+        for (&step, &group) in sends.iter().zip(groups).filter(|it| *it.1 != NO_GROUP) {
+            self.ready[step as usize] = Some(ids[group as usize]);
+        }
+        ids
+    }
+
+    /// All tasks, in the order in which those of one level start: steps as listed, and a
+    /// ready-to-receive in the place of its first receive.
+    pub fn tasks(&self, rules: &Rules) -> Vec<Task> {
+        let mut tasks = Vec::new();
+        let mut begun = vec![false; self.groups.len()];
+        for step in 0..self.actions.len() as StepId {
+            match self.actions[step as usize] {
+                Action::Receive { .. } => {
+                    if let Some(at) = self.group[step as usize]
+                        && !std::mem::replace(&mut begun[at as usize], true)
+                    {
+                        let Group { level, needs, round, from, index } =
+                            self.groups[at as usize].clone();
+                        let kind = TaskKind::Ready { to: from, group: index };
+                        tasks.push(Task { kind, needs, level, round });
+                    }
+                }
+                Action::Copy { to: Region { len: 0, .. }, .. }
+                | Action::Reduce { into: Region { len: 0, .. }, .. } => {}
+                Action::Send { .. } | Action::Copy { .. } | Action::Reduce { .. } => {
+                    let mut needs = self.before(step);
+                    needs.extend(self.ready[step as usize]);
+                    let kind = TaskKind::Step { step, done: self.own[step as usize] };
+                    let (level, round) = (self.latest(&needs), self.rounds[step as usize]);
+                    tasks.push(Task { kind, needs, level, round });
+                }
+            }
+        }
+        if rules.ordered {
+            self.keep_turns(&mut tasks);
+        }
+        tasks
+    }
+
+    /// Makes puts to one rank start in the order of their rounds and labels.
+    fn keep_turns(&self, tasks: &mut [Task]) {
+        let mut turns: Vec<((u32, u32, u16), usize)> = Vec::new();
+        for (index, task) in tasks.iter().enumerate() {
+            if let TaskKind::Step { step, .. } = task.kind
+                && let Action::Send { peer, label, region } = self.actions[step as usize]
+                && region.len > 0
+            {
+                turns.push(((peer, task.round, label), index));
+            }
+        }
+        turns.sort_unstable();
+        for pair in turns.windows(2).filter(|pair| pair[0].0.0 == pair[1].0.0) {
+            let earlier = tasks[pair[0].1].level;
+            let later = &mut tasks[pair[1].1].level;
+            *later = earlier.max(*later);
+        }
+        // Those of one level start in the order of the list.
+        let mut order: Vec<usize> = (0..tasks.len()).collect();
+        for messages in turns.chunk_by(|one, two| one.0.0 == two.0.0) {
+            let mut slots: Vec<usize> = messages.iter().map(|it| it.1).collect();
+            slots.sort_unstable();
+            for (slot, message) in slots.into_iter().zip(messages) {
+                order[slot] = message.1;
+            }
+        }
+        let sorted: Vec<Task> = order.into_iter().map(|index| tasks[index].clone()).collect();
+        tasks.clone_from_slice(&sorted);
+    }
+}
+
+/// Whether the receiver says when it is ready for a message.
+fn needs_ready(receive: Action, rules: &Rules) -> bool {
+    let Action::Receive { region, .. } = receive else { return false };
+    rules.ready && !(rules.synchronizes && region.len == 0)
+}
+
+/// What a step does, if counters can tell when it may.
+fn countable(schedule: &Schedule, step: StepId) -> Result<Action, String> {
+    let it = &schedule.steps()[step as usize];
+    let after = schedule.after(step);
+    if it.detached {
+        return Err(format!("step {step} may be late, but counters wait for everything"));
+    }
+    if it.wait == Wait::Any && after.len() > 1 {
+        let several = after.len();
+        return Err(format!("step {step} waits for any of {several} steps, counters for all"));
+    }
+    let action = schedule.action(step, after.first().copied().unwrap_or(0));
+    let first = |region: Option<Region>| region.is_some_and(|it| it.buffer == Buffer::First);
+    let (read, written) = action.regions();
+    if first(read) || first(written) {
+        return Err(format!("step {step} uses what came first, which counters do not tell"));
+    }
+    Ok(action)
+}

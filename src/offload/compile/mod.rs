@@ -1,0 +1,286 @@
+//! Schedules become programs: for each rank by itself, with two short exchanges between neighbors.
+//!
+//! ```text
+//!   schedule ──► Draft ──grants──► peers that send to it: which messages one ready-to-receive covers
+//!                  ◄────grants──── peers that it sends to
+//!                  ──places──► all peers: what each of their arrivals adds, and where its bytes go
+//!                  ◄──places──
+//!                finish ──► Program
+//! ```
+//!
+//! A receive becomes an addition to the sender's counter, *ready-to-receive*, once everything that it
+//! waits on is done; a send becomes a put with an addition to the receiver's counter, which waits for
+//! that too. What else a step waits on are arrivals at the own counters: data, ends of sends, copies
+//! and arithmetic. `flow` says which, `digits` how they are counted.
+//!
+//! With that, two tanks by parity are enough, whatever the schedule: a put of an instance comes after
+//! its receiver has begun it; and a ready-to-receive of instance `j` after its sender's end of
+//! `j - 1`, thus after its receiver, of which it had data then, has begun `j - 1`, and emptied the
+//! tank of `j - 2`.
+//!
+//! Lists that are exchanged are in an order that both sides know from their schedules: messages by
+//! label, then groups of them by number. Nothing here sends them.
+
+mod digits;
+mod flow;
+mod link;
+mod place;
+mod rules;
+
+use std::collections::BTreeMap;
+
+use super::{Action, Add, CounterId, Op, Program, Region, Schedule, Work};
+use digits::Digits;
+use flow::{ArrivalId, Edge, Flow, NO_GROUP, Task, TaskKind};
+
+pub use link::link_all;
+pub use place::Place;
+pub use rules::Rules;
+
+/// One rank's program under way.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    rules: Rules,
+    flow: Flow,
+    /// Receives, by source.
+    incoming: BTreeMap<u32, Edge>,
+    /// Sends, by destination.
+    outgoing: BTreeMap<u32, Outgoing>,
+    /// For each send, its place among those to its destination.
+    turns: Vec<usize>,
+    /// What is known once all grants are here.
+    plan: Option<Plan>,
+}
+
+/// The messages to a rank.
+#[derive(Clone, Debug)]
+struct Outgoing {
+    sends: Edge,
+    /// The place of the rank among those that messages go to.
+    number: usize,
+    /// The arrivals of the groups' ready-to-receive; `None` before the grants are here.
+    ready: Option<Vec<ArrivalId>>,
+}
+
+#[derive(Clone, Debug)]
+struct Plan {
+    tasks: Vec<Task>,
+    digits: Digits,
+    /// What each peer told: its messages by label, then its groups.
+    places: BTreeMap<u32, Vec<Place>>,
+}
+
+impl Draft {
+    /// Begins the program of a rank's schedule.
+    ///
+    /// # Errors
+    /// A sentence, if counters cannot run it: it takes what comes first, or lets steps be late.
+    pub fn new(schedule: &Schedule, rules: &Rules) -> Result<Self, String> {
+        let flow = Flow::new(schedule, rules)?;
+        let mut turns = vec![0; schedule.steps().len()];
+        let mut outgoing = BTreeMap::new();
+        for (number, (peer, sends)) in flow.edges(false)?.into_iter().enumerate() {
+            for (turn, &send) in sends.iter().enumerate() {
+                turns[send as usize] = turn;
+            }
+            outgoing.insert(peer, Outgoing { sends, number, ready: None });
+        }
+        let incoming = flow.edges(true)?.into_iter().collect();
+        let mut draft = Self { rules: *rules, incoming, outgoing, turns, flow, plan: None };
+        if draft.outgoing.is_empty() {
+            draft.settle()?;
+        }
+        Ok(draft)
+    }
+
+    /// The ranks that messages come from, ascending: those that grants go to.
+    pub fn sources(&self) -> impl Iterator<Item = u32> + '_ {
+        self.incoming.keys().copied()
+    }
+
+    /// The ranks that messages go to, ascending: those that grants come from.
+    pub fn destinations(&self) -> impl Iterator<Item = u32> + '_ {
+        self.outgoing.keys().copied()
+    }
+
+    /// All of these, ascending: places go to each and come from each.
+    pub fn peers(&self) -> Vec<u32> {
+        let mut peers: Vec<u32> = self.sources().chain(self.destinations()).collect();
+        peers.sort_unstable();
+        peers.dedup();
+        peers
+    }
+
+    /// For each message from `peer`, by label, the number of the ready-to-receive that covers it, or
+    /// `u16::MAX` if it needs none.
+    pub fn grants_to(&self, peer: u32) -> Vec<u16> {
+        let receives = self.incoming.get(&peer).into_iter().flatten();
+        receives.map(|&step| self.flow.group(step)).collect()
+    }
+
+    /// How many numbers [`Draft::take_grants`] wants from `peer`.
+    pub fn grants_due(&self, peer: u32) -> usize {
+        self.outgoing.get(&peer).map_or(0, |outgoing| outgoing.sends.len())
+    }
+
+    /// Takes what `peer` has as [`Draft::grants_to`] this rank.
+    ///
+    /// # Errors
+    /// A sentence if it does not fit the messages that go there, and changes nothing then.
+    pub fn take_grants(&mut self, peer: u32, groups: &[u16]) -> Result<(), String> {
+        let due = self.grants_due(peer);
+        if groups.len() != due {
+            return Err(format!("rank {peer} grants {} messages of {due}", groups.len()));
+        }
+        let Some(outgoing) = self.outgoing.get_mut(&peer).filter(|it| it.ready.is_none()) else {
+            return Err(format!("rank {peer} grants messages that nobody sends there"));
+        };
+        let numbers = groups.iter().filter(|&&group| group != NO_GROUP);
+        if let Some(group) = numbers.clone().find(|&&group| usize::from(group) >= due) {
+            return Err(format!("rank {peer} grants a group {group} of {due} messages"));
+        }
+        outgoing.ready = Some(self.flow.grant(&outgoing.sends, groups, &self.rules));
+        if self.outgoing.values().all(|outgoing| outgoing.ready.is_some()) {
+            self.settle()?;
+        }
+        Ok(())
+    }
+
+    /// Decides where everything counts, now that all arrivals are known.
+    fn settle(&mut self) -> Result<(), String> {
+        let tasks = self.flow.tasks(&self.rules);
+        let digits = Digits::new(&self.flow.arrivals, &tasks, &self.rules)?;
+        self.plan = Some(Plan { tasks, digits, places: BTreeMap::new() });
+        Ok(())
+    }
+
+    fn plan(&self) -> &Plan {
+        self.plan.as_ref().expect("all grants are here")
+    }
+
+    /// How many counters the program has, each of which exists [`Rules::tanks`] times.
+    ///
+    /// # Panics
+    /// Before all grants are here.
+    pub fn counters(&self) -> CounterId {
+        self.plan().digits.full.len() as CounterId
+    }
+
+    /// For each message from `peer`, by label, then for each group of messages to it, by number, what
+    /// its arrival adds and where its bytes go.
+    ///
+    /// # Panics
+    /// Before all grants are here.
+    pub fn places_to(&self, peer: u32) -> Vec<Place> {
+        let adds = &self.plan().digits.adds;
+        let receives = self.incoming.get(&peer).into_iter().flatten();
+        let messages = receives.map(|&step| {
+            let arrival = self.flow.own[step as usize].expect("a message arrives");
+            let (_, into) = self.flow.actions[step as usize].regions();
+            let into = into.filter(|region| region.len > 0).unwrap_or(Region::EMPTY);
+            Place { signal: adds[arrival as usize], into }
+        });
+        let outgoing = self.outgoing.get(&peer);
+        let ready = outgoing.and_then(|outgoing| outgoing.ready.as_ref()).into_iter().flatten();
+        let groups =
+            ready.map(|&arrival| Place { signal: adds[arrival as usize], into: Region::EMPTY });
+        messages.chain(groups).collect()
+    }
+
+    /// How many places [`Draft::take_places`] wants from `peer`.
+    pub fn places_due(&self, peer: u32) -> usize {
+        let groups = self.grants_to(peer).into_iter().filter(|&group| group != NO_GROUP).max();
+        self.grants_due(peer) + groups.map_or(0, |last| usize::from(last) + 1)
+    }
+
+    /// Takes what `peer` has as [`Draft::places_to`] this rank.
+    ///
+    /// # Errors
+    /// A sentence if it does not fit what goes there, and changes nothing then.
+    ///
+    /// # Panics
+    /// Before all grants are here.
+    pub fn take_places(&mut self, peer: u32, places: Vec<Place>) -> Result<(), String> {
+        let due = self.places_due(peer);
+        if places.len() != due {
+            return Err(format!("rank {peer} tells {} places of {due}", places.len()));
+        }
+        let sends = self.outgoing.get(&peer).map_or(&[][..], |outgoing| &outgoing.sends);
+        for (&step, place) in sends.iter().zip(&places) {
+            let len = self.flow.actions[step as usize].regions().0.map_or(0, |region| region.len);
+            if len != place.into.len {
+                let room = place.into.len;
+                return Err(format!("rank {peer} takes {room} bytes of a message of {len}"));
+            }
+        }
+        self.plan.as_mut().expect("all grants are here").places.insert(peer, places);
+        Ok(())
+    }
+
+    /// The program.
+    ///
+    /// # Errors
+    /// A sentence if the places of some peer are not here.
+    pub fn finish(self) -> Result<Program, String> {
+        let plan = self.plan.as_ref().ok_or("the grants of some rank are not here")?;
+        let missing = self.peers().into_iter().find(|peer| !plan.places.contains_key(peer));
+        if let Some(peer) = missing {
+            return Err(format!("the places of rank {peer} are not here"));
+        }
+        let mut work = Vec::with_capacity(plan.tasks.len() + plan.digits.full.len() * 2 + 1);
+        for (task, &(counter, level)) in plan.tasks.iter().zip(&plan.digits.due) {
+            work.push(Work { counter, level, op: self.op(task, plan), round: task.round });
+        }
+        let counters = self.counters();
+        self.end(&plan.digits, &mut work);
+        Ok(Program::new(self.rules.scheme, self.rules.tanks(), counters, work))
+    }
+
+    fn op(&self, task: &Task, plan: &Plan) -> Op {
+        let (step, done) = match task.kind {
+            TaskKind::Ready { to, group } => {
+                let place = plan.places[&to][self.grants_due(to) + usize::from(group)];
+                return Op::Signal { to, signal: place.signal };
+            }
+            TaskKind::Step { step, done } => (step, done),
+        };
+        let done = done.map(|arrival| plan.digits.adds[arrival as usize]);
+        match self.flow.actions[step as usize] {
+            Action::Send { peer: to, region: from, .. } => {
+                let Place { signal, into } = plan.places[&to][self.turns[step as usize]];
+                if from.len == 0 {
+                    return Op::Signal { to, signal };
+                }
+                // One engine for each destination keeps what goes there in order.
+                let engine = self.rules.ordered.then(|| self.outgoing[&to].number as u8);
+                Op::Put { to, from, into, signal, done, engine }
+            }
+            Action::Copy { from, to: into } => Op::Copy { from, into, done },
+            Action::Reduce { .. } => Op::Host { step, done },
+            Action::Receive { .. } => unreachable!("a receive is not work"),
+        }
+    }
+
+    /// What happens when counters are full: each adds to the next one, the last lowers all.
+    fn end(&self, digits: &Digits, work: &mut Vec<Work>) {
+        let round = self.flow.rounds() + 1;
+        for (counter, &carry) in (0..).zip(&digits.carries) {
+            let level = digits.full[usize::from(counter)];
+            work.push(Work { counter, level, op: Op::Add(carry), round });
+        }
+        let last = digits.full.len() - 1;
+        let mut at_end = |op| {
+            let level = digits.full[last];
+            work.push(Work { counter: last as CounterId, level, op, round });
+        };
+        if !self.rules.gated {
+            at_end(Op::Complete);
+        }
+        for (counter, &full) in (0..).zip(&digits.full).filter(|it| *it.1 > 0) {
+            at_end(Op::Add(Add { counter, value: full.wrapping_neg() }));
+        }
+        if self.rules.gated {
+            at_end(Op::Complete);
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Runs the programs that the schedules of all ranks compile to, on a network that delivers in any
+//! order: every rank starts instance after instance, and each must end as the schedules say.
+//!
+//! A seed draws what happens next. The bytes of a put are read at some time before it is done,
+//! written some time after that, and counted later still. Where programs were told that puts
+//! through one engine stay in order, they do.
+
+use std::collections::{HashMap, VecDeque};
+
+use mpi_abi::base::Random;
+use mpi_abi::offload::compile::{Rules, link_all};
+use mpi_abi::offload::{Action, Add, Buffer, Instance, Op, Program, Region, Schedule};
+
+use super::symbolic::{Algebra, Byte, Machine, Rank};
+
+/// How often each rank starts.
+const INSTANCES: u64 = 3;
+
+/// The instance of a leaf is in these bits of its index.
+const INSTANCE_SHIFT: u32 = 24;
+
+/// The user buffers of all ranks.
+type Buffers = Vec<Vec<Vec<Byte>>>;
+
+/// Runs the programs of the schedules by all rules, and compares each instance with what the
+/// schedules make of the same buffers.
+pub fn compare(
+    name: &str, schedules: &[Schedule], before: &Buffers, element: usize, algebra: &mut Algebra,
+) {
+    let due: Vec<Buffers> = (0..INSTANCES)
+        .map(|number| {
+            let buffers = tagged(before, number);
+            let ranks = schedules.iter().zip(buffers);
+            let ranks =
+                ranks.map(|(schedule, user)| Rank::new(schedule.clone(), user, algebra)).collect();
+            Machine::new(algebra, ranks, element, number).run()
+        })
+        .collect();
+    for (seed, rules) in rules().iter().enumerate() {
+        let programs = match link_all(schedules, rules) {
+            Ok(programs) => programs,
+            Err(why) => {
+                assert!(is_refused(schedules), "{name}: {why}");
+                return;
+            }
+        };
+        let network = Network::new(schedules, programs, before, algebra, seed as u64);
+        let ended = network.run(&format!("{name}, seed {seed}, {rules:?}"));
+        for (number, due) in due.iter().enumerate() {
+            assert!(ended[number] == *due, "{name}, seed {seed}, {rules:?}: instance {number}");
+        }
+    }
+}
+
+/// The rules to try.
+fn rules() -> [Rules; 4] {
+    let safe = Rules::SAFE;
+    [
+        safe,
+        Rules { ordered: true, ..safe },
+        Rules { merges: false, ..safe },
+        Rules { bits: 3, ordered: true, ..safe },
+    ]
+}
+
+/// Whether counters cannot run some of the schedules.
+fn is_refused(schedules: &[Schedule]) -> bool {
+    let mut steps = schedules.iter().flat_map(|schedule| schedule.steps());
+    steps.any(|step| step.detached || step.wait == mpi_abi::offload::Wait::Any)
+}
+
+/// The buffers that an instance starts with: each byte that somebody contributed says which it is.
+fn tagged(before: &Buffers, number: u64) -> Buffers {
+    let tag = |byte: &Byte| byte | number << INSTANCE_SHIFT;
+    let buffer = |buffer: &Vec<Byte>| buffer.iter().map(tag).collect();
+    before.iter().map(|buffers| buffers.iter().map(buffer).collect()).collect()
+}
+
+/// One rank: its program, counters and memory.
+struct Node<'a> {
+    schedule: &'a Schedule,
+    program: Program,
+    /// The one under way, and its number.
+    instance: Option<(u64, Instance)>,
+    /// The counters of each tank.
+    levels: Vec<Vec<u64>>,
+    started: u64,
+    user: Vec<Vec<Byte>>,
+    scratch: Vec<Vec<Byte>>,
+}
+
+impl Node<'_> {
+    fn bytes(&mut self, region: Region) -> &mut [Byte] {
+        let buffer = match region.buffer {
+            Buffer::None => return &mut [],
+            Buffer::User(index) => &mut self.user[index as usize],
+            Buffer::Scratch(index) => &mut self.scratch[index as usize],
+            Buffer::First => unreachable!("programs read what they name"),
+        };
+        &mut buffer[region.start..region.end()]
+    }
+}
+
+/// A put of instance `number` that `source` has started.
+#[derive(Clone, Copy)]
+struct Put {
+    source: u32,
+    to: u32,
+    from: Region,
+    into: Region,
+    signal: Add,
+    done: Option<Add>,
+    number: u64,
+}
+
+enum Event {
+    Start(u32),
+    Read(Put),
+    Write(Put, Vec<Byte>),
+    Add {
+        to: u32,
+        add: Add,
+        number: u64,
+    },
+    /// The oldest put of one engine to one rank arrives.
+    Next((u32, u32, u8)),
+    /// A copy, or a step of the host.
+    Local {
+        rank: u32,
+        action: Action,
+        done: Option<Add>,
+        number: u64,
+    },
+}
+
+struct Network<'a> {
+    nodes: Vec<Node<'a>>,
+    before: &'a Buffers,
+    ended: Vec<Buffers>,
+    events: Vec<Event>,
+    lines: HashMap<(u32, u32, u8), VecDeque<Put>>,
+    algebra: &'a mut Algebra,
+    random: Random,
+}
+
+impl<'a> Network<'a> {
+    fn new(
+        schedules: &'a [Schedule], programs: Vec<Program>, before: &'a Buffers,
+        algebra: &'a mut Algebra, seed: u64,
+    ) -> Self {
+        let node = |(schedule, program): (&'a Schedule, Program)| Node {
+            levels: vec![vec![0; program.counters().into()]; program.tanks.into()],
+            scratch: schedule.scratch().iter().map(|&len| algebra.junk(len)).collect(),
+            user: Vec::new(),
+            instance: None,
+            started: 0,
+            schedule,
+            program,
+        };
+        Self {
+            events: (0..schedules.len() as u32).map(Event::Start).collect(),
+            nodes: schedules.iter().zip(programs).map(node).collect(),
+            ended: vec![vec![Vec::new(); schedules.len()]; INSTANCES as usize],
+            before,
+            lines: HashMap::new(),
+            algebra,
+            random: Random::new(seed),
+        }
+    }
+
+    /// The user buffers of all ranks at the end of each instance.
+    fn run(mut self, name: &str) -> Vec<Buffers> {
+        while !self.events.is_empty() {
+            let next = self.random.below(self.events.len() as u64) as usize;
+            match self.events.swap_remove(next) {
+                Event::Start(rank) => self.start(rank),
+                Event::Read(put) => self.read(put),
+                Event::Write(put, bytes) => self.write(put, &bytes),
+                Event::Add { to, add, number } => self.add(to, add, number),
+                Event::Next(line) => {
+                    let put = self.lines.get_mut(&line).unwrap().pop_front().unwrap();
+                    let bytes = self.nodes[put.source as usize].bytes(put.from).to_vec();
+                    self.nodes[put.to as usize].bytes(put.into).copy_from_slice(&bytes);
+                    self.done(put.source, put.done, put.number);
+                    self.add(put.to, put.signal, put.number);
+                }
+                Event::Local { rank, action, done, number } => {
+                    self.local(rank, action);
+                    self.done(rank, done, number);
+                }
+            }
+        }
+        for (rank, node) in self.nodes.iter().enumerate() {
+            let is_over = node.instance.is_none() && node.started == INSTANCES;
+            assert!(is_over, "{name}: rank {rank} hangs in {:?}", node.instance);
+            assert!(node.levels.iter().flatten().all(|&level| level == 0), "{name}: rank {rank}");
+        }
+        self.ended
+    }
+
+    fn start(&mut self, rank: u32) {
+        let node = &mut self.nodes[rank as usize];
+        let number = node.started;
+        node.started += 1;
+        node.user = tagged(&vec![self.before[rank as usize].clone()], number).remove(0);
+        node.instance = Some((number, Instance::new(&node.program)));
+        self.proceed(rank);
+    }
+
+    fn proceed(&mut self, rank: u32) {
+        loop {
+            let node = &mut self.nodes[rank as usize];
+            let Some((number, instance)) = &mut node.instance else { return };
+            let (number, tank) = (*number, node.program.tank(*number));
+            let levels = &node.levels[tank];
+            let Some(work) = instance.next(&node.program, |counter| levels[counter as usize])
+            else {
+                return;
+            };
+            self.work(rank, number, work);
+        }
+    }
+
+    fn work(&mut self, rank: u32, number: u64, work: usize) {
+        let node = &mut self.nodes[rank as usize];
+        match node.program.work()[work].op {
+            Op::Put { to, from, into, signal, done, engine } => {
+                let put = Put { source: rank, to, from, into, signal, done, number };
+                let Some(engine) = engine else { return self.events.push(Event::Read(put)) };
+                let line = (rank, to, engine);
+                self.lines.entry(line).or_default().push_back(put);
+                self.events.push(Event::Next(line));
+            }
+            Op::Signal { to, signal } => {
+                self.events.push(Event::Add { to, add: signal, number });
+            }
+            Op::Copy { from, into, done } => {
+                let action = Action::Copy { from, to: into };
+                self.events.push(Event::Local { rank, action, done, number });
+            }
+            Op::Combine { .. } => unreachable!("the rules name no arithmetic of an interface"),
+            Op::Host { step, done } => {
+                let action = node.schedule.steps()[step as usize].action;
+                self.events.push(Event::Local { rank, action, done, number });
+            }
+            Op::Add(Add { counter, value }) => {
+                let tank = node.program.tank(number);
+                let level = &mut node.levels[tank][counter as usize];
+                *level = level.wrapping_add(value);
+            }
+            Op::Complete => {
+                let (_, instance) = node.instance.take().unwrap();
+                assert!(instance.is_over(&node.program), "work is left at the end");
+                self.ended[number as usize][rank as usize] = node.user.clone();
+                if number + 1 < INSTANCES {
+                    self.events.push(Event::Start(rank));
+                }
+            }
+        }
+    }
+
+    fn read(&mut self, put: Put) {
+        let bytes = self.nodes[put.source as usize].bytes(put.from).to_vec();
+        self.done(put.source, put.done, put.number);
+        self.events.push(Event::Write(put, bytes));
+    }
+
+    fn write(&mut self, put: Put, bytes: &[Byte]) {
+        self.nodes[put.to as usize].bytes(put.into).copy_from_slice(bytes);
+        self.events.push(Event::Add { to: put.to, add: put.signal, number: put.number });
+    }
+
+    fn local(&mut self, rank: u32, action: Action) {
+        let node = &mut self.nodes[rank as usize];
+        match action {
+            Action::Copy { from, to } => {
+                let bytes = node.bytes(from).to_vec();
+                node.bytes(to).copy_from_slice(&bytes);
+            }
+            Action::Reduce { from, into } => {
+                let left = node.bytes(from).to_vec();
+                for (left, right) in left.into_iter().zip(node.bytes(into)) {
+                    *right = self.algebra.pair(left, *right);
+                }
+            }
+            Action::Send { .. } | Action::Receive { .. } => unreachable!("not a local step"),
+        }
+    }
+
+    /// Adds some time later, if anything.
+    fn done(&mut self, to: u32, done: Option<Add>, number: u64) {
+        self.events.extend(done.map(|add| Event::Add { to, add, number }));
+    }
+
+    fn add(&mut self, to: u32, add: Add, number: u64) {
+        let node = &mut self.nodes[to as usize];
+        let tank = node.program.tank(number);
+        let level = &mut node.levels[tank][add.counter as usize];
+        *level = level.wrapping_add(add.value);
+        self.proceed(to);
+    }
+}
