@@ -10,6 +10,7 @@ use crate::base::settings::{self, COLLECTIVE_PREFIX, SETTINGS, Setting};
 use crate::base::{ErrorClass, Result};
 use crate::core::engine::EAGER_MAX;
 use crate::devices::shm::Copy;
+use crate::devices::tofu;
 use crate::mpi::coll::registry::Operation;
 use crate::mpi::coll::select::{Choice, Selection};
 use crate::mpi::errhandler::Handler;
@@ -111,6 +112,8 @@ pub struct Config {
     pub device: Carrier,
     /// `SUIRO_OFFLOAD`.
     pub offload: Offload,
+    /// `SUIRO_TOFU_*`.
+    pub tofu: tofu::Settings,
     /// `SUIRO_SHM_COPY`.
     pub copy: Copy,
     /// `SUIRO_EAGER_MAX`.
@@ -263,6 +266,7 @@ impl Config {
             waiting: parse("SUIRO_WAIT", one, |text| text.parse().ok())?,
             device: parse("SUIRO_DEVICE", one, parse_device)?,
             offload: parse("SUIRO_OFFLOAD", one, parse_offload)?,
+            tofu: tofu::Settings::default(),
             copy: parse("SUIRO_SHM_COPY", one, parse_copy)?,
             eager_max: parse("SUIRO_EAGER_MAX", one, |text| Some(EagerMax(text.parse().ok()?)))?,
             check: parse("SUIRO_CHECK", one, parse_flag)?,

@@ -1,11 +1,12 @@
 //! What was decided for a job, and why, in sentences for people: `SUIRO_EXPLAIN=1`, which
 //! `mpirun --explain` sets. Rank 0 prints them when it initializes.
 
-use super::config::{Config, Progress, Waiting};
+use super::config::{Carrier, Config, Progress, Waiting};
 use super::patience::Policy;
 use super::world::Level;
 use crate::devices::shm::Copy;
 use crate::mpi::coll::machine::Machine;
+use crate::offload::Scheme;
 
 /// What the sentences are about.
 #[derive(Clone, Copy, Debug)]
@@ -34,9 +35,12 @@ impl Decisions<'_> {
     /// One sentence each.
     pub fn lines(&self) -> Vec<String> {
         let Self { ranks, launcher, host, .. } = self;
-        let device = match ranks {
-            1 => "device shm: one rank, which sends to itself only".to_owned(),
-            _ => format!("device shm between all ranks: they all run on {host}"),
+        let device = match (ranks, self.config.device) {
+            (1, Carrier::Shm) => "device shm: one rank, which sends to itself only".to_owned(),
+            (_, Carrier::Shm) => format!("device shm between all ranks: they all run on {host}"),
+            (_, Carrier::Tofu) => {
+                "device tofu between all ranks, simulated (SUIRO_DEVICE=tofu)".into()
+            }
         };
         vec![
             format!("{ranks} ranks, started by {launcher}"),
@@ -46,6 +50,7 @@ impl Decisions<'_> {
             self.threads(),
             self.progress(),
             self.collectives(),
+            self.offload(),
         ]
     }
 
@@ -53,6 +58,24 @@ impl Decisions<'_> {
         let machine = self.machine.name;
         let why: String = self.config.agreed.lines().map(|line| format!("; {line}")).collect();
         format!("collectives: algorithms by what they cost in {machine}{why}")
+    }
+
+    fn offload(&self) -> String {
+        let how = match (self.config.device, self.config.offload.0, self.reads_memory) {
+            (Carrier::Shm, ..) => "run on the host: device shm has no counters",
+            (Carrier::Tofu, None, _) => "run on the host (SUIRO_OFFLOAD=off)",
+            (Carrier::Tofu, Some(_), false) => {
+                "run on the host: this system forbids process_vm_writev"
+            }
+            (Carrier::Tofu, Some(Scheme::Tank), _) => "run on the interface, by two counters each",
+            (Carrier::Tofu, Some(Scheme::Tank1), _) => {
+                "run on the interface, by one counter each where that is safe"
+            }
+            (Carrier::Tofu, Some(Scheme::Prematched), _) => {
+                "run on the interface, by three counters for each round of messages"
+            }
+        };
+        format!("persistent collectives {how}")
     }
 
     fn copying(&self) -> String {
@@ -179,6 +202,9 @@ mod tests {
         assert!(lines(&Config::default(), 2, false).contains("ring in shared memory (this system"));
         let chain = Config { agreed: "SUIRO_COLL_BCAST=chain\n".to_owned(), ..Config::default() };
         assert!(lines(&chain, 2, true).contains("for each rank; SUIRO_COLL_BCAST=chain"));
+        let tofu = Config { device: Carrier::Tofu, ..Config::default() };
+        assert!(lines(&tofu, 2, true).contains("run on the interface, by two counters each"));
+        assert!(lines(&tofu, 2, false).contains("run on the host: this system forbids"));
         let spin = Config { waiting: Waiting::Spin, ..Config::default() };
         assert!(lines(&spin, 1, true).contains("without a pause (SUIRO_WAIT=spin)"));
     }

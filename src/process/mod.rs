@@ -16,6 +16,7 @@
 mod bell;
 pub mod config;
 pub mod description;
+mod devices;
 mod explain;
 mod gate;
 mod gate_primitive;
@@ -41,10 +42,10 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use crate::base::blocked::Blocked;
 use crate::base::{ErrorClass, MpiError, Result};
 use crate::bootstrap::{Client, Status};
-use crate::devices::shm::Shm;
 use crate::mpi::objects::Objects;
 
 use config::{Config, Progress};
+pub use devices::Devices;
 use lock::{Guard, Lock};
 use patience::{Habit, Policy};
 use progress::Presence;
@@ -54,8 +55,6 @@ use waiting::Waiters;
 use watch::Watch;
 pub use world::{Level, host_name, node};
 
-/// The devices in use, as one device.
-pub type Devices = Shm;
 /// MPI over the devices in use.
 pub type Mpi = crate::mpi::Mpi<Devices>;
 

@@ -168,11 +168,13 @@ impl Standing {
     pub(super) fn of(
         mpi: &Mpi, ticket: Ticket, tickets: u64, is_multiple: bool, all_wait: bool,
     ) -> Self {
-        let state = digest((tickets, mpi.position(), mpi.engine.device().arrivals()));
+        let arrivals = mpi.engine.device().arrivals();
+        let state = digest((tickets, mpi.position(), arrivals));
         // Here belongs whoever else may end a wait, once there are such: processes that connect,
         // and those of other jobs that were joined.
         let is_ended_by_ranks = !mpi.has_general();
-        let is_watchable = mpi.engine.is_at_rest() && is_ended_by_ranks && all_wait;
+        let is_at_rest = arrivals.is_some() && mpi.engine.is_at_rest();
+        let is_watchable = is_at_rest && is_ended_by_ranks && all_wait;
         Self { ticket, state, is_watchable, is_multiple }
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::config::Config;
+use super::config::{Carrier, Config};
 use super::explain::Decisions;
 use super::lock::Guard;
 use super::patience::{Habit, Policy};
@@ -197,16 +197,20 @@ pub(super) fn assemble(config: &Config, company: Company, level: Level) -> Resul
     let policy = Policy::new(config.waiting, job.local_ranks.len(), processors);
     let crowded = job.local_ranks.len() > processors;
     let progress = config.progress.of(job.local_ranks.len(), processors);
-    let machine = match device.agree(job.rank, &config.agreed, crowded) {
-        Ok(true) => {
-            device.share_processors();
-            machine::CROWDED
-        }
-        Ok(false) => {
-            device.copy_jointly();
-            machine::SHARED
-        }
-        Err(first) => return Err(unlike(job.rank, &config.agreed, &first)),
+    let crowded = device
+        .agree(job.rank, &config.agreed, crowded)
+        .map_err(|first| unlike(job.rank, &config.agreed, &first))?;
+    // Not before all are known to want one: each of them waits for the others here.
+    if config.device == Carrier::Tofu {
+        let segment = segment_of_first("suiro-tofu", &job, launcher.as_mut())?;
+        device.attach_interface(segment, me, &job.local_ranks, &config.tofu)?;
+    }
+    let machine = if crowded {
+        device.share_processors();
+        machine::CROWDED
+    } else {
+        device.have_processors();
+        machine::SHARED
     };
     if config.explain && job.rank == 0 {
         explain(config, level, &job, launcher.as_ref(), processors, policy, machine);
@@ -296,13 +300,18 @@ fn explain(
 
 /// The segment that the ranks of this host share: the launcher's, else the first rank's.
 fn segment(job: &mut Job, launcher: Option<&mut Client>) -> Result<OwnedFd> {
-    if let Some(segment) = job.segment.take() {
-        return Ok(segment);
+    match job.segment.take() {
+        Some(segment) => Ok(segment),
+        None => segment_of_first("suiro-segment", job, launcher),
     }
+}
+
+/// A segment that the first rank of this host makes for all of them. All ranks of the job call this.
+fn segment_of_first(name: &str, job: &Job, launcher: Option<&mut Client>) -> Result<OwnedFd> {
     let create = || shm::create().map_err(|error| no_segment(&error.to_string()));
     let Some(launcher) = launcher else { return create() };
     let leader = job.local_ranks.first().copied().unwrap_or(job.rank);
-    let key = format!("suiro-segment-{leader}");
+    let key = format!("{name}-{leader}");
     if leader == job.rank {
         let segment = create()?;
         let place = format!("{}:{}", system::own_pid(), segment.as_raw_fd());

@@ -1,0 +1,154 @@
+//! The devices in use, as one device.
+//!
+//! What ranks of a node share beside messages (the terms of the job, the board of calls that wait)
+//! is always in the segment of [`Shm`]. Messages travel there too, or by the network interface that
+//! `SUIRO_DEVICE` names. It knows no more of a device than its contract.
+
+use std::os::fd::OwnedFd;
+
+use crate::base::{Peer, Result};
+use crate::device::rma::Rma;
+use crate::device::trigger::Trigger;
+use crate::device::{Bulk, Busy, Caps, Device, Header, Shared, Sink, Wake};
+use crate::devices::shm::{Board, Copy, Shm, Unlike};
+use crate::devices::tofu::{self, Tofu};
+
+/// The devices of this process.
+pub struct Devices {
+    node: Shm,
+    /// What carries messages instead of `node`.
+    interface: Option<Box<Tofu>>,
+}
+
+/// Does something with the device that carries messages.
+macro_rules! carrier {
+    ($devices:expr, $device:ident => $body:expr) => {
+        match &mut $devices.interface {
+            None => {
+                let $device = &mut $devices.node;
+                $body
+            }
+            Some($device) => $body,
+        }
+    };
+}
+
+impl Devices {
+    /// Joins the segment of this host, as the rank `ranks[me]`: see [`Shm::attach`].
+    ///
+    /// # Errors
+    /// As [`Shm::attach`].
+    pub fn attach(segment: OwnedFd, me: usize, ranks: &[Peer], copy: Copy) -> Result<Self> {
+        Ok(Self { node: Shm::attach(segment, me, ranks, copy)?, interface: None })
+    }
+
+    /// Lets a simulated network interface carry messages, before the first of them: see
+    /// [`Tofu::attach`].
+    ///
+    /// # Errors
+    /// As [`Tofu::attach`].
+    pub fn attach_interface(
+        &mut self, segment: OwnedFd, me: usize, ranks: &[Peer], settings: &tofu::Settings,
+    ) -> Result {
+        self.interface = Some(Box::new(Tofu::attach(segment, me, ranks, settings)?));
+        Ok(())
+    }
+
+    /// As [`Shm::agree`].
+    ///
+    /// # Errors
+    /// Whose text is another.
+    pub fn agree(&self, rank: Peer, text: &str, proposal: bool) -> Result<bool, Unlike> {
+        self.node.agree(rank, text, proposal)
+    }
+
+    /// Each rank has a processor of its own.
+    pub fn have_processors(&mut self) {
+        self.node.copy_jointly();
+    }
+
+    /// The ranks of the job share processors; all say so before their first packet.
+    ///
+    /// # Panics
+    /// After the first packet.
+    pub fn share_processors(&mut self) {
+        self.node.share_processors();
+        if let Some(interface) = &mut self.interface {
+            interface.share_processors();
+        }
+    }
+
+    /// What the ranks tell each other about calls that wait for long.
+    pub fn board(&self) -> Board {
+        self.node.board()
+    }
+
+    /// A number that changes whenever a packet arrives, or a counter of this rank does. `None` while
+    /// an interface is at work, so that something will happen to this rank or a peer.
+    pub fn arrivals(&self) -> Option<u64> {
+        match &self.interface {
+            None => Some(self.node.arrivals()),
+            Some(interface) => Some(interface.arrivals()),
+        }
+    }
+}
+
+impl Device for Devices {
+    #[inline]
+    fn caps(&self) -> Caps {
+        match &self.interface {
+            None => self.node.caps(),
+            Some(interface) => interface.caps(),
+        }
+    }
+
+    #[inline]
+    fn send_short(&mut self, peer: Peer, header: &Header, data: &[u8]) -> Result<(), Busy> {
+        carrier!(self, device => device.send_short(peer, header, data))
+    }
+
+    #[inline(always)]
+    fn send(
+        &mut self, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Busy> {
+        carrier!(self, device => device.send(peer, header, len, fill))
+    }
+
+    #[inline]
+    fn poll(&mut self, sink: &mut impl Sink) -> usize {
+        carrier!(self, device => device.poll(sink))
+    }
+
+    fn arm(&mut self) -> Wake {
+        carrier!(self, device => device.arm())
+    }
+
+    fn disarm(&mut self) {
+        carrier!(self, device => device.disarm());
+    }
+
+    fn rouse(&mut self) {
+        carrier!(self, device => device.rouse());
+    }
+
+    fn bulk(&mut self) -> Option<&mut dyn Bulk> {
+        carrier!(self, device => device.bulk())
+    }
+
+    fn shared(&mut self) -> Option<&mut dyn Shared> {
+        carrier!(self, device => device.shared())
+    }
+
+    fn rma(&mut self) -> Option<&mut dyn Rma> {
+        carrier!(self, device => device.rma())
+    }
+
+    fn trigger(&mut self) -> Option<&mut dyn Trigger> {
+        carrier!(self, device => device.trigger())
+    }
+
+    #[inline]
+    fn ring(&mut self, peer: Peer) {
+        carrier!(self, device => device.ring(peer));
+    }
+}
