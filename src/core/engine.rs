@@ -21,6 +21,7 @@
 use crate::base::{ErrorClass, Peer, Result};
 use crate::core::matching::Pattern;
 use crate::core::memory::Memory;
+use crate::core::offloaded::Offloads;
 use crate::core::operation::{
     Completion, Operation, OperationId, Owner, Part, Phase, Receive, Send, State,
 };
@@ -78,6 +79,7 @@ pub struct Engine<D> {
     long_starts: u32,
     pub(in crate::core) protocol: Protocol,
     pub(in crate::core) runs: Runs,
+    pub(in crate::core) offloads: Offloads,
 }
 
 impl<D: Device> Engine<D> {
@@ -92,6 +94,7 @@ impl<D: Device> Engine<D> {
             long_starts: 0,
             protocol: Protocol::new(me, size, caps.short_max),
             runs: Runs::default(),
+            offloads: Offloads::default(),
         }
     }
 
@@ -293,10 +296,10 @@ impl<D: Device> Engine<D> {
     }
 
     /// Takes what has arrived and sends what waits; returns how many packets arrived or left the
-    /// queues: while there are any, nobody should lose patience.
+    /// queues, and how many operations that the device runs came further: while there are any, nobody should lose patience.
     #[inline]
     pub fn poll(&mut self) -> usize {
-        let arrived = self.device.poll(&mut self.protocol);
+        let arrived = self.device.poll(&mut self.protocol) + self.look_at_offloads();
         if !self.protocol.has_news() {
             return arrived;
         }
@@ -322,6 +325,7 @@ impl<D: Device> Engine<D> {
         let mut operations = self.protocol.operations.iter();
         !self.is_congested()
             && !self.has_late_runs()
+            && !self.has_late_offloads()
             && operations.all(|(_, operation)| !matches!(operation.state, State::Send(_)))
     }
 

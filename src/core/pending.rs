@@ -111,7 +111,7 @@ impl<D: Device> Engine<D> {
 
     /// Whether nothing is left to be done here until something arrives or the application acts.
     pub fn is_at_rest(&self) -> bool {
-        !self.protocol.has_news() && !self.has_work()
+        !self.protocol.has_news() && !self.has_work() && self.rest_of_offloads().is_some()
     }
 
     /// The messages of a communicator that have come and that nobody has received, oldest first,

@@ -32,6 +32,7 @@ use crate::base::{ErrorClass, MpiError, Peer, Slab, Span};
 use crate::core::engine::{Engine, Mode};
 use crate::core::matching::Pattern;
 use crate::core::memory::Memory;
+use crate::core::offloaded::OffloadedId;
 use crate::core::operation::{Owner, Part};
 use crate::core::progress::{Progress, Spares};
 use crate::core::protocol::EndedStep;
@@ -105,11 +106,20 @@ pub struct Launch {
 ///
 /// Both spans hold packed elements and stay good until [`Engine::work_done`].
 pub struct Work {
-    run: RunId,
-    step: StepId,
-    kernel: Kernel,
-    from: Span,
-    into: Span,
+    pub(in crate::core) place: Place,
+    pub(in crate::core) step: StepId,
+    pub(in crate::core) kernel: Kernel,
+    pub(in crate::core) from: Span,
+    pub(in crate::core) into: Span,
+}
+
+/// What a reduction is a step of.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::core) enum Place {
+    /// A run.
+    Run(RunId),
+    /// An operation that the device runs.
+    Program(OffloadedId),
 }
 
 impl Work {
@@ -149,11 +159,11 @@ impl Plan {
         Self { schedule, buffers, staged, reduction: Reduction::None }
     }
 
-    fn pack(&mut self) {
+    pub(in crate::core) fn pack(&mut self) {
         self.staged.iter().for_each(|staged| staged.pack(&mut self.buffers));
     }
 
-    fn unpack(&mut self) {
+    pub(in crate::core) fn unpack(&mut self) {
         self.staged.iter_mut().for_each(|staged| staged.unpack(&self.buffers));
     }
 }
@@ -178,6 +188,15 @@ impl Staged {
 impl std::fmt::Debug for Plan {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         to.debug_struct("Plan").field("buffers", &self.buffers).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Launch {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { plan, rank, context, sequence, .. } = self;
+        let mut all = to.debug_struct("Launch");
+        all.field("plan", plan).field("rank", rank);
+        all.field("context", context).field("sequence", sequence).finish_non_exhaustive()
     }
 }
 
@@ -207,6 +226,11 @@ impl Runs {
     /// If there is no such run.
     pub(in crate::core) fn launch(&self, id: RunId) -> &Launch {
         &self.runs[id].launch
+    }
+
+    /// Something for the application to do.
+    pub(in crate::core) fn push_work(&mut self, work: Work) {
+        self.work.push_back(work);
     }
 
     /// A run that has not started.
@@ -411,10 +435,14 @@ impl<D: Device> Engine<D> {
 
     /// The application has done `work`.
     pub fn work_done(&mut self, work: &Work) {
+        let run = match work.place {
+            Place::Run(run) => run,
+            Place::Program(id) => return self.offloaded_work_done(id, work.step),
+        };
         self.note_event();
-        self.runs.runs[work.run].completed(work.step);
-        self.start_ready(work.run);
-        self.runs.remove_if_done(work.run);
+        self.runs.runs[run].completed(work.step);
+        self.start_ready(run);
+        self.runs.remove_if_done(run);
         self.advance();
     }
 
@@ -423,9 +451,9 @@ impl<D: Device> Engine<D> {
         self.runs.runs.iter().any(|(_, run)| run.owner == Owner::Nobody)
     }
 
-    /// Whether any run has steps to do or may start again.
+    /// Whether any run or program of the device has steps to do or may start again.
     pub fn has_runs(&self) -> bool {
-        !self.runs.runs.is_empty()
+        !self.runs.runs.is_empty() || self.has_offloads()
     }
 
     /// Runs the schedules as far as the operations that have ended let them.
@@ -484,7 +512,8 @@ impl<D: Device> Engine<D> {
                     }
                     Reduction::Application(kernel) => {
                         let kernel = Arc::clone(kernel);
-                        self.runs.work.push_back(Work { run: id, step, kernel, from, into });
+                        let place = Place::Run(id);
+                        self.runs.push_work(Work { place, step, kernel, from, into });
                         false
                     }
                     Reduction::None => true,
