@@ -9,6 +9,7 @@ mod ranks {
     pub mod intercomm;
     pub mod mpi;
     pub mod neighbor;
+    pub mod offloaded;
     pub mod persistent;
     pub mod rooms;
     pub mod sequences;

@@ -109,6 +109,10 @@ impl<D: Device> Mpi<D> {
                     .extend(self.engine.pending_run(*run).map(|pending| self.part_of_run(pending)));
             }
             Activity::Shared(hall) => parts.push(self.part_of_hall(*hall)),
+            Activity::Program(program) => {
+                let pending = self.engine.pending_offloaded(*program);
+                parts.extend(pending.map(|pending| self.part_of_run(pending)));
+            }
             Activity::Flush(_) => parts.push(Part {
                 verb: "flush",
                 arguments: "buffered messages that have not left".to_owned(),

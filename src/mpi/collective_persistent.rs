@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! prepared ──for messages────────────────────────────────────> request
+//!    ├──for the device to run it (`collective_offload`)───────>  │
 //!    └──for a room──> asked for ──granted──> hall ─────────────>  │
 //!                        └──none──> prepared for messages ──────> │
 //!
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 use super::Mpi;
 use super::coll::shared::Task;
+use super::collective_offload::Offloading;
 use super::collective_shared::Owner;
 use super::comm::Traffic;
 use super::comm_room::RoomRequest;
@@ -35,6 +37,8 @@ use crate::device::room::Room;
 pub enum Making {
     /// A room was asked for, unless there is none, in which this is to be done.
     Asked(Option<RoomRequest>, Task),
+    /// The ranks make an operation that the device runs.
+    Offloaded(Box<Offloading>),
     /// The request is there; whether it is valid is known at the end of this.
     Made(Handle, Activity),
 }
@@ -47,6 +51,10 @@ impl<D: Device> Mpi<D> {
     /// What is wrong with the operation; `Comm` if there is no such communicator, `NoMem` without a
     /// free handle.
     pub fn make_persistent(&mut self, call: Call, prepared: Result<Prepared>) -> Result<Making> {
+        if self.comms.get(call.comm).is_ok_and(|on| self.is_offloaded(on)) {
+            let making = self.begin_offload(call, prepared)?;
+            return Ok(Making::Offloaded(Box::new(making)));
+        }
         if let Ok(Prepared::Shared(_, task)) = prepared {
             return Ok(Making::Asked(self.ask_for_room(call.comm)?, task));
         }
@@ -86,6 +94,7 @@ impl<D: Device> Mpi<D> {
                 };
                 made.map(Some)
             }
+            Making::Offloaded(making) => self.end_offload(making),
             Making::Made(request, question) => {
                 let Some(answer) = self.end_if_over(question) else { return Ok(None) };
                 let Some(error) = answer.error else { return Ok(Some(*request)) };
@@ -100,23 +109,34 @@ impl<D: Device> Mpi<D> {
         match making {
             Making::Asked(Some(request), _) => self.blocked_room(function, request),
             Making::Asked(None, _) => Blocked::new(function),
+            Making::Offloaded(making) => self.blocked_offload(function, making),
             Making::Made(_, question) => self.blocked(function, [question]),
         }
     }
 
-    fn persistent_by_messages(&mut self, comm: Handle, prepared: Prepared) -> Result<Handle> {
+    /// A run that was prepared for messages, with the number of the operation.
+    pub(super) fn persistent_launch(&mut self, comm: Handle, prepared: Prepared) -> Result<Launch> {
         let on = self.comms.get_mut(comm)?;
         let Prepared::Messages(plan) = prepared else {
             let why = "a persistent operation without a room was prepared for one";
             return Err(ErrorClass::Intern.error(why));
         };
-        let run = self.engine.hold(Launch {
+        Ok(Launch {
             plan,
             members: on.members(),
             rank: on.member(),
             context: on.context.of(Traffic::Persistent),
             sequence: on.next_init(),
-        });
+        })
+    }
+
+    fn persistent_by_messages(&mut self, comm: Handle, prepared: Prepared) -> Result<Handle> {
+        let launch = self.persistent_launch(comm, prepared)?;
+        self.persistent_run(comm, launch)
+    }
+
+    pub(super) fn persistent_run(&mut self, comm: Handle, launch: Launch) -> Result<Handle> {
+        let run = self.engine.hold(launch);
         let request = self.persistent(comm, Recipe::Collective(run));
         if request.is_err() {
             self.engine.release_run(run);

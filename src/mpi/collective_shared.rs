@@ -131,7 +131,8 @@ impl<D: Device> Mpi<D> {
     /// A number that changes whenever something has happened here that an operation under way
     /// depends on, but for packets, which the device counts.
     pub fn position(&self) -> u64 {
-        self.engine.events().wrapping_add(self.halls.position())
+        let device = self.engine.rest_of_offloads().unwrap_or(0);
+        self.engine.events().wrapping_add(self.halls.position()).wrapping_add(device)
     }
 
     /// Goes on with what is under way in halls; how many calls came further.
@@ -157,8 +158,13 @@ impl<D: Device> Mpi<D> {
     /// The hall in which a call takes place, unless messages carry it.
     #[inline]
     pub(super) fn hall(&self, call: Call, operation: Operation) -> Result<Option<HallId>> {
-        let hall = self.comms.get(call.comm)?.hall;
-        let has_room = matches!(call.form, Form::Blocking | Form::Persistent);
+        let on = self.comms.get(call.comm)?;
+        let hall = on.hall;
+        let has_room = match call.form {
+            Form::Blocking => true,
+            Form::Persistent => !self.is_offloaded(on),
+            Form::Nonblocking | Form::PersistentByMessages => false,
+        };
         let wanted = has_room && self.selection.is_shared(operation);
         // In checked mode an operation follows an exchange of messages, as messages itself.
         Ok(hall.filter(|_| wanted && !self.checking.is_on()))

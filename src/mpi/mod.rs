@@ -13,6 +13,7 @@ pub mod coll;
 pub mod collective;
 pub mod collective_inter;
 pub mod collective_neighbor;
+pub mod collective_offload;
 pub mod collective_persistent;
 pub mod collective_shared;
 pub mod combining;

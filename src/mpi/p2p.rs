@@ -11,6 +11,7 @@ use crate::base::{ErrorClass, MpiError, Peer, Result};
 use crate::core::engine::{Engine, Matched, Mode};
 use crate::core::matching::Pattern;
 use crate::core::memory::Memory;
+use crate::core::offloaded::OffloadedId;
 use crate::core::run::{Members, RunId};
 use crate::core::wire::Envelope;
 use crate::device::Device;
@@ -62,6 +63,8 @@ pub enum Recipe {
     Collective(RunId),
     /// A collective operation in a hall of its own.
     Shared(HallId),
+    /// A collective operation that the device runs.
+    Program(OffloadedId),
 }
 
 impl Recipe {
@@ -77,6 +80,7 @@ impl Recipe {
             }
             Self::Collective(run) => Self::Collective(*run),
             Self::Shared(hall) => Self::Shared(*hall),
+            Self::Program(program) => Self::Program(*program),
         }
     }
 }
@@ -173,6 +177,10 @@ impl<D: Device> Mpi<D> {
             Recipe::Nothing(status) => Activity::Over(status),
             Recipe::Collective(run) => Activity::Run(self.engine.start(run)),
             Recipe::Shared(hall) => self.restart_shared(hall),
+            Recipe::Program(program) => {
+                self.engine.start_offloaded(program);
+                Activity::Program(program)
+            }
             Recipe::Receive { pattern, memory } => {
                 Activity::Message(self.engine.receive(pattern, memory))
             }

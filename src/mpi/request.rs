@@ -18,6 +18,7 @@ use super::p2p::Recipe;
 use super::status::Status;
 use super::table::Handle;
 use crate::base::{ErrorClass, MpiError, Result};
+use crate::core::offloaded::OffloadedId;
 use crate::core::operation::OperationId;
 use crate::core::run::RunId;
 use crate::device::Device;
@@ -36,6 +37,8 @@ pub enum Activity {
     Run(RunId),
     /// A collective operation of ranks that share memory.
     Shared(HallId),
+    /// A collective operation that the device runs.
+    Program(OffloadedId),
     /// The creation of a communicator.
     Creation {
         /// The run that brings its context.
@@ -138,6 +141,7 @@ impl<D: Device> Mpi<D> {
             Activity::Over(_) | Activity::Message(_) => self.is_over(activity),
             Activity::Run(run) | Activity::Creation { run, .. } => self.engine.is_over(*run),
             Activity::Shared(hall) => self.halls.is_over(*hall),
+            Activity::Program(program) => self.engine.is_offloaded_over(*program),
             Activity::Flush(place) => self.has_flushed(*place),
             Activity::Both(halves) => halves.iter().all(|half| self.is_over(half)),
             Activity::General(general) => general.progress == Progress::Complete,
@@ -153,6 +157,7 @@ impl<D: Device> Mpi<D> {
             }
             Activity::Run(_)
             | Activity::Shared(_)
+            | Activity::Program(_)
             | Activity::Creation { .. }
             | Activity::Flush(_)
             | Activity::General(..) => Status::EMPTY,
@@ -171,6 +176,7 @@ impl<D: Device> Mpi<D> {
             }
             Activity::Run(_)
             | Activity::Shared(_)
+            | Activity::Program(_)
             | Activity::Creation { .. }
             | Activity::Flush(_)
             | Activity::Both(_)
@@ -201,6 +207,10 @@ impl<D: Device> Mpi<D> {
             Activity::Shared(hall) => {
                 Outcome { status: Status::EMPTY, error: self.halls.take_error(hall) }
             }
+            Activity::Program(program) => {
+                let error = self.engine.take_offloaded_end(program);
+                Outcome { status: Status::EMPTY, error }
+            }
             Activity::Creation { run, comm } => {
                 Outcome { status: Status::EMPTY, error: self.end_creation(run, comm).err() }
             }
@@ -216,6 +226,7 @@ impl<D: Device> Mpi<D> {
         match activity {
             Activity::Over(_)
             | Activity::Shared(_)
+            | Activity::Program(_)
             | Activity::Flush(_)
             | Activity::General(..) => {}
             Activity::Message(operation) => self.engine.release(operation),
@@ -374,6 +385,7 @@ impl<D: Device> Mpi<D> {
         match (request.recipe.as_deref(), request.activity) {
             (Some(Recipe::Collective(run)), _) => self.engine.release_run(*run),
             (Some(Recipe::Shared(hall)), _) => self.release_hall(*hall),
+            (Some(Recipe::Program(program)), _) => self.engine.release_offloaded(*program),
             (_, Some(activity)) => self.release(activity),
             (_, None) => {}
         }
@@ -406,6 +418,7 @@ impl<D: Device> Mpi<D> {
             Some(
                 Activity::Run(_)
                 | Activity::Shared(_)
+                | Activity::Program(_)
                 | Activity::Creation { .. }
                 | Activity::Flush(_)
                 | Activity::Both(_),

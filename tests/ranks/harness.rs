@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use mpi_abi::base::Random;
 use mpi_abi::device::delay::Delay;
 use mpi_abi::device::fault::Fault;
+use mpi_abi::device::trigger::Limits;
 use mpi_abi::devices::loopback::Loopback;
 use mpi_abi::mpi::objects::Objects;
 use mpi_abi::mpi::request::{Activity, Outcome};
@@ -60,6 +61,23 @@ pub fn ranks<T: Send>(count: u32, seed: u64, body: impl Fn(&mut Rank) -> T + Syn
 /// # Panics
 /// As [`ranks`].
 pub fn placed<T: Send>(places: &[u32], seed: u64, body: impl Fn(&mut Rank) -> T + Sync) -> Vec<T> {
+    over(Loopback::network(places.len()), places, seed, body)
+}
+
+/// [`ranks`] on one node whose interfaces have these limits.
+///
+/// # Panics
+/// As [`ranks`].
+pub fn limited<T: Send>(
+    count: u32, seed: u64, limits: impl Fn(u32) -> Limits, body: impl Fn(&mut Rank) -> T + Sync,
+) -> Vec<T> {
+    let network = Loopback::offloading(count as usize, seed, limits);
+    over(network, &vec![0; count as usize], seed, body)
+}
+
+fn over<T: Send>(
+    network: Vec<Loopback>, places: &[u32], seed: u64, body: impl Fn(&mut Rank) -> T + Sync,
+) -> Vec<T> {
     let count = places.len() as u32;
     let state = State {
         turn: 0,
@@ -69,7 +87,7 @@ pub fn placed<T: Send>(places: &[u32], seed: u64, body: impl Fn(&mut Rank) -> T 
         failed: false,
     };
     let baton = Arc::new(Baton { state: Mutex::new(state), passed: Condvar::new() });
-    let network = Loopback::network(count as usize).into_iter().zip(0..);
+    let network = network.into_iter().zip(0..);
     std::thread::scope(|scope| {
         let threads: Vec<_> = network
             .map(|(device, me)| {

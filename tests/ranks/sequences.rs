@@ -30,16 +30,18 @@ const GUARD: usize = 16;
 const PENDING_MAX: usize = 10;
 
 /// A communicator: the processes of each of its groups, in order; the own one first.
-struct On {
-    comm: u32,
-    near: Vec<u32>,
+pub struct On {
+    /// Its handle.
+    pub comm: u32,
+    /// The own group.
+    pub near: Vec<u32>,
     far: Option<Vec<u32>>,
     /// The own place in `near`.
     own: usize,
 }
 
 /// The world, a copy of it, its halves, and what is between them.
-fn communicators(rank: &mut Rank, random: &mut Random, count: u32) -> Vec<On> {
+pub fn communicators(rank: &mut Rank, random: &mut Random, count: u32) -> Vec<On> {
     let world: Vec<u32> = (0..count).collect();
     let whole = |comm, me| On { comm, near: world.clone(), far: None, own: me as usize };
     let (copy, activity) = rank.mpi.duplicate(COMM_WORLD, Attributes::default()).unwrap();
@@ -60,9 +62,11 @@ fn communicators(rank: &mut Rank, random: &mut Random, count: u32) -> Vec<On> {
 }
 
 /// A buffer among bytes that must stay, and all that must be in there in the end.
-struct Buffer {
-    now: Vec<u8>,
-    due: Vec<u8>,
+pub struct Buffer {
+    /// What is in there.
+    pub now: Vec<u8>,
+    /// What must be in there.
+    pub due: Vec<u8>,
 }
 
 impl Buffer {
@@ -86,17 +90,26 @@ struct Pending {
 }
 
 /// One call as this rank draws it; all ranks draw alike.
-struct Draw<'a> {
-    rank: &'a mut Rank,
-    on: &'a On,
-    form: Form,
-    number: usize,
-    len: usize,
+pub struct Draw<'a> {
+    /// Who draws it.
+    pub rank: &'a mut Rank,
+    /// What it is called on.
+    pub on: &'a On,
+    /// How it is called.
+    pub form: Form,
+    /// Its number among the calls, and how often it has been started before.
+    pub number: usize,
+    pub turn: usize,
+    /// The length of a block in bytes.
+    pub len: usize,
     /// Draws the side and the rank of a root.
-    root: u64,
-    in_place: bool,
-    commutative: bool,
-    buffers: Vec<Buffer>,
+    pub root: u64,
+    /// Whether a buffer serves for both if it may.
+    pub in_place: bool,
+    /// Whether operands may change places.
+    pub commutative: bool,
+    /// The buffers so far.
+    pub buffers: Vec<Buffer>,
 }
 
 /// What a process gives in a call.
@@ -122,7 +135,7 @@ fn add_spans(from: Span, into: Span) {
 
 impl Draw<'_> {
     fn data(&self, process: u32, len: usize) -> Vec<u8> {
-        data(self.number, process, len)
+        data(self.number | self.turn << 16, process, len)
     }
 
     fn me(&self) -> u32 {
@@ -280,7 +293,7 @@ impl Draw<'_> {
 
     fn scatterv(mut self) -> Started {
         let (seat, member, root, of) = self.seat();
-        let block = |to: u32| data(self.number, root * 64 + to, self.block(0, to));
+        let block = |to: u32| self.data(root * 64 + to, self.block(0, to));
         let (own, all): (_, Vec<_>) =
             (block(self.me()), of.iter().map(|one| block(*one)).collect());
         let send = match seat {
@@ -334,7 +347,7 @@ impl Draw<'_> {
     }
 
     fn alltoallv(mut self) -> Started {
-        let block = |from: u32, to: u32| data(self.number, from * 64 + to, self.block(from, to));
+        let block = |from: u32, to: u32| self.data(from * 64 + to, self.block(from, to));
         let out: Vec<_> = self.givers().iter().map(|to| block(self.me(), *to)).collect();
         let into: Vec<_> = self.givers().iter().map(|from| block(*from, self.me())).collect();
         let (send, receive) = (Some(self.blocks(&out, false)), self.blocks(&into, true));
@@ -431,7 +444,8 @@ impl Draw<'_> {
         (self.rank.mpi.barrier(self.call()).unwrap(), self.buffers)
     }
 
-    fn start(self, kind: u64) -> Started {
+    /// The call, of one of 16 kinds, ready to start.
+    pub fn prepare(self, kind: u64) -> Started {
         // What an intercommunicator does not have is an allreduce there.
         let is_inter = self.on.far.is_some();
         match kind {
@@ -455,7 +469,8 @@ impl Draw<'_> {
     }
 }
 
-type Started = (Prepared, Vec<Buffer>);
+/// A call that is ready to start, and its memory.
+pub type Started = (Prepared, Vec<Buffer>);
 
 /// Completes operation `which` of those under way.
 fn complete(rank: &mut Rank, which: usize, pending: &mut Vec<Pending>) {
@@ -481,8 +496,9 @@ fn sequence(places: &[u32], seed: u64, calls: usize) {
             let form = [Form::Blocking, Form::Nonblocking][random.below(2) as usize];
             let name = format!("call {number}, kind {kind} of {len} bytes on {:?}", on.near);
             let buffers = Vec::new();
-            let draw = Draw { rank, on, form, number, len, root, in_place, commutative, buffers };
-            let (prepared, buffers) = draw.start(kind);
+            let draw =
+                Draw { rank, on, form, number, turn: 0, len, root, in_place, commutative, buffers };
+            let (prepared, buffers) = draw.prepare(kind);
             let activity = rank.mpi.launch(on.comm, prepared).unwrap();
             pending.push(Pending { activity, buffers, name });
             if form == Form::Blocking {

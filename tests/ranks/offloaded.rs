@@ -1,0 +1,330 @@
+//! Persistent collectives that the device runs by itself, on ranks in one process: of every kind
+//! and on communicators of every kind, started again and again with other data in an order of each
+//! rank's own, over a network that is unordered and late; against naive results.
+
+use std::sync::Arc;
+
+use mpi_abi::base::{ErrorClass, Random};
+use mpi_abi::device::trigger::Limits;
+use mpi_abi::devices::loopback::LIMITS;
+use mpi_abi::mpi::combining::Combining;
+use mpi_abi::mpi::comm::COMM_WORLD;
+use mpi_abi::mpi::datatype::predefined;
+use mpi_abi::mpi::op::Operator;
+use mpi_abi::mpi::prepared::{Call, Form, Prepared};
+use mpi_abi::mpi::request::Completed;
+use mpi_abi::mpi::{Layout, Memory};
+use mpi_abi::offload::Scheme;
+
+use super::harness::{Rank, limited, ranks};
+use super::mpi::room;
+use super::sequences::{Buffer, Draw, On, communicators};
+
+/// The kinds that [`Draw::prepare`] knows.
+const KINDS: u64 = 16;
+/// `MPI_INT` of the standard ABI.
+const INT: u32 = 0x209;
+const OPERATIONS: usize = 12;
+const TURNS: usize = 4;
+
+/// An operation that was made, with its memory.
+struct Job {
+    request: u32,
+    buffers: Vec<Buffer>,
+    drawn: Drawn,
+}
+
+/// What the ranks drew for an operation.
+#[derive(Clone, Copy, Debug)]
+struct Drawn {
+    on: usize,
+    kind: u64,
+    number: usize,
+    len: usize,
+    root: u64,
+    in_place: bool,
+    commutative: bool,
+}
+
+impl Drawn {
+    fn new(random: &mut Random, number: usize, comms: usize) -> Self {
+        let on = random.below(comms as u64) as usize;
+        let len = [0, 8, 40, 304, 9000][random.below(5) as usize];
+        let [kind, root] = [KINDS, 1 << 20].map(|bound| random.below(bound));
+        let [in_place, commutative] = [0; 2].map(|_| random.one_in(2));
+        Self { on, kind, number, len, root, in_place, commutative }
+    }
+
+    /// The same for all ranks in one turn.
+    fn draw<'a>(&self, rank: &'a mut Rank, on: &'a On, turn: usize) -> Draw<'a> {
+        let Self { number, len, root, in_place, commutative, .. } = *self;
+        let (form, buffers) = (Form::Persistent, Vec::new());
+        Draw { rank, on, form, number, turn, len, root, in_place, commutative, buffers }
+    }
+
+    fn make(self, rank: &mut Rank, on: &On) -> Job {
+        let (prepared, buffers) = self.draw(rank, on, 0).prepare(self.kind);
+        let call = Call { comm: on.comm, form: Form::Persistent };
+        let mut making = rank.mpi.make_persistent(call, Ok(prepared)).unwrap();
+        let again = |_: &mut _| unreachable!("a device that runs programs needs no rooms");
+        let request = rank.until(|mpi| mpi.end_making(&mut making, on.comm, again).unwrap());
+        Job { request, buffers, drawn: self }
+    }
+}
+
+impl Job {
+    /// Starts it with the data of a turn, in the memory that it has.
+    fn start(&mut self, rank: &mut Rank, on: &On, turn: usize) {
+        let (_, fresh) = self.drawn.draw(rank, on, turn).prepare(self.drawn.kind);
+        assert_eq!(fresh.len(), self.buffers.len());
+        for (buffer, fresh) in self.buffers.iter_mut().zip(fresh) {
+            buffer.now.copy_from_slice(&fresh.now);
+            buffer.due = fresh.due;
+        }
+        rank.mpi.start(self.request).unwrap();
+        assert!(rank.mpi.start(self.request).is_err());
+    }
+
+    fn complete(&self, rank: &mut Rank) {
+        let Completed { outcome, gone, idle, .. } =
+            rank.until(|mpi| mpi.complete(self.request).unwrap());
+        assert_eq!((outcome.error, gone, idle), (None, false, false), "{:?}", self.drawn);
+        self.expect(rank);
+    }
+
+    fn expect(&self, rank: &Rank) {
+        for (number, buffer) in self.buffers.iter().enumerate() {
+            assert!(
+                buffer.now == buffer.due,
+                "{:?}, rank {}: buffer {number}",
+                self.drawn,
+                rank.me
+            );
+        }
+    }
+}
+
+fn shuffled(random: &mut Random, count: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    (1..count).for_each(|place| order.swap(place, random.below(place as u64 + 1) as usize));
+    order
+}
+
+/// Many operations, all under way at once in each turn; some are freed while they are.
+fn sequence(count: u32, seed: u64, scheme: Scheme, limits: impl Fn(u32) -> Limits) {
+    limited(count, seed, limits, |rank| {
+        rank.mpi.offload = Some(scheme);
+        let mut random = Random::new(seed);
+        let mut own_random = Random::new(seed << 8 | u64::from(rank.me));
+        let all = communicators(rank, &mut random, count);
+        let mut jobs: Vec<Job> = Vec::new();
+        for number in 0..OPERATIONS {
+            let drawn = Drawn::new(&mut random, number, all.len());
+            jobs.push(drawn.make(rank, &all[drawn.on]));
+        }
+        assert_eq!(rank.mpi.engine.has_offloads(), count > 1);
+        for turn in 0..TURNS {
+            for index in shuffled(&mut own_random, jobs.len()) {
+                let on = jobs[index].drawn.on;
+                jobs[index].start(rank, &all[on], turn);
+            }
+            if turn + 1 == TURNS {
+                break;
+            }
+            for index in shuffled(&mut own_random, jobs.len()) {
+                jobs[index].complete(rank);
+            }
+        }
+        for index in shuffled(&mut own_random, jobs.len()) {
+            if own_random.one_in(2) {
+                jobs[index].complete(rank);
+            }
+            rank.mpi.free_request(jobs[index].request).unwrap();
+            assert!(rank.mpi.start(jobs[index].request).is_err());
+        }
+        rank.until(|mpi| mpi.is_drained().then_some(()));
+        jobs.iter().for_each(|job| job.expect(rank));
+        assert!(!rank.mpi.engine.has_runs());
+    });
+}
+
+#[test]
+fn operations_of_every_kind_start_again() {
+    for count in 1..=9 {
+        sequence(count, u64::from(count) << 16, Scheme::Tank, |_| LIMITS);
+    }
+}
+
+/// Some ranks run some or all of their programs on the host, and the others see no difference.
+#[test]
+fn ranks_that_lack_something_do_not_disturb_the_others() {
+    for count in 2..=9 {
+        let seed = u64::from(count) << 16 | 1;
+        let lacking = |rank: u32| match (rank + count) % 4 {
+            0 => Limits { counters: 0, ..LIMITS },
+            1 => Limits { counters: 9, slots: 40, ..LIMITS },
+            2 => Limits { slots: 3, engines: 1, ..LIMITS },
+            _ => LIMITS,
+        };
+        sequence(count, seed, Scheme::Tank, lacking);
+    }
+}
+
+/// Every third element of 4 bytes, so often.
+fn scattered(bytes: &mut [u8]) -> Memory {
+    let element = Arc::new(Layout::aligned(4, 4).resized(0, 12).unwrap());
+    // SAFETY: tests keep the buffer, untouched, until its operation is over.
+    #[allow(unsafe_code)]
+    unsafe {
+        Memory::new(bytes.as_ptr(), bytes.len() / 12, &element)
+    }
+}
+
+/// What an element of scattered memory holds, and what lies between elements.
+fn spread(values: impl Iterator<Item = i32>) -> Vec<u8> {
+    values.flat_map(|value| [value.to_ne_bytes(), [0xa5; 4], [0x5a; 4]].concat()).collect()
+}
+
+fn made(rank: &mut Rank, prepared: Prepared) -> u32 {
+    let call = Call { comm: COMM_WORLD, form: Form::Persistent };
+    let mut making = rank.mpi.make_persistent(call, Ok(prepared)).unwrap();
+    let again = |_: &mut _| unreachable!("a device that runs programs needs no rooms");
+    rank.until(|mpi| mpi.end_making(&mut making, COMM_WORLD, again).unwrap())
+}
+
+/// Gaps stay as they were, of buffers that are read, written, and both in parts.
+#[test]
+fn scattered_memory_is_packed_and_unpacked() {
+    const ELEMENTS: usize = 50;
+    for (count, seed) in [(2, 1), (3, 2), (5, 3)] {
+        ranks(count, seed, |rank| {
+            rank.mpi.offload = Some(Scheme::Tank);
+            let (me, size) = (rank.me as i32, count as i32);
+            let blank = |len: usize| spread((0..len).map(|_| -1));
+            let mut cast = blank(ELEMENTS);
+            let mut gathered = blank(ELEMENTS * count as usize);
+            let (mut operand, mut sum) = (blank(ELEMENTS), blank(ELEMENTS));
+            let call = Call { comm: COMM_WORLD, form: Form::Persistent };
+            let int = predefined(INT).unwrap();
+            let combining = Combining::predefined(Operator::Sum, &int, None).unwrap();
+            let memory = scattered(&mut cast);
+            let prepared = rank.mpi.bcast(call, 1, memory).unwrap();
+            let bcast = made(rank, prepared);
+            let memory = scattered(&mut gathered);
+            let prepared = rank.mpi.allgather(call, None, memory).unwrap();
+            let allgather = made(rank, prepared);
+            let (from, into) = (scattered(&mut operand), scattered(&mut sum));
+            let prepared = rank.mpi.allreduce(call, Some(from), into, combining).unwrap();
+            let allreduce = made(rank, prepared);
+            for turn in 0..6 {
+                let value = |from: i32, at: usize| from * 1000 + at as i32 + turn;
+                let of = |from: i32| spread((0..ELEMENTS).map(|at| value(from, at)));
+                cast.copy_from_slice(&if me == 1 { of(1) } else { blank(ELEMENTS) });
+                gathered.copy_from_slice(&blank(ELEMENTS * count as usize));
+                let own = of(me);
+                gathered[me as usize * own.len()..][..own.len()].copy_from_slice(&own);
+                operand.copy_from_slice(&own);
+                sum.copy_from_slice(&blank(ELEMENTS));
+                for request in [bcast, allgather, allreduce] {
+                    rank.mpi.start(request).unwrap();
+                }
+                for request in [allreduce, bcast, allgather] {
+                    let completed = rank.until(|mpi| mpi.complete(request).unwrap());
+                    assert_eq!(completed.outcome.error, None);
+                }
+                assert_eq!(cast, of(1));
+                assert_eq!(gathered, (0..size).flat_map(of).collect::<Vec<u8>>());
+                let total = |at| (0..size).map(|from| value(from, at)).sum();
+                assert_eq!(sum, spread((0..ELEMENTS).map(total)));
+                assert_eq!(operand, own);
+            }
+            for request in [bcast, allgather, allreduce] {
+                rank.mpi.free_request(request).unwrap();
+            }
+            assert!(!rank.mpi.engine.has_runs());
+        });
+    }
+}
+
+/// The ranks whose arguments are right get a request all the same, which needs no device.
+#[test]
+fn wrong_arguments_of_one_rank_keep_nobody_waiting() {
+    for (count, seed) in [(2, 1), (4, 2), (5, 3)] {
+        ranks(count, seed, |rank| {
+            rank.mpi.offload = Some(Scheme::Tank);
+            let call = Call { comm: COMM_WORLD, form: Form::Persistent };
+            for wrong in 0..count {
+                if rank.me == wrong {
+                    let error = ErrorClass::Count.error("this rank is wrong");
+                    let refused = rank.mpi.make_persistent(call, Err(error)).unwrap_err();
+                    assert_eq!(refused.code.0, ErrorClass::Count as i32);
+                } else {
+                    let prepared = rank.mpi.barrier(call).unwrap();
+                    let request = made(rank, prepared);
+                    assert!(!rank.mpi.engine.has_offloads());
+                    rank.mpi.free_request(request).unwrap();
+                }
+            }
+            // What follows takes place.
+            let prepared = rank.mpi.barrier(call).unwrap();
+            let request = made(rank, prepared);
+            assert!(rank.mpi.engine.has_offloads());
+            rank.mpi.start(request).unwrap();
+            rank.until(|mpi| mpi.complete(request).unwrap());
+            rank.mpi.free_request(request).unwrap();
+        });
+    }
+}
+
+/// Ranks that pass unlike amounts of data are told when they start, as they are without a device.
+#[test]
+fn unlike_amounts_of_data_are_found_out() {
+    for (seed, [at_root, elsewhere], class) in
+        [(1, [4, 40], ErrorClass::Count), (2, [40, 4], ErrorClass::Truncate)]
+    {
+        ranks(2, seed, |rank| {
+            rank.mpi.offload = Some(Scheme::Tank);
+            let mut buffer = vec![0; if rank.me == 0 { at_root } else { elsewhere }];
+            let call = Call { comm: COMM_WORLD, form: Form::Persistent };
+            let prepared = rank.mpi.bcast(call, 0, room(&mut buffer)).unwrap();
+            let request = made(rank, prepared);
+            rank.mpi.start(request).unwrap();
+            let completed = rank.until(|mpi| mpi.complete(request).unwrap());
+            let error = completed.outcome.error.map(|error| error.code.0);
+            assert_eq!(error, (rank.me == 1).then_some(class as i32));
+            rank.mpi.free_request(request).unwrap();
+        });
+    }
+}
+
+/// A rank that waits for an operation of the device says which, and for whom.
+#[test]
+fn a_wait_for_the_device_is_a_wait_for_others() {
+    ranks(3, 1, |rank| {
+        rank.mpi.offload = Some(Scheme::Tank);
+        let call = Call { comm: COMM_WORLD, form: Form::Persistent };
+        let prepared = rank.mpi.barrier(call).unwrap();
+        let request = made(rank, prepared);
+        let told = |rank: &Rank| rank.mpi.blocked_requests("MPI_Wait", false, [request]);
+        if rank.me == 0 {
+            rank.mpi.start(request).unwrap();
+            let rest = |mpi: &mut super::harness::TestMpi| {
+                (mpi.poll() == 0 && mpi.engine.is_at_rest()).then(|| mpi.position())
+            };
+            let position = rank.until(rest);
+            let blocked = told(rank);
+            assert!(blocked.words.contains("persistent operation 1"), "{}", blocked.words);
+            assert_eq!(blocked.needs[0].peers, [1, 2]);
+            assert_eq!(rank.until(rest), position);
+        }
+        // The others begin when rank 0 has looked.
+        let barrier = rank.mpi.meet(COMM_WORLD).unwrap();
+        rank.wait(barrier);
+        if rank.me > 0 {
+            rank.mpi.start(request).unwrap();
+        }
+        rank.until(|mpi| mpi.complete(request).unwrap());
+        assert!(told(rank).needs.is_empty());
+        rank.mpi.free_request(request).unwrap();
+    });
+}
