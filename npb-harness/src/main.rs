@@ -18,7 +18,6 @@
 
 #![deny(unsafe_code)]
 
-mod chart;
 mod job;
 mod kernels;
 mod matrix;

@@ -271,7 +271,7 @@ fn is_at(subject: &Subject, experiment: Experiment, ranks: u32, bytes: u64) -> b
 }
 
 fn unit(value: Option<f64>, unit: &str) -> String {
-    value.map_or_else(|| "?".to_owned(), |value| format!("{} {unit}", crate::chart::number(value)))
+    value.map_or_else(|| "?".to_owned(), |value| format!("{} {unit}", chart::number(value)))
 }
 
 fn list(ranks: &[u32]) -> String {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use chart::{Axis, Chart, Point, Scale, Series};
+
 use super::results::{Class, Comparison, Figure, Line, Lines, Problem, Results, Way};
-use crate::chart::{Axis, Chart, Point, Scale, Series};
 
 /// Charts that belong together.
 pub struct Group {

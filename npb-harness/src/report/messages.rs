@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use chart::{Axis, Chart, Point, Scale, Series};
+
 use super::charts::Group;
 use super::results::{Figure, Results};
 use super::tables::{self, Table};
-use crate::chart::{Axis, Chart, Point, Scale, Series};
 use crate::model::claims;
 use crate::model::point::{Experiment, Subject, Values};
 

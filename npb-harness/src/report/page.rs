@@ -6,20 +6,13 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::charts::{Charts, Group};
 use super::results::{Comparison, Results};
 use super::tables;
-use crate::chart;
 use crate::model::point::Values;
 
-/// The colours of series go with light and dark, differ in brightness too, and are told apart by
-/// those who see no red or green (after Okabe and Ito, "Color Universal Design", 2008).
+/// What `chart::COLOURS` does not have.
 const STYLE: &str = "\
-:root{color-scheme:light dark;--paper:#fff;--raised:#f5f6f8;--ink:#1c2126;--soft:#59636e;\
---faint:#dde1e6;--alarm:#b3261e;--alarm-paper:#fdecea;--good:#1b6e3c;\
---s0:#c2410c;--s1:#0067a8;--s2:#007a5a;--s3:#8b5a00;--s4:#a3387a;--s5:#2c8db8;--s6:#5b6470;\
---s7:#6a51a3}
-@media (prefers-color-scheme:dark){:root{--paper:#14171a;--raised:#1d2125;--ink:#e7eaed;\
---soft:#a2acb6;--faint:#363d44;--alarm:#ff9c92;--alarm-paper:#3a1a17;--good:#7fd6a1;\
---s0:#ff8a50;--s1:#5eb6f2;--s2:#3fcfa4;--s3:#e0b04a;--s4:#e892c4;--s5:#9ad9f5;--s6:#b3bcc6;\
---s7:#bda9f0}}
+:root{--raised:#f5f6f8;--soft:#59636e;--alarm:#b3261e;--alarm-paper:#fdecea;--good:#1b6e3c}
+@media (prefers-color-scheme:dark){:root{--raised:#1d2125;--soft:#a2acb6;--alarm:#ff9c92;\
+--alarm-paper:#3a1a17;--good:#7fd6a1}}
 *{box-sizing:border-box}
 body{margin:0 auto;padding:1.5rem clamp(.75rem,3vw,2rem) 4rem;max-width:96rem;\
 background:var(--paper);color:var(--ink);font:1rem/1.5 system-ui,sans-serif}
@@ -52,9 +45,7 @@ summary{cursor:pointer}
 .stack table,.stack tbody,.stack tr,.stack td{display:block}.stack td{border:0;white-space:normal}\
 .stack tr{border-bottom:1px solid var(--faint);padding:.35rem 0}\
 .alarm td:nth-child(3){display:none}.prose td:first-child::before{content:'Figure '}.prose td:last-child{font-weight:600}}
-@media print{:root{color-scheme:light;--paper:#fff;--raised:#fff;--ink:#000;--soft:#444;\
---faint:#ccc;--s0:#c2410c;--s1:#0067a8;--s2:#007a5a;--s3:#8b5a00;--s4:#a3387a;--s5:#2c8db8;\
---s6:#5b6470;--s7:#6a51a3}
+@media print{:root{--raised:#fff;--soft:#444}
 html{font-size:12px}body{padding:0;max-width:none}nav,.chart details{display:none}\
 h2,h3{break-after:avoid}.grid{grid-template-columns:1fr 1fr;gap:1rem}.wide{overflow:visible}}
 ";
@@ -70,7 +61,7 @@ pub fn page(results: &Results, values: &Values, sources: &[String]) -> Markup {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width,initial-scale=1";
                 title { "NAS Parallel Benchmarks" }
-                style { (PreEscaped(STYLE)) (PreEscaped(chart::STYLE)) }
+                style { (PreEscaped(chart::COLOURS)) (PreEscaped(STYLE)) (PreEscaped(chart::STYLE)) }
             }
             body {
                 header {

@@ -1,10 +1,10 @@
 //! Tables of results, for a terminal and for a page.
 
+use chart::number;
 use comfy_table::{CellAlignment, presets};
 use maud::{Markup, Render, html};
 
 use super::results::{Comparison, Figure, Results};
-use crate::chart::number;
 use crate::record::{Outcome, Record, Setting};
 
 /// A table of texts.

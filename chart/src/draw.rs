@@ -8,8 +8,8 @@ use super::axis::{Layout, number};
 use super::{Chart, Point, Series};
 
 /// The picture, in units of its own: it is scaled to the room that it has.
-const WIDTH: f64 = 380.0;
-const HEIGHT: f64 = 250.0;
+pub const WIDTH: f64 = 380.0;
+pub const HEIGHT: f64 = 250.0;
 /// Where values are drawn.
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = WIDTH - 10.0;
@@ -99,21 +99,28 @@ struct Place {
 }
 
 fn picture(chart: &Chart) -> Markup {
-    let frame = Frame::of(chart);
-    let drawn = chart.series.iter().filter(|series| !series.points.is_empty());
     html! {
         // An accessible name and description without ids, which would have to differ on a page.
         svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (WIDTH) " " (HEIGHT) }
             role="img" aria-label={ (chart.title) ". " (chart.summary) } {
             title { (chart.title) }
             desc { (chart.summary) }
-            (grid(chart, &frame))
-            @if let Some(y) = chart.guide.and_then(|guide| frame.up(guide)) {
-                path .guide d=(segment((LEFT, y), (RIGHT, y))) {}
-            }
-            @for (index, series) in drawn.enumerate() {
-                (line(chart, &frame, index, series))
-            }
+            (inside(chart))
+        }
+    }
+}
+
+/// The axes and the lines.
+pub fn inside(chart: &Chart) -> Markup {
+    let frame = Frame::of(chart);
+    let drawn = chart.series.iter().filter(|series| !series.points.is_empty());
+    html! {
+        (grid(chart, &frame))
+        @if let Some(y) = chart.guide.and_then(|guide| frame.up(guide)) {
+            path .guide d=(segment((LEFT, y), (RIGHT, y))) {}
+        }
+        @for (index, series) in drawn.enumerate() {
+            (line(chart, &frame, index, series))
         }
     }
 }
@@ -174,13 +181,20 @@ fn legend(series: &[Series]) -> Markup {
                 @let style = series.style % STYLES;
                 li {
                     svg class={ "swatch s" (style) } viewBox="0 0 28 12" aria-hidden="true" {
-                        path .line d="M0 6L28 6" {}
-                        path .mark d=(mark(style, 14.0, 6.0)) {}
+                        (swatch(style))
                     }
                     (series.name)
                 }
             }
         }
+    }
+}
+
+/// A piece of a line with a mark, 28 wide and 12 high.
+pub fn swatch(style: usize) -> Markup {
+    html! {
+        path .line d="M0 6L28 6" {}
+        path .mark d=(mark(style % STYLES, 14.0, 6.0)) {}
     }
 }
 

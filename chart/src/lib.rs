@@ -2,20 +2,23 @@
 //!
 //! ```text
 //! Chart ── axes (axis.rs): values -> places ── draw (draw.rs) -> <figure> with <svg>, legend, table
+//!                                            └─ file (file.rs) -> a picture that is a file
 //! ```
 //!
-//! A chart knows neither MPI nor benchmarks. Colours are classes (`s0`, `s1`, ...), so that the
-//! page's style sheet has one for light, dark and paper; each series has a form of its own too, for
+//! A chart knows neither MPI nor benchmarks. Colours are classes (`s0`, `s1`, ...), so that a style
+//! sheet has one for light, dark and paper ([`COLOURS`]); each series has a form of its own too, for
 //! those who do not tell colours apart. What a chart shows can also be read: its title and a
 //! sentence are the picture's accessible name and description, each point says its value, and all
 //! values stand in a table below.
 
 mod axis;
 mod draw;
+mod file;
 mod style;
 
 pub use axis::number;
-pub use style::STYLE;
+pub use file::document;
+pub use style::{COLOURS, STYLE};
 
 /// How the values of an axis are spread over it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

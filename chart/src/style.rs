@@ -1,6 +1,20 @@
 //! How charts look, as a piece of a style sheet.
 
-/// The rules for charts. The page has the colours: `--ink`, `--faint`, `--paper`, `--s0` to `--s7`.
+/// The colours, for light, dark and paper. Those of series differ in brightness too, and are told
+/// apart by those who see no red or green (after Okabe and Ito, "Color Universal Design", 2008).
+pub const COLOURS: &str = "\
+:root{color-scheme:light dark;--paper:#fff;--ink:#1c2126;--faint:#dde1e6;\
+--s0:#c2410c;--s1:#0067a8;--s2:#007a5a;--s3:#8b5a00;--s4:#a3387a;--s5:#2c8db8;--s6:#5b6470;\
+--s7:#6a51a3}
+@media (prefers-color-scheme:dark){:root{--paper:#14171a;--ink:#e7eaed;--faint:#363d44;\
+--s0:#ff8a50;--s1:#5eb6f2;--s2:#3fcfa4;--s3:#e0b04a;--s4:#e892c4;--s5:#9ad9f5;--s6:#b3bcc6;\
+--s7:#bda9f0}}
+@media print{:root{color-scheme:light;--paper:#fff;--ink:#000;--faint:#ccc;\
+--s0:#c2410c;--s1:#0067a8;--s2:#007a5a;--s3:#8b5a00;--s4:#a3387a;--s5:#2c8db8;--s6:#5b6470;\
+--s7:#6a51a3}}
+";
+
+/// The rules for charts; the colours are [`COLOURS`].
 pub const STYLE: &str = "\
 .chart{margin:0;min-width:0;break-inside:avoid}
 .chart figcaption{font-weight:600;margin-bottom:.25rem;overflow-wrap:anywhere}
