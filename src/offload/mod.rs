@@ -7,6 +7,7 @@
 
 pub mod check;
 pub mod compile;
+pub mod packing;
 mod program;
 mod schedule;
 

@@ -1,0 +1,274 @@
+//! Transfers as flows: how fast each one is where several share links, and when each is over.
+//!
+//! ```text
+//!   start ──> [ flows ] ──rates: progressive filling──> next_end ──> advance ──> ended
+//! ```
+//!
+//! Every *resource* (a link, the way from memory to the network, a receiving engine) passes so many
+//! bytes a nanosecond; a flow takes the same rate of each resource that it lists, as often as it
+//! lists it. Rates are max-min fair: all flows rise together until one is as fast as a flow can be
+//! or meets a resource that has no more (Bertsekas and Gallager, "Data Networks", §6.5.2). Between
+//! the start or the end of a flow and the next, rates are constant.
+//!
+//! It knows no packets, routes, engines or ranks, and has no clock. Units: nanoseconds, bytes.
+
+/// So many bytes are less than anybody waits for: what rounding leaves of a flow.
+const NOTHING_BYTES: f64 = 1e-3;
+/// A resource or a flow that has so little of its rate left has none.
+const FULL: f64 = 1e-9;
+
+/// Names a flow until it is over.
+pub type FlowId = usize;
+
+/// Flows under way, as a value: the time is an argument and never runs backwards.
+#[derive(Clone, Debug, Default)]
+pub struct Fluid {
+    capacity: Vec<f64>,
+    flows: Vec<Option<Flow>>,
+    free: Vec<FlowId>,
+    now_ns: f64,
+    is_rated: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Flow {
+    left_bytes: f64,
+    fastest: f64,
+    over: Vec<u32>,
+    rate: f64,
+}
+
+impl Fluid {
+    /// No flows over resources of these capacities, in bytes a nanosecond.
+    pub fn new(capacity: Vec<f64>) -> Self {
+        Self { capacity, ..Self::default() }
+    }
+
+    /// Starts a flow over the resources `over`, at most `fastest` bytes a nanosecond.
+    ///
+    /// # Panics
+    /// If a resource is not there.
+    pub fn start(&mut self, now_ns: f64, bytes: f64, fastest: f64, over: Vec<u32>) -> FlowId {
+        assert!(over.iter().all(|&resource| (resource as usize) < self.capacity.len()));
+        self.elapse(now_ns);
+        self.is_rated = false;
+        let flow = Some(Flow { left_bytes: bytes, fastest, over, rate: 0.0 });
+        match self.free.pop() {
+            Some(id) => {
+                self.flows[id] = flow;
+                id
+            }
+            None => {
+                self.flows.push(flow);
+                self.flows.len() - 1
+            }
+        }
+    }
+
+    /// When the next flow will be over, if none is started before.
+    pub fn next_end(&mut self) -> Option<f64> {
+        self.rate();
+        let left = self.flows.iter().flatten().map(|flow| flow.left_bytes.max(0.0) / flow.rate);
+        left.reduce(f64::min).map(|left_ns| self.now_ns + left_ns)
+    }
+
+    /// Lets time pass; `ended` gets the flows that are over.
+    pub fn advance(&mut self, now_ns: f64, ended: &mut Vec<FlowId>) {
+        self.elapse(now_ns);
+        for (id, slot) in self.flows.iter_mut().enumerate() {
+            if slot.as_ref().is_some_and(|flow| flow.left_bytes <= NOTHING_BYTES) {
+                *slot = None;
+                self.free.push(id);
+                ended.push(id);
+                self.is_rated = false;
+            }
+        }
+    }
+
+    fn elapse(&mut self, now_ns: f64) {
+        // Rates are worked out once for all that starts at one time.
+        if now_ns <= self.now_ns {
+            return;
+        }
+        self.rate();
+        let passed_ns = now_ns - self.now_ns;
+        for flow in self.flows.iter_mut().flatten() {
+            flow.left_bytes -= flow.rate * passed_ns;
+        }
+        self.now_ns = now_ns;
+    }
+
+    /// Gives each flow its rate.
+    fn rate(&mut self) {
+        if self.is_rated {
+            return;
+        }
+        self.is_rated = true;
+        let mut left = self.capacity.clone();
+        let mut takers = vec![0.0; left.len()];
+        let mut rising: Vec<&mut Flow> = self.flows.iter_mut().flatten().collect();
+        for flow in &mut rising {
+            flow.rate = 0.0;
+            flow.over.iter().for_each(|&resource| takers[resource as usize] += 1.0);
+        }
+        while !rising.is_empty() {
+            let slowest = rising.iter().map(|flow| flow.fastest - flow.rate);
+            let shared = left.iter().zip(&takers).filter(|(_, takers)| **takers > 0.0);
+            let rise = slowest.chain(shared.map(|(left, takers)| left / takers));
+            let rise = rise.fold(f64::INFINITY, f64::min).max(0.0);
+            for (left, takers) in left.iter_mut().zip(&takers) {
+                *left -= rise * takers;
+            }
+            rising.retain_mut(|flow| {
+                flow.rate += rise;
+                let is_full = |&resource: &u32| left[resource as usize] <= FULL;
+                let stays = flow.fastest - flow.rate > FULL && !flow.over.iter().any(is_full);
+                if !stays {
+                    flow.over.iter().for_each(|&resource| takers[resource as usize] -= 1.0);
+                }
+                stays
+            });
+        }
+    }
+}
+
+/// One after another what an engine is to transfer.
+#[derive(Clone, Debug, Default)]
+pub struct Queue {
+    /// When the engine has its commands.
+    pub ready_ns: f64,
+    /// Bytes, and the resources that they pass.
+    pub flows: Vec<(f64, Vec<u32>)>,
+}
+
+/// When a transfer began and was over.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Span {
+    /// From here on bytes move.
+    pub start_ns: f64,
+    /// All of them are there.
+    pub end_ns: f64,
+}
+
+/// Runs all queues from time 0 on; for each queue the times of its transfers.
+///
+/// Each engine begins with its next transfer `gap_ns` after it took the one before off its queue or
+/// ended it; none is faster than `fastest` bytes a nanosecond.
+pub fn run(queues: &[Queue], capacity: Vec<f64>, fastest: f64, gap_ns: f64) -> Vec<Vec<Span>> {
+    let mut fluid = Fluid::new(capacity);
+    let mut spans: Vec<Vec<Span>> =
+        queues.iter().map(|queue| Vec::with_capacity(queue.flows.len())).collect();
+    // When each engine starts its next transfer: none while one is under way.
+    let mut starts: Vec<Option<f64>> = queues
+        .iter()
+        .map(|queue| (!queue.flows.is_empty()).then_some(queue.ready_ns + gap_ns))
+        .collect();
+    let mut engine_of: Vec<usize> = Vec::new();
+    let mut ended = Vec::new();
+    loop {
+        let start = starts.iter().flatten().copied().reduce(f64::min);
+        let next = start.into_iter().chain(fluid.next_end()).reduce(f64::min);
+        let Some(now_ns) = next else { return spans };
+        fluid.advance(now_ns, &mut ended);
+        for flow in ended.drain(..) {
+            let engine = engine_of[flow];
+            if let Some(span) = spans[engine].last_mut() {
+                span.end_ns = now_ns;
+            }
+            let more = spans[engine].len() < queues[engine].flows.len();
+            starts[engine] = more.then_some(now_ns + gap_ns);
+        }
+        for (engine, queue) in queues.iter().enumerate() {
+            if starts[engine].is_some_and(|start| start <= now_ns) {
+                let (bytes, over) = &queue.flows[spans[engine].len()];
+                let flow = fluid.start(now_ns, *bytes, fastest, over.clone());
+                engine_of.resize(engine_of.len().max(flow + 1), 0);
+                engine_of[flow] = engine;
+                spans[engine].push(Span { start_ns: now_ns, end_ns: now_ns });
+                starts[engine] = None;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn queue(flows: &[(f64, &[u32])]) -> Queue {
+        let flows = flows.iter().map(|(bytes, over)| (*bytes, over.to_vec())).collect();
+        Queue { ready_ns: 0.0, flows }
+    }
+
+    fn ends(queues: &[Queue], capacity: &[f64], fastest: f64) -> Vec<f64> {
+        let spans = run(queues, capacity.to_vec(), fastest, 0.0);
+        spans.iter().map(|spans| spans.last().map_or(0.0, |span| span.end_ns.round())).collect()
+    }
+
+    #[test]
+    fn flows_share_what_they_meet() {
+        // Alone a flow is as fast as a flow can be, two share a link, and the rest is for others.
+        assert_eq!(ends(&[queue(&[(400.0, &[0])])], &[5.0], 4.0), [100.0]);
+        let two = [queue(&[(400.0, &[0])]), queue(&[(400.0, &[0])])];
+        assert_eq!(ends(&two, &[5.0], 4.0), [160.0, 160.0]);
+        // The second is held to 1 by link 1, so the first has 4 of the 5.
+        let held = [queue(&[(400.0, &[0])]), queue(&[(100.0, &[0, 1])])];
+        assert_eq!(ends(&held, &[5.0, 1.0], 9.0), [100.0, 100.0]);
+        // Twice over one link is half as fast.
+        assert_eq!(ends(&[queue(&[(400.0, &[0, 0])])], &[4.0], 4.0), [200.0]);
+    }
+
+    #[test]
+    fn an_engine_transfers_one_after_another() {
+        let queues = [queue(&[(40.0, &[0]), (80.0, &[0])]), Queue::default()];
+        let spans = run(&queues, vec![10.0], 4.0, 2.0);
+        let wanted = [Span { start_ns: 2.0, end_ns: 12.0 }, Span { start_ns: 14.0, end_ns: 34.0 }];
+        assert_eq!(spans, [wanted.to_vec(), Vec::new()]);
+    }
+
+    #[test]
+    fn no_bytes_take_no_time() {
+        let queues = [queue(&[(0.0, &[0]), (4.0, &[])])];
+        assert_eq!(ends(&queues, &[1.0], 4.0), [1.0]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        /// Nobody is faster than its share allows, nothing is lost, and the busiest resource is a
+        /// bound from below.
+        #[test]
+        fn no_resource_passes_more_than_it_can(
+            given in prop::collection::vec(
+                prop::collection::vec((1_u32..1000, prop::collection::vec(0_u32..4, 1..3)), 0..5),
+                1..6,
+            ),
+        ) {
+            let (capacity, fastest) = (vec![3.0, 5.0, 8.0, 13.0], 4.0);
+            let queues: Vec<Queue> = given
+                .iter()
+                .map(|flows| Queue {
+                    ready_ns: 0.0,
+                    flows: flows.iter().map(|(bytes, over)| (f64::from(*bytes), over.clone())).collect(),
+                })
+                .collect();
+            let spans = run(&queues, capacity.clone(), fastest, 0.0);
+            let end = spans.iter().flatten().map(|span| span.end_ns).fold(0.0, f64::max);
+            for (resource, capacity) in capacity.iter().enumerate() {
+                let passed = queues.iter().flat_map(|queue| &queue.flows).map(|(bytes, over)| {
+                    bytes * over.iter().filter(|&&at| at as usize == resource).count() as f64
+                });
+                prop_assert!(passed.sum::<f64>() <= capacity * end * 1.000_001 + 0.01);
+            }
+            for (queue, spans) in queues.iter().zip(&spans) {
+                prop_assert_eq!(queue.flows.len(), spans.len());
+                for ((bytes, _), span) in queue.flows.iter().zip(spans) {
+                    prop_assert!((span.end_ns - span.start_ns) * fastest >= bytes * 0.999_999 - 0.01);
+                }
+                prop_assert!(spans.windows(2).all(|two| two[0].end_ns <= two[1].start_ns));
+            }
+        }
+    }
+}
