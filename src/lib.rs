@@ -35,6 +35,7 @@
 //! * [`launch`]: `mpirun` and the compiler wrappers.
 //! * `fortran/`, a workspace member: the entry points of Fortran, made from a table of all routines.
 //!   It calls the C functions of whichever library has them, and knows nothing of this crate.
+//! * [`sim`]: what networks make of communication, in virtual time, for `suiro-sim`.
 //! * [`inventory`]: what this installation is and can do, for `suiro-info`; it asks all others.
 //!
 //! # Five ideas that everything rests on
@@ -67,4 +68,5 @@ pub mod launch;
 pub mod mpi;
 pub mod offload;
 pub mod process;
+pub mod sim;
 pub mod sys;

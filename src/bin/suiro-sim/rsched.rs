@@ -1,0 +1,126 @@
+//! `suiro-sim rsched`: which engine puts what, and how long it takes.
+
+use clap::{Arg, ArgMatches, Command, value_parser};
+use mpi_abi::offload::packing::{Machine, Policy};
+use mpi_abi::sim::halo::{Pattern, Processes};
+use mpi_abi::sim::rsched::Comparison;
+
+const LONG: &str = "\
+The puts of a halo exchange (SCALE-LES3 on a periodic grid of processes) are given to the engines of
+the interface by each policy: in turn (rr1, rr2, rr4), packed Bottom-Left with at most so many
+diagonal ones at once (bl1, bl2, bl4), the same with the time of access to each engine as its initial
+load (access), and the best that a search finds (best). Prints the time of an exchange by each; in
+parentheses what was measured on the K computer, where that is published.";
+
+pub fn command() -> Command {
+    let file = |name: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name("FILE").help(help)
+    };
+    let number = |name: &'static str, unit: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name(unit).value_parser(positive).help(help)
+    };
+    Command::new("rsched")
+        .about("Packs the puts of a halo exchange on the engines of an interface.")
+        .long_about(LONG)
+        .arg(
+            Arg::new("pattern")
+                .long("pattern")
+                .value_name("NAME")
+                .value_delimiter(',')
+                .value_parser(Pattern::ALL.map(Pattern::name))
+                .help("with which neighbours; pictures show the last  [default: each in turn]"),
+        )
+        .arg(
+            Arg::new("policy")
+                .long("policy")
+                .value_name("NAME")
+                .value_delimiter(',')
+                .value_parser(policy)
+                .help("rr1, rr2, rr4, bl1, bl2, bl4, access, best  [default: all]"),
+        )
+        .arg(
+            Arg::new("grid")
+                .long("grid")
+                .value_name("K")
+                .default_value("872")
+                .value_parser(value_parser!(u64).range(1..=1 << 20))
+                .help("vertical size of the grid; horizontally it has 16 × 16"),
+        )
+        .arg(
+            Arg::new("processes")
+                .long("processes")
+                .value_name("CxR")
+                .default_value("8x6")
+                .value_parser(processes)
+                .help("columns and rows of processes"),
+        )
+        .arg(
+            Arg::new("engines")
+                .long("engines")
+                .value_name("N")
+                .value_parser(value_parser!(u8).range(1..=16))
+                .help("engines of an interface  [default: 4]"),
+        )
+        .arg(number("put-rate", "GB/s", "what one put can have  [default: 4.0]"))
+        .arg(number("link-rate", "GB/s", "what a link can have  [default: 4.875]"))
+        .arg(number("rank-rate", "GB/s", "what a process can send  [default: 13.2]"))
+        .arg(number("access", "us", "to write the commands of one engine  [default: 1.0]"))
+        .arg(number("gap", "us", "between two puts of an engine  [default: 0.3]"))
+        .arg(file("svg", "draw the packings"))
+        .arg(file("chart", "draw the times over the eleven published sizes of the grid"))
+}
+
+pub fn run(matches: &ArgMatches) -> Result<String, String> {
+    let patterns = matches.get_many::<String>("pattern").into_iter().flatten();
+    let mut patterns: Vec<Pattern> = patterns.filter_map(|name| Pattern::from_name(name)).collect();
+    if patterns.is_empty() {
+        patterns = Pattern::ALL.into();
+    }
+    let policies = matches.get_many::<Policy>("policy");
+    let comparison = Comparison {
+        patterns,
+        policies: policies.map_or(Policy::ALL.into(), |policies| policies.copied().collect()),
+        grid: matches.get_one("grid").copied().unwrap_or(872),
+        machine: machine(matches),
+        processes: matches.get_one("processes").copied().unwrap_or(Processes::PAPER),
+    };
+    let shown = comparison.patterns.last().copied().unwrap_or(Pattern::All);
+    crate::write_file(matches, "svg", || comparison.picture(shown))?;
+    crate::write_file(matches, "chart", || comparison.chart(shown))?;
+    Ok(comparison.table())
+}
+
+fn machine(matches: &ArgMatches) -> Machine {
+    let usual = Machine::TOFU1;
+    let or = |name, usual: f64| matches.get_one::<f64>(name).copied().unwrap_or(usual);
+    Machine {
+        engines: matches.get_one("engines").copied().unwrap_or(usual.engines),
+        put_rate: or("put-rate", usual.put_rate),
+        link_rate: or("link-rate", usual.link_rate),
+        rank_rate: or("rank-rate", usual.rank_rate),
+        access_ns: 1e3 * or("access", usual.access_ns / 1e3),
+        gap_ns: 1e3 * or("gap", usual.gap_ns / 1e3),
+    }
+}
+
+fn policy(name: &str) -> Result<Policy, String> {
+    let good = || Policy::ALL.map(Policy::name).join(", ");
+    Policy::from_name(name).ok_or_else(|| format!("it is not one of {}", good()))
+}
+
+fn processes(text: &str) -> Result<Processes, String> {
+    let sides = text.split_once('x');
+    let sides = sides.and_then(|(one, two)| Some((one.parse().ok()?, two.parse().ok()?)));
+    match sides {
+        Some((columns @ 1..=64, rows @ 1..=64)) => Ok(Processes { columns, rows }),
+        _ => Err("columns and rows, each from 1 to 64, as in 8x6".to_owned()),
+    }
+}
+
+/// A number above 0; a rate or a time that is 0 would make times that are not numbers.
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if (1e-6..=1e9).contains(&number) => Ok(number),
+        _ => Err("a number from 0.000001 to 1e9".to_owned()),
+    }
+}
