@@ -26,6 +26,7 @@ pub mod nic;
 pub mod primitive;
 pub mod rma;
 pub mod room;
+pub mod torus;
 pub mod trace;
 pub mod trigger;
 

@@ -1,17 +1,22 @@
 //! The engines of an interface: each does the commands of its queue one after the other.
 //!
 //! ```text
-//!   post ──> queue ──engine free──> handed out ──left──> engine free
-//!                                        └────────done──> forgotten
+//!   post ──> queue ──engine free──> on its way ──time is over──> handed out ──left──> done
+//!                                   (only at the pace of a real one)
 //! ```
 //!
-//! Where the network keeps order, an engine hands out a command when the one before has left: who
-//! performs actions in several threads cannot change their order. Where it does not, commands are
-//! handed out as they come.
+//! Without a pace, the time is over at once. Where the network keeps order, an engine hands out a
+//! command when the one before has left: who performs actions in several threads cannot change
+//! their order. Where it does not, commands are handed out as they come.
+//!
+//! At the pace of a real interface, the next command starts when the one before has left the
+//! engine, and is handed out when all of it would have arrived. A command that waited for its
+//! engine starts when that was free, however late the owner asks.
 
 use std::collections::VecDeque;
 
 use super::action::{Action, ActionId, Due};
+use super::pace::{Links, Way};
 use crate::base::{Peer, Slab};
 use crate::device::trigger::CounterKey;
 
@@ -28,11 +33,16 @@ pub(super) enum Origin {
 struct Command {
     origin: Origin,
     action: Action,
+    /// When the interface first saw it; unknown until the owner asks what is due.
+    seen_ns: Option<u64>,
 }
 
 #[derive(Debug, Default)]
 struct Engine {
     queue: VecDeque<Command>,
+    /// On their way, with the times at which they are over, which rise.
+    flying: VecDeque<(u64, Command)>,
+    free_ns: u64,
     /// Handed out and not left.
     under_way: u32,
 }
@@ -51,16 +61,51 @@ pub(super) struct Engines {
     engines: Box<[Engine]>,
     handed_out: Slab<HandedOut>,
     ordered: bool,
+    links: Option<Box<dyn Links>>,
     /// The engine that is asked first, so that none waits for ever behind the others.
     first: usize,
-    /// Commands in all queues.
+    /// Commands that were not handed out.
     waiting: usize,
+}
+
+impl Engine {
+    /// Starts the commands for which the engine was free by now.
+    fn launch(&mut self, links: &mut dyn Links, number: u8, now_ns: u64) {
+        for command in self.queue.iter_mut().rev().take_while(|command| command.seen_ns.is_none()) {
+            command.seen_ns = Some(now_ns);
+        }
+        while let Some(command) = self.queue.front() {
+            let start = self.free_ns.max(command.seen_ns.unwrap_or(now_ns));
+            if start > now_ns {
+                return;
+            }
+            let Some(command) = self.queue.pop_front() else { return };
+            let way = way(&command.action);
+            let flight = links.send(way, number, command.action.bytes() as u64, start);
+            self.free_ns = flight.left_ns;
+            self.fly(flight.arrived_ns, command);
+        }
+    }
+
+    /// Puts a command among those on their way; it overtakes none to the same peer.
+    fn fly(&mut self, arrived_ns: u64, command: Command) {
+        let peer = command.action.peer();
+        let before = self.flying.iter().rev().find(|(_, other)| other.action.peer() == peer);
+        let arrived_ns = before.map_or(arrived_ns, |(before, _)| arrived_ns.max(*before));
+        let at = self.flying.partition_point(|(other, _)| *other <= arrived_ns);
+        self.flying.insert(at, (arrived_ns, command));
+    }
 }
 
 impl Engines {
     pub(super) fn new(engines: u8, ordered: bool) -> Self {
         let engines = (0..engines.max(1)).map(|_| Engine::default()).collect();
-        Self { engines, handed_out: Slab::default(), ordered, first: 0, waiting: 0 }
+        let handed_out = Slab::default();
+        Self { engines, handed_out, ordered, links: None, first: 0, waiting: 0 }
+    }
+
+    pub(super) fn keep_pace(&mut self, links: Box<dyn Links>) {
+        self.links = Some(links);
     }
 
     /// The engine of a command: the one that was asked for, else the same for all commands of one
@@ -71,28 +116,61 @@ impl Engines {
     }
 
     pub(super) fn post(&mut self, engine: u8, origin: Origin, action: Action) {
-        self.engines[usize::from(engine)].queue.push_back(Command { origin, action });
+        let command = Command { origin, action, seen_ns: None };
+        self.engines[usize::from(engine)].queue.push_back(command);
         self.waiting += 1;
     }
 
     /// The next action of an engine that is free.
-    pub(super) fn next(&mut self) -> Option<Due> {
+    pub(super) fn next(&mut self, now_ns: u64) -> Option<Due> {
         if self.waiting == 0 {
             return None;
         }
-        let count = self.engines.len();
-        let free = |at: &usize| {
-            let engine = &self.engines[*at];
-            !(engine.queue.is_empty() || self.ordered && engine.under_way > 0)
-        };
-        let at = (0..count).map(|step| (self.first + step) % count).find(free)?;
-        self.first = (at + 1) % count;
-        let Command { origin, action } = self.engines[at].queue.pop_front()?;
-        self.engines[at].under_way += 1;
+        let (count, first) = (self.engines.len(), self.first);
+        for at in (0..count).map(|step| (first + step) % count) {
+            if let Some(command) = self.take(at, now_ns) {
+                self.first = (at + 1) % count;
+                return Some(self.hand_out(command, at as u8));
+            }
+        }
+        None
+    }
+
+    fn take(&mut self, at: usize, now_ns: u64) -> Option<Command> {
+        let engine = &mut self.engines[at];
+        if let Some(links) = &mut self.links {
+            engine.launch(links.as_mut(), at as u8, now_ns);
+        }
+        if self.ordered && engine.under_way > 0 {
+            return None;
+        }
+        if self.links.is_none() {
+            return engine.queue.pop_front();
+        }
+        engine.flying.front().filter(|(arrived_ns, _)| *arrived_ns <= now_ns)?;
+        engine.flying.pop_front().map(|(_, command)| command)
+    }
+
+    fn hand_out(&mut self, command: Command, engine: u8) -> Due {
+        self.engines[usize::from(engine)].under_way += 1;
         self.waiting -= 1;
-        let engine = at as u8;
-        let id = ActionId(self.handed_out.insert(HandedOut { origin, left: false, engine }));
-        Some(Due { id, action, engine })
+        let action = HandedOut { origin: command.origin, left: false, engine };
+        let id = ActionId(self.handed_out.insert(action));
+        Due { id, action: command.action, engine }
+    }
+
+    /// When an engine has something to do although nothing happens before; `None` if none has, as
+    /// without a pace.
+    pub(super) fn wakes_at(&self) -> Option<u64> {
+        self.links.as_ref()?;
+        let engine = |engine: &Engine| {
+            let held = self.ordered && engine.under_way > 0;
+            let arrives = engine.flying.front().map(|(arrived_ns, _)| *arrived_ns);
+            let starts = engine.queue.front();
+            let starts = starts.map(|next| engine.free_ns.max(next.seen_ns.unwrap_or(0)));
+            arrives.filter(|_| !held).into_iter().chain(starts).min()
+        };
+        self.engines.iter().filter_map(engine).min()
     }
 
     /// The source of an action may be overwritten; what it is, if that is news.
@@ -117,5 +195,15 @@ impl Engines {
     /// Whether nothing waits and nothing is under way.
     pub(super) fn are_idle(&self) -> bool {
         self.waiting == 0 && self.handed_out.is_empty()
+    }
+}
+
+fn way(action: &Action) -> Way {
+    match *action {
+        Action::Put { to, .. } => Way::To(to.peer),
+        Action::Signal { peer, .. } => Way::To(peer),
+        Action::Get { from, .. } => Way::Back(from.peer),
+        Action::Update { at, .. } => Way::Back(at.peer),
+        Action::Copy { .. } | Action::Combine { .. } => Way::Local,
     }
 }

@@ -11,6 +11,7 @@
 //! bytes, holding no lock on this if they are many, and reports [`Nic::left`] (what was read may be
 //! overwritten) and [`Nic::done`] (everything is at the peer). Peers add to levels of counters
 //! without this being told: the owner asks again after that, as after every command and report.
+//! Where a pace is kept ([`Nic::paced`]), it also asks at [`Nic::wakes_at`].
 //!
 //! Deferred work occupies slots, of which an interface has few. A program gets a window of them
 //! when it is loaded: at least one for each of its counters, so that the work of lowest level is
@@ -24,11 +25,13 @@ mod action;
 mod counters;
 mod engine;
 mod loaded;
+mod pace;
 #[cfg(test)]
 mod tests;
 
 pub use action::{Action, ActionId, Due, Signal, combine};
 pub use counters::Counters;
+pub use pace::{Flight, Links, Way};
 
 use std::collections::BTreeSet;
 
@@ -76,6 +79,13 @@ impl Nic {
             fallbacks: 0,
             news: false,
         }
+    }
+
+    /// The same at the pace of these links: an action is handed out when its time is over.
+    #[must_use]
+    pub fn paced(mut self, links: Box<dyn Links>) -> Self {
+        self.engines.keep_pace(links);
+        self
     }
 
     /// What it has.
@@ -236,22 +246,31 @@ impl Nic {
         self.fallbacks
     }
 
-    /// What is to be done next; `None` until something happens.
-    pub fn next(&mut self, levels: &impl Counters) -> Option<Due> {
-        if let due @ Some(_) = self.engines.next() {
+    /// What is to be done at `now_ns`; `None` until something happens, or [`Nic::wakes_at`].
+    pub fn next(&mut self, now_ns: u64, levels: &impl Counters) -> Option<Due> {
+        if let due @ Some(_) = self.engines.next(now_ns) {
             return due;
         }
-        for program in self.by_interface.iter().copied().collect::<Vec<_>>() {
+        let mut last = None;
+        while let Some(program) = following(&self.by_interface, last) {
             self.run(program, levels);
+            last = Some(program);
         }
-        self.engines.next()
+        self.engines.next(now_ns)
+    }
+
+    /// When there is something to do although nothing happens before, in nanoseconds; always `None`
+    /// without a pace.
+    pub fn wakes_at(&self) -> Option<u64> {
+        self.engines.wakes_at()
     }
 
     /// Posts the work that is due of programs that the host runs; whether there was any.
     pub fn run_host(&mut self, levels: &impl Counters) -> bool {
-        let mut any = false;
-        for program in self.by_host.iter().copied().collect::<Vec<_>>() {
+        let (mut any, mut last) = (false, None);
+        while let Some(program) = following(&self.by_host, last) {
             any |= self.run(program, levels);
+            last = Some(program);
         }
         any
     }
@@ -321,6 +340,11 @@ impl Nic {
     pub fn is_idle(&self) -> bool {
         self.engines.are_idle()
     }
+}
+
+/// The first program after `last`, which may have gone meanwhile.
+fn following(programs: &BTreeSet<u32>, last: Option<u32>) -> Option<u32> {
+    programs.range(last.map_or(0, |last| last + 1)..).next().copied()
 }
 
 /// The slots without which a program could stand still, and those for all of its work.

@@ -1,11 +1,13 @@
 //! One interface by hand: the test is its owner.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use proptest::prelude::*;
+
 use super::*;
-use crate::base::Peer;
+use crate::base::{Peer, Random};
 use crate::device::rma::Key;
 use crate::device::trigger::{Class, Linked};
 use crate::offload::{Add, Buffer, Scheme, Work};
@@ -66,7 +68,7 @@ fn load(nic: &mut Nic, levels: &Levels, counters: u16, work: Vec<Work>) -> Progr
 /// The signals that an interface hands out until it has no more.
 fn signals(nic: &mut Nic, levels: &Levels) -> Vec<(Peer, u64, u64)> {
     let mut seen = Vec::new();
-    while let Some(due) = nic.next(levels) {
+    while let Some(due) = nic.next(0, levels) {
         let Action::Signal { peer, signal } = due.action else { panic!("{due:?}") };
         seen.push((peer, signal.counter.0, signal.value));
         nic.done(due.id, Ok(()), levels);
@@ -113,7 +115,7 @@ fn an_instance_is_not_over_while_its_memory_is_read() {
     let (mut nic, levels) = (Nic::new(LIMITS, 4), Levels::default());
     let program = load(&mut nic, &levels, 1, vec![work(0, 0, put(None)), work(0, 0, Op::Complete)]);
     nic.start(program);
-    let due = nic.next(&levels).unwrap();
+    let due = nic.next(0, &levels).unwrap();
     assert!(matches!(nic.look(program), Look::Waits));
     nic.left(due.id, &levels);
     assert!(matches!(nic.look(program), Look::Over(Ok(()))));
@@ -129,9 +131,9 @@ fn an_error_of_an_action_is_that_of_the_instance() {
     let steps = vec![work(0, 0, put(Some(add(0, 1)))), work(0, 1, Op::Complete)];
     let program = load(&mut nic, &levels, 1, steps);
     nic.start(program);
-    let due = nic.next(&levels).unwrap();
+    let due = nic.next(0, &levels).unwrap();
     nic.done(due.id, Err(ErrorClass::RmaRange.error("too far")), &levels);
-    assert!(nic.next(&levels).is_none());
+    assert!(nic.next(0, &levels).is_none());
     let Look::Over(Err(error)) = nic.look(program) else { panic!("no error") };
     assert_eq!(error.why, "too far");
     assert!(matches!(nic.look(program), Look::Over(Ok(()))));
@@ -140,16 +142,15 @@ fn an_error_of_an_action_is_that_of_the_instance() {
 #[test]
 fn an_engine_that_keeps_order_waits_until_an_action_has_left() {
     let (mut nic, levels) = (Nic::new(LIMITS, 4), Levels::default());
-    let to = |peer| Remote { peer, key: Key(1), offset: 0 };
     let first = nic.put(Span::EMPTY, to(0), None);
     let second = nic.put(Span::EMPTY, to(0), None);
     let other = nic.put(Span::EMPTY, to(0), Some(1));
-    let (one, two) = (nic.next(&levels).unwrap(), nic.next(&levels).unwrap());
+    let (one, two) = (nic.next(0, &levels).unwrap(), nic.next(0, &levels).unwrap());
     assert_eq!((one.engine, two.engine), (0, 1));
-    assert!(nic.next(&levels).is_none());
+    assert!(nic.next(0, &levels).is_none());
     nic.left(one.id, &levels);
     assert!(nic.end(first).is_none());
-    let three = nic.next(&levels).unwrap();
+    let three = nic.next(0, &levels).unwrap();
     assert_eq!(three.engine, 0);
     for due in [three, two, one] {
         nic.done(due.id, Ok(()), &levels);
@@ -212,16 +213,16 @@ fn the_host_is_asked_for_each_of_its_steps_once() {
     let steps = vec![work(0, 0, host(4)), work(0, 0, host(2)), work(0, 2, Op::Complete)];
     let program = load(&mut nic, &levels, 1, steps);
     nic.start(program);
-    assert!(nic.next(&levels).is_none());
+    assert!(nic.next(0, &levels).is_none());
     assert!(nic.take_news());
     assert!(matches!(nic.look(program), Look::Host(4)));
     assert!(matches!(nic.look(program), Look::Host(2)));
     assert!(matches!(nic.look(program), Look::Waits));
     nic.host_done(program, 2, &levels);
-    assert!(nic.next(&levels).is_none());
+    assert!(nic.next(0, &levels).is_none());
     assert!(matches!(nic.look(program), Look::Waits));
     nic.host_done(program, 4, &levels);
-    assert!(nic.next(&levels).is_none());
+    assert!(nic.next(0, &levels).is_none());
     assert!(matches!(nic.look(program), Look::Over(Ok(()))));
 }
 
@@ -237,4 +238,131 @@ fn counters_that_come_back_are_empty_and_taken_last() {
     assert_eq!(nic.reserve(2, &levels).unwrap(), [CounterKey(5), CounterKey(6)]);
     assert!(nic.reserve(2, &levels).is_err());
     assert_eq!(nic.reserve(1, &levels).unwrap(), [CounterKey(2)]);
+}
+
+/// A network without contention: 10 ns for a byte, and 100 on the way.
+#[derive(Debug)]
+struct Slow;
+
+impl Links for Slow {
+    fn send(&mut self, way: Way, _engine: u8, bytes: u64, at_ns: u64) -> Flight {
+        let left_ns = at_ns + 10 * bytes;
+        let back = if matches!(way, Way::Back(_)) { 100 } else { 0 };
+        Flight { left_ns, arrived_ns: left_ns + 100 + back }
+    }
+}
+
+fn paced() -> (Nic, Levels) {
+    (Nic::new(LIMITS, 4).paced(Box::new(Slow)), Levels::default())
+}
+
+fn to(peer: Peer) -> Remote {
+    Remote { peer, key: Key(1), offset: 0 }
+}
+
+#[test]
+fn an_action_is_handed_out_when_its_time_is_over() {
+    let (mut nic, levels) = paced();
+    assert_eq!(nic.wakes_at(), None);
+    nic.put(Span::EMPTY, to(0), Some(0));
+    assert!(nic.next(1000, &levels).is_none());
+    assert_eq!(nic.wakes_at(), Some(1100));
+    assert!(nic.next(1099, &levels).is_none());
+    let due = nic.next(1100, &levels).unwrap();
+    assert_eq!(nic.wakes_at(), None);
+    nic.done(due.id, Ok(()), &levels);
+    assert!(nic.is_idle());
+}
+
+#[test]
+fn an_engine_starts_a_command_when_it_was_free_however_late_it_is_asked() {
+    let (mut nic, levels) = paced();
+    for _ in 0..3 {
+        nic.update(to(2), 8, Update::Add(1), Span::EMPTY).unwrap();
+    }
+    assert!(nic.next(0, &levels).is_none());
+    assert_eq!(nic.wakes_at(), Some(80));
+    // The second and the third have left at 160 and 240, and arrive 200 later.
+    assert_eq!(nic.next(400, &levels).map(|due| due.id), Some(ActionId(0)));
+    assert_eq!(nic.wakes_at(), None);
+    nic.done(ActionId(0), Ok(()), &levels);
+    assert_eq!(nic.wakes_at(), Some(360));
+    let due = nic.next(400, &levels).unwrap();
+    nic.done(due.id, Ok(()), &levels);
+    assert!(nic.next(439, &levels).is_none());
+    assert_eq!(nic.wakes_at(), Some(440));
+    assert!(nic.next(440, &levels).is_some());
+}
+
+#[test]
+fn a_short_command_does_not_overtake_one_to_the_same_peer() {
+    let (mut nic, levels) = paced();
+    let long = nic.update(to(2), 8, Update::Add(1), Span::EMPTY).unwrap();
+    nic.put(Span::EMPTY, to(2), Some(0));
+    nic.put(Span::EMPTY, to(4), Some(0));
+    assert!(nic.next(0, &levels).is_none());
+    assert!(nic.next(80, &levels).is_none());
+    let mut order = Vec::new();
+    for _ in 0..3 {
+        let now = nic.wakes_at().unwrap();
+        let due = nic.next(now, &levels).unwrap();
+        order.push((now, due.action.peer().unwrap()));
+        nic.done(due.id, Ok(()), &levels);
+    }
+    assert_eq!(order, [(180, 4), (280, 2), (280, 2)]);
+    assert!(matches!(nic.end(long), Some(Ok(()))));
+}
+
+/// What a test posts: an engine if it asks for one, a peer, and whether it is long.
+type Posted = (Option<u8>, Peer, bool);
+
+proptest! {
+    #[test]
+    fn every_command_is_handed_out_once_and_in_order(
+        posted in prop::collection::vec((prop::option::of(0..5_u8), 0..3_u32, any::<bool>()), 0..40),
+        seed in any::<u64>(), keeps_pace in any::<bool>(), ordered in any::<bool>(),
+    ) {
+        let (mut random, levels) = (Random::new(seed), Levels::default());
+        let nic = Nic::new(Limits { ordered, ..LIMITS }, 4);
+        let mut nic = if keeps_pace { nic.paced(Box::new(Slow)) } else { nic };
+        let mut now = 0;
+        let mut left: VecDeque<(usize, Posted)> = posted.iter().copied().enumerate().collect();
+        let mut under_way = Vec::new();
+        let mut seen: Vec<(u8, Peer, u64)> = Vec::new();
+        while !(left.is_empty() && nic.is_idle()) {
+            if random.one_in(2) && let Some((number, (engine, peer, long))) = left.pop_front() {
+                let at = Remote { offset: number as u64 * 8, ..to(peer) };
+                if long && engine.is_none() {
+                    nic.update(at, 8, Update::Add(1), Span::EMPTY).unwrap();
+                } else {
+                    nic.put(Span::EMPTY, at, engine);
+                }
+            }
+            while let Some(due) = nic.next(now, &levels) {
+                let (Action::Put { to: at, .. } | Action::Update { at, .. }) = due.action else {
+                    panic!("{due:?}")
+                };
+                seen.push((due.engine, at.peer, at.offset));
+                under_way.push((due.id, false));
+            }
+            if !under_way.is_empty() {
+                let at = random.below(under_way.len() as u64) as usize;
+                let (id, has_left) = under_way[at];
+                if has_left || random.one_in(2) {
+                    nic.done(id, Ok(()), &levels);
+                    under_way.swap_remove(at);
+                } else {
+                    nic.left(id, &levels);
+                    under_way[at].1 = true;
+                }
+            }
+            now += random.below(100);
+        }
+        prop_assert_eq!(seen.len(), posted.len());
+        let flow = |&(engine, peer, _): &(u8, Peer, u64)| (engine, peer);
+        seen.sort_by_key(flow);
+        let in_order = |flow: &[(u8, Peer, u64)]| flow.is_sorted_by_key(|(_, _, number)| *number);
+        let mut flows = seen.chunk_by(|one, next| flow(one) == flow(next));
+        prop_assert!(flows.all(in_order), "overtaken");
+    }
 }

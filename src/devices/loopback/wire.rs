@@ -174,7 +174,7 @@ impl Wire {
         for rank in (first..ranks).chain(0..first) {
             let from = rank as Peer;
             let Station { nic, levels, .. } = self.station(from);
-            let due = nic.next(levels);
+            let due = nic.next(0, levels);
             self.listen(from);
             if let Some(due) = due {
                 self.flights.push(Flight { from, due, data: None });

@@ -1,0 +1,136 @@
+//! What generations of interfaces have and how fast they are.
+//!
+//! Sources, by the letters of the tables:
+//! * **a** Ajima, Inoue, Hiramoto, Takagi and Shimizu, "The Tofu interconnect", IEEE Micro 32(1), 2012.
+//! * **b** Ajima et al., "Tofu interconnect 2", Hot Interconnects 2014; its session mode also in a
+//!   public driver's header (`tof_icc.h` of McKernel).
+//! * **c** Ajima et al., "The Tofu interconnect D", CLUSTER 2018: latencies of a put of 8 bytes to
+//!   the nearest node, and rates of injection by all engines, of three generations.
+//! * **d** Measured transfers of a scheduled halo exchange on the K computer (RSched): fixed costs,
+//!   one flow, one link and one node, of which these are the rates that give all quoted times.
+//! * **e** Measured puts on Fugaku, in the comments of a public transport layer (utf).
+//! * **f** Derradji et al., "The BXI interconnect architecture", Hot Interconnects 2015, and what
+//!   its maker publishes: links of 100 Gb/s, 1024 triggered operations at a time.
+//! * **s** Chosen here, where nothing is published.
+
+use std::str::FromStr;
+
+use crate::device::trigger::{Class, Limits};
+
+/// A kind of interface, with its network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Generation {
+    /// That of the K computer, with the counters that it lacks.
+    #[default]
+    Tofu1,
+    /// That of the PRIMEHPC FX100: session mode.
+    Tofu2,
+    /// That of Fugaku: session mode.
+    TofuD,
+    /// The Bull eXascale Interconnect: counters with thresholds.
+    Bxi,
+}
+
+/// How fast an interface and its network are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rates {
+    /// Bytes a microsecond through one link.
+    pub link: u64,
+    /// Bytes a microsecond of one transfer, which one engine sends and one receives.
+    pub flow: u64,
+    /// Bytes a microsecond that all engines of a node send together.
+    pub node: u64,
+    /// Nanoseconds from a command of 8 bytes to its arrival at the nearest node.
+    pub latency_ns: u64,
+    /// Nanoseconds for each further link.
+    pub hop_ns: u64,
+    /// Nanoseconds that an engine is busy with a command of no bytes.
+    pub command_ns: u64,
+}
+
+impl Generation {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Tofu1, Self::Tofu2, Self::TofuD, Self::Bxi];
+
+    /// Its name in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tofu1 => "tofu1",
+            Self::Tofu2 => "tofu2",
+            Self::TofuD => "tofud",
+            Self::Bxi => "bxi",
+        }
+    }
+
+    /// What one of its interfaces has.
+    pub fn limits(self) -> Limits {
+        // Tofu delivers in order along a path (a). Queues that can be in session mode: 12 for each
+        // engine (b), of which one is for everything else. Numbers that a barrier gate combines: 1,
+        // and 6 of TofuD (c). Work that is posted at a time: 1024, as BXI (f), where nothing is
+        // said; its counters: as many (s), as one that triggers nothing is of no use.
+        let tofu = |engines, class, counters, arithmetic| Limits {
+            counters,
+            slots: 1024,
+            engines,
+            ordered: true,
+            arithmetic,
+            class,
+        };
+        match self {
+            Self::Tofu1 => tofu(4, Class::Thresholds, 1024, 1), // a, s
+            Self::Tofu2 => tofu(4, Class::Sessions, 44, 1),     // b
+            Self::TofuD => tofu(6, Class::Sessions, 66, 6),     // c
+            // One engine that sends, and adaptive routes (f); Portals 4 combines 8 bytes and more.
+            Self::Bxi => Limits { ordered: false, ..tofu(1, Class::Thresholds, 1024, 8) },
+        }
+    }
+
+    /// How fast it is.
+    pub fn rates(self) -> Rates {
+        match self {
+            // Links of 5000 (a), of which one flow gets 4150, two 4870, and a node 13,200 (d).
+            Self::Tofu1 => Rates {
+                link: 4870,
+                flow: 4150,
+                node: 13_200,
+                latency_ns: 910, // c
+                hop_ns: 100,     // s
+                command_ns: 200, // s
+            },
+            // Links of 12,500 (b); a flow gets the part of it that TofuD's does (s).
+            Self::Tofu2 => Rates {
+                link: 12_500,
+                flow: 11_670,
+                node: 45_800,    // c
+                latency_ns: 710, // c
+                hop_ns: 100,     // s
+                command_ns: 100, // s
+            },
+            Self::TofuD => Rates {
+                link: 6800,      // c
+                flow: 6350,      // e
+                node: 38_100,    // c
+                latency_ns: 490, // c
+                hop_ns: 100,     // s
+                command_ns: 60,  // s
+            },
+            Self::Bxi => Rates {
+                link: 12_500,     // f
+                flow: 12_500,     // f
+                node: 12_500,     // f
+                latency_ns: 1000, // s
+                hop_ns: 130,      // s
+                command_ns: 10,   // f: more than 100 million messages a second
+            },
+        }
+    }
+}
+
+impl FromStr for Generation {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|generation| generation.name() == text);
+        found.ok_or_else(|| format!("{text:?} is none of tofu1, tofu2, tofud and bxi"))
+    }
+}

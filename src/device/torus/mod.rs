@@ -1,0 +1,242 @@
+//! The network between the interfaces: a mesh and torus of six dimensions, with its links.
+//!
+//! ```text
+//!   X, Y, Z: rings of any size      A, C: rows of at most 2      B: a ring of at most 3
+//!   route: along X until there, then along Y, Z, A, B, C; the shorter way round, up if both are
+//! ```
+//!
+//! A node has one rank, in the order of coordinates with X fastest. Twelve nodes of one X, Y and Z
+//! form a unit (Ajima, Sumimoto and Shimizu, "Tofu: a 6D mesh/torus interconnect for exascale
+//! computers", IEEE Computer 42(11), 2009); how wide the dimensions are follows a public driver's
+//! header: 5, 5, 5, 1, 2 and 1 bits, so that a node has at most 32 x 32 x 32 units.
+//!
+//! It knows no ranks of communicators, memory or clocks.
+
+mod fabric;
+mod generation;
+
+pub use fabric::{Fabric, Seat, words};
+pub use generation::{Generation, Rates};
+
+use std::fmt;
+use std::str::FromStr;
+
+/// How many dimensions there are.
+const DIMENSIONS: usize = 6;
+
+/// The most nodes along each.
+const MOST: [u32; DIMENSIONS] = [32, 32, 32, 2, 3, 2];
+
+/// Whether the ends of each are joined.
+const JOINED: [bool; DIMENSIONS] = [true, true, true, false, true, false];
+
+/// How many links leave a node at most, counted as two for each dimension.
+pub const PORTS: usize = 2 * DIMENSIONS;
+
+/// A node, from 0.
+pub type Node = u32;
+
+/// A link that leaves a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Link {
+    /// The node that it leaves.
+    pub node: Node,
+    /// Twice the dimension, and one more if it goes down.
+    pub port: u8,
+}
+
+/// How many nodes lie along X, Y, Z, A, B and C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shape([u32; DIMENSIONS]);
+
+impl Shape {
+    /// The smallest that has room for so many ranks, as compact as it goes: a unit is filled first,
+    /// then X, Y and Z grow in turn.
+    ///
+    /// # Errors
+    /// A sentence if there are too many.
+    pub fn of(ranks: usize) -> Result<Self, String> {
+        let small = [[1, 1, 1], [2, 1, 1], [2, 1, 2], [2, 3, 1], [2, 3, 2]];
+        let unit = small.into_iter().find(|unit| ranks <= unit.iter().product::<u32>() as usize);
+        let [a, b, c] = unit.unwrap_or([2, 3, 2]);
+        let mut shape = Self([1, 1, 1, a, b, c]);
+        while shape.nodes() < ranks {
+            let shortest = (0..3).min_by_key(|dimension| shape.0[*dimension]).unwrap_or(0);
+            if shape.0[shortest] == MOST[shortest] {
+                return Err(format!("{ranks} ranks are more than the {} nodes", shape.nodes()));
+            }
+            shape.0[shortest] += 1;
+        }
+        Ok(shape)
+    }
+
+    /// How many nodes it has.
+    pub fn nodes(self) -> usize {
+        self.0.iter().map(|size| *size as usize).product()
+    }
+
+    /// Where a node is.
+    pub fn coordinates(self, node: Node) -> [u32; DIMENSIONS] {
+        let mut left = node;
+        self.0.map(|size| {
+            let coordinate = left % size;
+            left /= size;
+            coordinate
+        })
+    }
+
+    /// The node there.
+    pub fn node(self, coordinates: [u32; DIMENSIONS]) -> Node {
+        let along = self.0.iter().zip(coordinates).rev();
+        along.fold(0, |node, (size, coordinate)| node * size + coordinate)
+    }
+
+    /// The links from one node to another, in order; none to itself.
+    ///
+    /// # Panics
+    /// If there are no such nodes.
+    pub fn route(self, from: Node, to: Node) -> Route {
+        assert!((from.max(to) as usize) < self.nodes());
+        Route { shape: self, at: self.coordinates(from), to: self.coordinates(to) }
+    }
+
+    /// The steps along a dimension: how many, and whether up.
+    fn steps(self, dimension: usize, from: u32, to: u32) -> (u32, bool) {
+        let size = self.0[dimension];
+        let (up, down) = ((to + size - from) % size, (from + size - to) % size);
+        match JOINED[dimension] {
+            true => (up.min(down), up <= down),
+            false => (to.abs_diff(from), to > from),
+        }
+    }
+}
+
+/// Links in the order in which a packet takes them.
+#[derive(Clone, Debug)]
+pub struct Route {
+    shape: Shape,
+    at: [u32; DIMENSIONS],
+    to: [u32; DIMENSIONS],
+}
+
+impl Iterator for Route {
+    type Item = Link;
+
+    fn next(&mut self) -> Option<Link> {
+        let dimension = (0..DIMENSIONS).find(|at| self.at[*at] != self.to[*at])?;
+        let node = self.shape.node(self.at);
+        let (size, at) = (self.shape.0[dimension], &mut self.at[dimension]);
+        let (_, up) = self.shape.steps(dimension, *at, self.to[dimension]);
+        *at = if up { (*at + 1) % size } else { (*at + size - 1) % size };
+        Some(Link { node, port: 2 * dimension as u8 + u8::from(!up) })
+    }
+}
+
+impl FromStr for Shape {
+    type Err = String;
+
+    /// Three to six sizes with `x` between, such as `4x3x2` or `2x2x2x2x3x2`; those that are missing
+    /// are 1.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is not a shape such as 4x3x2 or 2x2x2x2x3x2");
+        let sizes: Vec<u32> =
+            text.split('x').map(str::parse).collect::<Result<_, _>>().map_err(|_| wrong())?;
+        if !(3..=DIMENSIONS).contains(&sizes.len()) {
+            return Err(wrong());
+        }
+        let mut shape = [1; DIMENSIONS];
+        for (dimension, size) in sizes.into_iter().enumerate() {
+            if !(1..=MOST[dimension]).contains(&size) {
+                let (name, most) = (b"XYZABC"[dimension] as char, MOST[dimension]);
+                return Err(format!("{size} nodes along {name}, of 1 to {most}, in {text:?}"));
+            }
+            shape[dimension] = size;
+        }
+        Ok(Self(shape))
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z, a, b, c] = self.0;
+        write!(f, "{x}x{y}x{z}x{a}x{b}x{c}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn shapes() -> impl Strategy<Value = Shape> {
+        (1..6_u32, 1..6_u32, 1..6_u32, 1..=2_u32, 1..=3_u32, 1..=2_u32)
+            .prop_map(|(x, y, z, a, b, c)| Shape([x, y, z, a, b, c]))
+    }
+
+    /// The node at the other end of a link.
+    fn end(shape: Shape, link: Link) -> Node {
+        let mut at = shape.coordinates(link.node);
+        let (dimension, size) = (usize::from(link.port) / 2, shape.0[usize::from(link.port) / 2]);
+        let step = if link.port.is_multiple_of(2) { 1 } else { size - 1 };
+        at[dimension] = (at[dimension] + step) % size;
+        shape.node(at)
+    }
+
+    proptest! {
+        #[test]
+        fn a_route_leads_there_by_the_shortest_way(shape in shapes(), pair in any::<(u32, u32)>()) {
+            let nodes = shape.nodes() as u32;
+            let (from, to) = (pair.0 % nodes, pair.1 % nodes);
+            let mut at = from;
+            let mut ports = Vec::new();
+            for link in shape.route(from, to) {
+                prop_assert_eq!(link.node, at);
+                at = end(shape, link);
+                ports.push(link.port / 2);
+            }
+            prop_assert_eq!(at, to);
+            prop_assert!(ports.is_sorted());
+            let (one, other) = (shape.coordinates(from), shape.coordinates(to));
+            let apart = |dimension: usize| {
+                let (near, size) = (one[dimension].abs_diff(other[dimension]), shape.0[dimension]);
+                if JOINED[dimension] { near.min(size - near) } else { near }
+            };
+            prop_assert_eq!(ports.len() as u32, (0..DIMENSIONS).map(apart).sum::<u32>());
+        }
+
+        #[test]
+        fn coordinates_name_nodes(shape in shapes(), node in any::<u32>()) {
+            let node = node % shape.nodes() as u32;
+            prop_assert_eq!(shape.node(shape.coordinates(node)), node);
+            prop_assert_eq!(shape.to_string().parse::<Shape>(), Ok(shape));
+        }
+    }
+
+    #[test]
+    fn every_number_of_ranks_has_a_shape() {
+        for (ranks, expected) in [
+            (1, "1x1x1x1x1x1"),
+            (2, "1x1x1x2x1x1"),
+            (4, "1x1x1x2x1x2"),
+            (5, "1x1x1x2x3x1"),
+            (12, "1x1x1x2x3x2"),
+            (13, "2x1x1x2x3x2"),
+            (100, "3x2x2x2x3x2"),
+        ] {
+            assert_eq!(Shape::of(ranks).unwrap().to_string(), expected, "{ranks}");
+        }
+        assert!(Shape::of(12 * 32 * 32 * 32).is_ok());
+        assert!(Shape::of(12 * 32 * 32 * 32 + 1).is_err());
+        // Fugaku, and the K computer with its nodes for input and output.
+        assert_eq!("24x23x24x2x3x2".parse::<Shape>().unwrap().nodes(), 158_976);
+        assert_eq!("24x18x17x2x3x2".parse::<Shape>().unwrap().nodes(), 88_128);
+    }
+
+    #[test]
+    fn a_shape_that_is_none_is_told() {
+        for wrong in ["", "4", "4x4", "0x1x1", "1x1x1x3", "1x1x1x1x4", "33x1x1", "1x1x1x1x1x1x1"] {
+            assert!(wrong.parse::<Shape>().is_err(), "{wrong}");
+        }
+    }
+}
