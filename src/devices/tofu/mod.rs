@@ -1,39 +1,94 @@
 //! Between the ranks of a node as if each had a network interface with engines, counters and
 //! deferred work: a simulated Tofu that moves real data.
 //!
-//! Packets are put into rings at the receiver ([`rings`](super::rings)). Long messages are got from
-//! the sender's memory ([`Bulk`]).
+//! ```text
+//!  application ──packets──────────────────────────────────> rings of the peer (`rings`)
+//!       │  ▲
+//!  commands│wakes          ┌──bytes──> memory of the peer (`fabric`, by its steering `tags`)
+//!       ▼  │               │
+//!   interface ── engine ───┼──adds───> its counters ──rings──> its engine thread
+//!   (a `Nic`)    thread    └──letters> its engine thread changes numbers (`mail`)
+//! ```
+//!
+//! Programs of deferred work and one-sided access are the [`Nic`](crate::device::nic)'s; this carries
+//! out what it says, on a thread that needs no call of the application. Packets are put into rings at
+//! the receiver, and long messages got from the sender's memory ([`Bulk`]), by who sends and
+//! receives.
+//!
+//! Ranks are processes, so memory of a peer is read and written from outside it. Where the system
+//! forbids that, there are packets only.
 //!
 //! It knows peers of this node only. What it reads from the segment is checked before it is used.
 #![allow(unsafe_code)]
 
+mod engine;
+mod fabric;
+mod interface;
+mod mail;
 mod segment;
+mod tags;
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use crate::base::{Peer, Result, Span};
+use crate::device::rma::{Access, Key, Remote, Rma, Ticket, Update};
+use crate::device::trigger::{
+    Class, CounterKey, Limits, Loading, Look, ProgramKey, Runner, Trigger,
+};
 use crate::device::{Bulk, Busy, Caps, Device, Header, JointEnd, Sink, Wake, primitive};
 use crate::devices::rings::Packets;
 use crate::devices::rings::card::Introduced;
-use crate::devices::rings::memory::Mapped;
+use crate::offload::StepId;
 use crate::sys::cma;
-use segment::{Area, Segment};
+use engine::Engine;
+use fabric::Fabric;
+use interface::Interface;
+use segment::Segment;
 
 /// Shorter messages come in packets: a read is not worth the system call.
 const GET_MIN: usize = 32 << 10;
 
 /// What is simulated, and how.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Settings {}
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// What each interface has.
+    pub limits: Limits,
+    /// Processors for engine threads; any that the rank may use if there are none.
+    pub cpus: Vec<usize>,
+}
 
 /// One rank's interface.
 pub struct Tofu {
     packets: Packets,
-    /// By slot.
-    areas: Vec<Mapped<Area>>,
+    interface: Arc<Interface>,
+    /// Runs from the first use of anything but packets on.
+    engine: Option<Engine>,
+    cpus: Vec<usize>,
+    /// Programs that the host runs, and the additions at which they were last looked at.
+    host_runs: usize,
+    seen: u64,
     /// By slot: whether its memory can be read, once that is known.
     readable: Vec<Option<bool>>,
+    /// Slots of ranks of which it is not known whether their memory can be written.
+    unchecked: Vec<usize>,
+    /// Why there are only packets.
+    refusal: Option<String>,
     _introduced: Introduced,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let limits = Limits {
+            counters: 1024,
+            slots: 1024,
+            engines: 6,
+            ordered: true,
+            arithmetic: 6,
+            class: Class::Thresholds,
+        };
+        Self { limits, cpus: Vec::new() }
+    }
 }
 
 impl Tofu {
@@ -49,7 +104,7 @@ impl Tofu {
     /// # Panics
     /// If `ranks` has no entry `me`, names a rank twice, or has more than 32,767 entries.
     pub fn attach(
-        segment: OwnedFd, me: usize, ranks: &[Peer], _settings: &Settings,
+        segment: OwnedFd, me: usize, ranks: &[Peer], settings: &Settings,
     ) -> Result<Self> {
         assert!(me < ranks.len());
         let segment = Segment::open(segment, ranks.len())?;
@@ -59,7 +114,46 @@ impl Tofu {
         let inlets = areas.iter().map(|area| area.part(|area| &area.inlet)).collect();
         // SAFETY: the only one: the slot is ours (`introduce`), and this is called once.
         let packets = unsafe { Packets::attach(me, ranks, inlets) };
-        Ok(Self { packets, areas, readable: vec![None; ranks.len()], _introduced: introduced })
+        let fabric = Fabric::new(me, ranks, areas);
+        Ok(Self {
+            packets,
+            interface: Arc::new(Interface::new(fabric, settings.limits)),
+            engine: None,
+            cpus: settings.cpus.clone(),
+            host_runs: 0,
+            seen: 0,
+            readable: vec![None; ranks.len()],
+            unchecked: (0..ranks.len()).collect(),
+            refusal: None,
+            _introduced: introduced,
+        })
+    }
+
+    /// Why the interface can carry nothing but packets, if it is so: ranks that have come by now
+    /// cannot be written to.
+    pub fn refusal(&mut self) -> Option<&str> {
+        if self.refusal.is_none() && !self.unchecked.is_empty() {
+            let areas = self.interface.fabric.areas();
+            let mut refusal = None;
+            self.unchecked.retain(|slot| match &areas[*slot].card {
+                card if card.pid() == 0 => true,
+                card => {
+                    refusal = refusal.take().or(card.check_writable().err());
+                    false
+                }
+            });
+            self.refusal = refusal;
+        }
+        self.refusal.as_deref()
+    }
+
+    /// Starts the engine thread if it does not run.
+    fn run_engine(&mut self) -> Result {
+        if self.engine.is_none() {
+            // SAFETY: the only one: it stays as long as this does, and the slot is ours.
+            self.engine = Some(unsafe { Engine::start(self.interface.clone(), &self.cpus)? });
+        }
+        Ok(())
     }
 
     /// The ranks of the job share processors. Either all ranks say so or none, before their first
@@ -69,6 +163,15 @@ impl Tofu {
     /// After the first packet.
     pub fn share_processors(&mut self) {
         self.packets.share_processors();
+    }
+
+    /// The host's part of programs, if a counter has changed.
+    #[cold]
+    fn run_hosts(&mut self) {
+        let additions = self.interface.additions();
+        if std::mem::replace(&mut self.seen, additions) != additions {
+            self.interface.run_hosts();
+        }
     }
 
     /// A number that changes whenever a packet arrives.
@@ -96,6 +199,9 @@ impl Device for Tofu {
 
     #[inline]
     fn poll(&mut self, sink: &mut impl Sink) -> usize {
+        if self.host_runs > 0 {
+            self.run_hosts();
+        }
         self.packets.poll(sink)
     }
 
@@ -115,6 +221,14 @@ impl Device for Tofu {
         Some(self)
     }
 
+    fn rma(&mut self) -> Option<&mut dyn Rma> {
+        if self.refusal().is_none() { Some(self) } else { None }
+    }
+
+    fn trigger(&mut self) -> Option<&mut dyn Trigger> {
+        if self.refusal().is_none() { Some(self) } else { None }
+    }
+
     fn ring(&mut self, peer: Peer) {
         self.packets.wake(self.packets.slots().of(peer));
     }
@@ -124,12 +238,13 @@ impl Bulk for Tofu {
     fn prefers(&mut self, peer: Peer, len: usize) -> bool {
         let slot = self.packets.slots().of(peer);
         len >= GET_MIN
-            && *self.readable[slot].get_or_insert_with(|| self.areas[slot].card.is_readable())
+            && *self.readable[slot]
+                .get_or_insert_with(|| self.interface.fabric.areas()[slot].card.is_readable())
     }
 
     fn read(&mut self, peer: Peer, from: u64, into: Span) -> Result<(), String> {
         let slot = self.packets.slots().of(peer);
-        let pid = self.areas[slot].card.pid();
+        let pid = self.interface.fabric.areas()[slot].card.pid();
         cma::read(pid, from, into).map_err(|error| {
             self.readable[slot] = Some(false);
             format!("cannot read {} bytes of process {pid}: {error}", into.len())
@@ -146,6 +261,85 @@ impl Bulk for Tofu {
 
     fn write_jointly(&mut self, _peer: Peer, _ticket: u64, _from: Span) -> JointEnd {
         JointEnd::Others
+    }
+}
+
+impl Rma for Tofu {
+    fn register(&mut self, memory: Span, access: Access) -> Result<Key> {
+        self.run_engine()?;
+        self.interface.register(memory, access)
+    }
+
+    fn deregister(&mut self, key: Key) {
+        self.interface.deregister(key);
+    }
+
+    fn put(&mut self, from: Span, to: Remote, engine: Option<u8>) -> Result<Ticket> {
+        self.run_engine()?;
+        self.interface.put(from, to, engine)
+    }
+
+    fn get(&mut self, from: Remote, into: Span, engine: Option<u8>) -> Result<Ticket> {
+        self.run_engine()?;
+        self.interface.get(from, into, engine)
+    }
+
+    fn update(&mut self, at: Remote, bytes: u8, update: Update, old: Span) -> Result<Ticket> {
+        self.run_engine()?;
+        self.interface.update(at, bytes, update, old)
+    }
+
+    fn end(&mut self, ticket: Ticket) -> Option<Result> {
+        self.interface.end(ticket)
+    }
+}
+
+impl Trigger for Tofu {
+    fn limits(&self) -> Limits {
+        self.interface.limits()
+    }
+
+    fn reserve(&mut self, counters: usize) -> Result<Vec<CounterKey>> {
+        self.run_engine()?;
+        self.interface.reserve(counters)
+    }
+
+    fn release(&mut self, counters: &[CounterKey]) {
+        self.interface.release(counters);
+    }
+
+    fn load(&mut self, loading: Loading, host: bool) -> ProgramKey {
+        let (program, by_host) = self.interface.load(loading, host);
+        self.host_runs += usize::from(by_host);
+        program
+    }
+
+    fn runner(&self, program: ProgramKey) -> Runner {
+        self.interface.runner(program)
+    }
+
+    fn start(&mut self, program: ProgramKey) {
+        self.interface.start(program);
+    }
+
+    fn look(&mut self, program: ProgramKey) -> Look {
+        self.interface.look(program)
+    }
+
+    fn host_done(&mut self, program: ProgramKey, step: StepId) {
+        self.interface.host_done(program, step);
+    }
+
+    fn unload(&mut self, program: ProgramKey) {
+        self.host_runs -= usize::from(self.interface.unload(program));
+    }
+
+    fn fallbacks(&self) -> u64 {
+        self.interface.fallbacks()
+    }
+
+    fn rest(&self) -> Option<u64> {
+        self.interface.rest()
     }
 }
 

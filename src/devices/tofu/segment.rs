@@ -7,16 +7,19 @@
 //!      bell      what the engine thread of the rank sleeps on
 //!      mail      what interfaces of peers ask of this one: changes of numbers
 //!      counters  levels, added to by peers
+//!      tags      memory that peers may read and write, by steering tag
 //! ```
 //!
 //! Zero is the beginning of everything, so a peer that has not yet come has an interface already.
-//! An area takes 6.8 MiB of addresses; pages that nobody has used take no memory.
+//! An area takes 8.8 MiB of addresses; pages that nobody has used take no memory.
 #![allow(unsafe_code)]
 
 use std::mem::offset_of;
 use std::os::fd::OwnedFd;
 
+use super::mail;
 use super::primitive::{AtomicU32, AtomicU64};
+use super::tags::Tags;
 use crate::base::Result;
 use crate::devices::rings::card::Card;
 use crate::devices::rings::doze::Doze;
@@ -27,8 +30,11 @@ use crate::devices::rings::{self, Inlet};
 /// Counters of a rank in all, those that trigger nothing included.
 pub const WORDS: usize = 1 << 16;
 
-/// Letters that wait at a rank, and the longest in bytes.
-pub const MAIL: (usize, usize) = (64, 64);
+/// Letters that wait at a rank (`mail`). They fit into the cells of the queue.
+const LETTERS: usize = 64;
+
+/// What interfaces of peers ask of one.
+pub type Mail = Queue<LETTERS, { mail::LEN }>;
 
 /// Counts changes of the meaning (not the sizes) of what is in the segment.
 const REVISION: u64 = 1;
@@ -49,13 +55,22 @@ pub struct Area {
     /// What its engine thread sleeps on.
     pub bell: Doze,
     /// What interfaces of peers ask of this one.
-    pub mail: Queue<{ MAIL.0 }, { MAIL.1 }>,
-    /// Programs that its host runs: who adds to a counter then calls the host too.
-    pub host_runs: AtomicU32,
-    /// Counts additions to its counters.
-    pub additions: AtomicU64,
+    pub mail: Mail,
+    /// What changes with its counters.
+    pub notes: Notes,
     /// Levels.
     pub counters: [AtomicU64; WORDS],
+    /// What peers may read and write.
+    pub tags: Tags,
+}
+
+/// What whoever adds to a counter of a rank reads and writes beside it.
+#[repr(C, align(128))]
+pub struct Notes {
+    /// Counts additions to counters, after each of them.
+    pub additions: AtomicU64,
+    /// Programs that the host of the rank runs: additions wake it too.
+    pub host_runs: AtomicU32,
 }
 
 // SAFETY: atomics, and parts that are themselves shareable.
@@ -98,9 +113,10 @@ fn layout(ranks: usize) -> u64 {
         offset_of!(Area, card),
         offset_of!(Area, bell),
         offset_of!(Area, mail),
-        offset_of!(Area, host_runs),
-        offset_of!(Area, additions),
+        size_of::<Mail>(),
+        offset_of!(Area, notes),
         offset_of!(Area, counters),
+        offset_of!(Area, tags),
     ];
     // Not that of another device.
     let name = u64::from_le_bytes(*b"tofu\0\0\0\0");

@@ -1,0 +1,342 @@
+//! The interface of a rank: what its application and its engine thread share.
+//!
+//! ```text
+//!   application ──post──> Nic ──next──> short, and nobody is at it: by the application (bypass)
+//!                          ▲   └──────> else: handed to the engine thread
+//!   engine thread ─────────┘
+//! ```
+//!
+//! Short commands are done by whoever posts them: no other thread has to run (paper 001, "bypass").
+//! Long ones, and work that becomes due later, are the engine thread's. Either holds the lock while
+//! something short is done, and not while something long is.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::{Mutex, MutexGuard};
+
+use super::fabric::Fabric;
+use super::mail::{Letter, change};
+use super::segment::WORDS;
+use super::tags;
+use crate::base::{ErrorClass, Result, Span};
+use crate::device::Busy;
+use crate::device::nic::{Action, ActionId, Due, Nic};
+use crate::device::rma::{Access, Key, Remote, Ticket, Update};
+use crate::device::trigger::{CounterKey, Limits, Loading, Look, ProgramKey, Runner};
+use crate::offload::StepId;
+
+/// Longer commands are not for the thread that posts them: copying so much takes as long as calling
+/// another thread.
+const SHORT: usize = 4 << 10;
+
+/// Commands that a thread does for itself before it leaves the rest to the engine thread.
+const BYPASS_MAX: usize = 64;
+
+/// See the module's text.
+pub struct Interface {
+    pub fabric: Fabric,
+    state: Mutex<State>,
+    /// Counts what applications leave to the engine thread.
+    left: AtomicU64,
+    limits: Limits,
+}
+
+struct State {
+    nic: Nic,
+    /// Handed out by the interface, and not begun.
+    pending: VecDeque<Due>,
+    /// Numbers of peers that are being changed, and where their old values go.
+    changes: Vec<(ActionId, Span)>,
+    tags: tags::Taken,
+    /// The number of additions at which nothing was due.
+    settled: Option<u64>,
+    /// The same for what the host runs.
+    settled_host: Option<u64>,
+}
+
+/// How far the engine thread has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    additions: u64,
+    left: u64,
+}
+
+impl Interface {
+    /// The interface of the rank that `fabric` is seen from.
+    pub fn new(fabric: Fabric, limits: Limits) -> Self {
+        let nic = Nic::new(limits, WORDS as u32);
+        let state = State {
+            nic,
+            pending: VecDeque::new(),
+            changes: Vec::new(),
+            tags: tags::Taken::default(),
+            settled: None,
+            settled_host: None,
+        };
+        Self { fabric, state: Mutex::new(state), left: AtomicU64::new(0), limits }
+    }
+
+    /// What it has.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// How many additions to its counters there were.
+    pub fn additions(&self) -> u64 {
+        self.fabric.own().notes.additions.load(Ordering::SeqCst)
+    }
+
+    /// Does something to the interface, and then what is due and short.
+    fn command<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state.lock();
+        let result = act(&mut state);
+        let mut rest = !state.pending.is_empty();
+        for _ in 0..BYPASS_MAX {
+            let Some(due) = self.next(&mut state) else { break };
+            if due.action.bytes() > SHORT || matches!(due.action, Action::Update { .. }) {
+                state.pending.push_back(due);
+                rest = true;
+                continue;
+            }
+            let end = self.fabric.perform(&due.action);
+            state.nic.done(due.id, end, &self.fabric);
+        }
+        rest |= state.settled.is_none();
+        let news = state.nic.take_news();
+        drop(state);
+        if rest {
+            self.left.fetch_add(1, Ordering::SeqCst);
+            self.fabric.ring_engine();
+        }
+        if news {
+            self.fabric.ring_host();
+        }
+        result
+    }
+
+    /// The next action of the interface.
+    fn next(&self, state: &mut State) -> Option<Due> {
+        let additions = self.additions();
+        let due = state.nic.next(&self.fabric);
+        state.settled = due.is_none().then_some(additions);
+        due
+    }
+
+    /// What the engine thread has not seen, if there is something.
+    pub fn has_news(&self, seen: &mut Seen) -> bool {
+        let now = Seen { additions: self.additions(), left: self.left.load(Ordering::SeqCst) };
+        let before = std::mem::replace(seen, now);
+        before != now
+    }
+
+    /// The engine thread's part: everything that is due. False if some of it has to wait for room in
+    /// the queue of a peer.
+    pub fn work(&self) -> bool {
+        let mut state = self.state.lock();
+        let mut refused = VecDeque::new();
+        while let Some(due) = state.pending.pop_front().or_else(|| self.next(&mut state)) {
+            if let Action::Update { old, .. } = due.action {
+                match self.ask(&mut state, &due, old) {
+                    Ok(()) => (),
+                    Err(Busy) => refused.push_back(due),
+                }
+                continue;
+            }
+            let end = if due.action.bytes() > SHORT {
+                MutexGuard::unlocked(&mut state, || self.fabric.perform(&due.action))
+            } else {
+                self.fabric.perform(&due.action)
+            };
+            state.nic.done(due.id, end, &self.fabric);
+            self.tell(&mut state);
+        }
+        // What is over may have been found so by the last look for more.
+        self.tell(&mut state);
+        let all = refused.is_empty();
+        state.pending.append(&mut refused);
+        all
+    }
+
+    /// Wakes the host if something happened that it may wait for.
+    fn tell(&self, state: &mut State) {
+        if state.nic.take_news() {
+            self.fabric.ring_host();
+        }
+    }
+
+    /// Asks the owner of a number to change it.
+    fn ask(&self, state: &mut State, due: &Due, old: Span) -> Result<(), Busy> {
+        let Action::Update { at, bytes, update, .. } = due.action else { return Ok(()) };
+        match self.fabric.find(at, usize::from(bytes), Access::ReadWrite) {
+            Ok((slot, _)) => {
+                let Remote { key, offset, .. } = at;
+                let letter = Letter::Change { ticket: due.id, key, offset, bytes, update };
+                self.fabric.post(slot, letter)?;
+                state.changes.push((due.id, old));
+            }
+            Err(error) => {
+                state.nic.done(due.id, Err(error), &self.fabric);
+                self.tell(state);
+            }
+        }
+        Ok(())
+    }
+
+    /// A letter from the interface of a peer; what to answer.
+    pub fn receive(&self, letter: Letter) -> Option<Letter> {
+        match letter {
+            Letter::Change { ticket, key, offset, bytes, update } => {
+                let tags = &self.fabric.own().tags;
+                let place = tags.find(key, offset, usize::from(bytes), Access::ReadWrite);
+                // SAFETY: the application has registered that memory for being written, and not
+                // ended that, after which nobody may use the key.
+                let old = place.and_then(|address| unsafe { change(address, bytes, update) });
+                Some(Letter::Answer { ticket, old: old.map_err(|error| error.code.0) })
+            }
+            Letter::Answer { ticket, old } => {
+                let mut state = self.state.lock();
+                let at = state.changes.iter().position(|(id, _)| *id == ticket)?;
+                let (id, place) = state.changes.swap_remove(at);
+                let end = old.map(|old| write_old(old, place)).map_err(|class| {
+                    let class = ErrorClass::from_value(class).unwrap_or(ErrorClass::Other);
+                    class.error("the interface of the peer cannot change a number there")
+                });
+                state.nic.done(id, end, &self.fabric);
+                self.tell(&mut state);
+                drop(state);
+                self.left.fetch_add(1, Ordering::SeqCst);
+                None
+            }
+        }
+    }
+
+    /// [`Rma::register`](crate::device::rma::Rma::register).
+    pub fn register(&self, memory: Span, access: Access) -> Result<Key> {
+        self.fabric.own().tags.register(&mut self.state.lock().tags, memory, access)
+    }
+
+    /// [`Rma::deregister`](crate::device::rma::Rma::deregister).
+    pub fn deregister(&self, key: Key) {
+        self.fabric.own().tags.deregister(&mut self.state.lock().tags, key);
+    }
+
+    /// [`Rma::put`](crate::device::rma::Rma::put).
+    pub fn put(&self, from: Span, to: Remote, engine: Option<u8>) -> Result<Ticket> {
+        self.fabric.find(to, from.len(), Access::ReadWrite)?;
+        Ok(self.command(|state| state.nic.put(from, to, engine)))
+    }
+
+    /// [`Rma::get`](crate::device::rma::Rma::get).
+    pub fn get(&self, from: Remote, into: Span, engine: Option<u8>) -> Result<Ticket> {
+        self.fabric.find(from, into.len(), Access::Read)?;
+        Ok(self.command(|state| state.nic.get(from, into, engine)))
+    }
+
+    /// [`Rma::update`](crate::device::rma::Rma::update).
+    pub fn update(&self, at: Remote, bytes: u8, update: Update, old: Span) -> Result<Ticket> {
+        self.fabric.find(at, usize::from(bytes), Access::ReadWrite)?;
+        self.command(|state| state.nic.update(at, bytes, update, old))
+    }
+
+    /// [`Rma::end`](crate::device::rma::Rma::end).
+    pub fn end(&self, ticket: Ticket) -> Option<Result> {
+        self.state.lock().nic.end(ticket)
+    }
+
+    /// [`Trigger::reserve`](crate::device::trigger::Trigger::reserve).
+    pub fn reserve(&self, counters: usize) -> Result<Vec<CounterKey>> {
+        self.state.lock().nic.reserve(counters, &self.fabric)
+    }
+
+    /// [`Trigger::release`](crate::device::trigger::Trigger::release).
+    pub fn release(&self, counters: &[CounterKey]) {
+        self.state.lock().nic.release(counters);
+    }
+
+    /// [`Trigger::load`](crate::device::trigger::Trigger::load), and whether the host runs it.
+    pub fn load(&self, loading: Loading, host: bool) -> (ProgramKey, bool) {
+        let mut state = self.state.lock();
+        let program = state.nic.load(loading, host);
+        let by_host = matches!(state.nic.runner(program), Runner::Host(_));
+        if by_host {
+            self.fabric.own().notes.host_runs.fetch_add(1, Ordering::SeqCst);
+        }
+        (program, by_host)
+    }
+
+    /// [`Trigger::unload`](crate::device::trigger::Trigger::unload), and whether the host ran it.
+    pub fn unload(&self, program: ProgramKey) -> bool {
+        let mut state = self.state.lock();
+        let by_host = matches!(state.nic.runner(program), Runner::Host(_));
+        state.nic.unload(program);
+        if by_host {
+            self.fabric.own().notes.host_runs.fetch_sub(1, Ordering::SeqCst);
+        }
+        by_host
+    }
+
+    /// [`Trigger::runner`](crate::device::trigger::Trigger::runner).
+    pub fn runner(&self, program: ProgramKey) -> Runner {
+        self.state.lock().nic.runner(program)
+    }
+
+    /// [`Trigger::start`](crate::device::trigger::Trigger::start).
+    pub fn start(&self, program: ProgramKey) {
+        self.command(|state| {
+            state.nic.start(program);
+            self.run_host(state);
+        });
+    }
+
+    /// [`Trigger::look`](crate::device::trigger::Trigger::look).
+    pub fn look(&self, program: ProgramKey) -> Look {
+        self.state.lock().nic.look(program)
+    }
+
+    /// [`Trigger::host_done`](crate::device::trigger::Trigger::host_done).
+    pub fn host_done(&self, program: ProgramKey, step: StepId) {
+        self.command(|state| {
+            state.nic.host_done(program, step, &self.fabric);
+            self.run_host(state);
+        });
+    }
+
+    /// The host's part of programs that it runs.
+    pub fn run_hosts(&self) {
+        self.command(|state| self.run_host(state));
+    }
+
+    fn run_host(&self, state: &mut State) {
+        loop {
+            let additions = self.additions();
+            let any = state.nic.run_host(&self.fabric);
+            state.settled_host = (!any).then_some(additions);
+            if !any {
+                break;
+            }
+        }
+    }
+
+    /// [`Trigger::fallbacks`](crate::device::trigger::Trigger::fallbacks).
+    pub fn fallbacks(&self) -> u64 {
+        self.state.lock().nic.fallbacks()
+    }
+
+    /// [`Trigger::rest`](crate::device::trigger::Trigger::rest).
+    pub fn rest(&self) -> Option<u64> {
+        let state = self.state.lock();
+        let additions = self.additions();
+        let settled = [state.settled, state.settled_host].iter().all(|it| *it == Some(additions));
+        (settled && state.nic.is_idle() && state.pending.is_empty()).then_some(additions)
+    }
+}
+
+/// Writes the old value of a number to where it was asked for.
+fn write_old(old: u64, place: Span) {
+    match place.len() {
+        4 => place.write(0, &(old as u32).to_ne_bytes()),
+        8 => place.write(0, &old.to_ne_bytes()),
+        _ => (),
+    }
+}

@@ -1,0 +1,155 @@
+//! Steering tags: which memory of a rank its peers may read and write.
+//!
+//! ```text
+//! tag   generation (odd: in use)   access   address   length    key = generation << 32 | tag + 1
+//! ```
+//!
+//! The table lies in the segment, and the interface of whoever reads or writes looks a key up in
+//! that of the peer: the check that the receiving interface of a Tofu does. A key whose
+//! registration has ended means nothing, also when its tag is in use again.
+//!
+//! On a Tofu the tag has 18 bits and the offset 40, in one word beside six bits for the queue
+//! (STADD). Here the offset is a number of its own.
+
+use super::primitive::{AtomicU32, AtomicU64, Ordering};
+use crate::base::{ErrorClass, Result, Span};
+use crate::device::rma::{Access, Key};
+
+/// Registrations of a rank at a time.
+pub const TAGS: usize = 1 << 16;
+
+/// The table of one rank.
+#[repr(C, align(128))]
+pub struct Tags([Tag; TAGS]);
+
+#[repr(C, align(32))]
+struct Tag {
+    /// Odd while it is in use.
+    generation: AtomicU32,
+    /// Not 0 if peers may write.
+    writable: AtomicU32,
+    address: AtomicU64,
+    len_bytes: AtomicU64,
+}
+
+/// What the owner of a table knows of it.
+#[derive(Debug, Default)]
+pub struct Taken {
+    /// Tags that were given back; the one that was first is taken first.
+    back: std::collections::VecDeque<u32>,
+    /// From here on they have never been used.
+    next: u32,
+}
+
+impl Tags {
+    /// Lets peers at `memory`; its owner calls this.
+    ///
+    /// # Errors
+    /// `NoMem` if all tags are in use.
+    pub fn register(&self, taken: &mut Taken, memory: Span, access: Access) -> Result<Key> {
+        let fresh = (taken.next < TAGS as u32).then_some(taken.next);
+        let Some(tag) = fresh.or_else(|| taken.back.pop_front()) else {
+            return Err(ErrorClass::NoMem.error(format!("all {TAGS} steering tags are in use")));
+        };
+        if fresh.is_some() {
+            taken.next += 1;
+        }
+        let entry = &self.0[tag as usize];
+        let writable = u32::from(access == Access::ReadWrite);
+        entry.writable.store(writable, Ordering::Relaxed);
+        entry.address.store(memory.address() as u64, Ordering::Relaxed);
+        entry.len_bytes.store(memory.len() as u64, Ordering::Relaxed);
+        let generation = entry.generation.fetch_add(1, Ordering::AcqRel).wrapping_add(1);
+        Ok(Key(u64::from(generation) << 32 | u64::from(tag + 1)))
+    }
+
+    /// Ends that; its owner calls this. A key that means nothing is left alone.
+    pub fn deregister(&self, taken: &mut Taken, key: Key) {
+        if let Some((tag, entry)) = self.entry(key) {
+            entry.generation.fetch_add(1, Ordering::AcqRel);
+            taken.back.push_back(tag as u32);
+        }
+    }
+
+    /// The address of the `len` bytes from `offset` on of what `key` names, for that access.
+    ///
+    /// # Errors
+    /// `RmaRange` if it names nothing, or not that much; `Access` if it is only to be read.
+    pub fn find(&self, key: Key, offset: u64, len: usize, access: Access) -> Result<u64> {
+        let bounds = || {
+            let (_, entry) = self.entry(key)?;
+            let address = entry.address.load(Ordering::Acquire);
+            let end = entry.len_bytes.load(Ordering::Acquire);
+            let writable = entry.writable.load(Ordering::Acquire) != 0;
+            // Not what the tag was used for next.
+            self.entry(key).map(|_| (address, end, writable))
+        };
+        let Some((address, end, writable)) = bounds() else {
+            let why = format!("the peer has registered no memory under key {:x}", key.0);
+            return Err(ErrorClass::RmaRange.error(why));
+        };
+        if access == Access::ReadWrite && !writable {
+            let why = format!("memory of the peer under key {:x} is only to be read", key.0);
+            return Err(ErrorClass::Access.error(why));
+        }
+        match offset.checked_add(len as u64) {
+            Some(last) if last <= end => Ok(address.wrapping_add(offset)),
+            _ => Err(ErrorClass::RmaRange.error(format!(
+                "{len} bytes at offset {offset} are not inside the {end} bytes that were registered"
+            ))),
+        }
+    }
+
+    /// The tag that `key` names, if it is in use for that.
+    fn entry(&self, key: Key) -> Option<(usize, &Tag)> {
+        let tag = (key.0 as u32).checked_sub(1)? as usize;
+        let (entry, wanted) = (self.0.get(tag)?, (key.0 >> 32) as u32);
+        let generation = entry.generation.load(Ordering::Acquire);
+        (generation == wanted && generation & 1 == 1).then_some((tag, entry))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Access::{Read, ReadWrite};
+    use super::*;
+    use crate::devices::tofu::segment::Segment;
+    use crate::sys::shm;
+
+    #[test]
+    fn a_key_is_good_for_its_memory_as_long_as_that_is_registered() {
+        let segment = Segment::open(shm::create().unwrap(), 1).unwrap();
+        let area = segment.area(0);
+        let (tags, mut taken) = (&area.tags, Taken::default());
+        let mut bytes = [0; 100];
+        // SAFETY: only its address is used.
+        let memory = unsafe { Span::of(&mut bytes) };
+        let key = tags.register(&mut taken, memory, ReadWrite).unwrap();
+        let other = tags.register(&mut taken, memory.part(10, 5), Read).unwrap();
+        let address = memory.address() as u64;
+        assert_eq!(tags.find(key, 0, 100, ReadWrite).unwrap(), address);
+        assert_eq!(tags.find(key, 100, 0, ReadWrite).unwrap(), address + 100);
+        assert_eq!(tags.find(other, 1, 4, Read).unwrap(), address + 11);
+        let error = tags.find(other, 1, 4, ReadWrite).unwrap_err();
+        assert_eq!(error.code.0, ErrorClass::Access as i32, "{error}");
+        let range = |key, offset, len| {
+            let error = tags.find(key, offset, len, Read).unwrap_err();
+            assert_eq!(error.code.0, ErrorClass::RmaRange as i32, "{error}");
+        };
+        range(key, 1, 100);
+        range(key, u64::MAX, 2);
+        range(other, 0, 6);
+        range(Key(0), 0, 0);
+        range(Key(key.0 + 7), 0, 0);
+        tags.deregister(&mut taken, key);
+        range(key, 0, 0);
+        tags.deregister(&mut taken, key);
+        taken.next = TAGS as u32;
+        let again = tags.register(&mut taken, memory, ReadWrite).unwrap();
+        assert_ne!(again, key);
+        range(key, 0, 0);
+        assert_eq!(tags.find(again, 0, 1, Read).unwrap(), address);
+        let error = tags.register(&mut taken, memory, ReadWrite).unwrap_err();
+        assert_eq!(error.code.0, ErrorClass::NoMem as i32, "{error}");
+    }
+}
