@@ -88,7 +88,7 @@ impl Devices {
     pub fn arrivals(&self) -> Option<u64> {
         match &self.interface {
             None => Some(self.node.arrivals()),
-            Some(interface) => Some(interface.arrivals()),
+            Some(interface) => interface.arrivals(),
         }
     }
 }

@@ -327,7 +327,9 @@ impl Interface {
     pub fn rest(&self) -> Option<u64> {
         let state = self.state.lock();
         let additions = self.additions();
-        let settled = [state.settled, state.settled_host].iter().all(|it| *it == Some(additions));
+        let by_host = self.fabric.own().notes.host_runs.load(Ordering::Relaxed) > 0;
+        let settled =
+            state.settled == Some(additions) && (!by_host || state.settled_host == Some(additions));
         (settled && state.nic.is_idle() && state.pending.is_empty()).then_some(additions)
     }
 }

@@ -174,9 +174,12 @@ impl Tofu {
         }
     }
 
-    /// A number that changes whenever a packet arrives.
-    pub fn arrivals(&self) -> u64 {
-        self.packets.arrivals()
+    /// A number that changes whenever a packet arrives or a counter of this rank changes; `None` while
+    /// the interface has something to do.
+    pub fn arrivals(&self) -> Option<u64> {
+        // Nothing but packets so far?
+        let counters = if self.engine.is_none() { Some(0) } else { self.interface.rest() };
+        Some(self.packets.arrivals().wrapping_add(counters?))
     }
 }
 
