@@ -2,8 +2,18 @@
 //! of small systems, and by many of large ones.
 
 mod offload {
+    pub mod collectives;
+    pub mod countermeasures;
+    pub mod graph;
     pub mod model;
     pub mod paper;
+    pub mod random;
+    pub mod safe;
     pub mod search;
     pub mod truth;
+
+    /// Whether to try what takes long (`SUIRO_TEST_LONG=1`).
+    pub fn is_long() -> bool {
+        std::env::var_os("SUIRO_TEST_LONG").is_some_and(|value| value == "1")
+    }
 }

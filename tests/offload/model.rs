@@ -26,6 +26,8 @@ pub enum Network {
     Unordered,
     /// Those of one rank to another in the order in which they were sent.
     InOrder,
+    /// Only those that are put through one engine in the order in which they were sent.
+    InOrderByEngine,
 }
 
 /// How a rank's additions to its own counters take place.
@@ -39,6 +41,17 @@ pub enum Adds {
     GatedByTank,
     /// Later, and the next instance may start before.
     Ungated,
+}
+
+/// When a rank's own counter hears of the end of a put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ends {
+    /// Before or after the receiver's counter does, and maybe much later.
+    Apart,
+    /// Before the receiver's counter does.
+    First,
+    /// At the same time: that is fewer states.
+    Together,
 }
 
 /// How the levels of an instance are taken off.
@@ -67,6 +80,10 @@ pub struct System {
     pub adds: Adds,
     /// How levels are taken off.
     pub reset: Reset,
+    /// When puts are over.
+    pub ends: Ends,
+    /// Whether an instance that ends waits for its own puts and copies, counted or not.
+    pub holds: bool,
     /// Whether each counter starts its work at a time of its own.
     pub counters_lag: bool,
     /// Whether an instance may only end when all that is sent to it has arrived: so it is, unless
@@ -122,6 +139,8 @@ struct Flight {
 struct Rank {
     started: u8,
     is_active: bool,
+    /// The work that ends the instance, which waits for its own puts and copies.
+    ending: Option<u16>,
     instance: Instance,
     levels: Box<[u64]>,
     memory: Box<[u64]>,
@@ -137,6 +156,9 @@ pub struct State {
     /// What went wrong first.
     pub fault: Option<String>,
 }
+
+/// What arrives in order: from one rank to another, through one engine.
+type Line = (u8, usize, u8);
 
 /// The lines of a trace, where one is wanted.
 pub type Log<'a> = Option<&'a mut Vec<String>>;
@@ -164,6 +186,7 @@ fn name(op: Op) -> String {
         }
         Op::Signal { to, signal } => format!("signal to rank {to}, {}", plus(signal)),
         Op::Copy { from, into, .. } => format!("copy of {} to {}", bytes(from), bytes(into)),
+        Op::Combine { from, into, .. } => format!("sum of {} into {}", bytes(from), bytes(into)),
         Op::Host { step, .. } => format!("host step {step}"),
         Op::Add(add) => plus(add),
         Op::Complete => "end".to_string(),
@@ -185,6 +208,8 @@ impl System {
             network: Network::Unordered,
             adds: Adds::AtOnce,
             reset: Reset::Subtract,
+            ends: Ends::Apart,
+            holds: false,
             counters_lag: false,
             exact: true,
         }
@@ -197,7 +222,7 @@ impl System {
     /// What a copy or a step of the host reads and writes.
     fn local(&self, item: Item) -> (Region, Region) {
         match self.work(item).op {
-            Op::Copy { from, into, .. } => (from, into),
+            Op::Copy { from, into, .. } | Op::Combine { from, into, .. } => (from, into),
             Op::Host { step, .. } => {
                 match self.schedules[item.rank as usize].steps()[step as usize].action {
                     Step::Reduce { from, into } => (from, into),
@@ -205,6 +230,17 @@ impl System {
                 }
             }
             other => panic!("{other:?} is not local"),
+        }
+    }
+
+    /// What something under way still reads of its own rank.
+    fn reads(&self, item: Item) -> Region {
+        match (item.kind, self.work(item).op) {
+            (Kind::Done, Op::Put { from, .. }) => from,
+            (Kind::Message, Op::Put { from, done: None, .. }) => from,
+            (Kind::Message, Op::Put { from, .. }) if self.ends == Ends::Together => from,
+            (Kind::Local, _) => self.local(item).0,
+            _ => Region::EMPTY,
         }
     }
 
@@ -261,28 +297,40 @@ impl System {
         !is_active && started < self.instances && !is_gated
     }
 
-    /// Whether messages before this one are to arrive first.
-    fn is_behind(&self, state: &State, at: usize) -> bool {
-        let Flight { item, .. } = state.flying[at];
-        let is_ahead = |flight: &Flight| {
-            let ahead = flight.item;
-            ahead.kind == Kind::Message
-                && ahead.rank == item.rank
-                && self.target(ahead).0 == self.target(item).0
+    /// The line of what arrives in order.
+    fn line(&self, item: Item) -> Option<Line> {
+        if item.kind != Kind::Message {
+            return None;
+        }
+        let engine = match self.network {
+            Network::Unordered => return None,
+            Network::InOrder => 0,
+            Network::InOrderByEngine => match self.work(item).op {
+                Op::Put { engine, .. } => engine?,
+                _ => return None,
+            },
         };
-        self.network == Network::InOrder
-            && item.kind == Kind::Message
-            && state.flying[..at].iter().any(is_ahead)
+        Some((item.rank, self.target(item).0, engine))
+    }
+
+    /// Whether something else is to arrive first.
+    fn is_behind(&self, state: &State, at: usize) -> bool {
+        let item = state.flying[at].item;
+        let line = self.line(item);
+        let in_line = |ahead: &Flight| line.is_some() && self.line(ahead.item) == line;
+        let end = Item { kind: Kind::Done, ..item };
+        let is_held = self.ends == Ends::First && item.kind == Kind::Message;
+        state.flying[..at].iter().any(in_line)
+            || is_held && state.flying.iter().any(|flight| flight.item == end)
     }
 
     /// What is under way is kept in this order, so that equal states look alike; what must arrive
     /// in order stays as it was sent.
-    fn place(&self, item: Item) -> (Kind, u8, usize, u8, u16) {
+    fn place(&self, item: Item) -> (Option<Line>, Kind, u8, u16, u8) {
         let Item { kind, rank, work, instance } = item;
-        let to = if kind == Kind::Message { self.target(item).0 } else { 0 };
-        match self.network {
-            Network::InOrder if kind == Kind::Message => (kind, rank, to, 0, 0),
-            _ => (kind, rank, to, instance, work),
+        match self.line(item) {
+            Some(line) => (Some(line), kind, rank, 0, 0),
+            None => (None, kind, rank, work, instance),
         }
     }
 }
@@ -295,6 +343,7 @@ impl Model for System {
         let rank = |(program, truth): (&Program, &Truth)| Rank {
             started: 0,
             is_active: false,
+            ending: None,
             instance: Instance::new(program),
             levels: vec![0; program.counters() as usize * program.tanks as usize].into(),
             memory: vec![0; truth.layout.len()].into(),
@@ -407,16 +456,21 @@ impl Run<'_> {
     fn fire(&mut self, rank: usize, only: Option<u16>) {
         let program = &self.system.programs[rank];
         let is_one_at_a_time = self.system.counters_lag;
-        while self.state.fault.is_none() && self.state.ranks[rank].is_active {
+        let was_active = self.state.ranks[rank].is_active;
+        while was_active && self.state.fault.is_none() {
             let Rank { started, levels, instance, .. } = &mut self.state.ranks[rank];
             let first = program.tank((*started - 1).into()) * program.counters() as usize;
             let next = instance.next(program, |counter| {
                 let is_heard = !is_one_at_a_time || only == Some(counter);
                 if is_heard { levels[first + counter as usize] } else { 0 }
             });
-            let Some(work) = next else { return };
+            let Some(work) = next else { break };
             let instance = *started - 1;
             self.work(Item { kind: Kind::Add, rank: rank as u8, work: work as u16, instance });
+        }
+        let Rank { started, is_active, instance, .. } = &self.state.ranks[rank];
+        if was_active && !is_active && !instance.is_over(program) {
+            self.fault(format!("rank {rank} has ended {} without all of its work", started - 1));
         }
     }
 
@@ -430,7 +484,7 @@ impl Run<'_> {
                 let place = self.system.truth[rank].layout.place(from);
                 let bytes = self.state.ranks[rank].memory[place].into();
                 self.fly(Item { kind: Kind::Message, ..item }, bytes);
-                if done.is_some() {
+                if done.is_some() && self.system.ends != Ends::Together {
                     self.fly(Item { kind: Kind::Done, ..item }, [].into());
                 }
             }
@@ -438,7 +492,7 @@ impl Run<'_> {
                 self.say(|| format!("  {}", name(work.op)));
                 self.fly(Item { kind: Kind::Message, ..item }, [].into());
             }
-            Op::Copy { .. } | Op::Host { .. } => {
+            Op::Copy { .. } | Op::Combine { .. } | Op::Host { .. } => {
                 self.say(|| format!("  {}", name(work.op)));
                 self.fly(Item { kind: Kind::Local, ..item }, [].into());
             }
@@ -487,9 +541,12 @@ impl Run<'_> {
                 self.say(|| format!("the put of rank {rank} to {to} is over ({instance})"));
                 self.add(rank as usize, instance, add);
             }
-            (Kind::Local, Op::Copy { done, .. } | Op::Host { done, .. }) => {
+            (
+                Kind::Local,
+                Op::Copy { done, .. } | Op::Combine { done, .. } | Op::Host { done, .. },
+            ) => {
                 self.say(|| format!("rank {rank} has done its {} ({instance})", name(work.op)));
-                self.compute(item, matches!(work.op, Op::Host { .. }));
+                self.compute(item, !matches!(work.op, Op::Copy { .. }));
                 done.into_iter().for_each(|add| self.add(rank as usize, instance, add));
             }
             (kind, op) => panic!("{op:?} has set off {kind:?}"),
@@ -500,6 +557,10 @@ impl Run<'_> {
     fn heard(&mut self, rank: usize) {
         if !self.system.counters_lag {
             self.fire(rank, None);
+        }
+        let Rank { started, ending, .. } = self.state.ranks[rank];
+        if let Some(work) = ending {
+            self.complete(Item { kind: Kind::Add, rank: rank as u8, work, instance: started - 1 });
         }
     }
 
@@ -530,18 +591,19 @@ impl Run<'_> {
         self.state.ranks[to].arrived[instance as usize] += 1;
         self.add(to, instance, signal);
         self.heard(to);
+        if self.system.ends == Ends::Together
+            && let Op::Put { done: Some(done), .. } = self.system.work(item).op
+        {
+            self.add(rank as usize, instance, done);
+            self.heard(rank as usize);
+        }
     }
 
     /// Nothing under way needs the bytes of `region` that are there, but `but`.
     fn may_write(&mut self, rank: usize, region: Region, but: Option<Item>) {
         let flying = self.state.flying.iter().map(|flight| flight.item);
         for item in flying.filter(|item| item.rank as usize == rank && Some(*item) != but) {
-            let read = match (item.kind, self.system.work(item).op) {
-                (Kind::Done, Op::Put { from, .. }) => from,
-                (Kind::Message, Op::Put { from, done: None, .. }) => from,
-                (Kind::Local, _) => self.system.local(item).0,
-                _ => Region::EMPTY,
-            };
+            let read = self.system.reads(item);
             if overlap(read, region) {
                 let instance = item.instance;
                 self.fault(format!(
@@ -572,10 +634,16 @@ impl Run<'_> {
     fn complete(&mut self, item: Item) {
         let Item { rank, instance, .. } = item;
         let me = rank as usize;
+        let late = self.late(item);
+        if self.system.holds {
+            self.state.ranks[me].ending = late.map(|_| item.work);
+            if late.is_some() {
+                return;
+            }
+        }
         self.say(|| format!("  rank {rank} ends instance {instance}"));
         let truth = &self.system.truth[me];
         let wrong = |why: &str| Some(format!("rank {rank} ends instance {instance} {why}"));
-        let late = self.late(item);
         let it = &self.state.ranks[me];
         let absent = (0..self.state.ranks.len()).find(|&other| {
             truth.entered >> other & 1 == 1 && self.state.ranks[other].started <= instance
@@ -592,8 +660,6 @@ impl Run<'_> {
             wrong(&format!("and byte {at} of its memory is not that of (rank, byte) {origins:?}"))
         } else if let Some(late) = late {
             wrong(&format!("while its {} is not over", name(late)))
-        } else if !it.instance.is_over(&self.system.programs[me]) {
-            wrong("before it has started all of its work")
         } else if self.system.exact && arrived != self.system.expected(me) {
             wrong(&format!("when {arrived} of {} messages are there", self.system.expected(me)))
         } else {
@@ -605,15 +671,13 @@ impl Run<'_> {
 
     /// What still uses the memory of the application that the instance of `item` was given.
     fn late(&self, item: Item) -> Option<Op> {
-        let is_user = |region: Region| region.len > 0 && matches!(region.buffer, Buffer::User(_));
+        let is_user = |region: Region| matches!(region.buffer, Buffer::User(_));
         let own = |other: &Item| (other.rank, other.instance) == (item.rank, item.instance);
         let flying = self.state.flying.iter().map(|flight| flight.item).filter(own);
-        let is_late = |item: &Item| match (item.kind, self.system.work(*item).op) {
-            (Kind::Done, Op::Put { from, .. }) => is_user(from),
-            (Kind::Message, Op::Put { from, done: None, .. }) => is_user(from),
-            (Kind::Local, _) => true,
-            _ => false,
+        let is_late = |&item: &Item| {
+            let read = self.system.reads(item);
+            item.kind == Kind::Local || read.len > 0 && (self.system.holds || is_user(read))
         };
-        flying.into_iter().find(is_late).map(|item| self.system.work(item).op)
+        { flying }.find(is_late).map(|item| self.system.work(item).op)
     }
 }

@@ -27,6 +27,15 @@ impl Layout {
         Self { buffers }
     }
 
+    /// All buffers, and the bytes of each.
+    pub fn buffers(&self) -> impl Iterator<Item = (Buffer, std::ops::Range<usize>)> + '_ {
+        let mut start = 0;
+        self.buffers.iter().map(move |&(buffer, len)| {
+            start += len;
+            (buffer, start - len..start)
+        })
+    }
+
     /// How many bytes there are.
     pub fn len(&self) -> usize {
         self.buffers.iter().map(|(_, len)| len).sum()

@@ -1,0 +1,135 @@
+//! Collective operations to try: the schedules of all ranks, with one byte for each block.
+
+use mpi_abi::mpi::coll::algorithm::Arguments;
+use mpi_abi::mpi::coll::registry::{self, Family};
+use mpi_abi::mpi::coll::{Allreduce, Bcast, Exchange, Operands, Rooted, Shape};
+use mpi_abi::offload::{Buffer, Builder, Schedule};
+
+/// Collective operations on so many ranks, as schedules of all of them.
+#[derive(Clone, Copy, Debug)]
+pub enum Collective {
+    /// A barrier by this algorithm.
+    Barrier(&'static str),
+    /// A broadcast from rank 0 by this algorithm, in so many segments.
+    Bcast(&'static str, usize),
+    /// A gather to rank 0.
+    Gather(&'static str),
+    /// A scatter from rank 0.
+    Scatter(&'static str),
+    /// An allgather.
+    Allgather(&'static str),
+    /// An allgather in place.
+    AllgatherInPlace(&'static str),
+    /// An exchange of all with all.
+    Alltoall(&'static str),
+    /// A reduction to all.
+    Allreduce(&'static str),
+    /// Each rank sends a byte to both neighbors on a ring.
+    Halo,
+}
+
+/// One of each kind, by most algorithms.
+pub const EVERY: [Collective; 30] = [
+    Collective::Barrier("dissemination"),
+    Collective::Barrier("tree"),
+    Collective::Barrier("linear"),
+    Collective::Bcast("binomial", 1),
+    Collective::Bcast("chain", 1),
+    Collective::Bcast("chain", 2),
+    Collective::Bcast("chain", 5),
+    Collective::Bcast("binary", 1),
+    Collective::Bcast("binary", 4),
+    Collective::Bcast("linear", 1),
+    Collective::Bcast("scatter_ring", 5),
+    Collective::Bcast("trinaryx3", 9),
+    Collective::Gather("linear"),
+    Collective::Gather("binomial"),
+    Collective::Scatter("linear"),
+    Collective::Scatter("binomial"),
+    Collective::Allgather("linear"),
+    Collective::Allgather("doubling"),
+    Collective::AllgatherInPlace("doubling"),
+    Collective::Allgather("bruck"),
+    Collective::Allgather("ring"),
+    Collective::AllgatherInPlace("ring"),
+    Collective::Alltoall("pairwise"),
+    Collective::Alltoall("spread"),
+    Collective::Alltoall("bruck"),
+    Collective::Allreduce("doubling"),
+    Collective::Allreduce("rabenseifner"),
+    Collective::Allreduce("ring"),
+    Collective::Allreduce("linear"),
+    Collective::Halo,
+];
+
+impl Collective {
+    /// The part of each rank.
+    ///
+    /// # Panics
+    /// If the algorithm is not for so many ranks.
+    pub fn schedules(self, ranks: u32) -> Vec<Schedule> {
+        self.fitting(ranks).unwrap_or_else(|| panic!("{self:?} does not fit {ranks} ranks"))
+    }
+
+    /// The part of each rank, if the algorithm is for so many.
+    pub fn fitting(self, ranks: u32) -> Option<Vec<Schedule>> {
+        let rooted = Rooted { block: 1, root: 0, in_place: false };
+        let exchange = Exchange { block: 1, in_place: false };
+        let operands = Operands { bytes: ranks as usize, element: 1, commutative: true };
+        match self {
+            Self::Barrier(name) => parts(&registry::BARRIER, name, ranks, 0, ()),
+            Self::Bcast(name, segments) => {
+                let segment = if segments > 1 { 1 } else { 0 };
+                let args = Bcast { bytes: segments, root: 0 };
+                parts(&registry::BCAST, name, ranks, segment, args)
+            }
+            Self::Gather(name) => parts(&registry::GATHER, name, ranks, 0, rooted),
+            Self::Scatter(name) => parts(&registry::SCATTER, name, ranks, 0, rooted),
+            Self::Allgather(name) => parts(&registry::ALLGATHER, name, ranks, 0, exchange),
+            Self::AllgatherInPlace(name) => {
+                let exchange = Exchange { in_place: true, ..exchange };
+                parts(&registry::ALLGATHER, name, ranks, 0, exchange)
+            }
+            Self::Alltoall(name) => parts(&registry::ALLTOALL, name, ranks, 0, exchange),
+            Self::Allreduce(name) => {
+                let args = Allreduce { operands, in_place: true };
+                parts(&registry::ALLREDUCE, name, ranks, 0, args)
+            }
+            // On a ring of one the neighbors are the rank itself, which schedules copy to.
+            Self::Halo if ranks == 1 => None,
+            Self::Halo => Some((0..ranks).map(|rank| halo(ranks, rank)).collect()),
+        }
+    }
+}
+
+/// The part of each rank by the algorithm `name`, with segments of so many bytes if not 0.
+fn parts<A: Arguments>(
+    family: &Family<A>, name: &str, ranks: u32, segment: usize, args: A::In<'_>,
+) -> Option<Vec<Schedule>> {
+    let shape = Shape { ranks };
+    let algorithm = family.algorithms.iter().find(|algorithm| algorithm.name == name);
+    let algorithm = algorithm.unwrap_or_else(|| panic!("{:?} by {name}", family.operation));
+    let part = |rank| match &algorithm.segmented {
+        Some(cut) if segment > 0 => (cut.schedule)(shape, rank, args, segment),
+        _ => (algorithm.schedule)(shape, rank, args),
+    };
+    (algorithm.fits)(shape, args).then(|| (0..ranks).map(part).collect())
+}
+
+/// On a ring of 2 both neighbors are one rank, told apart by the label.
+fn halo(ranks: u32, rank: u32) -> Schedule {
+    use mpi_abi::offload::{Action, Wait};
+    let (send, receive) = (Buffer::User(0), Buffer::User(1));
+    let mut plan = Builder::new();
+    let sides = [(rank + ranks - 1) % ranks, (rank + 1) % ranks];
+    for (side, peer) in sides.into_iter().enumerate() {
+        let region = receive.region(side, 1);
+        // What comes from the left was sent to the right.
+        plan.push(Action::Receive { peer, region, label: 1 - side as u16 }, 1, Wait::All, &[]);
+    }
+    for (side, peer) in sides.into_iter().enumerate() {
+        let region = send.region(side, 1);
+        plan.push(Action::Send { peer, region, label: side as u16 }, 1, Wait::All, &[]);
+    }
+    plan.finish()
+}
