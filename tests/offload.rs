@@ -10,6 +10,7 @@ mod offload {
     pub mod random;
     pub mod safe;
     pub mod search;
+    pub mod system;
     pub mod truth;
 
     /// Whether to try what takes long (`SUIRO_TEST_LONG=1`).

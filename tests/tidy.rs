@@ -66,6 +66,8 @@ const UNSAFE: &[&str] = &[
     "src/process/waiting.rs",
     "src/sys/",
     "tests/datatypes.rs",
+    // The memory that programs run on.
+    "tests/offload/system.rs",
     "tests/ranks/",
 ];
 

@@ -1,0 +1,280 @@
+//! Compiled programs on the interfaces of loopback, whose network keeps no order: each rank starts
+//! them again and again, early or late as a seed decides, and some have counters for nothing.
+
+use std::sync::Arc;
+
+use mpi_abi::base::{Peer, Random, Span};
+use mpi_abi::device::rma::{Access, Key};
+use mpi_abi::device::trigger::{CounterKey, Limits, Linked, Loading, Look, ProgramKey, Trigger};
+use mpi_abi::device::{Device, Header, Sink};
+use mpi_abi::devices::loopback::{LIMITS, Loopback};
+use mpi_abi::offload::check::check;
+use mpi_abi::offload::compile::{Rules, link_all};
+use mpi_abi::offload::{Action, Buffer, Program, Schedule};
+
+use super::collectives::{Collective, EVERY};
+use super::is_long;
+use super::truth::{Layout, Truth, truth};
+
+/// What is in memory that the application uses between two instances.
+const BUSY: u8 = 0xee;
+
+/// So many turns without the end of an instance are a hang.
+const QUIET_TURNS_MAX: u64 = 200_000;
+
+struct Nothing;
+
+impl Sink for Nothing {
+    fn packet(&mut self, _from: Peer, _header: &Header, _data: &[u8]) {}
+}
+
+/// A byte of the caller before an instance.
+fn byte(rank: usize, at: usize, instance: u64) -> u8 {
+    (Random::new((instance << 20) + (rank << 12) as u64 + at as u64).bits() >> 8) as u8
+}
+
+/// The memory of a rank: it stays where it is while programs use it.
+struct Memory {
+    bytes: Box<[u8]>,
+    layout: Layout,
+}
+
+impl Memory {
+    #[allow(unsafe_code)]
+    fn span(&mut self) -> Span {
+        // SAFETY: a box does not move, and lives until the network is gone; the test looks at it
+        // through spans only.
+        unsafe { Span::of(&mut self.bytes) }
+    }
+
+    fn parts(&mut self) -> Vec<(Buffer, Span)> {
+        let all = self.span();
+        let part = |(buffer, range): (Buffer, std::ops::Range<usize>)| {
+            (buffer, all.part(range.start, range.len()))
+        };
+        self.layout.buffers().map(part).collect()
+    }
+
+    fn user(&mut self) -> Vec<u8> {
+        let mut bytes = vec![0; self.layout.user_len()];
+        self.span().read(0, &mut bytes);
+        bytes
+    }
+}
+
+/// A rank with its program.
+struct Seat {
+    program: ProgramKey,
+    schedule: Schedule,
+    truth: Truth,
+    memory: Memory,
+    over: u64,
+    is_under_way: bool,
+}
+
+impl Seat {
+    fn start(&mut self, rank: usize, trigger: &mut dyn Trigger) {
+        let user = self.memory.user();
+        assert!(user.iter().all(|&it| it == BUSY), "memory of rank {rank} before {}", self.over);
+        let bytes: Vec<u8> = (0..user.len()).map(|at| byte(rank, at, self.over)).collect();
+        self.memory.span().write(0, &bytes);
+        trigger.start(self.program);
+        self.is_under_way = true;
+    }
+
+    /// Looks how far it is; whether the instance is over.
+    fn look(&mut self, rank: usize, trigger: &mut dyn Trigger) -> bool {
+        match trigger.look(self.program) {
+            Look::Waits => return false,
+            Look::Host(step) => {
+                self.reduce(step);
+                trigger.host_done(self.program, step);
+                return false;
+            }
+            Look::Over(end) => end.unwrap(),
+        }
+        let user = self.memory.user();
+        for ((at, byte_now), origins) in user.iter().enumerate().zip(&self.truth.result) {
+            let due = origins.iter().map(|&(rank, at)| byte(rank, at, self.over));
+            let due = due.fold(0, u8::wrapping_add);
+            assert_eq!(*byte_now, due, "byte {at} of rank {rank} after instance {}", self.over);
+        }
+        self.memory.span().write(0, &vec![BUSY; user.len()]);
+        self.over += 1;
+        self.is_under_way = false;
+        true
+    }
+
+    fn reduce(&mut self, step: u32) {
+        let Action::Reduce { from, into } = self.schedule.steps()[step as usize].action else {
+            panic!("step {step} is nothing for the host");
+        };
+        let (from, into) = (self.memory.layout.place(from), self.memory.layout.place(into));
+        let (mut one, mut two) = (vec![0; from.len()], vec![0; into.len()]);
+        let memory = self.memory.span();
+        memory.read(from.start, &mut one);
+        memory.read(into.start, &mut two);
+        two.iter_mut().zip(one).for_each(|(two, one)| *two = two.wrapping_add(one));
+        memory.write(into.start, &two);
+    }
+}
+
+/// Ranks with the programs of one operation.
+struct System {
+    devices: Vec<Loopback>,
+    seats: Vec<Seat>,
+}
+
+impl System {
+    fn new(
+        schedules: &[Schedule], programs: Vec<Program>, seed: u64, limits: impl Fn(Peer) -> Limits,
+    ) -> Self {
+        let mut devices = Loopback::offloading(schedules.len(), seed, limits);
+        let truth = truth(schedules);
+        let memory = |truth: &Truth| {
+            let mut bytes = vec![0; truth.layout.len()];
+            bytes[..truth.layout.user_len()].fill(BUSY);
+            Memory { bytes: bytes.into(), layout: truth.layout.clone() }
+        };
+        let mut memory: Vec<Memory> = truth.iter().map(memory).collect();
+        let counters: Vec<Vec<CounterKey>> = (devices.iter_mut().zip(&programs))
+            .map(|(device, program)| {
+                let count = usize::from(program.counters()) * usize::from(program.tanks);
+                trigger(device).reserve(count).unwrap()
+            })
+            .collect();
+        let keys: Vec<Vec<(Buffer, Key)>> = devices
+            .iter_mut()
+            .zip(&mut memory)
+            .map(|(device, memory)| {
+                let rma = device.rma().expect("loopback has one-sided access");
+                let parts = memory.parts().into_iter();
+                parts
+                    .map(|(of, span)| (of, rma.register(span, Access::ReadWrite).unwrap()))
+                    .collect()
+            })
+            .collect();
+        let linked = |rank: usize| Linked {
+            rank: rank as u32,
+            peer: rank as Peer,
+            counters: counters[rank].clone(),
+            buffers: keys[rank].clone(),
+        };
+        let peers: Vec<Linked> = (0..devices.len()).map(linked).collect();
+        let mut seats = Vec::new();
+        for (rank, (mut memory, program)) in memory.into_iter().zip(programs).enumerate() {
+            let loading = Loading {
+                program: Arc::new(program),
+                counters: counters[rank].clone(),
+                memory: memory.parts(),
+                peers: peers.clone(),
+            };
+            let program = trigger(&mut devices[rank]).load(loading, false);
+            let (schedule, truth) = (schedules[rank].clone(), truth[rank].clone());
+            seats.push(Seat { program, schedule, truth, memory, over: 0, is_under_way: false });
+        }
+        Self { devices, seats }
+    }
+
+    /// Runs so many instances, in an order that the seed decides; how many ranks had to run their
+    /// programs themselves.
+    fn run(mut self, instances: u64, seed: u64) -> u64 {
+        let mut random = Random::new(seed);
+        let ranks = self.seats.len() as u64;
+        let mut quiet = 0;
+        let mut late = 0;
+        while self.seats.iter().any(|seat| seat.over < instances) {
+            // Now and then a rank is not there for a while.
+            if random.one_in(100) {
+                late = random.below(ranks + 1) as usize;
+            }
+            let rank = random.below(ranks) as usize;
+            let (seat, device) = (&mut self.seats[rank], &mut self.devices[rank]);
+            if rank != late && seat.is_under_way {
+                quiet = if seat.look(rank, trigger(device)) { 0 } else { quiet + 1 };
+            } else if rank != late && seat.over < instances {
+                seat.start(rank, trigger(device));
+            }
+            if rank != late && random.one_in(2) {
+                device.poll(&mut Nothing);
+            }
+            assert!(quiet < QUIET_TURNS_MAX, "all wait for ever");
+        }
+        let fallbacks = self.devices.iter_mut().map(|device| trigger(device).fallbacks());
+        fallbacks.sum()
+    }
+}
+
+fn trigger(device: &mut Loopback) -> &mut dyn Trigger {
+    device.trigger().expect("loopback runs programs")
+}
+
+/// What one rank alone may lack.
+fn poor(limits: Limits, seed: u64) -> Limits {
+    match seed % 3 {
+        0 => Limits { counters: 1, ..limits },
+        1 => Limits { slots: 2, ..limits },
+        _ => Limits { counters: 0, slots: 1, ..limits },
+    }
+}
+
+/// The rules to compile by, and what they want of the network.
+fn all_rules() -> [(Rules, Limits); 3] {
+    let ordered = Limits { ordered: true, ..LIMITS };
+    [
+        (Rules::SAFE, LIMITS),
+        (Rules { ordered: true, ..Rules::SAFE }, ordered),
+        (Rules { bits: 4, merges: false, ..Rules::SAFE }, LIMITS),
+    ]
+}
+
+/// Restarts of an operation by every set of rules.
+///
+/// Gives how many ranks ran their programs themselves.
+fn restart(what: Collective, schedules: &[Schedule], instances: u64) -> u64 {
+    let ranks = schedules.len() as u32;
+    check(schedules).unwrap();
+    let mut fallbacks = 0;
+    for (number, (rules, limits)) in all_rules().into_iter().enumerate() {
+        let seed = u64::from(ranks) << 8 | number as u64;
+        let programs = link_all(schedules, &rules).unwrap();
+        // A failing case shows what it was and the seed of its order.
+        eprintln!("{what:?} on {ranks} ranks, seed {seed}, {rules:?}");
+        let rich = System::new(schedules, programs.clone(), seed, |_| limits);
+        assert_eq!(rich.run(instances, seed), 0, "all counters are there");
+        let alone = |rank: Peer| {
+            let is_poor = rank == (seed >> 3) as Peer % ranks;
+            if is_poor { poor(limits, seed) } else { limits }
+        };
+        let one = System::new(schedules, programs, seed, alone);
+        let lacking = one.run(instances, seed);
+        assert!(lacking <= 1, "only one rank lacks something");
+        fallbacks += lacking;
+    }
+    fallbacks
+}
+
+#[test]
+fn programs_start_again_and_again_on_up_to_nine_ranks() {
+    let instances = if is_long() { 1000 } else { 12 };
+    let mut fallbacks = 0;
+    for ranks in 1..=9 {
+        for what in EVERY {
+            if let Some(schedules) = what.fitting(ranks) {
+                fallbacks += restart(what, &schedules, instances);
+            }
+        }
+    }
+    assert!(fallbacks > 100, "{fallbacks} programs were run by the host");
+}
+
+#[test]
+#[should_panic(expected = "after instance")]
+fn what_is_not_safe_is_seen() {
+    let schedules = Collective::AllgatherInPlace("doubling").schedules(4);
+    let one_tank = Rules { parity: false, ..Rules::SAFE };
+    for seed in 0..20 {
+        let programs = link_all(&schedules, &one_tank).unwrap();
+        System::new(&schedules, programs, seed, |_| LIMITS).run(100, seed);
+    }
+}
