@@ -25,6 +25,7 @@ use crate::device::nic::{Action, ActionId, Due, Nic};
 use crate::device::rma::{Access, Key, Remote, Ticket, Update};
 use crate::device::trigger::{CounterKey, Limits, Loading, Look, ProgramKey, Runner};
 use crate::offload::StepId;
+use crate::sys::clock;
 
 /// Longer commands are not for the thread that posts them: copying so much takes as long as calling
 /// another thread.
@@ -118,7 +119,7 @@ impl Interface {
     /// The next action of the interface.
     fn next(&self, state: &mut State) -> Option<Due> {
         let additions = self.additions();
-        let due = state.nic.next(&self.fabric);
+        let due = state.nic.next(clock::monotonic_ns(), &self.fabric);
         state.settled = due.is_none().then_some(additions);
         due
     }
