@@ -53,6 +53,48 @@ pub const SETTINGS: &[Setting] = &[
                   by this scheme; auto is tank",
     },
     Setting {
+        name: "SUIRO_TOFU_GENERATION",
+        values: "tofu1|tofu2|tofud|bxi",
+        default: "tofu1",
+        meaning: "which network interface device tofu simulates: what it has, and how fast it is",
+    },
+    Setting {
+        name: "SUIRO_TOFU_PACE",
+        values: "off|real",
+        default: "off",
+        meaning: "whether its transfers take as long as on the real thing, or as short as they can",
+    },
+    Setting {
+        name: "SUIRO_TOFU_TORUS",
+        values: "auto|sizes like 4x3x2 or 2x2x2x2x3x2",
+        default: "auto",
+        meaning: "how many of its nodes lie along X, Y, Z, A, B and C, one for each rank",
+    },
+    Setting {
+        name: "SUIRO_TOFU_COUNTERS",
+        values: "auto|0|another number",
+        default: "auto",
+        meaning: "counters of its interface that let work start; the host runs what finds none free",
+    },
+    Setting {
+        name: "SUIRO_TOFU_SLOTS",
+        values: "auto|0|another number",
+        default: "auto",
+        meaning: "deferred work that its interface keeps at a time",
+    },
+    Setting {
+        name: "SUIRO_TOFU_ENGINES",
+        values: "auto|1|another number up to 32",
+        default: "auto",
+        meaning: "engines of its interface that send at the same time",
+    },
+    Setting {
+        name: "SUIRO_TOFU_CPUS",
+        values: "auto|a list like 0,2-3",
+        default: "auto",
+        meaning: "processors on which the threads that simulate it run; auto: those of their ranks",
+    },
+    Setting {
         name: "SUIRO_SHM_COPY",
         values: "auto|pipe|cma",
         default: "auto",
@@ -163,7 +205,9 @@ const AGREED: &[&str] = &[
     "SUIRO_CHECK",
     "SUIRO_DEVICE",
     "SUIRO_OFFLOAD",
-    "SUIRO_TOFU_*",
+    "SUIRO_TOFU_GENERATION",
+    "SUIRO_TOFU_PACE",
+    "SUIRO_TOFU_TORUS",
 ];
 
 /// The settings that must be the same on all ranks and are not what they are by default:

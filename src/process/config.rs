@@ -6,6 +6,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use super::interface;
 use crate::base::settings::{self, COLLECTIVE_PREFIX, SETTINGS, Setting};
 use crate::base::{ErrorClass, Result};
 use crate::core::engine::EAGER_MAX;
@@ -266,7 +267,7 @@ impl Config {
             waiting: parse("SUIRO_WAIT", one, |text| text.parse().ok())?,
             device: parse("SUIRO_DEVICE", one, parse_device)?,
             offload: parse("SUIRO_OFFLOAD", one, parse_offload)?,
-            tofu: tofu::Settings::default(),
+            tofu: interface::settings(one)?,
             copy: parse("SUIRO_SHM_COPY", one, parse_copy)?,
             eager_max: parse("SUIRO_EAGER_MAX", one, |text| Some(EagerMax(text.parse().ok()?)))?,
             check: parse("SUIRO_CHECK", one, parse_flag)?,
@@ -324,7 +325,11 @@ fn known(name: &str) -> Result {
     )))
 }
 
-fn parse<T: Default>(
+/// What `read` makes of a setting; its default where it is not set.
+///
+/// # Errors
+/// `Other` for a value that it does not take.
+pub(super) fn parse<T: Default>(
     name: &'static str, lookup: impl Fn(&'static str) -> Option<String>,
     read: impl Fn(&str) -> Option<T>,
 ) -> Result<T> {

@@ -20,6 +20,7 @@ mod devices;
 mod explain;
 mod gate;
 mod gate_primitive;
+mod interface;
 mod lock;
 mod log;
 mod patience;

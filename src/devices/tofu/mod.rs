@@ -33,9 +33,8 @@ use std::sync::Arc;
 
 use crate::base::{Peer, Result, Span};
 use crate::device::rma::{Access, Key, Remote, Rma, Ticket, Update};
-use crate::device::trigger::{
-    Class, CounterKey, Limits, Loading, Look, ProgramKey, Runner, Trigger,
-};
+use crate::device::torus::{Generation, Shape};
+use crate::device::trigger::{CounterKey, Limits, Loading, Look, ProgramKey, Runner, Trigger};
 use crate::device::{Bulk, Busy, Caps, Device, Header, JointEnd, Sink, Wake, primitive};
 use crate::devices::rings::Packets;
 use crate::devices::rings::card::Introduced;
@@ -49,11 +48,17 @@ use segment::Segment;
 /// Shorter messages come in packets: a read is not worth the system call.
 const GET_MIN: usize = 32 << 10;
 
-/// What is simulated, and how.
+/// What is simulated, and how; the same on all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// What each interface has.
+    /// Whose rates the interfaces and the network have.
+    pub generation: Generation,
+    /// What each interface has: that of its generation, or less or more.
     pub limits: Limits,
+    /// Whether transfers take as long as they would on the real thing, or as short as they can.
+    pub is_paced: bool,
+    /// How many nodes lie along each dimension, a rank on each; as few as the ranks need if `None`.
+    pub torus: Option<Shape>,
     /// Processors for engine threads; any that the rank may use if there are none.
     pub cpus: Vec<usize>,
 }
@@ -79,15 +84,9 @@ pub struct Tofu {
 
 impl Default for Settings {
     fn default() -> Self {
-        let limits = Limits {
-            counters: 1024,
-            slots: 1024,
-            engines: 6,
-            ordered: true,
-            arithmetic: 6,
-            class: Class::Thresholds,
-        };
-        Self { limits, cpus: Vec::new() }
+        let generation = Generation::default();
+        let limits = generation.limits();
+        Self { generation, limits, is_paced: false, torus: None, cpus: Vec::new() }
     }
 }
 
