@@ -54,10 +54,9 @@ fn one_tank_is_for_barriers() {
         expect_fault(&format!("{what:?}, one tank"), &loose(what, ranks, &one), "ends instance");
         expect_safe(&format!("{what:?}, two tanks"), &system(what, ranks, 3, &SAFE), STATES_MAX);
     }
-    // Along a line that helps no more if the end always counts first; with two children it does.
+    // If the end of a put always counts first, it is along a line that all goes right.
     let ends_first = |what| System { ends: Ends::First, ..loose(what, 3, &one) };
-    let line = [Collective::Gather("linear"), Collective::Bcast("chain", 3)];
-    for what in line {
+    for what in [Collective::Gather("linear"), Collective::Bcast("chain", 3)] {
         let name = format!("{what:?}, one tank, ends first");
         expect_safe(&name, &ends_first(what), STATES_MAX);
     }
@@ -68,6 +67,26 @@ fn one_tank_is_for_barriers() {
         let trusting = Rules { synchronizes: true, ..one };
         expect_safe(&format!("{what:?}, one tank"), &loose(what, 4, &trusting), STATES_MAX);
     }
+}
+
+/// An interface that ends no instance whose puts it has not all done makes up for that, unless a
+/// rank serves others in different rounds: one of them may be an instance ahead.
+#[test]
+fn an_interface_that_waits_for_its_puts_makes_up_for_one_tank_in_some_trees() {
+    let one = Rules { parity: false, ..SAFE };
+    let held = |what, ranks| System { exact: false, holds: true, ..system(what, ranks, 3, &one) };
+    for what in [
+        Collective::Gather("linear"),
+        Collective::Scatter("linear"),
+        Collective::Bcast("linear", 1),
+        Collective::Bcast("chain", 2),
+    ] {
+        expect_safe(&format!("{what:?}, one tank, held"), &held(what, 3), STATES_MAX);
+    }
+    let tree = held(Collective::Bcast("binomial", 1), 4);
+    expect_safe("binomial broadcast, one tank, held", &tree, STATES_MAX);
+    let tree = held(Collective::Scatter("binomial"), 3);
+    expect_fault("binomial scatter, one tank, held", &tree, "land in the memory");
 }
 
 #[test]
