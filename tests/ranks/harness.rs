@@ -140,6 +140,16 @@ impl Rank {
         }
     }
 
+    /// What `look` gives after others had so many turns.
+    pub fn after<T>(&mut self, turns: u64, look: impl FnOnce(&mut TestMpi) -> T) -> T {
+        let mut left = turns + 1;
+        self.until(|_| {
+            left -= 1;
+            (left == 0).then_some(())
+        });
+        look(&mut self.mpi)
+    }
+
     /// Waits for the end of an activity.
     pub fn wait(&mut self, activity: Activity) -> Outcome {
         let mut activity = Some(activity);

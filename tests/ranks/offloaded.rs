@@ -21,24 +21,27 @@ use super::mpi::room;
 use super::sequences::{Buffer, Draw, On, communicators};
 
 /// The kinds that [`Draw::prepare`] knows.
-const KINDS: u64 = 16;
+pub const KINDS: u64 = 16;
 /// `MPI_INT` of the standard ABI.
 const INT: u32 = 0x209;
 const OPERATIONS: usize = 12;
 const TURNS: usize = 4;
 
 /// An operation that was made, with its memory.
-struct Job {
-    request: u32,
+pub struct Job {
+    /// Its request.
+    pub request: u32,
     buffers: Vec<Buffer>,
-    drawn: Drawn,
+    /// What it is.
+    pub drawn: Drawn,
 }
 
 /// What the ranks drew for an operation.
 #[derive(Clone, Copy, Debug)]
-struct Drawn {
+pub struct Drawn {
     on: usize,
-    kind: u64,
+    /// Its kind, below [`KINDS`].
+    pub kind: u64,
     number: usize,
     len: usize,
     root: u64,
@@ -47,7 +50,8 @@ struct Drawn {
 }
 
 impl Drawn {
-    fn new(random: &mut Random, number: usize, comms: usize) -> Self {
+    /// Operation `number` on one of so many communicators.
+    pub fn new(random: &mut Random, number: usize, comms: usize) -> Self {
         let on = random.below(comms as u64) as usize;
         let len = [0, 8, 40, 304, 9000][random.below(5) as usize];
         let [kind, root] = [KINDS, 1 << 20].map(|bound| random.below(bound));
@@ -62,7 +66,8 @@ impl Drawn {
         Draw { rank, on, form, number, turn, len, root, in_place, commutative, buffers }
     }
 
-    fn make(self, rank: &mut Rank, on: &On) -> Job {
+    /// Makes it.
+    pub fn make(self, rank: &mut Rank, on: &On) -> Job {
         let (prepared, buffers) = self.draw(rank, on, 0).prepare(self.kind);
         let call = Call { comm: on.comm, form: Form::Persistent };
         let mut making = rank.mpi.make_persistent(call, Ok(prepared)).unwrap();
@@ -74,7 +79,7 @@ impl Drawn {
 
 impl Job {
     /// Starts it with the data of a turn, in the memory that it has.
-    fn start(&mut self, rank: &mut Rank, on: &On, turn: usize) {
+    pub fn start(&mut self, rank: &mut Rank, on: &On, turn: usize) {
         let (_, fresh) = self.drawn.draw(rank, on, turn).prepare(self.drawn.kind);
         assert_eq!(fresh.len(), self.buffers.len());
         for (buffer, fresh) in self.buffers.iter_mut().zip(fresh) {
@@ -92,7 +97,8 @@ impl Job {
         self.expect(rank);
     }
 
-    fn expect(&self, rank: &Rank) {
+    /// Compares all memory with what must be there.
+    pub fn expect(&self, rank: &Rank) {
         for (number, buffer) in self.buffers.iter().enumerate() {
             assert!(
                 buffer.now == buffer.due,

@@ -40,13 +40,18 @@ pub struct On {
     own: usize,
 }
 
+impl On {
+    /// A communicator of all processes, as process `me` sees it.
+    pub fn whole(comm: u32, me: u32, count: u32) -> Self {
+        Self { comm, near: (0..count).collect(), far: None, own: me as usize }
+    }
+}
+
 /// The world, a copy of it, its halves, and what is between them.
 pub fn communicators(rank: &mut Rank, random: &mut Random, count: u32) -> Vec<On> {
-    let world: Vec<u32> = (0..count).collect();
-    let whole = |comm, me| On { comm, near: world.clone(), far: None, own: me as usize };
     let (copy, activity) = rank.mpi.duplicate(COMM_WORLD, Attributes::default()).unwrap();
     rank.wait(activity);
-    let mut all = vec![whole(COMM_WORLD, rank.me), whole(copy, rank.me)];
+    let mut all = Vec::from([COMM_WORLD, copy].map(|comm| On::whole(comm, rank.me, count)));
     if count > 1 {
         let groups = dealt(random, count, 2);
         let (side, own) = place_in(&groups, rank.me);

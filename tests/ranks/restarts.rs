@@ -1,0 +1,109 @@
+//! Every kind of persistent collective on the device, started again and again by each rank when it
+//! likes: ranks are ahead of others in one operation and behind in another, or not there for a
+//! while, and the interface of one of them may lack something; against naive results.
+
+use mpi_abi::base::Random;
+use mpi_abi::device::trigger::Limits;
+use mpi_abi::devices::loopback::LIMITS;
+use mpi_abi::mpi::comm::COMM_WORLD;
+use mpi_abi::offload::Scheme;
+
+use super::harness::{Rank, limited};
+use super::offloaded::{Drawn, Job, KINDS};
+use super::sequences::On;
+
+/// How often each operation starts; with `SUIRO_TEST_LONG=1` 1,000 times.
+const RESTARTS: usize = 5;
+
+/// How often a rank that is not there is passed over, at most.
+const ABSENT_TURNS: u64 = 60;
+
+fn restarts() -> usize {
+    let is_long = std::env::var_os("SUIRO_TEST_LONG").is_some_and(|value| value == "1");
+    if is_long { 1000 } else { RESTARTS }
+}
+
+/// An operation with how often it has started, and whether it is under way.
+struct Turning {
+    job: Job,
+    turn: usize,
+    is_under_way: bool,
+}
+
+impl Turning {
+    /// Starts it if it may, or looks whether it is over.
+    fn step(&mut self, rank: &mut Rank, on: &On) {
+        if !self.is_under_way {
+            // Nothing has come since the last end.
+            if self.turn > 0 {
+                self.job.expect(rank);
+            }
+            self.job.start(rank, on, self.turn);
+            self.is_under_way = true;
+            return;
+        }
+        let request = self.job.request;
+        if let Some(completed) = rank.after(1, |mpi| mpi.complete(request).unwrap()) {
+            assert_eq!(completed.outcome.error, None, "{:?}", self.job.drawn);
+            self.job.expect(rank);
+            self.is_under_way = false;
+            self.turn += 1;
+        }
+    }
+}
+
+fn restart(count: u32, seed: u64, scheme: Scheme, limits: impl Fn(u32) -> Limits) {
+    let restarts = restarts();
+    limited(count, seed, limits, |rank| {
+        rank.mpi.offload = Some(scheme);
+        let world = On::whole(COMM_WORLD, rank.me, count);
+        let mut random = Random::new(seed);
+        let make = |kind| {
+            let mut drawn = Drawn::new(&mut random, kind as usize, 1);
+            drawn.kind = kind;
+            let job = drawn.make(rank, &world);
+            Turning { job, turn: 0, is_under_way: false }
+        };
+        let mut all: Vec<Turning> = (0..KINDS).map(make).collect();
+        assert_eq!(rank.mpi.engine.has_offloads(), count > 1);
+        let mut own_random = Random::new(seed << 8 | u64::from(rank.me));
+        loop {
+            let mut left: Vec<&mut Turning> =
+                all.iter_mut().filter(|one| one.turn < restarts).collect();
+            if left.is_empty() {
+                break;
+            }
+            if own_random.one_in(50) {
+                rank.after(own_random.below(ABSENT_TURNS), |_| ());
+            }
+            let drawn = own_random.below(left.len() as u64) as usize;
+            left[drawn].step(rank, &world);
+        }
+        for one in all {
+            rank.mpi.free_request(one.job.request).unwrap();
+        }
+        rank.until(|mpi| mpi.is_drained().then_some(()));
+        assert!(!rank.mpi.engine.has_runs());
+    });
+}
+
+#[test]
+fn operations_of_every_kind_start_when_each_rank_likes() {
+    for count in 1..=9 {
+        let seed = u64::from(count) << 16 | 3;
+        restart(count, seed, Scheme::Tank, |_| LIMITS);
+    }
+}
+
+#[test]
+fn operations_of_every_kind_start_with_a_poor_rank_among_rich_ones() {
+    for count in 2..=9 {
+        let seed = u64::from(count) << 16 | 4;
+        let poor = match count % 3 {
+            0 => Limits { counters: 0, ..LIMITS },
+            1 => Limits { counters: 13, slots: 20, ..LIMITS },
+            _ => Limits { slots: 2, engines: 1, ..LIMITS },
+        };
+        restart(count, seed, Scheme::Tank, |rank| if rank == count / 2 { poor } else { LIMITS });
+    }
+}
