@@ -3,11 +3,11 @@
 //! # Layers
 //!
 //! ```text
-//!                 abi                         bin/mpirun
-//!                  │                               │
-//!               process ──────────────┐         launch
-//!              /   │   \              │            │
-//!            mpi devices bootstrap ───┼────────────┤
+//!                 abi                         bin/mpirun        bin/suiro-sim
+//!                  │                               │                  │
+//!               process ──────────────┐         launch               sim
+//!              /   │   \              │            │               /   │
+//!            mpi devices bootstrap ───┼────────────┤            mpi  device
 //!             │    │        │         │            │
 //!            core  │        └── sys ──┴────────────┘
 //!           /    \ │          /
@@ -20,9 +20,12 @@
 //!
 //! * [`base`]: errors, peers, slabs, spans of memory. Knows nothing of MPI or Linux.
 //! * [`sys`]: Linux behind safe functions. The only callers of libc, nix and memmap2.
-//! * [`offload`]: a collective operation as data, a [`Schedule`](offload::Schedule).
-//! * [`device`]: the contract of anything that carries packets, its conformance suite, and devices
-//!   around devices for faults, delay and traces.
+//! * [`offload`]: a collective operation as data, a [`Schedule`](offload::Schedule); its compiler to a
+//!   [`Program`](offload::Program), which a network interface with counters runs; how puts are packed
+//!   on engines.
+//! * [`device`]: the contract of anything that carries packets, one-sided access or programs; its
+//!   conformance suite; devices around devices for faults, delay and traces; a network interface
+//!   (`nic`) and a network (`torus`) as values, for devices and simulators.
 //! * [`devices`]: `loopback` (ranks in one process), `shm` (one host) and `tofu` (one host, as if each
 //!   rank had a network interface). None knows another, or the engine.
 //! * [`core`]: the engine: matching, protocols, operations, runs of schedules. It has no clock, no
@@ -38,12 +41,16 @@
 //! * [`sim`]: what networks make of communication, in virtual time, for `suiro-sim`.
 //! * [`inventory`]: what this installation is and can do, for `suiro-info`; it asks all others.
 //!
-//! # Five ideas that everything rests on
+//! # Six ideas that everything rests on
 //!
 //! **A collective is data.** An algorithm is a pure function from (shape of the communicator, rank,
 //! arguments) to a schedule: a graph of sends, receives, copies and reductions. The engine runs
 //! schedules; tests run them on symbolic bytes for all ranks at once. Blocking and nonblocking
 //! calls share them.
+//!
+//! **What a network interface can run is data, too.** A program is work that waits for levels of
+//! counters, compiled from a schedule. The interface runs it, or the host where that lacks something,
+//! with the same behaviour on the wire; a model checker tries all orders of arrival.
 //!
 //! **The engine is a value.** Time and I/O are arguments, so many ranks run in one test, in an
 //! order that a seed decides.
