@@ -7,9 +7,11 @@
 
 pub mod check;
 pub mod compile;
+mod gates;
 pub mod packing;
 mod program;
 mod schedule;
 
+pub use gates::with_gates;
 pub use program::{Add, Arithmetic, CounterId, Instance, Op, Program, Scheme, Work};
 pub use schedule::{Action, Buffer, Builder, Region, Schedule, Step, StepId, Wait};

@@ -1,0 +1,55 @@
+//! Arithmetic of programs by the interface: what barrier gates do for small reductions.
+//!
+//! A program leaves arithmetic to the host ([`Op::Host`]), as it knows neither operations nor
+//! datatypes. Who knows that a reduction is one of numbers of 8 bytes lets an interface do those
+//! that are short enough for it.
+
+use super::{Action, Arithmetic, Op, Program, Schedule, Work};
+
+/// The program of `schedule`, with its arithmetic, which is `with`, done by an interface that takes
+/// up to `numbers` numbers at a time. What is longer is left to the host.
+///
+/// # Panics
+/// If `schedule` is not what the program was made from.
+pub fn with_gates(
+    program: &Program, schedule: &Schedule, with: Arithmetic, numbers: usize,
+) -> Program {
+    let gate = |work: &Work| {
+        let Op::Host { step, done } = work.op else { return *work };
+        let Action::Reduce { from, into } = schedule.steps()[step as usize].action else {
+            panic!("step {step} is not arithmetic");
+        };
+        let short = from.len.is_multiple_of(8) && from.len <= 8 * numbers;
+        let op = if short { Op::Combine { from, into, with, done } } else { work.op };
+        Work { op, ..*work }
+    };
+    let work = program.work().iter().map(gate).collect();
+    Program::new(program.scheme, program.tanks, program.counters(), work)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::offload::{Add, Buffer, Builder, Scheme};
+
+    #[test]
+    fn short_arithmetic_goes_to_the_interface() {
+        let mut builder = Builder::new();
+        let scratch = builder.scratch(100);
+        let regions = |len| (scratch.region(0, len), Buffer::User(1).region(0, len));
+        for len in [16, 24, 12] {
+            let (from, into) = regions(len);
+            builder.reduce(from, into, &[]);
+        }
+        let schedule = builder.finish();
+        let done = Some(Add { counter: 0, value: 1 });
+        let host = |step| Work { counter: 0, level: 0, op: Op::Host { step, done }, round: 0 };
+        let program = Program::new(Scheme::Tank, 2, 1, (0..3).map(host).collect());
+        let gated = with_gates(&program, &schedule, Arithmetic::Sum, 2);
+        let (from, into) = regions(16);
+        let combine = Op::Combine { from, into, with: Arithmetic::Sum, done };
+        let ops: Vec<_> = gated.work().iter().map(|work| work.op).collect();
+        assert_eq!(ops, [combine, host(1).op, host(2).op]);
+        assert_eq!((gated.tanks, gated.counters()), (2, 1));
+    }
+}
