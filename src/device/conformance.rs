@@ -38,6 +38,12 @@ pub fn check<D: Device>(network: impl Fn(usize) -> Vec<D>) {
     });
 }
 
+/// Runs only what is about one-sided access and programs, for interfaces of other kinds.
+pub fn check_offload<D: Device>(network: impl Fn(usize) -> Vec<D>) {
+    rma::check(&network);
+    trigger::check(&network);
+}
+
 fn suite<D: Device>(network: &impl Fn(usize) -> Vec<D>) {
     every_size_arrives(network(2));
     turns_keep_order(network(2), 1);

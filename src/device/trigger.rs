@@ -40,7 +40,11 @@ pub struct Limits {
 pub enum Class {
     /// Counters with thresholds (Portals, BXI, Cassini).
     Thresholds,
-    /// Queues of which each arrival consumes some commands (session mode of Tofu2 and TofuD).
+    /// Queues of which each arrival consumes some commands (session mode of Tofu2 and TofuD): each
+    /// counter is a queue. It takes the programs in which an addition is one of 1 to 15, or lowers a
+    /// counter by what the instance has added; and in which no two of the work that waits for a
+    /// counter, but for such lowering and the end, have one level other than 0, which is their
+    /// place in the queue. The host runs others.
     Sessions,
 }
 

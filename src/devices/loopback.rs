@@ -262,6 +262,15 @@ mod tests {
     }
 
     #[test]
+    fn conforms_with_interfaces_of_other_kinds() {
+        use crate::device::torus::Generation;
+        for (seed, generation) in (1..).zip(Generation::ALL) {
+            let network = |ranks| Loopback::offloading(ranks, seed, |_| generation.limits());
+            crate::device::conformance::check_offload(network);
+        }
+    }
+
+    #[test]
     fn a_full_queue_is_busy_until_the_receiver_polls() {
         let mut ranks = Loopback::network(2);
         let header = Header { words: [1, 2], kind: 7 };

@@ -26,18 +26,20 @@ mod counters;
 mod engine;
 mod loaded;
 mod pace;
+mod session;
 #[cfg(test)]
 mod tests;
 
 pub use action::{Action, ActionId, Due, Signal, combine};
 pub use counters::Counters;
 pub use pace::{Flight, Links, Way};
+pub use session::STEPS_MAX;
 
 use std::collections::BTreeSet;
 
 use crate::base::{ErrorClass, Result, Slab, Span};
 use crate::device::rma::{Remote, Ticket, Update};
-use crate::device::trigger::{CounterKey, Limits, Loading, Look, ProgramKey, Runner};
+use crate::device::trigger::{Class, CounterKey, Limits, Loading, Look, ProgramKey, Runner};
 use crate::offload::{Op, Program, StepId};
 use counters::Taken;
 use engine::{Engines, Origin};
@@ -185,7 +187,10 @@ impl Nic {
         if most > usize::from(self.limits.arithmetic) {
             return Err("the interface cannot compute with so many numbers at once");
         }
-        let (least, all) = needed(program);
+        let (least, mut all) = needed(program);
+        if self.limits.class == Class::Sessions {
+            all = u32::try_from(session::entries(program)?).unwrap_or(u32::MAX).max(least);
+        }
         let window = all.min((self.limits.slots / WINDOW_SHARE).max(least)).min(self.slots_left);
         if window < least { Err("no slots for deferred work were left") } else { Ok(window) }
     }

@@ -1,0 +1,98 @@
+//! Which programs queues in session mode can run.
+//!
+//! ```text
+//!   queue      [1: nothing] [2: put] [3: nothing] [4: signal]
+//!                              ▲ progress 2: commands 1 and 2 have run
+//! ```
+//!
+//! Each counter is a queue, and its level is how many commands of it have run. An arrival lets the
+//! next 1 to 15 run: session progress steps, 4 bits of a packet. So the level that a command waits
+//! for is its place in the queue, and no two have one place; places between hold commands that do
+//! nothing. What waits for level 0 is posted to a queue of its own and runs at once.
+//!
+//! Progress is never taken back: a queue is filled anew for each instance. In a program, that is the
+//! negative addition which takes off what the instance added.
+//!
+//! Source: session mode in the header of a public driver (`tof_icc.h` of McKernel) and Ajima et al.,
+//! "Tofu interconnect 2", Hot Interconnects 2014.
+
+use crate::offload::{Add, Op, Program};
+
+/// The most that one arrival lets a queue progress.
+pub const STEPS_MAX: u64 = 15;
+
+/// How many entries of queues a program occupies.
+///
+/// # Errors
+/// What it wants that queues in session mode do not have.
+pub(super) fn entries(program: &Program) -> Result<u64, &'static str> {
+    if !program.work().iter().flat_map(|work| additions(&work.op)).all(fits) {
+        return Err("an arrival lets a queue progress by 1 to 15 commands");
+    }
+    let mut entries = 0;
+    for queue in program.work().chunk_by(|one, next| one.counter == next.counter) {
+        let commands = queue.iter().filter(|work| is_command(&work.op));
+        let places: Vec<u64> = commands.map(|work| work.level).collect();
+        let at_once = places.partition_point(|place| *place == 0);
+        if !places[at_once..].is_sorted_by(|one, next| one < next) {
+            return Err("a queue runs one command at a time");
+        }
+        entries += at_once as u64 + places.last().unwrap_or(&0);
+    }
+    Ok(entries)
+}
+
+/// What is not a command is seen by whoever fills the queues: that an instance is over.
+fn is_command(op: &Op) -> bool {
+    match op {
+        Op::Add(add) => !is_refill(*add),
+        Op::Complete => false,
+        Op::Put { .. } | Op::Signal { .. } | Op::Copy { .. } => true,
+        Op::Host { .. } | Op::Combine { .. } => true,
+    }
+}
+
+fn is_refill(add: Add) -> bool {
+    (add.value as i64) < 0
+}
+
+fn fits(add: Add) -> bool {
+    is_refill(add) || (1..=STEPS_MAX).contains(&add.value)
+}
+
+fn additions(op: &Op) -> impl Iterator<Item = Add> + use<> {
+    let (signal, done) = match *op {
+        Op::Put { signal, done, .. } => (Some(signal), done),
+        Op::Signal { signal, .. } => (Some(signal), None),
+        Op::Copy { done, .. } | Op::Host { done, .. } | Op::Combine { done, .. } => (None, done),
+        Op::Add(add) => (Some(add), None),
+        Op::Complete => (None, None),
+    };
+    signal.into_iter().chain(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::offload::{Scheme, Work};
+
+    fn program(work: &[(u16, u64, Op)]) -> Program {
+        let work = work.iter().map(|&(counter, level, op)| Work { counter, level, op, round: 0 });
+        Program::new(Scheme::Tank, 2, 2, work.collect())
+    }
+
+    fn signal(value: u64) -> Op {
+        Op::Signal { to: 1, signal: Add { counter: 0, value } }
+    }
+
+    #[test]
+    fn a_command_has_a_place_of_its_own() {
+        let lower = Op::Add(Add { counter: 0, value: 4_u64.wrapping_neg() });
+        let fits = [(0, 0, signal(1)), (0, 0, signal(2)), (0, 2, signal(15)), (0, 4, signal(1))];
+        let ends = [(0, 4, lower), (0, 4, Op::Complete), (1, 3, signal(1))];
+        assert_eq!(entries(&program(&[&fits[..], &ends[..]].concat())), Ok(2 + 4 + 3));
+        assert!(entries(&program(&[(0, 2, signal(1)), (0, 2, signal(1))])).is_err());
+        assert!(entries(&program(&[(0, 1, signal(16))])).is_err());
+        assert!(entries(&program(&[(0, 1, signal(0))])).is_err());
+    }
+}
