@@ -163,7 +163,7 @@ pub unsafe extern "C" fn PMPI_Startall(count: c_int, array_of_requests: *mut MPI
     local("MPI_Startall", Scope::None, |mpi| {
         // SAFETY: the caller's promise of the requests.
         let list = unsafe { List::new(count, array_of_requests, null_mut())? };
-        (0..list.len).try_for_each(|index| mpi.start(list.get(index)))
+        mpi.start_all((0..list.len).map(|index| list.get(index)))
     })
 }
 

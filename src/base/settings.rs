@@ -53,6 +53,13 @@ pub const SETTINGS: &[Setting] = &[
                   by this scheme; auto is tank",
     },
     Setting {
+        name: "SUIRO_RDMA_SCHEDULE",
+        values: "none|rr1|rr2|rr4|bl1|bl2|bl4|access|best",
+        default: "none",
+        meaning: "how neighborhood collectives that the interface runs, and that start together, share its \
+                  engines: as they come, in turn, or packed",
+    },
+    Setting {
         name: "SUIRO_TOFU_GENERATION",
         values: "tofu1|tofu2|tofud|bxi",
         default: "tofu1",

@@ -16,6 +16,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::base::{ErrorClass, MpiError, Peer, Result};
+use crate::core::arranging::shares;
 use crate::core::engine::Engine;
 use crate::core::memory::{Bytes, Memory};
 use crate::core::offloaded::{Offloaded, OffloadedId, Packed, Reserved};
@@ -284,6 +285,8 @@ impl<D: Device> Engine<D> {
         let user = (0..).zip(&launch.plan.buffers);
         let user = user.filter_map(|(entry, memory)| Some((Buffer::User(entry), memory.span()?)));
         let own = (0..).zip(&scratch).map(|(index, bytes)| (Buffer::Scratch(index), bytes.span()));
+        let members = &launch.members;
+        let shares = shares(&launch.plan.schedule, &program, |rank| members.peer(rank));
         let loading = Loading {
             program: Arc::new(program),
             counters: reserved.counters.clone(),
@@ -296,7 +299,7 @@ impl<D: Device> Engine<D> {
             return Err(Box::new((restored(launch, packed), why)));
         };
         let program = trigger.load(loading, false);
-        let operation = Offloaded::new(launch, packed, scratch, reserved, program, names);
+        let operation = Offloaded::new(launch, packed, scratch, reserved, program, names, shares);
         Ok(self.keep_offloaded(operation))
     }
 

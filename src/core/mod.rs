@@ -1,5 +1,6 @@
 //! The engine: how messages, requests and schedules move. Knows no devices, clocks or threads.
 
+mod arranging;
 mod bins;
 mod credit;
 mod direct;

@@ -16,6 +16,7 @@
 use std::ops::Range;
 
 use crate::base::{MpiError, Peer, Slab, Span};
+use crate::core::arranging::Share;
 use crate::core::engine::Engine;
 use crate::core::linking::restored;
 use crate::core::memory::{Bytes, Memory};
@@ -70,6 +71,10 @@ pub(in crate::core) struct Offloaded {
     pub program: ProgramKey,
     /// Whom the program names, ascending.
     pub peers: Vec<Peer>,
+    /// What it puts, if all of that starts at the same time.
+    pub shares: Vec<Share>,
+    /// Stands for how its puts were arranged last.
+    arrangement: Option<u64>,
     state: State,
     error: Option<Box<MpiError>>,
     /// Whether nobody waits for it any more.
@@ -104,10 +109,21 @@ impl Offloaded {
     /// One that is idle.
     pub fn new(
         launch: Launch, packed: Vec<Packed>, scratch: Vec<Bytes>, reserved: Reserved,
-        program: ProgramKey, peers: Vec<Peer>,
+        program: ProgramKey, peers: Vec<Peer>, shares: Vec<Share>,
     ) -> Self {
-        let (state, error, released) = (State::Idle, None, false);
-        Self { launch, packed, scratch, reserved, program, peers, state, error, released }
+        Self {
+            launch,
+            packed,
+            scratch,
+            reserved,
+            program,
+            peers,
+            shares,
+            arrangement: None,
+            state: State::Idle,
+            error: None,
+            released: false,
+        }
     }
 
     fn pack(&mut self) {
@@ -161,6 +177,16 @@ impl<D: Device> Engine<D> {
         let more = self.offloads.all.len().saturating_sub(self.offloads.under_way.len());
         self.offloads.under_way.reserve(more);
         id
+    }
+
+    /// What an operation puts, and whether that has been arranged so; it counts as arranged so from
+    /// here on.
+    pub(in crate::core) fn arrangement_of(
+        &mut self, id: OffloadedId, arrangement: u64,
+    ) -> (ProgramKey, &[Share], bool) {
+        let operation = &mut self.offloads.all[id];
+        let known = operation.arrangement.replace(arrangement) == Some(arrangement);
+        (operation.program, &operation.shares, known)
     }
 
     /// Starts an operation that is idle once more. It may be over when this returns.

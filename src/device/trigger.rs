@@ -124,6 +124,16 @@ pub trait Trigger {
     /// Who runs it.
     fn runner(&self, program: ProgramKey) -> Runner;
 
+    /// Lets the puts of an idle program to each of these ranks, as the program calls them, go through
+    /// this engine, modulo how many there are, from the next instance on.
+    fn arrange(&mut self, program: ProgramKey, engines: &[(u32, u8)]);
+
+    /// The links that a put to `peer` passes, each as the class of links that lead the same way from
+    /// every rank, a class as often as there are such links. By default peers have ways of their own.
+    fn way(&self, peer: Peer) -> Vec<u16> {
+        vec![peer as u16]
+    }
+
     /// Starts the next instance of a program that is idle.
     fn start(&mut self, program: ProgramKey);
 

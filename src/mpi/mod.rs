@@ -52,6 +52,7 @@ pub use crate::core::layout::Layout;
 pub use crate::core::memory::Memory;
 use crate::device::Device;
 use crate::offload::Scheme;
+use crate::offload::packing::Policy;
 
 use buffer::Buffering;
 use check::Checking;
@@ -99,6 +100,8 @@ pub struct Mpi<D> {
     pub selection: Selection,
     /// How the device runs persistent collectives, if it can; set before the first of them.
     pub offload: Option<Scheme>,
+    /// How puts of operations that start together are arranged; `None`: as they come.
+    pub rdma_schedule: Option<Policy>,
     /// Schedules of collective calls.
     schedules: Kept,
     /// The buffer of `MPI_Buffer_attach`.
@@ -131,6 +134,7 @@ impl<D: Device> Mpi<D> {
             messages: Table::new(Kind::Message),
             selection: Selection::default(),
             offload: None,
+            rdma_schedule: None,
             schedules: Kept::default(),
             buffering: Buffering::default(),
         }

@@ -261,11 +261,43 @@ impl<D: Device> Mpi<D> {
         self.requests.insert(Request { comm, activity: None, recipe: Some(Box::new(recipe)) })
     }
 
+    /// Starts persistent requests (§3.9): what the device runs of them as one set of puts.
+    ///
+    /// # Errors
+    /// As [`Mpi::start`], of the first that cannot be started; those before it have been.
+    pub fn start_all(&mut self, handles: impl Iterator<Item = Handle> + Clone) -> Result {
+        self.arrange(handles.clone());
+        handles.into_iter().try_for_each(|handle| self.start_arranged(handle))
+    }
+
     /// Starts a persistent request (§3.9).
     ///
     /// # Errors
     /// `Request` if it is not persistent or is active; what starting the operation says.
     pub fn start(&mut self, handle: Handle) -> Result {
+        self.arrange(std::iter::once(handle));
+        self.start_arranged(handle)
+    }
+
+    /// Arranges the puts of requests that are about to start together.
+    #[inline]
+    fn arrange(&mut self, handles: impl Iterator<Item = Handle>) {
+        let Some(policy) = self.rdma_schedule else { return };
+        let program = |handle| match self.requests.get(handle)? {
+            Request { recipe: Some(recipe), activity: None, .. } => match **recipe {
+                Recipe::Program(program) => Some(program),
+                _ => None,
+            },
+            _ => None,
+        };
+        let together: Vec<_> = handles.filter_map(program).collect();
+        if !together.is_empty() {
+            self.engine.arrange_offloads(&together, policy);
+        }
+    }
+
+    /// Starts a persistent request whose puts have been arranged.
+    fn start_arranged(&mut self, handle: Handle) -> Result {
         let request = self.requests.get(handle).ok_or_else(|| not_a_request(handle))?;
         let Some(recipe) = request.recipe.as_ref().filter(|_| request.activity.is_none()) else {
             let why = format!("request {handle:#x} is not an inactive persistent request");

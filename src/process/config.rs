@@ -16,6 +16,7 @@ use crate::mpi::coll::registry::Operation;
 use crate::mpi::coll::select::{Choice, Selection};
 use crate::mpi::errhandler::Handler;
 use crate::offload::Scheme;
+use crate::offload::packing::Policy;
 
 /// Who makes progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,6 +114,8 @@ pub struct Config {
     pub device: Carrier,
     /// `SUIRO_OFFLOAD`.
     pub offload: Offload,
+    /// `SUIRO_RDMA_SCHEDULE`.
+    pub rdma_schedule: Option<Policy>,
     /// `SUIRO_TOFU_*`.
     pub tofu: tofu::Settings,
     /// `SUIRO_SHM_COPY`.
@@ -216,6 +219,10 @@ fn parse_offload(text: &str) -> Option<Offload> {
     }
 }
 
+fn parse_rdma_schedule(text: &str) -> Option<Option<Policy>> {
+    if text == "none" { Some(None) } else { Policy::from_name(text).map(Some) }
+}
+
 fn parse_copy(text: &str) -> Option<Copy> {
     match text {
         "auto" => Some(Copy::Auto),
@@ -267,6 +274,7 @@ impl Config {
             waiting: parse("SUIRO_WAIT", one, |text| text.parse().ok())?,
             device: parse("SUIRO_DEVICE", one, parse_device)?,
             offload: parse("SUIRO_OFFLOAD", one, parse_offload)?,
+            rdma_schedule: parse("SUIRO_RDMA_SCHEDULE", one, parse_rdma_schedule)?,
             tofu: interface::settings(one)?,
             copy: parse("SUIRO_SHM_COPY", one, parse_copy)?,
             eager_max: parse("SUIRO_EAGER_MAX", one, |text| Some(EagerMax(text.parse().ok()?)))?,

@@ -223,6 +223,7 @@ pub(super) fn assemble(config: &Config, company: Company, level: Level) -> Resul
     let mut mpi = Mpi::without_world(device, job.rank, job.size, super::first_objects(), facts);
     mpi.selection = config.selection.clone().on(machine);
     mpi.offload = config.offload.0.filter(|_| config.device == Carrier::Tofu);
+    mpi.rdma_schedule = config.rdma_schedule;
     mpi.checking.set(config.check);
     mpi.engine.set_eager_max(config.eager_max.0);
     if let Some(status) = &status {

@@ -13,8 +13,11 @@ use mpi_abi::mpi::datatype::predefined;
 use mpi_abi::mpi::op::Operator;
 use mpi_abi::mpi::prepared::{Call, Form, Prepared};
 use mpi_abi::mpi::request::Completed;
+use mpi_abi::mpi::topology::create::Given;
+use mpi_abi::mpi::topology::dist_graph::{Edge, Role};
 use mpi_abi::mpi::{Layout, Memory};
 use mpi_abi::offload::Scheme;
+use mpi_abi::offload::packing::Policy;
 
 use super::harness::{Rank, limited, ranks};
 use super::mpi::room;
@@ -333,4 +336,76 @@ fn a_wait_for_the_device_is_a_wait_for_others() {
         assert!(told(rank).needs.is_empty());
         rank.mpi.free_request(request).unwrap();
     });
+}
+
+/// A random graph with these edges.
+fn graph(rank: &mut Rank, edges: &[Edge]) -> u32 {
+    let given = if rank.me == 0 { edges.to_vec() } else { Vec::new() };
+    let given = Given { edges: Ok(given), weighted: false };
+    let mut making = rank.mpi.make_dist_graph(COMM_WORLD, given, None).unwrap();
+    rank.until(|mpi| mpi.end_topology(&mut making).unwrap()).unwrap()
+}
+
+/// What goes along an edge in exchange `which`, in one turn.
+fn block(which: usize, edge: usize, turn: u8) -> Vec<u8> {
+    let len = [0, 8, 304, 3000][(which + edge) % 4];
+    vec![(which * 50 + edge) as u8 ^ turn << 3; len]
+}
+
+/// Several exchanges with neighbors start as one, whatever way their puts share the engines.
+#[test]
+fn exchanges_with_neighbors_start_together() {
+    let policies = [None].into_iter().chain(Policy::ALL.map(Some));
+    for (policy, seed) in policies.zip(0..) {
+        let mut random = Random::new(seed);
+        let size = 2 + seed as u32 % 5;
+        let mut end = || random.below(u64::from(size)) as u32;
+        let edges: Vec<Edge> = (0..3 * size)
+            .map(|_| Edge { source: end(), destination: end(), weight: 1, role: Role::Both })
+            .collect();
+        ranks(size, seed, |rank| {
+            rank.mpi.offload = Some(Scheme::Tank);
+            rank.mpi.rdma_schedule = policy;
+            let comm = graph(rank, &edges);
+            let me = rank.me;
+            let of = |which: usize, turn: u8, end: fn(&Edge) -> u32| -> Vec<Vec<u8>> {
+                let own = edges.iter().enumerate().filter(|(_, edge)| end(edge) == me);
+                own.map(|(number, _)| block(which, number, turn)).collect()
+            };
+            let sent = |which, turn| of(which, turn, |edge| edge.source);
+            let due = |which, turn| of(which, turn, |edge| edge.destination);
+            let mut send: Vec<_> = (0..3).map(|which| sent(which, 0)).collect();
+            let mut received: Vec<_> = (0..3).map(|which| due(which, 0)).collect();
+            let mut requests = Vec::new();
+            for (send, receive) in send.iter_mut().zip(&mut received) {
+                let send = send.iter_mut().map(|block| room(block)).collect();
+                let receive = receive.iter_mut().map(|block| room(block)).collect();
+                let call = Call { comm, form: Form::Persistent };
+                let prepared = rank.mpi.neighbor_alltoallv(call, send, receive);
+                let mut making = rank.mpi.make_persistent(call, prepared).unwrap();
+                let again = |_: &mut _| unreachable!("a device that runs programs needs no rooms");
+                requests.push(rank.until(|mpi| mpi.end_making(&mut making, comm, again).unwrap()));
+            }
+            for turn in 1..6 {
+                for which in 0..3 {
+                    for (block, now) in send[which].iter_mut().zip(of(which, turn, |e| e.source)) {
+                        block.copy_from_slice(&now);
+                    }
+                    received[which].iter_mut().for_each(|block| block.fill(0xee));
+                }
+                rank.mpi.start_all(requests.iter().copied()).unwrap();
+                for &request in requests.iter().rev() {
+                    let completed = rank.until(|mpi| mpi.complete(request).unwrap());
+                    assert_eq!(completed.outcome.error, None);
+                }
+                (0..3).for_each(|which| {
+                    let now = of(which, turn, |edge| edge.destination);
+                    assert_eq!(received[which], now, "{policy:?}, turn {turn}");
+                });
+            }
+            for request in requests {
+                rank.mpi.free_request(request).unwrap();
+            }
+        });
+    }
 }

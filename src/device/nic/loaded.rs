@@ -30,6 +30,8 @@ pub(super) struct Loaded {
     loading: Loading,
     /// For each work, the entry of `loading.peers` that it is for.
     links: Box<[u32]>,
+    /// For each entry of `loading.peers`, the engine of puts to it, if that was arranged.
+    arranged: Box<[Option<u8>]>,
     pub(super) runner: Runner,
     /// Deferred work of the interface that it may have posted at a time.
     pub(super) window: u32,
@@ -75,7 +77,18 @@ impl Loaded {
             _ => NOBODY,
         };
         let links = program.work().iter().map(|work| link(&work.op)).collect();
-        Self { loading, links, runner, window, started: 0, state: State::Idle }
+        let arranged = vec![None; loading.peers.len()].into();
+        Self { loading, links, arranged, runner, window, started: 0, state: State::Idle }
+    }
+
+    /// Chooses the engines of puts to these ranks, which keep their order so.
+    pub(super) fn arrange(&mut self, engines: &[(u32, u8)]) {
+        for &(rank, engine) in engines {
+            let at = self.loading.peers.iter().position(|linked| linked.rank == rank);
+            if let Some(at) = at {
+                self.arranged[at] = Some(engine);
+            }
+        }
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -135,7 +148,8 @@ impl Loaded {
             Op::Put { from, into, signal: add, done: after, engine, .. } => {
                 let (linked, signal) = signal(add);
                 let action = put(self.span(from), linked, into, signal);
-                Step::Command { action, engine, done: done(after) }
+                let arranged = self.arranged[self.links[index] as usize];
+                Step::Command { action, engine: arranged.or(engine), done: done(after) }
             }
             Op::Signal { signal: add, .. } => {
                 let (linked, signal) = signal(add);

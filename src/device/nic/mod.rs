@@ -203,6 +203,14 @@ impl Nic {
         self.programs[program.0].runner
     }
 
+    /// Lets the puts of an idle program to some of its ranks go through certain engines.
+    ///
+    /// # Panics
+    /// As all that follow, without such a program.
+    pub fn arrange(&mut self, program: ProgramKey, engines: &[(u32, u8)]) {
+        self.programs[program.0].arrange(engines);
+    }
+
     /// Starts the next instance of a program.
     ///
     /// # Panics

@@ -115,6 +115,10 @@ impl Trigger for Loopback {
         self.network.wire.lock().station(self.me).nic.runner(program)
     }
 
+    fn arrange(&mut self, program: ProgramKey, engines: &[(u32, u8)]) {
+        self.network.wire.lock().station(self.me).nic.arrange(program, engines);
+    }
+
     fn start(&mut self, program: ProgramKey) {
         self.command(|wire, me| wire.station(me).nic.start(program));
         self.inbox(self.me).called.store(true, Ordering::Release);

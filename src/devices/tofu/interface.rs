@@ -282,6 +282,11 @@ impl Interface {
         self.state.lock().nic.runner(program)
     }
 
+    /// [`Trigger::arrange`](crate::device::trigger::Trigger::arrange).
+    pub fn arrange(&self, program: ProgramKey, engines: &[(u32, u8)]) {
+        self.state.lock().nic.arrange(program, engines);
+    }
+
     /// [`Trigger::start`](crate::device::trigger::Trigger::start).
     pub fn start(&self, program: ProgramKey) {
         self.command(|state| {

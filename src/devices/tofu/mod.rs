@@ -320,6 +320,10 @@ impl Trigger for Tofu {
         self.interface.runner(program)
     }
 
+    fn arrange(&mut self, program: ProgramKey, engines: &[(u32, u8)]) {
+        self.interface.arrange(program, engines);
+    }
+
     fn start(&mut self, program: ProgramKey) {
         self.interface.start(program);
     }
