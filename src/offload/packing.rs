@@ -139,7 +139,7 @@ impl fmt::Display for Policy {
         match self {
             Self::RoundRobin(engines) => write!(f, "RoundRobin({engines})"),
             Self::BottomLeft(diagonals) => write!(f, "BLbased({diagonals})"),
-            Self::Access => f.write_str("BLbased + access"),
+            Self::Access => f.write_str("BL + access"),
             Self::Best => f.write_str("best"),
         }
     }

@@ -1,5 +1,6 @@
 //! The halo exchange of paper RSched (IPSJ SIG Technical Report 2013-HPC-140 No. 17): the climate
-//! code SCALE-LES3 on a periodic grid of processes, each of which puts to its eight neighbours.
+//! code SCALE-LES3 on a periodic grid of processes, each of which puts to its eight neighbours. The
+//! grid is the X and Y of a torus (`device::torus`), with a process on each node.
 //!
 //! ```text
 //!    NW  N  NE      a way goes east or west first, then north or south
@@ -12,10 +13,11 @@
 //! All ranks start at the same time, as after the barrier of `MPI_Startall` in the paper's
 //! measurements, and each runs what its packing says. Links, engines on both sides and ranks are
 //! resources of the model of flows (`offload::packing::fluid`). It knows neither where on the real
-//! machine neighbours are, nor other jobs. Units: bytes, nanoseconds.
+//! machine neighbours were, nor other jobs. Units: bytes, nanoseconds.
 
 use std::fmt;
 
+use crate::device::torus::{Node, PORTS, Shape};
 use crate::offload::packing::fluid::{self, Queue, Span};
 use crate::offload::packing::{Machine, Packing, Policy, Put};
 use Direction::{East, North, NorthEast, NorthWest, South, SouthEast, SouthWest, West};
@@ -27,16 +29,16 @@ pub const GRIDS: [u64; 11] = [60, 70, 80, 109, 218, 327, 436, 545, 654, 763, 872
 /// (figures 4, 6 and 8) less what [`Machine::TOFU1`] says of their transfers.
 pub const CALLS_NS: f64 = 14_000.0;
 
-/// A way to one of the eight neighbours; the first four are classes of links, too.
+/// A way to one of the eight neighbours; the first four are links, by the numbers of the torus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// The next column.
+    /// Up along X.
     East,
-    /// The column before.
+    /// Down along X.
     West,
-    /// The next row.
+    /// Up along Y.
     North,
-    /// The row before.
+    /// Down along Y.
     South,
     /// West, then north.
     NorthWest,
@@ -150,34 +152,19 @@ fn bytes(way: Direction, grid: u64) -> u64 {
     }
 }
 
-/// A periodic grid of processes, one on each node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Processes {
-    /// From west to east.
-    pub columns: u32,
-    /// From south to north.
-    pub rows: u32,
-}
+/// The nodes of the paper's 48 processes, one each; how it arranged them is not said.
+pub const PAPER: &str = "8x6x1";
 
-impl Processes {
-    /// The 48 processes of the paper; how it arranged them is not said.
-    pub const PAPER: Self = Self { columns: 8, rows: 6 };
-
-    fn count(self) -> u32 {
-        self.columns * self.rows
+/// The node at the end of a way along X and Y.
+fn neighbour(shape: Shape, node: Node, way: Direction) -> Node {
+    let sizes = shape.coordinates(shape.nodes() as Node - 1).map(|last| last + 1);
+    let mut at = shape.coordinates(node);
+    for hop in way.hops() {
+        let (dimension, is_up) = (hop as usize / 2, (hop as usize).is_multiple_of(2));
+        let size = sizes[dimension];
+        at[dimension] = (at[dimension] + if is_up { 1 } else { size - 1 }) % size;
     }
-
-    fn neighbour(self, rank: u32, way: u16) -> u32 {
-        let (column, row) = (rank % self.columns, rank / self.columns);
-        let (column, row) = match Direction::ALL[usize::from(way)] {
-            East => ((column + 1) % self.columns, row),
-            West => ((column + self.columns - 1) % self.columns, row),
-            North => (column, (row + 1) % self.rows),
-            South => (column, (row + self.rows - 1) % self.rows),
-            NorthWest | NorthEast | SouthWest | SouthEast => (column, row),
-        };
-        row * self.columns + column
-    }
+    shape.node(at)
 }
 
 /// A transfer of rank 0.
@@ -201,22 +188,20 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Runs `packing` of `puts` on all ranks.
-    pub fn run(puts: &[Put], packing: &Packing, machine: &Machine, processes: Processes) -> Self {
-        let (ranks, engines) = (processes.count(), u32::from(machine.engines.max(1)));
-        // Links of each rank, then what a rank sends, then its receiving engines.
-        let mut capacity = vec![machine.link_rate; 4 * ranks as usize];
-        capacity.resize(5 * ranks as usize, machine.rank_rate);
-        capacity.resize(((5 + engines) * ranks) as usize, machine.put_rate);
+    /// Runs `packing` of `puts` on all nodes of a torus.
+    pub fn run(puts: &[Put], packing: &Packing, machine: &Machine, shape: Shape) -> Self {
+        let (ranks, engines) = (shape.nodes() as u32, u32::from(machine.engines.max(1)));
+        let ports = PORTS as u32;
+        // Links of each node, then what a rank sends, then its receiving engines.
+        let mut capacity = vec![machine.link_rate; (ports * ranks) as usize];
+        capacity.resize(((ports + 1) * ranks) as usize, machine.rank_rate);
+        capacity.resize(((ports + 1 + engines) * ranks) as usize, machine.put_rate);
         let way = |rank: u32, engine: u32, put: &Put| {
-            let mut over = vec![4 * ranks + rank];
-            let mut at = rank;
-            for &hop in &put.links {
-                over.push(4 * at + u32::from(hop));
-                at = processes.neighbour(at, hop);
-            }
-            over.push((5 + engine) * ranks + at);
-            over
+            let to = neighbour(shape, rank, Direction::ALL[usize::from(put.direction)]);
+            let links = shape.route(rank, to);
+            let links = links.map(|link| ports * link.node + u32::from(link.port));
+            let ends = [ports * ranks + rank, (ports + 1 + engine) * ranks + to];
+            links.chain(ends).collect()
         };
         let mut queues = Vec::new();
         for rank in 0..ranks {
@@ -239,11 +224,11 @@ impl Exchange {
 
 /// What one `MPI_Startall` and `MPI_Waitall` take: barriers, calls and transfers.
 pub fn exchange_ns(
-    pattern: Pattern, grid: u64, policy: Policy, machine: &Machine, processes: Processes,
+    pattern: Pattern, grid: u64, policy: Policy, machine: &Machine, shape: Shape,
 ) -> f64 {
     let puts = pattern.puts(grid);
     let packing = Packing::new(policy, &puts, machine);
-    CALLS_NS + Exchange::run(&puts, &packing, machine, processes).transfers_ns
+    CALLS_NS + Exchange::run(&puts, &packing, machine, shape).transfers_ns
 }
 
 /// A time that the paper's text tells, at the largest grid, in microseconds.
@@ -263,7 +248,7 @@ mod tests {
     use super::*;
 
     fn time_us(pattern: Pattern, grid: u64, policy: Policy) -> f64 {
-        exchange_ns(pattern, grid, policy, &Machine::TOFU1, Processes::PAPER) / 1e3
+        exchange_ns(pattern, grid, policy, &Machine::TOFU1, PAPER.parse().unwrap()) / 1e3
     }
 
     #[test]
@@ -349,7 +334,7 @@ mod tests {
             for policy in Policy::ALL {
                 let packing = Packing::new(policy, &puts, &Machine::TOFU1);
                 let predicted = packing.predicted_ns(&puts, &Machine::TOFU1);
-                let run = Exchange::run(&puts, &packing, &Machine::TOFU1, Processes::PAPER);
+                let run = Exchange::run(&puts, &packing, &Machine::TOFU1, PAPER.parse().unwrap());
                 assert!((run.transfers_ns - predicted).abs() < 1.0, "{pattern} {policy}");
                 assert_eq!(run.transfers.len(), puts.len());
             }

@@ -3,7 +3,8 @@
 use chart::{Axis, Chart, Point, Scale, Series};
 
 use super::draw::packing::{self, Bar, Panel};
-use super::halo::{CALLS_NS, Direction, Exchange, GRIDS, Pattern, Processes, exchange_ns, told_us};
+use super::halo::{CALLS_NS, Direction, Exchange, GRIDS, Pattern, exchange_ns, told_us};
+use crate::device::torus::Shape;
 use crate::offload::packing::{Machine, Packing, Policy};
 
 /// What is compared.
@@ -17,8 +18,8 @@ pub struct Comparison {
     pub grid: u64,
     /// How fast interfaces and links are.
     pub machine: Machine,
-    /// Who exchanges.
-    pub processes: Processes,
+    /// Where the processes are that exchange.
+    pub torus: Shape,
 }
 
 impl Comparison {
@@ -33,7 +34,7 @@ impl Comparison {
         for &policy in &self.policies {
             text += &format!("{:NAME$}", policy.to_string());
             for &pattern in &self.patterns {
-                let time = exchange_ns(pattern, self.grid, policy, &self.machine, self.processes);
+                let time = exchange_ns(pattern, self.grid, policy, &self.machine, self.torus);
                 let told = self.told(pattern, policy).map(|told| format!(" ({told})"));
                 let cell = format!("{:.1}{:5}", time / 1e3, told.unwrap_or_default());
                 text += &format!("{cell:>COLUMN$}");
@@ -64,11 +65,18 @@ impl Comparison {
             .iter()
             .map(|&policy| {
                 let packing = Packing::new(policy, &puts, &self.machine);
-                let run = Exchange::run(&puts, &packing, &self.machine, self.processes).transfers;
+                let run = Exchange::run(&puts, &packing, &self.machine, self.torus).transfers;
                 let packed = packing.places.iter().enumerate();
+                let used =
+                    packing.queues.iter().map(|queue| f64::from(u8::from(!queue.is_empty())));
+                let ready = packing.ready_ns(&self.machine).zip(used);
+                let engines = 1..=packing.queues.len();
+                let load_us =
+                    if policy == Policy::Access { self.machine.access_ns / 1e3 } else { 0.0 };
                 Panel {
                     name: policy.to_string(),
-                    ready_us: packing.ready_ns(&self.machine).map(|ready| ready / 1e3).collect(),
+                    ready_us: ready.map(|(ready_ns, used)| used * ready_ns / 1e3).collect(),
+                    loaded_us: engines.map(|engine| load_us * engine as f64).collect(),
                     packed: packed
                         .map(|(put, at)| bar(put, at.engine, at.start_ns as f64, at.end_ns as f64))
                         .collect(),
@@ -92,7 +100,7 @@ impl Comparison {
     /// The times of one exchange over the sizes of the paper's table 1, as an SVG file.
     pub fn chart(&self, pattern: Pattern) -> String {
         let point = |policy, grid: u64| {
-            let time_ns = exchange_ns(pattern, grid, policy, &self.machine, self.processes);
+            let time_ns = exchange_ns(pattern, grid, policy, &self.machine, self.torus);
             let y = time_ns / 1e3;
             Point { x: grid as f64, y, low: y, high: y }
         };
@@ -103,10 +111,9 @@ impl Comparison {
         };
         let title = format!("Halo exchange with {pattern}");
         let summary = format!(
-            "Simulated time of an exchange of {} × {} processes over the vertical size of the \
+            "Simulated time of an exchange of {} processes over the vertical size of the \
              grid, {} µs of which are barriers and calls.",
-            self.processes.columns,
-            self.processes.rows,
+            self.torus.nodes(),
             CALLS_NS / 1e3
         );
         let chart = Chart {

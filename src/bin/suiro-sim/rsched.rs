@@ -1,8 +1,9 @@
 //! `suiro-sim rsched`: which engine puts what, and how long it takes.
 
 use clap::{Arg, ArgMatches, Command, value_parser};
+use mpi_abi::device::torus::Shape;
 use mpi_abi::offload::packing::{Machine, Policy};
-use mpi_abi::sim::halo::{Pattern, Processes};
+use mpi_abi::sim::halo::{PAPER, Pattern};
 use mpi_abi::sim::rsched::Comparison;
 
 const LONG: &str = "\
@@ -47,12 +48,12 @@ pub fn command() -> Command {
                 .help("vertical size of the grid; horizontally it has 16 × 16"),
         )
         .arg(
-            Arg::new("processes")
-                .long("processes")
-                .value_name("CxR")
-                .default_value("8x6")
-                .value_parser(processes)
-                .help("columns and rows of processes"),
+            Arg::new("torus")
+                .long("torus")
+                .value_name("XxYxZ")
+                .default_value(PAPER)
+                .value_parser(torus)
+                .help("the nodes, with a process on each; exchanges are along X and Y"),
         )
         .arg(
             Arg::new("engines")
@@ -82,7 +83,7 @@ pub fn run(matches: &ArgMatches) -> Result<String, String> {
         policies: policies.map_or(Policy::ALL.into(), |policies| policies.copied().collect()),
         grid: matches.get_one("grid").copied().unwrap_or(872),
         machine: machine(matches),
-        processes: matches.get_one("processes").copied().unwrap_or(Processes::PAPER),
+        torus: matches.get_one("torus").copied().map_or_else(|| torus(PAPER), Ok)?,
     };
     let shown = comparison.patterns.last().copied().unwrap_or(Pattern::All);
     crate::write_file(matches, "svg", || comparison.picture(shown))?;
@@ -108,12 +109,12 @@ fn policy(name: &str) -> Result<Policy, String> {
     Policy::from_name(name).ok_or_else(|| format!("it is not one of {}", good()))
 }
 
-fn processes(text: &str) -> Result<Processes, String> {
-    let sides = text.split_once('x');
-    let sides = sides.and_then(|(one, two)| Some((one.parse().ok()?, two.parse().ok()?)));
-    match sides {
-        Some((columns @ 1..=64, rows @ 1..=64)) => Ok(Processes { columns, rows }),
-        _ => Err("columns and rows, each from 1 to 64, as in 8x6".to_owned()),
+fn torus(text: &str) -> Result<Shape, String> {
+    const NODES_MAX: usize = 4096;
+    let shape: Shape = text.parse()?;
+    match shape.nodes() {
+        ..=NODES_MAX => Ok(shape),
+        nodes => Err(format!("{nodes} nodes are more than {NODES_MAX}")),
     }
 }
 

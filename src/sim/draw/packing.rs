@@ -16,8 +16,10 @@ use super::{rounded, ticks};
 pub struct Panel {
     /// Whose it is.
     pub name: String,
-    /// When each engine has its commands; what is before is grey.
+    /// When each engine has its commands, 0 if it has none; what is before is grey.
     pub ready_us: Vec<f64>,
+    /// When each engine has room in the packing.
+    pub loaded_us: Vec<f64>,
     /// As packed.
     pub packed: Vec<Bar>,
     /// As it runs.
@@ -65,8 +67,8 @@ pub fn file(title: &str, summary: &str, panels: &[Panel]) -> String {
     let content = html! {
         text .title x="6" y="18" { (title) }
         (legend(panels, width))
-        (self::row(panels, HEAD, step, "as packed", "packed to", |panel| &panel.packed))
-        (self::row(panels, HEAD + row, step, "as it runs", "over at", |panel| &panel.run))
+        (self::row(panels, HEAD, step, ("as packed", "packed to"), |it| (&it.packed, &it.loaded_us)))
+        (self::row(panels, HEAD + row, step, ("as it runs", "over at"), |it| (&it.run, &it.ready_us)))
     };
     chart::document((width, HEAD + 2.0 * row), 1.0, title, summary, STYLE, &content)
 }
@@ -87,10 +89,10 @@ fn legend(panels: &[Panel], width: f64) -> Markup {
 }
 
 fn row(
-    panels: &[Panel], top: f64, step: f64, what: &str, height: &str,
-    bars: impl Fn(&Panel) -> &Vec<Bar>,
+    panels: &[Panel], top: f64, step: f64, (what, height): (&str, &str),
+    content: impl Fn(&Panel) -> (&[Bar], &[f64]),
 ) -> Markup {
-    let end = |panel: &Panel| bars(panel).iter().map(|bar| bar.end_us).fold(0.0, f64::max);
+    let end = |panel: &Panel| content(panel).0.iter().map(|bar| bar.end_us).fold(0.0, f64::max);
     let most = panels.iter().map(end).fold(1e-9, f64::max);
     let bottom = top + HEIGHT;
     let up = |time_us: f64| rounded(bottom - time_us / most * (HEIGHT - 14.0));
@@ -105,13 +107,13 @@ fn row(
             @let left = LEFT + BETWEEN / 2.0 + step * index as f64;
             @let across = |engine: f64| rounded(left + engine * ENGINE);
             @let middle = across(panel.ready_us.len() as f64 / 2.0);
-            @for (engine, ready_us) in panel.ready_us.iter().enumerate() {
+            @for (engine, ready_us) in content(panel).1.iter().enumerate() {
                 rect .wait x=(across(engine as f64) + 1.0) width=(ENGINE - 2.0) y=(up(*ready_us))
                     height=(rounded(bottom - up(*ready_us))) {
                     title { "engine " (engine) " has its commands at " (rounded(*ready_us)) " µs" }
                 }
             }
-            @for bar in bars(panel) {
+            @for bar in content(panel).0 {
                 (rectangle(bar, across(bar.engine.into()), up(bar.end_us), up(bar.start_us)))
             }
             path .axis d={ "M" (across(0.0)) " " (bottom) "L" (across(panel.ready_us.len() as f64)) " " (bottom) } {}
