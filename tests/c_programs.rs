@@ -192,6 +192,41 @@ fn checked_mode() {
     }
 }
 
+/// With a simulated network interface for each rank, programs see the same. Here some of them; all,
+/// on 1 to 8 ranks, with `SUIRO_TEST_LONG=1`.
+#[test]
+fn on_network_interfaces() {
+    const SOME: &[&str] = &[
+        "coll_forms",
+        "coll_neighbor",
+        "comm_rooms",
+        "completion",
+        "errors_arguments",
+        "floods",
+        "intercomm_traffic",
+        "long_queues",
+        "matching",
+        "persistent",
+        "send_sizes",
+        "sessions_some",
+        "threads_multiple",
+        "truncation",
+    ];
+    let all = programs::is_long();
+    for name in if all { PROGRAMS } else { SOME } {
+        let source = root().join("c-tests").join(name).with_extension("c");
+        let program = compile_for("tofu", &source);
+        let ranks: &[u32] = if all { &[1, 2, 3, 4, 5, 6, 7, 8] } else { &[2, 3] };
+        for (&ranks, progress) in ranks.iter().zip(["polling", "thread"].iter().cycle()) {
+            let form = Form { ranks, copy: "auto", progress };
+            let outcome = run_in(&[("SUIRO_DEVICE", "tofu")], &program, &[], form);
+            let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
+            let said = (outcome.code, outcome.text(), &outcome.stderr);
+            assert!(good, "{name}, {form:?}: {said:?}");
+        }
+    }
+}
+
 /// Whoever moves messages, programs see the same.
 fn check_progress(progress: &'static str) {
     let programs = [

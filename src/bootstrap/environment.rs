@@ -9,6 +9,9 @@ use crate::sys::topology::{format_list, parse_list};
 /// launcher made for the ranks of one host. The library grows it.
 pub const SEGMENT_FD: &str = "SUIRO_SEGMENT_FD";
 
+/// Names that of another one, for the network interfaces of one host if there are any.
+pub const INTERFACE_FD: &str = "SUIRO_INTERFACE_FD";
+
 /// Names the inherited descriptor that carries the job's secret.
 pub const JOB_FD: &str = "SUIRO_JOB_FD";
 
@@ -43,6 +46,7 @@ pub const PRIVATE_VARIABLES: &[&str] = &[
     "HYDI_CONTROL_FD",
     "PRTE_LAUNCHED",
     SEGMENT_FD,
+    INTERFACE_FD,
     JOB_FD,
     STATUS_FD,
     BOUND,
@@ -90,6 +94,8 @@ pub struct Environment {
     pub protocol: Option<String>,
     /// `SUIRO_SEGMENT_FD`.
     pub segment_fd: Option<i32>,
+    /// `SUIRO_INTERFACE_FD`.
+    pub interface_fd: Option<i32>,
     /// `SUIRO_JOB_FD`.
     pub job_fd: Option<i32>,
     /// `SUIRO_STATUS_FD`.
@@ -148,6 +154,7 @@ impl Environment {
             pmix_library: text(PMIX_LIBRARY),
             protocol: text(PROTOCOL),
             segment_fd: descriptor(SEGMENT_FD),
+            interface_fd: descriptor(INTERFACE_FD),
             job_fd: descriptor(JOB_FD),
             status_fd: descriptor(STATUS_FD),
             bound: text(BOUND).and_then(|text| Bound::parse(&text)),

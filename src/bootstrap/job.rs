@@ -29,6 +29,8 @@ pub struct Job {
     /// A memory file that the launcher made for the ranks of this host, size 0 until one of them
     /// grows it. Only our own launcher makes one.
     pub segment: Option<OwnedFd>,
+    /// Another one, for the network interfaces of this host.
+    pub interface: Option<OwnedFd>,
     /// The job's secret. Only our own launcher makes one.
     pub secret: Option<[u8; descriptor::SECRET_BYTES]>,
 }
@@ -44,6 +46,7 @@ impl Job {
             universe_size: None,
             name: String::new(),
             segment: None,
+            interface: None,
             secret: None,
         }
     }
@@ -54,9 +57,10 @@ impl Job {
     /// `Other` when the launcher goes, answers nonsense, or passes descriptors that are none.
     pub fn assemble(environment: &Environment, client: Option<&mut Client>) -> Result<Self> {
         let Some(client) = client else { return Ok(Self::alone()) };
-        let (mut segment, mut secret) = (None, None);
+        let (mut segment, mut interface, mut secret) = (None, None, None);
         if client.place().ours {
             segment = inherited("SUIRO_SEGMENT_FD", environment.segment_fd, Ok)?;
+            interface = inherited("SUIRO_INTERFACE_FD", environment.interface_fd, Ok)?;
             secret = inherited("SUIRO_JOB_FD", environment.job_fd, descriptor::read_secret)?;
         }
         let local_ranks = match client.place().local_ranks.clone() {
@@ -65,7 +69,17 @@ impl Job {
         };
         let Place { rank, size, app_number, universe_size, job_name: name, .. } =
             client.place().clone();
-        Ok(Self { rank, size, local_ranks, app_number, universe_size, name, segment, secret })
+        Ok(Self {
+            rank,
+            size,
+            local_ranks,
+            app_number,
+            universe_size,
+            name,
+            segment,
+            interface,
+            secret,
+        })
     }
 }
 

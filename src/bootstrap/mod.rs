@@ -28,7 +28,7 @@ pub mod wire;
 
 pub use client::{Client, Company, Limits, Place};
 pub use environment::{
-    BOUND, Bound, Environment, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD, STATUS_FD,
+    BOUND, Bound, Environment, INTERFACE_FD, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD, STATUS_FD,
 };
 pub use job::Job;
 pub use mapping::{local_ranks, single_host_mapping};

@@ -4,7 +4,9 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 
-use crate::bootstrap::{BOUND, Bound, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD, STATUS_FD};
+use crate::bootstrap::{
+    BOUND, Bound, INTERFACE_FD, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD, STATUS_FD,
+};
 
 use super::plan::{Edit, Passing, Plan, Variables, joined};
 
@@ -22,6 +24,8 @@ pub struct Place {
     pub pmi_fd: i32,
     /// The descriptor of the shared segment.
     pub segment_fd: i32,
+    /// The descriptor of the segment of the interfaces of the node.
+    pub interface_fd: i32,
     /// The descriptor of the job's secret.
     pub job_fd: i32,
     /// The descriptor of the board where the rank says what it waits for, if there is one.
@@ -87,6 +91,7 @@ pub fn of_rank(base: &[Variable], place: Place) -> Vec<Variable> {
         ("OMPI_COMM_WORLD_LOCAL_SIZE", size.into()),
         ("OMPI_COMM_WORLD_NODE_RANK", rank.into()),
         (SEGMENT_FD, place.segment_fd.into()),
+        (INTERFACE_FD, place.interface_fd.into()),
         (JOB_FD, place.job_fd.into()),
     ] {
         set(&mut all, OsStr::new(name), value.to_string().into());
@@ -165,9 +170,10 @@ mod tests {
 
     #[test]
     fn the_place_wins_over_all() {
-        let (status_fd, bound) = (Some(10), None);
+        let (interface_fd, status_fd, bound) = (11, Some(10), None);
+        let (pmi_fd, segment_fd, job_fd) = (7, 8, 9);
         let place =
-            Place { rank: 1, size: 3, pmi_fd: 7, segment_fd: 8, job_fd: 9, status_fd, bound };
+            Place { rank: 1, size: 3, pmi_fd, segment_fd, interface_fd, job_fd, status_fd, bound };
         let all = of_rank(&[variable("A", "3"), variable("PMI_RANK", "9")], place);
         let value = |name: &str| {
             let mut found = all.iter().filter(|variable| variable.0 == name);

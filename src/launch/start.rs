@@ -26,6 +26,7 @@ pub struct Crew<'a> {
     /// For each program the environment that it sees.
     environments: &'a [Vec<Variable>],
     segment: OwnedFd,
+    interface: OwnedFd,
     secret: OwnedFd,
     status: Option<OwnedFd>,
     file_limit: Option<u64>,
@@ -55,6 +56,7 @@ impl<'a> Crew<'a> {
             together: placement.together(),
             environments,
             segment: descriptor::memory_file("suiro-segment")?,
+            interface: descriptor::memory_file("suiro-interface")?,
             secret: descriptor::secret_file()?,
             status,
             file_limit,
@@ -94,11 +96,14 @@ impl<'a> Crew<'a> {
             size: self.apps.len() as u32,
             pmi_fd: theirs.as_fd().as_raw_fd(),
             segment_fd: self.segment.as_raw_fd(),
+            interface_fd: self.interface.as_raw_fd(),
             job_fd: self.secret.as_raw_fd(),
             status_fd: self.status.as_ref().map(AsRawFd::as_raw_fd),
             bound: self.bound(rank),
         };
-        let mut inherited = vec![theirs.as_fd(), self.segment.as_fd(), self.secret.as_fd()];
+        let shared = [&self.segment, &self.interface, &self.secret].map(AsFd::as_fd);
+        let mut inherited = vec![theirs.as_fd()];
+        inherited.extend(shared);
         inherited.extend(self.status.as_ref().map(AsFd::as_fd));
         let words = words(app, rank, variables);
         let pid = process::spawn(Program {

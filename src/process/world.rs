@@ -190,7 +190,8 @@ pub(super) fn assemble(config: &Config, company: Company, level: Level) -> Resul
             job.size
         )));
     }
-    let segment = segment(&mut job, launcher.as_mut())?;
+    let given = job.segment.take();
+    let segment = shared_segment(given, "suiro-segment", &job, launcher.as_mut())?;
     let me = job.local_ranks.iter().position(|rank| *rank == job.rank).unwrap_or(0);
     let mut device = Devices::attach(segment, me, &job.local_ranks, config.copy)?;
     let processors = processors(&environment);
@@ -202,7 +203,8 @@ pub(super) fn assemble(config: &Config, company: Company, level: Level) -> Resul
         .map_err(|first| unlike(job.rank, &config.agreed, &first))?;
     // Not before all are known to want one: each of them waits for the others here.
     if config.device == Carrier::Tofu {
-        let segment = segment_of_first("suiro-tofu", &job, launcher.as_mut())?;
+        let given = job.interface.take();
+        let segment = shared_segment(given, "suiro-interface", &job, launcher.as_mut())?;
         device.attach_interface(segment, me, &job.local_ranks, &config.tofu)?;
     }
     let machine = if crowded {
@@ -299,16 +301,14 @@ fn explain(
     }
 }
 
-/// The segment that the ranks of this host share: the launcher's, else the first rank's.
-fn segment(job: &mut Job, launcher: Option<&mut Client>) -> Result<OwnedFd> {
-    match job.segment.take() {
-        Some(segment) => Ok(segment),
-        None => segment_of_first("suiro-segment", job, launcher),
+/// A segment that the ranks of this host share: the one that the launcher has given, else one of
+/// the first rank. All ranks of the job call this then.
+fn shared_segment(
+    given: Option<OwnedFd>, name: &str, job: &Job, launcher: Option<&mut Client>,
+) -> Result<OwnedFd> {
+    if let Some(segment) = given {
+        return Ok(segment);
     }
-}
-
-/// A segment that the first rank of this host makes for all of them. All ranks of the job call this.
-fn segment_of_first(name: &str, job: &Job, launcher: Option<&mut Client>) -> Result<OwnedFd> {
     let create = || shm::create().map_err(|error| no_segment(&error.to_string()));
     let Some(launcher) = launcher else { return create() };
     let leader = job.local_ranks.first().copied().unwrap_or(job.rank);

@@ -120,9 +120,9 @@ fn there_may_be_many_more_ranks_than_cores() {
 }
 
 #[test]
-fn ranks_inherit_what_they_would_alone_and_four_descriptors() {
-    let show =
-        "ls -m -w 1000 /proc/$$/fd; echo $PMI_FD,$SUIRO_SEGMENT_FD,$SUIRO_JOB_FD,$SUIRO_STATUS_FD";
+fn ranks_inherit_what_they_would_alone_and_five_descriptors() {
+    let show = "ls -m -w 1000 /proc/$$/fd; \
+                echo $PMI_FD,$SUIRO_SEGMENT_FD,$SUIRO_INTERFACE_FD,$SUIRO_JOB_FD,$SUIRO_STATUS_FD";
     let numbers = |line: &str| -> BTreeSet<u32> {
         line.split(',').filter_map(|word| word.trim().parse().ok()).collect()
     };
@@ -130,7 +130,7 @@ fn ranks_inherit_what_they_would_alone_and_four_descriptors() {
     let alone = numbers(std::str::from_utf8(&alone.stdout).unwrap().lines().next().unwrap());
     let outcome = run_shell("1", show);
     let lines: Vec<_> = outcome.text().lines().map(numbers).collect();
-    assert_eq!(lines[1].len(), 4);
+    assert_eq!(lines[1].len(), 5);
     assert_eq!(lines[0], alone.union(&lines[1]).copied().collect());
 }
 

@@ -21,7 +21,7 @@ pub struct Form {
 /// The forms to try, the quick ones first.
 pub fn forms() -> Vec<Form> {
     let form = |ranks, copy| Form { ranks, copy, progress: "polling" };
-    if env::var_os("SUIRO_TEST_LONG").is_some_and(|value| value == "1") {
+    if is_long() {
         let ranks = 1..=8;
         let polling = ranks.clone().flat_map(|ranks| [form(ranks, "pipe"), form(ranks, "cma")]);
         let threads = ranks.map(|ranks| Form { ranks, copy: "auto", progress: "thread" });
@@ -31,6 +31,11 @@ pub fn forms() -> Vec<Form> {
     let cma = [2, 4].map(|ranks| form(ranks, "cma"));
     let thread = Form { ranks: 3, copy: "auto", progress: "thread" };
     pipe.into_iter().chain(cma).chain([thread]).collect()
+}
+
+/// Whether more is to be tried than there is time for every day.
+pub fn is_long() -> bool {
+    env::var_os("SUIRO_TEST_LONG").is_some_and(|value| value == "1")
 }
 
 /// The folder of the package.
