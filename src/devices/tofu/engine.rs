@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use super::interface::{Interface, Seen};
 use super::mail::Letter;
@@ -42,8 +43,8 @@ struct Worker {
     /// Answers for which the queues of peers had no room, and the slots of those.
     answers: VecDeque<(usize, Letter)>,
     seen: Seen,
-    /// A peer had no room for something.
-    again: bool,
+    /// When there is something to do although nothing happens, in nanoseconds.
+    wakes_at_ns: u64,
 }
 
 /// Ends the process if its thread panics: the application would wait for ever.
@@ -75,7 +76,7 @@ impl Engine {
             mail,
             answers: VecDeque::new(),
             seen: Seen::default(),
-            again: false,
+            wakes_at_ns: u64::MAX,
         };
         let own = cpus.get(interface.fabric.own_slot() % cpus.len().max(1)).copied();
         let body = move || {
@@ -118,7 +119,8 @@ impl Worker {
             }
             let now = clock::monotonic_ns();
             let since = *idle_since.get_or_insert(now);
-            if now - since < LINGER_NS || self.again || !self.answers.is_empty() {
+            let soon = self.wakes_at_ns.saturating_sub(now) < LINGER_NS;
+            if now - since < LINGER_NS || soon || !self.answers.is_empty() {
                 std::thread::yield_now();
             } else {
                 self.sleep();
@@ -133,7 +135,9 @@ impl Worker {
         let bell = &interface.fabric.own().bell;
         let expected = bell.arm();
         if !self.work() && !self.stopping.load(Ordering::SeqCst) {
-            futex::wait(bell.word(), expected, None);
+            let sleep_ns = self.wakes_at_ns.saturating_sub(clock::monotonic_ns());
+            let is_bounded = self.wakes_at_ns < u64::MAX;
+            futex::wait(bell.word(), expected, is_bounded.then(|| Duration::from_nanos(sleep_ns)));
         }
         bell.disarm();
     }
@@ -149,8 +153,9 @@ impl Worker {
             any = true;
         }
         let news = self.interface.has_news(&mut self.seen);
-        if news || self.again {
-            self.again = !self.interface.work();
+        let is_time = self.wakes_at_ns < u64::MAX && self.wakes_at_ns <= clock::monotonic_ns();
+        if news || is_time {
+            self.wakes_at_ns = self.interface.work();
         }
         any || news
     }

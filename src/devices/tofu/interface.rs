@@ -21,7 +21,7 @@ use super::segment::WORDS;
 use super::tags;
 use crate::base::{ErrorClass, Result, Span};
 use crate::device::Busy;
-use crate::device::nic::{Action, ActionId, Due, Nic};
+use crate::device::nic::{Action, ActionId, Due, Links, Nic};
 use crate::device::rma::{Access, Key, Remote, Ticket, Update};
 use crate::device::trigger::{CounterKey, Limits, Loading, Look, ProgramKey, Runner};
 use crate::offload::StepId;
@@ -41,6 +41,10 @@ pub struct Interface {
     /// Counts what applications leave to the engine thread.
     left: AtomicU64,
     limits: Limits,
+    /// Transfers take their time: nobody does any at once.
+    is_paced: bool,
+    /// When the host wants to be woken, in nanoseconds; `u64::MAX` for never.
+    alarm_ns: AtomicU64,
 }
 
 struct State {
@@ -64,9 +68,13 @@ pub struct Seen {
 }
 
 impl Interface {
-    /// The interface of the rank that `fabric` is seen from.
-    pub fn new(fabric: Fabric, limits: Limits) -> Self {
-        let nic = Nic::new(limits, WORDS as u32);
+    /// The interface of the rank that `fabric` is seen from, at the pace of `links` if there are any.
+    pub fn new(fabric: Fabric, limits: Limits, links: Option<Box<dyn Links>>) -> Self {
+        let (nic, is_paced) = (Nic::new(limits, WORDS as u32), links.is_some());
+        let nic = match links {
+            Some(links) => nic.paced(links),
+            None => nic,
+        };
         let state = State {
             nic,
             pending: VecDeque::new(),
@@ -75,7 +83,14 @@ impl Interface {
             settled: None,
             settled_host: None,
         };
-        Self { fabric, state: Mutex::new(state), left: AtomicU64::new(0), limits }
+        Self {
+            fabric,
+            state: Mutex::new(state),
+            left: AtomicU64::new(0),
+            limits,
+            is_paced,
+            alarm_ns: AtomicU64::new(u64::MAX),
+        }
     }
 
     /// What it has.
@@ -93,7 +108,10 @@ impl Interface {
         let mut state = self.state.lock();
         let result = act(&mut state);
         let mut rest = !state.pending.is_empty();
-        for _ in 0..BYPASS_MAX {
+        if self.is_paced {
+            state.settled = None;
+        }
+        for _ in 0..if self.is_paced { 0 } else { BYPASS_MAX } {
             let Some(due) = self.next(&mut state) else { break };
             if due.action.bytes() > SHORT || matches!(due.action, Action::Update { .. }) {
                 state.pending.push_back(due);
@@ -119,7 +137,8 @@ impl Interface {
     /// The next action of the interface.
     fn next(&self, state: &mut State) -> Option<Due> {
         let additions = self.additions();
-        let due = state.nic.next(clock::monotonic_ns(), &self.fabric);
+        let now = if self.is_paced { clock::monotonic_ns() } else { 0 };
+        let due = state.nic.next(now, &self.fabric);
         state.settled = due.is_none().then_some(additions);
         due
     }
@@ -131,9 +150,32 @@ impl Interface {
         before != now
     }
 
-    /// The engine thread's part: everything that is due. False if some of it has to wait for room in
-    /// the queue of a peer.
-    pub fn work(&self) -> bool {
+    /// Wakes the host at a time, once.
+    pub fn wake_host_at(&self, at_ns: u64) {
+        if self.alarm_ns.swap(at_ns, Ordering::SeqCst) != at_ns {
+            self.left.fetch_add(1, Ordering::SeqCst);
+            self.fabric.ring_engine();
+        }
+    }
+
+    /// Wakes the host if it is time to; when to look again.
+    fn sound(&self) -> u64 {
+        let at_ns = self.alarm_ns.load(Ordering::SeqCst);
+        if at_ns > clock::monotonic_ns() {
+            return at_ns;
+        }
+        let never = u64::MAX;
+        let order = Ordering::SeqCst;
+        // Not one that was set meanwhile.
+        let _ = self.alarm_ns.compare_exchange(at_ns, never, order, order);
+        self.fabric.ring_host();
+        never
+    }
+
+    /// The engine thread's part: everything that is due. When it is to be called again if nothing
+    /// happens: at once if something has to wait for room in the queue of a peer.
+    pub fn work(&self) -> u64 {
+        let alarm_ns = self.sound();
         let mut state = self.state.lock();
         let mut refused = VecDeque::new();
         while let Some(due) = state.pending.pop_front().or_else(|| self.next(&mut state)) {
@@ -154,9 +196,11 @@ impl Interface {
         }
         // What is over may have been found so by the last look for more.
         self.tell(&mut state);
-        let all = refused.is_empty();
-        state.pending.append(&mut refused);
-        all
+        if !refused.is_empty() {
+            state.pending.append(&mut refused);
+            return 0;
+        }
+        state.nic.wakes_at().map_or(alarm_ns, |at_ns| at_ns.min(alarm_ns))
     }
 
     /// Wakes the host if something happened that it may wait for.

@@ -15,6 +15,9 @@
 //! the receiver, and long messages got from the sender's memory ([`Bulk`]), by who sends and
 //! receives.
 //!
+//! At the pace of a real interface, transfers and packets take the time that `device::torus` says,
+//! on links whose occupancy the ranks share in the segment (`pace`).
+//!
 //! Ranks are processes, so memory of a peer is read and written from outside it. Where the system
 //! forbids that, there are packets only.
 //!
@@ -25,24 +28,27 @@ mod engine;
 mod fabric;
 mod interface;
 mod mail;
+mod pace;
 mod segment;
 mod tags;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use crate::base::{Peer, Result, Span};
+use crate::base::{ErrorClass, Peer, Result, Span};
+use crate::device::nic::Links;
 use crate::device::rma::{Access, Key, Remote, Rma, Ticket, Update};
-use crate::device::torus::{Generation, Shape};
+use crate::device::torus::{self, Generation, Shape};
 use crate::device::trigger::{CounterKey, Limits, Loading, Look, ProgramKey, Runner, Trigger};
 use crate::device::{Bulk, Busy, Caps, Device, Header, JointEnd, Sink, Wake, primitive};
 use crate::devices::rings::Packets;
 use crate::devices::rings::card::Introduced;
 use crate::offload::StepId;
-use crate::sys::cma;
+use crate::sys::{clock, cma};
 use engine::Engine;
 use fabric::Fabric;
 use interface::Interface;
+use pace::{Paced, STAMP, Wires};
 use segment::Segment;
 
 /// Shorter messages come in packets: a read is not worth the system call.
@@ -67,6 +73,8 @@ pub struct Settings {
 pub struct Tofu {
     packets: Packets,
     interface: Arc<Interface>,
+    /// Packets take their time.
+    paced: Option<Box<Paced>>,
     /// Runs from the first use of anything but packets on.
     engine: Option<Engine>,
     cpus: Vec<usize>,
@@ -98,7 +106,8 @@ impl Tofu {
     ///
     /// # Errors
     /// `NoMem` if the segment cannot have the size that it needs; `Arg` if it has another;
-    /// `Other` if a process of another build is in it, or somebody in our slot.
+    /// `Other` if a process of another build is in it, somebody in our slot, or the torus has too few
+    /// nodes.
     ///
     /// # Panics
     /// If `ranks` has no entry `me`, names a rank twice, or has more than 32,767 entries.
@@ -106,7 +115,8 @@ impl Tofu {
         segment: OwnedFd, me: usize, ranks: &[Peer], settings: &Settings,
     ) -> Result<Self> {
         assert!(me < ranks.len());
-        let segment = Segment::open(segment, ranks.len())?;
+        let shape = shape(settings.torus, ranks.len())?;
+        let segment = Segment::open(segment, ranks.len(), torus::words(shape))?;
         let areas: Vec<_> = (0..ranks.len()).map(|slot| segment.area(slot)).collect();
         cma::admit_siblings();
         let introduced = areas[me].card.introduce()?;
@@ -114,9 +124,13 @@ impl Tofu {
         // SAFETY: the only one: the slot is ours (`introduce`), and this is called once.
         let packets = unsafe { Packets::attach(me, ranks, inlets) };
         let fabric = Fabric::new(me, ranks, areas);
-        Ok(Self {
+        let rates = settings.generation.rates();
+        let wires = || Wires::new(shape, rates, segment.busy(), me, ranks);
+        let links = settings.is_paced.then(|| Box::new(wires()) as Box<dyn Links>);
+        let mut tofu = Self {
             packets,
-            interface: Arc::new(Interface::new(fabric, settings.limits)),
+            interface: Arc::new(Interface::new(fabric, settings.limits, links)),
+            paced: settings.is_paced.then(|| Box::new(Paced::new(wires()))),
             engine: None,
             cpus: settings.cpus.clone(),
             host_runs: 0,
@@ -125,7 +139,12 @@ impl Tofu {
             unchecked: (0..ranks.len()).collect(),
             refusal: None,
             _introduced: introduced,
-        })
+        };
+        if settings.is_paced {
+            // It wakes this rank when packets arrive.
+            tofu.run_engine()?;
+        }
+        Ok(tofu)
     }
 
     /// Why the interface can carry nothing but packets, if it is so: ranks that have come by now
@@ -164,6 +183,20 @@ impl Tofu {
         self.packets.share_processors();
     }
 
+    /// Takes packets from the rings, and delivers those that would have arrived by now.
+    #[cold]
+    fn poll_paced(&mut self, sink: &mut impl Sink) -> usize {
+        let Some(paced) = &mut self.paced else { return 0 };
+        if let Some(held) = paced.holds() {
+            self.packets.poll(held);
+        }
+        let (count, next_ns) = paced.deliver(clock::monotonic_ns(), sink);
+        if let Some(next_ns) = next_ns {
+            self.interface.wake_host_at(next_ns);
+        }
+        count
+    }
+
     /// The host's part of programs, if a counter has changed.
     #[cold]
     fn run_hosts(&mut self) {
@@ -176,19 +209,40 @@ impl Tofu {
     /// A number that changes whenever a packet arrives or a counter of this rank changes; `None` while
     /// the interface has something to do.
     pub fn arrivals(&self) -> Option<u64> {
+        if self.paced.as_ref().is_some_and(|paced| !paced.is_empty()) {
+            return None;
+        }
         // Nothing but packets so far?
         let counters = if self.engine.is_none() { Some(0) } else { self.interface.rest() };
         Some(self.packets.arrivals().wrapping_add(counters?))
     }
 }
 
+/// How many nodes lie along each dimension, for so many ranks.
+fn shape(wanted: Option<Shape>, ranks: usize) -> Result<Shape> {
+    let shape = match wanted {
+        Some(shape) => shape,
+        None => Shape::of(ranks).map_err(|why| ErrorClass::Other.error(why))?,
+    };
+    if shape.nodes() < ranks {
+        let why = format!("{ranks} ranks are more than the {} nodes of {shape}", shape.nodes());
+        return Err(ErrorClass::Other.error(why));
+    }
+    Ok(shape)
+}
+
 impl Device for Tofu {
     fn caps(&self) -> Caps {
-        self.packets.caps()
+        let caps = self.packets.caps();
+        let stamp = if self.paced.is_some() { STAMP } else { 0 };
+        Caps { short_max: caps.short_max - stamp, packet_max: caps.packet_max - stamp }
     }
 
     #[inline]
     fn send_short(&mut self, peer: Peer, header: &Header, data: &[u8]) -> Result<(), Busy> {
+        if self.paced.is_some() {
+            return self.send(peer, header, data.len(), |room| room.copy_from_slice(data));
+        }
         self.packets.send_short(peer, header, data)
     }
 
@@ -196,13 +250,23 @@ impl Device for Tofu {
     fn send(
         &mut self, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
-        self.packets.send(peer, header, len, fill)
+        let Some(paced) = &mut self.paced else {
+            return self.packets.send(peer, header, len, fill);
+        };
+        self.packets.send(peer, header, len + STAMP, |room| {
+            let (data, stamp) = room.split_at_mut(len);
+            fill(data);
+            stamp.copy_from_slice(&paced.stamp(peer, len, clock::monotonic_ns()));
+        })
     }
 
     #[inline]
     fn poll(&mut self, sink: &mut impl Sink) -> usize {
         if self.host_runs > 0 {
             self.run_hosts();
+        }
+        if self.paced.is_some() {
+            return self.poll_paced(sink);
         }
         self.packets.poll(sink)
     }
@@ -220,7 +284,8 @@ impl Device for Tofu {
     }
 
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
-        Some(self)
+        // Bytes that this thread copies by itself take no time on any link.
+        if self.paced.is_none() { Some(self) } else { None }
     }
 
     fn rma(&mut self) -> Option<&mut dyn Rma> {

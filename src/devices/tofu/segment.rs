@@ -1,21 +1,27 @@
 //! What lies in the segment of the simulated interfaces of a node.
 //!
 //! ```text
-//! | preamble | area of slot 0 | area of slot 1 | ...        a slot is a rank's place on its node
+//! | preamble | area of slot 0 | area of slot 1 | ... | busy   a slot is a rank's place on its node
 //!      inlet     where packets are put by peers
 //!      card      who the rank is, and how its memory is found
 //!      bell      what the engine thread of the rank sleeps on
 //!      mail      what interfaces of peers ask of this one: changes of numbers
 //!      counters  levels, added to by peers
 //!      tags      memory that peers may read and write, by steering tag
+//! busy           until when links and engines of the simulated network are (`torus`)
 //! ```
 //!
 //! Zero is the beginning of everything, so a peer that has not yet come has an interface already.
 //! An area takes 8.8 MiB of addresses; pages that nobody has used take no memory.
 #![allow(unsafe_code)]
 
+use std::fmt;
 use std::mem::offset_of;
 use std::os::fd::OwnedFd;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use memmap2::MmapRaw;
 
 use super::mail;
 use super::primitive::{AtomicU32, AtomicU64};
@@ -81,18 +87,54 @@ unsafe impl Shareable for Area {}
 pub struct Segment {
     memory: Memory,
     ranks: usize,
+    /// Of [`Busy`].
+    words: usize,
+}
+
+/// Words of the network between the interfaces.
+pub struct Busy {
+    start: NonNull<AtomicU64>,
+    words: usize,
+    _memory: Arc<MmapRaw>,
+}
+
+// SAFETY: atomics that stay mapped as long as this exists, and that processes share anyway.
+unsafe impl Send for Busy {}
+
+impl AsRef<[AtomicU64]> for Busy {
+    fn as_ref(&self) -> &[AtomicU64] {
+        // SAFETY: so many are mapped there (`Segment::busy`), for as long as `_memory` lives.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }
+    }
+}
+
+impl fmt::Debug for Busy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} shared words", self.words)
+    }
 }
 
 impl Segment {
-    /// Sizes and maps the segment of a node with `ranks` ranks.
+    /// Sizes and maps the segment of a node with `ranks` ranks, and `words` words of their network.
     ///
     /// # Errors
     /// `NoMem` without room; `Arg` if it has another size; `Other` if a process of another build of
     /// this library shares it.
-    pub fn open(file: OwnedFd, ranks: usize) -> Result<Self> {
-        let areas = ranks.checked_mul(size_of::<Area>());
-        let bytes = areas.and_then(|areas| areas.checked_add(size_of::<Preamble>()));
-        Ok(Self { memory: Memory::open(file, bytes, ranks, layout(ranks))?, ranks })
+    pub fn open(file: OwnedFd, ranks: usize, words: usize) -> Result<Self> {
+        let bytes = ranks
+            .checked_mul(size_of::<Area>())
+            .and_then(|areas| areas.checked_add(size_of::<Preamble>()))
+            .and_then(|bytes| bytes.checked_add(words.checked_mul(size_of::<AtomicU64>())?));
+        let memory = Memory::open(file, bytes, ranks, layout(ranks, words))?;
+        Ok(Self { memory, ranks, words })
+    }
+
+    /// The words of the network, behind the areas.
+    pub fn busy(&self) -> Busy {
+        let offset = size_of::<Preamble>() + self.ranks * size_of::<Area>();
+        let (start, memory) = self.memory.bytes(offset, self.words * size_of::<AtomicU64>());
+        // Pages are aligned for them.
+        Busy { start: start.cast(), words: self.words, _memory: memory }
     }
 
     /// The area of the rank in `slot`.
@@ -106,9 +148,10 @@ impl Segment {
 }
 
 /// A number that differs where the layout of the segment or the meaning of its contents does.
-fn layout(ranks: usize) -> u64 {
+fn layout(ranks: usize, words: usize) -> u64 {
     let sizes = [
         ranks,
+        words,
         size_of::<Area>(),
         offset_of!(Area, card),
         offset_of!(Area, bell),

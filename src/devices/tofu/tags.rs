@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_key_is_good_for_its_memory_as_long_as_that_is_registered() {
-        let segment = Segment::open(shm::create().unwrap(), 1).unwrap();
+        let segment = Segment::open(shm::create().unwrap(), 1, 0).unwrap();
         let area = segment.area(0);
         let (tags, mut taken) = (&area.tags, Taken::default());
         let mut bytes = [0; 100];

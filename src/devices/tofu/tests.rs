@@ -1,9 +1,10 @@
 //! The device as a whole, several ranks in one process.
 
+use std::time::{Duration, Instant};
+
 use super::*;
-use crate::base::ErrorClass;
 use crate::device::conformance;
-use crate::sys::shm;
+use crate::sys::{futex, shm};
 
 fn network_of(peers: &[Peer], settings: &Settings) -> Vec<Tofu> {
     let segment = shm::create().unwrap();
@@ -49,4 +50,65 @@ fn long_messages_are_got_from_their_sender() {
     let why = bulk.read(5, 8, into).unwrap_err();
     assert!(why.contains("cannot read 100000 bytes"), "{why}");
     assert!(!bulk.prefers(5, source.len()), "a failed read is the last");
+}
+
+#[test]
+fn packets_take_their_time_and_wake_who_sleeps() {
+    struct Numbers(Vec<u8>);
+    impl Sink for Numbers {
+        fn packet(&mut self, from: Peer, _header: &Header, data: &[u8]) {
+            assert_eq!((from, data.len()), (5, data[0] as usize * 100 + 1));
+            self.0.push(data[0]);
+        }
+    }
+    let settings = Settings { is_paced: true, ..Settings::default() };
+    let mut ranks = network_of(&[5, 3], &settings);
+    let (mut receiver, mut sender) = (ranks.remove(1), ranks.remove(0));
+    let mut numbers = Numbers(Vec::new());
+    for number in 0..200_u8 {
+        let fill = |room: &mut [u8]| room.fill(number);
+        sender.send(3, &Header::default(), number as usize * 100 + 1, fill).unwrap();
+        while numbers.0.len() <= usize::from(number) {
+            let Wake::Word { word, expected } = receiver.arm() else { panic!("no word") };
+            if receiver.poll(&mut numbers) == 0 {
+                let begin = Instant::now();
+                futex::wait((*word).as_ref(), expected, Some(Duration::from_secs(20)));
+                assert!(begin.elapsed() < Duration::from_secs(20), "slept through a packet");
+            }
+            receiver.disarm();
+        }
+    }
+    assert!(numbers.0.iter().copied().eq(0..200));
+    assert!(receiver.bulk().is_none());
+}
+
+#[test]
+fn a_put_at_the_pace_of_a_link_arrives() {
+    let settings = Settings { is_paced: true, ..Settings::default() };
+    let mut ranks = network_of(&[0, 1], &settings);
+    let (mut source, mut target) = (vec![7_u8; 100_000], vec![0_u8; 100_000]);
+    // SAFETY: both stay until the end, and are looked at when the put is over.
+    let (from, into) = unsafe { (Span::of(&mut source), Span::of(&mut target)) };
+    let Some(rma) = ranks[1].rma() else {
+        eprintln!("skipped: processes cannot be written here");
+        return;
+    };
+    let key = rma.register(into, Access::ReadWrite).unwrap();
+    let rma = ranks[0].rma().unwrap();
+    let begin = Instant::now();
+    let ticket = rma.put(from, Remote { peer: 1, key, offset: 0 }, None).unwrap();
+    while rma.end(ticket).is_none_or(|end| end.is_err()) {
+        assert!(begin.elapsed() < Duration::from_secs(20), "never");
+        std::thread::yield_now();
+    }
+    let mut copy = vec![0; 100_000];
+    into.read(0, &mut copy);
+    assert!(copy == source);
+}
+
+#[test]
+fn a_torus_with_too_few_nodes_is_an_error() {
+    let settings = Settings { torus: "2x1x1".parse().ok(), ..Settings::default() };
+    let error = Tofu::attach(shm::create().unwrap(), 0, &[0, 1, 2], &settings).err().unwrap();
+    assert!(error.why.contains("3 ranks are more than the 2 nodes"), "{error}");
 }
