@@ -20,12 +20,14 @@ use crate::core::arranging::shares;
 use crate::core::engine::Engine;
 use crate::core::memory::{Bytes, Memory};
 use crate::core::offloaded::{Offloaded, OffloadedId, Packed, Reserved};
-use crate::core::run::{Launch, Plan};
+use crate::core::run::{Launch, Plan, Reduction};
 use crate::device::Device;
 use crate::device::rma::{Access, Key};
 use crate::device::trigger::{CounterKey, Linked, Loading};
 use crate::offload::compile::{Draft, Place, Rules};
-use crate::offload::{Action, Buffer, Builder, Region, Schedule, Scheme, Step, Wait};
+use crate::offload::{
+    Action, Buffer, Builder, Program, Region, Schedule, Scheme, Step, Wait, with_gates,
+};
 
 /// The labels of the two exchanges, which no algorithm has so many rounds to use.
 const GRANTS_LABEL: u16 = u16::MAX - 1;
@@ -274,7 +276,7 @@ impl<D: Device> Engine<D> {
         }
         let Linking { launch, packed, scratch, reserved, draft, .. } = linking;
         let program = match draft.finish() {
-            Ok(program) => program,
+            Ok(program) => self.gated(program, &launch.plan),
             Err(why) => {
                 self.give_back(reserved);
                 return Err(Box::new((restored(launch, packed), intern(&why))));
@@ -301,6 +303,17 @@ impl<D: Device> Engine<D> {
         let program = trigger.load(loading, false);
         let operation = Offloaded::new(launch, packed, scratch, reserved, program, names, shares);
         Ok(self.keep_offloaded(operation))
+    }
+
+    /// The program of a plan with short arithmetic done by the interface, if that can do it.
+    fn gated(&mut self, program: Program, plan: &Plan) -> Program {
+        let numbers = self.device.trigger().map_or(0, |trigger| trigger.limits().arithmetic);
+        match plan.reduction {
+            Reduction::Numbers(_, with) if numbers > 0 => {
+                with_gates(&program, &plan.schedule, with, numbers.into())
+            }
+            _ => program,
+        }
     }
 
     /// Gives up what is being made.

@@ -157,7 +157,7 @@ impl Offloaded {
         let (from, into) = (self.span(from), self.span(into));
         match &self.launch.plan.reduction {
             Reduction::None => None,
-            Reduction::Kernel(kernel) => {
+            Reduction::Kernel(kernel) | Reduction::Numbers(kernel, _) => {
                 kernel(from, into);
                 None
             }

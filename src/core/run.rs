@@ -39,7 +39,7 @@ use crate::core::protocol::EndedStep;
 use crate::core::sequel::Sequel;
 use crate::core::wire::Envelope;
 use crate::device::Device;
-use crate::offload::{Action, Buffer, Region, Schedule, StepId};
+use crate::offload::{Action, Arithmetic, Buffer, Region, Schedule, StepId};
 
 /// The key of a run.
 pub type RunId = u32;
@@ -54,6 +54,8 @@ pub enum Reduction {
     None,
     /// By the library, here.
     Kernel(Kernel),
+    /// The same on numbers of 8 bytes, with what an interface would call it.
+    Numbers(Kernel, Arithmetic),
     /// By a function of the application: each becomes a piece of [`Work`].
     Application(Kernel),
 }
@@ -506,7 +508,7 @@ impl<D: Device> Engine<D> {
             Action::Reduce { from, into } => {
                 let (from, into) = (run.span(from), run.span(into));
                 match &run.launch.plan.reduction {
-                    Reduction::Kernel(kernel) => {
+                    Reduction::Kernel(kernel) | Reduction::Numbers(kernel, _) => {
                         kernel(from, into);
                         true
                     }

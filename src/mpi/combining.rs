@@ -13,7 +13,7 @@ use crate::base::Result;
 use crate::core::memory::Memory;
 use crate::core::run::{Kernel, Plan, Reduction, Staged};
 use crate::mpi::coll::Operands;
-use crate::offload::Schedule;
+use crate::offload::{Arithmetic, Schedule};
 
 /// An operation on a datatype.
 pub struct Combining {
@@ -25,6 +25,8 @@ pub struct Combining {
     padded: Option<Padded>,
     /// Whether the kernel calls the application, so that nothing may be locked.
     application: bool,
+    /// What an interface would call it.
+    arithmetic: Option<Arithmetic>,
 }
 
 impl Combining {
@@ -37,13 +39,27 @@ impl Combining {
     ) -> Result<Self> {
         let kernel = operator.combination(datatype, booleans)?;
         let padded = Padded::find(operator, datatype);
-        Ok(Self { element: datatype.size(), commutative: true, kernel, padded, application: false })
+        Ok(Self {
+            element: datatype.size(),
+            commutative: true,
+            kernel,
+            padded,
+            application: false,
+            arithmetic: operator.arithmetic(datatype),
+        })
     }
 
     /// An operation of the application: `kernel` calls it on packed elements of `datatype`.
     pub fn application(commutative: bool, datatype: &Datatype, kernel: Kernel) -> Self {
         let kernel = Combination::Shared(kernel);
-        Self { element: datatype.size(), commutative, kernel, padded: None, application: true }
+        Self {
+            element: datatype.size(),
+            commutative,
+            kernel,
+            padded: None,
+            application: true,
+            arithmetic: None,
+        }
     }
 
     /// What algorithms may know of operands of `bytes` bytes.
@@ -66,10 +82,11 @@ impl Combining {
 
     /// For the engine.
     fn reduction(self) -> Reduction {
-        if self.application {
-            Reduction::Application(self.kernel.shared())
-        } else {
-            Reduction::Kernel(self.kernel.shared())
+        let kernel = self.kernel.shared();
+        match self.arithmetic {
+            _ if self.application => Reduction::Application(kernel),
+            Some(arithmetic) => Reduction::Numbers(kernel, arithmetic),
+            None => Reduction::Kernel(kernel),
         }
     }
 
@@ -153,6 +170,25 @@ mod tests {
         into.pack(0, &mut result);
         assert_eq!(result[4..8], 22i32.to_ne_bytes());
         assert!(matches!(sum.reduction(), Reduction::Kernel(_)));
+    }
+
+    #[test]
+    fn an_interface_has_the_arithmetic_of_long_integers() {
+        let arithmetic = |operator, handle| {
+            let datatype = predefined(handle).unwrap();
+            match Combining::predefined(operator, &datatype, None).unwrap().reduction() {
+                Reduction::Numbers(_, arithmetic) => Some(arithmetic),
+                _ => None,
+            }
+        };
+        let (signed, unsigned, double) = (0x258, 0x259, 0x214);
+        assert_eq!(arithmetic(Operator::Sum, signed), Some(Arithmetic::Sum));
+        assert_eq!(arithmetic(Operator::Max, signed), Some(Arithmetic::Max));
+        assert_eq!(arithmetic(Operator::Max, unsigned), Some(Arithmetic::MaxUnsigned));
+        assert_eq!(arithmetic(Operator::Bxor, unsigned), Some(Arithmetic::Xor));
+        assert_eq!(arithmetic(Operator::Prod, signed), None);
+        assert_eq!(arithmetic(Operator::Sum, double), None);
+        assert_eq!(arithmetic(Operator::Sum, INT), None);
     }
 
     #[test]

@@ -27,6 +27,8 @@ use super::sequences::{Buffer, Draw, On, communicators};
 pub const KINDS: u64 = 16;
 /// `MPI_INT` of the standard ABI.
 const INT: u32 = 0x209;
+/// `MPI_INT64_T`.
+const INT64: u32 = 0x258;
 const OPERATIONS: usize = 12;
 const TURNS: usize = 4;
 
@@ -251,6 +253,39 @@ fn scattered_memory_is_packed_and_unpacked() {
                 rank.mpi.free_request(request).unwrap();
             }
             assert!(!rank.mpi.engine.has_runs());
+        });
+    }
+}
+
+/// Short ones of 8 bytes by the interface, more than it takes by the host.
+#[test]
+fn integers_are_combined() {
+    for (count, seed) in [(2, 1), (3, 2), (4, 3)] {
+        ranks(count, seed, |rank| {
+            rank.mpi.offload = Some(Scheme::Tank);
+            let call = Call { comm: COMM_WORLD, form: Form::Persistent };
+            let long = predefined(INT64).unwrap();
+            let bytes = |numbers: &[i64]| -> Vec<u8> {
+                numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
+            };
+            for len in [1, 8, 9] {
+                let (mut from, mut into) = (vec![0; 8 * len], vec![0; 8 * len]);
+                let sum = Combining::predefined(Operator::Sum, &long, None).unwrap();
+                let (operand, result) = (room(&mut from), room(&mut into));
+                let prepared = rank.mpi.allreduce(call, Some(operand), result, sum).unwrap();
+                let request = made(rank, prepared);
+                for turn in 0..10 {
+                    let value = |rank: i64, at: usize| rank * 100 - turn * (at as i64 + 7);
+                    let numbers = |rank: i64| (0..len).map(move |at| value(rank, at));
+                    from.copy_from_slice(&bytes(&numbers(rank.me.into()).collect::<Vec<_>>()));
+                    rank.mpi.start(request).unwrap();
+                    let completed = rank.until(|mpi| mpi.complete(request).unwrap());
+                    assert_eq!(completed.outcome.error, None);
+                    let total = |at| (0..i64::from(count)).map(|rank| value(rank, at)).sum();
+                    assert_eq!(into, bytes(&(0..len).map(total).collect::<Vec<_>>()));
+                }
+                rank.mpi.free_request(request).unwrap();
+            }
         });
     }
 }

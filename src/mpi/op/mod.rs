@@ -16,8 +16,9 @@ pub use pairs::Padded;
 
 use crate::base::{ErrorClass, Result, Span};
 use crate::core::run;
-use crate::mpi::datatype::{Class, Datatype, Predefined};
+use crate::mpi::datatype::{Class, Datatype, Predefined, Unit};
 use crate::mpi::fortran::Booleans;
+use crate::offload::Arithmetic;
 
 /// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,6 +180,22 @@ impl Operator {
     /// `Op` if the standard does not have this pair.
     pub fn accumulation(self, datatype: &Datatype) -> Result<Kernel> {
         datatype.unit().and_then(|entry| self.kernel(entry)).ok_or_else(|| self.not_for(datatype))
+    }
+
+    /// What an interface would call this operation on elements of `datatype`: integers of 8 bytes.
+    pub fn arithmetic(self, datatype: &Datatype) -> Option<Arithmetic> {
+        let entry = datatype.as_predefined().filter(|entry| self.takes(entry.class))?;
+        match (self, entry.unit) {
+            (Self::Sum, Unit::I64 | Unit::U64) => Some(Arithmetic::Sum),
+            (Self::Max, Unit::I64) => Some(Arithmetic::Max),
+            (Self::Max, Unit::U64) => Some(Arithmetic::MaxUnsigned),
+            (Self::Min, Unit::I64) => Some(Arithmetic::Min),
+            (Self::Min, Unit::U64) => Some(Arithmetic::MinUnsigned),
+            (Self::Band, Unit::I64 | Unit::U64) => Some(Arithmetic::And),
+            (Self::Bor, Unit::I64 | Unit::U64) => Some(Arithmetic::Or),
+            (Self::Bxor, Unit::I64 | Unit::U64) => Some(Arithmetic::Xor),
+            _ => None,
+        }
     }
 
     /// The loop on elements of a predefined datatype, if the standard has this pair.
