@@ -16,6 +16,18 @@ fn network(ranks: usize) -> Vec<Tofu> {
     network_of(&(0..ranks as Peer).collect::<Vec<_>>(), &Settings::default())
 }
 
+/// Waits for the end of an access.
+fn end(rma: &mut dyn Rma, ticket: Ticket) -> Result {
+    let begin = Instant::now();
+    loop {
+        if let Some(end) = rma.end(ticket) {
+            return end;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(20), "no end");
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn conforms() {
     conformance::check(network);
@@ -95,12 +107,8 @@ fn a_put_at_the_pace_of_a_link_arrives() {
     };
     let key = rma.register(into, Access::ReadWrite).unwrap();
     let rma = ranks[0].rma().unwrap();
-    let begin = Instant::now();
     let ticket = rma.put(from, Remote { peer: 1, key, offset: 0 }, None).unwrap();
-    while rma.end(ticket).is_none_or(|end| end.is_err()) {
-        assert!(begin.elapsed() < Duration::from_secs(20), "never");
-        std::thread::yield_now();
-    }
+    end(rma, ticket).unwrap();
     let mut copy = vec![0; 100_000];
     into.read(0, &mut copy);
     assert!(copy == source);
@@ -111,4 +119,42 @@ fn a_torus_with_too_few_nodes_is_an_error() {
     let settings = Settings { torus: "2x1x1".parse().ok(), ..Settings::default() };
     let error = Tofu::attach(shm::create().unwrap(), 0, &[0, 1, 2], &settings).err().unwrap();
     assert!(error.why.contains("3 ranks are more than the 2 nodes"), "{error}");
+}
+
+#[test]
+fn memory_that_cannot_be_written_leaves_packets() {
+    let mut ranks = network_of(&[0, 1, 2], &Settings::default());
+    let mut child = std::process::Command::new("true").spawn().unwrap();
+    child.wait().unwrap();
+    let card = &ranks[0].interface.fabric.areas()[1].card;
+    card.pid.store(child.id(), primitive::Ordering::SeqCst);
+    let why = ranks[0].refusal().expect("nobody writes to a process that has ended").to_owned();
+    assert!(why.contains(&child.id().to_string()), "{why}");
+    assert!(ranks[0].rma().is_none() && ranks[0].trigger().is_none());
+    ranks[0].send_short(2, &Header::default(), b"x").unwrap();
+    assert_eq!(ranks[2].poll(&mut conformance::Ignore), 1);
+}
+
+#[test]
+fn a_put_to_a_process_that_has_ended_is_an_error() {
+    let mut ranks = network_of(&[0, 1], &Settings::default());
+    let (mut source, mut target) = (vec![1_u8; 10_000], vec![0_u8; 10_000]);
+    // SAFETY: both stay until the end.
+    let (from, into) = unsafe { (Span::of(&mut source), Span::of(&mut target)) };
+    let Some(rma) = ranks[1].rma() else {
+        eprintln!("skipped: processes cannot be written here");
+        return;
+    };
+    let key = rma.register(into, Access::ReadWrite).unwrap();
+    assert!(ranks[0].rma().is_some());
+    let mut child = std::process::Command::new("true").spawn().unwrap();
+    child.wait().unwrap();
+    let card = &ranks[0].interface.fabric.areas()[1].card;
+    card.pid.store(child.id(), primitive::Ordering::SeqCst);
+    for len in [100, 10_000] {
+        let rma = ranks[0].rma().unwrap();
+        let ticket = rma.put(from.part(0, len), Remote { peer: 1, key, offset: 0 }, None).unwrap();
+        let error = end(rma, ticket).unwrap_err();
+        assert!(error.why.contains(&format!("{len} bytes to memory of rank 1")), "{error}");
+    }
 }
