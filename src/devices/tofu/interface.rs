@@ -299,26 +299,24 @@ impl Interface {
         self.state.lock().nic.release(counters);
     }
 
-    /// [`Trigger::load`](crate::device::trigger::Trigger::load), and whether the host runs it.
-    pub fn load(&self, loading: Loading, host: bool) -> (ProgramKey, bool) {
+    /// [`Trigger::load`](crate::device::trigger::Trigger::load).
+    pub fn load(&self, loading: Loading, host: bool) -> ProgramKey {
         let mut state = self.state.lock();
         let program = state.nic.load(loading, host);
-        let by_host = matches!(state.nic.runner(program), Runner::Host(_));
-        if by_host {
+        if matches!(state.nic.runner(program), Runner::Host(_)) {
             self.fabric.own().notes.host_runs.fetch_add(1, Ordering::SeqCst);
         }
-        (program, by_host)
+        program
     }
 
-    /// [`Trigger::unload`](crate::device::trigger::Trigger::unload), and whether the host ran it.
-    pub fn unload(&self, program: ProgramKey) -> bool {
+    /// [`Trigger::unload`](crate::device::trigger::Trigger::unload).
+    pub fn unload(&self, program: ProgramKey) {
         let mut state = self.state.lock();
         let by_host = matches!(state.nic.runner(program), Runner::Host(_));
         state.nic.unload(program);
         if by_host {
             self.fabric.own().notes.host_runs.fetch_sub(1, Ordering::SeqCst);
         }
-        by_host
     }
 
     /// [`Trigger::runner`](crate::device::trigger::Trigger::runner).
@@ -352,9 +350,13 @@ impl Interface {
         });
     }
 
-    /// The host's part of programs that it runs.
-    pub fn run_hosts(&self) {
-        self.command(|state| self.run_host(state));
+    /// The host's part of programs that it runs, and without a pace what is due and short of those of
+    /// the interface.
+    pub fn run_short(&self) {
+        let by_host = self.fabric.own().notes.host_runs.load(Ordering::Relaxed) > 0;
+        if by_host || !self.is_paced {
+            self.command(|state| self.run_host(state));
+        }
     }
 
     fn run_host(&self, state: &mut State) {

@@ -78,8 +78,7 @@ pub struct Tofu {
     /// Runs from the first use of anything but packets on.
     engine: Option<Engine>,
     cpus: Vec<usize>,
-    /// Programs that the host runs, and the additions at which they were last looked at.
-    host_runs: usize,
+    /// The additions to counters at which this rank last looked what is due.
     seen: u64,
     /// By slot: whether its memory can be read, once that is known.
     readable: Vec<Option<bool>>,
@@ -133,7 +132,6 @@ impl Tofu {
             paced: settings.is_paced.then(|| Box::new(Paced::new(wires()))),
             engine: None,
             cpus: settings.cpus.clone(),
-            host_runs: 0,
             seen: 0,
             readable: vec![None; ranks.len()],
             unchecked: (0..ranks.len()).collect(),
@@ -197,12 +195,14 @@ impl Tofu {
         count
     }
 
-    /// The host's part of programs, if a counter has changed.
+    /// If a counter has changed: the host's part of programs, and what is due and short of those of
+    /// the interface. A thread that polls has nothing better to do, and need not wait until the engine
+    /// thread gets its processor.
     #[cold]
-    fn run_hosts(&mut self) {
+    fn run_short(&mut self) {
         let additions = self.interface.additions();
         if std::mem::replace(&mut self.seen, additions) != additions {
-            self.interface.run_hosts();
+            self.interface.run_short();
         }
     }
 
@@ -262,8 +262,8 @@ impl Device for Tofu {
 
     #[inline]
     fn poll(&mut self, sink: &mut impl Sink) -> usize {
-        if self.host_runs > 0 {
-            self.run_hosts();
+        if self.engine.is_some() {
+            self.run_short();
         }
         if self.paced.is_some() {
             return self.poll_paced(sink);
@@ -376,9 +376,7 @@ impl Trigger for Tofu {
     }
 
     fn load(&mut self, loading: Loading, host: bool) -> ProgramKey {
-        let (program, by_host) = self.interface.load(loading, host);
-        self.host_runs += usize::from(by_host);
-        program
+        self.interface.load(loading, host)
     }
 
     fn runner(&self, program: ProgramKey) -> Runner {
@@ -402,7 +400,7 @@ impl Trigger for Tofu {
     }
 
     fn unload(&mut self, program: ProgramKey) {
-        self.host_runs -= usize::from(self.interface.unload(program));
+        self.interface.unload(program);
     }
 
     fn fallbacks(&self) -> u64 {
