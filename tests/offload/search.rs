@@ -40,11 +40,23 @@ pub fn search(system: &System, states: usize) -> Found {
 /// # Panics
 /// If one goes wrong, or they are more than `states`.
 pub fn expect_safe(name: &str, system: &System, states: usize) {
-    match search(system, states) {
+    if let Found::Limit(states) = expect_right(name, system, states) {
+        panic!("{name}: more than {states} states");
+    }
+}
+
+/// Looks at runs and prints how many states that was, which may be a part of them.
+///
+/// # Panics
+/// If one goes wrong.
+pub fn expect_right(name: &str, system: &System, states: usize) -> Found {
+    let found = search(system, states);
+    match &found {
         Found::Safe(states) => println!("{name}: all {states} states are right"),
-        Found::Limit(states) => panic!("{name}: more than {states} states"),
+        Found::Limit(states) => println!("{name}: {states} states are right, there are more"),
         Found::Fault(why, trace) => panic!("{name}: {why}\n{}", trace.join("\n")),
     }
+    found
 }
 
 /// Prints the shortest run that goes wrong.
