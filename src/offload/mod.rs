@@ -8,9 +8,12 @@
 pub mod check;
 pub mod compile;
 mod gates;
+pub mod order;
 pub mod packing;
 mod program;
+pub mod resources;
 mod schedule;
+pub mod table;
 
 pub use gates::with_gates;
 pub use program::{Add, Arithmetic, CounterId, Instance, Op, Program, Scheme, Work};

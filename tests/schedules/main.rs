@@ -16,6 +16,7 @@ mod programs;
 mod reductions;
 mod reproducible;
 mod symbolic;
+mod tables;
 
 use mpi_abi::mpi::coll::Shape;
 use mpi_abi::offload::Schedule;

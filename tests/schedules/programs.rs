@@ -8,13 +8,24 @@
 use std::collections::{HashMap, VecDeque};
 
 use mpi_abi::base::Random;
-use mpi_abi::offload::compile::{Rules, link_all};
-use mpi_abi::offload::{Action, Add, Buffer, Instance, Op, Program, Region, Schedule};
+use mpi_abi::mpi::coll::{Exchange, Shape, allgather_doubling, registry};
+use mpi_abi::offload::compile::{Rules, link_all, link_one};
+use mpi_abi::offload::order::Order;
+use mpi_abi::offload::{
+    Action, Add, Buffer, Instance, Op, Program, Region, Schedule, Scheme, Wait,
+};
 
+use super::by::each;
 use super::symbolic::{Algebra, Byte, Machine, Rank};
 
 /// How often each rank starts.
 const INSTANCES: u64 = 3;
+
+/// Up to this many ranks, it is proved of each program what is safe.
+const FEW_RANKS: usize = 5;
+
+/// Up to this many ranks, all rules are tried.
+const ALL_RULES_RANKS: usize = 8;
 
 /// The instance of a leaf is in these bits of its index.
 const INSTANCE_SHIFT: u32 = 24;
@@ -36,7 +47,12 @@ pub fn compare(
             Machine::new(algebra, ranks, element, number).run()
         })
         .collect();
-    for (seed, rules) in rules().iter().enumerate() {
+    let mut rules = rules().to_vec();
+    if schedules.len() > ALL_RULES_RANKS {
+        // Each of the rules at some of the sizes.
+        rules = vec![rules[schedules.len() % 3]];
+    }
+    for (seed, rules) in rules.iter().enumerate() {
         let programs = match link_all(schedules, rules) {
             Ok(programs) => programs,
             Err(why) => {
@@ -44,6 +60,9 @@ pub fn compare(
                 return;
             }
         };
+        if !is_proved(name, &programs, rules) {
+            continue;
+        }
         let network = Network::new(schedules, programs, before, algebra, seed as u64);
         let ended = network.run(&format!("{name}, seed {seed}, {rules:?}"));
         for (number, due) in due.iter().enumerate() {
@@ -54,19 +73,79 @@ pub fn compare(
 
 /// The rules to try.
 fn rules() -> [Rules; 4] {
-    let safe = Rules::SAFE;
     [
-        safe,
-        Rules { ordered: true, ..safe },
-        Rules { merges: false, ..safe },
-        Rules { bits: 3, ordered: true, ..safe },
+        Rules { ordered: true, ..Rules::SAFE },
+        Rules { bits: 3, ..Rules::SAFE },
+        Rules::of(Scheme::Prematched),
+        Rules::of(Scheme::Tank1),
     ]
+}
+
+/// Whether programs may be run again and again: two tanks must be enough for all, and one is for
+/// some. That is looked at for few ranks only, and one tank is tried with these alone.
+fn is_proved(name: &str, programs: &[Program], rules: &Rules) -> bool {
+    let few = programs.len() <= FEW_RANKS;
+    if !few {
+        return rules.parity;
+    }
+    let order = Order::of(programs).unwrap_or_else(|why| panic!("{name}, {rules:?}: {why}"));
+    match rules.parity {
+        true => order.two_tanks().map_err(|why| panic!("{name}, {rules:?}: {why}")).is_ok(),
+        false => order.one_tank().is_ok(),
+    }
 }
 
 /// Whether counters cannot run some of the schedules.
 fn is_refused(schedules: &[Schedule]) -> bool {
     let mut steps = schedules.iter().flat_map(|schedule| schedule.steps());
-    steps.any(|step| step.detached || step.wait == mpi_abi::offload::Wait::Any)
+    steps.any(|step| step.detached || step.wait == Wait::Any)
+}
+
+#[test]
+fn barriers_hold_instance_after_instance() {
+    each(&registry::BARRIER, 1, |by| {
+        let ranks = by.shape.ranks;
+        if ranks > super::PROGRAM_RANKS {
+            return;
+        }
+        let schedules: Vec<Schedule> = (0..ranks).map(|rank| by.part(rank, ())).collect();
+        let before = vec![Vec::new(); ranks as usize];
+        let mut rules = rules().to_vec();
+        rules.extend(self::rules().map(|rules| Rules { synchronizes: true, ..rules }));
+        for (seed, rules) in rules.iter().enumerate() {
+            let programs = link_all(&schedules, rules).unwrap();
+            let is_proved = is_proved(&by.name, &programs, rules);
+            // One tank is safe for who is told only that others are there.
+            assert!(
+                is_proved || !rules.synchronizes || ranks as usize > FEW_RANKS,
+                "{}, {rules:?}",
+                by.name
+            );
+            if is_proved || rules.synchronizes {
+                let mut algebra = Algebra::default();
+                let mut network =
+                    Network::new(&schedules, programs, &before, &mut algebra, seed as u64);
+                network.synchronizes = true;
+                network.run(&format!("{}, {ranks} ranks, {rules:?}", by.name));
+            }
+        }
+    });
+}
+
+#[test]
+fn one_rank_is_linked_as_all_are() {
+    for ranks in 1..=17 {
+        let shape = Shape { ranks };
+        let args = Exchange { block: 8, in_place: false };
+        let part = |rank| allgather_doubling::schedule(shape, rank, args);
+        let schedules: Vec<Schedule> = (0..ranks).map(part).collect();
+        for rules in rules() {
+            let all = link_all(&schedules, &rules).unwrap();
+            for (rank, program) in (0..).zip(&all) {
+                assert_eq!(link_one(part, rank, &rules).as_ref(), Ok(program));
+            }
+        }
+    }
 }
 
 /// The buffers that an instance starts with: each byte that somebody contributed says which it is.
@@ -141,6 +220,8 @@ struct Network<'a> {
     lines: HashMap<(u32, u32, u8), VecDeque<Put>>,
     algebra: &'a mut Algebra,
     random: Random,
+    /// No rank is through before all have begun.
+    synchronizes: bool,
 }
 
 impl<'a> Network<'a> {
@@ -165,6 +246,7 @@ impl<'a> Network<'a> {
             lines: HashMap::new(),
             algebra,
             random: Random::new(seed),
+            synchronizes: false,
         }
     }
 
@@ -252,6 +334,8 @@ impl<'a> Network<'a> {
                 let (_, instance) = node.instance.take().unwrap();
                 assert!(instance.is_over(&node.program), "work is left at the end");
                 self.ended[number as usize][rank as usize] = node.user.clone();
+                let is_through = self.nodes.iter().all(|node| node.started > number);
+                assert!(is_through || !self.synchronizes, "rank {rank} is through too early");
                 if number + 1 < INSTANCES {
                     self.events.push(Event::Start(rank));
                 }

@@ -22,13 +22,18 @@
 //! **Carry.** What does not fit into the bits of a counter goes on in the next one. The end of a
 //! counter adds the first digit of the next, so that what waits there waits for both.
 //!
+//! **Streams.** Pipelines that do not wait for each other have counters of their own, if they are few;
+//! the end of each adds to the last digit of the last counter.
+//!
 //! Water tanks that count in powers of two are from: Morie et al., "Design and evaluation of
 //! persistent collective communication with the offload API of Open Fabrics Interfaces", RIKEN (in
 //! Japanese).
 
+use std::collections::HashMap;
+
 use super::super::{Add, CounterId};
 use super::Rules;
-use super::flow::{Arrival, ArrivalId, Level, Task};
+use super::flow::{Arrival, ArrivalId, ArrivalKind, Level, Task};
 
 /// Where everything counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,8 +44,15 @@ pub(super) struct Digits {
     pub due: Vec<(CounterId, u64)>,
     /// The level of each counter when all has arrived.
     pub full: Vec<u64>,
-    /// For each counter but the last, what its end adds to the next.
-    pub carries: Vec<Add>,
+    /// Additions to counters of this rank, each with the counter and the level that let it start.
+    pub chained: Vec<(CounterId, u64, Add)>,
+}
+
+/// What is counted together.
+#[derive(Debug, Default)]
+struct Part {
+    tasks: Vec<usize>,
+    arrivals: Vec<ArrivalId>,
 }
 
 /// Successive cuts that share a digit.
@@ -70,38 +82,65 @@ impl Digits {
     /// # Errors
     /// A sentence if there are too many counters.
     pub fn new(arrivals: &[Arrival], tasks: &[Task], rules: &Rules) -> Result<Self, String> {
-        let mut cuts: Vec<Level> = tasks.iter().map(|task| task.level).collect();
-        cuts.sort_unstable();
-        cuts.dedup();
-        let columns = columns(digits(by_cut(arrivals, tasks, &cuts), arrivals, rules), rules);
-        if columns.len() > CounterId::MAX.into() {
-            return Err(format!("{} counters are needed, too many to name", columns.len()));
-        }
-        let mut plan =
-            Self { adds: vec![Add { counter: 0, value: 0 }; arrivals.len()], ..Self::default() };
-        // The counter and the level at which all of a cut and of those before is there.
-        let mut reached = Vec::with_capacity(cuts.len() + 1);
-        for (counter, column) in (0..).zip(&columns) {
-            plan.fill(counter, column, rules, &mut reached);
-        }
-        let due = |task: &Task| match task.level == Level::default() {
-            true => (0, 0),
-            false => reached[cuts.partition_point(|cut| *cut < task.level)],
+        let mut parts = parts(arrivals, tasks, rules);
+        // The ends of all parts but the last arrive there.
+        let mut all = arrivals.to_vec();
+        let end =
+            Arrival { kind: ArrivalKind::Done, level: Level::MAX, source: None, turn: (0, 0) };
+        let (last, others) = parts.split_last_mut().expect("there is one");
+        last.arrivals.extend(others.iter().zip(arrivals.len() as ArrivalId..).map(|it| it.1));
+        all.resize(all.len() + others.len(), end);
+        let mut plan = Self {
+            adds: vec![Add { counter: 0, value: 0 }; all.len()],
+            due: vec![(0, 0); tasks.len()],
+            ..Self::default()
         };
-        plan.due = tasks.iter().map(due).collect();
+        let mut ends = Vec::with_capacity(parts.len());
+        for part in &parts {
+            plan.count(part, &all, tasks, rules)?;
+            ends.push(plan.full.len() - 1);
+        }
+        for (&end, &add) in ends.iter().zip(&plan.adds[arrivals.len()..]) {
+            plan.chained.push((end as CounterId, plan.full[end], add));
+        }
+        plan.adds.truncate(arrivals.len());
         Ok(plan)
     }
 
-    /// Weighs the digits of one counter.
-    fn fill(
-        &mut self, counter: CounterId, column: &Column, rules: &Rules,
-        reached: &mut Vec<(CounterId, u64)>,
-    ) {
+    /// Gives a part its counters.
+    fn count(
+        &mut self, part: &Part, arrivals: &[Arrival], tasks: &[Task], rules: &Rules,
+    ) -> Result<(), String> {
+        let waiting = || part.tasks.iter().filter(|&&task| !tasks[task].needs.is_empty());
+        let mut cuts: Vec<Level> = waiting().map(|&task| tasks[task].level).collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        let columns = columns(digits(by_cut(part, tasks, &cuts), arrivals, rules), rules);
+        let counters = self.full.len() + columns.len();
+        if counters > CounterId::MAX.into() {
+            return Err(format!("{counters} counters are needed, too many to name"));
+        }
+        // The counter and the level at which all of a cut and of those before is there.
+        let mut reached = Vec::with_capacity(cuts.len() + 1);
+        for column in &columns {
+            self.fill(column, rules, &mut reached);
+        }
+        for &task in waiting() {
+            self.due[task] = reached[cuts.partition_point(|cut| *cut < tasks[task].level)];
+        }
+        Ok(())
+    }
+
+    /// Weighs the digits of one more counter.
+    fn fill(&mut self, column: &Column, rules: &Rules, reached: &mut Vec<(CounterId, u64)>) {
+        let counter = self.full.len() as CounterId;
         let radix = |digit: &Digit| 1 + digit.count();
         let mut weight: u64 = column.digits.iter().map(radix).product();
         let mut level = 0;
         if column.carried && rules.carry {
-            self.carries.push(Add { counter, value: weight });
+            let from = counter - 1;
+            let full = self.full[usize::from(from)];
+            self.chained.push((from, full, Add { counter, value: weight }));
             level += weight;
         }
         for digit in &column.digits {
@@ -118,19 +157,77 @@ impl Digits {
     }
 }
 
-/// The arrivals of each cut, and those that nobody needs.
-fn by_cut(arrivals: &[Arrival], tasks: &[Task], cuts: &[Level]) -> Vec<Vec<ArrivalId>> {
-    let mut first = vec![cuts.len(); arrivals.len()];
+/// What is counted together: all, or the pipelines that do not wait for each other, and the rest.
+fn parts(arrivals: &[Arrival], tasks: &[Task], rules: &Rules) -> Vec<Part> {
+    let mut sets = Sets((0..arrivals.len()).collect());
     for task in tasks {
-        let cut = cuts.partition_point(|cut| *cut < task.level);
-        for &arrival in &task.needs {
-            let first = &mut first[arrival as usize];
+        for pair in task.needs.windows(2) {
+            sets.join(pair[0] as usize, pair[1] as usize);
+        }
+    }
+    // The level of the first work of each set, and whether there is work of another one.
+    let mut works: HashMap<usize, (Level, bool)> = HashMap::new();
+    for task in tasks {
+        if let Some(&arrival) = task.needs.first() {
+            let work = works.entry(sets.root(arrival as usize)).or_insert((task.level, false));
+            work.1 |= work.0 != task.level;
+        }
+    }
+    let mut streams: Vec<usize> =
+        works.iter().filter(|(_, work)| work.1).map(|(&set, _)| set).collect();
+    streams.sort_unstable();
+    if streams.len() > rules.streams.into() || streams.len() < 2 {
+        streams.clear();
+    }
+    // What is no stream comes last, if there is anything to wait for.
+    let rest = usize::from(works.len() > streams.len() || streams.is_empty());
+    let mut parts: Vec<Part> = (0..streams.len() + rest).map(|_| Part::default()).collect();
+    let last = parts.len() - 1;
+    let mut part_of = |arrival: usize| {
+        let set = sets.root(arrival);
+        streams.binary_search(&set).unwrap_or(last)
+    };
+    for arrival in 0..arrivals.len() {
+        parts[part_of(arrival)].arrivals.push(arrival as ArrivalId);
+    }
+    for (index, task) in tasks.iter().enumerate() {
+        let part = task.needs.first().map_or(last, |&arrival| part_of(arrival as usize));
+        parts[part].tasks.push(index);
+    }
+    parts
+}
+
+/// Sets of numbers that are joined: union and find, with paths cut short on the way.
+struct Sets(Vec<usize>);
+
+impl Sets {
+    fn root(&mut self, mut of: usize) -> usize {
+        while self.0[of] != of {
+            self.0[of] = self.0[self.0[of]];
+            of = self.0[of];
+        }
+        of
+    }
+
+    fn join(&mut self, one: usize, other: usize) {
+        let (one, other) = (self.root(one), self.root(other));
+        self.0[one.max(other)] = one.min(other);
+    }
+}
+
+/// The arrivals of each cut, and those that nobody needs.
+fn by_cut(part: &Part, tasks: &[Task], cuts: &[Level]) -> Vec<Vec<ArrivalId>> {
+    let mut first: HashMap<ArrivalId, usize> = HashMap::new();
+    for &task in &part.tasks {
+        let cut = cuts.partition_point(|cut| *cut < tasks[task].level);
+        for &arrival in &tasks[task].needs {
+            let first = first.entry(arrival).or_insert(cut);
             *first = cut.min(*first);
         }
     }
     let mut members = vec![Vec::new(); cuts.len() + 1];
-    for (arrival, cut) in (0..).zip(first) {
-        members[cut].push(arrival);
+    for &arrival in &part.arrivals {
+        members[first.get(&arrival).copied().unwrap_or(cuts.len())].push(arrival);
     }
     members
 }

@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 
-use super::super::{Action, Buffer, Region, Schedule, StepId, Wait};
+use super::super::{Action, Buffer, Region, Schedule, Scheme, StepId, Wait};
 use super::Rules;
 
 /// The index of an arrival at a rank.
@@ -22,6 +22,9 @@ pub(super) type ArrivalId = u32;
 pub(super) struct Level(u64);
 
 impl Level {
+    /// After everything.
+    pub const MAX: Self = Self(u64::MAX);
+
     fn ready(round: u32) -> Self {
         Self((2 * u64::from(round) - 1) << 32)
     }
@@ -47,11 +50,23 @@ impl Level {
 /// Something that adds to a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Arrival {
+    pub kind: ArrivalKind,
     pub level: Level,
     /// Where it comes from if it carries bytes of another rank.
     pub source: Option<u32>,
     /// The place among what comes from there: round and label of the message.
     pub turn: (u32, u16),
+}
+
+/// What it is that arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ArrivalKind {
+    /// A message.
+    Message,
+    /// The word of a rank that it is ready.
+    Ready,
+    /// The end of a step of this rank's own, or of a counter.
+    Done,
 }
 
 /// What starts once some arrivals are there.
@@ -70,6 +85,8 @@ pub(super) struct Task {
 pub(super) enum TaskKind {
     /// Tells a rank that this one is ready for a group of its messages.
     Ready { to: u32, group: u16 },
+    /// Tells the source of everything that this rank is ready.
+    Join { to: u32 },
     /// Runs a step of the schedule, and tells itself by an arrival when that is done.
     Step { step: StepId, done: Option<ArrivalId> },
 }
@@ -107,6 +124,8 @@ pub(super) struct Flow {
     groups: Vec<Group>,
     /// For each send, the arrival of its ready-to-receive.
     ready: Vec<Option<ArrivalId>>,
+    /// At the source of everything, the arrivals of the others' word that they are ready.
+    pub joins: Vec<ArrivalId>,
 }
 
 impl Flow {
@@ -123,18 +142,54 @@ impl Flow {
             group: vec![None; steps],
             groups: Vec::new(),
             ready: vec![None; steps],
+            joins: Vec::new(),
         };
         for step in 0..steps as StepId {
             flow.actions.push(countable(schedule, step)?);
             flow.complete_step(step, rules);
         }
         flow.join_groups(rules);
+        flow.stem(rules)?;
         Ok(flow)
     }
 
     /// The highest round of any step.
     pub fn rounds(&self) -> u32 {
         self.rounds.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Sees that everything stems from one rank, if it is to.
+    fn stem(&mut self, rules: &Rules) -> Result<(), String> {
+        let Some(single) = rules.single else { return Ok(()) };
+        let mut stems = Vec::with_capacity(self.actions.len());
+        for (step, action) in self.actions.iter().enumerate() {
+            let is_receive = matches!(action, Action::Receive { .. });
+            stems.push(is_receive || self.after[step].iter().any(|&step| stems[step as usize]));
+            let is_send = matches!(action, Action::Send { .. });
+            if is_send && !rules.is_source() && !stems[step] {
+                let source = single.source;
+                return Err(format!("step {step} sends what does not stem from rank {source}"));
+            }
+        }
+        if rules.is_source() && self.actions.iter().any(|it| matches!(it, Action::Send { .. })) {
+            for _ in 1..single.ranks {
+                let join = Arrival {
+                    kind: ArrivalKind::Ready,
+                    level: Level::ready(1),
+                    source: None,
+                    turn: (0, 0),
+                };
+                let join = self.arrive(join);
+                self.joins.push(join);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether this rank tells the source of everything that it is ready.
+    pub fn joins(&self, rules: &Rules) -> bool {
+        let receives = || self.actions.iter().any(|it| matches!(it, Action::Receive { .. }));
+        rules.single.is_some() && !rules.is_source() && receives()
     }
 
     /// Notes what is there when a step is complete.
@@ -153,6 +208,7 @@ impl Flow {
             _ => (None, (round, 0)),
         };
         let is_receive = matches!(action, Action::Receive { .. });
+        let kind = if is_receive { ArrivalKind::Message } else { ArrivalKind::Done };
         let counts = match action {
             Action::Receive { .. } => true,
             Action::Send { region, .. } => region.len > 0 && rules.local,
@@ -160,7 +216,7 @@ impl Flow {
             Action::Reduce { into, .. } => into.len > 0,
         };
         if counts {
-            self.own[step as usize] = Some(self.arrive(Arrival { level, source, turn }));
+            self.own[step as usize] = Some(self.arrive(Arrival { kind, level, source, turn }));
         }
         let mut complete = Vec::from_iter(self.own[step as usize]);
         // The bytes of who said that it was ready come after what that waited for.
@@ -210,8 +266,12 @@ impl Flow {
                 continue;
             }
             let needs = self.before(step as StepId);
+            if rules.single.is_some() && needs.is_empty() {
+                continue;
+            }
             let (level, round) = (self.latest(&needs), self.rounds[step]);
-            if let Some(&at) = known.get(&(from, level)).filter(|_| rules.merges) {
+            let merges = rules.merges && rules.scheme != Scheme::Prematched;
+            if let Some(&at) = known.get(&(from, level)).filter(|_| merges) {
                 let group = &mut self.groups[at as usize];
                 group.needs.extend(needs);
                 group.round = group.round.min(round);
@@ -263,13 +323,14 @@ impl Flow {
     pub fn grant(&mut self, sends: &[StepId], groups: &[u16], rules: &Rules) -> Vec<ArrivalId> {
         let count = groups.iter().filter(|&&group| group != NO_GROUP).max();
         let count = count.map_or(0, |&last| last as usize + 1);
-        let mut levels = vec![Level(u64::MAX); count];
+        let mut levels = vec![Level::MAX; count];
         for (&step, &group) in sends.iter().zip(groups).filter(|it| *it.1 != NO_GROUP) {
             let round = self.rounds[step as usize];
             let level = if rules.rounds { Level::ready(round) } else { Level::listed(step, true) };
             levels[group as usize] = levels[group as usize].min(level);
         }
-        let arrival = |level| Arrival { level, source: None, turn: (0, 0) };
+        let kind = ArrivalKind::Ready;
+        let arrival = |level| Arrival { kind, level, source: None, turn: (0, 0) };
         let ids: Vec<ArrivalId> =
             levels.into_iter().map(|level| self.arrive(arrival(level))).collect();
         for (&step, &group) in sends.iter().zip(groups).filter(|it| *it.1 != NO_GROUP) {
@@ -282,6 +343,10 @@ impl Flow {
     /// ready-to-receive in the place of its first receive.
     pub fn tasks(&self, rules: &Rules) -> Vec<Task> {
         let mut tasks = Vec::new();
+        if let Some(single) = rules.single.filter(|_| self.joins(rules)) {
+            let kind = TaskKind::Join { to: single.source };
+            tasks.push(Task { kind, needs: Vec::new(), level: Level::default(), round: 0 });
+        }
         let mut begun = vec![false; self.groups.len()];
         for step in 0..self.actions.len() as StepId {
             match self.actions[step as usize] {
@@ -289,8 +354,12 @@ impl Flow {
                     if let Some(at) = self.group[step as usize]
                         && !std::mem::replace(&mut begun[at as usize], true)
                     {
-                        let Group { level, needs, round, from, index } =
+                        let Group { mut level, mut needs, round, from, index } =
                             self.groups[at as usize].clone();
+                        if rules.in_turn {
+                            needs = self.until(Level::ready(round));
+                            level = self.latest(&needs);
+                        }
                         let kind = TaskKind::Ready { to: from, group: index };
                         tasks.push(Task { kind, needs, level, round });
                     }
@@ -300,16 +369,31 @@ impl Flow {
                 Action::Send { .. } | Action::Copy { .. } | Action::Reduce { .. } => {
                     let mut needs = self.before(step);
                     needs.extend(self.ready[step as usize]);
+                    if matches!(self.actions[step as usize], Action::Send { .. }) {
+                        needs.extend(self.joins.first());
+                    }
                     let kind = TaskKind::Step { step, done: self.own[step as usize] };
                     let (level, round) = (self.latest(&needs), self.rounds[step as usize]);
                     tasks.push(Task { kind, needs, level, round });
                 }
             }
         }
+        let sends = tasks.iter_mut().filter(|task| matches!(task.kind, TaskKind::Step { .. }));
+        let first =
+            sends.filter(|task| self.joins.first().is_some_and(|join| task.needs.contains(join)));
+        if let Some(first) = first.min_by_key(|task| task.level) {
+            first.needs.extend(&self.joins[1..]);
+        }
         if rules.ordered {
             self.keep_turns(&mut tasks);
         }
         tasks
+    }
+
+    /// All arrivals below a level.
+    fn until(&self, level: Level) -> Vec<ArrivalId> {
+        let arrivals = (0..).zip(&self.arrivals);
+        arrivals.filter(|(_, arrival)| arrival.level < level).map(|(id, _)| id).collect()
     }
 
     /// Makes puts to one rank start in the order of their rounds and labels.
@@ -325,9 +409,14 @@ impl Flow {
         }
         turns.sort_unstable();
         for pair in turns.windows(2).filter(|pair| pair[0].0.0 == pair[1].0.0) {
-            let earlier = tasks[pair[0].1].level;
-            let later = &mut tasks[pair[1].1].level;
-            *later = earlier.max(*later);
+            // What an earlier one waits for last, a later one waits for too.
+            let earlier = &tasks[pair[0].1];
+            let level = earlier.level;
+            let latest = |&&it: &&ArrivalId| self.arrivals[it as usize].level == level;
+            let latest = earlier.needs.iter().find(latest).copied();
+            let later = &mut tasks[pair[1].1];
+            later.needs.extend(latest.filter(|it| !later.needs.contains(it)));
+            later.level = level.max(later.level);
         }
         // Those of one level start in the order of the list.
         let mut order: Vec<usize> = (0..tasks.len()).collect();
@@ -346,7 +435,8 @@ impl Flow {
 /// Whether the receiver says when it is ready for a message.
 fn needs_ready(receive: Action, rules: &Rules) -> bool {
     let Action::Receive { region, .. } = receive else { return false };
-    rules.ready && !(rules.synchronizes && region.len == 0)
+    let matches = rules.scheme == Scheme::Prematched;
+    rules.ready && (matches || !(rules.synchronizes && region.len == 0))
 }
 
 /// What a step does, if counters can tell when it may.

@@ -1,33 +1,84 @@
-//! Programs of all ranks at once, for tests and tools: the exchanges take place in memory.
+//! Programs of several ranks at once, for tests and tools: the exchanges take place in memory.
+
+use std::collections::BTreeMap;
 
 use super::super::{Program, Schedule};
-use super::{Draft, Rules};
+use super::{Draft, Rules, Single};
 
 /// The programs of ranks `0..schedules.len()`.
 ///
 /// # Errors
 /// A sentence that names the rank whose schedule counters cannot run.
 pub fn link_all(schedules: &[Schedule], rules: &Rules) -> Result<Vec<Program>, String> {
-    let draft =
-        |(rank, schedule)| Draft::new(schedule, rules).map_err(|why| format!("rank {rank}: {why}"));
-    let mut drafts: Vec<Draft> =
-        schedules.iter().enumerate().map(draft).collect::<Result<_, _>>()?;
-    for rank in 0..drafts.len() {
-        for peer in drafts[rank].sources().collect::<Vec<_>>() {
-            let grants = drafts[rank].grants_to(peer);
-            at(&mut drafts, peer)?.take_grants(rank as u32, &grants)?;
-        }
+    let ranks = 0..schedules.len() as u32;
+    let mut drafts = BTreeMap::new();
+    for rank in ranks.clone() {
+        drafts.insert(rank, draft(&schedules[rank as usize], rank, rules)?);
     }
-    for rank in 0..drafts.len() {
-        for peer in drafts[rank].peers() {
-            let places = drafts[rank].places_to(peer);
-            at(&mut drafts, peer)?.take_places(rank as u32, places)?;
-        }
-    }
-    drafts.into_iter().map(Draft::finish).collect()
+    ranks.clone().try_for_each(|rank| grant(&mut drafts, rank))?;
+    ranks.clone().try_for_each(|rank| tell(&mut drafts, rank))?;
+    drafts.into_values().map(Draft::finish).collect()
 }
 
-fn at(drafts: &mut [Draft], rank: u32) -> Result<&mut Draft, String> {
+/// The program of one rank, from the schedules of it, of its peers, and of theirs.
+///
+/// # Errors
+/// As [`link_all`].
+pub fn link_one(
+    schedule: impl Fn(u32) -> Schedule, rank: u32, rules: &Rules,
+) -> Result<Program, String> {
+    let mut drafts = BTreeMap::new();
+    // Peers can tell their places once they have the grants of all that they send to.
+    let mut near = vec![rank];
+    for distance in 0..3 {
+        let mut next = Vec::new();
+        for rank in std::mem::take(&mut near) {
+            if drafts.contains_key(&rank) {
+                continue;
+            }
+            let draft = draft(&schedule(rank), rank, rules)?;
+            next.extend(if distance == 0 { draft.peers() } else { draft.destinations().collect() });
+            drafts.insert(rank, draft);
+        }
+        near = next;
+    }
+    let near: Vec<u32> = drafts.keys().copied().collect();
+    near.iter().try_for_each(|&rank| grant(&mut drafts, rank))?;
+    for peer in drafts[&rank].peers() {
+        let places = drafts[&peer].places_to(rank);
+        at(&mut drafts, rank)?.take_places(peer, places)?;
+    }
+    drafts.remove(&rank).expect("it is there").finish()
+}
+
+fn draft(schedule: &Schedule, rank: u32, rules: &Rules) -> Result<Draft, String> {
+    let single = rules.single.map(|single| Single { rank, ..single });
+    Draft::new(schedule, &Rules { single, ..*rules }).map_err(|why| format!("rank {rank}: {why}"))
+}
+
+/// Gives the grants of a rank to those that send to it, as far as they are there.
+fn grant(drafts: &mut BTreeMap<u32, Draft>, rank: u32) -> Result<(), String> {
+    let own = &drafts[&rank];
+    let grants: Vec<_> = own.sources().map(|peer| (peer, own.grants_to(peer))).collect();
+    for (peer, grants) in grants {
+        if let Some(peer) = drafts.get_mut(&peer) {
+            peer.take_grants(rank, &grants)?;
+        }
+    }
+    Ok(())
+}
+
+/// Tells the places of a rank to its peers.
+fn tell(drafts: &mut BTreeMap<u32, Draft>, rank: u32) -> Result<(), String> {
+    let own = &drafts[&rank];
+    let places: Vec<_> = own.peers().into_iter().map(|peer| (peer, own.places_to(peer))).collect();
+    for (peer, places) in places {
+        at(drafts, peer)?.take_places(rank, places)?;
+    }
+    Ok(())
+}
+
+fn at(drafts: &mut BTreeMap<u32, Draft>, rank: u32) -> Result<&mut Draft, String> {
     let ranks = drafts.len();
-    drafts.get_mut(rank as usize).ok_or(format!("rank {rank} is none of {ranks}"))
+    drafts.get_mut(&rank).ok_or(format!("rank {rank} is none of {ranks}"))
 }

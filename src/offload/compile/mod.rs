@@ -25,17 +25,18 @@ mod digits;
 mod flow;
 mod link;
 mod place;
+mod prematched;
 mod rules;
 
 use std::collections::BTreeMap;
 
-use super::{Action, Add, CounterId, Op, Program, Region, Schedule, Work};
+use super::{Action, Add, CounterId, Op, Program, Region, Schedule, Scheme, Work};
 use digits::Digits;
 use flow::{ArrivalId, Edge, Flow, NO_GROUP, Task, TaskKind};
 
-pub use link::link_all;
+pub use link::{link_all, link_one};
 pub use place::Place;
-pub use rules::Rules;
+pub use rules::{Rules, Single};
 
 /// One rank's program under way.
 #[derive(Clone, Debug)]
@@ -76,6 +77,9 @@ impl Draft {
     /// # Errors
     /// A sentence, if counters cannot run it: it takes what comes first, or lets steps be late.
     pub fn new(schedule: &Schedule, rules: &Rules) -> Result<Self, String> {
+        if rules.single.is_some() && rules.scheme == Scheme::Prematched {
+            return Err("messages matched one by one have no common ready-to-receive".into());
+        }
         let flow = Flow::new(schedule, rules)?;
         let mut turns = vec![0; schedule.steps().len()];
         let mut outgoing = BTreeMap::new();
@@ -106,6 +110,11 @@ impl Draft {
     /// All of these, ascending: places go to each and come from each.
     pub fn peers(&self) -> Vec<u32> {
         let mut peers: Vec<u32> = self.sources().chain(self.destinations()).collect();
+        if let Some(single) = self.rules.single {
+            let all = 0..single.ranks;
+            peers.extend(all.filter(|&rank| rank != single.rank && !self.flow.joins.is_empty()));
+            peers.extend(Some(single.source).filter(|_| self.flow.joins(&self.rules)));
+        }
         peers.sort_unstable();
         peers.dedup();
         peers
@@ -149,7 +158,10 @@ impl Draft {
     /// Decides where everything counts, now that all arrivals are known.
     fn settle(&mut self) -> Result<(), String> {
         let tasks = self.flow.tasks(&self.rules);
-        let digits = Digits::new(&self.flow.arrivals, &tasks, &self.rules)?;
+        let digits = match self.rules.scheme {
+            Scheme::Tank | Scheme::Tank1 => Digits::new(&self.flow.arrivals, &tasks, &self.rules)?,
+            Scheme::Prematched => prematched::count(&self.flow.arrivals, &tasks)?,
+        };
         self.plan = Some(Plan { tasks, digits, places: BTreeMap::new() });
         Ok(())
     }
@@ -184,13 +196,22 @@ impl Draft {
         let ready = outgoing.and_then(|outgoing| outgoing.ready.as_ref()).into_iter().flatten();
         let groups =
             ready.map(|&arrival| Place { signal: adds[arrival as usize], into: Region::EMPTY });
-        messages.chain(groups).collect()
+        let mut places: Vec<Place> = messages.chain(groups).collect();
+        if let Some(single) = self.rules.single.filter(|_| !self.flow.joins.is_empty()) {
+            let number = peer - u32::from(peer > single.source);
+            let signal = adds[self.flow.joins[number as usize] as usize];
+            places.push(Place { signal, into: Region::EMPTY });
+        }
+        places
     }
 
     /// How many places [`Draft::take_places`] wants from `peer`.
     pub fn places_due(&self, peer: u32) -> usize {
         let groups = self.grants_to(peer).into_iter().filter(|&group| group != NO_GROUP).max();
-        self.grants_due(peer) + groups.map_or(0, |last| usize::from(last) + 1)
+        let is_source = |single: Single| single.source == peer && self.flow.joins(&self.rules);
+        self.grants_due(peer)
+            + groups.map_or(0, |last| usize::from(last) + 1)
+            + usize::from(self.rules.single.is_some_and(is_source))
     }
 
     /// Takes what `peer` has as [`Draft::places_to`] this rank.
@@ -227,12 +248,20 @@ impl Draft {
         if let Some(peer) = missing {
             return Err(format!("the places of rank {peer} are not here"));
         }
+        let counters = self.counters();
         let mut work = Vec::with_capacity(plan.tasks.len() + plan.digits.full.len() * 2 + 1);
         for (task, &(counter, level)) in plan.tasks.iter().zip(&plan.digits.due) {
             work.push(Work { counter, level, op: self.op(task, plan), round: task.round });
         }
-        let counters = self.counters();
-        self.end(&plan.digits, &mut work);
+        let round = self.flow.rounds() + 1;
+        for &(counter, level, add) in &plan.digits.chained {
+            work.push(Work { counter, level, op: Op::Add(add), round });
+        }
+        let mut full = plan.digits.full.clone();
+        if self.rules.branches && !self.rules.is_source() {
+            branch(&mut work, &mut full);
+        }
+        self.end(&full, &mut work);
         Ok(Program::new(self.rules.scheme, self.rules.tanks(), counters, work))
     }
 
@@ -240,6 +269,10 @@ impl Draft {
         let (step, done) = match task.kind {
             TaskKind::Ready { to, group } => {
                 let place = plan.places[&to][self.grants_due(to) + usize::from(group)];
+                return Op::Signal { to, signal: place.signal };
+            }
+            TaskKind::Join { to } => {
+                let place = plan.places[&to].last().expect("the source has a place for it");
                 return Op::Signal { to, signal: place.signal };
             }
             TaskKind::Step { step, done } => (step, done),
@@ -256,31 +289,53 @@ impl Draft {
                 Op::Put { to, from, into, signal, done, engine }
             }
             Action::Copy { from, to: into } => Op::Copy { from, into, done },
-            Action::Reduce { .. } => Op::Host { step, done },
+            Action::Reduce { from, into } => match self.rules.arithmetic {
+                Some((with, max)) if from.len % 8 == 0 && from.len / 8 <= max.into() => {
+                    Op::Combine { from, into, with, done }
+                }
+                _ => Op::Host { step, done },
+            },
             Action::Receive { .. } => unreachable!("a receive is not work"),
         }
     }
 
-    /// What happens when counters are full: each adds to the next one, the last lowers all.
-    fn end(&self, digits: &Digits, work: &mut Vec<Work>) {
+    /// When the last counter is full, all are lowered, and the instance is over.
+    fn end(&self, full: &[u64], work: &mut Vec<Work>) {
         let round = self.flow.rounds() + 1;
-        for (counter, &carry) in (0..).zip(&digits.carries) {
-            let level = digits.full[usize::from(counter)];
-            work.push(Work { counter, level, op: Op::Add(carry), round });
-        }
-        let last = digits.full.len() - 1;
-        let mut at_end = |op| {
-            let level = digits.full[last];
-            work.push(Work { counter: last as CounterId, level, op, round });
-        };
+        let (last, level) = (full.len() - 1, full[full.len() - 1]);
+        let mut at_end = |op| work.push(Work { counter: last as CounterId, level, op, round });
         if !self.rules.gated {
             at_end(Op::Complete);
         }
-        for (counter, &full) in (0..).zip(&digits.full).filter(|it| *it.1 > 0) {
+        for (counter, &full) in (0..).zip(full).filter(|it| *it.1 > 0) {
             at_end(Op::Add(Add { counter, value: full.wrapping_neg() }));
         }
         if self.rules.gated {
             at_end(Op::Complete);
         }
     }
+}
+
+/// Before several puts of one level, has the counter raised by their number; what is later waits for
+/// as much more.
+fn branch(work: &mut Vec<Work>, full: &mut [u64]) {
+    work.sort_by_key(|work| (work.counter, work.level));
+    let mut raised = Vec::with_capacity(work.len());
+    for (counter, full) in (0..).zip(full) {
+        let own = work.iter().filter(|work| work.counter == counter).copied();
+        let own: Vec<Work> = own.collect();
+        let mut shift = 0;
+        for together in own.chunk_by(|one, two| one.level == two.level) {
+            let puts = together.iter().filter(|work| matches!(work.op, Op::Put { .. })).count();
+            if puts > 1 && together[0].level > 0 {
+                let add = Add { counter, value: puts as u64 };
+                let level = together[0].level + shift;
+                raised.push(Work { level, op: Op::Add(add), ..together[0] });
+                shift += puts as u64;
+            }
+            raised.extend(together.iter().map(|work| Work { level: work.level + shift, ..*work }));
+        }
+        *full += shift;
+    }
+    *work = raised;
 }

@@ -1,7 +1,7 @@
 //! What makes a program safe, each countermeasure by itself, so that tests can leave one out and
 //! see what it is for.
 
-use super::super::Scheme;
+use super::super::{Arithmetic, Scheme};
 
 /// How a schedule becomes a program. All ranks of an operation use equal rules, apart from
 /// [`Rules::ordered`] if the interface of none but the one rank differs in it.
@@ -32,6 +32,30 @@ pub struct Rules {
     pub ordered: bool,
     /// How many bits of a counter are used.
     pub bits: u32,
+    /// How many pipelines that do not wait for each other may have counters of their own.
+    pub streams: u8,
+    /// A rank is ready for a message once all of earlier rounds has arrived, not before: what comes
+    /// before it in the paper's tables.
+    pub in_turn: bool,
+    /// Everything that is sent stems from one rank: the others tell that one that they are ready for
+    /// all that they receive into untouched memory, instead of telling each sender.
+    pub single: Option<Single>,
+    /// A counter is raised by the number of puts that a rank passes a message on with, before these
+    /// start, as in the paper's table 2: what interfaces need that consume what they count.
+    pub branches: bool,
+    /// What a reduction of at most so many numbers of 8 bytes computes, if the interface does it.
+    pub arithmetic: Option<(Arithmetic, u8)>,
+}
+
+/// An operation in which all messages stem from one rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Single {
+    /// That rank.
+    pub source: u32,
+    /// How many ranks there are, each of which but the source receives something.
+    pub ranks: u32,
+    /// This rank.
+    pub rank: u32,
 }
 
 impl Rules {
@@ -48,7 +72,37 @@ impl Rules {
         local: true,
         ordered: false,
         bits: BITS,
+        streams: 4,
+        in_turn: false,
+        single: None,
+        branches: false,
+        arithmetic: None,
     };
+
+    /// The single tank of Morie et al., as their tables print it: ends of sends do not count. It runs
+    /// safely where `offload::order` proves that.
+    pub const PAPER: Self = Self {
+        scheme: Scheme::Tank1,
+        merges: false,
+        parity: false,
+        local: false,
+        streams: 1,
+        in_turn: true,
+        ..Self::SAFE
+    };
+
+    /// Rules for a scheme, such that an instance is over when its memory may be used.
+    pub fn of(scheme: Scheme) -> Self {
+        match scheme {
+            Scheme::Tank | Scheme::Prematched => Self { scheme, ..Self::SAFE },
+            Scheme::Tank1 => Self { local: true, ..Self::PAPER },
+        }
+    }
+
+    /// Whether this rank is the one that everything stems from.
+    pub(super) fn is_source(&self) -> bool {
+        self.single.is_some_and(|single| single.rank == single.source)
+    }
 
     /// How often each counter exists.
     pub fn tanks(&self) -> u8 {

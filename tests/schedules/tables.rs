@@ -1,0 +1,155 @@
+//! The tables of the paper that the water tanks are from (`offload::compile`), out of the schedules
+//! that run here; and what programs take at the sizes of its table 6.
+
+use mpi_abi::mpi::coll::{
+    Bcast, Exchange, Shape, allgather_doubling, barrier_dissemination, bcast_binary, bcast_chain,
+    bcast_trinaryx3,
+};
+use mpi_abi::offload::compile::{Rules, Single, link_all, link_one};
+use mpi_abi::offload::order::Order;
+use mpi_abi::offload::resources::{Resources, Rounds};
+use mpi_abi::offload::table::{Operation, Purpose, Row, rows};
+use mpi_abi::offload::{Schedule, Scheme};
+
+use Operation::{Add, RemoteAdd, Write};
+use Purpose::{Data, Exit, Finish, Signal};
+
+const EIGHT: Shape = Shape { ranks: 8 };
+
+/// The rows of rank 0 that the paper has: the end of the instance is none of its tables'.
+fn printed(program: &mpi_abi::offload::Program, rank: u32) -> Vec<Row> {
+    let mut rows = rows(program, rank);
+    rows.retain(|row| row.operation != Operation::Complete);
+    rows
+}
+
+fn doubling(rank: u32) -> Schedule {
+    allgather_doubling::schedule(EIGHT, rank, Exchange { block: 8, in_place: true })
+}
+
+/// Rules for a broadcast from rank 0 as in the paper: all tell the root that they are ready.
+fn broadcast(ranks: u32) -> Rules {
+    let single = Some(Single { source: 0, ranks, rank: 0 });
+    Rules { single, branches: true, ordered: true, ..Rules::PAPER }
+}
+
+/// Table 2: a rank of a binary tree that passes a message on; and the pipeline of figure 5.
+#[test]
+fn table_2_branches() {
+    let ranks = 15;
+    let (shape, args) = (Shape { ranks }, Bcast { bytes: 64, root: 0 });
+    let part = |rank| bcast_binary::in_segments(shape, rank, args, 64);
+    let programs = link_all(&(0..ranks).map(part).collect::<Vec<_>>(), &broadcast(ranks)).unwrap();
+    let brief = |row: &Row| (row.threshold, row.operation, row.increment, row.peer);
+    let table: Vec<_> = printed(&programs[1], 1).iter().map(brief).collect();
+    let lowered = (3, RemoteAdd, -3, 1);
+    let due = [(0, Write, 1, 0), (1, Add, 2, 1), (3, Write, 1, 3), (3, Write, 1, 4), lowered];
+    assert_eq!(table, due);
+    // The root sends once all others are ready.
+    let root = printed(&programs[0], 0);
+    assert!(root[..2].iter().all(|row| (row.threshold, row.purpose) == (14, Data)), "{root:?}");
+    assert_eq!(Order::of(&programs).unwrap().two_tanks(), Ok(()));
+}
+
+#[test]
+fn segments_are_counted() {
+    let ranks = 4;
+    let (shape, args) = (Shape { ranks }, Bcast { bytes: 5 * 8, root: 0 });
+    let part = |rank| bcast_chain::in_segments(shape, rank, args, 8);
+    let programs = link_all(&(0..ranks).map(part).collect::<Vec<_>>(), &broadcast(ranks)).unwrap();
+    let sent: Vec<u64> = printed(&programs[1], 1)
+        .iter()
+        .filter(|row| row.purpose == Data)
+        .map(|row| row.threshold)
+        .collect();
+    assert_eq!(sent, [1, 2, 3, 4, 5]);
+    let at_root: Vec<Row> = printed(&programs[0], 0);
+    assert!(at_root.iter().filter(|row| row.purpose == Data).all(|row| row.threshold == 3));
+}
+
+/// Table 4: the barrier of eight ranks; rank 0 tells 1, 2 and 4.
+#[test]
+fn table_4_barrier() {
+    let rules = Rules { synchronizes: true, ..Rules::PAPER };
+    let part = |rank| barrier_dissemination::schedule(EIGHT, rank);
+    let programs = link_all(&(0..8).map(part).collect::<Vec<_>>(), &rules).unwrap();
+    let brief = |row: &Row| (row.round, row.threshold, row.operation, row.increment, row.peer);
+    let table: Vec<_> = printed(&programs[0], 0).iter().map(brief).collect();
+    let due = [
+        (1, 0, RemoteAdd, 4, 1),
+        (2, 4, RemoteAdd, 2, 2),
+        (3, 6, RemoteAdd, 1, 4),
+        (4, 7, RemoteAdd, -7, 0),
+    ];
+    assert_eq!(table, due);
+    assert_eq!(Order::of(&programs).unwrap().one_tank(), Ok(()));
+}
+
+/// Table 5: the allgather of eight ranks, and that one tank is not enough for it.
+#[test]
+fn table_5_allgather() {
+    let schedules: Vec<Schedule> = (0..8).map(doubling).collect();
+    let programs = link_all(&schedules, &Rules::PAPER).unwrap();
+    let brief = |row: &Row| {
+        (row.purpose, row.round, row.step, row.threshold, row.operation, row.increment, row.peer)
+    };
+    let table: Vec<_> = printed(&programs[0], 0).iter().map(brief).collect();
+    let due = [
+        (Signal, 1, 1, 0, RemoteAdd, 32, 1),
+        (Data, 1, 2, 32, Write, 0, 1),
+        (Exit, 1, 2, 32, RemoteAdd, 16, 1),
+        (Signal, 2, 3, 48, RemoteAdd, 8, 2),
+        (Data, 2, 4, 56, Write, 0, 2),
+        (Exit, 2, 4, 56, RemoteAdd, 4, 2),
+        (Signal, 3, 5, 60, RemoteAdd, 2, 4),
+        (Data, 3, 6, 62, Write, 0, 4),
+        (Exit, 3, 6, 62, RemoteAdd, 1, 4),
+        (Finish, 4, 7, 63, RemoteAdd, -63, 0),
+    ];
+    assert_eq!(table, due);
+    assert!(Order::of(&programs).unwrap().one_tank().is_err());
+    let safe = link_all(&schedules, &Rules::SAFE).unwrap();
+    assert_eq!(Order::of(&safe).unwrap().two_tanks(), Ok(()));
+}
+
+/// Table 6: counters of a butterfly on the K computer and on a million nodes.
+#[test]
+fn table_6_resources() {
+    for (ranks, rounds, prematched) in [(82_944, 18, 54), (1_000_000, 21, 63)] {
+        let args = Exchange { block: 8, in_place: true };
+        let part = |rank| allgather_doubling::schedule(Shape { ranks }, rank, args);
+        assert_eq!(part(0).rounds(), rounds);
+        assert_eq!(Rounds(rounds).prematched(), prematched);
+        assert_eq!(Rounds(rounds).of_tank(), 2 * rounds);
+        let of = |rank, rules: &Rules| Resources::of(&link_one(part, rank, rules).unwrap());
+        let most = |rules: &Rules| {
+            let ranks = [0, 1, ranks / 2, ranks - 1].map(|rank| of(rank, rules));
+            ranks.into_iter().reduce(Resources::max).unwrap()
+        };
+        let tank = most(&Rules::SAFE);
+        assert_eq!((tank.counters, tank.tanks), (1, 2));
+        let paper = most(&Rules::PAPER);
+        assert_eq!((paper.counters, paper.tanks), (1, 1));
+        // Too many for 32 bits, as the paper says.
+        assert!((32..=62).contains(&paper.bits), "{paper:?}");
+        // Who stands for another has one receive before, and one send after all others.
+        let own = most(&Rules::of(Scheme::Prematched)).counters;
+        assert_eq!(own, prematched - 3);
+    }
+}
+
+/// Three trees: three counters, and nine where sends and receives are matched beforehand.
+#[test]
+fn three_trees_take_three_counters() {
+    let ranks = 27;
+    let counters = |segments: usize, rules: &Rules| {
+        let args = Bcast { bytes: segments * 8, root: 0 };
+        let part = |rank| bcast_trinaryx3::in_segments(Shape { ranks }, rank, args, 8);
+        let programs = link_all(&(0..ranks).map(part).collect::<Vec<_>>(), rules).unwrap();
+        programs.iter().map(|program| program.counters()).max()
+    };
+    let ordered = Rules { ordered: true, ..Rules::SAFE };
+    assert_eq!(counters(3 * 100, &ordered), Some(3));
+    assert_eq!(counters(3, &Rules::of(Scheme::Prematched)), Some(9));
+    assert_eq!(counters(12, &Rules { streams: 1, ..ordered }), Some(1));
+}
