@@ -82,9 +82,138 @@ fn wrong_arguments_are_named() {
         (&["rsched", "--torus", "32x32x32"], "32768 nodes are more than 4096"),
         (&["rsched", "--link-rate", "0"], "from 0.000001"),
         (&["rsched", "--policy", "rr1", "--svg", "/nowhere/a.svg"], "cannot write /nowhere/a.svg"),
+        (&["offload", "table", "sort", "--ranks", "4"], "not one of barrier, bcast"),
+        (&["offload", "table", "bcast", "--ranks", "0"], "'0'"),
+        (&["offload", "table", "bcast", "--ranks", "4", "--rank", "4"], "rank 4 is none of 4"),
+        (&["offload", "table", "bcast", "--ranks", "4", "--root", "9"], "rank 9 as root"),
+        (&["offload", "table", "bcast", "--ranks", "4", "--algorithm", "x"], "binomial|"),
+        (&["offload", "table", "bcast", "--ranks", "4", "--scheme", "pool"], "'pool'"),
+        (&["offload", "resources", "alltoall", "--ranks", "9999"], "steps on a rank of 9999"),
+        (&["offload", "draw", "bcast", "--ranks", "4"], "--svg"),
         (&["swim"], "'swim'"),
     ] {
         let said = complaint(words);
         assert!(said.contains(wanted), "{words:?}: {said}");
     }
+}
+
+/// The cells of some columns of a table, without the line of headings.
+fn cells(table: &str, columns: &[&str]) -> Vec<Vec<String>> {
+    let mut lines = table.lines();
+    let head = lines.next().unwrap();
+    // Numbers end where their heading does, words begin there.
+    let from = |column: &str| {
+        let start = head.find(column).unwrap_or_else(|| panic!("{column} is not in {head}"));
+        let before = head[..start].trim_end().len();
+        (before, start + column.len())
+    };
+    let cell = |line: &str, column: &str| {
+        let (begin, end) = match column {
+            "operation" => (head.find(column).unwrap(), head.find("bytes").unwrap() - 2),
+            _ => from(column),
+        };
+        line.get(begin..end.min(line.len())).unwrap_or("").trim().to_owned()
+    };
+    lines.map(|line| columns.iter().map(|column| cell(line, column)).collect()).collect()
+}
+
+fn table_of(words: &str, columns: &[&str]) -> Vec<Vec<String>> {
+    let words: Vec<&str> = ["offload", "table"].into_iter().chain(words.split(' ')).collect();
+    let table = text(&words);
+    assert!(table.lines().next().unwrap().ends_with("counter"), "{table}");
+    cells(&table, columns)
+}
+
+/// Rows as the papers print them, cells apart by spaces.
+fn rows(text: &str) -> Vec<Vec<String>> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.map(|line| line.split_whitespace().map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn table_2_is_printed_literally() {
+    // Th, Ot and the increments Cl and Cr, of which each request has one.
+    let printed = "
+        0 FI_OP_WRITE    1
+        1 FI_OP_CNTR_ADD 2
+        3 FI_OP_WRITE    1
+        3 FI_OP_WRITE    1
+    ";
+    let words = "bcast --algorithm binary --ranks 15 --rank 1 --scheme tank1";
+    let table = table_of(words, &["threshold", "operation", "increment"]);
+    assert_eq!(table[..4], rows(printed));
+    // The paper leaves out how the tank is emptied.
+    assert_eq!(table[4..], rows("3 FI_OP_REMOTE_CNTR_ADD -3"));
+    assert_eq!(table_of(words, &["peer"]).concat(), ["0", "1", "3", "4", "1"]);
+}
+
+#[test]
+fn table_4_is_printed_literally() {
+    let printed = "
+        1 0 FI_OP_REMOTE_CNTR_ADD  4 1
+        2 4 FI_OP_REMOTE_CNTR_ADD  2 2
+        3 6 FI_OP_REMOTE_CNTR_ADD  1 4
+        C 7 FI_OP_REMOTE_CNTR_ADD -7 0
+    ";
+    let columns = ["round", "threshold", "operation", "increment", "peer"];
+    assert_eq!(table_of("barrier --ranks 8 --scheme tank1", &columns), rows(printed));
+}
+
+#[test]
+fn table_5_is_printed_literally() {
+    let printed = "
+        1 1  0 FI_OP_REMOTE_CNTR_ADD  32 1
+        1 2 32 FI_OP_WRITE             0 1
+        1 2 32 FI_OP_REMOTE_CNTR_ADD  16 1
+        2 3 48 FI_OP_REMOTE_CNTR_ADD   8 2
+        2 4 56 FI_OP_WRITE             0 2
+        2 4 56 FI_OP_REMOTE_CNTR_ADD   4 2
+        3 5 60 FI_OP_REMOTE_CNTR_ADD   2 4
+        3 6 62 FI_OP_WRITE             0 4
+        3 6 62 FI_OP_REMOTE_CNTR_ADD   1 4
+        C 7 63 FI_OP_REMOTE_CNTR_ADD -63 0
+    ";
+    let columns = ["round", "R", "threshold", "operation", "increment", "peer"];
+    assert_eq!(table_of("allgather --ranks 8 --scheme tank1", &columns), rows(printed));
+}
+
+#[test]
+fn tables_of_other_schemes_end_with_the_instance() {
+    for scheme in ["tank", "prematched"] {
+        let table = text(&["offload", "table", "allreduce", "--ranks", "5", "--scheme", scheme]);
+        let last = table.lines().last().unwrap();
+        assert!(last.starts_with("FIN") && last.contains("complete"), "{table}");
+        assert!(table.contains("host computes"), "{table}");
+    }
+}
+
+#[test]
+fn table_6_is_what_the_paper_counts() {
+    for (ranks, wanted) in [
+        ("82944", "18 rounds of messages: as published, R = 36 of one tank, 54 counters"),
+        ("1000000", "21 rounds of messages: as published, R = 42 of one tank, 63 counters"),
+    ] {
+        let table = text(&["offload", "resources", "allgather", "--ranks", ranks]);
+        assert!(table.contains(wanted), "{table}");
+        for (scheme, counters, tanks) in [("tank", "1", "2"), ("tank1", "1", "1")] {
+            let line = table.lines().find(|line| line.split(' ').next() == Some(scheme)).unwrap();
+            let cells: Vec<&str> = line.split_whitespace().collect();
+            assert_eq!(cells[1..3], [counters, tanks], "{table}");
+        }
+    }
+}
+
+#[test]
+fn levels_are_drawn_with_what_they_let_go() {
+    let levels = file("levels.svg");
+    let words = "offload draw allgather --ranks 4 --rank 0,3 --scheme tank --svg";
+    let words: Vec<&str> = words.split(' ').chain([levels.as_str()]).collect();
+    assert!(text(&words).starts_with("over after"));
+    let texts = texts_of(&levels);
+    for wanted in ["rank 0, counter 0", "rank 3, counter 0", "reset, complete", "put to 2"] {
+        assert!(texts.iter().any(|text| text == wanted), "{wanted}: {texts:?}");
+    }
+    let same = fs::read_to_string(&levels).unwrap();
+    text(&words);
+    assert_eq!(fs::read_to_string(&levels).unwrap(), same, "a seed is a picture");
 }

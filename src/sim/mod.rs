@@ -5,4 +5,5 @@
 
 pub mod draw;
 pub mod halo;
+pub mod offload;
 pub mod rsched;

@@ -1,5 +1,6 @@
 //! `suiro-sim`: see [`mpi_abi::sim`].
 
+mod offload;
 mod rsched;
 
 use std::fs;
@@ -16,12 +17,14 @@ fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(rsched::command())
+        .subcommand(offload::command())
 }
 
 fn main() -> ExitCode {
     let matches = command().get_matches();
     let text = match matches.subcommand() {
         Some(("rsched", matches)) => rsched::run(matches),
+        Some(("offload", matches)) => offload::run(matches),
         _ => Err("there is nothing to do".to_owned()),
     };
     let written = text.and_then(|text| {

@@ -1,5 +1,6 @@
 //! Pictures of what the simulator finds, as SVG files with the colours of charts.
 
+pub mod levels;
 pub mod packing;
 
 /// A tenth of a unit is less than anybody sees.

@@ -1,0 +1,150 @@
+//! Collective operations as programs of deferred work: tables of it, what they take, and runs.
+//!
+//! It knows how to name an operation and its algorithm; what a program is, and how a schedule becomes
+//! one, is said in [`offload`](crate::offload).
+
+pub mod levels;
+pub mod resources;
+pub mod table;
+
+use crate::mpi::coll::algorithm::{Algorithm, Arguments};
+use crate::mpi::coll::registry::{self, Family, Operation};
+use crate::mpi::coll::{
+    Allreduce, Bcast, Exchange, Operands, Reduce, ReduceScatter, Rooted, Scan, Shape,
+};
+use crate::offload::compile::{Rules, Single, link_one};
+use crate::offload::{Program, Schedule, Scheme};
+
+/// A collective operation of some ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Collective {
+    /// Which.
+    pub operation: Operation,
+    /// The name of its algorithm; one that papers offload if `None`.
+    pub algorithm: Option<String>,
+    /// How many take part, at least 1.
+    pub ranks: u32,
+    /// The length of the message, of a block or of an operand.
+    pub bytes: usize,
+    /// The root, where there is one.
+    pub root: u32,
+    /// Whether the own block is in its place already.
+    pub in_place: bool,
+    /// Whether what one rank sends to another arrives in order, as on Tofu.
+    pub ordered: bool,
+}
+
+/// A rank with more steps is too much to look at; seconds, where all ranks have as many.
+const STEPS_MAX: usize = 2_000;
+
+/// Operations of equal blocks, which a length is enough for.
+pub const OPERATIONS: [Operation; 11] = [
+    Operation::Barrier,
+    Operation::Bcast,
+    Operation::Gather,
+    Operation::Scatter,
+    Operation::Allgather,
+    Operation::Alltoall,
+    Operation::Reduce,
+    Operation::Allreduce,
+    Operation::ReduceScatter,
+    Operation::Scan,
+    Operation::Exscan,
+];
+
+impl Collective {
+    /// Calls `then` with what makes the schedule of a rank, and the name of the algorithm.
+    ///
+    /// # Errors
+    /// A sentence if there is no such algorithm, or it does not fit; that of `then`.
+    pub fn with_schedules<T>(
+        &self, then: impl FnOnce(&str, &dyn Fn(u32) -> Schedule) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let Self { ranks, bytes, root, in_place, .. } = *self;
+        if ranks == 0 || root >= ranks {
+            return Err(format!("rank {root} as root is none of {ranks}"));
+        }
+        let operands = Operands { bytes, element: 1, commutative: true };
+        let rooted = Rooted { block: bytes, root, in_place };
+        let exchange = Exchange { block: bytes, in_place };
+        let scan = Scan { operands, in_place };
+        match self.operation {
+            Operation::Barrier => self.of(&registry::BARRIER, (), then),
+            Operation::Bcast => self.of(&registry::BCAST, Bcast { bytes, root }, then),
+            Operation::Gather => self.of(&registry::GATHER, rooted, then),
+            Operation::Scatter => self.of(&registry::SCATTER, rooted, then),
+            Operation::Allgather => self.of(&registry::ALLGATHER, exchange, then),
+            Operation::Alltoall => self.of(&registry::ALLTOALL, exchange, then),
+            Operation::Reduce => {
+                self.of(&registry::REDUCE, Reduce { operands, root, in_place }, then)
+            }
+            Operation::Allreduce => {
+                self.of(&registry::ALLREDUCE, Allreduce { operands, in_place }, then)
+            }
+            Operation::ReduceScatter => {
+                let blocks = &vec![bytes; ranks as usize];
+                let args = ReduceScatter { blocks, commutative: true, in_place };
+                self.of(&registry::REDUCE_SCATTER, args, then)
+            }
+            Operation::Scan => self.of(&registry::SCAN, scan, then),
+            Operation::Exscan => self.of(&registry::EXSCAN, scan, then),
+            operation => Err(format!("{} has blocks of unlike lengths", operation.name())),
+        }
+    }
+
+    fn of<A: Arguments, T>(
+        &self, family: &Family<A>, args: A::In<'_>,
+        then: impl FnOnce(&str, &dyn Fn(u32) -> Schedule) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let shape = Shape { ranks: self.ranks };
+        let find = |name: &str| family.algorithms.iter().find(|algorithm| algorithm.name == name);
+        let algorithm: &Algorithm<A> = match &self.algorithm {
+            Some(name) => find(name).ok_or_else(|| {
+                let names: Vec<_> = family.algorithms.iter().map(|it| it.name).collect();
+                format!("{name} is not one of {}", names.join("|"))
+            })?,
+            // What papers offload, where they do.
+            None => ["doubling", "dissemination", "binomial"]
+                .into_iter()
+                .find_map(find)
+                .unwrap_or(&family.algorithms[0]),
+        };
+        if !(algorithm.fits)(shape, args) {
+            return Err(format!("{} does not fit {} ranks", algorithm.name, self.ranks));
+        }
+        then(algorithm.name, &|rank| (algorithm.schedule)(shape, rank, args))
+    }
+
+    /// The program of one rank.
+    ///
+    /// # Errors
+    /// A sentence if the operation cannot be compiled, or too much would have to be looked at.
+    pub fn program(&self, rank: u32, scheme: Scheme) -> Result<Program, String> {
+        let rules = self.rules(scheme);
+        self.with_schedules(|name, schedule| {
+            // A program depends on the peers of its peers.
+            let steps = schedule(rank).steps().len();
+            let peer = schedule(if rank == 0 { self.ranks - 1 } else { 0 }).steps().len();
+            if steps.max(peer) > STEPS_MAX {
+                let steps = steps.max(peer);
+                return Err(format!("{name} has {steps} steps on a rank of {}", self.ranks));
+            }
+            link_one(schedule, rank, &rules)
+        })
+    }
+
+    /// How it is compiled by a scheme; [`Scheme::Tank1`] is as the paper prints it.
+    pub fn rules(&self, scheme: Scheme) -> Rules {
+        let rules = match scheme {
+            Scheme::Tank1 => Rules::PAPER,
+            Scheme::Tank | Scheme::Prematched => Rules::of(scheme),
+        };
+        let synchronizes = self.operation == Operation::Barrier;
+        let rules = Rules { synchronizes, ordered: self.ordered, ..rules };
+        if scheme == Scheme::Tank1 && self.operation == Operation::Bcast {
+            let single = Some(Single { source: self.root, ranks: self.ranks, rank: 0 });
+            return Rules { single, branches: true, ..rules };
+        }
+        rules
+    }
+}

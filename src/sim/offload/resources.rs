@@ -1,0 +1,31 @@
+//! What programs of an operation take of an interface, by scheme: as table 6 of the paper on
+//! offloading persistent collectives (Morie et al., RIKEN).
+
+use super::Collective;
+use crate::offload::Scheme;
+use crate::offload::resources::Resources;
+
+/// The most that a rank takes, of those at the beginning, in the middle and at the end: algorithms
+/// give other parts to roots, to those with a partner beyond a power of two, and to these.
+///
+/// # Errors
+/// A sentence if the operation cannot be compiled so.
+pub fn of(collective: &Collective, scheme: Scheme) -> Result<Resources, String> {
+    let ranks = collective.ranks;
+    let mut looked_at = vec![0, 1, 2, 3, ranks / 2, ranks - ranks.min(2), ranks - 1];
+    looked_at.extend([collective.root, (1 << ranks.ilog2()) - 1]);
+    looked_at.retain(|rank| *rank < ranks);
+    looked_at.sort_unstable();
+    looked_at.dedup();
+    looked_at.into_iter().try_fold(Resources::default(), |most, rank| {
+        Ok(most.max(Resources::of(&collective.program(rank, scheme)?)))
+    })
+}
+
+/// The rounds of messages of an operation.
+///
+/// # Errors
+/// As [`of`].
+pub fn rounds(collective: &Collective) -> Result<u32, String> {
+    collective.with_schedules(|_, schedule| Ok(schedule(0).rounds()))
+}
