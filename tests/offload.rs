@@ -9,6 +9,7 @@ mod offload {
     pub mod paper;
     pub mod random;
     pub mod safe;
+    pub mod schemes;
     pub mod search;
     pub mod system;
     pub mod truth;

@@ -104,6 +104,7 @@ fn operations_of_every_kind_start_with_a_poor_rank_among_rich_ones() {
             1 => Limits { counters: 13, slots: 20, ..LIMITS },
             _ => Limits { slots: 2, engines: 1, ..LIMITS },
         };
-        restart(count, seed, Scheme::Tank, |rank| if rank == count / 2 { poor } else { LIMITS });
+        let scheme = if count % 2 == 0 { Scheme::Tank } else { Scheme::Prematched };
+        restart(count, seed, scheme, |rank| if rank == count / 2 { poor } else { LIMITS });
     }
 }
