@@ -223,7 +223,13 @@ impl<D: Device> Engine<D> {
             let why = "the device writes to no memory of peers";
             return Err(Box::new((launch, why.to_owned())));
         }
-        Linking::draft(launch, &Rules { scheme, ordered, ..Rules::SAFE })
+        // Only a barrier moves nothing. It is also what one tank is proved safe for, whatever its size.
+        let synchronizes = launch.plan.buffers.is_empty();
+        let rules = match scheme {
+            Scheme::Tank1 if !synchronizes => Rules::SAFE,
+            _ => Rules { synchronizes, ..Rules::of(scheme) },
+        };
+        Linking::draft(launch, &Rules { ordered, ..rules })
     }
 
     /// Takes of the device what peers are told of.

@@ -217,8 +217,15 @@ pub struct Instance {
 impl Instance {
     /// An instance of which nothing has started.
     pub fn new(program: &Program) -> Self {
+        let mut instance = Self { next: vec![0; program.ends.len()].into() };
+        instance.restart(program);
+        instance
+    }
+
+    /// The next instance of the same program, in the same memory.
+    pub fn restart(&mut self, program: &Program) {
         let starts = std::iter::once(0).chain(program.ends.iter().copied());
-        Self { next: starts.take(program.ends.len()).collect() }
+        self.next.iter_mut().zip(starts).for_each(|(next, start)| *next = start);
     }
 
     /// The index of work that may start now, given the levels of the tank's counters; it counts as

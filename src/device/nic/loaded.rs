@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use super::action::{Action, Signal};
 use super::counters::Counters;
-use crate::base::{MpiError, Peer, Result, Span};
+use crate::base::{MpiError, Peer, Span};
 use crate::device::rma::Remote;
 use crate::device::trigger::{CounterKey, Linked, Loading, Look, Runner};
 use crate::offload::{Add, Buffer, Instance, Op, Program, Region, StepId};
@@ -37,17 +37,14 @@ pub(super) struct Loaded {
     pub(super) window: u32,
     /// Instances started so far.
     started: u64,
-    state: State,
+    is_under_way: bool,
+    /// The last instance, whose memory is that of the next one: no start takes any.
+    run: Run,
 }
 
+/// An instance.
 #[derive(Debug)]
-enum State {
-    Idle,
-    UnderWay(Box<UnderWay>),
-}
-
-#[derive(Debug)]
-struct UnderWay {
+struct Run {
     instance: Instance,
     tank: usize,
     /// [`Op::Complete`] was reached.
@@ -78,7 +75,17 @@ impl Loaded {
         };
         let links = program.work().iter().map(|work| link(&work.op)).collect();
         let arranged = vec![None; loading.peers.len()].into();
-        Self { loading, links, arranged, runner, window, started: 0, state: State::Idle }
+        let hosts = program.work().iter().filter(|work| matches!(work.op, Op::Host { .. })).count();
+        let run = Run {
+            instance: Instance::new(program),
+            tank: 0,
+            complete: false,
+            outstanding: 0,
+            failed: None,
+            due: VecDeque::with_capacity(hosts),
+            asked: Vec::with_capacity(hosts),
+        };
+        Self { loading, links, arranged, runner, window, started: 0, is_under_way: false, run }
     }
 
     /// Chooses the engines of puts to these ranks, which keep their order so.
@@ -92,30 +99,27 @@ impl Loaded {
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        matches!(self.state, State::Idle)
+        !self.is_under_way
     }
 
     /// # Panics
     /// If it is not idle.
     pub(super) fn start(&mut self) {
         assert!(self.is_idle(), "a program starts when its last instance is over");
-        let program = &self.loading.program;
-        self.state = State::UnderWay(Box::new(UnderWay {
-            instance: Instance::new(program),
-            tank: program.tank(self.started),
-            complete: false,
-            outstanding: 0,
-            failed: None,
-            due: VecDeque::new(),
-            asked: Vec::new(),
-        }));
+        let Self { run, loading: Loading { program, .. }, .. } = self;
+        run.instance.restart(program);
+        run.tank = program.tank(self.started);
+        run.complete = false;
+        self.is_under_way = true;
         self.started += 1;
     }
 
     /// Starts the next work whose counter lets it; `None` until a level rises.
     pub(super) fn next(&mut self, counters: &impl Counters) -> Option<Step> {
-        let State::UnderWay(run) = &mut self.state else { return None };
-        let Loading { program, counters: keys, .. } = &self.loading;
+        if !self.is_under_way {
+            return None;
+        }
+        let Self { run, loading: Loading { program, counters: keys, .. }, .. } = self;
         let own = own(keys, program, run.tank);
         let level = |counter| counters.level(own[usize::from(counter)]);
         let index = run.instance.next(program, level)?;
@@ -133,8 +137,7 @@ impl Loaded {
     }
 
     fn command(&self, op: Op, index: usize) -> Step {
-        let State::UnderWay(run) = &self.state else { unreachable!("called by `next`") };
-        let Loading { program, counters, peers, .. } = &self.loading;
+        let Self { run, loading: Loading { program, counters, peers, .. }, .. } = self;
         let own = own(counters, program, run.tank);
         let done = |done: Option<Add>| done.map(|add| (own[usize::from(add.counter)], add.value));
         let linked = peers.get(self.links[index] as usize);
@@ -179,33 +182,27 @@ impl Loaded {
 
     /// The source of one of its commands may be overwritten; whether the instance is over by that.
     pub(super) fn left(&mut self, failed: Option<Box<MpiError>>) -> bool {
-        let State::UnderWay(run) = &mut self.state else { return false };
-        run.outstanding -= 1;
-        run.failed = run.failed.take().or(failed);
+        self.run.outstanding -= 1;
+        self.run.failed = self.run.failed.take().or(failed);
         self.is_over()
     }
 
     pub(super) fn look(&mut self) -> Look {
-        let State::UnderWay(run) = &mut self.state else { return Look::Over(Ok(())) };
-        if let Some((step, done)) = run.due.pop_front() {
-            run.asked.push((step, done));
+        if let Some((step, done)) = self.run.due.pop_front() {
+            self.run.asked.push((step, done));
             return Look::Host(step);
         }
         if !self.is_over() {
             return Look::Waits;
         }
-        match std::mem::replace(&mut self.state, State::Idle) {
-            State::UnderWay(run) => Look::Over(run.failed.map_or(Result::Ok(()), Err)),
-            State::Idle => Look::Over(Ok(())),
-        }
+        self.is_under_way = false;
+        Look::Over(self.run.failed.take().map_or(Ok(()), Err))
     }
 
     /// # Panics
     /// If the host was not asked for that step.
     pub(super) fn host_done(&mut self, step: StepId, counters: &impl Counters) {
-        let State::UnderWay(run) = &mut self.state else {
-            panic!("step {step} of an idle program")
-        };
+        let run = &mut self.run;
         let at = run.asked.iter().position(|(asked, _)| *asked == step);
         let (_, done) = run.asked.swap_remove(at.expect("a step that a look asked for"));
         if let Some(add) = done {
@@ -216,14 +213,15 @@ impl Loaded {
 
     /// Whether a look would say so.
     pub(super) fn is_over(&self) -> bool {
-        let State::UnderWay(run) = &self.state else { return true };
+        let run = &self.run;
         let started = run.complete && run.instance.is_over(&self.loading.program);
-        started && run.outstanding == 0 && run.due.is_empty() && run.asked.is_empty()
+        !self.is_under_way
+            || started && run.outstanding == 0 && run.due.is_empty() && run.asked.is_empty()
     }
 
     /// Whether the host has something to do.
     pub(super) fn wants_host(&self) -> bool {
-        matches!(&self.state, State::UnderWay(run) if !run.due.is_empty())
+        !self.run.due.is_empty()
     }
 }
 

@@ -35,8 +35,6 @@ pub use counters::Counters;
 pub use pace::{Flight, Links, Way};
 pub use session::STEPS_MAX;
 
-use std::collections::BTreeSet;
-
 use crate::base::{ErrorClass, Result, Slab, Span};
 use crate::device::rma::{Remote, Ticket, Update};
 use crate::device::trigger::{Class, CounterKey, Limits, Loading, Look, ProgramKey, Runner};
@@ -48,6 +46,10 @@ use loaded::{Loaded, Step};
 /// The part of all slots that one program gets at most, unless it has more counters than that.
 const WINDOW_SHARE: u32 = 8;
 
+/// Programs under way, ascending.
+#[derive(Debug, Default)]
+struct UnderWay(Vec<u32>);
+
 /// The interface of one rank.
 #[derive(Debug)]
 pub struct Nic {
@@ -55,9 +57,9 @@ pub struct Nic {
     counters: Taken,
     slots_left: u32,
     programs: Slab<Loaded>,
-    /// Programs under way, by who runs them.
-    by_interface: BTreeSet<u32>,
-    by_host: BTreeSet<u32>,
+    /// By who runs them.
+    by_interface: UnderWay,
+    by_host: UnderWay,
     engines: Engines,
     /// `None` while an access is under way.
     accesses: Slab<Option<Result>>,
@@ -74,8 +76,8 @@ impl Nic {
             counters: Taken::new(limits.counters, words),
             slots_left: limits.slots,
             programs: Slab::default(),
-            by_interface: BTreeSet::new(),
-            by_host: BTreeSet::new(),
+            by_interface: UnderWay::default(),
+            by_host: UnderWay::default(),
             engines: Engines::new(limits.engines, limits.ordered),
             accesses: Slab::default(),
             fallbacks: 0,
@@ -170,7 +172,11 @@ impl Nic {
             }
         };
         self.slots_left -= window;
-        ProgramKey(self.programs.insert(Loaded::new(loading, runner, window)))
+        let key = self.programs.insert(Loaded::new(loading, runner, window));
+        // So that no start needs memory.
+        self.by_interface.make_room(self.programs.len());
+        self.by_host.make_room(self.programs.len());
+        ProgramKey(key)
     }
 
     /// The slots that a program gets, or what the interface lacks.
@@ -221,15 +227,15 @@ impl Nic {
         match loaded.runner {
             Runner::Interface => self.by_interface.insert(program.0),
             Runner::Host(_) => self.by_host.insert(program.0),
-        };
+        }
     }
 
     /// How far an instance is.
     pub fn look(&mut self, program: ProgramKey) -> Look {
         let look = self.programs[program.0].look();
         if matches!(look, Look::Over(_)) {
-            self.by_interface.remove(&program.0);
-            self.by_host.remove(&program.0);
+            self.by_interface.remove(program.0);
+            self.by_host.remove(program.0);
         }
         look
     }
@@ -265,7 +271,7 @@ impl Nic {
             return due;
         }
         let mut last = None;
-        while let Some(program) = following(&self.by_interface, last) {
+        while let Some(program) = self.by_interface.following(last) {
             self.run(program, levels);
             last = Some(program);
         }
@@ -281,7 +287,7 @@ impl Nic {
     /// Posts the work that is due of programs that the host runs; whether there was any.
     pub fn run_host(&mut self, levels: &impl Counters) -> bool {
         let (mut any, mut last) = (false, None);
-        while let Some(program) = following(&self.by_host, last) {
+        while let Some(program) = self.by_host.following(last) {
             any |= self.run(program, levels);
             last = Some(program);
         }
@@ -338,7 +344,7 @@ impl Nic {
     ) {
         if let Some((counter, value)) = done {
             levels.add(counter, value);
-            self.news |= self.by_host.contains(&program);
+            self.news |= self.by_host.has(program);
         }
         self.news |= self.programs[program].left(end.err());
     }
@@ -355,9 +361,32 @@ impl Nic {
     }
 }
 
-/// The first program after `last`, which may have gone meanwhile.
-fn following(programs: &BTreeSet<u32>, last: Option<u32>) -> Option<u32> {
-    programs.range(last.map_or(0, |last| last + 1)..).next().copied()
+impl UnderWay {
+    fn make_room(&mut self, programs: usize) {
+        self.0.reserve(programs - self.0.len());
+    }
+
+    fn insert(&mut self, program: u32) {
+        if let Err(at) = self.0.binary_search(&program) {
+            self.0.insert(at, program);
+        }
+    }
+
+    fn remove(&mut self, program: u32) {
+        if let Ok(at) = self.0.binary_search(&program) {
+            self.0.remove(at);
+        }
+    }
+
+    fn has(&self, program: u32) -> bool {
+        self.0.binary_search(&program).is_ok()
+    }
+
+    /// The first program after `last`, which may have gone meanwhile.
+    fn following(&self, last: Option<u32>) -> Option<u32> {
+        let at = last.map_or(0, |last| self.0.partition_point(|program| *program <= last));
+        self.0.get(at).copied()
+    }
 }
 
 /// The slots without which a program could stand still, and those for all of its work.
