@@ -76,7 +76,7 @@ fn rules() -> [Rules; 4] {
     [
         Rules { ordered: true, ..Rules::SAFE },
         Rules { bits: 3, ..Rules::SAFE },
-        Rules::of(Scheme::Prematched),
+        Rules { ordered: true, ..Rules::of(Scheme::Prematched) },
         Rules::of(Scheme::Tank1),
     ]
 }

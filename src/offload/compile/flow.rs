@@ -384,7 +384,8 @@ impl Flow {
         if let Some(first) = first.min_by_key(|task| task.level) {
             first.needs.extend(&self.joins[1..]);
         }
-        if rules.ordered {
+        // Counters that tell messages apart need no order.
+        if rules.ordered && rules.scheme != Scheme::Prematched {
             self.keep_turns(&mut tasks);
         }
         tasks
