@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Nothing here moves data: a poll only looks how far the device is, and runs reductions that it
-//! asks for. Those by functions of the application are handed out as [`Work`](super::run::Work), as
+//! asks for. Those by functions of the application are handed out as [`Work`], as
 //! they are by runs.
 
 use std::ops::Range;
