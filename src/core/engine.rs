@@ -296,7 +296,8 @@ impl<D: Device> Engine<D> {
     }
 
     /// Takes what has arrived and sends what waits; returns how many packets arrived or left the
-    /// queues, and how many operations that the device runs came further: while there are any, nobody should lose patience.
+    /// queues, and how many operations that the device runs came further: while there are any,
+    /// nobody should lose patience.
     #[inline]
     pub fn poll(&mut self) -> usize {
         let arrived = self.device.poll(&mut self.protocol) + self.look_at_offloads();

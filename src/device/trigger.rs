@@ -98,7 +98,8 @@ pub enum Look {
     Waits,
     /// The host has to run this step, and to say so; it is asked for once.
     Host(StepId),
-    /// It is over; the program may start again.
+    /// It is over, and what it has put may be overwritten; the program may start again. That this
+    /// waits for the own puts is what makes one tank safe for some operations (`offload::compile`).
     Over(Result),
 }
 

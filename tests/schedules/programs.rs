@@ -320,7 +320,7 @@ impl<'a> Network<'a> {
                 let action = Action::Copy { from, to: into };
                 self.events.push(Event::Local { rank, action, done, number });
             }
-            Op::Combine { .. } => unreachable!("the rules name no arithmetic of an interface"),
+            Op::Combine { .. } => unreachable!("gates are put in afterwards"),
             Op::Host { step, done } => {
                 let action = node.schedule.steps()[step as usize].action;
                 self.events.push(Event::Local { rank, action, done, number });

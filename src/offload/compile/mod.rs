@@ -289,12 +289,7 @@ impl Draft {
                 Op::Put { to, from, into, signal, done, engine }
             }
             Action::Copy { from, to: into } => Op::Copy { from, into, done },
-            Action::Reduce { from, into } => match self.rules.arithmetic {
-                Some((with, max)) if from.len % 8 == 0 && from.len / 8 <= max.into() => {
-                    Op::Combine { from, into, with, done }
-                }
-                _ => Op::Host { step, done },
-            },
+            Action::Reduce { .. } => Op::Host { step, done },
             Action::Receive { .. } => unreachable!("a receive is not work"),
         }
     }

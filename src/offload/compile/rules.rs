@@ -1,7 +1,7 @@
 //! What makes a program safe, each countermeasure by itself, so that tests can leave one out and
 //! see what it is for.
 
-use super::super::{Arithmetic, Scheme};
+use super::super::Scheme;
 
 /// How a schedule becomes a program. All ranks of an operation use equal rules, apart from
 /// [`Rules::ordered`] if the interface of none but the one rank differs in it.
@@ -43,8 +43,6 @@ pub struct Rules {
     /// A counter is raised by the number of puts that a rank passes a message on with, before these
     /// start, as in the paper's table 2: what interfaces need that consume what they count.
     pub branches: bool,
-    /// What a reduction of at most so many numbers of 8 bytes computes, if the interface does it.
-    pub arithmetic: Option<(Arithmetic, u8)>,
 }
 
 /// An operation in which all messages stem from one rank.
@@ -76,7 +74,6 @@ impl Rules {
         in_turn: false,
         single: None,
         branches: false,
-        arithmetic: None,
     };
 
     /// The single tank of Morie et al., as their tables print it: ends of sends do not count. It runs
