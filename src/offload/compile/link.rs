@@ -20,16 +20,17 @@ pub fn link_all(schedules: &[Schedule], rules: &Rules) -> Result<Vec<Program>, S
     drafts.into_values().map(Draft::finish).collect()
 }
 
-/// The program of one rank, from the schedules of it, of its peers, and of theirs.
+/// The programs of some ranks, each named once, in that order: from the schedules of these, of their
+/// peers, and of theirs.
 ///
 /// # Errors
 /// As [`link_all`].
-pub fn link_one(
-    schedule: impl Fn(u32) -> Schedule, rank: u32, rules: &Rules,
-) -> Result<Program, String> {
+pub fn link_some(
+    schedule: impl Fn(u32) -> Schedule, ranks: &[u32], rules: &Rules,
+) -> Result<Vec<Program>, String> {
     let mut drafts = BTreeMap::new();
     // Peers can tell their places once they have the grants of all that they send to.
-    let mut near = vec![rank];
+    let mut near = ranks.to_vec();
     for distance in 0..3 {
         let mut next = Vec::new();
         for rank in std::mem::take(&mut near) {
@@ -44,11 +45,25 @@ pub fn link_one(
     }
     let near: Vec<u32> = drafts.keys().copied().collect();
     near.iter().try_for_each(|&rank| grant(&mut drafts, rank))?;
-    for peer in drafts[&rank].peers() {
-        let places = drafts[&peer].places_to(rank);
-        at(&mut drafts, rank)?.take_places(peer, places)?;
+    for &rank in ranks {
+        for peer in drafts[&rank].peers() {
+            let places = drafts[&peer].places_to(rank);
+            at(&mut drafts, rank)?.take_places(peer, places)?;
+        }
     }
-    drafts.remove(&rank).expect("it is there").finish()
+    let take = |rank| drafts.remove(rank).ok_or_else(|| format!("rank {rank} is named twice"));
+    ranks.iter().map(take).map(|draft| draft?.finish()).collect()
+}
+
+/// The program of one rank, from the schedules of it, of its peers, and of theirs.
+///
+/// # Errors
+/// As [`link_all`].
+pub fn link_one(
+    schedule: impl Fn(u32) -> Schedule, rank: u32, rules: &Rules,
+) -> Result<Program, String> {
+    let mut programs = link_some(schedule, &[rank], rules)?;
+    programs.pop().ok_or_else(|| format!("rank {rank} has no program"))
 }
 
 fn draft(schedule: &Schedule, rank: u32, rules: &Rules) -> Result<Draft, String> {

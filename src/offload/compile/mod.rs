@@ -34,7 +34,7 @@ use super::{Action, Add, CounterId, Op, Program, Region, Schedule, Scheme, Work}
 use digits::Digits;
 use flow::{ArrivalId, Edge, Flow, NO_GROUP, Task, TaskKind};
 
-pub use link::{link_all, link_one};
+pub use link::{link_all, link_one, link_some};
 pub use place::Place;
 pub use rules::{Rules, Single};
 

@@ -12,7 +12,7 @@ use crate::mpi::coll::registry::{self, Family, Operation};
 use crate::mpi::coll::{
     Allreduce, Bcast, Exchange, Operands, Reduce, ReduceScatter, Rooted, Scan, Shape,
 };
-use crate::offload::compile::{Rules, Single, link_one};
+use crate::offload::compile::{Rules, Single, link_some};
 use crate::offload::{Program, Schedule, Scheme};
 
 /// A collective operation of some ranks.
@@ -118,18 +118,31 @@ impl Collective {
     /// The program of one rank.
     ///
     /// # Errors
-    /// A sentence if the operation cannot be compiled, or too much would have to be looked at.
+    /// As [`Collective::programs`].
     pub fn program(&self, rank: u32, scheme: Scheme) -> Result<Program, String> {
+        let mut programs = self.programs(&[rank], scheme)?;
+        programs.pop().ok_or_else(|| format!("rank {rank} has no program"))
+    }
+
+    /// The programs of some ranks, each named once.
+    ///
+    /// # Errors
+    /// A sentence if the operation cannot be compiled, or too much would have to be looked at.
+    pub fn programs(&self, ranks: &[u32], scheme: Scheme) -> Result<Vec<Program>, String> {
         let rules = self.rules(scheme);
         self.with_schedules(|name, schedule| {
             // A program depends on the peers of its peers.
-            let steps = schedule(rank).steps().len();
-            let peer = schedule(if rank == 0 { self.ranks - 1 } else { 0 }).steps().len();
-            if steps.max(peer) > STEPS_MAX {
-                let steps = steps.max(peer);
+            let ends = [0, self.ranks - 1];
+            let steps = ranks
+                .iter()
+                .chain(&ends)
+                .map(|rank| schedule(*rank).steps().len())
+                .max()
+                .unwrap_or(0);
+            if steps > STEPS_MAX {
                 return Err(format!("{name} has {steps} steps on a rank of {}", self.ranks));
             }
-            link_one(schedule, rank, &rules)
+            link_some(schedule, ranks, &rules)
         })
     }
 

@@ -17,9 +17,8 @@ pub fn of(collective: &Collective, scheme: Scheme) -> Result<Resources, String> 
     looked_at.retain(|rank| *rank < ranks);
     looked_at.sort_unstable();
     looked_at.dedup();
-    looked_at.into_iter().try_fold(Resources::default(), |most, rank| {
-        Ok(most.max(Resources::of(&collective.program(rank, scheme)?)))
-    })
+    let programs = collective.programs(&looked_at, scheme)?;
+    Ok(programs.iter().map(Resources::of).fold(Resources::default(), Resources::max))
 }
 
 /// The rounds of messages of an operation.
