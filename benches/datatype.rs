@@ -8,9 +8,9 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use mpi_abi::core::layout::{Block, Layout};
-use mpi_abi::core::memory::Memory;
-use mpi_abi::mpi::datatype::{Datatype, Form, Predefined};
+use mpi_abi::engine::layout::{Block, Layout};
+use mpi_abi::engine::memory::Memory;
+use mpi_abi::mpi::datatype::{ConstructorForm, Datatype, Predefined};
 use mpi_abi::mpi::op::Operator;
 
 const PASSES: usize = 30;
@@ -91,8 +91,8 @@ fn strided<const LEN: usize>(count: usize, stride: usize) {
 fn pairs(count: usize) {
     let named = |handle| Datatype::predefined(Predefined::find(handle).expect("predefined"));
     let types = [named(0x209), named(0x214)];
-    let pair = Datatype::structure(Form::Int, &[1, 1], &[0, 8], &types).expect("a pair");
-    let array = Datatype::contiguous(Form::Int, count as i64, &pair).expect("an array");
+    let pair = Datatype::structure(ConstructorForm::Int, &[1, 1], &[0, 8], &types).expect("a pair");
+    let array = Datatype::contiguous(ConstructorForm::Int, count as i64, &pair).expect("an array");
     let (mut user, mut packed) = (vec![1u8; count * 16], vec![1u8; count * 12]);
     let memory = memory(array.layout(), &mut user);
     let library = rate(packed.len(), || memory.pack(0, black_box(&mut packed)));

@@ -11,8 +11,8 @@ use std::thread;
 use std::time::Instant;
 
 use mpi_abi::base::Peer;
-use mpi_abi::device::{Device, Header, Sink};
-use mpi_abi::devices::shm::{Copy, Shm};
+use mpi_abi::device::{Device, Header, PacketSink};
+use mpi_abi::devices::shm::{CopyMethod, Shm};
 use mpi_abi::sys::{cpu, shm};
 
 const ROUND_TRIPS: u64 = 50_000;
@@ -54,11 +54,11 @@ fn both<T: Send>(
 ) -> T {
     thread::scope(|scope| {
         scope.spawn(|| {
-            cpu::confine(&cpus[1..2]).unwrap();
+            cpu::set_affinity(&cpus[1..2]).unwrap();
             second();
         });
         let first = scope.spawn(|| {
-            cpu::confine(&cpus[..1]).unwrap();
+            cpu::set_affinity(&cpus[..1]).unwrap();
             first()
         });
         first.join().unwrap()
@@ -68,7 +68,8 @@ fn both<T: Send>(
 fn network(ranks: usize) -> Vec<Shm> {
     let segment = shm::create().unwrap();
     let peers: Vec<Peer> = (0..ranks as Peer).collect();
-    let attach = |me| Shm::attach(segment.try_clone().unwrap(), me, &peers, Copy::Pipe).unwrap();
+    let attach =
+        |me| Shm::attach(segment.try_clone().unwrap(), me, &peers, CopyMethod::Pipe).unwrap();
     (0..ranks).map(attach).collect()
 }
 
@@ -118,7 +119,7 @@ struct Words {
     sum: u64,
 }
 
-impl Sink for Words {
+impl PacketSink for Words {
     fn packet(&mut self, _from: Peer, header: &Header, data: &[u8]) {
         let word = data.first_chunk().map_or(0, |word| u64::from_ne_bytes(*word));
         self.sum = self.sum.wrapping_add(word ^ header.words[0]);
@@ -189,7 +190,7 @@ fn stream(cpus: &[usize], message: usize) -> f64 {
         message: Vec<u8>,
         filled: usize,
     }
-    impl Sink for Assemble {
+    impl PacketSink for Assemble {
         fn packet(&mut self, _from: Peer, _header: &Header, data: &[u8]) {
             // One poll may reach into the next message, which overwrites this one.
             let at = self.filled % self.message.len();

@@ -11,12 +11,12 @@ use std::process::{Command, id};
 use std::time::Instant;
 
 use mpi_abi::base::Peer;
-use mpi_abi::core::engine::{Engine, Mode};
-use mpi_abi::core::matching::Pattern;
-use mpi_abi::core::memory::Memory;
-use mpi_abi::core::wire::Envelope;
-use mpi_abi::device::{Device, Header, Sink};
-use mpi_abi::devices::shm::{Copy, Shm};
+use mpi_abi::device::{Device, Header, PacketSink};
+use mpi_abi::devices::shm::{CopyMethod, Shm};
+use mpi_abi::engine::matching::MatchPattern;
+use mpi_abi::engine::memory::Memory;
+use mpi_abi::engine::point_to_point::{Engine, Mode};
+use mpi_abi::engine::wire::Envelope;
 use mpi_abi::sys::{cpu, shm};
 
 const TRIPS: u32 = 1000;
@@ -32,16 +32,16 @@ fn main() {
     if let Ok(place) = env::var(SEGMENT) {
         let (pid, number) = place.split_once(' ').expect("two numbers");
         let segment = shm::open_of(pid.parse().unwrap(), number.parse().unwrap()).unwrap();
-        cpu::confine(&cpus[1..2]).unwrap();
-        run(Shm::attach(segment, 1, &[0, 1], Copy::Pipe).unwrap(), 1, stage, windows);
+        cpu::set_affinity(&cpus[1..2]).unwrap();
+        run(Shm::attach(segment, 1, &[0, 1], CopyMethod::Pipe).unwrap(), 1, stage, windows);
         return;
     }
     let segment = shm::create().expect("shared memory");
     let place = format!("{} {}", id(), segment.as_raw_fd());
     let own = env::current_exe().expect("the path of this program");
     let mut other = Command::new(own).args(&words).env(SEGMENT, place).spawn().unwrap();
-    cpu::confine(&cpus[..1]).unwrap();
-    let device = Shm::attach(segment.try_clone().unwrap(), 0, &[0, 1], Copy::Pipe).unwrap();
+    cpu::set_affinity(&cpus[..1]).unwrap();
+    let device = Shm::attach(segment.try_clone().unwrap(), 0, &[0, 1], CopyMethod::Pipe).unwrap();
     for figure in run(device, 0, stage, windows) {
         println!("{figure:.2}");
     }
@@ -73,7 +73,7 @@ fn measure(me: Peer, windows: usize, mut half: impl FnMut(bool)) -> Vec<f64> {
 /// Takes the first word of each packet.
 struct Words(u64);
 
-impl Sink for Words {
+impl PacketSink for Words {
     #[inline]
     fn packet(&mut self, _from: Peer, header: &Header, data: &[u8]) {
         let word = data.first_chunk().map_or(0, |word| u64::from_ne_bytes(*word));
@@ -99,7 +99,7 @@ fn bare(mut device: Shm, me: Peer, windows: usize) -> Vec<f64> {
 fn matched(mut engine: Engine<Shm>, me: Peer, windows: usize) -> Vec<f64> {
     let (buffer, to) = (Memory::owned(vec![me as u8; 8]), 1 - me);
     let envelope = Envelope { context: 1, source: me, tag: 1 };
-    let pattern = Pattern { context: 1, source: Some(to), tag: Some(1) };
+    let pattern = MatchPattern { context: 1, source: Some(to), tag: Some(1) };
     measure(me, windows, |sends| {
         if sends {
             assert!(engine.send(to, envelope, buffer.alias(), Mode::Standard).is_none());

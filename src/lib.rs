@@ -28,7 +28,7 @@
 //!   (`nic`) and a network (`torus`) as values, for devices and simulators.
 //! * [`devices`]: `loopback` (ranks in one process), `shm` (one host) and `tofu` (one host, as if each
 //!   rank had a network interface). None knows another, or the engine.
-//! * [`core`]: the engine: matching, protocols, operations, runs of schedules. It has no clock, no
+//! * [`engine`]: the engine: matching, protocols, operations, runs of schedules. It has no clock, no
 //!   thread and makes no system call; it moves when it is called.
 //! * [`mpi`]: what the standard says: communicators, groups, datatypes, operations, requests, the
 //!   algorithms of collectives. As free of the system as the engine.
@@ -67,9 +67,9 @@
 pub mod abi;
 pub mod base;
 pub mod bootstrap;
-pub mod core;
 pub mod device;
 pub mod devices;
+pub mod engine;
 pub mod inventory;
 pub mod launch;
 pub mod mpi;

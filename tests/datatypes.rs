@@ -6,9 +6,10 @@
 
 use std::env;
 
-use mpi_abi::core::memory::Memory;
+use mpi_abi::engine::memory::Memory;
 use mpi_abi::mpi::datatype::{
-    Datatype, Distribution, Form, Order, Precision, Predefined, Unit, Unnamed, ValueIndex, external,
+    ArrayOrder, ConstructorForm, Datatype, Distribution, Precision, Predefined, Unit, Unnamed,
+    ValueIndex, external,
 };
 
 /// Bytes that a type map may have; larger ones are thrown away while they are made.
@@ -117,7 +118,7 @@ fn datatype(random: &mut Random, depth: u32) -> Made {
     }
     loop {
         let old = datatype(random, depth - 1);
-        let form = if random.is_one_of(2) { Form::Int } else { Form::Large };
+        let form = if random.is_one_of(2) { ConstructorForm::Int } else { ConstructorForm::Large };
         let (made, map) = match random.number(0, 11) {
             kind @ 0..=2 => regular(random, kind, form, &old),
             kind @ 3..=6 => irregular(random, kind, form, &old),
@@ -162,7 +163,7 @@ fn pair(random: &mut Random) -> ValueIndex {
 }
 
 /// Contiguous, vector, hvector.
-fn regular(random: &mut Random, kind: i64, form: Form, (old, part): &Made) -> Made {
+fn regular(random: &mut Random, kind: i64, form: ConstructorForm, (old, part): &Made) -> Made {
     let (count, length) = (random.number(0, 4), random.number(0, 4));
     let extent = part.extent();
     let (made, count, stride) = match kind {
@@ -184,7 +185,7 @@ fn regular(random: &mut Random, kind: i64, form: Form, (old, part): &Made) -> Ma
 }
 
 /// Indexed, hindexed, indexed_block, hindexed_block.
-fn irregular(random: &mut Random, kind: i64, form: Form, (old, part): &Made) -> Made {
+fn irregular(random: &mut Random, kind: i64, form: ConstructorForm, (old, part): &Made) -> Made {
     let count = random.number(0, 4);
     let (mut lengths, mut places) = (random.numbers(count, 0, 3), random.numbers(count, -9, 9));
     if random.is_one_of(2) {
@@ -211,7 +212,7 @@ fn irregular(random: &mut Random, kind: i64, form: Form, (old, part): &Made) -> 
     (made.unwrap(), map)
 }
 
-fn structure(random: &mut Random, form: Form, depth: u32, first: Made) -> Made {
+fn structure(random: &mut Random, form: ConstructorForm, depth: u32, first: Made) -> Made {
     let mut parts = vec![first];
     for _ in 0..random.number(0, 2) {
         parts.push(datatype(random, depth - 1));
@@ -227,7 +228,7 @@ fn structure(random: &mut Random, form: Form, depth: u32, first: Made) -> Made {
 }
 
 /// Resized, dup.
-fn bounded(random: &mut Random, form: Form, (old, part): &Made) -> Made {
+fn bounded(random: &mut Random, form: ConstructorForm, (old, part): &Made) -> Made {
     if random.is_one_of(3) {
         return (old.dup(), part.clone());
     }
@@ -237,7 +238,7 @@ fn bounded(random: &mut Random, form: Form, (old, part): &Made) -> Made {
 }
 
 /// The cells of an array in the order of memory: their positions and indices.
-fn cells(sizes: &[i64], order: Order) -> Vec<(i64, Vec<i64>)> {
+fn cells(sizes: &[i64], order: ArrayOrder) -> Vec<(i64, Vec<i64>)> {
     let index = |position: i64| {
         let (mut rest, mut index) = (position, vec![0; sizes.len()]);
         let mut step = |dimension: usize| {
@@ -245,8 +246,8 @@ fn cells(sizes: &[i64], order: Order) -> Vec<(i64, Vec<i64>)> {
             rest /= sizes[dimension];
         };
         match order {
-            Order::C => (0..sizes.len()).rev().for_each(&mut step),
-            Order::Fortran => (0..sizes.len()).for_each(&mut step),
+            ArrayOrder::C => (0..sizes.len()).rev().for_each(&mut step),
+            ArrayOrder::Fortran => (0..sizes.len()).for_each(&mut step),
         }
         index
     };
@@ -255,7 +256,7 @@ fn cells(sizes: &[i64], order: Order) -> Vec<(i64, Vec<i64>)> {
 
 /// The cells that `takes` wants, in the bounds of the whole array.
 fn array_map(
-    sizes: &[i64], order: Order, part: &TypeMap, takes: impl Fn(&[i64]) -> bool,
+    sizes: &[i64], order: ArrayOrder, part: &TypeMap, takes: impl Fn(&[i64]) -> bool,
 ) -> TypeMap {
     let mut map = TypeMap::default();
     let taken = cells(sizes, order).into_iter().filter(|(_, index)| takes(index));
@@ -264,11 +265,11 @@ fn array_map(
     map
 }
 
-fn order(random: &mut Random) -> Order {
-    if random.is_one_of(2) { Order::C } else { Order::Fortran }
+fn order(random: &mut Random) -> ArrayOrder {
+    if random.is_one_of(2) { ArrayOrder::C } else { ArrayOrder::Fortran }
 }
 
-fn subarray(random: &mut Random, form: Form, (old, part): &Made) -> Made {
+fn subarray(random: &mut Random, form: ConstructorForm, (old, part): &Made) -> Made {
     let dimensions = random.number(1, 3);
     let sizes = random.numbers(dimensions, 1, 4);
     let lengths: Vec<_> = sizes.iter().map(|size| random.number(1, *size)).collect();
@@ -321,7 +322,7 @@ impl Dealt {
     }
 }
 
-fn darray(random: &mut Random, form: Form, (old, part): &Made) -> Made {
+fn darray(random: &mut Random, form: ConstructorForm, (old, part): &Made) -> Made {
     let dealt: Vec<_> = (0..random.number(1, 3)).map(|_| Dealt::new(random)).collect();
     let list = |pick: fn(&Dealt) -> i64| dealt.iter().map(pick).collect::<Vec<_>>();
     let (sizes, processes) = (list(|d| d.size), list(|d| d.processes));

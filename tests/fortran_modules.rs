@@ -31,7 +31,7 @@ use std::path::Path;
 use std::process::Command;
 
 use module::{Language, Tables};
-use table::What;
+use table::RoutineRole;
 use toolchain::{is_made_from, root, run, scratch};
 
 fn tables() -> Tables {
@@ -82,7 +82,7 @@ fn every_routine_has_its_interfaces() {
     let languages = [("mpi.f90", Language::F90), ("mpi_f08.f90", Language::F08 { large: false })];
     for (file, language) in languages {
         let declared = declared(file);
-        for routine in tables.procedures(language, |what| *what == What::Routine) {
+        for routine in tables.procedures(language, |what| *what == RoutineRole::Routine) {
             for name in [routine.name.clone(), format!("P{}", routine.name)] {
                 assert!(declared.contains(&name.to_lowercase()), "{name} is not in {file}");
             }

@@ -11,12 +11,12 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("offload", &["base"]),
     ("device", &["base", "offload"]),
     ("devices", &["base", "offload", "device", "sys"]),
-    ("core", &["base", "offload", "device"]),
+    ("engine", &["base", "offload", "device"]),
     // MPI is generic over the device, and knows no more of it than that it is one that may have
     // rooms.
-    ("mpi", &["base", "offload", "core", "device::Device", "device::room"]),
+    ("mpi", &["base", "offload", "engine", "device::Device", "device::shared_segment"]),
     ("bootstrap", &["base", "sys"]),
-    ("process", &["base", "sys", "offload", "device", "devices", "core", "mpi", "bootstrap"]),
+    ("process", &["base", "sys", "offload", "device", "devices", "engine", "mpi", "bootstrap"]),
     // `MPI_Wtime` works before there is a process.
     ("abi", &["base", "mpi", "process", "sys::clock"]),
     ("launch", &["base", "sys", "bootstrap"]),
@@ -25,7 +25,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "base",
             "sys",
-            "core::engine",
+            "engine::point_to_point",
             "mpi::coll",
             "mpi::p2p",
             "bootstrap",
@@ -35,7 +35,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "launch::wrapper",
         ],
     ),
-    ("sim", &["base", "sys", "offload", "device", "devices", "core", "mpi", "process"]),
+    ("sim", &["base", "sys", "offload", "device", "devices", "engine", "mpi", "process"]),
 ];
 
 /// The files that may contain `unsafe`; a folder stands for all its files.
@@ -47,13 +47,13 @@ const UNSAFE: &[&str] = &[
     "src/base/memory.rs",
     // What a debugger reads and writes from outside the launcher.
     "src/bin/mpirun/debugger.rs",
-    "src/core/memory.rs",
+    "src/engine/memory.rs",
     // Memory of its tests.
     "src/device/conformance/rma.rs",
     // What ranks of a node share: cells of the rings and rooms, and the rooms themselves.
     "src/device/model_primitive.rs",
     "src/device/primitive.rs",
-    "src/device/room.rs",
+    "src/device/shared_segment.rs",
     // The rooms of its ranks.
     "src/devices/loopback.rs",
     "src/devices/rings/",
@@ -74,7 +74,7 @@ const UNSAFE: &[&str] = &[
 /// The files outside `src/abi` that may have statics, and why is said there.
 const STATICS: &[&str] = &["src/bin/mpirun/debugger.rs"];
 
-/// What `core` and `mpi` must not name: time and threads are arguments.
+/// What `engine` and `mpi` must not name: time and threads are arguments.
 const NOT_IN_THE_ENGINE: &[&str] = &["std::thread", "std::time::Instant", "SystemTime"];
 
 /// Files with more lines are two files.
@@ -141,7 +141,7 @@ fn expanded(rest: &str) -> Vec<String> {
     items.filter(|item| !item.is_empty()).collect()
 }
 
-/// `core::engine` of `src/core/engine.rs`, `core` of `src/core/mod.rs`.
+/// `engine::run_progress` of `src/engine/engine.rs`, `engine` of `src/engine/mod.rs`.
 fn module(path: &str) -> Vec<&str> {
     let path = path.trim_start_matches("src/").trim_end_matches(".rs").trim_end_matches("/mod");
     path.split('/').collect()
@@ -174,7 +174,7 @@ fn check_imports(path: &str, text: &str, wrong: &mut Vec<String>) {
                 wrong.push(format!("{path}:{number}: {} names {name}", module.join("::")));
             }
         }
-        let engine = matches!(*layer, "core" | "mpi");
+        let engine = matches!(*layer, "engine" | "mpi");
         for name in NOT_IN_THE_ENGINE.iter().filter(|name| engine && code.contains(**name)) {
             wrong.push(format!("{path}:{number}: {layer} names {name}"));
         }
@@ -291,12 +291,12 @@ fn the_checks_find_what_they_are_for() {
         check_unsafe(path, text, &mut wrong);
         wrong.len()
     };
-    assert_eq!(found("src/core/run.rs", "use crate::{base::Result, mpi::Op, sys};\n"), 2);
-    assert_eq!(found("src/core/run.rs", "use super::super::devices::{shm, tcp};\n"), 1);
-    assert_eq!(found("src/core/run.rs", "use crate::{\n    base,\n    mpi::Op,\n};\n"), 1);
-    assert_eq!(found("src/core/run.rs", "use super::wire::Header; // crate::mpi\n"), 0);
-    assert_eq!(found("src/core/run.rs", "let now = std::time::Instant::now();\n"), 1);
-    assert_eq!(found("src/core/run.rs", "#[cfg(test)]\nmod tests {\nuse crate::mpi;\n}\n"), 0);
+    assert_eq!(found("src/engine/run.rs", "use crate::{base::Result, mpi::Op, sys};\n"), 2);
+    assert_eq!(found("src/engine/run.rs", "use super::super::devices::{shm, tcp};\n"), 1);
+    assert_eq!(found("src/engine/run.rs", "use crate::{\n    base,\n    mpi::Op,\n};\n"), 1);
+    assert_eq!(found("src/engine/run.rs", "use super::wire::Header; // crate::mpi\n"), 0);
+    assert_eq!(found("src/engine/run.rs", "let now = std::time::Instant::now();\n"), 1);
+    assert_eq!(found("src/engine/run.rs", "#[cfg(test)]\nmod tests {\nuse crate::mpi;\n}\n"), 0);
     assert_eq!(found("src/devices/shm/lane.rs", "use super::ring;\nuse crate::devices::tcp;\n"), 1);
     assert_eq!(found("src/devices/shm/mod.rs", "use crate::devices::rings::Packets;\n"), 0);
     assert_eq!(found("src/devices/rings/mod.rs", "use crate::devices::shm::Shm;\n"), 1);

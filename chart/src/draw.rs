@@ -18,7 +18,7 @@ const BOTTOM: f64 = HEIGHT - 42.0;
 /// Half the size of a mark.
 const MARK: f64 = 4.0;
 /// Marks of one place on a stepped axis are so far apart, side by side.
-const ASIDE: f64 = 7.0;
+const MARK_SPACING: f64 = 7.0;
 /// There are so many forms of marks and lines, and colours in the style sheet.
 const STYLES: usize = 8;
 
@@ -75,13 +75,13 @@ impl Frame {
     }
 
     /// Where a point of series number `index` is, with the ends of its spread.
-    fn place(&self, index: usize, point: &Point) -> Option<Place> {
+    fn place(&self, index: usize, point: &Point) -> Option<PlottedPoint> {
         let room = (RIGHT - LEFT) / (self.x.ticks.len().max(1) * self.aside.max(1)) as f64;
-        let step = if self.aside > 1 { ASIDE.min(0.8 * room) } else { 0.0 };
+        let step = if self.aside > 1 { MARK_SPACING.min(0.8 * room) } else { 0.0 };
         let aside = step * (index as f64 - (self.aside as f64 - 1.0) / 2.0);
         let y = self.up(point.y)?;
         let end = |value| self.up(value).unwrap_or(y);
-        Some(Place {
+        Some(PlottedPoint {
             x: self.across(point.x)? + aside,
             y,
             low: end(point.low),
@@ -91,7 +91,7 @@ impl Frame {
 }
 
 /// A point in the picture.
-struct Place {
+struct PlottedPoint {
     x: f64,
     y: f64,
     low: f64,
@@ -154,7 +154,7 @@ fn grid(chart: &Chart, frame: &Frame) -> Markup {
 fn line(chart: &Chart, frame: &Frame, index: usize, series: &Series) -> Markup {
     let style = series.style % STYLES;
     let placed = series.points.iter().filter_map(|point| Some((point, frame.place(index, point)?)));
-    let placed: Vec<(&Point, Place)> = placed.collect();
+    let placed: Vec<(&Point, PlottedPoint)> = placed.collect();
     let mut path = String::new();
     for (_, at) in &placed {
         let letter = if path.is_empty() { 'M' } else { 'L' };
@@ -243,7 +243,7 @@ fn words(point: &Point) -> String {
 }
 
 /// The vertical line of a spread, with ends.
-fn whisker(at: &Place) -> String {
+fn whisker(at: &PlottedPoint) -> String {
     let (x, left, right) = (rounded(at.x), rounded(at.x - 2.5), rounded(at.x + 2.5));
     let (low, high) = (rounded(at.low), rounded(at.high));
     format!("M{left} {low}L{right} {low}M{x} {low}L{x} {high}M{left} {high}L{right} {high}")

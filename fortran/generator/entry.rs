@@ -16,7 +16,7 @@ use super::table::{Argument, Intent, Kind, Routine};
 
 /// Which of the two forms of a routine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum EntryForm {
     /// With counts of type INTEGER.
     Plain,
     /// With counts of kind `MPI_COUNT_KIND`, which only module `mpi_f08` has.
@@ -32,7 +32,7 @@ pub struct Tables<'a> {
 }
 
 /// What becomes of an argument.
-struct Passing {
+struct ArgumentConversion {
     /// Name and type of the parameter.
     parameter: String,
     /// A statement before the call.
@@ -72,13 +72,13 @@ impl Tables<'_> {
     ///
     /// # Panics
     /// If an argument is of a kind that takes more than a conversion.
-    pub fn body(&self, routine: &Routine, form: Form, symbol: &str) -> String {
-        let large = form == Form::Large;
+    pub fn body(&self, routine: &Routine, form: EntryForm, symbol: &str) -> String {
+        let large = form == EntryForm::Large;
         let c_name = if large { format!("{}_c", routine.name) } else { routine.name.clone() };
         let prototype = self.prototypes.get(&c_name).unwrap_or_else(|| panic!("no {c_name} in C"));
         let arguments: Vec<_> = match form {
-            Form::Plain => routine.f90_arguments().collect(),
-            Form::Large => routine.f08_arguments(true).collect(),
+            EntryForm::Plain => routine.f90_arguments().collect(),
+            EntryForm::Large => routine.f08_arguments(true).collect(),
         };
         let has_error = arguments.last().is_some_and(|last| last.name == "ierror");
         let given = &arguments[..arguments.len() - usize::from(has_error)];
@@ -97,7 +97,7 @@ impl Tables<'_> {
         parameters.extend(texts.map(|text| format!("{}_len: usize", name_of(text))));
         let values: Vec<_> = passings.iter().map(|passing| passing.value.as_str()).collect();
         let call = format!("c::P{c_name}({})", values.join(", "));
-        let lines = |part: fn(&Passing) -> &Option<String>| -> String {
+        let lines = |part: fn(&ArgumentConversion) -> &Option<String>| -> String {
             let parts = passings.iter().filter_map(|passing| part(passing).as_ref());
             parts.map(|line| format!("        {line}\n")).collect()
         };
@@ -120,7 +120,9 @@ impl Tables<'_> {
         )
     }
 
-    fn passing(&self, routine: &Routine, argument: &Argument, form: Form, c_type: &str) -> Passing {
+    fn passing(
+        &self, routine: &Routine, argument: &Argument, form: EntryForm, c_type: &str,
+    ) -> ArgumentConversion {
         let name = name_of(argument);
         let kind = argument.kind.as_str();
         match kind {
@@ -157,9 +159,9 @@ impl Tables<'_> {
     }
 
     /// The Rust type of a number.
-    fn number(&self, routine: &Routine, argument: &Argument, form: Form) -> &'static str {
+    fn number(&self, routine: &Routine, argument: &Argument, form: EntryForm) -> &'static str {
         let kind = &self.kinds[&argument.kind];
-        let large = kind.f08_large.as_ref().filter(|_| form == Form::Large);
+        let large = kind.f08_large.as_ref().filter(|_| form == EntryForm::Large);
         match large.or(kind.f90.as_ref()).map(String::as_str) {
             Some("INTEGER") => "Fint",
             Some("INTEGER(KIND=MPI_ADDRESS_KIND)") => "Aint",
@@ -182,21 +184,24 @@ pub fn manglings(name: &str) -> [String; 4] {
     [format!("{lower}_"), lower.clone(), format!("{lower}__"), name.to_uppercase()]
 }
 
-fn simple(argument: &Argument, of: &str, value: String) -> Passing {
+fn simple(argument: &Argument, of: &str, value: String) -> ArgumentConversion {
     let parameter = format!("{}: {of}", name_of(argument));
-    Passing { parameter, before: None, value, after: None }
+    ArgumentConversion { parameter, before: None, value, after: None }
 }
 
-fn handle(argument: &Argument, c_type: &str) -> Passing {
+fn handle(argument: &Argument, c_type: &str) -> ArgumentConversion {
     let name = name_of(argument);
     let writes = c_type.starts_with("*mut");
     let parameter = format!("{name}: *{} Fint", if writes { "mut" } else { "const" });
     let Some(length) = &argument.length else {
         return match c_type.starts_with('*') {
-            false => {
-                Passing { parameter, before: None, value: format!("handle(*{name})"), after: None }
-            }
-            true => Passing {
+            false => ArgumentConversion {
+                parameter,
+                before: None,
+                value: format!("handle(*{name})"),
+                after: None,
+            },
+            true => ArgumentConversion {
                 parameter,
                 before: Some(format!("let mut c_{name} = handle(*{name});")),
                 value: format!("&mut c_{name}"),
@@ -204,7 +209,7 @@ fn handle(argument: &Argument, c_type: &str) -> Passing {
             },
         };
     };
-    Passing {
+    ArgumentConversion {
         parameter,
         before: Some(format!(
             "let mut c_{name} = Handles::new();\n        c_{name}.take({name}, *{length});"
@@ -214,23 +219,23 @@ fn handle(argument: &Argument, c_type: &str) -> Passing {
     }
 }
 
-fn logical(argument: &Argument) -> Passing {
+fn logical(argument: &Argument) -> ArgumentConversion {
     let name = name_of(argument);
     match (argument.intent, &argument.length) {
         (Intent::In, None) => simple(argument, "*const Fint", format!("truth(*{name})")),
-        (Intent::In, Some(length)) => Passing {
+        (Intent::In, Some(length)) => ArgumentConversion {
             parameter: format!("{name}: *const Fint"),
             before: Some(format!("let c_{name} = truths({name}, *{length});")),
             value: format!("c_{name}.as_ptr()"),
             after: None,
         },
-        (_, None) => Passing {
+        (_, None) => ArgumentConversion {
             parameter: format!("{name}: *mut Fint"),
             before: Some(format!("let mut c_{name} = 0;")),
             value: format!("&mut c_{name}"),
             after: Some(format!("*{name} = logical(c_{name});")),
         },
-        (_, Some(length)) => Passing {
+        (_, Some(length)) => ArgumentConversion {
             parameter: format!("{name}: *mut Fint"),
             before: None,
             value: name.clone(),
@@ -239,13 +244,13 @@ fn logical(argument: &Argument) -> Passing {
     }
 }
 
-fn string(routine: &Routine, argument: &Argument) -> Passing {
+fn string(routine: &Routine, argument: &Argument) -> ArgumentConversion {
     let name = name_of(argument);
     if argument.intent == Intent::In {
         // "Leading and trailing spaces are stripped" from what info objects hold (§10).
         let info = routine.name.starts_with("MPI_Info_");
         let make = if info { "stripped" } else { "trimmed" };
-        return Passing {
+        return ArgumentConversion {
             parameter: format!("{name}: *const c_char"),
             before: Some(format!("let c_{name} = Text::{make}({name}, {name}_len);")),
             value: format!("c_{name}.as_ptr()"),
@@ -258,7 +263,7 @@ fn string(routine: &Routine, argument: &Argument) -> Passing {
         (_, Some(length)) if length.starts_with("MPI_MAX_") => length,
         (name, length) => panic!("{name}: a string of length {length:?}"),
     };
-    Passing {
+    ArgumentConversion {
         parameter: format!("{name}: *mut c_char"),
         before: Some(format!("let mut c_{name} = Room::new({room});")),
         value: format!("c_{name}.as_mut_ptr()"),
@@ -267,17 +272,17 @@ fn string(routine: &Routine, argument: &Argument) -> Passing {
 }
 
 /// A position, or positions, in a list of requests.
-fn index(argument: &Argument) -> Passing {
+fn index(argument: &Argument) -> ArgumentConversion {
     let name = name_of(argument);
     if argument.length.is_some() {
-        return Passing {
+        return ArgumentConversion {
             parameter: format!("{name}: *mut Fint"),
             before: Some("*outcount = MPI_UNDEFINED;".to_owned()),
             value: name.clone(),
             after: Some(format!("count_from_one({name}, *outcount);")),
         };
     }
-    Passing {
+    ArgumentConversion {
         parameter: format!("{name}: *mut Fint"),
         before: Some(format!("let mut c_{name} = MPI_UNDEFINED;")),
         value: format!("&mut c_{name}"),

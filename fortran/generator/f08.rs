@@ -9,8 +9,8 @@
 
 use std::collections::BTreeMap;
 
-use super::entry::{Form, Tables, jumps};
-use super::table::{Argument, Kind, Routine, What};
+use super::entry::{EntryForm, Tables, jumps};
+use super::table::{Argument, Kind, Routine, RoutineRole};
 
 /// Routines with a datatype for each peer, and what is no call of C; `src/f08` has them.
 const BY_HAND: &[&str] = &[
@@ -40,7 +40,10 @@ pub fn render(routines: &[Routine], kinds: &BTreeMap<String, Kind>, tables: &Tab
     let (mut bodies, mut large, mut twins) = (String::new(), String::new(), String::new());
     let made = |routine: &&Routine| {
         let by_hand = BY_HAND.contains(&routine.name.as_str());
-        routine.what == What::Routine && routine.languages.f08 && routine.has_buffer() && !by_hand
+        routine.role == RoutineRole::Routine
+            && routine.languages.f08
+            && routine.has_buffer()
+            && !by_hand
     };
     for routine in routines.iter().filter(made) {
         let name = routine.name.to_lowercase();
@@ -53,8 +56,9 @@ pub fn render(routines: &[Routine], kinds: &BTreeMap<String, Kind>, tables: &Tab
             bodies += &body(routine, &all, &symbol, &format!("large::{name}"));
             twins += &jumps(&[format!("{name}_c_f08ts_")], &symbol);
             // Nobody else calls it.
-            large +=
-                &tables.body(routine, Form::Large, &name).replace("#[unsafe(no_mangle)]\n", "");
+            large += &tables
+                .body(routine, EntryForm::Large, &name)
+                .replace("#[unsafe(no_mangle)]\n", "");
         }
     }
     format!("{bodies}mod large {{\n    use super::*;\n{large}}}\njumps! {{\n{twins}}}\n")

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use super::entry::{Form, Tables, jumps, manglings};
+use super::entry::{EntryForm, Tables, jumps, manglings};
 use super::prototype::{Prototype, declare};
 use super::sentinel::{SENTINELS, Sentinel};
-use super::table::{Kind, Routine, What};
+use super::table::{Kind, Routine, RoutineRole};
 
 /// Routines whose arguments take more than a conversion each; their bodies are in `src/by_hand`.
 pub const BY_HAND: &[&str] = &[
@@ -54,14 +54,14 @@ pub const IN_MODULES: &[&str] = &["MPI_Sizeof"];
 
 /// Whether the library has entry points for a line of the table in `mpif.h` and module `mpi`.
 pub fn is_entry(routine: &Routine) -> bool {
-    let is_callback = matches!(routine.what, What::Callback);
+    let is_callback = matches!(routine.role, RoutineRole::Callback);
     routine.languages.f90 && !is_callback && !IN_MODULES.contains(&routine.name.as_str())
 }
 
 /// Whether there is a name for module `mpi_f08` that means the same.
 pub fn has_f08_twin(routine: &Routine) -> bool {
     let is_same = !routine.has_buffer() && !is_detachment(routine);
-    routine.languages.f08 && routine.what == What::Routine && is_same
+    routine.languages.f08 && routine.role == RoutineRole::Routine && is_same
 }
 
 /// Whether a routine gives a buffer back, whose address only module `mpi_f08` has a type for.
@@ -127,11 +127,11 @@ pub fn render_entries(routines: &[Routine], deleted: &[Routine], tables: &Tables
     let mut text = String::new();
     let made = |routine: &&Routine| {
         is_entry(routine)
-            && routine.what == What::Routine
+            && routine.role == RoutineRole::Routine
             && !BY_HAND.contains(&routine.name.as_str())
     };
     for routine in routines.iter().filter(made) {
-        text += &tables.body(routine, Form::Plain, &body_name(routine));
+        text += &tables.body(routine, EntryForm::Plain, &body_name(routine));
     }
     text += "jumps! {\n";
     for routine in routines.iter().chain(deleted).filter(|routine| is_entry(routine)) {
@@ -163,7 +163,7 @@ pub fn render_dynamic_list(routines: &[Routine]) -> String {
 
 /// Names of the predefined procedures with each of their symbols.
 fn predefined(routines: &[Routine]) -> impl Iterator<Item = (&str, String)> {
-    let is = |routine: &&Routine| is_entry(routine) && routine.what != What::Routine;
+    let is = |routine: &&Routine| is_entry(routine) && routine.role != RoutineRole::Routine;
     routines.iter().filter(is).flat_map(|routine| {
         let symbols = names(routine).into_iter().chain([body_name(routine)]);
         symbols.map(|symbol| (routine.name.as_str(), symbol))
@@ -184,7 +184,7 @@ pub fn render_large_entries(
     for routine in routines.iter().filter(made) {
         let name = routine.name.to_lowercase();
         let body = format!("p{name}_c_f08_");
-        text += &tables.body(routine, Form::Large, &body);
+        text += &tables.body(routine, EntryForm::Large, &body);
         twins += &jumps(&[format!("{name}_c_f08_")], &body);
     }
     text + "jumps! {\n" + &twins + "}\n"

@@ -14,7 +14,7 @@
 use std::collections::BTreeMap;
 
 use super::module_constants::{self, Constant};
-use super::table::{self, Argument, Kind, Routine, What};
+use super::table::{self, Argument, Kind, Routine, RoutineRole};
 use super::{module_f08, module_f90, module_header, module_types};
 
 /// The head of a file after `comment`.
@@ -79,14 +79,14 @@ impl Tables {
 
     /// The procedures of a sort that a language has, in the order of the table.
     pub fn procedures(
-        &self, language: Language, wanted: impl Fn(&What) -> bool,
+        &self, language: Language, wanted: impl Fn(&RoutineRole) -> bool,
     ) -> impl Iterator<Item = &Routine> {
         self.routines.iter().filter(move |routine| {
             let has = match language {
                 Language::F90 => routine.languages.f90,
                 Language::F08 { .. } => routine.languages.f08,
             };
-            has && wanted(&routine.what)
+            has && wanted(&routine.role)
         })
     }
 

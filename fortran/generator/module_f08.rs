@@ -3,7 +3,7 @@
 
 use super::module::{self, Language, Tables};
 use super::module_types;
-use super::table::{Argument, Intent, Routine, What};
+use super::table::{Argument, Intent, Routine, RoutineRole};
 
 /// `mpi_f08.f90`.
 pub fn render(tables: &Tables) -> String {
@@ -74,7 +74,7 @@ impl<'a> Form<'a> {
 
 fn generics_of(tables: &Tables) -> Vec<Generic<'_>> {
     let both = Language::F08 { large: false };
-    let routines = tables.procedures(both, |what| *what == What::Routine);
+    let routines = tables.procedures(both, |what| *what == RoutineRole::Routine);
     let mut generics = Vec::new();
     // One form serves both modules.
     for routine in routines.filter(|routine| routine.name != "MPI_Sizeof") {
@@ -206,7 +206,7 @@ fn procedure(argument: &Argument, language: Language) -> String {
 fn callbacks(tables: &Tables) -> String {
     let mut text = String::from("\n  abstract interface\n");
     let small = Language::F08 { large: false };
-    for callback in tables.procedures(small, |what| *what == What::Callback) {
+    for callback in tables.procedures(small, |what| *what == RoutineRole::Callback) {
         text += &callback_body(tables, callback, &callback.name, small);
         if callback.has_large(&tables.kinds) {
             let name = format!("{}_c", callback.name);
@@ -228,8 +228,8 @@ fn callback_body(tables: &Tables, callback: &Routine, name: &str, language: Lang
 fn predefined(tables: &Tables) -> String {
     let small = Language::F08 { large: false };
     let mut text = String::from("\n  interface\n");
-    for routine in tables.procedures(small, |what| matches!(what, What::Predefined(_))) {
-        let What::Predefined(callback) = &routine.what else { unreachable!("filtered") };
+    for routine in tables.procedures(small, |what| matches!(what, RoutineRole::Predefined(_))) {
+        let RoutineRole::Predefined(callback) = &routine.role else { unreachable!("filtered") };
         let callback = tables.named(callback);
         text += &callback_body(tables, callback, &routine.name, small);
         if callback.has_large(&tables.kinds) {

@@ -2,7 +2,7 @@
 
 use super::module::{self, Language, Tables};
 use super::module_types;
-use super::table::{Argument, Routine, What};
+use super::table::{Argument, Routine, RoutineRole};
 
 /// `mpi.f90`.
 pub fn render(tables: &Tables) -> String {
@@ -19,7 +19,7 @@ pub fn render(tables: &Tables) -> String {
     text += &module_types::handles(tables, false);
     text += &module_types::sentinels(true, false);
     let (mut plain, mut generic, mut names) = (String::new(), String::new(), Vec::new());
-    for routine in tables.procedures(Language::F90, |what| *what == What::Routine) {
+    for routine in tables.procedures(Language::F90, |what| *what == RoutineRole::Routine) {
         let name = routine.name.to_uppercase();
         if gives_address(routine) {
             // Of a generic name and a procedure's that are one, only an interface may have both.
@@ -119,8 +119,10 @@ fn declaration(tables: &Tables, argument: &Argument, pointer: bool) -> (String, 
 /// The procedures of the library that may be arguments.
 fn predefined(tables: &Tables) -> String {
     let mut text = String::from("\n  interface\n");
-    for routine in tables.procedures(Language::F90, |what| matches!(what, What::Predefined(_))) {
-        let What::Predefined(callback) = &routine.what else { unreachable!("filtered") };
+    for routine in
+        tables.procedures(Language::F90, |what| matches!(what, RoutineRole::Predefined(_)))
+    {
+        let RoutineRole::Predefined(callback) = &routine.role else { unreachable!("filtered") };
         let name = routine.name.to_uppercase();
         text += &body(tables, tables.named(callback), &name, false);
     }

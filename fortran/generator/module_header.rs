@@ -3,7 +3,7 @@
 
 use super::module::{self, Language, Tables};
 use super::module_constants::{self, Of};
-use super::table::What;
+use super::table::RoutineRole;
 
 /// `mpif.h`.
 pub fn render(tables: &Tables) -> String {
@@ -47,7 +47,7 @@ fn sentinels() -> String {
 /// The types of functions, and the procedures that may be arguments.
 fn functions(tables: &Tables) -> String {
     let mut text = String::from("\n");
-    for routine in tables.procedures(Language::F90, |what| *what == What::Routine) {
+    for routine in tables.procedures(Language::F90, |what| *what == RoutineRole::Routine) {
         let Some(result) = &routine.result else { continue };
         let of = tables.kinds[result].f90.as_ref().expect("a type");
         for prefix in ["", "P"] {
@@ -56,7 +56,9 @@ fn functions(tables: &Tables) -> String {
         }
     }
     text += "\n";
-    for procedure in tables.procedures(Language::F90, |what| matches!(what, What::Predefined(_))) {
+    for procedure in
+        tables.procedures(Language::F90, |what| matches!(what, RoutineRole::Predefined(_)))
+    {
         text += &format!("      EXTERNAL {}\n", procedure.name.to_uppercase());
     }
     text

@@ -11,7 +11,7 @@ pub struct Routine {
     /// The languages that have it.
     pub languages: Languages,
     /// What it is.
-    pub what: What,
+    pub role: RoutineRole,
     /// The kind of its result; `None` for a subroutine, and for a predefined procedure.
     pub result: Option<String>,
     /// In the order of the standard, those that only some languages have among them.
@@ -31,7 +31,7 @@ pub struct Languages {
 
 /// What a line of the table is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum RoutineRole {
     /// A routine that the application calls.
     Routine,
     /// A procedure of the application.
@@ -161,15 +161,15 @@ fn routine(fields: Vec<&str>) -> Routine {
     };
     let known = Some(result.to_string()).filter(|result| result != "-");
     let (what, result) = match *what {
-        "routine" => (What::Routine, known),
-        "callback" => (What::Callback, known),
-        "predefined" => (What::Predefined(result.to_string()), None),
+        "routine" => (RoutineRole::Routine, known),
+        "callback" => (RoutineRole::Callback, known),
+        "predefined" => (RoutineRole::Predefined(result.to_string()), None),
         other => panic!("{name} is a {other}"),
     };
     let has = |language: char| languages.contains(language);
     let languages = Languages { c: has('c'), f90: has('9'), f08: has('8') };
     let arguments = arguments.iter().map(|text| argument(name, text)).collect();
-    Routine { name: name.to_string(), languages, what, result, arguments }
+    Routine { name: name.to_string(), languages, role: what, result, arguments }
 }
 
 fn argument(routine: &str, text: &str) -> Argument {

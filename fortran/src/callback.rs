@@ -105,9 +105,9 @@ pub struct Representation<F> {
 }
 
 /// [`Representation`] with counts of type INTEGER.
-pub type Plain = Representation<Convert>;
+pub type PlainRepresentation = Representation<Convert>;
 /// [`Representation`] with large counts.
-pub type Large = Representation<ConvertLarge>;
+pub type LargeRepresentation = Representation<ConvertLarge>;
 
 /// Defines a conversion function of C.
 macro_rules! conversion {
@@ -142,10 +142,10 @@ macro_rules! conversion {
     };
 }
 
-conversion!(read, read, Plain, c_int);
-conversion!(write, write, Plain, c_int);
-conversion!(read_large, read, Large, Count);
-conversion!(write_large, write, Large, Count);
+conversion!(read, read, PlainRepresentation, c_int);
+conversion!(write, write, PlainRepresentation, c_int);
+conversion!(read_large, read, LargeRepresentation, Count);
+conversion!(write_large, write, LargeRepresentation, Count);
 
 /// The extent function of C.
 ///

@@ -22,7 +22,7 @@ use nix::{
 };
 
 /// How often a running job is looked at.
-const GLANCE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// How long a launcher has to end its ranks by itself before all are killed.
 const GRACE: Duration = Duration::from_secs(3);
@@ -119,13 +119,13 @@ fn finish(
             while Instant::now() < last
                 && child.try_wait().map_err(|error| error.to_string())?.is_none()
             {
-                thread::sleep(GLANCE);
+                thread::sleep(POLL_INTERVAL);
             }
             end_all(&mark);
             child.wait().map_err(|error| error.to_string())?;
             return Err(why);
         }
-        thread::sleep(GLANCE);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -143,7 +143,7 @@ fn end_all(mark: &str) {
             // It may have ended just now.
             let _ = kill(pid, Signal::SIGKILL);
         }
-        thread::sleep(GLANCE);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -209,7 +209,7 @@ mod tests {
     fn a_command_without_end_is_killed_with_all_that_it_began() {
         let log = log("endless");
         let script = "setsid sh -c 'sleep 1000; true' & echo $!; trap '' TERM; sleep 1000; true";
-        let error = run(shell(script), &log, GLANCE * 50, &Stop::default()).unwrap_err();
+        let error = run(shell(script), &log, POLL_INTERVAL * 50, &Stop::default()).unwrap_err();
         assert!(error.starts_with("still running"), "{error}");
         let background = fs::read_to_string(&log).unwrap().trim().to_owned();
         let environment = fs::read(format!("/proc/{background}/environ")).unwrap_or_default();

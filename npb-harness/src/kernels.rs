@@ -12,7 +12,7 @@ use clap::{
     parser::ValueSource,
 };
 
-use self::source::{KERNELS, Kernel};
+use self::source::{BundledKernel, KERNELS};
 use crate::{
     job::Stop,
     matrix::{self, Cell, Program, Ranks, Refusal, Source},
@@ -29,7 +29,7 @@ struct Kernels<'a> {
 }
 
 impl Kernels<'_> {
-    fn program(&self, kernel: &Kernel, tools: &Toolchain) -> Result<PathBuf, String> {
+    fn program(&self, kernel: &BundledKernel, tools: &Toolchain) -> Result<PathBuf, String> {
         let folder = self.scratch.path().join(tools.folder_name());
         let program = folder.join(format!("{}.x", kernel.name));
         if !program.exists() {
@@ -60,7 +60,8 @@ impl Source for Kernels<'_> {
     }
 
     fn build(&self, cell: &Cell, tools: &Toolchain, _stop: &Stop) -> Result<Program, Refusal> {
-        let kernel = Kernel::named(&cell.kernel).expect("the kernels come from the command line");
+        let kernel =
+            BundledKernel::named(&cell.kernel).expect("the kernels come from the command line");
         if kernel.language == Language::Fortran && !tools.has(Language::Fortran) {
             return Err(Refusal::unfit(without_fortran(tools)));
         }
@@ -131,7 +132,7 @@ fn leave_out(names: &mut Vec<String>, request: &Request, scratch: &Scratch) -> R
         return Ok(());
     };
     let in_fortran = |name: &String| {
-        Kernel::named(name).is_some_and(|kernel| kernel.language == Language::Fortran)
+        BundledKernel::named(name).is_some_and(|kernel| kernel.language == Language::Fortran)
     };
     let left_out: Vec<_> = names.extract_if(.., |name| in_fortran(name)).collect();
     let why = without_fortran(ours);

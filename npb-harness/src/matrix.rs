@@ -123,7 +123,7 @@ impl Refusal {
         Self { is_unfit: true, ..Self::broken(why) }
     }
 
-    fn told(&self) -> String {
+    fn with_log(&self) -> String {
         let log = self.log.as_ref().map(|log| format!("\n    (log: {})", log.display()));
         self.why.replace('\n', "\n    ") + log.as_deref().unwrap_or("")
     }
@@ -345,7 +345,7 @@ impl Runner<'_> {
         {
             let what = format!("{kernel}.{class} is left out for {}", tools.label);
             let is_known = self.programs.values().any(|other| *other == built);
-            let why = if is_known { "for the same reason".to_owned() } else { refusal.told() };
+            let why = if is_known { "for the same reason".to_owned() } else { refusal.with_log() };
             self.bar.suspend(|| eprintln!("npb: {what}: {why}"));
         }
         self.programs.insert(key, built.clone());

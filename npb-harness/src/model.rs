@@ -33,7 +33,7 @@ use crate::{
     toolchain::{Flavour, Scratch, Toolchain},
 };
 use claims::Claim;
-use messages::Way;
+use messages::ProgressVariant;
 use point::Point;
 
 /// What can be asked for.
@@ -134,7 +134,8 @@ struct Measured {
 fn measure(
     libraries: &[Toolchain], request: &Request, is_short: bool, by: (&Scratch, &Stop),
 ) -> Result<Measured, String> {
-    let ways: Vec<Way<'_>> = libraries.iter().flat_map(|tools| ways(tools, request)).collect();
+    let ways: Vec<ProgressVariant<'_>> =
+        libraries.iter().flat_map(|tools| progress_variants(tools, request)).collect();
     let programs: Result<Vec<_>, _> =
         ways.iter().map(|way| messages::build(way.tools, by.0)).collect();
     let (programs, jobs) = (programs?, messages::jobs(is_short));
@@ -172,11 +173,11 @@ fn measure(
 }
 
 /// A library in each way to make progress that is asked for; a peer has one.
-fn ways<'a>(tools: &'a Toolchain, request: &Request) -> Vec<Way<'a>> {
+fn progress_variants<'a>(tools: &'a Toolchain, request: &Request) -> Vec<ProgressVariant<'a>> {
     if tools.flavour != Flavour::Suiro {
-        return vec![Way { tools, progress: None }];
+        return vec![ProgressVariant { tools, progress: None }];
     }
-    let way = |progress: &String| Way { tools, progress: Some(progress.clone()) };
+    let way = |progress: &String| ProgressVariant { tools, progress: Some(progress.clone()) };
     request.progress.iter().map(way).collect()
 }
 
@@ -204,7 +205,7 @@ pub fn lines(claims: &[Claim]) -> String {
     table.set_width(132);
     table.set_header(["figure", "the paper", "here", ""]);
     for claim in claims {
-        table.add_row([claim.figure, claim.paper, &claim.seen, claim.verdict()]);
+        table.add_row([claim.figure, claim.paper, &claim.measured, claim.verdict()]);
     }
     format!("\nThe paper (GridMPI on IBM pSeries) and what is seen here:\n{}\n", table.trim_fmt())
 }

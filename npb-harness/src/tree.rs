@@ -55,7 +55,7 @@ pub const BINDINGS: [(&str, &str); 3] = [("mpif.h", "f"), ("mpi", "def"), ("mpi_
 type Flags = Result<Vec<String>, Refusal>;
 
 /// A kernel as NPB has it, or a way to build or to call one.
-struct Kernel {
+struct TreeKernel {
     /// What users call it.
     name: &'static str,
     /// What `make` calls it.
@@ -69,27 +69,27 @@ struct Kernel {
     has_files: bool,
 }
 
-const fn fortran(name: &'static str) -> Kernel {
+const fn fortran(name: &'static str) -> TreeKernel {
     let language = Language::Fortran;
-    Kernel { name, target: name, language, subtype: ("", ""), argument: "", has_files: false }
+    TreeKernel { name, target: name, language, subtype: ("", ""), argument: "", has_files: false }
 }
 
-const fn c(name: &'static str) -> Kernel {
-    Kernel { language: Language::C, ..fortran(name) }
+const fn c(name: &'static str) -> TreeKernel {
+    TreeKernel { language: Language::C, ..fortran(name) }
 }
 
 const fn bt(
     name: &'static str, subtype: &'static str, end: &'static str, has_files: bool,
-) -> Kernel {
-    Kernel { target: "bt", subtype: (subtype, end), has_files, ..fortran(name) }
+) -> TreeKernel {
+    TreeKernel { target: "bt", subtype: (subtype, end), has_files, ..fortran(name) }
 }
 
-const fn dt(name: &'static str, graph: &'static str) -> Kernel {
-    Kernel { target: "dt", argument: graph, ..c(name) }
+const fn dt(name: &'static str, graph: &'static str) -> TreeKernel {
+    TreeKernel { target: "dt", argument: graph, ..c(name) }
 }
 
 /// All of them, in the order of the table.
-const KERNELS: [Kernel; 15] = [
+const KERNELS: [TreeKernel; 15] = [
     fortran("bt"),
     fortran("sp"),
     fortran("lu"),
@@ -112,8 +112,8 @@ pub fn kernels() -> impl Iterator<Item = &'static str> {
     KERNELS.iter().map(|kernel| kernel.name)
 }
 
-impl Kernel {
-    fn called(name: &str) -> &'static Self {
+impl TreeKernel {
+    fn by_name(name: &str) -> &'static Self {
         let kernel = KERNELS.iter().find(|kernel| kernel.name == name);
         kernel.expect("clap knows the names")
     }
@@ -205,16 +205,17 @@ impl Tree {
 
     /// The kernels without input and output that the tree has.
     pub fn kernels(&self) -> Vec<String> {
-        let has = |kernel: &&Kernel| self.makefile(kernel).exists() && kernel.subtype.0.is_empty();
+        let has =
+            |kernel: &&TreeKernel| self.makefile(kernel).exists() && kernel.subtype.0.is_empty();
         KERNELS.iter().filter(has).map(|kernel| kernel.name.to_owned()).collect()
     }
 
-    fn makefile(&self, kernel: &Kernel) -> PathBuf {
+    fn makefile(&self, kernel: &TreeKernel) -> PathBuf {
         self.root.join(kernel.folder()).join("Makefile")
     }
 
     /// What `config/make.def` must say for this library.
-    fn make_def(&self, kernel: &Kernel, tools: &Toolchain) -> Result<String, Refusal> {
+    fn make_def(&self, kernel: &TreeKernel, tools: &Toolchain) -> Result<String, Refusal> {
         let flags = match kernel.language {
             Language::C => Vec::new(),
             Language::Fortran => self.fortran_flags(kernel, tools)?,
@@ -255,7 +256,7 @@ RAND = randi8
         ))
     }
 
-    fn fortran_flags(&self, kernel: &Kernel, tools: &Toolchain) -> Flags {
+    fn fortran_flags(&self, kernel: &TreeKernel, tools: &Toolchain) -> Flags {
         let binding = self.binding(kernel);
         let mut known = self.flags.borrow_mut();
         let found = known.entry((tools.label.clone(), binding));
@@ -263,7 +264,7 @@ RAND = randi8
     }
 
     /// The most modern way in which the kernel's sources know MPI.
-    fn binding(&self, kernel: &Kernel) -> Binding {
+    fn binding(&self, kernel: &TreeKernel) -> Binding {
         let sources = self.sources(kernel).unwrap_or_default();
         let form = if self.form.is_empty() { "def" } else { self.form };
         let is_used = |source: &&PathBuf| {
@@ -287,7 +288,7 @@ RAND = randi8
     }
 
     /// The files of the tree that the kernel is built from, by their paths in it.
-    fn sources(&self, kernel: &Kernel) -> io::Result<Vec<PathBuf>> {
+    fn sources(&self, kernel: &TreeKernel) -> io::Result<Vec<PathBuf>> {
         let mut sources = vec![PathBuf::from("Makefile")];
         let own = kernel.folder();
         for folder in SHARED.iter().copied().chain([own.as_str()]) {
@@ -330,7 +331,7 @@ RAND = randi8
     }
 
     /// The names that the program can have in `bin`.
-    fn programs(&self, kernel: &Kernel, cell: &Cell) -> Vec<String> {
+    fn programs(&self, kernel: &TreeKernel, cell: &Cell) -> Vec<String> {
         let (target, class, end) = (kernel.target, cell.class, kernel.subtype.1);
         let mut names = vec![format!("{target}.{class}.x{end}")];
         if self.is_for_ranks {
@@ -340,7 +341,7 @@ RAND = randi8
         names
     }
 
-    fn make(&self, kernel: &Kernel, cell: &Cell, tools: &Toolchain) -> std::process::Command {
+    fn make(&self, kernel: &TreeKernel, cell: &Cell, tools: &Toolchain) -> std::process::Command {
         let mut make = tools.command(Path::new("make"));
         // Those of a `make` that we may have been called by.
         make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL").env("LC_ALL", "C");
@@ -364,7 +365,7 @@ impl Source for Tree {
     }
 
     fn ranks(&self, kernel: &str, class: char) -> Ranks {
-        let kernel = Kernel::called(kernel);
+        let kernel = TreeKernel::by_name(kernel);
         match kernel.target {
             "bt" | "sp" => Ranks::Squares,
             "lu" => Ranks::TwoFactors,
@@ -375,7 +376,7 @@ impl Source for Tree {
     }
 
     fn missing(&self, kernel: &str, class: char) -> Option<String> {
-        let kernel = Kernel::called(kernel);
+        let kernel = TreeKernel::by_name(kernel);
         let makefile = self.makefile(kernel);
         if !makefile.exists() {
             return Some(format!("{}: there is no {}", kernel.name, makefile.display()));
@@ -393,7 +394,7 @@ impl Source for Tree {
     }
 
     fn build(&self, cell: &Cell, tools: &Toolchain, stop: &Stop) -> Result<Program, Refusal> {
-        let kernel = Kernel::called(&cell.kernel);
+        let kernel = TreeKernel::by_name(&cell.kernel);
         let make_def = self.make_def(kernel, tools)?;
         let unusable = |error: io::Error| {
             Refusal::broken(format!("cannot copy {}: {error}", self.root.display()))

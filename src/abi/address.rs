@@ -4,9 +4,9 @@
 
 use std::ffi::{c_int, c_void};
 
+use super::entry_point::unlocked;
 use super::pointer::out;
 use super::types::*;
-use super::verb::apart;
 
 /// An address and a displacement, added without overflow checks.
 #[unsafe(no_mangle)]
@@ -25,7 +25,7 @@ pub unsafe extern "C" fn PMPI_Aint_diff(addr1: MPI_Aint, addr2: MPI_Aint) -> MPI
 pub unsafe extern "C" fn PMPI_Get_address(
     location: *const c_void, address: *mut MPI_Aint,
 ) -> c_int {
-    apart("MPI_Get_address", || {
+    unlocked("MPI_Get_address", || {
         // SAFETY: the caller's promise of the result.
         unsafe { out(address, "address")? }.put(location.addr() as MPI_Aint);
         Ok(())

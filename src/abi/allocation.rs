@@ -13,7 +13,7 @@ pub const ALIGNMENT: usize = 64;
 
 /// Who frees memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Owner {
+pub enum AllocationOwner {
     /// The application, by `MPI_Free_mem`.
     Application,
     /// The window that it is of.
@@ -21,7 +21,7 @@ pub enum Owner {
 }
 
 /// What is allocated, by address.
-type Allocated = BTreeMap<(Owner, usize), Layout>;
+type Allocated = BTreeMap<(AllocationOwner, usize), Layout>;
 
 static ALLOCATED: Mutex<Allocated> = Mutex::new(BTreeMap::new());
 
@@ -34,7 +34,7 @@ fn allocated() -> MutexGuard<'static, Allocated> {
 ///
 /// # Errors
 /// `Arg` for an alignment that is no power of two, `NoMem` without memory.
-pub fn allocate(owner: Owner, len: usize, alignment: usize) -> Result<*mut u8> {
+pub fn allocate(owner: AllocationOwner, len: usize, alignment: usize) -> Result<*mut u8> {
     if !alignment.is_power_of_two() {
         let why = format!("an alignment of {alignment} bytes is no power of two");
         return Err(ErrorClass::Arg.error(why));
@@ -54,7 +54,7 @@ pub fn allocate(owner: Owner, len: usize, alignment: usize) -> Result<*mut u8> {
 ///
 /// # Errors
 /// `Base` for any other address.
-pub fn free(owner: Owner, address: usize) -> Result {
+pub fn free(owner: AllocationOwner, address: usize) -> Result {
     let layout = allocated().remove(&(owner, address)).ok_or_else(|| {
         let why = format!("{address:#x} is not memory of MPI_Alloc_mem");
         ErrorClass::Base.error(why)
@@ -76,26 +76,26 @@ mod tests {
     #[test]
     fn memory_is_aligned_and_freed_once() {
         for alignment in [1, ALIGNMENT, 4096] {
-            let memory = allocate(Owner::Application, 100, alignment).unwrap();
+            let memory = allocate(AllocationOwner::Application, 100, alignment).unwrap();
             assert!(memory.addr().is_multiple_of(alignment));
-            assert!(free(Owner::Window, memory.addr()).is_err());
-            free(Owner::Application, memory.addr()).unwrap();
+            assert!(free(AllocationOwner::Window, memory.addr()).is_err());
+            free(AllocationOwner::Application, memory.addr()).unwrap();
             assert_eq!(
-                free(Owner::Application, memory.addr()).unwrap_err().code.0,
+                free(AllocationOwner::Application, memory.addr()).unwrap_err().code.0,
                 ErrorClass::Base as i32
             );
         }
-        let nothing = allocate(Owner::Application, 0, ALIGNMENT).unwrap();
-        assert!(!nothing.is_null() && free(Owner::Application, nothing.addr()).is_ok());
+        let nothing = allocate(AllocationOwner::Application, 0, ALIGNMENT).unwrap();
+        assert!(!nothing.is_null() && free(AllocationOwner::Application, nothing.addr()).is_ok());
     }
 
     #[test]
     fn too_much_and_a_senseless_alignment_are_errors() {
         let class = |result: Result<*mut u8>| result.unwrap_err().code.0;
         assert_eq!(
-            class(allocate(Owner::Application, isize::MAX as usize, 64)),
+            class(allocate(AllocationOwner::Application, isize::MAX as usize, 64)),
             ErrorClass::NoMem as i32
         );
-        assert_eq!(class(allocate(Owner::Application, 1, 3)), ErrorClass::Arg as i32);
+        assert_eq!(class(allocate(AllocationOwner::Application, 1, 3)), ErrorClass::Arg as i32);
     }
 }

@@ -7,18 +7,20 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::callback;
 use super::constants::*;
+use super::entry_point::{PROCESS, Scope, early, finish, number};
 use super::pointer::{in_out, out};
 use super::types::*;
-use super::verb::{PROCESS, Scope, early, finish, number};
 use crate::base::{ErrorClass, Result};
-use crate::mpi::attribute::{Attribute, Attributes, Functions, Keyvals, Language, Of, Value};
+use crate::mpi::attribute::{
+    Attribute, AttributeLanguage, AttributeValue, Attributes, KeyvalFunctions, KeyvalKind, Keyvals,
+};
 use crate::mpi::comm::COMM_WORLD;
 use crate::mpi::errhandler::LAST_CODE;
 use crate::mpi::objects::Objects;
 use crate::mpi::p2p::TAG_MAX;
 use crate::mpi::status::{ANY_SOURCE, PROC_NULL};
 use crate::mpi::table::Handle;
-use crate::mpi::window::Extent;
+use crate::mpi::window::WindowMemory;
 
 /// Makes an attribute key for communicators.
 #[unsafe(no_mangle)]
@@ -33,7 +35,7 @@ pub unsafe extern "C" fn PMPI_Comm_create_keyval(
     unsafe {
         create(
             "MPI_Comm_create_keyval",
-            Of::Comm,
+            KeyvalKind::Comm,
             of_c(copy, delete, extra_state),
             (comm_keyval, "comm_keyval"),
         )
@@ -50,7 +52,7 @@ pub unsafe extern "C" fn PMPI_Comm_delete_attr(comm: MPI_Comm, comm_keyval: c_in
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_free_keyval(comm_keyval: *mut c_int) -> c_int {
     // SAFETY: the caller gives a valid pointer.
-    unsafe { free("MPI_Comm_free_keyval", Of::Comm, (comm_keyval, "comm_keyval")) }
+    unsafe { free("MPI_Comm_free_keyval", KeyvalKind::Comm, (comm_keyval, "comm_keyval")) }
 }
 
 /// An attribute of a communicator, if set.
@@ -70,7 +72,8 @@ pub unsafe extern "C" fn PMPI_Comm_get_attr(
 pub unsafe extern "C" fn PMPI_Comm_set_attr(
     comm: MPI_Comm, comm_keyval: c_int, attribute_val: *mut c_void,
 ) -> c_int {
-    let set = Holder::Comm(number(comm)).set(comm_keyval, Value::Pointer(attribute_val.addr()));
+    let set =
+        Holder::Comm(number(comm)).set(comm_keyval, AttributeValue::Pointer(attribute_val.addr()));
     finish(comm, "MPI_Comm_set_attr", set)
 }
 
@@ -87,7 +90,7 @@ pub unsafe extern "C" fn PMPI_Type_create_keyval(
     unsafe {
         create(
             "MPI_Type_create_keyval",
-            Of::Datatype,
+            KeyvalKind::Datatype,
             of_c(copy, delete, extra_state),
             (type_keyval, "type_keyval"),
         )
@@ -107,7 +110,7 @@ pub unsafe extern "C" fn PMPI_Type_delete_attr(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_free_keyval(type_keyval: *mut c_int) -> c_int {
     // SAFETY: the caller gives a valid pointer.
-    unsafe { free("MPI_Type_free_keyval", Of::Datatype, (type_keyval, "type_keyval")) }
+    unsafe { free("MPI_Type_free_keyval", KeyvalKind::Datatype, (type_keyval, "type_keyval")) }
 }
 
 /// An attribute of a datatype, if set.
@@ -125,7 +128,8 @@ pub unsafe extern "C" fn PMPI_Type_get_attr(
 pub unsafe extern "C" fn PMPI_Type_set_attr(
     datatype: MPI_Datatype, type_keyval: c_int, attribute_val: *mut c_void,
 ) -> c_int {
-    let set = Holder::Type(number(datatype)).set(type_keyval, Value::Pointer(attribute_val.addr()));
+    let set = Holder::Type(number(datatype))
+        .set(type_keyval, AttributeValue::Pointer(attribute_val.addr()));
     finish(Scope::None, "MPI_Type_set_attr", set)
 }
 
@@ -141,7 +145,7 @@ pub unsafe extern "C" fn PMPI_Win_create_keyval(
     unsafe {
         create(
             "MPI_Win_create_keyval",
-            Of::Win,
+            KeyvalKind::Win,
             of_c(copy, delete, extra_state),
             (win_keyval, "win_keyval"),
         )
@@ -158,7 +162,7 @@ pub unsafe extern "C" fn PMPI_Win_delete_attr(win: MPI_Win, win_keyval: c_int) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_free_keyval(win_keyval: *mut c_int) -> c_int {
     // SAFETY: the caller gives a valid pointer.
-    unsafe { free("MPI_Win_free_keyval", Of::Win, (win_keyval, "win_keyval")) }
+    unsafe { free("MPI_Win_free_keyval", KeyvalKind::Win, (win_keyval, "win_keyval")) }
 }
 
 /// An attribute of a window, if set.
@@ -177,7 +181,8 @@ pub unsafe extern "C" fn PMPI_Win_get_attr(
 pub unsafe extern "C" fn PMPI_Win_set_attr(
     win: MPI_Win, win_keyval: c_int, attribute_val: *mut c_void,
 ) -> c_int {
-    let set = Holder::Win(number(win)).set(win_keyval, Value::Pointer(attribute_val.addr()));
+    let set =
+        Holder::Win(number(win)).set(win_keyval, AttributeValue::Pointer(attribute_val.addr()));
     finish(win, "MPI_Win_set_attr", set)
 }
 
@@ -196,24 +201,24 @@ impl Holder {
     /// Looks at or changes the attributes, with the lock held.
     fn with<T>(self, body: impl FnOnce(&mut Attributes, &mut Keyvals) -> Result<T>) -> Result<T> {
         match self {
-            Self::Comm(comm) => PROCESS.look(|mpi| {
+            Self::Comm(comm) => PROCESS.with_mpi(|mpi| {
                 body(&mut mpi.comms.get_mut(comm)?.attributes, &mut mpi.objects.keyvals)
             }),
             Self::Type(datatype) => PROCESS.early(|objects| {
                 let named = objects.datatypes.get_mut(datatype)?;
                 body(&mut named.attributes, &mut objects.keyvals)
             }),
-            Self::Win(win) => PROCESS.look(|mpi| {
+            Self::Win(win) => PROCESS.with_mpi(|mpi| {
                 body(&mut mpi.windows.get_mut(win)?.attributes, &mut mpi.objects.keyvals)
             }),
         }
     }
 
-    fn of(self) -> Of {
+    fn of(self) -> KeyvalKind {
         match self {
-            Self::Comm(_) => Of::Comm,
-            Self::Type(_) => Of::Datatype,
-            Self::Win(_) => Of::Win,
+            Self::Comm(_) => KeyvalKind::Comm,
+            Self::Type(_) => KeyvalKind::Datatype,
+            Self::Win(_) => KeyvalKind::Win,
         }
     }
 
@@ -224,7 +229,9 @@ impl Holder {
     }
 
     /// Lets `look` see a value.
-    pub(super) fn get<T>(self, keyval: c_int, look: impl FnOnce(&Value) -> T) -> Result<Option<T>> {
+    pub(super) fn get<T>(
+        self, keyval: c_int, look: impl FnOnce(&AttributeValue) -> T,
+    ) -> Result<Option<T>> {
         self.with(|attributes, keyvals| {
             keyvals.get(self.of(), keyval)?;
             Ok(attributes.get(keyval).map(look))
@@ -232,11 +239,11 @@ impl Holder {
     }
 
     fn get_in_c(self, keyval: c_int) -> Result<Option<usize>> {
-        self.get(keyval, Value::in_c)
+        self.get(keyval, AttributeValue::in_c)
     }
 
     /// Sets a value; the one before is deleted first (§7.7.4).
-    pub(super) fn set(self, keyval: c_int, value: Value) -> Result {
+    pub(super) fn set(self, keyval: c_int, value: AttributeValue) -> Result {
         self.delete_value(keyval)?;
         self.with(|attributes, keyvals| {
             attributes.set(keyvals.get(self.of(), keyval)?, value);
@@ -268,7 +275,7 @@ impl Holder {
         let mut copies = Attributes::default();
         let outcome = callback::copy_all(self.handle(), &attributes, &mut copies);
         if outcome.is_err() && copies.newest().is_some() {
-            stillborn(copies)?.forget()?;
+            stillborn(copies)?.force_delete_all()?;
             return outcome.map(|()| Attributes::default());
         }
         outcome.map(|()| copies)
@@ -287,7 +294,7 @@ impl Holder {
     }
 
     /// Deletes all attributes as [`Holder::delete_all`], whatever the delete functions say.
-    fn forget(self) -> Result {
+    fn force_delete_all(self) -> Result {
         while let Some(attribute) = self.newest()? {
             let _nobody_hears = callback::delete(self.handle(), &attribute);
             self.remove(attribute.keyval.number)?;
@@ -349,14 +356,14 @@ pub(super) fn predefined(comm: Handle, keyval: c_int) -> Option<Result<Option<us
         MPI_UNIVERSE_SIZE => &UNIVERSE_SIZE,
         _ => return None,
     };
-    Some(PROCESS.look(|mpi| {
+    Some(PROCESS.with_mpi(|mpi| {
         mpi.comms.get(comm)?;
         let address = Some(cell.as_ptr().addr());
         let told = match keyval {
-            MPI_APPNUM => mpi.facts.app_number,
+            MPI_APPNUM => mpi.world_attributes.app_number,
             MPI_UNIVERSE_SIZE => {
                 let size = mpi.comms.get(COMM_WORLD)?.size() as c_int;
-                Some(mpi.facts.universe_size.unwrap_or(size))
+                Some(mpi.world_attributes.universe_size.unwrap_or(size))
             }
             _ => return Ok(address),
         };
@@ -369,7 +376,7 @@ pub(super) fn predefined(comm: Handle, keyval: c_int) -> Option<Result<Option<us
 /// A predefined attribute of a window (§12.2.7): its base itself, the address of anything else;
 /// `None` if the key is not predefined.
 pub(super) fn of_window(win: Handle, keyval: c_int) -> Option<Result<Option<usize>>> {
-    let field: fn(&Extent) -> usize = match keyval {
+    let field: fn(&WindowMemory) -> usize = match keyval {
         MPI_WIN_BASE => |extent| extent.base,
         MPI_WIN_SIZE => |extent| (&raw const extent.size).expose_provenance(),
         MPI_WIN_DISP_UNIT => |extent| (&raw const extent.unit).expose_provenance(),
@@ -377,7 +384,7 @@ pub(super) fn of_window(win: Handle, keyval: c_int) -> Option<Result<Option<usiz
         MPI_WIN_MODEL => |extent| (&raw const extent.model).expose_provenance(),
         _ => return None,
     };
-    Some(PROCESS.look(|mpi| Ok(Some(field(&mpi.windows.get(win)?.extent)))))
+    Some(PROCESS.with_mpi(|mpi| Ok(Some(field(&mpi.windows.get(win)?.memory)))))
 }
 
 /// Stores a value that was found: the pointer of C, or the integer of Fortran.
@@ -406,7 +413,7 @@ pub(super) unsafe fn put<T>(
 /// # Safety
 /// `keyval` is null or may be written.
 pub(super) unsafe fn create(
-    name: &str, of: Of, functions: Functions, (keyval, argument): (*mut c_int, &str),
+    name: &str, of: KeyvalKind, functions: KeyvalFunctions, (keyval, argument): (*mut c_int, &str),
 ) -> c_int {
     early(name, Scope::None, |objects| {
         // SAFETY: the caller's promise of the result.
@@ -417,15 +424,20 @@ pub(super) unsafe fn create(
 }
 
 /// Functions in C.
-fn of_c(copy: usize, delete: usize, extra_state: *mut c_void) -> Functions {
-    Functions { language: Language::C, copy, delete, extra_state: extra_state.addr() }
+fn of_c(copy: usize, delete: usize, extra_state: *mut c_void) -> KeyvalFunctions {
+    KeyvalFunctions {
+        language: AttributeLanguage::C,
+        copy,
+        delete,
+        extra_state: extra_state.addr(),
+    }
 }
 
 /// Lets go of an attribute key; attributes keep theirs.
 ///
 /// # Safety
 /// `keyval` is null, or may be read and written.
-unsafe fn free(name: &str, of: Of, (keyval, argument): (*mut c_int, &str)) -> c_int {
+unsafe fn free(name: &str, of: KeyvalKind, (keyval, argument): (*mut c_int, &str)) -> c_int {
     early(name, Scope::None, |objects| {
         // SAFETY: the caller's promise.
         let keyval = unsafe { in_out(keyval, argument)? };

@@ -7,10 +7,10 @@ use std::ffi::{c_int, c_void};
 
 use super::attribute::{Holder, create, of_window, predefined, put};
 use super::constants::{MPI_WIN_BASE, MPI_WIN_SIZE};
+use super::entry_point::{Scope, finish, number};
 use super::types::MPI_Aint;
-use super::verb::{Scope, finish, number};
 use crate::base::Result;
-use crate::mpi::attribute::{Functions, Language, Of, Value};
+use crate::mpi::attribute::{AttributeLanguage, AttributeValue, KeyvalFunctions, KeyvalKind};
 
 /// Kinds of objects with attributes, as the Fortran library numbers them; any other is a window.
 const COMM: c_int = 0;
@@ -24,11 +24,11 @@ pub unsafe extern "C" fn suiro_fortran_create_keyval(
     extra_state: MPI_Aint,
 ) -> c_int {
     let (name, of) = match of {
-        COMM => ("MPI_Comm_create_keyval", Of::Comm),
-        DATATYPE => ("MPI_Type_create_keyval", Of::Datatype),
-        _ => ("MPI_Win_create_keyval", Of::Win),
+        COMM => ("MPI_Comm_create_keyval", KeyvalKind::Comm),
+        DATATYPE => ("MPI_Type_create_keyval", KeyvalKind::Datatype),
+        _ => ("MPI_Win_create_keyval", KeyvalKind::Win),
     };
-    let functions = Functions {
+    let functions = KeyvalFunctions {
         language: language(is_wide),
         copy: copy.addr(),
         delete: delete.addr(),
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn suiro_fortran_set_attr(
     of: c_int, is_wide: c_int, object: *mut c_void, keyval: c_int, value: MPI_Aint,
 ) -> c_int {
     let holder = holder(of, object);
-    let result = holder.set(keyval, Value::of_fortran(language(is_wide), value));
+    let result = holder.set(keyval, AttributeValue::from_fortran(language(is_wide), value));
     let (name, scope) = match holder {
         Holder::Comm(_) => ("MPI_Comm_set_attr", Scope::Comm(object.cast())),
         Holder::Type(_) => ("MPI_Type_set_attr", Scope::None),
@@ -68,8 +68,8 @@ pub unsafe extern "C" fn suiro_fortran_set_attr(
     finish(scope, name, result)
 }
 
-fn language(is_wide: c_int) -> Language {
-    if is_wide == 0 { Language::Narrow } else { Language::Wide }
+fn language(is_wide: c_int) -> AttributeLanguage {
+    if is_wide == 0 { AttributeLanguage::FortranInteger } else { AttributeLanguage::FortranAddress }
 }
 
 fn holder(of: c_int, object: *mut c_void) -> Holder {
@@ -87,7 +87,7 @@ fn known(holder: Holder, keyval: c_int) -> Result<Option<MPI_Aint>> {
         Holder::Win(win) => of_window(win, keyval),
         Holder::Type(_) => None,
     };
-    let Some(address) = predefined else { return holder.get(keyval, Value::in_fortran) };
+    let Some(address) = predefined else { return holder.get(keyval, AttributeValue::in_fortran) };
     Ok(address?.map(|address| match keyval {
         MPI_WIN_BASE => address as MPI_Aint,
         // SAFETY: the address of an integer of this size, which is there as long as the window, and

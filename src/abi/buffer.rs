@@ -4,14 +4,14 @@
 
 use std::ffi::{c_int, c_void};
 
+use super::entry_point::{PROCESS, Scope, finish, local, number};
 use super::handles::MPI_COMM_SELF;
 use super::pointer::out;
 use super::types::*;
 use super::user_memory::checked_count;
-use super::verb::{PROCESS, Scope, finish, local, number};
 use super::width::narrowed;
 use crate::base::{ErrorClass, Result};
-use crate::mpi::buffer::{Attached, Place};
+use crate::mpi::buffer::{AttachedMemory, BufferOwner};
 use crate::mpi::comm::COMM_SELF;
 use crate::mpi::request::Activity;
 
@@ -21,7 +21,7 @@ const AUTOMATIC: usize = 2;
 /// Gives the process memory for buffered sends.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Buffer_attach_c(buffer: *mut c_void, size: MPI_Count) -> c_int {
-    attach("MPI_Buffer_attach", Scope::None, Place::Process, buffer, size)
+    attach("MPI_Buffer_attach", Scope::None, BufferOwner::Process, buffer, size)
 }
 
 /// [`PMPI_Buffer_attach_c`] with `int` counts.
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn PMPI_Buffer_detach_c(
     buffer_addr: *mut c_void, size: *mut MPI_Count,
 ) -> c_int {
     // SAFETY: the caller's promise of the results.
-    unsafe { detach("MPI_Buffer_detach", Scope::None, Place::Process, buffer_addr, size) }
+    unsafe { detach("MPI_Buffer_detach", Scope::None, BufferOwner::Process, buffer_addr, size) }
 }
 
 /// [`PMPI_Buffer_detach_c`] with `int` counts.
@@ -50,14 +50,14 @@ pub unsafe extern "C" fn PMPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut
 /// Waits until all messages in the process's buffer are delivered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Buffer_flush() -> c_int {
-    finish(Scope::None, "MPI_Buffer_flush", flush("MPI_Buffer_flush", Place::Process))
+    finish(Scope::None, "MPI_Buffer_flush", flush("MPI_Buffer_flush", BufferOwner::Process))
 }
 
 /// Starts `MPI_Buffer_flush`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Buffer_iflush(request: *mut MPI_Request) -> c_int {
     // SAFETY: the caller's promise of the request.
-    unsafe { start_flush("MPI_Buffer_iflush", MPI_COMM_SELF, Place::Process, request) }
+    unsafe { start_flush("MPI_Buffer_iflush", MPI_COMM_SELF, BufferOwner::Process, request) }
 }
 
 /// Gives a communicator memory for its buffered sends.
@@ -162,26 +162,28 @@ pub unsafe extern "C" fn PMPI_Session_iflush_buffer(
     unsafe { start_flush("MPI_Session_iflush_buffer", session, of_session(session), request) }
 }
 
-fn of_comm(comm: MPI_Comm) -> Place {
-    Place::Comm(number(comm))
+fn of_comm(comm: MPI_Comm) -> BufferOwner {
+    BufferOwner::Comm(number(comm))
 }
 
-fn of_session(session: MPI_Session) -> Place {
-    Place::Session(number(session))
+fn of_session(session: MPI_Session) -> BufferOwner {
+    BufferOwner::Session(number(session))
 }
 
 /// Attaches a buffer.
-fn attach(name: &str, scope: Scope, place: Place, buffer: *mut c_void, size: MPI_Count) -> c_int {
+fn attach(
+    name: &str, scope: Scope, place: BufferOwner, buffer: *mut c_void, size: MPI_Count,
+) -> c_int {
     local(name, scope, |mpi| {
         let attached = match buffer.addr() {
-            AUTOMATIC => Attached::Automatic,
+            AUTOMATIC => AttachedMemory::Automatic,
             0 if size > 0 => {
                 let why = format!("the buffer of {size} bytes is a null pointer");
                 return Err(ErrorClass::Buffer.error(why));
             }
-            address => Attached::Memory { address, len: checked_count(size)? },
+            address => AttachedMemory::Memory { address, len: checked_count(size)? },
         };
-        mpi.buffering(place)?.0.attach(attached)
+        mpi.bsend_buffer(place)?.0.attach(attached)
     })
 }
 
@@ -190,17 +192,17 @@ fn attach(name: &str, scope: Scope, place: Place, buffer: *mut c_void, size: MPI
 /// # Safety
 /// `buffer` is null or the address of a pointer, which and `size`, unless null, may be written.
 unsafe fn detach(
-    name: &str, scope: Scope, place: Place, buffer: *mut c_void, size: *mut MPI_Count,
+    name: &str, scope: Scope, place: BufferOwner, buffer: *mut c_void, size: *mut MPI_Count,
 ) -> c_int {
     // SAFETY: the caller's promise.
     let places = unsafe { (out(buffer.cast(), "buffer_addr"), out(size, "size")) };
     let detach = || {
         let (buffer, size) = (places.0?, places.1?);
         flush(name, place)?;
-        let (address, len) = match PROCESS.look(|mpi| mpi.buffering(place)?.0.detach())? {
-            Attached::Memory { address, len } => (address, len as MPI_Count),
-            Attached::Automatic => (AUTOMATIC, 0),
-            Attached::Nothing => (0, 0),
+        let (address, len) = match PROCESS.with_mpi(|mpi| mpi.bsend_buffer(place)?.0.detach())? {
+            AttachedMemory::Memory { address, len } => (address, len as MPI_Count),
+            AttachedMemory::Automatic => (AUTOMATIC, 0),
+            AttachedMemory::Detached => (0, 0),
         };
         buffer.put(address);
         size.put(len);
@@ -214,16 +216,16 @@ unsafe fn detach(
 /// # Safety
 /// `request` is null or may be written.
 unsafe fn start_flush(
-    name: &str, scope: impl Into<Scope>, place: Place, request: *mut MPI_Request,
+    name: &str, scope: impl Into<Scope>, place: BufferOwner, request: *mut MPI_Request,
 ) -> c_int {
     local(name, scope, |mpi| {
         // SAFETY: the caller's promise.
         let request = unsafe { out(request, "request")? };
-        mpi.buffering(place)?;
+        mpi.bsend_buffer(place)?;
         let comm = match place {
-            Place::Comm(comm) => comm,
+            BufferOwner::Comm(comm) => comm,
             // Nothing can go wrong on the way, so it does not matter whose handler would hear.
-            Place::Process | Place::Session(_) => COMM_SELF,
+            BufferOwner::Process | BufferOwner::Session(_) => COMM_SELF,
         };
         request.put_handle(mpi.request(comm, Activity::Flush(place))?);
         Ok(())
@@ -231,10 +233,10 @@ unsafe fn start_flush(
 }
 
 /// Waits in the function `name` until the messages of a buffer have left.
-fn flush(name: &str, place: Place) -> Result {
+fn flush(name: &str, place: BufferOwner) -> Result {
     PROCESS.until(
         |_| Ok(()),
-        |mpi, ()| Ok(mpi.is_flushed(place)?.then_some(())),
+        |mpi, ()| Ok(mpi.poll_flush(place)?.then_some(())),
         |mpi, ()| mpi.blocked(name, [&Activity::Flush(place)]),
     )
 }

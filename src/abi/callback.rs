@@ -10,7 +10,9 @@ use std::mem::transmute;
 
 use super::handles::handle;
 use crate::base::{ErrorCode, MpiError, Result};
-use crate::mpi::attribute::{Attribute, Attributes, Functions, Language, Value};
+use crate::mpi::attribute::{
+    Attribute, AttributeLanguage, AttributeValue, Attributes, KeyvalFunctions,
+};
 use crate::mpi::table::Handle;
 
 /// `MPI_COMM_NULL_COPY_FN` and `MPI_COMM_NULL_DELETE_FN`, and those of the other kinds.
@@ -18,7 +20,7 @@ const NULL_FN: usize = 0;
 /// `MPI_COMM_DUP_FN`, and those of the other kinds.
 const DUP_FN: usize = 1;
 
-type Copy = unsafe extern "C" fn(
+type CopyCallback = unsafe extern "C" fn(
     object: *mut c_void,
     keyval: c_int,
     extra_state: *mut c_void,
@@ -26,7 +28,7 @@ type Copy = unsafe extern "C" fn(
     value_out: *mut c_void,
     flag: *mut c_int,
 ) -> c_int;
-type Delete = unsafe extern "C" fn(
+type DeleteCallback = unsafe extern "C" fn(
     object: *mut c_void,
     keyval: c_int,
     value: *mut c_void,
@@ -34,7 +36,7 @@ type Delete = unsafe extern "C" fn(
 ) -> c_int;
 
 /// The copy and delete functions in Fortran, with values of type `V`.
-type CopyInFortran<V> = unsafe extern "C" fn(
+type FortranCopyCallback<V> = unsafe extern "C" fn(
     object: *const c_int,
     keyval: *const c_int,
     extra_state: *mut V,
@@ -43,7 +45,7 @@ type CopyInFortran<V> = unsafe extern "C" fn(
     flag: *mut c_int,
     ierror: *mut c_int,
 );
-type DeleteInFortran<V> = unsafe extern "C" fn(
+type FortranDeleteCallback<V> = unsafe extern "C" fn(
     object: *const c_int,
     keyval: *const c_int,
     value: *mut V,
@@ -57,7 +59,7 @@ type DeleteInFortran<V> = unsafe extern "C" fn(
 /// The code that the function returned.
 pub fn delete(object: Handle, attribute: &Attribute) -> Result {
     let Attribute { keyval, value } = attribute;
-    let Functions { language, delete, extra_state, .. } = keyval.functions;
+    let KeyvalFunctions { language, delete, extra_state, .. } = keyval.functions;
     if delete == NULL_FN {
         return Ok(());
     }
@@ -66,22 +68,22 @@ pub fn delete(object: Handle, attribute: &Attribute) -> Result {
     // (§7.7.2), and is called as the standard says.
     let code = unsafe {
         match language {
-            Language::C => {
-                let call = transmute::<*const c_void, Delete>(address);
+            AttributeLanguage::C => {
+                let call = transmute::<*const c_void, DeleteCallback>(address);
                 let (value, extra) = (value.in_c() as *mut c_void, extra_state as *mut c_void);
                 call(handle(object as c_int), keyval.number, value, extra)
             }
-            Language::Narrow => {
+            AttributeLanguage::FortranInteger => {
                 let (mut value, mut extra) = (value.in_fortran() as i32, extra_state as i32);
                 let (object, mut code) = (object as c_int, 0);
-                let call = transmute::<*const c_void, DeleteInFortran<i32>>(address);
+                let call = transmute::<*const c_void, FortranDeleteCallback<i32>>(address);
                 call(&object, &keyval.number, &mut value, &mut extra, &mut code);
                 code
             }
-            Language::Wide => {
+            AttributeLanguage::FortranAddress => {
                 let (mut value, mut extra) = (value.in_fortran(), extra_state as isize);
                 let (object, mut code) = (object as c_int, 0);
-                let call = transmute::<*const c_void, DeleteInFortran<isize>>(address);
+                let call = transmute::<*const c_void, FortranDeleteCallback<isize>>(address);
                 call(&object, &keyval.number, &mut value, &mut extra, &mut code);
                 code
             }
@@ -105,33 +107,36 @@ pub fn copy_all(object: Handle, attributes: &Attributes, copies: &mut Attributes
 }
 
 /// The value that the new object gets, if any.
-fn copy(object: Handle, attribute: &Attribute) -> Result<Option<Value>> {
+fn copy(object: Handle, attribute: &Attribute) -> Result<Option<AttributeValue>> {
     let Attribute { keyval, value } = attribute;
     match (keyval.functions.copy, keyval.functions.language) {
         (NULL_FN, _) => Ok(None),
         (DUP_FN, _) => Ok(Some(value.duplicate())),
-        (_, Language::C) => copy_in_c(object, attribute),
-        (_, Language::Narrow) => {
+        (_, AttributeLanguage::C) => copy_in_c(object, attribute),
+        (_, AttributeLanguage::FortranInteger) => {
             let extra = keyval.functions.extra_state as i32;
             let copied = copy_in_fortran(object, attribute, extra, value.in_fortran() as i32)?;
-            Ok(copied.map(|copied| value.copied_in_fortran(Language::Narrow, copied as isize)))
+            Ok(copied.map(|copied| {
+                value.copied_in_fortran(AttributeLanguage::FortranInteger, copied as isize)
+            }))
         }
-        (_, Language::Wide) => {
+        (_, AttributeLanguage::FortranAddress) => {
             let extra = keyval.functions.extra_state as isize;
             let copied = copy_in_fortran(object, attribute, extra, value.in_fortran())?;
-            Ok(copied.map(|copied| value.copied_in_fortran(Language::Wide, copied)))
+            Ok(copied
+                .map(|copied| value.copied_in_fortran(AttributeLanguage::FortranAddress, copied)))
         }
     }
 }
 
-fn copy_in_c(object: Handle, attribute: &Attribute) -> Result<Option<Value>> {
+fn copy_in_c(object: Handle, attribute: &Attribute) -> Result<Option<AttributeValue>> {
     let Attribute { keyval, value } = attribute;
-    let Functions { copy, extra_state, .. } = keyval.functions;
+    let KeyvalFunctions { copy, extra_state, .. } = keyval.functions;
     let mut copied = value.in_c();
     let mut flag = 0;
     // SAFETY: as in `delete`, for a copy function; `value_out` is the address of a pointer.
     let code = unsafe {
-        let call = transmute::<*const c_void, Copy>(copy as *const c_void);
+        let call = transmute::<*const c_void, CopyCallback>(copy as *const c_void);
         let extra = extra_state as *mut c_void;
         let value_out = (&raw mut copied).cast();
         let value_in = copied as *mut c_void;
@@ -150,7 +155,7 @@ fn copy_in_fortran<V: std::marker::Copy>(
     // SAFETY: as in `delete`, for a copy function in Fortran of this width.
     unsafe {
         let address = keyval.functions.copy as *const c_void;
-        let call = transmute::<*const c_void, CopyInFortran<V>>(address);
+        let call = transmute::<*const c_void, FortranCopyCallback<V>>(address);
         call(&object, &keyval.number, &mut extra, &value, &mut copied, &mut flag, &mut code);
     }
     succeeded(code, "copy", keyval.number)?;

@@ -5,15 +5,15 @@
 use std::ffi::{c_int, c_void};
 
 use super::collective_start::{
-    Blocks,
-    Types::{Each, One},
+    BlockArguments,
+    BlockTypes::{Each, One},
     allgather, allgatherv, allreduce, alltoall, alltoallv, bcast, call, elements, exscan, gather,
     gatherv, reduce, reduce_scatter, reduce_scatter_block, reduction, scan, scatter, scatterv,
     wait,
 };
 use super::types::*;
 use super::width::Integers::{Int, Large};
-use crate::process::Mpi;
+use crate::process::ProcessMpi;
 
 /// Every process gets one block from every process.
 #[unsafe(no_mangle)]
@@ -24,7 +24,7 @@ pub unsafe extern "C" fn PMPI_Allgather_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.7).
-    let body = |mpi: &mut Mpi, form| unsafe { allgather(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { allgather(mpi, send, receive, comm, form) };
     wait("MPI_Allgather", comm, body)
 }
 
@@ -55,9 +55,9 @@ pub unsafe extern "C" fn PMPI_Allgatherv(
     recvcounts: *const c_int, displs: *const c_int, recvtype: MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
     let send = elements(sendbuf, sendcount, sendtype);
-    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
+    let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.7).
-    let body = |mpi: &mut Mpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
     wait("MPI_Allgatherv", comm, body)
 }
 
@@ -68,9 +68,10 @@ pub unsafe extern "C" fn PMPI_Allgatherv_c(
     recvcounts: *const MPI_Count, displs: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
     let send = elements(sendbuf, sendcount, sendtype);
-    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
+    let receive =
+        BlockArguments::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.7).
-    let body = |mpi: &mut Mpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
     wait("MPI_Allgatherv", comm, body)
 }
 
@@ -82,7 +83,7 @@ pub unsafe extern "C" fn PMPI_Allreduce_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.9.6).
-    let body = |mpi: &mut Mpi, form| unsafe { allreduce(mpi, operands, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { allreduce(mpi, operands, comm, form) };
     wait("MPI_Allreduce", comm, body)
 }
 
@@ -105,7 +106,7 @@ pub unsafe extern "C" fn PMPI_Alltoall_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.8).
-    let body = |mpi: &mut Mpi, form| unsafe { alltoall(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoall(mpi, send, receive, comm, form) };
     wait("MPI_Alltoall", comm, body)
 }
 
@@ -136,10 +137,10 @@ pub unsafe extern "C" fn PMPI_Alltoallv(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int,
     recvtype: MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
-    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
+    let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
+    let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
     wait("MPI_Alltoallv", comm, body)
 }
 
@@ -150,10 +151,12 @@ pub unsafe extern "C" fn PMPI_Alltoallv_c(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
     rdispls: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), One(sendtype));
-    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
+    let send =
+        BlockArguments::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), One(sendtype));
+    let receive =
+        BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
     wait("MPI_Alltoallv", comm, body)
 }
 
@@ -164,10 +167,10 @@ pub unsafe extern "C" fn PMPI_Alltoallw(
     sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int,
     rdispls: *const c_int, recvtypes: *const MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Int(sendcounts), Int(sdispls), Each(sendtypes));
-    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(rdispls), Each(recvtypes));
+    let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(sdispls), Each(sendtypes));
+    let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(rdispls), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
     wait("MPI_Alltoallw", comm, body)
 }
 
@@ -178,17 +181,19 @@ pub unsafe extern "C" fn PMPI_Alltoallw_c(
     sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
     rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), Each(sendtypes));
-    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
+    let send =
+        BlockArguments::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), Each(sendtypes));
+    let receive =
+        BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
     wait("MPI_Alltoallw", comm, body)
 }
 
 /// Returns when all processes of the communicator have called it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Barrier(comm: MPI_Comm) -> c_int {
-    let body = |mpi: &mut Mpi, form| mpi.barrier(call(comm, form));
+    let body = |mpi: &mut ProcessMpi, form| mpi.barrier(call(comm, form));
     wait("MPI_Barrier", comm, body)
 }
 
@@ -199,7 +204,7 @@ pub unsafe extern "C" fn PMPI_Bcast_c(
 ) -> c_int {
     let buffer = elements(buffer, count, datatype);
     // SAFETY: the caller's promise of the buffer (§6.4).
-    let body = |mpi: &mut Mpi, form| unsafe { bcast(mpi, buffer, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { bcast(mpi, buffer, root, comm, form) };
     wait("MPI_Bcast", comm, body)
 }
 
@@ -220,7 +225,7 @@ pub unsafe extern "C" fn PMPI_Exscan_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.11.2).
-    let body = |mpi: &mut Mpi, form| unsafe { exscan(mpi, operands, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { exscan(mpi, operands, comm, form) };
     wait("MPI_Exscan", comm, body)
 }
 
@@ -243,7 +248,7 @@ pub unsafe extern "C" fn PMPI_Gather_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.5).
-    let body = |mpi: &mut Mpi, form| unsafe { gather(mpi, send, receive, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { gather(mpi, send, receive, root, comm, form) };
     wait("MPI_Gather", comm, body)
 }
 
@@ -276,9 +281,10 @@ pub unsafe extern "C" fn PMPI_Gatherv(
     comm: MPI_Comm,
 ) -> c_int {
     let send = elements(sendbuf, sendcount, sendtype);
-    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
+    let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.5).
-    let body = |mpi: &mut Mpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
     wait("MPI_Gatherv", comm, body)
 }
 
@@ -290,9 +296,11 @@ pub unsafe extern "C" fn PMPI_Gatherv_c(
     comm: MPI_Comm,
 ) -> c_int {
     let send = elements(sendbuf, sendcount, sendtype);
-    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
+    let receive =
+        BlockArguments::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.5).
-    let body = |mpi: &mut Mpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
     wait("MPI_Gatherv", comm, body)
 }
 
@@ -304,7 +312,7 @@ pub unsafe extern "C" fn PMPI_Reduce_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.9.1).
-    let body = |mpi: &mut Mpi, form| unsafe { reduce(mpi, operands, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { reduce(mpi, operands, root, comm, form) };
     wait("MPI_Reduce", comm, body)
 }
 
@@ -326,8 +334,9 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, 0, datatype, op);
     // SAFETY: the caller's promise of the buffers and the array (§6.10.2).
-    let body =
-        |mpi: &mut Mpi, form| unsafe { reduce_scatter(mpi, operands, Int(recvcounts), comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe {
+        reduce_scatter(mpi, operands, Int(recvcounts), comm, form)
+    };
     wait("MPI_Reduce_scatter", comm, body)
 }
 
@@ -339,7 +348,7 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, 0, datatype, op);
     // SAFETY: the caller's promise of the buffers and the array (§6.10.2).
-    let body = |mpi: &mut Mpi, form| unsafe {
+    let body = |mpi: &mut ProcessMpi, form| unsafe {
         reduce_scatter(mpi, operands, Large(recvcounts), comm, form)
     };
     wait("MPI_Reduce_scatter", comm, body)
@@ -353,7 +362,8 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_block_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, recvcount, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.10.1).
-    let body = |mpi: &mut Mpi, form| unsafe { reduce_scatter_block(mpi, operands, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { reduce_scatter_block(mpi, operands, comm, form) };
     wait("MPI_Reduce_scatter_block", comm, body)
 }
 
@@ -375,7 +385,7 @@ pub unsafe extern "C" fn PMPI_Scan_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.11.1).
-    let body = |mpi: &mut Mpi, form| unsafe { scan(mpi, operands, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { scan(mpi, operands, comm, form) };
     wait("MPI_Scan", comm, body)
 }
 
@@ -398,7 +408,8 @@ pub unsafe extern "C" fn PMPI_Scatter_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.6).
-    let body = |mpi: &mut Mpi, form| unsafe { scatter(mpi, send, receive, root, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { scatter(mpi, send, receive, root, comm, form) };
     wait("MPI_Scatter", comm, body)
 }
 
@@ -429,10 +440,11 @@ pub unsafe extern "C" fn PMPI_Scatterv(
     sendbuf: *const c_void, sendcounts: *const c_int, displs: *const c_int, sendtype: MPI_Datatype,
     recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Int(sendcounts), Int(displs), One(sendtype));
+    let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(displs), One(sendtype));
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of the buffers and the arrays (§6.6).
-    let body = |mpi: &mut Mpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
     wait("MPI_Scatterv", comm, body)
 }
 
@@ -443,9 +455,10 @@ pub unsafe extern "C" fn PMPI_Scatterv_c(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     root: c_int, comm: MPI_Comm,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Large(sendcounts), Large(displs.cast()), One(sendtype));
+    let send = BlockArguments::new(sendbuf, Large(sendcounts), Large(displs.cast()), One(sendtype));
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of the buffers and the arrays (§6.6).
-    let body = |mpi: &mut Mpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
     wait("MPI_Scatterv", comm, body)
 }

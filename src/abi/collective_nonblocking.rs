@@ -5,15 +5,15 @@
 use std::ffi::{c_int, c_void};
 
 use super::collective_start::{
-    Blocks,
-    Types::{Each, One},
+    BlockArguments,
+    BlockTypes::{Each, One},
     allgather, allgatherv, allreduce, alltoall, alltoallv, bcast, begin, call, elements, exscan,
     gather, gatherv, reduce, reduce_scatter, reduce_scatter_block, reduction, scan, scatter,
     scatterv,
 };
 use super::types::*;
 use super::width::Integers::{Int, Large};
-use crate::process::Mpi;
+use crate::process::ProcessMpi;
 
 /// Starts `MPI_Allgather`.
 #[unsafe(no_mangle)]
@@ -24,7 +24,7 @@ pub unsafe extern "C" fn PMPI_Iallgather_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.7).
-    let body = |mpi: &mut Mpi, form| unsafe { allgather(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { allgather(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Iallgather", comm, request, body) }
 }
@@ -58,9 +58,9 @@ pub unsafe extern "C" fn PMPI_Iallgatherv(
     request: *mut MPI_Request,
 ) -> c_int {
     let send = elements(sendbuf, sendcount, sendtype);
-    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
+    let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.7).
-    let body = |mpi: &mut Mpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Iallgatherv", comm, request, body) }
 }
@@ -73,9 +73,10 @@ pub unsafe extern "C" fn PMPI_Iallgatherv_c(
     request: *mut MPI_Request,
 ) -> c_int {
     let send = elements(sendbuf, sendcount, sendtype);
-    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
+    let receive =
+        BlockArguments::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.7).
-    let body = |mpi: &mut Mpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Iallgatherv", comm, request, body) }
 }
@@ -88,7 +89,7 @@ pub unsafe extern "C" fn PMPI_Iallreduce_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.9.6).
-    let body = |mpi: &mut Mpi, form| unsafe { allreduce(mpi, operands, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { allreduce(mpi, operands, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Iallreduce", comm, request, body) }
 }
@@ -112,7 +113,7 @@ pub unsafe extern "C" fn PMPI_Ialltoall_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.8).
-    let body = |mpi: &mut Mpi, form| unsafe { alltoall(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoall(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ialltoall", comm, request, body) }
 }
@@ -145,10 +146,10 @@ pub unsafe extern "C" fn PMPI_Ialltoallv(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int,
     recvtype: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
-    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
+    let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
+    let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ialltoallv", comm, request, body) }
 }
@@ -160,10 +161,12 @@ pub unsafe extern "C" fn PMPI_Ialltoallv_c(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
     rdispls: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), One(sendtype));
-    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
+    let send =
+        BlockArguments::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), One(sendtype));
+    let receive =
+        BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ialltoallv", comm, request, body) }
 }
@@ -176,10 +179,10 @@ pub unsafe extern "C" fn PMPI_Ialltoallw(
     rdispls: *const c_int, recvtypes: *const MPI_Datatype, comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Int(sendcounts), Int(sdispls), Each(sendtypes));
-    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(rdispls), Each(recvtypes));
+    let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(sdispls), Each(sendtypes));
+    let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(rdispls), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ialltoallw", comm, request, body) }
 }
@@ -192,10 +195,12 @@ pub unsafe extern "C" fn PMPI_Ialltoallw_c(
     rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype, comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), Each(sendtypes));
-    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
+    let send =
+        BlockArguments::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), Each(sendtypes));
+    let receive =
+        BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ialltoallw", comm, request, body) }
 }
@@ -203,7 +208,7 @@ pub unsafe extern "C" fn PMPI_Ialltoallw_c(
 /// Starts `MPI_Barrier`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Ibarrier(comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    let body = |mpi: &mut Mpi, form| mpi.barrier(call(comm, form));
+    let body = |mpi: &mut ProcessMpi, form| mpi.barrier(call(comm, form));
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ibarrier", comm, request, body) }
 }
@@ -216,7 +221,7 @@ pub unsafe extern "C" fn PMPI_Ibcast_c(
 ) -> c_int {
     let buffer = elements(buffer, count, datatype);
     // SAFETY: the caller's promise of the buffer (§6.4).
-    let body = |mpi: &mut Mpi, form| unsafe { bcast(mpi, buffer, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { bcast(mpi, buffer, root, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ibcast", comm, request, body) }
 }
@@ -239,7 +244,7 @@ pub unsafe extern "C" fn PMPI_Iexscan_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.11.2).
-    let body = |mpi: &mut Mpi, form| unsafe { exscan(mpi, operands, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { exscan(mpi, operands, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Iexscan", comm, request, body) }
 }
@@ -264,7 +269,7 @@ pub unsafe extern "C" fn PMPI_Igather_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.5).
-    let body = |mpi: &mut Mpi, form| unsafe { gather(mpi, send, receive, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { gather(mpi, send, receive, root, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Igather", comm, request, body) }
 }
@@ -300,9 +305,10 @@ pub unsafe extern "C" fn PMPI_Igatherv(
     comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
     let send = elements(sendbuf, sendcount, sendtype);
-    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
+    let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.5).
-    let body = |mpi: &mut Mpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Igatherv", comm, request, body) }
 }
@@ -315,9 +321,11 @@ pub unsafe extern "C" fn PMPI_Igatherv_c(
     comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
     let send = elements(sendbuf, sendcount, sendtype);
-    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
+    let receive =
+        BlockArguments::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.5).
-    let body = |mpi: &mut Mpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Igatherv", comm, request, body) }
 }
@@ -330,7 +338,7 @@ pub unsafe extern "C" fn PMPI_Ireduce_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.9.1).
-    let body = |mpi: &mut Mpi, form| unsafe { reduce(mpi, operands, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { reduce(mpi, operands, root, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ireduce", comm, request, body) }
 }
@@ -353,8 +361,9 @@ pub unsafe extern "C" fn PMPI_Ireduce_scatter(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, 0, datatype, op);
     // SAFETY: the caller's promise of the buffers and the array (§6.10.2).
-    let body =
-        |mpi: &mut Mpi, form| unsafe { reduce_scatter(mpi, operands, Int(recvcounts), comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe {
+        reduce_scatter(mpi, operands, Int(recvcounts), comm, form)
+    };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ireduce_scatter", comm, request, body) }
 }
@@ -367,7 +376,7 @@ pub unsafe extern "C" fn PMPI_Ireduce_scatter_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, 0, datatype, op);
     // SAFETY: the caller's promise of the buffers and the array (§6.10.2).
-    let body = |mpi: &mut Mpi, form| unsafe {
+    let body = |mpi: &mut ProcessMpi, form| unsafe {
         reduce_scatter(mpi, operands, Large(recvcounts), comm, form)
     };
     // SAFETY: the caller's promise of the request.
@@ -382,7 +391,8 @@ pub unsafe extern "C" fn PMPI_Ireduce_scatter_block_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, recvcount, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.10.1).
-    let body = |mpi: &mut Mpi, form| unsafe { reduce_scatter_block(mpi, operands, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { reduce_scatter_block(mpi, operands, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ireduce_scatter_block", comm, request, body) }
 }
@@ -415,7 +425,7 @@ pub unsafe extern "C" fn PMPI_Iscan_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.11.1).
-    let body = |mpi: &mut Mpi, form| unsafe { scan(mpi, operands, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { scan(mpi, operands, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Iscan", comm, request, body) }
 }
@@ -440,7 +450,8 @@ pub unsafe extern "C" fn PMPI_Iscatter_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.6).
-    let body = |mpi: &mut Mpi, form| unsafe { scatter(mpi, send, receive, root, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { scatter(mpi, send, receive, root, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Iscatter", comm, request, body) }
 }
@@ -475,10 +486,11 @@ pub unsafe extern "C" fn PMPI_Iscatterv(
     recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Int(sendcounts), Int(displs), One(sendtype));
+    let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(displs), One(sendtype));
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of the buffers and the arrays (§6.6).
-    let body = |mpi: &mut Mpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Iscatterv", comm, request, body) }
 }
@@ -490,10 +502,11 @@ pub unsafe extern "C" fn PMPI_Iscatterv_c(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     root: c_int, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Large(sendcounts), Large(displs.cast()), One(sendtype));
+    let send = BlockArguments::new(sendbuf, Large(sendcounts), Large(displs.cast()), One(sendtype));
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of the buffers and the arrays (§6.6).
-    let body = |mpi: &mut Mpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Iscatterv", comm, request, body) }
 }

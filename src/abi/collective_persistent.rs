@@ -5,15 +5,15 @@
 use std::ffi::{c_int, c_void};
 
 use super::collective_start::{
-    Blocks,
-    Types::{Each, One},
+    BlockArguments,
+    BlockTypes::{Each, One},
     allgather, allgatherv, allreduce, alltoall, alltoallv, bcast, call, elements, exscan, gather,
     gatherv, init, reduce, reduce_scatter, reduce_scatter_block, reduction, scan, scatter,
     scatterv,
 };
 use super::types::*;
 use super::width::Integers::{Int, Large};
-use crate::process::Mpi;
+use crate::process::ProcessMpi;
 
 /// Makes a persistent request for `MPI_Allgather`.
 #[unsafe(no_mangle)]
@@ -25,7 +25,7 @@ pub unsafe extern "C" fn PMPI_Allgather_init_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.7).
-    let body = |mpi: &mut Mpi, form| unsafe { allgather(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { allgather(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Allgather_init", (comm, info), request, body) }
 }
@@ -61,9 +61,9 @@ pub unsafe extern "C" fn PMPI_Allgatherv_init(
     info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
     let send = elements(sendbuf, sendcount, sendtype);
-    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
+    let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.7).
-    let body = |mpi: &mut Mpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Allgatherv_init", (comm, info), request, body) }
 }
@@ -76,9 +76,10 @@ pub unsafe extern "C" fn PMPI_Allgatherv_init_c(
     info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
     let send = elements(sendbuf, sendcount, sendtype);
-    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
+    let receive =
+        BlockArguments::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.7).
-    let body = |mpi: &mut Mpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Allgatherv_init", (comm, info), request, body) }
 }
@@ -91,7 +92,7 @@ pub unsafe extern "C" fn PMPI_Allreduce_init_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.9.6).
-    let body = |mpi: &mut Mpi, form| unsafe { allreduce(mpi, operands, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { allreduce(mpi, operands, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Allreduce_init", (comm, info), request, body) }
 }
@@ -118,7 +119,7 @@ pub unsafe extern "C" fn PMPI_Alltoall_init_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.8).
-    let body = |mpi: &mut Mpi, form| unsafe { alltoall(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoall(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Alltoall_init", (comm, info), request, body) }
 }
@@ -153,10 +154,10 @@ pub unsafe extern "C" fn PMPI_Alltoallv_init(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int,
     recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
-    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
+    let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
+    let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Alltoallv_init", (comm, info), request, body) }
 }
@@ -169,10 +170,12 @@ pub unsafe extern "C" fn PMPI_Alltoallv_init_c(
     rdispls: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), One(sendtype));
-    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
+    let send =
+        BlockArguments::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), One(sendtype));
+    let receive =
+        BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Alltoallv_init", (comm, info), request, body) }
 }
@@ -185,10 +188,10 @@ pub unsafe extern "C" fn PMPI_Alltoallw_init(
     rdispls: *const c_int, recvtypes: *const MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Int(sendcounts), Int(sdispls), Each(sendtypes));
-    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(rdispls), Each(recvtypes));
+    let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(sdispls), Each(sendtypes));
+    let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(rdispls), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Alltoallw_init", (comm, info), request, body) }
 }
@@ -201,10 +204,12 @@ pub unsafe extern "C" fn PMPI_Alltoallw_init_c(
     rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), Each(sendtypes));
-    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
+    let send =
+        BlockArguments::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), Each(sendtypes));
+    let receive =
+        BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut Mpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Alltoallw_init", (comm, info), request, body) }
 }
@@ -214,7 +219,7 @@ pub unsafe extern "C" fn PMPI_Alltoallw_init_c(
 pub unsafe extern "C" fn PMPI_Barrier_init(
     comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    let body = |mpi: &mut Mpi, form| mpi.barrier(call(comm, form));
+    let body = |mpi: &mut ProcessMpi, form| mpi.barrier(call(comm, form));
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Barrier_init", (comm, info), request, body) }
 }
@@ -227,7 +232,7 @@ pub unsafe extern "C" fn PMPI_Bcast_init_c(
 ) -> c_int {
     let buffer = elements(buffer, count, datatype);
     // SAFETY: the caller's promise of the buffer (§6.4).
-    let body = |mpi: &mut Mpi, form| unsafe { bcast(mpi, buffer, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { bcast(mpi, buffer, root, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Bcast_init", (comm, info), request, body) }
 }
@@ -250,7 +255,7 @@ pub unsafe extern "C" fn PMPI_Exscan_init_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.11.2).
-    let body = |mpi: &mut Mpi, form| unsafe { exscan(mpi, operands, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { exscan(mpi, operands, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Exscan_init", (comm, info), request, body) }
 }
@@ -275,7 +280,7 @@ pub unsafe extern "C" fn PMPI_Gather_init_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.5).
-    let body = |mpi: &mut Mpi, form| unsafe { gather(mpi, send, receive, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { gather(mpi, send, receive, root, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Gather_init", (comm, info), request, body) }
 }
@@ -312,9 +317,10 @@ pub unsafe extern "C" fn PMPI_Gatherv_init(
     comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
     let send = elements(sendbuf, sendcount, sendtype);
-    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
+    let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.5).
-    let body = |mpi: &mut Mpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Gatherv_init", (comm, info), request, body) }
 }
@@ -327,9 +333,11 @@ pub unsafe extern "C" fn PMPI_Gatherv_init_c(
     comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
     let send = elements(sendbuf, sendcount, sendtype);
-    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
+    let receive =
+        BlockArguments::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.5).
-    let body = |mpi: &mut Mpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Gatherv_init", (comm, info), request, body) }
 }
@@ -342,7 +350,7 @@ pub unsafe extern "C" fn PMPI_Reduce_init_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.9.1).
-    let body = |mpi: &mut Mpi, form| unsafe { reduce(mpi, operands, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { reduce(mpi, operands, root, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Reduce_init", (comm, info), request, body) }
 }
@@ -367,7 +375,8 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_block_init_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, recvcount, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.10.1).
-    let body = |mpi: &mut Mpi, form| unsafe { reduce_scatter_block(mpi, operands, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { reduce_scatter_block(mpi, operands, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Reduce_scatter_block_init", (comm, info), request, body) }
 }
@@ -401,8 +410,9 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_init(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, 0, datatype, op);
     // SAFETY: the caller's promise of the buffers and the array (§6.10.2).
-    let body =
-        |mpi: &mut Mpi, form| unsafe { reduce_scatter(mpi, operands, Int(recvcounts), comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe {
+        reduce_scatter(mpi, operands, Int(recvcounts), comm, form)
+    };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Reduce_scatter_init", (comm, info), request, body) }
 }
@@ -415,7 +425,7 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_init_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, 0, datatype, op);
     // SAFETY: the caller's promise of the buffers and the array (§6.10.2).
-    let body = |mpi: &mut Mpi, form| unsafe {
+    let body = |mpi: &mut ProcessMpi, form| unsafe {
         reduce_scatter(mpi, operands, Large(recvcounts), comm, form)
     };
     // SAFETY: the caller's promise of the request.
@@ -430,7 +440,7 @@ pub unsafe extern "C" fn PMPI_Scan_init_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.11.1).
-    let body = |mpi: &mut Mpi, form| unsafe { scan(mpi, operands, comm, form) };
+    let body = |mpi: &mut ProcessMpi, form| unsafe { scan(mpi, operands, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Scan_init", (comm, info), request, body) }
 }
@@ -455,7 +465,8 @@ pub unsafe extern "C" fn PMPI_Scatter_init_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.6).
-    let body = |mpi: &mut Mpi, form| unsafe { scatter(mpi, send, receive, root, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { scatter(mpi, send, receive, root, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Scatter_init", (comm, info), request, body) }
 }
@@ -491,10 +502,11 @@ pub unsafe extern "C" fn PMPI_Scatterv_init(
     recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm,
     info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Int(sendcounts), Int(displs), One(sendtype));
+    let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(displs), One(sendtype));
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of the buffers and the arrays (§6.6).
-    let body = |mpi: &mut Mpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Scatterv_init", (comm, info), request, body) }
 }
@@ -506,10 +518,11 @@ pub unsafe extern "C" fn PMPI_Scatterv_init_c(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     root: c_int, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Large(sendcounts), Large(displs.cast()), One(sendtype));
+    let send = BlockArguments::new(sendbuf, Large(sendcounts), Large(displs.cast()), One(sendtype));
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of the buffers and the arrays (§6.6).
-    let body = |mpi: &mut Mpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Scatterv_init", (comm, info), request, body) }
 }

@@ -6,21 +6,21 @@
 
 use std::ffi::{c_int, c_void};
 
+use super::entry_point::{PROCESS, finish, number, start, wait_for};
 use super::pointer::out;
 use super::types::*;
 use super::user_function;
 use super::user_memory::{checked_count, is_in_place, memory, memory_at};
-use super::verb::{PROCESS, finish, number, start, wait_for};
 use super::width::Integers;
 use crate::base::{ErrorClass, MpiError, Result};
 use crate::mpi::Memory;
-use crate::mpi::check::Said;
-use crate::mpi::collective_inter::Seat;
-use crate::mpi::combining::Combining;
+use crate::mpi::checked_mode::CallRecord;
+use crate::mpi::collective_call::{Bound, Call, CallForm};
+use crate::mpi::collective_inter::RootRole;
 use crate::mpi::objects::Objects;
 use crate::mpi::op::Op;
-use crate::mpi::prepared::{Call, Form, Prepared};
-use crate::process::Mpi;
+use crate::mpi::reduction_operator::ReductionOperator;
+use crate::process::ProcessMpi;
 
 /// A buffer as C passes it: `count` elements of `datatype` at `buf`, for each rank or in all.
 #[derive(Clone, Copy)]
@@ -40,7 +40,7 @@ pub fn elements(
 
 /// A buffer with a block for each rank, as C passes it.
 #[derive(Clone, Copy)]
-pub struct Blocks {
+pub struct BlockArguments {
     /// From where displacements count.
     pub(super) buf: *const c_void,
     /// Elements of each block.
@@ -48,13 +48,13 @@ pub struct Blocks {
     /// Where each block begins: in extents of the datatype or, if each has its own, in bytes.
     displacements: Integers,
     /// What the blocks consist of.
-    types: Types,
+    types: BlockTypes,
 }
 
-impl Blocks {
+impl BlockArguments {
     /// Names the arguments.
     pub fn new(
-        buf: *const c_void, counts: Integers, displacements: Integers, types: Types,
+        buf: *const c_void, counts: Integers, displacements: Integers, types: BlockTypes,
     ) -> Self {
         Self { buf, counts, displacements, types }
     }
@@ -62,7 +62,7 @@ impl Blocks {
 
 /// The datatypes of blocks.
 #[derive(Clone, Copy)]
-pub enum Types {
+pub enum BlockTypes {
     /// All have this one.
     One(MPI_Datatype),
     /// Each has its own, in this array.
@@ -71,7 +71,7 @@ pub enum Types {
 
 /// The arguments of a reduction: `count` elements of `datatype` are combined by `op`.
 #[derive(Clone, Copy)]
-pub struct Reduction {
+pub struct ReductionArguments {
     send: Elements,
     receive: Elements,
     op: MPI_Op,
@@ -82,20 +82,20 @@ pub struct Reduction {
 pub fn reduction(
     sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     op: MPI_Op,
-) -> Reduction {
+) -> ReductionArguments {
     let buffer = |buf| elements(buf, count, datatype);
-    Reduction { send: buffer(sendbuf), receive: buffer(recvbuf), op }
+    ReductionArguments { send: buffer(sendbuf), receive: buffer(recvbuf), op }
 }
 
 /// Does a collective operation on `comm` and waits for its end.
 #[inline]
 pub fn wait(
-    name: &str, comm: MPI_Comm, body: impl FnOnce(&mut Mpi, Form) -> Result<Prepared>,
+    name: &str, comm: MPI_Comm, body: impl FnOnce(&mut ProcessMpi, CallForm) -> Result<Bound>,
 ) -> c_int {
-    let body = |mpi: &mut Mpi| {
-        mpi.called(name);
-        let prepared = body(mpi, Form::Blocking);
-        mpi.launch_or_tell(Call::blocking(number(comm)), prepared)
+    let body = |mpi: &mut ProcessMpi| {
+        mpi.begin_record(name);
+        let prepared = body(mpi, CallForm::Blocking);
+        mpi.launch_or_report(Call::blocking(number(comm)), prepared)
     };
     let result = wait_for(name, body).and_then(|outcome| outcome.error.map_or(Ok(()), Err));
     finish(comm, name, result)
@@ -108,12 +108,12 @@ pub fn wait(
 #[inline]
 pub unsafe fn begin(
     name: &str, comm: MPI_Comm, request: *mut MPI_Request,
-    body: impl FnOnce(&mut Mpi, Form) -> Result<Prepared>,
+    body: impl FnOnce(&mut ProcessMpi, CallForm) -> Result<Bound>,
 ) -> c_int {
-    let body = |mpi: &mut Mpi| {
-        mpi.called(name);
-        let prepared = body(mpi, Form::Nonblocking);
-        mpi.launch_or_tell(call(comm, Form::Nonblocking), prepared)
+    let body = |mpi: &mut ProcessMpi| {
+        mpi.begin_record(name);
+        let prepared = body(mpi, CallForm::Nonblocking);
+        mpi.launch_or_report(call(comm, CallForm::Nonblocking), prepared)
     };
     // SAFETY: the caller's promise.
     unsafe { start(name, comm, request, body) }
@@ -127,7 +127,7 @@ pub unsafe fn begin(
 #[inline]
 pub unsafe fn init(
     name: &str, (comm, info): (MPI_Comm, MPI_Info), request: *mut MPI_Request,
-    body: impl Fn(&mut Mpi, Form) -> Result<Prepared>,
+    body: impl Fn(&mut ProcessMpi, CallForm) -> Result<Bound>,
 ) -> c_int {
     // SAFETY: the caller's promise of the result.
     let place = match unsafe { out(request, "request") } {
@@ -135,18 +135,18 @@ pub unsafe fn init(
         Err(error) => return finish(comm, name, Err(error)),
     };
     let on = number(comm);
-    let start = |mpi: &mut Mpi| {
+    let start = |mpi: &mut ProcessMpi| {
         mpi.comms.get(on)?;
         mpi.objects.infos.hints(number(info))?;
-        mpi.called(name);
-        let prepared = body(mpi, Form::Persistent);
-        mpi.make_persistent(call(comm, Form::Persistent), prepared)
+        mpi.begin_record(name);
+        let prepared = body(mpi, CallForm::Persistent);
+        mpi.begin_persistent_init(call(comm, CallForm::Persistent), prepared)
     };
-    let by_messages = |mpi: &mut Mpi| body(mpi, Form::PersistentByMessages);
+    let by_messages = |mpi: &mut ProcessMpi| body(mpi, CallForm::PersistentByMessages);
     let made = PROCESS.until(
         start,
-        |mpi, making| mpi.end_making(making, on, by_messages),
-        |mpi, making| mpi.blocked_making(name, making),
+        |mpi, making| mpi.end_persistent_init(making, on, by_messages),
+        |mpi, making| mpi.persistent_init_wait_report(name, making),
     );
     finish(comm, name, made.map(|request| place.put_handle(request)))
 }
@@ -155,12 +155,14 @@ pub unsafe fn init(
 ///
 /// # Errors
 /// `Op`, `Type`; `Op` too if the operation is not for this datatype.
-pub fn combining(objects: &Objects, op: MPI_Op, datatype: MPI_Datatype) -> Result<Combining> {
+pub fn combining(
+    objects: &Objects, op: MPI_Op, datatype: MPI_Datatype,
+) -> Result<ReductionOperator> {
     let op = objects.ops.get(number(op))?;
     let elements = objects.datatypes.committed(number(datatype))?;
     match op {
         Op::Predefined(operator) => {
-            Combining::predefined(operator, elements, objects.fortran.booleans())
+            ReductionOperator::predefined(operator, elements, objects.fortran.booleans())
         }
         Op::User(function) => {
             let handle = elements.without_sections().unwrap_or_else(|| number(datatype));
@@ -175,15 +177,15 @@ pub fn combining(objects: &Objects, op: MPI_Op, datatype: MPI_Datatype) -> Resul
 /// The standard's promise of the buffer.
 #[inline]
 pub unsafe fn bcast(
-    mpi: &mut Mpi, buffer: Elements, root: c_int, comm: MPI_Comm, form: Form,
-) -> Result<Prepared> {
-    let root = rooted(mpi, root, comm)?;
-    if root.seat == Seat::Bystander {
-        return mpi.stand_by(call(comm, form));
+    mpi: &mut ProcessMpi, buffer: Elements, root: c_int, comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
+    let root = resolve_root(mpi, root, comm)?;
+    if root.role == RootRole::ProcNull {
+        return mpi.bind_empty(call(comm, form));
     }
     // SAFETY: the caller's promise.
-    let buffer = unsafe { all(mpi, buffer, 1)? };
-    mpi.say(|said| said.root(root.member).bytes(buffer.len()));
+    let buffer = unsafe { elements_memory(mpi, buffer, 1)? };
+    mpi.add_to_record(|said| said.root(root.member).bytes(buffer.len()));
     mpi.bcast(call(comm, form), root.member, buffer)
 }
 
@@ -192,20 +194,24 @@ pub unsafe fn bcast(
 /// # Safety
 /// The standard's promise of both buffers.
 pub unsafe fn gather(
-    mpi: &mut Mpi, send: Elements, receive: Elements, root: c_int, comm: MPI_Comm, form: Form,
-) -> Result<Prepared> {
-    let root = rooted(mpi, root, comm)?;
+    mpi: &mut ProcessMpi, send: Elements, receive: Elements, root: c_int, comm: MPI_Comm,
+    form: CallForm,
+) -> Result<Bound> {
+    let root = resolve_root(mpi, root, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
-        match root.seat {
-            Seat::Root => (unless_in_place(mpi, send, 1)?, Some(all(mpi, receive, root.ranks)?)),
-            Seat::Apart => (None, Some(all(mpi, receive, root.ranks)?)),
-            Seat::Member => (Some(all(mpi, send, 1)?), None),
-            Seat::Bystander => return mpi.stand_by(call(comm, form)),
+        match root.role {
+            RootRole::Root => (
+                memory_unless_in_place(mpi, send, 1)?,
+                Some(elements_memory(mpi, receive, root.ranks)?),
+            ),
+            RootRole::InterRoot => (None, Some(elements_memory(mpi, receive, root.ranks)?)),
+            RootRole::NonRoot => (Some(elements_memory(mpi, send, 1)?), None),
+            RootRole::ProcNull => return mpi.bind_empty(call(comm, form)),
         }
     };
-    check_apart(&send, &receive)?;
-    mpi.say(|said| {
+    check_disjoint(&send, &receive)?;
+    mpi.add_to_record(|said| {
         let all = receive.as_ref().map(|all| all.len() / root.ranks);
         let block = all.or(send.as_ref().map(Memory::len));
         said.root(root.member).bytes(block.unwrap_or(0))
@@ -218,20 +224,23 @@ pub unsafe fn gather(
 /// # Safety
 /// The standard's promise of both buffers and of the arrays.
 pub unsafe fn gatherv(
-    mpi: &mut Mpi, send: Elements, receive: Blocks, root: c_int, comm: MPI_Comm, form: Form,
-) -> Result<Prepared> {
-    let root = rooted(mpi, root, comm)?;
+    mpi: &mut ProcessMpi, send: Elements, receive: BlockArguments, root: c_int, comm: MPI_Comm,
+    form: CallForm,
+) -> Result<Bound> {
+    let root = resolve_root(mpi, root, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
-        match root.seat {
-            Seat::Root => (unless_in_place(mpi, send, 1)?, each(mpi, receive, root.ranks)?),
-            Seat::Apart => (None, each(mpi, receive, root.ranks)?),
-            Seat::Member => (Some(all(mpi, send, 1)?), Vec::new()),
-            Seat::Bystander => return mpi.stand_by(call(comm, form)),
+        match root.role {
+            RootRole::Root => {
+                (memory_unless_in_place(mpi, send, 1)?, block_memories(mpi, receive, root.ranks)?)
+            }
+            RootRole::InterRoot => (None, block_memories(mpi, receive, root.ranks)?),
+            RootRole::NonRoot => (Some(elements_memory(mpi, send, 1)?), Vec::new()),
+            RootRole::ProcNull => return mpi.bind_empty(call(comm, form)),
         }
     };
-    check_apart(&send, &receive)?;
-    mpi.say(|said| said.root(root.member));
+    check_disjoint(&send, &receive)?;
+    mpi.add_to_record(|said| said.root(root.member));
     mpi.gatherv(call(comm, form), root.member, send, receive)
 }
 
@@ -240,20 +249,24 @@ pub unsafe fn gatherv(
 /// # Safety
 /// The standard's promise of both buffers.
 pub unsafe fn scatter(
-    mpi: &mut Mpi, send: Elements, receive: Elements, root: c_int, comm: MPI_Comm, form: Form,
-) -> Result<Prepared> {
-    let root = rooted(mpi, root, comm)?;
+    mpi: &mut ProcessMpi, send: Elements, receive: Elements, root: c_int, comm: MPI_Comm,
+    form: CallForm,
+) -> Result<Bound> {
+    let root = resolve_root(mpi, root, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
-        match root.seat {
-            Seat::Root => (Some(all(mpi, send, root.ranks)?), unless_in_place(mpi, receive, 1)?),
-            Seat::Apart => (Some(all(mpi, send, root.ranks)?), None),
-            Seat::Member => (None, Some(all(mpi, receive, 1)?)),
-            Seat::Bystander => return mpi.stand_by(call(comm, form)),
+        match root.role {
+            RootRole::Root => (
+                Some(elements_memory(mpi, send, root.ranks)?),
+                memory_unless_in_place(mpi, receive, 1)?,
+            ),
+            RootRole::InterRoot => (Some(elements_memory(mpi, send, root.ranks)?), None),
+            RootRole::NonRoot => (None, Some(elements_memory(mpi, receive, 1)?)),
+            RootRole::ProcNull => return mpi.bind_empty(call(comm, form)),
         }
     };
-    check_apart(&send, &receive)?;
-    mpi.say(|said| {
+    check_disjoint(&send, &receive)?;
+    mpi.add_to_record(|said| {
         let all = send.as_ref().map(|all| all.len() / root.ranks);
         let block = all.or(receive.as_ref().map(Memory::len));
         said.root(root.member).bytes(block.unwrap_or(0))
@@ -266,20 +279,23 @@ pub unsafe fn scatter(
 /// # Safety
 /// The standard's promise of both buffers and of the arrays.
 pub unsafe fn scatterv(
-    mpi: &mut Mpi, send: Blocks, receive: Elements, root: c_int, comm: MPI_Comm, form: Form,
-) -> Result<Prepared> {
-    let root = rooted(mpi, root, comm)?;
+    mpi: &mut ProcessMpi, send: BlockArguments, receive: Elements, root: c_int, comm: MPI_Comm,
+    form: CallForm,
+) -> Result<Bound> {
+    let root = resolve_root(mpi, root, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
-        match root.seat {
-            Seat::Root => (each(mpi, send, root.ranks)?, unless_in_place(mpi, receive, 1)?),
-            Seat::Apart => (each(mpi, send, root.ranks)?, None),
-            Seat::Member => (Vec::new(), Some(all(mpi, receive, 1)?)),
-            Seat::Bystander => return mpi.stand_by(call(comm, form)),
+        match root.role {
+            RootRole::Root => {
+                (block_memories(mpi, send, root.ranks)?, memory_unless_in_place(mpi, receive, 1)?)
+            }
+            RootRole::InterRoot => (block_memories(mpi, send, root.ranks)?, None),
+            RootRole::NonRoot => (Vec::new(), Some(elements_memory(mpi, receive, 1)?)),
+            RootRole::ProcNull => return mpi.bind_empty(call(comm, form)),
         }
     };
-    check_apart(&receive, &send)?;
-    mpi.say(|said| said.root(root.member));
+    check_disjoint(&receive, &send)?;
+    mpi.add_to_record(|said| said.root(root.member));
     mpi.scatterv(call(comm, form), root.member, send, receive)
 }
 
@@ -288,13 +304,14 @@ pub unsafe fn scatterv(
 /// # Safety
 /// The standard's promise of both buffers.
 pub unsafe fn allgather(
-    mpi: &mut Mpi, send: Elements, receive: Elements, comm: MPI_Comm, form: Form,
-) -> Result<Prepared> {
-    let ranks = partners(mpi, send.buf, comm)?;
+    mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
+    let ranks = partner_count(mpi, send.buf, comm)?;
     // SAFETY: the caller's promise.
-    let (send, receive) = unsafe { (unless_in_place(mpi, send, 1)?, all(mpi, receive, ranks)?) };
-    check_apart(&send, [&receive])?;
-    say_alike(mpi, comm, |said| said.bytes(receive.len() / ranks));
+    let (send, receive) =
+        unsafe { (memory_unless_in_place(mpi, send, 1)?, elements_memory(mpi, receive, ranks)?) };
+    check_disjoint(&send, [&receive])?;
+    record_equal(mpi, comm, |said| said.bytes(receive.len() / ranks));
     mpi.allgather(call(comm, form), send, receive)
 }
 
@@ -303,13 +320,14 @@ pub unsafe fn allgather(
 /// # Safety
 /// The standard's promise of both buffers and of the arrays.
 pub unsafe fn allgatherv(
-    mpi: &mut Mpi, send: Elements, receive: Blocks, comm: MPI_Comm, form: Form,
-) -> Result<Prepared> {
-    let ranks = partners(mpi, send.buf, comm)?;
+    mpi: &mut ProcessMpi, send: Elements, receive: BlockArguments, comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
+    let ranks = partner_count(mpi, send.buf, comm)?;
     // SAFETY: the caller's promise.
-    let (send, receive) = unsafe { (unless_in_place(mpi, send, 1)?, each(mpi, receive, ranks)?) };
-    check_apart(&send, &receive)?;
-    say_alike(mpi, comm, |said| said.blocks(receive.iter().map(Memory::len)));
+    let (send, receive) =
+        unsafe { (memory_unless_in_place(mpi, send, 1)?, block_memories(mpi, receive, ranks)?) };
+    check_disjoint(&send, &receive)?;
+    record_equal(mpi, comm, |said| said.blocks(receive.iter().map(Memory::len)));
     mpi.allgatherv(call(comm, form), send, receive)
 }
 
@@ -318,14 +336,15 @@ pub unsafe fn allgatherv(
 /// # Safety
 /// The standard's promise of both buffers.
 pub unsafe fn alltoall(
-    mpi: &mut Mpi, send: Elements, receive: Elements, comm: MPI_Comm, form: Form,
-) -> Result<Prepared> {
-    let ranks = partners(mpi, send.buf, comm)?;
+    mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
+    let ranks = partner_count(mpi, send.buf, comm)?;
     // SAFETY: the caller's promise.
-    let (send, receive) =
-        unsafe { (unless_in_place(mpi, send, ranks)?, all(mpi, receive, ranks)?) };
-    check_apart(&send, [&receive])?;
-    say_alike(mpi, comm, |said| said.bytes(receive.len() / ranks));
+    let (send, receive) = unsafe {
+        (memory_unless_in_place(mpi, send, ranks)?, elements_memory(mpi, receive, ranks)?)
+    };
+    check_disjoint(&send, [&receive])?;
+    record_equal(mpi, comm, |said| said.bytes(receive.len() / ranks));
     mpi.alltoall(call(comm, form), send, receive)
 }
 
@@ -334,16 +353,20 @@ pub unsafe fn alltoall(
 /// # Safety
 /// The standard's promise of both buffers and of the arrays.
 pub unsafe fn alltoallv(
-    mpi: &mut Mpi, send: Blocks, receive: Blocks, comm: MPI_Comm, form: Form,
-) -> Result<Prepared> {
-    let ranks = partners(mpi, send.buf, comm)?;
+    mpi: &mut ProcessMpi, send: BlockArguments, receive: BlockArguments, comm: MPI_Comm,
+    form: CallForm,
+) -> Result<Bound> {
+    let ranks = partner_count(mpi, send.buf, comm)?;
     let in_place = is_in_place(send.buf);
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
-        (if in_place { None } else { Some(each(mpi, send, ranks)?) }, each(mpi, receive, ranks)?)
+        (
+            if in_place { None } else { Some(block_memories(mpi, send, ranks)?) },
+            block_memories(mpi, receive, ranks)?,
+        )
     };
     for (one, other) in send.iter().flatten().zip(&receive) {
-        check_apart([one], [other])?;
+        check_disjoint([one], [other])?;
     }
     mpi.alltoallv(call(comm, form), send, receive)
 }
@@ -353,23 +376,25 @@ pub unsafe fn alltoallv(
 /// # Safety
 /// The standard's promise of both buffers.
 pub unsafe fn reduce(
-    mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, root: c_int, comm: MPI_Comm,
-    form: Form,
-) -> Result<Prepared> {
-    let root = rooted(mpi, root, comm)?;
+    mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
+    root: c_int, comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
+    let root = resolve_root(mpi, root, comm)?;
     // SAFETY: the caller's promise.
     let (from, to) = unsafe {
-        match root.seat {
-            Seat::Root => (unless_in_place(mpi, send, 1)?, Some(all(mpi, receive, 1)?)),
-            Seat::Apart => (None, Some(all(mpi, receive, 1)?)),
-            Seat::Member => (Some(all(mpi, send, 1)?), None),
-            Seat::Bystander => return mpi.stand_by(call(comm, form)),
+        match root.role {
+            RootRole::Root => {
+                (memory_unless_in_place(mpi, send, 1)?, Some(elements_memory(mpi, receive, 1)?))
+            }
+            RootRole::InterRoot => (None, Some(elements_memory(mpi, receive, 1)?)),
+            RootRole::NonRoot => (Some(elements_memory(mpi, send, 1)?), None),
+            RootRole::ProcNull => return mpi.bind_empty(call(comm, form)),
         }
     };
-    check_apart(&from, &to)?;
+    check_disjoint(&from, &to)?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
-    say_op(mpi, op);
-    mpi.say(|said| {
+    record_op(mpi, op);
+    mpi.add_to_record(|said| {
         let operand = to.as_ref().or(from.as_ref());
         said.root(root.member).bytes(operand.map_or(0, Memory::len))
     });
@@ -382,15 +407,17 @@ pub unsafe fn reduce(
 /// The standard's promise of both buffers.
 #[inline]
 pub unsafe fn allreduce(
-    mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, comm: MPI_Comm, form: Form,
-) -> Result<Prepared> {
-    partners(mpi, send.buf, comm)?;
+    mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
+    comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
+    partner_count(mpi, send.buf, comm)?;
     // SAFETY: the caller's promise.
-    let (from, to) = unsafe { (unless_in_place(mpi, send, 1)?, all(mpi, receive, 1)?) };
-    check_apart(&from, [&to])?;
+    let (from, to) =
+        unsafe { (memory_unless_in_place(mpi, send, 1)?, elements_memory(mpi, receive, 1)?) };
+    check_disjoint(&from, [&to])?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
-    say_op(mpi, op);
-    say_alike(mpi, comm, |said| said.bytes(to.len()));
+    record_op(mpi, op);
+    record_equal(mpi, comm, |said| said.bytes(to.len()));
     mpi.allreduce(call(comm, form), from, to, combining)
 }
 
@@ -399,17 +426,20 @@ pub unsafe fn allreduce(
 /// # Safety
 /// The standard's promise of both buffers.
 pub unsafe fn reduce_scatter_block(
-    mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, comm: MPI_Comm, form: Form,
-) -> Result<Prepared> {
-    partners(mpi, send.buf, comm)?;
+    mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
+    comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
+    partner_count(mpi, send.buf, comm)?;
     let ranks = mpi.comms.get(number(comm))?.size() as usize;
     let received = if is_in_place(send.buf) { ranks } else { 1 };
     // SAFETY: the caller's promise.
-    let (from, to) = unsafe { (unless_in_place(mpi, send, ranks)?, all(mpi, receive, received)?) };
-    check_apart(&from, [&to])?;
+    let (from, to) = unsafe {
+        (memory_unless_in_place(mpi, send, ranks)?, elements_memory(mpi, receive, received)?)
+    };
+    check_disjoint(&from, [&to])?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
-    say_op(mpi, op);
-    say_alike(mpi, comm, |said| said.bytes(to.len() / received));
+    record_op(mpi, op);
+    record_equal(mpi, comm, |said| said.bytes(to.len() / received));
     mpi.reduce_scatter_block(call(comm, form), from, to, combining)
 }
 
@@ -419,10 +449,10 @@ pub unsafe fn reduce_scatter_block(
 /// # Safety
 /// The standard's promise of both buffers and of the array.
 pub unsafe fn reduce_scatter(
-    mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, counts: Integers, comm: MPI_Comm,
-    form: Form,
-) -> Result<Prepared> {
-    partners(mpi, send.buf, comm)?;
+    mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
+    counts: Integers, comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
+    partner_count(mpi, send.buf, comm)?;
     let on = mpi.comms.get(number(comm))?;
     let (own, ranks) = (on.rank as usize, on.size() as usize);
     // SAFETY: the caller's promise.
@@ -433,15 +463,15 @@ pub unsafe fn reduce_scatter(
     let received = if is_in_place(send.buf) { count } else { counts[own] };
     // SAFETY: the caller's promise.
     let (from, to) = unsafe {
-        let receive = all(mpi, Elements { count: received, ..receive }, 1)?;
-        (unless_in_place(mpi, Elements { count, ..send }, 1)?, receive)
+        let receive = elements_memory(mpi, Elements { count: received, ..receive }, 1)?;
+        (memory_unless_in_place(mpi, Elements { count, ..send }, 1)?, receive)
     };
     let size = mpi.objects.datatypes.committed(number(send.datatype))?.size();
     let blocks: Vec<usize> = counts.iter().map(|count| *count as usize * size).collect();
-    check_apart(&from, [&to])?;
+    check_disjoint(&from, [&to])?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
-    say_op(mpi, op);
-    say_alike(mpi, comm, |said| said.blocks(blocks.iter().copied()));
+    record_op(mpi, op);
+    record_equal(mpi, comm, |said| said.blocks(blocks.iter().copied()));
     mpi.reduce_scatter(call(comm, form), from, to, &blocks, combining)
 }
 
@@ -450,15 +480,17 @@ pub unsafe fn reduce_scatter(
 /// # Safety
 /// The standard's promise of both buffers.
 pub unsafe fn scan(
-    mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, comm: MPI_Comm, form: Form,
-) -> Result<Prepared> {
+    mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
+    comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
     mpi.comms.get(number(comm))?.check_intra("a scan")?;
     // SAFETY: the caller's promise.
-    let (from, to) = unsafe { (unless_in_place(mpi, send, 1)?, all(mpi, receive, 1)?) };
-    check_apart(&from, [&to])?;
+    let (from, to) =
+        unsafe { (memory_unless_in_place(mpi, send, 1)?, elements_memory(mpi, receive, 1)?) };
+    check_disjoint(&from, [&to])?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
-    say_op(mpi, op);
-    say_alike(mpi, comm, |said| said.bytes(to.len()));
+    record_op(mpi, op);
+    record_equal(mpi, comm, |said| said.bytes(to.len()));
     mpi.scan(call(comm, form), from, to, combining)
 }
 
@@ -467,38 +499,41 @@ pub unsafe fn scan(
 /// # Safety
 /// The standard's promise of both buffers.
 pub unsafe fn exscan(
-    mpi: &mut Mpi, Reduction { send, receive, op }: Reduction, comm: MPI_Comm, form: Form,
-) -> Result<Prepared> {
+    mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
+    comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
     let on = mpi.comms.get(number(comm))?;
     on.check_intra("a scan")?;
     let is_first = on.rank == 0;
     // SAFETY: the caller's promise.
-    let from = unsafe { unless_in_place(mpi, send, 1)? };
+    let from = unsafe { memory_unless_in_place(mpi, send, 1)? };
     // The first rank has no result: its receive buffer is not significant.
     let received = !is_first || from.is_none();
     // SAFETY: the caller's promise.
-    let to = unsafe { received.then(|| all(mpi, receive, 1)).transpose()? };
-    check_apart(&from, &to)?;
+    let to = unsafe { received.then(|| elements_memory(mpi, receive, 1)).transpose()? };
+    check_disjoint(&from, &to)?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
-    say_op(mpi, op);
-    say_alike(mpi, comm, |said| said.bytes(to.as_ref().or(from.as_ref()).map_or(0, Memory::len)));
+    record_op(mpi, op);
+    record_equal(mpi, comm, |said| {
+        said.bytes(to.as_ref().or(from.as_ref()).map_or(0, Memory::len))
+    });
     mpi.exscan(call(comm, form), from, to, combining)
 }
 
 /// The call of an operation on `comm`.
 #[inline]
-pub fn call(comm: MPI_Comm, form: Form) -> Call {
+pub fn call(comm: MPI_Comm, form: CallForm) -> Call {
     Call { comm: number(comm), form }
 }
 
 /// # Errors
 /// `Buffer` if what one buffer of an operation has is in the other too (§6.1: no aliasing).
 #[inline]
-pub fn check_apart<'a, 'b>(
+pub fn check_disjoint<'a, 'b>(
     one: impl IntoIterator<Item = &'a Memory>, other: impl IntoIterator<Item = &'b Memory> + Clone,
 ) -> Result {
     for one in one {
-        if other.clone().into_iter().any(|other| one.meets(other)) {
+        if other.clone().into_iter().any(|other| one.overlaps(other)) {
             return Err(aliased());
         }
     }
@@ -515,25 +550,27 @@ fn aliased() -> Box<MpiError> {
 /// In checked mode, says amounts of data that both groups of an intercommunicator have for
 /// themselves, and all ranks of another communicator name alike.
 #[inline]
-fn say_alike(mpi: &mut Mpi, comm: MPI_Comm, say: impl FnOnce(&mut Said) -> &mut Said) {
-    if mpi.checking.is_on() && mpi.comms.get(number(comm)).is_ok_and(|comm| !comm.is_inter()) {
-        mpi.say(say);
+fn record_equal(
+    mpi: &mut ProcessMpi, comm: MPI_Comm, say: impl FnOnce(&mut CallRecord) -> &mut CallRecord,
+) {
+    if mpi.checked_mode.is_on() && mpi.comms.get(number(comm)).is_ok_and(|comm| !comm.is_inter()) {
+        mpi.add_to_record(say);
     }
 }
 
 /// In checked mode, says which operation it is.
 #[inline]
-fn say_op(mpi: &mut Mpi, op: MPI_Op) {
-    if mpi.checking.is_on()
+fn record_op(mpi: &mut ProcessMpi, op: MPI_Op) {
+    if mpi.checked_mode.is_on()
         && let Ok(op) = mpi.objects.ops.get(number(op))
     {
-        mpi.say(|said| said.op(op));
+        mpi.add_to_record(|said| said.op(op));
     }
 }
 
 /// The root of an operation, as this rank sees it.
 struct Root {
-    seat: Seat,
+    role: RootRole,
     /// The member that it is.
     member: u32,
     /// How many ranks have a block at the root.
@@ -541,16 +578,16 @@ struct Root {
 }
 
 #[inline]
-fn rooted(mpi: &Mpi, root: c_int, comm: MPI_Comm) -> Result<Root> {
+fn resolve_root(mpi: &ProcessMpi, root: c_int, comm: MPI_Comm) -> Result<Root> {
     let comm = mpi.comms.get(number(comm))?;
-    let (seat, member) = comm.seat(root)?;
-    Ok(Root { seat, member, ranks: comm.targets().size() as usize })
+    let (seat, member) = comm.root_role(root)?;
+    Ok(Root { role: seat, member, ranks: comm.targets().size() as usize })
 }
 
 /// How many ranks this one exchanges blocks with. `MPI_IN_PLACE` is refused where it has no
 /// meaning.
 #[inline]
-fn partners(mpi: &Mpi, sendbuf: *const c_void, comm: MPI_Comm) -> Result<usize> {
+fn partner_count(mpi: &ProcessMpi, sendbuf: *const c_void, comm: MPI_Comm) -> Result<usize> {
     let comm = mpi.comms.get(number(comm))?;
     if is_in_place(sendbuf) {
         comm.check_in_place()?;
@@ -563,7 +600,9 @@ fn partners(mpi: &Mpi, sendbuf: *const c_void, comm: MPI_Comm) -> Result<usize> 
 /// # Safety
 /// The standard's promise of the buffer.
 #[inline]
-pub(super) unsafe fn all(mpi: &Mpi, of: Elements, ranks: usize) -> Result<Memory> {
+pub(super) unsafe fn elements_memory(
+    mpi: &ProcessMpi, of: Elements, ranks: usize,
+) -> Result<Memory> {
     let count = MPI_Count::try_from(checked_count(of.count)?.saturating_mul(ranks));
     let count = count.map_err(|_| {
         let why = format!("{} elements for each of {ranks} ranks are too many", of.count);
@@ -578,12 +617,14 @@ pub(super) unsafe fn all(mpi: &Mpi, of: Elements, ranks: usize) -> Result<Memory
 /// # Safety
 /// The standard's promise of the buffer.
 #[inline]
-unsafe fn unless_in_place(mpi: &Mpi, of: Elements, ranks: usize) -> Result<Option<Memory>> {
+unsafe fn memory_unless_in_place(
+    mpi: &ProcessMpi, of: Elements, ranks: usize,
+) -> Result<Option<Memory>> {
     if is_in_place(of.buf) {
         return Ok(None);
     }
     // SAFETY: the caller's promise.
-    unsafe { all(mpi, of, ranks).map(Some) }
+    unsafe { elements_memory(mpi, of, ranks).map(Some) }
 }
 
 /// The count of each rank's block, none of them negative.
@@ -593,14 +634,14 @@ unsafe fn unless_in_place(mpi: &Mpi, of: Elements, ranks: usize) -> Result<Optio
 unsafe fn lengths(counts: Integers, ranks: usize) -> Result<Vec<MPI_Count>> {
     let count = |rank| {
         // SAFETY: the caller's promise.
-        let count = unsafe { counts.get(rank) }.ok_or_else(missing)?;
+        let count = unsafe { counts.get(rank) }.ok_or_else(null_array_error)?;
         checked_count(count).map(|_| count)
     };
     (0..ranks).map(count).collect()
 }
 
 #[cold]
-fn missing() -> Box<MpiError> {
+fn null_array_error() -> Box<MpiError> {
     ErrorClass::Arg.error("an array of counts or displacements is a null pointer")
 }
 
@@ -608,23 +649,25 @@ fn missing() -> Box<MpiError> {
 ///
 /// # Safety
 /// The standard's promise of the buffer; the arrays are null or have `ranks` elements.
-pub(super) unsafe fn each(mpi: &Mpi, of: Blocks, ranks: usize) -> Result<Vec<Memory>> {
+pub(super) unsafe fn block_memories(
+    mpi: &ProcessMpi, of: BlockArguments, ranks: usize,
+) -> Result<Vec<Memory>> {
     let mut blocks = Vec::with_capacity(ranks);
     for rank in 0..ranks {
         // SAFETY: the caller's promise of the arrays.
         let (count, displacement, datatype) = unsafe {
             let datatype = match of.types {
-                Types::One(datatype) => datatype,
-                Types::Each(types) if types.is_null() => return Err(missing()),
-                Types::Each(types) => *types.add(rank),
+                BlockTypes::One(datatype) => datatype,
+                BlockTypes::Each(types) if types.is_null() => return Err(null_array_error()),
+                BlockTypes::Each(types) => *types.add(rank),
             };
-            let count = of.counts.get(rank).ok_or_else(missing)?;
-            (count, of.displacements.get(rank).ok_or_else(missing)?, datatype)
+            let count = of.counts.get(rank).ok_or_else(null_array_error)?;
+            (count, of.displacements.get(rank).ok_or_else(null_array_error)?, datatype)
         };
         let elements = mpi.objects.datatypes.committed(number(datatype))?;
         let (unit, may_be_bottom) = match of.types {
-            Types::One(_) => (elements.extent(), !elements.layout().is_dense()),
-            Types::Each(_) => (1, true),
+            BlockTypes::One(_) => (elements.extent(), !elements.layout().is_dense()),
+            BlockTypes::Each(_) => (1, true),
         };
         let displacement = match of.buf {
             buf if buf.is_null() && !may_be_bottom || is_in_place(buf) => 0,

@@ -8,23 +8,23 @@ use std::sync::Arc;
 
 use super::attribute::Holder;
 use super::constants::*;
+use super::entry_point::{PROCESS, Scope, finish, finish_by, local, number, start, wait_for};
 use super::group::{put_group, value_of};
 use super::handles::{MPI_COMM_NULL, handle};
-use super::pointer::{out, take_back};
+use super::pointer::{free_handle, out};
 use super::text::string_at;
 use super::types::*;
-use super::verb::{PROCESS, Scope, finish, finish_by, local, number, start, wait_for};
 use crate::base::Result;
 use crate::mpi::attribute::Attributes;
 use crate::mpi::comm::COMM_NULL;
 use crate::mpi::comm_create::Split;
-use crate::mpi::errhandler::{Handler, Of};
-use crate::mpi::group_sets::Likeness;
-use crate::mpi::hints::{Hints, MEMORY_KINDS};
+use crate::mpi::errhandler::{ErrhandlerKind, Handler};
+use crate::mpi::group_sets::GroupComparison;
+use crate::mpi::hints::{CommHints, MEMORY_KINDS};
 use crate::mpi::memory_kinds;
 use crate::mpi::request::Activity;
 use crate::mpi::table::Handle;
-use crate::process::Mpi;
+use crate::process::ProcessMpi;
 
 /// Whether two communicators have equal groups and contexts.
 #[unsafe(no_mangle)]
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn PMPI_Comm_compare(
         let (one, two) = (mpi.comms.get(number(comm1))?, mpi.comms.get(number(comm2))?);
         let likeness = one.compare(two);
         result.put(match likeness {
-            Likeness::Ident if one.context != two.context => MPI_CONGRUENT,
+            GroupComparison::Ident if one.context != two.context => MPI_CONGRUENT,
             _ => value_of(likeness),
         });
         Ok(())
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn PMPI_Comm_compare(
 pub unsafe extern "C" fn PMPI_Comm_create(
     comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm,
 ) -> c_int {
-    let split = |mpi: &mut Mpi| {
+    let split = |mpi: &mut ProcessMpi| {
         let group = Arc::clone(mpi.objects.groups.get(number(group))?);
         mpi.create(number(comm), group)
     };
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn PMPI_Comm_create_group(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) -> c_int {
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { duplicate("MPI_Comm_dup", comm, Hints::default(), newcomm) }
+    unsafe { duplicate("MPI_Comm_dup", comm, CommHints::default(), newcomm) }
 }
 
 /// `MPI_Comm_dup` with hints of its own.
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn PMPI_Comm_dup_with_info(
 pub unsafe extern "C" fn PMPI_Comm_free(comm: *mut MPI_Comm) -> c_int {
     let free = |comm| free(number(comm));
     // SAFETY: the caller's promise of the handle.
-    unsafe { take_back("MPI_Comm_free", (comm, "comm"), MPI_COMM_NULL, free) }
+    unsafe { free_handle("MPI_Comm_free", (comm, "comm"), MPI_COMM_NULL, free) }
 }
 
 /// The hints of a communicator that are in use.
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn PMPI_Comm_idup(
     comm: MPI_Comm, newcomm: *mut MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
     // SAFETY: the caller gives valid result pointers.
-    unsafe { start_duplicate("MPI_Comm_idup", comm, Hints::default(), newcomm, request) }
+    unsafe { start_duplicate("MPI_Comm_idup", comm, CommHints::default(), newcomm, request) }
 }
 
 /// Starts `MPI_Comm_dup_with_info`.
@@ -203,7 +203,7 @@ pub unsafe extern "C" fn PMPI_Comm_split(
     comm: MPI_Comm, color: c_int, key: c_int, newcomm: *mut MPI_Comm,
 ) -> c_int {
     let color = (color != MPI_UNDEFINED).then_some(color);
-    let split = |mpi: &mut Mpi| mpi.split(number(comm), color, key);
+    let split = |mpi: &mut ProcessMpi| mpi.split(number(comm), color, key);
     // SAFETY: the caller gives a valid result pointer.
     unsafe { split_off("MPI_Comm_split", comm, (newcomm, "newcomm"), split) }
 }
@@ -212,7 +212,7 @@ pub unsafe extern "C" fn PMPI_Comm_split(
 ///
 /// # Safety
 /// `newcomm` is null or may be written.
-unsafe fn duplicate(name: &str, comm: MPI_Comm, hints: Hints, newcomm: *mut MPI_Comm) -> c_int {
+unsafe fn duplicate(name: &str, comm: MPI_Comm, hints: CommHints, newcomm: *mut MPI_Comm) -> c_int {
     // SAFETY: the caller's promise.
     let result = unsafe { out(newcomm, "newcomm") }.and_then(|newcomm| {
         let attributes = copied_attributes(comm).inspect_err(|_| newcomm.put(MPI_COMM_NULL))?;
@@ -232,7 +232,7 @@ unsafe fn duplicate(name: &str, comm: MPI_Comm, hints: Hints, newcomm: *mut MPI_
 /// # Safety
 /// `newcomm` and `request` are null or may be written.
 unsafe fn start_duplicate(
-    name: &str, comm: MPI_Comm, hints: Hints, newcomm: *mut MPI_Comm, request: *mut MPI_Request,
+    name: &str, comm: MPI_Comm, hints: CommHints, newcomm: *mut MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
     // SAFETY: the caller's promise.
     let prepared = unsafe { out(newcomm, "newcomm") }.and_then(|newcomm| {
@@ -261,7 +261,7 @@ unsafe fn start_duplicate(
 /// `newcomm` is null or may be written.
 unsafe fn make(
     name: &str, comm: MPI_Comm, newcomm: *mut MPI_Comm,
-    body: impl FnOnce(&mut Mpi) -> Result<(Handle, Activity)>,
+    body: impl FnOnce(&mut ProcessMpi) -> Result<(Handle, Activity)>,
 ) -> c_int {
     // SAFETY: the caller's promise.
     let result = unsafe { out(newcomm, "newcomm") }
@@ -270,7 +270,9 @@ unsafe fn make(
 }
 
 /// Makes a communicator for the function `name`, and waits until it may be used.
-fn made(name: &str, body: impl FnOnce(&mut Mpi) -> Result<(Handle, Activity)>) -> Result<Handle> {
+fn made(
+    name: &str, body: impl FnOnce(&mut ProcessMpi) -> Result<(Handle, Activity)>,
+) -> Result<Handle> {
     let mut made = COMM_NULL;
     let outcome = wait_for(name, |mpi| {
         let (comm, activity) = body(mpi)?;
@@ -290,8 +292,8 @@ pub(super) unsafe fn without_parent(
     (newcomm, new_name): (*mut MPI_Comm, &str),
     create: impl FnOnce(&[u8], &Handler) -> Result<MPI_Comm>,
 ) -> c_int {
-    let handler =
-        PROCESS.early(|objects| objects.errhandlers.get_for(Of::Comm, number(errhandler)));
+    let handler = PROCESS
+        .early(|objects| objects.errhandlers.get_for(ErrhandlerKind::Comm, number(errhandler)));
     let handler = match handler {
         Ok(handler) => handler,
         Err(error) => return finish(Scope::None, name, Err(error)),
@@ -316,7 +318,7 @@ pub(super) unsafe fn without_parent(
 /// `newcomm` is null or may be written.
 pub(super) unsafe fn split_off(
     name: &str, comm: MPI_Comm, (newcomm, argument): (*mut MPI_Comm, &str),
-    body: impl FnOnce(&mut Mpi) -> Result<Split>,
+    body: impl FnOnce(&mut ProcessMpi) -> Result<Split>,
 ) -> c_int {
     // SAFETY: the caller's promise.
     let result = unsafe { out(newcomm, argument) }
@@ -328,7 +330,9 @@ pub(super) unsafe fn split_off(
 ///
 /// # Errors
 /// What `body` says; what went wrong with a message.
-pub(super) fn split(name: &str, body: impl FnOnce(&mut Mpi) -> Result<Split>) -> Result<Handle> {
+pub(super) fn split(
+    name: &str, body: impl FnOnce(&mut ProcessMpi) -> Result<Split>,
+) -> Result<Handle> {
     let made = PROCESS.until(
         body,
         |mpi, split| mpi.end_split(split),
@@ -341,16 +345,16 @@ pub(super) fn split(name: &str, body: impl FnOnce(&mut Mpi) -> Result<Split>) ->
 ///
 /// # Errors
 /// `Comm` if there is no such communicator.
-pub(super) fn give_hints(made: Handle, hints: Hints) -> Result {
+pub(super) fn give_hints(made: Handle, hints: CommHints) -> Result {
     match made {
         COMM_NULL => Ok(()),
-        _ => PROCESS.look(|mpi| mpi.comms.get_mut(made).map(|made| made.hints = hints)),
+        _ => PROCESS.with_mpi(|mpi| mpi.comms.get_mut(made).map(|made| made.hints = hints)),
     }
 }
 
 /// The hints in an info object of the caller.
-fn hints_in(info: MPI_Info) -> Result<Hints> {
-    PROCESS.early(|objects| Hints::of(objects.infos.hints(number(info))?))
+fn hints_in(info: MPI_Info) -> Result<CommHints> {
+    PROCESS.early(|objects| CommHints::of(objects.infos.hints(number(info))?))
 }
 
 /// Frees a communicator. Its attributes are deleted first, newest first and with the lock free.
@@ -359,21 +363,21 @@ fn hints_in(info: MPI_Info) -> Result<Hints> {
 /// `Comm` if there is no such communicator or it is predefined, the code of a delete function:
 /// then the communicator stays.
 pub(super) fn free(comm: Handle) -> Result {
-    PROCESS.look(|mpi| mpi.comms.freeable(comm).map(drop))?;
+    PROCESS.with_mpi(|mpi| mpi.comms.freeable(comm).map(drop))?;
     Holder::Comm(comm).delete_all()?;
-    PROCESS.look(|mpi| mpi.free_comm(comm))
+    PROCESS.with_mpi(|mpi| mpi.free_comm(comm))
 }
 
 /// Copies of the attributes of a communicator that is being duplicated.
 fn copied_attributes(comm: MPI_Comm) -> Result<Attributes> {
     let mut stillborn = None;
     let attributes = Holder::Comm(number(comm)).copies(|attributes| {
-        let made = PROCESS.look(|mpi| mpi.comm_like(number(comm), attributes))?;
+        let made = PROCESS.with_mpi(|mpi| mpi.comm_like(number(comm), attributes))?;
         stillborn = Some(made);
         Ok(Holder::Comm(made))
     });
     if let Some(stillborn) = stillborn {
-        PROCESS.look(|mpi| mpi.free_comm(stillborn))?;
+        PROCESS.with_mpi(|mpi| mpi.free_comm(stillborn))?;
     }
     attributes
 }

@@ -1,18 +1,18 @@
 //! Datatypes: constructors (MPI 5.0, chapter 5).
 //!
-//! Both forms of a constructor are one function here that is told its [`Form`], and not the one
+//! Both forms of a constructor are one function here that is told its [`ConstructorForm`], and not the one
 //! form in terms of the other: a datatype remembers in which form it was made (§5.1.13).
 
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
 
+use super::entry_point::{Scope, early, number};
 use super::pointer::{list, out};
 use super::types::*;
 use super::user_memory::checked_count;
-use super::verb::{Scope, early, number};
 use crate::base::{ErrorClass, Result};
-use crate::mpi::datatype::{Datatype, Form, Order};
+use crate::mpi::datatype::{ArrayOrder, ConstructorForm, Datatype};
 use crate::mpi::objects::Datatypes;
 
 /// A datatype of `count` items in a row.
@@ -21,7 +21,7 @@ pub unsafe extern "C" fn PMPI_Type_contiguous_c(
     count: MPI_Count, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
     // SAFETY: the caller's promise of the result (§5.1.2).
-    unsafe { contiguous(Form::Large, count, oldtype, newtype) }
+    unsafe { contiguous(ConstructorForm::Large, count, oldtype, newtype) }
 }
 
 /// [`PMPI_Type_contiguous_c`] with `int` counts.
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn PMPI_Type_contiguous(
     count: c_int, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
     // SAFETY: the caller's promise of the result (§5.1.2).
-    unsafe { contiguous(Form::Int, count.into(), oldtype, newtype) }
+    unsafe { contiguous(ConstructorForm::Int, count.into(), oldtype, newtype) }
 }
 
 /// A process's part of a distributed array.
@@ -40,11 +40,11 @@ pub unsafe extern "C" fn PMPI_Type_create_darray_c(
     array_of_distribs: *const c_int, array_of_dargs: *const c_int, array_of_psizes: *const c_int,
     order: c_int, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
-    let grid = Grid { size, rank, ndims, order };
+    let grid = DarrayArguments { size, rank, ndims, order };
     // SAFETY: the caller's promise of the arrays and of the result (§5.1.4).
     unsafe {
         darray(
-            Form::Large,
+            ConstructorForm::Large,
             grid,
             array_of_gsizes,
             array_of_distribs,
@@ -63,11 +63,11 @@ pub unsafe extern "C" fn PMPI_Type_create_darray(
     array_of_distribs: *const c_int, array_of_dargs: *const c_int, array_of_psizes: *const c_int,
     order: c_int, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
-    let grid = Grid { size, rank, ndims, order };
+    let grid = DarrayArguments { size, rank, ndims, order };
     // SAFETY: the caller's promise of the arrays and of the result (§5.1.4).
     unsafe {
         darray(
-            Form::Int,
+            ConstructorForm::Int,
             grid,
             array_of_gsizes,
             array_of_distribs,
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn PMPI_Type_create_hindexed_c(
     // SAFETY: the caller's promise of the arrays and of the result (§5.1.2).
     unsafe {
         hindexed(
-            Form::Large,
+            ConstructorForm::Large,
             count,
             array_of_blocklengths,
             array_of_displacements,
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn PMPI_Type_create_hindexed(
     // SAFETY: the caller's promise of the arrays and of the result (§5.1.2).
     unsafe {
         hindexed(
-            Form::Int,
+            ConstructorForm::Int,
             count.into(),
             array_of_blocklengths,
             array_of_displacements.cast(),
@@ -125,7 +125,14 @@ pub unsafe extern "C" fn PMPI_Type_create_hindexed_block_c(
 ) -> c_int {
     // SAFETY: the caller's promise of the arrays and of the result (§5.1.2).
     unsafe {
-        hindexed_block(Form::Large, count, blocklength, array_of_displacements, oldtype, newtype)
+        hindexed_block(
+            ConstructorForm::Large,
+            count,
+            blocklength,
+            array_of_displacements,
+            oldtype,
+            newtype,
+        )
     }
 }
 
@@ -138,7 +145,7 @@ pub unsafe extern "C" fn PMPI_Type_create_hindexed_block(
     // SAFETY: the caller's promise of the arrays and of the result (§5.1.2).
     unsafe {
         hindexed_block(
-            Form::Int,
+            ConstructorForm::Int,
             count.into(),
             blocklength.into(),
             array_of_displacements.cast(),
@@ -155,7 +162,7 @@ pub unsafe extern "C" fn PMPI_Type_create_hvector_c(
     newtype: *mut MPI_Datatype,
 ) -> c_int {
     // SAFETY: the caller's promise of the result (§5.1.2).
-    unsafe { hvector(Form::Large, count, blocklength, stride, oldtype, newtype) }
+    unsafe { hvector(ConstructorForm::Large, count, blocklength, stride, oldtype, newtype) }
 }
 
 /// [`PMPI_Type_create_hvector_c`] with `int` counts.
@@ -166,7 +173,14 @@ pub unsafe extern "C" fn PMPI_Type_create_hvector(
 ) -> c_int {
     // SAFETY: the caller's promise of the result (§5.1.2).
     unsafe {
-        hvector(Form::Int, count.into(), blocklength.into(), stride as MPI_Count, oldtype, newtype)
+        hvector(
+            ConstructorForm::Int,
+            count.into(),
+            blocklength.into(),
+            stride as MPI_Count,
+            oldtype,
+            newtype,
+        )
     }
 }
 
@@ -178,7 +192,14 @@ pub unsafe extern "C" fn PMPI_Type_create_indexed_block_c(
 ) -> c_int {
     // SAFETY: the caller's promise of the arrays and of the result (§5.1.2).
     unsafe {
-        indexed_block(Form::Large, count, blocklength, array_of_displacements, oldtype, newtype)
+        indexed_block(
+            ConstructorForm::Large,
+            count,
+            blocklength,
+            array_of_displacements,
+            oldtype,
+            newtype,
+        )
     }
 }
 
@@ -191,7 +212,7 @@ pub unsafe extern "C" fn PMPI_Type_create_indexed_block(
     // SAFETY: the caller's promise of the arrays and of the result (§5.1.2).
     unsafe {
         indexed_block(
-            Form::Int,
+            ConstructorForm::Int,
             count.into(),
             blocklength.into(),
             array_of_displacements,
@@ -207,7 +228,7 @@ pub unsafe extern "C" fn PMPI_Type_create_resized_c(
     oldtype: MPI_Datatype, lb: MPI_Count, extent: MPI_Count, newtype: *mut MPI_Datatype,
 ) -> c_int {
     // SAFETY: the caller's promise of the result (§5.1.2).
-    unsafe { resized(Form::Large, oldtype, lb, extent, newtype) }
+    unsafe { resized(ConstructorForm::Large, oldtype, lb, extent, newtype) }
 }
 
 /// [`PMPI_Type_create_resized_c`] with sizes of type `MPI_Aint`.
@@ -216,7 +237,7 @@ pub unsafe extern "C" fn PMPI_Type_create_resized(
     oldtype: MPI_Datatype, lb: MPI_Aint, extent: MPI_Aint, newtype: *mut MPI_Datatype,
 ) -> c_int {
     // SAFETY: the caller's promise of the result (§5.1.2).
-    unsafe { resized(Form::Int, oldtype, lb as MPI_Count, extent as MPI_Count, newtype) }
+    unsafe { resized(ConstructorForm::Int, oldtype, lb as MPI_Count, extent as MPI_Count, newtype) }
 }
 
 /// Blocks of their own datatypes and lengths, displacements in bytes.
@@ -229,7 +250,7 @@ pub unsafe extern "C" fn PMPI_Type_create_struct_c(
     // SAFETY: the caller's promise of the arrays and of the result (§5.1.2).
     unsafe {
         structure(
-            Form::Large,
+            ConstructorForm::Large,
             count,
             array_of_blocklengths,
             array_of_displacements,
@@ -248,7 +269,7 @@ pub unsafe extern "C" fn PMPI_Type_create_struct(
     // SAFETY: the caller's promise of the arrays and of the result (§5.1.2).
     unsafe {
         structure(
-            Form::Int,
+            ConstructorForm::Int,
             count.into(),
             array_of_blocklengths,
             array_of_displacements.cast(),
@@ -268,7 +289,7 @@ pub unsafe extern "C" fn PMPI_Type_create_subarray_c(
     // SAFETY: the caller's promise of the arrays and of the result (§5.1.3).
     unsafe {
         subarray(
-            Form::Large,
+            ConstructorForm::Large,
             ndims,
             array_of_sizes,
             array_of_subsizes,
@@ -289,7 +310,7 @@ pub unsafe extern "C" fn PMPI_Type_create_subarray(
     // SAFETY: the caller's promise of the arrays and of the result (§5.1.3).
     unsafe {
         subarray(
-            Form::Int,
+            ConstructorForm::Int,
             ndims,
             array_of_sizes,
             array_of_subsizes,
@@ -309,7 +330,14 @@ pub unsafe extern "C" fn PMPI_Type_indexed_c(
 ) -> c_int {
     // SAFETY: the caller's promise of the arrays and of the result (§5.1.2).
     unsafe {
-        indexed(Form::Large, count, array_of_blocklengths, array_of_displacements, oldtype, newtype)
+        indexed(
+            ConstructorForm::Large,
+            count,
+            array_of_blocklengths,
+            array_of_displacements,
+            oldtype,
+            newtype,
+        )
     }
 }
 
@@ -322,7 +350,7 @@ pub unsafe extern "C" fn PMPI_Type_indexed(
     // SAFETY: the caller's promise of the arrays and of the result (§5.1.2).
     unsafe {
         indexed(
-            Form::Int,
+            ConstructorForm::Int,
             count.into(),
             array_of_blocklengths,
             array_of_displacements,
@@ -339,7 +367,7 @@ pub unsafe extern "C" fn PMPI_Type_vector_c(
     newtype: *mut MPI_Datatype,
 ) -> c_int {
     // SAFETY: the caller's promise of the result (§5.1.2).
-    unsafe { vector(Form::Large, count, blocklength, stride, oldtype, newtype) }
+    unsafe { vector(ConstructorForm::Large, count, blocklength, stride, oldtype, newtype) }
 }
 
 /// [`PMPI_Type_vector_c`] with `int` counts.
@@ -349,11 +377,20 @@ pub unsafe extern "C" fn PMPI_Type_vector(
     newtype: *mut MPI_Datatype,
 ) -> c_int {
     // SAFETY: the caller's promise of the result (§5.1.2).
-    unsafe { vector(Form::Int, count.into(), blocklength.into(), stride.into(), oldtype, newtype) }
+    unsafe {
+        vector(
+            ConstructorForm::Int,
+            count.into(),
+            blocklength.into(),
+            stride.into(),
+            oldtype,
+            newtype,
+        )
+    }
 }
 
 /// The arguments of a distributed array that are no arrays.
-struct Grid {
+struct DarrayArguments {
     size: c_int,
     rank: c_int,
     ndims: c_int,
@@ -363,7 +400,7 @@ struct Grid {
 /// # Safety
 /// `newtype` is null or may be written.
 unsafe fn contiguous(
-    form: Form, count: MPI_Count, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
+    form: ConstructorForm, count: MPI_Count, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
     let make = |types: &Datatypes| Datatype::contiguous(form, count, old(types, oldtype)?);
     // SAFETY: the caller's promise.
@@ -374,10 +411,11 @@ unsafe fn contiguous(
 /// `newtype` is null or may be written, and each array is null or may be read for as many elements
 /// as the count says; so for the following.
 unsafe fn darray<T: Copy + Into<i64>>(
-    form: Form, grid: Grid, sizes: *const T, distributions: *const c_int, lengths: *const c_int,
-    processes: *const c_int, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
+    form: ConstructorForm, grid: DarrayArguments, sizes: *const T, distributions: *const c_int,
+    lengths: *const c_int, processes: *const c_int, oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
 ) -> c_int {
-    let Grid { size, rank, ndims, order } = grid;
+    let DarrayArguments { size, rank, ndims, order } = grid;
     let make = |types: &Datatypes| {
         let ndims = dimensions(ndims)?;
         // SAFETY: the caller's promise of the arrays.
@@ -397,7 +435,7 @@ unsafe fn darray<T: Copy + Into<i64>>(
             &distributions,
             &lengths,
             &processes,
-            Order::new(order.into())?,
+            ArrayOrder::new(order.into())?,
             old(types, oldtype)?,
         )
     };
@@ -408,7 +446,7 @@ unsafe fn darray<T: Copy + Into<i64>>(
 /// # Safety
 /// As for [`darray`].
 unsafe fn hindexed<T: Copy + Into<i64>>(
-    form: Form, count: MPI_Count, lengths: *const T, displacements: *const MPI_Count,
+    form: ConstructorForm, count: MPI_Count, lengths: *const T, displacements: *const MPI_Count,
     oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
     let make = |types: &Datatypes| {
@@ -423,7 +461,7 @@ unsafe fn hindexed<T: Copy + Into<i64>>(
 /// # Safety
 /// As for [`darray`].
 unsafe fn hindexed_block(
-    form: Form, count: MPI_Count, length: MPI_Count, displacements: *const MPI_Count,
+    form: ConstructorForm, count: MPI_Count, length: MPI_Count, displacements: *const MPI_Count,
     oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
     let make = |types: &Datatypes| {
@@ -439,8 +477,8 @@ unsafe fn hindexed_block(
 /// # Safety
 /// As for [`contiguous`].
 unsafe fn hvector(
-    form: Form, count: MPI_Count, length: MPI_Count, stride: MPI_Count, oldtype: MPI_Datatype,
-    newtype: *mut MPI_Datatype,
+    form: ConstructorForm, count: MPI_Count, length: MPI_Count, stride: MPI_Count,
+    oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
     let make =
         |types: &Datatypes| Datatype::hvector(form, count, length, stride, old(types, oldtype)?);
@@ -451,7 +489,7 @@ unsafe fn hvector(
 /// # Safety
 /// As for [`darray`].
 unsafe fn indexed<T: Copy + Into<i64>>(
-    form: Form, count: MPI_Count, lengths: *const T, displacements: *const T,
+    form: ConstructorForm, count: MPI_Count, lengths: *const T, displacements: *const T,
     oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
     let make = |types: &Datatypes| {
@@ -466,7 +504,7 @@ unsafe fn indexed<T: Copy + Into<i64>>(
 /// # Safety
 /// As for [`darray`].
 unsafe fn indexed_block<T: Copy + Into<i64>>(
-    form: Form, count: MPI_Count, length: MPI_Count, displacements: *const T,
+    form: ConstructorForm, count: MPI_Count, length: MPI_Count, displacements: *const T,
     oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
     let make = |types: &Datatypes| {
@@ -482,7 +520,8 @@ unsafe fn indexed_block<T: Copy + Into<i64>>(
 /// # Safety
 /// As for [`contiguous`].
 unsafe fn resized(
-    form: Form, oldtype: MPI_Datatype, lb: MPI_Count, extent: MPI_Count, newtype: *mut MPI_Datatype,
+    form: ConstructorForm, oldtype: MPI_Datatype, lb: MPI_Count, extent: MPI_Count,
+    newtype: *mut MPI_Datatype,
 ) -> c_int {
     let make = |types: &Datatypes| Datatype::resized(form, old(types, oldtype)?, lb, extent);
     // SAFETY: the caller's promise.
@@ -492,7 +531,7 @@ unsafe fn resized(
 /// # Safety
 /// As for [`darray`].
 unsafe fn structure<T: Copy + Into<i64>>(
-    form: Form, count: MPI_Count, lengths: *const T, displacements: *const MPI_Count,
+    form: ConstructorForm, count: MPI_Count, lengths: *const T, displacements: *const MPI_Count,
     parts: *const MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
     let make = |types: &Datatypes| {
@@ -510,8 +549,8 @@ unsafe fn structure<T: Copy + Into<i64>>(
 /// # Safety
 /// As for [`darray`].
 unsafe fn subarray<T: Copy + Into<i64>>(
-    form: Form, ndims: c_int, sizes: *const T, subsizes: *const T, starts: *const T, order: c_int,
-    oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
+    form: ConstructorForm, ndims: c_int, sizes: *const T, subsizes: *const T, starts: *const T,
+    order: c_int, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
     let make = |types: &Datatypes| {
         let ndims = dimensions(ndims)?;
@@ -523,7 +562,7 @@ unsafe fn subarray<T: Copy + Into<i64>>(
                 copied(starts, ndims, "array_of_starts")?,
             )
         };
-        let order = Order::new(order.into())?;
+        let order = ArrayOrder::new(order.into())?;
         Datatype::subarray(form, &sizes, &subsizes, &starts, order, old(types, oldtype)?)
     };
     // SAFETY: the caller's promise of the result.
@@ -533,8 +572,8 @@ unsafe fn subarray<T: Copy + Into<i64>>(
 /// # Safety
 /// As for [`contiguous`].
 unsafe fn vector(
-    form: Form, count: MPI_Count, length: MPI_Count, stride: MPI_Count, oldtype: MPI_Datatype,
-    newtype: *mut MPI_Datatype,
+    form: ConstructorForm, count: MPI_Count, length: MPI_Count, stride: MPI_Count,
+    oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
 ) -> c_int {
     let make =
         |types: &Datatypes| Datatype::vector(form, count, length, stride, old(types, oldtype)?);

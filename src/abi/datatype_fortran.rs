@@ -5,10 +5,10 @@
 use std::ffi::c_int;
 
 use super::constants::*;
+use super::entry_point::{Scope, early, unlocked};
 use super::handles::*;
 use super::pointer::out;
 use super::types::*;
-use super::verb::{Scope, apart, early};
 use crate::base::ErrorClass;
 use crate::mpi::datatype::{Precision, Unnamed};
 
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn PMPI_Type_create_f90_real(
 pub unsafe extern "C" fn PMPI_Type_match_size(
     typeclass: c_int, size: c_int, datatype: *mut MPI_Datatype,
 ) -> c_int {
-    apart("MPI_Type_match_size", || {
+    unlocked("MPI_Type_match_size", || {
         // SAFETY: the caller's promise of the result.
         let datatype = unsafe { out(datatype, "datatype")? };
         let found = SIZED.iter().find(|(class, bytes, _)| (*class, *bytes) == (typeclass, size));

@@ -6,10 +6,10 @@ use std::ffi::c_int;
 use std::ptr::null_mut;
 
 use super::attribute::Holder;
+use super::entry_point::{PROCESS, Scope, early, number, unlocked};
 use super::handles::*;
-use super::pointer::{fitting, in_out, input, out};
+use super::pointer::{checked_out_list, in_out, input, out};
 use super::types::*;
-use super::verb::{PROCESS, Scope, apart, early, number};
 use super::width::narrowed;
 use crate::base::{ErrorClass, Result};
 use crate::mpi::datatype::{Combiner, Contents, Datatype};
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn PMPI_Type_commit(datatype: *mut MPI_Datatype) -> c_int 
 /// A second handle to an equal datatype, attributes copied.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> c_int {
-    apart("MPI_Type_dup", || {
+    unlocked("MPI_Type_dup", || {
         // SAFETY: the caller's promise of the result.
         let newtype = unsafe { out(newtype, "newtype")? };
         newtype.put_handle(duplicate(number(oldtype))?);
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn PMPI_Type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_
 /// Lets go of a datatype; pending operations keep theirs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_free(datatype: *mut MPI_Datatype) -> c_int {
-    apart("MPI_Type_free", || {
+    unlocked("MPI_Type_free", || {
         // SAFETY: the caller's promise of the handle.
         let datatype = unsafe { in_out(datatype, "datatype")? };
         free(number(datatype.get()))?;
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn PMPI_Type_get_contents(
     array_of_integers: *mut c_int, array_of_addresses: *mut MPI_Aint,
     array_of_datatypes: *mut MPI_Datatype,
 ) -> c_int {
-    let room = Room {
+    let room = ContentsArrays {
         integers: (max_integers.into(), array_of_integers),
         addresses: (max_addresses.into(), array_of_addresses),
         counts: None,
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn PMPI_Type_get_contents_c(
     array_of_addresses: *mut MPI_Aint, array_of_large_counts: *mut MPI_Count,
     array_of_datatypes: *mut MPI_Datatype,
 ) -> c_int {
-    let room = Room {
+    let room = ContentsArrays {
         integers: (max_integers, array_of_integers),
         addresses: (max_addresses, array_of_addresses),
         counts: Some((max_large_counts, array_of_large_counts)),
@@ -278,7 +278,7 @@ fn free(freed: Handle) -> Result {
 }
 
 /// The arrays of the caller for the arguments of a constructor, each with its room.
-struct Room {
+struct ContentsArrays {
     integers: (MPI_Count, *mut c_int),
     addresses: (MPI_Count, *mut MPI_Aint),
     /// None in the form that cannot show them.
@@ -290,7 +290,7 @@ struct Room {
 ///
 /// # Safety
 /// Each array is null or may be written for as many elements as its room says.
-unsafe fn show_contents(name: &str, datatype: MPI_Datatype, room: &Room) -> c_int {
+unsafe fn show_contents(name: &str, datatype: MPI_Datatype, room: &ContentsArrays) -> c_int {
     early(name, Scope::None, |objects| {
         let made = objects.datatypes.get(number(datatype))?.datatype.clone();
         let contents = made.contents();
@@ -304,14 +304,14 @@ unsafe fn show_contents(name: &str, datatype: MPI_Datatype, room: &Room) -> c_in
         // SAFETY: the caller's promise.
         let (integers, addresses, counts, types) = unsafe {
             (
-                fitting(contents.integers.len(), room.integers, "array_of_integers")?,
-                fitting(contents.addresses.len(), room.addresses, "array_of_addresses")?,
-                fitting(
+                checked_out_list(contents.integers.len(), room.integers, "array_of_integers")?,
+                checked_out_list(contents.addresses.len(), room.addresses, "array_of_addresses")?,
+                checked_out_list(
                     contents.counts.len(),
                     room.counts.unwrap_or((0, null_mut())),
                     "array_of_large_counts",
                 )?,
-                fitting(contents.types.len(), room.types, "array_of_datatypes")?,
+                checked_out_list(contents.types.len(), room.types, "array_of_datatypes")?,
             )
         };
         let parts = part_handles(&mut objects.datatypes, &contents.types)?;

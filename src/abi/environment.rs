@@ -7,18 +7,18 @@
 
 use std::ffi::{c_char, c_double, c_int, c_void};
 
-use super::allocation::{self, Owner};
+use super::allocation::{self, AllocationOwner};
 use super::constants::{
     MPI_MAX_LIBRARY_VERSION_STRING, MPI_MAX_PROCESSOR_NAME, MPI_SUBVERSION, MPI_SUCCESS,
     MPI_VERSION,
 };
+use super::entry_point::{Scope, early, finish, number, unlocked};
 use super::info::store;
 use super::pointer::out;
-use super::text::tell;
+use super::text::put_text;
 use super::types::*;
-use super::verb::{Scope, apart, early, finish, number};
 use crate::base::{ErrorClass, Result};
-use crate::mpi::hardware::{Place, Places, Resource};
+use crate::mpi::hardware::{Resource, ResourceLocation, ResourceLocations};
 use crate::mpi::info::Info;
 use crate::process::{self, description};
 use crate::sys::clock;
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn PMPI_Alloc_mem(
         let len = usize::try_from(size)
             .map_err(|_| ErrorClass::Arg.error(format!("the size {size} is negative")))?;
         let hints = objects.infos.hints(number(info))?;
-        baseptr.put(allocation::allocate(Owner::Application, len, alignment(hints)?)?);
+        baseptr.put(allocation::allocate(AllocationOwner::Application, len, alignment(hints)?)?);
         Ok(())
     })
 }
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn PMPI_Alloc_mem(
 /// Frees memory of `MPI_Alloc_mem`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Free_mem(base: *mut c_void) -> c_int {
-    finish(Scope::None, "MPI_Free_mem", allocation::free(Owner::Application, base.addr()))
+    finish(Scope::None, "MPI_Free_mem", allocation::free(AllocationOwner::Application, base.addr()))
 }
 
 /// An info object that names the hardware resources of the process.
@@ -60,8 +60,8 @@ pub unsafe extern "C" fn PMPI_Get_library_version(
 ) -> c_int {
     const ROOM: c_int = MPI_MAX_LIBRARY_VERSION_STRING;
     // SAFETY: the caller's promise of the results; `version` has that room.
-    let told = || unsafe { tell(LIBRARY_VERSION, (version, "version", ROOM), resultlen) };
-    apart("MPI_Get_library_version", told)
+    let told = || unsafe { put_text(LIBRARY_VERSION, (version, "version", ROOM), resultlen) };
+    unlocked("MPI_Get_library_version", told)
 }
 
 /// The name of the host.
@@ -71,14 +71,14 @@ pub unsafe extern "C" fn PMPI_Get_processor_name(
 ) -> c_int {
     let host = process::host_name();
     // SAFETY: the caller's promise of the results; `name` has that room.
-    let told = || unsafe { tell(&host, (name, "name", MPI_MAX_PROCESSOR_NAME), resultlen) };
-    apart("MPI_Get_processor_name", told)
+    let told = || unsafe { put_text(&host, (name, "name", MPI_MAX_PROCESSOR_NAME), resultlen) };
+    unlocked("MPI_Get_processor_name", told)
 }
 
 /// The version of the MPI standard.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Get_version(version: *mut c_int, subversion: *mut c_int) -> c_int {
-    apart("MPI_Get_version", || {
+    unlocked("MPI_Get_version", || {
         // SAFETY: the caller's promise of the results.
         let (version, subversion) =
             unsafe { (out(version, "version")?, out(subversion, "subversion")?) };
@@ -114,13 +114,13 @@ const LIBRARY_VERSION: &str =
 
 /// Each type of hardware resource that the machine shows, with whether the process may use only
 /// one of them (§9.1.2).
-fn restrictions(places: &Places) -> Result<Info> {
+fn restrictions(places: &ResourceLocations) -> Result<Info> {
     let mut known = Info::default();
     for resource in Resource::ALL {
         let restricted: &[u8] = match places.of(resource) {
-            Place::Unknown => continue,
-            Place::Spread => b"false",
-            Place::In(_) => b"true",
+            ResourceLocation::Unknown => continue,
+            ResourceLocation::Several => b"false",
+            ResourceLocation::One(_) => b"true",
         };
         known.set(resource.uri().as_bytes(), restricted)?;
     }

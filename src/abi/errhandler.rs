@@ -7,14 +7,14 @@ use std::ffi::{c_char, c_int};
 
 use super::attribute::publish_last_code;
 use super::constants::MPI_MAX_ERROR_STRING;
+use super::entry_point::{PROCESS, Scope, early, finish, local, number, raise, visit};
 use super::handles::{MPI_ERRHANDLER_NULL, MPI_FILE_NULL};
 use super::pointer::{in_out, out};
 use super::session::look_at;
-use super::text::{taken_text, tell};
+use super::text::{copy_text, put_text};
 use super::types::*;
-use super::verb::{PROCESS, Scope, early, finish, local, number, raise, visit};
 use crate::base::{ErrorClass, Result};
-use crate::mpi::errhandler::Of;
+use crate::mpi::errhandler::ErrhandlerKind;
 
 /// A new error class.
 #[unsafe(no_mangle)]
@@ -46,14 +46,14 @@ pub unsafe extern "C" fn PMPI_Add_error_code(errorclass: c_int, errorcode: *mut 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Add_error_string(errorcode: c_int, string: *const c_char) -> c_int {
     // SAFETY: the caller gives a string that ends with a zero.
-    let text = unsafe { taken_text((string, "string"), MPI_MAX_ERROR_STRING) };
+    let text = unsafe { copy_text((string, "string"), MPI_MAX_ERROR_STRING) };
     visit("MPI_Add_error_string", Scope::None, |objects| objects.codes.set_text(errorcode, &text?))
 }
 
 /// Calls the error handler of a communicator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) -> c_int {
-    match PROCESS.look(|mpi| mpi.comms.get(number(comm)).map(drop)) {
+    match PROCESS.with_mpi(|mpi| mpi.comms.get(number(comm)).map(drop)) {
         Ok(()) => raise("MPI_Comm_call_errhandler", comm, errorcode),
         no_comm => finish(comm, "MPI_Comm_call_errhandler", no_comm),
     }
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn PMPI_Comm_create_errhandler(
 ) -> c_int {
     let address = comm_errhandler_fn.map_or(0, |function| function as usize);
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { create("MPI_Comm_create_errhandler", Of::Comm, address, errhandler) }
+    unsafe { create("MPI_Comm_create_errhandler", ErrhandlerKind::Comm, address, errhandler) }
 }
 
 /// The error handler of a communicator.
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn PMPI_Comm_set_errhandler(
     comm: MPI_Comm, errhandler: MPI_Errhandler,
 ) -> c_int {
     local("MPI_Comm_set_errhandler", comm, |mpi| {
-        let handler = mpi.objects.errhandlers.get_for(Of::Comm, number(errhandler))?;
+        let handler = mpi.objects.errhandlers.get_for(ErrhandlerKind::Comm, number(errhandler))?;
         mpi.comms.get_mut(number(comm))?.handler = handler;
         Ok(())
     })
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn PMPI_Error_string(
             None => objects.codes.text(errorcode)?,
         };
         // SAFETY: the caller's promise of the results; `string` has that room (§9.4).
-        unsafe { tell(&text, (string, "string", MPI_MAX_ERROR_STRING), resultlen) }
+        unsafe { put_text(&text, (string, "string", MPI_MAX_ERROR_STRING), resultlen) }
     })
 }
 
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn PMPI_File_create_errhandler(
 ) -> c_int {
     let address = file_errhandler_fn.map_or(0, |function| function as usize);
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { create("MPI_File_create_errhandler", Of::File, address, errhandler) }
+    unsafe { create("MPI_File_create_errhandler", ErrhandlerKind::File, address, errhandler) }
 }
 
 /// The error handler of a file; of `MPI_FILE_NULL`, that of future files.
@@ -177,7 +177,8 @@ pub unsafe extern "C" fn PMPI_File_set_errhandler(
 ) -> c_int {
     early("MPI_File_set_errhandler", file, |objects| {
         check_file(file)?;
-        objects.file_handler = objects.errhandlers.get_for(Of::File, number(errhandler))?;
+        objects.file_handler =
+            objects.errhandlers.get_for(ErrhandlerKind::File, number(errhandler))?;
         Ok(())
     })
 }
@@ -226,7 +227,7 @@ pub unsafe extern "C" fn PMPI_Session_create_errhandler(
 ) -> c_int {
     let address = session_errhandler_fn.map_or(0, |function| function as usize);
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { create("MPI_Session_create_errhandler", Of::Session, address, errhandler) }
+    unsafe { create("MPI_Session_create_errhandler", ErrhandlerKind::Session, address, errhandler) }
 }
 
 /// The error handler of a session.
@@ -250,7 +251,8 @@ pub unsafe extern "C" fn PMPI_Session_set_errhandler(
     session: MPI_Session, errhandler: MPI_Errhandler,
 ) -> c_int {
     let result = look_at(session, |mpi| {
-        let handler = mpi.objects.errhandlers.get_for(Of::Session, number(errhandler))?;
+        let handler =
+            mpi.objects.errhandlers.get_for(ErrhandlerKind::Session, number(errhandler))?;
         mpi.sessions.get_mut(number(session))?.handler = handler;
         Ok(())
     });
@@ -260,7 +262,7 @@ pub unsafe extern "C" fn PMPI_Session_set_errhandler(
 /// Calls the error handler of a window.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_call_errhandler(win: MPI_Win, errorcode: c_int) -> c_int {
-    match PROCESS.look(|mpi| mpi.windows.get(number(win)).map(drop)) {
+    match PROCESS.with_mpi(|mpi| mpi.windows.get(number(win)).map(drop)) {
         Ok(()) => raise("MPI_Win_call_errhandler", win, errorcode),
         no_window => finish(win, "MPI_Win_call_errhandler", no_window),
     }
@@ -273,7 +275,7 @@ pub unsafe extern "C" fn PMPI_Win_create_errhandler(
 ) -> c_int {
     let address = win_errhandler_fn.map_or(0, |function| function as usize);
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { create("MPI_Win_create_errhandler", Of::Win, address, errhandler) }
+    unsafe { create("MPI_Win_create_errhandler", ErrhandlerKind::Win, address, errhandler) }
 }
 
 /// The error handler of a window.
@@ -296,7 +298,7 @@ pub unsafe extern "C" fn PMPI_Win_set_errhandler(
     win: MPI_Win, errhandler: MPI_Errhandler,
 ) -> c_int {
     local("MPI_Win_set_errhandler", win, |mpi| {
-        let handler = mpi.objects.errhandlers.get_for(Of::Win, number(errhandler))?;
+        let handler = mpi.objects.errhandlers.get_for(ErrhandlerKind::Win, number(errhandler))?;
         mpi.windows.get_mut(number(win))?.handler = handler;
         Ok(())
     })
@@ -306,7 +308,9 @@ pub unsafe extern "C" fn PMPI_Win_set_errhandler(
 ///
 /// # Safety
 /// `errhandler` is null or may be written; `address` is that of a handler for this kind of object.
-unsafe fn create(name: &str, of: Of, address: usize, errhandler: *mut MPI_Errhandler) -> c_int {
+unsafe fn create(
+    name: &str, of: ErrhandlerKind, address: usize, errhandler: *mut MPI_Errhandler,
+) -> c_int {
     visit(name, Scope::None, |objects| {
         // SAFETY: the caller's promise of the result.
         let errhandler = unsafe { out(errhandler, "errhandler")? };

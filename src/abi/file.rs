@@ -5,9 +5,9 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
+use super::entry_point::{Scope, unsupported};
 use super::handles::MPI_FILE_NULL;
 use super::types::*;
-use super::verb::{Scope, unsupported};
 
 /// Closes a file; collective.
 #[unsafe(no_mangle)]

@@ -5,8 +5,8 @@
 
 use std::ffi::{c_int, c_void};
 
+use super::entry_point::unsupported;
 use super::types::*;
-use super::verb::unsupported;
 
 /// The individual file pointer, in etypes of the view.
 #[unsafe(no_mangle)]

@@ -5,8 +5,8 @@
 
 use std::ffi::{c_int, c_void};
 
+use super::entry_point::unsupported;
 use super::types::*;
-use super::verb::unsupported;
 
 /// Begins `MPI_File_read_all`; one split operation per file at a time.
 #[unsafe(no_mangle)]

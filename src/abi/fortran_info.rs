@@ -5,11 +5,11 @@
 use std::ffi::{c_int, c_void};
 
 use super::constants::{MPI_ABI_SUBVERSION, MPI_ABI_VERSION};
+use super::entry_point::{Scope, number, unlocked, visit};
 use super::handles::{MPI_INFO_NULL, handle};
 use super::info::store;
 use super::pointer::{list, out, out_list};
 use super::types::*;
-use super::verb::{Scope, apart, number, visit};
 use crate::mpi::fortran::{self, Booleans};
 use crate::mpi::info::Info;
 use crate::mpi::objects::Infos;
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn PMPI_Abi_get_info(info: *mut MPI_Info) -> c_int {
 pub unsafe extern "C" fn PMPI_Abi_get_version(
     abi_major: *mut c_int, abi_minor: *mut c_int,
 ) -> c_int {
-    apart("MPI_Abi_get_version", || {
+    unlocked("MPI_Abi_get_version", || {
         // SAFETY: the caller's promise of the results.
         let (major, minor) =
             unsafe { (out(abi_major, "abi_major")?, out(abi_minor, "abi_minor")?) };

@@ -6,17 +6,17 @@
 use std::ffi::{c_int, c_void};
 use std::mem::{transmute, zeroed};
 
+use super::entry_point::{PROCESS, Scope, finish, local, number, put_status};
 use super::pointer::out;
 use super::types::*;
-use super::verb::{PROCESS, Scope, finish, local, number, put_status};
 use crate::base::{ErrorClass, ErrorCode, MpiError, Result};
-use crate::mpi::grequest::Functions;
+use crate::mpi::grequest::GrequestFunctions;
 use crate::mpi::status::Status;
 
 /// A generalized request that is complete, and where its status goes.
-pub struct Found {
+pub struct GeneralizedCompletion {
     /// Its functions.
-    pub functions: Functions,
+    pub functions: GrequestFunctions,
     /// Null if nobody wants it.
     pub status: *mut MPI_Status,
 }
@@ -24,7 +24,7 @@ pub struct Found {
 /// Says that the operation of a generalized request is complete.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Grequest_complete(request: MPI_Request) -> c_int {
-    let result = PROCESS.look(|mpi| mpi.complete_general(number(request)));
+    let result = PROCESS.with_mpi(|mpi| mpi.complete_generalized(number(request)));
     let result = result.and_then(|functions| functions.map_or(Ok(()), free));
     finish(Scope::None, "MPI_Grequest_complete", result)
 }
@@ -41,18 +41,18 @@ pub unsafe extern "C" fn PMPI_Grequest_start(
         let given = |function: Option<usize>, name: &str| {
             function.ok_or_else(|| ErrorClass::Arg.error(format!("the {name} function is null")))
         };
-        let functions = Functions {
+        let functions = GrequestFunctions {
             query: given(query_fn.map(|function| function as usize), "query")?,
             free: given(free_fn.map(|function| function as usize), "free")?,
             cancel: given(cancel_fn.map(|function| function as usize), "cancel")?,
             extra_state: extra_state as usize,
         };
-        request.put_handle(mpi.start_general(functions)?);
+        request.put_handle(mpi.start_generalized(functions)?);
         Ok(())
     })
 }
 
-impl Found {
+impl GeneralizedCompletion {
     /// Lets the application fill the status, all but its error.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl Found {
 ///
 /// # Errors
 /// The code that the function returned.
-pub fn free(functions: Functions) -> Result {
+pub fn free(functions: GrequestFunctions) -> Result {
     let extra = functions.extra_state as *mut c_void;
     // SAFETY: the address came with this type to `MPI_Grequest_start`.
     let code = unsafe {
@@ -106,7 +106,7 @@ pub fn free(functions: Functions) -> Result {
 ///
 /// # Errors
 /// The code that the function returned.
-pub fn cancel(functions: Functions, complete: bool) -> Result {
+pub fn cancel(functions: GrequestFunctions, complete: bool) -> Result {
     let extra = functions.extra_state as *mut c_void;
     // SAFETY: the address came with this type to `MPI_Grequest_start`.
     let code = unsafe {

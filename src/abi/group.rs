@@ -6,15 +6,15 @@ use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
 use super::constants::{MPI_IDENT, MPI_SIMILAR, MPI_UNEQUAL};
+use super::entry_point::{PROCESS, finish, local, number};
 use super::handles::{MPI_GROUP_NULL, handle};
-use super::pointer::{Out, list, out, out_list, take_back};
+use super::pointer::{Out, free_handle, list, out, out_list};
 use super::session::{look_at, set_named};
 use super::types::*;
-use super::verb::{PROCESS, finish, local, number};
 use crate::base::{Peer, Result};
 use crate::mpi::group::Group;
-use crate::mpi::group_sets::{Likeness, UNDEFINED};
-use crate::process::Mpi;
+use crate::mpi::group_sets::{GroupComparison, UNDEFINED};
+use crate::process::ProcessMpi;
 
 /// Whether two groups have the same members, in the same order or not.
 #[unsafe(no_mangle)]
@@ -52,9 +52,9 @@ pub unsafe extern "C" fn PMPI_Group_excl(
 /// Lets go of a group.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_free(group: *mut MPI_Group) -> c_int {
-    let free = |group| PROCESS.look(|mpi| mpi.objects.groups.free(number(group)));
+    let free = |group| PROCESS.with_mpi(|mpi| mpi.objects.groups.free(number(group)));
     // SAFETY: the caller's promise of the handle.
-    unsafe { take_back("MPI_Group_free", (group, "group"), MPI_GROUP_NULL, free) }
+    unsafe { free_handle("MPI_Group_free", (group, "group"), MPI_GROUP_NULL, free) }
 }
 
 /// The group of a named process set.
@@ -175,16 +175,16 @@ pub unsafe extern "C" fn PMPI_Group_union(
 }
 
 /// What `MPI_Group_compare` and `MPI_Comm_compare` give.
-pub(super) fn value_of(likeness: Likeness) -> c_int {
+pub(super) fn value_of(likeness: GroupComparison) -> c_int {
     match likeness {
-        Likeness::Ident => MPI_IDENT,
-        Likeness::Similar => MPI_SIMILAR,
-        Likeness::Unequal => MPI_UNEQUAL,
+        GroupComparison::Ident => MPI_IDENT,
+        GroupComparison::Similar => MPI_SIMILAR,
+        GroupComparison::Unequal => MPI_UNEQUAL,
     }
 }
 
 /// Stores a handle for a group.
-pub(super) fn put_group(mpi: &mut Mpi, group: Arc<Group>, target: Out<MPI_Group>) -> Result {
+pub(super) fn put_group(mpi: &mut ProcessMpi, group: Arc<Group>, target: Out<MPI_Group>) -> Result {
     target.put(handle(mpi.objects.groups.insert(group)? as c_int));
     Ok(())
 }

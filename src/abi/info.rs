@@ -5,11 +5,11 @@
 use std::ffi::{CStr, c_char, c_int};
 
 use super::constants::{MPI_MAX_INFO_KEY, MPI_MAX_INFO_VAL};
+use super::entry_point::{Scope, number, visit};
 use super::handles::MPI_INFO_NULL;
 use super::pointer::{InOut, Out, in_out, out, out_list};
-use super::text::{store_bytes, taken_bytes};
+use super::text::{copy_bytes, store_bytes};
 use super::types::*;
-use super::verb::{Scope, number, visit};
 use crate::base::{ErrorClass, Result};
 use crate::mpi::info::Info;
 use crate::mpi::objects::Infos;
@@ -33,7 +33,7 @@ pub unsafe extern "C" fn PMPI_Info_create_env(
         _ => None,
     };
     let own = description::of_process(arguments);
-    let described = |infos: &Infos| description::over(&infos.environment, &own);
+    let described = |infos: &Infos| description::overlay(&infos.environment, &own);
     // SAFETY: the caller gives a valid result pointer.
     unsafe { store("MPI_Info_create_env", (info, "info"), described) }
 }
@@ -209,7 +209,7 @@ unsafe fn key_at(key: *const c_char) -> Result<Vec<u8>> {
         return Err(ErrorClass::InfoKey.error("the info key is a null pointer"));
     }
     // SAFETY: the caller's promise.
-    Ok(unsafe { taken_bytes(key, MPI_MAX_INFO_KEY + 1) })
+    Ok(unsafe { copy_bytes(key, MPI_MAX_INFO_KEY + 1) })
 }
 
 /// The caller's value; of one that is too long more than a value may have.
@@ -224,7 +224,7 @@ unsafe fn value_at(value: *const c_char) -> Result<Vec<u8>> {
         return Err(ErrorClass::InfoValue.error("the info value is a null pointer"));
     }
     // SAFETY: the caller's promise.
-    Ok(unsafe { taken_bytes(value, MPI_MAX_INFO_VAL + 1) })
+    Ok(unsafe { copy_bytes(value, MPI_MAX_INFO_VAL + 1) })
 }
 
 /// Copies of the caller's strings.

@@ -6,17 +6,17 @@ use std::ffi::{c_char, c_int};
 
 use super::attribute::Holder;
 use super::constants::*;
+use super::entry_point::{PROCESS, Scope, finish, number, unlocked};
 use super::pointer::out;
 use super::types::*;
-use super::verb::{PROCESS, Scope, apart, finish, number};
 use crate::base::{ErrorClass, Result};
 use crate::mpi::comm::COMM_SELF;
-use crate::process::{Level, Stage};
+use crate::process::{ThreadLevel, WorldStage};
 
 /// Ends all processes of the communicator, here the whole job.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Abort(comm: MPI_Comm, errorcode: c_int) -> c_int {
-    let of = PROCESS.look(|mpi| {
+    let of = PROCESS.with_mpi(|mpi| {
         let comm = mpi.comms.get(number(comm))?;
         Ok(format!("rank {} of {}", comm.rank, comm.title()))
     });
@@ -29,8 +29,8 @@ pub unsafe extern "C" fn PMPI_Abort(comm: MPI_Comm, errorcode: c_int) -> c_int {
 pub unsafe extern "C" fn PMPI_Finalize() -> c_int {
     // The attributes of MPI_COMM_SELF go first, while MPI still works (§11.2.4).
     let deleted = match PROCESS.stage() {
-        Stage::Running => Holder::Comm(COMM_SELF).delete_all(),
-        Stage::Before | Stage::After => Ok(()),
+        WorldStage::Running => Holder::Comm(COMM_SELF).delete_all(),
+        WorldStage::Before | WorldStage::After => Ok(()),
     };
     finish(Scope::None, "MPI_Finalize", deleted.and_then(|()| PROCESS.finalize()))
 }
@@ -38,9 +38,9 @@ pub unsafe extern "C" fn PMPI_Finalize() -> c_int {
 /// Whether `MPI_Finalize` has completed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Finalized(flag: *mut c_int) -> c_int {
-    apart("MPI_Finalized", || {
+    unlocked("MPI_Finalized", || {
         // SAFETY: the caller's promise of the result.
-        unsafe { out(flag, "flag")? }.put((PROCESS.stage() == Stage::After).into());
+        unsafe { out(flag, "flag")? }.put((PROCESS.stage() == WorldStage::After).into());
         Ok(())
     })
 }
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn PMPI_Finalized(flag: *mut c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
     let _nobody_reads_them = (argc, argv);
-    finish(Scope::None, "MPI_Init", PROCESS.initialize(Level::Single))
+    finish(Scope::None, "MPI_Init", PROCESS.initialize(ThreadLevel::Single))
 }
 
 /// `MPI_Init` that asks for a level of thread support.
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn PMPI_Init_thread(
     argc: *mut c_int, argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int,
 ) -> c_int {
     let _nobody_reads_them = (argc, argv);
-    apart("MPI_Init_thread", || {
+    unlocked("MPI_Init_thread", || {
         // SAFETY: the caller's promise of the result.
         let provided = unsafe { out(provided, "provided")? };
         let level = level_for(required)?;
@@ -71,9 +71,9 @@ pub unsafe extern "C" fn PMPI_Init_thread(
 /// Whether `MPI_Init` has completed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Initialized(flag: *mut c_int) -> c_int {
-    apart("MPI_Initialized", || {
+    unlocked("MPI_Initialized", || {
         // SAFETY: the caller's promise of the result.
-        unsafe { out(flag, "flag")? }.put((PROCESS.stage() != Stage::Before).into());
+        unsafe { out(flag, "flag")? }.put((PROCESS.stage() != WorldStage::Before).into());
         Ok(())
     })
 }
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn PMPI_Initialized(flag: *mut c_int) -> c_int {
 /// Whether the caller is the thread that initialized MPI.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Is_thread_main(flag: *mut c_int) -> c_int {
-    apart("MPI_Is_thread_main", || {
+    unlocked("MPI_Is_thread_main", || {
         // SAFETY: the caller's promise of the result.
         let flag = unsafe { out(flag, "flag")? };
         flag.put(PROCESS.threads()?.1.into());
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn PMPI_Is_thread_main(flag: *mut c_int) -> c_int {
 /// The level of thread support in force.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Query_thread(provided: *mut c_int) -> c_int {
-    apart("MPI_Query_thread", || {
+    unlocked("MPI_Query_thread", || {
         // SAFETY: the caller's promise of the result.
         let provided = unsafe { out(provided, "provided")? };
         provided.put(value_of(PROCESS.threads()?.0));
@@ -101,21 +101,21 @@ pub unsafe extern "C" fn PMPI_Query_thread(provided: *mut c_int) -> c_int {
 }
 
 /// The level that the library provides: the one asked for (§11.6.2).
-pub fn level_for(required: c_int) -> Result<Level> {
+pub fn level_for(required: c_int) -> Result<ThreadLevel> {
     match required {
-        MPI_THREAD_SINGLE => Ok(Level::Single),
-        MPI_THREAD_FUNNELED => Ok(Level::Funneled),
-        MPI_THREAD_SERIALIZED => Ok(Level::Serialized),
-        MPI_THREAD_MULTIPLE => Ok(Level::Multiple),
+        MPI_THREAD_SINGLE => Ok(ThreadLevel::Single),
+        MPI_THREAD_FUNNELED => Ok(ThreadLevel::Funneled),
+        MPI_THREAD_SERIALIZED => Ok(ThreadLevel::Serialized),
+        MPI_THREAD_MULTIPLE => Ok(ThreadLevel::Multiple),
         _ => Err(ErrorClass::Arg.error(format!("{required} is not a level of thread support"))),
     }
 }
 
-fn value_of(level: Level) -> c_int {
+fn value_of(level: ThreadLevel) -> c_int {
     match level {
-        Level::Single => MPI_THREAD_SINGLE,
-        Level::Funneled => MPI_THREAD_FUNNELED,
-        Level::Serialized => MPI_THREAD_SERIALIZED,
-        Level::Multiple => MPI_THREAD_MULTIPLE,
+        ThreadLevel::Single => MPI_THREAD_SINGLE,
+        ThreadLevel::Funneled => MPI_THREAD_FUNNELED,
+        ThreadLevel::Serialized => MPI_THREAD_SERIALIZED,
+        ThreadLevel::Multiple => MPI_THREAD_MULTIPLE,
     }
 }

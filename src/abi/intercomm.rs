@@ -5,16 +5,16 @@ use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
 use super::comm::{split_off, without_parent};
+use super::entry_point::{PROCESS, finish, local, number};
 use super::group::put_group;
 use super::handles::{MPI_COMM_NULL, handle};
 use super::pointer::out;
 use super::types::*;
-use super::verb::{PROCESS, finish, local, number};
 use crate::base::Result;
-use crate::base::blocked::Blocked;
+use crate::base::wait_report::WaitReport;
 use crate::mpi::errhandler::Handler;
-use crate::mpi::intercomm_create::Bridge;
-use crate::process::Mpi;
+use crate::mpi::intercomm_create::IntercommCreation;
+use crate::process::ProcessMpi;
 
 /// The remote group of an intercommunicator.
 #[unsafe(no_mangle)]
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn PMPI_Intercomm_create(
     tag: c_int, newintercomm: *mut MPI_Comm,
 ) -> c_int {
     let name = "MPI_Intercomm_create";
-    let start = |mpi: &mut Mpi| {
+    let start = |mpi: &mut ProcessMpi| {
         let (local, peer) = (number(local_comm), number(peer_comm));
         mpi.intercomm_create(local, local_leader, peer, remote_leader, tag).map(Some)
     };
@@ -94,22 +94,24 @@ pub unsafe extern "C" fn PMPI_Intercomm_create_from_groups(
 pub unsafe extern "C" fn PMPI_Intercomm_merge(
     intercomm: MPI_Comm, high: c_int, newintracomm: *mut MPI_Comm,
 ) -> c_int {
-    let merge = |mpi: &mut Mpi| mpi.merge(number(intercomm), high != 0);
+    let merge = |mpi: &mut ProcessMpi| mpi.merge(number(intercomm), high != 0);
     // SAFETY: the caller's promise of the result.
     unsafe { split_off("MPI_Intercomm_merge", intercomm, (newintracomm, "newintracomm"), merge) }
 }
 
 /// Makes an intercommunicator for the function `name` and waits for it.
-fn bridged(name: &str, start: impl FnOnce(&mut Mpi) -> Result<Option<Bridge>>) -> Result<MPI_Comm> {
+fn bridged(
+    name: &str, start: impl FnOnce(&mut ProcessMpi) -> Result<Option<IntercommCreation>>,
+) -> Result<MPI_Comm> {
     let made = PROCESS.until(
         start,
         |mpi, bridge| match bridge {
-            Some(bridge) => mpi.end_bridge(bridge),
+            Some(bridge) => mpi.end_intercomm(bridge),
             None => Ok(Some(None)),
         },
         |mpi, bridge| match bridge {
-            Some(bridge) => mpi.blocked_bridge(name, bridge),
-            None => Blocked::new(name),
+            Some(bridge) => mpi.blocked_intercomm(name, bridge),
+            None => WaitReport::new(name),
         },
     )?;
     Ok(made.map_or(MPI_COMM_NULL, |made| handle(made as c_int)))

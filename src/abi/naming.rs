@@ -5,10 +5,10 @@
 use std::ffi::{c_char, c_int};
 
 use super::constants::MPI_MAX_OBJECT_NAME;
+use super::entry_point::{Scope, early, local, number};
 use super::handles::{MPI_COMM_NULL, MPI_DATATYPE_NULL, MPI_WIN_NULL};
-use super::text::{taken_text, tell};
+use super::text::{copy_text, put_text};
 use super::types::*;
-use super::verb::{Scope, early, local, number};
 
 /// The name of a communicator.
 #[unsafe(no_mangle)]
@@ -21,7 +21,7 @@ pub unsafe extern "C" fn PMPI_Comm_get_name(
             _ => &mpi.comms.get(number(comm))?.name,
         };
         // SAFETY: the caller's promise of the results; the array has that room (§7.8).
-        unsafe { tell(name, (comm_name, "comm_name", MPI_MAX_OBJECT_NAME), resultlen) }
+        unsafe { put_text(name, (comm_name, "comm_name", MPI_MAX_OBJECT_NAME), resultlen) }
     })
 }
 
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn PMPI_Comm_get_name(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_char) -> c_int {
     // SAFETY: the caller gives a string that ends with a zero, or none.
-    let name = unsafe { taken_text((comm_name, "comm_name"), MPI_MAX_OBJECT_NAME) };
+    let name = unsafe { copy_text((comm_name, "comm_name"), MPI_MAX_OBJECT_NAME) };
     local("MPI_Comm_set_name", comm, |mpi| {
         mpi.comms.get_mut(number(comm))?.name = name?;
         Ok(())
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn PMPI_Type_get_name(
             &objects.datatypes.get(number(datatype))?.name
         };
         // SAFETY: the caller's promise of the results; the array has that room (§7.8).
-        unsafe { tell(name, (type_name, "type_name", MPI_MAX_OBJECT_NAME), resultlen) }
+        unsafe { put_text(name, (type_name, "type_name", MPI_MAX_OBJECT_NAME), resultlen) }
     })
 }
 
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn PMPI_Type_set_name(
     datatype: MPI_Datatype, type_name: *const c_char,
 ) -> c_int {
     // SAFETY: the caller gives a string that ends with a zero, or none.
-    let name = unsafe { taken_text((type_name, "type_name"), MPI_MAX_OBJECT_NAME) };
+    let name = unsafe { copy_text((type_name, "type_name"), MPI_MAX_OBJECT_NAME) };
     early("MPI_Type_set_name", Scope::None, |objects| {
         objects.datatypes.get_mut(number(datatype))?.name = name?;
         Ok(())
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn PMPI_Win_get_name(
             _ => &mpi.windows.get(number(win))?.name,
         };
         // SAFETY: the caller's promise of the results; the array has that room (§7.8).
-        unsafe { tell(name, (win_name, "win_name", MPI_MAX_OBJECT_NAME), resultlen) }
+        unsafe { put_text(name, (win_name, "win_name", MPI_MAX_OBJECT_NAME), resultlen) }
     })
 }
 
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn PMPI_Win_get_name(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_set_name(win: MPI_Win, win_name: *const c_char) -> c_int {
     // SAFETY: the caller gives a string that ends with a zero, or none.
-    let name = unsafe { taken_text((win_name, "win_name"), MPI_MAX_OBJECT_NAME) };
+    let name = unsafe { copy_text((win_name, "win_name"), MPI_MAX_OBJECT_NAME) };
     local("MPI_Win_set_name", win, |mpi| {
         mpi.windows.get_mut(number(win))?.name = name?;
         Ok(())

@@ -5,8 +5,8 @@
 use std::ffi::{c_int, c_void};
 
 use super::collective_start::{
-    Blocks,
-    Types::{Each, One},
+    BlockArguments,
+    BlockTypes::{Each, One},
     elements, wait,
 };
 use super::neighborhood_start::{
@@ -15,7 +15,7 @@ use super::neighborhood_start::{
 use super::types::*;
 
 use super::width::Integers::{Int, Large};
-use crate::process::Mpi;
+use crate::process::ProcessMpi;
 
 /// Every process gets one block from each of its neighbors.
 #[unsafe(no_mangle)]
@@ -26,7 +26,8 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgather_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§8.6.1).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_allgather(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_allgather(mpi, send, receive, comm, form) };
     wait("MPI_Neighbor_allgather", comm, body)
 }
 
@@ -57,9 +58,10 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgatherv(
     recvcounts: *const c_int, displs: *const c_int, recvtype: MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
     let send = elements(sendbuf, sendcount, sendtype);
-    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
+    let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.1).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
     wait("MPI_Neighbor_allgatherv", comm, body)
 }
 
@@ -70,9 +72,11 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgatherv_c(
     recvcounts: *const MPI_Count, displs: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
     let send = elements(sendbuf, sendcount, sendtype);
-    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
+    let receive =
+        BlockArguments::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.1).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
     wait("MPI_Neighbor_allgatherv", comm, body)
 }
 
@@ -85,7 +89,8 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoall_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§8.6.2).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoall(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoall(mpi, send, receive, comm, form) };
     wait("MPI_Neighbor_alltoall", comm, body)
 }
 
@@ -116,10 +121,11 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallv(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int,
     recvtype: MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
-    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
+    let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
+    let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
     wait("MPI_Neighbor_alltoallv", comm, body)
 }
 
@@ -130,10 +136,13 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallv_c(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
     rdispls: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), One(sendtype));
-    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
+    let send =
+        BlockArguments::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), One(sendtype));
+    let receive =
+        BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
     wait("MPI_Neighbor_alltoallv", comm, body)
 }
 
@@ -144,10 +153,13 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallw(
     sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int,
     rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Int(sendcounts), Large(sdispls.cast()), Each(sendtypes));
-    let receive = Blocks::new(recvbuf, Int(recvcounts), Large(rdispls.cast()), Each(recvtypes));
+    let send =
+        BlockArguments::new(sendbuf, Int(sendcounts), Large(sdispls.cast()), Each(sendtypes));
+    let receive =
+        BlockArguments::new(recvbuf, Int(recvcounts), Large(rdispls.cast()), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
     wait("MPI_Neighbor_alltoallw", comm, body)
 }
 
@@ -158,9 +170,12 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallw_c(
     sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
     rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), Each(sendtypes));
-    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
+    let send =
+        BlockArguments::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), Each(sendtypes));
+    let receive =
+        BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
     wait("MPI_Neighbor_alltoallw", comm, body)
 }

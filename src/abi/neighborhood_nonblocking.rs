@@ -5,8 +5,8 @@
 use std::ffi::{c_int, c_void};
 
 use super::collective_start::{
-    Blocks,
-    Types::{Each, One},
+    BlockArguments,
+    BlockTypes::{Each, One},
     begin, elements,
 };
 use super::neighborhood_start::{
@@ -14,7 +14,7 @@ use super::neighborhood_start::{
 };
 use super::types::*;
 use super::width::Integers::{Int, Large};
-use crate::process::Mpi;
+use crate::process::ProcessMpi;
 
 /// Starts `MPI_Neighbor_allgather`.
 #[unsafe(no_mangle)]
@@ -25,7 +25,8 @@ pub unsafe extern "C" fn PMPI_Ineighbor_allgather_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§8.6.1).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_allgather(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_allgather(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ineighbor_allgather", comm, request, body) }
 }
@@ -59,9 +60,10 @@ pub unsafe extern "C" fn PMPI_Ineighbor_allgatherv(
     request: *mut MPI_Request,
 ) -> c_int {
     let send = elements(sendbuf, sendcount, sendtype);
-    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
+    let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.1).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ineighbor_allgatherv", comm, request, body) }
 }
@@ -74,9 +76,11 @@ pub unsafe extern "C" fn PMPI_Ineighbor_allgatherv_c(
     request: *mut MPI_Request,
 ) -> c_int {
     let send = elements(sendbuf, sendcount, sendtype);
-    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
+    let receive =
+        BlockArguments::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.1).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ineighbor_allgatherv", comm, request, body) }
 }
@@ -90,7 +94,8 @@ pub unsafe extern "C" fn PMPI_Ineighbor_alltoall_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§8.6.2).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoall(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoall(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ineighbor_alltoall", comm, request, body) }
 }
@@ -123,10 +128,11 @@ pub unsafe extern "C" fn PMPI_Ineighbor_alltoallv(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int,
     recvtype: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
-    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
+    let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
+    let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ineighbor_alltoallv", comm, request, body) }
 }
@@ -138,10 +144,13 @@ pub unsafe extern "C" fn PMPI_Ineighbor_alltoallv_c(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const MPI_Count,
     rdispls: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), One(sendtype));
-    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
+    let send =
+        BlockArguments::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), One(sendtype));
+    let receive =
+        BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ineighbor_alltoallv", comm, request, body) }
 }
@@ -154,10 +163,13 @@ pub unsafe extern "C" fn PMPI_Ineighbor_alltoallw(
     rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype, comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Int(sendcounts), Large(sdispls.cast()), Each(sendtypes));
-    let receive = Blocks::new(recvbuf, Int(recvcounts), Large(rdispls.cast()), Each(recvtypes));
+    let send =
+        BlockArguments::new(sendbuf, Int(sendcounts), Large(sdispls.cast()), Each(sendtypes));
+    let receive =
+        BlockArguments::new(recvbuf, Int(recvcounts), Large(rdispls.cast()), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ineighbor_alltoallw", comm, request, body) }
 }
@@ -170,10 +182,13 @@ pub unsafe extern "C" fn PMPI_Ineighbor_alltoallw_c(
     rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype, comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), Each(sendtypes));
-    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
+    let send =
+        BlockArguments::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), Each(sendtypes));
+    let receive =
+        BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ineighbor_alltoallw", comm, request, body) }
 }

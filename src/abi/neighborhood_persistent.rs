@@ -5,8 +5,8 @@
 use std::ffi::{c_int, c_void};
 
 use super::collective_start::{
-    Blocks,
-    Types::{Each, One},
+    BlockArguments,
+    BlockTypes::{Each, One},
     elements, init,
 };
 use super::neighborhood_start::{
@@ -14,7 +14,7 @@ use super::neighborhood_start::{
 };
 use super::types::*;
 use super::width::Integers::{Int, Large};
-use crate::process::Mpi;
+use crate::process::ProcessMpi;
 
 /// Makes a persistent request for `MPI_Neighbor_allgather`.
 #[unsafe(no_mangle)]
@@ -26,7 +26,8 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgather_init_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§8.6.1).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_allgather(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_allgather(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Neighbor_allgather_init", (comm, info), request, body) }
 }
@@ -62,9 +63,10 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgatherv_init(
     info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
     let send = elements(sendbuf, sendcount, sendtype);
-    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
+    let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.1).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Neighbor_allgatherv_init", (comm, info), request, body) }
 }
@@ -77,9 +79,11 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgatherv_init_c(
     info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
     let send = elements(sendbuf, sendcount, sendtype);
-    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
+    let receive =
+        BlockArguments::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.1).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Neighbor_allgatherv_init", (comm, info), request, body) }
 }
@@ -94,7 +98,8 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoall_init_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§8.6.2).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoall(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoall(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Neighbor_alltoall_init", (comm, info), request, body) }
 }
@@ -129,10 +134,11 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallv_init(
     sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int,
     recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
-    let receive = Blocks::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
+    let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
+    let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Neighbor_alltoallv_init", (comm, info), request, body) }
 }
@@ -145,10 +151,13 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallv_init_c(
     rdispls: *const MPI_Aint, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), One(sendtype));
-    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
+    let send =
+        BlockArguments::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), One(sendtype));
+    let receive =
+        BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Neighbor_alltoallv_init", (comm, info), request, body) }
 }
@@ -161,10 +170,13 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallw_init(
     rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Int(sendcounts), Large(sdispls.cast()), Each(sendtypes));
-    let receive = Blocks::new(recvbuf, Int(recvcounts), Large(rdispls.cast()), Each(recvtypes));
+    let send =
+        BlockArguments::new(sendbuf, Int(sendcounts), Large(sdispls.cast()), Each(sendtypes));
+    let receive =
+        BlockArguments::new(recvbuf, Int(recvcounts), Large(rdispls.cast()), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Neighbor_alltoallw_init", (comm, info), request, body) }
 }
@@ -177,10 +189,13 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallw_init_c(
     rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
     request: *mut MPI_Request,
 ) -> c_int {
-    let send = Blocks::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), Each(sendtypes));
-    let receive = Blocks::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
+    let send =
+        BlockArguments::new(sendbuf, Large(sendcounts), Large(sdispls.cast()), Each(sendtypes));
+    let receive =
+        BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body = |mpi: &mut Mpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body =
+        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Neighbor_alltoallw_init", (comm, info), request, body) }
 }

@@ -4,26 +4,29 @@
 
 use std::ffi::c_void;
 
-use super::collective_start::{Blocks, Elements, all, call, check_apart, each};
+use super::collective_start::{
+    BlockArguments, Elements, block_memories, call, check_disjoint, elements_memory,
+};
+use super::entry_point::number;
 use super::types::MPI_Comm;
 use super::user_memory::is_in_place;
-use super::verb::number;
 use crate::base::{ErrorClass, Result};
-use crate::mpi::prepared::{Form, Prepared};
-use crate::process::Mpi;
+use crate::mpi::collective_call::{Bound, CallForm};
+use crate::process::ProcessMpi;
 
 /// `MPI_Neighbor_allgather`.
 ///
 /// # Safety
 /// The standard's promise of both buffers.
 pub unsafe fn neighbor_allgather(
-    mpi: &mut Mpi, send: Elements, receive: Elements, comm: MPI_Comm, form: Form,
-) -> Result<Prepared> {
+    mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
     let [_, sources] = degrees(mpi, comm)?;
     check_not_in_place([send.buf, receive.buf])?;
     // SAFETY: the caller's promise.
-    let (send, receive) = unsafe { (all(mpi, send, 1)?, all(mpi, receive, sources)?) };
-    check_apart([&send], [&receive])?;
+    let (send, receive) =
+        unsafe { (elements_memory(mpi, send, 1)?, elements_memory(mpi, receive, sources)?) };
+    check_disjoint([&send], [&receive])?;
     mpi.neighbor_allgather(call(comm, form), send, receive)
 }
 
@@ -32,13 +35,14 @@ pub unsafe fn neighbor_allgather(
 /// # Safety
 /// The standard's promise of both buffers and of the arrays.
 pub unsafe fn neighbor_allgatherv(
-    mpi: &mut Mpi, send: Elements, receive: Blocks, comm: MPI_Comm, form: Form,
-) -> Result<Prepared> {
+    mpi: &mut ProcessMpi, send: Elements, receive: BlockArguments, comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
     let [_, sources] = degrees(mpi, comm)?;
     check_not_in_place([send.buf, receive.buf])?;
     // SAFETY: the caller's promise.
-    let (send, receive) = unsafe { (all(mpi, send, 1)?, each(mpi, receive, sources)?) };
-    check_apart([&send], &receive)?;
+    let (send, receive) =
+        unsafe { (elements_memory(mpi, send, 1)?, block_memories(mpi, receive, sources)?) };
+    check_disjoint([&send], &receive)?;
     mpi.neighbor_allgatherv(call(comm, form), send, receive)
 }
 
@@ -47,13 +51,15 @@ pub unsafe fn neighbor_allgatherv(
 /// # Safety
 /// The standard's promise of both buffers.
 pub unsafe fn neighbor_alltoall(
-    mpi: &mut Mpi, send: Elements, receive: Elements, comm: MPI_Comm, form: Form,
-) -> Result<Prepared> {
+    mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
     let [destinations, sources] = degrees(mpi, comm)?;
     check_not_in_place([send.buf, receive.buf])?;
     // SAFETY: the caller's promise.
-    let (send, receive) = unsafe { (all(mpi, send, destinations)?, all(mpi, receive, sources)?) };
-    check_apart([&send], [&receive])?;
+    let (send, receive) = unsafe {
+        (elements_memory(mpi, send, destinations)?, elements_memory(mpi, receive, sources)?)
+    };
+    check_disjoint([&send], [&receive])?;
     mpi.neighbor_alltoall(call(comm, form), send, receive)
 }
 
@@ -65,17 +71,20 @@ pub unsafe fn neighbor_alltoall(
 /// # Safety
 /// The standard's promise of both buffers and of the arrays.
 pub unsafe fn neighbor_alltoallv(
-    mpi: &mut Mpi, send: Blocks, receive: Blocks, comm: MPI_Comm, form: Form,
-) -> Result<Prepared> {
+    mpi: &mut ProcessMpi, send: BlockArguments, receive: BlockArguments, comm: MPI_Comm,
+    form: CallForm,
+) -> Result<Bound> {
     let [destinations, sources] = degrees(mpi, comm)?;
     check_not_in_place([send.buf, receive.buf])?;
     // SAFETY: the caller's promise.
-    let (send, receive) = unsafe { (each(mpi, send, destinations)?, each(mpi, receive, sources)?) };
+    let (send, receive) = unsafe {
+        (block_memories(mpi, send, destinations)?, block_memories(mpi, receive, sources)?)
+    };
     mpi.neighbor_alltoallv(call(comm, form), send, receive)
 }
 
 /// How many places this rank has to send to and to receive from.
-fn degrees(mpi: &mut Mpi, comm: MPI_Comm) -> Result<[usize; 2]> {
+fn degrees(mpi: &mut ProcessMpi, comm: MPI_Comm) -> Result<[usize; 2]> {
     let neighborhood = mpi.comms.get_mut(number(comm))?.neighborhood()?;
     Ok([neighborhood.outdegree(), neighborhood.indegree()])
 }

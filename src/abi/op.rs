@@ -5,12 +5,12 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::collective_start::{check_apart, combining};
+use super::collective_start::{check_disjoint, combining};
+use super::entry_point::{PROCESS, Scope, early, finish, number};
 use super::handles::MPI_OP_NULL;
 use super::pointer::{in_out, out};
 use super::types::*;
 use super::user_memory::memory_of;
-use super::verb::{PROCESS, Scope, early, finish, number};
 use crate::base::ErrorClass;
 use crate::mpi::op::UserFunction;
 
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn PMPI_Reduce_local_c(
         // SAFETY: the caller's promise of both buffers (§6.9.7).
         let (from, into) =
             unsafe { (memory_of(inbuf, count, elements)?, memory_of(inoutbuf, count, elements)?) };
-        check_apart([&from], [&into])?;
+        check_disjoint([&from], [&into])?;
         Ok((combining, from, into))
     });
     // The lock is free here: this may call the application.

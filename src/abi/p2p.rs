@@ -5,14 +5,14 @@
 
 use std::ffi::{c_int, c_void};
 
+use super::entry_point::{PROCESS, blocking, conclude, finish, number};
 use super::types::*;
 use super::user_memory::memory;
-use super::verb::{PROCESS, blocking, conclude, finish, number};
 use crate::base::Result;
 use crate::mpi::Memory;
 use crate::mpi::p2p::SendMode;
 use crate::mpi::request::Activity;
-use crate::process::Mpi;
+use crate::process::ProcessMpi;
 
 /// Buffered send: returns at once, the message waits in the attached buffer.
 #[unsafe(no_mangle)]
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn PMPI_Recv_c(
     buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, source: c_int, tag: c_int,
     comm: MPI_Comm, status: *mut MPI_Status,
 ) -> c_int {
-    let body = |mpi: &mut Mpi| {
+    let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise of the buffer (§3.2).
         let memory = unsafe { memory(mpi, buf, count, datatype)? };
         mpi.receive(memory, source, tag, number(comm))
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn PMPI_Sendrecv_c(
     sendtag: c_int, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     source: c_int, recvtag: c_int, comm: MPI_Comm, status: *mut MPI_Status,
 ) -> c_int {
-    let body = |mpi: &mut Mpi| {
+    let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise of both buffers (§3.11).
         let (from, to) = unsafe {
             (memory(mpi, sendbuf, sendcount, sendtype)?, memory(mpi, recvbuf, recvcount, recvtype)?)
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn PMPI_Sendrecv_replace_c(
     buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, sendtag: c_int,
     source: c_int, recvtag: c_int, comm: MPI_Comm, status: *mut MPI_Status,
 ) -> c_int {
-    let body = |mpi: &mut Mpi| {
+    let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise of the buffer (§3.11).
         let to = unsafe { memory(mpi, buf, count, datatype)? };
         exchange(mpi, copy_of(&to), (dest, sendtag), to, (source, recvtag), comm)
@@ -209,7 +209,7 @@ unsafe fn send(
     name: &str, mode: SendMode, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm,
 ) -> c_int {
-    let body = |mpi: &mut Mpi| {
+    let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise.
         let memory = unsafe { memory(mpi, buf, count, datatype)? };
         mpi.send(mode, memory, dest, tag, number(comm))
@@ -227,21 +227,21 @@ pub(super) fn copy_of(memory: &Memory) -> Memory {
 
 /// Starts a receive and a send of an exchange; each place is a rank and a tag.
 pub(super) fn exchange(
-    mpi: &mut Mpi, from: Memory, (dest, sendtag): (c_int, c_int), to: Memory,
+    mpi: &mut ProcessMpi, from: Memory, (dest, sendtag): (c_int, c_int), to: Memory,
     (source, recvtag): (c_int, c_int), comm: MPI_Comm,
 ) -> Result<[Activity; 2]> {
     let comm = number(comm);
     let is_long = from.len() > mpi.engine.eager_max();
     // All arguments are checked before anything starts.
-    let receive = mpi.receive_recipe(to, source, recvtag, comm)?;
-    let send = mpi.send_recipe(SendMode::Standard, from, dest, sendtag, comm)?;
+    let receive = mpi.receive_arguments(to, source, recvtag, comm)?;
+    let send = mpi.send_arguments(SendMode::Standard, from, dest, sendtag, comm)?;
     // The receive may begin with copying a long message that is here already. A long one of ours is
     // announced before that, so that its receiver copies at the same time.
     if is_long {
-        let send = mpi.cook(send, comm)?;
-        return Ok([mpi.cook(receive, comm)?, send]);
+        let send = mpi.start_operation(send, comm)?;
+        return Ok([mpi.start_operation(receive, comm)?, send]);
     }
-    Ok([mpi.cook(receive, comm)?, mpi.cook(send, comm)?])
+    Ok([mpi.start_operation(receive, comm)?, mpi.start_operation(send, comm)?])
 }
 
 /// Waits for both halves of an exchange; the status is the receive's.
@@ -250,12 +250,12 @@ pub(super) fn exchange(
 /// `status` is null or may be written.
 unsafe fn exchanging(
     name: &str, comm: MPI_Comm, status: *mut MPI_Status,
-    body: impl FnOnce(&mut Mpi) -> Result<[Activity; 2]>,
+    body: impl FnOnce(&mut ProcessMpi) -> Result<[Activity; 2]>,
 ) -> c_int {
     let result = PROCESS.until(
         |mpi| Ok(Some(body(mpi)?)),
         |mpi, halves| {
-            let over = halves.take_if(|halves| halves.iter().all(|half| mpi.is_over(half)));
+            let over = halves.take_if(|halves| halves.iter().all(|half| mpi.is_complete(half)));
             Ok(over.map(|halves| halves.map(|half| mpi.end(half))))
         },
         |mpi, halves| mpi.blocked(name, halves.iter().flatten()),

@@ -4,13 +4,13 @@
 
 use std::ffi::{c_int, c_void};
 
+use super::entry_point::{number, start};
 use super::p2p::{copy_of, exchange};
 use super::types::*;
 use super::user_memory::memory;
-use super::verb::{number, start};
 use crate::mpi::p2p::SendMode;
 use crate::mpi::request::Activity;
-use crate::process::Mpi;
+use crate::process::ProcessMpi;
 
 /// Starts `MPI_Bsend`.
 #[unsafe(no_mangle)]
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn PMPI_Irecv_c(
     buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, source: c_int, tag: c_int,
     comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    let body = |mpi: &mut Mpi| {
+    let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise of the buffer (§3.7.2).
         let memory = unsafe { memory(mpi, buf, count, datatype)? };
         mpi.receive(memory, source, tag, number(comm))
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn PMPI_Isendrecv_c(
     sendtag: c_int, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
     source: c_int, recvtag: c_int, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    let body = |mpi: &mut Mpi| {
+    let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise of both buffers (§3.11).
         let (from, to) = unsafe {
             (memory(mpi, sendbuf, sendcount, sendtype)?, memory(mpi, recvbuf, recvcount, recvtype)?)
@@ -151,7 +151,7 @@ pub unsafe extern "C" fn PMPI_Isendrecv_replace_c(
     buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, sendtag: c_int,
     source: c_int, recvtag: c_int, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    let body = |mpi: &mut Mpi| {
+    let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise of the buffer (§3.11).
         let to = unsafe { memory(mpi, buf, count, datatype)? };
         exchange(mpi, copy_of(&to), (dest, sendtag), to, (source, recvtag), comm)
@@ -214,7 +214,7 @@ unsafe fn isend(
     name: &str, mode: SendMode, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    let body = |mpi: &mut Mpi| {
+    let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise.
         let memory = unsafe { memory(mpi, buf, count, datatype)? };
         mpi.send(mode, memory, dest, tag, number(comm))

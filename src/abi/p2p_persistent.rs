@@ -5,13 +5,13 @@
 
 use std::ffi::{c_int, c_void};
 
+use super::entry_point::{local, number};
 use super::pointer::out;
 use super::types::*;
 use super::user_memory::memory;
-use super::verb::{local, number};
 use crate::base::Result;
-use crate::mpi::p2p::{Recipe, SendMode};
-use crate::process::Mpi;
+use crate::mpi::p2p::{SendMode, StartArguments};
+use crate::process::ProcessMpi;
 
 /// Makes a persistent request for `MPI_Bsend`.
 #[unsafe(no_mangle)]
@@ -40,10 +40,10 @@ pub unsafe extern "C" fn PMPI_Recv_init_c(
     buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, source: c_int, tag: c_int,
     comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    let body = |mpi: &mut Mpi| {
+    let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise of the buffer (§3.9).
         let memory = unsafe { memory(mpi, buf, count, datatype)? };
-        mpi.receive_recipe(memory, source, tag, number(comm))
+        mpi.receive_arguments(memory, source, tag, number(comm))
     };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Recv_init", comm, request, body) }
@@ -132,10 +132,10 @@ unsafe fn send_init(
     name: &str, mode: SendMode, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    let body = |mpi: &mut Mpi| {
+    let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise.
         let memory = unsafe { memory(mpi, buf, count, datatype)? };
-        mpi.send_recipe(mode, memory, dest, tag, number(comm))
+        mpi.send_arguments(mode, memory, dest, tag, number(comm))
     };
     // SAFETY: the caller's promise.
     unsafe { init(name, comm, request, body) }
@@ -147,7 +147,7 @@ unsafe fn send_init(
 /// `request` is null or may be written.
 unsafe fn init(
     name: &str, comm: MPI_Comm, request: *mut MPI_Request,
-    body: impl FnOnce(&mut Mpi) -> Result<Recipe>,
+    body: impl FnOnce(&mut ProcessMpi) -> Result<StartArguments>,
 ) -> c_int {
     local(name, comm, |mpi| {
         // SAFETY: the caller's promise of the result.

@@ -5,12 +5,12 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use super::constants::MPI_MAX_DATAREP_STRING;
+use super::entry_point::{PROCESS, Scope, early, finish, local, number};
 use super::handles::MPI_PACKED;
 use super::pointer::{InOut, in_out, out};
-use super::text::taken_text;
+use super::text::copy_text;
 use super::types::*;
 use super::user_memory::{checked_count, memory, memory_of};
-use super::verb::{PROCESS, Scope, early, finish, local, number};
 use super::width::{narrowed, narrowed_in_place};
 use crate::base::{ErrorClass, Result};
 use crate::mpi::Memory;
@@ -23,7 +23,8 @@ pub unsafe extern "C" fn PMPI_Pack_c(
     outsize: MPI_Count, position: *mut MPI_Count, comm: MPI_Comm,
 ) -> c_int {
     // SAFETY: the caller's promise of the buffers and of the position (§5.2).
-    let found = unsafe { located(comm, (inbuf, incount, datatype), (outbuf, outsize), position) };
+    let found =
+        unsafe { pack_arguments(comm, (inbuf, incount, datatype), (outbuf, outsize), position) };
     let result = found.map(|(items, mut packed, position)| {
         let len = items.len();
         items.copy(0, &mut packed, 0, len);
@@ -95,7 +96,7 @@ pub unsafe extern "C" fn PMPI_Pack_external_size_c(
         let item = objects.datatypes.get(number(datatype))?.datatype.external_size();
         // SAFETY: the caller gives a string that ends with a zero.
         unsafe { external32(datarep)? };
-        size.put(room(incount, item)?);
+        size.put(packed_len(incount, item)?);
         Ok(())
     })
 }
@@ -119,7 +120,7 @@ pub unsafe extern "C" fn PMPI_Pack_size_c(
         let size = unsafe { out(size, "size")? };
         mpi.comms.get(number(comm))?;
         let item = mpi.objects.datatypes.get(number(datatype))?.datatype.size();
-        size.put(room(incount, item)?);
+        size.put(packed_len(incount, item)?);
         Ok(())
     })
 }
@@ -140,7 +141,8 @@ pub unsafe extern "C" fn PMPI_Unpack_c(
     outcount: MPI_Count, datatype: MPI_Datatype, comm: MPI_Comm,
 ) -> c_int {
     // SAFETY: the caller's promise of the buffers and of the position (§5.2).
-    let found = unsafe { located(comm, (outbuf, outcount, datatype), (inbuf, insize), position) };
+    let found =
+        unsafe { pack_arguments(comm, (outbuf, outcount, datatype), (inbuf, insize), position) };
     let result = found.map(|(mut items, packed, position)| {
         let len = items.len();
         packed.copy(0, &mut items, 0, len);
@@ -209,11 +211,11 @@ pub unsafe extern "C" fn PMPI_Unpack_external(
 /// # Safety
 /// `position` is null, or may be read and written as long as it is used, and the promise of
 /// [`memory`] for the items and for the pack buffer.
-unsafe fn located(
+unsafe fn pack_arguments(
     comm: MPI_Comm, (items, count, datatype): (*const c_void, MPI_Count, MPI_Datatype),
     (packed, size): (*const c_void, MPI_Count), position: *mut MPI_Count,
 ) -> Result<(Memory, Memory, InOut<MPI_Count>)> {
-    PROCESS.look(|mpi| {
+    PROCESS.with_mpi(|mpi| {
         mpi.comms.get(number(comm))?;
         // SAFETY: the caller's promise.
         unsafe {
@@ -257,7 +259,7 @@ impl Portable {
         // SAFETY: as above.
         unsafe {
             let items = memory_of(items, count, &datatype)?;
-            let len = room(count, datatype.external_size())?;
+            let len = packed_len(count, datatype.external_size())?;
             let packed = packed_at(self.buf, position.get(), len as usize, self.size)?;
             Ok((datatype, items, memory_of(packed, len, &byte)?, position))
         }
@@ -272,7 +274,7 @@ impl Portable {
 /// `datarep` is null or ends with a zero.
 unsafe fn external32(datarep: *const c_char) -> Result {
     // SAFETY: the caller's promise.
-    let name = unsafe { taken_text((datarep, "datarep"), MPI_MAX_DATAREP_STRING)? };
+    let name = unsafe { copy_text((datarep, "datarep"), MPI_MAX_DATAREP_STRING)? };
     if name == "external32" {
         return Ok(());
     }
@@ -284,7 +286,7 @@ unsafe fn external32(datarep: *const c_char) -> Result {
 ///
 /// # Errors
 /// `Count` if that is no number of bytes.
-fn room(count: MPI_Count, item: usize) -> Result<MPI_Count> {
+fn packed_len(count: MPI_Count, item: usize) -> Result<MPI_Count> {
     let bytes = checked_count(count)?.checked_mul(item);
     bytes.and_then(|bytes| MPI_Count::try_from(bytes).ok()).ok_or_else(|| {
         let why = format!("{count} items of {item} bytes are more than MPI_Count can hold");

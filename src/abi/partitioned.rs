@@ -5,8 +5,8 @@
 
 use std::ffi::{c_int, c_void};
 
+use super::entry_point::unsupported;
 use super::types::*;
-use super::verb::unsupported;
 
 /// Whether a partition of a partitioned receive has arrived.
 #[unsafe(no_mangle)]

@@ -10,8 +10,8 @@ use std::ffi::c_int;
 use std::fmt::Display;
 use std::ptr::NonNull;
 
+use super::entry_point::{Scope, finish};
 use super::handles::handle;
-use super::verb::{Scope, finish};
 use crate::base::{ErrorClass, MpiError, Result};
 use crate::mpi::table::Handle;
 
@@ -166,7 +166,7 @@ pub unsafe fn out_list<T>((len, first): (impl Length, *mut T), name: &str) -> Re
 ///
 /// # Safety
 /// `array` is null, or may be written for as many elements as it says for as long as it is used.
-pub unsafe fn fitting<T>(
+pub unsafe fn checked_out_list<T>(
     len: usize, (room, array): (impl Length, *mut T), name: &str,
 ) -> Result<OutList<T>> {
     if room.try_into().is_ok_and(|room: usize| len <= room) {
@@ -181,7 +181,7 @@ pub unsafe fn fitting<T>(
 ///
 /// # Safety
 /// As for [`in_out`].
-pub unsafe fn take_back<T: Copy + Into<Scope>>(
+pub unsafe fn free_handle<T: Copy + Into<Scope>>(
     function: &str, (pointer, name): (*mut T, &str), gone: T, free: impl FnOnce(T) -> Result,
 ) -> c_int {
     // SAFETY: the caller's promise.
@@ -251,8 +251,8 @@ mod tests {
             assert!(list((0, ptr::null::<c_int>()), "ranks").unwrap().is_empty());
             assert!(out_list((0, ptr::null_mut::<c_int>()), "ranks").is_ok());
             assert!(list((1, ptr::null::<c_int>()), "ranks").is_err());
-            assert!(fitting(1, (0, ptr::dangling_mut::<c_int>()), "ranks").is_err());
-            assert!(fitting(1, (1, ptr::null_mut::<c_int>()), "ranks").is_err());
+            assert!(checked_out_list(1, (0, ptr::dangling_mut::<c_int>()), "ranks").is_err());
+            assert!(checked_out_list(1, (1, ptr::null_mut::<c_int>()), "ranks").is_err());
             assert!(out_list((-1, ptr::null_mut::<c_int>()), "ranks").is_err());
         }
     }

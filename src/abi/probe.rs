@@ -4,15 +4,17 @@
 
 use std::ffi::{c_int, c_void};
 
+use super::entry_point::{
+    PROCESS, Scope, conclude, finish, local, number, put_status, test, wait_for,
+};
 use super::handles::{MPI_MESSAGE_NULL, handle};
 use super::pointer::{InOut, in_out, out};
 use super::types::*;
 use super::user_memory::memory;
-use super::verb::{PROCESS, Scope, conclude, finish, local, number, put_status, test, wait_for};
 use crate::base::Result;
 use crate::mpi::request::Activity;
 use crate::mpi::table::Handle;
-use crate::process::Mpi;
+use crate::process::ProcessMpi;
 
 /// `MPI_Iprobe` that takes the message out of matching.
 #[unsafe(no_mangle)]
@@ -82,8 +84,9 @@ pub unsafe extern "C" fn PMPI_Iprobe(
 pub unsafe extern "C" fn PMPI_Mprobe(
     source: c_int, tag: c_int, comm: MPI_Comm, message: *mut MPI_Message, status: *mut MPI_Status,
 ) -> c_int {
-    let probe = |mpi: &mut Mpi, (): &mut ()| mpi.probe_matched(source, tag, number(comm));
-    let blocked = |mpi: &Mpi, (): &()| mpi.blocked_probe("MPI_Mprobe", source, tag, number(comm));
+    let probe = |mpi: &mut ProcessMpi, (): &mut ()| mpi.probe_matched(source, tag, number(comm));
+    let blocked =
+        |mpi: &ProcessMpi, (): &()| mpi.blocked_probe("MPI_Mprobe", source, tag, number(comm));
     // SAFETY: the caller's promise of the result.
     let result = unsafe { out(message, "message") }.and_then(|message| {
         let (taken, found) = PROCESS.until(|_| Ok(()), probe, blocked)?;
@@ -127,8 +130,9 @@ pub unsafe extern "C" fn PMPI_Mrecv(
 pub unsafe extern "C" fn PMPI_Probe(
     source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status,
 ) -> c_int {
-    let probe = |mpi: &mut Mpi, (): &mut ()| mpi.probe(source, tag, number(comm));
-    let blocked = |mpi: &Mpi, (): &()| mpi.blocked_probe("MPI_Probe", source, tag, number(comm));
+    let probe = |mpi: &mut ProcessMpi, (): &mut ()| mpi.probe(source, tag, number(comm));
+    let blocked =
+        |mpi: &ProcessMpi, (): &()| mpi.blocked_probe("MPI_Probe", source, tag, number(comm));
     let found = PROCESS.until(|_| Ok(()), probe, blocked);
     // SAFETY: the caller's promise of the status.
     finish(comm, "MPI_Probe", found.map(|found| unsafe { put_status(status, &found) }))
@@ -139,7 +143,7 @@ pub unsafe extern "C" fn PMPI_Probe(
 /// # Safety
 /// What the standard demands of the buffer.
 unsafe fn receive(
-    mpi: &mut Mpi, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
+    mpi: &mut ProcessMpi, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     message: InOut<MPI_Message>,
 ) -> Result<(Activity, Handle)> {
     // SAFETY: the caller's promise.
@@ -152,7 +156,7 @@ unsafe fn receive(
 /// The error handler that hears of a message: that of its communicator.
 fn scope_of(message: &Result<InOut<MPI_Message>>) -> Scope {
     let Ok(message) = message else { return Scope::None };
-    match PROCESS.look(|mpi| Ok(mpi.comm_of_message(number(message.get())))) {
+    match PROCESS.with_mpi(|mpi| Ok(mpi.comm_of_message(number(message.get())))) {
         Ok(Some(comm)) => Scope::Comm(handle(comm as c_int)),
         Ok(None) | Err(_) => Scope::None,
     }

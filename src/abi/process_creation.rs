@@ -6,10 +6,10 @@
 use std::ffi::{c_char, c_int};
 
 use super::comm::free;
+use super::entry_point::{PROCESS, Scope, local, number, unsupported};
 use super::handles::MPI_COMM_NULL;
-use super::pointer::{out, take_back};
+use super::pointer::{free_handle, out};
 use super::types::*;
-use super::verb::{PROCESS, Scope, local, number, unsupported};
 
 /// Closes a port that `MPI_Open_port` opened.
 #[unsafe(no_mangle)]
@@ -39,13 +39,13 @@ pub unsafe extern "C" fn PMPI_Comm_disconnect(comm: *mut MPI_Comm) -> c_int {
     let leave = |comm| {
         PROCESS.until(
             |mpi| mpi.comms.freeable(number(comm)).map(drop),
-            |mpi, ()| Ok(mpi.is_quiet(number(comm)).then_some(())),
+            |mpi, ()| Ok(mpi.is_quiescent(number(comm)).then_some(())),
             |mpi, ()| mpi.blocked_on("MPI_Comm_disconnect", number(comm)),
         )?;
         free(number(comm))
     };
     // SAFETY: the caller's promise of the handle.
-    unsafe { take_back("MPI_Comm_disconnect", (comm, "comm"), MPI_COMM_NULL, leave) }
+    unsafe { free_handle("MPI_Comm_disconnect", (comm, "comm"), MPI_COMM_NULL, leave) }
 }
 
 /// The intercommunicator to the processes that spawned this one.

@@ -9,23 +9,23 @@
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
-use super::grequest::{self, Found};
+use super::entry_point::{PROCESS, Scope, finish, local, number, put_status};
+use super::grequest::{self, GeneralizedCompletion};
 use super::handles::MPI_REQUEST_NULL;
 use super::pointer::{InOut, in_out, out};
 use super::request_list::{
-    Any, Indices, List, end_many, end_one, end_shown, end_test, put_empty_status,
+    AnyRequest, Indices, RequestArray, end_many, end_one, end_peek, end_test, put_empty_status,
 };
 use super::types::*;
-use super::verb::{PROCESS, Scope, finish, local, number, put_status};
 use crate::base::Result;
 use crate::mpi::request::Readiness;
-use crate::process::Mpi;
+use crate::process::ProcessMpi;
 
 /// Marks an operation for cancellation; wait or test complete it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Cancel(request: *mut MPI_Request) -> c_int {
     let cancel = |request: InOut<MPI_Request>| {
-        let found = PROCESS.look(|mpi| mpi.cancel(number(request.get())))?;
+        let found = PROCESS.with_mpi(|mpi| mpi.cancel(number(request.get())))?;
         found.map_or(Ok(()), |(functions, complete)| grequest::cancel(functions, complete))
     };
     // SAFETY: the caller's promise of the request.
@@ -36,7 +36,7 @@ pub unsafe extern "C" fn PMPI_Cancel(request: *mut MPI_Request) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Request_free(request: *mut MPI_Request) -> c_int {
     let free = |request: InOut<MPI_Request>| {
-        let functions = PROCESS.look(|mpi| mpi.free_request(number(request.get())))?;
+        let functions = PROCESS.with_mpi(|mpi| mpi.free_request(number(request.get())))?;
         request.put(MPI_REQUEST_NULL);
         functions.map_or(Ok(()), grequest::free)
     };
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn PMPI_Request_free(request: *mut MPI_Request) -> c_int {
 pub unsafe extern "C" fn PMPI_Request_get_status(
     request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status,
 ) -> c_int {
-    let look = |mpi: &mut Mpi| {
+    let look = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise of the result.
         let flag = unsafe { out(flag, "flag")? };
         let readiness = mpi.readiness(number(request))?;
@@ -59,14 +59,14 @@ pub unsafe extern "C" fn PMPI_Request_get_status(
         unsafe {
             match readiness {
                 Readiness::Pending => return Ok((over, None)),
-                Readiness::Idle => put_empty_status(status),
+                Readiness::Inactive => put_empty_status(status),
                 Readiness::Ready => put_status(status, &mpi.request_status(number(request))),
             }
         }
         Ok((over, mpi.functions(number(request))))
     };
     let result = PROCESS.test(look, |(over, _)| *over).and_then(|(_, functions)| {
-        functions.map_or(Ok(()), |functions| Found { functions, status }.query())
+        functions.map_or(Ok(()), |functions| GeneralizedCompletion { functions, status }.query())
     });
     finish(request, "MPI_Request_get_status", result)
 }
@@ -77,20 +77,20 @@ pub unsafe extern "C" fn PMPI_Request_get_status_all(
     count: c_int, array_of_requests: *const MPI_Request, flag: *mut c_int,
     array_of_statuses: *mut MPI_Status,
 ) -> c_int {
-    let look = |mpi: &mut Mpi| {
+    let look = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise of the requests, the statuses and the result.
         let (list, flag) = unsafe {
-            let list = List::new(count, array_of_requests.cast_mut(), array_of_statuses)?;
+            let list = RequestArray::new(count, array_of_requests.cast_mut(), array_of_statuses)?;
             (list, out(flag, "flag")?)
         };
-        let over = list.is_over(mpi)?;
+        let over = list.is_complete(mpi)?;
         flag.put(over.into());
         let shown = if over { 0..list.len } else { 0..0 };
-        let found = shown.filter_map(|index| list.show(mpi, index, index)).collect();
+        let found = shown.filter_map(|index| list.peek_status(mpi, index, index)).collect();
         Ok((over, found))
     };
     let shown = PROCESS.test(look, |(over, _)| *over).map(|(_, found): (_, Vec<_>)| found);
-    end_shown("MPI_Request_get_status_all", shown)
+    end_peek("MPI_Request_get_status_all", shown)
 }
 
 /// `MPI_Testany` that neither frees nor inactivates the request.
@@ -99,30 +99,30 @@ pub unsafe extern "C" fn PMPI_Request_get_status_any(
     count: c_int, array_of_requests: *const MPI_Request, indx: *mut c_int, flag: *mut c_int,
     status: *mut MPI_Status,
 ) -> c_int {
-    let look = |mpi: &mut Mpi| {
+    let look = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise of the requests and the results.
         let (list, indx, flag) = unsafe {
-            let list = List::new(count, array_of_requests.cast_mut(), null_mut())?;
+            let list = RequestArray::new(count, array_of_requests.cast_mut(), null_mut())?;
             (list, out(indx, "indx")?, out(flag, "flag")?)
         };
         let found = list.any(mpi)?;
-        flag.put((found != Any::Pending).into());
+        flag.put((found != AnyRequest::Pending).into());
         indx.put(found.index());
         // SAFETY: the caller's promise of the status.
         unsafe {
             match found {
-                Any::Pending => {}
-                Any::Idle => put_empty_status(status),
-                Any::Ready(index) => {
+                AnyRequest::Pending => {}
+                AnyRequest::Idle => put_empty_status(status),
+                AnyRequest::Ready(index) => {
                     put_status(status, &mpi.request_status(list.get(index)));
                     return Ok((true, mpi.functions(list.get(index))));
                 }
             }
         }
-        Ok((found != Any::Pending, None))
+        Ok((found != AnyRequest::Pending, None))
     };
     let result = PROCESS.test(look, |(over, _)| *over).and_then(|(_, functions)| {
-        functions.map_or(Ok(()), |functions| Found { functions, status }.query())
+        functions.map_or(Ok(()), |functions| GeneralizedCompletion { functions, status }.query())
     });
     finish(Scope::None, "MPI_Request_get_status_any", result)
 }
@@ -133,26 +133,28 @@ pub unsafe extern "C" fn PMPI_Request_get_status_some(
     incount: c_int, array_of_requests: *const MPI_Request, outcount: *mut c_int,
     array_of_indices: *mut c_int, array_of_statuses: *mut MPI_Status,
 ) -> c_int {
-    let look = |mpi: &mut Mpi| {
+    let look = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise of the requests, the statuses and the results.
         let (list, found) = unsafe {
-            let list = List::new(incount, array_of_requests.cast_mut(), array_of_statuses)?;
+            let list = RequestArray::new(incount, array_of_requests.cast_mut(), array_of_statuses)?;
             (list, Indices::new(incount, outcount, array_of_indices)?)
         };
         let ready = list.ready(mpi)?;
         found.put(ready.as_deref());
         let indices = ready.iter().flatten().enumerate();
-        let shown = indices.filter_map(|(place, index)| list.show(mpi, *index, place)).collect();
+        let shown =
+            indices.filter_map(|(place, index)| list.peek_status(mpi, *index, place)).collect();
         Ok((ready.is_none_or(|ready| !ready.is_empty()), shown))
     };
     let shown = PROCESS.test(look, |(over, _)| *over).map(|(_, shown): (_, Vec<_>)| shown);
-    end_shown("MPI_Request_get_status_some", shown)
+    end_peek("MPI_Request_get_status_some", shown)
 }
 
 /// Starts the operation of a persistent request.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Start(request: *mut MPI_Request) -> c_int {
-    let start = |request: InOut<MPI_Request>| PROCESS.look(|mpi| mpi.start(number(request.get())));
+    let start =
+        |request: InOut<MPI_Request>| PROCESS.with_mpi(|mpi| mpi.start(number(request.get())));
     // SAFETY: the caller's promise of the request.
     unsafe { of_one("MPI_Start", request, start) }
 }
@@ -162,7 +164,7 @@ pub unsafe extern "C" fn PMPI_Start(request: *mut MPI_Request) -> c_int {
 pub unsafe extern "C" fn PMPI_Startall(count: c_int, array_of_requests: *mut MPI_Request) -> c_int {
     local("MPI_Startall", Scope::None, |mpi| {
         // SAFETY: the caller's promise of the requests.
-        let list = unsafe { List::new(count, array_of_requests, null_mut())? };
+        let list = unsafe { RequestArray::new(count, array_of_requests, null_mut())? };
         mpi.start_all((0..list.len).map(|index| list.get(index)))
     })
 }
@@ -175,7 +177,7 @@ pub unsafe extern "C" fn PMPI_Test(
     let tested = PROCESS.test(
         |mpi| {
             // SAFETY: the caller's promise of the request and the result.
-            let (list, flag) = unsafe { (List::one(request)?, out(flag, "flag")?) };
+            let (list, flag) = unsafe { (RequestArray::one(request)?, out(flag, "flag")?) };
             let tested = list.complete(mpi, 0)?;
             flag.put(tested.is_some().into());
             Ok(tested)
@@ -196,9 +198,12 @@ pub unsafe extern "C" fn PMPI_Testall(
         |mpi| {
             // SAFETY: the caller's promise of the requests, the statuses and the result.
             let (list, flag) = unsafe {
-                (List::new(count, array_of_requests, array_of_statuses)?, out(flag, "flag")?)
+                (
+                    RequestArray::new(count, array_of_requests, array_of_statuses)?,
+                    out(flag, "flag")?,
+                )
             };
-            let over = list.is_over(mpi)?;
+            let over = list.is_complete(mpi)?;
             let tested = over.then(|| list.complete_each(mpi, 0..list.len)).transpose()?;
             flag.put(over.into());
             Ok(tested)
@@ -218,7 +223,7 @@ pub unsafe extern "C" fn PMPI_Testany(
         |mpi| {
             // SAFETY: the caller's promise of the requests and the results.
             let (list, indx, flag) = unsafe {
-                let list = List::new(count, array_of_requests, null_mut())?;
+                let list = RequestArray::new(count, array_of_requests, null_mut())?;
                 (list, out(indx, "indx")?, out(flag, "flag")?)
             };
             let tested = list.complete_any(mpi, indx)?;
@@ -241,7 +246,7 @@ pub unsafe extern "C" fn PMPI_Testsome(
         |mpi| {
             // SAFETY: the caller's promise of the requests, the statuses and the results.
             let (list, found) = unsafe {
-                let list = List::new(incount, array_of_requests, array_of_statuses)?;
+                let list = RequestArray::new(incount, array_of_requests, array_of_statuses)?;
                 (list, Indices::new(incount, outcount, array_of_indices)?)
             };
             list.complete_some(mpi, found)
@@ -256,7 +261,7 @@ pub unsafe extern "C" fn PMPI_Testsome(
 pub unsafe extern "C" fn PMPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) -> c_int {
     let waited = PROCESS.until(
         // SAFETY: the caller's promise of the request.
-        |_| unsafe { List::one(request) },
+        |_| unsafe { RequestArray::one(request) },
         |mpi, list| list.complete(mpi, 0),
         |mpi, list| list.blocked(mpi, "MPI_Wait", false),
     );
@@ -271,7 +276,7 @@ pub unsafe extern "C" fn PMPI_Waitall(
 ) -> c_int {
     let waited = PROCESS.until(
         // SAFETY: the caller's promise of the requests and the statuses.
-        |_| unsafe { List::new(count, array_of_requests, array_of_statuses) },
+        |_| unsafe { RequestArray::new(count, array_of_requests, array_of_statuses) },
         |mpi, list| list.complete_in_turn(mpi),
         |mpi, list| list.blocked(mpi, "MPI_Waitall", false),
     );
@@ -285,7 +290,9 @@ pub unsafe extern "C" fn PMPI_Waitany(
 ) -> c_int {
     let waited = PROCESS.until(
         // SAFETY: the caller's promise of the requests and the result.
-        |_| unsafe { Ok((List::new(count, array_of_requests, null_mut())?, out(indx, "indx")?)) },
+        |_| unsafe {
+            Ok((RequestArray::new(count, array_of_requests, null_mut())?, out(indx, "indx")?))
+        },
         |mpi, (list, indx)| list.complete_any(mpi, *indx),
         |mpi, (list, _)| list.blocked(mpi, "MPI_Waitany", true),
     );
@@ -302,7 +309,7 @@ pub unsafe extern "C" fn PMPI_Waitsome(
     let waited = PROCESS.until(
         // SAFETY: the caller's promise of the requests, the statuses and the results.
         |_| unsafe {
-            let list = List::new(incount, array_of_requests, array_of_statuses)?;
+            let list = RequestArray::new(incount, array_of_requests, array_of_statuses)?;
             Ok((list, Indices::new(incount, outcount, array_of_indices)?))
         },
         |mpi, (list, found)| {

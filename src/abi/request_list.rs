@@ -7,35 +7,35 @@ use std::ffi::c_int;
 use std::ptr::null_mut;
 
 use super::constants::{MPI_SUCCESS, MPI_UNDEFINED};
-use super::grequest::Found;
+use super::entry_point::{Scope, conclude, finish, number, put_status};
+use super::grequest::GeneralizedCompletion;
 use super::handles::{MPI_REQUEST_NULL, handle};
 use super::pointer::{Out, OutList, null_list, out, out_list};
 use super::types::*;
 use super::user_memory::checked_count;
-use super::verb::{Scope, conclude, finish, number, put_status};
-use crate::base::blocked::Blocked;
+use crate::base::wait_report::WaitReport;
 use crate::base::{ErrorClass, MpiError, Result};
 use crate::mpi::comm::COMM_SELF;
 use crate::mpi::request::{Completed, Readiness};
 use crate::mpi::status::Status;
 use crate::mpi::table::Handle;
-use crate::process::Mpi;
+use crate::process::ProcessMpi;
 
 /// An array of requests, and an array of statuses of the same length or null.
-pub struct List {
+pub struct RequestArray {
     /// How many requests.
     pub len: usize,
     requests: *mut MPI_Request,
     statuses: *mut MPI_Status,
     /// All requests before this one were not pending when looked at last; they stay so.
-    over: Cell<usize>,
+    complete_before: Cell<usize>,
     /// What has been completed by a call that waits for all.
     batch: Batch,
 }
 
 /// What there is among several requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Any {
+pub enum AnyRequest {
     /// None is active.
     Idle,
     /// Some are active, none is over.
@@ -44,7 +44,7 @@ pub enum Any {
     Ready(usize),
 }
 
-impl Any {
+impl AnyRequest {
     /// The index as the application gets it.
     pub fn index(self) -> c_int {
         match self {
@@ -89,12 +89,12 @@ pub struct Batch {
     /// Which ones, if the call did not say.
     pub indices: Vec<usize>,
     /// Generalized requests among them, whose functions are to be called with the lock free.
-    generalized: Vec<Found>,
+    generalized: Vec<GeneralizedCompletion>,
     /// The first error, and the communicator it belongs to.
     error: Option<(Handle, Box<MpiError>)>,
 }
 
-impl List {
+impl RequestArray {
     /// The application's arrays.
     ///
     /// # Errors
@@ -111,7 +111,7 @@ impl List {
         if requests.is_null() && len > 0 {
             return Err(null_list(len, "array_of_requests"));
         }
-        Ok(Self { len, requests, statuses, over: Cell::new(0), batch: Batch::default() })
+        Ok(Self { len, requests, statuses, complete_before: Cell::new(0), batch: Batch::default() })
     }
 
     /// One request.
@@ -140,19 +140,19 @@ impl List {
     /// # Errors
     /// `Request` for an element that is none.
     #[inline]
-    pub fn is_over(&self, mpi: &Mpi) -> Result<bool> {
-        while self.over.get() < self.len {
-            if mpi.readiness(self.get(self.over.get()))? == Readiness::Pending {
+    pub fn is_complete(&self, mpi: &ProcessMpi) -> Result<bool> {
+        while self.complete_before.get() < self.len {
+            if mpi.readiness(self.get(self.complete_before.get()))? == Readiness::Pending {
                 return Ok(false);
             }
-            self.over.set(self.over.get() + 1);
+            self.complete_before.set(self.complete_before.get() + 1);
         }
         Ok(true)
     }
 
     /// The call `function`, which waits for all or any of the requests.
-    pub fn blocked(&self, mpi: &Mpi, function: &str, any: bool) -> Blocked {
-        let handles = (self.over.get()..self.len).map(|index| self.get(index));
+    pub fn blocked(&self, mpi: &ProcessMpi, function: &str, any: bool) -> WaitReport {
+        let handles = (self.complete_before.get()..self.len).map(|index| self.get(index));
         mpi.blocked_requests(function, any, handles)
     }
 
@@ -160,13 +160,13 @@ impl List {
     ///
     /// # Errors
     /// `Request` for an element that is none.
-    pub fn any(&self, mpi: &Mpi) -> Result<Any> {
-        let mut found = Any::Idle;
+    pub fn any(&self, mpi: &ProcessMpi) -> Result<AnyRequest> {
+        let mut found = AnyRequest::Idle;
         for index in 0..self.len {
             match mpi.readiness(self.get(index))? {
-                Readiness::Ready => return Ok(Any::Ready(index)),
-                Readiness::Pending => found = Any::Pending,
-                Readiness::Idle => {}
+                Readiness::Ready => return Ok(AnyRequest::Ready(index)),
+                Readiness::Pending => found = AnyRequest::Pending,
+                Readiness::Inactive => {}
             }
         }
         Ok(found)
@@ -176,12 +176,12 @@ impl List {
     ///
     /// # Errors
     /// `Request` for an element that is none.
-    pub fn ready(&self, mpi: &Mpi) -> Result<Option<Vec<usize>>> {
+    pub fn ready(&self, mpi: &ProcessMpi) -> Result<Option<Vec<usize>>> {
         let mut ready = Vec::new();
         let mut active = false;
         for index in 0..self.len {
             let readiness = mpi.readiness(self.get(index))?;
-            active |= readiness != Readiness::Idle;
+            active |= readiness != Readiness::Inactive;
             if readiness == Readiness::Ready {
                 ready.push(index);
             }
@@ -191,10 +191,12 @@ impl List {
 
     /// Stores the status of a request that is over without completing it, as number `place`; that
     /// of a generalized request its function will fill.
-    pub fn show(&self, mpi: &Mpi, index: usize, place: usize) -> Option<Found> {
+    pub fn peek_status(
+        &self, mpi: &ProcessMpi, index: usize, place: usize,
+    ) -> Option<GeneralizedCompletion> {
         self.put_status(place, &mpi.request_status(self.get(index)));
         let functions = mpi.functions(self.get(index))?;
-        Some(Found { functions, status: self.status(place) })
+        Some(GeneralizedCompletion { functions, status: self.status(place) })
     }
 
     /// Completes the request at `index`, unless it is pending.
@@ -202,9 +204,9 @@ impl List {
     /// # Errors
     /// `Request` if it is none.
     #[inline(always)]
-    pub fn complete(&self, mpi: &mut Mpi, index: usize) -> Result<Option<Completed>> {
+    pub fn complete(&self, mpi: &mut ProcessMpi, index: usize) -> Result<Option<Completed>> {
         let completed = mpi.complete(self.get(index))?;
-        if completed.as_ref().is_some_and(|completed| completed.gone) {
+        if completed.as_ref().is_some_and(|completed| completed.handle_freed) {
             // SAFETY: `new` was promised that many elements.
             unsafe { *self.requests.add(index) = MPI_REQUEST_NULL };
         }
@@ -217,12 +219,12 @@ impl List {
     /// # Errors
     /// `Request` for an element that is none.
     pub fn complete_each(
-        &self, mpi: &mut Mpi, indices: impl IntoIterator<Item = usize>,
+        &self, mpi: &mut ProcessMpi, indices: impl IntoIterator<Item = usize>,
     ) -> Result<Batch> {
         let mut some = Batch::default();
         for (place, index) in indices.into_iter().enumerate() {
             if let Some(completed) = self.complete(mpi, index)? {
-                self.tell(place, completed, &mut some);
+                self.store_status(place, completed, &mut some);
             }
         }
         Ok(some)
@@ -233,26 +235,26 @@ impl List {
     ///
     /// # Errors
     /// `Request` for an element that is none; those before it are complete.
-    pub fn complete_in_turn(&mut self, mpi: &mut Mpi) -> Result<Option<Batch>> {
+    pub fn complete_in_turn(&mut self, mpi: &mut ProcessMpi) -> Result<Option<Batch>> {
         let mut batch = std::mem::take(&mut self.batch);
-        for index in self.over.get()..self.len {
+        for index in self.complete_before.get()..self.len {
             let Some(completed) = self.complete(mpi, index)? else {
-                self.over.set(index);
+                self.complete_before.set(index);
                 self.batch = batch;
                 return Ok(None);
             };
-            self.tell(index, completed, &mut batch);
+            self.store_status(index, completed, &mut batch);
         }
         Ok(Some(batch))
     }
 
     /// Stores the status of a request, as number `place`, and keeps what is to be done about it.
     #[inline(always)]
-    fn tell(&self, place: usize, completed: Completed, batch: &mut Batch) {
+    fn store_status(&self, place: usize, completed: Completed, batch: &mut Batch) {
         let Completed { outcome, comm, functions, .. } = completed;
         self.put_status(place, &outcome.status);
         if let Some(functions) = functions {
-            batch.generalized.push(Found { functions, status: self.status(place) });
+            batch.generalized.push(GeneralizedCompletion { functions, status: self.status(place) });
         }
         if let Some(error) = outcome.error {
             batch.error.get_or_insert((comm, error));
@@ -263,13 +265,15 @@ impl List {
     ///
     /// # Errors
     /// `Request` for an element that is none.
-    pub fn complete_any(&self, mpi: &mut Mpi, result: Out<c_int>) -> Result<Option<Completed>> {
+    pub fn complete_any(
+        &self, mpi: &mut ProcessMpi, result: Out<c_int>,
+    ) -> Result<Option<Completed>> {
         let any = self.any(mpi)?;
         result.put(any.index());
         Ok(match any {
-            Any::Pending => None,
-            Any::Idle => Some(Completed::NOTHING),
-            Any::Ready(index) => self.complete(mpi, index)?,
+            AnyRequest::Pending => None,
+            AnyRequest::Idle => Some(Completed::EMPTY),
+            AnyRequest::Ready(index) => self.complete(mpi, index)?,
         })
     }
 
@@ -277,7 +281,7 @@ impl List {
     ///
     /// # Errors
     /// `Request` for an element that is none.
-    pub fn complete_some(&self, mpi: &mut Mpi, found: Indices) -> Result<Option<Batch>> {
+    pub fn complete_some(&self, mpi: &mut ProcessMpi, found: Indices) -> Result<Option<Batch>> {
         let ready = self.ready(mpi)?;
         found.put(ready.as_deref());
         let Some(indices) = ready else { return Ok(None) };
@@ -313,7 +317,7 @@ impl List {
 #[inline]
 pub unsafe fn end_one(name: &str, completed: Result<Completed>, status: *mut MPI_Status) -> c_int {
     match completed {
-        Ok(Completed { outcome, comm, functions, idle, .. }) => {
+        Ok(Completed { outcome, comm, functions, inactive: idle, .. }) => {
             // SAFETY: the caller's promise.
             let result = unsafe {
                 if idle {
@@ -321,8 +325,8 @@ pub unsafe fn end_one(name: &str, completed: Result<Completed>, status: *mut MPI
                 }
                 conclude(outcome, status)
             };
-            let found = functions.map(|functions| Found { functions, status });
-            let result = found.map_or(result, Found::conclude);
+            let found = functions.map(|functions| GeneralizedCompletion { functions, status });
+            let result = found.map_or(result, GeneralizedCompletion::conclude);
             finish(Scope::Comm(handle(comm as c_int)), name, result)
         }
         Err(error) => finish(Scope::None, name, Err(error)),
@@ -347,7 +351,7 @@ pub unsafe fn end_test(
 /// The end of a call that completes several requests.
 pub fn end_many(name: &str, completed: Result<Batch>) -> c_int {
     let completed = completed.map(|mut batch| {
-        let failed = in_statuses(batch.generalized.drain(..), Found::conclude);
+        let failed = store_errors(batch.generalized.drain(..), GeneralizedCompletion::conclude);
         batch.error = batch.error.or(failed);
         batch
     });
@@ -364,23 +368,27 @@ pub fn end_many(name: &str, completed: Result<Batch>) -> c_int {
 
 /// The end of a call that looked at several requests: the functions of generalized ones tell their
 /// statuses.
-pub fn end_shown(name: &str, shown: Result<Vec<Found>>) -> c_int {
+pub fn end_peek(name: &str, shown: Result<Vec<GeneralizedCompletion>>) -> c_int {
     end_many(
         name,
-        shown.map(|found| Batch { error: in_statuses(found, Found::query), ..Batch::default() }),
+        shown.map(|found| Batch {
+            error: store_errors(found, GeneralizedCompletion::query),
+            ..Batch::default()
+        }),
     )
 }
 
 /// Calls functions of generalized requests; their errors go to the statuses. The first error, and
 /// the communicator it belongs to.
-fn in_statuses(
-    found: impl IntoIterator<Item = Found>, call: impl Fn(Found) -> Result,
+fn store_errors(
+    found: impl IntoIterator<Item = GeneralizedCompletion>,
+    call: impl Fn(GeneralizedCompletion) -> Result,
 ) -> Option<(Handle, Box<MpiError>)> {
     let mut first = None;
     for found in found {
         let status = found.status;
         let result = call(found);
-        // SAFETY: `List::new` was promised that the statuses may be written.
+        // SAFETY: `RequestArray::new` was promised that the statuses may be written.
         if let Some(status) = unsafe { status.as_mut() } {
             status.MPI_ERROR = result.as_ref().map_or_else(|error| error.code.0, |()| MPI_SUCCESS);
         }

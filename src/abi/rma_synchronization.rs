@@ -5,8 +5,8 @@
 
 use std::ffi::c_int;
 
+use super::entry_point::unsupported;
 use super::types::*;
-use super::verb::unsupported;
 
 /// Ends the access epoch that `MPI_Win_start` began.
 #[unsafe(no_mangle)]

@@ -8,12 +8,12 @@
 use std::ffi::{c_int, c_void};
 
 use super::constants::MPI_SUCCESS;
+use super::entry_point::{PROCESS, number};
 use super::pointer::{list, out};
 use super::types::{MPI_Count, MPI_Datatype};
 use super::user_memory::checked_count;
-use super::verb::{PROCESS, number};
 use crate::base::Result;
-use crate::mpi::datatype::Section;
+use crate::mpi::datatype::ArraySection;
 
 /// A buffer that is a section of an array.
 #[repr(C)]
@@ -55,13 +55,13 @@ pub unsafe extern "C" fn suiro_Type_create_sections(
 impl suiro_Section {
     /// # Safety
     /// There are as many extents as dimensions.
-    unsafe fn parsed(&self) -> Result<Section> {
+    unsafe fn parsed(&self) -> Result<ArraySection> {
         // SAFETY: the caller's promise.
         let dimensions = unsafe { list((self.dimensions, self.extents), "extents")? };
         let dimension = |[extent, stride]: &[MPI_Count; 2]| {
             checked_count(*extent).map(|extent| (extent, *stride as isize))
         };
         let dimensions: Vec<_> = dimensions.iter().map(dimension).collect::<Result<_>>()?;
-        Section::new(self.base.addr(), checked_count(self.element)?, &dimensions)
+        ArraySection::new(self.base.addr(), checked_count(self.element)?, &dimensions)
     }
 }

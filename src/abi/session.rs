@@ -5,18 +5,18 @@
 use std::ffi::{c_char, c_int};
 
 use super::constants::MPI_MAX_PSET_NAME_LEN;
+use super::entry_point::{PROCESS, Scope, finish, finish_by, number};
 use super::handles::MPI_SESSION_NULL;
-use super::pointer::{in_out, out, out_list, take_back};
+use super::pointer::{free_handle, in_out, out, out_list};
 use super::text::{store_text, string_at};
 use super::types::*;
-use super::verb::{PROCESS, Scope, finish, finish_by, number};
 use crate::base::{ErrorClass, Result};
-use crate::mpi::errhandler::Of;
+use crate::mpi::errhandler::ErrhandlerKind;
 use crate::mpi::hints::MEMORY_KINDS;
 use crate::mpi::info::Info;
 use crate::mpi::session::{ProcessSet, SESSION_NULL, not_a_session};
 use crate::mpi::table::Handle;
-use crate::process::{Level, Mpi};
+use crate::process::{ProcessMpi, ThreadLevel};
 
 /// Ends a session.
 #[unsafe(no_mangle)]
@@ -26,7 +26,7 @@ pub unsafe extern "C" fn PMPI_Session_finalize(session: *mut MPI_Session) -> c_i
     };
     let place = (session, "session");
     // SAFETY: the caller's promise of the handle.
-    unsafe { take_back("MPI_Session_finalize", place, MPI_SESSION_NULL, end) }
+    unsafe { free_handle("MPI_Session_finalize", place, MPI_SESSION_NULL, end) }
 }
 
 /// The hints of a session that are in use.
@@ -104,8 +104,8 @@ pub unsafe extern "C" fn PMPI_Session_get_pset_info(
 pub unsafe extern "C" fn PMPI_Session_init(
     info: MPI_Info, errhandler: MPI_Errhandler, session: *mut MPI_Session,
 ) -> c_int {
-    let handler =
-        PROCESS.visit(|objects| objects.errhandlers.get_for(Of::Session, number(errhandler)));
+    let handler = PROCESS
+        .visit(|objects| objects.errhandlers.get_for(ErrhandlerKind::Session, number(errhandler)));
     let handler = match handler {
         Ok(handler) => handler,
         Err(error) => return finish(Scope::None, "MPI_Session_init", Err(error)),
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn PMPI_Session_init(
 /// # Errors
 /// `Session` if there is no such session, also where MPI does not run; what `body` says.
 pub(super) fn look_at<T>(
-    session: MPI_Session, body: impl FnOnce(&mut Mpi) -> Result<T>,
+    session: MPI_Session, body: impl FnOnce(&mut ProcessMpi) -> Result<T>,
 ) -> Result<T> {
     let session: Handle = number(session);
     if !PROCESS.is_running() {
@@ -157,17 +157,17 @@ pub(super) unsafe fn set_named(name: *const c_char) -> Result<ProcessSet> {
 ///
 /// # Errors
 /// `InfoValue` for what is no level.
-fn level_in(hints: Option<&Info>) -> Result<Level> {
+fn level_in(hints: Option<&Info>) -> Result<ThreadLevel> {
     let wish = match hints {
         Some(hints) => hints.get(b"thread_level")?,
         None => None,
     };
-    let Some(wish) = wish else { return Ok(Level::Serialized) };
+    let Some(wish) = wish else { return Ok(ThreadLevel::Serialized) };
     match wish {
-        b"MPI_THREAD_SINGLE" => Ok(Level::Single),
-        b"MPI_THREAD_FUNNELED" => Ok(Level::Funneled),
-        b"MPI_THREAD_SERIALIZED" => Ok(Level::Serialized),
-        b"MPI_THREAD_MULTIPLE" => Ok(Level::Multiple),
+        b"MPI_THREAD_SINGLE" => Ok(ThreadLevel::Single),
+        b"MPI_THREAD_FUNNELED" => Ok(ThreadLevel::Funneled),
+        b"MPI_THREAD_SERIALIZED" => Ok(ThreadLevel::Serialized),
+        b"MPI_THREAD_MULTIPLE" => Ok(ThreadLevel::Multiple),
         _ => {
             let wish = String::from_utf8_lossy(wish);
             Err(ErrorClass::InfoValue.error(format!("{wish:?} is not a level of thread support")))

@@ -6,16 +6,16 @@ use std::ffi::c_int;
 
 use super::comm::{give_hints, split};
 use super::constants::*;
+use super::entry_point::{PROCESS, finish, number};
 use super::pointer::out;
 use super::types::*;
-use super::verb::{PROCESS, finish, number};
 use crate::base::{ErrorClass, Result};
-use crate::mpi::hardware::{Places, Resource};
-use crate::mpi::hints::Hints;
+use crate::mpi::hardware::{Resource, ResourceLocations};
+use crate::mpi::hints::CommHints;
 use crate::mpi::info::Info;
 use crate::mpi::objects::INFO_ENV;
 use crate::mpi::session::ProcessSet;
-use crate::mpi::split_type::{Answer, By};
+use crate::mpi::split_type::{SplitAssignment, SplitCriterion};
 use crate::mpi::table::Handle;
 use crate::process::description;
 
@@ -34,14 +34,14 @@ pub unsafe extern "C" fn PMPI_Comm_split_type(
     let result = unsafe { out(newcomm, "newcomm") }.and_then(|newcomm| {
         let asked: Result<_> = PROCESS.early(|objects| {
             let given = objects.infos.hints(number(info))?;
-            Ok((by(split_type, given)?, Hints::of(given)?))
+            Ok((split_criterion(split_type, given)?, CommHints::of(given)?))
         });
         let (by, hints) = asked?;
-        let answer = ask(number(comm), by)?;
+        let answer = resolve_split(number(comm), by)?;
         let made = split(NAME, |mpi| mpi.split(number(comm), answer.color, key))?;
         give_hints(made, hints)?;
-        if let (By::Unguided, Some(resource)) = (by, answer.resource) {
-            tell(number(info), resource)?;
+        if let (SplitCriterion::Unguided, Some(resource)) = (by, answer.resource) {
+            put_resource(number(info), resource)?;
         }
         newcomm.put_handle(made);
         Ok(())
@@ -53,30 +53,32 @@ pub unsafe extern "C" fn PMPI_Comm_split_type(
 ///
 /// # Errors
 /// `Arg` if there is no such kind, `Info` if both hardware and a process set are asked for.
-fn by(split_type: c_int, given: Option<&Info>) -> Result<By> {
+fn split_criterion(split_type: c_int, given: Option<&Info>) -> Result<SplitCriterion> {
     let value = |key: &str| match given {
         Some(given) => given.get(key.as_bytes()),
         None => Ok(None),
     };
     let resource = |name: &[u8]| {
         let found = str::from_utf8(name).ok().and_then(Resource::named);
-        found.map_or(By::Unrecognized, By::Resource)
+        found.map_or(SplitCriterion::Unrecognized, SplitCriterion::Resource)
     };
     let set = |name: &[u8]| {
         let found = ProcessSet::ALL.into_iter().find(|set| set.name().as_bytes() == name);
         match found {
-            Some(ProcessSet::World) => By::World,
-            Some(ProcessSet::Own) => By::Alone,
-            None => By::Unrecognized,
+            Some(ProcessSet::World) => SplitCriterion::World,
+            Some(ProcessSet::Own) => SplitCriterion::Alone,
+            None => SplitCriterion::Unrecognized,
         }
     };
     match split_type {
-        MPI_UNDEFINED => Ok(By::Nothing),
-        MPI_COMM_TYPE_SHARED => Ok(By::Resource(Resource::Machine)),
-        MPI_COMM_TYPE_HW_UNGUIDED => Ok(By::Unguided),
-        MPI_COMM_TYPE_HW_GUIDED => Ok(value(HARDWARE)?.map_or(By::Unrecognized, resource)),
+        MPI_UNDEFINED => Ok(SplitCriterion::Undefined),
+        MPI_COMM_TYPE_SHARED => Ok(SplitCriterion::Resource(Resource::Machine)),
+        MPI_COMM_TYPE_HW_UNGUIDED => Ok(SplitCriterion::Unguided),
+        MPI_COMM_TYPE_HW_GUIDED => {
+            Ok(value(HARDWARE)?.map_or(SplitCriterion::Unrecognized, resource))
+        }
         MPI_COMM_TYPE_RESOURCE_GUIDED => match (value(HARDWARE)?, value(PROCESS_SET)?) {
-            (None, None) => Ok(By::Unrecognized),
+            (None, None) => Ok(SplitCriterion::Unrecognized),
             (Some(name), None) => Ok(resource(name)),
             (None, Some(name)) => Ok(set(name)),
             (Some(_), Some(_)) => {
@@ -89,20 +91,23 @@ fn by(split_type: c_int, given: Option<&Info>) -> Result<By> {
 }
 
 /// Tells all ranks of the communicator what this one wants, and hears what came of it.
-fn ask(comm: Handle, by: By) -> Result<Answer> {
+fn resolve_split(comm: Handle, by: SplitCriterion) -> Result<SplitAssignment> {
     let places = match by {
-        By::Resource(_) | By::Unguided => description::places(),
-        By::Nothing | By::World | By::Alone | By::Unrecognized => Places::default(),
+        SplitCriterion::Resource(_) | SplitCriterion::Unguided => description::places(),
+        SplitCriterion::Undefined
+        | SplitCriterion::World
+        | SplitCriterion::Alone
+        | SplitCriterion::Unrecognized => ResourceLocations::default(),
     };
     PROCESS.until(
-        |mpi| mpi.ask(comm, by, places),
-        |mpi, asked| mpi.answer(asked),
-        |mpi, asked| mpi.blocked_ask(NAME, asked),
+        |mpi| mpi.start_split_type(comm, by, places),
+        |mpi, asked| mpi.end_split_type(asked),
+        |mpi, asked| mpi.blocked_split_type(NAME, asked),
     )
 }
 
 /// Says in the caller's info object, if that can be changed, what an unguided split went by.
-fn tell(info: Handle, resource: Resource) -> Result {
+fn put_resource(info: Handle, resource: Resource) -> Result {
     PROCESS.early(|objects| match objects.infos.hints(info)? {
         Some(_) if info != INFO_ENV => {
             let info = objects.infos.get_mut(info)?;

@@ -5,10 +5,10 @@
 use std::ffi::c_int;
 
 use super::constants::MPI_UNDEFINED;
+use super::entry_point::{Scope, early, number, unlocked};
 use super::pointer::{in_out, input, out};
 use super::types::*;
 use super::user_memory::checked_count;
-use super::verb::{Scope, apart, early, number};
 use super::width::narrowed;
 use crate::base::ErrorClass;
 use crate::mpi::datatype::Datatype;
@@ -166,7 +166,7 @@ unsafe fn shown(
     name: &str, status: *const MPI_Status, (result, argument): (*mut c_int, &str),
     what: impl FnOnce(&MPI_Status) -> c_int,
 ) -> c_int {
-    apart(name, || {
+    unlocked(name, || {
         // SAFETY: the caller's promise.
         let (status, result) = unsafe { (input(status, "status")?, out(result, argument)?) };
         result.put(what(status));
@@ -179,7 +179,7 @@ unsafe fn shown(
 /// # Safety
 /// `status` is null or may be read and written.
 unsafe fn changed(name: &str, status: *mut MPI_Status, how: impl FnOnce(&mut MPI_Status)) -> c_int {
-    apart(name, || {
+    unlocked(name, || {
         // SAFETY: the caller's promise.
         unsafe { in_out(status, "status")? }.change(how);
         Ok(())

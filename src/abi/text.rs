@@ -25,7 +25,7 @@ pub unsafe fn store_text(text: &str, target: *mut c_char, room: c_int) -> c_int 
 /// # Safety
 /// The array is null or may be written for as many bytes as it says, and `resultlen` is null or
 /// may be written.
-pub unsafe fn tell(
+pub unsafe fn put_text(
     text: &str, (target, name, room): (*mut c_char, &str, c_int), resultlen: *mut c_int,
 ) -> Result {
     // SAFETY: the caller's promise.
@@ -41,7 +41,7 @@ pub unsafe fn tell(
 ///
 /// # Safety
 /// Both are null or may be written, `target` for as many bytes as `room` says, which may be read.
-pub unsafe fn tell_tool(text: &str, target: *mut c_char, room: *mut c_int) {
+pub unsafe fn put_tool_text(text: &str, target: *mut c_char, room: *mut c_int) {
     // SAFETY: the caller's promise.
     let Ok(length) = (unsafe { in_out(room, "length") }) else { return };
     if !target.is_null() && length.get() > 0 {
@@ -73,32 +73,32 @@ pub unsafe fn store_bytes(bytes: &[u8], target: *mut c_char, room: c_int) -> c_i
 ///
 /// # Safety
 /// `source` is null or may be read up to a zero byte, or for `room` bytes.
-pub unsafe fn taken_text(source: (*const c_char, &str), room: c_int) -> Result<String> {
+pub unsafe fn copy_text(source: (*const c_char, &str), room: c_int) -> Result<String> {
     // SAFETY: the caller's promise.
     let bytes = unsafe { string_at(source, room)? };
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// [`taken_text`] in whatever encoding.
+/// [`copy_text`] in whatever encoding.
 ///
 /// # Errors
-/// As of [`taken_text`].
+/// As of [`copy_text`].
 ///
 /// # Safety
-/// As for [`taken_text`].
+/// As for [`copy_text`].
 pub unsafe fn string_at((source, name): (*const c_char, &str), room: c_int) -> Result<Vec<u8>> {
     if source.is_null() {
         return Err(null(name));
     }
     // SAFETY: the caller's promise.
-    Ok(unsafe { taken_bytes(source, room) })
+    Ok(unsafe { copy_bytes(source, room) })
 }
 
 /// [`string_at`] where there is a string.
 ///
 /// # Safety
-/// As for [`taken_text`], and `source` is not null.
-pub unsafe fn taken_bytes(source: *const c_char, room: c_int) -> Vec<u8> {
+/// As for [`copy_text`], and `source` is not null.
+pub unsafe fn copy_bytes(source: *const c_char, room: c_int) -> Vec<u8> {
     // SAFETY: the caller's promise: it reads on only where there was no zero.
     let bytes = (0..room as usize - 1).map(|index| unsafe { *source.add(index) } as u8);
     bytes.take_while(|byte| *byte != 0).collect()
@@ -123,7 +123,7 @@ mod tests {
     fn text_is_taken_up_to_its_zero_or_the_room() {
         for (room, expected) in [(1, ""), (3, "ab"), (4, "abc"), (9, "abc")] {
             // SAFETY: the string ends with a zero.
-            let taken = unsafe { taken_text((c"abc".as_ptr(), "name"), room) };
+            let taken = unsafe { copy_text((c"abc".as_ptr(), "name"), room) };
             assert_eq!(taken.as_deref(), Ok(expected));
         }
     }

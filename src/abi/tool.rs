@@ -6,10 +6,10 @@
 use std::ffi::{c_char, c_int};
 
 use super::constants::MPI_THREAD_MULTIPLE;
+use super::entry_point::{PROCESS, Scope, finish, tool, unsupported};
 use super::initialization::level_for;
 use super::pointer::out;
 use super::types::*;
-use super::verb::{PROCESS, Scope, finish, tool, unsupported};
 
 /// A number that grows when categories change.
 #[unsafe(no_mangle)]

@@ -5,9 +5,9 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
+use super::entry_point::{Scope, tool, unsupported};
 use super::pointer::out;
 use super::types::*;
-use super::verb::{Scope, tool, unsupported};
 
 /// The hints of an event callback that are in use.
 #[unsafe(no_mangle)]

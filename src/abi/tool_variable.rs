@@ -8,19 +8,19 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use super::constants::*;
+use super::entry_point::{PROCESS, number, tool, tool_error};
 use super::handles::{
     MPI_CHAR, MPI_T_CVAR_HANDLE_NULL, MPI_T_ENUM_NULL, MPI_T_PVAR_ALL_HANDLES,
     MPI_T_PVAR_HANDLE_NULL, MPI_T_PVAR_SESSION_NULL, MPI_UNSIGNED_LONG_LONG,
 };
 use super::pointer::{Out, in_out, out};
-use super::text::{store_text, taken_text, tell_tool};
+use super::text::{copy_text, put_tool_text, store_text};
 use super::types::*;
-use super::verb::{PROCESS, number, tool, tool_error};
 use crate::base::Result;
 use crate::base::settings::SETTINGS;
 use crate::mpi::objects::Objects;
 use crate::mpi::table::Handle;
-use crate::mpi::tool::{Class, VARIABLES};
+use crate::mpi::tool::{VARIABLES, VariableClass};
 use crate::process::config;
 
 /// Names of variables are shorter.
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn PMPI_T_cvar_get_index(
     tool("MPI_T_cvar_get_index", |_| {
         // SAFETY: the caller's promise of both.
         let (name, index) =
-            unsafe { (taken_text((name, "name"), NAME_MAX)?, out(cvar_index, "cvar_index")?) };
+            unsafe { (copy_text((name, "name"), NAME_MAX)?, out(cvar_index, "cvar_index")?) };
         let found = SETTINGS.iter().position(|setting| setting.name == name);
         index.put(named(found, &name)?);
         Ok(())
@@ -49,12 +49,12 @@ pub unsafe extern "C" fn PMPI_T_cvar_get_info(
     desc_len: *mut c_int, bind: *mut c_int, scope: *mut c_int,
 ) -> c_int {
     tool("MPI_T_cvar_get_info", |_| {
-        let setting = &SETTINGS[place(cvar_index, SETTINGS.len())?];
+        let setting = &SETTINGS[checked_index(cvar_index, SETTINGS.len())?];
         let text = format!("{}: {}", setting.meaning, setting.values);
         // SAFETY: the caller's promise of all of them.
         unsafe {
-            tell_tool(setting.name, name, name_len);
-            tell_tool(&text, desc, desc_len);
+            put_tool_text(setting.name, name, name_len);
+            put_tool_text(&text, desc, desc_len);
             put(verbosity, MPI_T_VERBOSITY_USER_BASIC);
             put(datatype, MPI_CHAR);
             put(enumtype, MPI_T_ENUM_NULL);
@@ -84,9 +84,9 @@ pub unsafe extern "C" fn PMPI_T_cvar_handle_alloc(
     tool("MPI_T_cvar_handle_alloc", |objects| {
         // SAFETY: the caller's promise of the results.
         let (handle, count) = unsafe { (out(handle, "handle")?, out(count, "count")?) };
-        let index = place(cvar_index, SETTINGS.len())?;
+        let index = checked_index(cvar_index, SETTINGS.len())?;
         handle.put_handle(objects.tools.controls.insert(index)?);
-        count.put(config::text(&SETTINGS[index]).len() as c_int + 1);
+        count.put(config::current_value(&SETTINGS[index]).len() as c_int + 1);
         Ok(())
     })
 }
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn PMPI_T_cvar_read(handle: MPI_T_cvar_handle, buf: *mut c
         let value: Out<c_char> = unsafe { out(buf.cast(), "buf")? };
         let index = objects.tools.controls.get(number(handle));
         let index = *index.ok_or_else(|| no_handle(number(handle)))?;
-        let text = config::text(&SETTINGS[index]);
+        let text = config::current_value(&SETTINGS[index]);
         // SAFETY: it has room for as many characters as the handle's allocation told; the
         // environment of a program that runs stays as it is (§15.3.6).
         unsafe { store_text(&text, value.as_ptr(), text.len() as c_int + 1) };
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn PMPI_T_pvar_get_index(
     tool("MPI_T_pvar_get_index", |_| {
         // SAFETY: the caller's promise of both.
         let (name, index) =
-            unsafe { (taken_text((name, "name"), NAME_MAX)?, out(pvar_index, "pvar_index")?) };
+            unsafe { (copy_text((name, "name"), NAME_MAX)?, out(pvar_index, "pvar_index")?) };
         let mut variables = VARIABLES.iter();
         let found = variables.position(|it| it.name == name && class_of(it.class) == var_class);
         index.put(named(found, &name)?);
@@ -157,11 +157,11 @@ pub unsafe extern "C" fn PMPI_T_pvar_get_info(
     continuous: *mut c_int, atomic: *mut c_int,
 ) -> c_int {
     tool("MPI_T_pvar_get_info", |_| {
-        let variable = &VARIABLES[place(pvar_index, VARIABLES.len())?];
+        let variable = &VARIABLES[checked_index(pvar_index, VARIABLES.len())?];
         // SAFETY: the caller's promise of all of them.
         unsafe {
-            tell_tool(variable.name, name, name_len);
-            tell_tool(variable.meaning, desc, desc_len);
+            put_tool_text(variable.name, name, name_len);
+            put_tool_text(variable.meaning, desc, desc_len);
             put(verbosity, MPI_T_VERBOSITY_USER_BASIC);
             put(var_class, class_of(variable.class));
             put(datatype, MPI_UNSIGNED_LONG_LONG);
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn PMPI_T_pvar_handle_alloc(
         // SAFETY: the caller's promise of the results.
         let (handle, count) = unsafe { (out(handle, "handle")?, out(count, "count")?) };
         let session = open(objects, session)?;
-        let index = place(pvar_index, VARIABLES.len())?;
+        let index = checked_index(pvar_index, VARIABLES.len())?;
         handle.put_handle(objects.tools.bind(session, index)?);
         count.put(1);
         Ok(())
@@ -235,7 +235,7 @@ pub unsafe extern "C" fn PMPI_T_pvar_read(
     if code != MPI_SUCCESS {
         return code;
     }
-    let value = PROCESS.visit_running(|mpi| Ok(mpi.measure(variable))).unwrap_or(0);
+    let value = PROCESS.visit_running(|mpi| Ok(mpi.read_variable(variable))).unwrap_or(0);
     // SAFETY: the caller's promise of the result, which is not null.
     unsafe { buf.cast::<u64>().write_unaligned(value) };
     MPI_SUCCESS
@@ -344,7 +344,7 @@ fn no_handle(handle: Handle) -> Box<crate::base::MpiError> {
     tool_error(MPI_T_ERR_INVALID_HANDLE, format!("{handle:#x} is no such handle"))
 }
 
-fn place(index: c_int, len: usize) -> Result<usize> {
+fn checked_index(index: c_int, len: usize) -> Result<usize> {
     let place = usize::try_from(index).ok().filter(|index| *index < len);
     place.ok_or_else(|| tool_error(MPI_T_ERR_INVALID_INDEX, format!("{index} is none of {len}")))
 }
@@ -354,10 +354,10 @@ fn named(index: Option<usize>, name: &str) -> Result<c_int> {
     index.ok_or_else(|| tool_error(MPI_T_ERR_INVALID_NAME, format!("there is no {name:?}")))
 }
 
-fn class_of(class: Class) -> c_int {
+fn class_of(class: VariableClass) -> c_int {
     match class {
-        Class::Level => MPI_T_PVAR_CLASS_LEVEL,
-        Class::Counter => MPI_T_PVAR_CLASS_COUNTER,
+        VariableClass::Level => MPI_T_PVAR_CLASS_LEVEL,
+        VariableClass::Counter => MPI_T_PVAR_CLASS_COUNTER,
     }
 }
 

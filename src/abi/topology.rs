@@ -5,17 +5,19 @@
 use std::ffi::c_int;
 
 use super::constants::{MPI_CART, MPI_DIST_GRAPH, MPI_GRAPH, MPI_PROC_NULL, MPI_UNDEFINED};
+use super::entry_point::{PROCESS, Scope, early, finish, local, number};
 use super::handles::{MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY};
-use super::pointer::{fitting, list, out, out_list};
+use super::pointer::{checked_out_list, list, out, out_list};
 use super::types::*;
-use super::verb::{PROCESS, Scope, early, finish, local, number};
 use crate::base::{ErrorClass, Result};
 use crate::mpi::comm::COMM_NULL;
-use crate::mpi::topology::create::{Given, Making, Whole};
-use crate::mpi::topology::dist_graph::{Edge, Ends, Neighbor, adjacent, announced, from_anywhere};
-use crate::mpi::topology::map::Node;
-use crate::mpi::topology::{Cart, Graph, Topology, dims};
-use crate::process::{self, Mpi};
+use crate::mpi::topology::create::{LocalEdges, ReplicatedTopology, TopologyCreation};
+use crate::mpi::topology::dist_graph::{
+    GraphEdge, Neighbor, NeighborList, adjacent, edges_by_source, total_degree,
+};
+use crate::mpi::topology::map::NodeNumber;
+use crate::mpi::topology::{Cart, Graph, VirtualTopology, dims};
+use crate::process::{self, ProcessMpi};
 
 /// The coordinates of a rank.
 #[unsafe(no_mangle)]
@@ -26,7 +28,7 @@ pub unsafe extern "C" fn PMPI_Cart_coords(
         let comm = mpi.comms.get(number(comm))?;
         let found = comm.cart()?.coordinates(comm.check_rank(rank)?);
         // SAFETY: the caller gives room for `maxdims` coordinates.
-        unsafe { fitting(found.len(), (maxdims, coords), "coords")? }.put(signed(&found));
+        unsafe { checked_out_list(found.len(), (maxdims, coords), "coords")? }.put(signed(&found));
         Ok(())
     })
 }
@@ -37,11 +39,11 @@ pub unsafe extern "C" fn PMPI_Cart_create(
     comm_old: MPI_Comm, ndims: c_int, dims: *const c_int, periods: *const c_int, reorder: c_int,
     comm_cart: *mut MPI_Comm,
 ) -> c_int {
-    let make = |mpi: &mut Mpi, node| {
+    let make = |mpi: &mut ProcessMpi, node| {
         // SAFETY: the caller gives `ndims` lengths and periods.
         let cart =
             unsafe { Cart::new(list((ndims, dims), "dims")?, list((ndims, periods), "periods")?)? };
-        mpi.make_whole(number(comm_old), Whole::Cart(cart), node)
+        mpi.create_replicated(number(comm_old), ReplicatedTopology::Cart(cart), node)
     };
     // SAFETY: the caller gives a valid result pointer.
     unsafe { make_comm("MPI_Cart_create", comm_old, reorder, (comm_cart, "comm_cart"), make) }
@@ -59,9 +61,9 @@ pub unsafe extern "C" fn PMPI_Cart_get(
         // SAFETY: the caller gives room for `maxdims` lengths, periods and coordinates.
         let (dims, periods, coords) = unsafe {
             (
-                fitting(all.len(), (maxdims, dims), "dims")?,
-                fitting(all.len(), (maxdims, periods), "periods")?,
-                fitting(all.len(), (maxdims, coords), "coords")?,
+                checked_out_list(all.len(), (maxdims, dims), "dims")?,
+                checked_out_list(all.len(), (maxdims, periods), "periods")?,
+                checked_out_list(all.len(), (maxdims, coords), "coords")?,
             )
         };
         dims.put(all.iter().map(|one| one.len as c_int));
@@ -126,12 +128,12 @@ pub unsafe extern "C" fn PMPI_Cart_shift(
 pub unsafe extern "C" fn PMPI_Cart_sub(
     comm: MPI_Comm, remain_dims: *const c_int, newcomm: *mut MPI_Comm,
 ) -> c_int {
-    let make = |mpi: &mut Mpi, _| {
+    let make = |mpi: &mut ProcessMpi, _| {
         let count = mpi.comms.get(number(comm))?.cart()?.dimensions().len();
         // SAFETY: the caller gives as many truth values as the grid has dimensions.
         let remain = unsafe { list((count, remain_dims), "remain_dims")? };
         let remain: Vec<bool> = remain.iter().map(|remains| *remains != 0).collect();
-        mpi.make_slices(number(comm), &remain)
+        mpi.create_slices(number(comm), &remain)
     };
     // SAFETY: the caller gives a valid result pointer.
     unsafe { make_comm("MPI_Cart_sub", comm, 0, (newcomm, "newcomm"), make) }
@@ -177,11 +179,11 @@ pub unsafe extern "C" fn PMPI_Dist_graph_create(
             let (sources, degrees) =
                 (list((n, sources), "sources")?, list((n, degrees), "degrees")?);
             let (ranks, weights) = ((destinations, "destinations"), (weights, "weights"));
-            let ends = ends(announced(degrees)? as c_int, ranks, weights)?;
-            Ok((from_anywhere(size, sources, degrees, ends)?, ends.weights.is_some()))
+            let ends = ends(total_degree(degrees)? as c_int, ranks, weights)?;
+            Ok((edges_by_source(size, sources, degrees, ends)?, ends.weights.is_some()))
         }
     };
-    let make = |mpi: &mut Mpi, node| make_dist_graph(mpi, comm_old, info, node, edges);
+    let make = |mpi: &mut ProcessMpi, node| make_dist_graph(mpi, comm_old, info, node, edges);
     // SAFETY: the caller gives a valid result pointer.
     unsafe {
         make_comm(
@@ -201,7 +203,7 @@ pub unsafe extern "C" fn PMPI_Dist_graph_create_adjacent(
     outdegree: c_int, destinations: *const c_int, destweights: *const c_int, info: MPI_Info,
     reorder: c_int, comm_dist_graph: *mut MPI_Comm,
 ) -> c_int {
-    let make = |mpi: &mut Mpi, node| {
+    let make = |mpi: &mut ProcessMpi, node| {
         let rank = mpi.comms.get(number(comm_old))?.rank;
         make_dist_graph(mpi, comm_old, info, node, |size| {
             // SAFETY: the caller gives `indegree` sources with weights and `outdegree`
@@ -277,10 +279,10 @@ pub unsafe extern "C" fn PMPI_Graph_create(
     comm_old: MPI_Comm, nnodes: c_int, indx: *const c_int, edges: *const c_int, reorder: c_int,
     comm_graph: *mut MPI_Comm,
 ) -> c_int {
-    let make = |mpi: &mut Mpi, node| {
+    let make = |mpi: &mut ProcessMpi, node| {
         // SAFETY: the caller gives `nnodes` ends, and as many edges as these announce.
         let graph = unsafe { graph(nnodes, indx, edges)? };
-        mpi.make_whole(number(comm_old), Whole::Graph(graph), node)
+        mpi.create_replicated(number(comm_old), ReplicatedTopology::Graph(graph), node)
     };
     // SAFETY: the caller gives a valid result pointer.
     unsafe { make_comm("MPI_Graph_create", comm_old, reorder, (comm_graph, "comm_graph"), make) }
@@ -296,8 +298,8 @@ pub unsafe extern "C" fn PMPI_Graph_get(
         // SAFETY: the caller gives room for so many ends and edges.
         let (indx, edges) = unsafe {
             (
-                fitting(graph.ends().len(), (maxindex, indx), "indx")?,
-                fitting(graph.all_neighbors().len(), (maxedges, edges), "edges")?,
+                checked_out_list(graph.ends().len(), (maxindex, indx), "indx")?,
+                checked_out_list(graph.all_neighbors().len(), (maxedges, edges), "edges")?,
             )
         };
         indx.put(signed(graph.ends()));
@@ -327,7 +329,8 @@ pub unsafe extern "C" fn PMPI_Graph_neighbors(
     local("MPI_Graph_neighbors", comm, |mpi| {
         let found = mpi.comms.get(number(comm))?.graph()?.neighbors(rank)?;
         // SAFETY: the caller gives room for so many ranks.
-        unsafe { fitting(found.len(), (maxneighbors, neighbors), "neighbors")? }.put(signed(found));
+        unsafe { checked_out_list(found.len(), (maxneighbors, neighbors), "neighbors")? }
+            .put(signed(found));
         Ok(())
     })
 }
@@ -369,9 +372,9 @@ pub unsafe extern "C" fn PMPI_Topo_test(comm: MPI_Comm, status: *mut c_int) -> c
         let status = unsafe { out(status, "status")? };
         let kind = match mpi.comms.get(number(comm))?.topology()? {
             None => MPI_UNDEFINED,
-            Some(Topology::Cart(_)) => MPI_CART,
-            Some(Topology::Graph(_)) => MPI_GRAPH,
-            Some(Topology::DistGraph(_)) => MPI_DIST_GRAPH,
+            Some(VirtualTopology::Cart(_)) => MPI_CART,
+            Some(VirtualTopology::Graph(_)) => MPI_GRAPH,
+            Some(VirtualTopology::DistGraph(_)) => MPI_DIST_GRAPH,
         };
         status.put(kind);
         Ok(())
@@ -385,11 +388,11 @@ pub unsafe extern "C" fn PMPI_Topo_test(comm: MPI_Comm, status: *mut c_int) -> c
 /// `newcomm` is null or may be written.
 unsafe fn make_comm(
     name: &str, comm: MPI_Comm, reorder: c_int, (newcomm, argument): (*mut MPI_Comm, &str),
-    body: impl FnOnce(&mut Mpi, Option<Node>) -> Result<Making>,
+    body: impl FnOnce(&mut ProcessMpi, Option<NodeNumber>) -> Result<TopologyCreation>,
 ) -> c_int {
     // SAFETY: the caller's promise.
     let result = unsafe { out(newcomm, argument) }.and_then(|newcomm| {
-        let node = (reorder != 0).then(process::node);
+        let node = (reorder != 0).then(process::locality_id);
         let made = PROCESS.until(
             |mpi| body(mpi, node),
             |mpi, making| mpi.end_topology(making),
@@ -403,16 +406,16 @@ unsafe fn make_comm(
 
 /// Starts a distributed graph. Edges that are wrong are an error of all ranks.
 fn make_dist_graph(
-    mpi: &mut Mpi, comm: MPI_Comm, info: MPI_Info, node: Option<Node>,
-    edges: impl FnOnce(u32) -> Result<(Vec<Edge>, bool)>,
-) -> Result<Making> {
+    mpi: &mut ProcessMpi, comm: MPI_Comm, info: MPI_Info, node: Option<NodeNumber>,
+    edges: impl FnOnce(u32) -> Result<(Vec<GraphEdge>, bool)>,
+) -> Result<TopologyCreation> {
     let size = mpi.comms.get(number(comm))?.size();
     let edges = mpi.objects.infos.hints(number(info)).map(drop).and_then(|()| edges(size));
     let given = match edges {
-        Ok((edges, weighted)) => Given { edges: Ok(edges), weighted },
-        Err(error) => Given { edges: Err(error), weighted: false },
+        Ok((edges, weighted)) => LocalEdges { edges: Ok(edges), weighted },
+        Err(error) => LocalEdges { edges: Err(error), weighted: false },
     };
-    mpi.make_dist_graph(number(comm), given, node)
+    mpi.create_dist_graph(number(comm), given, node)
 }
 
 /// The graph of `MPI_Graph_create`.
@@ -426,7 +429,7 @@ unsafe fn graph(nnodes: c_int, indx: *const c_int, edges: *const c_int) -> Resul
     // SAFETY: the caller's promise.
     unsafe {
         let ends = list((nnodes, indx), "indx")?;
-        Graph::new(ends, list((Graph::announced(ends)?, edges), "edges")?)
+        Graph::new(ends, list((Graph::neighbor_count(ends)?, edges), "edges")?)
     }
 }
 
@@ -441,11 +444,11 @@ unsafe fn graph(nnodes: c_int, indx: *const c_int, edges: *const c_int) -> Resul
 unsafe fn ends<'a>(
     count: c_int, (ranks, of_ranks): (*const c_int, &str),
     (weights, of_weights): (*const c_int, &str),
-) -> Result<Ends<'a>> {
+) -> Result<NeighborList<'a>> {
     // SAFETY: the caller's promise.
     let ranks = unsafe { list((count, ranks), of_ranks)? };
     if weights == MPI_UNWEIGHTED {
-        return Ok(Ends { ranks, weights: None });
+        return Ok(NeighborList { ranks, weights: None });
     }
     if weights == MPI_WEIGHTS_EMPTY && count > 0 {
         let why = format!("the weights of {count} edges are MPI_WEIGHTS_EMPTY");
@@ -453,14 +456,14 @@ unsafe fn ends<'a>(
     }
     // SAFETY: the caller's promise.
     let weights = unsafe { list((count, weights), of_weights)? };
-    Ok(Ends { ranks, weights: Some(weights) })
+    Ok(NeighborList { ranks, weights: Some(weights) })
 }
 
 /// Whether the edges of one rank have weights: those of a side with edges, if there is one.
 ///
 /// # Errors
 /// `Arg` if one side has weights and the other has none.
-fn are_weighted(into: Ends<'_>, out: Ends<'_>) -> Result<bool> {
+fn are_weighted(into: NeighborList<'_>, out: NeighborList<'_>) -> Result<bool> {
     match (into.weights.is_some(), out.weights.is_some()) {
         (one, other) if one == other => Ok(one),
         (one, _) if out.ranks.is_empty() => Ok(one || into.ranks.is_empty()),
@@ -479,11 +482,11 @@ fn are_weighted(into: Ends<'_>, out: Ends<'_>) -> Result<bool> {
 ///
 /// # Safety
 /// `newrank` is null or may be written.
-unsafe fn put_own_rank(mpi: &Mpi, comm: MPI_Comm, size: u32, newrank: *mut c_int) -> Result {
+unsafe fn put_own_rank(mpi: &ProcessMpi, comm: MPI_Comm, size: u32, newrank: *mut c_int) -> Result {
     // SAFETY: the caller's promise.
     let newrank = unsafe { out(newrank, "newrank")? };
     let comm = mpi.comms.get(number(comm))?;
-    comm.check_places(size)?;
+    comm.check_topology_size(size)?;
     let rank = if comm.rank < size { comm.rank as c_int } else { MPI_UNDEFINED };
     newrank.put(rank);
     Ok(())

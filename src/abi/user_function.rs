@@ -18,16 +18,18 @@ use super::types::{MPI_Count, MPI_User_function, MPI_User_function_c};
 use crate::base::Span;
 use crate::mpi::Layout;
 use crate::mpi::Memory;
-use crate::mpi::combining::Combining;
 use crate::mpi::datatype::Datatype;
 use crate::mpi::op::UserFunction;
+use crate::mpi::reduction_operator::ReductionOperator;
 use crate::mpi::table::Handle;
 
 /// Where elements made here begin, in bytes.
 const ALIGNMENT: usize = 16;
 
 /// The reduction by `function` on elements of `datatype`, which has this handle.
-pub fn combining(function: UserFunction, datatype: &Datatype, type_handle: Handle) -> Combining {
+pub fn combining(
+    function: UserFunction, datatype: &Datatype, type_handle: Handle,
+) -> ReductionOperator {
     let layout = Arc::clone(datatype.layout());
     let kernel = move |from: Span, into: Span| {
         let elements = from.len() / layout.size();
@@ -35,13 +37,15 @@ pub fn combining(function: UserFunction, datatype: &Datatype, type_handle: Handl
             let (from, into) = (from.address() as *mut u8, into.address() as *mut u8);
             call(function, from, into, elements, layout.extent(), type_handle);
         } else {
-            let (mut from, mut into) =
-                (Spread::new(&layout, elements, from), Spread::new(&layout, elements, into));
+            let (mut from, mut into) = (
+                UnpackedElements::new(&layout, elements, from),
+                UnpackedElements::new(&layout, elements, into),
+            );
             call(function, from.base(), into.base(), elements, layout.extent(), type_handle);
             into.pack();
         }
     };
-    Combining::application(function.commutative, datatype, Arc::new(kernel))
+    ReductionOperator::application(function.commutative, datatype, Arc::new(kernel))
 }
 
 /// Calls the function for `elements` elements, as often as their number takes.
@@ -80,7 +84,7 @@ fn call(
 }
 
 /// A copy of packed elements that lies as their datatype says.
-struct Spread {
+struct UnpackedElements {
     /// Holds every byte that the elements cover.
     bytes: Vec<u8>,
     /// Where the first element begins, from `bytes` on: outside, if it has a gap there.
@@ -90,7 +94,7 @@ struct Spread {
     packed: Span,
 }
 
-impl Spread {
+impl UnpackedElements {
     /// Unpacks `packed`, which has so many elements.
     fn new(layout: &Arc<Layout>, elements: usize, packed: Span) -> Self {
         let last = layout.extent().wrapping_mul(elements.saturating_sub(1) as isize);
@@ -102,7 +106,7 @@ impl Spread {
         let padding = (-begin).rem_euclid(ALIGNMENT as isize);
         let offset = padding - low;
         // SAFETY: `bytes` has room from `low` to `high` around `offset`, stays where it is, and is
-        // used through this memory and by the application only, as long as `Spread` lives.
+        // used through this memory and by the application only, as long as `UnpackedElements` lives.
         let mut memory =
             unsafe { Memory::new(bytes.as_mut_ptr().wrapping_offset(offset), elements, layout) };
         Memory::Span(packed).copy(0, &mut memory, 0, packed.len());
@@ -123,7 +127,7 @@ impl Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mpi::datatype::{Form, predefined};
+    use crate::mpi::datatype::{ConstructorForm, predefined};
 
     const INT: Handle = 0x209;
     const GAP: isize = 12;
@@ -146,8 +150,8 @@ mod tests {
     #[test]
     fn a_function_sees_the_elements_with_their_gaps() {
         let int = predefined(INT).unwrap();
-        let shifted = Datatype::hindexed(Form::Int, &[1], &[-4], &int).unwrap();
-        let sparse = Datatype::resized(Form::Int, &shifted, -4, GAP as i64).unwrap();
+        let shifted = Datatype::hindexed(ConstructorForm::Int, &[1], &[-4], &int).unwrap();
+        let sparse = Datatype::resized(ConstructorForm::Int, &shifted, -4, GAP as i64).unwrap();
         let address = sequence as *const () as usize;
         let function = UserFunction { address, large: false, commutative: false };
         let combining = combining(function, &sparse, 77);

@@ -4,12 +4,12 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use super::entry_point::number;
 use super::types::{MPI_Count, MPI_Datatype};
-use super::verb::number;
 use crate::base::{ErrorClass, Result};
 use crate::mpi::Memory;
 use crate::mpi::datatype::Datatype;
-use crate::process::Mpi;
+use crate::process::ProcessMpi;
 
 /// The value of `MPI_IN_PLACE`, which is no buffer.
 const IN_PLACE: usize = 1;
@@ -23,7 +23,7 @@ const IN_PLACE: usize = 1;
 /// What the standard demands of a buffer: `Span::new`, for every byte that the datatype covers.
 #[inline(always)]
 pub unsafe fn memory(
-    mpi: &Mpi, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
+    mpi: &ProcessMpi, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
 ) -> Result<Memory> {
     let datatype = mpi.objects.datatypes.committed(number(datatype))?;
     // SAFETY: the caller's promise.

@@ -6,23 +6,23 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use super::allocation::{self, Owner};
+use super::allocation::{self, AllocationOwner};
 use super::attribute::Holder;
+use super::entry_point::{PROCESS, finish, local, number, unsupported, wait_for};
 use super::environment::alignment;
 use super::group::put_group;
 use super::handles::MPI_WIN_NULL;
-use super::pointer::{out, take_back};
+use super::pointer::{free_handle, out};
 use super::types::*;
 use super::user_memory::is_in_place;
-use super::verb::{PROCESS, finish, local, number, unsupported, wait_for};
 use super::width::narrowed;
 use crate::base::{ErrorClass, Result};
 use crate::mpi::attribute::Attributes;
 use crate::mpi::comm::COMM_NULL;
 use crate::mpi::info::Info;
 use crate::mpi::table::Handle;
-use crate::mpi::window::{Extent, Flavor, Window};
-use crate::process::Mpi;
+use crate::mpi::window::{Flavor, Window, WindowMemory};
+use crate::process::ProcessMpi;
 
 /// A window of memory that the library allocates.
 #[unsafe(no_mangle)]
@@ -32,8 +32,9 @@ pub unsafe extern "C" fn PMPI_Win_allocate_c(
 ) -> c_int {
     let extent = |hints: Option<&Info>| {
         // A negative size is found before any memory is.
-        let mut extent = Extent::new(Flavor::Allocate, 0, size, disp_unit)?;
-        let memory = allocation::allocate(Owner::Window, size as usize, alignment(hints)?)?;
+        let mut extent = WindowMemory::new(Flavor::Allocate, 0, size, disp_unit)?;
+        let memory =
+            allocation::allocate(AllocationOwner::Window, size as usize, alignment(hints)?)?;
         extent.base = memory.expose_provenance();
         Ok(extent)
     };
@@ -42,7 +43,7 @@ pub unsafe extern "C" fn PMPI_Win_allocate_c(
         // SAFETY: the caller's promise of the result.
         let win = unsafe { out(win, "win")? };
         let made = create("MPI_Win_allocate", comm, info, extent)?;
-        baseptr.put(PROCESS.look(|mpi| Ok(mpi.windows.get(made)?.extent.base))?);
+        baseptr.put(PROCESS.with_mpi(|mpi| Ok(mpi.windows.get(made)?.memory.base))?);
         win.put_handle(made);
         Ok(())
     });
@@ -95,7 +96,7 @@ pub unsafe extern "C" fn PMPI_Win_create_c(
             let why = format!("the memory of {size} bytes at {base:p} is none");
             return Err(ErrorClass::Buffer.error(why));
         }
-        Extent::new(Flavor::Create, base.expose_provenance(), size, disp_unit)
+        WindowMemory::new(Flavor::Create, base.expose_provenance(), size, disp_unit)
     };
     // SAFETY: the caller gives a valid result pointer.
     unsafe { put("MPI_Win_create", comm, info, win, extent) }
@@ -117,7 +118,7 @@ pub unsafe extern "C" fn PMPI_Win_create_dynamic(
     info: MPI_Info, comm: MPI_Comm, win: *mut MPI_Win,
 ) -> c_int {
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { put("MPI_Win_create_dynamic", comm, info, win, |_| Ok(Extent::dynamic())) }
+    unsafe { put("MPI_Win_create_dynamic", comm, info, win, |_| Ok(WindowMemory::dynamic())) }
 }
 
 /// Removes memory from a dynamic window.
@@ -131,7 +132,7 @@ pub unsafe extern "C" fn PMPI_Win_detach(win: MPI_Win, base: *const c_void) -> c
 pub unsafe extern "C" fn PMPI_Win_free(win: *mut MPI_Win) -> c_int {
     let free = |win| free(number(win));
     // SAFETY: the caller's promise of the handle.
-    unsafe { take_back("MPI_Win_free", (win, "win"), MPI_WIN_NULL, free) }
+    unsafe { free_handle("MPI_Win_free", (win, "win"), MPI_WIN_NULL, free) }
 }
 
 /// The group of a window.
@@ -188,15 +189,15 @@ pub unsafe extern "C" fn PMPI_Win_shared_query(
     }
 }
 
-/// Makes a window on a duplicate of a communicator. `extent` says what it is of, given the hints.
+/// Makes a window on a duplicate of a communicator. `memory` says what it is of, given the hints.
 ///
 /// # Errors
-/// `Comm`, `Info`; what `extent` says; what went wrong with a message.
+/// `Comm`, `Info`; what `memory` says; what went wrong with a message.
 fn create(
     name: &str, comm: MPI_Comm, info: MPI_Info,
-    extent: impl FnOnce(Option<&Info>) -> Result<Extent>,
+    extent: impl FnOnce(Option<&Info>) -> Result<WindowMemory>,
 ) -> Result<Handle> {
-    let mut window = PROCESS.look(|mpi| {
+    let mut window = PROCESS.with_mpi(|mpi| {
         let old = mpi.comms.get(number(comm))?;
         if old.is_inter() {
             let why = format!("a window cannot be made of the intercommunicator {}", old.title());
@@ -213,7 +214,7 @@ fn create(
         Ok(activity)
     });
     match outcome.and_then(|outcome| outcome.error.map_or(Ok(()), Err)) {
-        Ok(()) => PROCESS.look(|mpi| mpi.windows.insert(window)),
+        Ok(()) => PROCESS.with_mpi(|mpi| mpi.windows.insert(window)),
         Err(error) => release(&window).and(Err(error)),
     }
 }
@@ -224,7 +225,7 @@ fn create(
 /// `win` is null or may be written.
 unsafe fn put(
     name: &str, comm: MPI_Comm, info: MPI_Info, win: *mut MPI_Win,
-    extent: impl FnOnce(Option<&Info>) -> Result<Extent>,
+    extent: impl FnOnce(Option<&Info>) -> Result<WindowMemory>,
 ) -> c_int {
     // SAFETY: the caller's promise.
     let result = unsafe { out(win, "win") }
@@ -238,9 +239,9 @@ unsafe fn put(
 /// `Win` if there is no such window; the code of a delete function: then the window stays.
 fn free(window: Handle) -> Result {
     Holder::Win(window).delete_all()?;
-    let meet = |mpi: &mut Mpi| mpi.meet(mpi.windows.get(window)?.comm);
+    let meet = |mpi: &mut ProcessMpi| mpi.start_barrier(mpi.windows.get(window)?.comm);
     let outcome = wait_for("MPI_Win_free", meet)?;
-    release(&PROCESS.look(|mpi| mpi.free_window(window))?)?;
+    release(&PROCESS.with_mpi(|mpi| mpi.free_window(window))?)?;
     outcome.error.map_or(Ok(()), Err)
 }
 
@@ -249,8 +250,8 @@ fn free(window: Handle) -> Result {
 /// # Errors
 /// None but a bug's.
 fn release(window: &Window) -> Result {
-    match window.extent.flavor == Flavor::Allocate as c_int {
-        true => allocation::free(Owner::Window, window.extent.base),
+    match window.memory.flavor == Flavor::Allocate as c_int {
+        true => allocation::free(AllocationOwner::Window, window.memory.base),
         false => Ok(()),
     }
 }

@@ -56,7 +56,7 @@ impl Span {
 
     /// Whether some byte is in both.
     #[inline]
-    pub fn meets(self, other: Self) -> bool {
+    pub fn overlaps(self, other: Self) -> bool {
         let gap = other.address.wrapping_sub(self.address);
         let back = self.address.wrapping_sub(other.address);
         gap < self.len && other.len > 0 || back < other.len && self.len > 0
@@ -100,8 +100,8 @@ impl Span {
     /// # Panics
     /// If the lengths differ, or the two overlap.
     #[inline]
-    pub fn copy_apart(self, to: Self) {
-        assert!(self.len == to.len && !self.meets(to));
+    pub fn copy_nonoverlapping(self, to: Self) {
+        assert!(self.len == to.len && !self.overlaps(to));
         // SAFETY: both were made by `Span::new`, `to` for writing.
         unsafe { copy(self.address as *const u8, to.address as *mut u8, self.len) }
     }
@@ -110,7 +110,7 @@ impl Span {
     ///
     /// # Panics
     /// If it has another length or is not aligned.
-    pub fn change(self, new: impl Fn(u64) -> u64) -> u64 {
+    pub fn fetch_update(self, new: impl Fn(u64) -> u64) -> u64 {
         assert!(matches!(self.len, 4 | 8) && self.address.is_multiple_of(self.len));
         let order = Ordering::SeqCst;
         // SAFETY: the span is memory of that size (`Span::new`), aligned as just checked; it is
@@ -171,8 +171,8 @@ mod tests {
             (span(100, 0), span(100, 0), false),
             (span(0, 1), span(usize::MAX, 1), false),
         ] {
-            assert_eq!(one.meets(other), expected, "{one:?} {other:?}");
-            assert_eq!(other.meets(one), expected, "{other:?} {one:?}");
+            assert_eq!(one.overlaps(other), expected, "{one:?} {other:?}");
+            assert_eq!(other.overlaps(one), expected, "{other:?} {one:?}");
         }
     }
 }

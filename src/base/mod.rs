@@ -1,12 +1,12 @@
 //! What every layer may use: errors, peers, spans of memory, the names of settings. Knows nothing of MPI or Linux.
 
-pub mod blocked;
 mod error;
 mod memory;
 mod random;
 pub mod settings;
 mod slab;
-pub mod waits;
+pub mod wait_graph;
+pub mod wait_report;
 
 pub use error::{ErrorClass, ErrorCode, MpiError, Result};
 pub use memory::Span;

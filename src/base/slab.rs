@@ -6,14 +6,14 @@
 /// Values of type `T` under keys `0..`.
 #[derive(Debug)]
 pub struct Slab<T> {
-    entries: Vec<Entry<T>>,
-    /// The most recently freed entry, the head of a list through `Entry::Free`.
+    entries: Vec<SlabEntry<T>>,
+    /// The most recently freed entry, the head of a list through `SlabEntry::Free`.
     free: Option<u32>,
     len: usize,
 }
 
 #[derive(Debug)]
-enum Entry<T> {
+enum SlabEntry<T> {
     Used(T),
     Free { next: Option<u32> },
 }
@@ -34,14 +34,14 @@ impl<T> Slab<T> {
         self.len += 1;
         if let Some(key) = self.free {
             let entry = &mut self.entries[key as usize];
-            if let Entry::Free { next } = *entry {
+            if let SlabEntry::Free { next } = *entry {
                 self.free = next;
             }
-            *entry = Entry::Used(value);
+            *entry = SlabEntry::Used(value);
             return key;
         }
         let key = u32::try_from(self.entries.len()).expect("fewer than 2^32 values");
-        self.entries.push(Entry::Used(value));
+        self.entries.push(SlabEntry::Used(value));
         key
     }
 
@@ -54,8 +54,8 @@ impl<T> Slab<T> {
     /// Drops the value under `key`, where it is.
     #[inline]
     pub fn discard(&mut self, key: u32) {
-        if let Some(entry @ Entry::Used(_)) = self.entries.get_mut(key as usize) {
-            *entry = Entry::Free { next: self.free };
+        if let Some(entry @ SlabEntry::Used(_)) = self.entries.get_mut(key as usize) {
+            *entry = SlabEntry::Free { next: self.free };
             self.free = Some(key);
             self.len -= 1;
         }
@@ -65,13 +65,13 @@ impl<T> Slab<T> {
     #[inline]
     pub fn remove(&mut self, key: u32) -> Option<T> {
         let entry = self.entries.get_mut(key as usize)?;
-        match std::mem::replace(entry, Entry::Free { next: self.free }) {
-            Entry::Used(value) => {
+        match std::mem::replace(entry, SlabEntry::Free { next: self.free }) {
+            SlabEntry::Used(value) => {
                 self.free = Some(key);
                 self.len -= 1;
                 Some(value)
             }
-            free @ Entry::Free { .. } => {
+            free @ SlabEntry::Free { .. } => {
                 *entry = free;
                 None
             }
@@ -82,8 +82,8 @@ impl<T> Slab<T> {
     #[inline]
     pub fn get(&self, key: u32) -> Option<&T> {
         match self.entries.get(key as usize) {
-            Some(Entry::Used(value)) => Some(value),
-            Some(Entry::Free { .. }) | None => None,
+            Some(SlabEntry::Used(value)) => Some(value),
+            Some(SlabEntry::Free { .. }) | None => None,
         }
     }
 
@@ -91,8 +91,8 @@ impl<T> Slab<T> {
     #[inline]
     pub fn get_mut(&mut self, key: u32) -> Option<&mut T> {
         match self.entries.get_mut(key as usize) {
-            Some(Entry::Used(value)) => Some(value),
-            Some(Entry::Free { .. }) | None => None,
+            Some(SlabEntry::Used(value)) => Some(value),
+            Some(SlabEntry::Free { .. }) | None => None,
         }
     }
 
@@ -109,8 +109,8 @@ impl<T> Slab<T> {
     /// All keys and values, by ascending key.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         self.entries.iter().enumerate().filter_map(|(key, entry)| match entry {
-            Entry::Used(value) => Some((key as u32, value)),
-            Entry::Free { .. } => None,
+            SlabEntry::Used(value) => Some((key as u32, value)),
+            SlabEntry::Free { .. } => None,
         })
     }
 }

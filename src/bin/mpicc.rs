@@ -3,8 +3,8 @@
 use std::env;
 use std::process;
 
-use mpi_abi::launch::wrapper::{self, Language};
+use mpi_abi::launch::wrapper::{self, SourceLanguage};
 
 fn main() {
-    process::exit(wrapper::main(Language::C, env::args_os().skip(1)));
+    process::exit(wrapper::main(SourceLanguage::C, env::args_os().skip(1)));
 }

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use mpi_abi::inventory::{self, Build, Section};
+use mpi_abi::inventory::{self, Build, FactSection};
 use mpi_abi::launch::folders::Folders;
-use mpi_abi::mpi::coll::registry::Operation;
+use mpi_abi::mpi::coll::registry::CollectiveOperation;
 
 const BUILD: Build = Build {
     compiler: env!("SUIRO_BUILD_COMPILER"),
@@ -83,16 +83,17 @@ fn main() -> ExitCode {
 }
 
 /// What is asked for.
-fn sections(matches: &ArgMatches, folders: &Folders) -> Result<Vec<Section>, String> {
+fn sections(matches: &ArgMatches, folders: &Folders) -> Result<Vec<FactSection>, String> {
     let lookup = |name: &str| env::var(name).ok();
     let Some(name) = matches.get_one::<String>("coll") else {
         return Ok(inventory::gather(BUILD, folders, lookup));
     };
-    let operations: Vec<Operation> = match Operation::from_name(name) {
+    let operations: Vec<CollectiveOperation> = match CollectiveOperation::from_name(name) {
         Some(operation) => vec![operation],
-        None if name.is_empty() => Operation::ALL.into(),
+        None if name.is_empty() => CollectiveOperation::ALL.into(),
         None => {
-            let good: Vec<&str> = Operation::ALL.iter().map(|operation| operation.name()).collect();
+            let good: Vec<&str> =
+                CollectiveOperation::ALL.iter().map(|operation| operation.name()).collect();
             return Err(format!("{name} is not one of {}", good.join("|")));
         }
     };

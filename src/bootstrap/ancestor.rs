@@ -17,7 +17,7 @@ use super::environment::Environment;
 
 /// A way to reach a launcher that an environment names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum ProtocolFamily {
     /// PMI-1 or PMI-2.
     Pmi,
     /// PMIx.
@@ -26,7 +26,7 @@ pub(super) enum Way {
 
 /// What an ancestor is in the job that the environment names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+enum AncestorRole {
     /// It is above the job, and so are all further ones.
     Outside,
     /// It passes the environment on.
@@ -42,70 +42,73 @@ const SEGMENT: &str = "memfd:suiro-segment";
 const LIBRARY: &str = "libpmix.so";
 
 /// The ways that the environment names, the one of the nearest launcher first.
-pub(super) fn ways(environment: &Environment) -> Vec<Way> {
+pub(super) fn protocol_families(environment: &Environment) -> Vec<ProtocolFamily> {
     let pmi = environment.pmi_fd.is_some() || environment.pmi_port.is_some();
     match (pmi, environment.pmix_job.is_some()) {
         (false, false) => Vec::new(),
-        (true, false) => vec![Way::Pmi],
-        (false, true) => vec![Way::Pmix],
+        (true, false) => vec![ProtocolFamily::Pmi],
+        (false, true) => vec![ProtocolFamily::Pmix],
         (true, true) => {
             // Between this process and its launcher, all have what the launcher set.
-            let depth = |way| roles(environment, way).take_while(|one| one.1 != Role::Outside);
-            match depth(Way::Pmix).count() < depth(Way::Pmi).count() {
-                true => vec![Way::Pmix, Way::Pmi],
-                false => vec![Way::Pmi, Way::Pmix],
+            let depth =
+                |way| roles(environment, way).take_while(|one| one.1 != AncestorRole::Outside);
+            match depth(ProtocolFamily::Pmix).count() < depth(ProtocolFamily::Pmi).count() {
+                true => vec![ProtocolFamily::Pmix, ProtocolFamily::Pmi],
+                false => vec![ProtocolFamily::Pmi, ProtocolFamily::Pmix],
             }
         }
     }
 }
 
 /// The process above this one that has this one's place in the job that it would join this way.
-pub(super) fn rank_above(environment: &Environment, way: Way) -> Option<u32> {
-    if way == Way::Pmi && environment.pmi_fd.is_some_and(descriptor::is_socket) {
+pub(super) fn rank_above(environment: &Environment, way: ProtocolFamily) -> Option<u32> {
+    if way == ProtocolFamily::Pmi && environment.pmi_fd.is_some_and(descriptor::is_socket) {
         return None;
     }
     nearest_rank(roles(environment, way))
 }
 
-fn nearest_rank(roles: impl Iterator<Item = (u32, Role)>) -> Option<u32> {
-    let mut concerned = roles.skip_while(|(_, role)| *role == Role::Between);
-    concerned.next().and_then(|(pid, role)| (role == Role::Rank).then_some(pid))
+fn nearest_rank(roles: impl Iterator<Item = (u32, AncestorRole)>) -> Option<u32> {
+    let mut concerned = roles.skip_while(|(_, role)| *role == AncestorRole::Between);
+    concerned.next().and_then(|(pid, role)| (role == AncestorRole::Rank).then_some(pid))
 }
 
 /// The role of each ancestor, the parent first.
-fn roles(environment: &Environment, way: Way) -> impl Iterator<Item = (u32, Role)> {
+fn roles(
+    environment: &Environment, way: ProtocolFamily,
+) -> impl Iterator<Item = (u32, AncestorRole)> {
     ancestors().map(move |one| (one.pid, role(&one, environment, way)))
 }
 
-fn role(ancestor: &Ancestor, environment: &Environment, way: Way) -> Role {
+fn role(ancestor: &Ancestor, environment: &Environment, way: ProtocolFamily) -> AncestorRole {
     let says = |name: &str, value: Option<String>| ancestor.variable(name) == value;
     let number = |number: Option<u32>| number.map(|number| number.to_string());
     let mapped = |start: &str| match ancestor.mapped_file(start) {
-        None => Role::Between,
-        Some(_) => Role::Rank,
+        None => AncestorRole::Between,
+        Some(_) => AncestorRole::Rank,
     };
     match (way, environment.pmi_fd) {
-        (Way::Pmi, Some(fd)) => {
+        (ProtocolFamily::Pmi, Some(fd)) => {
             let rank = number(environment.pmi_rank);
             if !says("PMI_FD", Some(fd.to_string())) || !says("PMI_RANK", rank) {
-                return Role::Outside;
+                return AncestorRole::Outside;
             }
             // Joining is what makes the descriptor close on exec.
             match ancestor.closes_socket_on_exec(fd) {
-                None => Role::Between,
-                Some(false) => Role::Candidate,
-                Some(true) => Role::Rank,
+                None => AncestorRole::Between,
+                Some(false) => AncestorRole::Candidate,
+                Some(true) => AncestorRole::Rank,
             }
         }
-        (Way::Pmi, None) => {
+        (ProtocolFamily::Pmi, None) => {
             let (port, id) = (environment.pmi_port.clone(), number(environment.pmi_id));
             let same = says("PMI_PORT", port) && says("PMI_ID", id);
-            if same { mapped(SEGMENT) } else { Role::Outside }
+            if same { mapped(SEGMENT) } else { AncestorRole::Outside }
         }
-        (Way::Pmix, _) => {
+        (ProtocolFamily::Pmix, _) => {
             let (job, rank) = (environment.pmix_job.clone(), number(environment.pmix_rank));
             let same = says("PMIX_NAMESPACE", job) && says("PMIX_RANK", rank);
-            if same { mapped(LIBRARY) } else { Role::Outside }
+            if same { mapped(LIBRARY) } else { AncestorRole::Outside }
         }
     }
 }
@@ -116,11 +119,14 @@ mod tests {
 
     #[test]
     fn the_nearest_that_matters_decides() {
-        let nearest = |roles: &[Role]| nearest_rank((1..).zip(roles.iter().copied()));
-        assert_eq!(nearest(&[Role::Between, Role::Rank, Role::Outside]), Some(2));
-        assert_eq!(nearest(&[Role::Candidate, Role::Rank]), None);
-        assert_eq!(nearest(&[Role::Outside, Role::Rank]), None);
-        assert_eq!(nearest(&[Role::Between]), None);
+        let nearest = |roles: &[AncestorRole]| nearest_rank((1..).zip(roles.iter().copied()));
+        assert_eq!(
+            nearest(&[AncestorRole::Between, AncestorRole::Rank, AncestorRole::Outside]),
+            Some(2)
+        );
+        assert_eq!(nearest(&[AncestorRole::Candidate, AncestorRole::Rank]), None);
+        assert_eq!(nearest(&[AncestorRole::Outside, AncestorRole::Rank]), None);
+        assert_eq!(nearest(&[AncestorRole::Between]), None);
         assert_eq!(nearest(&[]), None);
     }
 
@@ -133,9 +139,9 @@ mod tests {
             pmix_rank: Some(0),
             ..Environment::default()
         };
-        assert_eq!(ways(&environment), [Way::Pmi, Way::Pmix]);
-        assert_eq!(rank_above(&environment, Way::Pmi), None);
-        assert_eq!(rank_above(&environment, Way::Pmix), None);
-        assert_eq!(ways(&Environment::default()), []);
+        assert_eq!(protocol_families(&environment), [ProtocolFamily::Pmi, ProtocolFamily::Pmix]);
+        assert_eq!(rank_above(&environment, ProtocolFamily::Pmi), None);
+        assert_eq!(rank_above(&environment, ProtocolFamily::Pmix), None);
+        assert_eq!(protocol_families(&Environment::default()), []);
     }
 }

@@ -10,23 +10,23 @@
 use std::io;
 
 use crate::base::{ErrorClass, MpiError, Result};
-use crate::sys::socket::Stream;
+use crate::sys::socket::SocketStream;
 
-use super::client::Company;
+use super::client::RequiredRanks;
 use super::environment::Environment;
-use super::wire::{Fields, Line, Lines};
+use super::wire::{PmiFields, PmiLine, PmiLines};
 
 /// A connection, and the bytes that have arrived on it.
 #[derive(Debug)]
 pub(super) struct Channel {
-    stream: Stream,
-    lines: Lines,
+    stream: SocketStream,
+    lines: PmiLines,
 }
 
 impl Channel {
     /// A connection over `stream`.
-    pub(super) fn new(stream: Stream) -> Self {
-        Self { stream, lines: Lines::default() }
+    pub(super) fn new(stream: SocketStream) -> Self {
+        Self { stream, lines: PmiLines::default() }
     }
 
     /// The connection that `environment` names, with the rank and the size of the job.
@@ -42,7 +42,7 @@ impl Channel {
     }
 
     fn inherit(number: i32, environment: &Environment) -> Result<(Self, u32, u32)> {
-        let stream = Stream::inherit(number).map_err(|error| {
+        let stream = SocketStream::inherit(number).map_err(|error| {
             ErrorClass::Other.error(format!(
                 "PMI_FD={number} is no open socket ({error}): did a program between the launcher \
                  and this one close it? Python's subprocess does, unless close_fds=False"
@@ -55,15 +55,15 @@ impl Channel {
     }
 
     fn connect(port: &str, id: u32) -> Result<(Self, u32, u32)> {
-        let stream = Stream::connect(port).map_err(|error| {
+        let stream = SocketStream::connect(port).map_err(|error| {
             ErrorClass::Other.error(format!("nobody answers at PMI_PORT={port} ({error})"))
         })?;
         let mut channel = Self::new(stream);
-        let answer = channel.ask(Line::new("initack").number("pmiid", id), "initack")?;
-        answer.good()?;
+        let answer = channel.ask(PmiLine::new("initack").number("pmiid", id), "initack")?;
+        answer.check_success()?;
         let (rank, size) = (answer.wanted_number("rank")?, answer.wanted_number("size")?);
         for _ in 0..3 {
-            channel.answer("set")?;
+            channel.read_reply("set")?;
         }
         Ok((channel, rank, size))
     }
@@ -74,17 +74,19 @@ impl Channel {
     ///
     /// # Errors
     /// `Other` when the launcher refuses it.
-    pub(super) fn init(&mut self, version: u32, to_ours: Option<Company>) -> Result<Answer> {
+    pub(super) fn init(
+        &mut self, version: u32, to_ours: Option<RequiredRanks>,
+    ) -> Result<PmiReply> {
         let subversion = u32::from(version == 1);
-        let line = Line::new("init").number("pmi_version", version);
+        let line = PmiLine::new("init").number("pmi_version", version);
         let line = line.number("pmi_subversion", subversion);
         let line = match to_ours {
             None => line,
-            Some(Company::All) => line.number("suiro", 1),
-            Some(Company::Any) => line.number("suiro", 1).number("any", 1),
+            Some(RequiredRanks::All) => line.number("suiro", 1),
+            Some(RequiredRanks::Any) => line.number("suiro", 1).number("any", 1),
         };
         let answer = self.ask(line, "response_to_init")?;
-        answer.good()?;
+        answer.check_success()?;
         Ok(answer)
     }
 
@@ -92,9 +94,9 @@ impl Channel {
     ///
     /// # Errors
     /// `Other` when the launcher is gone or answers something else.
-    pub(super) fn ask(&mut self, line: Line, reply: &str) -> Result<Answer> {
+    pub(super) fn ask(&mut self, line: PmiLine, reply: &str) -> Result<PmiReply> {
         self.send(&line.into_bytes())?;
-        self.answer(reply)
+        self.read_reply(reply)
     }
 
     /// Sends bytes.
@@ -118,11 +120,14 @@ impl Channel {
     }
 
     /// The next line, which must be the reply of this name.
-    fn answer(&mut self, reply: &str) -> Result<Answer> {
+    fn read_reply(&mut self, reply: &str) -> Result<PmiReply> {
         let mut buffer = [0; 4096];
         loop {
             if let Some(line) = self.lines.next_line() {
-                return read_answer(line.map_err(|malformed| nonsense(&malformed.why))?, reply);
+                return check_reply(
+                    line.map_err(|malformed| protocol_error(&malformed.why))?,
+                    reply,
+                );
             }
             let bytes = self.receive(&mut buffer)?;
             self.lines.push(bytes);
@@ -130,23 +135,23 @@ impl Channel {
     }
 }
 
-fn read_answer(line: &str, reply: &str) -> Result<Answer> {
-    match Fields::of(line) {
-        Some(fields) if fields.command == reply => Ok(Answer { line: line.to_owned() }),
-        _ => Err(nonsense(&format!("{line:?} instead of {reply}"))),
+fn check_reply(line: &str, reply: &str) -> Result<PmiReply> {
+    match PmiFields::of(line) {
+        Some(fields) if fields.command == reply => Ok(PmiReply { line: line.to_owned() }),
+        _ => Err(protocol_error(&format!("{line:?} instead of {reply}"))),
     }
 }
 
 /// A reply of the right name.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct PmiReply {
     line: String,
 }
 
-impl Answer {
+impl PmiReply {
     /// The value of `key`, if the reply has one.
     pub(super) fn value(&self, key: &str) -> Option<String> {
-        Fields::of(&self.line)?.value(key)
+        PmiFields::of(&self.line)?.value(key)
     }
 
     /// The value of `key`, if it is a number that is not negative.
@@ -173,7 +178,7 @@ impl Answer {
 
     /// # Errors
     /// `Other` when it is a refusal.
-    pub(super) fn good(&self) -> Result {
+    pub(super) fn check_success(&self) -> Result {
         if self.is_good() {
             return Ok(());
         }
@@ -182,7 +187,7 @@ impl Answer {
     }
 
     fn lacks(&self, key: &str) -> Box<MpiError> {
-        nonsense(&format!("{:?} without {key}", self.line))
+        protocol_error(&format!("{:?} without {key}", self.line))
     }
 }
 
@@ -192,7 +197,7 @@ pub(super) fn refused(reason: &str) -> Box<MpiError> {
 }
 
 /// The launcher answered what is no answer.
-pub(super) fn nonsense(what: &str) -> Box<MpiError> {
+pub(super) fn protocol_error(what: &str) -> Box<MpiError> {
     ErrorClass::Other.error(format!("the launcher answered {what}"))
 }
 
@@ -206,12 +211,12 @@ mod tests {
 
     #[test]
     fn a_launcher_that_goes_or_talks_nonsense_is_an_error() {
-        let (ours, theirs) = Stream::pair().unwrap();
+        let (ours, theirs) = SocketStream::pair().unwrap();
         drop(ours);
         let error = Channel::new(theirs).init(1, None).unwrap_err();
         assert!(error.why.contains("launcher is lost"), "{error}");
         for noise in ["hello\n", "cmd=maxes rc=0\n", "cmd=response_to_init rc=3\n", "\u{1}\n"] {
-            let (ours, theirs) = Stream::pair().unwrap();
+            let (ours, theirs) = SocketStream::pair().unwrap();
             ours.send_all(noise.as_bytes()).unwrap();
             assert!(Channel::new(theirs).init(1, None).is_err(), "{noise}");
         }

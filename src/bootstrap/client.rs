@@ -15,7 +15,7 @@ use std::fmt;
 
 use crate::base::{ErrorClass, MpiError, Result};
 
-use super::ancestor::{self, Way};
+use super::ancestor::{self, ProtocolFamily};
 use super::channel::Channel;
 use super::environment::Environment;
 use super::pmi1::Pmi1;
@@ -24,7 +24,7 @@ use super::pmix::Pmix;
 
 /// The longest key and value that the launcher takes, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct KvsLimits {
     /// A key.
     pub key_bytes: usize,
     /// A value.
@@ -33,7 +33,7 @@ pub struct Limits {
 
 /// What a launcher tells a rank that joins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct JobAttributes {
     /// The number of this process in its job.
     pub rank: u32,
     /// How many processes the job has.
@@ -47,13 +47,13 @@ pub struct Place {
     /// The ranks on this host, this one included, ascending, if the launcher tells.
     pub local_ranks: Option<Vec<u32>>,
     /// What fits into the launcher's key-value space.
-    pub limits: Limits,
+    pub limits: KvsLimits,
     /// Is it our own launcher, which passes descriptors and prints the message of an abort?
-    pub ours: bool,
+    pub is_own_launcher: bool,
 }
 
 /// A conversation with a launcher after joining: what differs between the protocols.
-pub(super) trait Protocol: fmt::Debug + Send {
+pub(super) trait PmiProtocol: fmt::Debug + Send {
     /// Publishes a value; others see it after the next barrier.
     fn put(&mut self, key: &str, value: &str) -> Result;
     /// The value that the rank `from` published under `key`, if it did.
@@ -65,22 +65,22 @@ pub(super) trait Protocol: fmt::Debug + Send {
     /// Says that this process may end.
     fn leave(&mut self) -> Result;
     /// Joins again after `leave`, or to count on others than before.
-    fn enter(&mut self, company: Company) -> Result;
+    fn enter(&mut self, company: RequiredRanks) -> Result;
 }
 
 /// A connection to the launcher, from the first hello to the end of the process.
 #[derive(Debug)]
 pub struct Client {
-    protocol: Box<dyn Protocol>,
-    place: Place,
+    protocol: Box<dyn PmiProtocol>,
+    place: JobAttributes,
     /// Whom it counts on, while it has joined.
-    joined: Option<Company>,
+    joined: Option<RequiredRanks>,
 }
 
 /// Whom a rank counts on to be in MPI too: our own launcher is told, and ends a job that has
 /// become impossible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Company {
+pub enum RequiredRanks {
     /// Those that come: a rank may end without a word.
     Any,
     /// All ranks of the job.
@@ -89,7 +89,7 @@ pub enum Company {
 
 /// Which protocols may be tried: the setting `SUIRO_PMI`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Choice {
+enum PmiChoice {
     Any,
     Pmi1,
     Pmi2,
@@ -97,7 +97,7 @@ enum Choice {
 }
 
 /// What has been tried in vain, in words.
-type Attempts = Vec<String>;
+type FailedAttempts = Vec<String>;
 
 impl Client {
     /// Joins the job that `environment` names; `None` if the process is alone.
@@ -106,12 +106,12 @@ impl Client {
     ///
     /// # Errors
     /// `Other` when the environment shows a job of several ranks but no launcher answers.
-    pub fn connect(environment: &Environment, company: Company) -> Result<Option<Self>> {
-        let choice = Choice::of(environment)?;
+    pub fn connect(environment: &Environment, company: RequiredRanks) -> Result<Option<Self>> {
+        let choice = PmiChoice::of(environment)?;
         if environment.singleton {
             return Ok(None);
         }
-        let ways = choice.of_these(ancestor::ways(environment));
+        let ways = choice.allowed_families(ancestor::protocol_families(environment));
         if let Some(nearest) = ways.first()
             && let Some(rank) = ancestor::rank_above(environment, *nearest)
         {
@@ -119,11 +119,13 @@ impl Client {
             tracing::info!(process = rank, "started by a rank in MPI, so alone");
             return Ok(None);
         }
-        let mut attempts = Attempts::new();
+        let mut attempts = FailedAttempts::new();
         for way in ways {
             let joined = match way {
-                Way::Pmi => Self::by_pmi(Channel::open(environment), environment, company, choice),
-                Way::Pmix => Self::by_pmix(environment),
+                ProtocolFamily::Pmi => {
+                    Self::by_pmi(Channel::open(environment), environment, company, choice)
+                }
+                ProtocolFamily::Pmix => Self::by_pmix(environment),
             };
             match joined {
                 Ok(client) => return Ok(Some(client)),
@@ -138,12 +140,12 @@ impl Client {
 
     /// By PMI-1, and where that is refused by PMI-2.
     fn by_pmi(
-        opened: Result<(Channel, u32, u32)>, environment: &Environment, company: Company,
-        choice: Choice,
-    ) -> Result<Self, Attempts> {
+        opened: Result<(Channel, u32, u32)>, environment: &Environment, company: RequiredRanks,
+        choice: PmiChoice,
+    ) -> Result<Self, FailedAttempts> {
         let (mut channel, rank, size) = opened.map_err(|error| failed("PMI", &error))?;
-        let mut attempts = Attempts::new();
-        if choice != Choice::Pmi2 {
+        let mut attempts = FailedAttempts::new();
+        if choice != PmiChoice::Pmi2 {
             match channel.init(1, environment.job_fd.is_some().then_some(company)) {
                 Err(error) => attempts = failed("PMI-1", &error),
                 Ok(hello) => {
@@ -153,35 +155,37 @@ impl Client {
                 }
             }
         }
-        if choice == Choice::Pmi1 {
+        if choice == PmiChoice::Pmi1 {
             return Err(attempts);
         }
         let joined = channel.init(2, None).and_then(|_| {
             let (pmi, place) = Pmi2::join(channel, rank, environment.pmi_job.as_deref())?;
-            Self::new(pmi, place, Company::All)
+            Self::new(pmi, place, RequiredRanks::All)
         });
         joined.map_err(|error| [attempts, failed("PMI-2", &error)].concat())
     }
 
-    fn by_pmix(environment: &Environment) -> Result<Self, Attempts> {
+    fn by_pmix(environment: &Environment) -> Result<Self, FailedAttempts> {
         let joined = Pmix::join(environment);
-        let joined = joined.and_then(|(pmix, place)| Self::new(pmix, place, Company::All));
+        let joined = joined.and_then(|(pmix, place)| Self::new(pmix, place, RequiredRanks::All));
         joined.map_err(|error| failed("PMIx", &error))
     }
 
-    fn new(protocol: impl Protocol + 'static, place: Place, company: Company) -> Result<Self> {
+    fn new(
+        protocol: impl PmiProtocol + 'static, place: JobAttributes, company: RequiredRanks,
+    ) -> Result<Self> {
         if place.rank >= place.size {
-            let Place { rank, size, .. } = place;
+            let JobAttributes { rank, size, .. } = place;
             return Err(ErrorClass::Other.error(format!(
                 "the launcher says that this is rank {rank} of {size}, which cannot be"
             )));
         }
-        let company = if place.ours { company } else { Company::All };
+        let company = if place.is_own_launcher { company } else { RequiredRanks::All };
         Ok(Self { protocol: Box::new(protocol), place, joined: Some(company) })
     }
 
     /// What the launcher told.
-    pub fn place(&self) -> &Place {
+    pub fn attributes(&self) -> &JobAttributes {
         &self.place
     }
 
@@ -189,7 +193,7 @@ impl Client {
     ///
     /// # Errors
     /// `Arg` when the launcher's wire cannot carry them: printable ASCII without spaces,
-    /// backslashes in [`Limits`] only.
+    /// backslashes in [`KvsLimits`] only.
     pub fn put(&mut self, key: &str, value: &str) -> Result {
         check("key", key, self.place.limits.key_bytes)?;
         check("value", value, self.place.limits.value_bytes)?;
@@ -225,8 +229,8 @@ impl Client {
 
     /// Does the launcher print the message of an abort, with the rank's name? Ours does; under
     /// others this process must print it itself.
-    pub fn tells_aborts(&self) -> bool {
-        self.place.ours
+    pub fn prints_aborts(&self) -> bool {
+        self.place.is_own_launcher
     }
 
     /// Says that this process needs its peers no more, so that it may end as it likes. Does nothing
@@ -250,7 +254,7 @@ impl Client {
     /// # Errors
     /// `Other` when the launcher does not let a process in twice. Only our own does: Hydra closes
     /// the connection, PMI-2 and PMIx know no way back.
-    pub fn rejoin(&mut self, company: Company) -> Result {
+    pub fn rejoin(&mut self, company: RequiredRanks) -> Result {
         if self.joined < Some(company) {
             self.protocol.enter(company)?;
             self.joined = Some(company);
@@ -259,7 +263,7 @@ impl Client {
     }
 }
 
-impl Choice {
+impl PmiChoice {
     fn of(environment: &Environment) -> Result<Self> {
         match environment.protocol.as_deref() {
             None | Some("auto") => Ok(Self::Any),
@@ -272,17 +276,17 @@ impl Choice {
     }
 
     /// The ways that may be tried.
-    fn of_these(self, mut ways: Vec<Way>) -> Vec<Way> {
+    fn allowed_families(self, mut ways: Vec<ProtocolFamily>) -> Vec<ProtocolFamily> {
         ways.retain(|way| match self {
             Self::Any => true,
-            Self::Pmi1 | Self::Pmi2 => *way == Way::Pmi,
-            Self::Pmix => *way == Way::Pmix,
+            Self::Pmi1 | Self::Pmi2 => *way == ProtocolFamily::Pmi,
+            Self::Pmix => *way == ProtocolFamily::Pmix,
         });
         ways
     }
 }
 
-fn failed(name: &str, error: &MpiError) -> Attempts {
+fn failed(name: &str, error: &MpiError) -> FailedAttempts {
     vec![format!("{name}: {}", error.why)]
 }
 
@@ -299,7 +303,7 @@ fn check(what: &str, text: &str, max_bytes: usize) -> Result {
     Ok(())
 }
 
-fn no_launcher(shown: &str, attempts: &Attempts) -> Box<MpiError> {
+fn no_launcher(shown: &str, attempts: &FailedAttempts) -> Box<MpiError> {
     let tried = match &attempts[..] {
         [] => "nothing says how to reach the launcher, or SUIRO_PMI forbids it".to_owned(),
         attempts => attempts.join("; "),
@@ -315,13 +319,13 @@ fn no_launcher(shown: &str, attempts: &Attempts) -> Box<MpiError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bootstrap::server::{Event, Server};
-    use crate::sys::socket::Stream;
+    use crate::bootstrap::server::{Server, ServerEvent};
+    use crate::sys::socket::SocketStream;
     use std::thread;
 
     /// A client on a thread's end of a socket, served by a real server until it hangs up.
-    fn with_server(test: impl FnOnce(Stream) + Send + 'static) {
-        let (ours, theirs) = Stream::pair().unwrap();
+    fn with_server(test: impl FnOnce(SocketStream) + Send + 'static) {
+        let (ours, theirs) = SocketStream::pair().unwrap();
         let client = thread::spawn(move || test(theirs));
         let mut server = Server::new("job_1", &[0]);
         let mut buffer = [0; 256];
@@ -330,7 +334,7 @@ mod tests {
                 break;
             }
             for event in server.receive(0, &buffer[..received.len_bytes]) {
-                if let Event::Reply { bytes, .. } = event {
+                if let ServerEvent::Reply { bytes, .. } = event {
                     let _ = ours.send_all(&bytes);
                 }
             }
@@ -338,10 +342,10 @@ mod tests {
         client.join().unwrap();
     }
 
-    fn joined(stream: Stream, ours: bool) -> Client {
+    fn joined(stream: SocketStream, ours: bool) -> Client {
         let environment = Environment { job_fd: ours.then_some(9), ..Environment::default() };
         let opened = Ok((Channel::new(stream), 0, 1));
-        Client::by_pmi(opened, &environment, Company::All, Choice::Any).unwrap()
+        Client::by_pmi(opened, &environment, RequiredRanks::All, PmiChoice::Any).unwrap()
     }
 
     #[test]
@@ -349,24 +353,24 @@ mod tests {
         for ours in [true, false] {
             with_server(move |stream| {
                 let mut client = joined(stream, ours);
-                let place = Place {
+                let place = JobAttributes {
                     rank: 0,
                     size: 1,
                     app_number: Some(0),
                     universe_size: None,
                     job_name: "job_1".to_owned(),
                     local_ranks: Some(vec![0]),
-                    limits: Limits { key_bytes: 64, value_bytes: 1024 },
-                    ours,
+                    limits: KvsLimits { key_bytes: 64, value_bytes: 1024 },
+                    is_own_launcher: ours,
                 };
-                assert_eq!(*client.place(), place);
+                assert_eq!(*client.attributes(), place);
                 client.put("a", "x\\y=z").unwrap();
                 client.barrier().unwrap();
                 assert_eq!(client.get(0, "a").unwrap().as_deref(), Some("x\\y=z"));
                 assert_eq!(client.get(0, "b").unwrap(), None);
                 client.finalize().unwrap();
-                client.rejoin(Company::Any).unwrap();
-                client.rejoin(Company::All).unwrap();
+                client.rejoin(RequiredRanks::Any).unwrap();
+                client.rejoin(RequiredRanks::All).unwrap();
                 client.finalize().unwrap();
             });
         }
@@ -387,12 +391,13 @@ mod tests {
 
     #[test]
     fn a_launcher_that_refuses_both_versions_is_told_with_both_reasons() {
-        let (ours, theirs) = Stream::pair().unwrap();
+        let (ours, theirs) = SocketStream::pair().unwrap();
         ours.send_all(b"cmd=response_to_init rc=3 msg=no_1\ncmd=response_to_init rc=3 msg=no_2\n")
             .unwrap();
         let opened = Ok((Channel::new(theirs), 0, 2));
         let environment = Environment::default();
-        let attempts = Client::by_pmi(opened, &environment, Company::All, Choice::Any).unwrap_err();
+        let attempts =
+            Client::by_pmi(opened, &environment, RequiredRanks::All, PmiChoice::Any).unwrap_err();
         let why = no_launcher("PMI_SIZE=2", &attempts).why;
         for part in ["PMI_SIZE=2", "PMI-1: the launcher refused: no_1", "PMI-2", "no_2"] {
             assert!(why.contains(part), "{part} is not in {why}");
@@ -403,12 +408,12 @@ mod tests {
     fn several_ranks_without_a_launcher_is_an_error_with_a_cure() {
         let several = Some("OMPI_COMM_WORLD_SIZE=4".to_owned());
         let environment = Environment { several, ..Environment::default() };
-        let error = Client::connect(&environment, Company::All).unwrap_err();
+        let error = Client::connect(&environment, RequiredRanks::All).unwrap_err();
         assert!(error.why.contains("OMPI_COMM_WORLD_SIZE=4"), "{error}");
         assert!(error.why.contains("SUIRO_SINGLETON=1"), "{error}");
         let alone = Environment { singleton: true, ..environment };
-        assert!(Client::connect(&alone, Company::All).unwrap().is_none());
-        assert!(Client::connect(&Environment::default(), Company::All).unwrap().is_none());
+        assert!(Client::connect(&alone, RequiredRanks::All).unwrap().is_none());
+        assert!(Client::connect(&Environment::default(), RequiredRanks::All).unwrap().is_none());
     }
 
     #[test]
@@ -421,10 +426,10 @@ mod tests {
             several,
             ..Environment::default()
         };
-        let error = Client::connect(&environment, Company::All).unwrap_err();
+        let error = Client::connect(&environment, RequiredRanks::All).unwrap_err();
         assert!(error.why.contains("PMI_FD=1000000 is no open socket"), "{error}");
         let only = Environment { pmi_size: Some(1), several: None, ..environment };
-        assert!(Client::connect(&only, Company::All).unwrap().is_none());
+        assert!(Client::connect(&only, RequiredRanks::All).unwrap().is_none());
     }
 
     #[test]
@@ -432,7 +437,10 @@ mod tests {
         let protocol = Some("3".to_owned());
         let environment = Environment { protocol, ..Environment::default() };
         assert!(
-            Client::connect(&environment, Company::All).unwrap_err().why.contains("SUIRO_PMI=3")
+            Client::connect(&environment, RequiredRanks::All)
+                .unwrap_err()
+                .why
+                .contains("SUIRO_PMI=3")
         );
     }
 }

@@ -16,7 +16,7 @@ pub const INTERFACE_FD: &str = "SUIRO_INTERFACE_FD";
 pub const JOB_FD: &str = "SUIRO_JOB_FD";
 
 /// Names the inherited descriptor of the board on which each rank says what it waits for (see
-/// [`Status`](super::Status)).
+/// [`StatusWriter`](super::StatusWriter)).
 pub const STATUS_FD: &str = "SUIRO_STATUS_FD";
 
 /// Tells a rank that the launcher bound it: to which processors, and how many all ranks of the host
@@ -101,7 +101,7 @@ pub struct Environment {
     /// `SUIRO_STATUS_FD`.
     pub status_fd: Option<i32>,
     /// `SUIRO_BOUND`.
-    pub bound: Option<Bound>,
+    pub bound: Option<CpuBinding>,
     /// `SUIRO_SINGLETON` is 1.
     pub singleton: bool,
     /// A variable, with its value, which shows that this process is one of several, or of nobody
@@ -111,23 +111,23 @@ pub struct Environment {
 
 /// What a launcher bound a rank to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bound {
+pub struct CpuBinding {
     /// The processors of this rank.
     pub own: Vec<usize>,
     /// How many processors all ranks of the host have together.
-    pub together: usize,
+    pub host_total: usize,
 }
 
-impl Bound {
+impl CpuBinding {
     fn parse(text: &str) -> Option<Self> {
         let (together, own) = text.split_once(':')?;
-        Some(Self { own: parse_list(own)?, together: together.parse().ok()? })
+        Some(Self { own: parse_list(own)?, host_total: together.parse().ok()? })
     }
 }
 
-impl fmt::Display for Bound {
+impl fmt::Display for CpuBinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.together, format_list(&self.own))
+        write!(f, "{}:{}", self.host_total, format_list(&self.own))
     }
 }
 
@@ -157,7 +157,7 @@ impl Environment {
             interface_fd: descriptor(INTERFACE_FD),
             job_fd: descriptor(JOB_FD),
             status_fd: descriptor(STATUS_FD),
-            bound: text(BOUND).and_then(|text| Bound::parse(&text)),
+            bound: text(BOUND).and_then(|text| CpuBinding::parse(&text)),
             singleton: lookup(SINGLETON).is_some_and(|value| value == "1"),
             several: several(number, text),
         }
@@ -194,11 +194,11 @@ mod tests {
 
     #[test]
     fn what_a_rank_is_bound_to_is_told_and_heard() {
-        let bound = Bound { own: vec![0, 1, 8], together: 16 };
+        let bound = CpuBinding { own: vec![0, 1, 8], host_total: 16 };
         assert_eq!(bound.to_string(), "16:0-1,8");
-        assert_eq!(Bound::parse("16:0-1,8"), Some(bound));
+        assert_eq!(CpuBinding::parse("16:0-1,8"), Some(bound));
         for damaged in ["", "16", ":0", "16:a", "x:0"] {
-            assert_eq!(Bound::parse(damaged), None, "{damaged}");
+            assert_eq!(CpuBinding::parse(damaged), None, "{damaged}");
         }
     }
 

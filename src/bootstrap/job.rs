@@ -8,12 +8,12 @@ use crate::base::{ErrorClass, Result};
 use crate::sys::descriptor;
 use crate::sys::host;
 
-use super::client::{Client, Place};
+use super::client::{Client, JobAttributes};
 use super::environment::Environment;
 
 /// A rank's place in its job.
 #[derive(Debug)]
-pub struct Job {
+pub struct JobView {
     /// The number of this process.
     pub rank: u32,
     /// How many processes there are.
@@ -35,9 +35,9 @@ pub struct Job {
     pub secret: Option<[u8; descriptor::SECRET_BYTES]>,
 }
 
-impl Job {
+impl JobView {
     /// A process that nobody launched.
-    pub fn alone() -> Self {
+    pub fn singleton() -> Self {
         Self {
             rank: 0,
             size: 1,
@@ -56,19 +56,19 @@ impl Job {
     /// # Errors
     /// `Other` when the launcher goes, answers nonsense, or passes descriptors that are none.
     pub fn assemble(environment: &Environment, client: Option<&mut Client>) -> Result<Self> {
-        let Some(client) = client else { return Ok(Self::alone()) };
+        let Some(client) = client else { return Ok(Self::singleton()) };
         let (mut segment, mut interface, mut secret) = (None, None, None);
-        if client.place().ours {
+        if client.attributes().is_own_launcher {
             segment = inherited("SUIRO_SEGMENT_FD", environment.segment_fd, Ok)?;
             interface = inherited("SUIRO_INTERFACE_FD", environment.interface_fd, Ok)?;
             secret = inherited("SUIRO_JOB_FD", environment.job_fd, descriptor::read_secret)?;
         }
-        let local_ranks = match client.place().local_ranks.clone() {
+        let local_ranks = match client.attributes().local_ranks.clone() {
             Some(ranks) => ranks,
             None => compare_hosts(client)?,
         };
-        let Place { rank, size, app_number, universe_size, job_name: name, .. } =
-            client.place().clone();
+        let JobAttributes { rank, size, app_number, universe_size, job_name: name, .. } =
+            client.attributes().clone();
         Ok(Self {
             rank,
             size,
@@ -97,7 +97,7 @@ fn inherited<T>(
 
 /// The ranks on this host, found by comparing hosts; all ranks must call this.
 fn compare_hosts(client: &mut Client) -> Result<Vec<u32>> {
-    let (rank, size) = (client.place().rank, client.place().size);
+    let (rank, size) = (client.attributes().rank, client.attributes().size);
     let own = host_identity();
     client.put(&format!("suiro-host-{rank}"), &own)?;
     client.barrier()?;
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn nobody_launched_means_alone() {
-        let job = Job::assemble(&Environment::default(), None).unwrap();
+        let job = JobView::assemble(&Environment::default(), None).unwrap();
         assert_eq!((job.rank, job.size, job.local_ranks), (0, 1, vec![0]));
     }
 }

@@ -26,14 +26,14 @@ mod server;
 mod status;
 pub mod wire;
 
-pub use client::{Client, Company, Limits, Place};
+pub use client::{Client, JobAttributes, KvsLimits, RequiredRanks};
 pub use environment::{
-    BOUND, Bound, Environment, INTERFACE_FD, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD, STATUS_FD,
+    BOUND, CpuBinding, Environment, INTERFACE_FD, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD, STATUS_FD,
 };
-pub use job::Job;
+pub use job::JobView;
 pub use mapping::{local_ranks, single_host_mapping};
-pub use server::{Event, Server, Standing};
-pub use status::{Doing, Status, StatusBoard};
+pub use server::{JoinState, Server, ServerEvent};
+pub use status::{RankActivity, StatusReader, StatusWriter};
 
 /// The protocols by which a rank joins a job, and the launchers that speak them.
 pub const PROTOCOLS: &[(&str, &str)] = &[

@@ -5,10 +5,10 @@
 
 use crate::base::Result;
 
-use super::channel::{Answer, Channel};
-use super::client::{Company, Limits, Place, Protocol};
+use super::channel::{Channel, PmiReply};
+use super::client::{JobAttributes, KvsLimits, PmiProtocol, RequiredRanks};
 use super::mapping::local_ranks;
-use super::wire::Line;
+use super::wire::PmiLine;
 
 /// A conversation by PMI-1.
 #[derive(Debug)]
@@ -25,8 +25,8 @@ impl Pmi1 {
     /// # Errors
     /// `Other` when the launcher goes or answers nonsense.
     pub(super) fn join(
-        channel: Channel, rank: u32, size: u32, hello: &Answer,
-    ) -> Result<(Self, Place)> {
+        channel: Channel, rank: u32, size: u32, hello: &PmiReply,
+    ) -> Result<(Self, JobAttributes)> {
         if hello.number("suiro") == Some(1) {
             let place = all_of(hello, rank, size)?;
             return Ok((Self { channel, space: place.job_name.clone(), ours: true }, place));
@@ -36,14 +36,14 @@ impl Pmi1 {
         Ok((pmi, place))
     }
 
-    fn ask_all(&mut self, rank: u32, size: u32) -> Result<Place> {
-        let limits = limits(&self.channel.ask(Line::new("get_maxes"), "maxes")?)?;
-        let app = self.channel.ask(Line::new("get_appnum"), "appnum")?;
-        let space = self.channel.ask(Line::new("get_my_kvsname"), "my_kvsname")?;
+    fn ask_all(&mut self, rank: u32, size: u32) -> Result<JobAttributes> {
+        let limits = limits(&self.channel.ask(PmiLine::new("get_maxes"), "maxes")?)?;
+        let app = self.channel.ask(PmiLine::new("get_appnum"), "appnum")?;
+        let space = self.channel.ask(PmiLine::new("get_my_kvsname"), "my_kvsname")?;
         self.space = space.wanted_value("kvsname")?;
-        let universe = self.channel.ask(Line::new("get_universe_size"), "universe_size")?;
+        let universe = self.channel.ask(PmiLine::new("get_universe_size"), "universe_size")?;
         let mapping = self.get(rank, "PMI_process_mapping")?;
-        Ok(Place {
+        Ok(JobAttributes {
             rank,
             size,
             app_number: app.number("appnum"),
@@ -51,19 +51,19 @@ impl Pmi1 {
             job_name: self.space.clone(),
             local_ranks: mapping.and_then(|mapping| local_ranks(&mapping, rank, size)),
             limits,
-            ours: false,
+            is_own_launcher: false,
         })
     }
 
-    fn line(&self, command: &str) -> Line {
-        Line::new(command).text("kvsname", &self.space)
+    fn line(&self, command: &str) -> PmiLine {
+        PmiLine::new(command).text("kvsname", &self.space)
     }
 }
 
-impl Protocol for Pmi1 {
+impl PmiProtocol for Pmi1 {
     fn put(&mut self, key: &str, value: &str) -> Result {
         let line = self.line("put").text("key", key).text("value", value);
-        self.channel.ask(line, "put_result")?.good()
+        self.channel.ask(line, "put_result")?.check_success()
     }
 
     /// One space for all ranks: whose key it is does not matter.
@@ -74,27 +74,27 @@ impl Protocol for Pmi1 {
     }
 
     fn barrier(&mut self) -> Result {
-        self.channel.ask(Line::new("barrier_in"), "barrier_out")?.good()
+        self.channel.ask(PmiLine::new("barrier_in"), "barrier_out")?.check_success()
     }
 
     fn abort(&mut self, code: i32, message: &str) -> Result {
-        let line = Line::new("abort").number("exitcode", code).text("message", message);
+        let line = PmiLine::new("abort").number("exitcode", code).text("message", message);
         self.channel.send(&line.into_bytes())
     }
 
     fn leave(&mut self) -> Result {
-        self.channel.ask(Line::new("finalize"), "finalize_ack").map(drop)
+        self.channel.ask(PmiLine::new("finalize"), "finalize_ack").map(drop)
     }
 
-    fn enter(&mut self, company: Company) -> Result {
+    fn enter(&mut self, company: RequiredRanks) -> Result {
         self.channel.init(1, self.ours.then_some(company)).map(drop)
     }
 }
 
 /// Everything, from the first reply of our own launcher.
-fn all_of(hello: &Answer, rank: u32, size: u32) -> Result<Place> {
+fn all_of(hello: &PmiReply, rank: u32, size: u32) -> Result<JobAttributes> {
     let mapping = hello.wanted_value("mapping")?;
-    Ok(Place {
+    Ok(JobAttributes {
         rank,
         size,
         app_number: hello.number("appnum"),
@@ -102,12 +102,12 @@ fn all_of(hello: &Answer, rank: u32, size: u32) -> Result<Place> {
         job_name: hello.wanted_value("kvsname")?,
         local_ranks: local_ranks(&mapping, rank, size),
         limits: limits(hello)?,
-        ours: true,
+        is_own_launcher: true,
     })
 }
 
-fn limits(answer: &Answer) -> Result<Limits> {
-    Ok(Limits {
+fn limits(answer: &PmiReply) -> Result<KvsLimits> {
+    Ok(KvsLimits {
         key_bytes: answer.wanted_number("keylen_max")? as usize,
         value_bytes: answer.wanted_number("vallen_max")? as usize,
     })

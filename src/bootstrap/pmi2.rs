@@ -12,15 +12,15 @@
 
 use crate::base::Result;
 
-use super::channel::{Channel, nonsense, refused};
-use super::client::{Company, Limits, Place, Protocol};
+use super::channel::{Channel, protocol_error, refused};
+use super::client::{JobAttributes, KvsLimits, PmiProtocol, RequiredRanks};
 use super::mapping::local_ranks;
 
 /// Bytes of the length before each message.
 const HEADER_BYTES: usize = 6;
 
 /// What all servers take; none can be asked.
-const LIMITS: Limits = Limits { key_bytes: 64, value_bytes: 1024 };
+const LIMITS: KvsLimits = KvsLimits { key_bytes: 64, value_bytes: 1024 };
 
 /// A conversation by PMI-2.
 #[derive(Debug)]
@@ -36,9 +36,11 @@ impl Pmi2 {
     ///
     /// # Errors
     /// `Other` when the launcher goes, refuses or answers nonsense.
-    pub(super) fn join(channel: Channel, rank: u32, job: Option<&str>) -> Result<(Self, Place)> {
+    pub(super) fn join(
+        channel: Channel, rank: u32, job: Option<&str>,
+    ) -> Result<(Self, JobAttributes)> {
         let mut pmi = Self { channel, received: Vec::new(), job: String::new() };
-        let mut hello = Message::new("fullinit");
+        let mut hello = Pmi2Message::new("fullinit");
         if let Some(job) = job {
             hello = hello.text("pmijobid", job);
         }
@@ -48,11 +50,11 @@ impl Pmi2 {
         let (Some(rank), Some(size)) = (rank, size) else {
             return Err(answer.lacks("rank and size"));
         };
-        let name = pmi.ask(Message::new("job-getid"))?;
+        let name = pmi.ask(Pmi2Message::new("job-getid"))?;
         pmi.job = name.value("jobid").ok_or_else(|| name.lacks("jobid"))?;
         let universe = pmi.attribute("universeSize")?;
         let mapping = pmi.attribute("PMI_process_mapping")?;
-        let place = Place {
+        let place = JobAttributes {
             rank,
             size,
             app_number: answer.number("appnum"),
@@ -60,19 +62,19 @@ impl Pmi2 {
             job_name: pmi.job.clone(),
             local_ranks: mapping.and_then(|mapping| local_ranks(&mapping, rank, size)),
             limits: LIMITS,
-            ours: false,
+            is_own_launcher: false,
         };
         Ok((pmi, place))
     }
 
     /// What the launcher says of the job as a whole.
     fn attribute(&mut self, key: &str) -> Result<Option<String>> {
-        let answer = self.try_asking(Message::new("info-getjobattr").text("key", key))?;
+        let answer = self.try_asking(Pmi2Message::new("info-getjobattr").text("key", key))?;
         Ok(answer.found())
     }
 
     /// Asks, and takes a refusal for an error.
-    fn ask(&mut self, message: Message) -> Result<Message> {
+    fn ask(&mut self, message: Pmi2Message) -> Result<Pmi2Message> {
         let answer = self.try_asking(message)?;
         if answer.is_good() {
             return Ok(answer);
@@ -82,38 +84,38 @@ impl Pmi2 {
     }
 
     /// Asks, and returns the reply to this question, whatever it says.
-    fn try_asking(&mut self, message: Message) -> Result<Message> {
+    fn try_asking(&mut self, message: Pmi2Message) -> Result<Pmi2Message> {
         let reply = format!("{}-response", message.command());
         self.channel.send(&message.into_bytes())?;
         let answer = self.receive()?;
         if answer.command() == reply {
             return Ok(answer);
         }
-        Err(nonsense(&format!("{:?} instead of {reply}", answer.0)))
+        Err(protocol_error(&format!("{:?} instead of {reply}", answer.0)))
     }
 
-    fn receive(&mut self) -> Result<Message> {
+    fn receive(&mut self) -> Result<Pmi2Message> {
         let mut buffer = [0; 4096];
         loop {
-            match Message::first_of(&self.received) {
+            match Pmi2Message::first_of(&self.received) {
                 Ok(Some((message, len_bytes))) => {
                     self.received.drain(..len_bytes);
                     return Ok(message);
                 }
                 Ok(None) => self.received.extend_from_slice(self.channel.receive(&mut buffer)?),
-                Err(what) => return Err(nonsense(&what)),
+                Err(what) => return Err(protocol_error(&what)),
             }
         }
     }
 }
 
-impl Protocol for Pmi2 {
+impl PmiProtocol for Pmi2 {
     fn put(&mut self, key: &str, value: &str) -> Result {
-        self.ask(Message::new("kvs-put").text("key", key).text("value", value)).map(drop)
+        self.ask(Pmi2Message::new("kvs-put").text("key", key).text("value", value)).map(drop)
     }
 
     fn get(&mut self, from: u32, key: &str) -> Result<Option<String>> {
-        let question = Message::new("kvs-get").text("jobid", &self.job);
+        let question = Pmi2Message::new("kvs-get").text("jobid", &self.job);
         let question = question.text("srcid", &from.to_string()).text("key", key);
         Ok(self.try_asking(question)?.found())
     }
@@ -121,29 +123,29 @@ impl Protocol for Pmi2 {
     /// Hydra answers a fence at once, and makes whoever asks for a value wait until all ranks have
     /// come to their fence; so ask for one, which nobody needs to have put.
     fn barrier(&mut self) -> Result {
-        self.ask(Message::new("kvs-fence"))?;
+        self.ask(Pmi2Message::new("kvs-fence"))?;
         self.get(0, "suiro-fence").map(drop)
     }
 
     fn abort(&mut self, code: i32, message: &str) -> Result {
-        let message = Message::new("abort").text("isworld", "TRUE").text("msg", message);
+        let message = Pmi2Message::new("abort").text("isworld", "TRUE").text("msg", message);
         self.channel.send(&message.text("exitcode", &code.to_string()).into_bytes())
     }
 
     fn leave(&mut self) -> Result {
-        self.ask(Message::new("finalize")).map(drop)
+        self.ask(Pmi2Message::new("finalize")).map(drop)
     }
 
-    fn enter(&mut self, _company: Company) -> Result {
+    fn enter(&mut self, _company: RequiredRanks) -> Result {
         Err(refused("by PMI-2 a process joins its job once"))
     }
 }
 
 /// A message without its length: `cmd=NAME;key=value;...;`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Message(String);
+struct Pmi2Message(String);
 
-impl Message {
+impl Pmi2Message {
     fn new(command: &str) -> Self {
         Self(format!("cmd={command};"))
     }
@@ -212,14 +214,14 @@ impl Message {
     }
 
     fn lacks(&self, what: &str) -> Box<crate::base::MpiError> {
-        nonsense(&format!("{:?} without {what}", self.0))
+        protocol_error(&format!("{:?} without {what}", self.0))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::socket::Stream;
+    use crate::sys::socket::SocketStream;
     use proptest::prelude::*;
 
     /// What Hydra of MPICH 5.0.2 answers to rank 1 of 2, in order.
@@ -249,8 +251,8 @@ mod tests {
     ];
 
     /// A channel on which these answers wait, and the other end.
-    fn prepared(answers: &[&str]) -> (Channel, Stream) {
-        let (ours, theirs) = Stream::pair().unwrap();
+    fn prepared(answers: &[&str]) -> (Channel, SocketStream) {
+        let (ours, theirs) = SocketStream::pair().unwrap();
         for (number, answer) in answers.iter().enumerate() {
             let length = answer.len();
             let header =
@@ -271,7 +273,7 @@ mod tests {
             pmi.barrier().unwrap();
             assert_eq!(pmi.get(0, "a").unwrap().as_deref(), Some("b;c"));
             pmi.leave().unwrap();
-            assert!(pmi.enter(Company::All).unwrap_err().why.contains("once"));
+            assert!(pmi.enter(RequiredRanks::All).unwrap_err().why.contains("once"));
             let mut said = [0; 4096];
             let len_bytes = launcher.receive(&mut said).unwrap().len_bytes;
             let said = std::str::from_utf8(&said[..len_bytes]).unwrap();
@@ -293,7 +295,7 @@ mod tests {
             let why = Pmi2::join(channel, 1, None).unwrap_err().why;
             assert!(why.contains(part), "{why}");
         }
-        let (ours, theirs) = Stream::pair().unwrap();
+        let (ours, theirs) = SocketStream::pair().unwrap();
         ours.send_all(b"lengthcmd=x;").unwrap();
         assert!(Pmi2::join(Channel::new(theirs), 1, None).is_err());
     }
@@ -301,22 +303,22 @@ mod tests {
     #[test]
     fn what_is_missing_is_nothing_however_it_is_said() {
         for missing in ["cmd=kvs-get-response;rc=1;", "cmd=kvs-get-response;rc=0;found=FALSE;"] {
-            assert_eq!(Message(missing.to_owned()).found(), None);
+            assert_eq!(Pmi2Message(missing.to_owned()).found(), None);
         }
     }
 
     proptest! {
         #[test]
         fn every_text_survives_the_wire(value in "[ -~]{0,60}") {
-            let bytes = Message::new("kvs-put").text("value", &value).text("rc", "0").into_bytes();
-            let (message, len_bytes) = Message::first_of(&bytes).unwrap().unwrap();
+            let bytes = Pmi2Message::new("kvs-put").text("value", &value).text("rc", "0").into_bytes();
+            let (message, len_bytes) = Pmi2Message::first_of(&bytes).unwrap().unwrap();
             prop_assert_eq!(len_bytes, bytes.len());
             prop_assert_eq!(message.value("value"), Some(value));
         }
 
         #[test]
         fn any_bytes_are_taken(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
-            if let Ok(Some((message, _))) = Message::first_of(&bytes) {
+            if let Ok(Some((message, _))) = Pmi2Message::first_of(&bytes) {
                 let _ = message.fields().count();
             }
         }

@@ -7,23 +7,23 @@ use std::path::{Path, PathBuf};
 
 use crate::base::{ErrorClass, MpiError, Result};
 use crate::sys::ancestry::ancestors;
-use crate::sys::pmix::{Identity, JOB, Library, Status, UNREACHABLE, Value};
+use crate::sys::pmix::{JOB, PmixIdentity, PmixLibrary, PmixStatus, PmixValue, UNREACHABLE};
 
 use super::channel::refused;
-use super::client::{Company, Limits, Place, Protocol};
+use super::client::{JobAttributes, KvsLimits, PmiProtocol, RequiredRanks};
 use super::environment::Environment;
 
 /// What the loader looks for where it always looks.
 const NAME: &str = "libpmix.so.2";
 
 /// The longest key is that of PMIx, with its end; values have no limit of their own.
-const LIMITS: Limits = Limits { key_bytes: 511, value_bytes: 64 << 10 };
+const LIMITS: KvsLimits = KvsLimits { key_bytes: 511, value_bytes: 64 << 10 };
 
 /// A conversation by PMIx.
 #[derive(Debug)]
 pub(super) struct Pmix {
-    library: Library,
-    me: Identity,
+    library: PmixLibrary,
+    me: PmixIdentity,
     /// Something was put after the last barrier.
     changed: bool,
 }
@@ -33,7 +33,7 @@ impl Pmix {
     ///
     /// # Errors
     /// `Other` without a library, without a server, or when the server does not say who we are.
-    pub(super) fn join(environment: &Environment) -> Result<(Self, Place)> {
+    pub(super) fn join(environment: &Environment) -> Result<(Self, JobAttributes)> {
         let library = load(environment.pmix_library.as_deref())?;
         let me = library.init().map_err(|status| match status {
             UNREACHABLE => ErrorClass::Other.error("the server that the environment names is gone"),
@@ -44,7 +44,7 @@ impl Pmix {
         Ok((pmix, place))
     }
 
-    fn place(&self) -> Result<Place> {
+    fn place(&self) -> Result<JobAttributes> {
         let rank = self.me.rank();
         let size = self.library.get(&self.me, JOB, "pmix.job.size");
         let size =
@@ -53,7 +53,7 @@ impl Pmix {
             return Err(ErrorClass::Other.error("the size of the job is not a number"));
         };
         let peers = self.known(JOB, "pmix.lpeers").or_else(|| self.known(rank, "pmix.lpeers"));
-        Ok(Place {
+        Ok(JobAttributes {
             rank,
             size,
             app_number: self.known(rank, "pmix.appnum").and_then(number),
@@ -64,24 +64,24 @@ impl Pmix {
                 .map(|slots| slots.max(size)),
             job_name: self.me.job_name(),
             local_ranks: peers.and_then(|peers| match peers {
-                Value::Text(list) => local_ranks(&list, rank),
-                Value::Number(_) | Value::Other(_) => None,
+                PmixValue::Text(list) => local_ranks(&list, rank),
+                PmixValue::Number(_) | PmixValue::Other(_) => None,
             }),
             limits: LIMITS,
-            ours: false,
+            is_own_launcher: false,
         })
     }
 
-    fn known(&self, rank: u32, key: &str) -> Option<Value> {
+    fn known(&self, rank: u32, key: &str) -> Option<PmixValue> {
         self.library.get(&self.me, rank, key).ok()
     }
 
-    fn done(&self, what: &str, result: Result<(), Status>) -> Result {
+    fn done(&self, what: &str, result: Result<(), PmixStatus>) -> Result {
         result.map_err(|status| failed(&self.library, what, status))
     }
 }
 
-impl Protocol for Pmix {
+impl PmiProtocol for Pmix {
     fn put(&mut self, key: &str, value: &str) -> Result {
         self.changed = true;
         self.done("PMIx_Put", self.library.put(key, value))
@@ -90,8 +90,8 @@ impl Protocol for Pmix {
     fn get(&mut self, from: u32, key: &str) -> Result<Option<String>> {
         // Servers have several ways to say that there is no such key.
         match self.library.get(&self.me, from, key) {
-            Ok(Value::Text(value)) => Ok(Some(value)),
-            Ok(Value::Number(_) | Value::Other(_)) | Err(_) => Ok(None),
+            Ok(PmixValue::Text(value)) => Ok(Some(value)),
+            Ok(PmixValue::Number(_) | PmixValue::Other(_)) | Err(_) => Ok(None),
         }
     }
 
@@ -112,16 +112,16 @@ impl Protocol for Pmix {
 
     /// libpmix 5.0.11 damages its heap when a process initializes it again after it was finalized,
     /// with no other call in between than a fence.
-    fn enter(&mut self, _company: Company) -> Result {
+    fn enter(&mut self, _company: RequiredRanks) -> Result {
         Err(refused("by PMIx a process joins its job once"))
     }
 }
 
 /// The first library that can be loaded.
-fn load(wanted: Option<&str>) -> Result<Library> {
+fn load(wanted: Option<&str>) -> Result<PmixLibrary> {
     let mut tried = Vec::new();
     for path in candidates(wanted) {
-        match Library::open(&path) {
+        match PmixLibrary::open(&path) {
             Ok(library) => return Ok(library),
             Err(why) => tried.push(why),
         }
@@ -153,14 +153,14 @@ fn local_ranks(list: &str, own: u32) -> Option<Vec<u32>> {
     ranks.contains(&own).then_some(ranks)
 }
 
-fn number(value: Value) -> Option<u32> {
+fn number(value: PmixValue) -> Option<u32> {
     match value {
-        Value::Number(number) => u32::try_from(number).ok(),
-        Value::Text(_) | Value::Other(_) => None,
+        PmixValue::Number(number) => u32::try_from(number).ok(),
+        PmixValue::Text(_) | PmixValue::Other(_) => None,
     }
 }
 
-fn failed(library: &Library, what: &str, status: Status) -> Box<MpiError> {
+fn failed(library: &PmixLibrary, what: &str, status: PmixStatus) -> Box<MpiError> {
     ErrorClass::Other.error(format!("{what} failed: {}", library.explain(status)))
 }
 

@@ -14,7 +14,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::mapping::single_host_mapping;
-use super::wire::{Line, Malformed, Request, Requests};
+use super::wire::{Malformed, PmiLine, PmiRequest, PmiRequests};
 
 /// Longest name of a key-value space, longest key, longest value, in bytes.
 ///
@@ -23,7 +23,7 @@ const MAXES: [u32; 3] = [256, 64, 1024];
 
 /// What a call to the server led to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum ServerEvent {
     /// Send these bytes to this rank.
     Reply {
         /// To whom.
@@ -54,12 +54,12 @@ pub enum Event {
     /// A rank waits for one that can never come.
     Stuck {
         /// The rank that is gone.
-        gone: u32,
+        ended: u32,
         /// One that waits for it.
         waiting: u32,
     },
     /// This rank asked for something that is not done here; it was told so.
-    Unable {
+    Unsupported {
         /// Who.
         rank: u32,
         /// What, in a sentence without a final stop.
@@ -69,9 +69,9 @@ pub enum Event {
 
 /// What a rank has said so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum JoinState {
     /// Nothing: it may not be an MPI program.
-    Silent,
+    NotJoined,
     /// It entered and did not say that it leaves.
     Joined,
     /// It said that it leaves.
@@ -79,19 +79,19 @@ pub enum Standing {
 }
 
 #[derive(Debug)]
-struct Rank {
-    standing: Standing,
+struct ServerRank {
+    join_state: JoinState,
     /// It has joined and does not count on all ranks of the job.
     any: bool,
     app: u32,
-    requests: Requests,
+    requests: PmiRequests,
     /// It will not come to any barrier any more.
-    gone: bool,
+    has_ended: bool,
 }
 
 /// The ranks that wait at one barrier.
 #[derive(Debug, Default)]
-struct Barrier {
+struct PmiBarrier {
     members: BTreeSet<u32>,
     arrived: BTreeSet<u32>,
     tag: String,
@@ -101,22 +101,22 @@ struct Barrier {
 #[derive(Debug)]
 pub struct Server {
     space: String,
-    ranks: Vec<Rank>,
+    ranks: Vec<ServerRank>,
     values: HashMap<String, String>,
     services: HashMap<String, String>,
-    barriers: HashMap<String, Barrier>,
+    barriers: HashMap<String, PmiBarrier>,
 }
 
 impl Server {
     /// A server for as many ranks as there are in `apps`: the number of each rank's program on
     /// the command line. `name` is the job's name, without spaces.
     pub fn new(name: &str, apps: &[u32]) -> Self {
-        let rank = |app: &u32| Rank {
-            standing: Standing::Silent,
+        let rank = |app: &u32| ServerRank {
+            join_state: JoinState::NotJoined,
             any: false,
             app: *app,
-            requests: Requests::default(),
-            gone: false,
+            requests: PmiRequests::default(),
+            has_ended: false,
         };
         let mapping = single_host_mapping(apps.len() as u32);
         Self {
@@ -129,12 +129,12 @@ impl Server {
     }
 
     /// What `rank` has said so far.
-    pub fn standing(&self, rank: u32) -> Standing {
-        self.ranks[rank as usize].standing
+    pub fn join_state(&self, rank: u32) -> JoinState {
+        self.ranks[rank as usize].join_state
     }
 
-    /// Takes bytes that `rank` sent. After [`Event::Broken`] it must not be called for that rank.
-    pub fn receive(&mut self, rank: u32, bytes: &[u8]) -> Vec<Event> {
+    /// Takes bytes that `rank` sent. After [`ServerEvent::Broken`] it must not be called for that rank.
+    pub fn receive(&mut self, rank: u32, bytes: &[u8]) -> Vec<ServerEvent> {
         let mut events = Vec::new();
         self.ranks[rank as usize].requests.push(bytes);
         while let Some(request) = self.ranks[rank as usize].requests.next_request() {
@@ -144,7 +144,7 @@ impl Server {
                     events.push(reply(rank, failure(name, &why)));
                 }
                 Err(Malformed { why, reply: None }) => {
-                    events.push(Event::Broken { rank, why });
+                    events.push(ServerEvent::Broken { rank, why });
                     break;
                 }
             }
@@ -154,78 +154,84 @@ impl Server {
 
     /// `rank` has ended: nobody should wait for it any more. Who has joined and counts on all ranks
     /// waits for them, at the latest when it leaves, and so for those that never joined.
-    pub fn gone(&mut self, rank: u32) -> Vec<Event> {
-        self.ranks[rank as usize].gone = true;
-        if self.standing(rank) == Standing::Silent
+    pub fn rank_ended(&mut self, rank: u32) -> Vec<ServerEvent> {
+        self.ranks[rank as usize].has_ended = true;
+        if self.join_state(rank) == JoinState::NotJoined
             && let Some(joined) =
-                self.first(|other| other.standing == Standing::Joined && !other.any)
+                self.first(|other| other.join_state == JoinState::Joined && !other.any)
         {
-            return vec![Event::Stuck { gone: rank, waiting: joined }];
+            return vec![ServerEvent::Stuck { ended: rank, waiting: joined }];
         }
-        let waits = |barrier: &&Barrier| barrier.members.contains(&rank);
+        let waits = |barrier: &&PmiBarrier| barrier.members.contains(&rank);
         let stuck = self.barriers.values().find(waits);
         let waiting = stuck.and_then(|barrier| barrier.arrived.iter().find(|one| **one != rank));
-        waiting.map(|waiting| Event::Stuck { gone: rank, waiting: *waiting }).into_iter().collect()
+        waiting
+            .map(|waiting| ServerEvent::Stuck { ended: rank, waiting: *waiting })
+            .into_iter()
+            .collect()
     }
 
-    fn serve(&mut self, rank: u32, request: Request, events: &mut Vec<Event>) {
+    fn serve(&mut self, rank: u32, request: PmiRequest, events: &mut Vec<ServerEvent>) {
         let line = match request {
-            Request::Init { version, ours, any } => self.init(rank, version, ours, any, events),
-            Request::Maxes => maxes(good("maxes")),
-            Request::AppNumber => good("appnum").number("appnum", self.ranks[rank as usize].app),
+            PmiRequest::Init { version, ours, any } => self.init(rank, version, ours, any, events),
+            PmiRequest::Maxes => maxes(success("maxes")),
+            PmiRequest::AppNumber => {
+                success("appnum").number("appnum", self.ranks[rank as usize].app)
+            }
             // Minus one: no limit is known (Hydra's answer too).
-            Request::UniverseSize => good("universe_size").number("size", -1),
-            Request::SpaceName => good("my_kvsname").text("kvsname", &self.space),
-            Request::Put { key, value } => self.put(key, value),
-            Request::Get { key } => {
+            PmiRequest::UniverseSize => success("universe_size").number("size", -1),
+            PmiRequest::SpaceName => success("my_kvsname").text("kvsname", &self.space),
+            PmiRequest::Put { key, value } => self.put(key, value),
+            PmiRequest::Get { key } => {
                 found("get_result", "value", self.values.get(&key), "no such key")
             }
-            Request::Publish { service, port } => {
+            PmiRequest::Publish { service, port } => {
                 self.services.insert(service, port);
-                good("publish_result")
+                success("publish_result")
             }
-            Request::Lookup { service } => {
+            PmiRequest::Lookup { service } => {
                 let port = self.services.get(&service);
                 found("lookup_result", "port", port, "no such service")
             }
-            Request::Unpublish { service } => match self.services.remove(&service) {
-                Some(_) => good("unpublish_result"),
+            PmiRequest::Unpublish { service } => match self.services.remove(&service) {
+                Some(_) => success("unpublish_result"),
                 None => failure("unpublish_result", "no such service"),
             },
-            Request::Finalize => {
-                self.ranks[rank as usize].standing = Standing::Left;
-                events.push(Event::Left(rank));
-                good("finalize_ack")
+            PmiRequest::Finalize => {
+                self.ranks[rank as usize].join_state = JoinState::Left;
+                events.push(ServerEvent::Left(rank));
+                success("finalize_ack")
             }
-            Request::Abort { code, message } => {
-                events.push(Event::Aborted { rank, code, message });
+            PmiRequest::Abort { code, message } => {
+                events.push(ServerEvent::Aborted { rank, code, message });
                 return;
             }
-            Request::Spawn => {
+            PmiRequest::Spawn => {
                 let why = "this launcher cannot start more processes (MPI_Comm_spawn)";
-                events.push(Event::Unable { rank, why: why.to_owned() });
+                events.push(ServerEvent::Unsupported { rank, why: why.to_owned() });
                 failure("spawn_result", why)
             }
-            Request::Barrier { group } => return self.enter(rank, group.as_deref(), events),
+            PmiRequest::Barrier { group } => return self.enter(rank, group.as_deref(), events),
         };
         events.push(reply(rank, line));
     }
 
     fn init(
-        &mut self, rank: u32, version: u32, ours: bool, any: bool, events: &mut Vec<Event>,
-    ) -> Line {
-        let answer = |line: Line| line.number("pmi_version", 1).number("pmi_subversion", 2);
+        &mut self, rank: u32, version: u32, ours: bool, any: bool, events: &mut Vec<ServerEvent>,
+    ) -> PmiLine {
+        let answer = |line: PmiLine| line.number("pmi_version", 1).number("pmi_subversion", 2);
         if version != 1 {
             return answer(failure("response_to_init", "only PMI version 1 is spoken here"));
         }
-        self.ranks[rank as usize].standing = Standing::Joined;
+        self.ranks[rank as usize].join_state = JoinState::Joined;
         self.ranks[rank as usize].any = any;
-        events.push(Event::Joined(rank));
-        let silent = |other: &Rank| other.gone && other.standing == Standing::Silent;
+        events.push(ServerEvent::Joined(rank));
+        let silent =
+            |other: &ServerRank| other.has_ended && other.join_state == JoinState::NotJoined;
         if !any && let Some(gone) = self.first(silent) {
-            events.push(Event::Stuck { gone, waiting: rank });
+            events.push(ServerEvent::Stuck { ended: gone, waiting: rank });
         }
-        let line = answer(good("response_to_init"));
+        let line = answer(success("response_to_init"));
         if !ours {
             return line;
         }
@@ -237,11 +243,11 @@ impl Server {
     }
 
     /// The first rank that is so.
-    fn first(&self, is_so: impl Fn(&Rank) -> bool) -> Option<u32> {
+    fn first(&self, is_so: impl Fn(&ServerRank) -> bool) -> Option<u32> {
         self.ranks.iter().position(is_so).map(|rank| rank as u32)
     }
 
-    fn put(&mut self, key: String, value: String) -> Line {
+    fn put(&mut self, key: String, value: String) -> PmiLine {
         if key.len() > MAXES[1] as usize || value.len() > MAXES[2] as usize {
             return failure("put_result", "the key or the value is too long");
         }
@@ -249,27 +255,28 @@ impl Server {
             return failure("put_result", "keys that start with PMI_ are reserved");
         }
         self.values.insert(key, value);
-        good("put_result")
+        success("put_result")
     }
 
-    fn enter(&mut self, rank: u32, group: Option<&str>, events: &mut Vec<Event>) {
+    fn enter(&mut self, rank: u32, group: Option<&str>, events: &mut Vec<ServerEvent>) {
         let group = group.unwrap_or("WORLD:0");
         let Some((members, tag)) = self.members(group).filter(|found| found.0.contains(&rank))
         else {
             events.push(reply(rank, failure("barrier_out", "no such group of ranks")));
             return;
         };
-        let barrier = self.barriers.entry(group.to_owned()).or_insert_with(|| Barrier {
+        let barrier = self.barriers.entry(group.to_owned()).or_insert_with(|| PmiBarrier {
             members,
             arrived: BTreeSet::new(),
             tag: tag.to_owned(),
         });
         barrier.arrived.insert(rank);
-        if let Some(gone) = barrier.members.iter().find(|one| self.ranks[**one as usize].gone) {
-            events.push(Event::Stuck { gone: *gone, waiting: rank });
+        if let Some(gone) = barrier.members.iter().find(|one| self.ranks[**one as usize].has_ended)
+        {
+            events.push(ServerEvent::Stuck { ended: *gone, waiting: rank });
         }
         if barrier.arrived == barrier.members {
-            let line = good("barrier_out").text("tag", &barrier.tag);
+            let line = success("barrier_out").text("tag", &barrier.tag);
             events.extend(barrier.members.iter().map(|member| reply(*member, line.clone())));
             self.barriers.remove(group);
         }
@@ -290,27 +297,27 @@ impl Server {
     }
 }
 
-fn reply(rank: u32, line: Line) -> Event {
-    Event::Reply { rank, bytes: line.into_bytes() }
+fn reply(rank: u32, line: PmiLine) -> ServerEvent {
+    ServerEvent::Reply { rank, bytes: line.into_bytes() }
 }
 
-fn good(name: &str) -> Line {
-    Line::new(name).number("rc", 0)
+fn success(name: &str) -> PmiLine {
+    PmiLine::new(name).number("rc", 0)
 }
 
-fn maxes(line: Line) -> Line {
+fn maxes(line: PmiLine) -> PmiLine {
     line.number("kvsname_max", MAXES[0])
         .number("keylen_max", MAXES[1])
         .number("vallen_max", MAXES[2])
 }
 
-fn failure(name: &str, why: &str) -> Line {
-    Line::new(name).number("rc", 1).text("msg", &why.replace(' ', "_"))
+fn failure(name: &str, why: &str) -> PmiLine {
+    PmiLine::new(name).number("rc", 1).text("msg", &why.replace(' ', "_"))
 }
 
-fn found(name: &str, key: &str, value: Option<&String>, missing: &str) -> Line {
+fn found(name: &str, key: &str, value: Option<&String>, missing: &str) -> PmiLine {
     match value {
-        Some(value) => good(name).text(key, value),
+        Some(value) => success(name).text(key, value),
         None => failure(name, missing),
     }
 }
@@ -320,9 +327,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn text(event: &Event) -> (u32, String) {
+    fn text(event: &ServerEvent) -> (u32, String) {
         match event {
-            Event::Reply { rank, bytes } => (*rank, String::from_utf8(bytes.clone()).unwrap()),
+            ServerEvent::Reply { rank, bytes } => {
+                (*rank, String::from_utf8(bytes.clone()).unwrap())
+            }
             other => panic!("{other:?} is no reply"),
         }
     }
@@ -335,18 +344,21 @@ mod tests {
     #[test]
     fn init_and_finalize_move_a_rank_through_its_states() {
         let mut server = Server::new("job", &[0, 0]);
-        assert_eq!(server.standing(1), Standing::Silent);
+        assert_eq!(server.join_state(1), JoinState::NotJoined);
         let events = server.receive(1, b"cmd=init pmi_version=1 pmi_subversion=1\n");
-        assert_eq!(events[0], Event::Joined(1));
+        assert_eq!(events[0], ServerEvent::Joined(1));
         assert_eq!(
             text(&events[1]).1,
             "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=2\n"
         );
-        assert_eq!((server.standing(0), server.standing(1)), (Standing::Silent, Standing::Joined));
+        assert_eq!(
+            (server.join_state(0), server.join_state(1)),
+            (JoinState::NotJoined, JoinState::Joined)
+        );
         assert_eq!(answer(&mut server, 1, "cmd=finalize"), "cmd=finalize_ack rc=0");
-        assert_eq!(server.standing(1), Standing::Left);
+        assert_eq!(server.join_state(1), JoinState::Left);
         server.receive(1, b"cmd=init pmi_version=1 pmi_subversion=1\n");
-        assert_eq!(server.standing(1), Standing::Joined);
+        assert_eq!(server.join_state(1), JoinState::Joined);
     }
 
     #[test]
@@ -354,7 +366,7 @@ mod tests {
         let mut server = Server::new("job", &[0]);
         let line = answer(&mut server, 0, "cmd=init pmi_version=2 pmi_subversion=0");
         assert!(line.starts_with("cmd=response_to_init rc=1"), "{line}");
-        assert_eq!(server.standing(0), Standing::Silent);
+        assert_eq!(server.join_state(0), JoinState::NotJoined);
     }
 
     #[test]
@@ -419,11 +431,11 @@ mod tests {
     fn waiting_for_one_that_is_gone_is_noticed_in_either_order() {
         let mut server = Server::new("job", &[0, 0]);
         server.receive(1, b"cmd=barrier_in\n");
-        assert_eq!(server.gone(0), [Event::Stuck { gone: 0, waiting: 1 }]);
+        assert_eq!(server.rank_ended(0), [ServerEvent::Stuck { ended: 0, waiting: 1 }]);
         let mut server = Server::new("job", &[0, 0]);
-        assert_eq!(server.gone(0), []);
+        assert_eq!(server.rank_ended(0), []);
         let events = server.receive(1, b"cmd=barrier_in\n");
-        assert_eq!(events, [Event::Stuck { gone: 0, waiting: 1 }]);
+        assert_eq!(events, [ServerEvent::Stuck { ended: 0, waiting: 1 }]);
     }
 
     #[test]
@@ -431,10 +443,10 @@ mod tests {
         let any = b"cmd=init pmi_version=1 pmi_subversion=1 suiro=1 any=1\n";
         let mut server = Server::new("job", &[0, 0, 0]);
         server.receive(1, any);
-        assert_eq!(server.gone(0), []);
+        assert_eq!(server.rank_ended(0), []);
         assert_eq!(server.receive(2, any).len(), 2);
         let all = b"cmd=init pmi_version=1 pmi_subversion=1 suiro=1\n";
-        assert_eq!(server.receive(1, all)[1], Event::Stuck { gone: 0, waiting: 1 });
+        assert_eq!(server.receive(1, all)[1], ServerEvent::Stuck { ended: 0, waiting: 1 });
     }
 
     #[test]
@@ -442,15 +454,15 @@ mod tests {
         let hello = b"cmd=init pmi_version=1 pmi_subversion=1\n";
         let mut server = Server::new("job", &[0, 0, 0]);
         server.receive(1, hello);
-        assert_eq!(server.gone(0), [Event::Stuck { gone: 0, waiting: 1 }]);
+        assert_eq!(server.rank_ended(0), [ServerEvent::Stuck { ended: 0, waiting: 1 }]);
         let mut server = Server::new("job", &[0, 0, 0]);
-        assert_eq!(server.gone(2), []);
-        assert_eq!(server.receive(1, hello)[1], Event::Stuck { gone: 2, waiting: 1 });
+        assert_eq!(server.rank_ended(2), []);
+        assert_eq!(server.receive(1, hello)[1], ServerEvent::Stuck { ended: 2, waiting: 1 });
         let mut server = Server::new("job", &[0, 0]);
         server.receive(1, hello);
         server.receive(0, hello);
         server.receive(0, b"cmd=finalize\n");
-        assert_eq!(server.gone(0), []);
+        assert_eq!(server.rank_ended(0), []);
     }
 
     #[test]
@@ -458,7 +470,7 @@ mod tests {
         let mut server = Server::new("job", &[0]);
         let events = server.receive(0, b"cmd=abort exitcode=42 message=too bad\n");
         let message = Some("too bad".to_owned());
-        assert_eq!(events, [Event::Aborted { rank: 0, code: 42, message }]);
+        assert_eq!(events, [ServerEvent::Aborted { rank: 0, code: 42, message }]);
     }
 
     #[test]
@@ -467,7 +479,7 @@ mod tests {
         let refused = answer(&mut server, 0, "mcmd=spawn\nnprocs=1\nexecname=x\nendcmd");
         assert!(refused.starts_with("cmd=spawn_result rc=1"));
         let events = server.receive(0, b"\x00\n");
-        assert!(matches!(events[..], [Event::Broken { rank: 0, .. }]));
+        assert!(matches!(events[..], [ServerEvent::Broken { rank: 0, .. }]));
     }
 
     proptest! {
@@ -479,7 +491,7 @@ mod tests {
             for line in lines {
                 let events = server.receive(0, format!("{line}\n").as_bytes());
                 prop_assert!(!events.is_empty());
-                if matches!(events.last(), Some(Event::Broken { .. })) {
+                if matches!(events.last(), Some(ServerEvent::Broken { .. })) {
                     break;
                 }
             }

@@ -19,7 +19,7 @@ const SPAWN_LINES_MAX: usize = 64 * 1024;
 
 /// What a client can ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum PmiRequest {
     /// The first words: which protocol the client speaks.
     Init {
         /// 1, or 2 for a protocol that we do not serve.
@@ -96,13 +96,13 @@ pub struct Malformed {
 
 /// Cuts a stream of bytes into lines.
 #[derive(Debug, Default)]
-pub struct Lines {
+pub struct PmiLines {
     bytes: Vec<u8>,
     /// Where the next line starts.
     start: usize,
 }
 
-impl Lines {
+impl PmiLines {
     /// Adds what has arrived.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.start);
@@ -119,31 +119,35 @@ impl Lines {
         let len_bytes = match rest.iter().position(|byte| *byte == b'\n') {
             Some(len_bytes) if len_bytes <= LINE_MAX_BYTES => len_bytes,
             None if rest.len() <= LINE_MAX_BYTES => return None,
-            _ => return Some(Err(useless(format!("a line is over {LINE_MAX_BYTES} bytes long")))),
+            _ => {
+                return Some(Err(unusable_line(format!(
+                    "a line is over {LINE_MAX_BYTES} bytes long"
+                ))));
+            }
         };
         let line = self.start..self.start + len_bytes;
         self.start = line.end + 1;
         let line = std::str::from_utf8(&self.bytes[line]);
-        Some(line.map_err(|_| useless("a line is not text".to_owned())))
+        Some(line.map_err(|_| unusable_line("a line is not text".to_owned())))
     }
 }
 
 /// Turns a stream of bytes into requests.
 #[derive(Debug, Default)]
-pub struct Requests {
-    lines: Lines,
+pub struct PmiRequests {
+    lines: PmiLines,
     /// How many lines of a spawn request have passed, while one is under way.
     spawn_lines: Option<usize>,
 }
 
-impl Requests {
+impl PmiRequests {
     /// Adds what has arrived.
     pub fn push(&mut self, bytes: &[u8]) {
         self.lines.push(bytes);
     }
 
     /// The next whole request, or what is wrong with it.
-    pub fn next_request(&mut self) -> Option<Result<Request, Malformed>> {
+    pub fn next_request(&mut self) -> Option<Result<PmiRequest, Malformed>> {
         loop {
             let line = match self.lines.next_line()? {
                 Ok(line) => line,
@@ -152,10 +156,10 @@ impl Requests {
             match self.spawn_lines {
                 Some(_) if line == "endcmd" => {
                     self.spawn_lines = None;
-                    return Some(Ok(Request::Spawn));
+                    return Some(Ok(PmiRequest::Spawn));
                 }
                 Some(SPAWN_LINES_MAX) => {
-                    return Some(Err(useless("a spawn request does not end".to_owned())));
+                    return Some(Err(unusable_line("a spawn request does not end".to_owned())));
                 }
                 Some(count) => self.spawn_lines = Some(count + 1),
                 None if line == "mcmd=spawn" => self.spawn_lines = Some(0),
@@ -169,40 +173,42 @@ impl Requests {
 ///
 /// # Errors
 /// [`Malformed`] when it is no request or lacks a part.
-pub fn parse_request(line: &str) -> Result<Request, Malformed> {
-    let fields = Fields::of(line).ok_or_else(|| {
-        useless(format!("a line does not start with a command: {}", excerpt(line)))
+pub fn parse_request(line: &str) -> Result<PmiRequest, Malformed> {
+    let fields = PmiFields::of(line).ok_or_else(|| {
+        unusable_line(format!("a line does not start with a command: {}", excerpt(line)))
     })?;
     match fields.command {
-        "init" => Ok(Request::Init {
+        "init" => Ok(PmiRequest::Init {
             version: fields.number("pmi_version", "response_to_init")?,
             ours: fields.value("suiro").is_some(),
             any: fields.value("any").is_some(),
         }),
-        "get_maxes" => Ok(Request::Maxes),
-        "get_appnum" => Ok(Request::AppNumber),
-        "get_universe_size" => Ok(Request::UniverseSize),
-        "get_my_kvsname" => Ok(Request::SpaceName),
-        "put" => Ok(Request::Put {
+        "get_maxes" => Ok(PmiRequest::Maxes),
+        "get_appnum" => Ok(PmiRequest::AppNumber),
+        "get_universe_size" => Ok(PmiRequest::UniverseSize),
+        "get_my_kvsname" => Ok(PmiRequest::SpaceName),
+        "put" => Ok(PmiRequest::Put {
             key: fields.word("key", "put_result")?,
             value: fields.text("value", "put_result")?,
         }),
-        "get" => Ok(Request::Get { key: fields.word("key", "get_result")? }),
-        "barrier_in" => Ok(Request::Barrier { group: fields.word("group", "barrier_out").ok() }),
-        "publish_name" => Ok(Request::Publish {
+        "get" => Ok(PmiRequest::Get { key: fields.word("key", "get_result")? }),
+        "barrier_in" => Ok(PmiRequest::Barrier { group: fields.word("group", "barrier_out").ok() }),
+        "publish_name" => Ok(PmiRequest::Publish {
             service: fields.text_before("service", "port", "publish_result")?,
             port: fields.text("port", "publish_result")?,
         }),
-        "lookup_name" => Ok(Request::Lookup { service: fields.text("service", "lookup_result")? }),
-        "unpublish_name" => {
-            Ok(Request::Unpublish { service: fields.text("service", "unpublish_result")? })
+        "lookup_name" => {
+            Ok(PmiRequest::Lookup { service: fields.text("service", "lookup_result")? })
         }
-        "finalize" => Ok(Request::Finalize),
-        "abort" => Ok(Request::Abort {
+        "unpublish_name" => {
+            Ok(PmiRequest::Unpublish { service: fields.text("service", "unpublish_result")? })
+        }
+        "finalize" => Ok(PmiRequest::Finalize),
+        "abort" => Ok(PmiRequest::Abort {
             code: fields.number("exitcode", "").unwrap_or(1),
             message: fields.text("message", "").ok(),
         }),
-        _ => Err(useless(format!("it asked for something unknown: {}", excerpt(line)))),
+        _ => Err(unusable_line(format!("it asked for something unknown: {}", excerpt(line)))),
     }
 }
 
@@ -210,13 +216,13 @@ pub fn parse_request(line: &str) -> Result<Request, Malformed> {
 ///
 /// Both sides use it: requests and replies have the same form.
 #[derive(Clone, Copy, Debug)]
-pub struct Fields<'a> {
+pub struct PmiFields<'a> {
     /// The name after `cmd=`.
     pub command: &'a str,
     rest: &'a str,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> PmiFields<'a> {
     /// `None` if the line does not start with a command.
     pub fn of(line: &'a str) -> Option<Self> {
         let line = line.strip_prefix("cmd=")?;
@@ -276,9 +282,9 @@ impl<'a> Fields<'a> {
 
 /// A line under construction.
 #[derive(Clone, Debug)]
-pub struct Line(String);
+pub struct PmiLine(String);
 
-impl Line {
+impl PmiLine {
     /// A line that starts with `command`.
     pub fn new(command: &str) -> Self {
         Self(format!("cmd={command}"))
@@ -339,7 +345,7 @@ fn unescape(text: &str) -> String {
     plain
 }
 
-fn useless(why: String) -> Malformed {
+fn unusable_line(why: String) -> Malformed {
     Malformed { why, reply: None }
 }
 
@@ -354,31 +360,31 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn all(bytes: &[u8]) -> Vec<Result<Request, Malformed>> {
-        let mut requests = Requests::default();
+    fn all(bytes: &[u8]) -> Vec<Result<PmiRequest, Malformed>> {
+        let mut requests = PmiRequests::default();
         requests.push(bytes);
         std::iter::from_fn(|| requests.next_request()).take(100).collect()
     }
 
     #[test]
     fn requests_of_mpich_are_understood() {
-        let put = Request::Put { key: "-bc-0".into(), value: "a=b#c".into() };
+        let put = PmiRequest::Put { key: "-bc-0".into(), value: "a=b#c".into() };
         assert_eq!(all(b"cmd=put kvsname=kvs_1 key=-bc-0 value=a=b#c\n"), [Ok(put)]);
-        let publish = Request::Publish { service: "my service".into(), port: "a port".into() };
+        let publish = PmiRequest::Publish { service: "my service".into(), port: "a port".into() };
         assert_eq!(all(b"cmd=publish_name service=my service port=a port\n"), [Ok(publish)]);
-        let abort = Request::Abort { code: -3, message: Some("it is (over)".into()) };
+        let abort = PmiRequest::Abort { code: -3, message: Some("it is (over)".into()) };
         assert_eq!(all(b"cmd=abort exitcode=-3 message=it is (over)\n"), [Ok(abort)]);
-        assert_eq!(all(b"cmd=barrier_in\n"), [Ok(Request::Barrier { group: None })]);
+        assert_eq!(all(b"cmd=barrier_in\n"), [Ok(PmiRequest::Barrier { group: None })]);
         assert_eq!(
             all(b"cmd=init pmi_version=1 pmi_subversion=1\n"),
-            [Ok(Request::Init { version: 1, ours: false, any: false })]
+            [Ok(PmiRequest::Init { version: 1, ours: false, any: false })]
         );
     }
 
     #[test]
     fn a_spawn_of_many_lines_is_one_request() {
         let bytes = b"mcmd=spawn\nnprocs=2\nexecname=x\nendcmd\ncmd=finalize\n";
-        assert_eq!(all(bytes), [Ok(Request::Spawn), Ok(Request::Finalize)]);
+        assert_eq!(all(bytes), [Ok(PmiRequest::Spawn), Ok(PmiRequest::Finalize)]);
     }
 
     #[test]
@@ -402,7 +408,7 @@ mod tests {
         fn any_bytes_in_any_pieces_are_taken(
             bytes in proptest::collection::vec(any::<u8>(), 0..400), cut in 0usize..400,
         ) {
-            let mut requests = Requests::default();
+            let mut requests = PmiRequests::default();
             let cut = cut.min(bytes.len());
             requests.push(&bytes[..cut]);
             let mut parts: Vec<_> = std::iter::from_fn(|| requests.next_request()).collect();
@@ -418,8 +424,8 @@ mod tests {
 
         #[test]
         fn every_text_survives_the_wire(value in "[ -~é]{0,60}") {
-            let line = Line::new("put").text("key", "k").text("value", &value).into_bytes();
-            let expected = Request::Put { key: "k".into(), value };
+            let line = PmiLine::new("put").text("key", "k").text("value", &value).into_bytes();
+            let expected = PmiRequest::Put { key: "k".into(), value };
             prop_assert_eq!(all(&line), vec![Ok(expected)]);
         }
     }

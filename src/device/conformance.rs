@@ -6,7 +6,7 @@
 //! No check asserts a time, but each gives up instead of hanging.
 
 mod rma;
-mod rooms;
+mod shared_segment;
 mod trigger;
 
 use std::sync::atomic::Ordering;
@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 use super::delay::Delay;
 use super::fault::Fault;
 use super::trace::Trace;
-use super::{Busy, Caps, Device, Header, Sink, Wake};
+use super::{Busy, Caps, Device, Header, PacketSink, WakeSource};
 use crate::base::{Peer, Random};
 
 /// How long a check may see nothing happen before it fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Tries after which an injected refusal can no longer be the reason for [`Busy`].
 const TRIES_MAX: usize = 10_000;
@@ -54,9 +54,9 @@ fn suite<D: Device>(network: &impl Fn(usize) -> Vec<D>) {
     many_send_to_one(network(20), 200);
     a_packet_before_arm_is_found(network(2));
     a_packet_after_arm_wakes(network(2));
-    rousing_wakes(network(2));
+    waking_oneself_wakes(network(2));
     arming_never_loses_a_packet(network(2), 3000);
-    rooms::check(network);
+    shared_segment::check(network);
     rma::check(network);
     trigger::check(network);
 }
@@ -64,13 +64,13 @@ fn suite<D: Device>(network: &impl Fn(usize) -> Vec<D>) {
 /// A sink that drops everything.
 pub struct Ignore;
 
-impl Sink for Ignore {
+impl PacketSink for Ignore {
     fn packet(&mut self, _from: Peer, _header: &Header, _data: &[u8]) {}
 }
 
 /// The packets of one sender to one receiver: lengths and bytes follow from the number.
 #[derive(Clone)]
-struct Stream {
+struct PacketStream {
     caps: Caps,
     from: Peer,
     next: u64,
@@ -78,7 +78,7 @@ struct Stream {
 }
 
 /// One packet of a stream.
-struct Packet {
+struct TestPacket {
     header: Header,
     len: usize,
     /// Sent by `send` although it is short enough for `send_short`.
@@ -86,15 +86,15 @@ struct Packet {
 }
 
 /// Bytes of every packet are a window into this, at an offset that its number gives.
-struct Pattern(Vec<u8>);
+struct BytePattern(Vec<u8>);
 
-impl Stream {
+impl PacketStream {
     fn new(caps: Caps, from: Peer, to: Peer) -> Self {
         let random = Random::new(u64::from(from) << 32 | u64::from(to));
         Self { caps, from, next: 0, random }
     }
 
-    fn next(&mut self) -> Packet {
+    fn next(&mut self) -> TestPacket {
         let bound = match self.random.below(8) {
             0..=3 => self.caps.short_max,
             4..=6 => self.caps.packet_max.min(600),
@@ -105,56 +105,57 @@ impl Stream {
         let header =
             Header { words: [self.next, u64::from(self.from) << 40 | len as u64], kind: len as u8 };
         self.next += 1;
-        Packet { header, len, long }
+        TestPacket { header, len, long }
     }
 }
 
-impl Pattern {
+impl BytePattern {
     const PERIOD: usize = 251;
 
     fn new(caps: Caps) -> Self {
         Self((0..caps.packet_max + Self::PERIOD).map(|at| (at % Self::PERIOD) as u8).collect())
     }
 
-    fn of(&self, number: u64, len: usize) -> &[u8] {
+    fn bytes(&self, number: u64, len: usize) -> &[u8] {
         &self.0[(number % Self::PERIOD as u64) as usize..][..len]
     }
 }
 
 /// A sink that knows what must come next from each peer.
 struct Expect {
-    pattern: Pattern,
-    streams: Vec<Stream>,
+    pattern: BytePattern,
+    streams: Vec<PacketStream>,
     arrived: usize,
 }
 
 impl Expect {
     fn new(caps: Caps, me: usize, ranks: usize) -> Self {
-        let streams = (0..ranks).map(|from| Stream::new(caps, from as Peer, me as Peer)).collect();
-        Self { pattern: Pattern::new(caps), streams, arrived: 0 }
+        let streams =
+            (0..ranks).map(|from| PacketStream::new(caps, from as Peer, me as Peer)).collect();
+        Self { pattern: BytePattern::new(caps), streams, arrived: 0 }
     }
 }
 
-impl Sink for Expect {
+impl PacketSink for Expect {
     fn packet(&mut self, from: Peer, header: &Header, data: &[u8]) {
         let packet = self.streams[from as usize].next();
         assert_eq!((*header, data.len()), (packet.header, packet.len), "from rank {from}");
-        assert!(data == self.pattern.of(header.words[0], data.len()), "damaged: {header:?}");
+        assert!(data == self.pattern.bytes(header.words[0], data.len()), "damaged: {header:?}");
         self.arrived += 1;
     }
 }
 
 /// A rank that sends numbered packets and expects those of the others.
-struct Rank<D> {
+struct TestRank<D> {
     device: D,
     me: usize,
-    sends: Vec<Stream>,
+    sends: Vec<PacketStream>,
     /// Refused, to be sent first.
-    pending: Vec<Option<Packet>>,
+    pending: Vec<Option<TestPacket>>,
     expect: Expect,
 }
 
-impl<D: Device> Rank<D> {
+impl<D: Device> TestRank<D> {
     fn all(devices: Vec<D>) -> Vec<Self> {
         let ranks = devices.len();
         let rank = |(me, device): (usize, D)| {
@@ -163,7 +164,9 @@ impl<D: Device> Rank<D> {
             Self {
                 device,
                 me,
-                sends: (0..ranks).map(|to| Stream::new(caps, me as Peer, to as Peer)).collect(),
+                sends: (0..ranks)
+                    .map(|to| PacketStream::new(caps, me as Peer, to as Peer))
+                    .collect(),
                 pending: (0..ranks).map(|_| None).collect(),
                 expect: Expect::new(caps, me, ranks),
             }
@@ -175,7 +178,7 @@ impl<D: Device> Rank<D> {
     fn send(&mut self, peer: usize) -> Result<(), Busy> {
         let stream = &mut self.sends[peer];
         let packet = self.pending[peer].take().unwrap_or_else(|| stream.next());
-        let data = self.expect.pattern.of(packet.header.words[0], packet.len);
+        let data = self.expect.pattern.bytes(packet.header.words[0], packet.len);
         let mut filled = false;
         let sent = if packet.long {
             self.device.send(peer as Peer, &packet.header, packet.len, |room| {
@@ -209,12 +212,12 @@ impl<D: Device> Rank<D> {
 
     /// Polls until `arrived` packets have come since the beginning.
     fn poll_until(&mut self, arrived: usize) {
-        let mut patience = Patience::new();
+        let mut patience = TestDeadline::new();
         while self.expect.arrived < arrived {
             if self.poll() == 0 {
                 patience.wait();
             } else {
-                patience = Patience::new();
+                patience = TestDeadline::new();
             }
         }
         assert_eq!(self.expect.arrived, arrived, "a packet too many at rank {}", self.me);
@@ -222,38 +225,38 @@ impl<D: Device> Rank<D> {
 }
 
 /// Gives the processor away until something happens or it has been too long.
-struct Patience(Instant);
+struct TestDeadline(Instant);
 
-impl Patience {
+impl TestDeadline {
     fn new() -> Self {
         Self(Instant::now())
     }
 
     #[track_caller]
     fn wait(&self) {
-        assert!(self.0.elapsed() < PATIENCE, "nothing happens");
+        assert!(self.0.elapsed() < TIMEOUT, "nothing happens");
         thread::yield_now();
     }
 }
 
 fn every_size_arrives<D: Device>(devices: Vec<D>) {
-    struct Sizes<'a>(&'a Pattern, usize);
-    impl Sink for Sizes<'_> {
+    struct Sizes<'a>(&'a BytePattern, usize);
+    impl PacketSink for Sizes<'_> {
         fn packet(&mut self, from: Peer, header: &Header, data: &[u8]) {
             let number = header.words[0];
             assert_eq!((from, number), (0, self.1 as u64));
-            assert!(data == self.0.of(number, number as usize / 2), "packet {number}");
+            assert!(data == self.0.bytes(number, number as usize / 2), "packet {number}");
             self.1 += 1;
         }
     }
     let [mut sender, mut receiver] = devices.try_into().ok().unwrap();
     let caps = sender.caps();
-    let pattern = Pattern::new(caps);
+    let pattern = BytePattern::new(caps);
     let mut sink = Sizes(&pattern, 0);
     for number in 0..2 * (caps.packet_max as u64 + 1) {
         let (len, header) = (number as usize / 2, Header { words: [number, !0], kind: 255 });
-        let data = pattern.of(number, len);
-        let patience = Patience::new();
+        let data = pattern.bytes(number, len);
+        let patience = TestDeadline::new();
         let mut send = || {
             if number % 2 == 0 && len <= caps.short_max {
                 sender.send_short(1, &header, data)
@@ -266,7 +269,7 @@ fn every_size_arrives<D: Device>(devices: Vec<D>) {
             patience.wait();
         }
     }
-    let patience = Patience::new();
+    let patience = TestDeadline::new();
     while sink.1 < 2 * (caps.packet_max + 1) {
         receiver.poll(&mut sink);
         patience.wait();
@@ -274,7 +277,7 @@ fn every_size_arrives<D: Device>(devices: Vec<D>) {
 }
 
 fn turns_keep_order<D: Device>(devices: Vec<D>, seed: u64) {
-    let mut ranks = Rank::all(devices);
+    let mut ranks = TestRank::all(devices);
     let mut random = Random::new(seed);
     let count = ranks.len();
     for _ in 0..4000 {
@@ -293,7 +296,7 @@ fn turns_keep_order<D: Device>(devices: Vec<D>, seed: u64) {
 }
 
 fn a_full_device_is_busy_until_polled<D: Device>(devices: Vec<D>) {
-    let mut ranks = Rank::all(devices);
+    let mut ranks = TestRank::all(devices);
     for _ in 0..10 {
         // Ten refusals in a row: the device is full, whatever the middleware adds.
         let mut refusals = 0;
@@ -318,7 +321,7 @@ fn a_full_device_is_busy_until_polled<D: Device>(devices: Vec<D>) {
 
 fn a_poll_is_bounded<D: Device>(mut devices: Vec<D>) {
     struct Refill<'a, D>(&'a mut D, usize);
-    impl<D: Device> Sink for Refill<'_, D> {
+    impl<D: Device> PacketSink for Refill<'_, D> {
         fn packet(&mut self, _from: Peer, header: &Header, data: &[u8]) {
             // A refusal may end it too; that is why it is tried more than once.
             let _ = (0..100).find(|_| self.0.send_short(1, header, data).is_ok());
@@ -338,10 +341,10 @@ fn a_poll_is_bounded<D: Device>(mut devices: Vec<D>) {
 fn threads_keep_order<D: Device>(devices: Vec<D>, packets: usize) {
     let count = devices.len();
     thread::scope(|scope| {
-        for mut rank in Rank::all(devices) {
+        for mut rank in TestRank::all(devices) {
             scope.spawn(move || {
                 let peers: Vec<_> = (0..count).filter(|peer| *peer != rank.me).collect();
-                let mut patience = Patience::new();
+                let mut patience = TestDeadline::new();
                 while peers.iter().any(|peer| rank.sent(*peer) < packets) {
                     let before = rank.expect.arrived;
                     let mut moved = false;
@@ -350,7 +353,7 @@ fn threads_keep_order<D: Device>(devices: Vec<D>, packets: usize) {
                     }
                     rank.poll();
                     if moved || rank.expect.arrived > before {
-                        patience = Patience::new();
+                        patience = TestDeadline::new();
                     } else {
                         patience.wait();
                     }
@@ -362,16 +365,16 @@ fn threads_keep_order<D: Device>(devices: Vec<D>, packets: usize) {
 }
 
 fn many_send_to_one<D: Device>(devices: Vec<D>, packets: usize) {
-    let mut ranks = Rank::all(devices);
+    let mut ranks = TestRank::all(devices);
     let mut receiver = ranks.remove(0);
     let expected = ranks.len() * packets;
     thread::scope(|scope| {
         for mut rank in ranks {
             scope.spawn(move || {
-                let mut patience = Patience::new();
+                let mut patience = TestDeadline::new();
                 while rank.sent(0) < packets {
                     if rank.send(0).is_ok() {
-                        patience = Patience::new();
+                        patience = TestDeadline::new();
                     } else {
                         patience.wait();
                     }
@@ -383,7 +386,7 @@ fn many_send_to_one<D: Device>(devices: Vec<D>, packets: usize) {
 }
 
 fn a_packet_before_arm_is_found<D: Device>(devices: Vec<D>) {
-    let mut ranks = Rank::all(devices);
+    let mut ranks = TestRank::all(devices);
     for turn in 1..=100 {
         assert!((0..TRIES_MAX).any(|_| ranks[0].send(1).is_ok()));
         ranks[1].device.arm();
@@ -394,44 +397,46 @@ fn a_packet_before_arm_is_found<D: Device>(devices: Vec<D>) {
 }
 
 fn a_packet_after_arm_wakes<D: Device>(devices: Vec<D>) {
-    let mut ranks = Rank::all(devices);
+    let mut ranks = TestRank::all(devices);
     for turn in 1..=100 {
         let wake = ranks[1].device.arm();
         assert_eq!(ranks[1].poll(), 0);
         assert!(!has_fired(&wake), "woken by nothing");
         assert!((0..TRIES_MAX).any(|_| ranks[0].send(1).is_ok()));
-        assert!(matches!(wake, Wake::Never) || has_fired(&wake), "not woken");
+        assert!(matches!(wake, WakeSource::Never) || has_fired(&wake), "not woken");
         ranks[1].device.disarm();
         ranks[1].poll_until(turn);
     }
 }
 
-fn rousing_wakes<D: Device>(devices: Vec<D>) {
-    let mut ranks = Rank::all(devices);
+fn waking_oneself_wakes<D: Device>(devices: Vec<D>) {
+    let mut ranks = TestRank::all(devices);
     for _ in 0..3 {
         let wake = ranks[1].device.arm();
-        ranks[1].device.rouse();
-        assert!(matches!(wake, Wake::Never) || has_fired(&wake), "not roused");
+        ranks[1].device.wake_self();
+        assert!(matches!(wake, WakeSource::Never) || has_fired(&wake), "not roused");
         ranks[1].device.disarm();
     }
-    ranks[1].device.rouse();
+    ranks[1].device.wake_self();
 }
 
-fn has_fired(wake: &Wake) -> bool {
+fn has_fired(wake: &WakeSource) -> bool {
     match wake {
-        Wake::Never => false,
-        Wake::Word { word, expected } => (**word).as_ref().load(Ordering::SeqCst) != *expected,
+        WakeSource::Never => false,
+        WakeSource::Word { word, expected } => {
+            (**word).as_ref().load(Ordering::SeqCst) != *expected
+        }
     }
 }
 
 /// A sender at random moments against a receiver that arms whenever it finds nothing.
 fn arming_never_loses_a_packet<D: Device>(devices: Vec<D>, packets: usize) {
-    let mut ranks = Rank::all(devices);
+    let mut ranks = TestRank::all(devices);
     let (mut receiver, mut sender) = (ranks.remove(1), ranks.remove(0));
     thread::scope(|scope| {
         scope.spawn(move || {
             let mut random = Random::new(5);
-            let patience = Patience::new();
+            let patience = TestDeadline::new();
             while sender.sent(1) < packets {
                 if sender.send(1).is_err() || random.one_in(10) {
                     patience.wait();
@@ -445,8 +450,8 @@ fn arming_never_loses_a_packet<D: Device>(devices: Vec<D>, packets: usize) {
             }
             let wake = receiver.device.arm();
             if receiver.poll() == 0 {
-                let patience = Patience::new();
-                while !has_fired(&wake) && !matches!(wake, Wake::Never) {
+                let patience = TestDeadline::new();
+                while !has_fired(&wake) && !matches!(wake, WakeSource::Never) {
                     patience.wait();
                 }
             }

@@ -10,25 +10,25 @@ use std::collections::VecDeque;
 use crate::base::{Peer, Random};
 use crate::device::rma::Rma;
 use crate::device::trigger::Trigger;
-use crate::device::{Bulk, Busy, Caps, Device, Header, Shared, Sink, Wake};
+use crate::device::{Bulk, Busy, Caps, Device, Header, PacketSink, SharedMemory, WakeSource};
 
 /// The inner device, with delays on the receiving side.
 pub struct Delay<D> {
     inner: D,
-    held: Held,
+    queue: DelayQueue,
     armed: bool,
 }
 
 /// Packets on their way, oldest first.
-struct Held {
-    packets: VecDeque<Packet>,
+struct DelayQueue {
+    packets: VecDeque<DelayedPacket>,
     random: Random,
     polls_max: u64,
     /// Polls so far: the clock of this device.
     now: u64,
 }
 
-struct Packet {
+struct DelayedPacket {
     from: Peer,
     header: Header,
     data: Vec<u8>,
@@ -40,14 +40,14 @@ impl<D: Device> Delay<D> {
     /// Holds each packet that arrives at `inner` for up to `polls_max` polls, as `seed` has it.
     pub fn new(inner: D, seed: u64, polls_max: u64) -> Self {
         let random = Random::new(seed);
-        let held = Held { packets: VecDeque::new(), random, polls_max, now: 0 };
-        Self { inner, held, armed: false }
+        let queue = DelayQueue { packets: VecDeque::new(), random, polls_max, now: 0 };
+        Self { inner, queue, armed: false }
     }
 }
 
-impl Held {
+impl DelayQueue {
     /// Delivers, oldest first, what is due (or everything), and returns how many packets that was.
-    fn deliver(&mut self, all: bool, sink: &mut impl Sink) -> usize {
+    fn deliver(&mut self, all: bool, sink: &mut impl PacketSink) -> usize {
         let mut waiting = Vec::new();
         let (mut kept, mut delivered) = (VecDeque::new(), 0);
         for packet in self.packets.drain(..) {
@@ -64,10 +64,10 @@ impl Held {
     }
 }
 
-impl Sink for Held {
+impl PacketSink for DelayQueue {
     fn packet(&mut self, from: Peer, header: &Header, data: &[u8]) {
         let due = self.now + self.random.below(self.polls_max + 1);
-        self.packets.push_back(Packet { from, header: *header, data: data.to_vec(), due });
+        self.packets.push_back(DelayedPacket { from, header: *header, data: data.to_vec(), due });
     }
 }
 
@@ -86,13 +86,13 @@ impl<D: Device> Device for Delay<D> {
         self.inner.send(peer, header, len, fill)
     }
 
-    fn poll(&mut self, sink: &mut impl Sink) -> usize {
-        self.held.now += 1;
-        self.inner.poll(&mut self.held);
-        self.held.deliver(self.armed, sink)
+    fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
+        self.queue.now += 1;
+        self.inner.poll(&mut self.queue);
+        self.queue.deliver(self.armed, sink)
     }
 
-    fn arm(&mut self) -> Wake {
+    fn arm(&mut self) -> WakeSource {
         self.armed = true;
         self.inner.arm()
     }
@@ -102,16 +102,16 @@ impl<D: Device> Device for Delay<D> {
         self.inner.disarm();
     }
 
-    fn rouse(&mut self) {
-        self.inner.rouse();
+    fn wake_self(&mut self) {
+        self.inner.wake_self();
     }
 
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
         self.inner.bulk()
     }
 
-    fn shared(&mut self) -> Option<&mut dyn Shared> {
-        self.inner.shared()
+    fn shared_memory(&mut self) -> Option<&mut dyn SharedMemory> {
+        self.inner.shared_memory()
     }
 
     fn rma(&mut self) -> Option<&mut dyn Rma> {
@@ -122,8 +122,8 @@ impl<D: Device> Device for Delay<D> {
         self.inner.trigger()
     }
 
-    fn ring(&mut self, peer: Peer) {
-        self.inner.ring(peer);
+    fn notify(&mut self, peer: Peer) {
+        self.inner.notify(peer);
     }
 }
 
@@ -134,7 +134,7 @@ mod tests {
 
     struct Arrivals(Vec<(Peer, u64)>);
 
-    impl Sink for Arrivals {
+    impl PacketSink for Arrivals {
         fn packet(&mut self, from: Peer, header: &Header, _data: &[u8]) {
             self.0.push((from, header.words[0]));
         }

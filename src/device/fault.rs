@@ -7,7 +7,9 @@
 use crate::base::{Peer, Random, Span};
 use crate::device::rma::Rma;
 use crate::device::trigger::Trigger;
-use crate::device::{Bulk, Busy, Caps, Device, Header, JointEnd, Shared, Sink, Wake};
+use crate::device::{
+    Bulk, Busy, Caps, Device, Header, PacketSink, SharedMemory, SplitEnd, WakeSource,
+};
 
 /// The inner device, with faults.
 pub struct Fault<D> {
@@ -44,11 +46,11 @@ impl<D: Device> Device for Fault<D> {
         self.inner.send(peer, header, len, fill)
     }
 
-    fn poll(&mut self, sink: &mut impl Sink) -> usize {
+    fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
         self.inner.poll(sink)
     }
 
-    fn arm(&mut self) -> Wake {
+    fn arm(&mut self) -> WakeSource {
         self.inner.arm()
     }
 
@@ -56,8 +58,8 @@ impl<D: Device> Device for Fault<D> {
         self.inner.disarm();
     }
 
-    fn rouse(&mut self) {
-        self.inner.rouse();
+    fn wake_self(&mut self) {
+        self.inner.wake_self();
     }
 
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
@@ -65,8 +67,8 @@ impl<D: Device> Device for Fault<D> {
         if self.inner.bulk().is_some() { Some(self) } else { None }
     }
 
-    fn shared(&mut self) -> Option<&mut dyn Shared> {
-        self.inner.shared()
+    fn shared_memory(&mut self) -> Option<&mut dyn SharedMemory> {
+        self.inner.shared_memory()
     }
 
     fn rma(&mut self) -> Option<&mut dyn Rma> {
@@ -77,8 +79,8 @@ impl<D: Device> Device for Fault<D> {
         self.inner.trigger()
     }
 
-    fn ring(&mut self, peer: Peer) {
-        self.inner.ring(peer);
+    fn notify(&mut self, peer: Peer) {
+        self.inner.notify(peer);
     }
 }
 
@@ -97,18 +99,22 @@ impl<D: Device> Bulk for Fault<D> {
         }
     }
 
-    fn begin(&mut self, peer: Peer, into: Span) -> Option<u64> {
-        if self.random.one_in(self.one_in) { None } else { self.inner.bulk()?.begin(peer, into) }
+    fn begin_split(&mut self, peer: Peer, into: Span) -> Option<u64> {
+        if self.random.one_in(self.one_in) {
+            None
+        } else {
+            self.inner.bulk()?.begin_split(peer, into)
+        }
     }
 
-    fn read_jointly(&mut self, peer: Peer, ticket: u64, from: u64, into: Span) -> JointEnd {
+    fn read_split(&mut self, peer: Peer, ticket: u64, from: u64, into: Span) -> SplitEnd {
         let inner = self.inner.bulk();
-        inner.map_or(JointEnd::Broken, |bulk| bulk.read_jointly(peer, ticket, from, into))
+        inner.map_or(SplitEnd::Failed, |bulk| bulk.read_split(peer, ticket, from, into))
     }
 
-    fn write_jointly(&mut self, peer: Peer, ticket: u64, from: Span) -> JointEnd {
+    fn write_split(&mut self, peer: Peer, ticket: u64, from: Span) -> SplitEnd {
         let inner = self.inner.bulk();
-        inner.map_or(JointEnd::Others, |bulk| bulk.write_jointly(peer, ticket, from))
+        inner.map_or(SplitEnd::PeerPending, |bulk| bulk.write_split(peer, ticket, from))
     }
 }
 

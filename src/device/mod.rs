@@ -9,10 +9,10 @@
 //!   and long ones share that order.
 //! * A packet that was accepted is delivered without further calls on the sending side.
 //! * `poll` delivers a bounded batch, so that no peer can keep a rank in it for ever.
-//! * After [`Device::arm`], whoever sends a packet to this rank makes the [`Wake`] fire. A packet
+//! * After [`Device::arm`], whoever sends a packet to this rank makes the [`WakeSource`] fire. A packet
 //!   sent before is found by the `poll` that follows `arm`.
-//! * After [`Device::ring`], the [`Wake`] of an armed peer fires as for a packet. What was written
-//!   into a [`Room`] before `ring` is seen by a peer that looks after it was woken, or after `arm`.
+//! * After [`Device::notify`], the [`WakeSource`] of an armed peer fires as for a packet. What was written
+//!   into a [`SharedSegment`] before `notify` is seen by a peer that looks after it was woken, or after `arm`.
 //! * A rank that is refused with [`Busy`] is not woken when room appears: it polls again.
 //!
 //! `conformance` is this list as a test suite. It runs on each device, bare and inside the
@@ -25,7 +25,7 @@ pub mod fault;
 pub mod nic;
 pub mod primitive;
 pub mod rma;
-pub mod room;
+pub mod shared_segment;
 pub mod torus;
 pub mod trace;
 pub mod trigger;
@@ -35,7 +35,7 @@ use std::sync::atomic::AtomicU32;
 
 use crate::base::{Peer, Span};
 use rma::Rma;
-use room::Room;
+use shared_segment::SharedSegment;
 use trigger::Trigger;
 
 /// What travels beside the data of a packet. The device carries it and does not look inside.
@@ -83,19 +83,19 @@ pub trait Device: Send {
     /// Delivers what has arrived to `sink`, a bounded batch, and returns how many packets that was.
     ///
     /// The sink queues its replies; the engine sends them after `poll`.
-    fn poll(&mut self, sink: &mut impl Sink) -> usize;
+    fn poll(&mut self, sink: &mut impl PacketSink) -> usize;
 
     /// Announces that this rank is about to sleep and says on what (with a full fence).
     ///
-    /// The caller polls once more, sleeps on the [`Wake`] if nothing came, then calls `disarm`.
-    fn arm(&mut self) -> Wake;
+    /// The caller polls once more, sleeps on the [`WakeSource`] if nothing came, then calls `disarm`.
+    fn arm(&mut self) -> WakeSource;
 
     /// Takes the announcement back.
     fn disarm(&mut self);
 
-    /// Makes the [`Wake`] of this rank fire, as a packet would, also for who sleeps on it after
+    /// Makes the [`WakeSource`] of this rank fire, as a packet would, also for who sleeps on it after
     /// `disarm`: for threads of this process.
-    fn rouse(&mut self);
+    fn wake_self(&mut self);
 
     /// Direct copies from the memory of a peer, where the device can do that.
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
@@ -103,7 +103,7 @@ pub trait Device: Send {
     }
 
     /// Memory that this rank shares with peers, where the device can do that.
-    fn shared(&mut self) -> Option<&mut dyn Shared> {
+    fn shared_memory(&mut self) -> Option<&mut dyn SharedMemory> {
         None
     }
 
@@ -117,26 +117,26 @@ pub trait Device: Send {
         None
     }
 
-    /// Makes the [`Wake`] of `peer` fire if it is armed: to be called after something was published
-    /// in a [`Room`] for it, or after [`Room::done`](room::Rounds::done) said so. Without a fence
+    /// Makes the [`WakeSource`] of `peer` fire if it is armed: to be called after something was published
+    /// in a [`SharedSegment`] for it, or after [`SharedSegment::done`](shared_segment::SizedSegment::done) said so. Without a fence
     /// or a system call if the peer does not sleep.
     ///
     /// # Panics
     /// If it shares no memory with this rank.
-    fn ring(&mut self, peer: Peer) {
+    fn notify(&mut self, peer: Peer) {
         panic!("rank {peer} shares no memory with this one");
     }
 }
 
 /// Where a device delivers packets.
-pub trait Sink {
+pub trait PacketSink {
     /// A packet from `from`. `data` is only lent: it is the device's buffer.
     fn packet(&mut self, from: Peer, header: &Header, data: &[u8]);
 }
 
 /// What wakes an armed rank.
 #[derive(Clone)]
-pub enum Wake {
+pub enum WakeSource {
     /// Nothing will: the caller must keep polling, yielding in between.
     Never,
     /// The word changes away from `expected`, followed by a futex wake of every waiter.
@@ -168,27 +168,27 @@ pub trait Bulk {
     /// [`read`](Self::read).
     ///
     /// Nothing else may use `into` until one of the two sides got another end than
-    /// [`JointEnd::Others`].
-    fn begin(&mut self, peer: Peer, into: Span) -> Option<u64>;
+    /// [`SplitEnd::PeerPending`].
+    fn begin_split(&mut self, peer: Peer, into: Span) -> Option<u64>;
 
-    /// The receiver's part of the copy that `begin` began: pieces from address `from` on in
+    /// The receiver's part of the copy that `begin_split` began: pieces from address `from` on in
     /// `peer`'s memory, until none is left. It does not wait for `peer`, which may never come.
-    fn read_jointly(&mut self, peer: Peer, ticket: u64, from: u64, into: Span) -> JointEnd;
+    fn read_split(&mut self, peer: Peer, ticket: u64, from: u64, into: Span) -> SplitEnd;
 
     /// The sender's part of the copy for which the receiver `peer` gave the `ticket`, of the
-    /// message in `from`. [`JointEnd::Others`] too if there was nothing left to do.
-    fn write_jointly(&mut self, peer: Peer, ticket: u64, from: Span) -> JointEnd;
+    /// message in `from`. [`SplitEnd::PeerPending`] too if there was nothing left to do.
+    fn write_split(&mut self, peer: Peer, ticket: u64, from: Span) -> SplitEnd;
 }
 
 /// How a copy by both ends of a message looks to the one whose part is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JointEnd {
+pub enum SplitEnd {
     /// All of it is over and every byte has arrived; the other end does not know yet.
-    Whole,
+    Completed,
     /// All of it is over and something could not be copied; the other end does not know yet.
-    Broken,
+    Failed,
     /// The other end has something to do, and will be told one of the above.
-    Others,
+    PeerPending,
 }
 
 /// Rooms: memory that the ranks of a communicator share.
@@ -196,7 +196,7 @@ pub enum JointEnd {
 /// A room that was claimed is entered by all of its seats or by none. It is free again when all of
 /// them have left. Room 0 is claimed from the beginning, for all ranks that this device reaches,
 /// and never free again.
-pub trait Shared {
+pub trait SharedMemory {
     /// Takes a room that nobody has; `None` if there is none.
     fn claim(&mut self) -> Option<u32>;
 
@@ -211,8 +211,8 @@ pub trait Shared {
     ///
     /// `None`, on all of them alike, if there is no such room or a seat shares no memory with the
     /// others.
-    fn enter(&mut self, number: u32, seats: &[Peer]) -> Option<Room>;
+    fn enter(&mut self, number: u32, seats: &[Peer]) -> Option<SharedSegment>;
 
     /// Leaves a room; what this rank has published in it stays until the others have left too.
-    fn leave(&mut self, room: Room);
+    fn leave(&mut self, room: SharedSegment);
 }

@@ -19,25 +19,25 @@ pub fn light_fence() {
 
 pub fn fetch_for_writing<T>(_place: &T) {}
 
-pub struct Slot<T>(UnsafeCell<T>);
+pub struct SharedCell<T>(UnsafeCell<T>);
 
-/// Bytes that are tracked by the line: no two packets share one.
-pub struct Bytes<const N: usize>(Vec<UnsafeCell<[u8; LINE]>>);
+/// SharedBytes that are tracked by the line: no two packets share one.
+pub struct SharedBytes<const N: usize>(Vec<UnsafeCell<[u8; LINE]>>);
 
 const LINE: usize = 64;
 
 #[derive(Clone, Copy)]
-pub enum Access {
+pub enum AccessMode {
     Read,
     Write,
 }
 
 // SAFETY: loom reports every access that is not ordered.
-unsafe impl<T: Send> Sync for Slot<T> {}
+unsafe impl<T: Send> Sync for SharedCell<T> {}
 // SAFETY: as above.
-unsafe impl<const N: usize> Sync for Bytes<N> {}
+unsafe impl<const N: usize> Sync for SharedBytes<N> {}
 
-impl<T: Copy> Slot<T> {
+impl<T: Copy> SharedCell<T> {
     pub fn new(value: T) -> Self {
         Self(UnsafeCell::new(value))
     }
@@ -53,7 +53,7 @@ impl<T: Copy> Slot<T> {
     }
 }
 
-impl<const N: usize> Bytes<N> {
+impl<const N: usize> SharedBytes<N> {
     pub fn new() -> Self {
         Self((0..N.div_ceil(LINE)).map(|_| UnsafeCell::new([0; LINE])).collect())
     }
@@ -79,13 +79,13 @@ impl<const N: usize> Bytes<N> {
     }
 
     /// Counts as that access now.
-    pub unsafe fn lend(&self, len: usize, access: Access) -> Span {
+    pub unsafe fn lend(&self, len: usize, access: AccessMode) -> Span {
         assert!(len <= N.min(LINE));
         // SAFETY: as above.
         let span = |line: *const [u8; LINE]| unsafe { Span::new(line.cast(), len) };
         match access {
-            Access::Read => self.0[0].with(span),
-            Access::Write => self.0[0].with_mut(|line| span(line)),
+            AccessMode::Read => self.0[0].with(span),
+            AccessMode::Write => self.0[0].with_mut(|line| span(line)),
         }
     }
 }

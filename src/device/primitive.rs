@@ -43,11 +43,11 @@ pub fn fetch_for_writing<T>(place: &T) {
 
 /// A value that the protocol of a ring gives to one side at a time.
 #[repr(transparent)]
-pub struct Slot<T>(UnsafeCell<T>);
+pub struct SharedCell<T>(UnsafeCell<T>);
 
 /// What lent bytes are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum AccessMode {
     /// They are only read.
     Read,
     /// They are written and read.
@@ -56,15 +56,15 @@ pub enum Access {
 
 /// `N` bytes, of which the protocol of a ring gives disjoint parts to either side.
 #[repr(transparent)]
-pub struct Bytes<const N: usize>(UnsafeCell<[u8; N]>);
+pub struct SharedBytes<const N: usize>(UnsafeCell<[u8; N]>);
 
 // SAFETY: all access is through unsafe functions, whose callers promise that nobody else has it.
-unsafe impl<T: Send> Sync for Slot<T> {}
+unsafe impl<T: Send> Sync for SharedCell<T> {}
 // SAFETY: as above.
-unsafe impl<const N: usize> Sync for Bytes<N> {}
+unsafe impl<const N: usize> Sync for SharedBytes<N> {}
 
 #[cfg(all(test, loom))]
-impl<T> Slot<T> {
+impl<T> SharedCell<T> {
     /// With a value.
     pub fn new(value: T) -> Self {
         Self(UnsafeCell::new(value))
@@ -72,14 +72,14 @@ impl<T> Slot<T> {
 }
 
 #[cfg(all(test, loom))]
-impl<const N: usize> Bytes<N> {
+impl<const N: usize> SharedBytes<N> {
     /// All zero.
     pub fn new() -> Self {
         Self(UnsafeCell::new([0; N]))
     }
 }
 
-impl<T: Copy> Slot<T> {
+impl<T: Copy> SharedCell<T> {
     /// The value.
     ///
     /// # Safety
@@ -101,7 +101,7 @@ impl<T: Copy> Slot<T> {
     }
 }
 
-impl<const N: usize> Bytes<N> {
+impl<const N: usize> SharedBytes<N> {
     /// Lets `fill` write `len` bytes from `at` on.
     ///
     /// # Safety
@@ -139,7 +139,7 @@ impl<const N: usize> Bytes<N> {
     /// # Panics
     /// If there are fewer.
     #[inline]
-    pub unsafe fn lend(&self, len: usize, _access: Access) -> Span {
+    pub unsafe fn lend(&self, len: usize, _access: AccessMode) -> Span {
         assert!(len <= N);
         // SAFETY: inside the array (above); the rest is the caller's promise.
         unsafe { Span::new(self.0.get().cast(), len) }

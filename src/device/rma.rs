@@ -4,7 +4,7 @@
 //! offset (on Tofu: STADD, a steering tag and an offset). Each access is checked against the bounds
 //! of the registration. Accesses of one rank to one peer through one engine take place in the order
 //! in which they were asked for if the device keeps order
-//! ([`Limits::ordered`](super::trigger::Limits::ordered)); others in any order.
+//! ([`InterfaceLimits::ordered`](super::trigger::InterfaceLimits::ordered)); others in any order.
 //!
 //! It knows no windows, epochs or datatypes.
 
@@ -12,26 +12,26 @@ use crate::base::{Peer, Result, Span};
 
 /// What a peer names registered memory by. Never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key(pub u64);
+pub struct MemoryKey(pub u64);
 
 /// Memory of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Remote {
+pub struct RemoteAddress {
     /// Whose.
     pub peer: Peer,
     /// What it told about the memory.
-    pub key: Key,
+    pub key: MemoryKey,
     /// The first byte, from the beginning of what was registered.
     pub offset: u64,
 }
 
 /// Names an access until its end was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Ticket(pub u64);
+pub struct RmaTicket(pub u64);
 
 /// What peers may do with registered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum RemoteAccess {
     /// Read it.
     Read,
     /// Read and write it.
@@ -61,33 +61,35 @@ pub trait Rma {
     ///
     /// # Errors
     /// `NoMem` without a free registration.
-    fn register(&mut self, memory: Span, access: Access) -> Result<Key>;
+    fn register(&mut self, memory: Span, access: RemoteAccess) -> Result<MemoryKey>;
 
     /// Ends a registration. Nobody may use it any more.
-    fn deregister(&mut self, key: Key);
+    fn deregister(&mut self, key: MemoryKey);
 
     /// Starts to copy `from` to memory of a peer.
     ///
     /// # Errors
     /// Here or at the [`end`](Rma::end): `RmaRange` if it leaves what is registered or nothing is,
-    /// `Access` if peers may only read it. Nothing is written then.
-    fn put(&mut self, from: Span, to: Remote, engine: Option<u8>) -> Result<Ticket>;
+    /// `RemoteAccess` if peers may only read it. Nothing is written then.
+    fn put(&mut self, from: Span, to: RemoteAddress, engine: Option<u8>) -> Result<RmaTicket>;
 
     /// Starts to copy memory of a peer to `into`.
     ///
     /// # Errors
     /// As [`Rma::put`].
-    fn get(&mut self, from: Remote, into: Span, engine: Option<u8>) -> Result<Ticket>;
+    fn get(&mut self, from: RemoteAddress, into: Span, engine: Option<u8>) -> Result<RmaTicket>;
 
     /// Starts to change a number of `bytes` (4 or 8) bytes; its old value goes to `old`, which is as
     /// long or empty. It is atomic to other changes by this.
     ///
     /// # Errors
     /// As [`Rma::put`]; `Arg` for other numbers of bytes, and if it is not aligned.
-    fn update(&mut self, at: Remote, bytes: u8, update: Update, old: Span) -> Result<Ticket>;
+    fn update(
+        &mut self, at: RemoteAddress, bytes: u8, update: Update, old: Span,
+    ) -> Result<RmaTicket>;
 
     /// Whether an access is over: `None` while it is not. After that the ticket means nothing.
     ///
     /// A write is over when every byte is at the peer.
-    fn end(&mut self, ticket: Ticket) -> Option<Result>;
+    fn end(&mut self, ticket: RmaTicket) -> Option<Result>;
 }

@@ -8,17 +8,17 @@ use std::collections::VecDeque;
 use crate::base::Peer;
 use crate::device::rma::Rma;
 use crate::device::trigger::Trigger;
-use crate::device::{Bulk, Busy, Caps, Device, Header, Shared, Sink, Wake};
+use crate::device::{Bulk, Busy, Caps, Device, Header, PacketSink, SharedMemory, WakeSource};
 
 /// The inner device, with a memory.
 pub struct Trace<D> {
     inner: D,
-    log: Log,
+    log: EventLog,
 }
 
 /// What happened at a device. Lengths are bytes of data beside the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum DeviceEvent {
     /// A packet was accepted for `peer`.
     Sent {
         /// The receiver.
@@ -52,25 +52,25 @@ pub enum Event {
     Disarmed,
 }
 
-struct Log {
-    events: VecDeque<Event>,
+struct EventLog {
+    events: VecDeque<DeviceEvent>,
     events_max: usize,
 }
 
 /// Notes each packet on its way to the real sink.
-struct Tap<'a, S> {
-    log: &'a mut Log,
+struct TracingSink<'a, S> {
+    log: &'a mut EventLog,
     sink: &'a mut S,
 }
 
 impl<D: Device> Trace<D> {
     /// Remembers the last `events_max` events of `inner`.
     pub fn new(inner: D, events_max: usize) -> Self {
-        Self { inner, log: Log { events: VecDeque::new(), events_max } }
+        Self { inner, log: EventLog { events: VecDeque::new(), events_max } }
     }
 
     /// What is remembered, oldest first.
-    pub fn events(&self) -> impl Iterator<Item = &Event> {
+    pub fn events(&self) -> impl Iterator<Item = &DeviceEvent> {
         self.log.events.iter()
     }
 
@@ -80,8 +80,8 @@ impl<D: Device> Trace<D> {
     }
 }
 
-impl Log {
-    fn note(&mut self, event: Event) {
+impl EventLog {
+    fn record(&mut self, event: DeviceEvent) {
         if self.events.len() >= self.events_max {
             self.events.pop_front();
         }
@@ -90,17 +90,17 @@ impl Log {
         }
     }
 
-    fn note_send(&mut self, peer: Peer, header: Header, len: usize, sent: Result<(), Busy>) {
-        self.note(match sent {
-            Ok(()) => Event::Sent { peer, header, len },
-            Err(Busy) => Event::Refused { peer, header, len },
+    fn record_send(&mut self, peer: Peer, header: Header, len: usize, sent: Result<(), Busy>) {
+        self.record(match sent {
+            Ok(()) => DeviceEvent::Sent { peer, header, len },
+            Err(Busy) => DeviceEvent::Refused { peer, header, len },
         });
     }
 }
 
-impl<S: Sink> Sink for Tap<'_, S> {
+impl<S: PacketSink> PacketSink for TracingSink<'_, S> {
     fn packet(&mut self, from: Peer, header: &Header, data: &[u8]) {
-        self.log.note(Event::Arrived { peer: from, header: *header, len: data.len() });
+        self.log.record(DeviceEvent::Arrived { peer: from, header: *header, len: data.len() });
         self.sink.packet(from, header, data);
     }
 }
@@ -112,7 +112,7 @@ impl<D: Device> Device for Trace<D> {
 
     fn send_short(&mut self, peer: Peer, header: &Header, data: &[u8]) -> Result<(), Busy> {
         let sent = self.inner.send_short(peer, header, data);
-        self.log.note_send(peer, *header, data.len(), sent);
+        self.log.record_send(peer, *header, data.len(), sent);
         sent
     }
 
@@ -120,34 +120,34 @@ impl<D: Device> Device for Trace<D> {
         &mut self, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         let sent = self.inner.send(peer, header, len, fill);
-        self.log.note_send(peer, *header, len, sent);
+        self.log.record_send(peer, *header, len, sent);
         sent
     }
 
-    fn poll(&mut self, sink: &mut impl Sink) -> usize {
-        self.inner.poll(&mut Tap { log: &mut self.log, sink })
+    fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
+        self.inner.poll(&mut TracingSink { log: &mut self.log, sink })
     }
 
-    fn arm(&mut self) -> Wake {
-        self.log.note(Event::Armed);
+    fn arm(&mut self) -> WakeSource {
+        self.log.record(DeviceEvent::Armed);
         self.inner.arm()
     }
 
     fn disarm(&mut self) {
-        self.log.note(Event::Disarmed);
+        self.log.record(DeviceEvent::Disarmed);
         self.inner.disarm();
     }
 
-    fn rouse(&mut self) {
-        self.inner.rouse();
+    fn wake_self(&mut self) {
+        self.inner.wake_self();
     }
 
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
         self.inner.bulk()
     }
 
-    fn shared(&mut self) -> Option<&mut dyn Shared> {
-        self.inner.shared()
+    fn shared_memory(&mut self) -> Option<&mut dyn SharedMemory> {
+        self.inner.shared_memory()
     }
 
     fn rma(&mut self) -> Option<&mut dyn Rma> {
@@ -158,8 +158,8 @@ impl<D: Device> Device for Trace<D> {
         self.inner.trigger()
     }
 
-    fn ring(&mut self, peer: Peer) {
-        self.inner.ring(peer);
+    fn notify(&mut self, peer: Peer) {
+        self.inner.notify(peer);
     }
 }
 
@@ -180,14 +180,14 @@ mod tests {
         rank.send(0, &header, 5, |_| unreachable!()).unwrap_err();
         rank.arm();
         rank.disarm();
-        let sent = Event::Sent { peer: 0, header, len: 3 };
-        let refused = Event::Refused { peer: 0, header, len: 5 };
+        let sent = DeviceEvent::Sent { peer: 0, header, len: 3 };
+        let refused = DeviceEvent::Refused { peer: 0, header, len: 5 };
         let noted: Vec<_> = rank.events().copied().collect();
-        assert_eq!(noted, [sent, refused, Event::Armed, Event::Disarmed]);
+        assert_eq!(noted, [sent, refused, DeviceEvent::Armed, DeviceEvent::Disarmed]);
 
         rank.clear();
         rank.poll(&mut Ignore);
-        let arrived = Event::Arrived { peer: 0, header, len: 3 };
+        let arrived = DeviceEvent::Arrived { peer: 0, header, len: 3 };
         assert_eq!(rank.events().copied().collect::<Vec<_>>(), [arrived; 4]);
     }
 }

@@ -15,12 +15,12 @@
 use std::sync::Arc;
 
 use crate::base::{Peer, Result, Span};
-use crate::device::rma::Key;
+use crate::device::rma::MemoryKey;
 use crate::offload::{Buffer, Program, StepId};
 
 /// What the interface of this rank has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct InterfaceLimits {
     /// Counters that can trigger work, used or not.
     pub counters: u32,
     /// Deferred work that it keeps at a time.
@@ -32,12 +32,12 @@ pub struct Limits {
     /// Elements of 8 bytes that it can add, compare or combine bitwise in one operation.
     pub arithmetic: u8,
     /// How it lets work start.
-    pub class: Class,
+    pub class: TriggerClass,
 }
 
 /// How an interface lets work start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum TriggerClass {
     /// Counters with thresholds (Portals, BXI, Cassini).
     Thresholds,
     /// Queues of which each arrival consumes some commands (session mode of Tofu2 and TofuD): each
@@ -58,7 +58,7 @@ pub struct ProgramKey(pub u32);
 
 /// A program and everything that its names stand for.
 #[derive(Clone, Debug)]
-pub struct Loading {
+pub struct ProgramBinding {
     /// The program.
     pub program: Arc<Program>,
     /// This rank's counters: all of tank 0, all of tank 1.
@@ -66,12 +66,12 @@ pub struct Loading {
     /// This rank's buffers.
     pub memory: Vec<(Buffer, Span)>,
     /// The ranks that it names.
-    pub peers: Vec<Linked>,
+    pub peers: Vec<PeerBinding>,
 }
 
 /// What a rank of a program is, and what its names stand for.
 #[derive(Clone, Debug)]
-pub struct Linked {
+pub struct PeerBinding {
     /// As the program calls it.
     pub rank: u32,
     /// As the device calls it.
@@ -79,7 +79,7 @@ pub struct Linked {
     /// Its counters: all of tank 0, all of tank 1.
     pub counters: Vec<CounterKey>,
     /// Its buffers, as far as this rank writes to them.
-    pub buffers: Vec<(Buffer, Key)>,
+    pub buffers: Vec<(Buffer, MemoryKey)>,
 }
 
 /// Who runs a program.
@@ -93,20 +93,20 @@ pub enum Runner {
 
 /// How far an instance is.
 #[derive(Debug)]
-pub enum Look {
+pub enum InstanceState {
     /// Others have to do something, or the interface has.
-    Waits,
+    Waiting,
     /// The host has to run this step, and to say so; it is asked for once.
-    Host(StepId),
+    HostStep(StepId),
     /// It is over, and what it has put may be overwritten; the program may start again. That this
     /// waits for the own puts is what makes one tank safe for some operations (`offload::compile`).
-    Over(Result),
+    Completed(Result),
 }
 
 /// Counters, and programs that they drive.
 pub trait Trigger {
     /// What the interface has.
-    fn limits(&self) -> Limits;
+    fn limits(&self) -> InterfaceLimits;
 
     /// Takes counters at level 0: of the interface if it has so many left, else words of memory.
     /// Peers that have been told of them may add to them from now on, also before a program is
@@ -120,18 +120,18 @@ pub trait Trigger {
     fn release(&mut self, counters: &[CounterKey]);
 
     /// Takes a program. With `host`, the host runs it.
-    fn load(&mut self, loading: Loading, host: bool) -> ProgramKey;
+    fn load(&mut self, loading: ProgramBinding, host: bool) -> ProgramKey;
 
     /// Who runs it.
     fn runner(&self, program: ProgramKey) -> Runner;
 
     /// Lets the puts of an idle program to each of these ranks, as the program calls them, go through
     /// this engine, modulo how many there are, from the next instance on.
-    fn arrange(&mut self, program: ProgramKey, engines: &[(u32, u8)]);
+    fn assign_engines(&mut self, program: ProgramKey, engines: &[(u32, u8)]);
 
     /// The links that a put to `peer` passes, each as the class of links that lead the same way from
     /// every rank, a class as often as there are such links. By default peers have ways of their own.
-    fn way(&self, peer: Peer) -> Vec<u16> {
+    fn link_classes(&self, peer: Peer) -> Vec<u16> {
         vec![peer as u16]
     }
 
@@ -139,7 +139,7 @@ pub trait Trigger {
     fn start(&mut self, program: ProgramKey);
 
     /// Looks how far it is, without helping it along.
-    fn look(&mut self, program: ProgramKey) -> Look;
+    fn poll_program(&mut self, program: ProgramKey) -> InstanceState;
 
     /// The host has run the step that a look asked for.
     fn host_done(&mut self, program: ProgramKey, step: StepId);
@@ -153,7 +153,7 @@ pub trait Trigger {
     /// A number that changes whenever a counter of this rank does, if all started programs wait for
     /// that or for the host: no work is due, and none is under way. `None` otherwise, and if nobody
     /// knows. It is for who has to be sure that nothing will happen any more.
-    fn rest(&self) -> Option<u64> {
+    fn quiescence(&self) -> Option<u64> {
         None
     }
 }

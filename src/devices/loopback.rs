@@ -8,8 +8,8 @@
 //! a seed moves and which keeps no order: what a program must not rely on does not happen there.
 #![allow(unsafe_code)]
 
+mod network;
 mod offload;
-mod wire;
 
 use std::collections::VecDeque;
 use std::ptr::NonNull;
@@ -20,12 +20,12 @@ use parking_lot::Mutex;
 
 use crate::base::Peer;
 use crate::device::rma::Rma;
-use crate::device::room::{Room, Rooms};
-use crate::device::trigger::{Limits, Trigger};
-use crate::device::{Busy, Caps, Device, Header, Shared, Sink, Wake};
+use crate::device::shared_segment::{SegmentPool, SharedSegment};
+use crate::device::trigger::{InterfaceLimits, Trigger};
+use crate::device::{Busy, Caps, Device, Header, PacketSink, SharedMemory, WakeSource};
 use crate::sys::{futex, shm};
-pub use wire::LIMITS;
-use wire::Wire;
+pub use network::LIMITS;
+use network::LoopbackNetwork;
 
 /// Packets that wait at a rank before its senders meet [`Busy`].
 pub const QUEUE_PACKETS: usize = 8;
@@ -39,40 +39,40 @@ pub const PACKET_MAX: usize = 256;
 /// One rank of a network that [`Loopback::network`] made.
 pub struct Loopback {
     me: Peer,
-    inboxes: Arc<[Inbox]>,
-    network: Arc<Network>,
-    rooms: Option<Rooms>,
+    inboxes: Arc<[LoopbackInbox]>,
+    network: Arc<SharedNetwork>,
+    segments: Option<SegmentPool>,
 }
 
 /// The interfaces of all ranks.
-struct Network {
-    wire: Mutex<Wire>,
+struct SharedNetwork {
+    wire: Mutex<LoopbackNetwork>,
     /// Whether something may happen by itself.
-    moves: AtomicBool,
+    is_active: AtomicBool,
 }
 
-struct Inbox {
-    arrivals: Mutex<Arrivals>,
+struct LoopbackInbox {
+    arrivals: Mutex<ArrivalQueue>,
     /// A level of the rank's counters has changed: the programs that its host runs want a look.
-    called: AtomicBool,
+    host_work_due: AtomicBool,
     /// Counts wake-ups; what an armed rank sleeps on.
-    wakes: Arc<WakeWord>,
+    wakes: Arc<WakeCounter>,
 }
 
 #[derive(Default)]
-struct Arrivals {
-    packets: VecDeque<Packet>,
+struct ArrivalQueue {
+    packets: VecDeque<QueuedPacket>,
     /// The receiver is armed: the next packet bumps `wakes`.
-    sleeps: bool,
+    is_armed: bool,
 }
 
-struct Packet {
+struct QueuedPacket {
     from: Peer,
     header: Header,
     data: Box<[u8]>,
 }
 
-struct WakeWord(AtomicU32);
+struct WakeCounter(AtomicU32);
 
 impl Loopback {
     /// The ranks `0..ranks`, in order, connected to each other and to themselves.
@@ -81,45 +81,47 @@ impl Loopback {
     }
 
     /// The same with interfaces of other limits, and another order of what happens between them.
-    pub fn offloading(ranks: usize, seed: u64, limits: impl Fn(Peer) -> Limits) -> Vec<Self> {
-        let inboxes: Arc<[Inbox]> = (0..ranks).map(|_| Inbox::new()).collect();
-        let wire = Mutex::new(Wire::new(ranks, seed, limits));
-        let network = Arc::new(Network { wire, moves: AtomicBool::new(false) });
-        let rooms = rooms(ranks);
+    pub fn offloading(
+        ranks: usize, seed: u64, limits: impl Fn(Peer) -> InterfaceLimits,
+    ) -> Vec<Self> {
+        let inboxes: Arc<[LoopbackInbox]> = (0..ranks).map(|_| LoopbackInbox::new()).collect();
+        let wire = Mutex::new(LoopbackNetwork::new(ranks, seed, limits));
+        let network = Arc::new(SharedNetwork { wire, is_active: AtomicBool::new(false) });
+        let rooms = segment_pool(ranks);
         let rank = |me| Self {
             me,
             inboxes: inboxes.clone(),
             network: network.clone(),
-            rooms: rooms.clone(),
+            segments: rooms.clone(),
         };
         (0..ranks as Peer).map(rank).collect()
     }
 
-    fn inbox(&self, peer: Peer) -> &Inbox {
+    fn inbox(&self, peer: Peer) -> &LoopbackInbox {
         &self.inboxes[peer as usize]
     }
 }
 
 /// The rooms of so many ranks, if the system has memory for them.
-fn rooms(ranks: usize) -> Option<Rooms> {
-    let memory = shm::map(shm::create().ok()?, Rooms::bytes(ranks)?.max(1)).ok()?;
+fn segment_pool(ranks: usize) -> Option<SegmentPool> {
+    let memory = shm::map(shm::create().ok()?, SegmentPool::bytes(ranks)?.max(1)).ok()?;
     let start = NonNull::new(memory.as_mut_ptr())?;
     // SAFETY: a new mapping of that size, on a page and all zero, which is for nothing else.
-    Some(unsafe { Rooms::new(start, ranks, Arc::new(memory)) })
+    Some(unsafe { SegmentPool::new(start, ranks, Arc::new(memory)) })
 }
 
-impl Inbox {
+impl LoopbackInbox {
     fn new() -> Self {
         Self {
             arrivals: Mutex::default(),
-            called: AtomicBool::new(false),
-            wakes: Arc::new(WakeWord(AtomicU32::new(0))),
+            host_work_due: AtomicBool::new(false),
+            wakes: Arc::new(WakeCounter(AtomicU32::new(0))),
         }
     }
 
     /// Wakes the rank if it sleeps.
-    fn ring(&self) {
-        if std::mem::take(&mut self.arrivals.lock().sleeps) {
+    fn wake(&self) {
+        if std::mem::take(&mut self.arrivals.lock().is_armed) {
             self.wakes.0.fetch_add(1, Ordering::SeqCst);
             futex::wake(&self.wakes.0);
         }
@@ -147,14 +149,14 @@ impl Device for Loopback {
         }
         let mut data = vec![0; len].into_boxed_slice();
         fill(&mut data);
-        arrivals.packets.push_back(Packet { from: self.me, header: *header, data });
+        arrivals.packets.push_back(QueuedPacket { from: self.me, header: *header, data });
         drop(arrivals);
-        inbox.ring();
+        inbox.wake();
         Ok(())
     }
 
-    fn poll(&mut self, sink: &mut impl Sink) -> usize {
-        self.move_along();
+    fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
+        self.advance_network();
         // Taken whole before the first is delivered: the batch is bounded by the queue.
         let packets = std::mem::take(&mut self.inbox(self.me).arrivals.lock().packets);
         for packet in &packets {
@@ -163,27 +165,27 @@ impl Device for Loopback {
         packets.len()
     }
 
-    fn arm(&mut self) -> Wake {
+    fn arm(&mut self) -> WakeSource {
         let inbox = self.inbox(self.me);
         let mut arrivals = inbox.arrivals.lock();
         let expected = inbox.wakes.0.load(Ordering::SeqCst);
-        arrivals.sleeps = true;
+        arrivals.is_armed = true;
         drop(arrivals);
-        let wake = Wake::Word { word: inbox.wakes.clone(), expected };
-        self.settle();
+        let wake = WakeSource::Word { word: inbox.wakes.clone(), expected };
+        self.run_to_quiescence();
         wake
     }
 
     fn disarm(&mut self) {
-        self.inbox(self.me).arrivals.lock().sleeps = false;
+        self.inbox(self.me).arrivals.lock().is_armed = false;
     }
 
-    fn rouse(&mut self) {
-        self.inbox(self.me).ring();
+    fn wake_self(&mut self) {
+        self.inbox(self.me).wake();
     }
 
-    fn shared(&mut self) -> Option<&mut dyn Shared> {
-        if self.rooms.is_some() { Some(self) } else { None }
+    fn shared_memory(&mut self) -> Option<&mut dyn SharedMemory> {
+        if self.segments.is_some() { Some(self) } else { None }
     }
 
     fn rma(&mut self) -> Option<&mut dyn Rma> {
@@ -194,8 +196,8 @@ impl Device for Loopback {
         Some(self)
     }
 
-    fn ring(&mut self, peer: Peer) {
-        self.inbox(peer).ring();
+    fn notify(&mut self, peer: Peer) {
+        self.inbox(peer).wake();
     }
 }
 
@@ -203,41 +205,41 @@ impl Device for Loopback {
 impl Drop for Loopback {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            self.settle();
+            self.run_to_quiescence();
         }
-        self.network.wire.lock().leave(self.me);
+        self.network.wire.lock().remove_rank(self.me);
     }
 }
 
-impl Shared for Loopback {
+impl SharedMemory for Loopback {
     fn claim(&mut self) -> Option<u32> {
-        self.rooms.as_ref()?.claim()
+        self.segments.as_ref()?.claim()
     }
 
     fn claim_spare(&mut self) -> Option<u32> {
-        self.rooms.as_ref()?.claim_spare()
+        self.segments.as_ref()?.claim_spare()
     }
 
     fn release(&mut self, number: u32) {
-        if let Some(rooms) = &self.rooms {
+        if let Some(rooms) = &self.segments {
             rooms.release(number);
         }
     }
 
-    fn enter(&mut self, number: u32, seats: &[Peer]) -> Option<Room> {
+    fn enter(&mut self, number: u32, seats: &[Peer]) -> Option<SharedSegment> {
         let seat = seats.iter().position(|peer| *peer == self.me)?;
         seats.iter().all(|peer| (*peer as usize) < self.inboxes.len()).then_some(())?;
-        self.rooms.as_ref()?.enter(number, seat, seats.len())
+        self.segments.as_ref()?.enter(number, seat, seats.len())
     }
 
-    fn leave(&mut self, room: Room) {
-        if let Some(rooms) = &self.rooms {
+    fn leave(&mut self, room: SharedSegment) {
+        if let Some(rooms) = &self.segments {
             rooms.leave(room);
         }
     }
 }
 
-impl AsRef<AtomicU32> for WakeWord {
+impl AsRef<AtomicU32> for WakeCounter {
     fn as_ref(&self) -> &AtomicU32 {
         &self.0
     }
@@ -249,7 +251,7 @@ mod tests {
 
     struct Count(usize);
 
-    impl Sink for Count {
+    impl PacketSink for Count {
         fn packet(&mut self, from: Peer, header: &Header, data: &[u8]) {
             assert_eq!((from, header.kind, data), (0, 7, &b"hello"[..]));
             self.0 += 1;

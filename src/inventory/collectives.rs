@@ -3,13 +3,13 @@
 //! The table is made by asking the selection itself, at lengths around powers of two; where two
 //! neighbors differ the limit between them is found by bisection.
 
-use super::{Fact, Section};
+use super::{Fact, FactSection};
 use crate::base::Result;
 use crate::mpi::coll::Shape;
 use crate::mpi::coll::algorithm::{Algorithm, Arguments, Cost};
-use crate::mpi::coll::machine::{self, Machine};
-use crate::mpi::coll::registry::{Family, Operation, Visitor};
-use crate::mpi::coll::select::{Choice, Selection};
+use crate::mpi::coll::machine_model::{self, MachineModel};
+use crate::mpi::coll::registry::{AlgorithmFamily, CollectiveOperation, Visitor};
+use crate::mpi::coll::select::{AlgorithmChoice, Selection};
 use crate::process::config::Config;
 
 /// The sizes of communicators in a table, unless one is asked for.
@@ -30,26 +30,29 @@ const EXAMPLE_RANKS: u32 = 8;
 /// # Errors
 /// `Other` for a bad setting.
 pub fn collectives(
-    operations: &[Operation], ranks: Option<u32>, lookup: impl Fn(&str) -> Option<String>,
-) -> Result<Vec<Section>> {
+    operations: &[CollectiveOperation], ranks: Option<u32>, lookup: impl Fn(&str) -> Option<String>,
+) -> Result<Vec<FactSection>> {
     let by = Config::from_lookup(lookup)?.selection;
     Ok(operations.iter().map(|operation| section(*operation, ranks, &by)).collect())
 }
 
-fn section(operation: Operation, ranks: Option<u32>, by: &Selection) -> Section {
+fn section(operation: CollectiveOperation, ranks: Option<u32>, by: &Selection) -> FactSection {
     let key = |part: &str| format!("coll.{}.{part}", operation.name());
     let mut facts = vec![Fact::new(key("setting"), "setting", text_of(by.choice(operation)))];
     let shape = Shape { ranks: ranks.unwrap_or(EXAMPLE_RANKS) };
-    for Priced { name, about, cost } in operation.visit(shape, EXAMPLE_BYTES, Prices(shape)) {
-        let price = cost.map_or_else(|| "does not fit".to_owned(), price);
+    for AlgorithmCost { name, about, cost } in
+        operation.visit(shape, EXAMPLE_BYTES, CostVisitor(shape))
+    {
+        let price = cost.map_or_else(|| "does not fit".to_owned(), cost_text);
         facts.push(Fact::new(key(&format!("algorithm.{name}")), name, about));
         let of = format!("  {} ranks, {EXAMPLE_BYTES} bytes", shape.ranks);
         facts.push(Fact::new(key(&format!("cost.{name}")), of, price));
     }
-    for (machine, part, label) in
-        [(machine::SHARED, "ranks", "ranks"), (machine::CROWDED, "crowded", "ranks, crowded")]
-    {
-        let by = by.clone().on(machine);
+    for (machine, part, label) in [
+        (machine_model::SHARED, "ranks", "ranks"),
+        (machine_model::OVERSUBSCRIBED, "crowded", "ranks, crowded"),
+    ] {
+        let by = by.clone().with_machine(machine);
         for ranks in ranks.map_or(RANKS.to_vec(), |ranks| vec![ranks]) {
             let table = table(operation, Shape { ranks }, &by);
             facts.push(Fact::new(
@@ -59,31 +62,32 @@ fn section(operation: Operation, ranks: Option<u32>, by: &Selection) -> Section 
             ));
         }
     }
-    Section { title: operation.name(), facts }
+    FactSection { title: operation.name(), facts }
 }
 
-fn text_of(choice: Choice) -> &'static str {
+fn text_of(choice: AlgorithmChoice) -> &'static str {
     match choice {
-        Choice::Auto => "auto",
-        Choice::Shared => "shared",
-        Choice::Algorithm(name) => name,
+        AlgorithmChoice::Auto => "auto",
+        AlgorithmChoice::Shared => "shared",
+        AlgorithmChoice::Algorithm(name) => name,
     }
 }
 
-fn price(cost: Cost) -> String {
+fn cost_text(cost: Cost) -> String {
     let Cost { rounds, messages, bytes, reduced, copied } = cost;
-    let time = |machine: Machine| machine.time_ps(cost) as f64 / 1e6;
+    let time = |machine: MachineModel| machine.time_ps(cost) as f64 / 1e6;
     format!(
         "{rounds} rounds, {messages} messages, {bytes} bytes, {reduced} reduced, {copied} copied: \
          {:.1} us, crowded {:.1} us",
-        time(machine::SHARED),
-        time(machine::CROWDED)
+        time(machine_model::SHARED),
+        time(machine_model::OVERSUBSCRIBED)
     )
 }
 
 /// Which algorithm runs from how many bytes on.
-fn table(operation: Operation, shape: Shape, by: &Selection) -> String {
-    let chosen = |bytes: usize| operation.visit(shape, bytes, Chosen { by, shape });
+fn table(operation: CollectiveOperation, shape: Shape, by: &Selection) -> String {
+    let chosen =
+        |bytes: usize| operation.visit(shape, bytes, SelectionVisitor { selection: by, shape });
     // No bytes at all are nothing to do.
     let mut from = vec![(1, chosen(1))];
     let mut known = 1;
@@ -110,33 +114,37 @@ fn table(operation: Operation, shape: Shape, by: &Selection) -> String {
     }
 }
 
-struct Chosen<'a> {
-    by: &'a Selection,
+struct SelectionVisitor<'a> {
+    selection: &'a Selection,
     shape: Shape,
 }
 
-impl Visitor for Chosen<'_> {
+impl Visitor for SelectionVisitor<'_> {
     type Output = &'static str;
 
-    fn visit<A: Arguments>(self, family: &Family<A>, args: A::In<'_>) -> Self::Output {
-        self.by.choose(family, self.shape, args).name
+    fn visit<A: Arguments>(
+        self, family: &AlgorithmFamily<A>, args: A::Borrowed<'_>,
+    ) -> Self::Output {
+        self.selection.choose(family, self.shape, args).name
     }
 }
 
 /// An algorithm and what a call costs by it, if it fits.
-struct Priced {
+struct AlgorithmCost {
     name: &'static str,
     about: &'static str,
     cost: Option<Cost>,
 }
 
-struct Prices(Shape);
+struct CostVisitor(Shape);
 
-impl Visitor for Prices {
-    type Output = Vec<Priced>;
+impl Visitor for CostVisitor {
+    type Output = Vec<AlgorithmCost>;
 
-    fn visit<A: Arguments>(self, family: &Family<A>, args: A::In<'_>) -> Self::Output {
-        let priced = |algorithm: &Algorithm<A>| Priced {
+    fn visit<A: Arguments>(
+        self, family: &AlgorithmFamily<A>, args: A::Borrowed<'_>,
+    ) -> Self::Output {
+        let priced = |algorithm: &Algorithm<A>| AlgorithmCost {
             name: algorithm.name,
             about: algorithm.about,
             cost: (algorithm.fits)(self.0, args).then(|| (algorithm.cost)(self.0, args)),
@@ -152,11 +160,13 @@ mod tests {
     #[test]
     fn a_table_has_the_limits_that_selection_has() {
         let by = Selection::default();
-        for operation in Operation::ALL {
+        for operation in CollectiveOperation::ALL {
             for ranks in [1, 2, 7, 64] {
                 let shape = Shape { ranks };
                 let table = table(operation, shape, &by);
-                let chosen = |bytes| operation.visit(shape, bytes, Chosen { by: &by, shape });
+                let chosen = |bytes| {
+                    operation.visit(shape, bytes, SelectionVisitor { selection: &by, shape })
+                };
                 for range in table.split(", ").filter_map(|range| range.strip_prefix("from ")) {
                     let (bytes, name) = range.split_once(' ').unwrap();
                     let bytes: usize = bytes.parse().unwrap();

@@ -7,7 +7,7 @@ const README: &str = include_str!("../../README.md");
 
 /// A row of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Row {
+struct CoverageRow {
     /// `3`, or `all`.
     chapter: String,
     title: String,
@@ -17,34 +17,34 @@ struct Row {
 
 /// The chapters as details, and their sum.
 pub fn facts() -> Vec<Fact> {
-    let facts = rows(README).map(|Row { chapter, title, functions, supported }| {
+    let facts = rows(README).map(|CoverageRow { chapter, title, functions, supported }| {
         let fact = Fact::new(
             format!("coverage.{chapter}"),
             if title.is_empty() { "all chapters".to_owned() } else { format!("{chapter} {title}") },
             format!("{supported} {functions}"),
         );
-        let fact = fact.shown(format!("{supported} of {functions} functions"));
+        let fact = fact.with_text(format!("{supported} of {functions} functions"));
         if chapter == "all" { fact } else { fact.detail() }
     });
     facts.collect()
 }
 
 /// The rows of the table in a text.
-fn rows(text: &str) -> impl Iterator<Item = Row> {
+fn rows(text: &str) -> impl Iterator<Item = CoverageRow> {
     let (_, rest) = text.split_once("<!-- coverage:begin -->").unwrap_or_default();
     let (table, _) = rest.split_once("<!-- coverage:end -->").unwrap_or_default();
     table.lines().filter_map(row)
 }
 
 /// `| 3 Point-to-point communication | 89 | 83 |`; what is no row has no numbers.
-fn row(line: &str) -> Option<Row> {
+fn row(line: &str) -> Option<CoverageRow> {
     let line = line.replace("**", "");
     let mut cells = line.split('|').map(str::trim).skip(1);
     let name = cells.next()?;
     let (chapter, title) = name.split_once(' ').unwrap_or((name, ""));
     let mut number = || cells.next()?.parse().ok();
     let (functions, supported) = (number()?, number()?);
-    Some(Row { chapter: chapter.to_owned(), title: title.to_owned(), functions, supported })
+    Some(CoverageRow { chapter: chapter.to_owned(), title: title.to_owned(), functions, supported })
 }
 
 #[cfg(test)]

@@ -4,15 +4,15 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
-use super::{Fact, Section, coverage};
+use super::{Fact, FactSection, coverage};
 use crate::abi::constants::{MPI_ABI_SUBVERSION, MPI_ABI_VERSION, MPI_SUBVERSION, MPI_VERSION};
 use crate::base::settings::{SETTINGS, Setting};
 use crate::bootstrap::PROTOCOLS;
-use crate::core::engine::EAGER_MAX;
+use crate::engine::point_to_point::EAGER_MAX;
 use crate::launch::folders::{Folders, SONAME};
 use crate::launch::wrapper::{self, modules::Modules};
 use crate::mpi::p2p::TAG_MAX;
-use crate::process::Level;
+use crate::process::ThreadLevel;
 use crate::sys::{cma, cpu, file_system, host, membarrier, process, shm};
 
 /// How the program was built.
@@ -31,16 +31,16 @@ pub struct Build {
 /// All facts, with the settings that `lookup` knows.
 pub fn gather(
     build: Build, folders: &Folders, lookup: impl Fn(&str) -> Option<String>,
-) -> Vec<Section> {
+) -> Vec<FactSection> {
     vec![
-        Section { title: "Library", facts: library(build, folders) },
-        Section { title: "Fortran", facts: fortran(wrapper::fortran_modules(folders)) },
-        Section { title: "This machine", facts: machine() },
-        Section { title: "Devices", facts: devices() },
-        Section { title: "Launchers", facts: launchers() },
-        Section { title: "Settings", facts: settings(lookup) },
-        Section { title: "Limits", facts: limits() },
-        Section { title: "Coverage of MPI 5.0", facts: coverage::facts() },
+        FactSection { title: "Library", facts: library(build, folders) },
+        FactSection { title: "Fortran", facts: fortran(wrapper::fortran_modules(folders)) },
+        FactSection { title: "This machine", facts: machine() },
+        FactSection { title: "Devices", facts: devices() },
+        FactSection { title: "Launchers", facts: launchers() },
+        FactSection { title: "Settings", facts: settings(lookup) },
+        FactSection { title: "Limits", facts: limits() },
+        FactSection { title: "Coverage of MPI 5.0", facts: coverage::facts() },
     ]
 }
 
@@ -57,7 +57,7 @@ fn library(build: Build, folders: &Folders) -> Vec<Fact> {
         Fact::new("build.compiler", "built by", compiler),
         Fact::new("build.target", "built for", target),
         Fact::new("build.profile", "profile", profile),
-        Fact::new("build.commit", "commit", commit).shown(if commit.is_empty() {
+        Fact::new("build.commit", "commit", commit).with_text(if commit.is_empty() {
             "not known"
         } else {
             commit
@@ -77,7 +77,7 @@ fn fortran(modules: Result<Modules, String>) -> Vec<Fact> {
             return vec![no("fortran.compiler", "compiler", why), no(MODULES.0, MODULES.1, none)];
         }
     };
-    let place = match (modules.found(), modules.own()) {
+    let place = match (modules.found(), modules.cached()) {
         (Some(place), _) => place.display().to_string(),
         (None, Some(place)) => format!("at first use in {}", place.display()),
         (None, None) => "no: neither XDG_CACHE_HOME nor HOME is set".to_owned(),
@@ -99,7 +99,7 @@ fn machine() -> Vec<Fact> {
     let quota = quota.map_or("none".to_owned(), |quota| quota.to_string());
     vec![
         Fact::new("host.name", "name", host::name()),
-        Fact::new("host.processors", "processors", usable).shown(shown),
+        Fact::new("host.processors", "processors", usable).with_text(shown),
         Fact::new("host.processors.quota", "quota of processors", quota).detail(),
         open_files(process::file_limit()),
         shared_memory_files(file_system::space(Path::new("/dev/shm"))),
@@ -110,7 +110,7 @@ fn open_files(limit: io::Result<(u64, u64)>) -> Fact {
     let (key, label) = ("host.files", "open files");
     match limit {
         Ok((soft, hard)) => {
-            Fact::new(key, label, soft).shown(format!("{soft}, at most {hard} (ulimit -n)"))
+            Fact::new(key, label, soft).with_text(format!("{soft}, at most {hard} (ulimit -n)"))
         }
         Err(error) => Fact::new(key, label, format!("not known: {error}")),
     }
@@ -122,7 +122,7 @@ fn shared_memory_files(space: io::Result<file_system::Space>) -> Fact {
         Ok(space) => {
             let (all, free) = (space.total_bytes >> 20, space.free_bytes >> 20);
             let shown = format!("{all} MiB, {free} MiB free (not used by this library)");
-            Fact::new(key, label, space.total_bytes).shown(shown)
+            Fact::new(key, label, space.total_bytes).with_text(shown)
         }
         Err(error) => no(key, label, error),
     }
@@ -175,8 +175,9 @@ fn settings(lookup: impl Fn(&str) -> Option<String>) -> Vec<Fact> {
         let now = value.unwrap_or_else(|| (*default).to_owned());
         let key = |part: &str| format!("setting.{name}.{part}");
         [
-            Fact::new(key("value"), *name, &now).shown(format!("{} ({origin})", or_not_set(&now))),
-            Fact::new(key("default"), "  default", default).shown(or_not_set(default)).detail(),
+            Fact::new(key("value"), *name, &now)
+                .with_text(format!("{} ({origin})", or_not_set(&now))),
+            Fact::new(key("default"), "  default", default).with_text(or_not_set(default)).detail(),
             Fact::new(key("values"), "  values", values).detail(),
             Fact::new(key("meaning"), "  meaning", meaning).detail(),
         ]
@@ -190,10 +191,10 @@ fn or_not_set(value: &str) -> &str {
 
 fn limits() -> Vec<Fact> {
     vec![
-        Fact::new("limit.threads", "level of threads", Level::Multiple.name()),
+        Fact::new("limit.threads", "level of threads", ThreadLevel::Multiple.name()),
         Fact::new("limit.hosts", "hosts of a job", 1),
         Fact::new("limit.tag", "largest tag", TAG_MAX),
-        Fact::new("limit.eager", "eager up to", EAGER_MAX).shown(format!("{EAGER_MAX} bytes")),
+        Fact::new("limit.eager", "eager up to", EAGER_MAX).with_text(format!("{EAGER_MAX} bytes")),
     ]
 }
 

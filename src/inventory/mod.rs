@@ -36,7 +36,7 @@ impl Fact {
         Self { key, label, value, text: None, is_detail: false }
     }
 
-    fn shown(self, text: impl Into<String>) -> Self {
+    fn with_text(self, text: impl Into<String>) -> Self {
         Self { text: Some(text.into()), ..self }
     }
 
@@ -47,7 +47,7 @@ impl Fact {
 
 /// Facts under one title.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Section {
+pub struct FactSection {
     /// The title.
     pub title: &'static str,
     /// In the order in which they are told.
@@ -55,9 +55,9 @@ pub struct Section {
 }
 
 /// For programs: a line `key:value` each; the value goes from the first colon to the line's end.
-pub fn parsable(sections: &[Section], all: bool) -> String {
+pub fn parsable(sections: &[FactSection], all: bool) -> String {
     let mut text = String::new();
-    for fact in told(sections, all).flat_map(|(_, facts)| facts) {
+    for fact in visible(sections, all).flat_map(|(_, facts)| facts) {
         // Writing to a string never fails.
         let _ = writeln!(text, "{}:{}", fact.key, fact.value.replace('\n', " "));
     }
@@ -65,9 +65,9 @@ pub fn parsable(sections: &[Section], all: bool) -> String {
 }
 
 /// For people: titles, and below them labels and values in two columns.
-pub fn readable(sections: &[Section], all: bool) -> String {
+pub fn readable(sections: &[FactSection], all: bool) -> String {
     let mut text = String::new();
-    for (title, facts) in told(sections, all) {
+    for (title, facts) in visible(sections, all) {
         let width = facts.iter().map(|fact| fact.label.chars().count()).max().unwrap_or(0);
         let space = if text.is_empty() { "" } else { "\n" };
         let _ = writeln!(text, "{space}{title}");
@@ -80,7 +80,7 @@ pub fn readable(sections: &[Section], all: bool) -> String {
 }
 
 /// Titles with what is told below them, where that is anything.
-fn told(sections: &[Section], all: bool) -> impl Iterator<Item = (&str, Vec<&Fact>)> {
+fn visible(sections: &[FactSection], all: bool) -> impl Iterator<Item = (&str, Vec<&Fact>)> {
     sections.iter().filter_map(move |section| {
         let facts: Vec<_> = section.facts.iter().filter(|fact| all || !fact.is_detail).collect();
         (!facts.is_empty()).then_some((section.title, facts))
@@ -91,13 +91,13 @@ fn told(sections: &[Section], all: bool) -> impl Iterator<Item = (&str, Vec<&Fac
 mod tests {
     use super::*;
 
-    fn sections() -> Vec<Section> {
-        let many = Fact::new("a.bytes", "bytes", 2048).shown("2 KiB");
+    fn sections() -> Vec<FactSection> {
+        let many = Fact::new("a.bytes", "bytes", 2048).with_text("2 KiB");
         let word = Fact::new("a.long", "a long label", "one\ntwo: three");
         let hidden = Fact::new("b.detail", "a detail that nobody asked for", "x").detail();
         vec![
-            Section { title: "A", facts: vec![many, word] },
-            Section { title: "B", facts: vec![hidden] },
+            FactSection { title: "A", facts: vec![many, word] },
+            FactSection { title: "B", facts: vec![hidden] },
         ]
     }
 

@@ -17,15 +17,18 @@ use std::time::Duration;
 
 use clap::{ArgMatches, Command};
 
-use crate::sys::topology::Topology;
+use crate::sys::topology::CpuTopology;
 
-use super::hosts::{Hosts, Local};
+use super::hosts::{Hosts, IsLocalHost};
 use super::input::Input;
 use super::options::{self, PROGRAM, is_given, occurrences};
-use super::output::{Form, Stream};
+use super::output::{OutputOptions, OutputStream};
 use super::placement;
-use super::plan::{App, Edit, Passing, Pattern, Plan, Ranks, Variables, Wrap};
-use super::{Refusal, USAGE};
+use super::plan::{
+    App, EnvironmentChanges, EnvironmentEdit, EnvironmentFilter, LaunchPlan, RankSet, RankWrapper,
+    VariablePattern,
+};
+use super::{LaunchError, USAGE};
 use crate::sys::signals;
 
 /// The file of hosts, if no option names one: MPICH's, Intel's and Open MPI's variables, as the
@@ -52,9 +55,9 @@ const TUNING: &[(&str, &str)] = &[
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum LaunchCommand {
     /// Start these programs.
-    Run(Box<Plan>),
+    Run(Box<LaunchPlan>),
     /// Print this text.
     Print(String),
     /// Print the settings of the library.
@@ -62,22 +65,24 @@ pub enum Order {
 }
 
 /// What the command line is read with: this host, and the environment of the launcher.
-pub struct Here<'a> {
+pub struct HostEnvironment<'a> {
     /// Is a host this one?
-    pub local: &'a Local<'a>,
+    pub is_local: &'a IsLocalHost<'a>,
     /// The processors that may be used.
-    pub topology: &'a dyn Fn() -> io::Result<Topology>,
+    pub topology: &'a dyn Fn() -> io::Result<CpuTopology>,
     /// The launcher's own environment.
-    pub variable: &'a dyn Fn(&str) -> Option<OsString>,
+    pub environment: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
 /// Parses everything after the launcher's own name.
 ///
 /// # Errors
-/// A [`Refusal`] with code 2 that names the word that is wrong.
-pub fn parse(words: Vec<OsString>, here: &Here<'_>) -> Result<Order, Refusal> {
+/// A [`LaunchError`] with code 2 that names the word that is wrong.
+pub fn parse(
+    words: Vec<OsString>, here: &HostEnvironment<'_>,
+) -> Result<LaunchCommand, LaunchError> {
     let mut command = options::command();
-    let mut reading = Reading::default();
+    let mut reading = PlanBuilder::default();
     for words in words.split(|word| word == ":") {
         let matches = options::parse(&mut command, words.to_vec())?;
         if let Some(order) = question(&mut command, &matches) {
@@ -85,33 +90,33 @@ pub fn parse(words: Vec<OsString>, here: &Here<'_>) -> Result<Order, Refusal> {
         }
         reading.section(&mut command, &matches)?;
     }
-    reading.finish(here).map(|plan| Order::Run(Box::new(plan)))
+    reading.finish(here).map(|plan| LaunchCommand::Run(Box::new(plan)))
 }
 
-fn question(command: &mut Command, matches: &ArgMatches) -> Option<Order> {
+fn question(command: &mut Command, matches: &ArgMatches) -> Option<LaunchCommand> {
     if matches.get_flag("help") {
-        return Some(Order::Print(command.render_help().to_string()));
+        return Some(LaunchCommand::Print(command.render_help().to_string()));
     }
     if matches.get_flag("version") {
         let version = concat!("mpirun (Suiro) ", env!("CARGO_PKG_VERSION"), "\n");
-        return Some(Order::Print(version.to_owned()));
+        return Some(LaunchCommand::Print(version.to_owned()));
     }
-    matches.get_flag("help-settings").then_some(Order::Settings)
+    matches.get_flag("help-settings").then_some(LaunchCommand::Settings)
 }
 
 /// What has been read so far.
 #[derive(Default)]
-struct Reading {
-    plan: Plan,
+struct PlanBuilder {
+    plan: LaunchPlan,
     /// For each program its count, if it was given.
     counts: Vec<Option<u32>>,
     hosts: Hosts,
     without_effect: Vec<String>,
 }
 
-impl Reading {
+impl PlanBuilder {
     /// Takes the words between two `:`.
-    fn section(&mut self, command: &mut Command, matches: &ArgMatches) -> Result<(), Refusal> {
+    fn section(&mut self, command: &mut Command, matches: &ArgMatches) -> Result<(), LaunchError> {
         self.of_job(matches)?;
         let program: Vec<_> =
             matches.get_many::<OsString>(PROGRAM).into_iter().flatten().cloned().collect();
@@ -120,19 +125,19 @@ impl Reading {
             (Some(file), false) => {
                 let (file, program) = (file.to_string_lossy(), program[0].to_string_lossy());
                 let why = format!("--app {file}: the file names the programs, so {program} cannot");
-                Err(Refusal::new(USAGE, why))
+                Err(LaunchError::new(USAGE, why))
             }
             (None, _) => self.app(matches, program),
         }
     }
 
     /// Takes the options about the whole job.
-    fn of_job(&mut self, matches: &ArgMatches) -> Result<(), Refusal> {
+    fn of_job(&mut self, matches: &ArgMatches) -> Result<(), LaunchError> {
         let plan = &mut self.plan;
         plan.explain |= matches.get_flag("explain") || matches.get_flag("verbose");
         plan.dry_run |= matches.get_flag("do-not-launch");
         plan.quiet |= matches.get_flag("quiet");
-        placement::options::take(&mut plan.placement, &mut plan.show, matches)?;
+        placement::options::take(&mut plan.placement, &mut plan.display, matches)?;
         if let Some(seconds) = last(matches, "timeout") {
             plan.timeout = Some(duration("--timeout", &seconds)?);
         }
@@ -145,20 +150,20 @@ impl Reading {
         for file in occurrences(matches, "hostfile").iter().flatten() {
             self.hosts.add_file("--hostfile", file)?;
         }
-        form(&mut plan.form, matches)?;
+        form(&mut plan.output, matches)?;
         if let Some(ranks) = last(matches, "stdin") {
             plan.input = Input::parse(&ranks.to_string_lossy())?;
         }
-        everywhere(&mut plan.everywhere, matches)?;
+        global_environment(&mut plan.global_environment, matches)?;
         self.without_effect.extend(options::ignored(matches));
         Ok(())
     }
 
     /// Takes one program.
-    fn app(&mut self, matches: &ArgMatches, mut program: Vec<OsString>) -> Result<(), Refusal> {
+    fn app(&mut self, matches: &ArgMatches, mut program: Vec<OsString>) -> Result<(), LaunchError> {
         if program.is_empty() {
             let why = "no program to start is given; mpirun --help shows the usage";
-            return Err(Refusal::new(USAGE, why));
+            return Err(LaunchError::new(USAGE, why));
         }
         let count = last(matches, "n").map(|count| parse_count("-n", &count)).transpose()?;
         self.counts.push(count);
@@ -176,9 +181,9 @@ impl Reading {
     }
 
     /// Takes a file with a program on each line.
-    fn app_file(&mut self, command: &mut Command, file: &OsStr) -> Result<(), Refusal> {
+    fn app_file(&mut self, command: &mut Command, file: &OsStr) -> Result<(), LaunchError> {
         let name = file.to_string_lossy();
-        let wrong = |why: String| Refusal::new(USAGE, format!("--app {name}: {why}"));
+        let wrong = |why: String| LaunchError::new(USAGE, format!("--app {name}: {why}"));
         let text = fs::read(file).map_err(|error| wrong(error.to_string()))?;
         let before = self.plan.apps.len();
         for line in text.split(|byte| *byte == b'\n') {
@@ -202,14 +207,14 @@ impl Reading {
     }
 
     /// Looks at everything together.
-    fn finish(mut self, here: &Here<'_>) -> Result<Plan, Refusal> {
+    fn finish(mut self, here: &HostEnvironment<'_>) -> Result<LaunchPlan, LaunchError> {
         self.environment(here)?;
-        let slots = self.hosts.slots(here.local)?;
+        let slots = self.hosts.slots(here.is_local)?;
         let placement = &mut self.plan.placement;
-        let is_here = |host: &str| host == "+n0" || (here.local)(host);
+        let is_here = |host: &str| host == "+n0" || (here.is_local)(host);
         placement.read_files(&|path| fs::read_to_string(path), &is_here)?;
         let counts = placement.counts(&self.counts, slots, || {
-            (here.topology)().map_err(|error| Refusal::new(1, error.to_string()))
+            (here.topology)().map_err(|error| LaunchError::new(1, error.to_string()))
         })?;
         for (app, count) in self.plan.apps.iter_mut().zip(counts) {
             app.count = count;
@@ -217,7 +222,10 @@ impl Reading {
         self.compare_with_slots(slots)?;
         if self.plan.explain {
             // Ranks tell the rest: what only they know.
-            self.plan.everywhere.edits.push(Edit::Set("SUIRO_EXPLAIN".into(), "1".into()));
+            self.plan
+                .global_environment
+                .edits
+                .push(EnvironmentEdit::Set("SUIRO_EXPLAIN".into(), "1".into()));
         }
         self.note_tuning();
         if self.plan.quiet {
@@ -227,26 +235,26 @@ impl Reading {
     }
 
     /// Takes from the environment what no option gave.
-    fn environment(&mut self, here: &Here<'_>) -> Result<(), Refusal> {
+    fn environment(&mut self, here: &HostEnvironment<'_>) -> Result<(), LaunchError> {
         let first = |names: &[&'static str]| {
-            let value = |name: &&'static str| Some((*name, (here.variable)(name)?));
+            let value = |name: &&'static str| Some((*name, (here.environment)(name)?));
             names.iter().find_map(value).filter(|(_, value)| !value.is_empty())
         };
         if let (None, Some((name, seconds))) = (self.plan.timeout, first(TIMEOUTS)) {
             self.plan.timeout = Some(duration(name, &seconds)?);
         }
         self.plan.placement =
-            placement::options::from_environment(&self.plan.placement, here.variable);
+            placement::options::from_environment(&self.plan.placement, here.environment);
         if self.hosts.is_empty() {
             match first(HOST_FILES) {
                 Some((name, file)) => self.hosts.add_file(name, &file)?,
-                None => self.hosts.add_allocation(&|name| (here.variable)(name))?,
+                None => self.hosts.add_allocation(&|name| (here.environment)(name))?,
             }
         }
         Ok(())
     }
 
-    fn compare_with_slots(&mut self, slots: Option<u32>) -> Result<(), Refusal> {
+    fn compare_with_slots(&mut self, slots: Option<u32>) -> Result<(), LaunchError> {
         let size = self.plan.size();
         let Some(slots) = slots else { return Ok(()) };
         if size <= slots {
@@ -257,7 +265,7 @@ impl Reading {
             Some(true) => Ok(()),
             Some(false) => {
                 let why = format!("{size} processes on {slots} slots, with --nooversubscribe");
-                Err(Refusal::new(USAGE, why))
+                Err(LaunchError::new(USAGE, why))
             }
             None => {
                 let note = format!("{size} processes on {slots} slots (--oversubscribe: no note)");
@@ -269,8 +277,8 @@ impl Reading {
 
     fn note_tuning(&mut self) {
         let edits = self.plan.apps.iter().flat_map(|app| &app.variables.edits);
-        for edit in edits.chain(&self.plan.everywhere.edits) {
-            let Edit::Set(name, _) = edit else { continue };
+        for edit in edits.chain(&self.plan.global_environment.edits) {
+            let EnvironmentEdit::Set(name, _) = edit else { continue };
             let name = name.to_string_lossy();
             if let Some((_, whose)) = TUNING.iter().find(|(start, _)| name.starts_with(start)) {
                 self.without_effect.push(format!("{name} (of {whose}; programs see it)"));
@@ -289,10 +297,10 @@ fn last(matches: &ArgMatches, name: &str) -> Option<OsString> {
 }
 
 /// What an option does to the form of output.
-type Setter = fn(&mut Form, &OsStr) -> Result<(), Refusal>;
+type OutputSetter = fn(&mut OutputOptions, &OsStr) -> Result<(), LaunchError>;
 
 /// How output comes out.
-fn form(form: &mut Form, matches: &ArgMatches) -> Result<(), Refusal> {
+fn form(form: &mut OutputOptions, matches: &ArgMatches) -> Result<(), LaunchError> {
     let flags = [
         ("tag-output", "tag"),
         ("timestamp-output", "timestamp"),
@@ -307,14 +315,14 @@ fn form(form: &mut Form, matches: &ArgMatches) -> Result<(), Refusal> {
     if matches.get_flag("prepend-timestamp") {
         form.prepend_time();
     }
-    let valued: &[(&str, Setter)] = &[
-        ("output", Form::set),
-        ("prepend-pattern", Form::prepend),
-        ("outfile-pattern", |form, value| form.direct(Stream::Output, value)),
-        ("errfile-pattern", |form, value| form.direct(Stream::Error, value)),
-        ("output-filename", Form::name_files),
-        ("output-directory", Form::name_folder),
-        ("output-from", Form::restrict),
+    let valued: &[(&str, OutputSetter)] = &[
+        ("output", OutputOptions::set),
+        ("prepend-pattern", OutputOptions::prepend),
+        ("outfile-pattern", |form, value| form.name_file(OutputStream::Output, value)),
+        ("errfile-pattern", |form, value| form.name_file(OutputStream::Error, value)),
+        ("output-filename", OutputOptions::name_files),
+        ("output-directory", OutputOptions::name_folder),
+        ("output-from", OutputOptions::restrict),
     ];
     for (name, set) in valued {
         for value in occurrences(matches, name).iter().flatten() {
@@ -325,27 +333,27 @@ fn form(form: &mut Form, matches: &ArgMatches) -> Result<(), Refusal> {
 }
 
 /// The variables of one program.
-fn variables(matches: &ArgMatches) -> Result<Variables, Refusal> {
-    let mut all = Variables::default();
+fn variables(matches: &ArgMatches) -> Result<EnvironmentChanges, LaunchError> {
+    let mut all = EnvironmentChanges::default();
     pass(&mut all, matches, ["envall", "envnone", "envlist", "envexcl"])?;
     for word in occurrences(matches, "x").concat() {
         match assignment("-x", &word)? {
-            (name, Some(value)) => all.edits.push(Edit::Set(name, value)),
-            (name, None) => all.passed.push(Pattern(name)),
+            (name, Some(value)) => all.edits.push(EnvironmentEdit::Set(name, value)),
+            (name, None) => all.passed.push(VariablePattern(name)),
         }
     }
     for pair in occurrences(matches, "env") {
-        all.edits.push(Edit::Set(variable("-env", &pair[0])?, pair[1].clone()));
+        all.edits.push(EnvironmentEdit::Set(variable("-env", &pair[0])?, pair[1].clone()));
     }
     for word in occurrences(matches, "set-env").concat() {
         let (name, value) = assignment("--set-env", &word)?;
-        all.edits.push(Edit::Set(name, value.unwrap_or_default()));
+        all.edits.push(EnvironmentEdit::Set(name, value.unwrap_or_default()));
     }
     if let Some(folder) = last(matches, "prefix") {
         for (name, below) in [("PATH", "/bin"), ("LD_LIBRARY_PATH", "/lib")] {
             let mut value = folder.clone();
             value.push(below);
-            all.edits.push(Edit::Prepend(name.into(), value, b':'));
+            all.edits.push(EnvironmentEdit::Prepend(name.into(), value, b':'));
         }
     }
     let handlers = ["mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"];
@@ -358,65 +366,69 @@ fn variables(matches: &ArgMatches) -> Result<Variables, Refusal> {
     all.edits.extend(setting(matches, "device", "SUIRO_DEVICE", &["shm", "tofu"])?);
     for pair in occurrences(matches, "prepend-env") {
         let (name, separator) = separated("--prepend-env", &pair[0])?;
-        all.edits.push(Edit::Prepend(name, pair[1].clone(), separator));
+        all.edits.push(EnvironmentEdit::Prepend(name, pair[1].clone(), separator));
     }
     for pair in occurrences(matches, "append-env") {
         let (name, separator) = separated("--append-env", &pair[0])?;
-        all.edits.push(Edit::Append(name, pair[1].clone(), separator));
+        all.edits.push(EnvironmentEdit::Append(name, pair[1].clone(), separator));
     }
     if let Some(kinds) = last(matches, "memory-alloc-kinds") {
-        all.edits.push(Edit::Set("SUIRO_MEMORY_KINDS".into(), kinds));
+        all.edits.push(EnvironmentEdit::Set("SUIRO_MEMORY_KINDS".into(), kinds));
     }
     for name in occurrences(matches, "unset-env").concat() {
-        all.edits.push(Edit::Unset(Pattern(variable("--unset-env", &name)?)));
+        all.edits.push(EnvironmentEdit::Unset(VariablePattern(variable("--unset-env", &name)?)));
     }
     Ok(all)
 }
 
-/// What sets `variable`, a setting of the library, to the value of `option`, one of `known`.
+/// What sets `environment`, a setting of the library, to the value of `option`, one of `known`.
 fn setting(
     matches: &ArgMatches, option: &str, variable: &str, known: &[&str],
-) -> Result<Option<Edit>, Refusal> {
+) -> Result<Option<EnvironmentEdit>, LaunchError> {
     let Some(value) = last(matches, option) else { return Ok(None) };
     if !known.iter().any(|name| value == *name) {
         let (value, known) = (value.to_string_lossy(), known.join(", "));
-        return Err(Refusal::new(USAGE, format!("--{option} {value} is not one of {known}")));
+        return Err(LaunchError::new(USAGE, format!("--{option} {value} is not one of {known}")));
     }
-    Ok(Some(Edit::Set(variable.into(), value)))
+    Ok(Some(EnvironmentEdit::Set(variable.into(), value)))
 }
 
 /// The variables of all programs.
-fn everywhere(all: &mut Variables, matches: &ArgMatches) -> Result<(), Refusal> {
+fn global_environment(
+    all: &mut EnvironmentChanges, matches: &ArgMatches,
+) -> Result<(), LaunchError> {
     pass(all, matches, ["genvall", "genvnone", "genvlist", "genvexcl"])?;
     for pair in occurrences(matches, "genv") {
-        all.edits.push(Edit::Set(variable("-genv", &pair[0])?, pair[1].clone()));
+        all.edits.push(EnvironmentEdit::Set(variable("-genv", &pair[0])?, pair[1].clone()));
     }
     Ok(())
 }
 
 /// Which variables pass: `names` are the options for all, none, some and all but some.
-fn pass(all: &mut Variables, matches: &ArgMatches, names: [&str; 4]) -> Result<(), Refusal> {
+fn pass(
+    all: &mut EnvironmentChanges, matches: &ArgMatches, names: [&str; 4],
+) -> Result<(), LaunchError> {
     let [every, none, some, but] = names;
-    let list = |option: &str| -> Result<Option<Vec<Pattern>>, Refusal> {
+    let list = |option: &str| -> Result<Option<Vec<VariablePattern>>, LaunchError> {
         let Some(list) = last(matches, option) else { return Ok(None) };
         let words = list.as_bytes().split(|byte| *byte == b',').filter(|word| !word.is_empty());
         let names = words.map(|word| variable(&format!("-{option}"), OsStr::from_bytes(word)));
-        names.map(|name| name.map(Pattern)).collect::<Result<_, _>>().map(Some)
+        names.map(|name| name.map(VariablePattern)).collect::<Result<_, _>>().map(Some)
     };
     if matches.get_flag(every) {
-        all.passing = Some(Passing::All);
+        all.filter = Some(EnvironmentFilter::All);
     } else if let Some(patterns) = list(some)? {
-        all.passing = Some(Passing::Only(patterns));
+        all.filter = Some(EnvironmentFilter::Only(patterns));
     } else if let Some(patterns) = list(but)? {
-        all.passing = Some(Passing::Except(patterns));
+        all.filter = Some(EnvironmentFilter::Except(patterns));
     } else if matches.get_flag(none) {
-        all.passing = Some(Passing::Only(Vec::new()));
+        all.filter = Some(EnvironmentFilter::Only(Vec::new()));
     }
     Ok(())
 }
 
 /// The commands that ranks run under.
-fn wraps(matches: &ArgMatches) -> Result<Vec<Wrap>, Refusal> {
+fn wraps(matches: &ArgMatches) -> Result<Vec<RankWrapper>, LaunchError> {
     let mut all = Vec::new();
     for pair in occurrences(matches, "debug") {
         all.push(wrap("--debug", &pair[1], &pair[0].to_string_lossy())?);
@@ -431,47 +443,47 @@ fn wraps(matches: &ArgMatches) -> Result<Vec<Wrap>, Refusal> {
     Ok(all)
 }
 
-fn wrap(option: &str, command: &OsStr, ranks: &str) -> Result<Wrap, Refusal> {
-    let wrong = |why: String| Refusal::new(USAGE, format!("{option} {why}"));
-    let ranks = Ranks::parse(ranks)
+fn wrap(option: &str, command: &OsStr, ranks: &str) -> Result<RankWrapper, LaunchError> {
+    let wrong = |why: String| LaunchError::new(USAGE, format!("{option} {why}"));
+    let ranks = RankSet::parse(ranks)
         .ok_or_else(|| wrong(format!("{ranks}: not ranks such as 0,2-4 or all")))?;
     let words = shlex::bytes::split(command.as_bytes()).filter(|words| !words.is_empty());
     let words =
         words.ok_or_else(|| wrong(format!("{}: not a command", command.to_string_lossy())))?;
-    Ok(Wrap { ranks, words: words.into_iter().map(OsString::from_vec).collect() })
+    Ok(RankWrapper { ranks, words: words.into_iter().map(OsString::from_vec).collect() })
 }
 
 /// A number of seconds, not 0.
-fn duration(option: &str, word: &OsStr) -> Result<Duration, Refusal> {
+fn duration(option: &str, word: &OsStr) -> Result<Duration, LaunchError> {
     let seconds = word.to_str().and_then(|text| text.parse::<f64>().ok());
     let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     duration.filter(|duration| !duration.is_zero()).ok_or_else(|| {
         let why = format!("{option} {}: not a number of seconds", word.to_string_lossy());
-        Refusal::new(USAGE, why)
+        LaunchError::new(USAGE, why)
     })
 }
 
 /// Signals by name or number, with commas; or `none`.
-fn signal_list(list: &OsStr) -> Result<Vec<i32>, Refusal> {
+fn signal_list(list: &OsStr) -> Result<Vec<i32>, LaunchError> {
     let list = list.to_string_lossy();
     let words = list.split(',').filter(|word| !word.is_empty() && *word != "none");
     let signal = |word| {
         let why = format!("--forward-signals {word}: not a signal that can be sent on");
-        signals::parse(word).ok_or_else(|| Refusal::new(USAGE, why))
+        signals::parse(word).ok_or_else(|| LaunchError::new(USAGE, why))
     };
     words.map(signal).collect()
 }
 
-fn parse_count(option: &str, word: &OsStr) -> Result<u32, Refusal> {
+fn parse_count(option: &str, word: &OsStr) -> Result<u32, LaunchError> {
     let count = word.to_str().and_then(|text| text.parse().ok()).filter(|count| *count > 0);
     count.ok_or_else(|| {
         let why = format!("{option} {}: not a number of processes", word.to_string_lossy());
-        Refusal::new(USAGE, why)
+        LaunchError::new(USAGE, why)
     })
 }
 
 /// `NAME=VALUE`, or `NAME` alone.
-fn assignment(option: &str, word: &OsStr) -> Result<(OsString, Option<OsString>), Refusal> {
+fn assignment(option: &str, word: &OsStr) -> Result<(OsString, Option<OsString>), LaunchError> {
     let bytes = word.as_bytes();
     match bytes.iter().position(|byte| *byte == b'=') {
         None => Ok((variable(option, word)?, None)),
@@ -483,7 +495,7 @@ fn assignment(option: &str, word: &OsStr) -> Result<(OsString, Option<OsString>)
 }
 
 /// `NAME`, or `NAME[C]` with another separator than `:`.
-fn separated(option: &str, word: &OsStr) -> Result<(OsString, u8), Refusal> {
+fn separated(option: &str, word: &OsStr) -> Result<(OsString, u8), LaunchError> {
     let (name, separator) = match word.as_bytes() {
         [name @ .., b'[', separator, b']'] => (name, *separator),
         name => (name, b':'),
@@ -492,10 +504,10 @@ fn separated(option: &str, word: &OsStr) -> Result<(OsString, u8), Refusal> {
 }
 
 /// The name of a variable, if it is one.
-fn variable(option: &str, name: &OsStr) -> Result<OsString, Refusal> {
+fn variable(option: &str, name: &OsStr) -> Result<OsString, LaunchError> {
     if name.is_empty() || name.as_bytes().contains(&b'=') {
         let why = format!("{option} {}: not the name of a variable", name.to_string_lossy());
-        return Err(Refusal::new(USAGE, why));
+        return Err(LaunchError::new(USAGE, why));
     }
     Ok(name.to_owned())
 }
@@ -509,25 +521,26 @@ mod tests {
         line.split(' ').filter(|word| !word.is_empty()).map(OsString::from).collect()
     }
 
-    fn order_in(variables: &[(&str, &str)], line: &str) -> Result<Order, Refusal> {
+    fn order_in(variables: &[(&str, &str)], line: &str) -> Result<LaunchCommand, LaunchError> {
         let variable = |name: &str| {
             variables.iter().find(|pair| pair.0 == name).map(|pair| OsString::from(pair.1))
         };
         // Four processors of a core each.
-        let topology = || Ok(Topology::read(&[0, 1, 2, 3], &|_| None));
+        let topology = || Ok(CpuTopology::read(&[0, 1, 2, 3], &|_| None));
         let local = |name: &str| name == "here";
-        let here = Here { local: &local, topology: &topology, variable: &variable };
+        let here =
+            HostEnvironment { is_local: &local, topology: &topology, environment: &variable };
         parse(words(line), &here)
     }
 
-    fn plan_in(variables: &[(&str, &str)], line: &str) -> Plan {
+    fn plan_in(variables: &[(&str, &str)], line: &str) -> LaunchPlan {
         match order_in(variables, line) {
-            Ok(Order::Run(plan)) => *plan,
+            Ok(LaunchCommand::Run(plan)) => *plan,
             other => panic!("{line}: {other:?}"),
         }
     }
 
-    fn plan(line: &str) -> Plan {
+    fn plan(line: &str) -> LaunchPlan {
         plan_in(&[], line)
     }
 
@@ -570,10 +583,10 @@ mod tests {
     #[test]
     fn variables_are_for_one_program_or_for_all() {
         let plan = plan("-x A=1=2 -x B -env C 3 a : -genv D 4 -genvnone b");
-        let set = |name: &str, value: &str| Edit::Set(name.into(), value.into());
+        let set = |name: &str, value: &str| EnvironmentEdit::Set(name.into(), value.into());
         assert_eq!(plan.apps[0].variables.edits, [set("A", "1=2"), set("C", "3")]);
-        assert_eq!(plan.apps[0].variables.passed, [Pattern("B".into())]);
-        assert_eq!(plan.apps[1].variables, Variables::default());
+        assert_eq!(plan.apps[0].variables.passed, [VariablePattern("B".into())]);
+        assert_eq!(plan.apps[1].variables, EnvironmentChanges::default());
         let edits =
             self::plan("-initial-errhandler mpi_errors_abort a").apps[0].variables.edits.clone();
         assert_eq!(edits, [set("SUIRO_INITIAL_ERRHANDLER", "mpi_errors_abort")]);
@@ -582,16 +595,16 @@ mod tests {
         assert_eq!(edits, [set("SUIRO_DEVICE", "tofu")]);
         let why = order_in(&[], "--device pigeon a").unwrap_err().why;
         assert_eq!(why, "--device pigeon is not one of shm, tofu");
-        assert_eq!(plan.everywhere.edits, [set("D", "4")]);
-        assert_eq!(plan.everywhere.passing, Some(Passing::Only(vec![])));
+        assert_eq!(plan.global_environment.edits, [set("D", "4")]);
+        assert_eq!(plan.global_environment.filter, Some(EnvironmentFilter::Only(vec![])));
         let edits = self::plan("--prefix /p --append-env L[;] v -env N -1 a").apps[0]
             .variables
             .edits
             .clone();
-        assert_eq!(edits[1], Edit::Prepend("PATH".into(), "/p/bin".into(), b':'));
+        assert_eq!(edits[1], EnvironmentEdit::Prepend("PATH".into(), "/p/bin".into(), b':'));
         assert_eq!(
             (&edits[0], &edits[3]),
-            (&set("N", "-1"), &Edit::Append("L".into(), "v".into(), b';'))
+            (&set("N", "-1"), &EnvironmentEdit::Append("L".into(), "v".into(), b';'))
         );
     }
 
@@ -613,8 +626,8 @@ mod tests {
     fn debuggers_go_before_the_program_of_their_ranks() {
         let plan = plan("--debug 0,2-3 gdb -gtool valgrind:1;strace a");
         let wraps = &plan.apps[0].wraps;
-        assert_eq!(wraps[0].ranks, Ranks::parse("0,2-3").unwrap());
-        assert_eq!((&wraps[1].words[0], &wraps[2].ranks), (&"valgrind".into(), &Ranks::All));
+        assert_eq!(wraps[0].ranks, RankSet::parse("0,2-3").unwrap());
+        assert_eq!((&wraps[1].words[0], &wraps[2].ranks), (&"valgrind".into(), &RankSet::All));
     }
 
     #[test]
@@ -691,19 +704,19 @@ mod tests {
     #[test]
     fn questions_end_the_parsing() {
         let printed = |line: &str| match order_in(&[], line) {
-            Ok(Order::Print(text)) => text,
+            Ok(LaunchCommand::Print(text)) => text,
             other => panic!("{line}: {other:?}"),
         };
         assert!(printed("-n 2 -V").starts_with("mpirun (Suiro) "));
         assert!(printed("--help").contains("--timeout <SECONDS>"));
-        assert_eq!(order_in(&[], "--help-settings"), Ok(Order::Settings));
+        assert_eq!(order_in(&[], "--help-settings"), Ok(LaunchCommand::Settings));
     }
 
     proptest! {
         #[test]
         fn any_words_are_taken(words in proptest::collection::vec("[-:a=0-9n]{0,4}", 0..8)) {
-            let topology = || Ok(Topology::read(&[0], &|_| None));
-            let here = Here { local: &|_| true, topology: &topology, variable: &|_| None };
+            let topology = || Ok(CpuTopology::read(&[0], &|_| None));
+            let here = HostEnvironment { is_local: &|_| true, topology: &topology, environment: &|_| None };
             let _ = parse(words.into_iter().map(OsString::from).collect(), &here);
         }
     }

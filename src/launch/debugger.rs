@@ -14,11 +14,11 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use crate::sys::socket::Stream;
+use crate::sys::socket::SocketStream;
 
 /// A process of the job, for a debugger.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Process {
+pub struct DebuggedProcess {
     /// The host that it runs on.
     pub host: String,
     /// The program, as the command line has it.
@@ -33,21 +33,21 @@ pub trait Debugger {
     fn is_there(&self) -> bool;
 
     /// Shows it the ranks, in order; called once, when all have started.
-    fn show(&mut self, processes: &[Process]);
+    fn show(&mut self, processes: &[DebuggedProcess]);
 }
 
 /// The side that starts the ranks.
 #[derive(Debug)]
-pub struct Announcer {
-    front: Stream,
+pub struct PidSender {
+    supervisor: SocketStream,
     holding: bool,
 }
 
 /// The side that the debugger watches.
 #[derive(Debug)]
-pub struct Listener {
-    runner: Stream,
-    heard: Vec<u8>,
+pub struct PidReceiver {
+    runner: SocketStream,
+    received: Vec<u8>,
     ranks: usize,
 }
 
@@ -55,23 +55,23 @@ pub struct Listener {
 ///
 /// # Errors
 /// When the system has no room for a socket.
-pub fn connected(ranks: usize, hold: bool) -> io::Result<(Announcer, Listener)> {
-    let (front, runner) = Stream::pair()?;
-    let listener = Listener { runner, heard: Vec::new(), ranks };
-    Ok((Announcer { front, holding: hold }, listener))
+pub fn connected(ranks: usize, hold: bool) -> io::Result<(PidSender, PidReceiver)> {
+    let (front, runner) = SocketStream::pair()?;
+    let listener = PidReceiver { runner, received: Vec::new(), ranks };
+    Ok((PidSender { supervisor: front, holding: hold }, listener))
 }
 
-impl Announcer {
+impl PidSender {
     /// Tells the numbers of all ranks.
-    pub fn announce(&self, pids: &[u32]) {
+    pub fn send(&self, pids: &[u32]) {
         let bytes: Vec<u8> = pids.iter().flat_map(|pid| pid.to_ne_bytes()).collect();
         // A front that is gone ends the job by other ways.
-        let _ = self.front.send_all(&bytes);
+        let _ = self.supervisor.send_all(&bytes);
     }
 
     /// Must ranks be held? Then this becomes readable when they may go on.
-    pub fn held_by(&self) -> Option<BorrowedFd<'_>> {
-        self.holding.then(|| self.front.as_fd())
+    pub fn hold_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.holding.then(|| self.supervisor.as_fd())
     }
 
     /// The ranks may go on.
@@ -80,24 +80,24 @@ impl Announcer {
     }
 }
 
-impl Listener {
-    /// Readable when there is something to [`Listener::hear`].
+impl PidReceiver {
+    /// Readable when there is something to [`PidReceiver::receive`].
     pub fn as_fd(&self) -> Option<BorrowedFd<'_>> {
-        (self.heard.len() < self.ranks * size_of::<u32>()).then(|| self.runner.as_fd())
+        (self.received.len() < self.ranks * size_of::<u32>()).then(|| self.runner.as_fd())
     }
 
     /// The numbers of all ranks, once.
-    pub fn hear(&mut self) -> Option<Vec<u32>> {
+    pub fn receive(&mut self) -> Option<Vec<u32>> {
         let mut buffer = [0; 4096];
         match self.runner.receive_now(&mut buffer) {
             Ok(received) if received.len_bytes > 0 => {
-                self.heard.extend_from_slice(&buffer[..received.len_bytes]);
+                self.received.extend_from_slice(&buffer[..received.len_bytes]);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             // The job ended before all ranks had started.
             Ok(_) | Err(_) => self.ranks = 0,
         }
-        let (numbers, _) = self.heard.as_chunks();
+        let (numbers, _) = self.received.as_chunks();
         (self.ranks > 0 && numbers.len() == self.ranks)
             .then(|| numbers.iter().map(|bytes| u32::from_ne_bytes(*bytes)).collect())
     }
@@ -116,20 +116,20 @@ mod tests {
     fn numbers_arrive_once_and_ranks_are_released() {
         let (mut announcer, mut listener) = connected(3, true).unwrap();
         assert!(listener.as_fd().is_some());
-        assert_eq!(listener.hear(), None);
-        announcer.announce(&[7, 8, 9]);
-        assert_eq!(listener.hear(), Some(vec![7, 8, 9]));
-        assert!(listener.as_fd().is_none() && announcer.held_by().is_some());
+        assert_eq!(listener.receive(), None);
+        announcer.send(&[7, 8, 9]);
+        assert_eq!(listener.receive(), Some(vec![7, 8, 9]));
+        assert!(listener.as_fd().is_none() && announcer.hold_fd().is_some());
         listener.release();
         announcer.release();
-        assert!(announcer.held_by().is_none());
+        assert!(announcer.hold_fd().is_none());
     }
 
     #[test]
     fn a_job_that_never_started_says_nothing() {
         let (announcer, mut listener) = connected(2, false).unwrap();
         drop(announcer);
-        assert_eq!(listener.hear(), None);
+        assert_eq!(listener.receive(), None);
         assert!(listener.as_fd().is_none());
     }
 }

@@ -5,17 +5,17 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 
 use crate::bootstrap::{
-    BOUND, Bound, INTERFACE_FD, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD, STATUS_FD,
+    BOUND, CpuBinding, INTERFACE_FD, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD, STATUS_FD,
 };
 
-use super::plan::{Edit, Passing, Plan, Variables, joined};
+use super::plan::{EnvironmentChanges, EnvironmentEdit, EnvironmentFilter, LaunchPlan, joined};
 
 /// A variable and its value.
-pub type Variable = (OsString, OsString);
+pub type EnvironmentVariable = (OsString, OsString);
 
 /// What differs between the ranks of a job. All ranks are on one host here.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct RankEnvironment {
     /// The rank.
     pub rank: u32,
     /// How many there are.
@@ -31,27 +31,30 @@ pub struct Place {
     /// The descriptor of the board where the rank says what it waits for, if there is one.
     pub status_fd: Option<i32>,
     /// What it is bound to, if all are.
-    pub bound: Option<Bound>,
+    pub bound: Option<CpuBinding>,
 }
 
 /// The variables of `all` that mean something to another job.
-fn without_private(all: impl Iterator<Item = Variable>) -> Vec<Variable> {
+fn without_private(all: impl Iterator<Item = EnvironmentVariable>) -> Vec<EnvironmentVariable> {
     all.filter(|(name, _)| !is_private(name)).collect()
 }
 
 /// What each program of `plan` sees of this process's environment, in order.
-pub fn of_apps(plan: &Plan) -> Vec<Vec<Variable>> {
+pub fn of_apps(plan: &LaunchPlan) -> Vec<Vec<EnvironmentVariable>> {
     let base = without_private(env::vars_os());
     let apps = plan.apps.iter();
-    apps.map(|app| of_app(&base, &plan.everywhere, &app.variables)).collect()
+    apps.map(|app| of_app(&base, &plan.global_environment, &app.variables)).collect()
 }
 
 /// What of `base` the program sees, with its changes after those of all programs.
-fn of_app(base: &[Variable], everywhere: &Variables, own: &Variables) -> Vec<Variable> {
-    let passing = own.passing.as_ref().or(everywhere.passing.as_ref()).unwrap_or(&Passing::All);
-    let passes = |variable: &&Variable| {
+fn of_app(
+    base: &[EnvironmentVariable], everywhere: &EnvironmentChanges, own: &EnvironmentChanges,
+) -> Vec<EnvironmentVariable> {
+    let passing =
+        own.filter.as_ref().or(everywhere.filter.as_ref()).unwrap_or(&EnvironmentFilter::All);
+    let passes = |variable: &&EnvironmentVariable| {
         let mut passed = everywhere.passed.iter().chain(&own.passed);
-        passing.lets(&variable.0) || passed.any(|pattern| pattern.matches(&variable.0))
+        passing.admits(&variable.0) || passed.any(|pattern| pattern.matches(&variable.0))
     };
     let mut all: Vec<_> = base.iter().filter(passes).cloned().collect();
     for edit in everywhere.edits.iter().chain(&own.edits) {
@@ -60,13 +63,13 @@ fn of_app(base: &[Variable], everywhere: &Variables, own: &Variables) -> Vec<Var
             found.map(|variable| variable.1.clone()).unwrap_or_default()
         };
         match edit {
-            Edit::Set(name, value) => set(&mut all, name, value.clone()),
-            Edit::Unset(pattern) => all.retain(|variable| !pattern.matches(&variable.0)),
-            Edit::Prepend(name, value, separator) => {
+            EnvironmentEdit::Set(name, value) => set(&mut all, name, value.clone()),
+            EnvironmentEdit::Unset(pattern) => all.retain(|variable| !pattern.matches(&variable.0)),
+            EnvironmentEdit::Prepend(name, value, separator) => {
                 let value = joined(value, *separator, &there(name));
                 set(&mut all, name, value);
             }
-            Edit::Append(name, value, separator) => {
+            EnvironmentEdit::Append(name, value, separator) => {
                 let value = joined(&there(name), *separator, value);
                 set(&mut all, name, value);
             }
@@ -76,9 +79,9 @@ fn of_app(base: &[Variable], everywhere: &Variables, own: &Variables) -> Vec<Var
 }
 
 /// `base` with the variables of `place`.
-pub fn of_rank(base: &[Variable], place: Place) -> Vec<Variable> {
+pub fn of_rank(base: &[EnvironmentVariable], place: RankEnvironment) -> Vec<EnvironmentVariable> {
     let mut all = base.to_vec();
-    let Place { rank, size, .. } = place;
+    let RankEnvironment { rank, size, .. } = place;
     for (name, value) in [
         ("PMI_RANK", i64::from(rank)),
         ("PMI_SIZE", i64::from(size)),
@@ -105,7 +108,7 @@ pub fn of_rank(base: &[Variable], place: Place) -> Vec<Variable> {
     all
 }
 
-fn set(all: &mut Vec<Variable>, name: &OsStr, value: OsString) {
+fn set(all: &mut Vec<EnvironmentVariable>, name: &OsStr, value: OsString) {
     match all.iter_mut().find(|variable| variable.0 == name) {
         Some(variable) => variable.1 = value,
         None => all.push((name.to_owned(), value)),
@@ -122,10 +125,10 @@ fn is_private(name: &OsStr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::Pattern;
+    use super::super::plan::VariablePattern;
     use super::*;
 
-    fn variable(name: &str, value: &str) -> Variable {
+    fn variable(name: &str, value: &str) -> EnvironmentVariable {
         (name.into(), value.into())
     }
 
@@ -141,29 +144,36 @@ mod tests {
     #[test]
     fn programs_see_what_is_passed_and_changed() {
         let base = [variable("A", "1"), variable("AB", "2"), variable("C", "3")];
-        let pattern = |name: &str| Pattern(name.into());
-        let seen = |own: Variables, everywhere: Variables| {
+        let pattern = |name: &str| VariablePattern(name.into());
+        let seen = |own: EnvironmentChanges, everywhere: EnvironmentChanges| {
             let all = of_app(&base, &everywhere, &own);
             let words = all.iter().map(|(name, value)| {
                 format!("{}={}", name.to_string_lossy(), value.to_string_lossy())
             });
             words.collect::<Vec<_>>().join(" ")
         };
-        let passing = |passing| Variables { passing: Some(passing), ..Variables::default() };
-        let none = Variables::default;
+        let passing =
+            |passing| EnvironmentChanges { filter: Some(passing), ..EnvironmentChanges::default() };
+        let none = EnvironmentChanges::default;
         assert_eq!(seen(none(), none()), "A=1 AB=2 C=3");
-        assert_eq!(seen(none(), passing(Passing::Only(vec![pattern("C")]))), "C=3");
-        assert_eq!(seen(passing(Passing::All), passing(Passing::Only(vec![]))), "A=1 AB=2 C=3");
-        assert_eq!(seen(passing(Passing::Except(vec![pattern("A*")])), none()), "C=3");
-        let named = Variables { passed: vec![pattern("A*")], ..passing(Passing::Only(vec![])) };
+        assert_eq!(seen(none(), passing(EnvironmentFilter::Only(vec![pattern("C")]))), "C=3");
+        assert_eq!(
+            seen(passing(EnvironmentFilter::All), passing(EnvironmentFilter::Only(vec![]))),
+            "A=1 AB=2 C=3"
+        );
+        assert_eq!(seen(passing(EnvironmentFilter::Except(vec![pattern("A*")])), none()), "C=3");
+        let named = EnvironmentChanges {
+            passed: vec![pattern("A*")],
+            ..passing(EnvironmentFilter::Only(vec![]))
+        };
         assert_eq!(seen(named, none()), "A=1 AB=2");
-        let edits = |edits| Variables { edits, ..Variables::default() };
-        let first = edits(vec![Edit::Set("A".into(), "9".into())]);
+        let edits = |edits| EnvironmentChanges { edits, ..EnvironmentChanges::default() };
+        let first = edits(vec![EnvironmentEdit::Set("A".into(), "9".into())]);
         let then = edits(vec![
-            Edit::Prepend("A".into(), "0".into(), b':'),
-            Edit::Append("A".into(), "8".into(), b','),
-            Edit::Append("D".into(), "4".into(), b':'),
-            Edit::Unset(pattern("AB")),
+            EnvironmentEdit::Prepend("A".into(), "0".into(), b':'),
+            EnvironmentEdit::Append("A".into(), "8".into(), b','),
+            EnvironmentEdit::Append("D".into(), "4".into(), b':'),
+            EnvironmentEdit::Unset(pattern("AB")),
         ]);
         assert_eq!(seen(then, first), "A=0:9,8 C=3 D=4");
     }
@@ -172,8 +182,16 @@ mod tests {
     fn the_place_wins_over_all() {
         let (interface_fd, status_fd, bound) = (11, Some(10), None);
         let (pmi_fd, segment_fd, job_fd) = (7, 8, 9);
-        let place =
-            Place { rank: 1, size: 3, pmi_fd, segment_fd, interface_fd, job_fd, status_fd, bound };
+        let place = RankEnvironment {
+            rank: 1,
+            size: 3,
+            pmi_fd,
+            segment_fd,
+            interface_fd,
+            job_fd,
+            status_fd,
+            bound,
+        };
         let all = of_rank(&[variable("A", "3"), variable("PMI_RANK", "9")], place);
         let value = |name: &str| {
             let mut found = all.iter().filter(|variable| variable.0 == name);

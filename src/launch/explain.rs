@@ -2,7 +2,7 @@
 //! tells the rest, which only the library knows.
 
 use super::placement::Placement;
-use super::plan::Plan;
+use super::plan::LaunchPlan;
 
 /// What this host is, for a job.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ pub struct Host<'a> {
 }
 
 /// One sentence for each decision about `plan`.
-pub fn lines(plan: &Plan, placement: &Placement, host: Host<'_>) -> Vec<String> {
+pub fn lines(plan: &LaunchPlan, placement: &Placement, host: Host<'_>) -> Vec<String> {
     let timeout = plan.timeout.map(|time| format!("the job may take {} s", time.as_secs_f64()));
     [size(plan, host), binding(plan, placement, host)]
         .into_iter()
@@ -31,13 +31,13 @@ pub fn lines(plan: &Plan, placement: &Placement, host: Host<'_>) -> Vec<String> 
         .collect()
 }
 
-fn size(plan: &Plan, host: Host<'_>) -> String {
+fn size(plan: &LaunchPlan, host: Host<'_>) -> String {
     let Host { name, processors, quota, .. } = host;
     let quota = quota.map_or(String::new(), |quota| format!(", {quota} processors' worth of time"));
     format!("{} ranks on {name}, with {processors} processors to use{quota}", plan.size())
 }
 
-fn binding(plan: &Plan, placement: &Placement, host: Host<'_>) -> String {
+fn binding(plan: &LaunchPlan, placement: &Placement, host: Host<'_>) -> String {
     let Host { processors, threads, .. } = host;
     let bound = (0..plan.size()).filter(|rank| placement.of_rank(*rank).is_some()).count();
     let how = match bound {
@@ -66,7 +66,8 @@ mod tests {
 
     #[test]
     fn the_reason_follows_the_decision() {
-        let plan = Plan { apps: vec![App { count: 2, ..App::default() }], ..Plan::default() };
+        let plan =
+            LaunchPlan { apps: vec![App { count: 2, ..App::default() }], ..LaunchPlan::default() };
         let host = Host { name: "here", processors: 4, quota: Some(1.5), threads: 1 };
         let free = lines(&plan, &Placement::default(), host).join("\n");
         assert!(free.contains("2 ranks on here, with 4 processors to use, 1.5"), "{free}");

@@ -14,22 +14,22 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::net::Ipv6Addr;
 
-use super::{Refusal, USAGE};
+use super::{LaunchError, USAGE};
 
 /// Is the host of this name the one that this process runs on?
-pub type Local<'a> = dyn Fn(&str) -> bool + 'a;
+pub type IsLocalHost<'a> = dyn Fn(&str) -> bool + 'a;
 
 /// The environment of the launcher.
-pub type Lookup<'a> = dyn Fn(&str) -> Option<OsString> + 'a;
+pub type EnvironmentLookup<'a> = dyn Fn(&str) -> Option<OsString> + 'a;
 
 /// The hosts that were named, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hosts {
-    entries: Vec<Entry>,
+    entries: Vec<HostEntry>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
+struct HostEntry {
     name: String,
     slots: Option<u32>,
     /// Not this one.
@@ -47,8 +47,8 @@ impl Hosts {
     /// Adds a list with commas; `source` is the option that has it.
     ///
     /// # Errors
-    /// A [`Refusal`] that names an entry that is none.
-    pub fn add_list(&mut self, source: &str, list: &str) -> Result<(), Refusal> {
+    /// A [`LaunchError`] that names an entry that is none.
+    pub fn add_list(&mut self, source: &str, list: &str) -> Result<(), LaunchError> {
         for word in list.split([',', ' ']).filter(|word| !word.is_empty()) {
             let entry = entry(source, word).ok_or_else(|| not_a_host(source, word))?;
             self.entries.push(entry);
@@ -59,17 +59,17 @@ impl Hosts {
     /// Adds the lines of a file; `source` is the option that names it.
     ///
     /// # Errors
-    /// A [`Refusal`] if it cannot be read, or that names the line that is wrong.
-    pub fn add_file(&mut self, source: &str, path: &OsStr) -> Result<(), Refusal> {
+    /// A [`LaunchError`] if it cannot be read, or that names the line that is wrong.
+    pub fn add_file(&mut self, source: &str, path: &OsStr) -> Result<(), LaunchError> {
         let source = format!("{source} {}", path.to_string_lossy());
         let text = fs::read_to_string(path)
-            .map_err(|error| Refusal::new(USAGE, format!("{source}: {error}")))?;
+            .map_err(|error| LaunchError::new(USAGE, format!("{source}: {error}")))?;
         let before = self.entries.len();
         for line in text.lines() {
             self.entries.extend(line_of_file(&source, line)?);
         }
         if self.entries.len() == before {
-            return Err(Refusal::new(USAGE, format!("{source}: there is no host in it")));
+            return Err(LaunchError::new(USAGE, format!("{source}: there is no host in it")));
         }
         Ok(())
     }
@@ -77,8 +77,8 @@ impl Hosts {
     /// Adds what a resource manager (PBS, Grid Engine, LSF, Slurm) gave to this job, if one did.
     ///
     /// # Errors
-    /// A [`Refusal`] if the file that it names cannot be read.
-    pub fn add_allocation(&mut self, lookup: &Lookup<'_>) -> Result<(), Refusal> {
+    /// A [`LaunchError`] if the file that it names cannot be read.
+    pub fn add_allocation(&mut self, lookup: &EnvironmentLookup<'_>) -> Result<(), LaunchError> {
         for name in ["PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "COBALT_NODEFILE"] {
             if let Some(path) = lookup(name).filter(|path| !path.is_empty()) {
                 return self.add_file(name, &path);
@@ -92,21 +92,21 @@ impl Hosts {
     }
 
     /// Grid Engine writes `host slots queue processors` on each line.
-    fn add_grid_engine(&mut self, path: &OsStr) -> Result<(), Refusal> {
+    fn add_grid_engine(&mut self, path: &OsStr) -> Result<(), LaunchError> {
         let source = format!("PE_HOSTFILE {}", path.to_string_lossy());
         let text = fs::read_to_string(path)
-            .map_err(|error| Refusal::new(USAGE, format!("{source}: {error}")))?;
+            .map_err(|error| LaunchError::new(USAGE, format!("{source}: {error}")))?;
         for line in text.lines() {
             let mut words = line.split_whitespace();
             let Some(name) = words.next() else { continue };
             let slots = words.next().and_then(|slots| slots.parse().ok());
-            self.entries.push(Entry { slots, ..named(&source, name) });
+            self.entries.push(HostEntry { slots, ..named(&source, name) });
         }
         Ok(())
     }
 
     /// On one node Slurm's own name for it is this host; on several it is listed as Slurm has it.
-    fn add_slurm(&mut self, lookup: &Lookup<'_>) {
+    fn add_slurm(&mut self, lookup: &EnvironmentLookup<'_>) {
         let text = |name: &str| lookup(name)?.into_string().ok();
         let number = |name: &str| text(name)?.parse::<u32>().ok();
         match number("SLURM_JOB_NUM_NODES") {
@@ -114,7 +114,7 @@ impl Hosts {
             Some(1) => {
                 if let slots @ Some(_) = number("SLURM_TASKS_PER_NODE") {
                     let source = "SLURM_TASKS_PER_NODE";
-                    self.entries.push(Entry { slots, ..named(source, "localhost") });
+                    self.entries.push(HostEntry { slots, ..named(source, "localhost") });
                 }
             }
             Some(_) => {
@@ -127,14 +127,15 @@ impl Hosts {
     /// How many processes fit, if the entries say. All entries must be this host.
     ///
     /// # Errors
-    /// A [`Refusal`] that names a host that is not this one.
-    pub fn slots(&self, local: &Local<'_>) -> Result<Option<u32>, Refusal> {
-        let is_here = |entry: &&Entry| matches!(&*entry.name, "+n0" | "+e") || local(&entry.name);
+    /// A [`LaunchError`] that names a host that is not this one.
+    pub fn slots(&self, local: &IsLocalHost<'_>) -> Result<Option<u32>, LaunchError> {
+        let is_here =
+            |entry: &&HostEntry| matches!(&*entry.name, "+n0" | "+e") || local(&entry.name);
         let (excluded, named): (Vec<_>, Vec<_>) =
             self.entries.iter().partition(|entry| entry.excluded);
         if let Some(entry) = excluded.into_iter().find(is_here) {
             let why = format!("{}: ^{} leaves this host out", entry.source, entry.name);
-            return Err(Refusal::new(USAGE, why));
+            return Err(LaunchError::new(USAGE, why));
         }
         if let Some(entry) = named.iter().find(|entry| !is_here(entry)) {
             let why = format!(
@@ -142,7 +143,7 @@ impl Hosts {
                  --host localhost starts all processes here",
                 entry.source, entry.name
             );
-            return Err(Refusal::new(USAGE, why));
+            return Err(LaunchError::new(USAGE, why));
         }
         let told = named.len() > 1 || named.iter().any(|entry| entry.slots.is_some());
         let sum =
@@ -151,12 +152,12 @@ impl Hosts {
     }
 }
 
-fn named(source: &str, name: &str) -> Entry {
-    Entry { name: name.to_owned(), slots: None, excluded: false, source: source.to_owned() }
+fn named(source: &str, name: &str) -> HostEntry {
+    HostEntry { name: name.to_owned(), slots: None, excluded: false, source: source.to_owned() }
 }
 
 /// `name`, `name:slots`, `^name`; an address of IPv6 has colons of its own.
-fn entry(source: &str, word: &str) -> Option<Entry> {
+fn entry(source: &str, word: &str) -> Option<HostEntry> {
     let (excluded, word) = match word.strip_prefix('^') {
         Some(word) => (true, word),
         None => (false, word),
@@ -172,10 +173,10 @@ fn entry(source: &str, word: &str) -> Option<Entry> {
     let allowed =
         |character: char| character.is_ascii_alphanumeric() || "-._:+%".contains(character);
     let plain = !name.is_empty() && name.chars().all(allowed);
-    plain.then(|| Entry { slots, excluded, ..named(source, name) })
+    plain.then(|| HostEntry { slots, excluded, ..named(source, name) })
 }
 
-fn line_of_file(source: &str, line: &str) -> Result<Option<Entry>, Refusal> {
+fn line_of_file(source: &str, line: &str) -> Result<Option<HostEntry>, LaunchError> {
     let mut words = line.split('#').next().unwrap_or_default().split_whitespace().peekable();
     let Some(first) = words.next() else { return Ok(None) };
     let mut entry = entry(source, first).ok_or_else(|| not_a_host(source, first))?;
@@ -187,7 +188,7 @@ fn line_of_file(source: &str, line: &str) -> Result<Option<Entry>, Refusal> {
             pair.push_str(next);
         }
         let (key, value) = pair.split_once('=').ok_or_else(|| {
-            Refusal::new(USAGE, format!("{source}: {line:?}: {word} is not key=value"))
+            LaunchError::new(USAGE, format!("{source}: {line:?}: {word} is not key=value"))
         })?;
         if matches!(key, "slots" | "cpu" | "count") {
             let slots = value.parse().ok().filter(|slots| *slots > 0);
@@ -197,9 +198,9 @@ fn line_of_file(source: &str, line: &str) -> Result<Option<Entry>, Refusal> {
     Ok(Some(entry))
 }
 
-fn not_a_host(source: &str, word: &str) -> Refusal {
+fn not_a_host(source: &str, word: &str) -> LaunchError {
     let why = format!("{source}: {word:?} is not a host, nor a host with a number of slots");
-    Refusal::new(USAGE, why)
+    LaunchError::new(USAGE, why)
 }
 
 #[cfg(test)]
@@ -211,7 +212,7 @@ mod tests {
         ["here", "localhost", "::1"].contains(&name)
     }
 
-    fn slots_of(lines: &str) -> Result<Option<u32>, Refusal> {
+    fn slots_of(lines: &str) -> Result<Option<u32>, LaunchError> {
         let mut hosts = Hosts::default();
         for line in lines.split('\n') {
             hosts.entries.extend(line_of_file("-f x", line)?);

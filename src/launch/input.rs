@@ -11,7 +11,7 @@
 //! bytes for slower ones. With the window full the fast wait for the slowest, but not for ever: a
 //! rank that takes nothing for some time while others wait loses the rest.
 //!
-//! [`Window`] is a value without I/O.
+//! [`InputWindow`] is a value without I/O.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 use crate::sys::descriptor;
 use crate::sys::poll::PollSet;
 
-use super::plan::Ranks;
-use super::{Refusal, USAGE};
+use super::plan::RankSet;
+use super::{LaunchError, USAGE};
 
 /// The most that is kept for slow ranks.
 const WINDOW_BYTES: usize = 64 << 20;
@@ -32,16 +32,16 @@ const WINDOW_BYTES: usize = 64 << 20;
 const READ_BYTES: usize = 64 * 1024;
 
 /// How long the others wait for a rank that takes nothing.
-const PATIENCE: Duration = Duration::from_secs(5);
+const SLOW_READER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The ranks that read the launcher's standard input; if there are several, each its own copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Input(Ranks);
+pub struct Input(RankSet);
 
 impl Default for Input {
     /// Rank 0.
     fn default() -> Self {
-        Self(Ranks::Ranges(vec![(0, 0)]))
+        Self(RankSet::Ranges(vec![(0, 0)]))
     }
 }
 
@@ -50,25 +50,25 @@ impl Input {
     ///
     /// # Errors
     /// When it is something else.
-    pub fn parse(word: &str) -> Result<Self, Refusal> {
+    pub fn parse(word: &str) -> Result<Self, LaunchError> {
         let ranks = match word {
-            "none" => Some(Ranks::Ranges(Vec::new())),
-            ranks => Ranks::parse(ranks),
+            "none" => Some(RankSet::Ranges(Vec::new())),
+            ranks => RankSet::parse(ranks),
         };
         let why = || format!("--stdin {word}: give all, none, or ranks such as 0,2-4");
-        ranks.map(Self).ok_or_else(|| Refusal::new(USAGE, why()))
+        ranks.map(Self).ok_or_else(|| LaunchError::new(USAGE, why()))
     }
 
     /// Are all of its ranks among the `size` of a job?
     ///
     /// # Errors
     /// When one is not.
-    pub fn check(&self, size: u32) -> Result<(), Refusal> {
-        let Ranks::Ranges(ranges) = &self.0 else { return Ok(()) };
+    pub fn check(&self, size: u32) -> Result<(), LaunchError> {
+        let RankSet::Ranges(ranges) = &self.0 else { return Ok(()) };
         match ranges.iter().map(|(_, last)| *last).find(|last| *last >= size) {
             Some(rank) => {
                 let why = format!("--stdin {rank}: the highest rank is {}", size - 1);
-                Err(Refusal::new(USAGE, why))
+                Err(LaunchError::new(USAGE, why))
             }
             None => Ok(()),
         }
@@ -77,27 +77,27 @@ impl Input {
 
 /// What a wait of [`Feed`] was for.
 #[derive(Clone, Copy, Debug)]
-pub enum Ready {
+pub enum InputReady {
     /// There is more to read.
     Source,
     /// A copy can take more.
-    Copy(usize),
+    Reader(usize),
 }
 
 /// The standard input on its way to the ranks.
 #[derive(Debug)]
 pub struct Feed {
     input: Input,
-    source: Source,
-    silence: OwnedFd,
-    copies: Vec<Copy>,
-    window: Window,
+    source: InputSource,
+    null_input: OwnedFd,
+    readers: Vec<InputReader>,
+    window: InputWindow,
 }
 
 #[derive(Debug)]
-enum Source {
+enum InputSource {
     /// Nobody is to have it any more.
-    Nobody,
+    Closed,
     /// The one rank that is to have it.
     One(OwnedFd),
     /// A file that each may open.
@@ -109,7 +109,7 @@ enum Source {
 }
 
 #[derive(Debug)]
-struct Copy {
+struct InputReader {
     rank: u32,
     /// `None` when this rank takes no more.
     pipe: Option<File>,
@@ -119,33 +119,39 @@ impl Feed {
     /// The way from `stdin` to those of `size` ranks that `input` names.
     pub fn new(input: Input, stdin: OwnedFd, size: u32) -> io::Result<Self> {
         let source = match (0..size).filter(|rank| input.0.contains(*rank)).count() {
-            0 => Source::Nobody,
-            1 => Source::One(stdin),
-            _ if descriptor::reopen_for_reading(&stdin).is_some() => Source::Regular(stdin),
-            _ => Source::Copied(stdin.into()),
+            0 => InputSource::Closed,
+            1 => InputSource::One(stdin),
+            _ if descriptor::reopen_for_reading(&stdin).is_some() => InputSource::Regular(stdin),
+            _ => InputSource::Copied(stdin.into()),
         };
         let silence = File::open("/dev/null")?.into();
-        Ok(Self { input, source, silence, copies: Vec::new(), window: Window::default() })
+        Ok(Self {
+            input,
+            source,
+            null_input: silence,
+            readers: Vec::new(),
+            window: InputWindow::default(),
+        })
     }
 
     /// The standard input of `rank`, which is about to start.
     pub fn of_rank(&mut self, rank: u32) -> io::Result<OwnedFd> {
         if !self.input.0.contains(rank) {
-            return self.silence.try_clone();
+            return self.null_input.try_clone();
         }
-        match std::mem::replace(&mut self.source, Source::Nobody) {
-            Source::Nobody | Source::Ended => self.silence.try_clone(),
-            Source::One(stdin) => Ok(stdin),
-            Source::Regular(stdin) => {
+        match std::mem::replace(&mut self.source, InputSource::Closed) {
+            InputSource::Closed | InputSource::Ended => self.null_input.try_clone(),
+            InputSource::One(stdin) => Ok(stdin),
+            InputSource::Regular(stdin) => {
                 let file = descriptor::reopen_for_reading(&stdin);
-                self.source = Source::Regular(stdin);
+                self.source = InputSource::Regular(stdin);
                 file.map(OwnedFd::from).ok_or_else(|| ErrorKind::PermissionDenied.into())
             }
-            Source::Copied(stdin) => {
-                self.source = Source::Copied(stdin);
+            InputSource::Copied(stdin) => {
+                self.source = InputSource::Copied(stdin);
                 let (read, write) = descriptor::pipe()?;
                 descriptor::set_nonblocking(&write)?;
-                self.copies.push(Copy { rank, pipe: Some(write.into()) });
+                self.readers.push(InputReader { rank, pipe: Some(write.into()) });
                 self.window.add_reader();
                 Ok(read)
             }
@@ -154,37 +160,37 @@ impl Feed {
 
     /// Adds what to wait for; `token` makes the caller's tokens.
     pub fn interests<'a, Token: std::marker::Copy>(
-        &'a self, set: &mut PollSet<'a, Token>, token: impl Fn(Ready) -> Token,
+        &'a self, set: &mut PollSet<'a, Token>, token: impl Fn(InputReady) -> Token,
     ) {
-        if let Source::Copied(source) = &self.source
+        if let InputSource::Copied(source) = &self.source
             && self.window.wants_more()
         {
-            set.add_read(source.as_fd(), token(Ready::Source));
+            set.add_read(source.as_fd(), token(InputReady::Source));
         }
-        for (number, copy) in self.copies.iter().enumerate() {
+        for (number, copy) in self.readers.iter().enumerate() {
             if let Some(pipe) = &copy.pipe
                 && !self.window.is_read_by(number)
             {
-                set.add_write(pipe.as_fd(), token(Ready::Copy(number)));
+                set.add_write(pipe.as_fd(), token(InputReady::Reader(number)));
             }
         }
     }
 
-    /// When [`Feed::give_up`] has something to do.
+    /// When [`Feed::drop_slow_readers`] has something to do.
     pub fn deadline(&self) -> Option<Instant> {
-        self.window.waiting_since.map(|since| since + PATIENCE)
+        self.window.waiting_since.map(|since| since + SLOW_READER_TIMEOUT)
     }
 
     /// Does what poll says can be done.
-    pub fn handle(&mut self, ready: Ready, now: Instant) {
+    pub fn handle(&mut self, ready: InputReady, now: Instant) {
         match ready {
-            Ready::Source => self.read(now),
-            Ready::Copy(number) => self.write(number, now),
+            InputReady::Source => self.read(now),
+            InputReady::Reader(number) => self.write(number, now),
         }
     }
 
     /// Stops waiting for ranks that take nothing while others wait; their numbers.
-    pub fn give_up(&mut self, now: Instant) -> Vec<u32> {
+    pub fn drop_slow_readers(&mut self, now: Instant) -> Vec<u32> {
         if self.deadline().is_none_or(|at| at > now) {
             return Vec::new();
         }
@@ -192,18 +198,18 @@ impl Feed {
         for number in &slowest {
             self.end(*number, now);
         }
-        slowest.into_iter().map(|number| self.copies[number].rank).collect()
+        slowest.into_iter().map(|number| self.readers[number].rank).collect()
     }
 
     fn read(&mut self, now: Instant) {
-        let Source::Copied(source) = &mut self.source else { return };
+        let InputSource::Copied(source) = &mut self.source else { return };
         let mut buffer = vec![0; READ_BYTES];
         match source.read(&mut buffer) {
             Ok(count) if count > 0 => self.window.push(&buffer[..count], now),
-            Err(error) if descriptor::is_passing(&error) => {}
+            Err(error) if descriptor::is_transient(&error) => {}
             Ok(_) | Err(_) => {
-                self.source = Source::Ended;
-                for number in 0..self.copies.len() {
+                self.source = InputSource::Ended;
+                for number in 0..self.readers.len() {
                     self.end_if_read(number, now);
                 }
             }
@@ -211,25 +217,25 @@ impl Feed {
     }
 
     fn write(&mut self, number: usize, now: Instant) {
-        let Some(pipe) = &mut self.copies[number].pipe else { return };
+        let Some(pipe) = &mut self.readers[number].pipe else { return };
         match pipe.write(self.window.unread_by(number)) {
             Ok(count) => {
                 self.window.take(number, count, now);
                 self.end_if_read(number, now);
             }
-            Err(error) if descriptor::is_passing(&error) => {}
+            Err(error) if descriptor::is_transient(&error) => {}
             Err(_) => self.end(number, now),
         }
     }
 
     fn end_if_read(&mut self, number: usize, now: Instant) {
-        if matches!(self.source, Source::Ended) && self.window.is_read_by(number) {
+        if matches!(self.source, InputSource::Ended) && self.window.is_read_by(number) {
             self.end(number, now);
         }
     }
 
     fn end(&mut self, number: usize, now: Instant) {
-        self.copies[number].pipe = None;
+        self.readers[number].pipe = None;
         self.window.remove_reader(number, now);
     }
 }
@@ -242,7 +248,7 @@ impl Feed {
 ///     slowest reader      ...             fastest reader
 /// ```
 #[derive(Debug, Default)]
-struct Window {
+struct InputWindow {
     bytes: VecDeque<u8>,
     /// Where `bytes` begins in the stream.
     start: u64,
@@ -252,7 +258,7 @@ struct Window {
     waiting_since: Option<Instant>,
 }
 
-impl Window {
+impl InputWindow {
     /// One more reader, from the beginning.
     fn add_reader(&mut self) {
         self.places.push(Some(0));
@@ -271,7 +277,7 @@ impl Window {
 
     fn push(&mut self, bytes: &[u8], now: Instant) {
         self.bytes.extend(bytes);
-        self.settle(now);
+        self.discard_read(now);
     }
 
     /// Is there nothing for this reader?
@@ -295,16 +301,16 @@ impl Window {
         if let Some(place) = &mut self.places[number] {
             *place += count as u64;
         }
-        self.settle(now);
+        self.discard_read(now);
     }
 
     fn remove_reader(&mut self, number: usize, now: Instant) {
         self.places[number] = None;
-        self.settle(now);
+        self.discard_read(now);
     }
 
     /// Forgets what all have read.
-    fn settle(&mut self, now: Instant) {
+    fn discard_read(&mut self, now: Instant) {
         let slowest = self.places.iter().flatten().min().copied().unwrap_or(self.end());
         let read = (slowest - self.start) as usize;
         self.bytes.drain(..read);
@@ -334,10 +340,10 @@ mod tests {
     #[test]
     fn words_name_ranks() {
         for (word, expected) in [
-            ("all", Input(Ranks::All)),
-            ("none", Input(Ranks::Ranges(vec![]))),
+            ("all", Input(RankSet::All)),
+            ("none", Input(RankSet::Ranges(vec![]))),
             ("0", Input::default()),
-            ("1,3-4", Input(Ranks::Ranges(vec![(1, 1), (3, 4)]))),
+            ("1,3-4", Input(RankSet::Ranges(vec![(1, 1), (3, 4)]))),
         ] {
             assert_eq!(Input::parse(word), Ok(expected));
         }
@@ -345,13 +351,13 @@ mod tests {
             assert!(Input::parse(word).unwrap_err().why.contains("all, none, or ranks"), "{word}");
         }
         let some = Input::parse("1-3").unwrap();
-        assert!(some.check(4).is_ok() && Input(Ranks::All).check(1).is_ok());
+        assert!(some.check(4).is_ok() && Input(RankSet::All).check(1).is_ok());
         assert!(some.check(3).unwrap_err().why.contains("--stdin 3: the highest rank is 2"));
     }
 
     #[test]
     fn each_reader_has_its_own_place() {
-        let (mut window, now) = (Window::default(), Instant::now());
+        let (mut window, now) = (InputWindow::default(), Instant::now());
         window.add_reader();
         window.add_reader();
         assert!(window.wants_more());
@@ -372,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_window_that_wraps_gives_all() {
-        let (mut window, now) = (Window::default(), Instant::now());
+        let (mut window, now) = (InputWindow::default(), Instant::now());
         window.add_reader();
         let (mut sent, mut seen) = (Vec::new(), Vec::new());
         for round in 0..200_u8 {
@@ -393,12 +399,12 @@ mod tests {
 
     #[test]
     fn a_full_window_makes_the_fast_wait_for_the_slow_that_read() {
-        let (mut window, start) = (Window::default(), Instant::now());
+        let (mut window, start) = (InputWindow::default(), Instant::now());
         window.add_reader();
         window.add_reader();
         window.push(&vec![1; WINDOW_BYTES], start);
         assert_eq!((window.wants_more(), window.waiting_since), (false, None));
-        let later = start + PATIENCE;
+        let later = start + SLOW_READER_TIMEOUT;
         window.take(0, WINDOW_BYTES, later);
         assert_eq!((window.waiting_since, window.slowest()), (Some(later), vec![1]));
         assert!(!window.wants_more());
@@ -407,8 +413,8 @@ mod tests {
         window.push(b"xy", later);
         window.take(0, 2, later);
         assert_eq!(window.waiting_since, Some(later));
-        window.take(1, 1, later + PATIENCE);
-        assert_eq!(window.waiting_since, Some(later + PATIENCE));
+        window.take(1, 1, later + SLOW_READER_TIMEOUT);
+        assert_eq!(window.waiting_since, Some(later + SLOW_READER_TIMEOUT));
         window.remove_reader(1, later);
         assert!(window.wants_more() && window.bytes.is_empty());
     }

@@ -12,7 +12,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use super::placement::options::SHORTHANDS;
-use super::{Refusal, USAGE};
+use super::{LaunchError, USAGE};
 
 /// The name of the argument that holds the program and what follows.
 pub const PROGRAM: &str = "program";
@@ -20,7 +20,7 @@ pub const PROGRAM: &str = "program";
 const USAGE_LINE: &str =
     "mpirun [options] program [arguments] [: [options] program [arguments]]...";
 
-const AFTER: &str = "\
+const HELP_NOTES: &str = "\
 Options take one dash or two, and their value in the next word or after '='. Those of Open MPI,
 MPICH and Intel MPI that only tune these libraries are accepted without effect, with one note.
 
@@ -36,14 +36,14 @@ type Flag = (&'static str, &'static [&'static str], &'static str);
 type Valued = (&'static str, &'static [&'static str], &'static [&'static str], &'static str);
 
 /// Options under one heading.
-struct Section {
+struct OptionSection {
     heading: &'static str,
     flags: &'static [Flag],
     valued: &'static [Valued],
 }
 
-const SECTIONS: &[Section] = &[
-    Section {
+const SECTIONS: &[OptionSection] = &[
+    OptionSection {
         heading: "What to start",
         flags: &[],
         valued: &[
@@ -74,7 +74,7 @@ const SECTIONS: &[Section] = &[
             ("gtool", &[], &["COMMAND:RANKS"], "the same as Intel MPI writes it"),
         ],
     },
-    Section {
+    OptionSection {
         heading: "Where",
         flags: &[
             ("oversubscribe", &[], "accepted; there may always be more processes than cores"),
@@ -132,7 +132,7 @@ const SECTIONS: &[Section] = &[
             ("display", &[], &["WORDS"], "show before the start: map, bindings, allocation, topo"),
         ],
     },
-    Section {
+    OptionSection {
         heading: "Environment",
         flags: &[
             ("envall", &[], "pass the whole environment to this program (so it is if not said)"),
@@ -186,7 +186,7 @@ const SECTIONS: &[Section] = &[
             ),
         ],
     },
-    Section {
+    OptionSection {
         heading: "Output and input",
         flags: &[
             ("l", &["prepend-rank"], "begin each line with [RANK]"),
@@ -227,7 +227,7 @@ const SECTIONS: &[Section] = &[
             ),
         ],
     },
-    Section {
+    OptionSection {
         heading: "Limits and signals",
         flags: &[
             ("get-stack-traces", &[], "accepted; --timeout always shows them"),
@@ -250,7 +250,7 @@ const SECTIONS: &[Section] = &[
             ),
         ],
     },
-    Section {
+    OptionSection {
         heading: "Questions",
         flags: &[
             ("do-not-launch", &["dry-run"], "show the plan and start nothing"),
@@ -306,12 +306,12 @@ const REFUSED: &[(&str, usize, &str)] = &[
 pub fn command() -> Command {
     let mut command = Command::new("mpirun")
         .override_usage(USAGE_LINE)
-        .after_help(AFTER)
+        .after_help(HELP_NOTES)
         .disable_help_flag(true)
         .disable_version_flag(true)
         .no_binary_name(true)
         .args_override_self(true);
-    for Section { heading, flags, valued } in SECTIONS {
+    for OptionSection { heading, flags, valued } in SECTIONS {
         let flags = flags
             .iter()
             .map(|(name, others, help)| flag(name).visible_aliases(others.iter()).help(*help));
@@ -383,14 +383,14 @@ fn is_called(option: &Arg, name: &[u8]) -> bool {
 /// Parses the words of one program.
 ///
 /// # Errors
-/// A [`Refusal`] with code 2 that names what is wrong.
-pub fn parse(command: &mut Command, words: Vec<OsString>) -> Result<ArgMatches, Refusal> {
+/// A [`LaunchError`] with code 2 that names what is wrong.
+pub fn parse(command: &mut Command, words: Vec<OsString>) -> Result<ArgMatches, LaunchError> {
     let words = with_two_dashes(command, words);
     let matches = command.try_get_matches_from_mut(words).map_err(|error| refusal(&error))?;
     match REFUSED.iter().find(|(name, _, _)| is_given(&matches, name)) {
         None => Ok(matches),
         Some((name, _, cure)) => {
-            Err(Refusal::new(USAGE, format!("--{name} is not supported; {cure}")))
+            Err(LaunchError::new(USAGE, format!("--{name} is not supported; {cure}")))
         }
     }
 }
@@ -425,7 +425,7 @@ pub fn occurrences(matches: &ArgMatches, name: &str) -> Vec<Vec<OsString>> {
     all.map(|values| values.cloned().collect()).collect()
 }
 
-fn refusal(error: &clap::Error) -> Refusal {
+fn refusal(error: &clap::Error) -> LaunchError {
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(texts)) => texts.first().cloned(),
@@ -450,7 +450,7 @@ fn refusal(error: &clap::Error) -> Refusal {
         }
         _ => error.to_string().lines().next().unwrap_or_default().replace("error: ", ""),
     };
-    Refusal::new(USAGE, why)
+    LaunchError::new(USAGE, why)
 }
 
 #[cfg(test)]
@@ -479,7 +479,7 @@ mod tests {
     #[test]
     fn every_name_is_in_the_help_or_hidden() {
         let help = command().render_help().to_string();
-        for Section { flags, valued, .. } in SECTIONS {
+        for OptionSection { flags, valued, .. } in SECTIONS {
             let names = flags.iter().map(|flag| flag.0).chain(valued.iter().map(|valued| valued.0));
             for name in names {
                 assert!(help.contains(&format!("--{name}")), "{name}");

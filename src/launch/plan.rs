@@ -7,24 +7,24 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::input::Input;
-use super::output::Form;
-use super::placement::{Request, show::Show};
+use super::output::OutputOptions;
+use super::placement::{PlacementRequest, display::DisplayOptions};
 
 /// A job to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct LaunchPlan {
     /// At least one; ranks are counted through them in order.
     pub apps: Vec<App>,
     /// What all programs see of the environment; what a program says for itself wins.
-    pub everywhere: Variables,
+    pub global_environment: EnvironmentChanges,
     /// How what ranks print comes out.
-    pub form: Form,
+    pub output: OutputOptions,
     /// Who reads the launcher's standard input.
     pub input: Input,
     /// On which processors ranks run.
-    pub placement: Request,
+    pub placement: PlacementRequest,
     /// What is shown of the job before it starts.
-    pub show: Show,
+    pub display: DisplayOptions,
     /// Print no notes.
     pub quiet: bool,
     /// After this time the job is ended.
@@ -39,7 +39,7 @@ pub struct Plan {
     pub notes: Vec<String>,
 }
 
-impl Plan {
+impl LaunchPlan {
     /// For each rank the number of its program.
     pub fn app_of_rank(&self) -> Vec<u32> {
         let apps = self.apps.iter().zip(0..);
@@ -66,9 +66,9 @@ pub struct App {
     /// Folders to look the program up in, as `PATH` has them; before those of `PATH`.
     pub path: Option<OsString>,
     /// What it sees of the environment.
-    pub variables: Variables,
+    pub variables: EnvironmentChanges,
     /// Commands that some of its ranks run under.
-    pub wraps: Vec<Wrap>,
+    pub wraps: Vec<RankWrapper>,
 }
 
 impl App {
@@ -87,23 +87,23 @@ impl App {
 
 /// A command, such as a debugger's, that starts the program for some ranks of the job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrap {
+pub struct RankWrapper {
     /// The ranks.
-    pub ranks: Ranks,
+    pub ranks: RankSet,
     /// Its words, before those of the program.
     pub words: Vec<OsString>,
 }
 
 /// A set of ranks, as the command line has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ranks {
+pub enum RankSet {
     /// All of them.
     All,
     /// Those in these ranges, both ends included.
     Ranges(Vec<(u32, u32)>),
 }
 
-impl Ranks {
+impl RankSet {
     /// `all`, or a list such as `0,2-4`.
     pub fn parse(text: &str) -> Option<Self> {
         if text == "all" {
@@ -130,29 +130,29 @@ impl Ranks {
 
 /// What becomes of the environment for the ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Variables {
+pub struct EnvironmentChanges {
     /// Which variables pass, if that is said.
-    pub passing: Option<Passing>,
+    pub filter: Option<EnvironmentFilter>,
     /// Variables that pass in any case.
-    pub passed: Vec<Pattern>,
+    pub passed: Vec<VariablePattern>,
     /// Changes, in order.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<EnvironmentEdit>,
 }
 
 /// Which variables of the launcher's environment ranks see.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Passing {
+pub enum EnvironmentFilter {
     /// All.
     All,
     /// Only these.
-    Only(Vec<Pattern>),
+    Only(Vec<VariablePattern>),
     /// All but these.
-    Except(Vec<Pattern>),
+    Except(Vec<VariablePattern>),
 }
 
-impl Passing {
+impl EnvironmentFilter {
     /// Does the variable `name` pass?
-    pub fn lets(&self, name: &OsStr) -> bool {
+    pub fn admits(&self, name: &OsStr) -> bool {
         match self {
             Self::All => true,
             Self::Only(patterns) => patterns.iter().any(|pattern| pattern.matches(name)),
@@ -163,9 +163,9 @@ impl Passing {
 
 /// The name of a variable, or with `*` at its end all names that start so.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern(pub OsString);
+pub struct VariablePattern(pub OsString);
 
-impl Pattern {
+impl VariablePattern {
     /// Is `name` meant?
     pub fn matches(&self, name: &OsStr) -> bool {
         match self.0.as_bytes().strip_suffix(b"*") {
@@ -177,11 +177,11 @@ impl Pattern {
 
 /// One change of the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Edit {
+pub enum EnvironmentEdit {
     /// The variable gets this value.
     Set(OsString, OsString),
     /// The variables are not there.
-    Unset(Pattern),
+    Unset(VariablePattern),
     /// The value goes before what there is, with the separator between them.
     Prepend(OsString, OsString, u8),
     /// The value goes after what there is, with the separator between them.
@@ -201,20 +201,20 @@ mod tests {
 
     #[test]
     fn ranks_are_lists_of_ranges() {
-        let ranks = Ranks::parse("0,2-4").unwrap();
+        let ranks = RankSet::parse("0,2-4").unwrap();
         let found: Vec<_> = (0..7).filter(|rank| ranks.contains(*rank)).collect();
         assert_eq!(found, [0, 2, 3, 4]);
-        assert!(Ranks::parse("all").unwrap().contains(9));
+        assert!(RankSet::parse("all").unwrap().contains(9));
         for wrong in ["", "a", "4-2", "1,", "-1", "1-2-3"] {
-            assert_eq!(Ranks::parse(wrong), None, "{wrong}");
+            assert_eq!(RankSet::parse(wrong), None, "{wrong}");
         }
     }
 
     #[test]
     fn patterns_end_in_a_star_or_are_names() {
-        let star = Pattern("OMP_*".into());
+        let star = VariablePattern("OMP_*".into());
         assert!(star.matches("OMP_NUM_THREADS".as_ref()) && !star.matches("XOMP_".as_ref()));
-        let name = Pattern("HOME".into());
+        let name = VariablePattern("HOME".into());
         assert!(name.matches("HOME".as_ref()) && !name.matches("HOMEX".as_ref()));
     }
 

@@ -12,17 +12,17 @@ use addr2line::Loader;
 use framehop::ExplicitModuleSectionInfo;
 use object::{Object, ObjectSection, ObjectSegment};
 
-use crate::sys::trace::{FileView, Mapping};
+use crate::sys::trace::{FileView, MemoryMapping};
 
-use super::stack::Call;
+use super::stack::StackFrame;
 
 /// One program or library.
 pub struct ProgramFile {
     view: Rc<FileView>,
     /// Which part of the file is loaded to which addresses, at its first one.
     segments: Vec<(Range<u64>, u64)>,
-    frames: Option<Part>,
-    frames_index: Option<Part>,
+    frames: Option<FileSection>,
+    frames_index: Option<FileSection>,
     instructions: Option<Range<u64>>,
     /// Where names and lines are read from, if from anywhere.
     path: Option<PathBuf>,
@@ -31,19 +31,19 @@ pub struct ProgramFile {
 
 /// A section of a file.
 #[derive(Clone)]
-struct Part {
+struct FileSection {
     addresses: Range<u64>,
     bytes: Range<usize>,
 }
 
 /// The bytes of a section.
 #[derive(Default)]
-pub struct Bytes {
+pub struct SectionBytes {
     view: Option<Rc<FileView>>,
     range: Range<usize>,
 }
 
-impl Deref for Bytes {
+impl Deref for SectionBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -59,7 +59,10 @@ impl ProgramFile {
             let section = file.section_by_name(name)?;
             let (start, len) = section.file_range()?;
             let bytes = usize::try_from(start).ok()?..usize::try_from(start + len).ok()?;
-            Some(Part { addresses: section.address()..section.address() + section.size(), bytes })
+            Some(FileSection {
+                addresses: section.address()..section.address() + section.size(),
+                bytes,
+            })
         };
         let segment = |segment: object::Segment<'_, '_>| {
             let (start, len) = segment.file_range();
@@ -73,7 +76,7 @@ impl ProgramFile {
     }
 
     /// What a process adds to the addresses of the file that it has at `mapping`.
-    pub fn bias(&self, mapping: &Mapping) -> Option<u64> {
+    pub fn bias(&self, mapping: &MemoryMapping) -> Option<u64> {
         let len = mapping.addresses.end - mapping.addresses.start;
         let shown = mapping.offset..mapping.offset.saturating_add(len);
         // Neighbours share a page where they meet, so the one with the larger part is meant.
@@ -87,10 +90,12 @@ impl ProgramFile {
     }
 
     /// The tables for unwinding.
-    pub fn tables(&self) -> ExplicitModuleSectionInfo<Bytes> {
-        let bytes =
-            |part: &Part| Bytes { view: Some(self.view.clone()), range: part.bytes.clone() };
-        let addresses = |part: &Part| part.addresses.clone();
+    pub fn tables(&self) -> ExplicitModuleSectionInfo<SectionBytes> {
+        let bytes = |part: &FileSection| SectionBytes {
+            view: Some(self.view.clone()),
+            range: part.bytes.clone(),
+        };
+        let addresses = |part: &FileSection| part.addresses.clone();
         ExplicitModuleSectionInfo {
             text_svma: self.instructions.clone(),
             eh_frame_svma: self.frames.as_ref().map(addresses),
@@ -102,7 +107,7 @@ impl ProgramFile {
     }
 
     /// The calls at `address`: the function, after those that the compiler merged into it.
-    pub fn calls(&self, address: u64) -> Vec<Call> {
+    pub fn calls(&self, address: u64) -> Vec<StackFrame> {
         let Some(loader) = self.loader() else { return Vec::new() };
         let symbol = || {
             let name = loader.find_symbol(address)?;
@@ -117,11 +122,11 @@ impl ProgramFile {
                     Some(format!("{}:{}", at.file?, at.line.filter(|line| *line > 0)?))
                 });
                 let Some(function) = name.or_else(symbol) else { continue };
-                calls.push(Call { function, place: place.unwrap_or_default() });
+                calls.push(StackFrame { function, place: place.unwrap_or_default() });
             }
         }
         if calls.is_empty() {
-            calls.extend(symbol().map(|function| Call { function, place: String::new() }));
+            calls.extend(symbol().map(|function| StackFrame { function, place: String::new() }));
         }
         calls
     }

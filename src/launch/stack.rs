@@ -19,11 +19,11 @@ use framehop::{
     UnwinderNative,
 };
 
-use super::program_file::{Bytes, ProgramFile};
-use crate::sys::trace::{self, FileView, Mapping, Registers, Snapshot, Untraceable};
+use super::program_file::{ProgramFile, SectionBytes};
+use crate::sys::trace::{self, FileView, MemoryMapping, Registers, Snapshot, Untraceable};
 
 /// How long a thread may take to stop.
-const STOP_PATIENCE: Duration = Duration::from_millis(100);
+const STOP_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// How many threads of a rank are looked at, and how many calls of each.
 const THREADS_MAX: usize = 16;
@@ -31,7 +31,7 @@ const CALLS_MAX: usize = 40;
 
 /// One call that has not returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct StackFrame {
     /// The function, or an address within `place` where that has no name.
     pub function: String,
     /// The file and the line if they are known, else the program or library.
@@ -44,22 +44,22 @@ pub struct Stack {
     /// How many threads are exactly there.
     pub threads: usize,
     /// The calls, innermost first.
-    pub calls: Vec<Call>,
+    pub calls: Vec<StackFrame>,
 }
 
 /// The programs and libraries of all ranks, each read once.
 #[derive(Default)]
-pub struct Files(BTreeMap<PathBuf, Option<Rc<ProgramFile>>>);
+pub struct ProgramFiles(BTreeMap<PathBuf, Option<Rc<ProgramFile>>>);
 
 /// What the threads of a process were doing at one moment, not yet understood.
 #[derive(Debug)]
-pub struct Copies {
+pub struct ThreadSnapshots {
     pid: u32,
-    mappings: Vec<Mapping>,
+    mappings: Vec<MemoryMapping>,
     snapshots: Vec<Snapshot>,
 }
 
-impl Copies {
+impl ThreadSnapshots {
     /// Stops each thread of the process `pid` for a moment, until `deadline`.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl Copies {
         let mappings = trace::mappings(pid).map_err(|_| Untraceable::Gone)?;
         let mut snapshots = Vec::new();
         for thread in trace::threads(pid).into_iter().take(THREADS_MAX) {
-            let patience = deadline.min(Instant::now() + STOP_PATIENCE);
+            let patience = deadline.min(Instant::now() + STOP_TIMEOUT);
             match Snapshot::take(pid, thread, &mappings, patience) {
                 Ok(snapshot) => snapshots.push(snapshot),
                 Err(why) if snapshots.is_empty() => return Err(why),
@@ -82,8 +82,8 @@ impl Copies {
     }
 
     /// The stacks, that of the first thread first. After `deadline` there are no names any more.
-    pub fn stacks(&self, files: &mut Files, deadline: Instant) -> Vec<Stack> {
-        let mut unwinding = Unwinding::new(self.pid, &self.mappings, files, deadline);
+    pub fn stacks(&self, files: &mut ProgramFiles, deadline: Instant) -> Vec<Stack> {
+        let mut unwinding = StackUnwinder::new(self.pid, &self.mappings, files, deadline);
         let mut stacks: Vec<Stack> = Vec::new();
         for calls in self.snapshots.iter().map(|snapshot| unwinding.calls(snapshot)) {
             match stacks.iter_mut().find(|stack| stack.calls == calls) {
@@ -96,24 +96,26 @@ impl Copies {
 }
 
 /// What is known of one process while its stacks are unwound.
-struct Unwinding<'a> {
+struct StackUnwinder<'a> {
     pid: u32,
-    mappings: &'a [Mapping],
-    files: &'a mut Files,
-    unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
+    mappings: &'a [MemoryMapping],
+    files: &'a mut ProgramFiles,
+    unwinder: UnwinderNative<SectionBytes, MayAllocateDuringUnwind>,
     /// Until when names are looked for.
     deadline: Instant,
     /// For each mapping that was met the file and its bias; `None` without a file.
-    met: BTreeMap<u64, Option<(Rc<ProgramFile>, u64)>>,
+    known_files: BTreeMap<u64, Option<(Rc<ProgramFile>, u64)>>,
 }
 
-impl<'a> Unwinding<'a> {
-    fn new(pid: u32, mappings: &'a [Mapping], files: &'a mut Files, deadline: Instant) -> Self {
+impl<'a> StackUnwinder<'a> {
+    fn new(
+        pid: u32, mappings: &'a [MemoryMapping], files: &'a mut ProgramFiles, deadline: Instant,
+    ) -> Self {
         let unwinder = UnwinderNative::new();
-        Self { pid, mappings, files, unwinder, deadline, met: BTreeMap::new() }
+        Self { pid, mappings, files, unwinder, deadline, known_files: BTreeMap::new() }
     }
 
-    fn calls(&mut self, snapshot: &Snapshot) -> Vec<Call> {
+    fn calls(&mut self, snapshot: &Snapshot) -> Vec<StackFrame> {
         let mut cache = CacheNative::new();
         let mut registers = unwind_registers(&snapshot.registers);
         let mut at = FrameAddress::from_instruction_pointer(snapshot.registers.instruction);
@@ -131,7 +133,7 @@ impl<'a> Unwinding<'a> {
     }
 
     /// The calls at an address of the process, whose file is made known to the unwinder.
-    fn calls_at(&mut self, address: u64) -> Vec<Call> {
+    fn calls_at(&mut self, address: u64) -> Vec<StackFrame> {
         let found = self.mappings.iter().find(|mapping| mapping.addresses.contains(&address));
         let Some(mapping) = found.filter(|mapping| mapping.executable) else { return Vec::new() };
         let file = self.file_at(mapping);
@@ -144,18 +146,18 @@ impl<'a> Unwinding<'a> {
         let name = Path::new(&mapping.name).file_name().unwrap_or(mapping.name.as_ref());
         let name = name.to_string_lossy();
         if named.is_empty() {
-            return vec![Call { function: format!("{inside:#x}"), place: name.into_owned() }];
+            return vec![StackFrame { function: format!("{inside:#x}"), place: name.into_owned() }];
         }
-        let placed = |call: Call| match call.place.is_empty() {
-            true => Call { place: name.clone().into_owned(), ..call },
+        let placed = |call: StackFrame| match call.place.is_empty() {
+            true => StackFrame { place: name.clone().into_owned(), ..call },
             false => call,
         };
         named.into_iter().map(placed).collect()
     }
 
-    fn file_at(&mut self, mapping: &Mapping) -> Option<(Rc<ProgramFile>, u64)> {
+    fn file_at(&mut self, mapping: &MemoryMapping) -> Option<(Rc<ProgramFile>, u64)> {
         let start = mapping.addresses.start;
-        if let Some(known) = self.met.get(&start) {
+        if let Some(known) = self.known_files.get(&start) {
             return known.clone();
         }
         let found = self.files.of(self.pid, mapping);
@@ -165,14 +167,14 @@ impl<'a> Unwinding<'a> {
             let module = Module::new(mapping.name.clone(), addresses, *bias, file.tables());
             self.unwinder.add_module(module);
         }
-        self.met.insert(start, found.clone());
+        self.known_files.insert(start, found.clone());
         found
     }
 }
 
-impl Files {
+impl ProgramFiles {
     /// The file that the process `pid` has at `mapping`.
-    fn of(&mut self, pid: u32, mapping: &Mapping) -> Option<Rc<ProgramFile>> {
+    fn of(&mut self, pid: u32, mapping: &MemoryMapping) -> Option<Rc<ProgramFile>> {
         if mapping.name == "[vdso]" {
             // Each process has its own, at a place of its own.
             let bytes = trace::copy(pid, mapping.addresses.clone()).ok()?;
@@ -192,9 +194,9 @@ impl Files {
 }
 
 /// What the application called, without what MPI does inside and what comes before `main`.
-fn relevant(mut calls: Vec<Call>) -> Vec<Call> {
+fn relevant(mut calls: Vec<StackFrame>) -> Vec<StackFrame> {
     let is_start =
-        |call: &Call| call.function == "_start" || call.function.starts_with("__libc_st");
+        |call: &StackFrame| call.function == "_start" || call.function.starts_with("__libc_st");
     if let Some(main) = calls.iter().position(|call| call.function == "main") {
         calls.truncate(main + 1);
     } else if let Some(start) = calls.iter().position(is_start) {
@@ -229,8 +231,8 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    fn call(function: &str) -> Call {
-        Call { function: function.to_owned(), place: String::new() }
+    fn call(function: &str) -> StackFrame {
+        StackFrame { function: function.to_owned(), place: String::new() }
     }
 
     #[test]
@@ -238,9 +240,9 @@ mod tests {
         let mut child = Command::new("sleep").arg("600").spawn().unwrap();
         let limit = Instant::now() + Duration::from_secs(30);
         let found = loop {
-            let copies = Copies::take(child.id(), limit);
-            let stacks = copies.map(|copies| copies.stacks(&mut Files::default(), limit));
-            let in_libc = |call: &Call| call.place.starts_with("libc");
+            let copies = ThreadSnapshots::take(child.id(), limit);
+            let stacks = copies.map(|copies| copies.stacks(&mut ProgramFiles::default(), limit));
+            let in_libc = |call: &StackFrame| call.place.starts_with("libc");
             match stacks {
                 Ok(stacks) if stacks[0].calls.iter().any(in_libc) => break true,
                 _ if Instant::now() > limit => break false,
@@ -250,7 +252,7 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(found);
-        let gone = Copies::take(child.id(), limit);
+        let gone = ThreadSnapshots::take(child.id(), limit);
         assert_eq!(gone.unwrap_err(), Untraceable::Gone);
     }
 

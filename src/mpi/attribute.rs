@@ -21,7 +21,7 @@ const FIRST_SWEEP: usize = 64;
 
 /// The kinds of object that have attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Of {
+pub enum KeyvalKind {
     /// Communicators.
     Comm,
     /// Datatypes.
@@ -32,36 +32,40 @@ pub enum Of {
 
 /// How values are passed in a language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Language {
+pub enum AttributeLanguage {
     /// Pointers of C.
     C,
     /// Fortran's integers of type INTEGER, those of MPI-1.
-    Narrow,
+    FortranInteger,
     /// Fortran's integers of kind `MPI_ADDRESS_KIND`.
-    Wide,
+    FortranAddress,
 }
 
 /// A value as it was set.
 #[derive(Clone, Debug)]
-pub enum Value {
+pub enum AttributeValue {
     /// A pointer of C.
     Pointer(usize),
     /// An INTEGER, at an address that C may know and write to.
-    Narrow(Arc<AtomicI32>),
+    FortranInteger(Arc<AtomicI32>),
     /// An INTEGER(KIND=MPI_ADDRESS_KIND), as above.
-    Wide(Arc<AtomicI64>),
+    FortranAddress(Arc<AtomicI64>),
 }
 
-impl Value {
+impl AttributeValue {
     /// A value set in Fortran.
     ///
     /// # Panics
     /// If the language is C.
-    pub fn of_fortran(language: Language, value: isize) -> Self {
+    pub fn from_fortran(language: AttributeLanguage, value: isize) -> Self {
         match language {
-            Language::C => unreachable!("a pointer is no integer"),
-            Language::Narrow => Self::Narrow(Arc::new(AtomicI32::new(value as i32))),
-            Language::Wide => Self::Wide(Arc::new(AtomicI64::new(value as i64))),
+            AttributeLanguage::C => unreachable!("a pointer is no integer"),
+            AttributeLanguage::FortranInteger => {
+                Self::FortranInteger(Arc::new(AtomicI32::new(value as i32)))
+            }
+            AttributeLanguage::FortranAddress => {
+                Self::FortranAddress(Arc::new(AtomicI64::new(value as i64)))
+            }
         }
     }
 
@@ -69,8 +73,8 @@ impl Value {
     pub fn in_c(&self) -> usize {
         match self {
             Self::Pointer(address) => *address,
-            Self::Narrow(cell) => cell.as_ptr().expose_provenance(),
-            Self::Wide(cell) => cell.as_ptr().expose_provenance(),
+            Self::FortranInteger(cell) => cell.as_ptr().expose_provenance(),
+            Self::FortranAddress(cell) => cell.as_ptr().expose_provenance(),
         }
     }
 
@@ -78,8 +82,8 @@ impl Value {
     pub fn in_fortran(&self) -> isize {
         match self {
             Self::Pointer(address) => *address as isize,
-            Self::Narrow(cell) => cell.load(Ordering::Relaxed) as isize,
-            Self::Wide(cell) => cell.load(Ordering::Relaxed) as isize,
+            Self::FortranInteger(cell) => cell.load(Ordering::Relaxed) as isize,
+            Self::FortranAddress(cell) => cell.load(Ordering::Relaxed) as isize,
         }
     }
 
@@ -87,8 +91,12 @@ impl Value {
     pub fn duplicate(&self) -> Self {
         match self {
             Self::Pointer(address) => Self::Pointer(*address),
-            Self::Narrow(_) => Self::of_fortran(Language::Narrow, self.in_fortran()),
-            Self::Wide(_) => Self::of_fortran(Language::Wide, self.in_fortran()),
+            Self::FortranInteger(_) => {
+                Self::from_fortran(AttributeLanguage::FortranInteger, self.in_fortran())
+            }
+            Self::FortranAddress(_) => {
+                Self::from_fortran(AttributeLanguage::FortranAddress, self.in_fortran())
+            }
         }
     }
 
@@ -100,12 +108,12 @@ impl Value {
 
     /// What a copy function in Fortran has made of this value. The same number means an equal value:
     /// a pointer of C stays one.
-    pub fn copied_in_fortran(&self, language: Language, copied: isize) -> Self {
+    pub fn copied_in_fortran(&self, language: AttributeLanguage, copied: isize) -> Self {
         let was = match language {
-            Language::Narrow => self.in_fortran() as i32 as isize,
-            Language::C | Language::Wide => self.in_fortran(),
+            AttributeLanguage::FortranInteger => self.in_fortran() as i32 as isize,
+            AttributeLanguage::C | AttributeLanguage::FortranAddress => self.in_fortran(),
         };
-        if copied == was { self.duplicate() } else { Self::of_fortran(language, copied) }
+        if copied == was { self.duplicate() } else { Self::from_fortran(language, copied) }
     }
 }
 
@@ -115,16 +123,16 @@ pub struct Keyval {
     /// The number that the application knows.
     pub number: i32,
     /// What kind of object it is for.
-    pub of: Of,
+    pub kind: KeyvalKind,
     /// Its functions.
-    pub functions: Functions,
+    pub functions: KeyvalFunctions,
 }
 
 /// The functions of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Functions {
+pub struct KeyvalFunctions {
     /// What both are written in.
-    pub language: Language,
+    pub language: AttributeLanguage,
     /// The address of the copy function.
     pub copy: usize,
     /// The address of the delete function.
@@ -153,10 +161,10 @@ impl Default for Keyvals {
 
 impl Keyvals {
     /// A new key.
-    pub fn create(&mut self, of: Of, functions: Functions) -> i32 {
+    pub fn create(&mut self, of: KeyvalKind, functions: KeyvalFunctions) -> i32 {
         let number = self.next;
         self.next += 1;
-        self.keyvals.insert(number, Arc::new(Keyval { number, of, functions }));
+        self.keyvals.insert(number, Arc::new(Keyval { number, kind: of, functions }));
         number
     }
 
@@ -164,10 +172,10 @@ impl Keyvals {
     ///
     /// # Errors
     /// `Keyval` if there is none.
-    pub fn get(&self, of: Of, number: i32) -> Result<Arc<Keyval>> {
+    pub fn get(&self, of: KeyvalKind, number: i32) -> Result<Arc<Keyval>> {
         let in_attributes = || self.freed.get(&number).and_then(Weak::upgrade);
         let keyval = self.keyvals.get(&number).cloned().or_else(in_attributes);
-        keyval.filter(|keyval| keyval.of == of).ok_or_else(|| {
+        keyval.filter(|keyval| keyval.kind == of).ok_or_else(|| {
             let why = match number {
                 KEYVAL_INVALID => "the attribute key is MPI_KEYVAL_INVALID".to_owned(),
                 1..FIRST_KEYVAL => {
@@ -184,7 +192,7 @@ impl Keyvals {
     ///
     /// # Errors
     /// `Keyval` if there is no such key.
-    pub fn free(&mut self, of: Of, number: i32) -> Result {
+    pub fn free(&mut self, of: KeyvalKind, number: i32) -> Result {
         self.get(of, number)?;
         if let Some(keyval) = self.keyvals.remove(&number) {
             self.freed.insert(number, Arc::downgrade(&keyval));
@@ -203,7 +211,7 @@ pub struct Attribute {
     /// Its key.
     pub keyval: Arc<Keyval>,
     /// Its value.
-    pub value: Value,
+    pub value: AttributeValue,
 }
 
 /// The values cached on one object, in the order in which they were set.
@@ -212,12 +220,12 @@ pub struct Attributes(Vec<Attribute>);
 
 impl Attributes {
     /// The value under a key.
-    pub fn get(&self, keyval: i32) -> Option<&Value> {
+    pub fn get(&self, keyval: i32) -> Option<&AttributeValue> {
         self.0.iter().find(|attribute| attribute.keyval.number == keyval).map(|found| &found.value)
     }
 
     /// Sets a value. The old one has been deleted before.
-    pub fn set(&mut self, keyval: Arc<Keyval>, value: Value) {
+    pub fn set(&mut self, keyval: Arc<Keyval>, value: AttributeValue) {
         self.remove(keyval.number);
         self.0.push(Attribute { keyval, value });
     }
@@ -243,71 +251,87 @@ impl Attributes {
 mod tests {
     use super::*;
 
-    const PLAIN: Functions =
-        Functions { language: Language::C, copy: 0, delete: 0, extra_state: 7 };
+    const PLAIN: KeyvalFunctions =
+        KeyvalFunctions { language: AttributeLanguage::C, copy: 0, delete: 0, extra_state: 7 };
 
     #[test]
     fn a_freed_key_lives_on_in_its_attributes() {
         let mut keyvals = Keyvals::default();
-        let number = keyvals.create(Of::Comm, PLAIN);
+        let number = keyvals.create(KeyvalKind::Comm, PLAIN);
         let mut attributes = Attributes::default();
-        attributes.set(keyvals.get(Of::Comm, number).unwrap(), Value::Pointer(42));
-        keyvals.free(Of::Comm, number).unwrap();
-        keyvals.free(Of::Comm, number).unwrap();
-        assert!(keyvals.get(Of::Comm, number).is_ok() && keyvals.get(Of::Win, number).is_err());
+        attributes.set(keyvals.get(KeyvalKind::Comm, number).unwrap(), AttributeValue::Pointer(42));
+        keyvals.free(KeyvalKind::Comm, number).unwrap();
+        keyvals.free(KeyvalKind::Comm, number).unwrap();
+        assert!(
+            keyvals.get(KeyvalKind::Comm, number).is_ok()
+                && keyvals.get(KeyvalKind::Win, number).is_err()
+        );
         assert_eq!(attributes.get(number).unwrap().in_c(), 42);
         assert_eq!(attributes.remove(number).unwrap().keyval.functions.extra_state, 7);
         assert!(attributes.get(number).is_none());
-        assert!(keyvals.get(Of::Comm, number).is_err());
-        assert!(keyvals.free(Of::Comm, number).is_err());
+        assert!(keyvals.get(KeyvalKind::Comm, number).is_err());
+        assert!(keyvals.free(KeyvalKind::Comm, number).is_err());
     }
 
     #[test]
     fn freed_keys_are_forgotten_unless_attributes_have_them() {
         let mut keyvals = Keyvals::default();
         let mut attributes = Attributes::default();
-        let kept = keyvals.create(Of::Comm, PLAIN);
-        attributes.set(keyvals.get(Of::Comm, kept).unwrap(), Value::Pointer(1));
-        keyvals.free(Of::Comm, kept).unwrap();
+        let kept = keyvals.create(KeyvalKind::Comm, PLAIN);
+        attributes.set(keyvals.get(KeyvalKind::Comm, kept).unwrap(), AttributeValue::Pointer(1));
+        keyvals.free(KeyvalKind::Comm, kept).unwrap();
         for _ in 0..10 * FIRST_SWEEP {
-            let number = keyvals.create(Of::Comm, PLAIN);
-            keyvals.free(Of::Comm, number).unwrap();
+            let number = keyvals.create(KeyvalKind::Comm, PLAIN);
+            keyvals.free(KeyvalKind::Comm, number).unwrap();
         }
-        assert!(keyvals.get(Of::Comm, kept).is_ok());
+        assert!(keyvals.get(KeyvalKind::Comm, kept).is_ok());
         assert!(keyvals.freed.len() <= FIRST_SWEEP && keyvals.keyvals.is_empty());
     }
 
     #[test]
     fn a_key_serves_one_kind_of_object() {
         let mut keyvals = Keyvals::default();
-        let number = keyvals.create(Of::Win, PLAIN);
-        assert!(keyvals.get(Of::Comm, number).is_err() && keyvals.get(Of::Win, number).is_ok());
-        assert!(keyvals.free(Of::Datatype, number).is_err() && number > 605);
+        let number = keyvals.create(KeyvalKind::Win, PLAIN);
+        assert!(
+            keyvals.get(KeyvalKind::Comm, number).is_err()
+                && keyvals.get(KeyvalKind::Win, number).is_ok()
+        );
+        assert!(keyvals.free(KeyvalKind::Datatype, number).is_err() && number > 605);
     }
 
     #[test]
     fn each_language_sees_what_the_other_has_set() {
-        let pointer = Value::Pointer(usize::MAX - 7);
+        let pointer = AttributeValue::Pointer(usize::MAX - 7);
         assert_eq!((pointer.in_c(), pointer.in_fortran()), (usize::MAX - 7, -8));
-        for language in [Language::Narrow, Language::Wide] {
-            let integer = Value::of_fortran(language, -5);
+        for language in [AttributeLanguage::FortranInteger, AttributeLanguage::FortranAddress] {
+            let integer = AttributeValue::from_fortran(language, -5);
             assert_eq!(integer.in_fortran(), -5);
             let copy = integer.copied_in_c(integer.in_c());
             assert_eq!(copy.in_fortran(), -5);
             assert_ne!(copy.in_c(), integer.in_c());
             assert_eq!(integer.copied_in_c(64).in_fortran(), 64);
         }
-        assert_eq!(Value::of_fortran(Language::Wide, 1 << 40).in_fortran(), 1 << 40);
-        assert_eq!(Value::of_fortran(Language::Narrow, 1 << 40).in_fortran(), 0);
+        assert_eq!(
+            AttributeValue::from_fortran(AttributeLanguage::FortranAddress, 1 << 40).in_fortran(),
+            1 << 40
+        );
+        assert_eq!(
+            AttributeValue::from_fortran(AttributeLanguage::FortranInteger, 1 << 40).in_fortran(),
+            0
+        );
     }
 
     #[test]
     fn a_pointer_that_fortran_copies_stays_one() {
-        let pointer = Value::Pointer(1 << 40 | 64);
-        let same = pointer.copied_in_fortran(Language::Wide, pointer.in_fortran());
+        let pointer = AttributeValue::Pointer(1 << 40 | 64);
+        let same =
+            pointer.copied_in_fortran(AttributeLanguage::FortranAddress, pointer.in_fortran());
         assert_eq!(same.in_c(), pointer.in_c());
-        assert_eq!(pointer.copied_in_fortran(Language::Narrow, 64).in_c(), pointer.in_c());
-        let other = pointer.copied_in_fortran(Language::Wide, 65);
+        assert_eq!(
+            pointer.copied_in_fortran(AttributeLanguage::FortranInteger, 64).in_c(),
+            pointer.in_c()
+        );
+        let other = pointer.copied_in_fortran(AttributeLanguage::FortranAddress, 65);
         assert_eq!(other.in_fortran(), 65);
         assert_ne!(other.in_c(), 65);
     }

@@ -4,16 +4,16 @@
 use std::collections::BTreeSet;
 
 use super::Mpi;
-use super::collective_shared::{HallId, Owner};
+use super::collective_shared::{CollectiveOwner, SharedCollectiveId};
 use super::comm::{Comm, Traffic};
 use super::request::Activity;
 use super::table::Handle;
 use crate::base::Peer;
-use crate::base::blocked::{Blocked, Call, Need};
-use crate::core::matching::Pattern;
-use crate::core::pending::{Pending, PendingRun};
-use crate::core::run::Members;
+use crate::base::wait_report::{CollectiveId, WaitCondition, WaitReport};
 use crate::device::Device;
+use crate::engine::matching::MatchPattern;
+use crate::engine::pending::{PendingOperation, PendingRun};
+use crate::engine::run::Members;
 
 /// How many requests are described at most, and how many are looked at.
 const DESCRIBED_MAX: usize = 8;
@@ -22,10 +22,10 @@ const LOOKED_AT_MAX: usize = 4096;
 const MESSAGES_MAX: usize = 3;
 
 /// One activity that has not ended.
-struct Part {
+struct PendingActivity {
     verb: &'static str,
     arguments: String,
-    need: Need,
+    need: WaitCondition,
     /// The context in which nothing has matched it, if it is a receive.
     unmatched: Option<u64>,
 }
@@ -34,30 +34,30 @@ impl<D: Device> Mpi<D> {
     /// The call `function`, which waits for all of these activities.
     pub fn blocked<'a>(
         &self, function: &str, activities: impl IntoIterator<Item = &'a Activity>,
-    ) -> Blocked {
+    ) -> WaitReport {
         let mut parts = Vec::new();
         activities.into_iter().for_each(|activity| self.describe(activity, &mut parts));
         let words = match &parts[..] {
-            [Part { arguments, .. }] => format!("({arguments})"),
+            [PendingActivity { arguments, .. }] => format!("({arguments})"),
             parts => format!(": {}", list(parts)),
         };
-        Blocked {
-            words: words + &self.unreceived(&parts),
-            needs: needs(parts),
-            ..Blocked::new(function)
+        WaitReport {
+            details: words + &self.describe_unexpected(&parts),
+            conditions: needs(parts),
+            ..WaitReport::new(function)
         }
     }
 
     /// The call `function`, which waits for all or any of these requests.
     pub fn blocked_requests(
         &self, function: &str, any: bool, requests: impl IntoIterator<Item = Handle>,
-    ) -> Blocked {
+    ) -> WaitReport {
         let mut parts = Vec::new();
         let mut count = 0;
         for activity in
             requests.into_iter().take(LOOKED_AT_MAX).filter_map(|handle| self.activity(handle))
         {
-            if self.is_over(activity) {
+            if self.is_complete(activity) {
                 continue;
             }
             count += 1;
@@ -70,59 +70,60 @@ impl<D: Device> Mpi<D> {
             (parts @ [_], 1) => format!(" of {}", list(parts)),
             (parts, _) => format!(" of {count} requests: {}{more}", list(parts)),
         };
-        let words = words + &self.unreceived(&parts);
+        let words = words + &self.describe_unexpected(&parts);
         let mut needs = needs(parts);
         if count > DESCRIBED_MAX {
-            needs.push(Need::default());
+            needs.push(WaitCondition::default());
         }
-        Blocked { words, needs, any, ..Blocked::new(function) }
+        WaitReport { details: words, conditions: needs, any, ..WaitReport::new(function) }
     }
 
     /// The call `function`, which waits for a message to look at.
-    pub fn blocked_probe(&self, function: &str, source: i32, tag: i32, comm: Handle) -> Blocked {
+    pub fn blocked_probe(&self, function: &str, source: i32, tag: i32, comm: Handle) -> WaitReport {
         let Ok(Some(pattern)) = self.pattern(source, tag, comm) else {
-            return Blocked::new(function);
+            return WaitReport::new(function);
         };
-        let part = self.part_of_receive(pattern, String::new());
+        let part = self.describe_receive(pattern, String::new());
         let words = format!("({})", part.arguments);
-        let parts = [Part { unmatched: Some(pattern.context), ..part }];
-        let words = words + &self.unreceived(&parts);
-        Blocked { words, needs: needs(parts), ..Blocked::new(function) }
+        let parts = [PendingActivity { unmatched: Some(pattern.context), ..part }];
+        let words = words + &self.describe_unexpected(&parts);
+        WaitReport { details: words, conditions: needs(parts), ..WaitReport::new(function) }
     }
 
     /// The call `function` on `comm`, of which nothing else is known.
-    pub fn blocked_on(&self, function: &str, comm: Handle) -> Blocked {
+    pub fn blocked_on(&self, function: &str, comm: Handle) -> WaitReport {
         let words = self.comms.get(comm).map(|comm| format!("({})", comm.title()));
-        Blocked { words: words.unwrap_or_default(), ..Blocked::new(function) }
+        WaitReport { details: words.unwrap_or_default(), ..WaitReport::new(function) }
     }
 
-    fn describe(&self, activity: &Activity, parts: &mut Vec<Part>) {
+    fn describe(&self, activity: &Activity, parts: &mut Vec<PendingActivity>) {
         match activity {
-            Activity::Over(_) => {}
+            Activity::Complete(_) => {}
             Activity::Message(operation) => {
                 parts.extend(
-                    self.engine.pending(*operation).map(|pending| self.part_of_message(pending)),
+                    self.engine.pending(*operation).map(|pending| self.describe_message(pending)),
                 );
             }
             Activity::Run(run) | Activity::Creation { run, .. } => {
-                parts
-                    .extend(self.engine.pending_run(*run).map(|pending| self.part_of_run(pending)));
+                parts.extend(
+                    self.engine.pending_run(*run).map(|pending| self.describe_run(pending)),
+                );
             }
-            Activity::Shared(hall) => parts.push(self.part_of_hall(*hall)),
+            Activity::Shared(hall) => parts.push(self.describe_shared(*hall)),
             Activity::Program(program) => {
                 let pending = self.engine.pending_offloaded(*program);
-                parts.extend(pending.map(|pending| self.part_of_run(pending)));
+                parts.extend(pending.map(|pending| self.describe_run(pending)));
             }
-            Activity::Flush(_) => parts.push(Part {
+            Activity::Flush(_) => parts.push(PendingActivity {
                 verb: "flush",
                 arguments: "buffered messages that have not left".to_owned(),
-                need: Need::default(),
+                need: WaitCondition::default(),
                 unmatched: None,
             }),
-            Activity::General(..) => parts.push(Part {
+            Activity::Generalized(..) => parts.push(PendingActivity {
                 verb: "generalized request",
                 arguments: "which the application completes".to_owned(),
-                need: Need::default(),
+                need: WaitCondition::default(),
                 unmatched: None,
             }),
             Activity::Both(halves) => {
@@ -131,32 +132,32 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    fn part_of_message(&self, pending: Pending) -> Part {
+    fn describe_message(&self, pending: PendingOperation) -> PendingActivity {
         match pending {
-            Pending::Send { to, envelope, bytes } => {
+            PendingOperation::Send { to, envelope, bytes } => {
                 let comm = self.comms.of_context(envelope.context);
                 let dest = comm.and_then(|comm| comm.targets().rank_of(to)).unwrap_or(to);
                 let (tag, remote, title) = (envelope.tag, remote(comm), title(comm));
-                Part {
+                PendingActivity {
                     verb: "send",
                     arguments: format!("{remote}dest {dest}, tag {tag}, {bytes} bytes, {title}"),
-                    need: Need { peers: vec![to], ..Need::default() },
+                    need: WaitCondition { peers: vec![to], ..WaitCondition::default() },
                     unmatched: None,
                 }
             }
-            Pending::Receive { pattern, bytes } => {
-                let part = self.part_of_receive(pattern, format!("up to {bytes} bytes, "));
-                Part { unmatched: Some(pattern.context), ..part }
+            PendingOperation::Receive { pattern, bytes } => {
+                let part = self.describe_receive(pattern, format!("up to {bytes} bytes, "));
+                PendingActivity { unmatched: Some(pattern.context), ..part }
             }
-            Pending::Arriving { envelope, bytes } => {
+            PendingOperation::Arriving { envelope, bytes } => {
                 let (source, tag) = (Some(envelope.source), Some(envelope.tag));
-                let pattern = Pattern { context: envelope.context, source, tag };
-                self.part_of_receive(pattern, format!("up to {bytes} bytes on their way, "))
+                let pattern = MatchPattern { context: envelope.context, source, tag };
+                self.describe_receive(pattern, format!("up to {bytes} bytes on their way, "))
             }
         }
     }
 
-    fn part_of_receive(&self, pattern: Pattern, room: String) -> Part {
+    fn describe_receive(&self, pattern: MatchPattern, room: String) -> PendingActivity {
         let comm = self.comms.of_context(pattern.context);
         let remote = remote(comm);
         let source = match pattern.source {
@@ -171,16 +172,20 @@ impl<D: Device> Mpi<D> {
             }
             (None, _) => Vec::new(),
         };
-        Part {
+        PendingActivity {
             verb: "receive",
             arguments: format!("{source}, {tag}, {room}{}", title(comm)),
-            need: Need { peers: ascending(peers), any: pattern.source.is_none(), call: None },
+            need: WaitCondition {
+                peers: ascending(peers),
+                any: pattern.source.is_none(),
+                collective: None,
+            },
             unmatched: None,
         }
     }
 
     /// Messages that came where these receives wait, but that none of them accepts.
-    fn unreceived(&self, parts: &[Part]) -> String {
+    fn describe_unexpected(&self, parts: &[PendingActivity]) -> String {
         let contexts: BTreeSet<_> = parts.iter().filter_map(|part| part.unmatched).collect();
         let messages = || contexts.iter().flat_map(|context| self.engine.unexpected(*context));
         let told = messages().take(MESSAGES_MAX).map(|(envelope, bytes)| {
@@ -200,36 +205,36 @@ impl<D: Device> Mpi<D> {
     }
 
     /// The call that is under way in a hall, whose communicator counts it as a run.
-    fn part_of_hall(&self, hall: HallId) -> Part {
-        let (context, sequence) = match self.halls.owner(hall) {
-            Owner::Operation { context, sequence } => (context, sequence),
-            Owner::Comm | Owner::Nobody => self
+    fn describe_shared(&self, hall: SharedCollectiveId) -> PendingActivity {
+        let (context, sequence) = match self.shared_collectives.owner(hall) {
+            CollectiveOwner::Operation { context, sequence } => (context, sequence),
+            CollectiveOwner::Comm | CollectiveOwner::Freed => self
                 .comms
-                .of_hall(hall)
-                .map_or((0, 0), |comm| (comm.context.of(Traffic::Collective), comm.calls)),
+                .of_shared_collective(hall)
+                .map_or((0, 0), |comm| (comm.context.for_traffic(Traffic::Collective), comm.calls)),
         };
-        let peers = self.halls.waits_for(hall);
-        let part = self.part_of_run(PendingRun { context, sequence, peers });
-        match self.halls.bytes(hall) {
+        let peers = self.shared_collectives.waits_for(hall);
+        let part = self.describe_run(PendingRun { context, sequence, peers });
+        match self.shared_collectives.bytes(hall) {
             0 => part,
-            bytes => Part {
+            bytes => PendingActivity {
                 arguments: format!("{}, {bytes} bytes in shared memory", part.arguments),
                 ..part
             },
         }
     }
 
-    fn part_of_run(&self, pending: PendingRun) -> Part {
+    fn describe_run(&self, pending: PendingRun) -> PendingActivity {
         let PendingRun { context, sequence, peers } = pending;
         let comm = self.comms.of_context(context);
-        let call = Some(Call { context, sequence });
+        let call = Some(CollectiveId { context, sequence });
         let is_persistent =
-            comm.is_some_and(|comm| comm.context.of(Traffic::Persistent) == context);
+            comm.is_some_and(|comm| comm.context.for_traffic(Traffic::Persistent) == context);
         let kind = if is_persistent { "persistent operation" } else { "call" };
-        Part {
+        PendingActivity {
             verb: "collective",
             arguments: format!("{}, {kind} {sequence}", title(comm)),
-            need: Need { peers, any: false, call },
+            need: WaitCondition { peers, any: false, collective: call },
             unmatched: None,
         }
     }
@@ -251,11 +256,11 @@ fn ascending(mut peers: Vec<Peer>) -> Vec<Peer> {
     peers
 }
 
-fn list(parts: &[Part]) -> String {
-    let part = |part: &Part| format!("{}({})", part.verb, part.arguments);
+fn list(parts: &[PendingActivity]) -> String {
+    let part = |part: &PendingActivity| format!("{}({})", part.verb, part.arguments);
     parts.iter().map(part).collect::<Vec<_>>().join(", ")
 }
 
-fn needs(parts: impl IntoIterator<Item = Part>) -> Vec<Need> {
+fn needs(parts: impl IntoIterator<Item = PendingActivity>) -> Vec<WaitCondition> {
     parts.into_iter().map(|part| part.need).collect()
 }

@@ -7,16 +7,16 @@
 
 use super::table::Handle;
 use crate::base::{ErrorClass, Result};
-use crate::core::operation::OperationId;
+use crate::engine::operation::OperationId;
 
 /// Bytes that a message takes beside its data (`MPI_BSEND_OVERHEAD` of the standard ABI).
 pub const OVERHEAD: usize = 512;
 
 /// What was attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Attached {
+pub enum AttachedMemory {
     /// Nothing.
-    Nothing,
+    Detached,
     /// Memory of the application: `MPI_Buffer_detach` gives both back.
     Memory {
         /// Its address.
@@ -30,7 +30,7 @@ pub enum Attached {
 
 /// Which object has a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum BufferOwner {
     /// The process, for communicators of the world model.
     Process,
     /// A session, for the communicators derived from it.
@@ -41,29 +41,29 @@ pub enum Place {
 
 /// The buffer of a communicator, a session or the process.
 #[derive(Debug)]
-pub struct Buffering {
-    attached: Attached,
+pub struct BsendBuffer {
+    attached: AttachedMemory,
     /// Sends that have not left, with the bytes that each takes.
     pending: Vec<(OperationId, usize)>,
 }
 
-impl Default for Buffering {
+impl Default for BsendBuffer {
     fn default() -> Self {
-        Self { attached: Attached::Nothing, pending: Vec::new() }
+        Self { attached: AttachedMemory::Detached, pending: Vec::new() }
     }
 }
 
-impl Buffering {
+impl BsendBuffer {
     /// Whether there is a buffer.
     pub fn is_attached(&self) -> bool {
-        self.attached != Attached::Nothing
+        self.attached != AttachedMemory::Detached
     }
 
     /// Attaches a buffer.
     ///
     /// # Errors
     /// `Buffer` if there is one already.
-    pub fn attach(&mut self, attached: Attached) -> Result {
+    pub fn attach(&mut self, attached: AttachedMemory) -> Result {
         if self.is_attached() {
             return Err(ErrorClass::Buffer.error("a buffer is attached already"));
         }
@@ -75,10 +75,10 @@ impl Buffering {
     ///
     /// # Errors
     /// `Buffer` if there is none.
-    pub fn detach(&mut self) -> Result<Attached> {
+    pub fn detach(&mut self) -> Result<AttachedMemory> {
         debug_assert!(self.pending.is_empty());
-        match std::mem::replace(&mut self.attached, Attached::Nothing) {
-            Attached::Nothing => Err(ErrorClass::Buffer.error("no buffer is attached")),
+        match std::mem::replace(&mut self.attached, AttachedMemory::Detached) {
+            AttachedMemory::Detached => Err(ErrorClass::Buffer.error("no buffer is attached")),
             attached => Ok(attached),
         }
     }
@@ -87,13 +87,13 @@ impl Buffering {
     ///
     /// # Errors
     /// `Buffer` if it does not.
-    pub fn check_room(&self, len: usize) -> Result {
+    pub fn check_space(&self, len: usize) -> Result {
         let taken: usize = self.pending.iter().map(|(_, bytes)| bytes).sum();
         match self.attached {
-            Attached::Automatic => Ok(()),
-            Attached::Nothing => Err(ErrorClass::Buffer.error("no buffer is attached")),
-            Attached::Memory { len: size, .. } if taken + len + OVERHEAD <= size => Ok(()),
-            Attached::Memory { len: size, .. } => Err(ErrorClass::Buffer.error(format!(
+            AttachedMemory::Automatic => Ok(()),
+            AttachedMemory::Detached => Err(ErrorClass::Buffer.error("no buffer is attached")),
+            AttachedMemory::Memory { len: size, .. } if taken + len + OVERHEAD <= size => Ok(()),
+            AttachedMemory::Memory { len: size, .. } => Err(ErrorClass::Buffer.error(format!(
                 "a message of {len} bytes, with MPI_BSEND_OVERHEAD ({OVERHEAD}), does not fit the \
                  attached buffer of {size} bytes, of which {taken} are in use"
             ))),
@@ -101,17 +101,17 @@ impl Buffering {
     }
 
     /// Notes a send of `len` bytes that has not left yet.
-    pub fn sent(&mut self, operation: OperationId, len: usize) {
+    pub fn add_pending(&mut self, operation: OperationId, len: usize) {
         self.pending.push((operation, len + OVERHEAD));
     }
 
-    /// Whether every send has left, as `has_left` says of each.
-    pub fn has_left(&self, has_left: impl Fn(OperationId) -> bool) -> bool {
+    /// Whether every send has left, as `have_all_left` says of each.
+    pub fn have_all_left(&self, has_left: impl Fn(OperationId) -> bool) -> bool {
         self.pending.iter().all(|(operation, _)| has_left(*operation))
     }
 
-    /// Forgets the sends of which `has_left` says so; true if none remain.
-    pub fn reap(&mut self, mut has_left: impl FnMut(OperationId) -> bool) -> bool {
+    /// Forgets the sends of which `have_all_left` says so; true if none remain.
+    pub fn remove_sent(&mut self, mut has_left: impl FnMut(OperationId) -> bool) -> bool {
         self.pending.retain(|(operation, _)| !has_left(*operation));
         self.pending.is_empty()
     }
@@ -123,19 +123,19 @@ mod tests {
 
     #[test]
     fn messages_in_flight_take_room_until_they_have_left() {
-        let mut buffer = Buffering::default();
-        assert!(buffer.check_room(1).is_err() && buffer.detach().is_err());
-        let attached = Attached::Memory { address: 64, len: 2 * (OVERHEAD + 100) };
+        let mut buffer = BsendBuffer::default();
+        assert!(buffer.check_space(1).is_err() && buffer.detach().is_err());
+        let attached = AttachedMemory::Memory { address: 64, len: 2 * (OVERHEAD + 100) };
         buffer.attach(attached).unwrap();
-        assert!(buffer.attach(Attached::Automatic).is_err());
+        assert!(buffer.attach(AttachedMemory::Automatic).is_err());
         for operation in [1, 2] {
-            buffer.check_room(100).unwrap();
-            buffer.sent(operation, 100);
+            buffer.check_space(100).unwrap();
+            buffer.add_pending(operation, 100);
         }
-        assert_eq!(buffer.check_room(0).unwrap_err().code.0, ErrorClass::Buffer as i32);
-        assert!(!buffer.reap(|operation| operation == 1));
-        buffer.check_room(100).unwrap();
-        assert!(buffer.reap(|_| true));
+        assert_eq!(buffer.check_space(0).unwrap_err().code.0, ErrorClass::Buffer as i32);
+        assert!(!buffer.remove_sent(|operation| operation == 1));
+        buffer.check_space(100).unwrap();
+        assert!(buffer.remove_sent(|_| true));
         assert_eq!(buffer.detach(), Ok(attached));
     }
 }

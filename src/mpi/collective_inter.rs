@@ -4,16 +4,16 @@
 //! Where both groups' arguments are alike, the calls of `collective` take them.
 
 use super::Mpi;
-use super::coll::inter::{self, Between};
+use super::coll::inter::{self, InterCollective};
 use super::coll::{BlockPairs, InterShape, ReduceScatter, RootedBlocks};
-use super::collective::{lens, table};
-use super::combining::{Combining, Output};
+use super::collective::{buffer_table, lengths};
+use super::collective_call::{Bound, Call};
 use super::comm::Comm;
-use super::prepared::{Call, Prepared};
+use super::reduction_operator::{ReductionOperator, ResultBuffer};
 use super::status::PROC_NULL;
 use crate::base::{ErrorClass, Result};
-use crate::core::memory::Memory;
 use crate::device::Device;
+use crate::engine::memory::Memory;
 use crate::offload::Schedule;
 
 /// `MPI_ROOT` of the standard ABI.
@@ -21,15 +21,15 @@ pub const ROOT: i32 = -4;
 
 /// What a process is in an operation with a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seat {
+pub enum RootRole {
     /// The root inside a group: it takes part like all others, too.
     Root,
     /// The root, across from the others.
-    Apart,
+    InterRoot,
     /// One of those who send to the root or receive from it.
-    Member,
+    NonRoot,
     /// In the group of the root, across from the others: it does nothing.
-    Bystander,
+    ProcNull,
 }
 
 impl Comm {
@@ -38,14 +38,14 @@ impl Comm {
     ///
     /// # Errors
     /// `Root` if there is no such rank.
-    pub fn seat(&self, root: i32) -> Result<(Seat, u32)> {
+    pub fn root_role(&self, root: i32) -> Result<(RootRole, u32)> {
         match root {
-            ROOT if self.is_inter() => Ok((Seat::Apart, self.member())),
-            PROC_NULL if self.is_inter() => Ok((Seat::Bystander, self.member())),
+            ROOT if self.is_inter() => Ok((RootRole::InterRoot, self.member())),
+            PROC_NULL if self.is_inter() => Ok((RootRole::ProcNull, self.member())),
             root => {
                 let root = self.member_of(self.check_root(root)?);
                 let is_here = root == self.member();
-                Ok((if is_here { Seat::Root } else { Seat::Member }, root))
+                Ok((if is_here { RootRole::Root } else { RootRole::NonRoot }, root))
             }
         }
     }
@@ -71,78 +71,80 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Comm` if there is no such communicator.
-    pub fn stand_by(&self, call: Call) -> Result<Prepared> {
+    pub fn bind_empty(&self, call: Call) -> Result<Bound> {
         self.comms.get(call.comm)?;
-        Ok(Prepared::moving(Schedule::default(), Vec::new()))
+        Ok(Bound::moving(Schedule::default(), Vec::new()))
     }
 
-    pub(super) fn gatherv_between(
+    pub(super) fn gatherv_inter(
         &self, call: Call, shape: InterShape, root: u32, send: Option<Memory>, receive: Vec<Memory>,
-    ) -> Result<Prepared> {
-        let (own, blocks) = (send.as_ref().map_or(0, Memory::len), lens(&receive));
+    ) -> Result<Bound> {
+        let (own, blocks) = (send.as_ref().map_or(0, Memory::len), lengths(&receive));
         let args = RootedBlocks { own, blocks: &blocks, root, in_place: false };
         let schedule = inter::gatherv(shape, self.comms.get(call.comm)?.member(), args);
-        Ok(Prepared::moving(schedule, table(send, receive)))
+        Ok(Bound::moving(schedule, buffer_table(send, receive)))
     }
 
-    pub(super) fn scatterv_between(
+    pub(super) fn scatterv_inter(
         &self, call: Call, shape: InterShape, root: u32, send: Vec<Memory>, receive: Option<Memory>,
-    ) -> Result<Prepared> {
-        let (own, blocks) = (receive.as_ref().map_or(0, Memory::len), lens(&send));
+    ) -> Result<Bound> {
+        let (own, blocks) = (receive.as_ref().map_or(0, Memory::len), lengths(&send));
         let args = RootedBlocks { own, blocks: &blocks, root, in_place: false };
         let schedule = inter::scatterv(shape, self.comms.get(call.comm)?.member(), args);
-        Ok(Prepared::moving(schedule, table(receive, send)))
+        Ok(Bound::moving(schedule, buffer_table(receive, send)))
     }
 
-    pub(super) fn allgather_between(
+    pub(super) fn allgather_inter(
         &self, call: Call, shape: InterShape, send: Memory, receive: Memory,
-    ) -> Result<Prepared> {
+    ) -> Result<Bound> {
         let on = self.comms.get(call.comm)?;
         let blocks = by_side(on, send.len(), receive.len() / on.targets().size() as usize);
-        let schedule = Between::Allgather(blocks).schedule(&self.selection, shape, on.member());
-        Ok(Prepared::moving(schedule, vec![send, receive]))
+        let schedule =
+            InterCollective::Allgather(blocks).schedule(&self.selection, shape, on.member());
+        Ok(Bound::moving(schedule, vec![send, receive]))
     }
 
-    pub(super) fn allgatherv_between(
+    pub(super) fn allgatherv_inter(
         &self, call: Call, shape: InterShape, send: Memory, receive: Vec<Memory>,
-    ) -> Result<Prepared> {
+    ) -> Result<Bound> {
         let rank = self.comms.get(call.comm)?.member();
-        let schedule = inter::allgatherv(shape, rank, send.len(), &lens(&receive));
-        Ok(Prepared::moving(schedule, table(Some(send), receive)))
+        let schedule = inter::allgatherv(shape, rank, send.len(), &lengths(&receive));
+        Ok(Bound::moving(schedule, buffer_table(Some(send), receive)))
     }
 
-    pub(super) fn alltoall_between(
+    pub(super) fn alltoall_inter(
         &self, call: Call, shape: InterShape, send: Memory, receive: Memory,
-    ) -> Result<Prepared> {
+    ) -> Result<Bound> {
         let on = self.comms.get(call.comm)?;
         let ranks = on.targets().size() as usize;
         let blocks = by_side(on, send.len() / ranks, receive.len() / ranks);
-        let schedule = Between::Alltoall(blocks).schedule(&self.selection, shape, on.member());
-        Ok(Prepared::moving(schedule, vec![send, receive]))
+        let schedule =
+            InterCollective::Alltoall(blocks).schedule(&self.selection, shape, on.member());
+        Ok(Bound::moving(schedule, vec![send, receive]))
     }
 
-    pub(super) fn alltoallv_between(
+    pub(super) fn alltoallv_inter(
         &self, call: Call, shape: InterShape, mut send: Vec<Memory>, receive: Vec<Memory>,
-    ) -> Result<Prepared> {
-        let (sent, received) = (lens(&send), lens(&receive));
+    ) -> Result<Bound> {
+        let (sent, received) = (lengths(&send), lengths(&receive));
         let args = BlockPairs { send: &sent, receive: &received, in_place: false };
         let schedule = inter::alltoallv(shape, self.comms.get(call.comm)?.member(), args);
         send.extend(receive);
-        Ok(Prepared::moving(schedule, send))
+        Ok(Bound::moving(schedule, send))
     }
 
     /// `blocks` are those of this process's own group.
-    pub(super) fn reduce_scatter_between(
+    pub(super) fn reduce_scatter_inter(
         &self, call: Call, shape: InterShape, send: Memory, receive: Memory, blocks: &[usize],
-        combining: Combining,
-    ) -> Result<Prepared> {
+        combining: ReductionOperator,
+    ) -> Result<Bound> {
         let operands = combining.operands(send.len());
         let commutative = operands.commutative;
         let args = ReduceScatter { blocks, commutative, in_place: false };
         let rank = self.comms.get(call.comm)?.member();
         let schedule = inter::reduce_scatter(shape, rank, args, operands.element);
-        let result = Output::result(receive, false);
-        Ok(Prepared::Messages(combining.plan(schedule, Some(send), Some(result))))
+        let result = ResultBuffer::result(receive, false);
+        Ok(Bound::Messages(combining.plan(schedule, Some(send), Some(result))))
     }
 }
 
@@ -166,16 +168,16 @@ mod tests {
         let (local, remote) = (Group::range(2, 3, 3), Group::range(0, 2, 3));
         let context = Context::new(0, 7);
         let (local, remote) = (Arc::new(local), Arc::new(remote));
-        let inter = Comm::between(context, Arc::clone(&local), remote, Handler::Fatal).unwrap();
-        assert_eq!(inter.seat(ROOT).unwrap(), (Seat::Apart, 3));
-        assert_eq!(inter.seat(PROC_NULL).unwrap().0, Seat::Bystander);
-        assert_eq!(inter.seat(1).unwrap(), (Seat::Member, 1));
-        assert!(inter.seat(2).is_err() && inter.seat(-2).is_err());
+        let inter = Comm::new_inter(context, Arc::clone(&local), remote, Handler::Fatal).unwrap();
+        assert_eq!(inter.root_role(ROOT).unwrap(), (RootRole::InterRoot, 3));
+        assert_eq!(inter.root_role(PROC_NULL).unwrap().0, RootRole::ProcNull);
+        assert_eq!(inter.root_role(1).unwrap(), (RootRole::NonRoot, 1));
+        assert!(inter.root_role(2).is_err() && inter.root_role(-2).is_err());
         assert!(inter.check_in_place().is_err());
         let intra = Comm::new(context, local, Handler::Fatal).unwrap();
-        assert_eq!(intra.seat(1).unwrap(), (Seat::Root, 1));
-        assert_eq!(intra.seat(2).unwrap(), (Seat::Member, 2));
-        assert!(intra.seat(ROOT).is_err() && intra.seat(PROC_NULL).is_err());
+        assert_eq!(intra.root_role(1).unwrap(), (RootRole::Root, 1));
+        assert_eq!(intra.root_role(2).unwrap(), (RootRole::NonRoot, 2));
+        assert!(intra.root_role(ROOT).is_err() && intra.root_role(PROC_NULL).is_err());
         assert!(intra.check_in_place().is_ok());
     }
 }

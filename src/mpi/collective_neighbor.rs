@@ -7,38 +7,38 @@
 use std::sync::Arc;
 
 use super::Mpi;
-use super::coll::neighbor::{Blocks, Neighborhood, schedule};
-use super::collective::{equal, lens};
+use super::coll::neighbor::{NeighborBlocks, Neighborhood, schedule};
+use super::collective::{check_equal, lengths};
+use super::collective_call::{Bound, Call};
 use super::comm::Comm;
-use super::prepared::{Call, Prepared};
 use crate::base::{ErrorClass, Result};
-use crate::core::memory::Memory;
 use crate::device::Device;
+use crate::engine::memory::Memory;
 use crate::offload::Schedule;
 
 /// How many schedules a communicator keeps: a program that exchanges borders of a few fields, in
 /// both directions, calls that many in turn.
-const KEPT_MAX: usize = 8;
+const SCHEDULES_MAX: usize = 8;
 
 /// What a communicator knows for its neighborhood collectives.
 #[derive(Debug)]
-pub(super) struct Neighborly {
+pub(super) struct NeighborhoodCache {
     neighborhood: Arc<Neighborhood>,
-    kept: Vec<Kept>,
+    schedules: Vec<CachedSchedule>,
     oldest: usize,
 }
 
 /// The schedule for buffers of these lengths.
 #[derive(Debug)]
-struct Kept {
-    form: Form,
+struct CachedSchedule {
+    collective: NeighborCollective,
     lens: Box<[usize]>,
     schedule: Arc<Schedule>,
 }
 
 /// Who gets which blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum NeighborCollective {
     Allgather,
     Allgatherv,
     Alltoall,
@@ -52,11 +52,11 @@ impl Comm {
     /// `Topology` if it has none, or one that is not for neighborhood collectives; `Comm` if it is
     /// an intercommunicator.
     pub fn neighborhood(&mut self) -> Result<&Arc<Neighborhood>> {
-        Ok(&self.neighborly()?.neighborhood)
+        Ok(&self.neighborhood_cache()?.neighborhood)
     }
 
-    fn neighborly(&mut self) -> Result<&mut Neighborly> {
-        if self.neighborly.is_none() {
+    fn neighborhood_cache(&mut self) -> Result<&mut NeighborhoodCache> {
+        if self.neighborhood_cache.is_none() {
             let neighborhood = match self.topology()? {
                 Some(topology) => Arc::new(topology.neighborhood(self.rank)?),
                 None => {
@@ -64,56 +64,62 @@ impl Comm {
                     return Err(ErrorClass::Topology.error(why));
                 }
             };
-            let new = Neighborly { neighborhood, kept: Vec::new(), oldest: 0 };
-            self.neighborly = Some(Box::new(new));
+            let new = NeighborhoodCache { neighborhood, schedules: Vec::new(), oldest: 0 };
+            self.neighborhood_cache = Some(Box::new(new));
         }
-        Ok(self.neighborly.as_mut().expect("it is there by now"))
+        Ok(self.neighborhood_cache.as_mut().expect("it is there by now"))
     }
 }
 
-impl Neighborly {
+impl NeighborhoodCache {
     /// The schedule for these buffers.
     ///
     /// # Errors
     /// `Truncate` or `Count` if a block to this rank itself has not the length of its place.
-    fn schedule(&mut self, form: Form, buffers: &[Memory]) -> Result<Arc<Schedule>> {
-        let known = |kept: &&Kept| {
-            kept.form == form && buffers.iter().map(Memory::len).eq(kept.lens.iter().copied())
+    fn schedule(&mut self, form: NeighborCollective, buffers: &[Memory]) -> Result<Arc<Schedule>> {
+        let known = |kept: &&CachedSchedule| {
+            kept.collective == form && buffers.iter().map(Memory::len).eq(kept.lens.iter().copied())
         };
-        if let Some(kept) = self.kept.iter().find(known) {
+        if let Some(kept) = self.schedules.iter().find(known) {
             return Ok(Arc::clone(&kept.schedule));
         }
-        let lens: Box<[usize]> = lens(buffers).into();
+        let lens: Box<[usize]> = lengths(buffers).into();
         let schedule = Arc::new(form.schedule(&self.neighborhood, &lens)?);
-        let new = Kept { form, lens, schedule: Arc::clone(&schedule) };
-        if self.kept.len() < KEPT_MAX {
-            self.kept.push(new);
+        let new = CachedSchedule { collective: form, lens, schedule: Arc::clone(&schedule) };
+        if self.schedules.len() < SCHEDULES_MAX {
+            self.schedules.push(new);
         } else {
-            self.kept[self.oldest] = new;
-            self.oldest = (self.oldest + 1) % KEPT_MAX;
+            self.schedules[self.oldest] = new;
+            self.oldest = (self.oldest + 1) % SCHEDULES_MAX;
         }
         Ok(schedule)
     }
 }
 
-impl Form {
+impl NeighborCollective {
     /// The schedule for buffers of these lengths.
     fn schedule(self, of: &Neighborhood, lens: &[usize]) -> Result<Schedule> {
         let share = |len: usize, degree: usize| len.checked_div(degree).unwrap_or(0);
         let (send, receive) = match self {
-            Self::Allgather => (Blocks::Same(lens[0]), Blocks::Row(share(lens[1], of.indegree()))),
-            Self::Allgatherv => (Blocks::Same(lens[0]), Blocks::Each(&lens[1..])),
+            Self::Allgather => (
+                NeighborBlocks::Same(lens[0]),
+                NeighborBlocks::Contiguous(share(lens[1], of.indegree())),
+            ),
+            Self::Allgatherv => (NeighborBlocks::Same(lens[0]), NeighborBlocks::Each(&lens[1..])),
             Self::Alltoall => {
                 let send = share(lens[0], of.outdegree());
-                (Blocks::Row(send), Blocks::Row(share(lens[1], of.indegree())))
+                (
+                    NeighborBlocks::Contiguous(send),
+                    NeighborBlocks::Contiguous(share(lens[1], of.indegree())),
+                )
             }
             Self::Alltoallv => {
                 let (send, receive) = lens.split_at(of.outdegree());
-                (Blocks::Each(send), Blocks::Each(receive))
+                (NeighborBlocks::Each(send), NeighborBlocks::Each(receive))
             }
         };
         for &(from, to) in of.loops() {
-            equal(send.len(from), receive.len(to))?;
+            check_equal(send.len(from), receive.len(to))?;
         }
         Ok(schedule(of, send, receive))
     }
@@ -127,8 +133,8 @@ impl<D: Device> Mpi<D> {
     /// if a block to this rank itself has not the length of its place.
     pub fn neighbor_allgather(
         &mut self, call: Call, send: Memory, receive: Memory,
-    ) -> Result<Prepared> {
-        self.neighborly(call, Form::Allgather, vec![send, receive])
+    ) -> Result<Bound> {
+        self.bind_neighbor(call, NeighborCollective::Allgather, vec![send, receive])
     }
 
     /// `MPI_Neighbor_allgatherv` (§8.6.1), with memory for each block.
@@ -137,9 +143,9 @@ impl<D: Device> Mpi<D> {
     /// As [`Mpi::neighbor_allgather`].
     pub fn neighbor_allgatherv(
         &mut self, call: Call, send: Memory, receive: Vec<Memory>,
-    ) -> Result<Prepared> {
+    ) -> Result<Bound> {
         let buffers = std::iter::once(send).chain(receive).collect();
-        self.neighborly(call, Form::Allgatherv, buffers)
+        self.bind_neighbor(call, NeighborCollective::Allgatherv, buffers)
     }
 
     /// `MPI_Neighbor_alltoall` (§8.6.2), with all blocks to send and to receive.
@@ -148,8 +154,8 @@ impl<D: Device> Mpi<D> {
     /// As [`Mpi::neighbor_allgather`].
     pub fn neighbor_alltoall(
         &mut self, call: Call, send: Memory, receive: Memory,
-    ) -> Result<Prepared> {
-        self.neighborly(call, Form::Alltoall, vec![send, receive])
+    ) -> Result<Bound> {
+        self.bind_neighbor(call, NeighborCollective::Alltoall, vec![send, receive])
     }
 
     /// `MPI_Neighbor_alltoallv` and `MPI_Neighbor_alltoallw` (§8.6.2), with each block to send
@@ -159,27 +165,32 @@ impl<D: Device> Mpi<D> {
     /// As [`Mpi::neighbor_allgather`].
     pub fn neighbor_alltoallv(
         &mut self, call: Call, mut send: Vec<Memory>, receive: Vec<Memory>,
-    ) -> Result<Prepared> {
+    ) -> Result<Bound> {
         send.extend(receive);
-        self.neighborly(call, Form::Alltoallv, send)
+        self.bind_neighbor(call, NeighborCollective::Alltoallv, send)
     }
 
-    fn neighborly(&mut self, call: Call, form: Form, buffers: Vec<Memory>) -> Result<Prepared> {
-        let schedule = self.comms.get_mut(call.comm)?.neighborly()?.schedule(form, &buffers)?;
-        Ok(Prepared::moving(schedule, buffers))
+    fn bind_neighbor(
+        &mut self, call: Call, form: NeighborCollective, buffers: Vec<Memory>,
+    ) -> Result<Bound> {
+        let schedule =
+            self.comms.get_mut(call.comm)?.neighborhood_cache()?.schedule(form, &buffers)?;
+        Ok(Bound::moving(schedule, buffers))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::coll::neighbor::Edge;
+    use super::super::coll::neighbor::NeighborEdge;
     use super::*;
 
-    fn neighborly(peers: &[u32]) -> Neighborly {
-        let edges: Vec<_> =
-            (0..).zip(peers).map(|(number, peer)| Some(Edge { peer: *peer, number })).collect();
+    fn neighborly(peers: &[u32]) -> NeighborhoodCache {
+        let edges: Vec<_> = (0..)
+            .zip(peers)
+            .map(|(number, peer)| Some(NeighborEdge { peer: *peer, number }))
+            .collect();
         let neighborhood = Neighborhood::new(0, edges.clone(), edges).unwrap();
-        Neighborly { neighborhood: Arc::new(neighborhood), kept: Vec::new(), oldest: 0 }
+        NeighborhoodCache { neighborhood: Arc::new(neighborhood), schedules: Vec::new(), oldest: 0 }
     }
 
     fn memories(lens: &[usize]) -> Vec<Memory> {
@@ -190,11 +201,12 @@ mod tests {
     fn a_recent_schedule_is_given_again_and_an_old_one_forgotten() {
         let mut of = neighborly(&[1, 2]);
         let mut schedule = |form, lens: &[usize]| of.schedule(form, &memories(lens)).unwrap();
-        let first = schedule(Form::Alltoall, &[4, 4]);
-        assert!(Arc::ptr_eq(&first, &schedule(Form::Alltoall, &[4, 4])));
-        assert!(!Arc::ptr_eq(&first, &schedule(Form::Allgather, &[4, 4])));
-        (0..KEPT_MAX).for_each(|len| drop(schedule(Form::Alltoallv, &[len, 1, 1, 1])));
-        assert!(!Arc::ptr_eq(&first, &schedule(Form::Alltoall, &[4, 4])));
+        let first = schedule(NeighborCollective::Alltoall, &[4, 4]);
+        assert!(Arc::ptr_eq(&first, &schedule(NeighborCollective::Alltoall, &[4, 4])));
+        assert!(!Arc::ptr_eq(&first, &schedule(NeighborCollective::Allgather, &[4, 4])));
+        (0..SCHEDULES_MAX)
+            .for_each(|len| drop(schedule(NeighborCollective::Alltoallv, &[len, 1, 1, 1])));
+        assert!(!Arc::ptr_eq(&first, &schedule(NeighborCollective::Alltoall, &[4, 4])));
     }
 
     #[test]
@@ -202,8 +214,11 @@ mod tests {
         let mut of = neighborly(&[1, 0]);
         let mut class =
             |form, lens: &[usize]| of.schedule(form, &memories(lens)).unwrap_err().code.0;
-        assert_eq!(class(Form::Alltoallv, &[9, 4, 9, 3]), ErrorClass::Truncate as i32);
-        assert_eq!(class(Form::Alltoall, &[4, 6]), ErrorClass::Count as i32);
-        assert_eq!(class(Form::Allgatherv, &[4, 4, 6]), ErrorClass::Count as i32);
+        assert_eq!(
+            class(NeighborCollective::Alltoallv, &[9, 4, 9, 3]),
+            ErrorClass::Truncate as i32
+        );
+        assert_eq!(class(NeighborCollective::Alltoall, &[4, 6]), ErrorClass::Count as i32);
+        assert_eq!(class(NeighborCollective::Allgatherv, &[4, 4, 6]), ErrorClass::Count as i32);
     }
 }

@@ -19,19 +19,19 @@ use std::sync::Arc;
 
 use super::Mpi;
 use super::coll::{Allreduce, Operands, RECEIVE, allreduce_doubling};
+use super::collective_call::{Bound, Call};
 use super::comm::{Comm, Traffic};
-use super::p2p::Recipe;
-use super::prepared::{Call, Prepared};
+use super::p2p::StartArguments;
 use super::request::Activity;
 use super::status::Status;
 use super::table::Handle;
-use crate::base::blocked::Blocked;
+use crate::base::wait_report::WaitReport;
 use crate::base::{ErrorClass, Result, Span};
-use crate::core::linking::Linking;
-use crate::core::memory::Memory;
-use crate::core::offloaded::OffloadedId;
-use crate::core::run::{Launch, Plan, Reduction, RunId};
 use crate::device::Device;
+use crate::engine::memory::Memory;
+use crate::engine::offloaded::OffloadedId;
+use crate::engine::program_setup::ProgramSetup;
+use crate::engine::run::{Launch, ReductionMethod, RunId, RunPlan};
 use crate::offload::Buffer;
 
 /// What a rank votes.
@@ -40,36 +40,36 @@ const YES: u8 = 1;
 
 /// An operation that the ranks make.
 #[derive(Debug)]
-pub struct Offloading {
+pub struct OffloadNegotiation {
     comm: Handle,
     /// What others have to take part in now.
-    waits: Activity,
+    waiting_for: Activity,
     /// What is to be done then.
-    next: Next,
+    next: NegotiationStep,
 }
 
 /// What is to be done next.
 #[derive(Debug)]
-enum Next {
+enum NegotiationStep {
     /// Ask whether all can make a program.
-    Ask(Launch),
+    Propose(Launch),
     /// Say when this rank is ready to receive what, if all can.
-    Grant(Offer),
+    SendGrants(LocalOffer),
     /// Say what arrivals do here.
-    Place(Box<Linking>),
+    SendPlacements(Box<ProgramSetup>),
     /// Load the program, and ask whether all have.
-    Load(Box<Linking>),
+    Load(Box<ProgramSetup>),
     /// Make the request.
-    Make(Offer),
+    CreateRequest(LocalOffer),
     /// Nothing.
-    Over,
+    Finished,
 }
 
 /// What this rank has for the operation.
 #[derive(Debug)]
-enum Offer {
+enum LocalOffer {
     /// The beginning of a program.
-    Draft(Box<Linking>),
+    Draft(Box<ProgramSetup>),
     /// A program.
     Program(OffloadedId),
     /// Nothing but a run.
@@ -77,9 +77,9 @@ enum Offer {
 }
 
 /// Where a step in the making led.
-enum Step {
-    Waits(Activity, Next),
-    Made(Handle),
+enum NegotiationProgress {
+    Waiting(Activity, NegotiationStep),
+    Created(Handle),
 }
 
 impl<D: Device> Mpi<D> {
@@ -94,20 +94,24 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// What is wrong with the operation; `Comm` if there is no such communicator.
     pub(super) fn begin_offload(
-        &mut self, call: Call, prepared: Result<Prepared>,
-    ) -> Result<Offloading> {
+        &mut self, call: Call, prepared: Result<Bound>,
+    ) -> Result<OffloadNegotiation> {
         let comm = call.comm;
         let mut launch = None;
-        let question = self.question_or_tell(call, prepared, |mpi, prepared| {
+        let question = self.check_or_report(call, prepared, |mpi, prepared| {
             launch = Some(mpi.persistent_launch(comm, prepared)?);
             Ok(())
         });
         match (question, launch) {
-            (Ok(waits), Some(launch)) => Ok(Offloading { comm, waits, next: Next::Ask(launch) }),
+            (Ok(waits), Some(launch)) => Ok(OffloadNegotiation {
+                comm,
+                waiting_for: waits,
+                next: NegotiationStep::Propose(launch),
+            }),
             (Ok(_), None) => Err(ErrorClass::Intern.error("nothing was prepared")),
             (Err(error), _) => {
                 // In checked mode the others have been told.
-                if !self.checking.is_on() {
+                if !self.checked_mode.is_on() {
                     let run = self.begin_vote(comm, NO)?;
                     self.engine.release_run(run);
                 }
@@ -120,89 +124,111 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// What went wrong with a message, `NoMem` without a free handle. There is no request then.
-    pub(super) fn end_offload(&mut self, making: &mut Offloading) -> Result<Option<Handle>> {
-        while self.is_over(&making.waits) {
-            let waits = std::mem::replace(&mut making.waits, Activity::Over(Status::EMPTY));
-            let next = std::mem::replace(&mut making.next, Next::Over);
+    pub(super) fn end_offload(
+        &mut self, making: &mut OffloadNegotiation,
+    ) -> Result<Option<Handle>> {
+        while self.is_complete(&making.waiting_for) {
+            let waits =
+                std::mem::replace(&mut making.waiting_for, Activity::Complete(Status::EMPTY));
+            let next = std::mem::replace(&mut making.next, NegotiationStep::Finished);
             let received = match self.take_received(waits) {
                 Ok(received) => received,
                 Err(error) => {
-                    self.abandon_making(next);
+                    self.abandon_negotiation(next);
                     return Err(error);
                 }
             };
-            match self.make_further(making.comm, next, &received)? {
-                Step::Waits(waits, next) => (making.waits, making.next) = (waits, next),
-                Step::Made(request) => return Ok(Some(request)),
+            match self.advance_negotiation(making.comm, next, &received)? {
+                NegotiationProgress::Waiting(waits, next) => {
+                    (making.waiting_for, making.next) = (waits, next)
+                }
+                NegotiationProgress::Created(request) => return Ok(Some(request)),
             }
         }
         Ok(None)
     }
 
     /// The call `function`, which waits for others to make an operation.
-    pub(super) fn blocked_offload(&self, function: &str, making: &Offloading) -> Blocked {
-        self.blocked(function, [&making.waits])
+    pub(super) fn offload_wait_report(
+        &self, function: &str, making: &OffloadNegotiation,
+    ) -> WaitReport {
+        self.blocked(function, [&making.waiting_for])
     }
 
     /// The buffers of what was waited for.
     fn take_received(&mut self, waits: Activity) -> Result<Vec<Memory>> {
         let Activity::Run(run) = waits else { return Ok(Vec::new()) };
-        let Some(end) = self.engine.take_end(run) else { return Ok(Vec::new()) };
+        let Some(end) = self.engine.take_run_end(run) else { return Ok(Vec::new()) };
         end.error.map_or(Ok(end.buffers), Err)
     }
 
-    fn make_further(&mut self, comm: Handle, next: Next, received: &[Memory]) -> Result<Step> {
+    fn advance_negotiation(
+        &mut self, comm: Handle, next: NegotiationStep, received: &[Memory],
+    ) -> Result<NegotiationProgress> {
         match next {
-            Next::Ask(launch) => {
+            NegotiationStep::Propose(launch) => {
                 let offer = self.draft_offer(launch);
-                let vote = if matches!(offer, Offer::Draft(_)) { YES } else { NO };
-                Ok(Step::Waits(Activity::Run(self.begin_vote(comm, vote)?), Next::Grant(offer)))
+                let vote = if matches!(offer, LocalOffer::Draft(_)) { YES } else { NO };
+                Ok(NegotiationProgress::Waiting(
+                    Activity::Run(self.begin_vote(comm, vote)?),
+                    NegotiationStep::SendGrants(offer),
+                ))
             }
-            Next::Grant(Offer::Draft(linking)) if all_said_yes(received) => {
-                let run = self.engine.launch(linking.grants());
-                Ok(Step::Waits(Activity::Run(run), Next::Place(linking)))
+            NegotiationStep::SendGrants(LocalOffer::Draft(linking)) if all_voted_yes(received) => {
+                let run = self.engine.launch(linking.grant_exchange());
+                Ok(NegotiationProgress::Waiting(
+                    Activity::Run(run),
+                    NegotiationStep::SendPlacements(linking),
+                ))
             }
-            Next::Place(mut linking) => {
+            NegotiationStep::SendPlacements(mut linking) => {
                 linking.take_grants(received);
-                self.engine.provide(&mut linking);
-                let run = self.engine.launch(linking.places());
-                Ok(Step::Waits(Activity::Run(run), Next::Load(linking)))
+                self.engine.reserve_resources(&mut linking);
+                let run = self.engine.launch(linking.target_exchange());
+                Ok(NegotiationProgress::Waiting(Activity::Run(run), NegotiationStep::Load(linking)))
             }
-            Next::Load(linking) => {
+            NegotiationStep::Load(linking) => {
                 let (offer, vote) = match self.engine.load(*linking, received) {
-                    Ok(program) => (Offer::Program(program), YES),
+                    Ok(program) => (LocalOffer::Program(program), YES),
                     Err(refusal) => {
                         let (launch, why) = *refusal;
                         tracing::warn!(why = %why.why, "a persistent collective stays on the host");
-                        (Offer::Run(launch), NO)
+                        (LocalOffer::Run(launch), NO)
                     }
                 };
-                Ok(Step::Waits(Activity::Run(self.begin_vote(comm, vote)?), Next::Make(offer)))
+                Ok(NegotiationProgress::Waiting(
+                    Activity::Run(self.begin_vote(comm, vote)?),
+                    NegotiationStep::CreateRequest(offer),
+                ))
             }
-            Next::Make(Offer::Program(program)) if all_said_yes(received) => {
-                let request = self.persistent(comm, Recipe::Program(program));
+            NegotiationStep::CreateRequest(LocalOffer::Program(program))
+                if all_voted_yes(received) =>
+            {
+                let request = self.persistent(comm, StartArguments::Program(program));
                 if request.is_err() {
                     self.engine.release_offloaded(program);
                 }
-                request.map(Step::Made)
+                request.map(NegotiationProgress::Created)
             }
-            Next::Grant(offer) | Next::Make(offer) => {
+            NegotiationStep::SendGrants(offer) | NegotiationStep::CreateRequest(offer) => {
                 let launch = self.withdraw_offer(offer);
-                self.persistent_run(comm, launch).map(Step::Made)
+                self.persistent_run(comm, launch).map(NegotiationProgress::Created)
             }
-            Next::Over => Err(ErrorClass::Intern.error("a making was asked after its end")),
+            NegotiationStep::Finished => {
+                Err(ErrorClass::Intern.error("a making was asked after its end"))
+            }
         }
     }
 
     /// The beginning of a program, if this rank can make one.
-    fn draft_offer(&mut self, launch: Launch) -> Offer {
+    fn draft_offer(&mut self, launch: Launch) -> LocalOffer {
         let scheme = self.offload.unwrap_or_default();
         match self.engine.draft(launch, scheme) {
-            Ok(linking) => Offer::Draft(Box::new(linking)),
+            Ok(linking) => LocalOffer::Draft(Box::new(linking)),
             Err(refusal) => {
                 let (launch, why) = *refusal;
                 tracing::debug!(why, "a persistent collective is not for the device");
-                Offer::Run(launch)
+                LocalOffer::Run(launch)
             }
         }
     }
@@ -219,41 +245,45 @@ impl<D: Device> Mpi<D> {
             into.read(0, &mut votes[1]);
             into.write(0, &votes[0].min(votes[1]));
         });
-        let plan = Plan {
+        let plan = RunPlan {
             schedule: Arc::new(schedule),
             buffers: vec![Memory::EMPTY, Memory::owned([vote])],
             staged: Vec::new(),
-            reduction: Reduction::Kernel(least),
+            reduction: ReductionMethod::Kernel(least),
         };
         Ok(self.engine.launch(Launch {
             plan,
             members: on.members(),
             rank: on.member(),
-            context: on.context.of(Traffic::Persistent),
+            context: on.context.for_traffic(Traffic::Persistent),
             sequence: on.inits,
         }))
     }
 
     /// What is left of an offer without the device.
-    fn withdraw_offer(&mut self, offer: Offer) -> Launch {
+    fn withdraw_offer(&mut self, offer: LocalOffer) -> Launch {
         match offer {
-            Offer::Draft(linking) => self.engine.withdraw(*linking),
-            Offer::Program(program) => self.engine.unload(program),
-            Offer::Run(launch) => launch,
+            LocalOffer::Draft(linking) => self.engine.cancel_setup(*linking),
+            LocalOffer::Program(program) => self.engine.unload(program),
+            LocalOffer::Run(launch) => launch,
         }
     }
 
-    fn abandon_making(&mut self, next: Next) {
+    fn abandon_negotiation(&mut self, next: NegotiationStep) {
         match next {
-            Next::Grant(offer) | Next::Make(offer) => drop(self.withdraw_offer(offer)),
-            Next::Place(linking) | Next::Load(linking) => drop(self.engine.withdraw(*linking)),
-            Next::Ask(_) | Next::Over => {}
+            NegotiationStep::SendGrants(offer) | NegotiationStep::CreateRequest(offer) => {
+                drop(self.withdraw_offer(offer))
+            }
+            NegotiationStep::SendPlacements(linking) | NegotiationStep::Load(linking) => {
+                drop(self.engine.cancel_setup(*linking))
+            }
+            NegotiationStep::Propose(_) | NegotiationStep::Finished => {}
         }
     }
 }
 
 /// Whether the least of all votes, which came to this, is yes.
-fn all_said_yes(received: &[Memory]) -> bool {
+fn all_voted_yes(received: &[Memory]) -> bool {
     let Buffer::User(entry) = RECEIVE else { return false };
     let mut least = [NO];
     received.get(entry as usize).is_some_and(|vote| {

@@ -17,54 +17,56 @@
 use std::sync::Arc;
 
 use super::Mpi;
-use super::coll::shared::Task;
-use super::collective_offload::Offloading;
-use super::collective_shared::Owner;
+use super::coll::shared::SharedArguments;
+use super::collective_call::{Bound, Call};
+use super::collective_offload::OffloadNegotiation;
+use super::collective_shared::CollectiveOwner;
 use super::comm::Traffic;
-use super::comm_room::RoomRequest;
-use super::p2p::Recipe;
-use super::prepared::{Call, Prepared};
+use super::comm_segment::SegmentRequest;
+use super::p2p::StartArguments;
 use super::request::Activity;
 use super::table::Handle;
-use crate::base::blocked::Blocked;
+use crate::base::wait_report::WaitReport;
 use crate::base::{ErrorClass, Result};
-use crate::core::run::Launch;
 use crate::device::Device;
-use crate::device::room::Room;
+use crate::device::shared_segment::SharedSegment;
+use crate::engine::run::Launch;
 
 /// A persistent request in the making.
 #[derive(Debug)]
-pub enum Making {
+pub enum PersistentInit {
     /// A room was asked for, unless there is none, in which this is to be done.
-    Asked(Option<RoomRequest>, Task),
+    SegmentRequested(Option<SegmentRequest>, SharedArguments),
     /// The ranks make an operation that the device runs.
-    Offloaded(Box<Offloading>),
+    Negotiating(Box<OffloadNegotiation>),
     /// The request is there; whether it is valid is known at the end of this.
-    Made(Handle, Activity),
+    Created(Handle, Activity),
 }
 
 impl<D: Device> Mpi<D> {
     /// Starts to make a persistent request, inactive, for a collective operation that was prepared
-    /// for this call. A collective call; [`Mpi::end_making`] ends it.
+    /// for this call. A collective call; [`Mpi::end_persistent_init`] ends it.
     ///
     /// # Errors
     /// What is wrong with the operation; `Comm` if there is no such communicator, `NoMem` without a
     /// free handle.
-    pub fn make_persistent(&mut self, call: Call, prepared: Result<Prepared>) -> Result<Making> {
+    pub fn begin_persistent_init(
+        &mut self, call: Call, prepared: Result<Bound>,
+    ) -> Result<PersistentInit> {
         if self.comms.get(call.comm).is_ok_and(|on| self.is_offloaded(on)) {
             let making = self.begin_offload(call, prepared)?;
-            return Ok(Making::Offloaded(Box::new(making)));
+            return Ok(PersistentInit::Negotiating(Box::new(making)));
         }
-        if let Ok(Prepared::Shared(_, task)) = prepared {
-            return Ok(Making::Asked(self.ask_for_room(call.comm)?, task));
+        if let Ok(Bound::Shared(_, task)) = prepared {
+            return Ok(PersistentInit::SegmentRequested(self.request_segment(call.comm)?, task));
         }
         let mut made = None;
-        let question = self.question_or_tell(call, prepared, |mpi, prepared| {
+        let question = self.check_or_report(call, prepared, |mpi, prepared| {
             made = Some(mpi.persistent_by_messages(call.comm, prepared)?);
             Ok(())
         })?;
         let made = made.ok_or_else(|| ErrorClass::Intern.error("no request was made"))?;
-        Ok(Making::Made(made, question))
+        Ok(PersistentInit::Created(made, question))
     }
 
     /// The request, once it is made. `again` prepares the operation for messages, if there is no
@@ -72,31 +74,31 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// What `again` and messages say; `NoMem` without a free handle. There is no request then.
-    pub fn end_making(
-        &mut self, making: &mut Making, comm: Handle,
-        again: impl FnOnce(&mut Self) -> Result<Prepared>,
+    pub fn end_persistent_init(
+        &mut self, making: &mut PersistentInit, comm: Handle,
+        again: impl FnOnce(&mut Self) -> Result<Bound>,
     ) -> Result<Option<Handle>> {
         match making {
-            Making::Asked(request, task) => {
+            PersistentInit::SegmentRequested(request, task) => {
                 let room = match request {
                     None => None,
-                    Some(request) => match self.end_room_request(request)? {
+                    Some(request) => match self.end_segment_request(request)? {
                         None => return Ok(None),
                         Some(granted) => granted,
                     },
                 };
-                let task = std::mem::replace(task, Task::EMPTY);
+                let task = std::mem::replace(task, SharedArguments::EMPTY);
                 let made = match room {
-                    Some(room) => self.persistent_in_room(comm, room, task),
+                    Some(room) => self.persistent_in_segment(comm, room, task),
                     None => {
                         again(self).and_then(|prepared| self.persistent_by_messages(comm, prepared))
                     }
                 };
                 made.map(Some)
             }
-            Making::Offloaded(making) => self.end_offload(making),
-            Making::Made(request, question) => {
-                let Some(answer) = self.end_if_over(question) else { return Ok(None) };
+            PersistentInit::Negotiating(making) => self.end_offload(making),
+            PersistentInit::Created(request, question) => {
+                let Some(answer) = self.end_if_complete(question) else { return Ok(None) };
                 let Some(error) = answer.error else { return Ok(Some(*request)) };
                 self.free_request(*request)?;
                 Err(error)
@@ -105,19 +107,23 @@ impl<D: Device> Mpi<D> {
     }
 
     /// The call `function`, which waits for others to make a request.
-    pub fn blocked_making(&self, function: &str, making: &Making) -> Blocked {
+    pub fn persistent_init_wait_report(
+        &self, function: &str, making: &PersistentInit,
+    ) -> WaitReport {
         match making {
-            Making::Asked(Some(request), _) => self.blocked_room(function, request),
-            Making::Asked(None, _) => Blocked::new(function),
-            Making::Offloaded(making) => self.blocked_offload(function, making),
-            Making::Made(_, question) => self.blocked(function, [question]),
+            PersistentInit::SegmentRequested(Some(request), _) => {
+                self.segment_wait_report(function, request)
+            }
+            PersistentInit::SegmentRequested(None, _) => WaitReport::new(function),
+            PersistentInit::Negotiating(making) => self.offload_wait_report(function, making),
+            PersistentInit::Created(_, question) => self.blocked(function, [question]),
         }
     }
 
     /// A run that was prepared for messages, with the number of the operation.
-    pub(super) fn persistent_launch(&mut self, comm: Handle, prepared: Prepared) -> Result<Launch> {
+    pub(super) fn persistent_launch(&mut self, comm: Handle, prepared: Bound) -> Result<Launch> {
         let on = self.comms.get_mut(comm)?;
-        let Prepared::Messages(plan) = prepared else {
+        let Bound::Messages(plan) = prepared else {
             let why = "a persistent operation without a room was prepared for one";
             return Err(ErrorClass::Intern.error(why));
         };
@@ -125,42 +131,44 @@ impl<D: Device> Mpi<D> {
             plan,
             members: on.members(),
             rank: on.member(),
-            context: on.context.of(Traffic::Persistent),
+            context: on.context.for_traffic(Traffic::Persistent),
             sequence: on.next_init(),
         })
     }
 
-    fn persistent_by_messages(&mut self, comm: Handle, prepared: Prepared) -> Result<Handle> {
+    fn persistent_by_messages(&mut self, comm: Handle, prepared: Bound) -> Result<Handle> {
         let launch = self.persistent_launch(comm, prepared)?;
         self.persistent_run(comm, launch)
     }
 
     pub(super) fn persistent_run(&mut self, comm: Handle, launch: Launch) -> Result<Handle> {
-        let run = self.engine.hold(launch);
-        let request = self.persistent(comm, Recipe::Collective(run));
+        let run = self.engine.create_persistent(launch);
+        let request = self.persistent(comm, StartArguments::Collective(run));
         if request.is_err() {
             self.engine.release_run(run);
         }
         request
     }
 
-    fn persistent_in_room(&mut self, comm: Handle, room: Room, task: Task) -> Result<Handle> {
+    fn persistent_in_segment(
+        &mut self, comm: Handle, room: SharedSegment, task: SharedArguments,
+    ) -> Result<Handle> {
         let on = match self.comms.get_mut(comm) {
             Ok(on) => on,
             Err(error) => {
-                self.leave_room(Some(room));
+                self.leave_segment(Some(room));
                 return Err(error);
             }
         };
-        let (context, sequence) = (on.context.of(Traffic::Persistent), on.next_init());
+        let (context, sequence) = (on.context.for_traffic(Traffic::Persistent), on.next_init());
         let group = Arc::clone(&on.group);
-        let owner = Owner::Operation { context, sequence };
-        let looks = self.selection.machine().looks;
-        let hall = self.halls.open(room, group.peers(), owner, looks);
-        self.halls.prepare(hall, task);
-        let request = self.persistent(comm, Recipe::Shared(hall));
+        let owner = CollectiveOwner::Operation { context, sequence };
+        let looks = self.selection.machine().spins_max;
+        let hall = self.shared_collectives.open(room, group.peers(), owner, looks);
+        self.shared_collectives.prepare(hall, task);
+        let request = self.persistent(comm, StartArguments::Shared(hall));
         if request.is_err() {
-            self.leave_hall(Some(hall));
+            self.close_shared(Some(hall));
         }
         request
     }

@@ -11,112 +11,113 @@
 //! whoever polls.
 
 use super::Mpi;
-use super::coll::registry::Operation;
-use super::coll::shared::{Hall, Task};
-use super::combining::Combining;
+use super::coll::registry::CollectiveOperation;
+use super::coll::shared::{SharedArguments, SharedCollective};
+use super::collective_call::{Call, CallForm};
 use super::op::Combination;
-use super::prepared::{Call, Form};
+use super::reduction_operator::ReductionOperator;
 use super::request::Activity;
 use super::status::Status;
 use crate::base::{MpiError, Peer, Result, Slab};
-use crate::core::memory::Memory;
 use crate::device::Device;
-use crate::device::room::Room;
+use crate::device::shared_segment::SharedSegment;
+use crate::engine::memory::Memory;
 
 /// The key of a hall.
-pub type HallId = u32;
+pub type SharedCollectiveId = u32;
 
 /// The halls that this process is in.
 #[derive(Debug, Default)]
-pub struct Halls {
-    all: Slab<Place>,
+pub struct SharedCollectives {
+    all: Slab<OwnedCollective>,
     /// Those in which a call is under way.
-    under_way: Vec<HallId>,
+    running: Vec<SharedCollectiveId>,
 }
 
 #[derive(Debug)]
-struct Place {
-    hall: Hall,
-    owner: Owner,
+struct OwnedCollective {
+    collective: SharedCollective,
+    owner: CollectiveOwner,
 }
 
 /// Whose calls take place in a hall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(super) enum CollectiveOwner {
     /// A communicator's.
     Comm,
     /// Those of a persistent operation, number `sequence` in `context`.
     Operation { context: u64, sequence: u32 },
     /// Only the one that is under way: its request has been freed.
-    Nobody,
+    Freed,
 }
 
-impl Halls {
-    /// The hall in this room, where these sit; `looks` as for [`Hall::new`].
+impl SharedCollectives {
+    /// The hall in this room, where these sit; `looks` as for [`SharedCollective::new`].
     pub(super) fn open(
-        &mut self, room: Room, seats: impl Iterator<Item = Peer>, owner: Owner, looks: u32,
-    ) -> HallId {
-        let hall = Hall::new(room, seats.collect::<Vec<_>>(), looks);
-        let id = self.all.insert(Place { hall, owner });
+        &mut self, room: SharedSegment, seats: impl Iterator<Item = Peer>, owner: CollectiveOwner,
+        looks: u32,
+    ) -> SharedCollectiveId {
+        let hall = SharedCollective::new(room, seats.collect::<Vec<_>>(), looks);
+        let id = self.all.insert(OwnedCollective { collective: hall, owner });
         // So that no call needs memory.
-        self.under_way.reserve(self.all.len().saturating_sub(self.under_way.len()));
+        self.running.reserve(self.all.len().saturating_sub(self.running.len()));
         id
     }
 
     /// Makes a call ready in a hall where none is under way.
-    pub(super) fn prepare(&mut self, hall: HallId, task: Task) {
-        self.all[hall].hall.prepare(task);
+    pub(super) fn prepare(&mut self, hall: SharedCollectiveId, task: SharedArguments) {
+        self.all[hall].collective.prepare(task);
     }
 
     /// The room of a hall that is given up.
-    pub(super) fn close(&mut self, hall: HallId) -> Option<Room> {
-        self.under_way.retain(|other| *other != hall);
-        self.all.remove(hall).map(|place| place.hall.into_room())
+    pub(super) fn close(&mut self, hall: SharedCollectiveId) -> Option<SharedSegment> {
+        self.running.retain(|other| *other != hall);
+        self.all.remove(hall).map(|place| place.collective.into_segment())
     }
 
     /// The number of the room of a hall.
-    pub(super) fn number(&self, hall: HallId) -> Option<u32> {
-        self.all.get(hall).map(|place| place.hall.number())
+    pub(super) fn segment_number(&self, hall: SharedCollectiveId) -> Option<u32> {
+        self.all.get(hall).map(|place| place.collective.segment_number())
     }
 
     /// The room of a hall.
-    pub(super) fn room(&mut self, hall: HallId) -> Option<&mut Room> {
-        self.all.get_mut(hall).map(|place| place.hall.room())
+    pub(super) fn segment(&mut self, hall: SharedCollectiveId) -> Option<&mut SharedSegment> {
+        self.all.get_mut(hall).map(|place| place.collective.segment())
     }
 
     #[inline]
-    pub(super) fn is_over(&self, hall: HallId) -> bool {
-        self.all[hall].hall.is_over()
+    pub(super) fn is_complete(&self, hall: SharedCollectiveId) -> bool {
+        self.all[hall].collective.is_complete()
     }
 
-    pub(super) fn take_error(&mut self, hall: HallId) -> Option<Box<MpiError>> {
-        self.all[hall].hall.take_error()
+    pub(super) fn take_error(&mut self, hall: SharedCollectiveId) -> Option<Box<MpiError>> {
+        self.all[hall].collective.take_error()
     }
 
     /// Whom the call in a hall waits for.
-    pub(super) fn waits_for(&self, hall: HallId) -> Vec<Peer> {
-        self.all[hall].hall.waits_for()
+    pub(super) fn waits_for(&self, hall: SharedCollectiveId) -> Vec<Peer> {
+        self.all[hall].collective.waits_for()
     }
 
     /// Whose calls take place in a hall.
-    pub(super) fn owner(&self, hall: HallId) -> Owner {
+    pub(super) fn owner(&self, hall: SharedCollectiveId) -> CollectiveOwner {
         self.all[hall].owner
     }
 
     /// A number that grows whenever a call that is under way comes further, and may shrink when one
     /// is over, which is an event of the engine.
     fn position(&self) -> u64 {
-        self.under_way.iter().map(|hall| self.all[*hall].hall.position()).sum()
+        self.running.iter().map(|hall| self.all[*hall].collective.position()).sum()
     }
 
     /// The data of the call in a hall, in bytes, as all ranks must give them alike.
-    pub(super) fn bytes(&self, hall: HallId) -> usize {
-        self.all[hall].hall.bytes()
+    pub(super) fn bytes(&self, hall: SharedCollectiveId) -> usize {
+        self.all[hall].collective.bytes()
     }
 
     /// Whether a call is under way that nobody waits for any more.
-    pub(super) fn has_late_calls(&self) -> bool {
-        self.under_way.iter().any(|hall| self.owner(*hall) == Owner::Nobody)
+    pub(super) fn has_freed_calls(&self) -> bool {
+        self.running.iter().any(|hall| self.owner(*hall) == CollectiveOwner::Freed)
     }
 }
 
@@ -125,92 +126,100 @@ impl<D: Device> Mpi<D> {
     #[inline]
     pub fn poll(&mut self) -> usize {
         let arrived = self.engine.poll();
-        if self.halls.under_way.is_empty() { arrived } else { arrived + self.advance_halls() }
+        if self.shared_collectives.running.is_empty() {
+            arrived
+        } else {
+            arrived + self.advance_shared()
+        }
     }
 
     /// A number that changes whenever something has happened here that an operation under way
     /// depends on, but for packets, which the device counts.
     pub fn position(&self) -> u64 {
-        let device = self.engine.rest_of_offloads().unwrap_or(0);
-        self.engine.events().wrapping_add(self.halls.position()).wrapping_add(device)
+        let device = self.engine.offload_quiescence().unwrap_or(0);
+        self.engine.events().wrapping_add(self.shared_collectives.position()).wrapping_add(device)
     }
 
     /// Goes on with what is under way in halls; how many calls came further.
-    fn advance_halls(&mut self) -> usize {
+    fn advance_shared(&mut self) -> usize {
         let mut moved = 0;
         let mut left = Vec::new();
-        let Halls { all, under_way } = &mut self.halls;
+        let SharedCollectives { all, running: under_way } = &mut self.shared_collectives;
         under_way.retain(|id| {
-            let Place { hall, owner } = &mut all[*id];
+            let OwnedCollective { collective: hall, owner } = &mut all[*id];
             let before = hall.progress();
             let over = hall.advance(&mut self.engine);
             moved += usize::from(over || hall.progress() != before);
             if over {
                 self.engine.note_event();
-                left.extend((*owner == Owner::Nobody).then_some(*id));
+                left.extend((*owner == CollectiveOwner::Freed).then_some(*id));
             }
             !over
         });
-        left.into_iter().for_each(|hall| self.leave_hall(Some(hall)));
+        left.into_iter().for_each(|hall| self.close_shared(Some(hall)));
         moved
     }
 
     /// The hall in which a call takes place, unless messages carry it.
     #[inline]
-    pub(super) fn hall(&self, call: Call, operation: Operation) -> Result<Option<HallId>> {
+    pub(super) fn shared_collective(
+        &self, call: Call, operation: CollectiveOperation,
+    ) -> Result<Option<SharedCollectiveId>> {
         let on = self.comms.get(call.comm)?;
-        let hall = on.hall;
+        let hall = on.shared_collective;
         let has_room = match call.form {
-            Form::Blocking => true,
-            Form::Persistent => !self.is_offloaded(on),
-            Form::Nonblocking | Form::PersistentByMessages => false,
+            CallForm::Blocking => true,
+            CallForm::Persistent => !self.is_offloaded(on),
+            CallForm::Nonblocking | CallForm::PersistentByMessages => false,
         };
         let wanted = has_room && self.selection.is_shared(operation);
         // In checked mode an operation follows an exchange of messages, as messages itself.
-        Ok(hall.filter(|_| wanted && !self.checking.is_on()))
+        Ok(hall.filter(|_| wanted && !self.checked_mode.is_on()))
     }
 
     /// The hall in which a call takes place that only moves `bytes` bytes to each rank, which is the
     /// same on all ranks.
     #[inline]
-    pub(super) fn hall_to_move(
-        &self, call: Call, operation: Operation, bytes: usize,
-    ) -> Result<Option<HallId>> {
-        let hall = self.hall(call, operation)?;
-        Ok(hall.filter(|_| !self.selection.is_long(operation, bytes)))
+    pub(super) fn shared_for_transfer(
+        &self, call: Call, operation: CollectiveOperation, bytes: usize,
+    ) -> Result<Option<SharedCollectiveId>> {
+        let hall = self.shared_collective(call, operation)?;
+        Ok(hall.filter(|_| !self.selection.prefers_messages(operation, bytes)))
     }
 
     /// Begins an operation in a hall, and goes on with it as far as possible.
     #[inline]
-    pub(super) fn begin_shared(&mut self, id: HallId, task: Task) -> Activity {
-        let is_over = self.halls.all[id].hall.begin(task, &mut self.engine);
-        self.begun(id, is_over)
+    pub(super) fn begin_shared(
+        &mut self, id: SharedCollectiveId, task: SharedArguments,
+    ) -> Activity {
+        let is_over = self.shared_collectives.all[id].collective.begin(task, &mut self.engine);
+        self.activity_of(id, is_over)
     }
 
     /// Begins the operation once more that a hall is prepared for.
     #[inline]
-    pub(super) fn restart_shared(&mut self, id: HallId) -> Activity {
-        let is_over = self.halls.all[id].hall.restart(&mut self.engine);
-        self.begun(id, is_over)
+    pub(super) fn restart_shared(&mut self, id: SharedCollectiveId) -> Activity {
+        let is_over = self.shared_collectives.all[id].collective.restart(&mut self.engine);
+        self.activity_of(id, is_over)
     }
 
     #[inline]
-    fn begun(&mut self, id: HallId, is_over: bool) -> Activity {
+    fn activity_of(&mut self, id: SharedCollectiveId, is_over: bool) -> Activity {
         if !is_over {
             self.engine.note_long_start();
-            self.halls.under_way.push(id);
-        } else if !self.halls.all[id].hall.has_failed() {
-            return Activity::Over(Status::EMPTY);
+            self.shared_collectives.running.push(id);
+        } else if !self.shared_collectives.all[id].collective.has_failed() {
+            return Activity::Complete(Status::EMPTY);
         }
         Activity::Shared(id)
     }
 
     /// Leaves the hall of an operation that was freed: now, or after the call under way.
-    pub(super) fn release_hall(&mut self, id: HallId) {
-        if self.halls.is_over(id) {
-            self.leave_hall(Some(id));
+    pub(super) fn release_shared(&mut self, id: SharedCollectiveId) {
+        if self.shared_collectives.is_complete(id) {
+            self.close_shared(Some(id));
         } else {
-            self.halls.all[id].owner = Owner::Nobody;
+            self.shared_collectives.all[id].owner = CollectiveOwner::Freed;
         }
     }
 
@@ -220,13 +229,13 @@ impl<D: Device> Mpi<D> {
     /// packed first: that is for schedules. All ranks have the same operation, and memory of the
     /// same form if the operation is predefined.
     #[inline]
-    pub(super) fn hall_to_reduce(
-        &self, (call, operation): (Call, Operation), combining: &Combining,
+    pub(super) fn shared_for_reduction(
+        &self, (call, operation): (Call, CollectiveOperation), combining: &ReductionOperator,
         operands: [Option<&Memory>; 2],
-    ) -> Result<Option<(HallId, Combination, usize)>> {
-        let Some(hall) = self.hall(call, operation)? else { return Ok(None) };
+    ) -> Result<Option<(SharedCollectiveId, Combination, usize)>> {
+        let Some(hall) = self.shared_collective(call, operation)? else { return Ok(None) };
         let adjacent = operands.iter().flatten().all(|memory| memory.span().is_some());
-        let by = combining.by_library().filter(|_| adjacent);
+        let by = combining.library_kernel().filter(|_| adjacent);
         Ok(by.map(|(by, unit)| (hall, by, unit)))
     }
 }

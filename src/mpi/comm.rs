@@ -15,16 +15,16 @@
 use std::sync::Arc;
 
 use super::attribute::Attributes;
-use super::buffer::Buffering;
-use super::coll::levels::Nodes;
-use super::collective_neighbor::Neighborly;
-use super::collective_shared::HallId;
+use super::buffer::BsendBuffer;
+use super::coll::hierarchical::Nodes;
+use super::collective_neighbor::NeighborhoodCache;
+use super::collective_shared::SharedCollectiveId;
 use super::errhandler::Handler;
 use super::group::Group;
-use super::hints::Hints;
-use super::intercomm::Across;
-use super::table::{Handle, Kind, Table};
-use super::topology::Topology;
+use super::hints::CommHints;
+use super::intercomm::IntercommView;
+use super::table::{Handle, HandleKind, HandleTable};
+use super::topology::VirtualTopology;
 use crate::base::{ErrorClass, MpiError, Peer, Result};
 
 /// `MPI_COMM_NULL` of the standard ABI.
@@ -41,7 +41,7 @@ pub const NAME_MAX: usize = 127;
 const TRAFFIC_BITS: u32 = 3;
 
 /// What stands for a leader in contexts that nobody chose: no job has that many processes.
-const NOBODY: Peer = (1 << 29) - 1;
+const NO_LEADER: Peer = (1 << 29) - 1;
 
 /// The kinds of traffic within one communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,9 +74,9 @@ impl Context {
     }
 
     /// A context that no process chose and no communicator has, where processes meet that agreed
-    /// on these bits ([`Meeting`](super::comm_from_group::Meeting)).
-    pub fn of_nobody(bits: u32) -> Self {
-        Self::new(NOBODY, bits)
+    /// on these bits ([`CreationKey`](super::comm_from_group::CreationKey)).
+    pub fn without_leader(bits: u32) -> Self {
+        Self::new(NO_LEADER, bits)
     }
 
     /// As sent to those who will share it.
@@ -91,7 +91,7 @@ impl Context {
 
     /// What messages of this kind are matched by.
     #[inline]
-    pub fn of(self, traffic: Traffic) -> u64 {
+    pub fn for_traffic(self, traffic: Traffic) -> u64 {
         self.0 | traffic as u64
     }
 }
@@ -106,7 +106,7 @@ pub struct Comm {
     /// The other group of an intercommunicator.
     pub remote: Option<Arc<Group>>,
     /// Both groups of an intercommunicator, in one numbering.
-    pub(super) across: Option<Across>,
+    pub(super) inter_view: Option<IntercommView>,
     /// This process's rank in its group.
     pub rank: u32,
     /// Its error handler.
@@ -120,16 +120,16 @@ pub struct Comm {
     /// Persistent collective operations made so far.
     pub inits: u32,
     /// Its buffer for buffered sends.
-    pub buffering: Buffering,
+    pub bsend_buffer: BsendBuffer,
     /// Its virtual topology.
-    pub topology: Option<Arc<Topology>>,
+    pub topology: Option<Arc<VirtualTopology>>,
     /// What its neighborhood collectives need, once it has had one.
-    pub(super) neighborly: Option<Box<Neighborly>>,
+    pub(super) neighborhood_cache: Option<Box<NeighborhoodCache>>,
     /// What the application promised about it.
-    pub hints: Hints,
+    pub hints: CommHints,
     /// The room of its blocking collective calls; all of its processes have it, or none
     /// (`comm_room`).
-    pub hall: Option<HallId>,
+    pub shared_collective: Option<SharedCollectiveId>,
     /// Which of its processes are near each other, if not all are; not of an intercommunicator.
     pub nodes: Option<Arc<Nodes>>,
 }
@@ -151,28 +151,28 @@ impl Comm {
             context,
             group,
             remote: None,
-            across: None,
+            inter_view: None,
             rank,
             handler,
             attributes: Attributes::default(),
             name: String::new(),
             calls: 0,
             inits: 0,
-            buffering: Buffering::default(),
+            bsend_buffer: BsendBuffer::default(),
             topology: None,
-            neighborly: None,
-            hints: Hints::default(),
-            hall: None,
+            neighborhood_cache: None,
+            hints: CommHints::default(),
+            shared_collective: None,
             nodes: None,
         }
     }
 
     /// Another communicator of the same processes, with nothing but the error handler from here,
     /// and without a room.
-    pub fn twin(&self, context: Context) -> Self {
+    pub fn with_context(&self, context: Context) -> Self {
         Self {
             remote: self.remote.clone(),
-            across: self.across.clone(),
+            inter_view: self.inter_view.clone(),
             ..Self::blank(context, Arc::clone(&self.group), self.rank, self.handler.clone())
         }
     }
@@ -240,16 +240,16 @@ impl Comm {
 /// All communicators of this process.
 #[derive(Debug)]
 pub struct Comms {
-    table: Table<Comm>,
+    table: HandleTable<Comm>,
     /// Its handle in the table; 0, which is none, outside the world model.
     world: Handle,
-    own: Handle,
+    self_comm: Handle,
     /// Contexts chosen by this process so far.
-    chosen: u32,
+    contexts_chosen: u32,
     me: Peer,
     size: u32,
     /// The node of each process, if there are several.
-    places: Option<Box<[u32]>>,
+    nodes: Option<Box<[u32]>>,
 }
 
 impl Comms {
@@ -266,19 +266,19 @@ impl Comms {
     /// No communicators yet of process `me` of `size`.
     pub fn without_world(me: Peer, size: u32) -> Self {
         // The first two numbers of process 0 are taken, on all processes alike.
-        let table = Table::new(Kind::Comm);
-        Self { table, world: 0, own: 0, chosen: 2, me, size, places: None }
+        let table = HandleTable::new(HandleKind::Comm);
+        Self { table, world: 0, self_comm: 0, contexts_chosen: 2, me, size, nodes: None }
     }
 
-    /// Processes are near each other if `places` has the same number for them; the same on all of
+    /// Processes are near each other if `nodes` has the same number for them; the same on all of
     /// them. Communicators that are made from now on know it.
     ///
     /// # Panics
     /// If it has not a number for each process.
-    pub fn place(&mut self, places: &[u32]) {
+    pub fn set_nodes(&mut self, places: &[u32]) {
         assert_eq!(places.len(), self.size as usize);
         let are_apart = places.windows(2).any(|pair| pair[0] != pair[1]);
-        self.places = are_apart.then(|| places.into());
+        self.nodes = are_apart.then(|| places.into());
     }
 
     /// `MPI_COMM_WORLD` and `MPI_COMM_SELF` may be used from now on, with this error handler; there
@@ -290,7 +290,7 @@ impl Comms {
         let world = Group::range(0, self.size, self.me);
         let own = Group::range(self.me, 1, self.me);
         self.world = self.predefined(0, world, "MPI_COMM_WORLD", handler)?;
-        self.own = self.predefined(1, own, "MPI_COMM_SELF", handler)?;
+        self.self_comm = self.predefined(1, own, "MPI_COMM_SELF", handler)?;
         Ok(())
     }
 
@@ -314,9 +314,9 @@ impl Comms {
 
     /// Takes all communicators away that were derived from this session, or for `None` from the
     /// world model, whose own two go too.
-    pub fn take_all_of(&mut self, session: Option<Handle>) -> Vec<Comm> {
+    pub fn take_derived(&mut self, session: Option<Handle>) -> Vec<Comm> {
         if session.is_none() {
-            (self.world, self.own) = (0, 0);
+            (self.world, self.self_comm) = (0, 0);
         }
         let of_session = |(_, comm): &(Handle, &Comm)| comm.group.session() == session;
         let handles = self.table.iter().filter(of_session).map(|(handle, _)| handle);
@@ -326,8 +326,8 @@ impl Comms {
 
     /// A context that no communicator ever had.
     pub fn choose_context(&mut self) -> Context {
-        let context = Context::new(self.me, self.chosen);
-        self.chosen += 1;
+        let context = Context::new(self.me, self.contexts_chosen);
+        self.contexts_chosen += 1;
         context
     }
 
@@ -336,7 +336,7 @@ impl Comms {
     /// # Errors
     /// `NoMem` without a free handle.
     pub fn insert(&mut self, mut comm: Comm) -> Result<Handle> {
-        if let Some(places) = self.places.as_ref().filter(|_| !comm.is_inter()) {
+        if let Some(places) = self.nodes.as_ref().filter(|_| !comm.is_inter()) {
             let place = |peer| places[peer as usize];
             comm.nodes = Nodes::new(comm.group.peers().map(place)).map(Arc::new);
         }
@@ -349,7 +349,7 @@ impl Comms {
     /// `Comm` for the null handle, a stale one and what is no handle.
     #[inline]
     pub fn get(&self, handle: Handle) -> Result<&Comm> {
-        self.table.get(self.own_handle(handle)).ok_or_else(|| not_a_comm(handle))
+        self.table.get(self.resolve_handle(handle)).ok_or_else(|| not_a_comm(handle))
     }
 
     /// The communicator whose messages are matched in `context`, whatever kind of traffic.
@@ -359,8 +359,8 @@ impl Comms {
     }
 
     /// The communicator of a hall.
-    pub fn of_hall(&self, hall: HallId) -> Option<&Comm> {
-        self.table.iter().map(|(_, comm)| comm).find(|comm| comm.hall == Some(hall))
+    pub fn of_shared_collective(&self, hall: SharedCollectiveId) -> Option<&Comm> {
+        self.table.iter().map(|(_, comm)| comm).find(|comm| comm.shared_collective == Some(hall))
     }
 
     /// The communicator of a handle, to change it.
@@ -369,7 +369,7 @@ impl Comms {
     /// As [`Comms::get`].
     #[inline]
     pub fn get_mut(&mut self, handle: Handle) -> Result<&mut Comm> {
-        self.table.get_mut(self.own_handle(handle)).ok_or_else(|| not_a_comm(handle))
+        self.table.get_mut(self.resolve_handle(handle)).ok_or_else(|| not_a_comm(handle))
     }
 
     /// The communicator of a handle that may be freed.
@@ -378,7 +378,7 @@ impl Comms {
     /// As [`Comms::get`], and `Comm` for the predefined ones.
     pub fn freeable(&self, handle: Handle) -> Result<&Comm> {
         let comm = self.get(handle)?;
-        if [self.world, self.own].contains(&self.own_handle(handle)) {
+        if [self.world, self.self_comm].contains(&self.resolve_handle(handle)) {
             let why = format!("{} must not be freed", comm.title());
             return Err(ErrorClass::Comm.error(why));
         }
@@ -395,10 +395,10 @@ impl Comms {
     }
 
     #[inline]
-    fn own_handle(&self, handle: Handle) -> Handle {
+    fn resolve_handle(&self, handle: Handle) -> Handle {
         match handle {
             COMM_WORLD => self.world,
-            COMM_SELF => self.own,
+            COMM_SELF => self.self_comm,
             _ => handle,
         }
     }
@@ -440,23 +440,23 @@ mod tests {
         assert!(error.why.contains("between MPI_Init and MPI_Finalize"), "{error}");
         let of = |session| {
             let group = Group::range(0, 3, 1).in_session(session);
-            Comm::new(Context::of_nobody(0), Arc::new(group), Handler::Return).unwrap()
+            Comm::new(Context::without_leader(0), Arc::new(group), Handler::Return).unwrap()
         };
         let mine = comms.insert(of(Some(7))).unwrap();
         comms.open_world(&Handler::Return).unwrap();
         let worlds = comms.insert(of(None)).unwrap();
         assert!(comms.has_world() && comms.remove(COMM_SELF).is_err());
-        assert_eq!(comms.take_all_of(None).len(), 3);
+        assert_eq!(comms.take_derived(None).len(), 3);
         assert!(!comms.has_world() && comms.get(COMM_SELF).is_err() && comms.get(worlds).is_err());
         assert!(comms.get(mine).is_ok());
-        assert_eq!(comms.take_all_of(Some(7)).len(), 1);
+        assert_eq!(comms.take_derived(Some(7)).len(), 1);
         assert!(comms.get(mine).is_err());
     }
 
     #[test]
     fn communicators_know_which_ranks_are_near_each_other() {
         let mut comms = Comms::without_world(1, 4);
-        comms.place(&[6, 2, 6, 2]);
+        comms.set_nodes(&[6, 2, 6, 2]);
         comms.open_world(&Handler::Return).unwrap();
         let world = comms.get(COMM_WORLD).unwrap();
         let nodes = world.nodes.as_ref().unwrap();
@@ -464,14 +464,14 @@ mod tests {
         assert_eq!(comms.get(COMM_SELF).unwrap().nodes, None);
         let mut on = |ranks: &[u32]| {
             let group = Arc::new(Group::new(ranks, 1));
-            let comm = Comm::new(Context::of_nobody(0), group, Handler::Return).unwrap();
+            let comm = Comm::new(Context::without_leader(0), group, Handler::Return).unwrap();
             let comm = comms.insert(comm).unwrap();
             comms.get(comm).unwrap().nodes.clone()
         };
         assert_eq!(on(&[3, 1]), None);
         assert_eq!(on(&[1, 2, 3]).unwrap().ranks(0), [0, 2]);
         let mut near = Comms::without_world(0, 2);
-        near.place(&[5, 5]);
+        near.set_nodes(&[5, 5]);
         near.open_world(&Handler::Return).unwrap();
         assert_eq!(near.get(COMM_WORLD).unwrap().nodes, None);
     }
@@ -486,6 +486,6 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), 5);
-        assert_eq!(Context::from_bits(chosen[2].of(Traffic::Creation)), chosen[2]);
+        assert_eq!(Context::from_bits(chosen[2].for_traffic(Traffic::Creation)), chosen[2]);
     }
 }

@@ -1,6 +1,6 @@
 //! New communicators from old ones, and the end of them (MPI 5.0 §7.4).
 //!
-//! Whoever is rank 0 of a new communicator chooses its context and claims its room (`comm_room`).
+//! Whoever is rank 0 of a new communicator chooses its context and claims its room (`comm_segment`).
 //! Duplicates need these few bytes from there:
 //!
 //! ```text
@@ -27,52 +27,52 @@ use std::sync::Arc;
 
 use super::Mpi;
 use super::attribute::Attributes;
-use super::buffer::{Buffering, Place};
-use super::coll::{Bcast, Collective, Exchange};
+use super::buffer::{BsendBuffer, BufferOwner};
+use super::coll::{Bcast, Collective, UniformBlocks};
 use super::comm::{COMM_NULL, Comm, Traffic};
-use super::comm_room::Grant;
+use super::comm_segment::ContextMessage;
 use super::errhandler::Handler;
 use super::group::Group;
 use super::p2p::check_tag;
 use super::request::Activity;
 use super::status::Status;
 use super::table::Handle;
-use crate::base::blocked::Blocked;
+use crate::base::wait_report::WaitReport;
 use crate::base::{ErrorClass, Result};
-use crate::core::memory::Memory;
-use crate::core::run::{Launch, Members, Plan, RunId};
 use crate::device::Device;
-use crate::offload::{Action, Buffer, Builder, Schedule, Wait};
+use crate::engine::memory::Memory;
+use crate::engine::run::{Launch, Members, RunId, RunPlan};
+use crate::offload::{Buffer, Schedule, ScheduleBuilder, StepAction, Wait};
 
-/// Bytes of a [`Wish`] on its way.
-const WISH_BYTES: usize = 8 + Grant::BYTES;
+/// Bytes of a [`SplitRecord`] on its way.
+const SPLIT_RECORD_BYTES: usize = 8 + ContextMessage::BYTES;
 
 /// What a rank of the old communicator tells the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Wish {
+struct SplitRecord {
     /// Ranks of one color get a communicator; a negative one gets none.
     color: i32,
     /// The order in the new communicator.
     key: i32,
     /// What the new communicator gets, should this rank be its first.
-    grant: Grant,
+    grant: ContextMessage,
 }
 
-impl Wish {
-    fn emit(self) -> [u8; WISH_BYTES] {
-        let mut bytes = [0; WISH_BYTES];
+impl SplitRecord {
+    fn emit(self) -> [u8; SPLIT_RECORD_BYTES] {
+        let mut bytes = [0; SPLIT_RECORD_BYTES];
         bytes[..4].copy_from_slice(&self.color.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.key.to_le_bytes());
         bytes[8..].copy_from_slice(&self.grant.emit());
         bytes
     }
 
-    fn parse(bytes: &[u8; WISH_BYTES]) -> Self {
+    fn parse(bytes: &[u8; SPLIT_RECORD_BYTES]) -> Self {
         let [color, key] = [0, 4].map(|at| {
             let word: &[u8; 4] = bytes[at..].first_chunk().expect("20 bytes are five words");
             i32::from_le_bytes(*word)
         });
-        let grant = Grant::parse(bytes[8..].first_chunk().expect("the rest is a grant"));
+        let grant = ContextMessage::parse(bytes[8..].first_chunk().expect("the rest is a grant"));
         Self { color, key, grant }
     }
 }
@@ -85,13 +85,13 @@ pub struct Split {
     sides: [Range<u32>; 2],
     handler: Handler,
     session: Option<Handle>,
-    of: Of,
+    rule: SplitRule,
     /// The room that this process has claimed, should it be rank 0.
     claimed: Option<u32>,
 }
 
 /// Which members of the old communicator the new one of a [`Split`] has.
-enum Of {
+enum SplitRule {
     /// Those that have this color.
     Color(Option<i32>),
     /// This group of an intracommunicator, if this process is in it; the first has this rank.
@@ -118,9 +118,13 @@ impl<D: Device> Mpi<D> {
         let made = self.comms.get(new)?;
         let (context, size) = (made.context, made.size());
         let claims = made.rank == 0 && !made.is_inter();
-        let room = if claims { self.claim_room(size) } else { None };
-        let bcast = Collective::Bcast(Bcast { bytes: Grant::BYTES, root: 0 });
-        let run = self.launch_on(comm, bcast, vec![Grant { context, room }.message()])?;
+        let room = if claims { self.claim_segment(size) } else { None };
+        let bcast = Collective::Bcast(Bcast { bytes: ContextMessage::BYTES, root: 0 });
+        let run = self.launch_on(
+            comm,
+            bcast,
+            vec![ContextMessage { context, segment: room }.to_memory()],
+        )?;
         Ok((new, Activity::Creation { run, comm: new }))
     }
 
@@ -131,7 +135,7 @@ impl<D: Device> Mpi<D> {
     pub fn comm_like(&mut self, comm: Handle, attributes: Attributes) -> Result<Handle> {
         let context = self.comms.choose_context();
         let old = self.comms.get(comm)?;
-        let mut new = old.twin(context);
+        let mut new = old.with_context(context);
         new.attributes = attributes;
         new.topology = old.topology.clone();
         self.comms.insert(new)
@@ -140,16 +144,16 @@ impl<D: Device> Mpi<D> {
     /// The end of an [`Activity::Creation`]: the communicator gets what was granted, or goes. Then
     /// the room stays claimed, for there may be others who did not fail.
     pub(super) fn end_creation(&mut self, run: RunId, comm: Handle) -> Result {
-        let Some(end) = self.engine.take_end(run) else { return Ok(()) };
+        let Some(end) = self.engine.take_run_end(run) else { return Ok(()) };
         if let Some(error) = end.error {
             self.comms.remove(comm)?;
             return Err(error);
         }
-        let grant = Grant::received(&end.buffers[0]);
+        let grant = ContextMessage::from_memory(&end.buffers[0]);
         let made = self.comms.get_mut(comm)?;
         made.context = grant.context;
         let group = Arc::clone(&made.group);
-        self.settle(Ok(comm), grant.room, &group).map(drop)
+        self.attach_segment(Ok(comm), grant.segment, &group).map(drop)
     }
 
     /// Starts a split: one communicator for each color, in the order of the keys and then of the
@@ -163,7 +167,7 @@ impl<D: Device> Mpi<D> {
             let why = format!("color {color} is negative and not MPI_UNDEFINED");
             return Err(ErrorClass::Arg.error(why));
         }
-        self.start_split(comm, color.unwrap_or(-1), key, Of::Color(color))
+        self.start_split(comm, color.unwrap_or(-1), key, SplitRule::Color(color))
     }
 
     /// Starts the creation of a communicator for a group of ranks of `comm`, all of which call,
@@ -178,10 +182,10 @@ impl<D: Device> Mpi<D> {
         if old.is_inter() {
             let color = group.rank().map(|_| 0);
             let key = group.rank().unwrap_or(0) as i32;
-            return self.start_split(comm, color.unwrap_or(-1), key, Of::Color(color));
+            return self.start_split(comm, color.unwrap_or(-1), key, SplitRule::Color(color));
         }
         let first = group.peers().next().and_then(|peer| old.group.rank_of(peer));
-        self.start_split(comm, 0, 0, Of::Group(group, first.unwrap_or(0)))
+        self.start_split(comm, 0, 0, SplitRule::Group(group, first.unwrap_or(0)))
     }
 
     /// Starts a merge of both groups of an intercommunicator into one: the group that says `high`
@@ -191,38 +195,39 @@ impl<D: Device> Mpi<D> {
     /// `Comm` if there is no such intercommunicator.
     pub fn merge(&mut self, comm: Handle, high: bool) -> Result<Split> {
         self.comms.get(comm)?.remote()?;
-        self.start_split(comm, if high { HIGH } else { LOW }, 0, Of::Merge)
+        self.start_split(comm, if high { HIGH } else { LOW }, 0, SplitRule::Merge)
     }
 
-    fn start_split(&mut self, comm: Handle, color: i32, key: i32, of: Of) -> Result<Split> {
+    fn start_split(&mut self, comm: Handle, color: i32, key: i32, of: SplitRule) -> Result<Split> {
         let context = self.comms.choose_context();
         let claimed = self.claim_for_split(comm, color, &of)?;
         let old = self.comms.get(comm)?;
         let (members, sides, handler) = (old.members(), old.sides(), old.handler.clone());
         let session = old.group.session();
         let ranks = old.members_shape().ranks as usize;
-        let allgather = Collective::Allgather(Exchange { block: WISH_BYTES, in_place: false });
-        let grant = Grant { context, room: claimed };
-        let wish = Memory::owned(Wish { color, key, grant }.emit());
-        let wishes = Memory::owned(vec![0; WISH_BYTES * ranks]);
+        let allgather =
+            Collective::Allgather(UniformBlocks { block: SPLIT_RECORD_BYTES, in_place: false });
+        let grant = ContextMessage { context, segment: claimed };
+        let wish = Memory::owned(SplitRecord { color, key, grant }.emit());
+        let wishes = Memory::owned(vec![0; SPLIT_RECORD_BYTES * ranks]);
         let run = self.launch_on(comm, allgather, vec![wish, wishes])?;
-        Ok(Split { run, members, sides, handler, session, of, claimed })
+        Ok(Split { run, members, sides, handler, session, rule: of, claimed })
     }
 
     /// A room, if this rank may become the first of an intracommunicator of several.
     ///
     /// # Errors
     /// `Comm` if there is no such communicator.
-    fn claim_for_split(&mut self, comm: Handle, color: i32, of: &Of) -> Result<Option<u32>> {
+    fn claim_for_split(&mut self, comm: Handle, color: i32, of: &SplitRule) -> Result<Option<u32>> {
         let old = self.comms.get(comm)?;
         let size = match of {
-            Of::Color(_) if color < 0 || old.is_inter() => 0,
-            Of::Color(_) => old.size(),
-            Of::Group(group, _) if group.rank() == Some(0) => group.size(),
-            Of::Merge if old.rank == 0 => old.members_shape().ranks,
-            Of::Group(..) | Of::Merge => 0,
+            SplitRule::Color(_) if color < 0 || old.is_inter() => 0,
+            SplitRule::Color(_) => old.size(),
+            SplitRule::Group(group, _) if group.rank() == Some(0) => group.size(),
+            SplitRule::Merge if old.rank == 0 => old.members_shape().ranks,
+            SplitRule::Group(..) | SplitRule::Merge => 0,
         };
-        Ok(self.claim_room(size))
+        Ok(self.claim_segment(size))
     }
 
     /// The new communicator once its split is over, `Some(None)` for a rank that gets none.
@@ -231,7 +236,7 @@ impl<D: Device> Mpi<D> {
     /// What went wrong with a message, `Arg` if a group does not agree on its place in a merge,
     /// `NoMem` without a free handle.
     pub fn end_split(&mut self, split: &Split) -> Result<Option<Option<Handle>>> {
-        let Some(end) = self.engine.take_end(split.run) else { return Ok(None) };
+        let Some(end) = self.engine.take_run_end(split.run) else { return Ok(None) };
         if let Some(error) = end.error {
             // What was claimed stays so: others, who did not fail, may have it.
             return Err(error);
@@ -239,14 +244,14 @@ impl<D: Device> Mpi<D> {
         let mut bytes = vec![0; end.buffers[1].len()];
         end.buffers[1].pack(0, &mut bytes);
         let (wishes, _) = bytes.as_chunks();
-        let wishes: Vec<Wish> = wishes.iter().map(Wish::parse).collect();
-        let made = self.made_by(split, &wishes);
+        let wishes: Vec<SplitRecord> = wishes.iter().map(SplitRecord::parse).collect();
+        let made = self.new_comm(split, &wishes);
         let granted = match &made {
-            Ok(Some((comm, grant))) if comm.size() > 1 && !comm.is_inter() => grant.room,
+            Ok(Some((comm, grant))) if comm.size() > 1 && !comm.is_inter() => grant.segment,
             Ok(_) | Err(_) => None,
         };
         if let Some(own) = split.claimed.filter(|own| granted != Some(*own)) {
-            self.release_room(own);
+            self.release_segment(own);
         }
         match made? {
             Some((comm, _)) => self.insert_comm(comm, granted).map(|comm| Some(Some(comm))),
@@ -258,7 +263,9 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// As [`Mpi::end_split`].
-    fn made_by(&self, split: &Split, wishes: &[Wish]) -> Result<Option<(Comm, Grant)>> {
+    fn new_comm(
+        &self, split: &Split, wishes: &[SplitRecord],
+    ) -> Result<Option<(Comm, ContextMessage)>> {
         let me = self.engine.me();
         let group = |ranks: &[u32]| {
             let peers: Vec<_> = ranks.iter().map(|rank| split.members.peer(*rank)).collect();
@@ -270,12 +277,14 @@ impl<D: Device> Mpi<D> {
             let comm = Comm::new(grant.context, group, split.handler.clone())?;
             Ok(Some((comm, grant)))
         };
-        match &split.of {
-            Of::Group(group, first) if group.rank().is_some() => intra(*first, Arc::clone(group)),
-            Of::Color(None) | Of::Group(..) => Ok(None),
-            Of::Color(Some(color)) => {
+        match &split.rule {
+            SplitRule::Group(group, first) if group.rank().is_some() => {
+                intra(*first, Arc::clone(group))
+            }
+            SplitRule::Color(None) | SplitRule::Group(..) => Ok(None),
+            SplitRule::Color(Some(color)) => {
                 let [local, remote] =
-                    split.sides.clone().map(|side| of_color(wishes, side, *color));
+                    split.sides.clone().map(|side| ranks_of_color(wishes, side, *color));
                 match (&local[..], &remote[..]) {
                     (local, []) if split.sides[1].is_empty() => intra(local[0], group(local)),
                     (_, []) => Ok(None),
@@ -284,13 +293,13 @@ impl<D: Device> Mpi<D> {
                         let grant = grant(local[0].min(remote[0]));
                         let (local, remote) = (group(local), group(remote));
                         let handler = split.handler.clone();
-                        let comm = Comm::between(grant.context, local, remote, handler)?;
+                        let comm = Comm::new_inter(grant.context, local, remote, handler)?;
                         Ok(Some((comm, grant)))
                     }
                 }
             }
-            Of::Merge => {
-                let ranks = merged(wishes, &split.sides)?;
+            SplitRule::Merge => {
+                let ranks = merge_order(wishes, &split.sides)?;
                 intra(ranks[0], group(&ranks))
             }
         }
@@ -312,20 +321,20 @@ impl<D: Device> Mpi<D> {
         old.check_intra("MPI_Comm_create_group")?;
         check_subset(&group, &old.group)?;
         if group.rank().is_none() {
-            return Ok((COMM_NULL, Activity::Over(Status::EMPTY)));
+            return Ok((COMM_NULL, Activity::Complete(Status::EMPTY)));
         }
         let new = Comm::new(context, Arc::clone(&group), old.handler.clone())?;
         let ranks = group.ranks_within(&old.group);
-        let room = if new.rank == 0 { self.claim_room(group.size()) } else { None };
+        let room = if new.rank == 0 { self.claim_segment(group.size()) } else { None };
         let old = self.comms.get(comm)?;
         let run = self.engine.launch(Launch {
-            plan: Plan::moving(
-                tree(&ranks, new.rank, tag as u16, Grant::BYTES),
-                vec![Grant { context, room }.message()],
+            plan: RunPlan::moving(
+                binomial_bcast(&ranks, new.rank, tag as u16, ContextMessage::BYTES),
+                vec![ContextMessage { context, segment: room }.to_memory()],
             ),
             members: Arc::clone(&old.group) as Arc<dyn Members>,
             rank: old.rank,
-            context: old.context.of(Traffic::Creation),
+            context: old.context.for_traffic(Traffic::Creation),
             // Sequence and label together are the tag of the messages: here the application's.
             sequence: tag as u32 >> 16,
         });
@@ -340,14 +349,14 @@ impl<D: Device> Mpi<D> {
     /// `Comm` if there is no such communicator, or it is predefined.
     pub fn free_comm(&mut self, comm: Handle) -> Result {
         let mut comm = self.comms.remove(comm)?;
-        self.abandon(&mut comm.buffering);
-        self.leave_hall(comm.hall);
+        self.release_pending(&mut comm.bsend_buffer);
+        self.close_shared(comm.shared_collective);
         Ok(())
     }
 
     /// Lets the messages of a buffer go on without it.
-    pub(super) fn abandon(&mut self, buffering: &mut Buffering) {
-        buffering.reap(|operation| {
+    pub(super) fn release_pending(&mut self, buffering: &mut BsendBuffer) {
+        buffering.remove_sent(|operation| {
             self.engine.release(operation);
             true
         });
@@ -355,12 +364,12 @@ impl<D: Device> Mpi<D> {
 
     /// Whether everything that was started on a communicator and has a request or a place in its
     /// buffer is over.
-    pub fn is_quiet(&self, comm: Handle) -> bool {
-        self.has_flushed(Place::Comm(comm)) && self.are_over(comm)
+    pub fn is_quiescent(&self, comm: Handle) -> bool {
+        self.has_flushed(BufferOwner::Comm(comm)) && self.are_complete(comm)
     }
 
     /// The call `function`, which waits for a split.
-    pub fn blocked_split(&self, function: &str, split: &Split) -> Blocked {
+    pub fn blocked_split(&self, function: &str, split: &Split) -> WaitReport {
         self.blocked(function, [&Activity::Run(split.run)])
     }
 
@@ -370,24 +379,24 @@ impl<D: Device> Mpi<D> {
     ) -> Result<RunId> {
         let on = self.comms.get(comm)?;
         let schedule = operation.schedule(&self.selection, on.members_shape(), on.member());
-        self.launch_run(comm, Plan::moving(schedule, buffers))
+        self.launch_run(comm, RunPlan::moving(schedule, buffers))
     }
 }
 
 /// The part of the `own` one of `ranks` in passing the user buffer 0 of `len` bytes down a binomial
 /// tree, from the first of them on; all messages have this label. A rank's parent is that without
 /// its highest bit, so the depth is the number of bits.
-pub(super) fn tree(ranks: &[u32], own: u32, label: u16, len: usize) -> Schedule {
-    let mut plan = Builder::new();
+pub(super) fn binomial_bcast(ranks: &[u32], own: u32, label: u16, len: usize) -> Schedule {
+    let mut plan = ScheduleBuilder::new();
     let region = Buffer::User(0).region(0, len);
     let (depth, highest) = (own.count_ones(), own.checked_ilog2());
     let received = highest.map(|bit| {
         let peer = ranks[(own - (1 << bit)) as usize];
-        plan.push(Action::Receive { peer, region, label }, depth, Wait::All, &[])
+        plan.push(StepAction::Receive { peer, region, label }, depth, Wait::All, &[])
     });
     for bit in highest.map_or(0, |bit| bit + 1).. {
         let Some(&peer) = ranks.get(own as usize + (1_usize << bit)) else { break };
-        let send = Action::Send { peer, region, label };
+        let send = StepAction::Send { peer, region, label };
         plan.push(send, depth + 1, Wait::All, received.as_slice());
     }
     plan.finish()
@@ -405,7 +414,7 @@ fn check_subset(group: &Group, all: &Group) -> Result {
 }
 
 /// The ranks of a side with this color, in the order of their keys and then of the ranks.
-fn of_color(wishes: &[Wish], side: Range<u32>, color: i32) -> Vec<u32> {
+fn ranks_of_color(wishes: &[SplitRecord], side: Range<u32>, color: i32) -> Vec<u32> {
     let mut ranks: Vec<u32> = side.filter(|rank| wishes[*rank as usize].color == color).collect();
     ranks.sort_by_key(|rank| wishes[*rank as usize].key);
     ranks
@@ -415,7 +424,7 @@ fn of_color(wishes: &[Wish], side: Range<u32>, color: i32) -> Vec<u32> {
 ///
 /// # Errors
 /// `Arg` if the ranks of a side have different colors.
-fn merged(wishes: &[Wish], sides: &[Range<u32>; 2]) -> Result<Vec<u32>> {
+fn merge_order(wishes: &[SplitRecord], sides: &[Range<u32>; 2]) -> Result<Vec<u32>> {
     let color = |rank: u32| wishes[rank as usize].color;
     for side in sides {
         if let Some(rank) = side.clone().find(|rank| color(*rank) != color(side.start)) {
@@ -434,35 +443,35 @@ mod tests {
     use super::*;
     use crate::mpi::comm::Context;
 
-    fn grant() -> Grant {
-        Grant { context: Context::new(u32::MAX >> 2, u32::MAX), room: Some(77) }
+    fn grant() -> ContextMessage {
+        ContextMessage { context: Context::new(u32::MAX >> 2, u32::MAX), segment: Some(77) }
     }
 
     #[test]
     fn a_wish_reads_back() {
-        let wish = Wish { color: -1, key: i32::MIN, grant: grant() };
-        assert_eq!(Wish::parse(&wish.emit()), wish);
+        let wish = SplitRecord { color: -1, key: i32::MIN, grant: grant() };
+        assert_eq!(SplitRecord::parse(&wish.emit()), wish);
     }
 
     #[test]
     fn a_color_is_ordered_by_key_then_rank() {
-        let wishes = [(1, 5), (2, 0), (1, -5), (-1, 0), (1, 5)].map(|(color, key)| Wish {
+        let wishes = [(1, 5), (2, 0), (1, -5), (-1, 0), (1, 5)].map(|(color, key)| SplitRecord {
             color,
             key,
             grant: grant(),
         });
-        assert_eq!(of_color(&wishes, 0..5, 1), [2, 0, 4]);
-        assert_eq!(of_color(&wishes, 0..5, 2), [1]);
-        assert_eq!(of_color(&wishes, 3..5, 1), [4]);
+        assert_eq!(ranks_of_color(&wishes, 0..5, 1), [2, 0, 4]);
+        assert_eq!(ranks_of_color(&wishes, 0..5, 2), [1]);
+        assert_eq!(ranks_of_color(&wishes, 3..5, 1), [4]);
     }
 
     #[test]
     fn the_high_group_comes_last_and_side_0_first_if_both_are_alike() {
         let merge = |colors: [i32; 5], own: usize| {
-            let wishes = colors.map(|color| Wish { color, key: 0, grant: grant() });
+            let wishes = colors.map(|color| SplitRecord { color, key: 0, grant: grant() });
             let mut sides = [0..2, 2..5];
             sides.rotate_left(own);
-            merged(&wishes, &sides)
+            merge_order(&wishes, &sides)
         };
         for own in 0..2 {
             assert_eq!(merge([LOW, LOW, HIGH, HIGH, HIGH], own).unwrap(), [0, 1, 2, 3, 4]);
@@ -481,10 +490,10 @@ mod tests {
             let mut edges = Vec::new();
             let mut ways = Vec::new();
             for (own, rank) in (0..).zip(&ranks) {
-                for step in tree(&ranks, own, 7, 12).steps() {
+                for step in binomial_bcast(&ranks, own, 7, 12).steps() {
                     match step.action {
-                        Action::Send { peer, .. } => edges.push((*rank, peer)),
-                        Action::Receive { peer, .. } => ways.push((peer, *rank)),
+                        StepAction::Send { peer, .. } => edges.push((*rank, peer)),
+                        StepAction::Receive { peer, .. } => ways.push((peer, *rank)),
                         _ => panic!("only messages were expected"),
                     }
                 }

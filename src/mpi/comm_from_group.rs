@@ -16,35 +16,35 @@ use std::sync::Arc;
 
 use super::Mpi;
 use super::comm::{COMM_NULL, Comm, Context, Traffic};
-use super::comm_create::tree;
-use super::comm_room::Grant;
+use super::comm_create::binomial_bcast;
+use super::comm_segment::ContextMessage;
 use super::errhandler::Handler;
 use super::group::Group;
 use super::request::Activity;
 use super::status::Status;
 use super::table::Handle;
 use crate::base::{ErrorClass, Peer, Result};
-use crate::core::run::{Launch, Members, Plan};
 use crate::device::Device;
+use crate::engine::run::{Launch, Members, RunPlan};
 
 /// The longest string in bytes, without the final zero (`MPI_MAX_STRINGTAG_LEN` - 1).
 pub const STRING_MAX: usize = 1023;
 
 /// Where processes without a communicator meet: what their messages are matched by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Meeting {
+pub struct CreationKey {
     /// The context of the messages.
     pub context: u64,
     /// Their tag: as for collectives, a sequence number and a label.
     pub tag: u32,
 }
 
-impl Meeting {
+impl CreationKey {
     /// Where those meet who name this string and these peers, in this order.
     ///
     /// # Errors
     /// `Arg` for a string that is too long.
-    pub fn of(string: &[u8], peers: impl IntoIterator<Item = Peer>) -> Result<Self> {
+    pub fn from_string(string: &[u8], peers: impl IntoIterator<Item = Peer>) -> Result<Self> {
         if string.len() > STRING_MAX {
             let why = format!(
                 "the string tag {:?} has more than {STRING_MAX} bytes",
@@ -54,7 +54,7 @@ impl Meeting {
         }
         let peers = peers.into_iter().flat_map(Peer::to_le_bytes);
         let hash = hash(string.iter().copied().chain([0]).chain(peers));
-        let context = Context::of_nobody(hash as u32).of(Traffic::Creation);
+        let context = Context::without_leader(hash as u32).for_traffic(Traffic::Creation);
         Ok(Self { context, tag: (hash >> 32) as u32 })
     }
 
@@ -80,20 +80,20 @@ impl<D: Device> Mpi<D> {
     pub fn create_from_group(
         &mut self, group: Arc<Group>, string: &[u8], handler: Handler,
     ) -> Result<(Handle, Activity)> {
-        let meeting = Meeting::of(string, group.peers())?;
+        let meeting = CreationKey::from_string(string, group.peers())?;
         if group.size() == 0 {
-            return Ok((COMM_NULL, Activity::Over(Status::EMPTY)));
+            return Ok((COMM_NULL, Activity::Complete(Status::EMPTY)));
         }
         let context = self.comms.choose_context();
         let new = Comm::new(context, Arc::clone(&group), handler)?;
         let rank = new.rank;
         let comm = self.comms.insert(new)?;
-        let room = if rank == 0 { self.claim_room(group.size()) } else { None };
+        let room = if rank == 0 { self.claim_segment(group.size()) } else { None };
         let ranks: Vec<u32> = (0..group.size()).collect();
         let run = self.engine.launch(Launch {
-            plan: Plan::moving(
-                tree(&ranks, rank, meeting.label(), Grant::BYTES),
-                vec![Grant { context, room }.message()],
+            plan: RunPlan::moving(
+                binomial_bcast(&ranks, rank, meeting.label(), ContextMessage::BYTES),
+                vec![ContextMessage { context, segment: room }.to_memory()],
             ),
             members: group as Arc<dyn Members>,
             rank,
@@ -127,7 +127,8 @@ mod tests {
         let mut seen = HashSet::new();
         for string in &strings {
             for group in groups {
-                let meeting = Meeting::of(string.as_bytes(), group.iter().copied()).unwrap();
+                let meeting =
+                    CreationKey::from_string(string.as_bytes(), group.iter().copied()).unwrap();
                 assert_eq!(meeting.context & 7, Traffic::Creation as u64);
                 assert_eq!(Context::from_bits(meeting.context).bits() >> 35, (1 << 29) - 1);
                 let tag = meeting.sequence() << 16 | u32::from(meeting.label());
@@ -139,8 +140,8 @@ mod tests {
 
     #[test]
     fn a_string_of_the_greatest_length_is_taken_and_one_more_byte_is_not() {
-        assert!(Meeting::of(&[b'a'; STRING_MAX], []).is_ok());
-        let error = Meeting::of(&[b'a'; STRING_MAX + 1], []).unwrap_err();
+        assert!(CreationKey::from_string(&[b'a'; STRING_MAX], []).is_ok());
+        let error = CreationKey::from_string(&[b'a'; STRING_MAX + 1], []).unwrap_err();
         assert_eq!(error.code.0, ErrorClass::Arg as i32);
     }
 }

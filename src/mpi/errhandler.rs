@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::table::{Handle, Kind, Table};
+use super::table::{Handle, HandleKind, HandleTable};
 use crate::base::{ErrorClass, Result};
 
 /// The largest error code the standard ABI leaves to the library (`MPI_ERR_LASTCODE`).
@@ -29,7 +29,7 @@ pub enum Handler {
     /// `MPI_ERRORS_RETURN`: the call returns the code.
     Return,
     /// A function of the application. Its handle may be freed while objects still have it.
-    Function(Arc<Function>),
+    Function(Arc<ErrhandlerFunction>),
 }
 
 impl Handler {
@@ -46,9 +46,9 @@ impl Handler {
 
 /// A function of the application as an error handler.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Function {
+pub struct ErrhandlerFunction {
     /// What kind of object it is for.
-    pub of: Of,
+    pub kind: ErrhandlerKind,
     /// The function's address; only the C boundary makes a call of it.
     pub address: usize,
     /// A number that no other function has.
@@ -57,7 +57,7 @@ pub struct Function {
 
 /// The kinds of object that have error handlers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Of {
+pub enum ErrhandlerKind {
     /// Communicators.
     Comm,
     /// Windows.
@@ -71,20 +71,20 @@ pub enum Of {
 /// All error handlers that have a handle.
 #[derive(Debug)]
 pub struct Errhandlers {
-    table: Table<Held>,
+    table: HandleTable<ErrhandlerEntry>,
     created: u64,
 }
 
 /// A handler with a handle, and how often the application has got the handle.
 #[derive(Debug)]
-struct Held {
+struct ErrhandlerEntry {
     handler: Handler,
-    times: u32,
+    handles_given: u32,
 }
 
 impl Default for Errhandlers {
     fn default() -> Self {
-        Self { table: Table::new(Kind::Errhandler), created: 0 }
+        Self { table: HandleTable::new(HandleKind::Errhandler), created: 0 }
     }
 }
 
@@ -93,11 +93,11 @@ impl Errhandlers {
     ///
     /// # Errors
     /// `NoMem` without a free handle.
-    pub fn create(&mut self, of: Of, address: usize) -> Result<Handle> {
+    pub fn create(&mut self, of: ErrhandlerKind, address: usize) -> Result<Handle> {
         self.created += 1;
-        let function = Function { of, address, serial: self.created };
+        let function = ErrhandlerFunction { kind: of, address, serial: self.created };
         let handler = Handler::Function(Arc::new(function));
-        self.table.insert(Held { handler, times: 1 })
+        self.table.insert(ErrhandlerEntry { handler, handles_given: 1 })
     }
 
     /// The handler behind a handle.
@@ -120,12 +120,14 @@ impl Errhandlers {
     ///
     /// # Errors
     /// As [`Errhandlers::get`], and `Errhandler` for a function made for another kind.
-    pub fn get_for(&self, of: Of, handle: Handle) -> Result<Handler> {
+    pub fn get_for(&self, of: ErrhandlerKind, handle: Handle) -> Result<Handler> {
         let handler = self.get(handle)?;
         match &handler {
-            Handler::Function(function) if function.of != of => Err(ErrorClass::Errhandler.error(
-                format!("the error handler was created for a {:?}, not a {of:?}", function.of),
-            )),
+            Handler::Function(function) if function.kind != of => Err(ErrorClass::Errhandler
+                .error(format!(
+                    "the error handler was created for a {:?}, not a {of:?}",
+                    function.kind
+                ))),
             _ => Ok(handler),
         }
     }
@@ -143,10 +145,12 @@ impl Errhandlers {
             Handler::Function(_) => {
                 let found = self.table.iter().find(|(_, held)| held.handler == *handler);
                 let Some(handle) = found.map(|(handle, _)| handle) else {
-                    return self.table.insert(Held { handler: handler.clone(), times: 1 });
+                    return self
+                        .table
+                        .insert(ErrhandlerEntry { handler: handler.clone(), handles_given: 1 });
                 };
                 if let Some(held) = self.table.get_mut(handle) {
-                    held.times += 1;
+                    held.handles_given += 1;
                 }
                 Ok(handle)
             }
@@ -160,7 +164,7 @@ impl Errhandlers {
     pub fn free(&mut self, handle: Handle) -> Result {
         self.get(handle)?;
         match self.table.get_mut(handle) {
-            Some(held) if held.times > 1 => held.times -= 1,
+            Some(held) if held.handles_given > 1 => held.handles_given -= 1,
             Some(_) => drop(self.table.remove(handle)),
             None => {}
         }
@@ -172,12 +176,12 @@ impl Errhandlers {
 ///
 /// Classes and codes share one range above [`LAST_CODE`]; a class is a code of itself.
 #[derive(Debug, Default)]
-pub struct Codes {
+pub struct ErrorCodes {
     /// For each added code its class and its text.
     added: BTreeMap<i32, (i32, String)>,
 }
 
-impl Codes {
+impl ErrorCodes {
     /// A new error class.
     pub fn add_class(&mut self) -> i32 {
         let class = self.last() + 1;
@@ -274,9 +278,9 @@ mod tests {
     #[test]
     fn a_function_outlives_its_handle_and_serves_one_kind_of_object() {
         let mut handlers = Errhandlers::default();
-        let handle = handlers.create(Of::Comm, 0x1234).unwrap();
-        let handler = handlers.get_for(Of::Comm, handle).unwrap();
-        assert!(handlers.get_for(Of::Win, handle).is_err());
+        let handle = handlers.create(ErrhandlerKind::Comm, 0x1234).unwrap();
+        let handler = handlers.get_for(ErrhandlerKind::Comm, handle).unwrap();
+        assert!(handlers.get_for(ErrhandlerKind::Win, handle).is_err());
         handlers.free(handle).unwrap();
         assert!(handlers.get(handle).is_err());
         let again = handlers.handle_of(&handler).unwrap();
@@ -287,8 +291,8 @@ mod tests {
     #[test]
     fn a_handle_is_freed_as_often_as_it_was_got() {
         let mut handlers = Errhandlers::default();
-        let handle = handlers.create(Of::Comm, 0x1234).unwrap();
-        let other = handlers.create(Of::Comm, 0x1234).unwrap();
+        let handle = handlers.create(ErrhandlerKind::Comm, 0x1234).unwrap();
+        let other = handlers.create(ErrhandlerKind::Comm, 0x1234).unwrap();
         let handler = handlers.get(handle).unwrap();
         assert_eq!(handlers.handle_of(&handler), Ok(handle));
         assert_ne!(handle, other);
@@ -300,7 +304,7 @@ mod tests {
 
     #[test]
     fn added_codes_know_their_class_and_text() {
-        let mut codes = Codes::default();
+        let mut codes = ErrorCodes::default();
         let class = codes.add_class();
         let code = codes.add_code(class).unwrap();
         assert_eq!((class, code, codes.last()), (LAST_CODE + 1, LAST_CODE + 2, code));

@@ -19,7 +19,7 @@ use crate::device::Device;
 
 /// The application's functions for one request, as addresses, and what they are called with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Functions {
+pub struct GrequestFunctions {
     /// Fills the status.
     pub query: usize,
     /// Frees what belongs to the request.
@@ -32,7 +32,7 @@ pub struct Functions {
 
 /// How far a generalized request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum GrequestState {
     /// The application has not said that its operation is complete.
     Active,
     /// It has.
@@ -43,11 +43,11 @@ pub enum Progress {
 
 /// A generalized request.
 #[derive(Debug)]
-pub struct General {
+pub struct GeneralizedRequest {
     /// What to call.
-    pub functions: Functions,
+    pub functions: GrequestFunctions,
     /// How far it is.
-    pub progress: Progress,
+    pub state: GrequestState,
 }
 
 impl<D: Device> Mpi<D> {
@@ -56,9 +56,9 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `NoMem` without a free handle.
-    pub fn start_general(&mut self, functions: Functions) -> Result<Handle> {
-        let general = General { functions, progress: Progress::Active };
-        self.request(COMM_SELF, Activity::General(Box::new(general)))
+    pub fn start_generalized(&mut self, functions: GrequestFunctions) -> Result<Handle> {
+        let general = GeneralizedRequest { functions, state: GrequestState::Active };
+        self.request(COMM_SELF, Activity::Generalized(Box::new(general)))
     }
 
     /// The operation of a generalized request is complete. The functions if the request had been
@@ -66,25 +66,25 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Request` if it is no generalized request, or complete already.
-    pub fn complete_general(&mut self, handle: Handle) -> Result<Option<Functions>> {
+    pub fn complete_generalized(&mut self, handle: Handle) -> Result<Option<GrequestFunctions>> {
         let request = self.requests.get_mut(handle).ok_or_else(|| not_a_request(handle))?;
-        let Some(Activity::General(general)) = &mut request.activity else {
+        let Some(Activity::Generalized(general)) = &mut request.activity else {
             let why = format!("request {handle:#x} is not a generalized request");
             return Err(ErrorClass::Request.error(why));
         };
-        let General { functions, progress } = &mut **general;
+        let GeneralizedRequest { functions, state: progress } = &mut **general;
         let functions = *functions;
         match progress {
-            Progress::Active => {
-                *progress = Progress::Complete;
+            GrequestState::Active => {
+                *progress = GrequestState::Complete;
                 self.engine.note_event();
                 Ok(None)
             }
-            Progress::Complete => {
+            GrequestState::Complete => {
                 let why = format!("generalized request {handle:#x} has been completed already");
                 Err(ErrorClass::Request.error(why))
             }
-            Progress::Freed => {
+            GrequestState::Freed => {
                 self.requests.remove(handle);
                 Ok(Some(functions))
             }
@@ -92,15 +92,15 @@ impl<D: Device> Mpi<D> {
     }
 
     /// Whether there is an operation that the application carries out and has not completed.
-    pub fn has_general(&self) -> bool {
+    pub fn has_generalized(&self) -> bool {
         self.requests.iter().any(|(_, request)| {
             let activity = request.activity.as_ref();
-            matches!(activity, Some(Activity::General(it)) if it.progress != Progress::Complete)
+            matches!(activity, Some(Activity::Generalized(it)) if it.state != GrequestState::Complete)
         })
     }
 
     /// The functions of a request, if it is a generalized one.
-    pub fn functions(&self, handle: Handle) -> Option<Functions> {
+    pub fn functions(&self, handle: Handle) -> Option<GrequestFunctions> {
         self.activity(handle)?.functions()
     }
 }
@@ -108,9 +108,9 @@ impl<D: Device> Mpi<D> {
 impl Activity {
     /// The functions of a generalized request.
     #[inline]
-    pub(super) fn functions(&self) -> Option<Functions> {
+    pub(super) fn functions(&self) -> Option<GrequestFunctions> {
         match self {
-            Self::General(general) => Some(general.functions),
+            Self::Generalized(general) => Some(general.functions),
             _ => None,
         }
     }
@@ -121,7 +121,7 @@ impl Request {
     /// for all other purposes it is none.
     pub(super) fn is_freed(&self) -> bool {
         match &self.activity {
-            Some(Activity::General(general)) => general.progress == Progress::Freed,
+            Some(Activity::Generalized(general)) => general.state == GrequestState::Freed,
             _ => false,
         }
     }

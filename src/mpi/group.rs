@@ -8,11 +8,11 @@ use std::sync::{Arc, OnceLock};
 
 use super::table::Handle;
 use crate::base::Peer;
-use crate::core::run::Members;
+use crate::engine::run::Members;
 
 /// Which peer each rank of a group is.
 #[derive(Clone, Debug)]
-pub enum Ranks {
+pub enum RankMap {
     /// Rank `r` is peer `first + r * stride`.
     Range {
         /// The peer of rank 0.
@@ -32,7 +32,7 @@ const SEARCHED_MAX: usize = 32;
 /// An ordered set of processes, and this process's place in it.
 #[derive(Clone, Debug)]
 pub struct Group {
-    ranks: Ranks,
+    ranks: RankMap,
     rank: Option<u32>,
     /// The peers of a list in ascending order, each with its rank.
     index: OnceLock<Box<[(Peer, u32)]>>,
@@ -47,16 +47,16 @@ impl Group {
 
     /// [`Group::new`] without a list of the peers where they are evenly spaced.
     pub fn collect(peers: impl Iterator<Item = Peer>, me: Peer) -> Self {
-        Self::with(Ranks::collect(peers), me)
+        Self::with(RankMap::collect(peers), me)
     }
 
     /// `count` peers from `first` on.
     pub fn range(first: Peer, count: u32, me: Peer) -> Self {
-        Self::with(Ranks::Range { first, stride: 1, count }, me)
+        Self::with(RankMap::Range { first, stride: 1, count }, me)
     }
 
     /// These ranks, as seen by process `me`.
-    pub(super) fn with(ranks: Ranks, me: Peer) -> Self {
+    pub(super) fn with(ranks: RankMap, me: Peer) -> Self {
         let rank = ranks.rank_of(me);
         Self { ranks, rank, index: OnceLock::new(), session: None }
     }
@@ -72,7 +72,7 @@ impl Group {
     }
 
     /// The map itself.
-    pub(super) fn ranks(&self) -> &Ranks {
+    pub(super) fn ranks(&self) -> &RankMap {
         &self.ranks
     }
 
@@ -80,8 +80,8 @@ impl Group {
     #[inline]
     pub fn size(&self) -> u32 {
         match &self.ranks {
-            Ranks::Range { count, .. } => *count,
-            Ranks::List(peers) => peers.len() as u32,
+            RankMap::Range { count, .. } => *count,
+            RankMap::List(peers) => peers.len() as u32,
         }
     }
 
@@ -94,7 +94,7 @@ impl Group {
     /// The rank of a peer.
     pub fn rank_of(&self, peer: Peer) -> Option<u32> {
         match &self.ranks {
-            Ranks::List(peers) if peers.len() > SEARCHED_MAX => {
+            RankMap::List(peers) if peers.len() > SEARCHED_MAX => {
                 let index = self.index.get_or_init(|| {
                     let mut pairs: Box<[_]> = peers.iter().copied().zip(0..).collect();
                     pairs.sort_unstable();
@@ -119,16 +119,16 @@ impl Members for Group {
     #[inline]
     fn peer(&self, rank: u32) -> Peer {
         match &self.ranks {
-            Ranks::Range { first, stride, count } => {
+            RankMap::Range { first, stride, count } => {
                 assert!(rank < *count);
                 (i64::from(*first) + i64::from(rank) * stride) as Peer
             }
-            Ranks::List(peers) => peers[rank as usize],
+            RankMap::List(peers) => peers[rank as usize],
         }
     }
 }
 
-impl Ranks {
+impl RankMap {
     /// The shortest form of these peers.
     fn collect(mut peers: impl Iterator<Item = Peer>) -> Self {
         let first = peers.next();
@@ -180,7 +180,7 @@ mod tests {
                 assert_eq!(group.rank_of(peer), expected, "{peers:?} {peer}");
             }
         }
-        assert!(matches!(Group::new(&[9, 6, 3, 0], 6).ranks, Ranks::Range { .. }));
+        assert!(matches!(Group::new(&[9, 6, 3, 0], 6).ranks, RankMap::Range { .. }));
         assert_eq!(Group::new(&[9, 6, 3, 0], 6).rank(), Some(1));
     }
 }

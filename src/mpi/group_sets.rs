@@ -3,17 +3,17 @@
 //! Ranks of the application come in as they are, and are checked here. What is evenly spaced in
 //! an evenly spaced group takes constant memory, and a range of ranks is never written out.
 
-use super::group::{Group, Ranks};
+use super::group::{Group, RankMap};
 use super::status::PROC_NULL;
 use crate::base::{ErrorClass, MpiError, Peer, Result};
-use crate::core::run::Members;
+use crate::engine::run::Members;
 
 /// `MPI_UNDEFINED` of the standard ABI.
 pub const UNDEFINED: i32 = -32766;
 
 /// How two groups compare (`MPI_Group_compare`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Likeness {
+pub enum GroupComparison {
     /// The same processes in the same order.
     Ident,
     /// The same processes in another order.
@@ -51,11 +51,11 @@ impl Group {
     /// # Errors
     /// `Rank` for a rank that is not there or comes twice, `Arg` for a range that never ends.
     pub fn include_ranges(&self, ranges: &[Triplet], me: Peer) -> Result<Self> {
-        if let ([range], Ranks::Range { first, stride, .. }) = (ranges, self.ranks()) {
-            let Stretch { start, step, count } = self.stretch(range)?;
+        if let ([range], RankMap::Range { first, stride, .. }) = (ranges, self.ranks()) {
+            let RankRange { start, step, count } = self.checked_range(range)?;
             let first = (i64::from(*first) + i64::from(start) * stride) as Peer;
             let stride = stride * i64::from(step);
-            return Ok(Self::with(Ranks::Range { first, stride, count }, me));
+            return Ok(Self::with(RankMap::Range { first, stride, count }, me));
         }
         self.include(&self.ranks_in(ranges)?, me)
     }
@@ -66,8 +66,8 @@ impl Group {
     /// As [`Group::include_ranges`].
     pub fn exclude_ranges(&self, ranges: &[Triplet], me: Peer) -> Result<Self> {
         if let [range] = ranges {
-            let stretch = self.stretch(range)?;
-            let kept = (0..self.size()).filter(|rank| !stretch.has(*rank));
+            let stretch = self.checked_range(range)?;
+            let kept = (0..self.size()).filter(|rank| !stretch.contains(*rank));
             return Ok(Self::collect(kept.map(|rank| self.peer(rank)), me));
         }
         self.exclude(&self.ranks_in(ranges)?, me)
@@ -90,16 +90,16 @@ impl Group {
     }
 
     /// How this group compares with another.
-    pub fn compare(&self, other: &Self) -> Likeness {
+    pub fn compare(&self, other: &Self) -> GroupComparison {
         if self.size() != other.size() {
-            return Likeness::Unequal;
+            return GroupComparison::Unequal;
         }
         if self.peers().eq(other.peers()) {
-            return Likeness::Ident;
+            return GroupComparison::Ident;
         }
         match self.is_within(other) {
-            true => Likeness::Similar,
-            false => Likeness::Unequal,
+            true => GroupComparison::Similar,
+            false => GroupComparison::Unequal,
         }
     }
 
@@ -154,7 +154,7 @@ impl Group {
     fn ranks_in(&self, ranges: &[Triplet]) -> Result<Vec<i32>> {
         let mut ranks = Vec::new();
         for range in ranges {
-            let Stretch { start, step, count } = self.stretch(range)?;
+            let RankRange { start, step, count } = self.checked_range(range)?;
             // At most the group's size each; a range that repeats another is found out at once.
             if ranks.len() + count as usize > self.size() as usize {
                 let why = format!("the ranges have more than the group's {} ranks", self.size());
@@ -165,7 +165,7 @@ impl Group {
         Ok(ranks)
     }
 
-    fn stretch(&self, range: &Triplet) -> Result<Stretch> {
+    fn checked_range(&self, range: &Triplet) -> Result<RankRange> {
         let [first, last, stride] = *range;
         let (start, step) = (i64::from(first), i64::from(stride));
         let distance = i64::from(last) - start;
@@ -182,7 +182,7 @@ impl Group {
         }
         // The step of a single rank may be beyond all ranks.
         let step = if steps == 0 { 1 } else { stride };
-        Ok(Stretch { start: first, step, count: steps as u32 + 1 })
+        Ok(RankRange { start: first, step, count: steps as u32 + 1 })
     }
 
     #[cold]
@@ -192,15 +192,15 @@ impl Group {
 }
 
 /// A range of ranks that are all there.
-struct Stretch {
+struct RankRange {
     start: i32,
     step: i32,
     count: u32,
 }
 
-impl Stretch {
+impl RankRange {
     /// Whether a rank is in it.
-    fn has(&self, rank: u32) -> bool {
+    fn contains(&self, rank: u32) -> bool {
         let (distance, step) = (i64::from(rank) - i64::from(self.start), i64::from(self.step));
         distance % step == 0 && (0..i64::from(self.count)).contains(&(distance / step))
     }
@@ -239,7 +239,7 @@ mod tests {
     fn a_range_of_a_range_is_not_written_out() {
         let world = Group::range(0, u32::MAX / 2, ME);
         let thirds = world.include_ranges(&[[0, 1_000_000_000, 3]], ME).unwrap();
-        assert!(matches!(thirds.ranks(), Ranks::Range { stride: 3, .. }));
+        assert!(matches!(thirds.ranks(), RankMap::Range { stride: 3, .. }));
         assert_eq!((thirds.size(), thirds.rank()), (333_333_334, Some(1)));
         let back = thirds.include_ranges(&[[9, 0, -4]], ME).unwrap();
         assert_eq!(peers(&back), [27, 15, 3]);
@@ -287,10 +287,10 @@ mod tests {
     #[test]
     fn groups_compare_and_translate() {
         let even = group(&[0, 2, 4]);
-        assert_eq!(even.compare(&group(&[0, 2, 4])), Likeness::Ident);
-        assert_eq!(even.compare(&group(&[4, 0, 2])), Likeness::Similar);
-        assert_eq!(even.compare(&group(&[0, 2, 5])), Likeness::Unequal);
-        assert_eq!(even.compare(&group(&[0, 2])), Likeness::Unequal);
+        assert_eq!(even.compare(&group(&[0, 2, 4])), GroupComparison::Ident);
+        assert_eq!(even.compare(&group(&[4, 0, 2])), GroupComparison::Similar);
+        assert_eq!(even.compare(&group(&[0, 2, 5])), GroupComparison::Unequal);
+        assert_eq!(even.compare(&group(&[0, 2])), GroupComparison::Unequal);
         let other = group(&[4, 1, 0]);
         let ranks = even.translate(&[0, 1, PROC_NULL, 2], &other).unwrap();
         assert_eq!(ranks, [2, UNDEFINED, PROC_NULL, 0]);
@@ -314,7 +314,7 @@ mod tests {
             world.difference(&even, ME),
         ];
         for group in made {
-            assert!(matches!(group.ranks(), Ranks::Range { .. }), "{group:?}");
+            assert!(matches!(group.ranks(), RankMap::Range { .. }), "{group:?}");
         }
     }
 
@@ -327,8 +327,8 @@ mod tests {
             world.include(&(0..SIZE).map(place).collect::<Vec<_>>(), ME).unwrap()
         };
         let (one, two) = (shuffled(7_919), shuffled(104_729));
-        assert_eq!(one.compare(&two), Likeness::Similar);
-        assert_eq!(one.union(&two, ME).compare(&one), Likeness::Ident);
+        assert_eq!(one.compare(&two), GroupComparison::Similar);
+        assert_eq!(one.union(&two, ME).compare(&one), GroupComparison::Ident);
         assert_eq!(one.difference(&two, ME).size(), 0);
         for rank in 0..SIZE {
             let found = one.translate(&[rank], &two).unwrap();
@@ -445,9 +445,9 @@ mod tests {
                 let mut sorted = [all.clone(), others.clone()];
                 sorted.iter_mut().for_each(|list| list.sort_unstable());
                 let likeness = match (all == others, sorted[0] == sorted[1]) {
-                    (true, _) => Likeness::Ident,
-                    (false, true) => Likeness::Similar,
-                    (false, false) => Likeness::Unequal,
+                    (true, _) => GroupComparison::Ident,
+                    (false, true) => GroupComparison::Similar,
+                    (false, false) => GroupComparison::Unequal,
                 };
                 prop_assert_eq!(group.compare(other), likeness);
                 for rank in &asked {

@@ -73,28 +73,28 @@ impl Resource {
 
 /// Where a process is among the resources of one type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Place {
+pub enum ResourceLocation {
     /// The machine does not show such resources.
     #[default]
     Unknown,
     /// It may use more than one of them.
-    Spread,
+    Several,
     /// It may use this one alone.
-    In(u32),
+    One(u32),
 }
 
 /// Where a process is, by [`Resource`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Places([Place; Resource::ALL.len()]);
+pub struct ResourceLocations([ResourceLocation; Resource::ALL.len()]);
 
-impl Places {
+impl ResourceLocations {
     /// The places that `find` knows.
-    pub fn new(find: impl Fn(Resource) -> Place) -> Self {
+    pub fn new(find: impl Fn(Resource) -> ResourceLocation) -> Self {
         Self(Resource::ALL.map(find))
     }
 
     /// The place among resources of this type.
-    pub fn of(&self, resource: Resource) -> Place {
+    pub fn of(&self, resource: Resource) -> ResourceLocation {
         self.0[resource as usize]
     }
 }
@@ -125,13 +125,13 @@ mod tests {
 
     #[test]
     fn a_place_is_found_by_its_resource() {
-        let places = Places::new(|resource| match resource {
-            Resource::Machine => Place::In(0),
-            Resource::Core => Place::In(7),
-            _ => Place::Spread,
+        let places = ResourceLocations::new(|resource| match resource {
+            Resource::Machine => ResourceLocation::One(0),
+            Resource::Core => ResourceLocation::One(7),
+            _ => ResourceLocation::Several,
         });
-        assert_eq!(places.of(Resource::Core), Place::In(7));
-        assert_eq!(places.of(Resource::L2), Place::Spread);
-        assert_eq!(Places::default().of(Resource::Machine), Place::Unknown);
+        assert_eq!(places.of(Resource::Core), ResourceLocation::One(7));
+        assert_eq!(places.of(Resource::L2), ResourceLocation::Several);
+        assert_eq!(ResourceLocations::default().of(Resource::Machine), ResourceLocation::Unknown);
     }
 }

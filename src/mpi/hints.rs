@@ -26,12 +26,12 @@ pub const MEMORY_KINDS: &str = "mpi_memory_alloc_kinds";
 
 /// The promises about one communicator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hints {
+pub struct CommHints {
     flags: [bool; FLAGS.len()],
     memory_kinds: Option<Box<str>>,
 }
 
-impl Hints {
+impl CommHints {
     /// The hints of a new communicator, if some are given.
     ///
     /// # Errors
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn known_hints_are_kept_and_told_with_the_defaults() {
-        let mut hints = Hints::default();
+        let mut hints = CommHints::default();
         let first = [(FLAGS[0], "true"), (FLAGS[1], " true "), ("unknown", "true")];
         hints.update(&given(&first)).unwrap();
         hints.update(&given(&[(FLAGS[0], "false"), (FLAGS[1], "maybe")])).unwrap();
@@ -112,12 +112,12 @@ mod tests {
         assert_eq!((told(&info, FLAGS[0]), told(&info, FLAGS[1])), (Some("false"), Some("true")));
         assert_eq!((told(&info, FLAGS[4]), told(&info, "unknown")), (Some("false"), None));
         assert_eq!(told(&info, MEMORY_KINDS), Some("mpi,system"));
-        assert_eq!(Hints::of(None), Ok(Hints::default()));
+        assert_eq!(CommHints::of(None), Ok(CommHints::default()));
     }
 
     #[test]
     fn memory_kinds_are_promised_if_they_are_known() {
-        let mut hints = Hints::of(Some(&given(&[(ASSERTED_KINDS, "system")]))).unwrap();
+        let mut hints = CommHints::of(Some(&given(&[(ASSERTED_KINDS, "system")]))).unwrap();
         hints.update(&given(&[(ASSERTED_KINDS, "cuda")])).unwrap();
         assert_eq!(told(&hints.info(b"").unwrap(), ASSERTED_KINDS), Some("system"));
         hints.update(&given(&[(ASSERTED_KINDS, "")])).unwrap();

@@ -15,11 +15,11 @@ pub const VALUE_MAX: usize = 1024;
 /// An info object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Info {
-    entries: Vec<Entry>,
+    entries: Vec<InfoEntry>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
+struct InfoEntry {
     key: Box<[u8]>,
     value: Box<[u8]>,
 }
@@ -34,14 +34,14 @@ impl Info {
         if value.len() >= VALUE_MAX {
             return Err(ErrorClass::InfoValue.error(format!(
                 "the value of info key \"{}\" has {} bytes, at most {} are allowed",
-                shown(key),
+                display_key(key),
                 value.len(),
                 VALUE_MAX - 1
             )));
         }
-        match self.place(key) {
+        match self.position(key) {
             Some(place) => self.entries[place].value = value.into(),
-            None => self.entries.push(Entry { key: key.into(), value: value.into() }),
+            None => self.entries.push(InfoEntry { key: key.into(), value: value.into() }),
         }
         Ok(())
     }
@@ -52,7 +52,7 @@ impl Info {
     /// `InfoKey` if the key is empty or too long.
     pub fn get(&self, key: &[u8]) -> Result<Option<&[u8]>> {
         check_key(key)?;
-        Ok(self.place(key).map(|place| &*self.entries[place].value))
+        Ok(self.position(key).map(|place| &*self.entries[place].value))
     }
 
     /// Takes `key` out.
@@ -61,8 +61,8 @@ impl Info {
     /// `InfoKey` if the key is empty or too long, `InfoNokey` if it is not set.
     pub fn delete(&mut self, key: &[u8]) -> Result {
         check_key(key)?;
-        let place = self.place(key).ok_or_else(|| {
-            ErrorClass::InfoNokey.error(format!("the info key \"{}\" is not set", shown(key)))
+        let place = self.position(key).ok_or_else(|| {
+            ErrorClass::InfoNokey.error(format!("the info key \"{}\" is not set", display_key(key)))
         })?;
         self.entries.remove(place);
         Ok(())
@@ -95,7 +95,7 @@ impl Info {
         self.entries.iter().map(|entry| (&*entry.key, &*entry.value))
     }
 
-    fn place(&self, key: &[u8]) -> Option<usize> {
+    fn position(&self, key: &[u8]) -> Option<usize> {
         self.entries.iter().position(|entry| *entry.key == *key)
     }
 }
@@ -107,7 +107,7 @@ fn check_key(key: &[u8]) -> Result {
     if key.len() >= KEY_MAX {
         return Err(ErrorClass::InfoKey.error(format!(
             "the info key \"{}\" has {} bytes, at most {} are allowed",
-            shown(key),
+            display_key(key),
             key.len(),
             KEY_MAX - 1
         )));
@@ -116,7 +116,7 @@ fn check_key(key: &[u8]) -> Result {
 }
 
 /// The key for people.
-fn shown(key: &[u8]) -> String {
+fn display_key(key: &[u8]) -> String {
     String::from_utf8_lossy(key).into_owned()
 }
 

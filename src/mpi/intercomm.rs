@@ -19,17 +19,17 @@ use super::coll::{InterShape, Shape};
 use super::comm::{Comm, Context};
 use super::errhandler::Handler;
 use super::group::Group;
-use super::group_sets::Likeness;
+use super::group_sets::GroupComparison;
 use crate::base::{ErrorClass, MpiError, Peer, Result};
-use crate::core::run::Members;
+use crate::engine::run::Members;
 
 /// Both groups of an intercommunicator, in one numbering.
 #[derive(Clone, Debug)]
-pub struct Union {
+pub struct GroupUnion {
     sides: [Arc<Group>; 2],
 }
 
-impl Union {
+impl GroupUnion {
     /// The union of two groups, and the side that the first of them is.
     fn of(local: &Arc<Group>, remote: &Arc<Group>) -> (Self, usize) {
         let [first, second] = [local, remote].map(|group| group.peers().next());
@@ -47,7 +47,7 @@ impl Union {
     }
 }
 
-impl Members for Union {
+impl Members for GroupUnion {
     /// # Panics
     /// If there is no such rank.
     fn peer(&self, rank: u32) -> Peer {
@@ -61,8 +61,8 @@ impl Members for Union {
 
 /// The other side of an intercommunicator, as one of its processes sees it.
 #[derive(Clone, Debug)]
-pub(super) struct Across {
-    union: Arc<Union>,
+pub(super) struct IntercommView {
+    union: Arc<GroupUnion>,
     /// The side of this process.
     side: usize,
 }
@@ -72,7 +72,7 @@ impl Comm {
     ///
     /// # Errors
     /// `Group` if it is not, or if a group is empty; `Comm` if the groups have a common process.
-    pub fn between(
+    pub fn new_inter(
         context: Context, local: Arc<Group>, remote: Arc<Group>, handler: Handler,
     ) -> Result<Self> {
         if remote.size() == 0 {
@@ -80,9 +80,9 @@ impl Comm {
             return Err(ErrorClass::Group.error(why));
         }
         check_disjoint(&local, &remote)?;
-        let (union, side) = Union::of(&local, &remote);
+        let (union, side) = GroupUnion::of(&local, &remote);
         let mut comm = Self::new(context, local, handler)?;
-        comm.across = Some(Across { union: Arc::new(union), side });
+        comm.inter_view = Some(IntercommView { union: Arc::new(union), side });
         comm.remote = Some(remote);
         Ok(comm)
     }
@@ -124,12 +124,12 @@ impl Comm {
 
     /// Which side of the members this process is on: 0 or 1, and 0 in an intracommunicator.
     pub fn side(&self) -> usize {
-        self.across.as_ref().map_or(0, |across| across.side)
+        self.inter_view.as_ref().map_or(0, |across| across.side)
     }
 
     /// All processes, in the numbering that schedules use.
     pub fn members(&self) -> Arc<dyn Members> {
-        match &self.across {
+        match &self.inter_view {
             None => Arc::clone(&self.group) as Arc<dyn Members>,
             Some(across) => Arc::clone(&across.union) as Arc<dyn Members>,
         }
@@ -138,16 +138,16 @@ impl Comm {
     /// This process's rank among the members.
     #[inline]
     pub fn member(&self) -> u32 {
-        match &self.across {
-            Some(Across { union, side: 1 }) => union.sizes()[0] + self.rank,
+        match &self.inter_view {
+            Some(IntercommView { union, side: 1 }) => union.sizes()[0] + self.rank,
             Some(_) | None => self.rank,
         }
     }
 
     /// The rank among the members of a process that messages name by `target`.
     pub fn member_of(&self, target: u32) -> u32 {
-        match &self.across {
-            Some(Across { union, side: 0 }) => union.sizes()[0] + target,
+        match &self.inter_view {
+            Some(IntercommView { union, side: 0 }) => union.sizes()[0] + target,
             Some(_) | None => target,
         }
     }
@@ -164,22 +164,26 @@ impl Comm {
     }
 
     /// How the processes of two communicators compare, group by group (§7.4.1).
-    pub fn compare(&self, other: &Self) -> Likeness {
+    pub fn compare(&self, other: &Self) -> GroupComparison {
         let local = self.group.compare(&other.group);
         match (&self.remote, &other.remote) {
             (None, None) => local,
             (Some(own), Some(theirs)) => match (local, own.compare(theirs)) {
-                (Likeness::Unequal, _) | (_, Likeness::Unequal) => Likeness::Unequal,
-                (Likeness::Ident, Likeness::Ident) => Likeness::Ident,
-                (Likeness::Similar, _) | (_, Likeness::Similar) => Likeness::Similar,
+                (GroupComparison::Unequal, _) | (_, GroupComparison::Unequal) => {
+                    GroupComparison::Unequal
+                }
+                (GroupComparison::Ident, GroupComparison::Ident) => GroupComparison::Ident,
+                (GroupComparison::Similar, _) | (_, GroupComparison::Similar) => {
+                    GroupComparison::Similar
+                }
             },
-            (Some(_), None) | (None, Some(_)) => Likeness::Unequal,
+            (Some(_), None) | (None, Some(_)) => GroupComparison::Unequal,
         }
     }
 
     /// All members as if they were one group, for operations that do not tell sides apart.
     pub fn members_shape(&self) -> Shape {
-        let ranks = match &self.across {
+        let ranks = match &self.inter_view {
             None => self.size(),
             Some(across) => across.union.sizes().iter().sum(),
         };
@@ -188,7 +192,7 @@ impl Comm {
 
     /// What algorithms on an intercommunicator may know of it; `None` for an intracommunicator.
     pub fn inter_shape(&self) -> Option<InterShape> {
-        self.across.as_ref().map(|across| InterShape { sizes: across.union.sizes() })
+        self.inter_view.as_ref().map(|across| InterShape { sizes: across.union.sizes() })
     }
 
     /// What algorithms may know of an intracommunicator.
@@ -199,13 +203,13 @@ impl Comm {
     pub fn shape(&self) -> Result<Shape> {
         match self.is_inter() {
             false => Ok(Shape { ranks: self.size() }),
-            true => Err(self.not_between()),
+            true => Err(self.unsupported_intercomm()),
         }
     }
 
     /// The error of an operation that there is not between two groups.
     #[cold]
-    pub(super) fn not_between(&self) -> Box<MpiError> {
+    pub(super) fn unsupported_intercomm(&self) -> Box<MpiError> {
         let why = format!("{} is an intercommunicator, which this is not for", self.title());
         ErrorClass::Comm.error(why)
     }
@@ -236,7 +240,7 @@ mod tests {
 
     fn comm(me: Peer, local: &[Peer], remote: &[Peer]) -> Result<Comm> {
         let [local, remote] = [local, remote].map(|peers| Arc::new(Group::new(peers, me)));
-        Comm::between(Context::new(0, 7), local, remote, Handler::Return)
+        Comm::new_inter(Context::new(0, 7), local, remote, Handler::Return)
     }
 
     #[test]
@@ -276,15 +280,15 @@ mod tests {
     fn communicators_compare_by_both_groups() {
         let one = comm(4, &[9, 1, 4], &[5, 0]).unwrap();
         let like = |local: &[Peer], remote: &[Peer]| one.compare(&comm(4, local, remote).unwrap());
-        assert_eq!(like(&[9, 1, 4], &[5, 0]), Likeness::Ident);
-        assert_eq!(like(&[9, 1, 4], &[0, 5]), Likeness::Similar);
-        assert_eq!(like(&[4, 1, 9], &[5, 0]), Likeness::Similar);
-        assert_eq!(like(&[9, 1, 4], &[5]), Likeness::Unequal);
-        assert_eq!(like(&[4, 1], &[0, 5]), Likeness::Unequal);
+        assert_eq!(like(&[9, 1, 4], &[5, 0]), GroupComparison::Ident);
+        assert_eq!(like(&[9, 1, 4], &[0, 5]), GroupComparison::Similar);
+        assert_eq!(like(&[4, 1, 9], &[5, 0]), GroupComparison::Similar);
+        assert_eq!(like(&[9, 1, 4], &[5]), GroupComparison::Unequal);
+        assert_eq!(like(&[4, 1], &[0, 5]), GroupComparison::Unequal);
         let intra = Comm::new(one.context, Arc::clone(&one.group), Handler::Return).unwrap();
         assert_eq!(
             (one.compare(&intra), intra.compare(&one)),
-            (Likeness::Unequal, Likeness::Unequal)
+            (GroupComparison::Unequal, GroupComparison::Unequal)
         );
     }
 

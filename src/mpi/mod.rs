@@ -8,19 +8,19 @@
 pub mod attribute;
 pub mod blocked;
 pub mod buffer;
-pub mod check;
+pub mod checked_mode;
 pub mod coll;
 pub mod collective;
+pub mod collective_call;
 pub mod collective_inter;
 pub mod collective_neighbor;
 pub mod collective_offload;
 pub mod collective_persistent;
 pub mod collective_shared;
-pub mod combining;
 pub mod comm;
 pub mod comm_create;
 pub mod comm_from_group;
-pub mod comm_room;
+pub mod comm_segment;
 pub mod datatype;
 pub mod errhandler;
 pub mod fortran;
@@ -36,7 +36,7 @@ pub mod memory_kinds;
 pub mod objects;
 pub mod op;
 pub mod p2p;
-pub mod prepared;
+pub mod reduction_operator;
 pub mod request;
 pub mod session;
 pub mod split_type;
@@ -47,29 +47,29 @@ pub mod topology;
 pub mod window;
 
 use crate::base::Result;
-use crate::core::engine::Engine;
-pub use crate::core::layout::Layout;
-pub use crate::core::memory::Memory;
 use crate::device::Device;
+pub use crate::engine::layout::Layout;
+pub use crate::engine::memory::Memory;
+use crate::engine::point_to_point::Engine;
 use crate::offload::Scheme;
-use crate::offload::packing::Policy;
+use crate::offload::packing::PackingPolicy;
 
-use buffer::Buffering;
-use check::Checking;
-use coll::kept::Kept;
+use buffer::BsendBuffer;
+use checked_mode::CheckedMode;
+use coll::schedule_cache::ScheduleCache;
 use coll::select::Selection;
-use collective_shared::Halls;
+use collective_shared::SharedCollectives;
 use comm::Comms;
 use objects::Objects;
-use p2p::Taken;
+use p2p::MatchedMessage;
 use request::Request;
 use session::Sessions;
-use table::{Kind, Table};
+use table::{HandleKind, HandleTable};
 use window::Windows;
 
 /// What the launcher told: attributes of `MPI_COMM_WORLD` (MPI 5.0 §9.1.2, §11.10).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct WorldAttributes {
     /// `MPI_APPNUM`.
     pub app_number: Option<i32>,
     /// `MPI_UNIVERSE_SIZE`.
@@ -89,23 +89,23 @@ pub struct Mpi<D> {
     /// Sessions.
     pub sessions: Sessions,
     /// What the launcher told.
-    pub facts: Facts,
+    pub world_attributes: WorldAttributes,
     /// Shared memory of communicators.
-    halls: Halls,
+    shared_collectives: SharedCollectives,
     /// Checked mode.
-    pub checking: Checking,
-    requests: Table<Request>,
-    messages: Table<Taken>,
+    pub checked_mode: CheckedMode,
+    requests: HandleTable<Request>,
+    messages: HandleTable<MatchedMessage>,
     /// How algorithms of collective calls are chosen; set before the first of them.
     pub selection: Selection,
     /// How the device runs persistent collectives, if it can; set before the first of them.
     pub offload: Option<Scheme>,
     /// How puts of operations that start together are arranged; `None`: as they come.
-    pub rdma_schedule: Option<Policy>,
+    pub rdma_schedule: Option<PackingPolicy>,
     /// Schedules of collective calls.
-    schedules: Kept,
+    schedules: ScheduleCache,
     /// The buffer of `MPI_Buffer_attach`.
-    buffering: Buffering,
+    bsend_buffer: BsendBuffer,
 }
 
 impl<D: Device> Mpi<D> {
@@ -113,36 +113,40 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Group` if there is no such process.
-    pub fn new(device: D, me: u32, size: u32, objects: Objects, facts: Facts) -> Result<Self> {
+    pub fn new(
+        device: D, me: u32, size: u32, objects: Objects, facts: WorldAttributes,
+    ) -> Result<Self> {
         let mut mpi = Self::without_world(device, me, size, objects, facts);
         mpi.begin_world()?;
         Ok(mpi)
     }
 
     /// Process `me` of `size`, over `device`, that nobody uses yet.
-    pub fn without_world(device: D, me: u32, size: u32, objects: Objects, facts: Facts) -> Self {
+    pub fn without_world(
+        device: D, me: u32, size: u32, objects: Objects, world_attributes: WorldAttributes,
+    ) -> Self {
         Self {
             engine: Engine::new(device, me, size as usize),
             objects,
             comms: Comms::without_world(me, size),
             windows: Windows::default(),
             sessions: Sessions::default(),
-            facts,
-            halls: Halls::default(),
-            checking: Checking::default(),
-            requests: Table::new(Kind::Request),
-            messages: Table::new(Kind::Message),
+            world_attributes,
+            shared_collectives: SharedCollectives::default(),
+            checked_mode: CheckedMode::default(),
+            requests: HandleTable::new(HandleKind::Request),
+            messages: HandleTable::new(HandleKind::Message),
             selection: Selection::default(),
             offload: None,
             rdma_schedule: None,
-            schedules: Kept::default(),
-            buffering: Buffering::default(),
+            schedules: ScheduleCache::default(),
+            bsend_buffer: BsendBuffer::default(),
         }
     }
 
     /// Whether all that this process owes others has left, also what nobody waits for here.
     pub fn is_drained(&self) -> bool {
-        self.engine.is_drained() && !self.halls.has_late_calls()
+        self.engine.is_drained() && !self.shared_collectives.has_freed_calls()
     }
 
     /// The communicator whose error handler hears of errors of a request.

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use super::attribute::{Attributes, Keyvals};
 use super::datatype::{ByHandle, Datatype, Predefined, Unnamed, ValueIndex};
-use super::errhandler::{Codes, Errhandlers, Handler};
+use super::errhandler::{Errhandlers, ErrorCodes, Handler};
 use super::fortran::Fortran;
 use super::group::Group;
 use super::info::Info;
 use super::op::{Op, UserFunction};
-use super::table::{Handle, Kind, Table};
-use super::tool::Tools;
+use super::table::{Handle, HandleKind, HandleTable};
+use super::tool::ToolInterface;
 use crate::base::{ErrorClass, MpiError, Result};
 
 /// `MPI_DATATYPE_NULL` of the standard ABI.
@@ -46,13 +46,13 @@ pub struct Objects {
     /// before and after that (§9.3).
     pub initial_handler: Handler,
     /// Error classes, codes and strings of the application.
-    pub codes: Codes,
+    pub codes: ErrorCodes,
     /// Attribute keys.
     pub keyvals: Keyvals,
     /// What is known of Fortran.
     pub fortran: Fortran,
     /// Users of the tool interface.
-    pub tools: Tools,
+    pub tools: ToolInterface,
 }
 
 impl Default for Objects {
@@ -65,16 +65,16 @@ impl Default for Objects {
             errhandlers: Errhandlers::default(),
             file_handler: Handler::Return,
             initial_handler: Handler::default(),
-            codes: Codes::default(),
+            codes: ErrorCodes::default(),
             keyvals: Keyvals::default(),
             fortran: Fortran::default(),
-            tools: Tools::default(),
+            tools: ToolInterface::default(),
         }
     }
 }
 
 /// A datatype with what belongs to its handle.
-pub struct NamedType {
+pub struct DatatypeObject {
     /// The type itself.
     pub datatype: Datatype,
     /// Whether it may be used to communicate (§5.1.9).
@@ -87,21 +87,21 @@ pub struct NamedType {
 
 /// All datatypes.
 pub struct Datatypes {
-    predefined: ByHandle<NamedType>,
+    predefined: ByHandle<DatatypeObject>,
     /// The predefined ones without a name that were asked for.
     unnamed: HashMap<Unnamed, Handle>,
-    table: Table<NamedType>,
+    table: HandleTable<DatatypeObject>,
 }
 
 impl Default for Datatypes {
     fn default() -> Self {
-        let predefined = ByHandle::new(|entry| NamedType {
+        let predefined = ByHandle::new(|entry| DatatypeObject {
             datatype: Datatype::predefined(entry),
             committed: true,
             attributes: Attributes::default(),
             name: entry.name.to_owned(),
         });
-        Self { predefined, unnamed: HashMap::new(), table: Table::new(Kind::Datatype) }
+        Self { predefined, unnamed: HashMap::new(), table: HandleTable::new(HandleKind::Datatype) }
     }
 }
 
@@ -112,7 +112,7 @@ impl Datatypes {
     /// `NoMem` without a free handle.
     pub fn insert(&mut self, datatype: Datatype, committed: bool) -> Result<Handle> {
         let (attributes, name) = (Attributes::default(), String::new());
-        self.table.insert(NamedType { datatype, committed, attributes, name })
+        self.table.insert(DatatypeObject { datatype, committed, attributes, name })
     }
 
     /// The handle of the unnamed predefined datatype that this asks for; always the same one
@@ -157,7 +157,7 @@ impl Datatypes {
     ///
     /// # Errors
     /// `Type` for the null handle, a stale one and what is no handle.
-    pub fn get(&self, handle: Handle) -> Result<&NamedType> {
+    pub fn get(&self, handle: Handle) -> Result<&DatatypeObject> {
         let found = match self.predefined.find(handle) {
             Some(predefined) => Some(predefined),
             None => self.table.get(handle),
@@ -169,7 +169,7 @@ impl Datatypes {
     ///
     /// # Errors
     /// As [`Datatypes::get`].
-    pub fn get_mut(&mut self, handle: Handle) -> Result<&mut NamedType> {
+    pub fn get_mut(&mut self, handle: Handle) -> Result<&mut DatatypeObject> {
         match self.predefined.find_mut(handle) {
             Some(predefined) => Ok(predefined),
             None => self.table.get_mut(handle).ok_or_else(|| not_a_datatype(handle)),
@@ -193,7 +193,7 @@ impl Datatypes {
     ///
     /// # Errors
     /// As [`Datatypes::get`], and `Type` for a predefined one.
-    pub fn remove(&mut self, handle: Handle) -> Result<NamedType> {
+    pub fn remove(&mut self, handle: Handle) -> Result<DatatypeObject> {
         self.derived(handle)?;
         self.table.remove(handle).ok_or_else(|| not_a_datatype(handle))
     }
@@ -202,7 +202,7 @@ impl Datatypes {
     ///
     /// # Errors
     /// As [`Datatypes::remove`].
-    pub fn derived(&self, handle: Handle) -> Result<&NamedType> {
+    pub fn derived(&self, handle: Handle) -> Result<&DatatypeObject> {
         let named = self.get(handle)?;
         // With sections it was made for one call, whatever its elements are.
         match named.datatype.as_predefined().filter(|_| !named.datatype.has_sections()) {
@@ -219,12 +219,12 @@ impl Datatypes {
 /// All groups that have a handle.
 pub struct Groups {
     empty: Arc<Group>,
-    table: Table<Arc<Group>>,
+    table: HandleTable<Arc<Group>>,
 }
 
 impl Default for Groups {
     fn default() -> Self {
-        Self { empty: Arc::new(Group::new(&[], 0)), table: Table::new(Kind::Group) }
+        Self { empty: Arc::new(Group::new(&[], 0)), table: HandleTable::new(HandleKind::Group) }
     }
 }
 
@@ -264,11 +264,11 @@ impl Groups {
 }
 
 /// The reduction operations of the application; the predefined ones are known by their handles.
-pub struct Ops(Table<UserFunction>);
+pub struct Ops(HandleTable<UserFunction>);
 
 impl Default for Ops {
     fn default() -> Self {
-        Self(Table::new(Kind::Op))
+        Self(HandleTable::new(HandleKind::Op))
     }
 }
 
@@ -307,14 +307,14 @@ impl Ops {
 /// All info objects that have a handle.
 #[derive(Debug)]
 pub struct Infos {
-    table: Table<Info>,
+    table: HandleTable<Info>,
     /// What `MPI_INFO_ENV` holds; empty before initialization.
     pub environment: Info,
 }
 
 impl Default for Infos {
     fn default() -> Self {
-        Self { table: Table::new(Kind::Info), environment: Info::default() }
+        Self { table: HandleTable::new(HandleKind::Info), environment: Info::default() }
     }
 }
 

@@ -1,20 +1,20 @@
 //! Point-to-point communication (MPI 5.0 §3): from ranks and tags to peers and envelopes.
 
 use super::Mpi;
-use super::buffer::{Buffering, Place};
-use super::collective_shared::HallId;
+use super::buffer::{BsendBuffer, BufferOwner};
+use super::collective_shared::SharedCollectiveId;
 use super::comm::{Comm, Traffic};
 use super::request::Activity;
 use super::status::{ANY_SOURCE, ANY_TAG, PROC_NULL, Status};
 use super::table::Handle;
 use crate::base::{ErrorClass, MpiError, Peer, Result};
-use crate::core::engine::{Engine, Matched, Mode};
-use crate::core::matching::Pattern;
-use crate::core::memory::Memory;
-use crate::core::offloaded::OffloadedId;
-use crate::core::run::{Members, RunId};
-use crate::core::wire::Envelope;
 use crate::device::Device;
+use crate::engine::matching::MatchPattern;
+use crate::engine::memory::Memory;
+use crate::engine::offloaded::OffloadedId;
+use crate::engine::point_to_point::{Engine, Mode, ProbedMessage};
+use crate::engine::run::{Members, RunId};
+use crate::engine::wire::Envelope;
 
 /// The largest tag (`MPI_TAG_UB`).
 pub const TAG_MAX: i32 = i32::MAX;
@@ -38,9 +38,9 @@ pub enum SendMode {
 
 /// What a persistent request starts, checked.
 #[derive(Debug)]
-pub enum Recipe {
+pub enum StartArguments {
     /// To or from `MPI_PROC_NULL`.
-    Nothing(Status),
+    ProcNull(Status),
     /// A send.
     Send {
         /// Its mode.
@@ -55,23 +55,23 @@ pub enum Recipe {
     /// A receive.
     Receive {
         /// What it accepts.
-        pattern: Pattern,
+        pattern: MatchPattern,
         /// Where the message goes.
         memory: Memory,
     },
     /// A collective operation, by its run.
     Collective(RunId),
     /// A collective operation in a hall of its own.
-    Shared(HallId),
+    Shared(SharedCollectiveId),
     /// A collective operation that the device runs.
     Program(OffloadedId),
 }
 
-impl Recipe {
+impl StartArguments {
     /// The same once more.
-    pub fn again(&self) -> Self {
+    pub fn duplicate(&self) -> Self {
         match self {
-            Self::Nothing(status) => Self::Nothing(*status),
+            Self::ProcNull(status) => Self::ProcNull(*status),
             Self::Send { mode, to, envelope, memory } => {
                 Self::Send { mode: *mode, to: *to, envelope: *envelope, memory: memory.alias() }
             }
@@ -87,8 +87,8 @@ impl Recipe {
 
 /// A message that a matched probe took, and whose communicator it came from.
 #[derive(Debug)]
-pub struct Taken {
-    matched: Matched,
+pub struct MatchedMessage {
+    matched: ProbedMessage,
     comm: Handle,
 }
 
@@ -98,16 +98,16 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Comm`, `Rank`, `Tag` for a wrong argument.
     #[inline]
-    pub fn send_recipe(
+    pub fn send_arguments(
         &self, mode: SendMode, memory: Memory, dest: i32, tag: i32, comm: Handle,
-    ) -> Result<Recipe> {
+    ) -> Result<StartArguments> {
         if dest == PROC_NULL {
             self.comms.get(comm)?;
             check_tag(tag)?;
-            return Ok(Recipe::Nothing(Status::EMPTY));
+            return Ok(StartArguments::ProcNull(Status::EMPTY));
         }
         let (to, envelope) = self.destination(dest, tag, comm)?;
-        Ok(Recipe::Send { mode, to, envelope, memory })
+        Ok(StartArguments::Send { mode, to, envelope, memory })
     }
 
     /// A receive, ready to start.
@@ -115,45 +115,45 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Comm`, `Rank`, `Tag` for a wrong argument.
     #[inline]
-    pub fn receive_recipe(
+    pub fn receive_arguments(
         &self, memory: Memory, source: i32, tag: i32, comm: Handle,
-    ) -> Result<Recipe> {
+    ) -> Result<StartArguments> {
         Ok(match self.pattern(source, tag, comm)? {
-            Some(pattern) => Recipe::Receive { pattern, memory },
-            None => Recipe::Nothing(Status::PROC_NULL),
+            Some(pattern) => StartArguments::Receive { pattern, memory },
+            None => StartArguments::ProcNull(Status::PROC_NULL),
         })
     }
 
     /// Starts a send.
     ///
     /// # Errors
-    /// As [`Mpi::send_recipe`] and [`Mpi::cook`].
+    /// As [`Mpi::send_arguments`] and [`Mpi::start_operation`].
     #[inline(always)]
     pub fn send(
         &mut self, mode: SendMode, memory: Memory, dest: i32, tag: i32, comm: Handle,
     ) -> Result<Activity> {
         if mode != SendMode::Standard || dest == PROC_NULL {
-            let recipe = self.send_recipe(mode, memory, dest, tag, comm)?;
-            return self.cook(recipe, comm);
+            let recipe = self.send_arguments(mode, memory, dest, tag, comm)?;
+            return self.start_operation(recipe, comm);
         }
         let (to, envelope) = self.destination(dest, tag, comm)?;
         Ok(match self.engine.send(to, envelope, memory, Mode::Standard) {
             Some(operation) => Activity::Message(operation),
-            None => Activity::Over(Status::EMPTY),
+            None => Activity::Complete(Status::EMPTY),
         })
     }
 
     /// Starts a receive.
     ///
     /// # Errors
-    /// As [`Mpi::receive_recipe`].
+    /// As [`Mpi::receive_arguments`].
     #[inline(always)]
     pub fn receive(
         &mut self, memory: Memory, source: i32, tag: i32, comm: Handle,
     ) -> Result<Activity> {
         Ok(match self.pattern(source, tag, comm)? {
             Some(pattern) => Activity::Message(self.engine.receive(pattern, memory)),
-            None => Activity::Over(Status::PROC_NULL),
+            None => Activity::Complete(Status::PROC_NULL),
         })
     }
 
@@ -163,7 +163,7 @@ impl<D: Device> Mpi<D> {
         let comm = self.comms.get(comm)?;
         check_tag(tag)?;
         let to = comm.targets().peer(comm.check_rank(dest)?);
-        let context = comm.context.of(Traffic::PointToPoint);
+        let context = comm.context.for_traffic(Traffic::PointToPoint);
         Ok((to, Envelope { context, source: comm.rank, tag }))
     }
 
@@ -172,30 +172,30 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Buffer` for a buffered send without room.
     #[inline]
-    pub fn cook(&mut self, recipe: Recipe, comm: Handle) -> Result<Activity> {
+    pub fn start_operation(&mut self, recipe: StartArguments, comm: Handle) -> Result<Activity> {
         Ok(match recipe {
-            Recipe::Nothing(status) => Activity::Over(status),
-            Recipe::Collective(run) => Activity::Run(self.engine.start(run)),
-            Recipe::Shared(hall) => self.restart_shared(hall),
-            Recipe::Program(program) => {
+            StartArguments::ProcNull(status) => Activity::Complete(status),
+            StartArguments::Collective(run) => Activity::Run(self.engine.start(run)),
+            StartArguments::Shared(hall) => self.restart_shared(hall),
+            StartArguments::Program(program) => {
                 self.engine.start_offloaded(program);
                 Activity::Program(program)
             }
-            Recipe::Receive { pattern, memory } => {
+            StartArguments::Receive { pattern, memory } => {
                 Activity::Message(self.engine.receive(pattern, memory))
             }
-            Recipe::Send { mode: SendMode::Buffered, to, envelope, memory } => {
+            StartArguments::Send { mode: SendMode::Buffered, to, envelope, memory } => {
                 self.send_buffered(to, envelope, &memory, comm)?;
-                Activity::Over(Status::EMPTY)
+                Activity::Complete(Status::EMPTY)
             }
-            Recipe::Send { mode, to, envelope, memory } => {
+            StartArguments::Send { mode, to, envelope, memory } => {
                 let mode = match mode {
                     SendMode::Synchronous => Mode::Synchronous,
                     SendMode::Standard | SendMode::Buffered | SendMode::Ready => Mode::Standard,
                 };
                 match self.engine.send(to, envelope, memory, mode) {
                     Some(operation) => Activity::Message(operation),
-                    None => Activity::Over(Status::EMPTY),
+                    None => Activity::Complete(Status::EMPTY),
                 }
             }
         })
@@ -208,18 +208,18 @@ impl<D: Device> Mpi<D> {
     ) -> Result {
         let comm = self.comms.get_mut(comm)?;
         let buffering = match comm.group.session() {
-            _ if comm.buffering.is_attached() => &mut comm.buffering,
-            Some(session) => &mut self.sessions.get_mut(session)?.buffering,
-            None => &mut self.buffering,
+            _ if comm.bsend_buffer.is_attached() => &mut comm.bsend_buffer,
+            Some(session) => &mut self.sessions.get_mut(session)?.bsend_buffer,
+            None => &mut self.bsend_buffer,
         };
         let engine = &mut self.engine;
-        buffering.reap(|operation| engine.take_completion(operation).is_some());
+        buffering.remove_sent(|operation| engine.take_completion(operation).is_some());
         let len = memory.len();
-        buffering.check_room(len)?;
+        buffering.check_space(len)?;
         let mut copy = vec![0; len];
         memory.pack(0, &mut copy);
         if let Some(operation) = engine.send(to, envelope, Memory::owned(copy), Mode::Standard) {
-            buffering.sent(operation, len);
+            buffering.add_pending(operation, len);
         }
         Ok(())
     }
@@ -228,36 +228,38 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Comm` or `Session` if there is no such communicator or session.
-    pub fn buffering(&mut self, place: Place) -> Result<(&mut Buffering, &mut Engine<D>)> {
+    pub fn bsend_buffer(
+        &mut self, place: BufferOwner,
+    ) -> Result<(&mut BsendBuffer, &mut Engine<D>)> {
         let buffering = match place {
-            Place::Comm(comm) => &mut self.comms.get_mut(comm)?.buffering,
-            Place::Session(session) => &mut self.sessions.get_mut(session)?.buffering,
-            Place::Process => &mut self.buffering,
+            BufferOwner::Comm(comm) => &mut self.comms.get_mut(comm)?.bsend_buffer,
+            BufferOwner::Session(session) => &mut self.sessions.get_mut(session)?.bsend_buffer,
+            BufferOwner::Process => &mut self.bsend_buffer,
         };
         Ok((buffering, &mut self.engine))
     }
 
     /// Whether all messages of a buffer have left; true where there is no buffer.
-    pub fn has_flushed(&self, place: Place) -> bool {
+    pub fn has_flushed(&self, place: BufferOwner) -> bool {
         let buffering = match place {
-            Place::Comm(comm) => self.comms.get(comm).ok().map(|comm| &comm.buffering),
-            Place::Session(session) => {
-                self.sessions.get(session).ok().map(|session| &session.buffering)
+            BufferOwner::Comm(comm) => self.comms.get(comm).ok().map(|comm| &comm.bsend_buffer),
+            BufferOwner::Session(session) => {
+                self.sessions.get(session).ok().map(|session| &session.bsend_buffer)
             }
-            Place::Process => Some(&self.buffering),
+            BufferOwner::Process => Some(&self.bsend_buffer),
         };
         buffering.is_none_or(|buffering| {
-            buffering.has_left(|operation| self.engine.completion(operation).is_some())
+            buffering.have_all_left(|operation| self.engine.completion(operation).is_some())
         })
     }
 
     /// The same, forgetting the messages that have left.
     ///
     /// # Errors
-    /// As [`Mpi::buffering`].
-    pub fn is_flushed(&mut self, place: Place) -> Result<bool> {
-        let (buffering, engine) = self.buffering(place)?;
-        Ok(buffering.reap(|operation| engine.take_completion(operation).is_some()))
+    /// As [`Mpi::bsend_buffer`].
+    pub fn poll_flush(&mut self, place: BufferOwner) -> Result<bool> {
+        let (buffering, engine) = self.bsend_buffer(place)?;
+        Ok(buffering.remove_sent(|operation| engine.take_completion(operation).is_some()))
     }
 
     /// The oldest message that has arrived and fits (§3.8.1).
@@ -283,7 +285,7 @@ impl<D: Device> Mpi<D> {
         };
         let Some(matched) = self.engine.probe_matched(pattern) else { return Ok(None) };
         let status = arrived(matched.envelope, matched.len());
-        Ok(Some((self.messages.insert(Taken { matched, comm })?, status)))
+        Ok(Some((self.messages.insert(MatchedMessage { matched, comm })?, status)))
     }
 
     /// The communicator of a message, for its error handler.
@@ -299,7 +301,7 @@ impl<D: Device> Mpi<D> {
         &mut self, message: Handle, memory: Memory,
     ) -> Result<(Activity, Handle)> {
         if message == MESSAGE_NO_PROC {
-            return Ok((Activity::Over(Status::PROC_NULL), super::comm::COMM_SELF));
+            return Ok((Activity::Complete(Status::PROC_NULL), super::comm::COMM_SELF));
         }
         let taken = self.messages.remove(message).ok_or_else(|| {
             let why = format!("{message:#x} is not a message; it may have been received");
@@ -311,7 +313,9 @@ impl<D: Device> Mpi<D> {
 
     /// What a receive or probe accepts; `None` from `MPI_PROC_NULL`.
     #[inline(always)]
-    pub(super) fn pattern(&self, source: i32, tag: i32, comm: Handle) -> Result<Option<Pattern>> {
+    pub(super) fn pattern(
+        &self, source: i32, tag: i32, comm: Handle,
+    ) -> Result<Option<MatchPattern>> {
         let comm: &Comm = self.comms.get(comm)?;
         if tag != ANY_TAG {
             check_tag(tag)?;
@@ -321,8 +325,8 @@ impl<D: Device> Mpi<D> {
             ANY_SOURCE => None,
             _ => Some(comm.check_rank(source)?),
         };
-        let context = comm.context.of(Traffic::PointToPoint);
-        Ok(Some(Pattern { context, source, tag: (tag != ANY_TAG).then_some(tag) }))
+        let context = comm.context.for_traffic(Traffic::PointToPoint);
+        Ok(Some(MatchPattern { context, source, tag: (tag != ANY_TAG).then_some(tag) }))
     }
 }
 

@@ -10,18 +10,18 @@
 //! ended at once. Blocking calls use the activity without a request.
 
 use super::Mpi;
-use super::buffer::Place;
-use super::collective_shared::HallId;
+use super::buffer::BufferOwner;
+use super::collective_shared::SharedCollectiveId;
 use super::comm::COMM_SELF;
-use super::grequest::{Functions, General, Progress};
-use super::p2p::Recipe;
+use super::grequest::{GeneralizedRequest, GrequestFunctions, GrequestState};
+use super::p2p::StartArguments;
 use super::status::Status;
 use super::table::Handle;
 use crate::base::{ErrorClass, MpiError, Result};
-use crate::core::offloaded::OffloadedId;
-use crate::core::operation::OperationId;
-use crate::core::run::RunId;
 use crate::device::Device;
+use crate::engine::offloaded::OffloadedId;
+use crate::engine::operation::OperationId;
+use crate::engine::run::RunId;
 
 /// `MPI_REQUEST_NULL` of the standard ABI.
 pub const REQUEST_NULL: Handle = 0x180;
@@ -30,13 +30,13 @@ pub const REQUEST_NULL: Handle = 0x180;
 #[derive(Debug)]
 pub enum Activity {
     /// Over since it started.
-    Over(Status),
+    Complete(Status),
     /// A message.
     Message(OperationId),
     /// A collective operation.
     Run(RunId),
     /// A collective operation of ranks that share memory.
-    Shared(HallId),
+    Shared(SharedCollectiveId),
     /// A collective operation that the device runs.
     Program(OffloadedId),
     /// The creation of a communicator.
@@ -47,11 +47,11 @@ pub enum Activity {
         comm: Handle,
     },
     /// The messages in a buffer.
-    Flush(Place),
+    Flush(BufferOwner),
     /// A receive and a send that end as one, with the status of the receive.
     Both(Box<[Activity; 2]>),
     /// Something that the application does.
-    General(Box<General>),
+    Generalized(Box<GeneralizedRequest>),
 }
 
 impl Activity {
@@ -78,21 +78,21 @@ pub struct Completed {
     /// The communicator whose error handler hears of its error.
     pub comm: Handle,
     /// Whether its handle is stale now.
-    pub gone: bool,
+    pub handle_freed: bool,
     /// The functions of a generalized request, of which query and free are to be called now.
-    pub functions: Option<Functions>,
+    pub functions: Option<GrequestFunctions>,
     /// Whether nothing was active: the status is the empty one, error included (§3.7.3).
-    pub idle: bool,
+    pub inactive: bool,
 }
 
 impl Completed {
     /// The completion of a null or inactive request, or of none at all.
-    pub const NOTHING: Self = Self {
+    pub const EMPTY: Self = Self {
         outcome: Outcome { status: Status::EMPTY, error: None },
         comm: COMM_SELF,
-        gone: false,
+        handle_freed: false,
         functions: None,
-        idle: true,
+        inactive: true,
     };
 }
 
@@ -104,14 +104,14 @@ pub struct Request {
     /// What goes on; `None` while a persistent request is inactive.
     pub(super) activity: Option<Activity>,
     /// What a persistent request starts.
-    recipe: Option<Box<Recipe>>,
+    arguments: Option<Box<StartArguments>>,
 }
 
 /// What a request says when it is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {
     /// It is null or inactive: complete with an empty status, and does not count.
-    Idle,
+    Inactive,
     /// Not over.
     Pending,
     /// Over, and not completed yet.
@@ -127,31 +127,33 @@ impl From<Status> for Outcome {
 impl<D: Device> Mpi<D> {
     /// Whether an activity is over.
     #[inline(always)]
-    pub fn is_over(&self, activity: &Activity) -> bool {
+    pub fn is_complete(&self, activity: &Activity) -> bool {
         match activity {
-            Activity::Over(_) => true,
+            Activity::Complete(_) => true,
             Activity::Message(operation) => self.engine.completion(*operation).is_some(),
-            others => self.are_others_over(others),
+            others => self.are_others_complete(others),
         }
     }
 
     #[inline(never)]
-    fn are_others_over(&self, activity: &Activity) -> bool {
+    fn are_others_complete(&self, activity: &Activity) -> bool {
         match activity {
-            Activity::Over(_) | Activity::Message(_) => self.is_over(activity),
-            Activity::Run(run) | Activity::Creation { run, .. } => self.engine.is_over(*run),
-            Activity::Shared(hall) => self.halls.is_over(*hall),
-            Activity::Program(program) => self.engine.is_offloaded_over(*program),
+            Activity::Complete(_) | Activity::Message(_) => self.is_complete(activity),
+            Activity::Run(run) | Activity::Creation { run, .. } => {
+                self.engine.is_run_complete(*run)
+            }
+            Activity::Shared(hall) => self.shared_collectives.is_complete(*hall),
+            Activity::Program(program) => self.engine.is_offloaded_complete(*program),
             Activity::Flush(place) => self.has_flushed(*place),
-            Activity::Both(halves) => halves.iter().all(|half| self.is_over(half)),
-            Activity::General(general) => general.progress == Progress::Complete,
+            Activity::Both(halves) => halves.iter().all(|half| self.is_complete(half)),
+            Activity::Generalized(general) => general.state == GrequestState::Complete,
         }
     }
 
     /// What an activity that is over will say, without ending it.
     fn status(&self, activity: &Activity) -> Status {
         match activity {
-            Activity::Over(status) => *status,
+            Activity::Complete(status) => *status,
             Activity::Message(operation) => {
                 self.engine.completion(*operation).map_or(Status::EMPTY, Status::from)
             }
@@ -160,16 +162,16 @@ impl<D: Device> Mpi<D> {
             | Activity::Program(_)
             | Activity::Creation { .. }
             | Activity::Flush(_)
-            | Activity::General(..) => Status::EMPTY,
+            | Activity::Generalized(..) => Status::EMPTY,
             Activity::Both(halves) => self.status(&halves[0]),
         }
     }
 
     /// Ends an activity if it is over, which it must then not be asked again.
     #[inline(always)]
-    pub fn end_if_over(&mut self, activity: &mut Activity) -> Option<Outcome> {
+    pub fn end_if_complete(&mut self, activity: &mut Activity) -> Option<Outcome> {
         match activity {
-            Activity::Over(status) => Some((*status).into()),
+            Activity::Complete(status) => Some((*status).into()),
             Activity::Message(operation) => {
                 let end = self.engine.take_completion(*operation)?;
                 Some(Outcome { status: Status::from(&end), error: end.error })
@@ -180,35 +182,35 @@ impl<D: Device> Mpi<D> {
             | Activity::Creation { .. }
             | Activity::Flush(_)
             | Activity::Both(_)
-            | Activity::General(..) => self.end_others_if_over(activity),
+            | Activity::Generalized(..) => self.end_others_if_complete(activity),
         }
     }
 
     #[inline(never)]
-    fn end_others_if_over(&mut self, activity: &mut Activity) -> Option<Outcome> {
-        let is_over = self.is_over(activity);
-        let over = Activity::Over(Status::EMPTY);
+    fn end_others_if_complete(&mut self, activity: &mut Activity) -> Option<Outcome> {
+        let is_over = self.is_complete(activity);
+        let over = Activity::Complete(Status::EMPTY);
         is_over.then(|| self.end(std::mem::replace(activity, over)))
     }
 
     /// Ends an activity that is over.
     pub fn end(&mut self, activity: Activity) -> Outcome {
         match activity {
-            Activity::Over(status) => status.into(),
-            Activity::Flush(_) | Activity::General(_) => Status::EMPTY.into(),
+            Activity::Complete(status) => status.into(),
+            Activity::Flush(_) | Activity::Generalized(_) => Status::EMPTY.into(),
             Activity::Message(operation) => match self.engine.take_completion(operation) {
                 Some(end) => Outcome { status: Status::from(&end), error: end.error },
                 None => Status::EMPTY.into(),
             },
             Activity::Run(run) => {
-                let error = self.engine.take_end(run).and_then(|end| end.error);
+                let error = self.engine.take_run_end(run).and_then(|end| end.error);
                 Outcome { status: Status::EMPTY, error }
             }
             Activity::Shared(hall) => {
-                Outcome { status: Status::EMPTY, error: self.halls.take_error(hall) }
+                Outcome { status: Status::EMPTY, error: self.shared_collectives.take_error(hall) }
             }
             Activity::Program(program) => {
-                let error = self.engine.take_offloaded_end(program);
+                let error = self.engine.take_offloaded_error(program);
                 Outcome { status: Status::EMPTY, error }
             }
             Activity::Creation { run, comm } => {
@@ -224,11 +226,11 @@ impl<D: Device> Mpi<D> {
     /// Lets an activity go on without anybody waiting for it.
     fn release(&mut self, activity: Activity) {
         match activity {
-            Activity::Over(_)
+            Activity::Complete(_)
             | Activity::Shared(_)
             | Activity::Program(_)
             | Activity::Flush(_)
-            | Activity::General(..) => {}
+            | Activity::Generalized(..) => {}
             Activity::Message(operation) => self.engine.release(operation),
             Activity::Run(run) | Activity::Creation { run, .. } => {
                 self.engine.release_run(run);
@@ -243,7 +245,7 @@ impl<D: Device> Mpi<D> {
     /// `NoMem` without a free handle.
     #[inline(always)]
     pub fn request(&mut self, comm: Handle, activity: Activity) -> Result<Handle> {
-        let inactive = Request { comm, activity: None, recipe: None };
+        let inactive = Request { comm, activity: None, arguments: None };
         let (handle, request) = self.requests.insert_mut(inactive)?;
         // Not copied as a whole: it was written in pieces just now (`Protocol::complete`).
         request.activity = Some(match activity {
@@ -257,8 +259,8 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `NoMem` without a free handle.
-    pub fn persistent(&mut self, comm: Handle, recipe: Recipe) -> Result<Handle> {
-        self.requests.insert(Request { comm, activity: None, recipe: Some(Box::new(recipe)) })
+    pub fn persistent(&mut self, comm: Handle, recipe: StartArguments) -> Result<Handle> {
+        self.requests.insert(Request { comm, activity: None, arguments: Some(Box::new(recipe)) })
     }
 
     /// Starts persistent requests (§3.9): what the device runs of them as one set of puts.
@@ -266,8 +268,8 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// As [`Mpi::start`], of the first that cannot be started; those before it have been.
     pub fn start_all(&mut self, handles: impl Iterator<Item = Handle> + Clone) -> Result {
-        self.arrange(handles.clone());
-        handles.into_iter().try_for_each(|handle| self.start_arranged(handle))
+        self.schedule_puts(handles.clone());
+        handles.into_iter().try_for_each(|handle| self.start_scheduled(handle))
     }
 
     /// Starts a persistent request (§3.9).
@@ -275,39 +277,39 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Request` if it is not persistent or is active; what starting the operation says.
     pub fn start(&mut self, handle: Handle) -> Result {
-        self.arrange(std::iter::once(handle));
-        self.start_arranged(handle)
+        self.schedule_puts(std::iter::once(handle));
+        self.start_scheduled(handle)
     }
 
     /// Arranges the puts of requests that are about to start together.
     #[inline]
-    fn arrange(&mut self, handles: impl Iterator<Item = Handle>) {
+    fn schedule_puts(&mut self, handles: impl Iterator<Item = Handle>) {
         let Some(policy) = self.rdma_schedule else { return };
         let program = |handle| match self.requests.get(handle)? {
-            Request { recipe: Some(recipe), activity: None, .. } => match **recipe {
-                Recipe::Program(program) => Some(program),
+            Request { arguments: Some(recipe), activity: None, .. } => match **recipe {
+                StartArguments::Program(program) => Some(program),
                 _ => None,
             },
             _ => None,
         };
         let together: Vec<_> = handles.filter_map(program).collect();
         if !together.is_empty() {
-            self.engine.arrange_offloads(&together, policy);
+            self.engine.assign_engines(&together, policy);
         }
     }
 
     /// Starts a persistent request whose puts have been arranged.
-    fn start_arranged(&mut self, handle: Handle) -> Result {
+    fn start_scheduled(&mut self, handle: Handle) -> Result {
         let request = self.requests.get(handle).ok_or_else(|| not_a_request(handle))?;
-        let Some(recipe) = request.recipe.as_ref().filter(|_| request.activity.is_none()) else {
+        let Some(recipe) = request.arguments.as_ref().filter(|_| request.activity.is_none()) else {
             let why = format!("request {handle:#x} is not an inactive persistent request");
             return Err(ErrorClass::Request.error(why));
         };
-        let (recipe, comm) = (recipe.again(), request.comm);
-        let activity = self.cook(recipe, comm)?;
+        let (recipe, comm) = (recipe.duplicate(), request.comm);
+        let activity = self.start_operation(recipe, comm)?;
         if let Some(request) = self.requests.get_mut(handle) {
-            if let (Some(Recipe::Collective(kept)), Activity::Run(run)) =
-                (request.recipe.as_deref_mut(), &activity)
+            if let (Some(StartArguments::Collective(kept)), Activity::Run(run)) =
+                (request.arguments.as_deref_mut(), &activity)
             {
                 *kept = *run;
             }
@@ -323,21 +325,21 @@ impl<D: Device> Mpi<D> {
     #[inline]
     pub fn readiness(&self, handle: Handle) -> Result<Readiness> {
         if handle == REQUEST_NULL {
-            return Ok(Readiness::Idle);
+            return Ok(Readiness::Inactive);
         }
-        let request = self.known(handle)?;
+        let request = self.request_object(handle)?;
         Ok(match &request.activity {
-            None => Readiness::Idle,
-            Some(activity) if self.is_over(activity) => Readiness::Ready,
+            None => Readiness::Inactive,
+            Some(activity) if self.is_complete(activity) => Readiness::Ready,
             Some(_) => Readiness::Pending,
         })
     }
 
     /// Whether no request of a communicator is pending.
-    pub(super) fn are_over(&self, comm: Handle) -> bool {
+    pub(super) fn are_complete(&self, comm: Handle) -> bool {
         let mut requests = self.requests.iter().filter(|(_, request)| request.comm == comm);
         requests.all(|(_, request)| {
-            request.activity.as_ref().is_none_or(|activity| self.is_over(activity))
+            request.activity.as_ref().is_none_or(|activity| self.is_complete(activity))
         })
     }
 
@@ -358,25 +360,25 @@ impl<D: Device> Mpi<D> {
     #[inline(always)]
     pub fn complete(&mut self, handle: Handle) -> Result<Option<Completed>> {
         if handle == REQUEST_NULL {
-            return Ok(Some(Completed::NOTHING));
+            return Ok(Some(Completed::EMPTY));
         }
         let request = self.requests.get_mut(handle).ok_or_else(|| not_a_request(handle))?;
         let outcome = match &request.activity {
-            None => return Ok(Some(Completed::NOTHING)),
-            Some(Activity::Over(status)) => (*status).into(),
+            None => return Ok(Some(Completed::EMPTY)),
+            Some(Activity::Complete(status)) => (*status).into(),
             Some(Activity::Message(operation)) => match self.engine.take_completion(*operation) {
                 Some(end) => Outcome { status: Status::from(&end), error: end.error },
                 None => return Ok(None),
             },
             Some(_) => return self.complete_other(handle),
         };
-        let (comm, gone) = (request.comm, request.recipe.is_none());
+        let (comm, gone) = (request.comm, request.arguments.is_none());
         if gone {
             self.requests.remove(handle);
         } else {
             request.activity = None;
         }
-        Ok(Some(Completed { outcome, comm, gone, functions: None, idle: false }))
+        Ok(Some(Completed { outcome, comm, handle_freed: gone, functions: None, inactive: false }))
     }
 
     /// The same for what is no message.
@@ -387,15 +389,15 @@ impl<D: Device> Mpi<D> {
         }
         let request = self.requests.get_mut(handle).ok_or_else(|| not_a_request(handle))?;
         let Some(activity) = request.activity.take() else {
-            return Ok(Some(Completed::NOTHING));
+            return Ok(Some(Completed::EMPTY));
         };
-        let (comm, gone) = (request.comm, request.recipe.is_none());
+        let (comm, gone) = (request.comm, request.arguments.is_none());
         if gone {
             self.requests.remove(handle);
         }
         let functions = activity.functions();
         let outcome = self.end(activity);
-        Ok(Some(Completed { outcome, comm, gone, functions, idle: false }))
+        Ok(Some(Completed { outcome, comm, handle_freed: gone, functions, inactive: false }))
     }
 
     /// Frees a request; what it started goes on (§3.7.3). The functions of a generalized request
@@ -403,21 +405,21 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Request` if it is none.
-    pub fn free_request(&mut self, handle: Handle) -> Result<Option<Functions>> {
-        self.known(handle)?;
+    pub fn free_request(&mut self, handle: Handle) -> Result<Option<GrequestFunctions>> {
+        self.request_object(handle)?;
         let request = self.requests.get_mut(handle).ok_or_else(|| not_a_request(handle))?;
-        if let Some(Activity::General(general)) = &mut request.activity
-            && general.progress == Progress::Active
+        if let Some(Activity::Generalized(general)) = &mut request.activity
+            && general.state == GrequestState::Active
         {
-            general.progress = Progress::Freed;
+            general.state = GrequestState::Freed;
             return Ok(None);
         }
         let functions = self.functions(handle);
         let Some(request) = self.requests.remove(handle) else { return Ok(functions) };
-        match (request.recipe.as_deref(), request.activity) {
-            (Some(Recipe::Collective(run)), _) => self.engine.release_run(*run),
-            (Some(Recipe::Shared(hall)), _) => self.release_hall(*hall),
-            (Some(Recipe::Program(program)), _) => self.engine.release_offloaded(*program),
+        match (request.arguments.as_deref(), request.activity) {
+            (Some(StartArguments::Collective(run)), _) => self.engine.release_run(*run),
+            (Some(StartArguments::Shared(hall)), _) => self.release_shared(*hall),
+            (Some(StartArguments::Program(program)), _) => self.engine.release_offloaded(*program),
             (_, Some(activity)) => self.release(activity),
             (_, None) => {}
         }
@@ -426,7 +428,7 @@ impl<D: Device> Mpi<D> {
 
     /// A request that is there for the application.
     #[inline]
-    fn known(&self, handle: Handle) -> Result<&Request> {
+    fn request_object(&self, handle: Handle) -> Result<&Request> {
         let request = self.requests.get(handle).filter(|request| !request.is_freed());
         request.ok_or_else(|| not_a_request(handle))
     }
@@ -436,17 +438,17 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Request` if it is none or inactive.
-    pub fn cancel(&mut self, handle: Handle) -> Result<Option<(Functions, bool)>> {
-        let request = self.known(handle)?;
+    pub fn cancel(&mut self, handle: Handle) -> Result<Option<(GrequestFunctions, bool)>> {
+        let request = self.request_object(handle)?;
         match &request.activity {
-            Some(Activity::General(general)) => {
-                return Ok(Some((general.functions, general.progress == Progress::Complete)));
+            Some(Activity::Generalized(general)) => {
+                return Ok(Some((general.functions, general.state == GrequestState::Complete)));
             }
             Some(Activity::Message(operation)) => {
                 let operation = *operation;
                 self.engine.cancel(operation);
             }
-            Some(Activity::Over(_)) => {}
+            Some(Activity::Complete(_)) => {}
             Some(
                 Activity::Run(_)
                 | Activity::Shared(_)

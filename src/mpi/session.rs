@@ -9,12 +9,12 @@
 //! derived from `MPI_COMM_WORLD` has none, and ends with that model.
 
 use super::Mpi;
-use super::buffer::{Buffering, Place};
+use super::buffer::{BsendBuffer, BufferOwner};
 use super::comm::COMM_WORLD;
 use super::errhandler::Handler;
 use super::group::Group;
 use super::info::Info;
-use super::table::{Handle, Kind, Table};
+use super::table::{Handle, HandleKind, HandleTable};
 use crate::base::{ErrorClass, MpiError, Peer, Result};
 use crate::device::Device;
 
@@ -29,16 +29,16 @@ pub struct Session {
     /// Its hints in use: the level of thread support, kinds of memory.
     pub hints: Info,
     /// Its buffer for buffered sends.
-    pub buffering: Buffering,
+    pub bsend_buffer: BsendBuffer,
 }
 
 /// All sessions of this process.
 #[derive(Debug)]
-pub struct Sessions(Table<Session>);
+pub struct Sessions(HandleTable<Session>);
 
 impl Default for Sessions {
     fn default() -> Self {
-        Self(Table::new(Kind::Session))
+        Self(HandleTable::new(HandleKind::Session))
     }
 }
 
@@ -48,7 +48,7 @@ impl Sessions {
     /// # Errors
     /// `NoMem` without a free handle.
     pub fn insert(&mut self, handler: Handler, hints: Info) -> Result<Handle> {
-        self.0.insert(Session { handler, hints, buffering: Buffering::default() })
+        self.0.insert(Session { handler, hints, bsend_buffer: BsendBuffer::default() })
     }
 
     /// The session of a handle.
@@ -150,7 +150,7 @@ impl<D: Device> Mpi<D> {
     /// `Session` if there is no such session.
     pub fn may_end_session(&mut self, session: Handle) -> Result<bool> {
         let is_last = self.sessions.len() == 1 && !self.comms.has_world();
-        let is_flushed = self.is_flushed(Place::Session(session))?;
+        let is_flushed = self.poll_flush(BufferOwner::Session(session))?;
         Ok(is_flushed && (!is_last || self.is_drained()))
     }
 
@@ -160,8 +160,8 @@ impl<D: Device> Mpi<D> {
     /// `Session` if there is no such session.
     pub fn end_session(&mut self, session: Handle) -> Result {
         let mut ended = self.sessions.0.remove(session).ok_or_else(|| not_a_session(session))?;
-        self.abandon(&mut ended.buffering);
-        self.abandon_comms(Some(session));
+        self.release_pending(&mut ended.bsend_buffer);
+        self.release_comms(Some(session));
         Ok(())
     }
 
@@ -171,20 +171,20 @@ impl<D: Device> Mpi<D> {
     /// `Group` if this process is none of the world.
     pub fn begin_world(&mut self) -> Result {
         self.comms.open_world(&self.objects.initial_handler)?;
-        self.furnish_world(COMM_WORLD)
+        self.attach_world_segment(COMM_WORLD)
     }
 
     /// Ends the world model: `MPI_COMM_WORLD` and all that was derived from it.
     pub fn end_world(&mut self) {
-        let mut buffering = std::mem::take(&mut self.buffering);
-        self.abandon(&mut buffering);
-        self.abandon_comms(None);
+        let mut buffering = std::mem::take(&mut self.bsend_buffer);
+        self.release_pending(&mut buffering);
+        self.release_comms(None);
     }
 
-    fn abandon_comms(&mut self, session: Option<Handle>) {
-        for mut comm in self.comms.take_all_of(session) {
-            self.abandon(&mut comm.buffering);
-            self.leave_hall(comm.hall);
+    fn release_comms(&mut self, session: Option<Handle>) {
+        for mut comm in self.comms.take_derived(session) {
+            self.release_pending(&mut comm.bsend_buffer);
+            self.close_shared(comm.shared_collective);
         }
     }
 }

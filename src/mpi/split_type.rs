@@ -13,21 +13,21 @@
 //! the others ask for. As all see all, ranks that ask for different things all get an error.
 
 use super::Mpi;
-use super::coll::{Collective, Exchange};
-use super::hardware::{Place, Places, Resource};
+use super::coll::{Collective, UniformBlocks};
+use super::hardware::{Resource, ResourceLocation, ResourceLocations};
 use super::request::Activity;
 use super::table::Handle;
-use crate::base::blocked::Blocked;
+use crate::base::wait_report::WaitReport;
 use crate::base::{ErrorClass, Result};
-use crate::core::memory::Memory;
-use crate::core::run::RunId;
 use crate::device::Device;
+use crate::engine::memory::Memory;
+use crate::engine::run::RunId;
 
 /// What a rank asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum SplitCriterion {
     /// No communicator.
-    Nothing,
+    Undefined,
     /// Those who use the same resource of a type.
     Resource(Resource),
     /// The widest resources that tell some of the ranks apart.
@@ -40,11 +40,11 @@ pub enum By {
     Unrecognized,
 }
 
-impl By {
+impl SplitCriterion {
     /// As it is told to others.
     fn code(self) -> u32 {
         match self {
-            Self::Nothing => 0,
+            Self::Undefined => 0,
             Self::Unguided => 1,
             Self::World => 2,
             Self::Alone => 3,
@@ -55,25 +55,25 @@ impl By {
 }
 
 /// Four bytes for what is asked, and four for each place.
-const ASK_BYTES: usize = 4 + 4 * Resource::ALL.len();
+const CRITERION_RECORD_BYTES: usize = 4 + 4 * Resource::ALL.len();
 const UNKNOWN: u32 = u32::MAX;
 const SPREAD: u32 = u32::MAX - 1;
 
 /// What a rank tells the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Ask {
+struct CriterionRecord {
     code: u32,
-    places: Places,
+    places: ResourceLocations,
 }
 
-impl Ask {
-    fn emit(self) -> [u8; ASK_BYTES] {
+impl CriterionRecord {
+    fn emit(self) -> [u8; CRITERION_RECORD_BYTES] {
         let places = Resource::ALL.map(|resource| match self.places.of(resource) {
-            Place::Unknown => UNKNOWN,
-            Place::Spread => SPREAD,
-            Place::In(instance) => instance,
+            ResourceLocation::Unknown => UNKNOWN,
+            ResourceLocation::Several => SPREAD,
+            ResourceLocation::One(instance) => instance,
         });
-        let mut bytes = [0; ASK_BYTES];
+        let mut bytes = [0; CRITERION_RECORD_BYTES];
         let (words, _) = bytes.as_chunks_mut();
         for (word, value) in words.iter_mut().zip([self.code].into_iter().chain(places)) {
             *word = value.to_le_bytes();
@@ -81,13 +81,13 @@ impl Ask {
         bytes
     }
 
-    fn parse(bytes: &[u8; ASK_BYTES]) -> Self {
+    fn parse(bytes: &[u8; CRITERION_RECORD_BYTES]) -> Self {
         let (words, _) = bytes.as_chunks();
         let word = |index: usize| u32::from_le_bytes(words[index]);
-        let places = Places::new(|resource| match word(1 + resource as usize) {
-            UNKNOWN => Place::Unknown,
-            SPREAD => Place::Spread,
-            instance => Place::In(instance),
+        let places = ResourceLocations::new(|resource| match word(1 + resource as usize) {
+            UNKNOWN => ResourceLocation::Unknown,
+            SPREAD => ResourceLocation::Several,
+            instance => ResourceLocation::One(instance),
         });
         Self { code: word(0), places }
     }
@@ -95,15 +95,15 @@ impl Ask {
 
 /// A question to all ranks of a communicator under way.
 #[derive(Debug)]
-pub struct Asked {
+pub struct SplitTypeExchange {
     run: RunId,
     rank: usize,
-    by: By,
+    criterion: SplitCriterion,
 }
 
 /// What came of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct SplitAssignment {
     /// The color of this rank, if it gets a communicator.
     pub color: Option<i32>,
     /// What those of the color share, if it is hardware.
@@ -111,48 +111,51 @@ pub struct Answer {
 }
 
 impl<D: Device> Mpi<D> {
-    /// Starts to ask all members of `comm` what they want, telling that this one splits `by`
+    /// Starts to ask all members of `comm` what they want, telling that this one splits `criterion`
     /// something and where it is.
     ///
     /// # Errors
     /// `Comm` if there is no such communicator.
-    pub fn ask(&mut self, comm: Handle, by: By, places: Places) -> Result<Asked> {
+    pub fn start_split_type(
+        &mut self, comm: Handle, by: SplitCriterion, places: ResourceLocations,
+    ) -> Result<SplitTypeExchange> {
         let asking = self.comms.get(comm)?;
         let (rank, size) = (asking.member() as usize, asking.members_shape().ranks as usize);
-        let allgather = Collective::Allgather(Exchange { block: ASK_BYTES, in_place: false });
-        let own = Memory::owned(Ask { code: by.code(), places }.emit());
-        let all = Memory::owned(vec![0; ASK_BYTES * size]);
+        let allgather =
+            Collective::Allgather(UniformBlocks { block: CRITERION_RECORD_BYTES, in_place: false });
+        let own = Memory::owned(CriterionRecord { code: by.code(), places }.emit());
+        let all = Memory::owned(vec![0; CRITERION_RECORD_BYTES * size]);
         let run = self.launch_on(comm, allgather, vec![own, all])?;
-        Ok(Asked { run, rank, by })
+        Ok(SplitTypeExchange { run, rank, criterion: by })
     }
 
     /// The answer once all have told.
     ///
     /// # Errors
     /// What went wrong with a message; `Arg` if ranks ask for different things.
-    pub fn answer(&mut self, asked: &Asked) -> Result<Option<Answer>> {
-        let Some(end) = self.engine.take_end(asked.run) else { return Ok(None) };
+    pub fn end_split_type(&mut self, asked: &SplitTypeExchange) -> Result<Option<SplitAssignment>> {
+        let Some(end) = self.engine.take_run_end(asked.run) else { return Ok(None) };
         if let Some(error) = end.error {
             return Err(error);
         }
         let mut bytes = vec![0; end.buffers[1].len()];
         end.buffers[1].pack(0, &mut bytes);
         let (asks, _) = bytes.as_chunks();
-        let asks: Vec<Ask> = asks.iter().map(Ask::parse).collect();
+        let asks: Vec<CriterionRecord> = asks.iter().map(CriterionRecord::parse).collect();
         check_agreed(&asks)?;
-        Ok(Some(answer(&asks, asked.rank, asked.by)))
+        Ok(Some(assign(&asks, asked.rank, asked.criterion)))
     }
 
     /// The call `function`, which waits for an answer.
-    pub fn blocked_ask(&self, function: &str, asked: &Asked) -> Blocked {
+    pub fn blocked_split_type(&self, function: &str, asked: &SplitTypeExchange) -> WaitReport {
         self.blocked(function, [&Activity::Run(asked.run)])
     }
 }
 
 /// # Errors
 /// `Arg` if ranks ask for different things.
-fn check_agreed(asks: &[Ask]) -> Result {
-    let out = By::Nothing.code();
+fn check_agreed(asks: &[CriterionRecord]) -> Result {
+    let out = SplitCriterion::Undefined.code();
     let mut asking = (0..).zip(asks).filter(|(_, ask)| ask.code != out);
     let Some((first, one)) = asking.next() else { return Ok(()) };
     match asking.find(|(_, ask)| ask.code != one.code) {
@@ -165,34 +168,36 @@ fn check_agreed(asks: &[Ask]) -> Result {
 }
 
 /// What `rank` gets of a split on which all have agreed.
-fn answer(asks: &[Ask], rank: usize, by: By) -> Answer {
-    let hardware = |found: Option<(Resource, u32)>| Answer {
+fn assign(asks: &[CriterionRecord], rank: usize, by: SplitCriterion) -> SplitAssignment {
+    let hardware = |found: Option<(Resource, u32)>| SplitAssignment {
         // Numbers of instances have 16 bits, as those of processors.
         color: found.map(|(resource, instance)| (resource as i32) << 16 | instance as i32 & 0xffff),
         resource: found.map(|(resource, _)| resource),
     };
     match by {
-        By::Nothing | By::Unrecognized => Answer { color: None, resource: None },
-        By::World => Answer { color: Some(0), resource: None },
-        By::Alone => Answer { color: Some(rank as i32), resource: None },
-        By::Resource(resource) => hardware(match asks[rank].places.of(resource) {
-            Place::In(instance) => Some((resource, instance)),
-            Place::Spread | Place::Unknown => None,
+        SplitCriterion::Undefined | SplitCriterion::Unrecognized => {
+            SplitAssignment { color: None, resource: None }
+        }
+        SplitCriterion::World => SplitAssignment { color: Some(0), resource: None },
+        SplitCriterion::Alone => SplitAssignment { color: Some(rank as i32), resource: None },
+        SplitCriterion::Resource(resource) => hardware(match asks[rank].places.of(resource) {
+            ResourceLocation::One(instance) => Some((resource, instance)),
+            ResourceLocation::Several | ResourceLocation::Unknown => None,
         }),
-        By::Unguided => hardware(unguided(asks)[rank]),
+        SplitCriterion::Unguided => hardware(unguided(asks)[rank]),
     }
 }
 
 /// The resource by which each rank is told apart: the widest that holds a strict subset of those
 /// who take part, and all of its users have nothing wider.
-fn unguided(asks: &[Ask]) -> Vec<Option<(Resource, u32)>> {
-    let parting = |ask: &Ask| ask.code != By::Nothing.code();
+fn unguided(asks: &[CriterionRecord]) -> Vec<Option<(Resource, u32)>> {
+    let parting = |ask: &CriterionRecord| ask.code != SplitCriterion::Undefined.code();
     let all = asks.iter().filter(|ask| parting(ask)).count();
     let mut found = vec![None; asks.len()];
     for resource in Resource::ALL {
         let mut users: Vec<(u32, usize)> = Vec::new();
         for (rank, ask) in asks.iter().enumerate().filter(|(_, ask)| parting(ask)) {
-            if let Place::In(instance) = ask.places.of(resource) {
+            if let ResourceLocation::One(instance) = ask.places.of(resource) {
                 users.push((instance, rank));
             }
         }
@@ -215,32 +220,35 @@ mod tests {
     use super::*;
 
     /// A rank that asks for an unguided split, on this core of machines with two cores a package.
-    fn on_core(core: u32) -> Ask {
-        let places = Places::new(|resource| match resource {
-            Resource::Machine => Place::In(0),
-            Resource::Package | Resource::Numa => Place::In(core / 2),
-            Resource::L3 => Place::Unknown,
-            _ => Place::In(core),
+    fn on_core(core: u32) -> CriterionRecord {
+        let places = ResourceLocations::new(|resource| match resource {
+            Resource::Machine => ResourceLocation::One(0),
+            Resource::Package | Resource::Numa => ResourceLocation::One(core / 2),
+            Resource::L3 => ResourceLocation::Unknown,
+            _ => ResourceLocation::One(core),
         });
-        Ask { code: By::Unguided.code(), places }
+        CriterionRecord { code: SplitCriterion::Unguided.code(), places }
     }
 
-    fn spread() -> Ask {
-        let places = Places::new(|resource| match resource {
-            Resource::Machine => Place::In(0),
-            _ => Place::Spread,
+    fn spread() -> CriterionRecord {
+        let places = ResourceLocations::new(|resource| match resource {
+            Resource::Machine => ResourceLocation::One(0),
+            _ => ResourceLocation::Several,
         });
-        Ask { code: By::Unguided.code(), places }
+        CriterionRecord { code: SplitCriterion::Unguided.code(), places }
     }
 
-    fn out() -> Ask {
-        Ask { code: By::Nothing.code(), places: Places::default() }
+    fn out() -> CriterionRecord {
+        CriterionRecord {
+            code: SplitCriterion::Undefined.code(),
+            places: ResourceLocations::default(),
+        }
     }
 
     #[test]
     fn an_ask_reads_back() {
         for ask in [on_core(65_535), spread(), out()] {
-            assert_eq!(Ask::parse(&ask.emit()), ask);
+            assert_eq!(CriterionRecord::parse(&ask.emit()), ask);
         }
     }
 
@@ -262,22 +270,22 @@ mod tests {
     #[test]
     fn the_color_is_the_instance_and_none_without_one() {
         let asks = [on_core(5), spread()];
-        let by = By::Resource(Resource::Core);
-        assert!(answer(&asks, 0, by).color.is_some());
-        assert_eq!(answer(&asks, 1, by), Answer { color: None, resource: None });
-        let machine = By::Resource(Resource::Machine);
-        assert_eq!(answer(&asks, 0, machine), answer(&asks, 1, machine));
-        assert_eq!(answer(&asks, 0, By::Resource(Resource::L3)).color, None);
-        assert_eq!(answer(&asks, 1, By::Alone).color, Some(1));
-        assert_eq!(answer(&asks, 1, By::World).color, Some(0));
-        assert_eq!(answer(&asks, 1, By::Unrecognized).color, None);
+        let by = SplitCriterion::Resource(Resource::Core);
+        assert!(assign(&asks, 0, by).color.is_some());
+        assert_eq!(assign(&asks, 1, by), SplitAssignment { color: None, resource: None });
+        let machine = SplitCriterion::Resource(Resource::Machine);
+        assert_eq!(assign(&asks, 0, machine), assign(&asks, 1, machine));
+        assert_eq!(assign(&asks, 0, SplitCriterion::Resource(Resource::L3)).color, None);
+        assert_eq!(assign(&asks, 1, SplitCriterion::Alone).color, Some(1));
+        assert_eq!(assign(&asks, 1, SplitCriterion::World).color, Some(0));
+        assert_eq!(assign(&asks, 1, SplitCriterion::Unrecognized).color, None);
     }
 
     #[test]
     fn ranks_must_agree_but_for_those_who_stay_out() {
         assert!(check_agreed(&[out(), on_core(1), out(), spread()]).is_ok());
         assert!(check_agreed(&[out(), out()]).is_ok());
-        let other = Ask { code: By::World.code(), ..spread() };
+        let other = CriterionRecord { code: SplitCriterion::World.code(), ..spread() };
         let error = check_agreed(&[out(), spread(), other]).unwrap_err();
         assert_eq!(error.code.0, ErrorClass::Arg as i32);
         assert_eq!(error.why, "rank 2 asks for another kind of split than rank 1");
@@ -290,17 +298,17 @@ mod tests {
         fn unguided_parts_are_all_users_of_an_instance_and_not_everybody(
             ranks in proptest::collection::vec(proptest::collection::vec(0u32..6, 8), 1..12),
         ) {
-            let asks: Vec<Ask> = ranks.iter().map(|numbers| {
-                let places = Places::new(|resource| match numbers[resource as usize] {
-                    4 => Place::Spread,
-                    5 => Place::Unknown,
-                    instance => Place::In(instance),
+            let asks: Vec<CriterionRecord> = ranks.iter().map(|numbers| {
+                let places = ResourceLocations::new(|resource| match numbers[resource as usize] {
+                    4 => ResourceLocation::Several,
+                    5 => ResourceLocation::Unknown,
+                    instance => ResourceLocation::One(instance),
                 });
-                Ask { code: By::Unguided.code(), places }
+                CriterionRecord { code: SplitCriterion::Unguided.code(), places }
             }).collect();
             let found = unguided(&asks);
             for (resource, instance) in found.iter().flatten() {
-                let users = |ask: &Ask| ask.places.of(*resource) == Place::In(*instance);
+                let users = |ask: &CriterionRecord| ask.places.of(*resource) == ResourceLocation::One(*instance);
                 let together = Some((*resource, *instance));
                 for (ask, found) in asks.iter().zip(&found) {
                     prop_assert_eq!(users(ask), *found == together);

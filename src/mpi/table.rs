@@ -19,7 +19,7 @@ pub type Handle = u32;
 /// What a handle is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Kind {
+pub enum HandleKind {
     /// A communicator.
     Comm = 1,
     /// A datatype.
@@ -45,7 +45,7 @@ pub enum Kind {
     /// What the tool interface calls a handle to a control variable.
     ToolControl,
     /// What it calls a handle to a performance variable.
-    ToolReading,
+    ToolPerformance,
     /// What it calls a session.
     ToolSession,
 }
@@ -53,15 +53,15 @@ pub enum Kind {
 const SLOT_BITS: u32 = 20;
 const AGE_BITS: u32 = 7;
 /// Free slots that a table keeps back before it uses one again.
-const RESTING: usize = 31;
+const FREE_RESERVE: usize = 31;
 /// Objects of one kind that can live at once.
 pub const SLOTS_MAX: usize = 1 << SLOT_BITS;
 
 /// The objects of one kind.
 #[derive(Debug)]
-pub struct Table<T> {
-    kind: Kind,
-    slots: Vec<Slot<T>>,
+pub struct HandleTable<T> {
+    kind: HandleKind,
+    slots: Vec<HandleSlot<T>>,
     /// The free slots, oldest first, are a list: its ends and its length.
     oldest: u32,
     newest: u32,
@@ -69,7 +69,7 @@ pub struct Table<T> {
 }
 
 #[derive(Debug)]
-struct Slot<T> {
+struct HandleSlot<T> {
     /// The handle that this slot's object has, or the next one will have.
     handle: Handle,
     /// The slot that became free after this one, if both are free.
@@ -77,9 +77,9 @@ struct Slot<T> {
     value: Option<T>,
 }
 
-impl<T> Table<T> {
+impl<T> HandleTable<T> {
     /// An empty table of this kind.
-    pub fn new(kind: Kind) -> Self {
+    pub fn new(kind: HandleKind) -> Self {
         Self { kind, slots: Vec::new(), oldest: 0, newest: 0, free: 0 }
     }
 
@@ -95,11 +95,11 @@ impl<T> Table<T> {
     /// The same, and where the object is, to be changed.
     ///
     /// # Errors
-    /// As [`Table::insert`].
+    /// As [`HandleTable::insert`].
     #[inline(always)]
     pub fn insert_mut(&mut self, value: T) -> Result<(Handle, &mut T)> {
         let index = self.slots.len();
-        if self.free > RESTING || index == SLOTS_MAX && self.free > 0 {
+        if self.free > FREE_RESERVE || index == SLOTS_MAX && self.free > 0 {
             let slot = &mut self.slots[self.oldest as usize];
             (self.oldest, self.free) = (slot.next, self.free - 1);
             return Ok((slot.handle, slot.value.insert(value)));
@@ -115,7 +115,7 @@ impl<T> Table<T> {
             return Err(ErrorClass::NoMem.error(why));
         }
         let handle = (self.kind as u32) << (SLOT_BITS + AGE_BITS) | index as u32;
-        self.slots.push(Slot { handle, next: 0, value: None });
+        self.slots.push(HandleSlot { handle, next: 0, value: None });
         Ok((handle, self.slots[index].value.insert(value)))
     }
 
@@ -138,14 +138,14 @@ impl<T> Table<T> {
     pub fn remove(&mut self, handle: Handle) -> Option<T> {
         let slot = self.slots.get_mut(index(handle)).filter(|slot| slot.handle == handle)?;
         let value = slot.value.take()?;
-        slot.handle = aged(handle);
-        self.rest(index(handle) as u32);
+        slot.handle = next_age(handle);
+        self.release(index(handle) as u32);
         Some(value)
     }
 
     /// This slot is free from now on.
     #[inline]
-    fn rest(&mut self, index: u32) {
+    fn release(&mut self, index: u32) {
         match self.free {
             0 => self.oldest = index,
             _ => self.slots[self.newest as usize].next = index,
@@ -175,7 +175,7 @@ fn index(handle: Handle) -> usize {
 }
 
 /// The same slot, one age on.
-fn aged(handle: Handle) -> Handle {
+fn next_age(handle: Handle) -> Handle {
     let mask = ((1 << AGE_BITS) - 1) << SLOT_BITS;
     handle & !mask | (handle + (1 << SLOT_BITS)) & mask
 }
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_handle_is_positive_not_predefined_and_dies_with_its_object() {
-        let mut table = Table::new(Kind::Win);
+        let mut table = HandleTable::new(HandleKind::Win);
         let handle = table.insert('a').unwrap();
         assert!(handle > 4096 && handle <= i32::MAX as u32);
         assert_eq!(table.get(handle), Some(&'a'));
@@ -198,8 +198,8 @@ mod tests {
 
     #[test]
     fn a_handle_of_another_kind_or_garbage_is_nothing() {
-        let mut comms = Table::new(Kind::Comm);
-        let mut groups = Table::new(Kind::Group);
+        let mut comms = HandleTable::new(HandleKind::Comm);
+        let mut groups = HandleTable::new(HandleKind::Group);
         let (comm, _) = (comms.insert(1).unwrap(), groups.insert(2).unwrap());
         assert_eq!(groups.get(comm), None);
         assert!([0, 0x101, 1 << 20, u32::MAX].iter().all(|&junk| comms.get(junk).is_none()));
@@ -207,25 +207,25 @@ mod tests {
 
     #[test]
     fn the_oldest_free_slot_is_used_first_and_ages_wrap_inside_their_bits() {
-        let mut table = Table::new(Kind::Request);
-        let handles: Vec<_> = (0..=RESTING).map(|i| table.insert(i).unwrap()).collect();
+        let mut table = HandleTable::new(HandleKind::Request);
+        let handles: Vec<_> = (0..=FREE_RESERVE).map(|i| table.insert(i).unwrap()).collect();
         for handle in &handles {
             table.remove(*handle);
         }
         assert_eq!(index(table.insert(9).unwrap()), index(handles[0]));
         let mut handle = handles[1];
         for _ in 0..1 << AGE_BITS {
-            handle = aged(handle);
+            handle = next_age(handle);
         }
         assert_eq!(handle, handles[1]);
     }
 
     #[test]
     fn a_handle_does_not_come_back_soon() {
-        let mut table = Table::new(Kind::Datatype);
+        let mut table = HandleTable::new(HandleKind::Datatype);
         let first = table.insert(0).unwrap();
         table.remove(first);
-        for object in 1..(RESTING + 1) << AGE_BITS {
+        for object in 1..(FREE_RESERVE + 1) << AGE_BITS {
             let handle = table.insert(object).unwrap();
             assert_ne!(handle, first);
             table.remove(handle);

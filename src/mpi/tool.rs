@@ -5,26 +5,26 @@
 //! no C; control variables are the settings of the library, which it does not know either.
 
 use super::Mpi;
-use super::table::{Handle, Kind, Table};
+use super::table::{Handle, HandleKind, HandleTable};
 use crate::base::Result;
 use crate::device::Device;
 
 /// A performance variable: a number of 64 bits, of this process alone, that only the library changes.
 #[derive(Clone, Copy, Debug)]
-pub struct Variable {
+pub struct PerformanceVariable {
     /// Its name.
     pub name: &'static str,
     /// What it counts, in a sentence.
     pub meaning: &'static str,
     /// How it changes.
-    pub class: Class,
+    pub class: VariableClass,
     /// Where it is.
-    gauge: Gauge,
+    source: VariableSource,
 }
 
 /// How a performance variable changes (§15.3.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum VariableClass {
     /// How much of something there is now.
     Level,
     /// How often something has happened.
@@ -32,7 +32,7 @@ pub enum Class {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Gauge {
+enum VariableSource {
     Posted,
     Unexpected,
     Outgoing,
@@ -40,31 +40,31 @@ enum Gauge {
 }
 
 /// All performance variables.
-pub const VARIABLES: &[Variable] = &[
-    Variable {
+pub const VARIABLES: &[PerformanceVariable] = &[
+    PerformanceVariable {
         name: "suiro_posted_receives",
         meaning: "receives that no message has matched",
-        class: Class::Level,
-        gauge: Gauge::Posted,
+        class: VariableClass::Level,
+        source: VariableSource::Posted,
     },
-    Variable {
+    PerformanceVariable {
         name: "suiro_unexpected_messages",
         meaning: "messages that have come and that no receive has matched",
-        class: Class::Level,
-        gauge: Gauge::Unexpected,
+        class: VariableClass::Level,
+        source: VariableSource::Unexpected,
     },
-    Variable {
+    PerformanceVariable {
         name: "suiro_outgoing_messages",
         meaning: "messages that have not left yet",
-        class: Class::Level,
-        gauge: Gauge::Outgoing,
+        class: VariableClass::Level,
+        source: VariableSource::Outgoing,
     },
-    Variable {
+    PerformanceVariable {
         name: "suiro_offload_host_programs",
         meaning: "persistent collectives that the host runs as the network interface lacks \
                   counters or slots for them",
-        class: Class::Counter,
-        gauge: Gauge::HostPrograms,
+        class: VariableClass::Counter,
+        source: VariableSource::HostPrograms,
     },
 ];
 
@@ -73,46 +73,46 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Panics
     /// If there is none.
-    pub fn measure(&mut self, index: usize) -> u64 {
+    pub fn read_variable(&mut self, index: usize) -> u64 {
         let queues = self.engine.queues();
-        match VARIABLES[index].gauge {
-            Gauge::Posted => queues.posted as u64,
-            Gauge::Unexpected => queues.unexpected as u64,
-            Gauge::Outgoing => queues.outgoing as u64,
-            Gauge::HostPrograms => self.engine.host_programs(),
+        match VARIABLES[index].source {
+            VariableSource::Posted => queues.posted as u64,
+            VariableSource::Unexpected => queues.unexpected as u64,
+            VariableSource::Outgoing => queues.outgoing as u64,
+            VariableSource::HostPrograms => self.engine.host_programs(),
         }
     }
 }
 
 /// Who uses the tool interface, and what they hold.
 #[derive(Debug)]
-pub struct Tools {
+pub struct ToolInterface {
     users: usize,
     /// The index of a control variable.
-    pub controls: Table<usize>,
-    sessions: Table<()>,
-    readings: Table<Reading>,
+    pub controls: HandleTable<usize>,
+    sessions: HandleTable<()>,
+    performance: HandleTable<PerformanceHandle>,
 }
 
 /// A handle to a performance variable.
 #[derive(Clone, Copy, Debug)]
-struct Reading {
+struct PerformanceHandle {
     session: Handle,
     variable: usize,
 }
 
-impl Default for Tools {
+impl Default for ToolInterface {
     fn default() -> Self {
         Self {
             users: 0,
-            controls: Table::new(Kind::ToolControl),
-            sessions: Table::new(Kind::ToolSession),
-            readings: Table::new(Kind::ToolReading),
+            controls: HandleTable::new(HandleKind::ToolControl),
+            sessions: HandleTable::new(HandleKind::ToolSession),
+            performance: HandleTable::new(HandleKind::ToolPerformance),
         }
     }
 }
 
-impl Tools {
+impl ToolInterface {
     /// One more user.
     pub fn enter(&mut self) {
         self.users += 1;
@@ -143,10 +143,10 @@ impl Tools {
 
     /// Ends a session and all handles in it; whether there was one.
     pub fn close(&mut self, session: Handle) -> bool {
-        let inside = self.readings.iter().filter(|(_, reading)| reading.session == session);
+        let inside = self.performance.iter().filter(|(_, reading)| reading.session == session);
         let inside: Vec<_> = inside.map(|(handle, _)| handle).collect();
         for handle in inside {
-            self.readings.remove(handle);
+            self.performance.remove(handle);
         }
         self.sessions.remove(session).is_some()
     }
@@ -161,18 +161,18 @@ impl Tools {
     /// # Errors
     /// `NoMem` without a free handle.
     pub fn bind(&mut self, session: Handle, variable: usize) -> Result<Handle> {
-        self.readings.insert(Reading { session, variable })
+        self.performance.insert(PerformanceHandle { session, variable })
     }
 
     /// The performance variable of a handle of this session.
     pub fn bound(&self, session: Handle, handle: Handle) -> Option<usize> {
-        let reading = self.readings.get(handle).filter(|reading| reading.session == session);
+        let reading = self.performance.get(handle).filter(|reading| reading.session == session);
         reading.map(|reading| reading.variable)
     }
 
     /// Frees a handle of this session; whether there was one.
     pub fn unbind(&mut self, session: Handle, handle: Handle) -> bool {
-        self.bound(session, handle).is_some() && self.readings.remove(handle).is_some()
+        self.bound(session, handle).is_some() && self.performance.remove(handle).is_some()
     }
 }
 
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_session_takes_its_handles_along_and_knows_no_others() {
-        let mut tools = Tools::default();
+        let mut tools = ToolInterface::default();
         let (one, two) = (tools.open().unwrap(), tools.open().unwrap());
         let handle = tools.bind(one, 1).unwrap();
         assert_eq!((tools.bound(one, handle), tools.bound(two, handle)), (Some(1), None));
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn the_last_user_takes_everything_along() {
-        let mut tools = Tools::default();
+        let mut tools = ToolInterface::default();
         assert!(!tools.leave());
         tools.enter();
         tools.enter();

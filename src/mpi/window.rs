@@ -10,7 +10,7 @@ use super::Mpi;
 use super::attribute::Attributes;
 use super::errhandler::Handler;
 use super::info::Info;
-use super::table::{Handle, Kind, Table};
+use super::table::{Handle, HandleKind, HandleTable};
 use crate::base::{ErrorClass, MpiError, Result};
 use crate::device::Device;
 
@@ -37,7 +37,7 @@ const UNIFIED: i32 = 321;
 /// addresses of these fields, so the values stay where they are as long as the window lives.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Extent {
+pub struct WindowMemory {
     /// The address of its first byte.
     pub base: usize,
     /// Bytes.
@@ -50,7 +50,7 @@ pub struct Extent {
     pub model: i32,
 }
 
-impl Extent {
+impl WindowMemory {
     /// Memory of `size` bytes at `base`, counted in units of `unit` bytes.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ pub struct Window {
     /// Its own communicator.
     pub comm: Handle,
     /// Its memory.
-    pub extent: Box<Extent>,
+    pub memory: Box<WindowMemory>,
     /// What is attached to a dynamic window: the length in bytes by the address.
     attached: BTreeMap<usize, usize>,
     /// Its hints, all of those that are known.
@@ -91,16 +91,16 @@ pub struct Window {
 
 /// A hint for windows that is known (§12.2.1): its key, what it is if nobody gives it, and what
 /// it may be if that is not everything.
-struct Hint(&'static [u8], &'static [u8], fn(&[u8]) -> bool);
+struct WindowHint(&'static [u8], &'static [u8], fn(&[u8]) -> bool);
 
 /// The hints that every window has, in the order of the standard.
-const HINTS: &[Hint] = &[
-    Hint(b"no_locks", b"false", is_boolean),
-    Hint(b"accumulate_ordering", b"rar,raw,war,waw", is_ordering),
-    Hint(b"accumulate_ops", b"same_op_no_op", is_operations),
-    Hint(b"mpi_accumulate_granularity", b"0", is_number),
-    Hint(b"same_size", b"false", is_boolean),
-    Hint(b"same_disp_unit", b"false", is_boolean),
+const HINTS: &[WindowHint] = &[
+    WindowHint(b"no_locks", b"false", is_boolean),
+    WindowHint(b"accumulate_ordering", b"rar,raw,war,waw", is_ordering),
+    WindowHint(b"accumulate_ops", b"same_op_no_op", is_operations),
+    WindowHint(b"mpi_accumulate_granularity", b"0", is_number),
+    WindowHint(b"same_size", b"false", is_boolean),
+    WindowHint(b"same_disp_unit", b"false", is_boolean),
 ];
 
 fn is_boolean(value: &[u8]) -> bool {
@@ -125,14 +125,14 @@ impl Window {
     ///
     /// # Errors
     /// None but a bug's: the defaults are keys and values of legal length.
-    pub fn new(comm: Handle, extent: Extent) -> Result<Self> {
+    pub fn new(comm: Handle, extent: WindowMemory) -> Result<Self> {
         let mut hints = Info::default();
-        for Hint(key, default, _) in HINTS {
+        for WindowHint(key, default, _) in HINTS {
             hints.set(key, default)?;
         }
         Ok(Self {
             comm,
-            extent: Box::new(extent),
+            memory: Box::new(extent),
             attached: BTreeMap::new(),
             hints,
             handler: Handler::Fatal,
@@ -160,7 +160,7 @@ impl Window {
     /// # Errors
     /// None but a bug's.
     pub fn advise(&mut self, hints: &Info) -> Result {
-        for Hint(key, _, is_legal) in HINTS {
+        for WindowHint(key, _, is_legal) in HINTS {
             if let Some(value) = hints.get(key)?.filter(|value| is_legal(value)) {
                 self.hints.set(key, value)?;
             }
@@ -204,7 +204,7 @@ impl Window {
     }
 
     fn check_dynamic(&self) -> Result {
-        if self.extent.flavor == Flavor::Dynamic as i32 {
+        if self.memory.flavor == Flavor::Dynamic as i32 {
             return Ok(());
         }
         let why = format!("{} is not of MPI_Win_create_dynamic", self.title());
@@ -214,11 +214,11 @@ impl Window {
 
 /// All windows of this process.
 #[derive(Debug)]
-pub struct Windows(Table<Window>);
+pub struct Windows(HandleTable<Window>);
 
 impl Default for Windows {
     fn default() -> Self {
-        Self(Table::new(Kind::Win))
+        Self(HandleTable::new(HandleKind::Win))
     }
 }
 
@@ -287,16 +287,16 @@ mod tests {
 
     #[test]
     fn memory_has_a_size_and_a_unit() {
-        let extent = Extent::new(Flavor::Create, 64, 10, 4).unwrap();
+        let extent = WindowMemory::new(Flavor::Create, 64, 10, 4).unwrap();
         assert_eq!((extent.size, extent.unit, extent.model), (10, 4, 321));
-        assert_eq!(class(Extent::new(Flavor::Create, 64, -1, 4)), ErrorClass::Size);
-        assert_eq!(class(Extent::new(Flavor::Create, 64, 1, 0)), ErrorClass::Disp);
-        assert_eq!(class(Extent::new(Flavor::Create, 64, 1, -4)), ErrorClass::Disp);
+        assert_eq!(class(WindowMemory::new(Flavor::Create, 64, -1, 4)), ErrorClass::Size);
+        assert_eq!(class(WindowMemory::new(Flavor::Create, 64, 1, 0)), ErrorClass::Disp);
+        assert_eq!(class(WindowMemory::new(Flavor::Create, 64, 1, -4)), ErrorClass::Disp);
     }
 
     #[test]
     fn what_is_attached_does_not_overlap() {
-        let mut window = Window::new(7, Extent::dynamic()).unwrap();
+        let mut window = Window::new(7, WindowMemory::dynamic()).unwrap();
         window.attach(100, 10).unwrap();
         window.attach(110, 5).unwrap();
         window.attach(90, 10).unwrap();
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_window_of_fixed_memory_takes_no_more() {
-        let extent = Extent::new(Flavor::Allocate, 64, 10, 4).unwrap();
+        let extent = WindowMemory::new(Flavor::Allocate, 64, 10, 4).unwrap();
         let mut window = Window::new(7, extent).unwrap();
         assert_eq!(class(window.attach(100, 10)), ErrorClass::RmaFlavor);
         assert_eq!(class(window.detach(100)), ErrorClass::RmaFlavor);
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn hints_that_make_no_sense_are_ignored() {
-        let mut window = Window::new(7, Extent::dynamic()).unwrap();
+        let mut window = Window::new(7, WindowMemory::dynamic()).unwrap();
         let mut hints = Info::default();
         hints.set(b"no_locks", b"true").unwrap();
         hints.set(b"same_size", b"perhaps").unwrap();

@@ -16,7 +16,7 @@
 
 use std::collections::HashMap;
 
-use super::{Action, Buffer, Region, Schedule, StepId, Wait};
+use super::{Buffer, Region, Schedule, StepAction, StepId, Wait};
 
 /// Checks the schedules of ranks `0..schedules.len()` of one operation.
 ///
@@ -36,9 +36,9 @@ pub fn check(schedules: &[Schedule]) -> Result<(), String> {
 /// A message is later than all it waits on; a local step is as late as that.
 fn rounds(schedule: &Schedule) -> Result<(), String> {
     for (id, step) in schedule.steps().iter().enumerate() {
-        let after = schedule.after(id as StepId);
+        let after = schedule.predecessors(id as StepId);
         let latest = after.iter().map(|&id| schedule.steps()[id as usize].round).max();
-        let local = matches!(step.action, Action::Copy { .. } | Action::Reduce { .. });
+        let local = matches!(step.action, StepAction::Copy { .. } | StepAction::Reduce { .. });
         let due = latest.unwrap_or(0) + u32::from(!local);
         if step.round < due || (local && step.round > due) {
             return Err(format!("step {id} has round {}, due is {due}", step.round));
@@ -81,7 +81,7 @@ fn copies(schedule: &Schedule) -> Result<(), String> {
             return Err(format!("step {id} writes to what came first"));
         }
         if let Some(read) = read.filter(|region| region.buffer == Buffer::First) {
-            let after = schedule.after(id as StepId);
+            let after = schedule.predecessors(id as StepId);
             let chooses = step.wait == Wait::Any || after.len() == 1;
             let is_there = |region: Region| {
                 matches!(region.buffer, Buffer::Scratch(_)) && region.len >= read.end()
@@ -105,7 +105,7 @@ fn written_by(schedule: &Schedule, id: StepId) -> Region {
 }
 
 /// One access of a step to memory.
-struct Access {
+struct StepAccess {
     region: Region,
     writes: bool,
     step: usize,
@@ -113,9 +113,9 @@ struct Access {
     copy: Option<usize>,
 }
 
-impl Access {
+impl StepAccess {
     /// Whether the access is certainly later than step `id`.
-    fn is_after(&self, id: usize, before: &[Bits]) -> bool {
+    fn is_after(&self, id: usize, before: &[StepSet]) -> bool {
         let copied = |copy: usize| copy == id || copy > id && before[copy].contains(id);
         before[self.step].contains(id) || self.copy.is_some_and(copied)
     }
@@ -143,20 +143,20 @@ fn races(schedule: &Schedule) -> Result<(), String> {
 }
 
 /// All accesses to at least one byte.
-fn accesses(schedule: &Schedule) -> Vec<Access> {
+fn accesses(schedule: &Schedule) -> Vec<StepAccess> {
     let mut accesses = Vec::new();
     for (step, it) in schedule.steps().iter().enumerate() {
         let (read, written) = it.action.regions();
         for (region, writes) in [(read, false), (written, true)] {
             let Some(region) = region.filter(|region| region.len > 0) else { continue };
             if region.buffer != Buffer::First {
-                accesses.push(Access { region, writes, step, copy: None });
+                accesses.push(StepAccess { region, writes, step, copy: None });
                 continue;
             }
-            for &copy in schedule.after(step as StepId) {
+            for &copy in schedule.predecessors(step as StepId) {
                 let written = written_by(schedule, copy);
                 let region = written.buffer.region(written.start + region.start, region.len);
-                accesses.push(Access { region, writes, step, copy: Some(copy as usize) });
+                accesses.push(StepAccess { region, writes, step, copy: Some(copy as usize) });
             }
         }
     }
@@ -164,11 +164,11 @@ fn accesses(schedule: &Schedule) -> Vec<Access> {
 }
 
 /// For each step, the steps that are certainly complete when it starts.
-fn order(schedule: &Schedule) -> Vec<Bits> {
-    let mut before: Vec<Bits> = Vec::with_capacity(schedule.steps().len());
+fn order(schedule: &Schedule) -> Vec<StepSet> {
+    let mut before: Vec<StepSet> = Vec::with_capacity(schedule.steps().len());
     for (id, step) in schedule.steps().iter().enumerate() {
-        let after = schedule.after(id as StepId);
-        let mut bits = Bits(vec![0; id.div_ceil(64)]);
+        let after = schedule.predecessors(id as StepId);
+        let mut bits = StepSet(vec![0; id.div_ceil(64)]);
         if step.wait == Wait::All || after.len() <= 1 {
             for &earlier in after {
                 bits.insert(earlier as usize);
@@ -176,7 +176,7 @@ fn order(schedule: &Schedule) -> Vec<Bits> {
             }
         } else {
             bits.extend(&before[after[0] as usize]);
-            after.iter().for_each(|&earlier| bits.keep(&before[earlier as usize]));
+            after.iter().for_each(|&earlier| bits.intersect(&before[earlier as usize]));
         }
         before.push(bits);
     }
@@ -184,9 +184,9 @@ fn order(schedule: &Schedule) -> Vec<Bits> {
 }
 
 /// A set of step numbers.
-struct Bits(Vec<u64>);
+struct StepSet(Vec<u64>);
 
-impl Bits {
+impl StepSet {
     fn contains(&self, id: usize) -> bool {
         self.0[id / 64] >> (id % 64) & 1 == 1
     }
@@ -202,7 +202,7 @@ impl Bits {
     }
 
     /// Drops what is not in `other`, which may be a set of fewer numbers.
-    fn keep(&mut self, other: &Self) {
+    fn intersect(&mut self, other: &Self) {
         for (word, kept) in self.0.iter_mut().zip(other.0.iter().chain(std::iter::repeat(&0))) {
             *word &= kept;
         }
@@ -210,22 +210,22 @@ impl Bits {
 }
 
 /// Source, destination and label: what identifies a message of one operation.
-type Name = (usize, usize, u16);
+type MessageId = (usize, usize, u16);
 
 /// Sends and receives pair up one to one, with one length and one round.
 fn messages(schedules: &[Schedule]) -> Result<(), String> {
-    let mut sends: HashMap<Name, (usize, u32)> = HashMap::new();
+    let mut sends: HashMap<MessageId, (usize, u32)> = HashMap::new();
     let mut receives = sends.clone();
     for (rank, schedule) in schedules.iter().enumerate() {
         for step in schedule.steps() {
             let (side, name, region) = match step.action {
-                Action::Send { peer, region, label } => {
+                StepAction::Send { peer, region, label } => {
                     (&mut sends, (rank, peer as usize, label), region)
                 }
-                Action::Receive { peer, region, label } => {
+                StepAction::Receive { peer, region, label } => {
                     (&mut receives, (peer as usize, rank, label), region)
                 }
-                Action::Copy { .. } | Action::Reduce { .. } => continue,
+                StepAction::Copy { .. } | StepAction::Reduce { .. } => continue,
             };
             if name.0 == name.1 || name.0.max(name.1) >= schedules.len() {
                 return Err(format!("rank {rank} has a message to or from nobody: {name:?}"));
@@ -239,7 +239,7 @@ fn messages(schedules: &[Schedule]) -> Result<(), String> {
 }
 
 fn pair(
-    sends: &HashMap<Name, (usize, u32)>, receives: &HashMap<Name, (usize, u32)>,
+    sends: &HashMap<MessageId, (usize, u32)>, receives: &HashMap<MessageId, (usize, u32)>,
 ) -> Result<(), String> {
     for (name, send) in sends {
         match receives.get(name) {
@@ -257,16 +257,16 @@ fn pair(
 
 #[cfg(test)]
 mod tests {
-    use super::super::Builder;
+    use super::super::ScheduleBuilder;
     use super::*;
 
     const BUFFER: Buffer = Buffer::User(0);
 
     /// Rank 0 sends what rank 1 receives.
     fn pair_of(send: Region, receive: Region, rounds: (u32, u32)) -> [Schedule; 2] {
-        let mut sender = Builder::new();
+        let mut sender = ScheduleBuilder::new();
         sender.send(1, send, rounds.0, &[]);
-        let mut receiver = Builder::new();
+        let mut receiver = ScheduleBuilder::new();
         receiver.receive(0, receive, rounds.1, &[]);
         [sender.finish(), receiver.finish()]
     }
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn one_label_is_one_message() {
-        let mut plan = Builder::new();
+        let mut plan = ScheduleBuilder::new();
         plan.send(1, Region::EMPTY, 1, &[]);
         plan.send(1, Region::EMPTY, 1, &[]);
         assert!(fault(&[plan.finish(), Schedule::default()]).contains("two messages"));
@@ -301,7 +301,7 @@ mod tests {
         // Each rank sends only after it has received: no rounds can be given.
         for (receive, send) in [(1, 1), (1, 2), (2, 1)] {
             let schedules = [0, 1].map(|rank| {
-                let mut plan = Builder::new();
+                let mut plan = ScheduleBuilder::new();
                 let receive = plan.receive(1 - rank, Region::EMPTY, receive, &[]);
                 plan.send(1 - rank, Region::EMPTY, send, &[receive]);
                 plan.finish()
@@ -313,10 +313,10 @@ mod tests {
     #[test]
     fn unordered_writes_race() {
         let race = |ordered: bool, wait: Wait, start: usize| {
-            let mut plan = Builder::new();
+            let mut plan = ScheduleBuilder::new();
             let first = plan.receive(1, BUFFER.region(0, 8), 1, &[]);
             let other = plan.receive(2, Region::EMPTY, 1, &[]);
-            let action = Action::Send { peer: 1, region: BUFFER.region(start, 8), label: 2 };
+            let action = StepAction::Send { peer: 1, region: BUFFER.region(start, 8), label: 2 };
             let after = [first, other];
             plan.push(action, 2, wait, &after[usize::from(!ordered)..]);
             races(&plan.finish())
@@ -329,18 +329,20 @@ mod tests {
 
     #[test]
     fn any_of_several_is_after_what_all_are_after() {
-        let mut plan = Builder::new();
+        let mut plan = ScheduleBuilder::new();
         let shared = plan.receive(1, BUFFER.region(0, 8), 1, &[]);
         let one = plan.send(1, Region::EMPTY, 2, &[shared]);
         let two = plan.send(2, Region::EMPTY, 2, &[shared]);
-        let action = Action::Send { peer: 3, region: BUFFER.region(0, 8), label: 3 };
+        let action = StepAction::Send { peer: 3, region: BUFFER.region(0, 8), label: 3 };
         plan.push(action, 3, Wait::Any, &[one, two]);
         assert_eq!(races(&plan.finish()), Ok(()));
     }
 
     /// A copy of what came first of two receives, changed by `spoil`, which gets both and the copy.
-    fn first_of_two(spoil: impl FnOnce(&mut Builder, Buffer, [StepId; 3])) -> Result<(), String> {
-        let mut plan = Builder::new();
+    fn first_of_two(
+        spoil: impl FnOnce(&mut ScheduleBuilder, Buffer, [StepId; 3]),
+    ) -> Result<(), String> {
+        let mut plan = ScheduleBuilder::new();
         let scratch = plan.scratch(16);
         let one = plan.receive(1, scratch.region(0, 8), 1, &[]);
         let two = plan.receive(2, scratch.region(8, 8), 1, &[]);
@@ -356,13 +358,14 @@ mod tests {
     fn either_copy_may_come_first() {
         assert_eq!(first_of_two(|_, _, _| ()), Ok(()));
         // A copy is read by who has only waited for the other.
-        let late = |plan: &mut Builder, scratch: Buffer, [one, _, copy]: [StepId; 3]| {
+        let late = |plan: &mut ScheduleBuilder, scratch: Buffer, [one, _, copy]: [StepId; 3]| {
             plan.copy(BUFFER.region(8, 8), scratch.region(8, 8), &[one, copy]);
         };
         assert!(first_of_two(late).unwrap_err().contains("race"));
-        let unread = |plan: &mut Builder, scratch: Buffer, [one, two, copy]: [StepId; 3]| {
-            plan.copy(BUFFER.region(8, 8), scratch.region(8, 8), &[one, two, copy]);
-        };
+        let unread =
+            |plan: &mut ScheduleBuilder, scratch: Buffer, [one, two, copy]: [StepId; 3]| {
+                plan.copy(BUFFER.region(8, 8), scratch.region(8, 8), &[one, two, copy]);
+            };
         assert_eq!(first_of_two(unread), Ok(()));
     }
 
@@ -370,7 +373,7 @@ mod tests {
     fn what_comes_first_is_there_whichever_it_is() {
         let push = |region: Region, wait, after: fn([StepId; 3]) -> Vec<StepId>| {
             first_of_two(|plan, _, steps| {
-                let action = Action::Send { peer: 3, region, label: 2 };
+                let action = StepAction::Send { peer: 3, region, label: 2 };
                 plan.push(action, 2, wait, &after(steps));
             })
         };
@@ -386,7 +389,7 @@ mod tests {
 
     #[test]
     fn order_runs_through_other_steps_and_reads_share() {
-        let mut plan = Builder::new();
+        let mut plan = ScheduleBuilder::new();
         let receive = plan.receive(1, BUFFER.region(0, 8), 1, &[]);
         let token = plan.send(2, Region::EMPTY, 2, &[receive]);
         plan.send(1, BUFFER.region(0, 8), 3, &[token]);
@@ -396,11 +399,11 @@ mod tests {
 
     #[test]
     fn regions_stay_inside_and_apart() {
-        let mut plan = Builder::new();
+        let mut plan = ScheduleBuilder::new();
         let scratch = plan.scratch(8);
         plan.receive(1, scratch.region(4, 8), 1, &[]);
         assert!(regions(&plan.finish()).unwrap_err().contains("leaves its buffer"));
-        let mut plan = Builder::new();
+        let mut plan = ScheduleBuilder::new();
         plan.reduce(BUFFER.region(0, 8), BUFFER.region(4, 8), &[]);
         assert!(regions(&plan.finish()).unwrap_err().contains("do not fit"));
     }

@@ -1,10 +1,10 @@
 //! Arithmetic of programs by the interface: what barrier gates do for small reductions.
 //!
-//! A program leaves arithmetic to the host ([`Op::Host`]), as it knows neither operations nor
+//! A program leaves arithmetic to the host ([`ProgramOp::Host`]), as it knows neither operations nor
 //! datatypes. Who knows that a reduction is one of numbers of 8 bytes lets an interface do those
 //! that are short enough for it.
 
-use super::{Action, Arithmetic, Op, Program, Schedule, Work};
+use super::{Arithmetic, DeferredWork, Program, ProgramOp, Schedule, StepAction};
 
 /// The program of `schedule`, with its arithmetic, which is `with`, done by an interface that takes
 /// up to `numbers` numbers at a time. What is longer is left to the host.
@@ -14,14 +14,14 @@ use super::{Action, Arithmetic, Op, Program, Schedule, Work};
 pub fn with_gates(
     program: &Program, schedule: &Schedule, with: Arithmetic, numbers: usize,
 ) -> Program {
-    let gate = |work: &Work| {
-        let Op::Host { step, done } = work.op else { return *work };
-        let Action::Reduce { from, into } = schedule.steps()[step as usize].action else {
+    let gate = |work: &DeferredWork| {
+        let ProgramOp::Host { step, done } = work.op else { return *work };
+        let StepAction::Reduce { from, into } = schedule.steps()[step as usize].action else {
             panic!("step {step} is not arithmetic");
         };
         let short = from.len.is_multiple_of(8) && from.len <= 8 * numbers;
-        let op = if short { Op::Combine { from, into, with, done } } else { work.op };
-        Work { op, ..*work }
+        let op = if short { ProgramOp::Combine { from, into, with, done } } else { work.op };
+        DeferredWork { op, ..*work }
     };
     let work = program.work().iter().map(gate).collect();
     Program::new(program.scheme, program.tanks, program.counters(), work)
@@ -30,11 +30,11 @@ pub fn with_gates(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::offload::{Add, Buffer, Builder, Scheme};
+    use crate::offload::{Buffer, CounterAdd, ScheduleBuilder, Scheme};
 
     #[test]
     fn short_arithmetic_goes_to_the_interface() {
-        let mut builder = Builder::new();
+        let mut builder = ScheduleBuilder::new();
         let scratch = builder.scratch(100);
         let regions = |len| (scratch.region(0, len), Buffer::User(1).region(0, len));
         for len in [16, 24, 12] {
@@ -42,12 +42,17 @@ mod tests {
             builder.reduce(from, into, &[]);
         }
         let schedule = builder.finish();
-        let done = Some(Add { counter: 0, value: 1 });
-        let host = |step| Work { counter: 0, level: 0, op: Op::Host { step, done }, round: 0 };
+        let done = Some(CounterAdd { counter: 0, value: 1 });
+        let host = |step| DeferredWork {
+            counter: 0,
+            level: 0,
+            op: ProgramOp::Host { step, done },
+            round: 0,
+        };
         let program = Program::new(Scheme::Tank, 2, 1, (0..3).map(host).collect());
         let gated = with_gates(&program, &schedule, Arithmetic::Sum, 2);
         let (from, into) = regions(16);
-        let combine = Op::Combine { from, into, with: Arithmetic::Sum, done };
+        let combine = ProgramOp::Combine { from, into, with: Arithmetic::Sum, done };
         let ops: Vec<_> = gated.work().iter().map(|work| work.op).collect();
         assert_eq!(ops, [combine, host(1).op, host(2).op]);
         assert_eq!((gated.tanks, gated.counters()), (2, 1));

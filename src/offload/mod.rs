@@ -5,10 +5,10 @@
 //! deadlock. A [`Program`] is the same for a network interface that counts arrivals. Nothing here
 //! moves a byte, knows an address, a datatype, a communicator or a device.
 
+pub mod causal_order;
 pub mod check;
 pub mod compile;
 mod gates;
-pub mod order;
 pub mod packing;
 mod program;
 pub mod resources;
@@ -16,5 +16,7 @@ mod schedule;
 pub mod table;
 
 pub use gates::with_gates;
-pub use program::{Add, Arithmetic, CounterId, Instance, Op, Program, Scheme, Work};
-pub use schedule::{Action, Buffer, Builder, Region, Schedule, Step, StepId, Wait};
+pub use program::{
+    Arithmetic, CounterAdd, CounterId, DeferredWork, Instance, Program, ProgramOp, Scheme,
+};
+pub use schedule::{Buffer, Region, Schedule, ScheduleBuilder, Step, StepAction, StepId, Wait};

@@ -12,10 +12,10 @@
 //! ```
 //!
 //! The rules are those of RSched (Hatanaka, Hori, Ishikawa: "RDMA scheduling", IPSJ SIG Technical
-//! Report 2013-HPC-140 No. 17): [`Policy::RoundRobin`], and [`Policy::BottomLeft`] with nothing at
+//! Report 2013-HPC-140 No. 17): [`PackingPolicy::RoundRobin`], and [`PackingPolicy::BottomLeft`] with nothing at
 //! the same time in one direction, and at most so many diagonal puts at once. The paper's open idea
-//! is [`Policy::Access`]: writing to an engine's queue takes time too, so engines that are written
-//! to later have less room. [`Policy::Best`] starts from all of these and improves what a model of
+//! is [`PackingPolicy::Access`]: writing to an engine's queue takes time too, so engines that are written
+//! to later have less room. [`PackingPolicy::Best`] starts from all of these and improves what a model of
 //! flows ([`fluid`]) says takes longest.
 //!
 //! **Symmetry.** All ranks start the same puts and choose alike, so what a rank sends in a direction
@@ -31,7 +31,7 @@ mod search;
 
 use std::fmt;
 
-use fluid::{Queue, Span};
+use fluid::{TransferQueue, TransferTime};
 
 /// What is to be put.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Put {
 
 /// How fast an interface is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Machine {
+pub struct InterfaceModel {
     /// Engines that send at the same time; as many receive.
     pub engines: u8,
     /// What one put can have.
@@ -69,7 +69,7 @@ pub struct Machine {
     pub gap_ns: f64,
 }
 
-impl Machine {
+impl InterfaceModel {
     /// The Tofu interconnect of the K computer: 4 engines, and what makes a model of flows tell the
     /// times of the paper's figures 4, 6 and 8. These are fitted to the times that they explain:
     /// 4.0 from 224,256 bytes in 56 µs (figure 4), 4.875 from two flows on a link of 5 GB/s by name
@@ -91,7 +91,7 @@ impl Machine {
 
 /// How engines are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Policy {
+pub enum PackingPolicy {
     /// One put after another to so many engines in turn, in the order given.
     RoundRobin(u8),
     /// The longest first, as early as an engine and the direction are free; at most so many diagonal
@@ -104,7 +104,7 @@ pub enum Policy {
     Best,
 }
 
-impl Policy {
+impl PackingPolicy {
     /// All that have a name.
     pub const ALL: [Self; 8] = [
         Self::RoundRobin(1),
@@ -133,7 +133,7 @@ impl Policy {
     }
 }
 
-impl fmt::Display for Policy {
+impl fmt::Display for PackingPolicy {
     /// As the paper calls it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -147,7 +147,7 @@ impl fmt::Display for Policy {
 
 /// Where a put was packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct PutPlacement {
     /// Which engine sends it, and which one receives it.
     pub engine: u8,
     /// When it was meant to start.
@@ -160,50 +160,50 @@ pub struct Place {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Packing {
     /// The place of each put, in the order given.
-    pub places: Vec<Place>,
+    pub placements: Vec<PutPlacement>,
     /// For each engine, the puts in its order.
     pub queues: Vec<Vec<usize>>,
 }
 
 impl Packing {
     /// Packs `puts` for an interface like `machine`.
-    pub fn new(policy: Policy, puts: &[Put], machine: &Machine) -> Self {
+    pub fn new(policy: PackingPolicy, puts: &[Put], machine: &InterfaceModel) -> Self {
         let all = machine.engines;
         match policy {
-            Policy::RoundRobin(engines) => {
+            PackingPolicy::RoundRobin(engines) => {
                 let engines = usize::from(engines.min(all).max(1));
                 let mut queues = vec![Vec::new(); all.max(1).into()];
                 (0..puts.len()).for_each(|put| queues[put % engines].push(put));
                 Self::stacked(queues, puts, machine)
             }
-            Policy::BottomLeft(diagonals) => bottom_left(puts, machine, diagonals, false),
-            Policy::Access => bottom_left(puts, machine, all, true),
-            Policy::Best => search::best(puts, machine),
+            PackingPolicy::BottomLeft(diagonals) => bottom_left(puts, machine, diagonals, false),
+            PackingPolicy::Access => bottom_left(puts, machine, all, true),
+            PackingPolicy::Best => search::best(puts, machine),
         }
     }
 
     /// Places as they come if each engine does its puts one after another, and none is in the way of
     /// another.
-    fn stacked(queues: Vec<Vec<usize>>, puts: &[Put], machine: &Machine) -> Self {
-        let mut places = vec![Place { engine: 0, start_ns: 0, end_ns: 0 }; puts.len()];
+    fn stacked(queues: Vec<Vec<usize>>, puts: &[Put], machine: &InterfaceModel) -> Self {
+        let mut placements = vec![PutPlacement { engine: 0, start_ns: 0, end_ns: 0 }; puts.len()];
         for (engine, queue) in queues.iter().enumerate() {
             let mut start_ns = 0;
             for &put in queue {
                 let end_ns = start_ns + machine.alone_ns(&puts[put]);
-                places[put] = Place { engine: engine as u8, start_ns, end_ns };
+                placements[put] = PutPlacement { engine: engine as u8, start_ns, end_ns };
                 start_ns = end_ns;
             }
         }
-        Self { places, queues }
+        Self { placements, queues }
     }
 
     /// When the last put was meant to be over.
-    pub fn height_ns(&self) -> u64 {
-        self.places.iter().map(|place| place.end_ns).max().unwrap_or(0)
+    pub fn makespan_ns(&self) -> u64 {
+        self.placements.iter().map(|place| place.end_ns).max().unwrap_or(0)
     }
 
     /// When each engine has its commands: the host writes to those that have any, one by one.
-    pub fn ready_ns<'a>(&'a self, machine: &'a Machine) -> impl Iterator<Item = f64> + 'a {
+    pub fn ready_ns<'a>(&'a self, machine: &'a InterfaceModel) -> impl Iterator<Item = f64> + 'a {
         let mut ready_ns = 0.0;
         self.queues.iter().map(move |queue| {
             ready_ns += if queue.is_empty() { 0.0 } else { machine.access_ns };
@@ -213,7 +213,7 @@ impl Packing {
 
     /// When each put starts and ends if all ranks run this packing at the same time, without
     /// barriers: the model of flows.
-    pub fn predicted(&self, puts: &[Put], machine: &Machine) -> Vec<Span> {
+    pub fn predicted(&self, puts: &[Put], machine: &InterfaceModel) -> Vec<TransferTime> {
         let classes = puts.iter().flat_map(|put| &put.links).max().map_or(0, |most| most + 1);
         let mut capacity = vec![machine.link_rate; classes.into()];
         capacity.push(machine.rank_rate);
@@ -222,11 +222,11 @@ impl Packing {
                 let links = puts[put].links.iter().map(|&link| u32::from(link));
                 (puts[put].bytes as f64, links.chain([u32::from(classes)]).collect())
             });
-            Queue { ready_ns, flows: flows.collect() }
+            TransferQueue { ready_ns, flows: flows.collect() }
         });
-        let queues: Vec<Queue> = queues.collect();
+        let queues: Vec<TransferQueue> = queues.collect();
         let by_engine = fluid::run(&queues, capacity, machine.put_rate, machine.gap_ns);
-        let mut spans = vec![Span::default(); puts.len()];
+        let mut spans = vec![TransferTime::default(); puts.len()];
         for (queue, of_engine) in self.queues.iter().zip(by_engine) {
             for (&put, span) in queue.iter().zip(of_engine) {
                 spans[put] = span;
@@ -236,16 +236,16 @@ impl Packing {
     }
 
     /// When the last put is over in the model of flows.
-    pub fn predicted_ns(&self, puts: &[Put], machine: &Machine) -> f64 {
+    pub fn predicted_ns(&self, puts: &[Put], machine: &InterfaceModel) -> f64 {
         self.predicted(puts, machine).iter().map(|span| span.end_ns).fold(0.0, f64::max)
     }
 }
 
 /// Times that are taken, in order; they may overlap.
 #[derive(Clone, Debug, Default)]
-struct Lane(Vec<(u64, u64)>);
+struct BusyIntervals(Vec<(u64, u64)>);
 
-impl Lane {
+impl BusyIntervals {
     fn take(&mut self, start: u64, end: u64) {
         let at = self.0.partition_point(|taken| taken.0 < start);
         self.0.insert(at, (start, end));
@@ -270,25 +270,27 @@ impl Lane {
 
 /// Bottom-Left: by falling length, then by direction, each put as early as its engine and its
 /// direction are free and not too many diagonal ones are under way, on the first such engine.
-fn bottom_left(puts: &[Put], machine: &Machine, diagonals: u8, counts_access: bool) -> Packing {
+fn bottom_left(
+    puts: &[Put], machine: &InterfaceModel, diagonals: u8, counts_access: bool,
+) -> Packing {
     let engines = usize::from(machine.engines.max(1));
     let mut order: Vec<usize> = (0..puts.len()).collect();
     order.sort_by_key(|&put| (std::cmp::Reverse(puts[put].bytes), puts[put].direction));
     let directions = puts.iter().map(|put| usize::from(put.direction) + 1).max().unwrap_or(0);
-    let mut on_engine = vec![Lane::default(); engines];
+    let mut on_engine = vec![BusyIntervals::default(); engines];
     if counts_access {
         for (engine, lane) in on_engine.iter_mut().enumerate() {
             lane.take(0, ((engine + 1) as f64 * machine.access_ns).ceil() as u64);
         }
     }
-    let mut in_direction = vec![Lane::default(); directions];
-    let mut diagonal = Lane::default();
-    let mut places = vec![Place { engine: 0, start_ns: 0, end_ns: 0 }; puts.len()];
+    let mut in_direction = vec![BusyIntervals::default(); directions];
+    let mut diagonal = BusyIntervals::default();
+    let mut places = vec![PutPlacement { engine: 0, start_ns: 0, end_ns: 0 }; puts.len()];
     for put in order {
         let Put { direction, .. } = puts[put];
         let (length, turns) = (machine.alone_ns(&puts[put]), puts[put].is_diagonal());
         let lane = &mut in_direction[usize::from(direction)];
-        let earliest = |engine: &Lane| {
+        let earliest = |engine: &BusyIntervals| {
             let mut at = 0;
             loop {
                 let mut next = lane.earliest(engine.earliest(at, length, 1), length, 1);
@@ -309,13 +311,13 @@ fn bottom_left(puts: &[Put], machine: &Machine, diagonals: u8, counts_access: bo
         if turns {
             diagonal.take(start_ns, end_ns);
         }
-        places[put] = Place { engine: engine as u8, start_ns, end_ns };
+        places[put] = PutPlacement { engine: engine as u8, start_ns, end_ns };
     }
     let mut queues = vec![Vec::new(); engines];
     let mut by_start: Vec<usize> = (0..puts.len()).collect();
     by_start.sort_by_key(|&put| places[put].start_ns);
     by_start.into_iter().for_each(|put| queues[usize::from(places[put].engine)].push(put));
-    Packing { places, queues }
+    Packing { placements: places, queues }
 }
 
 #[cfg(test)]
@@ -324,7 +326,7 @@ mod tests {
 
     use super::*;
 
-    const MACHINE: Machine = Machine::TOFU1;
+    const MACHINE: InterfaceModel = InterfaceModel::TOFU1;
 
     /// Directions 0 to 3 are straight, 4 to 7 diagonal.
     fn put(bytes: u64, direction: u16) -> Put {
@@ -336,14 +338,15 @@ mod tests {
     }
 
     fn engines(packing: &Packing) -> Vec<u8> {
-        packing.places.iter().map(|place| place.engine).collect()
+        packing.placements.iter().map(|place| place.engine).collect()
     }
 
     /// Every two puts that overlap in time.
     fn pairs(packing: &Packing) -> impl Iterator<Item = (usize, usize)> {
-        let places = &packing.places;
-        let overlap =
-            |one: &Place, two: &Place| one.start_ns.max(two.start_ns) < one.end_ns.min(two.end_ns);
+        let places = &packing.placements;
+        let overlap = |one: &PutPlacement, two: &PutPlacement| {
+            one.start_ns.max(two.start_ns) < one.end_ns.min(two.end_ns)
+        };
         (0..places.len()).flat_map(move |one| {
             let rest =
                 (one + 1..places.len()).filter(move |&two| overlap(&places[one], &places[two]));
@@ -355,9 +358,9 @@ mod tests {
     fn round_robin_takes_engines_in_turn() {
         let puts = [put(8, 0), put(8, 1), put(8, 2), put(8, 3), put(8, 0)];
         let of = |policy| engines(&Packing::new(policy, &puts, &MACHINE));
-        assert_eq!(of(Policy::RoundRobin(1)), [0, 0, 0, 0, 0]);
-        assert_eq!(of(Policy::RoundRobin(2)), [0, 1, 0, 1, 0]);
-        assert_eq!(of(Policy::RoundRobin(4)), [0, 1, 2, 3, 0]);
+        assert_eq!(of(PackingPolicy::RoundRobin(1)), [0, 0, 0, 0, 0]);
+        assert_eq!(of(PackingPolicy::RoundRobin(2)), [0, 1, 0, 1, 0]);
+        assert_eq!(of(PackingPolicy::RoundRobin(4)), [0, 1, 2, 3, 0]);
     }
 
     #[test]
@@ -365,9 +368,9 @@ mod tests {
         // As in the paper's figure 7: east, west, both to the north and both to the south.
         let puts =
             [put(2000, 0), put(2000, 1), put(1000, 2), put(1000, 2), put(1000, 3), put(1000, 3)];
-        let packing = Packing::new(Policy::BottomLeft(4), &puts, &MACHINE);
+        let packing = Packing::new(PackingPolicy::BottomLeft(4), &puts, &MACHINE);
         assert_eq!(engines(&packing), [0, 1, 2, 2, 3, 3]);
-        assert_eq!(packing.height_ns(), 2 * MACHINE.alone_ns(&puts[2]));
+        assert_eq!(packing.makespan_ns(), 2 * MACHINE.alone_ns(&puts[2]));
     }
 
     #[test]
@@ -375,9 +378,9 @@ mod tests {
         let puts: Vec<Put> =
             (4..8).flat_map(|direction| [put(1000, direction), put(1000, direction)]).collect();
         for most in [1, 2, 4] {
-            let packing = Packing::new(Policy::BottomLeft(most), &puts, &MACHINE);
+            let packing = Packing::new(PackingPolicy::BottomLeft(most), &puts, &MACHINE);
             let height = MACHINE.alone_ns(&puts[0]) * 8 / u64::from(most);
-            assert_eq!(packing.height_ns(), height, "{most}");
+            assert_eq!(packing.makespan_ns(), height, "{most}");
             assert_eq!(engines(&packing).into_iter().max(), Some(most - 1));
         }
     }
@@ -389,16 +392,16 @@ mod tests {
             let packing = Packing::new(policy, &puts, &MACHINE);
             packing.queues.iter().filter(|queue| !queue.is_empty()).count()
         };
-        assert_eq!((used(Policy::BottomLeft(4)), used(Policy::Access)), (4, 2));
+        assert_eq!((used(PackingPolicy::BottomLeft(4)), used(PackingPolicy::Access)), (4, 2));
     }
 
     #[test]
     fn names_are_read_as_written() {
-        for policy in Policy::ALL {
-            assert_eq!(Policy::from_name(&policy.name()), Some(policy));
+        for policy in PackingPolicy::ALL {
+            assert_eq!(PackingPolicy::from_name(&policy.name()), Some(policy));
         }
-        assert_eq!(Policy::from_name("rr3"), None);
-        assert_eq!(Packing::new(Policy::Best, &[], &MACHINE).height_ns(), 0);
+        assert_eq!(PackingPolicy::from_name("rr3"), None);
+        assert_eq!(Packing::new(PackingPolicy::Best, &[], &MACHINE).makespan_ns(), 0);
     }
 
     fn some_puts() -> impl Strategy<Value = Vec<Put>> {
@@ -413,10 +416,10 @@ mod tests {
         /// One put an engine at a time, under every policy, and each put once.
         #[test]
         fn an_engine_has_one_put_at_a_time(puts in some_puts()) {
-            for policy in Policy::ALL {
+            for policy in PackingPolicy::ALL {
                 let packing = Packing::new(policy, &puts, &MACHINE);
                 for (one, two) in pairs(&packing) {
-                    let places = &packing.places;
+                    let places = &packing.placements;
                     prop_assert_ne!(places[one].engine, places[two].engine, "{}", policy);
                 }
                 let mut all: Vec<usize> = packing.queues.concat();
@@ -429,8 +432,8 @@ mod tests {
         #[test]
         fn nothing_is_better_than_the_best(puts in some_puts()) {
             let time = |policy| Packing::new(policy, &puts, &MACHINE).predicted_ns(&puts, &MACHINE);
-            let best = time(Policy::Best);
-            for policy in Policy::ALL {
+            let best = time(PackingPolicy::Best);
+            for policy in PackingPolicy::ALL {
                 prop_assert!(best <= time(policy) + 1e-3, "{}: {} < {best}", policy, time(policy));
             }
             let bytes: u64 = puts.iter().map(|put| put.bytes).sum();
@@ -455,23 +458,23 @@ mod tests {
         fn bottom_left_keeps_its_rules(puts in some_puts()) {
             let sum: u64 = puts.iter().map(|put| MACHINE.alone_ns(put)).sum();
             for most in [1, 2, 4] {
-                let packing = Packing::new(Policy::BottomLeft(most), &puts, &MACHINE);
+                let packing = Packing::new(PackingPolicy::BottomLeft(most), &puts, &MACHINE);
                 for (one, two) in pairs(&packing) {
                     prop_assert_ne!(puts[one].direction, puts[two].direction);
                 }
-                for place in &packing.places {
-                    let diagonals = puts.iter().zip(&packing.places).filter(|(put, other)| {
+                for place in &packing.placements {
+                    let diagonals = puts.iter().zip(&packing.placements).filter(|(put, other)| {
                         put.is_diagonal()
                             && other.start_ns <= place.start_ns
                             && other.end_ns > place.start_ns
                     });
                     prop_assert!(diagonals.count() <= most.into());
-                    let starts_at_an_end = packing.places.iter().any(|other| other.end_ns == place.start_ns);
+                    let starts_at_an_end = packing.placements.iter().any(|other| other.end_ns == place.start_ns);
                     prop_assert!(place.start_ns == 0 || starts_at_an_end);
                 }
                 let longest = puts.iter().map(|put| MACHINE.alone_ns(put)).max();
                 let bound = longest.max(Some(sum.div_ceil(4))).unwrap();
-                prop_assert!((bound..=sum).contains(&packing.height_ns()));
+                prop_assert!((bound..=sum).contains(&packing.makespan_ns()));
             }
         }
     }

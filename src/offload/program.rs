@@ -41,7 +41,7 @@ pub enum Scheme {
 
 /// An addition to a counter; wrapping, so that it can also take away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Add {
+pub struct CounterAdd {
     /// Which counter; whose, the user of this says.
     pub counter: CounterId,
     /// How much.
@@ -71,7 +71,7 @@ pub enum Arithmetic {
 
 impl Arithmetic {
     /// The result for two numbers.
-    pub fn of(self, one: u64, other: u64) -> u64 {
+    pub fn apply(self, one: u64, other: u64) -> u64 {
         let (signed, other_signed) = (one as i64, other as i64);
         match self {
             Self::Sum => one.wrapping_add(other),
@@ -88,7 +88,7 @@ impl Arithmetic {
 
 /// What is to be done once a level is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op {
+pub enum ProgramOp {
     /// Copies bytes into a buffer of rank `to`, then adds to its counter: one operation, whose
     /// addition is never seen before its bytes.
     Put {
@@ -99,9 +99,9 @@ pub enum Op {
         /// What is written, in the buffers of `to`; as long as `from`.
         into: Region,
         /// Added to the counter of `to`.
-        signal: Add,
+        signal: CounterAdd,
         /// Added to this rank's counter once `from` may be overwritten.
-        done: Option<Add>,
+        done: Option<CounterAdd>,
         /// Which engine of the interface to use, modulo how many it has; any if `None`.
         engine: Option<u8>,
     },
@@ -110,7 +110,7 @@ pub enum Op {
         /// The receiving rank of the communicator.
         to: u32,
         /// Added to the counter of `to`.
-        signal: Add,
+        signal: CounterAdd,
     },
     /// Copies bytes within this rank: a put to oneself.
     Copy {
@@ -119,14 +119,14 @@ pub enum Op {
         /// What is written, as long as `from`.
         into: Region,
         /// Added once that is done.
-        done: Option<Add>,
+        done: Option<CounterAdd>,
     },
     /// A step of the schedule that the host must run: arithmetic.
     Host {
-        /// A [`Reduce`](super::Action::Reduce) of the schedule.
+        /// A [`Reduce`](super::StepAction::Reduce) of the schedule.
         step: StepId,
         /// Added once that is done.
-        done: Option<Add>,
+        done: Option<CounterAdd>,
     },
     /// The same where the interface has the arithmetic: `into = from with into`, number by number.
     Combine {
@@ -137,10 +137,10 @@ pub enum Op {
         /// What is computed.
         with: Arithmetic,
         /// Added once that is done.
-        done: Option<Add>,
+        done: Option<CounterAdd>,
     },
     /// Adds to a counter of this rank: a carry between tanks, or a reset.
-    Add(Add),
+    Add(CounterAdd),
     /// The instance is over.
     Complete,
 }
@@ -148,13 +148,13 @@ pub enum Op {
 /// Something to be done once `counter` has at least `level`. What has one level starts together,
 /// also when the first of it lowers the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Work {
+pub struct DeferredWork {
     /// A counter of this rank.
     pub counter: CounterId,
     /// The level that lets it start.
     pub level: u64,
     /// What is done.
-    pub op: Op,
+    pub op: ProgramOp,
     /// The round of the schedule that it belongs to, for who prints it.
     pub round: u32,
 }
@@ -168,7 +168,7 @@ pub struct Program {
     pub tanks: u8,
     /// The work of counter 0, of counter 1, ...; by level, and what has one level in the order in
     /// which it is done.
-    work: Box<[Work]>,
+    work: Box<[DeferredWork]>,
     /// Where the work of each counter ends.
     ends: Box<[u32]>,
 }
@@ -178,7 +178,9 @@ impl Program {
     ///
     /// # Panics
     /// If work waits for a counter that is not there.
-    pub fn new(scheme: Scheme, tanks: u8, counters: CounterId, mut work: Vec<Work>) -> Self {
+    pub fn new(
+        scheme: Scheme, tanks: u8, counters: CounterId, mut work: Vec<DeferredWork>,
+    ) -> Self {
         assert!(work.iter().all(|work| work.counter < counters));
         work.sort_by_key(|work| (work.counter, work.level));
         let end = |counter| work.partition_point(|work| work.counter <= counter) as u32;
@@ -192,7 +194,7 @@ impl Program {
     }
 
     /// All work, by counter, then by level.
-    pub fn work(&self) -> &[Work] {
+    pub fn work(&self) -> &[DeferredWork] {
         &self.work
     }
 
@@ -254,7 +256,7 @@ impl Instance {
     }
 
     /// Whether all work has started.
-    pub fn is_over(&self, program: &Program) -> bool {
+    pub fn is_complete(&self, program: &Program) -> bool {
         self.next.iter().eq(program.ends.iter())
     }
 }
@@ -263,8 +265,8 @@ impl Instance {
 mod tests {
     use super::*;
 
-    fn work(counter: CounterId, level: u64) -> Work {
-        Work { counter, level, op: Op::Complete, round: 0 }
+    fn work(counter: CounterId, level: u64) -> DeferredWork {
+        DeferredWork { counter, level, op: ProgramOp::Complete, round: 0 }
     }
 
     #[test]
@@ -282,15 +284,16 @@ mod tests {
             }
         }
         assert_eq!(started, [(0, 0), (1, 2), (0, 3), (1, 5)]);
-        assert!(instance.is_over(&program));
+        assert!(instance.is_complete(&program));
         assert_eq!(instance.awaited(&program, 0), None);
         assert_eq!((program.tank(0), program.tank(3)), (0, 1));
     }
 
     #[test]
     fn a_reset_does_not_hold_back_what_has_its_level() {
-        let reset = Op::Add(Add { counter: 0, value: 3u64.wrapping_neg() });
-        let given = vec![Work { op: reset, ..work(0, 3) }, work(0, 3), work(0, 4), work(1, 4)];
+        let reset = ProgramOp::Add(CounterAdd { counter: 0, value: 3u64.wrapping_neg() });
+        let given =
+            vec![DeferredWork { op: reset, ..work(0, 3) }, work(0, 3), work(0, 4), work(1, 4)];
         let program = Program::new(Scheme::Tank, 1, 2, given);
         let mut instance = Instance::new(&program);
         assert_eq!(instance.next(&program, |_| 2), None);
@@ -308,6 +311,6 @@ mod tests {
         assert_eq!(instance.awaited(&program, 1), Some(1));
         assert_eq!(instance.next(&program, |_| 0), None);
         assert_eq!(instance.next(&program, |_| 1), Some(0));
-        assert!(instance.is_over(&program));
+        assert!(instance.is_complete(&program));
     }
 }

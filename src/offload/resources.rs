@@ -2,10 +2,10 @@
 //!
 //! The paper that the tanks are from counts in its table 6 what a butterfly takes: a set of three
 //! counters for each round of messages where sends and receives are matched beforehand, for pre- and
-//! post-rounds too; with a tank one counter, on which work waits twice in a round. [`Rounds`] is that;
+//! post-rounds too; with a tank one counter, on which work waits twice in a round. [`MessageRounds`] is that;
 //! [`Resources`] is what a compiled program really has.
 
-use super::{Op, Program};
+use super::{Program, ProgramOp};
 
 /// What a program takes; or the most that any of several takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,8 @@ impl Resources {
         let work = program.work();
         let differ = work.chunk_by(|one, two| (one.counter, one.level) == (two.counter, two.level));
         let highest = work.iter().map(|work| work.level).max().unwrap_or(0);
-        let is_message = |op: &Op| matches!(op, Op::Put { .. } | Op::Signal { .. });
+        let is_message =
+            |op: &ProgramOp| matches!(op, ProgramOp::Put { .. } | ProgramOp::Signal { .. });
         Self {
             counters: program.counters().into(),
             tanks: program.tanks.into(),
@@ -56,9 +57,9 @@ impl Resources {
 
 /// The rounds of messages of an operation on all ranks, which the paper's table 6 counts by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rounds(pub u32);
+pub struct MessageRounds(pub u32);
 
-impl Rounds {
+impl MessageRounds {
     /// Counters where sends and receives are matched beforehand: two for a receive, one for a send.
     pub fn prematched(self) -> u32 {
         3 * self.0
@@ -72,14 +73,14 @@ impl Rounds {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Add, Scheme, Work};
+    use super::super::{CounterAdd, DeferredWork, Scheme};
     use super::*;
 
     #[test]
     fn a_program_takes_what_it_has() {
-        let work = |level, op| Work { counter: 0, level, op, round: 1 };
-        let signal = Op::Signal { to: 1, signal: Add { counter: 0, value: 1 } };
-        let given = vec![work(0, signal), work(4, signal), work(4, Op::Complete)];
+        let work = |level, op| DeferredWork { counter: 0, level, op, round: 1 };
+        let signal = ProgramOp::Signal { to: 1, signal: CounterAdd { counter: 0, value: 1 } };
+        let given = vec![work(0, signal), work(4, signal), work(4, ProgramOp::Complete)];
         let of = Resources::of(&Program::new(Scheme::Tank, 2, 1, given));
         let due = Resources { counters: 1, tanks: 2, slots: 3, bits: 3, levels: 2, messages: 2 };
         assert_eq!(of, due);

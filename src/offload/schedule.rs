@@ -102,7 +102,7 @@ impl Buffer {
 
 /// What a step does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum StepAction {
     /// Send `region` to the rank `peer` of the communicator, which is another rank.
     Send {
         /// The receiving rank.
@@ -137,7 +137,7 @@ pub enum Action {
     },
 }
 
-impl Action {
+impl StepAction {
     /// The region that is read, and the one that is written.
     pub fn regions(&self) -> (Option<Region>, Option<Region>) {
         match *self {
@@ -170,24 +170,24 @@ pub enum Wait {
     Any,
 }
 
-/// One step; what it waits on is [`Schedule::after`].
+/// One step; what it waits on is [`Schedule::predecessors`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// What it does.
-    pub action: Action,
+    pub action: StepAction,
     /// The level of the step in the global graph (see the module's text).
     pub round: u32,
     /// How much of what it waits on must be complete.
     pub wait: Wait,
     /// Whether the run is complete without it.
     pub detached: bool,
-    after: Links,
-    then: Links,
+    predecessors: LinkRange,
+    successors: LinkRange,
 }
 
 /// A range of `Schedule::links`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Links {
+struct LinkRange {
     start: u32,
     end: u32,
 }
@@ -216,7 +216,7 @@ impl Schedule {
     /// # Panics
     /// If there are no such steps, or `first` writes nothing and is read.
     #[inline]
-    pub fn action(&self, id: StepId, first: StepId) -> Action {
+    pub fn action(&self, id: StepId, first: StepId) -> StepAction {
         self.steps[id as usize].action.reading(|region| match region.buffer {
             Buffer::First => {
                 let (_, written) = self.steps[first as usize].action.regions();
@@ -231,22 +231,22 @@ impl Schedule {
     ///
     /// # Panics
     /// If there is no such step.
-    pub fn after(&self, id: StepId) -> &[StepId] {
-        self.linked(self.steps[id as usize].after)
+    pub fn predecessors(&self, id: StepId) -> &[StepId] {
+        self.linked(self.steps[id as usize].predecessors)
     }
 
     /// The steps that wait on step `id`.
     ///
     /// # Panics
     /// If there is no such step.
-    pub fn then(&self, id: StepId) -> &[StepId] {
-        self.linked(self.steps[id as usize].then)
+    pub fn successors(&self, id: StepId) -> &[StepId] {
+        self.linked(self.steps[id as usize].successors)
     }
 
-    /// For each step, how many completions among [`Schedule::after`] start it.
+    /// For each step, how many completions among [`Schedule::predecessors`] start it.
     ///
     /// A run begins with a copy of this, starts the steps that have 0, and takes 1 off each of
-    /// [`Schedule::then`] at a completion, stopping at 0 (a step that waits for any has 1 here).
+    /// [`Schedule::successors`] at a completion, stopping at 0 (a step that waits for any has 1 here).
     pub fn waits(&self) -> &[u32] {
         &self.waits
     }
@@ -266,20 +266,20 @@ impl Schedule {
         self.rounds
     }
 
-    fn linked(&self, links: Links) -> &[StepId] {
+    fn linked(&self, links: LinkRange) -> &[StepId] {
         &self.links[links.start as usize..links.end as usize]
     }
 }
 
 /// Writes a schedule, step after step.
 #[derive(Debug, Default)]
-pub struct Builder {
+pub struct ScheduleBuilder {
     steps: Vec<Step>,
     links: Vec<StepId>,
     scratch: Vec<usize>,
 }
 
-impl Builder {
+impl ScheduleBuilder {
     /// An empty schedule.
     pub fn new() -> Self {
         Self::default()
@@ -291,68 +291,80 @@ impl Builder {
         Buffer::Scratch(index(self.scratch.len() - 1))
     }
 
-    /// A send in `round`, labelled with the round, once all of `after` is complete.
+    /// A send in `round`, labelled with the round, once all of `predecessors` is complete.
     ///
     /// # Panics
     /// If the round does not fit in a label.
     pub fn send(&mut self, peer: u32, region: Region, round: u32, after: &[StepId]) -> StepId {
-        self.push(Action::Send { peer, region, label: label(round) }, round, Wait::All, after)
+        self.push(StepAction::Send { peer, region, label: label(round) }, round, Wait::All, after)
     }
 
-    /// A receive in `round`, labelled with the round, once all of `after` is complete.
+    /// A receive in `round`, labelled with the round, once all of `predecessors` is complete.
     ///
     /// # Panics
     /// If the round does not fit in a label.
     pub fn receive(&mut self, peer: u32, region: Region, round: u32, after: &[StepId]) -> StepId {
-        self.push(Action::Receive { peer, region, label: label(round) }, round, Wait::All, after)
+        self.push(
+            StepAction::Receive { peer, region, label: label(round) },
+            round,
+            Wait::All,
+            after,
+        )
     }
 
-    /// A copy once all of `after` is complete.
+    /// A copy once all of `predecessors` is complete.
     ///
     /// # Panics
     /// If the lengths differ.
     pub fn copy(&mut self, from: Region, to: Region, after: &[StepId]) -> StepId {
         assert_eq!(from.len, to.len);
-        self.push(Action::Copy { from, to }, self.round_of(after), Wait::All, after)
+        self.push(StepAction::Copy { from, to }, self.round_of(after), Wait::All, after)
     }
 
-    /// `into = from op into` once all of `after` is complete.
+    /// `into = from op into` once all of `predecessors` is complete.
     ///
     /// # Panics
     /// If the lengths differ.
     pub fn reduce(&mut self, from: Region, into: Region, after: &[StepId]) -> StepId {
         assert_eq!(from.len, into.len);
-        self.push(Action::Reduce { from, into }, self.round_of(after), Wait::All, after)
+        self.push(StepAction::Reduce { from, into }, self.round_of(after), Wait::All, after)
     }
 
-    /// A copy of what the first complete step of `after` has written, which is as long as `to`.
+    /// A copy of what the first complete step of `predecessors` has written, which is as long as `to`.
     pub fn copy_first(&mut self, to: Region, after: &[StepId]) -> StepId {
         let from = Buffer::First.region(0, to.len);
-        self.push(Action::Copy { from, to }, self.round_of(after), Wait::Any, after)
+        self.push(StepAction::Copy { from, to }, self.round_of(after), Wait::Any, after)
     }
 
     /// A send in `round`, labelled with the round, of the first `len` bytes of what the first complete
-    /// step of `after` has written.
+    /// step of `predecessors` has written.
     ///
     /// # Panics
     /// If the round does not fit in a label.
     pub fn send_first(&mut self, peer: u32, len: usize, round: u32, after: &[StepId]) -> StepId {
         let region = Buffer::First.region(0, len);
-        self.push(Action::Send { peer, region, label: label(round) }, round, Wait::Any, after)
+        self.push(StepAction::Send { peer, region, label: label(round) }, round, Wait::Any, after)
     }
 
     /// Any step at all; the other methods are short for this one.
     ///
     /// # Panics
     /// If it waits on a step that is not there yet.
-    pub fn push(&mut self, action: Action, round: u32, wait: Wait, after: &[StepId]) -> StepId {
+    pub fn push(&mut self, action: StepAction, round: u32, wait: Wait, after: &[StepId]) -> StepId {
         let id = index(self.steps.len());
         assert!(after.iter().all(|&before| before < id));
         let start = index(self.links.len());
         self.links.extend_from_slice(after);
-        let after = Links { start, end: index(self.links.len()) };
-        let then = Links::default();
-        self.steps.push(Step { action, round, wait, detached: false, after, then });
+        let after = LinkRange { start, end: index(self.links.len()) };
+        let then = LinkRange::default();
+        self.steps.push(Step {
+            action,
+            round,
+            wait,
+            detached: false,
+            predecessors: after,
+            successors: then,
+        });
         id
     }
 
@@ -364,7 +376,7 @@ impl Builder {
         self.steps[id as usize].detached = true;
     }
 
-    /// The highest round among `after`: that of a copy or a reduction which waits on these.
+    /// The highest round among `predecessors`: that of a copy or a reduction which waits on these.
     pub fn round_of(&self, after: &[StepId]) -> u32 {
         after.iter().map(|&id| self.steps[id as usize].round).max().unwrap_or(0)
     }
@@ -387,19 +399,19 @@ impl Builder {
     fn link_successors(&mut self) {
         let predecessors = self.links.len();
         for &before in &self.links {
-            self.steps[before as usize].then.end += 1;
+            self.steps[before as usize].successors.end += 1;
         }
         let mut start = index(predecessors);
         for step in &mut self.steps {
-            let count = step.then.end;
-            step.then = Links { start, end: start };
+            let count = step.successors.end;
+            step.successors = LinkRange { start, end: start };
             start += count;
         }
         self.links.resize(start as usize, 0);
         for id in 0..self.steps.len() {
-            let after = self.steps[id].after;
+            let after = self.steps[id].predecessors;
             for link in after.start..after.end {
-                let then = &mut self.steps[self.links[link as usize] as usize].then;
+                let then = &mut self.steps[self.links[link as usize] as usize].successors;
                 self.links[then.end as usize] = index(id);
                 then.end += 1;
             }
@@ -409,7 +421,7 @@ impl Builder {
 
 /// How many completions start `step`.
 fn waits(step: &Step) -> u32 {
-    let named = step.after.end - step.after.start;
+    let named = step.predecessors.end - step.predecessors.start;
     match step.wait {
         Wait::All => named,
         Wait::Any => named.min(1),
@@ -432,7 +444,7 @@ mod tests {
 
     #[test]
     fn links_run_both_ways() {
-        let mut plan = Builder::new();
+        let mut plan = ScheduleBuilder::new();
         let scratch = plan.scratch(8);
         let first = plan.receive(1, scratch.region(0, 8), 1, &[]);
         let second = plan.receive(2, USER.region(0, 8), 1, &[]);
@@ -441,11 +453,11 @@ mod tests {
         plan.detach(fourth);
         let schedule = plan.finish();
 
-        assert_eq!(schedule.after(third), [first, second]);
-        assert_eq!(schedule.then(first), [third]);
-        assert_eq!(schedule.then(second), [third]);
-        assert_eq!(schedule.then(third), [fourth]);
-        assert!(schedule.then(fourth).is_empty());
+        assert_eq!(schedule.predecessors(third), [first, second]);
+        assert_eq!(schedule.successors(first), [third]);
+        assert_eq!(schedule.successors(second), [third]);
+        assert_eq!(schedule.successors(third), [fourth]);
+        assert!(schedule.successors(fourth).is_empty());
         assert_eq!(schedule.waits(), [0, 0, 2, 1]);
         assert_eq!(schedule.steps()[third as usize].round, 1);
         assert_eq!((schedule.attached(), schedule.rounds()), (3, 2));
@@ -454,11 +466,11 @@ mod tests {
 
     #[test]
     fn any_waits_for_one() {
-        let mut plan = Builder::new();
+        let mut plan = ScheduleBuilder::new();
         let scratch = plan.scratch(8);
         let one = plan.receive(1, scratch.region(0, 4), 1, &[]);
         let two = plan.receive(2, scratch.region(4, 4), 1, &[]);
-        let action = Action::Send { peer: 3, region: Region::EMPTY, label: 2 };
+        let action = StepAction::Send { peer: 3, region: Region::EMPTY, label: 2 };
         plan.push(action, 2, Wait::Any, &[one, two]);
         plan.push(action, 2, Wait::Any, &[]);
         assert_eq!(plan.finish().waits(), [0, 0, 1, 0]);
@@ -466,7 +478,7 @@ mod tests {
 
     #[test]
     fn the_first_copy_is_where_its_step_wrote_it() {
-        let mut plan = Builder::new();
+        let mut plan = ScheduleBuilder::new();
         let scratch = plan.scratch(16);
         let one = plan.receive(1, scratch.region(0, 8), 1, &[]);
         let two = plan.receive(2, scratch.region(8, 8), 1, &[]);
@@ -474,17 +486,17 @@ mod tests {
         let send = plan.send_first(3, 4, 2, &[one, two]);
         let schedule = plan.finish();
         assert_eq!(schedule.waits(), [0, 0, 1, 1]);
-        let copied = |from| Action::Copy { from, to: USER.region(0, 8) };
+        let copied = |from| StepAction::Copy { from, to: USER.region(0, 8) };
         assert_eq!(schedule.action(copy, one), copied(scratch.region(0, 8)));
         assert_eq!(schedule.action(copy, two), copied(scratch.region(8, 8)));
-        let sent = Action::Send { peer: 3, region: scratch.region(8, 4), label: 2 };
+        let sent = StepAction::Send { peer: 3, region: scratch.region(8, 4), label: 2 };
         assert_eq!(schedule.action(send, two), sent);
     }
 
     #[test]
     #[should_panic(expected = "before < id")]
     fn a_step_waits_on_earlier_steps_only() {
-        Builder::new().send(1, Region::EMPTY, 1, &[0]);
+        ScheduleBuilder::new().send(1, Region::EMPTY, 1, &[0]);
     }
 
     #[test]

@@ -6,11 +6,11 @@
 //!
 //! It knows no text but the names of operations; whoever prints a table draws its lines.
 
-use super::{Add, CounterId, Op, Program, Scheme};
+use super::{CounterAdd, CounterId, Program, ProgramOp, Scheme};
 
 /// What a row does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum RowOperation {
     /// Writes to memory of the peer, then adds the increment to its counter.
     Write,
     /// Adds to a counter of the peer, which may be the rank itself.
@@ -27,7 +27,7 @@ pub enum Operation {
     Complete,
 }
 
-impl Operation {
+impl RowOperation {
     /// What libfabric calls it, with the addition that the paper asks for; `None` if it has none.
     pub fn libfabric(self) -> Option<&'static str> {
         match self {
@@ -57,7 +57,7 @@ pub enum Purpose {
 
 /// A row: something to be done once a counter has a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct TableRow {
     /// What it is for.
     pub purpose: Purpose,
     /// The round of the schedule; of the end, one more than the last.
@@ -69,7 +69,7 @@ pub struct Row {
     /// The level that it waits for.
     pub threshold: u64,
     /// What it does.
-    pub operation: Operation,
+    pub operation: RowOperation,
     /// What that adds to a counter, 0 for nothing; below 0 what takes away.
     pub increment: i64,
     /// Whose counter, or memory.
@@ -82,7 +82,7 @@ pub struct Row {
 
 /// What a put is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum PutForm {
     /// Data and an addition of any number.
     Together,
     /// Data and an addition of 1, and no other number is added anywhere.
@@ -92,15 +92,15 @@ enum Form {
 }
 
 /// The rows of the program of `rank`, in the order in which they start if nothing is early.
-pub fn rows(program: &Program, rank: u32) -> Vec<Row> {
-    let is_one = |op: &Op| match op {
-        Op::Put { signal, .. } | Op::Signal { signal, .. } => signal.value == 1,
+pub fn rows(program: &Program, rank: u32) -> Vec<TableRow> {
+    let is_one = |op: &ProgramOp| match op {
+        ProgramOp::Put { signal, .. } | ProgramOp::Signal { signal, .. } => signal.value == 1,
         _ => true,
     };
     let form = match program.scheme {
-        Scheme::Tank | Scheme::Prematched => Form::Together,
-        Scheme::Tank1 if program.work().iter().all(|work| is_one(&work.op)) => Form::Ones,
-        Scheme::Tank1 => Form::Apart,
+        Scheme::Tank | Scheme::Prematched => PutForm::Together,
+        Scheme::Tank1 if program.work().iter().all(|work| is_one(&work.op)) => PutForm::Ones,
+        Scheme::Tank1 => PutForm::Apart,
     };
     let mut rows = Vec::new();
     let mut step = 0;
@@ -108,13 +108,13 @@ pub fn rows(program: &Program, rank: u32) -> Vec<Row> {
     for work in program.work() {
         let level = (work.counter, work.level);
         step += u32::from(last.replace(level) != Some(level));
-        let row = Row {
+        let row = TableRow {
             purpose: Purpose::Local,
             round: work.round,
             step,
             waits: work.counter,
             threshold: work.level,
-            operation: Operation::Add,
+            operation: RowOperation::Add,
             increment: 0,
             peer: rank,
             counter: 0,
@@ -126,42 +126,51 @@ pub fn rows(program: &Program, rank: u32) -> Vec<Row> {
 }
 
 /// The row, or the two, of an operation.
-fn push(rows: &mut Vec<Row>, row: Row, op: &Op, form: Form) {
-    let added =
-        |row: Row, add: Add| Row { increment: add.value as i64, counter: add.counter, ..row };
-    let done = |row: Row, add: Option<Add>| add.map_or(row, |add| added(row, add));
+fn push(rows: &mut Vec<TableRow>, row: TableRow, op: &ProgramOp, form: PutForm) {
+    let added = |row: TableRow, add: CounterAdd| TableRow {
+        increment: add.value as i64,
+        counter: add.counter,
+        ..row
+    };
+    let done = |row: TableRow, add: Option<CounterAdd>| add.map_or(row, |add| added(row, add));
     let next = match *op {
-        Op::Put { to, from, signal, .. } => {
-            let data = Row { purpose: Purpose::Data, operation: Operation::Write, ..row };
-            let data = Row { peer: to, bytes: from.len, ..data };
-            if form != Form::Apart {
+        ProgramOp::Put { to, from, signal, .. } => {
+            let data = TableRow { purpose: Purpose::Data, operation: RowOperation::Write, ..row };
+            let data = TableRow { peer: to, bytes: from.len, ..data };
+            if form != PutForm::Apart {
                 added(data, signal)
             } else {
-                rows.push(Row { counter: signal.counter, ..data });
-                let exit = Row { purpose: Purpose::Exit, operation: Operation::RemoteAdd, ..row };
-                added(Row { peer: to, ..exit }, signal)
+                rows.push(TableRow { counter: signal.counter, ..data });
+                let exit =
+                    TableRow { purpose: Purpose::Exit, operation: RowOperation::RemoteAdd, ..row };
+                added(TableRow { peer: to, ..exit }, signal)
             }
         }
-        Op::Signal { to, signal } => {
+        ProgramOp::Signal { to, signal } => {
             // A write of no bytes adds 1 as well.
             let operation =
-                if form == Form::Ones { Operation::Write } else { Operation::RemoteAdd };
-            added(Row { purpose: Purpose::Signal, operation, peer: to, ..row }, signal)
+                if form == PutForm::Ones { RowOperation::Write } else { RowOperation::RemoteAdd };
+            added(TableRow { purpose: Purpose::Signal, operation, peer: to, ..row }, signal)
         }
-        Op::Copy { from, done: add, .. } => {
-            done(Row { operation: Operation::Copy, bytes: from.len, ..row }, add)
+        ProgramOp::Copy { from, done: add, .. } => {
+            done(TableRow { operation: RowOperation::Copy, bytes: from.len, ..row }, add)
         }
-        Op::Host { done: add, .. } => done(Row { operation: Operation::Host, ..row }, add),
-        Op::Combine { from, done: add, .. } => {
-            done(Row { operation: Operation::Combine, bytes: from.len, ..row }, add)
+        ProgramOp::Host { done: add, .. } => {
+            done(TableRow { operation: RowOperation::Host, ..row }, add)
+        }
+        ProgramOp::Combine { from, done: add, .. } => {
+            done(TableRow { operation: RowOperation::Combine, bytes: from.len, ..row }, add)
         }
         // The paper lowers a counter as it adds to that of another rank.
-        Op::Add(add) if (add.value as i64) < 0 => {
-            let row = Row { purpose: Purpose::Finish, operation: Operation::RemoteAdd, ..row };
+        ProgramOp::Add(add) if (add.value as i64) < 0 => {
+            let row =
+                TableRow { purpose: Purpose::Finish, operation: RowOperation::RemoteAdd, ..row };
             added(row, add)
         }
-        Op::Add(add) => added(row, add),
-        Op::Complete => Row { purpose: Purpose::Finish, operation: Operation::Complete, ..row },
+        ProgramOp::Add(add) => added(row, add),
+        ProgramOp::Complete => {
+            TableRow { purpose: Purpose::Finish, operation: RowOperation::Complete, ..row }
+        }
     };
     rows.push(next);
 }

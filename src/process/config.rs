@@ -6,21 +6,21 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::interface;
+use super::interface_settings;
 use crate::base::settings::{self, COLLECTIVE_PREFIX, SETTINGS, Setting};
 use crate::base::{ErrorClass, Result};
-use crate::core::engine::EAGER_MAX;
-use crate::devices::shm::Copy;
+use crate::devices::shm::CopyMethod;
 use crate::devices::tofu;
-use crate::mpi::coll::registry::Operation;
-use crate::mpi::coll::select::{Choice, Selection};
+use crate::engine::point_to_point::EAGER_MAX;
+use crate::mpi::coll::registry::CollectiveOperation;
+use crate::mpi::coll::select::{AlgorithmChoice, Selection};
 use crate::mpi::errhandler::Handler;
 use crate::offload::Scheme;
-use crate::offload::packing::Policy;
+use crate::offload::packing::PackingPolicy;
 
 /// Who makes progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Progress {
+pub enum ProgressMode {
     /// Whoever calls MPI.
     #[default]
     Polling,
@@ -33,11 +33,11 @@ pub enum Progress {
     Delegate,
 }
 
-impl Progress {
+impl ProgressMode {
     /// What that comes to for `ranks` local ranks on `processors` processors. A rank alone has
     /// nothing that goes on without calls, and where ranks share processors, the thread of one would
     /// run in the time of another one that computes.
-    pub fn of(self, ranks: usize, processors: usize) -> Self {
+    pub fn resolve(self, ranks: usize, processors: usize) -> Self {
         match self {
             Self::Auto if ranks == 1 || ranks > processors => Self::Polling,
             chosen => chosen,
@@ -59,7 +59,7 @@ pub enum Deadlock {
 
 /// How a call waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Waiting {
+pub enum WaitMode {
     /// By the number of local ranks and processors.
     #[default]
     Auto,
@@ -83,7 +83,7 @@ impl Default for EagerMax {
 
 /// What carries messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Carrier {
+pub enum DeviceKind {
     /// Shared memory.
     #[default]
     Shm,
@@ -107,19 +107,19 @@ pub struct Config {
     /// `SUIRO_LOG`.
     pub log: Option<String>,
     /// `SUIRO_PROGRESS`.
-    pub progress: Progress,
+    pub progress: ProgressMode,
     /// `SUIRO_WAIT`.
-    pub waiting: Waiting,
+    pub waiting: WaitMode,
     /// `SUIRO_DEVICE`.
-    pub device: Carrier,
+    pub device: DeviceKind,
     /// `SUIRO_OFFLOAD`.
     pub offload: Offload,
     /// `SUIRO_RDMA_SCHEDULE`.
-    pub rdma_schedule: Option<Policy>,
+    pub rdma_schedule: Option<PackingPolicy>,
     /// `SUIRO_TOFU_*`.
-    pub tofu: tofu::Settings,
+    pub tofu: tofu::TofuSettings,
     /// `SUIRO_SHM_COPY`.
-    pub copy: Copy,
+    pub copy: CopyMethod,
     /// `SUIRO_EAGER_MAX`.
     pub eager_max: EagerMax,
     /// `SUIRO_CHECK`.
@@ -145,7 +145,7 @@ const INITIAL_ERRHANDLER_OF_OPEN_MPI: &str = "OMPI_MCA_mpi_initial_errhandler";
 /// The same of `--memory-alloc-kinds`.
 const MEMORY_KINDS_OF_OPEN_MPI: &str = "OMPI_MCA_mpi_memory_alloc_kinds";
 
-impl FromStr for Progress {
+impl FromStr for ProgressMode {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -159,7 +159,7 @@ impl FromStr for Progress {
     }
 }
 
-impl FromStr for Waiting {
+impl FromStr for WaitMode {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -200,10 +200,10 @@ fn parse_duration(text: &str) -> Option<Option<Duration>> {
     (!duration.is_zero()).then_some(Some(duration))
 }
 
-fn parse_device(text: &str) -> Option<Carrier> {
+fn parse_device(text: &str) -> Option<DeviceKind> {
     match text {
-        "shm" => Some(Carrier::Shm),
-        "tofu" => Some(Carrier::Tofu),
+        "shm" => Some(DeviceKind::Shm),
+        "tofu" => Some(DeviceKind::Tofu),
         _ => None,
     }
 }
@@ -219,15 +219,15 @@ fn parse_offload(text: &str) -> Option<Offload> {
     }
 }
 
-fn parse_rdma_schedule(text: &str) -> Option<Option<Policy>> {
-    if text == "none" { Some(None) } else { Policy::from_name(text).map(Some) }
+fn parse_rdma_schedule(text: &str) -> Option<Option<PackingPolicy>> {
+    if text == "none" { Some(None) } else { PackingPolicy::from_name(text).map(Some) }
 }
 
-fn parse_copy(text: &str) -> Option<Copy> {
+fn parse_copy(text: &str) -> Option<CopyMethod> {
     match text {
-        "auto" => Some(Copy::Auto),
-        "pipe" => Some(Copy::Pipe),
-        "cma" => Some(Copy::Cma),
+        "auto" => Some(CopyMethod::Auto),
+        "pipe" => Some(CopyMethod::Pipe),
+        "cma" => Some(CopyMethod::Cma),
         _ => None,
     }
 }
@@ -258,7 +258,7 @@ impl Config {
         let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
         names
             .filter_map(|name| name.strip_prefix(COLLECTIVE_PREFIX).map(str::to_owned))
-            .try_for_each(|name| known(&name))?;
+            .try_for_each(|name| check_operation(&name))?;
         Self::from_lookup(|name| std::env::var(name).ok())
     }
 
@@ -275,7 +275,7 @@ impl Config {
             device: parse("SUIRO_DEVICE", one, parse_device)?,
             offload: parse("SUIRO_OFFLOAD", one, parse_offload)?,
             rdma_schedule: parse("SUIRO_RDMA_SCHEDULE", one, parse_rdma_schedule)?,
-            tofu: interface::settings(one)?,
+            tofu: interface_settings::settings(one)?,
             copy: parse("SUIRO_SHM_COPY", one, parse_copy)?,
             eager_max: parse("SUIRO_EAGER_MAX", one, |text| Some(EagerMax(text.parse().ok()?)))?,
             check: parse("SUIRO_CHECK", one, parse_flag)?,
@@ -292,7 +292,7 @@ impl Config {
                 .unwrap_or_default(),
             selection: {
                 let mut selection = selection(one)?;
-                selection.reproduce(parse("SUIRO_REDUCE", one, parse_reduce)?);
+                selection.set_reproducible(parse("SUIRO_REDUCE", one, parse_reduce)?);
                 selection
             },
             agreed: settings::agreed(lookup),
@@ -301,7 +301,7 @@ impl Config {
 }
 
 /// What a setting is now, or is by default.
-pub fn text(setting: &Setting) -> String {
+pub fn current_value(setting: &Setting) -> String {
     let value = std::env::var(setting.name).ok().filter(|value| !value.is_empty());
     value.unwrap_or_else(|| setting.default.to_owned())
 }
@@ -310,10 +310,11 @@ pub fn text(setting: &Setting) -> String {
 fn selection(lookup: impl Fn(&'static str) -> Option<String>) -> Result<Selection> {
     let mut selection = Selection::default();
     for setting in SETTINGS {
-        let operation = setting.name.strip_prefix(COLLECTIVE_PREFIX).and_then(Operation::from_name);
+        let operation =
+            setting.name.strip_prefix(COLLECTIVE_PREFIX).and_then(CollectiveOperation::from_name);
         let Some((operation, text)) = operation.zip(lookup(setting.name)) else { continue };
-        let choice = Choice::from_text(operation, &text).ok_or_else(|| {
-            let good = Choice::texts(operation);
+        let choice = AlgorithmChoice::from_text(operation, &text).ok_or_else(|| {
+            let good = AlgorithmChoice::texts(operation);
             ErrorClass::Other.error(format!("{}={text} is not one of {good}", setting.name))
         })?;
         selection.choose_for(operation, choice);
@@ -322,11 +323,12 @@ fn selection(lookup: impl Fn(&'static str) -> Option<String>) -> Result<Selectio
 }
 
 /// Whether there is a setting for the collective operation `name`.
-fn known(name: &str) -> Result {
-    if Operation::ALL.iter().any(|operation| operation.name() == name) {
+fn check_operation(name: &str) -> Result {
+    if CollectiveOperation::ALL.iter().any(|operation| operation.name() == name) {
         return Ok(());
     }
-    let good: Vec<&str> = Operation::ALL.iter().map(|operation| operation.name()).collect();
+    let good: Vec<&str> =
+        CollectiveOperation::ALL.iter().map(|operation| operation.name()).collect();
     Err(ErrorClass::Other.error(format!(
         "{COLLECTIVE_PREFIX}{name} is no setting: after {COLLECTIVE_PREFIX} comes one of {}",
         good.join("|")
@@ -397,18 +399,21 @@ mod tests {
 
     #[test]
     fn each_collective_has_a_setting_and_a_bad_one_names_the_good_ones() {
-        for operation in Operation::ALL {
-            known(operation.name()).unwrap();
+        for operation in CollectiveOperation::ALL {
+            check_operation(operation.name()).unwrap();
             let name = format!("{COLLECTIVE_PREFIX}{}", operation.name());
             assert!(SETTINGS.iter().any(|setting| setting.name == name), "{name}");
         }
-        let why = known("FOO").unwrap_err().why;
+        let why = check_operation("FOO").unwrap_err().why;
         assert!(why.contains("SUIRO_COLL_FOO is no") && why.contains("BARRIER|BCAST|"), "{why}");
         let of = |value: &'static str| {
             Config::from_lookup(move |name| (name == "SUIRO_COLL_BCAST").then(|| value.to_owned()))
         };
         let config = of("chain").unwrap();
-        assert_eq!(config.selection.choice(Operation::Bcast), Choice::Algorithm("chain"));
+        assert_eq!(
+            config.selection.choice(CollectiveOperation::Bcast),
+            AlgorithmChoice::Algorithm("chain")
+        );
         assert_eq!(config.agreed, "SUIRO_COLL_BCAST=chain\n");
         let why = of("loudly").unwrap_err().why;
         assert!(why.starts_with("SUIRO_COLL_BCAST=loudly is not one of auto|shared|bin"), "{why}");

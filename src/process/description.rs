@@ -8,11 +8,11 @@ use super::config::Config;
 use super::world::host_name;
 use crate::base::Result;
 use crate::bootstrap::Environment;
-use crate::mpi::hardware::{Place, Places, Resource};
+use crate::mpi::hardware::{Resource, ResourceLocation, ResourceLocations};
 use crate::mpi::hints::MEMORY_KINDS;
 use crate::mpi::info::{Info, VALUE_MAX};
 use crate::mpi::memory_kinds;
-use crate::sys::topology::{self, Level as Part, Residence};
+use crate::sys::topology::{self, HardwareLevel as Part, Residence};
 
 /// What `MPI_INFO_ENV` says of this process with these arguments or its own: the same before, while
 /// and after MPI runs, as far as the launcher tells it in variables.
@@ -53,18 +53,18 @@ fn described(arguments: Option<Vec<Vec<u8>>>, size: Option<u32>, memory_kinds: &
 ///
 /// # Errors
 /// None for keys and values that are in an info object already.
-pub fn over(environment: &Info, own: &Info) -> Result<Info> {
+pub fn overlay(environment: &Info, own: &Info) -> Result<Info> {
     let mut all = environment.clone();
     own.iter().try_for_each(|(key, value)| all.set(key, value))?;
     Ok(all)
 }
 
 /// Which hardware the calling thread is bound to, now.
-pub fn places() -> Places {
-    let residences = topology::residences_here().ok();
-    Places::new(|resource| {
+pub fn places() -> ResourceLocations {
+    let residences = topology::own_residences().ok();
+    ResourceLocations::new(|resource| {
         let part = match resource {
-            Resource::Machine => return Place::In(0),
+            Resource::Machine => return ResourceLocation::One(0),
             Resource::Package => Part::Package,
             Resource::Numa => Part::Numa,
             Resource::L3 => Part::L3,
@@ -74,9 +74,9 @@ pub fn places() -> Places {
             Resource::Thread => Part::Thread,
         };
         match residences.map(|residences| residences[part as usize]) {
-            None | Some(Residence::Unknown) => Place::Unknown,
-            Some(Residence::Spread) => Place::Spread,
-            Some(Residence::In(first)) => Place::In(first as u32),
+            None | Some(Residence::Unknown) => ResourceLocation::Unknown,
+            Some(Residence::Spread) => ResourceLocation::Several,
+            Some(Residence::In(first)) => ResourceLocation::One(first as u32),
         }
     })
 }
@@ -103,7 +103,7 @@ mod tests {
         assert!(own.get(b"command").unwrap().is_some());
         assert_eq!(own.get(b"mpi_memory_alloc_kinds"), Ok(Some(&b"mpi,system,mpi:alloc_mem"[..])));
         let elsewhere = described(Some(vec![b"./a.out".into()]), None, "mpi:alloc_mem");
-        let other = over(&own, &elsewhere).unwrap();
+        let other = overlay(&own, &elsewhere).unwrap();
         assert_eq!(other.get(b"command"), Ok(Some(&b"./a.out"[..])));
         assert_eq!((other.len(), other.get(b"soft")), (own.len(), own.get(b"soft")));
     }

@@ -9,8 +9,8 @@ use std::os::fd::OwnedFd;
 use crate::base::{Peer, Result};
 use crate::device::rma::Rma;
 use crate::device::trigger::Trigger;
-use crate::device::{Bulk, Busy, Caps, Device, Header, Shared, Sink, Wake};
-use crate::devices::shm::{Board, Copy, Shm, Unlike};
+use crate::device::{Bulk, Busy, Caps, Device, Header, PacketSink, SharedMemory, WakeSource};
+use crate::devices::shm::{CopyMethod, SettingsMismatch, Shm, WaitTable};
 use crate::devices::tofu::{self, Tofu};
 
 /// The devices of this process.
@@ -38,7 +38,7 @@ impl Devices {
     ///
     /// # Errors
     /// As [`Shm::attach`].
-    pub fn attach(segment: OwnedFd, me: usize, ranks: &[Peer], copy: Copy) -> Result<Self> {
+    pub fn attach(segment: OwnedFd, me: usize, ranks: &[Peer], copy: CopyMethod) -> Result<Self> {
         Ok(Self { node: Shm::attach(segment, me, ranks, copy)?, interface: None })
     }
 
@@ -48,7 +48,7 @@ impl Devices {
     /// # Errors
     /// As [`Tofu::attach`].
     pub fn attach_interface(
-        &mut self, segment: OwnedFd, me: usize, ranks: &[Peer], settings: &tofu::Settings,
+        &mut self, segment: OwnedFd, me: usize, ranks: &[Peer], settings: &tofu::TofuSettings,
     ) -> Result {
         self.interface = Some(Box::new(Tofu::attach(segment, me, ranks, settings)?));
         Ok(())
@@ -58,13 +58,13 @@ impl Devices {
     ///
     /// # Errors
     /// Whose text is another.
-    pub fn agree(&self, rank: Peer, text: &str, proposal: bool) -> Result<bool, Unlike> {
+    pub fn agree(&self, rank: Peer, text: &str, proposal: bool) -> Result<bool, SettingsMismatch> {
         self.node.agree(rank, text, proposal)
     }
 
     /// Each rank has a processor of its own.
     pub fn have_processors(&mut self) {
-        self.node.copy_jointly();
+        self.node.enable_split_copies();
     }
 
     /// The ranks of the job share processors; all say so before their first packet.
@@ -79,8 +79,8 @@ impl Devices {
     }
 
     /// What the ranks tell each other about calls that wait for long.
-    pub fn board(&self) -> Board {
-        self.node.board()
+    pub fn wait_table(&self) -> WaitTable {
+        self.node.wait_table()
     }
 
     /// A number that changes whenever a packet arrives, or a counter of this rank does. `None` while
@@ -123,14 +123,14 @@ impl Device for Devices {
     }
 
     #[inline]
-    fn poll(&mut self, sink: &mut impl Sink) -> usize {
+    fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
         match &mut self.interface {
             None => self.node.poll(sink),
             Some(interface) => poll_by(interface, sink),
         }
     }
 
-    fn arm(&mut self) -> Wake {
+    fn arm(&mut self) -> WakeSource {
         carrier!(self, device => device.arm())
     }
 
@@ -138,16 +138,16 @@ impl Device for Devices {
         carrier!(self, device => device.disarm());
     }
 
-    fn rouse(&mut self) {
-        carrier!(self, device => device.rouse());
+    fn wake_self(&mut self) {
+        carrier!(self, device => device.wake_self());
     }
 
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
         carrier!(self, device => device.bulk())
     }
 
-    fn shared(&mut self) -> Option<&mut dyn Shared> {
-        carrier!(self, device => device.shared())
+    fn shared_memory(&mut self) -> Option<&mut dyn SharedMemory> {
+        carrier!(self, device => device.shared_memory())
     }
 
     fn rma(&mut self) -> Option<&mut dyn Rma> {
@@ -159,8 +159,8 @@ impl Device for Devices {
     }
 
     #[inline]
-    fn ring(&mut self, peer: Peer) {
-        carrier!(self, device => device.ring(peer));
+    fn notify(&mut self, peer: Peer) {
+        carrier!(self, device => device.notify(peer));
     }
 }
 
@@ -174,6 +174,6 @@ fn send_by(
 
 /// As [`send_by`].
 #[inline(never)]
-fn poll_by(interface: &mut Tofu, sink: &mut impl Sink) -> usize {
+fn poll_by(interface: &mut Tofu, sink: &mut impl PacketSink) -> usize {
     interface.poll(sink)
 }

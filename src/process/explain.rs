@@ -1,11 +1,11 @@
 //! What was decided for a job, and why, in sentences for people: `SUIRO_EXPLAIN=1`, which
 //! `mpirun --explain` sets. Rank 0 prints them when it initializes.
 
-use super::config::{Carrier, Config, Progress, Waiting};
-use super::patience::Policy;
-use super::world::Level;
-use crate::devices::shm::Copy;
-use crate::mpi::coll::machine::Machine;
+use super::config::{Config, DeviceKind, ProgressMode, WaitMode};
+use super::wait_policy::WaitPolicy;
+use super::world::ThreadLevel;
+use crate::devices::shm::CopyMethod;
+use crate::mpi::coll::machine_model::MachineModel;
 use crate::offload::Scheme;
 
 /// What the sentences are about.
@@ -14,7 +14,7 @@ pub struct Decisions<'a> {
     /// The settings.
     pub config: &'a Config,
     /// The level of thread support.
-    pub level: Level,
+    pub level: ThreadLevel,
     /// How many ranks the job has.
     pub ranks: u32,
     /// Who started them, in words.
@@ -24,9 +24,9 @@ pub struct Decisions<'a> {
     /// How many threads can run at once here.
     pub processors: usize,
     /// How calls wait.
-    pub policy: Policy,
+    pub policy: WaitPolicy,
     /// What collective operations are taken to cost.
-    pub machine: Machine,
+    pub machine: MachineModel,
     /// Can this process read the memory of another at all?
     pub reads_memory: bool,
 }
@@ -36,9 +36,9 @@ impl Decisions<'_> {
     pub fn lines(&self) -> Vec<String> {
         let Self { ranks, launcher, host, .. } = self;
         let device = match (ranks, self.config.device) {
-            (1, Carrier::Shm) => "device shm: one rank, which sends to itself only".to_owned(),
-            (_, Carrier::Shm) => format!("device shm between all ranks: they all run on {host}"),
-            (_, Carrier::Tofu) => {
+            (1, DeviceKind::Shm) => "device shm: one rank, which sends to itself only".to_owned(),
+            (_, DeviceKind::Shm) => format!("device shm between all ranks: they all run on {host}"),
+            (_, DeviceKind::Tofu) => {
                 "device tofu between all ranks, simulated (SUIRO_DEVICE=tofu)".into()
             }
         };
@@ -62,16 +62,18 @@ impl Decisions<'_> {
 
     fn offload(&self) -> String {
         let how = match (self.config.device, self.config.offload.0, self.reads_memory) {
-            (Carrier::Shm, ..) => "run on the host: device shm has no counters",
-            (Carrier::Tofu, None, _) => "run on the host (SUIRO_OFFLOAD=off)",
-            (Carrier::Tofu, Some(_), false) => {
+            (DeviceKind::Shm, ..) => "run on the host: device shm has no counters",
+            (DeviceKind::Tofu, None, _) => "run on the host (SUIRO_OFFLOAD=off)",
+            (DeviceKind::Tofu, Some(_), false) => {
                 "run on the host: this system forbids process_vm_writev"
             }
-            (Carrier::Tofu, Some(Scheme::Tank), _) => "run on the interface, by two counters each",
-            (Carrier::Tofu, Some(Scheme::Tank1), _) => {
+            (DeviceKind::Tofu, Some(Scheme::Tank), _) => {
+                "run on the interface, by two counters each"
+            }
+            (DeviceKind::Tofu, Some(Scheme::Tank1), _) => {
                 "run on the interface, by one counter each where that is safe"
             }
-            (Carrier::Tofu, Some(Scheme::Prematched), _) => {
+            (DeviceKind::Tofu, Some(Scheme::Prematched), _) => {
                 "run on the interface, by three counters for each round of messages"
             }
         };
@@ -82,16 +84,18 @@ impl Decisions<'_> {
         let (allowed, forbidden) =
             ("this system allows process_vm_readv", "this system forbids process_vm_readv");
         let (how, why) = match (self.config.copy, self.reads_memory) {
-            (Copy::Pipe, _) => ("through a ring in shared memory", "SUIRO_SHM_COPY=pipe"),
-            (Copy::Cma, true) => ("read from the sender's memory", "SUIRO_SHM_COPY=cma"),
-            (Copy::Auto, true) => (
+            (CopyMethod::Pipe, _) => ("through a ring in shared memory", "SUIRO_SHM_COPY=pipe"),
+            (CopyMethod::Cma, true) => ("read from the sender's memory", "SUIRO_SHM_COPY=cma"),
+            (CopyMethod::Auto, true) => (
                 "of more than 16 KiB read from the sender's memory or through a ring, whichever \
                  the first ones prove faster",
                 allowed,
             ),
-            (Copy::Auto | Copy::Cma, false) => ("through a ring in shared memory", forbidden),
+            (CopyMethod::Auto | CopyMethod::Cma, false) => {
+                ("through a ring in shared memory", forbidden)
+            }
         };
-        let reads = self.reads_memory && self.config.copy != Copy::Pipe;
+        let reads = self.reads_memory && self.config.copy != CopyMethod::Pipe;
         let both = match (reads, self.ranks as usize <= self.processors) {
             (false, _) => "",
             (true, true) => "; of what is read a sender that only waits writes a part",
@@ -102,35 +106,37 @@ impl Decisions<'_> {
 
     fn waiting(&self) -> String {
         let Self { ranks, processors, .. } = self;
-        if self.chosen() == Progress::Delegate {
+        if self.progress_mode() == ProgressMode::Delegate {
             return "waiting calls sleep at once (SUIRO_PROGRESS=delegate)".to_owned();
         }
         let why = match self.config.waiting {
-            Waiting::Auto => format!("{ranks} ranks on {processors} processors"),
-            Waiting::Spin => "SUIRO_WAIT=spin".to_owned(),
-            Waiting::Yield => "SUIRO_WAIT=yield".to_owned(),
-            Waiting::Sleep => "SUIRO_WAIT=sleep".to_owned(),
+            WaitMode::Auto => format!("{ranks} ranks on {processors} processors"),
+            WaitMode::Spin => "SUIRO_WAIT=spin".to_owned(),
+            WaitMode::Yield => "SUIRO_WAIT=yield".to_owned(),
+            WaitMode::Sleep => "SUIRO_WAIT=sleep".to_owned(),
         };
         let how = match (self.config.waiting, self.policy.is_shared()) {
-            (Waiting::Spin, _) => "poll without a pause",
-            (Waiting::Yield, _) => "poll and let others run in between",
-            (Waiting::Sleep, _) => "sleep as soon as nothing arrives",
-            (Waiting::Auto, true) => {
+            (WaitMode::Spin, _) => "poll without a pause",
+            (WaitMode::Yield, _) => "poll and let others run in between",
+            (WaitMode::Sleep, _) => "sleep as soon as nothing arrives",
+            (WaitMode::Auto, true) => {
                 "let others run, spin only if that proves faster, and sleep soon"
             }
-            (Waiting::Auto, false) => "spin shortly, then let others run, then sleep",
+            (WaitMode::Auto, false) => "spin shortly, then let others run, then sleep",
         };
         format!("waiting calls {how} ({why})")
     }
 
     fn threads(&self) -> String {
-        let how = match (self.level, self.chosen()) {
-            (Level::Multiple, _) => {
+        let how = match (self.level, self.progress_mode()) {
+            (ThreadLevel::Multiple, _) => {
                 "calls of several threads: one at a time under a lock; of those that wait, one \
                  polls and the others sleep"
             }
-            (_, Progress::Polling) => "calls of several threads never overlap, so there is no lock",
-            (_, Progress::Thread | Progress::Auto | Progress::Delegate) => {
+            (_, ProgressMode::Polling) => {
+                "calls of several threads never overlap, so there is no lock"
+            }
+            (_, ProgressMode::Thread | ProgressMode::Auto | ProgressMode::Delegate) => {
                 "calls of several threads never overlap; only the progress thread pays for a lock"
             }
         };
@@ -139,22 +145,22 @@ impl Decisions<'_> {
 
     fn progress(&self) -> String {
         let Self { ranks, processors, .. } = self;
-        let how = match (self.config.progress, self.chosen()) {
-            (Progress::Polling, _) => "inside MPI calls (SUIRO_PROGRESS=polling)",
-            (Progress::Thread, _) => {
+        let how = match (self.config.progress, self.progress_mode()) {
+            (ProgressMode::Polling, _) => "inside MPI calls (SUIRO_PROGRESS=polling)",
+            (ProgressMode::Thread, _) => {
                 "inside MPI calls, and by a thread while there are none (SUIRO_PROGRESS=thread)"
             }
-            (Progress::Auto, Progress::Polling) => {
+            (ProgressMode::Auto, ProgressMode::Polling) => {
                 return format!(
                     "messages move inside MPI calls (SUIRO_PROGRESS=auto, {ranks} ranks on \
                      {processors} processors)"
                 );
             }
-            (Progress::Auto, _) => {
+            (ProgressMode::Auto, _) => {
                 "inside MPI calls, and by a thread while there are none, once something begins that \
                  goes on without calls (SUIRO_PROGRESS=auto)"
             }
-            (Progress::Delegate, _) => {
+            (ProgressMode::Delegate, _) => {
                 "by a thread alone, and calls sleep until it wakes them (SUIRO_PROGRESS=delegate)"
             }
         };
@@ -162,21 +168,21 @@ impl Decisions<'_> {
     }
 
     /// What progress comes to here.
-    fn chosen(&self) -> Progress {
-        self.config.progress.of(self.ranks as usize, self.processors)
+    fn progress_mode(&self) -> ProgressMode {
+        self.config.progress.resolve(self.ranks as usize, self.processors)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mpi::coll::machine;
+    use crate::mpi::coll::machine_model;
 
     #[test]
     fn every_decision_has_its_reason() {
         let lines = |config: &Config, ranks: u32, reads_memory: bool| {
-            let policy = Policy::new(config.waiting, ranks as usize, 2);
-            let (launcher, host, level) = ("somebody", "here", Level::Multiple);
+            let policy = WaitPolicy::new(config.waiting, ranks as usize, 2);
+            let (launcher, host, level) = ("somebody", "here", ThreadLevel::Multiple);
             let all = Decisions {
                 config,
                 level,
@@ -185,7 +191,7 @@ mod tests {
                 host,
                 processors: 2,
                 policy,
-                machine: machine::SHARED,
+                machine: machine_model::SHARED,
                 reads_memory,
             };
             all.lines().join("\n")
@@ -202,10 +208,10 @@ mod tests {
         assert!(lines(&Config::default(), 2, false).contains("ring in shared memory (this system"));
         let chain = Config { agreed: "SUIRO_COLL_BCAST=chain\n".to_owned(), ..Config::default() };
         assert!(lines(&chain, 2, true).contains("for each rank; SUIRO_COLL_BCAST=chain"));
-        let tofu = Config { device: Carrier::Tofu, ..Config::default() };
+        let tofu = Config { device: DeviceKind::Tofu, ..Config::default() };
         assert!(lines(&tofu, 2, true).contains("run on the interface, by two counters each"));
         assert!(lines(&tofu, 2, false).contains("run on the host: this system forbids"));
-        let spin = Config { waiting: Waiting::Spin, ..Config::default() };
+        let spin = Config { waiting: WaitMode::Spin, ..Config::default() };
         assert!(lines(&spin, 1, true).contains("without a pause (SUIRO_WAIT=spin)"));
     }
 }

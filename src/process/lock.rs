@@ -11,10 +11,10 @@
 //! time from any thread (MPI 5.0 §11.4.1: information, error codes) and threads of the library may
 //! come in between: such a visitor announces itself. At `MPI_THREAD_MULTIPLE` the flag is that of
 //! the thread that initialized until the call of another one needs the lock, and again when its
-//! calls have been alone for a while. Otherwise the lock is a mutex. `gate` is the protocol, and has the
+//! calls have been alone for a while. Otherwise the lock is a mutex. `bias` is the protocol, and has the
 //! guarantees.
 //!
-//! Who holds the lock for long asks [`Guard::is_wanted`] and lets others in ([`Guard::give_way`]).
+//! Who holds the lock for long asks [`Guard::is_contended`] and lets others in ([`Guard::hand_off`]).
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;
@@ -24,46 +24,46 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use parking_lot::RawMutex;
 use parking_lot::lock_api::{RawMutex as _, RawMutexFair as _};
 
-use super::gate::{Entry, Gate, MET};
+use super::biased_lock::{BiasedLock, LockEntry, UNBIASED};
 
 /// How often to look whether who wanted the lock has it, about 1 µs. A spinning thread needs no
 /// more; one that sleeps got the lock from the fair unlock.
-const COURTESY: u32 = 50;
+const HANDOFF_SPINS: u32 = 50;
 
 /// A value that one thread at a time may use.
-pub struct Lock<T> {
-    gate: Gate,
+pub struct ProcessLock<T> {
+    bias: BiasedLock,
     mutex: RawMutex,
     /// Threads that wait for the mutex.
-    wanting: AtomicU32,
+    waiting_threads: AtomicU32,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: `Guard` is the only way to the value, and there is one at a time (see `Lock::lock`).
-unsafe impl<T: Send> Sync for Lock<T> {}
+// SAFETY: `Guard` is the only way to the value, and there is one at a time (see `ProcessLock::lock`).
+unsafe impl<T: Send> Sync for ProcessLock<T> {}
 
 /// The lock, held.
 pub struct Guard<'a, T> {
-    lock: &'a Lock<T>,
+    lock: &'a ProcessLock<T>,
     /// How it came in; `None`: it has left again.
-    entry: Option<Entry>,
+    entry: Option<LockEntry>,
     /// Whether this is a visit: then it comes back as one, too.
     visits: bool,
 }
 
-impl<T> Lock<T> {
+impl<T> ProcessLock<T> {
     /// A lock for threads that may meet.
     pub const fn new(value: T) -> Self {
-        let gate = Gate {
-            word: AtomicUsize::new(MET),
+        let bias = BiasedLock {
+            word: AtomicUsize::new(UNBIASED),
             held: AtomicBool::new(false),
             owner: AtomicUsize::new(0),
-            row: AtomicU32::new(0),
+            owner_streak: AtomicU32::new(0),
         };
         Self {
-            gate,
+            bias,
             mutex: RawMutex::INIT,
-            wanting: AtomicU32::new(0),
+            waiting_threads: AtomicU32::new(0),
             value: UnsafeCell::new(value),
         }
     }
@@ -84,19 +84,20 @@ impl<T> Lock<T> {
     }
 
     #[inline]
-    fn enter(&self) -> Entry {
-        if self.gate.try_enter() { Entry::Flag } else { self.enter_mutex(false) }
+    fn enter(&self) -> LockEntry {
+        if self.bias.try_enter() { LockEntry::Flag } else { self.enter_mutex(false) }
     }
 
     #[inline(never)]
-    fn enter_mutex(&self, visits: bool) -> Entry {
+    fn enter_mutex(&self, visits: bool) -> LockEntry {
         if !self.mutex.try_lock() {
-            self.wanting.fetch_add(1, Ordering::Relaxed);
+            self.waiting_threads.fetch_add(1, Ordering::Relaxed);
             self.mutex.lock();
-            self.wanting.fetch_sub(1, Ordering::Relaxed);
+            self.waiting_threads.fetch_sub(1, Ordering::Relaxed);
         }
-        let entry = self.gate.enter_locked(visits, self.wanting.load(Ordering::Relaxed) > 0);
-        if entry == Entry::Flag {
+        let entry =
+            self.bias.enter_locked(visits, self.waiting_threads.load(Ordering::Relaxed) > 0);
+        if entry == LockEntry::Flag {
             // SAFETY: this thread has locked it, above.
             unsafe { self.mutex.unlock() };
         }
@@ -109,18 +110,18 @@ impl<T> Guard<'_, T> {
     ///
     /// # Panics
     /// If this is not the guard of a visit.
-    pub fn set_met(&mut self, met: bool) {
+    pub fn set_overlapping(&mut self, met: bool) {
         assert!(self.visits, "only a visitor may decide");
-        self.lock.gate.set_met(met);
-        self.entry = Some(Entry::Mutex);
+        self.lock.bias.set_overlapping(met);
+        self.entry = Some(LockEntry::Mutex);
     }
 
     /// Whether another thread waits for the lock.
     #[inline]
-    pub fn is_wanted(&self) -> bool {
+    pub fn is_contended(&self) -> bool {
         match self.entry {
-            Some(Entry::Flag) => self.lock.gate.is_stopped(),
-            _ => self.lock.wanting.load(Ordering::Relaxed) > 0,
+            Some(LockEntry::Flag) => self.lock.bias.is_revoked(),
+            _ => self.lock.waiting_threads.load(Ordering::Relaxed) > 0,
         }
     }
 
@@ -129,25 +130,25 @@ impl<T> Guard<'_, T> {
     pub fn unlocked<R>(&mut self, body: impl FnOnce() -> R) -> R {
         self.leave(false);
         let result = body();
-        self.come_back();
+        self.reenter();
         result
     }
 
     /// Lets a thread in that wants the lock, before this one goes on.
     #[cold]
-    pub fn give_way(&mut self) {
+    pub fn hand_off(&mut self) {
         self.leave(true);
-        for _ in 0..COURTESY {
-            if self.lock.wanting.load(Ordering::Relaxed) == 0 {
+        for _ in 0..HANDOFF_SPINS {
+            if self.lock.waiting_threads.load(Ordering::Relaxed) == 0 {
                 break;
             }
             std::hint::spin_loop();
         }
-        self.come_back();
+        self.reenter();
     }
 
     #[inline]
-    fn come_back(&mut self) {
+    fn reenter(&mut self) {
         let lock = self.lock;
         self.entry = Some(if self.visits { lock.enter_mutex(true) } else { lock.enter() });
     }
@@ -156,13 +157,13 @@ impl<T> Guard<'_, T> {
     fn leave(&mut self, fairly: bool) {
         match self.entry.take() {
             None => {}
-            Some(Entry::Flag) => self.lock.gate.leave(),
+            Some(LockEntry::Flag) => self.lock.bias.leave(),
             Some(entry) => self.leave_mutex(entry, fairly),
         }
     }
 
-    fn leave_mutex(&self, entry: Entry, fairly: bool) {
-        self.lock.gate.leave_locked(entry);
+    fn leave_mutex(&self, entry: LockEntry, fairly: bool) {
+        self.lock.bias.leave_locked(entry);
         // SAFETY: this guard's thread locked the mutex when it entered, and leaves once.
         unsafe {
             if fairly {
@@ -179,7 +180,7 @@ impl<T> Deref for Guard<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: this guard is the only one that has not left (see `Lock`), and one that has
+        // SAFETY: this guard is the only one that has not left (see `ProcessLock`), and one that has
         // left is borrowed by the function that made it leave.
         unsafe { &*self.lock.value.get() }
     }
@@ -202,13 +203,13 @@ impl<T> Drop for Guard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::gate::HABIT;
+    use super::super::biased_lock::REBIAS_CALLS;
     use super::*;
     use crate::sys::membarrier;
 
     #[test]
     fn threads_that_meet_take_turns() {
-        let lock = Lock::new(0);
+        let lock = ProcessLock::new(0);
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| (0..10_000).for_each(|_| *lock.lock() += 1));
@@ -219,8 +220,8 @@ mod tests {
 
     #[test]
     fn visitors_come_between_calls() {
-        let lock = Lock::new(0);
-        lock.visit().set_met(false);
+        let lock = ProcessLock::new(0);
+        lock.visit().set_overlapping(false);
         std::thread::scope(|scope| {
             scope.spawn(|| (0..1000).for_each(|_| *lock.visit() += 1));
             scope.spawn(|| (0..1000).for_each(|_| *lock.visit() += 1));
@@ -231,15 +232,15 @@ mod tests {
 
     #[test]
     fn a_visitor_comes_back_as_one() {
-        let lock = Lock::new(0);
-        lock.visit().set_met(false);
+        let lock = ProcessLock::new(0);
+        lock.visit().set_overlapping(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let mut visit = lock.visit();
                 for _ in 0..1000 {
                     visit.unlocked(|| ());
                     *visit += 1;
-                    visit.give_way();
+                    visit.hand_off();
                     *visit += 1;
                 }
             });
@@ -250,9 +251,9 @@ mod tests {
 
     #[test]
     fn the_flag_goes_from_thread_to_thread() {
-        let lock = Lock::new(0);
-        lock.visit().set_met(true);
-        let calls = 10 * HABIT;
+        let lock = ProcessLock::new(0);
+        lock.visit().set_overlapping(true);
+        let calls = 10 * REBIAS_CALLS;
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
@@ -273,36 +274,36 @@ mod tests {
         if !membarrier::register_threads() {
             return;
         }
-        let lock = Lock::new(());
+        let lock = ProcessLock::new(());
         let by = |guard: Guard<'_, ()>| guard.entry.unwrap();
-        assert_eq!(by(lock.lock()), Entry::Mutex);
-        lock.visit().set_met(true);
-        assert_eq!(by(lock.lock()), Entry::Flag);
-        assert_eq!(by(lock.visit()), Entry::Mutex);
+        assert_eq!(by(lock.lock()), LockEntry::Mutex);
+        lock.visit().set_overlapping(true);
+        assert_eq!(by(lock.lock()), LockEntry::Flag);
+        assert_eq!(by(lock.visit()), LockEntry::Mutex);
         std::thread::scope(|scope| {
-            scope.spawn(|| assert!(matches!(by(lock.visit()), Entry::Visit { .. })));
+            scope.spawn(|| assert!(matches!(by(lock.visit()), LockEntry::Visit { .. })));
         });
-        assert_eq!(by(lock.lock()), Entry::Flag);
+        assert_eq!(by(lock.lock()), LockEntry::Flag);
         std::thread::scope(|scope| {
-            scope.spawn(|| assert_eq!(by(lock.lock()), Entry::Mutex));
+            scope.spawn(|| assert_eq!(by(lock.lock()), LockEntry::Mutex));
         });
-        assert_eq!(by(lock.lock()), Entry::Mutex);
-        let first = (0..2 * HABIT).position(|_| by(lock.lock()) == Entry::Flag);
+        assert_eq!(by(lock.lock()), LockEntry::Mutex);
+        let first = (0..2 * REBIAS_CALLS).position(|_| by(lock.lock()) == LockEntry::Flag);
         assert!(first.is_some_and(|calls| calls > 1));
-        assert_eq!(by(lock.lock()), Entry::Flag);
+        assert_eq!(by(lock.lock()), LockEntry::Flag);
     }
 
     #[test]
     fn who_holds_the_lock_lets_others_in() {
         for met in [true, false] {
-            let lock = Lock::new(0);
-            lock.visit().set_met(met);
+            let lock = ProcessLock::new(0);
+            lock.visit().set_overlapping(met);
             std::thread::scope(|scope| {
                 let mut guard = lock.lock();
                 scope.spawn(|| *lock.visit() = 1);
                 while *guard == 0 {
-                    if guard.is_wanted() {
-                        guard.give_way();
+                    if guard.is_contended() {
+                        guard.hand_off();
                     }
                 }
             });
@@ -311,13 +312,13 @@ mod tests {
 
     #[test]
     fn the_kind_changes_while_others_call() {
-        let lock = Lock::new(0);
+        let lock = ProcessLock::new(0);
         std::thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| (0..1000).for_each(|_| *lock.visit() += 1));
             }
             for round in 0..200 {
-                lock.visit().set_met(round % 2 == 0);
+                lock.visit().set_overlapping(round % 2 == 0);
                 (0..10).for_each(|_| *lock.lock() += 1);
             }
         });
@@ -327,8 +328,8 @@ mod tests {
     #[test]
     #[should_panic(expected = "MPI_THREAD_MULTIPLE")]
     fn a_broken_promise_is_found() {
-        let lock = Lock::new(0);
-        lock.visit().set_met(false);
+        let lock = ProcessLock::new(0);
+        lock.visit().set_overlapping(false);
         let _inside = lock.lock();
         let _again = lock.lock();
     }

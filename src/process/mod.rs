@@ -1,4 +1,4 @@
-//! Assembly: settings, wire-up and devices become a running [`Mpi`], and calls wait here.
+//! Assembly: settings, wire-up and devices become a running [`ProcessMpi`], and calls wait here.
 //!
 //! ```text
 //!   Untouched ──> Early ──first user──> Running ──last user leaves──> Dormant
@@ -6,117 +6,117 @@
 //!                only                   engine, launcher <──next user── rest
 //! ```
 //!
-//! Users are the world model, at most once, and sessions (`users`).
+//! Users are the world model, at most once, and sessions (`initialization`).
 //!
 //! A call enters through one of these doors: [`Process::visit`] for what any thread may call at any
-//! time, [`Process::early`] for what works at any time, [`Process::look`] for what needs MPI to run,
+//! time, [`Process::early`] for what works at any time, [`Process::with_mpi`] for what needs MPI to run,
 //! [`Process::until`] for what waits (`waiting`). Functions of the application never run with the
 //! lock held.
 
-mod bell;
+mod biased_lock;
+mod biased_lock_primitive;
 pub mod config;
+mod deadlock_detector;
 pub mod description;
 mod devices;
 mod explain;
-mod gate;
-mod gate_primitive;
-mod interface;
+mod initialization;
+mod interface_settings;
 mod lock;
 mod log;
-mod patience;
+mod parker;
 mod primitive;
 mod progress;
-mod users;
-mod vigil;
+mod wait_policy;
+mod wait_state;
 mod waiters;
 mod waiting;
-mod watch;
 mod world;
 
 #[cfg(all(test, loom))]
-mod model;
+mod model_biased_lock;
 #[cfg(all(test, loom))]
-mod model_gate;
+mod model_waiting;
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::base::blocked::Blocked;
+use crate::base::wait_report::WaitReport;
 use crate::base::{ErrorClass, MpiError, Result};
-use crate::bootstrap::{Client, Status};
+use crate::bootstrap::{Client, StatusWriter};
 use crate::mpi::objects::Objects;
 
-use config::{Config, Progress};
+use config::{Config, ProgressMode};
+use deadlock_detector::DeadlockDetector;
 pub use devices::Devices;
-use lock::{Guard, Lock};
-use patience::{Habit, Policy};
-use progress::Presence;
-pub use progress::Progressing;
-use vigil::Vigil;
-use waiting::Waiters;
-use watch::Watch;
-pub use world::{Level, host_name, node};
+use lock::{Guard, ProcessLock};
+use progress::CallCounters;
+pub use progress::ProgressThread;
+use wait_policy::{SpinHistory, WaitPolicy};
+use wait_state::WaitState;
+use waiting::CallWaiters;
+pub use world::{ThreadLevel, host_name, locality_id};
 
 /// MPI over the devices in use.
-pub type Mpi = crate::mpi::Mpi<Devices>;
+pub type ProcessMpi = crate::mpi::Mpi<Devices>;
 
 /// This process, as far as MPI goes.
 pub struct Process {
-    state: Lock<State>,
-    /// A [`Stage`], to be read at any time.
+    state: ProcessLock<ProcessState>,
+    /// A [`WorldStage`], to be read at any time.
     stage: AtomicU8,
-    presence: Presence,
+    call_counters: CallCounters,
 }
 
-enum State {
-    Untouched,
+enum ProcessState {
+    Uninitialized,
     Early(Box<Objects>),
-    Running(Box<Running>),
-    Dormant(Box<Running>),
+    Running(Box<RunningMpi>),
+    Dormant(Box<RunningMpi>),
 }
 
 /// What there is since the first user came. It stays until the process ends: a launcher lets a
 /// process join once, and peers know this one by what it shares with them.
-struct Running {
-    mpi: Mpi,
-    world: World,
+struct RunningMpi {
+    mpi: ProcessMpi,
+    world: WorldModel,
     launcher: Option<Client>,
     /// Where the launcher reads what a call waits for, and which one it was told of.
-    status: Option<Status>,
-    told: Option<waiting::Ticket>,
+    status: Option<StatusWriter>,
+    reported_wait: Option<waiting::WaitId>,
     /// Watches over calls that wait for long.
-    vigil: Vigil,
+    deadlock_detector: DeadlockDetector,
     /// Calls that wait while others have the lock.
-    waiters: Waiters,
-    /// [`Engine::events`](crate::core::engine::Engine::events) when they were last looked after.
-    served: u64,
-    policy: Policy,
-    habit: Habit,
+    waiters: CallWaiters,
+    /// [`Engine::events`](crate::engine::point_to_point::Engine::events) when they were last looked after.
+    served_events: u64,
+    wait_policy: WaitPolicy,
+    spin_history: SpinHistory,
     /// The kinds of memory that were asked for.
     memory_kinds: String,
     /// Whether calls may overlap.
-    met: bool,
+    may_overlap: bool,
     /// Whether any user has asked for `MPI_THREAD_MULTIPLE`.
-    multiple: bool,
+    has_thread_multiple: bool,
     /// How messages move, the progress thread if one runs, and what it does.
-    progress: Progress,
-    progressing: Option<Progressing>,
-    watch: Watch,
+    progress_mode: ProgressMode,
+    progress_thread: Option<ProgressThread>,
+    wait_state: WaitState,
 }
 
 /// The world model in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum World {
+enum WorldModel {
     Before,
-    Running { level: Level, main: std::thread::ThreadId },
+    Running { level: ThreadLevel, main: std::thread::ThreadId },
     After,
 }
 
-impl World {
-    fn stage(self) -> Stage {
+impl WorldModel {
+    fn stage(self) -> WorldStage {
         match self {
-            Self::Before => Stage::Before,
-            Self::Running { .. } => Stage::Running,
-            Self::After => Stage::After,
+            Self::Before => WorldStage::Before,
+            Self::Running { .. } => WorldStage::Running,
+            Self::After => WorldStage::After,
         }
     }
 }
@@ -124,7 +124,7 @@ impl World {
 /// What `MPI_Initialized` and `MPI_Finalized` tell: how far the world model is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Stage {
+pub enum WorldStage {
     /// Before `MPI_Init`.
     Before,
     /// It runs.
@@ -137,25 +137,25 @@ impl Process {
     /// A process that has not called MPI.
     pub const fn new() -> Self {
         Self {
-            state: Lock::new(State::Untouched),
-            stage: AtomicU8::new(Stage::Before as u8),
-            presence: Presence::new(),
+            state: ProcessLock::new(ProcessState::Uninitialized),
+            stage: AtomicU8::new(WorldStage::Before as u8),
+            call_counters: CallCounters::new(),
         }
     }
 
     /// How far the world model is, whatever sessions there are. Any thread may ask at any time,
     /// also while another initializes.
-    pub fn stage(&self) -> Stage {
+    pub fn stage(&self) -> WorldStage {
         match self.stage.load(Ordering::Acquire) {
-            stage if stage == Stage::Before as u8 => Stage::Before,
-            stage if stage == Stage::Running as u8 => Stage::Running,
-            _ => Stage::After,
+            stage if stage == WorldStage::Before as u8 => WorldStage::Before,
+            stage if stage == WorldStage::Running as u8 => WorldStage::Running,
+            _ => WorldStage::After,
         }
     }
 
     /// Whether the world model or a session uses MPI.
     pub fn is_running(&self) -> bool {
-        matches!(*self.state.visit(), State::Running(_))
+        matches!(*self.state.visit(), ProcessState::Running(_))
     }
 
     /// Does what any thread may do at any time, whatever the level of thread support (§11.4.1).
@@ -167,7 +167,7 @@ impl Process {
     ///
     /// # Errors
     /// `Other` unless MPI runs; what `body` says.
-    pub fn visit_running<T>(&self, body: impl FnOnce(&mut Mpi) -> Result<T>) -> Result<T> {
+    pub fn visit_running<T>(&self, body: impl FnOnce(&mut ProcessMpi) -> Result<T>) -> Result<T> {
         body(&mut running(&mut self.state.visit())?.mpi)
     }
 
@@ -183,15 +183,17 @@ impl Process {
     /// # Errors
     /// `Other` unless MPI runs; what `body` says.
     #[inline]
-    pub fn look<T>(&'static self, body: impl FnOnce(&mut Mpi) -> Result<T>) -> Result<T> {
+    pub fn with_mpi<T>(
+        &'static self, body: impl FnOnce(&mut ProcessMpi) -> Result<T>,
+    ) -> Result<T> {
         let mut state = self.state.lock();
         let now = running(&mut state)?;
         let long_starts = now.mpi.engine.long_starts();
         let result = body(&mut now.mpi);
-        let begun = now.has_begun(long_starts);
+        let begun = now.has_started_work(long_starts);
         if now.mpi.engine.has_work() || !now.waiters.is_empty() || begun {
-            let starts = begun && now.progressing.is_none();
-            self.look_after(state, begun);
+            let starts = begun && now.progress_thread.is_none();
+            self.finish_call(state, begun);
             if starts {
                 // Without the thread, messages move by calls, as they do anyway.
                 drop(self.start_progress());
@@ -203,21 +205,21 @@ impl Process {
     /// Does all reductions that wait for the application, and rings those whose wait is over, and
     /// the progress thread if something has begun.
     #[cold]
-    fn look_after<'a>(&'a self, mut state: Guard<'a, State>, begun: bool) {
-        while let State::Running(now) = &mut *state {
+    fn finish_call<'a>(&'a self, mut state: Guard<'a, ProcessState>, begun: bool) {
+        while let ProcessState::Running(now) = &mut *state {
             if let Some(work) = now.mpi.engine.take_work() {
                 state.unlocked(|| work.execute());
-                if let State::Running(now) = &mut *state {
+                if let ProcessState::Running(now) = &mut *state {
                     now.mpi.engine.work_done(&work);
                 }
                 continue;
             }
-            let mut rings = now.serve();
+            let mut rings = now.serve_waiters();
             if begun {
-                now.summon(&mut rings);
+                now.wake_progress_thread(&mut rings);
             }
             drop(state);
-            return rings.ring();
+            return rings.notify_all();
         }
     }
 
@@ -229,19 +231,19 @@ impl Process {
     /// `Other` unless MPI runs; what `body` says.
     #[inline]
     pub fn test<T>(
-        &self, body: impl FnOnce(&mut Mpi) -> Result<T>, found: impl FnOnce(&T) -> bool,
+        &self, body: impl FnOnce(&mut ProcessMpi) -> Result<T>, found: impl FnOnce(&T) -> bool,
     ) -> Result<T> {
         let mut state = self.state.lock();
         let now = running(&mut state)?;
-        self.presence.note_call();
-        now.relieve();
+        self.call_counters.note_call();
+        now.take_over_polling();
         let arrived = if now.waiters.is_delegated() { 0 } else { now.mpi.poll() };
         let result = body(&mut now.mpi);
         let waits = arrived == 0
-            && now.policy.is_shared()
+            && now.wait_policy.is_shared()
             && result.as_ref().is_ok_and(|result| !found(result));
         if now.mpi.engine.has_work() || !now.waiters.is_empty() {
-            self.look_after(state, false);
+            self.finish_call(state, false);
         } else {
             drop(state);
         }
@@ -252,20 +254,20 @@ impl Process {
     }
 
     /// Starts something and waits until `done` gives a result. `done` is called after each poll,
-    /// always with the lock held. What the call waits for, `blocked` says if that takes long.
+    /// always with the lock held. What the call waits for, `wait_report` says if that takes long.
     ///
     /// # Errors
     /// `Other` unless MPI runs; what `start` and `done` say; a peer that broke the protocol.
     #[inline]
     pub fn until<S, T>(
-        &self, start: impl FnOnce(&mut Mpi) -> Result<S>,
-        mut done: impl FnMut(&mut Mpi, &mut S) -> Result<Option<T>>,
-        blocked: impl Fn(&Mpi, &S) -> Blocked,
+        &self, start: impl FnOnce(&mut ProcessMpi) -> Result<S>,
+        mut done: impl FnMut(&mut ProcessMpi, &mut S) -> Result<Option<T>>,
+        blocked: impl Fn(&ProcessMpi, &S) -> WaitReport,
     ) -> Result<T> {
         let mut state = self.state.lock();
         let now = running(&mut state)?;
         let quick = match start(&mut now.mpi) {
-            Ok(mut started) => match look_quickly(now, &mut started, &mut done) {
+            Ok(mut started) => match poll_briefly(now, &mut started, &mut done) {
                 Ok(None) => return self.wait(state, &mut started, done, blocked),
                 Ok(Some(result)) => Ok(result),
                 Err(error) => Err(error),
@@ -273,7 +275,7 @@ impl Process {
             Err(error) => Err(error),
         };
         if !now.waiters.is_empty() {
-            self.look_after(state, false);
+            self.finish_call(state, false);
         }
         quick
     }
@@ -281,14 +283,15 @@ impl Process {
 
 /// Polls a few times for what is over at once; where ranks share processors, once.
 #[inline(always)]
-fn look_quickly<S, T>(
-    now: &mut Running, started: &mut S, mut done: impl FnMut(&mut Mpi, &mut S) -> Result<Option<T>>,
+fn poll_briefly<S, T>(
+    now: &mut RunningMpi, started: &mut S,
+    mut done: impl FnMut(&mut ProcessMpi, &mut S) -> Result<Option<T>>,
 ) -> Result<Option<T>> {
     for look in 0..4 {
         if let Some(result) = done(&mut now.mpi, started)? {
             return Ok(Some(result));
         }
-        if now.waiters.is_delegated() || look == 1 && now.policy.is_shared() {
+        if now.waiters.is_delegated() || look == 1 && now.wait_policy.is_shared() {
             break;
         }
         now.mpi.poll();
@@ -309,14 +312,14 @@ fn first_objects() -> Objects {
     Objects { initial_handler: initial_handler.unwrap_or_default(), ..Objects::default() }
 }
 
-fn with_objects<T>(state: &mut State, body: impl FnOnce(&mut Objects) -> T) -> T {
+fn with_objects<T>(state: &mut ProcessState, body: impl FnOnce(&mut Objects) -> T) -> T {
     match state {
-        State::Early(objects) => body(objects),
-        State::Running(now) | State::Dormant(now) => body(&mut now.mpi.objects),
-        untouched @ State::Untouched => {
+        ProcessState::Early(objects) => body(objects),
+        ProcessState::Running(now) | ProcessState::Dormant(now) => body(&mut now.mpi.objects),
+        untouched @ ProcessState::Uninitialized => {
             let mut objects = Box::new(first_objects());
             let result = body(&mut objects);
-            *untouched = State::Early(objects);
+            *untouched = ProcessState::Early(objects);
             result
         }
     }
@@ -325,13 +328,13 @@ fn with_objects<T>(state: &mut State, body: impl FnOnce(&mut Objects) -> T) -> T
 /// # Errors
 /// `Other` unless MPI runs.
 #[inline(always)]
-fn running(state: &mut State) -> Result<&mut Running> {
+fn running(state: &mut ProcessState) -> Result<&mut RunningMpi> {
     match state {
-        State::Running(running) => Ok(running),
-        State::Untouched | State::Early(_) => {
+        ProcessState::Running(running) => Ok(running),
+        ProcessState::Uninitialized | ProcessState::Early(_) => {
             Err(not_running("MPI has not been initialized (MPI_Init comes first)"))
         }
-        State::Dormant(_) => Err(not_running("MPI has been finalized already")),
+        ProcessState::Dormant(_) => Err(not_running("MPI has been finalized already")),
     }
 }
 

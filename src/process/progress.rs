@@ -12,12 +12,12 @@
 //! **Whoever waits polls**, so the thread keeps away from calls that wait, and that costs them
 //! nothing: to begin and to end a wait is no system call, and peers need not wake a rank of which
 //! only this thread sleeps, for a call that polls *relieves* it: the device is disarmed, and the
-//! thread finds out at the end of its slice ([`SLICE`]).
+//! thread finds out at the end of its slice ([`SLEEP_SLICE`]).
 //!
 //! **Away**, it looks now and then whether somebody has called since, at first soon, then more and
 //! more seldom. A call that begins what goes on without it (a long message, a collective of
 //! several rounds) rings the thread, by a system call only if it would not look anyway within
-//! [`DEAF`]; so a program that begins such a thing and waits at once pays for it once in a while.
+//! [`UNNOTIFIED_PAUSE_MAX`]; so a program that begins such a thing and waits at once pays for it once in a while.
 //!
 //! It enters the lock as a visitor (`lock`), for which calls pay only when they meet it, never
 //! runs a function of the application, and handles no signals of it.
@@ -31,36 +31,36 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::bell::{Bell, Slept};
-use super::config::Progress;
+use super::config::ProgressMode;
 use super::lock::Guard;
-use super::patience::{Habit, Patience, Step};
-use super::waiters::Rings;
-use super::waiting::{sleep, unlocked_ring};
-use super::watch::Watch;
-use super::{Process, Running, State, running};
+use super::parker::{ParkOutcome, Parker};
+use super::wait_policy::{SpinHistory, WaitBackoff, WaitStep};
+use super::wait_state::WaitState;
+use super::waiters::Wakeups;
+use super::waiting::{notify_unlocked, sleep};
+use super::{Process, ProcessState, RunningMpi, running};
 use crate::base::{ErrorClass, Result};
 use crate::sys::process::THREAD_NAME;
 use crate::sys::{clock, signals};
 
 /// The first look of a thread that is away.
-const FIRST: Duration = Duration::from_micros(100);
+const FIRST_PAUSE: Duration = Duration::from_micros(100);
 /// So long the thread is away without listening, at most.
-const DEAF: Duration = Duration::from_micros(800);
+const UNNOTIFIED_PAUSE_MAX: Duration = Duration::from_micros(800);
 /// The longest that it is away, for a ten-thousandth of a processor.
-const LONGEST: Duration = Duration::from_millis(10);
+const PAUSE_MAX: Duration = Duration::from_millis(10);
 /// How long the thread sleeps on the device before it looks whether it has been relieved.
-pub(super) const SLICE: Duration = LONGEST;
+pub(super) const SLEEP_SLICE: Duration = PAUSE_MAX;
 
 /// A progress thread that runs.
-pub struct Progressing {
+pub struct ProgressThread {
     thread: JoinHandle<()>,
-    shared: Arc<Shared>,
+    shared: Arc<ProgressControl>,
 }
 
 /// What the thread and calls know of each other.
-struct Shared {
-    bell: Arc<Bell>,
+struct ProgressControl {
+    parker: Arc<Parker>,
     stopping: AtomicBool,
     /// Whether all transport is the thread's.
     delegated: bool,
@@ -68,14 +68,14 @@ struct Shared {
 
 /// Who is inside MPI: written with the lock held, and read by the thread without.
 #[derive(Debug, Default)]
-pub struct Presence {
+pub struct CallCounters {
     /// Threads that wait.
     waiting: AtomicU32,
     /// Calls so far that polled.
     calls: AtomicU32,
 }
 
-impl Presence {
+impl CallCounters {
     /// Nobody, ever.
     pub const fn new() -> Self {
         Self { waiting: AtomicU32::new(0), calls: AtomicU32::new(0) }
@@ -84,20 +84,20 @@ impl Presence {
     /// A call polls. The lock is held.
     #[inline]
     pub fn note_call(&self) {
-        add(&self.calls, 1);
+        add_unshared(&self.calls, 1);
     }
 
     /// A thread begins to wait. The lock is held.
     #[inline]
     pub fn begin_wait(&self) {
         self.note_call();
-        add(&self.waiting, 1);
+        add_unshared(&self.waiting, 1);
     }
 
     /// It has ended to. The lock is held.
     #[inline]
     pub fn end_wait(&self) {
-        add(&self.waiting, u32::MAX);
+        add_unshared(&self.waiting, u32::MAX);
     }
 
     fn has_waiting(&self) -> bool {
@@ -107,21 +107,21 @@ impl Presence {
 
 /// Adds to a number that is only written with the lock held.
 #[inline]
-fn add(number: &AtomicU32, more: u32) {
+fn add_unshared(number: &AtomicU32, more: u32) {
     number.store(number.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
 }
 
-impl Progressing {
+impl ProgressThread {
     /// Starts the thread.
     ///
     /// # Errors
     /// `NoMem` if the system gives no thread.
     fn start(process: &'static Process, delegated: bool) -> Result<Self> {
-        let (bell, stopping) = (Arc::new(Bell::new()), AtomicBool::new(false));
-        let shared = Arc::new(Shared { bell, stopping, delegated });
+        let (bell, stopping) = (Arc::new(Parker::new()), AtomicBool::new(false));
+        let shared = Arc::new(ProgressControl { parker: bell, stopping, delegated });
         let own = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name(format!("{THREAD_NAME}progress"));
-        let thread = signals::without(|| thread.spawn(move || process.progress(&own)));
+        let thread = signals::without(|| thread.spawn(move || process.run_progress_thread(&own)));
         let thread = thread.map_err(|error| {
             ErrorClass::NoMem.error(format!("cannot start the progress thread: {error}"))
         })?;
@@ -135,55 +135,55 @@ impl Progressing {
     }
 }
 
-impl Running {
+impl RunningMpi {
     /// Whether something began that a progress thread should hear of: `before` is
-    /// [`Engine::long_starts`](crate::core::engine::Engine::long_starts) of before.
+    /// [`Engine::long_starts`](crate::engine::point_to_point::Engine::long_starts) of before.
     #[inline]
-    pub(super) fn has_begun(&self, before: u32) -> bool {
-        self.progress != Progress::Polling
+    pub(super) fn has_started_work(&self, before: u32) -> bool {
+        self.progress_mode != ProgressMode::Polling
             && (self.mpi.engine.long_starts() != before
-                || self.watch.is_armed() && self.mpi.engine.has_news())
+                || self.wait_state.is_armed() && self.mpi.engine.needs_poll())
     }
 
     /// Calls the progress thread, if there is one: something goes on without this call.
-    pub(super) fn summon(&mut self, rings: &mut Rings) {
-        let Some(thread) = &self.progressing else { return };
-        match self.watch {
-            Watch::Away => rings.add(Arc::clone(&thread.shared.bell)),
+    pub(super) fn wake_progress_thread(&mut self, rings: &mut Wakeups) {
+        let Some(thread) = &self.progress_thread else { return };
+        match self.wait_state {
+            WaitState::Away => rings.add(Arc::clone(&thread.shared.parker)),
             // What arrives wakes it.
-            Watch::Armed if !self.mpi.engine.has_news() => {}
-            Watch::Armed | Watch::Relieved => self.rouse_thread(),
+            WaitState::Armed if !self.mpi.engine.needs_poll() => {}
+            WaitState::Armed | WaitState::Disarmed => self.wake_thread_on_device(),
         }
     }
 
     /// Wakes the progress thread if it sleeps on the device.
-    pub(super) fn rouse_thread(&mut self) {
-        if self.watch.rouse() {
-            self.mpi.engine.rouse();
+    pub(super) fn wake_thread_on_device(&mut self) {
+        if self.wait_state.wake() {
+            self.mpi.engine.wake_self();
         }
     }
 
     /// The caller polls from here on: peers need not wake the progress thread.
     #[inline]
-    pub(super) fn relieve(&mut self) {
-        if !self.waiters.is_delegated() && self.watch.relieve() {
+    pub(super) fn take_over_polling(&mut self) {
+        if !self.waiters.is_delegated() && self.wait_state.disarm() {
             self.disarm();
         }
     }
 
     /// Disarms the device, unless somebody sleeps on it.
     pub(super) fn disarm(&mut self) {
-        if !self.watch.is_armed() && !self.waiters.has_dozer() {
+        if !self.wait_state.is_armed() && !self.waiters.has_device_sleeper() {
             self.mpi.engine.disarm();
         }
     }
 
     /// Tells the thread to end, if there is one; it is to be joined without the lock.
-    pub(super) fn stop_thread(&mut self) -> Option<Progressing> {
-        let thread = self.progressing.take()?;
+    pub(super) fn stop_thread(&mut self) -> Option<ProgressThread> {
+        let thread = self.progress_thread.take()?;
         thread.shared.stopping.store(true, Ordering::SeqCst);
-        thread.shared.bell.ring();
-        self.rouse_thread();
+        thread.shared.parker.notify();
+        self.wake_thread_on_device();
         self.waiters.set_delegated(false);
         Some(thread)
     }
@@ -197,47 +197,49 @@ impl Process {
     pub(super) fn start_progress(&'static self) -> Result {
         let mut state = self.state.visit();
         let now = running(&mut state)?;
-        if now.progressing.is_none() {
-            let delegated = now.progress == Progress::Delegate;
-            now.progressing = Some(Progressing::start(self, delegated)?);
+        if now.progress_thread.is_none() {
+            let delegated = now.progress_mode == ProgressMode::Delegate;
+            now.progress_thread = Some(ProgressThread::start(self, delegated)?);
             now.waiters.set_delegated(delegated);
         }
         Ok(())
     }
 
     /// The thread's whole life.
-    fn progress(&self, shared: &Shared) {
-        while self.keep_away(shared) {
+    fn run_progress_thread(&self, shared: &ProgressControl) {
+        while self.wait_until_quiet(shared) {
             let mut state = self.state.visit();
-            if self.attend(&mut state, shared).is_err() {
+            if self.drive_progress(&mut state, shared).is_err() {
                 return;
             }
         }
     }
 
     /// Keeps away from calls until there have been none for a while; false if the thread is to end.
-    fn keep_away(&self, shared: &Shared) -> bool {
+    fn wait_until_quiet(&self, shared: &ProgressControl) -> bool {
         if shared.delegated {
             return !shared.stopping.load(Ordering::SeqCst);
         }
-        let mut pause = FIRST;
+        let mut pause = FIRST_PAUSE;
         loop {
-            let calls = self.presence.calls.load(Ordering::Relaxed);
-            let slept = if pause <= DEAF {
+            let calls = self.call_counters.calls.load(Ordering::Relaxed);
+            let slept = if pause <= UNNOTIFIED_PAUSE_MAX {
                 std::thread::sleep(pause);
-                Slept::Long
+                ParkOutcome::TimedOut
             } else {
-                shared.bell.sleep_for(pause)
+                shared.parker.park_timeout(pause)
             };
             if shared.stopping.load(Ordering::SeqCst) {
                 return false;
             }
-            let has_calls = calls != self.presence.calls.load(Ordering::Relaxed);
+            let has_calls = calls != self.call_counters.calls.load(Ordering::Relaxed);
             pause = match slept {
-                Slept::Woken => FIRST,
-                Slept::Not => DEAF,
-                Slept::Long if has_calls || self.presence.has_waiting() => (2 * pause).min(LONGEST),
-                Slept::Long => return true,
+                ParkOutcome::Notified => FIRST_PAUSE,
+                ParkOutcome::AlreadyNotified => UNNOTIFIED_PAUSE_MAX,
+                ParkOutcome::TimedOut if has_calls || self.call_counters.has_waiting() => {
+                    (2 * pause).min(PAUSE_MAX)
+                }
+                ParkOutcome::TimedOut => return true,
             };
         }
     }
@@ -246,36 +248,38 @@ impl Process {
     ///
     /// # Errors
     /// `Other` once MPI does not run any more.
-    fn attend(&self, state: &mut Guard<'_, State>, shared: &Shared) -> Result {
-        let mut habit = Habit::new(running(state)?.policy.of_helper());
-        let mut patience = Patience::new(&mut habit);
+    fn drive_progress(
+        &self, state: &mut Guard<'_, ProcessState>, shared: &ProgressControl,
+    ) -> Result {
+        let mut habit = SpinHistory::new(running(state)?.wait_policy.for_progress_thread());
+        let mut patience = WaitBackoff::new(&mut habit);
         loop {
-            if state.is_wanted() {
-                state.give_way();
+            if state.is_contended() {
+                state.hand_off();
             }
             let now = running(state)?;
             let arrived = now.mpi.poll();
-            let rings = now.serve();
-            unlocked_ring(state, rings);
+            let rings = now.serve_waiters();
+            notify_unlocked(state, rings);
             // Who stops the thread has the lock then, and so has who begins to wait: the lock stays
             // held from here on until the thread sleeps.
             let stops = shared.stopping.load(Ordering::SeqCst);
-            if stops || !shared.delegated && self.presence.has_waiting() {
+            if stops || !shared.delegated && self.call_counters.has_waiting() {
                 return Ok(());
             }
             if arrived > 0 {
-                patience.renew();
+                patience.reset();
                 continue;
             }
             match patience.next(&mut habit, clock::monotonic_ns) {
-                Step::Spin => std::hint::spin_loop(),
-                Step::Yield => state.unlocked(std::thread::yield_now),
-                Step::Sleep => {
+                WaitStep::Spin => std::hint::spin_loop(),
+                WaitStep::Yield => state.unlocked(std::thread::yield_now),
+                WaitStep::Sleep => {
                     // Nobody else does: those who wait listen to bells.
                     let now = running(state)?;
-                    let words = shared.delegated.then(|| now.tell_of_others()).flatten();
+                    let words = shared.delegated.then(|| now.report_other_waits()).flatten();
                     match words {
-                        Some(words) => words.say(state),
+                        Some(words) => words.print_and_abort(state),
                         None => drop(sleep(state, None)?),
                     }
                 }

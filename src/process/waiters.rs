@@ -21,10 +21,10 @@
 
 use std::sync::Arc;
 
-use super::bell::Bell;
+use super::parker::Parker;
 
 /// A thread's seat among those that wait.
-pub type Seat = u64;
+pub type WaiterId = u64;
 
 /// The threads that wait with the lock free, oldest first. `C` is what they wait for.
 pub struct Waiters<C> {
@@ -34,32 +34,38 @@ pub struct Waiters<C> {
     /// A thread of the library polls, or sleeps on the device.
     delegated: bool,
     /// Those who doze have been roused, and have not come back yet.
-    roused: bool,
-    next_seat: Seat,
+    device_sleeper_woken: bool,
+    next_id: WaiterId,
 }
 
 struct Waiter<C> {
-    seat: Seat,
+    id: WaiterId,
     call: C,
     /// What it listens to; `None`: it dozes on the device.
-    bell: Option<Arc<Bell>>,
+    parker: Option<Arc<Parker>>,
 }
 
 /// Whom to ring once the lock is free.
 #[must_use]
 #[derive(Default)]
-pub struct Rings {
+pub struct Wakeups {
     /// One of them, as there is hardly ever more: so that ringing takes no memory.
-    first: Option<Arc<Bell>>,
-    others: Vec<Arc<Bell>>,
+    first: Option<Arc<Parker>>,
+    others: Vec<Arc<Parker>>,
     /// Whether those who doze on the device must be roused, with the lock held.
-    pub rouse: bool,
+    pub wake_device_sleeper: bool,
 }
 
 impl<C> Waiters<C> {
     /// Nobody waits.
     pub const fn new() -> Self {
-        Self { waiting: Vec::new(), polling: false, delegated: false, roused: false, next_seat: 0 }
+        Self {
+            waiting: Vec::new(),
+            polling: false,
+            delegated: false,
+            device_sleeper_woken: false,
+            next_id: 0,
+        }
     }
 
     /// Whether nobody waits but who is polling.
@@ -92,45 +98,47 @@ impl<C> Waiters<C> {
     }
 
     /// Whether somebody sleeps on the device, so that the caller need not.
-    pub fn has_dozer(&self) -> bool {
-        self.waiting.iter().any(|waiter| waiter.bell.is_none())
+    pub fn has_device_sleeper(&self) -> bool {
+        self.waiting.iter().any(|waiter| waiter.parker.is_none())
     }
 
     /// The caller frees the lock and listens to the bell.
-    pub fn park(&mut self, call: C) -> (Seat, Arc<Bell>) {
-        let bell = Arc::new(Bell::new());
-        (self.sit(call, Some(Arc::clone(&bell))), bell)
+    pub fn park(&mut self, call: C) -> (WaiterId, Arc<Parker>) {
+        let bell = Arc::new(Parker::new());
+        (self.insert(call, Some(Arc::clone(&bell))), bell)
     }
 
     /// The caller frees the lock and sleeps on the device.
-    pub fn doze(&mut self, call: C) -> Seat {
-        self.roused = false;
-        self.sit(call, None)
+    pub fn sleep_on_device(&mut self, call: C) -> WaiterId {
+        self.device_sleeper_woken = false;
+        self.insert(call, None)
     }
 
     /// Whether somebody dozes who must be roused, as the caller is about to do.
-    pub fn take_dozer(&mut self) -> bool {
-        !self.roused && self.has_dozer() && !std::mem::replace(&mut self.roused, true)
+    pub fn claim_device_wake(&mut self) -> bool {
+        !self.device_sleeper_woken
+            && self.has_device_sleeper()
+            && !std::mem::replace(&mut self.device_sleeper_woken, true)
     }
 
-    fn sit(&mut self, call: C, bell: Option<Arc<Bell>>) -> Seat {
-        self.next_seat += 1;
-        self.waiting.push(Waiter { seat: self.next_seat, call, bell });
-        self.next_seat
+    fn insert(&mut self, call: C, bell: Option<Arc<Parker>>) -> WaiterId {
+        self.next_id += 1;
+        self.waiting.push(Waiter { id: self.next_id, call, parker: bell });
+        self.next_id
     }
 
     /// The caller has the lock again. False if its wait is over.
-    pub fn stand(&mut self, seat: Seat) -> bool {
-        let found = self.waiting.iter().position(|waiter| waiter.seat == seat);
+    pub fn remove(&mut self, seat: WaiterId) -> bool {
+        let found = self.waiting.iter().position(|waiter| waiter.id == seat);
         found.map(|index| self.waiting.remove(index)).is_some()
     }
 
     /// Takes out those whose wait is over, as `look` finds.
-    pub fn serve(&mut self, mut look: impl FnMut(&mut C) -> bool) -> Rings {
-        let mut rings = Rings::default();
+    pub fn take_completed(&mut self, mut look: impl FnMut(&mut C) -> bool) -> Wakeups {
+        let mut rings = Wakeups::default();
         for waiter in self.waiting.extract_if(.., |waiter| look(&mut waiter.call)) {
-            rings.rouse |= waiter.bell.is_none();
-            waiter.bell.into_iter().for_each(|bell| rings.add(bell));
+            rings.wake_device_sleeper |= waiter.parker.is_none();
+            waiter.parker.into_iter().for_each(|bell| rings.add(bell));
         }
         rings
     }
@@ -138,22 +146,22 @@ impl<C> Waiters<C> {
     /// The caller, who polled, goes: adds whom to ring so that somebody polls.
     ///
     /// That is the one who parked last, who may still be awake.
-    pub fn hand_over(&self, rings: &mut Rings) {
-        if !self.has_poller() && !self.has_dozer() {
-            self.ring_one(rings);
+    pub fn hand_over_polling(&self, rings: &mut Wakeups) {
+        if !self.has_poller() && !self.has_device_sleeper() {
+            self.wake_one(rings);
         }
     }
 
     /// Adds one of those who park, who may still be awake.
-    pub fn ring_one(&self, rings: &mut Rings) {
-        if let Some(bell) = self.waiting.last().and_then(|waiter| waiter.bell.clone()) {
+    pub fn wake_one(&self, rings: &mut Wakeups) {
+        if let Some(bell) = self.waiting.last().and_then(|waiter| waiter.parker.clone()) {
             rings.add(bell);
         }
     }
 
     /// Takes out all: there is nothing any more that could end their waits.
-    pub fn dismiss(&mut self) -> Rings {
-        self.serve(|_| true)
+    pub fn take_all(&mut self) -> Wakeups {
+        self.take_completed(|_| true)
     }
 
     /// What the others wait for, oldest first.
@@ -162,7 +170,7 @@ impl<C> Waiters<C> {
     }
 }
 
-impl Rings {
+impl Wakeups {
     /// Whether there is nobody to ring.
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -170,7 +178,7 @@ impl Rings {
     }
 
     /// Adds a bell.
-    pub fn add(&mut self, bell: Arc<Bell>) {
+    pub fn add(&mut self, bell: Arc<Parker>) {
         match self.first {
             None => self.first = Some(bell),
             Some(_) => self.others.push(bell),
@@ -178,7 +186,7 @@ impl Rings {
     }
 
     /// Rings; best with the lock free, for which those who are rung are waiting.
-    pub fn ring(self) {
-        self.first.into_iter().chain(self.others).for_each(|bell| bell.ring());
+    pub fn notify_all(self) {
+        self.first.into_iter().chain(self.others).for_each(|bell| bell.notify());
     }
 }

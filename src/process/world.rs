@@ -6,31 +6,33 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::config::{Carrier, Config};
+use super::config::{Config, DeviceKind};
+use super::deadlock_detector::DeadlockDetector;
 use super::explain::Decisions;
+use super::initialization::ProcessModel;
 use super::lock::Guard;
-use super::patience::{Habit, Policy};
-use super::users::User;
-use super::vigil::Vigil;
-use super::waiting::Waiters;
-use super::watch::Watch;
-use super::{Devices, Mpi, Process, Running, Stage, State, World, running};
-use crate::base::blocked::Blocked;
+use super::wait_policy::{SpinHistory, WaitPolicy};
+use super::wait_state::WaitState;
+use super::waiting::CallWaiters;
+use super::{
+    Devices, Process, ProcessMpi, ProcessState, RunningMpi, WorldModel, WorldStage, running,
+};
+use crate::base::wait_report::WaitReport;
 use crate::base::{ErrorClass, Result, settings};
-use crate::bootstrap::{Client, Company, Environment, Job, Status};
-use crate::devices::shm::Unlike;
-use crate::mpi::Facts;
-use crate::mpi::buffer::Place;
-use crate::mpi::coll::machine::{self, Machine};
+use crate::bootstrap::{Client, Environment, JobView, RequiredRanks, StatusWriter};
+use crate::devices::shm::SettingsMismatch;
+use crate::mpi::WorldAttributes;
+use crate::mpi::buffer::BufferOwner;
+use crate::mpi::coll::machine_model::{self, MachineModel};
 use crate::mpi::comm::COMM_WORLD;
 use crate::sys::{clock, cma, cpu, descriptor, host, process as system, shm, topology};
 
 /// For how long a launcher may take to read what this process has said before it is told to end it.
-const READ_WITHIN: Duration = Duration::from_millis(200);
+const LAUNCHER_READ_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Levels of thread support (§11.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum ThreadLevel {
     /// One thread only.
     Single,
     /// Many, of which one calls MPI.
@@ -41,7 +43,7 @@ pub enum Level {
     Multiple,
 }
 
-impl Level {
+impl ThreadLevel {
     /// What the standard calls it.
     pub fn name(self) -> &'static str {
         match self {
@@ -58,14 +60,14 @@ impl Process {
     ///
     /// # Errors
     /// `Other` if it has been started before; as [`Process::join`].
-    pub fn initialize(&'static self, level: Level) -> Result {
-        self.join(User::World, level, |now| {
+    pub fn initialize(&'static self, level: ThreadLevel) -> Result {
+        self.join(ProcessModel::World, level, |now| {
             now.mpi.begin_world()?;
-            now.world = World::Running { level, main: std::thread::current().id() };
+            now.world = WorldModel::Running { level, main: std::thread::current().id() };
             let size = now.mpi.comms.processes();
             now.mpi.objects.infos.environment =
                 super::description::of_rank(size, &now.memory_kinds);
-            self.stage.store(Stage::Running as u8, Ordering::Release);
+            self.stage.store(WorldStage::Running as u8, Ordering::Release);
             Ok(())
         })
     }
@@ -75,11 +77,11 @@ impl Process {
     ///
     /// # Errors
     /// `Other` outside the world model.
-    pub fn threads(&self) -> Result<(Level, bool)> {
+    pub fn threads(&self) -> Result<(ThreadLevel, bool)> {
         let mut state = self.state.visit();
         match running(&mut state)?.world {
-            World::Running { level, main } => Ok((level, main == std::thread::current().id())),
-            World::Before | World::After => Err(no_world()),
+            WorldModel::Running { level, main } => Ok((level, main == std::thread::current().id())),
+            WorldModel::Before | WorldModel::After => Err(no_world()),
         }
     }
 
@@ -93,19 +95,19 @@ impl Process {
         self.until(
             |mpi| if mpi.comms.has_world() { Ok(()) } else { Err(no_world()) },
             |mpi, ()| Ok(has_left(mpi).then_some(())),
-            |_, ()| Blocked::new("MPI_Finalize"),
+            |_, ()| WaitReport::new("MPI_Finalize"),
         )?;
         // Nobody sends anything new from here on, so whoever has passed the barrier may leave.
         self.until(
-            |mpi| mpi.meet(COMM_WORLD),
-            |mpi, activity| Ok((mpi.is_over(activity) && has_left(mpi)).then_some(())),
+            |mpi| mpi.start_barrier(COMM_WORLD),
+            |mpi, activity| Ok((mpi.is_complete(activity) && has_left(mpi)).then_some(())),
             |mpi, activity| mpi.blocked("MPI_Finalize", [activity]),
         )?;
         let mut state = self.state.lock();
         let now = running(&mut state)?;
         now.mpi.end_world();
-        now.world = World::After;
-        self.stage.store(Stage::After as u8, Ordering::Release);
+        now.world = WorldModel::After;
+        self.stage.store(WorldStage::After as u8, Ordering::Release);
         drop(state);
         self.leave()
     }
@@ -118,17 +120,17 @@ impl Process {
 }
 
 /// [`Process::abort`] by who has the lock, which is free while the process ends.
-pub(super) fn abort(state: &mut Guard<'_, State>, code: i32, why: &str) -> ! {
+pub(super) fn abort(state: &mut Guard<'_, ProcessState>, code: i32, why: &str) -> ! {
     let say = || eprintln!("Suiro: {why}");
     let mut said = false;
-    if let State::Running(now) | State::Dormant(now) = &mut **state
+    if let ProcessState::Running(now) | ProcessState::Dormant(now) = &mut **state
         && let Some(launcher) = &mut now.launcher
     {
-        if !launcher.tells_aborts() {
+        if !launcher.prints_aborts() {
             say();
             said = true;
             // Some launchers drop what they have not read of a job that they end.
-            descriptor::wait_until_read(std::io::stderr(), READ_WITHIN);
+            descriptor::wait_until_read(std::io::stderr(), LAUNCHER_READ_TIMEOUT);
         }
         // A launcher that is gone tells nobody.
         said |= launcher.abort(code, why).is_ok();
@@ -149,7 +151,7 @@ pub fn host_name() -> String {
 
 /// Where this process runs, for the order of ranks in a topology: equal for processes that are
 /// bound to processors near each other. All processes of a job are on one host.
-pub fn node() -> u64 {
+pub fn locality_id() -> u64 {
     let read = |path: &Path| std::fs::read_to_string(path).ok();
     let allowed = cpu::affinity().unwrap_or_default();
     let (level, number) = topology::common_object(&allowed, &read);
@@ -157,9 +159,9 @@ pub fn node() -> u64 {
 }
 
 /// Whether the messages of the world model have left.
-fn has_left(mpi: &Mpi) -> bool {
+fn has_left(mpi: &ProcessMpi) -> bool {
     let is_alone = mpi.sessions.is_empty();
-    if is_alone { mpi.is_drained() } else { mpi.has_flushed(Place::Process) }
+    if is_alone { mpi.is_drained() } else { mpi.has_flushed(BufferOwner::Process) }
 }
 
 #[cold]
@@ -171,18 +173,20 @@ fn no_world() -> Box<crate::base::MpiError> {
 ///
 /// # Errors
 /// `Other` for a launcher or peers that cannot be reached; `NoMem` without shared memory.
-pub(super) fn assemble(config: &Config, company: Company, level: Level) -> Result<Running> {
+pub(super) fn assemble(
+    config: &Config, company: RequiredRanks, level: ThreadLevel,
+) -> Result<RunningMpi> {
     let environment = Environment::read();
     let threads = environment.pmix_rank.map(|_| system::threads());
     let mut launcher = Client::connect(&environment, company)?;
     // Those that libpmix has started never call MPI.
     let helpers = threads.map_or(0, |before| system::threads().saturating_sub(before));
-    let place = launcher.as_ref().map(Client::place).filter(|place| place.ours);
-    let status = place.and_then(|place| Status::open(&environment, place.rank));
+    let place = launcher.as_ref().map(Client::attributes).filter(|place| place.is_own_launcher);
+    let status = place.and_then(|place| StatusWriter::open(&environment, place.rank));
     if let Some(status) = &status {
-        status.tell(clock::monotonic_ns(), &Blocked::new("MPI_Init"));
+        status.report(clock::monotonic_ns(), &WaitReport::new("MPI_Init"));
     }
-    let mut job = Job::assemble(&environment, launcher.as_mut())?;
+    let mut job = JobView::assemble(&environment, launcher.as_mut())?;
     if job.local_ranks.len() != job.size as usize {
         return Err(ErrorClass::Other.error(format!(
             "only {} of the {} ranks run on this host; several hosts are not supported yet",
@@ -195,65 +199,70 @@ pub(super) fn assemble(config: &Config, company: Company, level: Level) -> Resul
     let me = job.local_ranks.iter().position(|rank| *rank == job.rank).unwrap_or(0);
     let mut device = Devices::attach(segment, me, &job.local_ranks, config.copy)?;
     let processors = processors(&environment);
-    let policy = Policy::new(config.waiting, job.local_ranks.len(), processors);
+    let policy = WaitPolicy::new(config.waiting, job.local_ranks.len(), processors);
     let crowded = job.local_ranks.len() > processors;
-    let progress = config.progress.of(job.local_ranks.len(), processors);
+    let progress = config.progress.resolve(job.local_ranks.len(), processors);
     let crowded = device
         .agree(job.rank, &config.agreed, crowded)
-        .map_err(|first| unlike(job.rank, &config.agreed, &first))?;
+        .map_err(|first| settings_mismatch(job.rank, &config.agreed, &first))?;
     // Not before all are known to want one: each of them waits for the others here.
-    if config.device == Carrier::Tofu {
+    if config.device == DeviceKind::Tofu {
         let given = job.interface.take();
         let segment = shared_segment(given, "suiro-interface", &job, launcher.as_mut())?;
         device.attach_interface(segment, me, &job.local_ranks, &config.tofu)?;
     }
     let machine = if crowded {
         device.share_processors();
-        machine::CROWDED
+        machine_model::OVERSUBSCRIBED
     } else {
         device.have_processors();
-        machine::SHARED
+        machine_model::SHARED
     };
     if config.explain && job.rank == 0 {
         explain(config, level, &job, launcher.as_ref(), processors, policy, machine);
     }
     tracing::info!(rank = job.rank, size = job.size, processors, "initialized");
     let number = |value: Option<u32>| value.and_then(|value| i32::try_from(value).ok());
-    let facts =
-        Facts { app_number: number(job.app_number), universe_size: number(job.universe_size) };
-    let vigil = Vigil::new(config, job.rank, job.size, helpers, || device.board());
-    let mut mpi = Mpi::without_world(device, job.rank, job.size, super::first_objects(), facts);
-    mpi.selection = config.selection.clone().on(machine);
-    mpi.offload = config.offload.0.filter(|_| config.device == Carrier::Tofu);
+    let facts = WorldAttributes {
+        app_number: number(job.app_number),
+        universe_size: number(job.universe_size),
+    };
+    let vigil = DeadlockDetector::new(config, job.rank, job.size, helpers, || device.wait_table());
+    let mut mpi =
+        ProcessMpi::without_world(device, job.rank, job.size, super::first_objects(), facts);
+    mpi.selection = config.selection.clone().with_machine(machine);
+    mpi.offload = config.offload.0.filter(|_| config.device == DeviceKind::Tofu);
     mpi.rdma_schedule = config.rdma_schedule;
-    mpi.checking.set(config.check);
+    mpi.checked_mode.set(config.check);
     mpi.engine.set_eager_max(config.eager_max.0);
     if let Some(status) = &status {
         status.clear();
     }
-    Ok(Running {
+    Ok(RunningMpi {
         mpi,
-        world: World::Before,
+        world: WorldModel::Before,
         launcher,
         status,
-        told: None,
-        vigil,
-        waiters: Waiters::new(),
-        served: 0,
-        policy,
-        habit: Habit::new(policy),
-        met: true,
-        multiple: false,
+        reported_wait: None,
+        deadlock_detector: vigil,
+        waiters: CallWaiters::new(),
+        served_events: 0,
+        wait_policy: policy,
+        spin_history: SpinHistory::new(policy),
+        may_overlap: true,
+        has_thread_multiple: false,
         memory_kinds: config.memory_kinds.clone(),
-        progress,
-        progressing: None,
-        watch: Watch::Away,
+        progress_mode: progress,
+        progress_thread: None,
+        wait_state: WaitState::Away,
     })
 }
 
 /// The settings of this rank are not those of the first that came.
 #[cold]
-fn unlike(rank: u32, ours: &str, first: &Unlike) -> Box<crate::base::MpiError> {
+fn settings_mismatch(
+    rank: u32, ours: &str, first: &SettingsMismatch,
+) -> Box<crate::base::MpiError> {
     let what = match settings::difference(ours, &first.text) {
         Some((name, ours, theirs)) => {
             format!("{name} is {ours} in rank {rank} but {theirs} in rank {}", first.rank)
@@ -267,19 +276,19 @@ fn unlike(rank: u32, ours: &str, first: &Unlike) -> Box<crate::base::MpiError> {
 /// own, which the mask of one does not show, it told; unless something else bound this one since.
 fn processors(environment: &Environment) -> usize {
     match (&environment.bound, cpu::affinity()) {
-        (Some(bound), Ok(own)) if bound.own == own => cpu::within_quota(bound.together),
+        (Some(bound), Ok(own)) if bound.own == own => cpu::within_quota(bound.host_total),
         _ => cpu::allowed(),
     }
 }
 
 /// Tells what was decided, and why.
 fn explain(
-    config: &Config, level: Level, job: &Job, launcher: Option<&Client>, processors: usize,
-    policy: Policy, machine: Machine,
+    config: &Config, level: ThreadLevel, job: &JobView, launcher: Option<&Client>,
+    processors: usize, policy: WaitPolicy, machine: MachineModel,
 ) {
     let launcher = match launcher {
         None => "nobody: a job of one",
-        Some(launcher) if launcher.tells_aborts() => "the mpirun of this library",
+        Some(launcher) if launcher.prints_aborts() => "the mpirun of this library",
         Some(_) => "another launcher, by PMI",
     };
     let host = host_name();
@@ -304,12 +313,12 @@ fn explain(
 /// A segment that the ranks of this host share: the one that the launcher has given, else one of
 /// the first rank. All ranks of the job call this then.
 fn shared_segment(
-    given: Option<OwnedFd>, name: &str, job: &Job, launcher: Option<&mut Client>,
+    given: Option<OwnedFd>, name: &str, job: &JobView, launcher: Option<&mut Client>,
 ) -> Result<OwnedFd> {
     if let Some(segment) = given {
         return Ok(segment);
     }
-    let create = || shm::create().map_err(|error| no_segment(&error.to_string()));
+    let create = || shm::create().map_err(|error| segment_error(&error.to_string()));
     let Some(launcher) = launcher else { return create() };
     let leader = job.local_ranks.first().copied().unwrap_or(job.rank);
     let key = format!("{name}-{leader}");
@@ -324,18 +333,18 @@ fn shared_segment(
     }
     launcher.barrier()?;
     let place = launcher.get(leader, &key)?.unwrap_or_default();
-    let opened = open_of(&place);
+    let opened = open_segment(&place);
     launcher.barrier()?;
     opened
 }
 
-fn open_of(place: &str) -> Result<OwnedFd> {
+fn open_segment(place: &str) -> Result<OwnedFd> {
     let numbers = place.split_once(':');
     let numbers = numbers.and_then(|(pid, fd)| Some((pid.parse().ok()?, fd.parse().ok()?)));
-    let (pid, fd) = numbers.ok_or_else(|| no_segment(&format!("{place:?} is no place")))?;
-    shm::open_of(pid, fd).map_err(|error| no_segment(&format!("process {pid}: {error}")))
+    let (pid, fd) = numbers.ok_or_else(|| segment_error(&format!("{place:?} is no place")))?;
+    shm::open_of(pid, fd).map_err(|error| segment_error(&format!("process {pid}: {error}")))
 }
 
-fn no_segment(why: &str) -> Box<crate::base::MpiError> {
+fn segment_error(why: &str) -> Box<crate::base::MpiError> {
     ErrorClass::NoMem.error(format!("cannot share memory with the ranks of this host: {why}"))
 }

@@ -17,16 +17,16 @@
 
 use std::fmt;
 
-use crate::device::torus::{Node, PORTS, Shape};
-use crate::offload::packing::fluid::{self, Queue, Span};
-use crate::offload::packing::{Machine, Packing, Policy, Put};
+use crate::device::torus::{PORTS, TorusNode, TorusShape};
+use crate::offload::packing::fluid::{self, TransferQueue, TransferTime};
+use crate::offload::packing::{InterfaceModel, Packing, PackingPolicy, Put};
 use Direction::{East, North, NorthEast, NorthWest, South, SouthEast, SouthWest, West};
 
 /// The vertical sizes of the paper's table 1; the horizontal ones are 16 × 16.
 pub const GRIDS: [u64; 11] = [60, 70, 80, 109, 218, 327, 436, 545, 654, 763, 872];
 
 /// What each exchange takes beside its transfers: two barriers and the calls. The paper's times
-/// (figures 4, 6 and 8) less what [`Machine::TOFU1`] says of their transfers.
+/// (figures 4, 6 and 8) less what [`InterfaceModel::TOFU1`] says of their transfers.
 pub const CALLS_NS: f64 = 14_000.0;
 
 /// A way to one of the eight neighbours; the first four are links, by the numbers of the torus.
@@ -74,7 +74,7 @@ impl Direction {
 
 /// Which neighbours an exchange is with; the paper measures each by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pattern {
+pub enum HaloPattern {
     /// East and west: one put each (figures 3 and 4).
     EastWest,
     /// North and south: two puts each (figures 5 and 6).
@@ -87,7 +87,7 @@ pub enum Pattern {
     All,
 }
 
-impl Pattern {
+impl HaloPattern {
     /// All of them.
     pub const ALL: [Self; 5] =
         [Self::EastWest, Self::NorthSouth, Self::Sides, Self::Diagonals, Self::All];
@@ -130,7 +130,7 @@ impl Pattern {
     }
 }
 
-impl fmt::Display for Pattern {
+impl fmt::Display for HaloPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::EastWest => "east and west",
@@ -156,8 +156,8 @@ fn bytes(way: Direction, grid: u64) -> u64 {
 pub const PAPER: &str = "8x6x1";
 
 /// The node at the end of a way along X and Y.
-fn neighbour(shape: Shape, node: Node, way: Direction) -> Node {
-    let sizes = shape.coordinates(shape.nodes() as Node - 1).map(|last| last + 1);
+fn neighbour(shape: TorusShape, node: TorusNode, way: Direction) -> TorusNode {
+    let sizes = shape.coordinates(shape.nodes() as TorusNode - 1).map(|last| last + 1);
     let mut at = shape.coordinates(node);
     for hop in way.hops() {
         let (dimension, is_up) = (hop as usize / 2, (hop as usize).is_multiple_of(2));
@@ -169,27 +169,29 @@ fn neighbour(shape: Shape, node: Node, way: Direction) -> Node {
 
 /// A transfer of rank 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Transfer {
+pub struct PutTransfer {
     /// Which put.
     pub put: usize,
     /// Which engine.
     pub engine: u8,
     /// When its bytes moved.
-    pub span: Span,
+    pub span: TransferTime,
 }
 
 /// An exchange that took place.
 #[derive(Clone, Debug)]
-pub struct Exchange {
+pub struct HaloExchange {
     /// From the end of the first barrier until the last put of the last rank is over.
     pub transfers_ns: f64,
     /// What rank 0 did.
-    pub transfers: Vec<Transfer>,
+    pub transfers: Vec<PutTransfer>,
 }
 
-impl Exchange {
+impl HaloExchange {
     /// Runs `packing` of `puts` on all nodes of a torus.
-    pub fn run(puts: &[Put], packing: &Packing, machine: &Machine, shape: Shape) -> Self {
+    pub fn run(
+        puts: &[Put], packing: &Packing, machine: &InterfaceModel, shape: TorusShape,
+    ) -> Self {
         let (ranks, engines) = (shape.nodes() as u32, u32::from(machine.engines.max(1)));
         let ports = PORTS as u32;
         // Links of each node, then what a rank sends, then its receiving engines.
@@ -208,7 +210,7 @@ impl Exchange {
             for (engine, ready_ns) in packing.ready_ns(machine).enumerate() {
                 let puts = packing.queues[engine].iter().map(|&put| &puts[put]);
                 let flows = puts.map(|put| (put.bytes as f64, way(rank, engine as u32, put)));
-                queues.push(Queue { ready_ns, flows: flows.collect() });
+                queues.push(TransferQueue { ready_ns, flows: flows.collect() });
             }
         }
         let spans = fluid::run(&queues, capacity, machine.put_rate, machine.gap_ns);
@@ -216,7 +218,7 @@ impl Exchange {
         let own = packing.queues.iter().zip(&spans).enumerate();
         let transfers = own.flat_map(|(engine, (queue, spans))| {
             let engine = engine as u8;
-            queue.iter().zip(spans).map(move |(&put, &span)| Transfer { put, engine, span })
+            queue.iter().zip(spans).map(move |(&put, &span)| PutTransfer { put, engine, span })
         });
         Self { transfers_ns, transfers: transfers.collect() }
     }
@@ -224,21 +226,25 @@ impl Exchange {
 
 /// What one `MPI_Startall` and `MPI_Waitall` take: barriers, calls and transfers.
 pub fn exchange_ns(
-    pattern: Pattern, grid: u64, policy: Policy, machine: &Machine, shape: Shape,
+    pattern: HaloPattern, grid: u64, policy: PackingPolicy, machine: &InterfaceModel,
+    shape: TorusShape,
 ) -> f64 {
     let puts = pattern.puts(grid);
     let packing = Packing::new(policy, &puts, machine);
-    CALLS_NS + Exchange::run(&puts, &packing, machine, shape).transfers_ns
+    CALLS_NS + HaloExchange::run(&puts, &packing, machine, shape).transfers_ns
 }
 
 /// A time that the paper's text tells, at the largest grid, in microseconds.
-pub fn told_us(pattern: Pattern, policy: Policy) -> Option<f64> {
+pub fn published_us(pattern: HaloPattern, policy: PackingPolicy) -> Option<f64> {
     match (pattern, policy) {
-        (Pattern::EastWest, Policy::BottomLeft(_) | Policy::RoundRobin(2 | 4)) => Some(72.0),
-        (Pattern::NorthSouth, Policy::BottomLeft(_)) => Some(74.0),
-        (Pattern::NorthSouth, Policy::RoundRobin(4)) => Some(64.0),
-        (Pattern::NorthSouth, Policy::RoundRobin(2)) => Some(108.0),
-        (Pattern::Sides, Policy::BottomLeft(4)) => Some(86.0),
+        (
+            HaloPattern::EastWest,
+            PackingPolicy::BottomLeft(_) | PackingPolicy::RoundRobin(2 | 4),
+        ) => Some(72.0),
+        (HaloPattern::NorthSouth, PackingPolicy::BottomLeft(_)) => Some(74.0),
+        (HaloPattern::NorthSouth, PackingPolicy::RoundRobin(4)) => Some(64.0),
+        (HaloPattern::NorthSouth, PackingPolicy::RoundRobin(2)) => Some(108.0),
+        (HaloPattern::Sides, PackingPolicy::BottomLeft(4)) => Some(86.0),
         _ => None,
     }
 }
@@ -247,8 +253,8 @@ pub fn told_us(pattern: Pattern, policy: Policy) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn time_us(pattern: Pattern, grid: u64, policy: Policy) -> f64 {
-        exchange_ns(pattern, grid, policy, &Machine::TOFU1, PAPER.parse().unwrap()) / 1e3
+    fn time_us(pattern: HaloPattern, grid: u64, policy: PackingPolicy) -> f64 {
+        exchange_ns(pattern, grid, policy, &InterfaceModel::TOFU1, PAPER.parse().unwrap()) / 1e3
     }
 
     #[test]
@@ -269,7 +275,7 @@ mod tests {
         assert_eq!(rows.map(|row| row.0), GRIDS);
         for (grid, long, middle, short) in rows {
             let mut lengths: Vec<u64> =
-                Pattern::All.puts(grid).iter().map(|put| put.bytes).collect();
+                HaloPattern::All.puts(grid).iter().map(|put| put.bytes).collect();
             lengths.sort_unstable();
             assert_eq!(lengths[..8], [short; 8]);
             assert_eq!(lengths[8..], [middle, middle, middle, middle, long, long]);
@@ -279,9 +285,9 @@ mod tests {
     #[test]
     fn one_set_of_parameters_tells_the_paper_s_times() {
         let mut told = 0;
-        for pattern in Pattern::ALL {
-            for policy in Policy::ALL {
-                let Some(wanted) = told_us(pattern, policy) else { continue };
+        for pattern in HaloPattern::ALL {
+            for policy in PackingPolicy::ALL {
+                let Some(wanted) = published_us(pattern, policy) else { continue };
                 let found = time_us(pattern, 872, policy);
                 assert!((found / wanted - 1.0).abs() < 0.15, "{pattern} {policy}: {found} us");
                 told += 1;
@@ -292,7 +298,7 @@ mod tests {
     }
 
     /// The times at the largest grid rise in this order; those of one group are alike.
-    fn rise(pattern: Pattern, groups: &[&[Policy]]) {
+    fn rise(pattern: HaloPattern, groups: &[&[PackingPolicy]]) {
         let mut before = 0.0;
         for group in groups {
             let times: Vec<f64> =
@@ -307,34 +313,39 @@ mod tests {
 
     #[test]
     fn the_order_is_that_of_the_paper() {
-        let [rr1, rr2, rr4] = [1, 2, 4].map(Policy::RoundRobin);
-        let [bl1, bl2, bl4] = [1, 2, 4].map(Policy::BottomLeft);
-        rise(Pattern::EastWest, &[&[rr2, rr4, bl1, bl2, bl4], &[rr1]]);
+        let [rr1, rr2, rr4] = [1, 2, 4].map(PackingPolicy::RoundRobin);
+        let [bl1, bl2, bl4] = [1, 2, 4].map(PackingPolicy::BottomLeft);
+        rise(HaloPattern::EastWest, &[&[rr2, rr4, bl1, bl2, bl4], &[rr1]]);
         // Two puts on one link are faster than one after another.
-        rise(Pattern::NorthSouth, &[&[rr4], &[bl1, bl2, bl4], &[rr2], &[rr1]]);
+        rise(HaloPattern::NorthSouth, &[&[rr4], &[bl1, bl2, bl4], &[rr2], &[rr1]]);
         // Here they are not: all four ways are busy anyhow.
-        rise(Pattern::Sides, &[&[bl1, bl2, bl4], &[rr4], &[rr2], &[rr1]]);
-        rise(Pattern::Diagonals, &[&[bl4], &[bl2], &[rr4], &[rr2], &[bl1, rr1]]);
-        rise(Pattern::All, &[&[bl4], &[bl2], &[bl1], &[rr4], &[rr2], &[rr1]]);
+        rise(HaloPattern::Sides, &[&[bl1, bl2, bl4], &[rr4], &[rr2], &[rr1]]);
+        rise(HaloPattern::Diagonals, &[&[bl4], &[bl2], &[rr4], &[rr2], &[bl1, rr1]]);
+        rise(HaloPattern::All, &[&[bl4], &[bl2], &[bl1], &[rr4], &[rr2], &[rr1]]);
     }
 
     #[test]
     fn short_puts_are_faster_on_fewer_engines() {
         // Figure 13: writing to an engine's queue takes longer than 1 KiB.
-        let at = |policy| time_us(Pattern::Diagonals, 60, policy);
-        assert!(at(Policy::BottomLeft(2)) < at(Policy::BottomLeft(4)));
-        assert!(at(Policy::Access) < at(Policy::BottomLeft(4)));
+        let at = |policy| time_us(HaloPattern::Diagonals, 60, policy);
+        assert!(at(PackingPolicy::BottomLeft(2)) < at(PackingPolicy::BottomLeft(4)));
+        assert!(at(PackingPolicy::Access) < at(PackingPolicy::BottomLeft(4)));
     }
 
     #[test]
     fn on_a_torus_each_rank_does_as_its_neighbours() {
         // What one rank predicts for itself is what happens to all of them.
-        for pattern in Pattern::ALL {
+        for pattern in HaloPattern::ALL {
             let puts = pattern.puts(109);
-            for policy in Policy::ALL {
-                let packing = Packing::new(policy, &puts, &Machine::TOFU1);
-                let predicted = packing.predicted_ns(&puts, &Machine::TOFU1);
-                let run = Exchange::run(&puts, &packing, &Machine::TOFU1, PAPER.parse().unwrap());
+            for policy in PackingPolicy::ALL {
+                let packing = Packing::new(policy, &puts, &InterfaceModel::TOFU1);
+                let predicted = packing.predicted_ns(&puts, &InterfaceModel::TOFU1);
+                let run = HaloExchange::run(
+                    &puts,
+                    &packing,
+                    &InterfaceModel::TOFU1,
+                    PAPER.parse().unwrap(),
+                );
                 assert!((run.transfers_ns - predicted).abs() < 1.0, "{pattern} {policy}");
                 assert_eq!(run.transfers.len(), puts.len());
             }

@@ -2,27 +2,29 @@
 
 use chart::{Axis, Chart, Point, Scale, Series};
 
-use super::draw::packing::{self, Bar, Panel};
-use super::halo::{CALLS_NS, Direction, Exchange, GRIDS, Pattern, exchange_ns, told_us};
-use crate::device::torus::Shape;
-use crate::offload::packing::{Machine, Packing, Policy};
+use super::draw::packing::{self, Bar, PackingPanel};
+use super::halo::{
+    CALLS_NS, Direction, GRIDS, HaloExchange, HaloPattern, exchange_ns, published_us,
+};
+use crate::device::torus::TorusShape;
+use crate::offload::packing::{InterfaceModel, Packing, PackingPolicy};
 
 /// What is compared.
 #[derive(Clone, Debug)]
-pub struct Comparison {
+pub struct PackingComparison {
     /// Which exchanges.
-    pub patterns: Vec<Pattern>,
+    pub patterns: Vec<HaloPattern>,
     /// Which policies.
-    pub policies: Vec<Policy>,
+    pub policies: Vec<PackingPolicy>,
     /// The vertical size of the grid.
     pub grid: u64,
     /// How fast interfaces and links are.
-    pub machine: Machine,
+    pub machine: InterfaceModel,
     /// Where the processes are that exchange.
-    pub torus: Shape,
+    pub torus: TorusShape,
 }
 
-impl Comparison {
+impl PackingComparison {
     /// The times of one exchange in microseconds, as lines of a table; beside them what the paper
     /// tells, where it does.
     pub fn table(&self) -> String {
@@ -35,7 +37,7 @@ impl Comparison {
             text += &format!("{:NAME$}", policy.to_string());
             for &pattern in &self.patterns {
                 let time = exchange_ns(pattern, self.grid, policy, &self.machine, self.torus);
-                let told = self.told(pattern, policy).map(|told| format!(" ({told})"));
+                let told = self.published(pattern, policy).map(|told| format!(" ({told})"));
                 let cell = format!("{:.1}{:5}", time / 1e3, told.unwrap_or_default());
                 text += &format!("{cell:>COLUMN$}");
             }
@@ -44,13 +46,14 @@ impl Comparison {
         text
     }
 
-    fn told(&self, pattern: Pattern, policy: Policy) -> Option<f64> {
-        let is_as_told = self.grid == GRIDS[GRIDS.len() - 1] && self.machine == Machine::TOFU1;
-        told_us(pattern, policy).filter(|_| is_as_told)
+    fn published(&self, pattern: HaloPattern, policy: PackingPolicy) -> Option<f64> {
+        let is_as_told =
+            self.grid == GRIDS[GRIDS.len() - 1] && self.machine == InterfaceModel::TOFU1;
+        published_us(pattern, policy).filter(|_| is_as_told)
     }
 
     /// The packings of one exchange, as an SVG file.
-    pub fn picture(&self, pattern: Pattern) -> String {
+    pub fn picture(&self, pattern: HaloPattern) -> String {
         let puts = pattern.puts(self.grid);
         let direction = |put: usize| Direction::ALL[usize::from(puts[put].direction)];
         let bar = |put: usize, engine, start_ns: f64, end_ns: f64| Bar {
@@ -60,20 +63,23 @@ impl Comparison {
             colour: direction(put) as usize,
             label: direction(put).short(),
         };
-        let panels: Vec<Panel> = self
+        let panels: Vec<PackingPanel> = self
             .policies
             .iter()
             .map(|&policy| {
                 let packing = Packing::new(policy, &puts, &self.machine);
-                let run = Exchange::run(&puts, &packing, &self.machine, self.torus).transfers;
-                let packed = packing.places.iter().enumerate();
+                let run = HaloExchange::run(&puts, &packing, &self.machine, self.torus).transfers;
+                let packed = packing.placements.iter().enumerate();
                 let used =
                     packing.queues.iter().map(|queue| f64::from(u8::from(!queue.is_empty())));
                 let ready = packing.ready_ns(&self.machine).zip(used);
                 let engines = 1..=packing.queues.len();
-                let load_us =
-                    if policy == Policy::Access { self.machine.access_ns / 1e3 } else { 0.0 };
-                Panel {
+                let load_us = if policy == PackingPolicy::Access {
+                    self.machine.access_ns / 1e3
+                } else {
+                    0.0
+                };
+                PackingPanel {
                     name: policy.to_string(),
                     ready_us: ready.map(|(ready_ns, used)| used * ready_ns / 1e3).collect(),
                     loaded_us: engines.map(|engine| load_us * engine as f64).collect(),
@@ -98,13 +104,13 @@ impl Comparison {
     }
 
     /// The times of one exchange over the sizes of the paper's table 1, as an SVG file.
-    pub fn chart(&self, pattern: Pattern) -> String {
+    pub fn chart(&self, pattern: HaloPattern) -> String {
         let point = |policy, grid: u64| {
             let time_ns = exchange_ns(pattern, grid, policy, &self.machine, self.torus);
             let y = time_ns / 1e3;
             Point { x: grid as f64, y, low: y, high: y }
         };
-        let of = |(style, &policy): (usize, &Policy)| Series {
+        let of = |(style, &policy): (usize, &PackingPolicy)| Series {
             name: policy.to_string(),
             style,
             points: GRIDS.iter().map(|&grid| point(policy, grid)).collect(),

@@ -82,7 +82,7 @@ fn closes_on_exec(text: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::socket::Stream;
+    use crate::sys::socket::SocketStream;
     use std::os::fd::{AsFd, AsRawFd};
 
     #[test]
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn a_process_is_seen_as_it_is() {
         let this = Ancestor { pid: own_pid() };
-        let (socket, _other) = Stream::pair().unwrap();
+        let (socket, _other) = SocketStream::pair().unwrap();
         let number = socket.as_fd().as_raw_fd();
         assert_eq!(this.closes_socket_on_exec(number), Some(true));
         assert_eq!(this.closes_socket_on_exec(1_000_000), None);

@@ -20,7 +20,7 @@ pub fn affinity() -> io::Result<Vec<usize>> {
 ///
 /// # Errors
 /// What sched_setaffinity(2) says, e.g. if none of them may be used.
-pub fn confine(cpus: &[usize]) -> io::Result<()> {
+pub fn set_affinity(cpus: &[usize]) -> io::Result<()> {
     Ok(sched_setaffinity(Pid::from_raw(0), &cpu_set(cpus)?)?)
 }
 
@@ -53,10 +53,10 @@ pub fn quota() -> Option<f64> {
     smallest_quota(&groups, &mounts, &read)
 }
 
-type Read<'a> = &'a dyn Fn(&Path) -> Option<String>;
+type CgroupReader<'a> = &'a dyn Fn(&Path) -> Option<String>;
 
 /// The smallest quota of the groups in `/proc/self/cgroup` and of the groups around them.
-fn smallest_quota(groups: &str, mounts: &str, read: Read<'_>) -> Option<f64> {
+fn smallest_quota(groups: &str, mounts: &str, read: CgroupReader<'_>) -> Option<f64> {
     let mut smallest: Option<f64> = None;
     for line in groups.lines() {
         // "hierarchy:controllers:path"; version 2 has no controllers here.
@@ -113,13 +113,13 @@ fn directories(path: &str, unified: bool, mounts: &str) -> Vec<PathBuf> {
     found
 }
 
-fn quota_v2(directory: &Path, read: Read<'_>) -> Option<f64> {
+fn quota_v2(directory: &Path, read: CgroupReader<'_>) -> Option<f64> {
     let text = read(&directory.join("cpu.max"))?;
     let (quota, period) = text.trim().split_once(' ')?;
     ratio(quota.parse().ok()?, period.parse().ok()?)
 }
 
-fn quota_v1(directory: &Path, read: Read<'_>) -> Option<f64> {
+fn quota_v1(directory: &Path, read: CgroupReader<'_>) -> Option<f64> {
     let number = |name| read(&directory.join(name))?.trim().parse().ok();
     ratio(number("cpu.cfs_quota_us")?, number("cpu.cfs_period_us")?)
 }
@@ -179,10 +179,10 @@ mod tests {
         assert!(!cpus.is_empty());
         assert!((1..=cpus.len()).contains(&allowed()));
         std::thread::spawn(move || {
-            confine(&cpus[..1]).unwrap();
+            set_affinity(&cpus[..1]).unwrap();
             assert_eq!(affinity().unwrap(), cpus[..1]);
             assert_eq!(allowed(), 1);
-            assert!(confine(&[]).is_err());
+            assert!(set_affinity(&[]).is_err());
         })
         .join()
         .unwrap();

@@ -39,7 +39,7 @@ pub fn secret_file() -> io::Result<OwnedFd> {
     }
     let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
     let file = File::from(memfd_create("suiro-job", flags)?);
-    may_grow(SECRET_BYTES as u64)?;
+    check_file_size(SECRET_BYTES as u64)?;
     file.write_all_at(&secret, 0)?;
     let seals = SealFlag::F_SEAL_WRITE | SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW;
     fcntl(&file, FcntlArg::F_ADD_SEALS(seals | SealFlag::F_SEAL_SEAL))?;
@@ -51,7 +51,7 @@ pub fn secret_file() -> io::Result<OwnedFd> {
 ///
 /// # Errors
 /// `FileTooLarge` with the limit, if not.
-pub fn may_grow(bytes: u64) -> io::Result<()> {
+pub fn check_file_size(bytes: u64) -> io::Result<()> {
     match getrlimit(Resource::RLIMIT_FSIZE) {
         Ok((limit, _)) if limit < bytes => {
             let why = format!("files are limited to {limit} bytes (ulimit -f)");
@@ -128,7 +128,7 @@ pub fn reopen_for_reading(fd: impl AsFd) -> Option<File> {
 }
 
 /// Will the call that failed so work later?
-pub fn is_passing(error: &io::Error) -> bool {
+pub fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 

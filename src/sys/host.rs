@@ -14,7 +14,7 @@ pub fn name() -> String {
 }
 
 /// Does `name` mean this host? Asks a name server only for a name that is not known here.
-pub fn is_here(name: &str) -> bool {
+pub fn is_this_host(name: &str) -> bool {
     let own = name_and_label(&self::name());
     let asked = name_and_label(name);
     if own.0 == asked.0 || own.1 == asked.1 && (own.0 == own.1 || asked.0 == asked.1) {
@@ -59,11 +59,11 @@ mod tests {
     #[test]
     fn names_and_addresses_of_this_host_are_known() {
         for here in ["localhost", "LOCALHOST", "127.0.0.1", "127.1.2.3", "::1", &name()] {
-            assert!(is_here(here), "{here}");
+            assert!(is_this_host(here), "{here}");
         }
-        assert!(is_here(&format!("{}.some.domain", name_and_label(&name()).1)));
+        assert!(is_this_host(&format!("{}.some.domain", name_and_label(&name()).1)));
         for there in ["192.0.2.1", "2001:db8::1"] {
-            assert!(!is_here(there), "{there}");
+            assert!(!is_this_host(there), "{there}");
         }
     }
 }

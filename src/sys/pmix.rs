@@ -18,17 +18,17 @@ use std::ptr;
 pub const JOB: u32 = u32::MAX - 1;
 
 /// `PMIX_ERR_UNREACH`: no server.
-pub const UNREACHABLE: Status = Status(-25);
+pub const UNREACHABLE: PmixStatus = PmixStatus(-25);
 /// `PMIX_ERR_NOT_FOUND`.
-pub const NOT_FOUND: Status = Status(-46);
+pub const NOT_FOUND: PmixStatus = PmixStatus(-46);
 
 /// What is not `PMIX_SUCCESS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Status(pub i32);
+pub struct PmixStatus(pub i32);
 
 /// What a key may stand for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum PmixValue {
     /// A text.
     Text(String),
     /// A number that is not negative.
@@ -39,15 +39,15 @@ pub enum Value {
 
 /// Who a process is: the name of its job and its number there.
 #[derive(Clone, Copy)]
-pub struct Identity(RawProcess);
+pub struct PmixIdentity(RawProcess);
 
 /// The library, loaded.
-pub struct Library {
-    calls: Calls,
+pub struct PmixLibrary {
+    functions: PmixFunctions,
 }
 
 /// The functions in use, with the signatures of `pmix.h`. They may be called from any thread.
-struct Calls {
+struct PmixFunctions {
     init: unsafe extern "C" fn(*mut RawProcess, *mut RawInfo, usize) -> c_int,
     finalize: unsafe extern "C" fn(*const RawInfo, usize) -> c_int,
     get: unsafe extern "C" fn(
@@ -118,13 +118,13 @@ const GLOBAL: u8 = 3;
 /// `PMIX_OPERATION_SUCCEEDED`: done at once, which is success too.
 const DONE_AT_ONCE: i32 = -157;
 /// `PMIX_ERR_BAD_PARAM`: for what cannot be passed on as a C string.
-const BAD_PARAMETER: Status = Status(-27);
+const BAD_PARAMETER: PmixStatus = PmixStatus(-27);
 
 const _: () = assert!(size_of::<RawProcess>() == 260);
 const _: () = assert!(size_of::<RawValue>() == 32);
 const _: () = assert!(size_of::<RawInfo>() == 552 && std::mem::offset_of!(RawInfo, value) == 520);
 
-impl Library {
+impl PmixLibrary {
     /// Loads the library from `path`; a plain file name is looked up as the loader does.
     ///
     /// # Errors
@@ -134,32 +134,33 @@ impl Library {
         // setting, a file that the launcher itself has mapped, or found by the loader: whoever
         // could put something else there could preload it as well.
         let library = unsafe { libloading::Library::new(path) };
-        let library = library.map_err(|error| in_words(&error))?;
+        let library = library.map_err(|error| loader_message(&error))?;
         // SAFETY: the signatures are those that the PMIx standard gives these names.
-        let calls = unsafe { Calls::of(&library) }.map_err(|error| in_words(&error))?;
+        let calls =
+            unsafe { PmixFunctions::of(&library) }.map_err(|error| loader_message(&error))?;
         // Never closed, so that the functions stay where they are.
         std::mem::forget(library);
-        Ok(Self { calls })
+        Ok(Self { functions: calls })
     }
 
     /// Enters the job.
     ///
     /// # Errors
     /// [`UNREACHABLE`] without a server.
-    pub fn init(&self) -> Result<Identity, Status> {
+    pub fn init(&self) -> Result<PmixIdentity, PmixStatus> {
         let mut me = RawProcess { namespace: [0; 256], rank: 0 };
         // SAFETY: `me` is a valid place for the answer; no information is passed.
-        good(unsafe { (self.calls.init)(&raw mut me, ptr::null_mut(), 0) })?;
-        Ok(Identity(me))
+        check_status(unsafe { (self.functions.init)(&raw mut me, ptr::null_mut(), 0) })?;
+        Ok(PmixIdentity(me))
     }
 
     /// Leaves the job; only after every other call has returned.
     ///
     /// # Errors
     /// When the server does not answer.
-    pub fn finalize(&self) -> Result<(), Status> {
+    pub fn finalize(&self) -> Result<(), PmixStatus> {
         // SAFETY: no information is passed.
-        good(unsafe { (self.calls.finalize)(ptr::null(), 0) })
+        check_status(unsafe { (self.functions.finalize)(ptr::null(), 0) })
     }
 
     /// The value of `key` that `rank` of the job of `me` published, or that the server knows of it.
@@ -167,67 +168,73 @@ impl Library {
     /// # Errors
     /// [`NOT_FOUND`] or another status, depending on the server, when there is none: the server
     /// is asked but nobody is waited for.
-    pub fn get(&self, me: &Identity, rank: u32, key: &str) -> Result<Value, Status> {
+    pub fn get(&self, me: &PmixIdentity, rank: u32, key: &str) -> Result<PmixValue, PmixStatus> {
         let key = text(key)?;
         let whose = RawProcess { rank, ..me.0 };
         let at_once = flag("pmix.immediate");
         let mut value = ptr::null_mut();
         // SAFETY: all pointers are valid for the call, and there is one information.
-        good(unsafe {
-            (self.calls.get)(&raw const whose, key.as_ptr(), &raw const at_once, 1, &raw mut value)
+        check_status(unsafe {
+            (self.functions.get)(
+                &raw const whose,
+                key.as_ptr(),
+                &raw const at_once,
+                1,
+                &raw mut value,
+            )
         })?;
         if value.is_null() {
             return Err(NOT_FOUND);
         }
         // SAFETY: after success this is a value that the library allocated and gave to us.
-        Ok(unsafe { taken(value) })
+        Ok(unsafe { take_value(value) })
     }
 
-    /// Publishes a text; others see it after [`Library::commit`] and [`Library::fence`].
+    /// Publishes a text; others see it after [`PmixLibrary::commit`] and [`PmixLibrary::fence`].
     ///
     /// # Errors
     /// When the library refuses the key.
-    pub fn put(&self, key: &str, value: &str) -> Result<(), Status> {
+    pub fn put(&self, key: &str, value: &str) -> Result<(), PmixStatus> {
         let (key, value) = (text(key)?, text(value)?);
         let mut value =
             RawValue { kind: kind::STRING, data: RawData { text: value.as_ptr().cast_mut() } };
         // SAFETY: both are valid for the call, which copies the value and does not change it.
-        good(unsafe { (self.calls.put)(GLOBAL, key.as_ptr(), &raw mut value) })
+        check_status(unsafe { (self.functions.put)(GLOBAL, key.as_ptr(), &raw mut value) })
     }
 
     /// Hands what has been put to the server.
     ///
     /// # Errors
     /// When the server does not answer.
-    pub fn commit(&self) -> Result<(), Status> {
+    pub fn commit(&self) -> Result<(), PmixStatus> {
         // SAFETY: no arguments.
-        good(unsafe { (self.calls.commit)() })
+        check_status(unsafe { (self.functions.commit)() })
     }
 
     /// Waits until all processes of the job are here, and collects what they committed.
     ///
     /// # Errors
     /// When the server does not answer, or a process of the job has ended.
-    pub fn fence(&self) -> Result<(), Status> {
+    pub fn fence(&self) -> Result<(), PmixStatus> {
         let collect = flag("pmix.collect");
         // SAFETY: no processes mean all of the job; there is one information, valid for the call.
-        good(unsafe { (self.calls.fence)(ptr::null(), 0, &raw const collect, 1) })
+        check_status(unsafe { (self.functions.fence)(ptr::null(), 0, &raw const collect, 1) })
     }
 
     /// Asks the server to end the job with an exit code.
     ///
     /// # Errors
     /// When the server does not answer.
-    pub fn abort(&self, code: i32, message: &str) -> Result<(), Status> {
+    pub fn abort(&self, code: i32, message: &str) -> Result<(), PmixStatus> {
         let message = text(message)?;
         // SAFETY: the text is valid for the call; no processes mean all of the job.
-        good(unsafe { (self.calls.abort)(code, message.as_ptr(), ptr::null_mut(), 0) })
+        check_status(unsafe { (self.functions.abort)(code, message.as_ptr(), ptr::null_mut(), 0) })
     }
 
     /// A status in the words of the library.
-    pub fn explain(&self, status: Status) -> String {
+    pub fn explain(&self, status: PmixStatus) -> String {
         // SAFETY: any number may be asked for.
-        let words = unsafe { (self.calls.error_text)(status.0) };
+        let words = unsafe { (self.functions.error_text)(status.0) };
         if words.is_null() {
             return status.to_string();
         }
@@ -237,13 +244,13 @@ impl Library {
     }
 }
 
-impl fmt::Debug for Library {
+impl fmt::Debug for PmixLibrary {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Library")
     }
 }
 
-impl Calls {
+impl PmixFunctions {
     /// # Safety
     /// The library is a libpmix, so that its functions have the signatures above.
     unsafe fn of(library: &libloading::Library) -> Result<Self, libloading::Error> {
@@ -264,7 +271,7 @@ impl Calls {
     }
 }
 
-impl Identity {
+impl PmixIdentity {
     /// The number of the process in its job.
     pub fn rank(&self) -> u32 {
         self.0.rank
@@ -277,31 +284,31 @@ impl Identity {
     }
 }
 
-impl fmt::Debug for Identity {
+impl fmt::Debug for PmixIdentity {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}.{}", self.job_name(), self.rank())
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for PmixStatus {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "PMIx status {}", self.0)
     }
 }
 
 /// What the loader said, which the error keeps as its source.
-fn in_words(error: &libloading::Error) -> String {
+fn loader_message(error: &libloading::Error) -> String {
     error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-fn good(status: c_int) -> Result<(), Status> {
+fn check_status(status: c_int) -> Result<(), PmixStatus> {
     match status {
         0 | DONE_AT_ONCE => Ok(()),
-        status => Err(Status(status)),
+        status => Err(PmixStatus(status)),
     }
 }
 
-fn text(text: &str) -> Result<CString, Status> {
+fn text(text: &str) -> Result<CString, PmixStatus> {
     CString::new(text).map_err(|_| BAD_PARAMETER)
 }
 
@@ -318,7 +325,7 @@ fn flag(name: &str) -> RawInfo {
 ///
 /// # Safety
 /// `value` came from `PMIx_Get`, and nobody else uses it.
-unsafe fn taken(value: *mut RawValue) -> Value {
+unsafe fn take_value(value: *mut RawValue) -> PmixValue {
     // SAFETY: the caller's promise; the member read is the one that the type says is there. The
     // library's own macros free a value and its text with free(3) as well; what else a value of
     // another type owns is left alone, a few bytes at the start of a program.
@@ -328,14 +335,14 @@ unsafe fn taken(value: *mut RawValue) -> Value {
             kind::STRING if !data.text.is_null() => {
                 let text = CStr::from_ptr(data.text).to_string_lossy().into_owned();
                 libc::free(data.text.cast());
-                Value::Text(text)
+                PmixValue::Text(text)
             }
-            kind::SIZE => Value::Number(data.size as u64),
-            kind::INT if data.signed >= 0 => Value::Number(data.signed as u64),
-            kind::UINT16 => Value::Number(data.number16.into()),
-            kind::UINT | kind::UINT32 | kind::PROC_RANK => Value::Number(data.number32.into()),
-            kind::UINT64 => Value::Number(data.number64),
-            other => Value::Other(other),
+            kind::SIZE => PmixValue::Number(data.size as u64),
+            kind::INT if data.signed >= 0 => PmixValue::Number(data.signed as u64),
+            kind::UINT16 => PmixValue::Number(data.number16.into()),
+            kind::UINT | kind::UINT32 | kind::PROC_RANK => PmixValue::Number(data.number32.into()),
+            kind::UINT64 => PmixValue::Number(data.number64),
+            other => PmixValue::Other(other),
         };
         libc::free(value.cast());
         told
@@ -348,33 +355,36 @@ mod tests {
 
     #[test]
     fn a_library_that_is_none_is_refused_in_words() {
-        let missing = Library::open(Path::new("/nonexistent/libpmix.so.2")).unwrap_err();
+        let missing = PmixLibrary::open(Path::new("/nonexistent/libpmix.so.2")).unwrap_err();
         assert!(missing.contains("/nonexistent/libpmix.so.2"), "{missing}");
-        let other = Library::open(Path::new("libc.so.6")).unwrap_err();
+        let other = PmixLibrary::open(Path::new("libc.so.6")).unwrap_err();
         assert!(other.contains("PMIx_Init"), "{other}");
     }
 
     #[test]
     fn values_are_read_by_their_type() {
         let allocated = |kind, data| {
-            // SAFETY: room for one value, initialized before it is used, freed by `taken`.
+            // SAFETY: room for one value, initialized before it is used, freed by `take_value`.
             unsafe {
                 let value = libc::malloc(size_of::<RawValue>()).cast::<RawValue>();
                 value.write(RawValue { kind, data });
-                taken(value)
+                take_value(value)
             }
         };
-        // SAFETY: a copy of a C string, which `taken` frees.
+        // SAFETY: a copy of a C string, which `take_value` frees.
         let words = unsafe { libc::strdup(c"0,1".as_ptr()) };
         let read = allocated(kind::STRING, RawData { text: words });
-        assert_eq!(read, Value::Text("0,1".to_owned()));
-        assert_eq!(allocated(kind::UINT32, RawData { number32: 4 }), Value::Number(4));
-        assert_eq!(allocated(kind::INT, RawData { signed: -1 }), Value::Other(kind::INT));
-        assert_eq!(allocated(kind::BOOL, RawData { flag: true }), Value::Other(kind::BOOL));
+        assert_eq!(read, PmixValue::Text("0,1".to_owned()));
+        assert_eq!(allocated(kind::UINT32, RawData { number32: 4 }), PmixValue::Number(4));
+        assert_eq!(allocated(kind::INT, RawData { signed: -1 }), PmixValue::Other(kind::INT));
+        assert_eq!(allocated(kind::BOOL, RawData { flag: true }), PmixValue::Other(kind::BOOL));
     }
 
     #[test]
     fn success_has_two_numbers() {
-        assert_eq!((good(0), good(-157), good(-25)), (Ok(()), Ok(()), Err(UNREACHABLE)));
+        assert_eq!(
+            (check_status(0), check_status(-157), check_status(-25)),
+            (Ok(()), Ok(()), Err(UNREACHABLE))
+        );
     }
 }

@@ -70,7 +70,7 @@ pub enum Reap {
 
 /// A program to start: see [`spawn`].
 #[derive(Debug)]
-pub struct Program<'a> {
+pub struct ChildProgram<'a> {
     /// A path, or a name to look up in the `PATH` of `environment`.
     pub name: &'a OsStr,
     /// The arguments after the name.
@@ -95,7 +95,7 @@ pub struct Program<'a> {
 /// # Errors
 /// That of the system when the program cannot be started (`NotFound`, `PermissionDenied`, ...);
 /// `InvalidInput`, with their numbers, when it cannot be bound to the processors.
-pub fn spawn(program: Program<'_>) -> io::Result<u32> {
+pub fn spawn(program: ChildProgram<'_>) -> io::Result<u32> {
     let [input, output, error] = program.streams;
     let mut command = Command::new(program.name);
     command.args(program.arguments).env_clear();
@@ -173,7 +173,7 @@ pub fn raise_file_limit() -> Option<u64> {
     (soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok()).then_some(soft)
 }
 
-/// Which side of [`fork_here`] this is.
+/// Which side of [`fork_single_threaded`] this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The process that was there before; the child has this number.
@@ -187,7 +187,7 @@ pub enum Side {
 /// # Errors
 /// `WouldBlock` or `OutOfMemory` when the system has no room; `Unsupported` when this process has
 /// more than one thread, because the child would have the locks of threads that it has not.
-pub fn fork_here() -> io::Result<Side> {
+pub fn fork_single_threaded() -> io::Result<Side> {
     if fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() != 1) {
         return Err(io::Error::new(io::ErrorKind::Unsupported, "a process with threads forks"));
     }
@@ -207,7 +207,7 @@ pub fn reap() -> Reap {
         match pid {
             0 => return Reap::Running,
             // A thread that was too late for whoever wanted to look at it (`trace`): it goes on.
-            1.. if libc::WIFSTOPPED(status) => trace::let_go(pid),
+            1.. if libc::WIFSTOPPED(status) => trace::detach(pid),
             1.. => return Reap::Ended(pid as u32, Exit::from_status(status)),
             _ if io::Error::last_os_error().raw_os_error() == Some(libc::EINTR) => {}
             _ => return Reap::Childless,
@@ -248,7 +248,7 @@ pub fn has_ended(pid: u32) -> bool {
     if !is_there && io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH) {
         return true;
     }
-    vitals(pid).is_some_and(|vitals| vitals.state == State::Ended)
+    task_stat(pid).is_some_and(|vitals| vitals.state == TaskState::Ended)
 }
 
 /// How many threads this process has, but for those of this library, which have its name.
@@ -280,7 +280,7 @@ pub fn signal_group(pid: u32, signal: i32) {
 ///
 /// # Errors
 /// `NotFound`-like when there is no such process, `Unsupported` on old kernels.
-pub fn watch(pid: u32) -> io::Result<OwnedFd> {
+pub fn open_pidfd(pid: u32) -> io::Result<OwnedFd> {
     // SAFETY: pidfd_open takes two integers and touches no memory.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0) };
     if fd < 0 {
@@ -290,8 +290,8 @@ pub fn watch(pid: u32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 
-/// How the process behind `watch` ended; `None` if the system cannot tell (before Linux 6.15).
-pub fn watched_exit(watch: BorrowedFd<'_>) -> Option<Exit> {
+/// How the process behind `open_pidfd` ended; `None` if the system cannot tell (before Linux 6.15).
+pub fn pidfd_exit(watch: BorrowedFd<'_>) -> Option<Exit> {
     const EXIT: u64 = 1 << 3;
     let mut info = PidfdInfo { mask: EXIT, ..PidfdInfo::default() };
     let request = libc::_IOWR::<PidfdInfo>(0xff, 11);
@@ -312,7 +312,7 @@ struct PidfdInfo {
 
 /// What a process is doing, as the kernel sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum TaskState {
     /// It runs or could run.
     Running,
     /// It waits, and a signal would wake it.
@@ -327,9 +327,9 @@ pub enum State {
     Ended,
 }
 
-impl State {
+impl TaskState {
     /// What to say of such a process.
-    pub fn words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::Running => "running",
             Self::Sleeping => "asleep",
@@ -343,36 +343,36 @@ impl State {
 
 /// What the kernel says of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Vitals {
+pub struct TaskStat {
     /// What it is doing now.
-    pub state: State,
+    pub state: TaskState,
     /// How long its threads have had a processor.
     pub processor_time: Duration,
 }
 
 /// What the kernel says of the process `pid`, if there is one.
-pub fn vitals(pid: u32) -> Option<Vitals> {
+pub fn task_stat(pid: u32) -> Option<TaskStat> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // SAFETY: sysconf takes an integer and touches no memory.
     let ticks_a_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    parse_vitals(&stat, u64::try_from(ticks_a_second).ok()?)
+    parse_task_stat(&stat, u64::try_from(ticks_a_second).ok()?)
 }
 
-fn parse_vitals(stat: &str, ticks_a_second: u64) -> Option<Vitals> {
+fn parse_task_stat(stat: &str, ticks_a_second: u64) -> Option<TaskStat> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = match fields.next()? {
-        "R" => State::Running,
-        "D" => State::Uninterruptible,
-        "T" => State::Stopped,
-        "t" => State::Traced,
-        "Z" | "X" => State::Ended,
-        _ => State::Sleeping,
+        "R" => TaskState::Running,
+        "D" => TaskState::Uninterruptible,
+        "T" => TaskState::Stopped,
+        "t" => TaskState::Traced,
+        "Z" | "X" => TaskState::Ended,
+        _ => TaskState::Sleeping,
     };
     // Fields 14 and 15 of the line, utime and stime; the state is the third.
     let mut times = fields.skip(10).map(str::parse::<u64>);
     let ticks = times.next()?.ok()? + times.next()?.ok()?;
     let processor_time = Duration::from_millis(ticks * 1000 / ticks_a_second.max(1));
-    Some(Vitals { state, processor_time })
+    Some(TaskStat { state, processor_time })
 }
 
 /// All processes below this one, found in /proc; zombies left out.
@@ -430,10 +430,13 @@ mod tests {
     #[test]
     fn a_status_line_gives_state_and_processor_time() {
         let stat = "12 (a) b) T 7 12 12 0 -1 4194304 100 0 0 0 250 50 9 9 20 0 1 0";
-        let vitals = parse_vitals(stat, 100).unwrap();
-        assert_eq!((vitals.state, vitals.processor_time), (State::Stopped, Duration::from_secs(3)));
-        assert_eq!(parse_vitals("12 (sh) S 7", 100), None);
-        assert!(super::vitals(own_pid()).is_some());
+        let vitals = parse_task_stat(stat, 100).unwrap();
+        assert_eq!(
+            (vitals.state, vitals.processor_time),
+            (TaskState::Stopped, Duration::from_secs(3))
+        );
+        assert_eq!(parse_task_stat("12 (sh) S 7", 100), None);
+        assert!(super::task_stat(own_pid()).is_some());
     }
 
     #[test]
@@ -458,7 +461,7 @@ mod tests {
         let started = |processors: &[usize]| {
             let (read, write) = crate::sys::descriptor::pipe().unwrap();
             let silence = || fs::File::open("/dev/null").unwrap().into();
-            let pid = spawn(Program {
+            let pid = spawn(ChildProgram {
                 name: OsStr::new("/bin/grep"),
                 arguments: &["Cpus_allowed_list".into(), "/proc/self/status".into()],
                 environment: &[],

@@ -65,7 +65,7 @@ fn size(file: &File, bytes: usize) -> Result {
     let wanted = i64::try_from(bytes).map_err(|error| cannot(&error))?;
     let present = fstat(file.as_fd()).map_err(|error| cannot(&error))?.st_size;
     if present == 0 {
-        descriptor::may_grow(bytes as u64).map_err(|error| cannot(&error))?;
+        descriptor::check_file_size(bytes as u64).map_err(|error| cannot(&error))?;
         ftruncate(file, wanted).map_err(|error| cannot(&error))?;
     } else if present != wanted {
         let why = format!("the shared segment has {present} bytes, not {bytes}");

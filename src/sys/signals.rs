@@ -20,7 +20,7 @@ pub use libc::{
 };
 
 /// The signals that concern a job: both processes of the launcher read them.
-pub const OF_A_JOB: [i32; 9] = [CHLD, INT, TERM, HUP, QUIT, USR1, USR2, TSTP, CONT];
+pub const JOB_SIGNALS: [i32; 9] = [CHLD, INT, TERM, HUP, QUIT, USR1, USR2, TSTP, CONT];
 
 /// A set of blocked signals that can be polled and read.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ fn is_ignored(signal: i32) -> bool {
 }
 
 /// Stops this process until it is continued, as the terminal's stop key would.
-pub fn stop_here() {
+pub fn stop_self() {
     // SAFETY: raise takes an integer and touches no memory.
     unsafe { libc::raise(libc::SIGSTOP) };
 }

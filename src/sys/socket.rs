@@ -16,7 +16,7 @@ use super::descriptor;
 
 /// A connected stream socket.
 #[derive(Debug)]
-pub struct Stream(OwnedFd);
+pub struct SocketStream(OwnedFd);
 
 /// What one receive brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Received {
     pub sender: Option<u32>,
 }
 
-impl Stream {
+impl SocketStream {
     /// A connected pair, closed on exec.
     pub fn pair() -> io::Result<(Self, Self)> {
         let (one, other) =
@@ -110,7 +110,7 @@ impl Stream {
     }
 }
 
-impl AsFd for Stream {
+impl AsFd for SocketStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_receive_names_its_sender_when_asked() {
-        let (one, other) = Stream::pair().unwrap();
+        let (one, other) = SocketStream::pair().unwrap();
         other.name_senders().unwrap();
         one.send_all(b"hello").unwrap();
         let mut buffer = [0; 16];
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn sending_to_nobody_is_an_error_not_a_signal() {
-        let (one, other) = Stream::pair().unwrap();
+        let (one, other) = SocketStream::pair().unwrap();
         drop(other);
         assert_eq!(one.send_all(b"x").unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     }

@@ -18,7 +18,7 @@ use super::cpu;
 
 /// What a set of processors has in common, the widest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum HardwareLevel {
     /// Everything that this process may use.
     Machine,
     /// What is in one socket.
@@ -37,7 +37,7 @@ pub enum Level {
     Thread,
 }
 
-impl Level {
+impl HardwareLevel {
     /// All of them, the widest first.
     pub const ALL: [Self; 8] = [
         Self::Machine,
@@ -69,7 +69,7 @@ impl Level {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Processor {
     number: usize,
-    first: [usize; Level::ALL.len()],
+    first: [usize; HardwareLevel::ALL.len()],
 }
 
 /// Where a set of processors is among the objects of one level.
@@ -85,11 +85,15 @@ pub enum Residence {
 }
 
 /// Where the processors `allowed` are, by level.
-pub fn residences(allowed: &[usize], read: Read<'_>) -> [Residence; Level::ALL.len()] {
-    let Some(&number) = allowed.first() else { return [Residence::Unknown; Level::ALL.len()] };
-    let objects = around(number, &numa_nodes(read), read);
-    Level::ALL.map(|level| match (level, &objects[level as usize]) {
-        (Level::Machine, _) => Residence::In(0),
+pub fn residences(
+    allowed: &[usize], read: SysfsReader<'_>,
+) -> [Residence; HardwareLevel::ALL.len()] {
+    let Some(&number) = allowed.first() else {
+        return [Residence::Unknown; HardwareLevel::ALL.len()];
+    };
+    let objects = enclosing_objects(number, &numa_nodes(read), read);
+    HardwareLevel::ALL.map(|level| match (level, &objects[level as usize]) {
+        (HardwareLevel::Machine, _) => Residence::In(0),
         (_, None) => Residence::Unknown,
         (_, Some(object)) => match object.iter().min() {
             Some(first) if allowed.iter().all(|one| object.contains(one)) => Residence::In(*first),
@@ -101,34 +105,34 @@ pub fn residences(allowed: &[usize], read: Read<'_>) -> [Residence; Level::ALL.l
 /// The narrowest object that has all of the processors `allowed`, of those between which speed
 /// differs most: a cache of the third level, a NUMA node, a package, the machine. Its number is
 /// that of its first processor, whoever asks, so processes can compare theirs.
-pub fn common_object(allowed: &[usize], read: Read<'_>) -> (Level, usize) {
+pub fn common_object(allowed: &[usize], read: SysfsReader<'_>) -> (HardwareLevel, usize) {
     let residences = residences(allowed, read);
-    let levels = [Level::L3, Level::Numa, Level::Package];
+    let levels = [HardwareLevel::L3, HardwareLevel::Numa, HardwareLevel::Package];
     let found = levels.into_iter().find_map(|level| match residences[level as usize] {
         Residence::In(first) => Some((level, first)),
         Residence::Spread | Residence::Unknown => None,
     });
-    found.unwrap_or((Level::Machine, 0))
+    found.unwrap_or((HardwareLevel::Machine, 0))
 }
 
 /// Where the processors of the calling thread are, by level.
 ///
 /// # Errors
 /// When the system does not tell which processors may be used.
-pub fn residences_here() -> io::Result<[Residence; Level::ALL.len()]> {
+pub fn own_residences() -> io::Result<[Residence; HardwareLevel::ALL.len()]> {
     Ok(residences(&cpu::affinity()?, &|path| std::fs::read_to_string(path).ok()))
 }
 
 /// The processors that this process may use, neighbours beside each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Topology {
+pub struct CpuTopology {
     processors: Vec<Processor>,
 }
 
 /// The text of a file below /sys, if it is there.
-pub type Read<'a> = &'a dyn Fn(&Path) -> Option<String>;
+pub type SysfsReader<'a> = &'a dyn Fn(&Path) -> Option<String>;
 
-impl Topology {
+impl CpuTopology {
     /// That of the calling thread.
     ///
     /// # Errors
@@ -138,7 +142,7 @@ impl Topology {
     }
 
     /// That of the processors `allowed`.
-    pub fn read(allowed: &[usize], read: Read<'_>) -> Self {
+    pub fn read(allowed: &[usize], read: SysfsReader<'_>) -> Self {
         let nodes = numa_nodes(read);
         let keys: Vec<_> =
             allowed.iter().map(|number| (*number, keys(*number, &nodes, read))).collect();
@@ -163,12 +167,12 @@ impl Topology {
     }
 
     /// The objects of `level` in order, each by its processors.
-    pub fn objects(&self, level: Level) -> Vec<Vec<usize>> {
+    pub fn objects(&self, level: HardwareLevel) -> Vec<Vec<usize>> {
         self.objects_in(level, &self.processors())
     }
 
     /// What of `set` is in each object of `level`; objects with nothing of it are left out.
-    pub fn objects_in(&self, level: Level, set: &[usize]) -> Vec<Vec<usize>> {
+    pub fn objects_in(&self, level: HardwareLevel, set: &[usize]) -> Vec<Vec<usize>> {
         let mut found: Vec<(usize, Vec<usize>)> = Vec::new();
         for processor in self.processors.iter().filter(|one| set.contains(&one.number)) {
             let first = processor.first[level as usize];
@@ -188,30 +192,32 @@ impl Topology {
 }
 
 /// What tells the objects of one processor from others, by level.
-fn keys(number: usize, nodes: &[Vec<usize>], read: Read<'_>) -> [usize; Level::ALL.len()] {
-    let objects = around(number, nodes, read);
-    let first = |level: Level| objects[level as usize].as_ref()?.iter().min().copied();
-    let core = first(Level::Core).unwrap_or(number);
-    let package = first(Level::Package).unwrap_or(0);
-    Level::ALL.map(|level| match level {
-        Level::Machine => 0,
-        Level::Package => package,
-        Level::Numa => {
+fn keys(
+    number: usize, nodes: &[Vec<usize>], read: SysfsReader<'_>,
+) -> [usize; HardwareLevel::ALL.len()] {
+    let objects = enclosing_objects(number, nodes, read);
+    let first = |level: HardwareLevel| objects[level as usize].as_ref()?.iter().min().copied();
+    let core = first(HardwareLevel::Core).unwrap_or(number);
+    let package = first(HardwareLevel::Package).unwrap_or(0);
+    HardwareLevel::ALL.map(|level| match level {
+        HardwareLevel::Machine => 0,
+        HardwareLevel::Package => package,
+        HardwareLevel::Numa => {
             let first_node = || nodes.first().and_then(|node| node.iter().min().copied());
             first(level).or_else(first_node).unwrap_or(0)
         }
-        Level::L3 => first(level).unwrap_or(package),
-        Level::L2 | Level::L1 => first(level).unwrap_or(core),
-        Level::Core => core,
-        Level::Thread => number,
+        HardwareLevel::L3 => first(level).unwrap_or(package),
+        HardwareLevel::L2 | HardwareLevel::L1 => first(level).unwrap_or(core),
+        HardwareLevel::Core => core,
+        HardwareLevel::Thread => number,
     })
 }
 
 /// The processors of the objects that one processor is in, by level, where the system shows them.
 /// Nothing tells those of the machine.
-fn around(
-    number: usize, nodes: &[Vec<usize>], read: Read<'_>,
-) -> [Option<Vec<usize>>; Level::ALL.len()] {
+fn enclosing_objects(
+    number: usize, nodes: &[Vec<usize>], read: SysfsReader<'_>,
+) -> [Option<Vec<usize>>; HardwareLevel::ALL.len()] {
     let folder = Path::new("/sys/devices/system/cpu").join(format!("cpu{number}"));
     let list = |names: [&str; 2]| {
         let list = names.iter().find_map(|name| read(&folder.join("topology").join(name)));
@@ -226,7 +232,7 @@ fn around(
 }
 
 /// The processors that share the data cache of level 1, 2 and 3.
-fn caches(folder: &Path, read: Read<'_>) -> [Option<Vec<usize>>; 3] {
+fn caches(folder: &Path, read: SysfsReader<'_>) -> [Option<Vec<usize>>; 3] {
     // No processor has so many; it bounds the search in a damaged tree.
     const CACHES_MAX: usize = 16;
     let mut found = [None, None, None];
@@ -247,7 +253,7 @@ fn caches(folder: &Path, read: Read<'_>) -> [Option<Vec<usize>>; 3] {
 }
 
 /// The processors of each NUMA node that has some.
-fn numa_nodes(read: Read<'_>) -> Vec<Vec<usize>> {
+fn numa_nodes(read: SysfsReader<'_>) -> Vec<Vec<usize>> {
     let folder = Path::new("/sys/devices/system/node");
     let online = read(&folder.join("online")).and_then(|list| parse_list(list.trim()));
     let nodes = online.unwrap_or_default().into_iter().filter_map(|node| {
@@ -343,13 +349,13 @@ mod tests {
             self
         }
 
-        fn topology(&self, allowed: &[usize]) -> Topology {
-            Topology::read(allowed, &|path| self.0.get(path.to_str().unwrap()).cloned())
+        fn topology(&self, allowed: &[usize]) -> CpuTopology {
+            CpuTopology::read(allowed, &|path| self.0.get(path.to_str().unwrap()).cloned())
         }
     }
 
-    fn counts(topology: &Topology) -> [usize; 8] {
-        Level::ALL.map(|level| topology.objects(level).len())
+    fn counts(topology: &CpuTopology) -> [usize; 8] {
+        HardwareLevel::ALL.map(|level| topology.objects(level).len())
     }
 
     #[test]
@@ -357,8 +363,8 @@ mod tests {
         let all: Vec<_> = (0..16).collect();
         let topology = Tree::new(2, 2, 2).topology(&all);
         assert_eq!(counts(&topology), [1, 2, 4, 4, 8, 8, 8, 16]);
-        assert_eq!(topology.objects(Level::Core)[..3], [[0, 8], [1, 9], [2, 10]]);
-        assert_eq!(topology.objects(Level::Package)[1], [4, 12, 5, 13, 6, 14, 7, 15]);
+        assert_eq!(topology.objects(HardwareLevel::Core)[..3], [[0, 8], [1, 9], [2, 10]]);
+        assert_eq!(topology.objects(HardwareLevel::Package)[1], [4, 12, 5, 13, 6, 14, 7, 15]);
         assert_eq!(topology.processors()[..4], [0, 8, 1, 9]);
     }
 
@@ -366,8 +372,8 @@ mod tests {
     fn only_what_may_be_used_counts() {
         let topology = Tree::new(2, 2, 2).topology(&[3, 9, 11, 14]);
         assert_eq!(counts(&topology), [1, 2, 3, 3, 3, 3, 3, 4]);
-        assert_eq!(topology.objects(Level::Package), [vec![3, 11, 9], vec![14]]);
-        assert_eq!(topology.objects_in(Level::Core, &[11, 14]), [[11], [14]]);
+        assert_eq!(topology.objects(HardwareLevel::Package), [vec![3, 11, 9], vec![14]]);
+        assert_eq!(topology.objects_in(HardwareLevel::Core, &[11, 14]), [[11], [14]]);
         assert_eq!(counts(&topology.within(&[3, 11, 14])), [1, 2, 2, 2, 2, 2, 2, 3]);
     }
 
@@ -402,8 +408,8 @@ mod tests {
         let list = "/sys/devices/system/cpu/cpu8/topology/core_cpus_list";
         tree.0.insert(list.into(), "8\n".into());
         let topology = tree.topology(&[1, 2, 8, 9, 10]);
-        assert_eq!(topology.objects(Level::Core), [vec![1, 9], vec![2, 10], vec![8]]);
-        assert_eq!(topology.objects(Level::Package).len(), 1);
+        assert_eq!(topology.objects(HardwareLevel::Core), [vec![1, 9], vec![2, 10], vec![8]]);
+        assert_eq!(topology.objects(HardwareLevel::Package).len(), 1);
     }
 
     #[test]
@@ -417,10 +423,10 @@ mod tests {
 
     #[test]
     fn without_any_file_each_processor_is_a_core_of_one_package() {
-        let topology = Topology::read(&[2, 5, 7], &|_| None);
+        let topology = CpuTopology::read(&[2, 5, 7], &|_| None);
         assert_eq!(counts(&topology), [1, 1, 1, 1, 3, 3, 3, 3]);
-        assert_eq!(topology.objects(Level::Core), [[2], [5], [7]]);
-        assert_eq!(counts(&Topology::read(&[], &|_| None)), [0; 8]);
+        assert_eq!(topology.objects(HardwareLevel::Core), [[2], [5], [7]]);
+        assert_eq!(counts(&CpuTopology::read(&[], &|_| None)), [0; 8]);
     }
 
     #[test]
@@ -429,16 +435,16 @@ mod tests {
         let common = |allowed: &[usize]| {
             common_object(allowed, &|path| tree.0.get(path.to_str().unwrap()).cloned())
         };
-        assert_eq!(common(&[3]), (Level::L3, 2));
-        assert_eq!(common(&[2, 11]), (Level::L3, 2));
-        assert_eq!(common(&[2, 8]), (Level::Package, 0));
-        assert_eq!(common(&[4, 15]), (Level::Package, 4));
-        assert_eq!(common(&[0, 4]), (Level::Machine, 0));
-        assert_eq!(common(&[]), (Level::Machine, 0));
+        assert_eq!(common(&[3]), (HardwareLevel::L3, 2));
+        assert_eq!(common(&[2, 11]), (HardwareLevel::L3, 2));
+        assert_eq!(common(&[2, 8]), (HardwareLevel::Package, 0));
+        assert_eq!(common(&[4, 15]), (HardwareLevel::Package, 4));
+        assert_eq!(common(&[0, 4]), (HardwareLevel::Machine, 0));
+        assert_eq!(common(&[]), (HardwareLevel::Machine, 0));
         let tree = tree.without("/cache/");
         let read = |path: &Path| tree.0.get(path.to_str().unwrap()).cloned();
-        assert_eq!(common_object(&[2, 11], &read), (Level::Numa, 2));
-        assert_eq!(common_object(&[2, 3], &|_| None), (Level::Machine, 0));
+        assert_eq!(common_object(&[2, 11], &read), (HardwareLevel::Numa, 2));
+        assert_eq!(common_object(&[2, 3], &|_| None), (HardwareLevel::Machine, 0));
     }
 
     #[test]
@@ -451,13 +457,13 @@ mod tests {
             let file = files.iter().find(|(name, _)| Path::new(name) == path);
             file.map(|(_, text)| (*text).to_owned())
         };
-        let topology = Topology::read(&[1, 3], &read);
-        assert_eq!(topology.objects(Level::Core), [[1, 3]]);
+        let topology = CpuTopology::read(&[1, 3], &read);
+        assert_eq!(topology.objects(HardwareLevel::Core), [[1, 3]]);
     }
 
     #[test]
     fn this_machine_is_one() {
-        let topology = Topology::here().unwrap();
+        let topology = CpuTopology::here().unwrap();
         let mut processors = topology.processors();
         processors.sort_unstable();
         assert_eq!(processors, cpu::affinity().unwrap());
@@ -488,8 +494,8 @@ mod tests {
                 let sum: usize = path.to_str().unwrap().bytes().map(usize::from).sum();
                 damaged.get(sum % 11).cloned()
             };
-            let topology = Topology::read(&allowed, &read);
-            for level in Level::ALL {
+            let topology = CpuTopology::read(&allowed, &read);
+            for level in HardwareLevel::ALL {
                 let mut parts = topology.objects(level).concat();
                 parts.sort_unstable();
                 prop_assert_eq!(&parts, &allowed);

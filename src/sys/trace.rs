@@ -28,7 +28,7 @@ use crate::base::Span;
 const STACK_MAX_BYTES: u64 = 256 << 10;
 
 /// How long to sleep between two looks whether a thread has stopped.
-const LOOK: Duration = Duration::from_micros(50);
+const STOP_POLL_INTERVAL: Duration = Duration::from_micros(50);
 
 /// A thread, as it was at one moment.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub struct Registers {
 
 /// A range of addresses and what it shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mapping {
+pub struct MemoryMapping {
     /// The addresses.
     pub addresses: Range<u64>,
     /// The place in the file that the first address shows.
@@ -104,7 +104,7 @@ impl Snapshot {
     /// # Errors
     /// Why that cannot be done before `deadline`.
     pub fn take(
-        pid: u32, thread: u32, mappings: &[Mapping], deadline: Instant,
+        pid: u32, thread: u32, mappings: &[MemoryMapping], deadline: Instant,
     ) -> Result<Self, Untraceable> {
         let stopped = Stopped::stop(thread, deadline)?;
         let registers = stopped.registers()?;
@@ -125,7 +125,7 @@ impl Snapshot {
 }
 
 /// Lets a thread go that has stopped after [`Snapshot::take`] gave up on it.
-pub(super) fn let_go(thread: libc::pid_t) {
+pub(super) fn detach(thread: libc::pid_t) {
     // Fails for a thread that is gone.
     let _ = request(libc::PTRACE_DETACH, thread);
 }
@@ -155,9 +155,9 @@ pub fn threads(pid: u32) -> Vec<u32> {
 ///
 /// # Errors
 /// When it is gone or the system forbids to look.
-pub fn mappings(pid: u32) -> io::Result<Vec<Mapping>> {
+pub fn mappings(pid: u32) -> io::Result<Vec<MemoryMapping>> {
     let text = fs::read(format!("/proc/{pid}/maps"))?;
-    Ok(String::from_utf8_lossy(&text).lines().filter_map(Mapping::parse).collect())
+    Ok(String::from_utf8_lossy(&text).lines().filter_map(MemoryMapping::parse).collect())
 }
 
 /// The file `path` as the process `pid` sees it, to read.
@@ -178,7 +178,7 @@ pub fn path_for(pid: u32, path: &Path) -> PathBuf {
     if place.exists() { place } else { path.to_owned() }
 }
 
-impl Mapping {
+impl MemoryMapping {
     /// Reads `start-end permissions offset device inode name`.
     fn parse(line: &str) -> Option<Self> {
         let mut rest = line;
@@ -219,7 +219,7 @@ impl Stopped {
             if Instant::now() >= deadline {
                 return Err(Untraceable::Late);
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(STOP_POLL_INTERVAL);
         }
     }
 
@@ -383,10 +383,10 @@ mod tests {
     #[test]
     fn lines_of_maps_are_read_whatever_the_name() {
         let line = "7f5a-7f5b r-xp 00001000 fd:01 12                  /a b/c (deleted)";
-        let mapping = Mapping::parse(line).unwrap();
+        let mapping = MemoryMapping::parse(line).unwrap();
         assert_eq!((mapping.addresses, mapping.offset), (0x7f5a..0x7f5b, 0x1000));
         assert_eq!((&*mapping.name, mapping.executable), ("/a b/c (deleted)", true));
-        assert_eq!(Mapping::parse("10-20 rw-p 0 00:00 0").unwrap().name, "");
-        assert_eq!(Mapping::parse("nonsense"), None);
+        assert_eq!(MemoryMapping::parse("10-20 rw-p 0 00:00 0").unwrap().name, "");
+        assert_eq!(MemoryMapping::parse("nonsense"), None);
     }
 }

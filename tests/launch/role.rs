@@ -6,8 +6,8 @@ use std::process;
 use std::thread;
 use std::time::Duration;
 
-use mpi_abi::bootstrap::{Client, Company, Environment, Job};
-use mpi_abi::sys::socket::Stream;
+use mpi_abi::bootstrap::{Client, Environment, JobView, RequiredRanks};
+use mpi_abi::sys::socket::SocketStream;
 
 const ROLE: &str = "SUIRO_TEST_ROLE";
 
@@ -47,18 +47,18 @@ fn rank() {
     if role == "noise" {
         make_noise(environment.pmi_fd.unwrap());
     }
-    let mut client = Client::connect(&environment, Company::All).unwrap().unwrap();
+    let mut client = Client::connect(&environment, RequiredRanks::All).unwrap().unwrap();
     match role.as_str() {
         "exchange" => exchange(&mut client),
         "job" => describe(&environment, &mut client),
         "late" => client.barrier().unwrap(),
         "code" => {
             client.finalize().unwrap();
-            process::exit(10 + client.place().rank as i32);
+            process::exit(10 + client.attributes().rank as i32);
         }
         _ => {
             client.barrier().unwrap();
-            println!("joined {} {}", client.place().rank, process::id());
+            println!("joined {} {}", client.attributes().rank, process::id());
             misbehave(&role, &mut client);
         }
     }
@@ -67,7 +67,7 @@ fn rank() {
 }
 
 fn misbehave(role: &str, client: &mut Client) {
-    match (role, client.place().rank) {
+    match (role, client.attributes().rank) {
         ("abort", 1) => {
             client.abort(42, "the cat is on the keyboard").unwrap();
             process::exit(7);
@@ -80,7 +80,7 @@ fn misbehave(role: &str, client: &mut Client) {
 
 /// Every rank reads what every other published.
 fn exchange(client: &mut Client) {
-    let (rank, size) = (client.place().rank, client.place().size);
+    let (rank, size) = (client.attributes().rank, client.attributes().size);
     client.put(&format!("card-{rank}"), &format!("of-{rank}")).unwrap();
     client.barrier().unwrap();
     for other in 0..size {
@@ -93,7 +93,7 @@ fn exchange(client: &mut Client) {
 
 /// Prints what the job says about itself. The shared file is written through by rank 0.
 fn describe(environment: &Environment, client: &mut Client) {
-    let job = Job::assemble(environment, Some(client)).unwrap();
+    let job = JobView::assemble(environment, Some(client)).unwrap();
     let segment = File::from(job.segment.unwrap());
     if job.rank == 0 {
         segment.set_len(4321).unwrap();
@@ -108,7 +108,7 @@ fn describe(environment: &Environment, client: &mut Client) {
 
 /// Sends what is no PMI, and expects the launcher to hang up.
 fn make_noise(number: i32) {
-    let socket = Stream::inherit(number).unwrap();
+    let socket = SocketStream::inherit(number).unwrap();
     socket.send_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     let received = socket.receive(&mut [0; 64]);
     assert!(received.is_err() || received.unwrap().len_bytes == 0);

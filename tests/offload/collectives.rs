@@ -1,9 +1,9 @@
 //! Collective operations to try: the schedules of all ranks, with one byte for each block.
 
 use mpi_abi::mpi::coll::algorithm::Arguments;
-use mpi_abi::mpi::coll::registry::{self, Family};
-use mpi_abi::mpi::coll::{Allreduce, Bcast, Exchange, Operands, Rooted, Shape};
-use mpi_abi::offload::{Buffer, Builder, Schedule};
+use mpi_abi::mpi::coll::registry::{self, AlgorithmFamily};
+use mpi_abi::mpi::coll::{Allreduce, Bcast, Operands, Rooted, Shape, UniformBlocks};
+use mpi_abi::offload::{Buffer, Schedule, ScheduleBuilder};
 
 /// Collective operations on so many ranks, as schedules of all of them.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +74,7 @@ impl Collective {
     /// The part of each rank, if the algorithm is for so many.
     pub fn fitting(self, ranks: u32) -> Option<Vec<Schedule>> {
         let rooted = Rooted { block: 1, root: 0, in_place: false };
-        let exchange = Exchange { block: 1, in_place: false };
+        let exchange = UniformBlocks { block: 1, in_place: false };
         let operands = Operands { bytes: ranks as usize, element: 1, commutative: true };
         match self {
             Self::Barrier(name) => parts(&registry::BARRIER, name, ranks, 0, ()),
@@ -87,7 +87,7 @@ impl Collective {
             Self::Scatter(name) => parts(&registry::SCATTER, name, ranks, 0, rooted),
             Self::Allgather(name) => parts(&registry::ALLGATHER, name, ranks, 0, exchange),
             Self::AllgatherInPlace(name) => {
-                let exchange = Exchange { in_place: true, ..exchange };
+                let exchange = UniformBlocks { in_place: true, ..exchange };
                 parts(&registry::ALLGATHER, name, ranks, 0, exchange)
             }
             Self::Alltoall(name) => parts(&registry::ALLTOALL, name, ranks, 0, exchange),
@@ -104,7 +104,7 @@ impl Collective {
 
 /// The part of each rank by the algorithm `name`, with segments of so many bytes if not 0.
 fn parts<A: Arguments>(
-    family: &Family<A>, name: &str, ranks: u32, segment: usize, args: A::In<'_>,
+    family: &AlgorithmFamily<A>, name: &str, ranks: u32, segment: usize, args: A::Borrowed<'_>,
 ) -> Option<Vec<Schedule>> {
     let shape = Shape { ranks };
     let algorithm = family.algorithms.iter().find(|algorithm| algorithm.name == name);
@@ -118,18 +118,18 @@ fn parts<A: Arguments>(
 
 /// On a ring of 2 both neighbors are one rank, told apart by the label.
 fn halo(ranks: u32, rank: u32) -> Schedule {
-    use mpi_abi::offload::{Action, Wait};
+    use mpi_abi::offload::{StepAction, Wait};
     let (send, receive) = (Buffer::User(0), Buffer::User(1));
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     let sides = [(rank + ranks - 1) % ranks, (rank + 1) % ranks];
     for (side, peer) in sides.into_iter().enumerate() {
         let region = receive.region(side, 1);
         // What comes from the left was sent to the right.
-        plan.push(Action::Receive { peer, region, label: 1 - side as u16 }, 1, Wait::All, &[]);
+        plan.push(StepAction::Receive { peer, region, label: 1 - side as u16 }, 1, Wait::All, &[]);
     }
     for (side, peer) in sides.into_iter().enumerate() {
         let region = send.region(side, 1);
-        plan.push(Action::Send { peer, region, label: side as u16 }, 1, Wait::All, &[]);
+        plan.push(StepAction::Send { peer, region, label: side as u16 }, 1, Wait::All, &[]);
     }
     plan.finish()
 }

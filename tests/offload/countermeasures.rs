@@ -3,7 +3,8 @@
 use mpi_abi::offload::check::check;
 use mpi_abi::offload::compile::{Rules, link_all};
 use mpi_abi::offload::{
-    Action, Builder, Op, Program, Region, Schedule, Scheme, StepId, Wait, Work,
+    DeferredWork, Program, ProgramOp, Region, Schedule, ScheduleBuilder, Scheme, StepAction,
+    StepId, Wait,
 };
 
 use super::collectives::Collective;
@@ -120,7 +121,7 @@ fn without_a_carry_the_next_counter_runs_ahead() {
 #[test]
 fn an_end_before_the_reset_lets_the_next_instance_start_on_what_is_left() {
     let what = Collective::AllgatherInPlace("doubling");
-    let early = system(what, 2, 3, &Rules { gated: false, ..SAFE });
+    let early = system(what, 2, 3, &Rules { reset_first: false, ..SAFE });
     let early = System { adds: Adds::Ungated, ..early };
     expect_fault("allgather, end before the reset", &early, "rank");
     let gated = System { adds: Adds::Gated, ..system(what, 2, 4, &SAFE) };
@@ -143,12 +144,12 @@ fn rounds_of_each_rank_for_itself_deadlock() {
     let part = |me: u32| {
         let (peer, own, others) = (1 - me, me as u16, 1 - me as u16);
         let [questions, answers, thanks] = [0, 2, 4];
-        let mut plan = Builder::new();
+        let mut plan = ScheduleBuilder::new();
         let mut step = |is_send, label, round, after: &[StepId]| {
             let region = Region::EMPTY;
             let action = match is_send {
-                true => Action::Send { peer, region, label },
-                false => Action::Receive { peer, region, label },
+                true => StepAction::Send { peer, region, label },
+                false => StepAction::Receive { peer, region, label },
             };
             plan.push(action, round, Wait::All, after)
         };
@@ -186,7 +187,7 @@ fn signals_go_without_ready_to_receive_where_all_wait_for_all() {
 }
 
 /// The program of a rank whose host takes over, but not in the way of the interface.
-fn alone(program: &Program, change: impl Fn(Work) -> Work) -> Program {
+fn alone(program: &Program, change: impl Fn(DeferredWork) -> DeferredWork) -> Program {
     let work = program.work().iter().map(|&work| change(work)).collect();
     Program::new(Scheme::Tank, program.tanks, program.counters(), work)
 }
@@ -194,7 +195,7 @@ fn alone(program: &Program, change: impl Fn(Work) -> Work) -> Program {
 #[test]
 fn one_rank_alone_must_do_on_the_wire_what_the_others_expect() {
     let what = Collective::Bcast("chain", 1);
-    let with = |change: &dyn Fn(Work) -> Work| {
+    let with = |change: &dyn Fn(DeferredWork) -> DeferredWork| {
         let mut system = system(what, 3, 2, &SAFE);
         system.programs[1] = alone(&system.programs[1], change);
         system
@@ -202,23 +203,23 @@ fn one_rank_alone_must_do_on_the_wire_what_the_others_expect() {
     // Its messages are packets, which count nowhere.
     let packets = with(&|work| {
         let op = match work.op {
-            Op::Put { to, from, into, mut signal, done, engine } => {
+            ProgramOp::Put { to, from, into, mut signal, done, engine } => {
                 signal.value = 0;
-                Op::Put { to, from, into, signal, done, engine }
+                ProgramOp::Put { to, from, into, signal, done, engine }
             }
-            Op::Signal { to, mut signal } => {
+            ProgramOp::Signal { to, mut signal } => {
                 signal.value = 0;
-                Op::Signal { to, signal }
+                ProgramOp::Signal { to, signal }
             }
             op => op,
         };
-        Work { op, ..work }
+        DeferredWork { op, ..work }
     });
     expect_fault("broadcast, rank 1 sends packets", &packets, "nothing more happens");
     // It sends what it has, as for a receiver that finds its messages by itself.
     let mut eager = system(what, 3, 2, &SAFE);
     eager.programs[0] = alone(&eager.programs[0], |work| match work.op {
-        Op::Put { .. } => Work { level: 0, ..work },
+        ProgramOp::Put { .. } => DeferredWork { level: 0, ..work },
         _ => work,
     });
     expect_fault("broadcast, rank 0 sends at once", &eager, "land in the memory");

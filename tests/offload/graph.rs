@@ -1,6 +1,6 @@
 //! Schedules that no collective operation has: any messages between ranks, each after some others.
 
-use mpi_abi::offload::{Action, Buffer, Builder, Region, Schedule, StepId, Wait};
+use mpi_abi::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepAction, StepId, Wait};
 
 /// A message; each rank has one buffer.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ fn region(start: usize, len: usize) -> Region {
 
 /// The part of each rank, which lists what it receives and sends in the order of `messages`.
 pub fn schedules(ranks: u32, messages: &[Message]) -> Vec<Schedule> {
-    let mut plans: Vec<Builder> = (0..ranks).map(|_| Builder::new()).collect();
+    let mut plans: Vec<ScheduleBuilder> = (0..ranks).map(|_| ScheduleBuilder::new()).collect();
     // The steps of each message: those of its sender and of its receiver.
     let mut steps: Vec<[(u32, StepId); 2]> = Vec::new();
     for (label, message) in (0..).zip(messages) {
@@ -36,11 +36,11 @@ pub fn schedules(ranks: u32, messages: &[Message]) -> Vec<Schedule> {
         };
         let ready: Vec<StepId> = message.ready.iter().map(|other| step_at(to, other)).collect();
         let after: Vec<StepId> = message.after.iter().map(|other| step_at(from, other)).collect();
-        let receive = Action::Receive { peer: from, region: region(written, len), label };
+        let receive = StepAction::Receive { peer: from, region: region(written, len), label };
         let receive = plans[to as usize].push(receive, round, Wait::All, &ready);
-        let send = Action::Send { peer: to, region: region(read, len), label };
+        let send = StepAction::Send { peer: to, region: region(read, len), label };
         let send = plans[from as usize].push(send, round, Wait::All, &after);
         steps.push([(from, send), (to, receive)]);
     }
-    plans.into_iter().map(Builder::finish).collect()
+    plans.into_iter().map(ScheduleBuilder::finish).collect()
 }

@@ -13,7 +13,8 @@
 //! they are for.
 
 use mpi_abi::offload::{
-    Action as Step, Add, Buffer, Instance, Op, Program, Region, Schedule, Work,
+    Buffer, CounterAdd, DeferredWork, Instance, Program, ProgramOp, Region, Schedule,
+    StepAction as Step,
 };
 use stateright::{Model, Property};
 
@@ -178,18 +179,20 @@ fn bytes(region: Region) -> String {
 }
 
 /// Work, to be read.
-fn name(op: Op) -> String {
-    let plus = |add: Add| format!("+{} on counter {}", add.value as i64, add.counter);
+fn name(op: ProgramOp) -> String {
+    let plus = |add: CounterAdd| format!("+{} on counter {}", add.value as i64, add.counter);
     match op {
-        Op::Put { to, from, into, signal, .. } => {
+        ProgramOp::Put { to, from, into, signal, .. } => {
             format!("put of {} to {} of rank {to}, {}", bytes(from), bytes(into), plus(signal))
         }
-        Op::Signal { to, signal } => format!("signal to rank {to}, {}", plus(signal)),
-        Op::Copy { from, into, .. } => format!("copy of {} to {}", bytes(from), bytes(into)),
-        Op::Combine { from, into, .. } => format!("sum of {} into {}", bytes(from), bytes(into)),
-        Op::Host { step, .. } => format!("host step {step}"),
-        Op::Add(add) => plus(add),
-        Op::Complete => "end".to_string(),
+        ProgramOp::Signal { to, signal } => format!("signal to rank {to}, {}", plus(signal)),
+        ProgramOp::Copy { from, into, .. } => format!("copy of {} to {}", bytes(from), bytes(into)),
+        ProgramOp::Combine { from, into, .. } => {
+            format!("sum of {} into {}", bytes(from), bytes(into))
+        }
+        ProgramOp::Host { step, .. } => format!("host step {step}"),
+        ProgramOp::Add(add) => plus(add),
+        ProgramOp::Complete => "end".to_string(),
     }
 }
 
@@ -215,15 +218,17 @@ impl System {
         }
     }
 
-    fn work(&self, item: Item) -> &Work {
+    fn work(&self, item: Item) -> &DeferredWork {
         &self.programs[item.rank as usize].work()[item.work as usize]
     }
 
     /// What a copy or a step of the host reads and writes.
     fn local(&self, item: Item) -> (Region, Region) {
         match self.work(item).op {
-            Op::Copy { from, into, .. } | Op::Combine { from, into, .. } => (from, into),
-            Op::Host { step, .. } => {
+            ProgramOp::Copy { from, into, .. } | ProgramOp::Combine { from, into, .. } => {
+                (from, into)
+            }
+            ProgramOp::Host { step, .. } => {
                 match self.schedules[item.rank as usize].steps()[step as usize].action {
                     Step::Reduce { from, into } => (from, into),
                     other => panic!("the host is asked for {other:?}"),
@@ -236,19 +241,19 @@ impl System {
     /// What something under way still reads of its own rank.
     fn reads(&self, item: Item) -> Region {
         match (item.kind, self.work(item).op) {
-            (Kind::Done, Op::Put { from, .. }) => from,
-            (Kind::Message, Op::Put { from, done: None, .. }) => from,
-            (Kind::Message, Op::Put { from, .. }) if self.ends == Ends::Together => from,
+            (Kind::Done, ProgramOp::Put { from, .. }) => from,
+            (Kind::Message, ProgramOp::Put { from, done: None, .. }) => from,
+            (Kind::Message, ProgramOp::Put { from, .. }) if self.ends == Ends::Together => from,
             (Kind::Local, _) => self.local(item).0,
             _ => Region::EMPTY,
         }
     }
 
     /// Where a message goes: the rank, its bytes there, what is added.
-    fn target(&self, item: Item) -> (usize, Region, Add) {
+    fn target(&self, item: Item) -> (usize, Region, CounterAdd) {
         match self.work(item).op {
-            Op::Put { to, into, signal, .. } => (to as usize, into, signal),
-            Op::Signal { to, signal } => (to as usize, Region::EMPTY, signal),
+            ProgramOp::Put { to, into, signal, .. } => (to as usize, into, signal),
+            ProgramOp::Signal { to, signal } => (to as usize, Region::EMPTY, signal),
             other => panic!("{other:?} sends nothing"),
         }
     }
@@ -257,7 +262,7 @@ impl System {
     fn expected(&self, rank: usize) -> usize {
         let work = self.programs.iter().flat_map(|program| program.work());
         work.filter(|work| match work.op {
-            Op::Put { to, .. } | Op::Signal { to, .. } => to as usize == rank,
+            ProgramOp::Put { to, .. } | ProgramOp::Signal { to, .. } => to as usize == rank,
             _ => false,
         })
         .count()
@@ -306,7 +311,7 @@ impl System {
             Network::Unordered => return None,
             Network::InOrder => 0,
             Network::InOrderByEngine => match self.work(item).op {
-                Op::Put { engine, .. } => engine?,
+                ProgramOp::Put { engine, .. } => engine?,
                 _ => return None,
             },
         };
@@ -469,7 +474,7 @@ impl Run<'_> {
             self.work(Item { kind: Kind::Add, rank: rank as u8, work: work as u16, instance });
         }
         let Rank { started, is_active, instance, .. } = &self.state.ranks[rank];
-        if was_active && !is_active && !instance.is_over(program) {
+        if was_active && !is_active && !instance.is_complete(program) {
             self.fault(format!("rank {rank} has ended {} without all of its work", started - 1));
         }
     }
@@ -479,7 +484,7 @@ impl Run<'_> {
         let rank = item.rank as usize;
         let work = *self.system.work(item);
         match work.op {
-            Op::Put { from, done, .. } => {
+            ProgramOp::Put { from, done, .. } => {
                 self.say(|| format!("  {}", name(work.op)));
                 let place = self.system.truth[rank].layout.place(from);
                 let bytes = self.state.ranks[rank].memory[place].into();
@@ -488,19 +493,19 @@ impl Run<'_> {
                     self.fly(Item { kind: Kind::Done, ..item }, [].into());
                 }
             }
-            Op::Signal { .. } => {
+            ProgramOp::Signal { .. } => {
                 self.say(|| format!("  {}", name(work.op)));
                 self.fly(Item { kind: Kind::Message, ..item }, [].into());
             }
-            Op::Copy { .. } | Op::Combine { .. } | Op::Host { .. } => {
+            ProgramOp::Copy { .. } | ProgramOp::Combine { .. } | ProgramOp::Host { .. } => {
                 self.say(|| format!("  {}", name(work.op)));
                 self.fly(Item { kind: Kind::Local, ..item }, [].into());
             }
-            Op::Add(_) if self.system.adds != Adds::AtOnce => {
+            ProgramOp::Add(_) if self.system.adds != Adds::AtOnce => {
                 self.fly(Item { kind: Kind::Add, ..item }, [].into());
             }
-            Op::Add(add) => self.add(rank, item.instance, add),
-            Op::Complete => self.complete(item),
+            ProgramOp::Add(add) => self.add(rank, item.instance, add),
+            ProgramOp::Complete => self.complete(item),
         }
     }
 
@@ -511,7 +516,7 @@ impl Run<'_> {
     }
 
     /// Adds to a counter of `rank`. What is negative takes levels of an instance off.
-    fn add(&mut self, rank: usize, instance: u8, add: Add) {
+    fn add(&mut self, rank: usize, instance: u8, add: CounterAdd) {
         let program = &self.system.programs[rank];
         let it = &mut self.state.ranks[rank];
         let at = it.index(program, instance, add.counter);
@@ -533,20 +538,22 @@ impl Run<'_> {
         let work = *self.system.work(item);
         match (kind, work.op) {
             (Kind::Message, _) => return self.arrive(item, &flight.bytes),
-            (Kind::Add, Op::Add(add)) => {
+            (Kind::Add, ProgramOp::Add(add)) => {
                 self.say(|| format!("an addition to itself lands at rank {rank} ({instance})"));
                 self.add(rank as usize, instance, add);
             }
-            (Kind::Done, Op::Put { to, done: Some(add), .. }) => {
+            (Kind::Done, ProgramOp::Put { to, done: Some(add), .. }) => {
                 self.say(|| format!("the put of rank {rank} to {to} is over ({instance})"));
                 self.add(rank as usize, instance, add);
             }
             (
                 Kind::Local,
-                Op::Copy { done, .. } | Op::Combine { done, .. } | Op::Host { done, .. },
+                ProgramOp::Copy { done, .. }
+                | ProgramOp::Combine { done, .. }
+                | ProgramOp::Host { done, .. },
             ) => {
                 self.say(|| format!("rank {rank} has done its {} ({instance})", name(work.op)));
-                self.compute(item, !matches!(work.op, Op::Copy { .. }));
+                self.compute(item, !matches!(work.op, ProgramOp::Copy { .. }));
                 done.into_iter().for_each(|add| self.add(rank as usize, instance, add));
             }
             (kind, op) => panic!("{op:?} has set off {kind:?}"),
@@ -592,7 +599,7 @@ impl Run<'_> {
         self.add(to, instance, signal);
         self.heard(to);
         if self.system.ends == Ends::Together
-            && let Op::Put { done: Some(done), .. } = self.system.work(item).op
+            && let ProgramOp::Put { done: Some(done), .. } = self.system.work(item).op
         {
             self.add(rank as usize, instance, done);
             self.heard(rank as usize);
@@ -670,7 +677,7 @@ impl Run<'_> {
     }
 
     /// What still uses the memory of the application that the instance of `item` was given.
-    fn late(&self, item: Item) -> Option<Op> {
+    fn late(&self, item: Item) -> Option<ProgramOp> {
         let is_user = |region: Region| matches!(region.buffer, Buffer::User(_));
         let own = |other: &Item| (other.rank, other.instance) == (item.rank, item.instance);
         let flying = self.state.flying.iter().map(|flight| flight.item).filter(own);

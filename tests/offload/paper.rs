@@ -3,32 +3,34 @@
 //! persistent collective communication with the offload API of Open Fabrics Interfaces", in
 //! Japanese; its "2^n scheme").
 
-use mpi_abi::mpi::coll::{Exchange, RECEIVE, Shape, allgather_doubling, barrier_dissemination};
-use mpi_abi::offload::{Add, Op, Program, Schedule, Scheme, Work};
+use mpi_abi::mpi::coll::{
+    RECEIVE, Shape, UniformBlocks, allgather_doubling, barrier_dissemination,
+};
+use mpi_abi::offload::{CounterAdd, DeferredWork, Program, ProgramOp, Schedule, Scheme};
 
 use super::model::{Adds, Network, Reset, System};
 use super::search::{expect_fault, expect_safe};
 
 const STATES_MAX: usize = 1_000_000;
 
-fn work(level: u64, op: Op) -> Work {
-    Work { counter: 0, level, op, round: 0 }
+fn work(level: u64, op: ProgramOp) -> DeferredWork {
+    DeferredWork { counter: 0, level, op, round: 0 }
 }
 
-fn add(value: u64) -> Add {
-    Add { counter: 0, value }
+fn add(value: u64) -> CounterAdd {
+    CounterAdd { counter: 0, value }
 }
 
-fn signal(level: u64, to: u32, value: u64) -> Work {
-    work(level, Op::Signal { to, signal: add(value) })
+fn signal(level: u64, to: u32, value: u64) -> DeferredWork {
+    work(level, ProgramOp::Signal { to, signal: add(value) })
 }
 
 /// At level `top`: takes it off, and is over.
-fn end(top: u64) -> [Work; 2] {
-    [work(top, Op::Add(add(top.wrapping_neg()))), work(top, Op::Complete)]
+fn end(top: u64) -> [DeferredWork; 2] {
+    [work(top, ProgramOp::Add(add(top.wrapping_neg()))), work(top, ProgramOp::Complete)]
 }
 
-fn program(tanks: u8, work: Vec<Work>) -> Program {
+fn program(tanks: u8, work: Vec<DeferredWork>) -> Program {
     Program::new(Scheme::Tank1, tanks, 1, work)
 }
 
@@ -74,7 +76,8 @@ fn allgather(n: u32, rank: u32, tanks: u8) -> Program {
         list.push(signal(level(2 * r - 2), peer, value(2 * r - 1)));
         let from = RECEIVE.region(rank as usize & !(len - 1), len);
         let signal = add(value(2 * r));
-        let put = Op::Put { to: peer, from, into: from, signal, done: Some(add(1)), engine: None };
+        let put =
+            ProgramOp::Put { to: peer, from, into: from, signal, done: Some(add(1)), engine: None };
         list.push(work(level(2 * r - 1), put));
     }
     list.extend(end((all - 1) * ends + u64::from(n)));
@@ -90,7 +93,7 @@ fn barriers(ranks: u32, instances: u8, program: impl Fn(u32) -> Program) -> Syst
 }
 
 fn allgathers(ranks: u32, instances: u8, tanks: u8) -> System {
-    let args = Exchange { block: 1, in_place: true };
+    let args = UniformBlocks { block: 1, in_place: true };
     let part = |rank| allgather_doubling::schedule(Shape { ranks }, rank, args);
     let programs = (0..ranks).map(|rank| allgather(ranks.ilog2(), rank, tanks)).collect();
     System::new(programs, (0..ranks).map(part).collect(), instances)

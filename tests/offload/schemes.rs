@@ -6,8 +6,8 @@
 //! (`device::trigger`).
 
 use mpi_abi::base::Random;
+use mpi_abi::offload::causal_order::CausalOrder;
 use mpi_abi::offload::compile::{Rules, link_all};
-use mpi_abi::offload::order::Order;
 use mpi_abi::offload::{Program, Schedule, Scheme};
 
 use super::collectives::Collective;
@@ -22,7 +22,7 @@ const STATES_MAX: usize = 40_000;
 
 /// Whether the compiler finds these programs safe with the tanks that they have.
 fn verdict(programs: &[Program]) -> Result<(), String> {
-    let order = Order::of(programs)?;
+    let order = CausalOrder::of(programs)?;
     if programs[0].tanks == 1 { order.one_tank() } else { order.two_tanks() }
 }
 

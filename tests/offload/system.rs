@@ -4,14 +4,16 @@
 use std::sync::Arc;
 
 use mpi_abi::base::{Peer, Random, Span};
-use mpi_abi::device::rma::{Access, Key};
-use mpi_abi::device::trigger::{CounterKey, Limits, Linked, Loading, Look, ProgramKey, Trigger};
-use mpi_abi::device::{Device, Header, Sink};
+use mpi_abi::device::rma::{MemoryKey, RemoteAccess};
+use mpi_abi::device::trigger::{
+    CounterKey, InstanceState, InterfaceLimits, PeerBinding, ProgramBinding, ProgramKey, Trigger,
+};
+use mpi_abi::device::{Device, Header, PacketSink};
 use mpi_abi::devices::loopback::{LIMITS, Loopback};
+use mpi_abi::offload::causal_order::CausalOrder;
 use mpi_abi::offload::check::check;
 use mpi_abi::offload::compile::{Rules, link_all};
-use mpi_abi::offload::order::Order;
-use mpi_abi::offload::{Action, Buffer, Program, Schedule, Scheme};
+use mpi_abi::offload::{Buffer, Program, Schedule, Scheme, StepAction};
 
 use super::collectives::{Collective, EVERY};
 use super::is_long;
@@ -25,7 +27,7 @@ const QUIET_TURNS_MAX: u64 = 200_000;
 
 struct Nothing;
 
-impl Sink for Nothing {
+impl PacketSink for Nothing {
     fn packet(&mut self, _from: Peer, _header: &Header, _data: &[u8]) {}
 }
 
@@ -85,14 +87,14 @@ impl Seat {
 
     /// Looks how far it is; whether the instance is over.
     fn look(&mut self, rank: usize, trigger: &mut dyn Trigger) -> bool {
-        match trigger.look(self.program) {
-            Look::Waits => return false,
-            Look::Host(step) => {
+        match trigger.poll_program(self.program) {
+            InstanceState::Waiting => return false,
+            InstanceState::HostStep(step) => {
                 self.reduce(step);
                 trigger.host_done(self.program, step);
                 return false;
             }
-            Look::Over(end) => end.unwrap(),
+            InstanceState::Completed(end) => end.unwrap(),
         }
         let user = self.memory.user();
         for ((at, byte_now), origins) in user.iter().enumerate().zip(&self.truth.result) {
@@ -107,7 +109,7 @@ impl Seat {
     }
 
     fn reduce(&mut self, step: u32) {
-        let Action::Reduce { from, into } = self.schedule.steps()[step as usize].action else {
+        let StepAction::Reduce { from, into } = self.schedule.steps()[step as usize].action else {
             panic!("step {step} is nothing for the host");
         };
         let (from, into) = (self.memory.layout.place(from), self.memory.layout.place(into));
@@ -128,7 +130,8 @@ struct System {
 
 impl System {
     fn new(
-        schedules: &[Schedule], programs: Vec<Program>, seed: u64, limits: impl Fn(Peer) -> Limits,
+        schedules: &[Schedule], programs: Vec<Program>, seed: u64,
+        limits: impl Fn(Peer) -> InterfaceLimits,
     ) -> Self {
         let mut devices = Loopback::offloading(schedules.len(), seed, limits);
         let truth = truth(schedules);
@@ -144,27 +147,27 @@ impl System {
                 trigger(device).reserve(count).unwrap()
             })
             .collect();
-        let keys: Vec<Vec<(Buffer, Key)>> = devices
+        let keys: Vec<Vec<(Buffer, MemoryKey)>> = devices
             .iter_mut()
             .zip(&mut memory)
             .map(|(device, memory)| {
                 let rma = device.rma().expect("loopback has one-sided access");
                 let parts = memory.parts().into_iter();
                 parts
-                    .map(|(of, span)| (of, rma.register(span, Access::ReadWrite).unwrap()))
+                    .map(|(of, span)| (of, rma.register(span, RemoteAccess::ReadWrite).unwrap()))
                     .collect()
             })
             .collect();
-        let linked = |rank: usize| Linked {
+        let linked = |rank: usize| PeerBinding {
             rank: rank as u32,
             peer: rank as Peer,
             counters: counters[rank].clone(),
             buffers: keys[rank].clone(),
         };
-        let peers: Vec<Linked> = (0..devices.len()).map(linked).collect();
+        let peers: Vec<PeerBinding> = (0..devices.len()).map(linked).collect();
         let mut seats = Vec::new();
         for (rank, (mut memory, program)) in memory.into_iter().zip(programs).enumerate() {
-            let loading = Loading {
+            let loading = ProgramBinding {
                 program: Arc::new(program),
                 counters: counters[rank].clone(),
                 memory: memory.parts(),
@@ -211,17 +214,17 @@ fn trigger(device: &mut Loopback) -> &mut dyn Trigger {
 }
 
 /// What one rank alone may lack.
-fn poor(limits: Limits, seed: u64) -> Limits {
+fn poor(limits: InterfaceLimits, seed: u64) -> InterfaceLimits {
     match seed % 3 {
-        0 => Limits { counters: 1, ..limits },
-        1 => Limits { slots: 2, ..limits },
-        _ => Limits { counters: 0, slots: 1, ..limits },
+        0 => InterfaceLimits { counters: 1, ..limits },
+        1 => InterfaceLimits { slots: 2, ..limits },
+        _ => InterfaceLimits { counters: 0, slots: 1, ..limits },
     }
 }
 
 /// The rules to compile by, and what they want of the network.
-fn all_rules() -> [(Rules, Limits); 5] {
-    let ordered = Limits { ordered: true, ..LIMITS };
+fn all_rules() -> [(Rules, InterfaceLimits); 5] {
+    let ordered = InterfaceLimits { ordered: true, ..LIMITS };
     [
         (Rules::SAFE, LIMITS),
         (Rules { ordered: true, ..Rules::SAFE }, ordered),
@@ -241,7 +244,8 @@ fn restart(what: Collective, schedules: &[Schedule], instances: u64) -> u64 {
     for (number, (rules, limits)) in all_rules().into_iter().enumerate() {
         let seed = u64::from(ranks) << 8 | number as u64;
         let programs = link_all(schedules, &rules).unwrap();
-        if rules.scheme == Scheme::Tank1 && Order::of(&programs).unwrap().one_tank().is_err() {
+        if rules.scheme == Scheme::Tank1 && CausalOrder::of(&programs).unwrap().one_tank().is_err()
+        {
             continue;
         }
         // A failing case shows what it was and the seed of its order.

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use mpi_abi::offload::{Action, Buffer, Region, Schedule};
+use mpi_abi::offload::{Buffer, Region, Schedule, StepAction};
 
 /// Where the bytes of a rank's buffers are in its memory.
 #[derive(Clone, Debug, Default)]
@@ -122,7 +122,7 @@ impl<'a> Rank<'a> {
     fn run(&mut self, mail: &mut Mail) -> bool {
         let mut moved = false;
         for id in 0..self.past.len() {
-            let after = self.schedule.after(id as u32).iter().map(|&before| before as usize);
+            let after = self.schedule.predecessors(id as u32).iter().map(|&before| before as usize);
             let past = after.map(|before| self.past[before]).collect::<Option<Vec<_>>>();
             if let (None, Some(past)) = (self.past[id], past) {
                 let past = past.into_iter().fold(1 << self.me, |all, past| all | past);
@@ -136,22 +136,22 @@ impl<'a> Rank<'a> {
     /// Runs a step after `past`, if its message is there; who has entered before its end.
     fn step(&mut self, id: usize, past: u32, mail: &mut Mail) -> Option<u32> {
         match self.schedule.steps()[id].action {
-            Action::Send { peer, region, label } => {
+            StepAction::Send { peer, region, label } => {
                 let bytes = self.memory[self.layout.place(region)].to_vec();
                 mail.insert((self.me, peer as usize, label), (bytes, past));
                 Some(past)
             }
-            Action::Receive { peer, region, label } => {
+            StepAction::Receive { peer, region, label } => {
                 let (bytes, others) = mail.remove(&(peer as usize, self.me, label))?;
                 self.memory[self.layout.place(region)].clone_from_slice(&bytes);
                 Some(past | others)
             }
-            Action::Copy { from, to } => {
+            StepAction::Copy { from, to } => {
                 let bytes = self.memory[self.layout.place(from)].to_vec();
                 self.memory[self.layout.place(to)].clone_from_slice(&bytes);
                 Some(past)
             }
-            Action::Reduce { from, into } => {
+            StepAction::Reduce { from, into } => {
                 let (from, into) = (self.layout.place(from), self.layout.place(into));
                 for (from, into) in from.zip(into) {
                     let more = self.memory[from].clone();

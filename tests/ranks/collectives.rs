@@ -6,15 +6,15 @@
 use std::sync::Arc;
 
 use mpi_abi::base::{Peer, Random, Span};
-use mpi_abi::core::engine::Engine;
-use mpi_abi::core::memory::Memory;
-use mpi_abi::core::run::{Kernel, Launch, Members, Plan, Reduction, RunId};
 use mpi_abi::devices::loopback::Loopback;
+use mpi_abi::engine::memory::Memory;
+use mpi_abi::engine::point_to_point::Engine;
+use mpi_abi::engine::run::{Launch, Members, ReductionKernel, ReductionMethod, RunId, RunPlan};
 use mpi_abi::mpi::coll::select::Selection;
 use mpi_abi::mpi::coll::{
-    Allreduce, Bcast, BlockPairs, Blocks, Collective, Exchange, Operands, Reduce, ReduceScatter,
-    ReduceScatterBlock, Rooted, RootedBlocks, Scan, Shape, allgatherv, alltoallv, gatherv,
-    reduce_scatter, scatterv,
+    Allreduce, Bcast, BlockPairs, Collective, Operands, RankBlocks, Reduce, ReduceScatter,
+    ReduceScatterBlock, Rooted, RootedBlocks, Scan, Shape, UniformBlocks, allgatherv, alltoallv,
+    gatherv, reduce_scatter, scatterv,
 };
 use mpi_abi::offload::Schedule;
 
@@ -99,8 +99,8 @@ impl Draw<'_> {
             1 => self.bcast(Bcast { bytes: len, root }),
             2 => self.gather(Rooted { block: len, root, in_place }),
             3 => self.scatter(Rooted { block: len, root, in_place }),
-            4 => self.allgather(Exchange { block: len, in_place }),
-            5 => self.alltoall(Exchange { block: len, in_place }),
+            4 => self.allgather(UniformBlocks { block: len, in_place }),
+            5 => self.alltoall(UniformBlocks { block: len, in_place }),
             6 => self.reduce(len, root, in_place),
             7 => self.allreduce(len, in_place),
             8 => self.gatherv(root, &lengths[0]),
@@ -197,8 +197,8 @@ impl Draw<'_> {
         )
     }
 
-    fn allgather(&self, args: Exchange) -> Call {
-        let Exchange { block, in_place } = args;
+    fn allgather(&self, args: UniformBlocks) -> Call {
+        let UniformBlocks { block, in_place } = args;
         let send = |rank| if in_place { Vec::new() } else { self.data(rank, block) };
         let own = |rank| if in_place { self.data(rank, block) } else { Vec::new() };
         self.uniform(
@@ -208,8 +208,8 @@ impl Draw<'_> {
         )
     }
 
-    fn alltoall(&self, args: Exchange) -> Call {
-        let Exchange { block, in_place } = args;
+    fn alltoall(&self, args: UniformBlocks) -> Call {
+        let UniformBlocks { block, in_place } = args;
         let all = block * self.shape.ranks as usize;
         let send = |rank| if in_place { Vec::new() } else { self.data(rank, all) };
         self.uniform(
@@ -385,7 +385,7 @@ impl Draw<'_> {
                     &Selection::default(),
                     self.shape,
                     rank,
-                    Blocks { blocks, in_place: false },
+                    RankBlocks { blocks, in_place: false },
                 )
             },
             |rank| [send(rank)].into_iter().chain(blocks.iter().map(|len| vec![0; *len])).collect(),
@@ -415,16 +415,16 @@ impl Draw<'_> {
 }
 
 impl Call {
-    fn launch(&mut self, rank: u32, sequence: u32, kernel: &Kernel) -> Launch {
+    fn launch(&mut self, rank: u32, sequence: u32, kernel: &ReductionKernel) -> Launch {
         let buffers = std::mem::take(&mut self.before[rank as usize]);
         let schedule = std::mem::take(&mut self.schedules[rank as usize]);
         let reduction = match self.by_application {
-            true => Reduction::Application(Arc::new(combine_spans)),
-            false => Reduction::Kernel(Arc::clone(kernel)),
+            true => ReductionMethod::Application(Arc::new(combine_spans)),
+            false => ReductionMethod::Kernel(Arc::clone(kernel)),
         };
         let buffers = buffers.into_iter().map(Memory::owned).collect();
         Launch {
-            plan: Plan { reduction, ..Plan::moving(schedule, buffers) },
+            plan: RunPlan { reduction, ..RunPlan::moving(schedule, buffers) },
             members: Arc::new(World),
             rank,
             context: 3,
@@ -448,7 +448,7 @@ fn program(seed: u64, ranks: u32, calls: usize) {
     let network = Loopback::network(ranks as usize).into_iter().zip(0..);
     let mut engines: Vec<Engine<Loopback>> =
         network.map(|(device, me)| Engine::new(device, me, ranks as usize)).collect();
-    let kernel: Kernel = Arc::new(combine_spans);
+    let kernel: ReductionKernel = Arc::new(combine_spans);
     let mut runs: Vec<Vec<Option<RunId>>> = vec![Vec::new(); ranks as usize];
     let mut left = calls.len() * ranks as usize;
     for turn in 0_u64.. {
@@ -467,7 +467,7 @@ fn program(seed: u64, ranks: u32, calls: usize) {
             runs.push(Some(engine.launch(launch)));
         }
         for (call, run) in calls.iter().zip(runs.iter_mut()) {
-            let Some(end) = run.and_then(|run| engine.take_end(run)) else { continue };
+            let Some(end) = run.and_then(|run| engine.take_run_end(run)) else { continue };
             *run = None;
             left -= 1;
             assert_eq!(end.error, None, "seed {seed}, {ranks} ranks, rank {rank}");

@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex};
 
 use mpi_abi::base::{Peer, Span};
-use mpi_abi::core::engine::{Engine, Mode};
-use mpi_abi::device::{Bulk, Busy, Caps, Device, Header, JointEnd, Sink, Wake};
+use mpi_abi::device::{Bulk, Busy, Caps, Device, Header, PacketSink, SplitEnd, WakeSource};
 use mpi_abi::devices::loopback::Loopback;
+use mpi_abi::engine::point_to_point::{Engine, Mode};
 
 use super::engine::{envelope, from, room};
 
@@ -20,19 +20,19 @@ const TICKET: u64 = u64::MAX - 6;
 struct Script {
     /// Whether both ends take part at all; else the receiver reads all of it, or fails to.
     jointly: bool,
-    receiver: JointEnd,
-    sender: JointEnd,
+    receiver: SplitEnd,
+    sender: SplitEnd,
 }
 
 const SCRIPTS: &[Script] = &[
-    Script { jointly: false, receiver: JointEnd::Whole, sender: JointEnd::Others },
-    Script { jointly: false, receiver: JointEnd::Broken, sender: JointEnd::Others },
+    Script { jointly: false, receiver: SplitEnd::Completed, sender: SplitEnd::PeerPending },
+    Script { jointly: false, receiver: SplitEnd::Failed, sender: SplitEnd::PeerPending },
     // The sender comes too late, or leaves first.
-    Script { jointly: true, receiver: JointEnd::Whole, sender: JointEnd::Others },
-    Script { jointly: true, receiver: JointEnd::Broken, sender: JointEnd::Others },
+    Script { jointly: true, receiver: SplitEnd::Completed, sender: SplitEnd::PeerPending },
+    Script { jointly: true, receiver: SplitEnd::Failed, sender: SplitEnd::PeerPending },
     // The sender has the last piece.
-    Script { jointly: true, receiver: JointEnd::Others, sender: JointEnd::Whole },
-    Script { jointly: true, receiver: JointEnd::Others, sender: JointEnd::Broken },
+    Script { jointly: true, receiver: SplitEnd::PeerPending, sender: SplitEnd::Completed },
+    Script { jointly: true, receiver: SplitEnd::PeerPending, sender: SplitEnd::Failed },
 ];
 
 /// The loopback device with direct copies.
@@ -64,7 +64,7 @@ impl Bulk for Scripted {
     }
 
     fn read(&mut self, _peer: Peer, from: u64, into: Span) -> Result<(), String> {
-        if self.script.receiver == JointEnd::Broken {
+        if self.script.receiver == SplitEnd::Failed {
             return Err("scripted".to_owned());
         }
         let from = span_at(from, into.len());
@@ -73,25 +73,25 @@ impl Bulk for Scripted {
         Ok(())
     }
 
-    fn begin(&mut self, _peer: Peer, into: Span) -> Option<u64> {
+    fn begin_split(&mut self, _peer: Peer, into: Span) -> Option<u64> {
         let mut all = self.into.lock().unwrap();
         all.push(into);
         self.script.jointly.then_some(TICKET + all.len() as u64 - 1)
     }
 
-    fn read_jointly(&mut self, _peer: Peer, ticket: u64, from: u64, into: Span) -> JointEnd {
+    fn read_split(&mut self, _peer: Peer, ticket: u64, from: u64, into: Span) -> SplitEnd {
         assert_eq!(self.into.lock().unwrap()[(ticket - TICKET) as usize].address(), into.address());
         let from = span_at(from, into.len());
         copy_half(from, into, false);
-        if self.script.receiver == JointEnd::Whole {
+        if self.script.receiver == SplitEnd::Completed {
             copy_half(from, into, true);
         }
         self.script.receiver
     }
 
-    fn write_jointly(&mut self, _peer: Peer, ticket: u64, from: Span) -> JointEnd {
+    fn write_split(&mut self, _peer: Peer, ticket: u64, from: Span) -> SplitEnd {
         let into = self.into.lock().unwrap()[(ticket - TICKET) as usize];
-        if self.script.sender == JointEnd::Whole {
+        if self.script.sender == SplitEnd::Completed {
             copy_half(from, into, true);
         }
         self.script.sender
@@ -113,11 +113,11 @@ impl Device for Scripted {
         self.inner.send(peer, header, len, fill)
     }
 
-    fn poll(&mut self, sink: &mut impl Sink) -> usize {
+    fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
         self.inner.poll(sink)
     }
 
-    fn arm(&mut self) -> Wake {
+    fn arm(&mut self) -> WakeSource {
         self.inner.arm()
     }
 
@@ -125,8 +125,8 @@ impl Device for Scripted {
         self.inner.disarm();
     }
 
-    fn rouse(&mut self) {
-        self.inner.rouse();
+    fn wake_self(&mut self) {
+        self.inner.wake_self();
     }
 
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {

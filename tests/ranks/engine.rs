@@ -2,11 +2,11 @@
 //! synchronous sends, cancelling, self-messages, bounded unexpected payload.
 
 use mpi_abi::base::{Random, Span};
-use mpi_abi::core::engine::{Engine, Mode};
-use mpi_abi::core::matching::Pattern;
-use mpi_abi::core::memory::Memory;
-use mpi_abi::core::wire::Envelope;
 use mpi_abi::devices::loopback::Loopback;
+use mpi_abi::engine::matching::MatchPattern;
+use mpi_abi::engine::memory::Memory;
+use mpi_abi::engine::point_to_point::{Engine, Mode};
+use mpi_abi::engine::wire::Envelope;
 
 const CONTEXT: u64 = 2;
 
@@ -15,8 +15,8 @@ fn engines(ranks: usize) -> Vec<Engine<Loopback>> {
     network.map(|(me, device)| Engine::new(device, me as u32, ranks)).collect()
 }
 
-pub fn from(source: u32, tag: i32) -> Pattern {
-    Pattern { context: CONTEXT, source: Some(source), tag: Some(tag) }
+pub fn from(source: u32, tag: i32) -> MatchPattern {
+    MatchPattern { context: CONTEXT, source: Some(source), tag: Some(tag) }
 }
 
 pub fn envelope(source: u32, tag: i32) -> Envelope {
@@ -138,7 +138,7 @@ fn a_matched_probe_takes_the_message_away() {
         engines[0].send(1, envelope(0, tag), Memory::owned(vec![tag as u8; len]), Mode::Standard);
     }
     settle(&mut engines);
-    let any = Pattern { context: CONTEXT, source: None, tag: None };
+    let any = MatchPattern { context: CONTEXT, source: None, tag: None };
     let first = engines[1].probe_matched(any).expect("arrived");
     assert_eq!(engines[1].probe(any).expect("the second").1, 2000);
     assert_eq!((first.len(), first.envelope), (10, envelope(0, 1)));
@@ -245,7 +245,7 @@ fn random_traffic(seed: u64) {
 
 fn post(engine: &mut Engine<Loopback>, open: &mut Vec<(u32, Box<[u8]>)>) {
     let mut buffer = vec![0; 20_000].into_boxed_slice();
-    let any = Pattern { context: CONTEXT, source: None, tag: None };
+    let any = MatchPattern { context: CONTEXT, source: None, tag: None };
     let id = engine.receive(any, Memory::Span(span(&mut buffer)));
     open.push((id, buffer));
 }

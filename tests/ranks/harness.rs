@@ -10,11 +10,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use mpi_abi::base::Random;
 use mpi_abi::device::delay::Delay;
 use mpi_abi::device::fault::Fault;
-use mpi_abi::device::trigger::Limits;
+use mpi_abi::device::trigger::InterfaceLimits;
 use mpi_abi::devices::loopback::Loopback;
 use mpi_abi::mpi::objects::Objects;
 use mpi_abi::mpi::request::{Activity, Outcome};
-use mpi_abi::mpi::{Facts, Mpi};
+use mpi_abi::mpi::{Mpi, WorldAttributes};
 
 /// MPI over a network that is busy at random and delivers late.
 pub type TestMpi = Mpi<Fault<Delay<Loopback>>>;
@@ -69,7 +69,8 @@ pub fn placed<T: Send>(places: &[u32], seed: u64, body: impl Fn(&mut Rank) -> T 
 /// # Panics
 /// As [`ranks`].
 pub fn limited<T: Send>(
-    count: u32, seed: u64, limits: impl Fn(u32) -> Limits, body: impl Fn(&mut Rank) -> T + Sync,
+    count: u32, seed: u64, limits: impl Fn(u32) -> InterfaceLimits,
+    body: impl Fn(&mut Rank) -> T + Sync,
 ) -> Vec<T> {
     let network = Loopback::offloading(count as usize, seed, limits);
     over(network, &vec![0; count as usize], seed, body)
@@ -109,15 +110,16 @@ fn run<T>(
     let own_seed = seed ^ u64::from(me) << 32;
     let device = Fault::new(Delay::new(device, own_seed, DELAY_POLLS), own_seed, BUSY_ONE_IN);
     let count = places.len() as u32;
-    let mut mpi = Mpi::without_world(device, me, count, Objects::default(), Facts::default());
-    mpi.comms.place(places);
+    let mut mpi =
+        Mpi::without_world(device, me, count, Objects::default(), WorldAttributes::default());
+    mpi.comms.set_nodes(places);
     mpi.begin_world().unwrap();
     drop(baton.turn_of(me));
     let mut rank = Rank { mpi, me, baton };
     let result = body(&mut rank);
     rank.until(|mpi| mpi.is_drained().then_some(()));
     // Nobody leaves before all have what they sent.
-    let barrier = rank.mpi.meet(mpi_abi::mpi::comm::COMM_WORLD).unwrap();
+    let barrier = rank.mpi.start_barrier(mpi_abi::mpi::comm::COMM_WORLD).unwrap();
     rank.wait(barrier);
     rank.until(|mpi| mpi.is_drained().then_some(()));
     result
@@ -154,7 +156,7 @@ impl Rank {
     pub fn wait(&mut self, activity: Activity) -> Outcome {
         let mut activity = Some(activity);
         self.until(|mpi| {
-            let over = activity.take_if(|activity| mpi.is_over(activity))?;
+            let over = activity.take_if(|activity| mpi.is_complete(activity))?;
             Some(mpi.end(over))
         })
     }

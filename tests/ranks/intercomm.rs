@@ -9,7 +9,7 @@ use mpi_abi::mpi::comm::{COMM_NULL, COMM_WORLD};
 use mpi_abi::mpi::comm_create::Split;
 use mpi_abi::mpi::errhandler::Handler;
 use mpi_abi::mpi::group::Group;
-use mpi_abi::mpi::intercomm_create::Bridge;
+use mpi_abi::mpi::intercomm_create::IntercommCreation;
 use mpi_abi::mpi::p2p::SendMode;
 use mpi_abi::mpi::status::{ANY_SOURCE, ANY_TAG};
 
@@ -42,8 +42,8 @@ fn split(rank: &mut Rank, split: &Split) -> Option<u32> {
     rank.until(|mpi| mpi.end_split(split).unwrap())
 }
 
-pub fn built(rank: &mut Rank, mut bridge: Bridge) -> u32 {
-    rank.until(|mpi| mpi.end_bridge(&mut bridge).unwrap()).expect("a communicator")
+pub fn built(rank: &mut Rank, mut bridge: IntercommCreation) -> u32 {
+    rank.until(|mpi| mpi.end_intercomm(&mut bridge).unwrap()).expect("a communicator")
 }
 
 /// A communicator of the own group.
@@ -157,7 +157,7 @@ fn they_are_duplicated_split_and_merged() {
             let before = if goes_first { 0 } else { groups[1 - own].len() };
             assert_eq!((comm.rank as usize, comm.size()), (before + place, count));
             assert!(!comm.is_inter());
-            let barrier = rank.mpi.meet(merged).unwrap();
+            let barrier = rank.mpi.start_barrier(merged).unwrap();
             assert_eq!(rank.wait(barrier).error, None);
         });
     }
@@ -193,10 +193,10 @@ fn groups_without_a_communicator_and_leaders_with_errors() {
             for (peer, remote_leader, class) in missing {
                 let bridge = rank.mpi.intercomm_create(half, 0, peer, remote_leader, 3);
                 let mut bridge = bridge.unwrap();
-                let error = rank.until(|mpi| mpi.end_bridge(&mut bridge).err());
+                let error = rank.until(|mpi| mpi.end_intercomm(&mut bridge).err());
                 assert_eq!(error.code.0, class as i32);
             }
-            let barrier = rank.mpi.meet(half).unwrap();
+            let barrier = rank.mpi.start_barrier(half).unwrap();
             assert_eq!(rank.wait(barrier).error, None);
         });
     }

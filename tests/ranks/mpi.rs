@@ -3,9 +3,9 @@
 
 use mpi_abi::base::{ErrorClass, Random, Span};
 use mpi_abi::mpi::Memory;
+use mpi_abi::mpi::collective_call::Call;
 use mpi_abi::mpi::comm::{COMM_SELF, COMM_WORLD};
 use mpi_abi::mpi::p2p::SendMode;
-use mpi_abi::mpi::prepared::Call;
 use mpi_abi::mpi::request::Activity;
 use mpi_abi::mpi::status::{ANY_SOURCE, ANY_TAG};
 
@@ -22,14 +22,14 @@ pub fn room(bytes: &mut [u8]) -> Memory {
 pub fn send(
     rank: &mut Rank, mode: SendMode, data: Vec<u8>, to: u32, tag: i32, comm: u32,
 ) -> Activity {
-    let recipe = rank.mpi.send_recipe(mode, Memory::owned(data), to as i32, tag, comm).unwrap();
-    rank.mpi.cook(recipe, comm).unwrap()
+    let recipe = rank.mpi.send_arguments(mode, Memory::owned(data), to as i32, tag, comm).unwrap();
+    rank.mpi.start_operation(recipe, comm).unwrap()
 }
 
 /// Starts a receive; the test keeps the buffer, untouched, until it has completed.
 pub fn receive(rank: &mut Rank, buffer: &mut [u8], source: i32, tag: i32, comm: u32) -> Activity {
-    let recipe = rank.mpi.receive_recipe(room(buffer), source, tag, comm).unwrap();
-    rank.mpi.cook(recipe, comm).unwrap()
+    let recipe = rank.mpi.receive_arguments(room(buffer), source, tag, comm).unwrap();
+    rank.mpi.start_operation(recipe, comm).unwrap()
 }
 
 /// Everybody sends everybody a message of every length and receives them in another order.
@@ -140,7 +140,7 @@ fn communicators_keep_their_messages_apart() {
             for activity in [on_half, on_world, on_self] {
                 rank.wait(activity);
             }
-            let barrier = rank.mpi.meet(half).unwrap();
+            let barrier = rank.mpi.start_barrier(half).unwrap();
             rank.wait(barrier);
         });
     }

@@ -3,10 +3,10 @@
 
 use mpi_abi::base::Random;
 use mpi_abi::mpi::Memory;
+use mpi_abi::mpi::collective_call::Call;
 use mpi_abi::mpi::comm::COMM_WORLD;
-use mpi_abi::mpi::prepared::Call;
-use mpi_abi::mpi::topology::create::Given;
-use mpi_abi::mpi::topology::dist_graph::{Edge, Role};
+use mpi_abi::mpi::topology::create::LocalEdges;
+use mpi_abi::mpi::topology::dist_graph::{EdgeRole, GraphEdge};
 
 use super::harness::ranks;
 use super::mpi::room;
@@ -28,17 +28,22 @@ fn edges_of_random_graphs_carry_their_blocks() {
         let mut random = Random::new(seed);
         let size = random.below(6) as u32 + 1;
         let mut rank = || random.below(u64::from(size)) as u32;
-        let edges: Vec<Edge> = (0..3 * size)
-            .map(|_| Edge { source: rank(), destination: rank(), weight: 1, role: Role::Both })
+        let edges: Vec<GraphEdge> = (0..3 * size)
+            .map(|_| GraphEdge {
+                source: rank(),
+                destination: rank(),
+                weight: 1,
+                role: EdgeRole::Both,
+            })
             .collect();
         ranks(size, seed, |rank| {
             // Rank 0 gives all edges, so their order is that of the list everywhere.
             let given = if rank.me == 0 { edges.clone() } else { Vec::new() };
-            let given = Given { edges: Ok(given), weighted: false };
-            let mut making = rank.mpi.make_dist_graph(COMM_WORLD, given, None).unwrap();
+            let given = LocalEdges { edges: Ok(given), weighted: false };
+            let mut making = rank.mpi.create_dist_graph(COMM_WORLD, given, None).unwrap();
             let comm = rank.until(|mpi| mpi.end_topology(&mut making).unwrap()).unwrap();
             let numbered = || edges.iter().enumerate();
-            let of = |call: usize, end: fn(&Edge) -> u32| -> Vec<Vec<u8>> {
+            let of = |call: usize, end: fn(&GraphEdge) -> u32| -> Vec<Vec<u8>> {
                 let own = numbered().filter(|(_, edge)| end(edge) == rank.me);
                 own.map(|(number, _)| data(seed, call, number)).collect()
             };

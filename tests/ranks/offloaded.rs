@@ -5,19 +5,19 @@
 use std::sync::Arc;
 
 use mpi_abi::base::{ErrorClass, Random};
-use mpi_abi::device::trigger::Limits;
+use mpi_abi::device::trigger::InterfaceLimits;
 use mpi_abi::devices::loopback::LIMITS;
-use mpi_abi::mpi::combining::Combining;
+use mpi_abi::mpi::collective_call::{Bound, Call, CallForm};
 use mpi_abi::mpi::comm::COMM_WORLD;
 use mpi_abi::mpi::datatype::predefined;
 use mpi_abi::mpi::op::Operator;
-use mpi_abi::mpi::prepared::{Call, Form, Prepared};
+use mpi_abi::mpi::reduction_operator::ReductionOperator;
 use mpi_abi::mpi::request::Completed;
-use mpi_abi::mpi::topology::create::Given;
-use mpi_abi::mpi::topology::dist_graph::{Edge, Role};
+use mpi_abi::mpi::topology::create::LocalEdges;
+use mpi_abi::mpi::topology::dist_graph::{EdgeRole, GraphEdge};
 use mpi_abi::mpi::{Layout, Memory};
 use mpi_abi::offload::Scheme;
-use mpi_abi::offload::packing::Policy;
+use mpi_abi::offload::packing::PackingPolicy;
 
 use super::harness::{Rank, limited, ranks};
 use super::mpi::room;
@@ -67,17 +67,18 @@ impl Drawn {
     /// The same for all ranks in one turn.
     fn draw<'a>(&self, rank: &'a mut Rank, on: &'a On, turn: usize) -> Draw<'a> {
         let Self { number, len, root, in_place, commutative, .. } = *self;
-        let (form, buffers) = (Form::Persistent, Vec::new());
+        let (form, buffers) = (CallForm::Persistent, Vec::new());
         Draw { rank, on, form, number, turn, len, root, in_place, commutative, buffers }
     }
 
     /// Makes it.
     pub fn make(self, rank: &mut Rank, on: &On) -> Job {
         let (prepared, buffers) = self.draw(rank, on, 0).prepare(self.kind);
-        let call = Call { comm: on.comm, form: Form::Persistent };
-        let mut making = rank.mpi.make_persistent(call, Ok(prepared)).unwrap();
+        let call = Call { comm: on.comm, form: CallForm::Persistent };
+        let mut making = rank.mpi.begin_persistent_init(call, Ok(prepared)).unwrap();
         let again = |_: &mut _| unreachable!("a device that runs programs needs no rooms");
-        let request = rank.until(|mpi| mpi.end_making(&mut making, on.comm, again).unwrap());
+        let request =
+            rank.until(|mpi| mpi.end_persistent_init(&mut making, on.comm, again).unwrap());
         Job { request, buffers, drawn: self }
     }
 }
@@ -96,7 +97,7 @@ impl Job {
     }
 
     fn complete(&self, rank: &mut Rank) {
-        let Completed { outcome, gone, idle, .. } =
+        let Completed { outcome, handle_freed: gone, inactive: idle, .. } =
             rank.until(|mpi| mpi.complete(self.request).unwrap());
         assert_eq!((outcome.error, gone, idle), (None, false, false), "{:?}", self.drawn);
         self.expect(rank);
@@ -122,7 +123,7 @@ fn shuffled(random: &mut Random, count: usize) -> Vec<usize> {
 }
 
 /// Many operations, all under way at once in each turn; some are freed while they are.
-fn sequence(count: u32, seed: u64, scheme: Scheme, limits: impl Fn(u32) -> Limits) {
+fn sequence(count: u32, seed: u64, scheme: Scheme, limits: impl Fn(u32) -> InterfaceLimits) {
     limited(count, seed, limits, |rank| {
         rank.mpi.offload = Some(scheme);
         let mut random = Random::new(seed);
@@ -172,9 +173,9 @@ fn ranks_that_lack_something_do_not_disturb_the_others() {
     for count in 2..=9 {
         let seed = u64::from(count) << 16 | 1;
         let lacking = |rank: u32| match (rank + count) % 4 {
-            0 => Limits { counters: 0, ..LIMITS },
-            1 => Limits { counters: 9, slots: 40, ..LIMITS },
-            2 => Limits { slots: 3, engines: 1, ..LIMITS },
+            0 => InterfaceLimits { counters: 0, ..LIMITS },
+            1 => InterfaceLimits { counters: 9, slots: 40, ..LIMITS },
+            2 => InterfaceLimits { slots: 3, engines: 1, ..LIMITS },
             _ => LIMITS,
         };
         sequence(count, seed, Scheme::Tank, lacking);
@@ -196,11 +197,11 @@ fn spread(values: impl Iterator<Item = i32>) -> Vec<u8> {
     values.flat_map(|value| [value.to_ne_bytes(), [0xa5; 4], [0x5a; 4]].concat()).collect()
 }
 
-fn made(rank: &mut Rank, prepared: Prepared) -> u32 {
-    let call = Call { comm: COMM_WORLD, form: Form::Persistent };
-    let mut making = rank.mpi.make_persistent(call, Ok(prepared)).unwrap();
+fn made(rank: &mut Rank, prepared: Bound) -> u32 {
+    let call = Call { comm: COMM_WORLD, form: CallForm::Persistent };
+    let mut making = rank.mpi.begin_persistent_init(call, Ok(prepared)).unwrap();
     let again = |_: &mut _| unreachable!("a device that runs programs needs no rooms");
-    rank.until(|mpi| mpi.end_making(&mut making, COMM_WORLD, again).unwrap())
+    rank.until(|mpi| mpi.end_persistent_init(&mut making, COMM_WORLD, again).unwrap())
 }
 
 /// Gaps stay as they were, of buffers that are read, written, and both in parts.
@@ -215,9 +216,9 @@ fn scattered_memory_is_packed_and_unpacked() {
             let mut cast = blank(ELEMENTS);
             let mut gathered = blank(ELEMENTS * count as usize);
             let (mut operand, mut sum) = (blank(ELEMENTS), blank(ELEMENTS));
-            let call = Call { comm: COMM_WORLD, form: Form::Persistent };
+            let call = Call { comm: COMM_WORLD, form: CallForm::Persistent };
             let int = predefined(INT).unwrap();
-            let combining = Combining::predefined(Operator::Sum, &int, None).unwrap();
+            let combining = ReductionOperator::predefined(Operator::Sum, &int, None).unwrap();
             let memory = scattered(&mut cast);
             let prepared = rank.mpi.bcast(call, 1, memory).unwrap();
             let bcast = made(rank, prepared);
@@ -263,14 +264,14 @@ fn integers_are_combined() {
     for (count, seed) in [(2, 1), (3, 2), (4, 3)] {
         ranks(count, seed, |rank| {
             rank.mpi.offload = Some(Scheme::Tank);
-            let call = Call { comm: COMM_WORLD, form: Form::Persistent };
+            let call = Call { comm: COMM_WORLD, form: CallForm::Persistent };
             let long = predefined(INT64).unwrap();
             let bytes = |numbers: &[i64]| -> Vec<u8> {
                 numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
             };
             for len in [1, 8, 9] {
                 let (mut from, mut into) = (vec![0; 8 * len], vec![0; 8 * len]);
-                let sum = Combining::predefined(Operator::Sum, &long, None).unwrap();
+                let sum = ReductionOperator::predefined(Operator::Sum, &long, None).unwrap();
                 let (operand, result) = (room(&mut from), room(&mut into));
                 let prepared = rank.mpi.allreduce(call, Some(operand), result, sum).unwrap();
                 let request = made(rank, prepared);
@@ -296,11 +297,11 @@ fn wrong_arguments_of_one_rank_keep_nobody_waiting() {
     for (count, seed) in [(2, 1), (4, 2), (5, 3)] {
         ranks(count, seed, |rank| {
             rank.mpi.offload = Some(Scheme::Tank);
-            let call = Call { comm: COMM_WORLD, form: Form::Persistent };
+            let call = Call { comm: COMM_WORLD, form: CallForm::Persistent };
             for wrong in 0..count {
                 if rank.me == wrong {
                     let error = ErrorClass::Count.error("this rank is wrong");
-                    let refused = rank.mpi.make_persistent(call, Err(error)).unwrap_err();
+                    let refused = rank.mpi.begin_persistent_init(call, Err(error)).unwrap_err();
                     assert_eq!(refused.code.0, ErrorClass::Count as i32);
                 } else {
                     let prepared = rank.mpi.barrier(call).unwrap();
@@ -329,7 +330,7 @@ fn unlike_amounts_of_data_are_found_out() {
         ranks(2, seed, |rank| {
             rank.mpi.offload = Some(Scheme::Tank);
             let mut buffer = vec![0; if rank.me == 0 { at_root } else { elsewhere }];
-            let call = Call { comm: COMM_WORLD, form: Form::Persistent };
+            let call = Call { comm: COMM_WORLD, form: CallForm::Persistent };
             let prepared = rank.mpi.bcast(call, 0, room(&mut buffer)).unwrap();
             let request = made(rank, prepared);
             rank.mpi.start(request).unwrap();
@@ -346,38 +347,38 @@ fn unlike_amounts_of_data_are_found_out() {
 fn a_wait_for_the_device_is_a_wait_for_others() {
     ranks(3, 1, |rank| {
         rank.mpi.offload = Some(Scheme::Tank);
-        let call = Call { comm: COMM_WORLD, form: Form::Persistent };
+        let call = Call { comm: COMM_WORLD, form: CallForm::Persistent };
         let prepared = rank.mpi.barrier(call).unwrap();
         let request = made(rank, prepared);
         let told = |rank: &Rank| rank.mpi.blocked_requests("MPI_Wait", false, [request]);
         if rank.me == 0 {
             rank.mpi.start(request).unwrap();
             let rest = |mpi: &mut super::harness::TestMpi| {
-                (mpi.poll() == 0 && mpi.engine.is_at_rest()).then(|| mpi.position())
+                (mpi.poll() == 0 && mpi.engine.is_quiescent()).then(|| mpi.position())
             };
             let position = rank.until(rest);
             let blocked = told(rank);
-            assert!(blocked.words.contains("persistent operation 1"), "{}", blocked.words);
-            assert_eq!(blocked.needs[0].peers, [1, 2]);
+            assert!(blocked.details.contains("persistent operation 1"), "{}", blocked.details);
+            assert_eq!(blocked.conditions[0].peers, [1, 2]);
             assert_eq!(rank.until(rest), position);
         }
         // The others begin when rank 0 has looked.
-        let barrier = rank.mpi.meet(COMM_WORLD).unwrap();
+        let barrier = rank.mpi.start_barrier(COMM_WORLD).unwrap();
         rank.wait(barrier);
         if rank.me > 0 {
             rank.mpi.start(request).unwrap();
         }
         rank.until(|mpi| mpi.complete(request).unwrap());
-        assert!(told(rank).needs.is_empty());
+        assert!(told(rank).conditions.is_empty());
         rank.mpi.free_request(request).unwrap();
     });
 }
 
 /// A random graph with these edges.
-fn graph(rank: &mut Rank, edges: &[Edge]) -> u32 {
+fn graph(rank: &mut Rank, edges: &[GraphEdge]) -> u32 {
     let given = if rank.me == 0 { edges.to_vec() } else { Vec::new() };
-    let given = Given { edges: Ok(given), weighted: false };
-    let mut making = rank.mpi.make_dist_graph(COMM_WORLD, given, None).unwrap();
+    let given = LocalEdges { edges: Ok(given), weighted: false };
+    let mut making = rank.mpi.create_dist_graph(COMM_WORLD, given, None).unwrap();
     rank.until(|mpi| mpi.end_topology(&mut making).unwrap()).unwrap()
 }
 
@@ -390,20 +391,25 @@ fn block(which: usize, edge: usize, turn: u8) -> Vec<u8> {
 /// Several exchanges with neighbors start as one, whatever way their puts share the engines.
 #[test]
 fn exchanges_with_neighbors_start_together() {
-    let policies = [None].into_iter().chain(Policy::ALL.map(Some));
+    let policies = [None].into_iter().chain(PackingPolicy::ALL.map(Some));
     for (policy, seed) in policies.zip(0..) {
         let mut random = Random::new(seed);
         let size = 2 + seed as u32 % 5;
         let mut end = || random.below(u64::from(size)) as u32;
-        let edges: Vec<Edge> = (0..3 * size)
-            .map(|_| Edge { source: end(), destination: end(), weight: 1, role: Role::Both })
+        let edges: Vec<GraphEdge> = (0..3 * size)
+            .map(|_| GraphEdge {
+                source: end(),
+                destination: end(),
+                weight: 1,
+                role: EdgeRole::Both,
+            })
             .collect();
         ranks(size, seed, |rank| {
             rank.mpi.offload = Some(Scheme::Tank);
             rank.mpi.rdma_schedule = policy;
             let comm = graph(rank, &edges);
             let me = rank.me;
-            let of = |which: usize, turn: u8, end: fn(&Edge) -> u32| -> Vec<Vec<u8>> {
+            let of = |which: usize, turn: u8, end: fn(&GraphEdge) -> u32| -> Vec<Vec<u8>> {
                 let own = edges.iter().enumerate().filter(|(_, edge)| end(edge) == me);
                 own.map(|(number, _)| block(which, number, turn)).collect()
             };
@@ -415,11 +421,13 @@ fn exchanges_with_neighbors_start_together() {
             for (send, receive) in send.iter_mut().zip(&mut received) {
                 let send = send.iter_mut().map(|block| room(block)).collect();
                 let receive = receive.iter_mut().map(|block| room(block)).collect();
-                let call = Call { comm, form: Form::Persistent };
+                let call = Call { comm, form: CallForm::Persistent };
                 let prepared = rank.mpi.neighbor_alltoallv(call, send, receive);
-                let mut making = rank.mpi.make_persistent(call, prepared).unwrap();
+                let mut making = rank.mpi.begin_persistent_init(call, prepared).unwrap();
                 let again = |_: &mut _| unreachable!("a device that runs programs needs no rooms");
-                requests.push(rank.until(|mpi| mpi.end_making(&mut making, comm, again).unwrap()));
+                requests.push(
+                    rank.until(|mpi| mpi.end_persistent_init(&mut making, comm, again).unwrap()),
+                );
             }
             for turn in 1..6 {
                 for which in 0..3 {

@@ -4,11 +4,11 @@
 
 use mpi_abi::base::Random;
 use mpi_abi::mpi::Memory;
-use mpi_abi::mpi::combining::Combining;
+use mpi_abi::mpi::collective_call::{Bound, Call, CallForm};
 use mpi_abi::mpi::comm::COMM_WORLD;
 use mpi_abi::mpi::datatype::predefined;
 use mpi_abi::mpi::op::Operator;
-use mpi_abi::mpi::prepared::{Call, Form, Prepared};
+use mpi_abi::mpi::reduction_operator::ReductionOperator;
 use mpi_abi::mpi::request::Completed;
 
 use super::harness::{Rank, TestMpi, ranks};
@@ -47,20 +47,22 @@ fn make(rank: &mut Rank, comm: u32, job: usize) -> Job {
     let (mut out, mut result) = (vec![0; len(job)], vec![0; len(job)]);
     let mut prepared =
         |mpi: &mut TestMpi, form| Ok(prepare(mpi, Call { comm, form }, job, &mut out, &mut result));
-    let call = Call { comm, form: Form::Persistent };
-    let first = prepared(&mut rank.mpi, Form::Persistent);
-    let mut making = rank.mpi.make_persistent(call, first).unwrap();
+    let call = Call { comm, form: CallForm::Persistent };
+    let first = prepared(&mut rank.mpi, CallForm::Persistent);
+    let mut making = rank.mpi.begin_persistent_init(call, first).unwrap();
     let request = rank.until(|mpi| {
-        mpi.end_making(&mut making, comm, |mpi| prepared(mpi, Form::PersistentByMessages)).unwrap()
+        mpi.end_persistent_init(&mut making, comm, |mpi| {
+            prepared(mpi, CallForm::PersistentByMessages)
+        })
+        .unwrap()
     });
     Job { out, result, request }
 }
 
-fn prepare(
-    mpi: &mut TestMpi, call: Call, job: usize, out: &mut [u8], result: &mut [u8],
-) -> Prepared {
+fn prepare(mpi: &mut TestMpi, call: Call, job: usize, out: &mut [u8], result: &mut [u8]) -> Bound {
     let (out, result): (Memory, Memory) = (room(out), room(result));
-    let sum = || Combining::predefined(Operator::Sum, &predefined(INT).unwrap(), None).unwrap();
+    let sum =
+        || ReductionOperator::predefined(Operator::Sum, &predefined(INT).unwrap(), None).unwrap();
     let prepared = match job % 4 {
         0 => mpi.allreduce(call, Some(out), result, sum()),
         1 => mpi.bcast(call, 0, result),
@@ -82,7 +84,7 @@ fn expected(me: u32, count: u32, job: usize, turn: usize) -> i32 {
 
 fn complete(rank: &mut Rank, request: u32) {
     let completed = rank.until(|mpi| mpi.complete(request).unwrap());
-    let Completed { outcome, gone, idle, .. } = completed;
+    let Completed { outcome, handle_freed: gone, inactive: idle, .. } = completed;
     assert_eq!((outcome.error, gone, idle), (None, false, false));
 }
 

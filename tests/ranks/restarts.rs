@@ -3,7 +3,7 @@
 //! while, and the interface of one of them may lack something; against naive results.
 
 use mpi_abi::base::Random;
-use mpi_abi::device::trigger::Limits;
+use mpi_abi::device::trigger::InterfaceLimits;
 use mpi_abi::devices::loopback::LIMITS;
 use mpi_abi::mpi::comm::COMM_WORLD;
 use mpi_abi::offload::Scheme;
@@ -52,7 +52,7 @@ impl Turning {
     }
 }
 
-fn restart(count: u32, seed: u64, scheme: Scheme, limits: impl Fn(u32) -> Limits) {
+fn restart(count: u32, seed: u64, scheme: Scheme, limits: impl Fn(u32) -> InterfaceLimits) {
     let restarts = restarts();
     limited(count, seed, limits, |rank| {
         rank.mpi.offload = Some(scheme);
@@ -100,9 +100,9 @@ fn operations_of_every_kind_start_with_a_poor_rank_among_rich_ones() {
     for count in 2..=9 {
         let seed = u64::from(count) << 16 | 4;
         let poor = match count % 3 {
-            0 => Limits { counters: 0, ..LIMITS },
-            1 => Limits { counters: 13, slots: 20, ..LIMITS },
-            _ => Limits { slots: 2, engines: 1, ..LIMITS },
+            0 => InterfaceLimits { counters: 0, ..LIMITS },
+            1 => InterfaceLimits { counters: 13, slots: 20, ..LIMITS },
+            _ => InterfaceLimits { slots: 2, engines: 1, ..LIMITS },
         };
         let scheme = if count % 2 == 0 { Scheme::Tank } else { Scheme::Prematched };
         restart(count, seed, scheme, |rank| if rank == count / 2 { poor } else { LIMITS });

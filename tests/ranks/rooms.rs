@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mpi_abi::base::Random;
-use mpi_abi::device::room::{Head, Room};
+use mpi_abi::device::shared_segment::{SharedSegment, SlotHeader};
 use mpi_abi::mpi::attribute::Attributes;
 use mpi_abi::mpi::comm::{COMM_SELF, COMM_WORLD};
 use mpi_abi::mpi::errhandler::Handler;
@@ -15,7 +15,7 @@ use mpi_abi::mpi::request::Activity;
 use super::harness::{Rank, ranks};
 
 pub fn number(rank: &Rank, comm: u32) -> Option<u32> {
-    rank.mpi.room_number(comm)
+    rank.mpi.segment_number(comm)
 }
 
 fn created(rank: &mut Rank, (comm, activity): (u32, Activity)) -> u32 {
@@ -34,21 +34,21 @@ fn split(rank: &mut Rank, comm: u32, color: Option<i32>, key: i32) -> Option<u32
 }
 
 fn barrier(rank: &mut Rank, comm: u32) {
-    let barrier = rank.mpi.meet(comm).unwrap();
+    let barrier = rank.mpi.start_barrier(comm).unwrap();
     assert_eq!(rank.wait(barrier).error, None);
 }
 
 /// Publishes in the next round of a communicator's room, and looks that all others do.
 fn talk(rank: &mut Rank, comm: u32) {
-    let publish = |room: &mut Room| {
+    let publish = |room: &mut SharedSegment| {
         let round = room.begin(1);
         let span = room.entry(round, 4)?;
-        span.write(0, &(room.seat() as u32).to_le_bytes());
-        room.publish(round, Head { kind: 1, root: 0, bytes: 4 });
+        span.write(0, &(room.local_rank() as u32).to_le_bytes());
+        room.publish(round, SlotHeader { kind: 1, root: 0, bytes: 4 });
         Some(round)
     };
-    fn room(mpi: &mut super::harness::TestMpi, comm: u32) -> &mut Room {
-        mpi.room(comm).expect("a room")
+    fn room(mpi: &mut super::harness::TestMpi, comm: u32) -> &mut SharedSegment {
+        mpi.segment(comm).expect("a room")
     }
     let round = publish(room(&mut rank.mpi, comm)).expect("an entry");
     for seat in 0..room(&mut rank.mpi, comm).len() {
@@ -148,7 +148,7 @@ fn every_way_to_a_communicator_gives_a_room() {
             let half = split(rank, COMM_WORLD, Some(side), 0).unwrap();
             let remote = if side == 0 { 2 } else { 0 };
             let mut bridge = rank.mpi.intercomm_create(half, 0, COMM_WORLD, remote, 3).unwrap();
-            let inter = rank.until(|mpi| mpi.end_bridge(&mut bridge).unwrap()).unwrap();
+            let inter = rank.until(|mpi| mpi.end_intercomm(&mut bridge).unwrap()).unwrap();
             assert_eq!(number(rank, inter), None);
             let copy = duplicate(rank, inter);
             assert_eq!(number(rank, copy), None);
@@ -218,18 +218,18 @@ fn a_freed_communicator_can_still_be_read_by_others() {
 fn an_operation_may_have_a_room_of_its_own() {
     for seed in 0..5 {
         let rooms = ranks(4, seed, |rank| {
-            assert!(rank.mpi.ask_for_room(COMM_SELF).unwrap().is_none());
+            assert!(rank.mpi.request_segment(COMM_SELF).unwrap().is_none());
             let mut rooms = Vec::new();
             for _ in 0..70 {
-                let request = rank.mpi.ask_for_room(COMM_WORLD).unwrap().expect("rooms");
-                rooms.push(rank.until(|mpi| mpi.end_room_request(&request).unwrap()));
+                let request = rank.mpi.request_segment(COMM_WORLD).unwrap().expect("rooms");
+                rooms.push(rank.until(|mpi| mpi.end_segment_request(&request).unwrap()));
             }
             let numbers: Vec<_> =
-                rooms.iter().map(|room| room.as_ref().map(Room::number)).collect();
+                rooms.iter().map(|room| room.as_ref().map(SharedSegment::number)).collect();
             if rank.me % 2 == 0 {
                 rooms.reverse();
             }
-            rooms.into_iter().for_each(|room| rank.mpi.leave_room(room));
+            rooms.into_iter().for_each(|room| rank.mpi.leave_segment(room));
             barrier(rank, COMM_WORLD);
             let comm = duplicate(rank, COMM_WORLD);
             talk(rank, comm);

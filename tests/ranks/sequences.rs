@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use mpi_abi::base::{Random, Span};
-use mpi_abi::core::run::Kernel;
+use mpi_abi::engine::run::ReductionKernel;
 use mpi_abi::mpi::Memory;
 use mpi_abi::mpi::attribute::Attributes;
-use mpi_abi::mpi::collective_inter::{ROOT, Seat};
-use mpi_abi::mpi::combining::Combining;
+use mpi_abi::mpi::collective_call::{Bound, Call, CallForm};
+use mpi_abi::mpi::collective_inter::{ROOT, RootRole};
 use mpi_abi::mpi::comm::COMM_WORLD;
-use mpi_abi::mpi::prepared::{Call, Form, Prepared};
+use mpi_abi::mpi::reduction_operator::ReductionOperator;
 use mpi_abi::mpi::request::Activity;
 use mpi_abi::mpi::status::PROC_NULL;
 
@@ -101,7 +101,7 @@ pub struct Draw<'a> {
     /// What it is called on.
     pub on: &'a On,
     /// How it is called.
-    pub form: Form,
+    pub form: CallForm,
     /// Its number among the calls, and how often it has been started before.
     pub number: usize,
     pub turn: usize,
@@ -179,11 +179,12 @@ impl Draw<'_> {
     }
 
     /// What this rank is, the root as a member and as a process, and the group that it serves.
-    fn seat(&self) -> (Seat, u32, u32, Vec<u32>) {
+    fn seat(&self) -> (RootRole, u32, u32, Vec<u32>) {
         let near = &self.on.near;
         let Some(far) = &self.on.far else {
             let root = (self.root % near.len() as u64) as usize;
-            let seat = self.rank.mpi.comms.get(self.on.comm).unwrap().seat(root as i32).unwrap();
+            let seat =
+                self.rank.mpi.comms.get(self.on.comm).unwrap().root_role(root as i32).unwrap();
             return (seat.0, seat.1, near[root], near.clone());
         };
         // The group of process 0 is one side, on all ranks.
@@ -196,7 +197,7 @@ impl Draw<'_> {
             (true, false) => PROC_NULL,
             (false, _) => root as i32,
         };
-        let seat = self.rank.mpi.comms.get(self.on.comm).unwrap().seat(named).unwrap();
+        let seat = self.rank.mpi.comms.get(self.on.comm).unwrap().root_role(named).unwrap();
         (seat.0, seat.1, group[root], others.clone())
     }
 
@@ -209,10 +210,11 @@ impl Draw<'_> {
         [0, 8, 24, self.len][(self.number + 3 * from as usize + 5 * to as usize) % 4]
     }
 
-    fn combining(&self) -> Combining {
-        let kernel: Kernel = Arc::new(if self.commutative { add_spans } else { combine_spans });
+    fn combining(&self) -> ReductionOperator {
+        let kernel: ReductionKernel =
+            Arc::new(if self.commutative { add_spans } else { combine_spans });
         let datatype = self.rank.mpi.objects.datatypes.committed(ELEMENTS).unwrap();
-        Combining::application(self.commutative, datatype, kernel)
+        ReductionOperator::application(self.commutative, datatype, kernel)
     }
 
     /// The operands of these processes, combined one by one.
@@ -230,33 +232,33 @@ impl Draw<'_> {
         let (seat, member, root, _) = self.seat();
         let full = self.data(root, self.len);
         let buffer = match seat {
-            Seat::Bystander => return self.stand_by(),
-            Seat::Root | Seat::Apart => self.buffer(&full, &full),
-            Seat::Member => self.received(&full),
+            RootRole::ProcNull => return self.stand_by(),
+            RootRole::Root | RootRole::InterRoot => self.buffer(&full, &full),
+            RootRole::NonRoot => self.received(&full),
         };
         let prepared = self.rank.mpi.bcast(self.call(), member, buffer).unwrap();
         (prepared, self.buffers)
     }
 
     fn stand_by(self) -> Started {
-        (self.rank.mpi.stand_by(self.call()).unwrap(), self.buffers)
+        (self.rank.mpi.bind_empty(self.call()).unwrap(), self.buffers)
     }
 
     fn gather(mut self) -> Started {
         let (seat, member, _, of) = self.seat();
         let (len, own) = (self.len, self.data(self.me(), self.len));
         let all: Vec<u8> = of.iter().flat_map(|process| self.data(*process, len)).collect();
-        let kept = self.in_place && seat == Seat::Root;
+        let kept = self.in_place && seat == RootRole::Root;
         let (send, receive) = match seat {
-            Seat::Bystander => return self.stand_by(),
-            Seat::Member => (self.sent(&own), None),
-            Seat::Apart => (None, Some(self.received(&all))),
-            Seat::Root if kept => {
+            RootRole::ProcNull => return self.stand_by(),
+            RootRole::NonRoot => (self.sent(&own), None),
+            RootRole::InterRoot => (None, Some(self.received(&all))),
+            RootRole::Root if kept => {
                 let mut before = vec![0; all.len()];
                 before[self.on.own * len..][..len].copy_from_slice(&own);
                 (None, Some(self.buffer(&before, &all)))
             }
-            Seat::Root => (self.sent(&own), Some(self.received(&all))),
+            RootRole::Root => (self.sent(&own), Some(self.received(&all))),
         };
         let prepared = self.rank.mpi.gather(self.call(), member, send, receive).unwrap();
         (prepared, self.buffers)
@@ -268,13 +270,13 @@ impl Draw<'_> {
         let (own, all): (_, Vec<_>) =
             (block(self.me()), of.iter().map(|one| block(*one)).collect());
         let send = match seat {
-            Seat::Bystander => return self.stand_by(),
-            Seat::Apart => None,
-            Seat::Root | Seat::Member => self.sent(&own),
+            RootRole::ProcNull => return self.stand_by(),
+            RootRole::InterRoot => None,
+            RootRole::Root | RootRole::NonRoot => self.sent(&own),
         };
         let receive = match seat {
-            Seat::Root | Seat::Apart => self.blocks(&all, true),
-            Seat::Member | Seat::Bystander => Vec::new(),
+            RootRole::Root | RootRole::InterRoot => self.blocks(&all, true),
+            RootRole::NonRoot | RootRole::ProcNull => Vec::new(),
         };
         let prepared = self.rank.mpi.gatherv(self.call(), member, send, receive).unwrap();
         (prepared, self.buffers)
@@ -286,11 +288,11 @@ impl Draw<'_> {
         let place = of.iter().position(|process| *process == self.me()).unwrap_or(0);
         let own = &all[place * len..][..len];
         let (send, receive) = match seat {
-            Seat::Bystander => return self.stand_by(),
-            Seat::Member => (None, Some(self.received(own))),
-            Seat::Apart => (self.sent(&all), None),
-            Seat::Root if self.in_place => (self.sent(&all), None),
-            Seat::Root => (self.sent(&all), Some(self.received(own))),
+            RootRole::ProcNull => return self.stand_by(),
+            RootRole::NonRoot => (None, Some(self.received(own))),
+            RootRole::InterRoot => (self.sent(&all), None),
+            RootRole::Root if self.in_place => (self.sent(&all), None),
+            RootRole::Root => (self.sent(&all), Some(self.received(own))),
         };
         let prepared = self.rank.mpi.scatter(self.call(), member, send, receive).unwrap();
         (prepared, self.buffers)
@@ -302,11 +304,11 @@ impl Draw<'_> {
         let (own, all): (_, Vec<_>) =
             (block(self.me()), of.iter().map(|one| block(*one)).collect());
         let send = match seat {
-            Seat::Bystander => return self.stand_by(),
-            Seat::Root | Seat::Apart => self.blocks(&all, false),
-            Seat::Member => Vec::new(),
+            RootRole::ProcNull => return self.stand_by(),
+            RootRole::Root | RootRole::InterRoot => self.blocks(&all, false),
+            RootRole::NonRoot => Vec::new(),
         };
-        let receive = (seat != Seat::Apart).then(|| self.received(&own));
+        let receive = (seat != RootRole::InterRoot).then(|| self.received(&own));
         let prepared = self.rank.mpi.scatterv(self.call(), member, send, receive).unwrap();
         (prepared, self.buffers)
     }
@@ -364,11 +366,11 @@ impl Draw<'_> {
         let (seat, member, _, of) = self.seat();
         let (own, sum) = (self.data(self.me(), self.len), self.combined(&of, self.len));
         let (send, receive) = match seat {
-            Seat::Bystander => return self.stand_by(),
-            Seat::Member => (self.sent(&own), None),
-            Seat::Apart => (None, Some(self.received(&sum))),
-            Seat::Root if self.in_place => (None, Some(self.buffer(&own, &sum))),
-            Seat::Root => (self.sent(&own), Some(self.received(&sum))),
+            RootRole::ProcNull => return self.stand_by(),
+            RootRole::NonRoot => (self.sent(&own), None),
+            RootRole::InterRoot => (None, Some(self.received(&sum))),
+            RootRole::Root if self.in_place => (None, Some(self.buffer(&own, &sum))),
+            RootRole::Root => (self.sent(&own), Some(self.received(&sum))),
         };
         let (call, combining) = (self.call(), self.combining());
         let prepared = self.rank.mpi.reduce(call, member, send, receive, combining).unwrap();
@@ -475,7 +477,7 @@ impl Draw<'_> {
 }
 
 /// A call that is ready to start, and its memory.
-pub type Started = (Prepared, Vec<Buffer>);
+pub type Started = (Bound, Vec<Buffer>);
 
 /// Completes operation `which` of those under way.
 fn complete(rank: &mut Rank, which: usize, pending: &mut Vec<Pending>) {
@@ -498,7 +500,7 @@ fn sequence(places: &[u32], seed: u64, calls: usize) {
             let len = [0, 8, 40, 304, 9000][random.below(5) as usize];
             let [kind, root] = [16, 1 << 20].map(|bound| random.below(bound));
             let [in_place, commutative] = [0; 2].map(|_| random.one_in(2));
-            let form = [Form::Blocking, Form::Nonblocking][random.below(2) as usize];
+            let form = [CallForm::Blocking, CallForm::Nonblocking][random.below(2) as usize];
             let name = format!("call {number}, kind {kind} of {len} bytes on {:?}", on.near);
             let buffers = Vec::new();
             let draw =
@@ -506,7 +508,7 @@ fn sequence(places: &[u32], seed: u64, calls: usize) {
             let (prepared, buffers) = draw.prepare(kind);
             let activity = rank.mpi.launch(on.comm, prepared).unwrap();
             pending.push(Pending { activity, buffers, name });
-            if form == Form::Blocking {
+            if form == CallForm::Blocking {
                 let called = pending.len() - 1;
                 complete(rank, called, &mut pending);
             }

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use mpi_abi::base::{Peer, Random, Span};
-use mpi_abi::core::engine::Engine;
-use mpi_abi::core::memory::Memory;
 use mpi_abi::devices::loopback::Loopback;
-use mpi_abi::mpi::coll::shared::{Hall, Kind, Task};
+use mpi_abi::engine::memory::Memory;
+use mpi_abi::engine::point_to_point::Engine;
+use mpi_abi::mpi::coll::shared::{SharedArguments, SharedCollective, SharedOperation};
 use mpi_abi::mpi::op::Combination;
 
 /// An element is the function `x -> a x + b`; the operation composes two.
@@ -49,7 +49,7 @@ fn composed(operands: impl DoubleEndedIterator<Item = Vec<u8>>) -> Vec<u8> {
 #[derive(Clone, Debug)]
 struct Call {
     seed: u64,
-    kind: Kind,
+    kind: SharedOperation,
     ranks: u32,
     root: u32,
     /// Bytes of each rank's block, where they differ; else all the same.
@@ -59,26 +59,26 @@ struct Call {
 
 /// The part of a rank in a call: its memory, and what it must have after.
 struct Part {
-    task: Option<Task>,
+    task: Option<SharedArguments>,
     _send: Memory,
     receive: Memory,
     expected: Vec<u8>,
 }
 
-const KINDS: [Kind; 13] = [
-    Kind::Barrier,
-    Kind::Bcast,
-    Kind::Gather,
-    Kind::Scatter,
-    Kind::Allgather,
-    Kind::Allgatherv,
-    Kind::Alltoall,
-    Kind::Reduce,
-    Kind::Allreduce,
-    Kind::ReduceScatterBlock,
-    Kind::ReduceScatter,
-    Kind::Scan,
-    Kind::Exscan,
+const KINDS: [SharedOperation; 13] = [
+    SharedOperation::Barrier,
+    SharedOperation::Bcast,
+    SharedOperation::Gather,
+    SharedOperation::Scatter,
+    SharedOperation::Allgather,
+    SharedOperation::Allgatherv,
+    SharedOperation::Alltoall,
+    SharedOperation::Reduce,
+    SharedOperation::Allreduce,
+    SharedOperation::ReduceScatterBlock,
+    SharedOperation::ReduceScatter,
+    SharedOperation::Scan,
+    SharedOperation::Exscan,
 ];
 
 /// Elements around the limits of entries, pieces and rounds.
@@ -92,11 +92,14 @@ impl Call {
         // What every rank has for every rank adds up.
         let has_blocks = matches!(
             kind,
-            Kind::Scatter | Kind::Alltoall | Kind::ReduceScatterBlock | Kind::ReduceScatter
+            SharedOperation::Scatter
+                | SharedOperation::Alltoall
+                | SharedOperation::ReduceScatterBlock
+                | SharedOperation::ReduceScatter
         );
         let elements = if has_blocks { elements.min(9000 / ranks as usize) } else { elements };
         let mut blocks = vec![elements * ELEMENT; ranks as usize];
-        if matches!(kind, Kind::Allgatherv | Kind::ReduceScatter) {
+        if matches!(kind, SharedOperation::Allgatherv | SharedOperation::ReduceScatter) {
             let mut other = || random.below(elements as u64 + 1) as usize * ELEMENT;
             blocks.iter_mut().for_each(|block| *block = other());
         }
@@ -136,31 +139,33 @@ impl Call {
         };
         let none = Vec::new;
         match self.kind {
-            Kind::Barrier => (none(), none(), none()),
-            Kind::Bcast => {
+            SharedOperation::Barrier => (none(), none(), none()),
+            SharedOperation::Bcast => {
                 let data = self.data(self.root, own);
                 (none(), if is_root { data.clone() } else { vec![0; own] }, data)
             }
-            Kind::Gather if is_root => {
+            SharedOperation::Gather if is_root => {
                 (mine.clone(), placed(), every().collect::<Vec<_>>().concat())
             }
-            Kind::Gather => (mine.clone(), none(), none()),
-            Kind::Scatter => {
+            SharedOperation::Gather => (mine.clone(), none(), none()),
+            SharedOperation::Scatter => {
                 let data = self.data(self.root, total);
                 let block = self.blocks_of(&data)[rank as usize].to_vec();
                 (if is_root { data } else { none() }, vec![0; own], block)
             }
-            Kind::Allgather | Kind::Allgatherv => {
+            SharedOperation::Allgather | SharedOperation::Allgatherv => {
                 (mine.clone(), placed(), every().collect::<Vec<_>>().concat())
             }
-            Kind::Alltoall => {
+            SharedOperation::Alltoall => {
                 let blocks = full().map(|data| self.blocks_of(&data)[rank as usize].to_vec());
                 let data = self.data(rank, total);
                 (data.clone(), data, blocks.collect::<Vec<_>>().concat())
             }
-            Kind::Reduce if !is_root => (mine, none(), none()),
-            Kind::Reduce | Kind::Allreduce => (mine.clone(), mine.clone(), composed(every())),
-            Kind::ReduceScatterBlock | Kind::ReduceScatter => {
+            SharedOperation::Reduce if !is_root => (mine, none(), none()),
+            SharedOperation::Reduce | SharedOperation::Allreduce => {
+                (mine.clone(), mine.clone(), composed(every()))
+            }
+            SharedOperation::ReduceScatterBlock | SharedOperation::ReduceScatter => {
                 let blocks = full().map(|data| self.blocks_of(&data)[rank as usize].to_vec());
                 let blocks: Vec<_> = blocks.collect();
                 let data = self.data(rank, total);
@@ -171,11 +176,11 @@ impl Call {
                 }
                 (data.clone(), data, after)
             }
-            Kind::Scan => {
+            SharedOperation::Scan => {
                 let result = composed(every().take(rank as usize + 1));
                 (mine.clone(), mine, result)
             }
-            Kind::Exscan => {
+            SharedOperation::Exscan => {
                 let result = composed(every().take(rank as usize));
                 let result = if rank == 0 { mine.clone() } else { result };
                 (mine.clone(), mine, result)
@@ -186,11 +191,15 @@ impl Call {
     fn part(&self, rank: u32) -> Part {
         let (sent, placed, expected) = self.buffers(rank);
         let is_root = rank == self.root;
-        let rooted = matches!(self.kind, Kind::Gather | Kind::Reduce | Kind::Scatter);
+        let rooted = matches!(
+            self.kind,
+            SharedOperation::Gather | SharedOperation::Reduce | SharedOperation::Scatter
+        );
         let in_place = self.in_place && (!rooted || is_root);
-        let keeps = in_place || matches!(self.kind, Kind::Bcast | Kind::Exscan);
+        let keeps =
+            in_place || matches!(self.kind, SharedOperation::Bcast | SharedOperation::Exscan);
         let receive = match self.kind {
-            Kind::Scatter if in_place => expected.clone(),
+            SharedOperation::Scatter if in_place => expected.clone(),
             _ if keeps => placed,
             _ => vec![0; expected.len()],
         };
@@ -200,33 +209,37 @@ impl Call {
         let block = self.blocks[rank as usize];
         let by = combination();
         let task = match self.kind {
-            Kind::Barrier => Task::barrier(),
-            Kind::Bcast => Task::bcast(self.root, take),
-            Kind::Gather => Task::gather(self.root, block, give, is_root.then_some(take)),
-            Kind::Scatter => {
-                let give = is_root.then(|| sent.alias());
-                Task::scatter(self.root, block, give, (!in_place).then_some(take))
+            SharedOperation::Barrier => SharedArguments::barrier(),
+            SharedOperation::Bcast => SharedArguments::bcast(self.root, take),
+            SharedOperation::Gather => {
+                SharedArguments::gather(self.root, block, give, is_root.then_some(take))
             }
-            Kind::Allgather => Task::allgather(rank, block, give, take),
-            Kind::Allgatherv => {
+            SharedOperation::Scatter => {
+                let give = is_root.then(|| sent.alias());
+                SharedArguments::scatter(self.root, block, give, (!in_place).then_some(take))
+            }
+            SharedOperation::Allgather => SharedArguments::allgather(rank, block, give, take),
+            SharedOperation::Allgatherv => {
                 let mut at = 0;
                 let places = self.blocks.iter().map(|len| {
                     let place = Memory::Span(take.span().unwrap().part(at, *len));
                     at += len;
                     place
                 });
-                Task::allgatherv(rank, give, places.collect())
+                SharedArguments::allgatherv(rank, give, places.collect())
             }
-            Kind::Alltoall => Task::alltoall(block, give, take),
-            Kind::Reduce => Task::reduce(self.root, give, is_root.then_some(take), by, ELEMENT),
-            Kind::Allreduce | Kind::Scan | Kind::Exscan => {
-                Task::reduction_of_all(self.kind, give, take, by, ELEMENT)
+            SharedOperation::Alltoall => SharedArguments::alltoall(block, give, take),
+            SharedOperation::Reduce => {
+                SharedArguments::reduce(self.root, give, is_root.then_some(take), by, ELEMENT)
             }
-            Kind::ReduceScatterBlock => {
-                Task::reduce_scatter_block(rank, block, give, take, by, ELEMENT)
+            SharedOperation::Allreduce | SharedOperation::Scan | SharedOperation::Exscan => {
+                SharedArguments::reduction_of_all(self.kind, give, take, by, ELEMENT)
             }
-            Kind::ReduceScatter => {
-                Task::reduce_scatter(rank, &self.blocks, give, take, by, ELEMENT)
+            SharedOperation::ReduceScatterBlock => {
+                SharedArguments::reduce_scatter_block(rank, block, give, take, by, ELEMENT)
+            }
+            SharedOperation::ReduceScatter => {
+                SharedArguments::reduce_scatter(rank, &self.blocks, give, take, by, ELEMENT)
             }
         };
         Part { task: Some(task), _send: sent, receive, expected }
@@ -235,7 +248,7 @@ impl Call {
 
 /// A rank: its end of the room, and how far it is in the program.
 struct Rank {
-    hall: Hall,
+    hall: SharedCollective,
     engine: Engine<Loopback>,
     begun: usize,
 }
@@ -245,7 +258,7 @@ fn room_of(ranks: u32) -> Vec<Rank> {
     let rank = |(device, me)| {
         let mut engine = Engine::new(device, me, ranks as usize);
         let room = engine.shared().unwrap().enter(0, &seats).unwrap();
-        Rank { hall: Hall::new(room, seats.clone(), 2), engine, begun: 0 }
+        Rank { hall: SharedCollective::new(room, seats.clone(), 2), engine, begun: 0 }
     };
     Loopback::network(ranks as usize).into_iter().zip(0..).map(rank).collect()
 }
@@ -255,10 +268,10 @@ fn run(random: &mut Random, program: &mut [Vec<Part>], errors: &mut [Vec<String>
     let mut ranks = room_of(program.len() as u32);
     let calls = program[0].len();
     let mut quiet = 0;
-    while ranks.iter().any(|rank| rank.begun < calls || !rank.hall.is_over()) {
+    while ranks.iter().any(|rank| rank.begun < calls || !rank.hall.is_complete()) {
         let chosen = random.below(ranks.len() as u64) as usize;
         let Rank { hall, engine, begun } = &mut ranks[chosen];
-        let ended = if !hall.is_over() {
+        let ended = if !hall.is_complete() {
             hall.advance(engine)
         } else if *begun < calls {
             *begun += 1;
@@ -302,36 +315,40 @@ fn rooms_carry_every_collective() {
 fn ranks_that_disagree_are_told_and_go_on() {
     let data = || Memory::owned(vec![7; 100_000]);
     let memory = [data(), data()];
-    let part = |task: Task| Part {
+    let part = |task: SharedArguments| Part {
         task: Some(task),
         _send: Memory::EMPTY,
         receive: Memory::EMPTY,
         expected: Vec::new(),
     };
     let bytes = |rank: usize, len| Memory::Span(memory[rank].span().unwrap().part(0, len));
-    let disagreements: [([Task; 2], &[&str]); 4] = [
+    let disagreements: [([SharedArguments; 2], &[&str]); 4] = [
         (
-            [Task::bcast(0, bytes(0, 8)), Task::bcast(0, bytes(1, 100_000))],
+            [SharedArguments::bcast(0, bytes(0, 8)), SharedArguments::bcast(0, bytes(1, 100_000))],
             &["fewer than the 100000"],
         ),
         (
-            [Task::bcast(0, bytes(0, 100_000)), Task::bcast(0, bytes(1, 8))],
+            [SharedArguments::bcast(0, bytes(0, 100_000)), SharedArguments::bcast(0, bytes(1, 8))],
             &["more than the 8 bytes"],
         ),
         (
-            [Task::barrier(), Task::allgather(1, 50_000, None, bytes(1, 100_000))],
+            [
+                SharedArguments::barrier(),
+                SharedArguments::allgather(1, 50_000, None, bytes(1, 100_000)),
+            ],
             &[
                 "rank 1 is in MPI_Allgather while this rank 0 is in MPI_Barrier",
                 "rank 0 is in MPI_Barrier while this rank 1 is in MPI_Allgather",
             ],
         ),
         (
-            [Task::bcast(0, bytes(0, 8)), Task::barrier()],
+            [SharedArguments::bcast(0, bytes(0, 8)), SharedArguments::barrier()],
             &["rank 0 is in MPI_Bcast with root 0 while this rank 1 is in MPI_Barrier"],
         ),
     ];
     for (tasks, expected) in disagreements {
-        let mut program: Vec<_> = tasks.map(|task| vec![part(task), part(Task::barrier())]).into();
+        let mut program: Vec<_> =
+            tasks.map(|task| vec![part(task), part(SharedArguments::barrier())]).into();
         let mut errors = vec![Vec::new(), Vec::new()];
         run(&mut Random::new(1), &mut program, &mut errors);
         let errors = errors.concat();

@@ -4,13 +4,13 @@
 use mpi_abi::base::Random;
 use mpi_abi::mpi::comm::COMM_WORLD;
 use mpi_abi::mpi::table::Handle;
-use mpi_abi::mpi::topology::create::{Given, Making, Whole};
-use mpi_abi::mpi::topology::dist_graph::{Edge, Neighbors, Role};
+use mpi_abi::mpi::topology::create::{LocalEdges, ReplicatedTopology, TopologyCreation};
+use mpi_abi::mpi::topology::dist_graph::{DistGraph, EdgeRole, GraphEdge};
 use mpi_abi::mpi::topology::{Cart, Graph};
 
 use super::harness::{Rank, ranks};
 
-fn made(rank: &mut Rank, mut making: Making) -> Option<Handle> {
+fn made(rank: &mut Rank, mut making: TopologyCreation) -> Option<Handle> {
     rank.until(|mpi| mpi.end_topology(&mut making).unwrap())
 }
 
@@ -28,8 +28,8 @@ fn a_grid_is_reordered_by_node() {
         let places = ranks(13, seed, |rank| {
             let cart = Cart::new(&[2, 6], &[0, 0]).unwrap();
             let node = u64::from(rank.me % 3) + 50;
-            let whole = Whole::Cart(cart);
-            let making = rank.mpi.make_whole(COMM_WORLD, whole, Some(node)).unwrap();
+            let whole = ReplicatedTopology::Cart(cart);
+            let making = rank.mpi.create_replicated(COMM_WORLD, whole, Some(node)).unwrap();
             let comm = made(rank, making)?;
             let (own, size) = place(rank, comm);
             assert_eq!(size, 12);
@@ -52,7 +52,10 @@ fn a_graph_of_fewer_ranks_leaves_the_others_out() {
     let places = ranks(5, 3, |rank| {
         let graph = Graph::new(&[1, 2, 3, 4], &[2, 3, 0, 1]).unwrap();
         let node = u64::from(rank.me / 2);
-        let making = rank.mpi.make_whole(COMM_WORLD, Whole::Graph(graph), Some(node)).unwrap();
+        let making = rank
+            .mpi
+            .create_replicated(COMM_WORLD, ReplicatedTopology::Graph(graph), Some(node))
+            .unwrap();
         let comm = made(rank, making)?;
         Some(place(rank, comm).0)
     });
@@ -67,25 +70,28 @@ fn a_distributed_graph_keeps_its_edges_when_it_is_reordered() {
     for seed in 0..12 {
         let reorder = seed % 2 == 0;
         let mut random = Random::new(seed);
-        let edges: Vec<(usize, Edge)> = (0..random.below(40))
+        let edges: Vec<(usize, GraphEdge)> = (0..random.below(40))
             .map(|_| {
                 let mut rank = || random.below(6) as u32;
                 let (giver, source, destination) = (rank() as usize, rank(), rank());
-                (giver, Edge { source, destination, weight: rank() as i32, role: Role::Both })
+                (
+                    giver,
+                    GraphEdge { source, destination, weight: rank() as i32, role: EdgeRole::Both },
+                )
             })
             .collect();
-        let by_giver = |rank: usize| -> Vec<Edge> {
+        let by_giver = |rank: usize| -> Vec<GraphEdge> {
             edges.iter().filter(|(giver, _)| *giver == rank).map(|(_, edge)| *edge).collect()
         };
-        let whole: Vec<Edge> = (0..6).flat_map(by_giver).collect();
+        let whole: Vec<GraphEdge> = (0..6).flat_map(by_giver).collect();
         let mut taken = ranks(6, seed, |rank| {
-            let given = Given { edges: Ok(by_giver(rank.me as usize)), weighted: true };
+            let given = LocalEdges { edges: Ok(by_giver(rank.me as usize)), weighted: true };
             let node = reorder.then_some(u64::from(rank.me % 2));
-            let making = rank.mpi.make_dist_graph(COMM_WORLD, given, node).unwrap();
+            let making = rank.mpi.create_dist_graph(COMM_WORLD, given, node).unwrap();
             let comm = made(rank, making).unwrap();
             let (own, _) = place(rank, comm);
             let found = rank.mpi.comms.get(comm).unwrap().dist_graph().unwrap().clone();
-            assert_eq!(found, Neighbors::new(own, &whole, true));
+            assert_eq!(found, DistGraph::new(own, &whole, true));
             assert!(reorder || own == rank.me);
             own
         });
@@ -104,13 +110,15 @@ fn adjacent_edges_move_with_the_rank() {
         let (far, beside) = (3 - me, me ^ 1);
         let mut edges = Vec::new();
         for (other, weight) in [beside, far].into_iter().zip(weights[me as usize]) {
-            let into = Edge { source: other, destination: me, weight, role: Role::Incoming };
-            let out = Edge { source: me, destination: other, weight, role: Role::Outgoing };
+            let into =
+                GraphEdge { source: other, destination: me, weight, role: EdgeRole::Incoming };
+            let out =
+                GraphEdge { source: me, destination: other, weight, role: EdgeRole::Outgoing };
             edges.extend([into, out]);
         }
-        let given = Given { edges: Ok(edges), weighted: true };
+        let given = LocalEdges { edges: Ok(edges), weighted: true };
         let node = Some(u64::from(me / 2));
-        let making = rank.mpi.make_dist_graph(COMM_WORLD, given, node).unwrap();
+        let making = rank.mpi.create_dist_graph(COMM_WORLD, given, node).unwrap();
         let comm = made(rank, making).unwrap();
         let (own, _) = place(rank, comm);
         let found = rank.mpi.comms.get(comm).unwrap().dist_graph().unwrap().clone();
@@ -129,8 +137,8 @@ fn wrong_edges_of_one_rank_are_an_error_of_all() {
     ranks(3, 1, |rank| {
         let error = mpi_abi::base::ErrorClass::Arg.error("seven is no rank");
         let edges = if rank.me == 1 { Err(error) } else { Ok(Vec::new()) };
-        let given = Given { edges, weighted: false };
-        let mut making = rank.mpi.make_dist_graph(COMM_WORLD, given, None).unwrap();
+        let given = LocalEdges { edges, weighted: false };
+        let mut making = rank.mpi.create_dist_graph(COMM_WORLD, given, None).unwrap();
         let error = rank.until(|mpi| match mpi.end_topology(&mut making) {
             Ok(Some(_)) => panic!("it is wrong"),
             Ok(None) => None,

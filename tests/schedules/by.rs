@@ -1,7 +1,7 @@
 //! Each algorithm that is listed, to be tried at every size.
 
-use mpi_abi::mpi::coll::algorithm::{Agreed, Algorithm, Arguments, Cost};
-use mpi_abi::mpi::coll::registry::Family;
+use mpi_abi::mpi::coll::algorithm::{AgreedArguments, Algorithm, Arguments, Cost};
+use mpi_abi::mpi::coll::registry::AlgorithmFamily;
 use mpi_abi::offload::Schedule;
 
 use super::{Shape, sizes};
@@ -18,7 +18,7 @@ pub struct By<A: Arguments + 'static> {
 
 /// Tries all algorithms of a family at every size; those that cut what they move also with segments
 /// of `segment` bytes.
-pub fn each<A: Arguments>(family: &Family<A>, segment: usize, run: impl Fn(&By<A>)) {
+pub fn each<A: Arguments>(family: &AlgorithmFamily<A>, segment: usize, run: impl Fn(&By<A>)) {
     for algorithm in family.algorithms {
         for shape in sizes() {
             for segment in [None, Some(segment)] {
@@ -34,12 +34,12 @@ pub fn each<A: Arguments>(family: &Family<A>, segment: usize, run: impl Fn(&By<A
 
 impl<A: Arguments> By<A> {
     /// Whether the algorithm can do this.
-    pub fn fits(&self, args: A::In<'_>) -> bool {
+    pub fn fits(&self, args: A::Borrowed<'_>) -> bool {
         (self.algorithm.fits)(self.shape, args.agreed())
     }
 
     /// The part of `rank`.
-    pub fn part(&self, rank: u32, args: A::In<'_>) -> Schedule {
+    pub fn part(&self, rank: u32, args: A::Borrowed<'_>) -> Schedule {
         match self.segment.zip(self.algorithm.segmented.as_ref()) {
             Some((segment, cut)) => (cut.schedule)(self.shape, rank, args, segment),
             None => (self.algorithm.schedule)(self.shape, rank, args),
@@ -47,7 +47,7 @@ impl<A: Arguments> By<A> {
     }
 
     /// What it claims to cost.
-    pub fn claim(&self, args: A::In<'_>) -> Cost {
+    pub fn claim(&self, args: A::Borrowed<'_>) -> Cost {
         match self.segment.zip(self.algorithm.segmented.as_ref()) {
             Some((segment, cut)) => (cut.cost)(self.shape, args, segment),
             None => (self.algorithm.cost)(self.shape, args),

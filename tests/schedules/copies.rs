@@ -10,10 +10,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use mpi_abi::mpi::coll::allreduce_redundant::{self, Extras};
+use mpi_abi::mpi::coll::allreduce_redundant::{self, ExtraRounds};
 use mpi_abi::mpi::coll::{Allreduce, Operands};
 use mpi_abi::offload::check::check;
-use mpi_abi::offload::{Action, Buffer, Region, Schedule};
+use mpi_abi::offload::{Buffer, Region, Schedule, StepAction};
 
 use super::reductions::assert_complete;
 use super::symbolic::{Algebra, Byte, Machine, Rank};
@@ -76,15 +76,15 @@ impl Explorer<'_> {
     fn begin(&self, local: &mut Local, rank: usize, step: u32, first: u32) {
         local.stages[step as usize] = Stage::Begun(first);
         match self.schedules[rank].action(step, first) {
-            Action::Send { region, .. } => {
+            StepAction::Send { region, .. } => {
                 let byte = *Self::byte(local, region);
                 local.sent.insert(step, byte);
             }
-            Action::Copy { from, to } => {
+            StepAction::Copy { from, to } => {
                 *Self::byte(local, to) = *Self::byte(local, from);
                 self.end(local, rank, step);
             }
-            Action::Receive { .. } | Action::Reduce { .. } => {}
+            StepAction::Receive { .. } | StepAction::Reduce { .. } => {}
         }
     }
 
@@ -92,8 +92,8 @@ impl Explorer<'_> {
     fn end(&self, local: &mut Local, rank: usize, step: u32) {
         let schedule = &self.schedules[rank];
         local.stages[step as usize] = Stage::Done;
-        for &then in schedule.then(step) {
-            let after = schedule.after(then);
+        for &then in schedule.successors(step) {
+            let after = schedule.predecessors(then);
             let done = after.iter().filter(|it| local.stages[**it as usize] == Stage::Done).count();
             let due = schedule.waits()[then as usize] as usize;
             if local.stages[then as usize] == Stage::Waiting && done >= due {
@@ -106,7 +106,7 @@ impl Explorer<'_> {
     fn receive(&self, state: &State, source: usize, peer: u32, label: u16) -> Option<u32> {
         let steps = (0..).zip(self.schedules[peer as usize].steps());
         let mut found = steps.filter(|(_, step)| match step.action {
-            Action::Receive { peer, label: due, .. } => (peer as usize, due) == (source, label),
+            StepAction::Receive { peer, label: due, .. } => (peer as usize, due) == (source, label),
             _ => false,
         });
         let (step, _) = found.next()?;
@@ -118,7 +118,7 @@ impl Explorer<'_> {
         let Stage::Begun(first) = state[rank].stages[step as usize] else { return None };
         let mut next = state.clone();
         match self.schedules[rank].action(step, first) {
-            Action::Send { peer, region, label } => {
+            StepAction::Send { peer, region, label } => {
                 let receive = self.receive(state, rank, peer, label)?;
                 let byte = next[rank].sent.remove(&step).expect("the send has begun");
                 let now = *Self::byte(&mut next[rank], region);
@@ -130,8 +130,8 @@ impl Explorer<'_> {
                 self.end(to, peer as usize, receive);
             }
             // Receives end with their sends, and copies have ended.
-            Action::Receive { .. } | Action::Copy { .. } => return None,
-            Action::Reduce { from, into } => {
+            StepAction::Receive { .. } | StepAction::Copy { .. } => return None,
+            StepAction::Reduce { from, into } => {
                 let local = &mut next[rank];
                 let (left, right) = (*Self::byte(local, from), *Self::byte(local, into));
                 *Self::byte(local, into) = self.algebra.pair(left, right);
@@ -178,7 +178,7 @@ impl Explorer<'_> {
 }
 
 /// Explores an allreduce; returns the number of states.
-fn explore(ranks: u32, extras: Extras, in_place: bool) -> usize {
+fn explore(ranks: u32, extras: ExtraRounds, in_place: bool) -> usize {
     let shape = Shape { ranks };
     let part = |rank| allreduce_redundant::schedule(shape, rank, args(in_place), extras);
     let schedules: Vec<Schedule> = (0..ranks).map(part).collect();
@@ -223,7 +223,7 @@ fn explore(ranks: u32, extras: Extras, in_place: bool) -> usize {
 
 #[test]
 fn every_order_of_copies_gives_one_result() {
-    let of = |middle, last| Extras { middle, last };
+    let of = |middle, last| ExtraRounds { middle, last };
     for (ranks, extras) in
         [(2, of(0, 2)), (3, of(1, 2)), (4, of(0, 0)), (4, of(1, 0)), (4, of(0, 1)), (4, of(1, 1))]
     {
@@ -247,7 +247,7 @@ fn redundant_rounds_change_nothing() {
                 shape,
                 element: ELEMENT,
                 schedule: &|rank| {
-                    let extras = Extras { middle, last };
+                    let extras = ExtraRounds { middle, last };
                     allreduce_redundant::schedule(shape, rank, args(rank % 2 == 0), extras)
                 },
                 before: &|rank, algebra| {
@@ -269,7 +269,7 @@ fn redundant_rounds_change_nothing() {
 fn many_orders_of_copies_give_one_result() {
     for ranks in [8, 16, 21, 32] {
         let shape = Shape { ranks };
-        let extras = Extras { middle: 2, last: 3 };
+        let extras = ExtraRounds { middle: 2, last: 3 };
         let part = |rank| allreduce_redundant::schedule(shape, rank, args(false), extras);
         let schedules: Vec<Schedule> = (0..ranks).map(part).collect();
         check(&schedules).unwrap();

@@ -1,12 +1,12 @@
 //! What algorithms claim to cost, beside the schedules of all ranks: never less, and reached.
 
-use mpi_abi::mpi::coll::algorithm::{Agreed, Arguments, Cost};
-use mpi_abi::mpi::coll::registry::{self, Family};
+use mpi_abi::mpi::coll::algorithm::{AgreedArguments, Arguments, Cost};
+use mpi_abi::mpi::coll::registry::{self, AlgorithmFamily};
 use mpi_abi::mpi::coll::{
-    Allreduce, Bcast, BlockPairs, Blocks, Exchange, Operands, Reduce, ReduceScatter, Rooted,
-    RootedBlocks, Scan,
+    Allreduce, Bcast, BlockPairs, Operands, RankBlocks, Reduce, ReduceScatter, Rooted,
+    RootedBlocks, Scan, UniformBlocks,
 };
-use mpi_abi::offload::{Action, Schedule};
+use mpi_abi::offload::{Schedule, StepAction};
 
 use super::Shape;
 use super::by::{By, each};
@@ -14,7 +14,7 @@ use super::by::{By, each};
 /// What the schedules of all ranks cost; see [`Cost`].
 fn measured(schedules: &[Schedule]) -> Cost {
     let rounds = schedules.iter().map(Schedule::rounds).max().unwrap_or(0);
-    let mut cost = Cost { rounds: rounds.into(), ..Cost::NOTHING };
+    let mut cost = Cost { rounds: rounds.into(), ..Cost::ZERO };
     // The longest message and the longest reduction of each round.
     let mut longest = vec![[0, 0]; rounds as usize + 1];
     for schedule in schedules {
@@ -24,15 +24,17 @@ fn measured(schedules: &[Schedule]) -> Cost {
             let (read, written) = step.action.regions();
             let len = read.or(written).map_or(0, |region| region.len as u64);
             match step.action {
-                Action::Send { .. } => sends = [sends[0] + 1, sends[1] + len],
-                Action::Receive { .. } => receives = [receives[0] + 1, receives[1] + len],
-                Action::Copy { .. } => copied += len,
-                Action::Reduce { .. } => reduced += len,
+                StepAction::Send { .. } => sends = [sends[0] + 1, sends[1] + len],
+                StepAction::Receive { .. } => receives = [receives[0] + 1, receives[1] + len],
+                StepAction::Copy { .. } => copied += len,
+                StepAction::Reduce { .. } => reduced += len,
             }
             match step.action {
-                Action::Send { .. } | Action::Receive { .. } => *message = len.max(*message),
-                Action::Reduce { .. } => *reduction = len.max(*reduction),
-                Action::Copy { .. } => {}
+                StepAction::Send { .. } | StepAction::Receive { .. } => {
+                    *message = len.max(*message)
+                }
+                StepAction::Reduce { .. } => *reduction = len.max(*reduction),
+                StepAction::Copy { .. } => {}
             }
         }
         cost.messages = cost.messages.max(sends[0]).max(receives[0]);
@@ -58,13 +60,13 @@ const WITHOUT_LENGTHS: Fields = |cost| vec![cost.rounds, cost.messages];
 type Compared = Option<[Cost; 2]>;
 
 /// A call with the same arguments on all ranks.
-fn alike<A: Arguments>(by: &By<A>, args: A::In<'_>) -> Compared {
+fn alike<A: Arguments>(by: &By<A>, args: A::Borrowed<'_>) -> Compared {
     call(by, args, |_| args)
 }
 
 /// A call of ranks that agree on no more than `agreed`; nothing if the algorithm cannot do it.
 fn call<'a, A: Arguments>(
-    by: &By<A>, agreed: A::In<'a>, args: impl Fn(u32) -> A::In<'a>,
+    by: &By<A>, agreed: A::Borrowed<'a>, args: impl Fn(u32) -> A::Borrowed<'a>,
 ) -> Compared {
     by.fits(agreed).then(|| {
         let part = |rank| by.part(rank, args(rank));
@@ -75,7 +77,7 @@ fn call<'a, A: Arguments>(
 
 /// Compares the claims of every algorithm of a family in all `calls`, at every size.
 fn compare<A: Arguments>(
-    family: &Family<A>, fields: Fields, calls: impl Fn(&By<A>) -> Vec<Compared>,
+    family: &AlgorithmFamily<A>, fields: Fields, calls: impl Fn(&By<A>) -> Vec<Compared>,
 ) {
     each(family, 3 * ELEMENT, |by| {
         let name = format!("{}, {:?}, segment {:?}", by.name, by.shape, by.segment);
@@ -164,11 +166,11 @@ fn gatherv_and_scatterv_cost_what_they_claim() {
 }
 
 /// The calls of an operation without root and with one length of block.
-fn exchanges(by: &By<Exchange>) -> Vec<Compared> {
+fn exchanges(by: &By<UniformBlocks>) -> Vec<Compared> {
     let places = [false, true];
     let args = places
         .into_iter()
-        .flat_map(|in_place| [0, ELEMENT, 1 << 10].map(|block| Exchange { block, in_place }));
+        .flat_map(|in_place| [0, ELEMENT, 1 << 10].map(|block| UniformBlocks { block, in_place }));
     args.map(|args| alike(by, args)).collect()
 }
 
@@ -187,7 +189,7 @@ fn blocks(shape: Shape) -> [Vec<usize>; 2] {
 #[test]
 fn allgatherv_costs_what_it_claims() {
     compare(&registry::ALLGATHERV, ALL, |by| {
-        let call = |blocks: &Vec<usize>| alike(by, Blocks { blocks, in_place: false });
+        let call = |blocks: &Vec<usize>| alike(by, RankBlocks { blocks, in_place: false });
         blocks(by.shape).iter().map(call).collect()
     });
 }

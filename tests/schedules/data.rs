@@ -1,8 +1,10 @@
 //! The operations that only move data.
 
-use mpi_abi::mpi::coll::registry::{self, Family};
+use mpi_abi::mpi::coll::registry::{self, AlgorithmFamily};
 use mpi_abi::mpi::coll::select::Selection;
-use mpi_abi::mpi::coll::{Bcast, BlockPairs, Blocks, Collective, Exchange, Rooted, RootedBlocks};
+use mpi_abi::mpi::coll::{
+    Bcast, BlockPairs, Collective, RankBlocks, Rooted, RootedBlocks, UniformBlocks,
+};
 use mpi_abi::offload::Schedule;
 use mpi_abi::offload::check::check;
 
@@ -77,7 +79,7 @@ fn broadcasts_reach_all() {
 }
 
 /// All cases of operations with a root and one length of block.
-fn rooted(family: &Family<Rooted>, run: impl Fn(&By<Rooted>, Rooted)) {
+fn rooted(family: &AlgorithmFamily<Rooted>, run: impl Fn(&By<Rooted>, Rooted)) {
     each(family, SEGMENT, |by| {
         for root in roots(by.shape) {
             for block in BLOCKS {
@@ -150,7 +152,7 @@ fn lengths(shape: Shape, of: u32) -> Vec<usize> {
 
 /// All cases of operations with a root and a length per block.
 fn rooted_blocks(
-    family: &Family<RootedBlocks>, run: impl Fn(&By<RootedBlocks>, u32, &[usize], bool),
+    family: &AlgorithmFamily<RootedBlocks>, run: impl Fn(&By<RootedBlocks>, u32, &[usize], bool),
 ) {
     each(family, SEGMENT, |by| {
         for root in roots(by.shape) {
@@ -223,11 +225,13 @@ fn scatterv_deals_all() {
 }
 
 /// All cases of operations without root and with one length of block.
-fn exchanges(family: &Family<Exchange>, run: impl Fn(&By<Exchange>, Exchange)) {
+fn exchanges(
+    family: &AlgorithmFamily<UniformBlocks>, run: impl Fn(&By<UniformBlocks>, UniformBlocks),
+) {
     each(family, SEGMENT, |by| {
         for block in BLOCKS {
             for in_place in [false, true] {
-                let args = Exchange { block, in_place };
+                let args = UniformBlocks { block, in_place };
                 if by.fits(args) {
                     run(by, args);
                 }
@@ -254,10 +258,10 @@ fn allgathers_collect_all() {
 
 #[test]
 fn allgatherv_collects_all() {
-    let run = |by: &By<Blocks>, in_place: bool| {
+    let run = |by: &By<RankBlocks>, in_place: bool| {
         let (name, shape) = (&by.name, by.shape);
         let blocks = &lengths(shape, 1);
-        if !by.fits(Blocks { blocks, in_place }) {
+        if !by.fits(RankBlocks { blocks, in_place }) {
             return;
         }
         let buffers = |rank: u32, algebra: &mut Algebra, filled: bool| {
@@ -272,7 +276,7 @@ fn allgatherv_collects_all() {
         case(
             format!("{name}, in place {in_place}"),
             shape,
-            &|rank| by.part(rank, Blocks { blocks, in_place }),
+            &|rank| by.part(rank, RankBlocks { blocks, in_place }),
             &|rank, algebra| buffers(rank, algebra, false),
         )
         .expect(&|rank, algebra| buffers(rank, algebra, true));
@@ -286,7 +290,7 @@ fn allgatherv_collects_all() {
 fn alltoalls_transpose() {
     exchanges(&registry::ALLTOALL, |by, args| {
         let (name, shape) = (&by.name, by.shape);
-        let Exchange { block, in_place } = args;
+        let UniformBlocks { block, in_place } = args;
         let all = shape.ranks as usize * block;
         let send =
             |rank, algebra: &mut Algebra| algebra.leaves(rank, 0, if in_place { 0 } else { all });
@@ -363,8 +367,8 @@ fn what_is_selected_passes_the_checks() {
                 Collective::Bcast(Bcast { bytes, root }),
                 Collective::Gather(Rooted { block, root, in_place }),
                 Collective::Scatter(Rooted { block, root, in_place }),
-                Collective::Allgather(Exchange { block, in_place }),
-                Collective::Alltoall(Exchange { block, in_place }),
+                Collective::Allgather(UniformBlocks { block, in_place }),
+                Collective::Alltoall(UniformBlocks { block, in_place }),
                 Collective::Reduce(Reduce { operands, root, in_place }),
                 Collective::Allreduce(Allreduce { operands, in_place }),
                 Collective::ReduceScatterBlock(ReduceScatterBlock { block: operands, in_place }),

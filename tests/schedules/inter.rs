@@ -1,14 +1,14 @@
 //! Operations between two groups, for all pairs of small sizes and every root: who ends with which
 //! bytes, and how many messages cross.
 
-use mpi_abi::mpi::coll::inter::{self, Between, Way};
+use mpi_abi::mpi::coll::inter::{self, InterCollective, InterRoute};
 use mpi_abi::mpi::coll::select::Selection;
 use mpi_abi::mpi::coll::{
     Allreduce, Bcast, BlockPairs, InterShape, Operands, Reduce, ReduceScatter, Rooted,
     RootedBlocks, registry,
 };
 use mpi_abi::offload::check::check;
-use mpi_abi::offload::{Action, Schedule};
+use mpi_abi::offload::{Schedule, StepAction};
 
 use super::reductions::assert_combined;
 use super::symbolic::{Algebra, Byte};
@@ -17,7 +17,7 @@ use super::{Case, Shape};
 type Buffers = Vec<Vec<Byte>>;
 
 const ELEMENT: usize = 2;
-const WAYS: [Way; 2] = [Way::Led, Way::Straight];
+const WAYS: [InterRoute; 2] = [InterRoute::ViaLeader, InterRoute::Direct];
 
 fn pairs() -> impl Iterator<Item = InterShape> {
     (1..=8).flat_map(|low| (1..=8).map(move |high| InterShape { sizes: [low, high] }))
@@ -59,7 +59,7 @@ fn a_barrier_hears_of_the_whole_other_group_by_two_messages() {
     for shape in pairs() {
         let ranks: u32 = shape.sizes.iter().sum();
         let schedules: Vec<Schedule> = (0..ranks)
-            .map(|rank| Between::Barrier.schedule(&Selection::default(), shape, rank))
+            .map(|rank| InterCollective::Barrier.schedule(&Selection::default(), shape, rank))
             .collect();
         check(&schedules).unwrap();
         // Followed in rounds: who has been heard of by each.
@@ -71,7 +71,7 @@ fn a_barrier_hears_of_the_whole_other_group_by_two_messages() {
             let known = heard.clone();
             for (rank, schedule) in (0..).zip(&schedules) {
                 for step in schedule.steps().iter().filter(|step| step.round == round) {
-                    let Action::Receive { peer, .. } = step.action else { continue };
+                    let StepAction::Receive { peer, .. } = step.action else { continue };
                     crossed += u32::from(!seat(shape, rank).near.contains(&peer));
                     let news = &known[peer as usize];
                     heard[rank as usize].iter_mut().zip(news).for_each(|(own, of)| *own |= of);
@@ -104,7 +104,9 @@ fn rooted(run: impl Fn(InterShape, u32)) {
 fn bcast_reaches_the_other_group() {
     let tree = registry::BCAST.algorithms[0].segmented.as_ref().unwrap().schedule;
     rooted(|shape, root| {
-        for (bytes, way) in [(0, Way::Led), (9, Way::Led), (9, Way::Straight)] {
+        for (bytes, way) in
+            [(0, InterRoute::ViaLeader), (9, InterRoute::ViaLeader), (9, InterRoute::Direct)]
+        {
             let by = |shape, rank, args| tree(shape, rank, args, 4);
             expect(
                 &format!("{way:?} from {root}"),
@@ -126,7 +128,9 @@ fn bcast_reaches_the_other_group() {
 #[test]
 fn gather_collects_the_other_group() {
     rooted(|shape, root| {
-        for (block, way) in [(0, Way::Led), (3, Way::Led), (3, Way::Straight)] {
+        for (block, way) in
+            [(0, InterRoute::ViaLeader), (3, InterRoute::ViaLeader), (3, InterRoute::Direct)]
+        {
             let far = seat(shape, root).far;
             let args = Rooted { block, root, in_place: false };
             let buffers = |rank: u32, algebra: &mut Algebra, filled: bool| {
@@ -151,7 +155,9 @@ fn gather_collects_the_other_group() {
 #[test]
 fn scatter_deals_to_the_other_group() {
     rooted(|shape, root| {
-        for (block, way) in [(0, Way::Led), (3, Way::Led), (3, Way::Straight)] {
+        for (block, way) in
+            [(0, InterRoute::ViaLeader), (3, InterRoute::ViaLeader), (3, InterRoute::Direct)]
+        {
             let far = seat(shape, root).far;
             let args = Rooted { block, root, in_place: false };
             let buffers = |rank: u32, algebra: &mut Algebra, filled: bool| {
@@ -434,13 +440,13 @@ fn what_is_selected_between_groups_passes_the_checks() {
         let (root, in_place, block) = (sizes[0], false, bytes);
         let operands = Operands { bytes, element: 8, commutative: true };
         for operation in [
-            Between::Bcast(Bcast { bytes, root }),
-            Between::Gather(Rooted { block, root, in_place }),
-            Between::Scatter(Rooted { block, root, in_place }),
-            Between::Allgather([bytes, 8]),
-            Between::Alltoall([bytes, 8]),
-            Between::Reduce(Reduce { operands, root, in_place }),
-            Between::Allreduce(Allreduce { operands, in_place }),
+            InterCollective::Bcast(Bcast { bytes, root }),
+            InterCollective::Gather(Rooted { block, root, in_place }),
+            InterCollective::Scatter(Rooted { block, root, in_place }),
+            InterCollective::Allgather([bytes, 8]),
+            InterCollective::Alltoall([bytes, 8]),
+            InterCollective::Reduce(Reduce { operands, root, in_place }),
+            InterCollective::Allreduce(Allreduce { operands, in_place }),
         ] {
             let part = |rank| operation.schedule(&Selection::default(), shape, rank);
             let schedules: Vec<Schedule> = (0..sizes[0] + sizes[1]).map(part).collect();

@@ -4,7 +4,7 @@
 //! That one order shows all is proved for each schedule; this shows that the proof holds.
 
 use mpi_abi::base::Random;
-use mpi_abi::mpi::coll::levels::{self, Nodes, View};
+use mpi_abi::mpi::coll::hierarchical::{self, HierarchyView, Nodes};
 use mpi_abi::mpi::coll::registry::{BCAST, SCAN};
 use mpi_abi::mpi::coll::select::Selection;
 use mpi_abi::mpi::coll::{Bcast, Operands, Scan};
@@ -45,7 +45,8 @@ fn any_order_gives_the_result() {
         let fitting = BCAST.algorithms.iter().filter(|one| (one.fits)(shape, args));
         let flat = fitting
             .map(|one| (0..shape.ranks).map(|rank| (one.schedule)(shape, rank, args)).collect());
-        let two = (0..shape.ranks).map(|rank| levels::bcast(View::new(&nodes, &by, rank), args));
+        let two = (0..shape.ranks)
+            .map(|rank| hierarchical::bcast(HierarchyView::new(&nodes, &by, rank), args));
         for schedules in flat.chain([two.collect()]) {
             let mut algebra = Algebra::default();
             let after =
@@ -62,7 +63,8 @@ fn any_order_gives_the_result() {
         let fitting = SCAN.algorithms.iter().filter(|one| (one.fits)(shape, args));
         let flat = fitting
             .map(|one| (0..shape.ranks).map(|rank| (one.schedule)(shape, rank, args)).collect());
-        let two = (0..shape.ranks).map(|rank| levels::scan(View::new(&nodes, &by, rank), args));
+        let two = (0..shape.ranks)
+            .map(|rank| hierarchical::scan(HierarchyView::new(&nodes, &by, rank), args));
         for schedules in flat.chain([two.collect()]) {
             let mut algebra = Algebra::default();
             let after = run(&mut algebra, schedules, seed, &|rank, algebra| {

@@ -4,12 +4,12 @@
 use mpi_abi::base::Random;
 use mpi_abi::mpi::coll::Collective;
 use mpi_abi::mpi::coll::algorithm::Arguments;
-use mpi_abi::mpi::coll::levels::costs::{self, TwoLevel};
-use mpi_abi::mpi::coll::levels::{self, Nodes, View};
-use mpi_abi::mpi::coll::registry::Operation;
-use mpi_abi::mpi::coll::select::{Choice, Selection};
-use mpi_abi::mpi::coll::{Allreduce, Bcast, Exchange, Operands, Reduce, Rooted, Scan};
-use mpi_abi::offload::{Action, Schedule};
+use mpi_abi::mpi::coll::hierarchical::costs::{self, TwoLevel};
+use mpi_abi::mpi::coll::hierarchical::{self, HierarchyView, Nodes};
+use mpi_abi::mpi::coll::registry::CollectiveOperation;
+use mpi_abi::mpi::coll::select::{AlgorithmChoice, Selection};
+use mpi_abi::mpi::coll::{Allreduce, Bcast, Operands, Reduce, Rooted, Scan, UniformBlocks};
+use mpi_abi::offload::{Schedule, StepAction};
 
 use super::reductions::assert_combined;
 use super::symbolic::{Algebra, Byte};
@@ -55,8 +55,8 @@ impl Placement {
         Shape { ranks: self.nodes.size() }
     }
 
-    fn view(&self, rank: u32) -> View<'_> {
-        View::new(&self.nodes, &self.by, rank)
+    fn view(&self, rank: u32) -> HierarchyView<'_> {
+        HierarchyView::new(&self.nodes, &self.by, rank)
     }
 
     fn name(&self, what: &str) -> String {
@@ -71,18 +71,18 @@ impl Placement {
         [0, 1].map(|_| random.below(self.nodes.size().into()) as u32)
     }
 
-    fn schedules(&self, part: impl Fn(View<'_>) -> Schedule) -> Vec<Schedule> {
+    fn schedules(&self, part: impl Fn(HierarchyView<'_>) -> Schedule) -> Vec<Schedule> {
         (0..self.nodes.size()).map(|rank| part(self.view(rank))).collect()
     }
 
     /// Messages between nodes: who sends, who receives, how many bytes.
-    fn crossing(&self, part: impl Fn(View<'_>) -> Schedule) -> Vec<(u32, u32, usize)> {
+    fn crossing(&self, part: impl Fn(HierarchyView<'_>) -> Schedule) -> Vec<(u32, u32, usize)> {
         let schedules = self.schedules(part);
         let mut crossing = Vec::new();
         for (rank, schedule) in (0..).zip(&schedules) {
             for step in schedule.steps() {
-                if let Action::Send { peer, region, .. } = step.action
-                    && self.nodes.of(peer) != self.nodes.of(rank)
+                if let StepAction::Send { peer, region, .. } = step.action
+                    && self.nodes.node_of(peer) != self.nodes.node_of(rank)
                 {
                     crossing.push((rank, peer, region.len));
                 }
@@ -93,7 +93,7 @@ impl Placement {
 
     /// Runs an operation and compares all buffers.
     fn expect(
-        &self, what: &str, part: &dyn Fn(View<'_>) -> Schedule,
+        &self, what: &str, part: &dyn Fn(HierarchyView<'_>) -> Schedule,
         before: &dyn Fn(u32, &mut Algebra) -> Vec<Vec<Byte>>,
         after: &dyn Fn(u32, &mut Algebra) -> Vec<Vec<Byte>>,
     ) {
@@ -104,7 +104,7 @@ impl Placement {
 
     /// Whether a rank is the lowest of its node.
     fn leads(&self, rank: u32) -> bool {
-        self.nodes.ranks(self.nodes.of(rank))[0] == rank
+        self.nodes.ranks(self.nodes.node_of(rank))[0] == rank
     }
 }
 
@@ -114,10 +114,10 @@ pub type Known = u64;
 /// What each rank has heard of when it is through.
 pub fn heard(schedules: &[Schedule]) -> Vec<Known> {
     // In the order in which they may run: a local step has the round of what it waits on.
-    let turn = |action: Action| match action {
-        Action::Send { .. } => 0,
-        Action::Receive { .. } => 1,
-        Action::Copy { .. } | Action::Reduce { .. } => 2,
+    let turn = |action: StepAction| match action {
+        StepAction::Send { .. } => 0,
+        StepAction::Receive { .. } => 1,
+        StepAction::Copy { .. } | StepAction::Reduce { .. } => 2,
     };
     let mut steps: Vec<(u32, u32, usize, u32)> = Vec::new();
     for (rank, schedule) in schedules.iter().enumerate() {
@@ -130,14 +130,14 @@ pub fn heard(schedules: &[Schedule]) -> Vec<Known> {
     let mut sent = std::collections::HashMap::new();
     for (_, _, rank, id) in steps {
         let schedule = &schedules[rank];
-        let before = schedule.after(id).iter().map(|earlier| known[rank][*earlier as usize]);
+        let before = schedule.predecessors(id).iter().map(|earlier| known[rank][*earlier as usize]);
         let mut knows = before.fold(1 << rank, |all, one| all | one);
         match schedule.steps()[id as usize].action {
-            Action::Send { peer, label, .. } => drop(sent.insert((rank, peer, label), knows)),
-            Action::Receive { peer, label, .. } => {
+            StepAction::Send { peer, label, .. } => drop(sent.insert((rank, peer, label), knows)),
+            StepAction::Receive { peer, label, .. } => {
                 knows |= sent[&(peer as usize, rank as u32, label)];
             }
-            Action::Copy { .. } | Action::Reduce { .. } => {}
+            StepAction::Copy { .. } | StepAction::Reduce { .. } => {}
         }
         known[rank][id as usize] = knows;
     }
@@ -148,12 +148,12 @@ pub fn heard(schedules: &[Schedule]) -> Vec<Known> {
 #[test]
 fn a_barrier_hears_of_all_and_leaders_alone_cross() {
     for placement in placements() {
-        let schedules = placement.schedules(levels::barrier);
+        let schedules = placement.schedules(hierarchical::barrier);
         mpi_abi::offload::check::check(&schedules).unwrap();
         let all = (1 << placement.nodes.size()) - 1;
         let name = placement.name("barrier");
         assert!(heard(&schedules).iter().all(|known| *known == all), "{name}");
-        for (from, to, _) in placement.crossing(levels::barrier) {
+        for (from, to, _) in placement.crossing(hierarchical::barrier) {
             assert!(placement.leads(from) && placement.leads(to), "{name}: {from} to {to}");
         }
     }
@@ -164,7 +164,7 @@ fn a_broadcast_enters_each_other_node_once() {
     for placement in placements() {
         for (root, bytes) in placement.roots().into_iter().zip([7, 0]) {
             let args = Bcast { bytes, root };
-            let part = |view: View<'_>| levels::bcast(view, args);
+            let part = |view: HierarchyView<'_>| hierarchical::bcast(view, args);
             let full = |algebra: &mut Algebra| vec![algebra.leaves(root, 0, bytes)];
             placement.expect(
                 &format!("{args:?}"),
@@ -182,11 +182,11 @@ fn a_broadcast_enters_each_other_node_once() {
         {
             let mut entered = vec![0; placement.nodes.count() as usize];
             for (_, to, len) in
-                placement.crossing(|view| levels::bcast(view, Bcast { bytes, root }))
+                placement.crossing(|view| hierarchical::bcast(view, Bcast { bytes, root }))
             {
-                entered[placement.nodes.of(to) as usize] += len;
+                entered[placement.nodes.node_of(to) as usize] += len;
             }
-            let due = |node: u32| if node == placement.nodes.of(root) { 0 } else { bytes };
+            let due = |node: u32| if node == placement.nodes.node_of(root) { 0 } else { bytes };
             let due: Vec<usize> = (0..placement.nodes.count()).map(due).collect();
             assert_eq!(entered, due, "{} from {root}", placement.name("bcast"));
         }
@@ -204,17 +204,17 @@ fn rooted(run: impl Fn(&Placement, Rooted)) {
 
 /// The root's node is not entered or left, each other one once.
 fn assert_crosses_once(
-    placement: &Placement, args: Rooted, part: impl Fn(View<'_>) -> Schedule, leaves: bool,
+    placement: &Placement, args: Rooted, part: impl Fn(HierarchyView<'_>) -> Schedule, leaves: bool,
 ) {
     let mut crossed = vec![0; placement.nodes.count() as usize];
     for (from, to, len) in placement.crossing(part) {
         let (away, at_root) = if leaves { (from, to) } else { (to, from) };
-        let node = placement.nodes.of(away);
+        let node = placement.nodes.node_of(away);
         assert_eq!(len, placement.nodes.ranks(node).len() * args.block);
         assert_eq!(at_root, args.root);
         crossed[node as usize] += 1;
     }
-    let own = placement.nodes.of(args.root);
+    let own = placement.nodes.node_of(args.root);
     let due = |node| u32::from(node != own && args.block > 0);
     let due: Vec<u32> = (0..placement.nodes.count()).map(due).collect();
     assert_eq!(crossed, due, "{}", placement.name("rooted"));
@@ -229,7 +229,7 @@ fn a_gather_leaves_each_other_node_once() {
             true => Vec::new(),
             false => algebra.leaves(rank, 0, block),
         };
-        let part = |view: View<'_>| levels::gather(view, args);
+        let part = |view: HierarchyView<'_>| hierarchical::gather(view, args);
         placement.expect(
             &format!("gather {args:?}"),
             &part,
@@ -260,7 +260,7 @@ fn a_scatter_enters_each_other_node_once() {
             algebra.leaves(rank, 0, if rank == root { all } else { 0 })
         };
         let kept = |rank| rank == root && in_place;
-        let part = |view: View<'_>| levels::scatter(view, args);
+        let part = |view: HierarchyView<'_>| hierarchical::scatter(view, args);
         placement.expect(
             &format!("scatter {args:?}"),
             &part,
@@ -282,12 +282,12 @@ fn a_scatter_enters_each_other_node_once() {
 fn an_allgather_crosses_between_leaders() {
     for placement in placements() {
         for (block, in_place) in [(3, false), (3, true), (0, false)] {
-            let args = Exchange { block, in_place };
+            let args = UniformBlocks { block, in_place };
             let ranks = placement.nodes.size();
             let send = |rank, algebra: &mut Algebra| {
                 algebra.leaves(rank, 0, if in_place { 0 } else { block })
             };
-            let part = |view: View<'_>| levels::allgather(view, args);
+            let part = |view: HierarchyView<'_>| hierarchical::allgather(view, args);
             placement.expect(
                 &format!("allgather {args:?}"),
                 &part,
@@ -315,13 +315,13 @@ fn an_allgather_crosses_between_leaders() {
 fn an_alltoall_crosses_in_one_message_for_two_nodes() {
     for placement in placements() {
         for (block, in_place) in [(3, false), (3, true), (0, true)] {
-            let args = Exchange { block, in_place };
+            let args = UniformBlocks { block, in_place };
             let ranks = placement.nodes.size();
             let all = ranks as usize * block;
             let send = |rank, algebra: &mut Algebra| {
                 algebra.leaves(rank, 0, if in_place { 0 } else { all })
             };
-            let part = |view: View<'_>| levels::alltoall(view, args);
+            let part = |view: HierarchyView<'_>| hierarchical::alltoall(view, args);
             placement.expect(
                 &format!("alltoall {args:?}"),
                 &part,
@@ -358,8 +358,9 @@ fn buffers(rank: u32, bytes: usize, in_place: bool, algebra: &mut Algebra) -> Ve
 
 /// Runs a reduction; `result` says whose operands a rank's result has.
 fn reduction(
-    placement: &Placement, what: &str, operands: Operands, part: &dyn Fn(View<'_>) -> Schedule,
-    in_place: &dyn Fn(u32) -> bool, result: &dyn Fn(u32) -> Option<u32>,
+    placement: &Placement, what: &str, operands: Operands,
+    part: &dyn Fn(HierarchyView<'_>) -> Schedule, in_place: &dyn Fn(u32) -> bool,
+    result: &dyn Fn(u32) -> Option<u32>,
 ) {
     let name = placement.name(what);
     let case = Case {
@@ -393,7 +394,7 @@ fn a_reduction_leaves_each_other_node_once() {
             for elements in [2, 0] {
                 let operands = operands(&placement, elements);
                 let args = Reduce { operands, root, in_place: kept };
-                let part = |view: View<'_>| levels::reduce(view, args);
+                let part = |view: HierarchyView<'_>| hierarchical::reduce(view, args);
                 let in_place = |rank| rank == root && kept;
                 let result = |rank| (rank == root && elements > 0).then_some(ranks);
                 reduction(&placement, &format!("{args:?}"), operands, &part, &in_place, &result);
@@ -414,7 +415,7 @@ fn an_allreduce_crosses_between_leaders() {
         for (in_place, elements) in IN_PLACE.into_iter().zip([2, 1, 2]).chain([(IN_PLACE[0], 0)]) {
             let operands = operands(&placement, elements);
             let args = |rank| Allreduce { operands, in_place: in_place(rank) };
-            let part = |view: View<'_>| levels::allreduce(view, args(view.rank()));
+            let part = |view: HierarchyView<'_>| hierarchical::allreduce(view, args(view.rank()));
             let result = |_| (elements > 0).then_some(ranks);
             reduction(&placement, "allreduce", operands, &part, &in_place, &result);
             for (from, to, _) in placement.crossing(part) {
@@ -430,7 +431,7 @@ fn a_scan_goes_from_node_to_node() {
         for (in_place, elements) in IN_PLACE.into_iter().zip([2, 1, 2]).chain([(IN_PLACE[0], 0)]) {
             let operands = operands(&placement, elements);
             let args = |rank| Scan { operands, in_place: in_place(rank) };
-            let part = |view: View<'_>| levels::scan(view, args(view.rank()));
+            let part = |view: HierarchyView<'_>| hierarchical::scan(view, args(view.rank()));
             let result = |rank: u32| (elements > 0).then_some(rank + 1);
             reduction(&placement, "scan", operands, &part, &in_place, &result);
         }
@@ -438,7 +439,7 @@ fn a_scan_goes_from_node_to_node() {
 }
 
 /// Rounds and crossing messages and bytes are no more than claimed, rounds no fewer.
-fn assert_cost<A: Arguments>(placement: &Placement, two: &TwoLevel<A>, args: A::In<'_>) {
+fn assert_cost<A: Arguments>(placement: &Placement, two: &TwoLevel<A>, args: A::Borrowed<'_>) {
     if !(two.fits)(&placement.nodes, args) {
         return;
     }
@@ -446,9 +447,9 @@ fn assert_cost<A: Arguments>(placement: &Placement, two: &TwoLevel<A>, args: A::
     let claimed = (two.cost)(placement.view(0), args);
     let schedules = placement.schedules(|view| (two.schedule)(view, args));
     let rounds = schedules.iter().map(Schedule::rounds).max().unwrap_or(0);
-    let due = claimed.inside.rounds + claimed.between.rounds;
+    let due = claimed.intra_node.rounds + claimed.inter_node.rounds;
     // The first node of a scan, which may be the largest, has no third phase.
-    let is_exact = two.operation != Operation::Scan;
+    let is_exact = two.operation != CollectiveOperation::Scan;
     assert!(u64::from(rounds) <= due, "{name}: {rounds} rounds");
     assert!(u64::from(rounds) == due || !is_exact, "{name}: {rounds} rounds");
     let mut of_rank = vec![[(0, 0); 2]; schedules.len()];
@@ -459,8 +460,8 @@ fn assert_cost<A: Arguments>(placement: &Placement, two: &TwoLevel<A>, args: A::
         }
     }
     for (messages, bytes) in of_rank.into_iter().flatten() {
-        assert!(messages <= claimed.between.messages, "{name}: {messages} messages");
-        assert!(bytes <= claimed.between.bytes, "{name}: {bytes} bytes");
+        assert!(messages <= claimed.inter_node.messages, "{name}: {messages} messages");
+        assert!(bytes <= claimed.inter_node.bytes, "{name}: {bytes} bytes");
     }
 }
 
@@ -476,8 +477,8 @@ fn what_crosses_costs_what_is_claimed() {
         }
         assert_cost(&placement, &costs::GATHER, Rooted { block, root, in_place });
         assert_cost(&placement, &costs::SCATTER, Rooted { block, root, in_place });
-        assert_cost(&placement, &costs::ALLGATHER, Exchange { block, in_place });
-        assert_cost(&placement, &costs::ALLTOALL, Exchange { block, in_place });
+        assert_cost(&placement, &costs::ALLGATHER, UniformBlocks { block, in_place });
+        assert_cost(&placement, &costs::ALLTOALL, UniformBlocks { block, in_place });
         assert_cost(&placement, &costs::REDUCE, Reduce { operands, root, in_place });
         assert_cost(&placement, &costs::ALLREDUCE, Allreduce { operands, in_place });
         assert_cost(&placement, &costs::SCAN, Scan { operands, in_place });
@@ -488,20 +489,20 @@ fn what_crosses_costs_what_is_claimed() {
 fn two_levels_are_chosen_where_they_save_or_are_wanted() {
     let by = Selection::default();
     let is_in_two = |by: &Selection, nodes: &Nodes, args: Bcast| {
-        let two = levels::bcast(View::new(nodes, by, 1), args);
-        Collective::Bcast(args).schedule_on(by, nodes, 1) == two
+        let two = hierarchical::bcast(HierarchyView::new(nodes, by, 1), args);
+        Collective::Bcast(args).schedule_on_nodes(by, nodes, 1) == two
     };
     let short = Bcast { bytes: 8, root: 0 };
     let turns = Nodes::new((0..64).map(|rank| rank % 4)).unwrap();
     assert!(is_in_two(&by, &turns, short));
     let wanted = |text| {
         let mut by = Selection::default();
-        let choice = Choice::from_text(Operation::Bcast, text).unwrap();
-        by.choose_for(Operation::Bcast, choice);
+        let choice = AlgorithmChoice::from_text(CollectiveOperation::Bcast, text).unwrap();
+        by.choose_for(CollectiveOperation::Bcast, choice);
         is_in_two(&by, &turns, short)
     };
     assert!(wanted("two_level") && !wanted("binomial"));
-    assert_eq!(Choice::from_text(Operation::Exscan, "two_level"), None);
+    assert_eq!(AlgorithmChoice::from_text(CollectiveOperation::Exscan, "two_level"), None);
     // With each rank on a node of its own there is only one level.
     let alone = Nodes::new(0..64).unwrap();
     assert!(!(costs::BCAST.fits)(&alone, short));

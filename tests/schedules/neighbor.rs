@@ -4,9 +4,9 @@
 use std::collections::{HashMap, VecDeque};
 
 use mpi_abi::base::Random;
-use mpi_abi::mpi::coll::neighbor::{Blocks, Neighborhood, schedule};
-use mpi_abi::mpi::topology::dist_graph::{Edge, Neighbor, Role};
-use mpi_abi::mpi::topology::{Cart, Graph, Neighbors, Topology};
+use mpi_abi::mpi::coll::neighbor::{NeighborBlocks, Neighborhood, schedule};
+use mpi_abi::mpi::topology::dist_graph::{EdgeRole, GraphEdge, Neighbor};
+use mpi_abi::mpi::topology::{Cart, DistGraph, Graph, VirtualTopology};
 
 use super::symbolic::{Algebra, Byte};
 use super::{Case, Shape};
@@ -50,14 +50,14 @@ impl World {
         Self {
             name: format!("grid {lens:?} {periods:?}"),
             origins: (0..cart.size()).map(origins).collect(),
-            neighborhoods: neighborhoods(cart.size(), |_| Topology::Cart(cart.clone())),
+            neighborhoods: neighborhoods(cart.size(), |_| VirtualTopology::Cart(cart.clone())),
         }
     }
 
     /// A graph in which the sends of each rank, in order, meet the receives of the other, in order.
     fn graph(
         name: String, ranks: u32, sources: impl Fn(u32) -> Vec<u32>,
-        destinations: impl Fn(u32) -> Vec<u32>, topology: impl Fn(u32) -> Topology,
+        destinations: impl Fn(u32) -> Vec<u32>, topology: impl Fn(u32) -> VirtualTopology,
     ) -> Self {
         let mut queues: HashMap<(u32, u32), VecDeque<usize>> = HashMap::new();
         for rank in 0..ranks {
@@ -79,11 +79,16 @@ impl World {
 
     /// A graph of which each rank knows its own edges, several between two ranks among them.
     fn dist_graph(ranks: u32, edges: &[(u32, u32)], name: String) -> Self {
-        let edges: Vec<Edge> = edges
+        let edges: Vec<GraphEdge> = edges
             .iter()
-            .map(|&(source, destination)| Edge { source, destination, weight: 1, role: Role::Both })
+            .map(|&(source, destination)| GraphEdge {
+                source,
+                destination,
+                weight: 1,
+                role: EdgeRole::Both,
+            })
             .collect();
-        let of = |rank| Neighbors::new(rank, &edges, false);
+        let of = |rank| DistGraph::new(rank, &edges, false);
         let ranks_of =
             |list: Vec<Neighbor>| list.into_iter().map(|neighbor| neighbor.rank).collect();
         Self::graph(
@@ -91,7 +96,7 @@ impl World {
             ranks,
             |rank| ranks_of(of(rank).sources),
             |rank| ranks_of(of(rank).destinations),
-            |rank| Topology::DistGraph(of(rank)),
+            |rank| VirtualTopology::DistGraph(of(rank)),
         )
     }
 
@@ -114,7 +119,7 @@ impl World {
         let all: Vec<i32> = lists.iter().flatten().map(|rank| *rank as i32).collect();
         let graph = Graph::new(&ends, &all).unwrap();
         let list = |rank: u32| lists[rank as usize].clone();
-        Self::graph(name, ranks, list, list, |_| Topology::Graph(graph.clone()))
+        Self::graph(name, ranks, list, list, |_| VirtualTopology::Graph(graph.clone()))
     }
 
     fn run(&self, form: Form) {
@@ -130,13 +135,13 @@ impl World {
             let [sent, received] = lens(rank);
             let of = &self.neighborhoods[rank as usize];
             let send = match form {
-                Form::Allgather | Form::Allgatherv => Blocks::Same(form.len(rank, 0)),
-                Form::Alltoall => Blocks::Row(LEN),
-                Form::Alltoallv => Blocks::Each(&sent),
+                Form::Allgather | Form::Allgatherv => NeighborBlocks::Same(form.len(rank, 0)),
+                Form::Alltoall => NeighborBlocks::Contiguous(LEN),
+                Form::Alltoallv => NeighborBlocks::Each(&sent),
             };
             let receive = match form {
-                Form::Allgather | Form::Alltoall => Blocks::Row(LEN),
-                Form::Allgatherv | Form::Alltoallv => Blocks::Each(&received),
+                Form::Allgather | Form::Alltoall => NeighborBlocks::Contiguous(LEN),
+                Form::Allgatherv | Form::Alltoallv => NeighborBlocks::Each(&received),
             };
             schedule(of, send, receive)
         };
@@ -210,7 +215,7 @@ impl Form {
     }
 }
 
-fn neighborhoods(ranks: u32, topology: impl Fn(u32) -> Topology) -> Vec<Neighborhood> {
+fn neighborhoods(ranks: u32, topology: impl Fn(u32) -> VirtualTopology) -> Vec<Neighborhood> {
     (0..ranks).map(|rank| topology(rank).neighborhood(rank).unwrap()).collect()
 }
 

@@ -8,11 +8,11 @@
 use std::collections::{HashMap, VecDeque};
 
 use mpi_abi::base::Random;
-use mpi_abi::mpi::coll::{Exchange, Shape, allgather_doubling, registry};
+use mpi_abi::mpi::coll::{Shape, UniformBlocks, allgather_doubling, registry};
+use mpi_abi::offload::causal_order::CausalOrder;
 use mpi_abi::offload::compile::{Rules, link_all, link_one};
-use mpi_abi::offload::order::Order;
 use mpi_abi::offload::{
-    Action, Add, Buffer, Instance, Op, Program, Region, Schedule, Scheme, Wait,
+    Buffer, CounterAdd, Instance, Program, ProgramOp, Region, Schedule, Scheme, StepAction, Wait,
 };
 
 use super::by::each;
@@ -88,7 +88,7 @@ fn is_proved(name: &str, programs: &[Program], rules: &Rules) -> bool {
     if !few {
         return rules.parity;
     }
-    let order = Order::of(programs).unwrap_or_else(|why| panic!("{name}, {rules:?}: {why}"));
+    let order = CausalOrder::of(programs).unwrap_or_else(|why| panic!("{name}, {rules:?}: {why}"));
     match rules.parity {
         true => order.two_tanks().map_err(|why| panic!("{name}, {rules:?}: {why}")).is_ok(),
         false => order.one_tank().is_ok(),
@@ -136,7 +136,7 @@ fn barriers_hold_instance_after_instance() {
 fn one_rank_is_linked_as_all_are() {
     for ranks in 1..=17 {
         let shape = Shape { ranks };
-        let args = Exchange { block: 8, in_place: false };
+        let args = UniformBlocks { block: 8, in_place: false };
         let part = |rank| allgather_doubling::schedule(shape, rank, args);
         let schedules: Vec<Schedule> = (0..ranks).map(part).collect();
         for rules in rules() {
@@ -187,8 +187,8 @@ struct Put {
     to: u32,
     from: Region,
     into: Region,
-    signal: Add,
-    done: Option<Add>,
+    signal: CounterAdd,
+    done: Option<CounterAdd>,
     number: u64,
 }
 
@@ -198,7 +198,7 @@ enum Event {
     Write(Put, Vec<Byte>),
     Add {
         to: u32,
-        add: Add,
+        add: CounterAdd,
         number: u64,
     },
     /// The oldest put of one engine to one rank arrives.
@@ -206,8 +206,8 @@ enum Event {
     /// A copy, or a step of the host.
     Local {
         rank: u32,
-        action: Action,
-        done: Option<Add>,
+        action: StepAction,
+        done: Option<CounterAdd>,
         number: u64,
     },
 }
@@ -306,33 +306,33 @@ impl<'a> Network<'a> {
     fn work(&mut self, rank: u32, number: u64, work: usize) {
         let node = &mut self.nodes[rank as usize];
         match node.program.work()[work].op {
-            Op::Put { to, from, into, signal, done, engine } => {
+            ProgramOp::Put { to, from, into, signal, done, engine } => {
                 let put = Put { source: rank, to, from, into, signal, done, number };
                 let Some(engine) = engine else { return self.events.push(Event::Read(put)) };
                 let line = (rank, to, engine);
                 self.lines.entry(line).or_default().push_back(put);
                 self.events.push(Event::Next(line));
             }
-            Op::Signal { to, signal } => {
+            ProgramOp::Signal { to, signal } => {
                 self.events.push(Event::Add { to, add: signal, number });
             }
-            Op::Copy { from, into, done } => {
-                let action = Action::Copy { from, to: into };
+            ProgramOp::Copy { from, into, done } => {
+                let action = StepAction::Copy { from, to: into };
                 self.events.push(Event::Local { rank, action, done, number });
             }
-            Op::Combine { .. } => unreachable!("gates are put in afterwards"),
-            Op::Host { step, done } => {
+            ProgramOp::Combine { .. } => unreachable!("gates are put in afterwards"),
+            ProgramOp::Host { step, done } => {
                 let action = node.schedule.steps()[step as usize].action;
                 self.events.push(Event::Local { rank, action, done, number });
             }
-            Op::Add(Add { counter, value }) => {
+            ProgramOp::Add(CounterAdd { counter, value }) => {
                 let tank = node.program.tank(number);
                 let level = &mut node.levels[tank][counter as usize];
                 *level = level.wrapping_add(value);
             }
-            Op::Complete => {
+            ProgramOp::Complete => {
                 let (_, instance) = node.instance.take().unwrap();
-                assert!(instance.is_over(&node.program), "work is left at the end");
+                assert!(instance.is_complete(&node.program), "work is left at the end");
                 self.ended[number as usize][rank as usize] = node.user.clone();
                 let is_through = self.nodes.iter().all(|node| node.started > number);
                 assert!(is_through || !self.synchronizes, "rank {rank} is through too early");
@@ -354,29 +354,31 @@ impl<'a> Network<'a> {
         self.events.push(Event::Add { to: put.to, add: put.signal, number: put.number });
     }
 
-    fn local(&mut self, rank: u32, action: Action) {
+    fn local(&mut self, rank: u32, action: StepAction) {
         let node = &mut self.nodes[rank as usize];
         match action {
-            Action::Copy { from, to } => {
+            StepAction::Copy { from, to } => {
                 let bytes = node.bytes(from).to_vec();
                 node.bytes(to).copy_from_slice(&bytes);
             }
-            Action::Reduce { from, into } => {
+            StepAction::Reduce { from, into } => {
                 let left = node.bytes(from).to_vec();
                 for (left, right) in left.into_iter().zip(node.bytes(into)) {
                     *right = self.algebra.pair(left, *right);
                 }
             }
-            Action::Send { .. } | Action::Receive { .. } => unreachable!("not a local step"),
+            StepAction::Send { .. } | StepAction::Receive { .. } => {
+                unreachable!("not a local step")
+            }
         }
     }
 
     /// Adds some time later, if anything.
-    fn done(&mut self, to: u32, done: Option<Add>, number: u64) {
+    fn done(&mut self, to: u32, done: Option<CounterAdd>, number: u64) {
         self.events.extend(done.map(|add| Event::Add { to, add, number }));
     }
 
-    fn add(&mut self, to: u32, add: Add, number: u64) {
+    fn add(&mut self, to: u32, add: CounterAdd, number: u64) {
         let node = &mut self.nodes[to as usize];
         let tank = node.program.tank(number);
         let level = &mut node.levels[tank][add.counter as usize];

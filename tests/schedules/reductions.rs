@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use mpi_abi::mpi::coll::registry::{self, Family};
+use mpi_abi::mpi::coll::registry::{self, AlgorithmFamily};
 use mpi_abi::mpi::coll::{Allreduce, Operands, Reduce, ReduceScatter, Scan};
 
 use super::by::{By, each};
@@ -136,7 +136,7 @@ fn allreduces_combine_all() {
     });
 }
 
-fn prefix(family: &Family<Scan>, inclusive: bool, elements: usize) {
+fn prefix(family: &AlgorithmFamily<Scan>, inclusive: bool, elements: usize) {
     each(family, SEGMENT, |by| {
         let (name, shape) = (&by.name, by.shape);
         // Many elements are for those that cut them.

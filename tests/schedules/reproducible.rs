@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use mpi_abi::mpi::coll::algorithm::Arguments;
-use mpi_abi::mpi::coll::registry::{self, Family};
+use mpi_abi::mpi::coll::registry::{self, AlgorithmFamily};
 use mpi_abi::mpi::coll::{Allreduce, Operands, Reduce, ReduceScatter, Scan};
 
 use super::by::{By, each};
@@ -15,7 +15,7 @@ use super::{Case, Shape};
 const RANKS_MAX: u32 = 17;
 
 /// Tries the reproducible algorithms of a family at sizes up to [`RANKS_MAX`].
-fn reproducible<A: Arguments>(family: &Family<A>, run: impl Fn(&By<A>)) {
+fn reproducible<A: Arguments>(family: &AlgorithmFamily<A>, run: impl Fn(&By<A>)) {
     let names = family.operation.reproducible().unwrap();
     each(family, 2, |by| {
         let is_named = names.iter().any(|name| by.name.ends_with(&format!(" by {name}")));

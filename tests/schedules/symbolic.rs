@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use mpi_abi::base::Random;
-use mpi_abi::offload::{Action, Buffer, Region, Schedule};
+use mpi_abi::offload::{Buffer, Region, Schedule, StepAction};
 
 /// A byte: a leaf is the rank in the upper half and the index in the lower; a combination is
 /// [`PAIR`] and the place of its operands in [`Algebra`].
@@ -169,7 +169,7 @@ impl<'a> Machine<'a> {
     fn start(&mut self, rank: u32, step: u32, first: u32) {
         let it = &mut self.ranks[rank as usize];
         match it.schedule.action(step, first) {
-            Action::Send { peer, region, label } => {
+            StepAction::Send { peer, region, label } => {
                 let eager = self.random.one_in(2);
                 let message = self.messages.entry((rank, peer, label)).or_default();
                 assert_eq!(message.send.replace((step, region)), None, "sent twice");
@@ -181,19 +181,19 @@ impl<'a> Machine<'a> {
                     self.events.push(Event::Deliver((rank, peer, label)));
                 }
             }
-            Action::Receive { peer, label, .. } => {
+            StepAction::Receive { peer, label, .. } => {
                 let message = self.messages.entry((peer, rank, label)).or_default();
                 assert_eq!(message.receive.replace(step), None, "received twice");
                 if message.send.is_some() {
                     self.events.push(Event::Deliver((peer, rank, label)));
                 }
             }
-            Action::Copy { from, to } => {
+            StepAction::Copy { from, to } => {
                 let bytes = it.bytes(from).to_vec();
                 it.bytes(to).copy_from_slice(&bytes);
                 self.events.push(Event::Complete { rank, step });
             }
-            Action::Reduce { from, into } => {
+            StepAction::Reduce { from, into } => {
                 self.reduce(rank, from, into);
                 self.events.push(Event::Complete { rank, step });
             }
@@ -228,7 +228,7 @@ impl<'a> Machine<'a> {
     fn complete(&mut self, rank: u32, step: u32) {
         let it = &mut self.ranks[rank as usize];
         it.left -= 1;
-        for &then in it.schedule.then(step) {
+        for &then in it.schedule.successors(step) {
             let waits = &mut it.waits[then as usize];
             if *waits > 0 {
                 *waits -= 1;

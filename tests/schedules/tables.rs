@@ -2,34 +2,34 @@
 //! that run here; and what programs take at the sizes of its table 6.
 
 use mpi_abi::mpi::coll::{
-    Bcast, Exchange, Shape, allgather_doubling, barrier_dissemination, bcast_binary, bcast_chain,
-    bcast_trinaryx3,
+    Bcast, Shape, UniformBlocks, allgather_doubling, barrier_dissemination, bcast_binary,
+    bcast_chain, bcast_trinaryx3,
 };
-use mpi_abi::offload::compile::{Rules, Single, link_all, link_one};
-use mpi_abi::offload::order::Order;
-use mpi_abi::offload::resources::{Resources, Rounds};
-use mpi_abi::offload::table::{Operation, Purpose, Row, rows};
+use mpi_abi::offload::causal_order::CausalOrder;
+use mpi_abi::offload::compile::{Rules, SingleSource, link_all, link_one};
+use mpi_abi::offload::resources::{MessageRounds, Resources};
+use mpi_abi::offload::table::{Purpose, RowOperation, TableRow, rows};
 use mpi_abi::offload::{Schedule, Scheme};
 
-use Operation::{Add, RemoteAdd, Write};
 use Purpose::{Data, Exit, Finish, Signal};
+use RowOperation::{Add, RemoteAdd, Write};
 
 const EIGHT: Shape = Shape { ranks: 8 };
 
 /// The rows of rank 0 that the paper has: the end of the instance is none of its tables'.
-fn printed(program: &mpi_abi::offload::Program, rank: u32) -> Vec<Row> {
+fn printed(program: &mpi_abi::offload::Program, rank: u32) -> Vec<TableRow> {
     let mut rows = rows(program, rank);
-    rows.retain(|row| row.operation != Operation::Complete);
+    rows.retain(|row| row.operation != RowOperation::Complete);
     rows
 }
 
 fn doubling(rank: u32) -> Schedule {
-    allgather_doubling::schedule(EIGHT, rank, Exchange { block: 8, in_place: true })
+    allgather_doubling::schedule(EIGHT, rank, UniformBlocks { block: 8, in_place: true })
 }
 
 /// Rules for a broadcast from rank 0 as in the paper: all tell the root that they are ready.
 fn broadcast(ranks: u32) -> Rules {
-    let single = Some(Single { source: 0, ranks, rank: 0 });
+    let single = Some(SingleSource { source: 0, ranks, rank: 0 });
     Rules { single, branches: true, ordered: true, ..Rules::PAPER }
 }
 
@@ -40,7 +40,7 @@ fn table_2_branches() {
     let (shape, args) = (Shape { ranks }, Bcast { bytes: 64, root: 0 });
     let part = |rank| bcast_binary::in_segments(shape, rank, args, 64);
     let programs = link_all(&(0..ranks).map(part).collect::<Vec<_>>(), &broadcast(ranks)).unwrap();
-    let brief = |row: &Row| (row.threshold, row.operation, row.increment, row.peer);
+    let brief = |row: &TableRow| (row.threshold, row.operation, row.increment, row.peer);
     let table: Vec<_> = printed(&programs[1], 1).iter().map(brief).collect();
     let lowered = (3, RemoteAdd, -3, 1);
     let due = [(0, Write, 1, 0), (1, Add, 2, 1), (3, Write, 1, 3), (3, Write, 1, 4), lowered];
@@ -48,7 +48,7 @@ fn table_2_branches() {
     // The root sends once all others are ready.
     let root = printed(&programs[0], 0);
     assert!(root[..2].iter().all(|row| (row.threshold, row.purpose) == (14, Data)), "{root:?}");
-    assert_eq!(Order::of(&programs).unwrap().two_tanks(), Ok(()));
+    assert_eq!(CausalOrder::of(&programs).unwrap().two_tanks(), Ok(()));
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn segments_are_counted() {
         .map(|row| row.threshold)
         .collect();
     assert_eq!(sent, [1, 2, 3, 4, 5]);
-    let at_root: Vec<Row> = printed(&programs[0], 0);
+    let at_root: Vec<TableRow> = printed(&programs[0], 0);
     assert!(at_root.iter().filter(|row| row.purpose == Data).all(|row| row.threshold == 3));
 }
 
@@ -73,7 +73,7 @@ fn table_4_barrier() {
     let rules = Rules { synchronizes: true, ..Rules::PAPER };
     let part = |rank| barrier_dissemination::schedule(EIGHT, rank);
     let programs = link_all(&(0..8).map(part).collect::<Vec<_>>(), &rules).unwrap();
-    let brief = |row: &Row| (row.round, row.threshold, row.operation, row.increment, row.peer);
+    let brief = |row: &TableRow| (row.round, row.threshold, row.operation, row.increment, row.peer);
     let table: Vec<_> = printed(&programs[0], 0).iter().map(brief).collect();
     let due = [
         (1, 0, RemoteAdd, 4, 1),
@@ -82,7 +82,7 @@ fn table_4_barrier() {
         (4, 7, RemoteAdd, -7, 0),
     ];
     assert_eq!(table, due);
-    assert_eq!(Order::of(&programs).unwrap().one_tank(), Ok(()));
+    assert_eq!(CausalOrder::of(&programs).unwrap().one_tank(), Ok(()));
 }
 
 /// Table 5: the allgather of eight ranks, and that one tank is not enough for it.
@@ -90,7 +90,7 @@ fn table_4_barrier() {
 fn table_5_allgather() {
     let schedules: Vec<Schedule> = (0..8).map(doubling).collect();
     let programs = link_all(&schedules, &Rules::PAPER).unwrap();
-    let brief = |row: &Row| {
+    let brief = |row: &TableRow| {
         (row.purpose, row.round, row.step, row.threshold, row.operation, row.increment, row.peer)
     };
     let table: Vec<_> = printed(&programs[0], 0).iter().map(brief).collect();
@@ -107,20 +107,20 @@ fn table_5_allgather() {
         (Finish, 4, 7, 63, RemoteAdd, -63, 0),
     ];
     assert_eq!(table, due);
-    assert!(Order::of(&programs).unwrap().one_tank().is_err());
+    assert!(CausalOrder::of(&programs).unwrap().one_tank().is_err());
     let safe = link_all(&schedules, &Rules::SAFE).unwrap();
-    assert_eq!(Order::of(&safe).unwrap().two_tanks(), Ok(()));
+    assert_eq!(CausalOrder::of(&safe).unwrap().two_tanks(), Ok(()));
 }
 
 /// Table 6: counters of a butterfly on the K computer and on a million nodes.
 #[test]
 fn table_6_resources() {
     for (ranks, rounds, prematched) in [(82_944, 18, 54), (1_000_000, 21, 63)] {
-        let args = Exchange { block: 8, in_place: true };
+        let args = UniformBlocks { block: 8, in_place: true };
         let part = |rank| allgather_doubling::schedule(Shape { ranks }, rank, args);
         assert_eq!(part(0).rounds(), rounds);
-        assert_eq!(Rounds(rounds).prematched(), prematched);
-        assert_eq!(Rounds(rounds).of_tank(), 2 * rounds);
+        assert_eq!(MessageRounds(rounds).prematched(), prematched);
+        assert_eq!(MessageRounds(rounds).of_tank(), 2 * rounds);
         let of = |rank, rules: &Rules| Resources::of(&link_one(part, rank, rules).unwrap());
         let most = |rules: &Rules| {
             let ranks = [0, 1, ranks / 2, ranks - 1].map(|rank| of(rank, rules));

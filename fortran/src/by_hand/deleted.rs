@@ -69,7 +69,7 @@ pub unsafe extern "C" fn pmpi_type_extent_(
     datatype: *const Fint, extent: *mut Fint, ierror: *mut Fint,
 ) {
     // SAFETY: the caller's promise of the arguments.
-    unsafe { tell_bounds(datatype, (extent, ierror), |_, extent| extent) };
+    unsafe { store_bounds(datatype, (extent, ierror), |_, extent| extent) };
 }
 
 /// `MPI_TYPE_LB`.
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn pmpi_type_lb_(
     datatype: *const Fint, displacement: *mut Fint, ierror: *mut Fint,
 ) {
     // SAFETY: the caller's promise of the arguments.
-    unsafe { tell_bounds(datatype, (displacement, ierror), |lower, _| lower) };
+    unsafe { store_bounds(datatype, (displacement, ierror), |lower, _| lower) };
 }
 
 /// `MPI_TYPE_UB`.
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn pmpi_type_ub_(
     datatype: *const Fint, displacement: *mut Fint, ierror: *mut Fint,
 ) {
     // SAFETY: the caller's promise of the arguments.
-    unsafe { tell_bounds(datatype, (displacement, ierror), |lower, extent| lower + extent) };
+    unsafe { store_bounds(datatype, (displacement, ierror), |lower, extent| lower + extent) };
 }
 
 /// `MPI_TYPE_HINDEXED`.
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn pmpi_type_struct_(
 ///
 /// # Safety
 /// All may be read or written as the routine's arguments.
-unsafe fn tell_bounds(
+unsafe fn store_bounds(
     datatype: *const Fint, (result, ierror): (*mut Fint, *mut Fint), choose: fn(Aint, Aint) -> Aint,
 ) {
     let (mut lower, mut extent) = (0, 0);

@@ -6,7 +6,8 @@ use super::predefined::is_no_conversion;
 use crate::argument::{answer, handle, number};
 use crate::c::*;
 use crate::callback::{
-    self, Cancel, Convert, ConvertLarge, Extent, Free, Large, Plain, Query, Representation,
+    self, Cancel, Convert, ConvertLarge, Extent, Free, LargeRepresentation, PlainRepresentation,
+    Query, Representation,
 };
 use crate::text::Text;
 
@@ -80,11 +81,18 @@ macro_rules! registration {
     };
 }
 
-registration!(pmpi_register_datarep_, PMPI_Register_datarep, Plain, Convert, read, write);
+registration!(
+    pmpi_register_datarep_,
+    PMPI_Register_datarep,
+    PlainRepresentation,
+    Convert,
+    read,
+    write
+);
 registration!(
     pmpi_register_datarep_c_f08_,
     PMPI_Register_datarep_c,
-    Large,
+    LargeRepresentation,
     ConvertLarge,
     read_large,
     write_large

@@ -34,7 +34,7 @@ const TYPES: [(&CStr, &CStr); 17] = [
 const INFO_NULL: Fint = 0x130;
 
 /// Told once: initialization may happen in many sessions.
-static TOLD: Once = Once::new();
+static DESCRIBED: Once = Once::new();
 
 /// [`PMPI_Init`] without arguments.
 #[unsafe(no_mangle)]
@@ -73,15 +73,15 @@ pub unsafe extern "C" fn pmpi_session_init_(
 /// stays, and to tell it again is an error.
 fn described(code: c_int) -> c_int {
     if code == MPI_SUCCESS {
-        TOLD.call_once(|| {
-            tell_booleans();
-            tell_types();
+        DESCRIBED.call_once(|| {
+            describe_booleans();
+            describe_types();
         });
     }
     code
 }
 
-fn tell_booleans() {
+fn describe_booleans() {
     let (mut truth, mut falsity, mut is_set): (Fint, Fint, c_int) = (1, 0, 0);
     let size = size_of::<Fint>() as c_int;
     // SAFETY: both have that size, and the result is our own.
@@ -96,7 +96,7 @@ fn tell_booleans() {
     }
 }
 
-fn tell_types() {
+fn describe_types() {
     let mut info = handle(INFO_NULL);
     // SAFETY: the strings end with a zero, the handle is our own.
     unsafe {

@@ -7,7 +7,7 @@ use crate::toolchain::{Language, Toolchain};
 
 /// A benchmark that we have the source of.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Kernel {
+pub struct BundledKernel {
     /// The name in lower case, as NPB's `make` has it, and a form of it after a dot.
     pub name: &'static str,
     /// What it does, in a few words.
@@ -19,57 +19,57 @@ pub struct Kernel {
 }
 
 /// Every kernel, in the order of the table.
-pub const KERNELS: &[Kernel] = &[
-    Kernel {
+pub const KERNELS: &[BundledKernel] = &[
+    BundledKernel {
         name: "ep",
         purpose: "random numbers that hardly communicate",
         language: Language::C,
         file: "ep.c",
         text: include_str!("../../kernels/ep.c"),
     },
-    Kernel {
+    BundledKernel {
         name: "ep.f",
         purpose: "the same in fixed-form Fortran with mpif.h",
         language: Language::Fortran,
         file: "ep.f",
         text: include_str!("../../kernels/ep.f"),
     },
-    Kernel {
+    BundledKernel {
         name: "is",
         purpose: "an integer sort, all to all",
         language: Language::C,
         file: "is.c",
         text: include_str!("../../kernels/is.c"),
     },
-    Kernel {
+    BundledKernel {
         name: "cg",
         purpose: "conjugate gradient, sums over rows and a transpose",
         language: Language::C,
         file: "cg.c",
         text: include_str!("../../kernels/cg.c"),
     },
-    Kernel {
+    BundledKernel {
         name: "mg",
         purpose: "multigrid, persistent collectives with neighbours",
         language: Language::C,
         file: "mg.c",
         text: include_str!("../../kernels/mg.c"),
     },
-    Kernel {
+    BundledKernel {
         name: "ft",
         purpose: "a Fourier transform, all to all",
         language: Language::C,
         file: "ft.c",
         text: include_str!("../../kernels/ft.c"),
     },
-    Kernel {
+    BundledKernel {
         name: "lu",
         purpose: "over-relaxation as a wavefront, short messages",
         language: Language::C,
         file: "lu.c",
         text: include_str!("../../kernels/lu.c"),
     },
-    Kernel {
+    BundledKernel {
         name: "lu.f08",
         purpose: "the same in Fortran with mpi_f08 and array sections",
         language: Language::Fortran,
@@ -78,7 +78,7 @@ pub const KERNELS: &[Kernel] = &[
     },
 ];
 
-impl Kernel {
+impl BundledKernel {
     /// The kernel of that name.
     pub fn named(name: &str) -> Option<&'static Self> {
         KERNELS.iter().find(|kernel| kernel.name == name)

@@ -10,7 +10,7 @@
 //! Whether a claim holds is whether the shape does: machines are twenty years apart.
 
 use super::point::{Experiment, Subject, Values};
-use crate::report::results::{OURS, Results, Way, geometric_mean};
+use crate::report::results::{LibraryVariant, OURS, Results, geometric_mean};
 use crate::summary::median;
 
 /// The two modes of the paper, as we have them.
@@ -29,7 +29,7 @@ pub struct Claim {
     /// What it says.
     pub paper: &'static str,
     /// What is seen here.
-    pub seen: String,
+    pub measured: String,
     /// Whether it holds here; `None` if something is missing to tell.
     pub holds: Option<bool>,
 }
@@ -47,7 +47,7 @@ impl Claim {
 
 /// All claims, as far as these figures tell.
 pub fn claims(values: &Values, results: &Results) -> Vec<Claim> {
-    let seen = Seen { values, results };
+    let seen = Measurements { values, results };
     vec![
         seen.peak(),
         seen.short_messages(),
@@ -61,12 +61,12 @@ pub fn claims(values: &Values, results: &Results) -> Vec<Claim> {
     ]
 }
 
-struct Seen<'a> {
+struct Measurements<'a> {
     values: &'a Values,
     results: &'a Results,
 }
 
-impl Seen<'_> {
+impl Measurements<'_> {
     fn peak(&self) -> Claim {
         let bytes = 4 << 20;
         let of = |progress| self.ours(Experiment::Bandwidth, progress, 2, bytes);
@@ -83,7 +83,7 @@ impl Seen<'_> {
         );
         let paper = "thread mode uses all of the vendor's 2500 MB/s for long messages, polling \
                      slightly less";
-        Claim { figure: "7", paper, seen, holds }
+        Claim { figure: "7", paper, measured: seen, holds }
     }
 
     fn short_messages(&self) -> Claim {
@@ -98,7 +98,7 @@ impl Seen<'_> {
             unit(of("auto"), "µs")
         );
         let paper = "thread mode is slower for short messages, as threads must be switched";
-        Claim { figure: "7, 8", paper, seen, holds }
+        Claim { figure: "7, 8", paper, measured: seen, holds }
     }
 
     fn threshold_below_packet(&self) -> Claim {
@@ -116,7 +116,7 @@ impl Seen<'_> {
         let holds = by_least.map(|ratio| ratio <= 1.0 + 2.0 * SAME);
         let paper = "up to 2 KB the threshold of short messages (128 B, 1000 B, 8 MB) makes hardly \
                      a difference";
-        Claim { figure: "9", paper, seen, holds }
+        Claim { figure: "9", paper, measured: seen, holds }
     }
 
     fn threshold_beyond_packet(&self) -> Claim {
@@ -131,7 +131,7 @@ impl Seen<'_> {
         );
         let paper = "beyond a packet of 4 KB a threshold of 8 MB loses by its copy; 2 KB to 4064 B \
                      is best";
-        Claim { figure: "9", paper, seen, holds }
+        Claim { figure: "9", paper, measured: seen, holds }
     }
 
     fn alltoall_of_thread(&self) -> Claim {
@@ -153,7 +153,7 @@ impl Seen<'_> {
         );
         let paper = "in an alltoall of 16 or 32 ranks thread mode is below polling: more threads \
                      can run than there are processors";
-        Claim { figure: "10", paper, seen, holds: most.map(|most| most < 1.0) }
+        Claim { figure: "10", paper, measured: seen, holds: most.map(|most| most < 1.0) }
     }
 
     fn alltoall_of_short_messages(&self) -> Claim {
@@ -169,7 +169,7 @@ impl Seen<'_> {
         );
         let holds = short.zip(long).map(|(short, long)| short < (1.0 - SAME) * long.min(1.0));
         let paper = "below 32 KB polling falls far behind, too; the most is 8000 MB/s";
-        Claim { figure: "10", paper, seen, holds }
+        Claim { figure: "10", paper, measured: seen, holds }
     }
 
     fn few_ranks(&self) -> Claim {
@@ -180,7 +180,7 @@ impl Seen<'_> {
         let seen = format!("delegate by polling on {}: {}", list(&ranks), unit(mean, "times"));
         let holds = mean.map(|mean| (mean - 1.0).abs() <= 2.0 * SAME);
         let paper = "up to 8 processes the modes differ little";
-        Claim { figure: "11, 12", paper, seen, holds }
+        Claim { figure: "11, 12", paper, measured: seen, holds }
     }
 
     fn many_ranks_of_thread(&self) -> Claim {
@@ -192,7 +192,7 @@ impl Seen<'_> {
         let holds = mean.map(|mean| mean < 1.0 - SAME);
         let paper = "thread mode gains nothing from 16 processes on: 33 threads that can run on 32 \
                      processors";
-        Claim { figure: "11", paper, seen, holds }
+        Claim { figure: "11", paper, measured: seen, holds }
     }
 
     fn many_ranks_of_polling(&self) -> Claim {
@@ -204,7 +204,7 @@ impl Seen<'_> {
             unit(ratio, "times")
         );
         let paper = "on 32 processes polling has at least 90 % of the vendor's rate";
-        Claim { figure: "12", paper, seen, holds: ratio.map(|ratio| ratio >= 0.9) }
+        Claim { figure: "12", paper, measured: seen, holds: ratio.map(|ratio| ratio >= 0.9) }
     }
 
     /// The median of a figure of ours.
@@ -249,10 +249,12 @@ impl Seen<'_> {
     /// The geometric mean over the kernels of our rate in one mode by that in another, or by that
     /// of the best peer.
     fn kernels(&self, ranks: u32, progress: &str, other: Option<&str>) -> Option<f64> {
-        let is = |way: &Way, mode: &str| way.is_ours() && way.progress.as_deref() == Some(mode);
+        let is = |way: &LibraryVariant, mode: &str| {
+            way.is_ours() && way.progress.as_deref() == Some(mode)
+        };
         let mut ratios = Vec::new();
         for ways in self.results.rates.values() {
-            let most = |chosen: &dyn Fn(&Way) -> bool| {
+            let most = |chosen: &dyn Fn(&LibraryVariant) -> bool| {
                 let lines = ways.iter().filter(|(way, _)| chosen(way));
                 lines.filter_map(|(_, line)| Some(line.get(&ranks)?.median)).reduce(f64::max)
             };
@@ -305,7 +307,7 @@ mod tests {
     fn nothing_seen_is_nothing_told() {
         let all = claims(&Values::new(), &Results::default());
         assert_eq!(all.len(), 9);
-        assert!(all.iter().all(|claim| claim.holds.is_none() && claim.seen.contains('?')));
+        assert!(all.iter().all(|claim| claim.holds.is_none() && claim.measured.contains('?')));
     }
 
     #[test]

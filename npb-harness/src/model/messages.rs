@@ -62,7 +62,7 @@ pub fn jobs(is_short: bool) -> Vec<Job> {
 }
 
 /// A library as it is told to make progress.
-pub struct Way<'a> {
+pub struct ProgressVariant<'a> {
     /// The library.
     pub tools: &'a Toolchain,
     /// How; `None` of a peer.
@@ -72,7 +72,7 @@ pub struct Way<'a> {
 impl Job {
     /// Whether it is of use to run it so. Whose threshold cannot be told has none to try, and the
     /// paper tries it with polling only.
-    pub fn suits(&self, way: &Way<'_>) -> bool {
+    pub fn suits(&self, way: &ProgressVariant<'_>) -> bool {
         self.eager_max.is_none() || way.progress.as_deref() == Some("polling")
     }
 
@@ -87,11 +87,11 @@ impl Job {
     /// # Errors
     /// If it fails or lasts too long, with the last that it printed.
     pub fn run(
-        &self, way: &Way<'_>, program: &Path, request: &Request, is_short: bool,
+        &self, way: &ProgressVariant<'_>, program: &Path, request: &Request, is_short: bool,
         (scratch, stop): (&Scratch, &Stop),
     ) -> Result<Vec<(Subject, f64)>, String> {
         let mut command = way.tools.job(self.ranks, program);
-        self.tell(&mut command, way, is_short);
+        self.set_progress(&mut command, way, is_short);
         let log = scratch.path().join("model.log");
         let output = job::run(command, &log, request.limit, stop).map_err(|why| {
             let printed = fs::read_to_string(&log).unwrap_or_default();
@@ -111,7 +111,7 @@ impl Job {
         if figures.is_empty() { Err("it printed no figures".to_owned()) } else { Ok(figures) }
     }
 
-    fn tell(&self, command: &mut Command, way: &Way<'_>, is_short: bool) {
+    fn set_progress(&self, command: &mut Command, way: &ProgressVariant<'_>, is_short: bool) {
         command.envs(way.progress.as_ref().map(|progress| (PROGRESS, progress)));
         command.envs(self.eager_max.map(|bytes| (EAGER_MAX, bytes.to_string())));
         // Seconds after which what is left, the longest messages, is left out.

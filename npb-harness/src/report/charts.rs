@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use chart::{Axis, Chart, Point, Scale, Series};
 
-use super::results::{Class, Comparison, Figure, Line, Lines, Problem, Results, Way};
+use super::results::{
+    Class, Comparison, Figure, LibraryVariant, Problem, RankSeries, Results, VariantSeries,
+};
 
 /// Charts that belong together.
 pub struct Group {
@@ -19,14 +21,14 @@ pub struct Group {
 /// What is the same in all charts of a page: libraries and kernels have their styles.
 pub struct Charts<'a> {
     results: &'a Results,
-    mains: Vec<&'a Way>,
+    mains: Vec<&'a LibraryVariant>,
     comparisons: &'a [Comparison],
 }
 
 impl<'a> Charts<'a> {
     /// The charts of these results.
     pub fn new(results: &'a Results, comparisons: &'a [Comparison]) -> Self {
-        Self { results, mains: results.main_ways(), comparisons }
+        Self { results, mains: results.main_variants(), comparisons }
     }
 
     /// All sources and classes that there are results of.
@@ -43,7 +45,7 @@ impl<'a> Charts<'a> {
         let problems: Vec<_> = (self.results.rates.iter())
             .filter(|(problem, _)| problem.source == source && problem.class == class)
             .collect();
-        let each = |chart: &dyn Fn(&Problem, &Lines) -> Option<Chart>| {
+        let each = |chart: &dyn Fn(&Problem, &VariantSeries) -> Option<Chart>| {
             problems.iter().filter_map(|(problem, ways)| chart(problem, ways)).collect::<Vec<_>>()
         };
         let ours = self.mains.iter().find(|way| way.is_ours());
@@ -119,14 +121,14 @@ impl<'a> Charts<'a> {
         }]
     }
 
-    fn rates(&self, problem: &Problem, ways: &Lines) -> Option<Chart> {
+    fn rates(&self, problem: &Problem, ways: &VariantSeries) -> Option<Chart> {
         let lines = self.mains.iter().enumerate().filter_map(|(style, way)| {
             Some(Series { name: way.library.clone(), style, points: points(ways.get(*way)?) })
         });
         chart(problem, "Mop/s", "Mop/s of all ranks", lines.collect())
     }
 
-    fn speed_ups(&self, problem: &Problem, ways: &Lines) -> Option<Chart> {
+    fn speed_ups(&self, problem: &Problem, ways: &VariantSeries) -> Option<Chart> {
         let lines = || self.mains.iter().filter_map(|way| ways.get(*way));
         let ranks = || lines().flat_map(BTreeMap::keys);
         let (fewest, most) = (ranks().min()?, ranks().max()?);
@@ -152,12 +154,12 @@ impl<'a> Charts<'a> {
     /// Ours in all variants of one thing, which `of` gives with the other one, which is as in ours
     /// that is compared with peers.
     fn variants(
-        &self, problem: &Problem, ways: &Lines, what: &str,
-        of: impl Fn(&Way) -> (&Option<String>, &Option<String>),
+        &self, problem: &Problem, ways: &VariantSeries, what: &str,
+        of: impl Fn(&LibraryVariant) -> (&Option<String>, &Option<String>),
     ) -> Option<Chart> {
         let (_, other) = of(self.mains.iter().find(|way| way.is_ours())?);
-        let all = self.results.ways();
-        let comparable = |way: &&Way| way.is_ours() && of(way).1 == other;
+        let all = self.results.variants();
+        let comparable = |way: &&LibraryVariant| way.is_ours() && of(way).1 == other;
         let mut series = Vec::new();
         for (style, way) in all.into_iter().filter(comparable).enumerate() {
             let Some(line) = ways.get(way) else { continue };
@@ -171,7 +173,7 @@ impl<'a> Charts<'a> {
     }
 }
 
-fn points(line: &Line) -> Vec<Point> {
+fn points(line: &RankSeries) -> Vec<Point> {
     let point = |(ranks, figure): (&u32, &Figure)| {
         let Figure { median, low, high, .. } = *figure;
         Point { x: f64::from(*ranks), y: median, low, high }

@@ -47,7 +47,9 @@ pub fn claims(values: &Values, results: &Results) -> Table {
     tables::words(
         &["figure", "the paper", "here", "verdict"],
         claims.iter().map(|claim| {
-            [claim.figure, claim.paper, &claim.seen, claim.verdict()].map(str::to_owned).to_vec()
+            [claim.figure, claim.paper, &claim.measured, claim.verdict()]
+                .map(str::to_owned)
+                .to_vec()
         }),
     )
 }

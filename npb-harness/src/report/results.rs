@@ -44,7 +44,7 @@ impl PartialOrd for Class {
 
 /// How it was run. Ours are before those of peers, and what ours does by itself is the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct LibraryVariant {
     /// Ours, or the label of a peer.
     pub library: String,
     /// The device, where there is a choice.
@@ -53,7 +53,7 @@ pub struct Way {
     pub progress: Option<String>,
 }
 
-impl Way {
+impl LibraryVariant {
     /// In words.
     pub fn name(&self) -> String {
         let parts = [Some(&self.library), self.device.as_ref(), self.progress.as_ref()];
@@ -72,7 +72,7 @@ impl Way {
     }
 }
 
-impl Ord for Way {
+impl Ord for LibraryVariant {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         let order = |way: &Self| (!way.is_ours(), !(way.is_ours() && way.is_default()));
         let words = |way: &Self| (way.library.clone(), way.device.clone(), way.progress.clone());
@@ -80,7 +80,7 @@ impl Ord for Way {
     }
 }
 
-impl PartialOrd for Way {
+impl PartialOrd for LibraryVariant {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
@@ -116,16 +116,16 @@ impl Figure {
 }
 
 /// Mop/s of one way by number of ranks.
-pub type Line = BTreeMap<u32, Figure>;
+pub type RankSeries = BTreeMap<u32, Figure>;
 
 /// The same of all ways to run a problem.
-pub type Lines = BTreeMap<Way, Line>;
+pub type VariantSeries = BTreeMap<LibraryVariant, RankSeries>;
 
 /// All results.
 #[derive(Debug, Default)]
 pub struct Results {
     /// The rates of runs with the right result.
-    pub rates: BTreeMap<Problem, Lines>,
+    pub rates: BTreeMap<Problem, VariantSeries>,
     /// The runs without, in the order of the files.
     pub failures: Vec<Record>,
     /// How many runs there were.
@@ -137,7 +137,7 @@ pub struct Results {
 impl Results {
     /// The results of these records.
     pub fn of(records: &[Record]) -> Self {
-        let mut values: BTreeMap<(Problem, Way, u32), Vec<f64>> = BTreeMap::new();
+        let mut values: BTreeMap<(Problem, LibraryVariant, u32), Vec<f64>> = BTreeMap::new();
         let mut failures = Vec::new();
         for record in records {
             match (record.outcome, record.mops) {
@@ -148,7 +148,7 @@ impl Results {
                 (Outcome::Unverified | Outcome::Failed, _) => failures.push(record.clone()),
             }
         }
-        let mut rates: BTreeMap<Problem, Lines> = BTreeMap::new();
+        let mut rates: BTreeMap<Problem, VariantSeries> = BTreeMap::new();
         for ((problem, way, ranks), values) in values {
             let line = rates.entry(problem).or_default().entry(way).or_default();
             line.extend(Figure::of(values).map(|figure| (ranks, figure)));
@@ -160,8 +160,8 @@ impl Results {
     }
 
     /// All ways, each once, in order.
-    pub fn ways(&self) -> Vec<&Way> {
-        let mut ways: Vec<&Way> = self.rates.values().flat_map(BTreeMap::keys).collect();
+    pub fn variants(&self) -> Vec<&LibraryVariant> {
+        let mut ways: Vec<&LibraryVariant> = self.rates.values().flat_map(BTreeMap::keys).collect();
         ways.sort();
         ways.dedup();
         ways
@@ -169,9 +169,9 @@ impl Results {
 
     /// One way for each library, to compare libraries by: its default if that was run, or that with
     /// the most figures. Ours is the first.
-    pub fn main_ways(&self) -> Vec<&Way> {
-        let mut mains: Vec<&Way> = Vec::new();
-        for way in self.ways() {
+    pub fn main_variants(&self) -> Vec<&LibraryVariant> {
+        let mut mains: Vec<&LibraryVariant> = Vec::new();
+        for way in self.variants() {
             match mains.iter_mut().find(|main| main.library == way.library) {
                 Some(main) if self.weight(way) > self.weight(main) => *main = way,
                 Some(_) => {}
@@ -182,7 +182,7 @@ impl Results {
         mains
     }
 
-    fn weight(&self, way: &Way) -> (bool, usize) {
+    fn weight(&self, way: &LibraryVariant) -> (bool, usize) {
         let lines = self.rates.values().filter_map(|ways| ways.get(way));
         (way.is_default(), lines.map(BTreeMap::len).sum())
     }
@@ -190,7 +190,7 @@ impl Results {
     /// Ours beside the best peer, for each way of ours, by source, class and ranks. Empty without
     /// peers.
     pub fn comparisons(&self) -> Vec<Comparison> {
-        let mut found: BTreeMap<(String, Class, Way, u32), Vec<Ratio>> = BTreeMap::new();
+        let mut found: BTreeMap<(String, Class, LibraryVariant, u32), Vec<Ratio>> = BTreeMap::new();
         for (problem, ways) in &self.rates {
             let (ours, peers): (Vec<_>, Vec<_>) = ways.iter().partition(|(way, _)| way.is_ours());
             for (way, line) in ours {
@@ -214,14 +214,16 @@ impl Results {
     }
 }
 
-fn key(setting: &Setting) -> (Problem, Way, u32) {
+fn key(setting: &Setting) -> (Problem, LibraryVariant, u32) {
     let Setting { source, kernel, class, ranks, library, device, progress } = setting.clone();
     let problem = Problem { source, class: Class(class), kernel };
-    (problem, Way { library, device, progress }, ranks)
+    (problem, LibraryVariant { library, device, progress }, ranks)
 }
 
 /// The peer with the greatest median on so many ranks.
-fn best_of<'a>(peers: &[(&'a Way, &Line)], ranks: u32) -> Option<(&'a Way, f64)> {
+fn best_of<'a>(
+    peers: &[(&'a LibraryVariant, &RankSeries)], ranks: u32,
+) -> Option<(&'a LibraryVariant, f64)> {
     let medians = peers.iter().filter_map(|(way, line)| Some((*way, line.get(&ranks)?.median)));
     medians.filter(|(_, median)| *median > 0.0).max_by(|one, other| one.1.total_cmp(&other.1))
 }
@@ -245,7 +247,7 @@ pub struct Comparison {
     /// The size.
     pub class: Class,
     /// The way of ours.
-    pub way: Way,
+    pub way: LibraryVariant,
     /// On how many ranks.
     pub ranks: u32,
     /// One for each kernel; there is at least one.
@@ -322,7 +324,7 @@ mod tests {
     #[test]
     fn libraries_are_compared_by_their_defaults() {
         let results = Results::of(&fixture::records());
-        let names: Vec<String> = results.main_ways().iter().map(|way| way.name()).collect();
+        let names: Vec<String> = results.main_variants().iter().map(|way| way.name()).collect();
         assert_eq!(names, ["suiro shm polling", "intel", "mpich"]);
     }
 }

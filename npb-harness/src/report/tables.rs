@@ -20,11 +20,11 @@ pub struct Table {
 #[derive(Debug, PartialEq)]
 pub struct Column {
     name: String,
-    holds: Holds,
+    holds: ColumnKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Holds {
+enum ColumnKind {
     Words,
     Numbers,
     /// As they are: paths.
@@ -38,7 +38,7 @@ impl Table {
         table.load_style(presets::NOTHING);
         table.set_header(self.columns.iter().map(|column| column.name.as_str()));
         for (at, column) in self.columns.iter().enumerate() {
-            if let (Holds::Numbers, Some(ours)) = (column.holds, table.column_mut(at)) {
+            if let (ColumnKind::Numbers, Some(ours)) = (column.holds, table.column_mut(at)) {
                 ours.set_cell_alignment(CellAlignment::Right);
             }
         }
@@ -50,8 +50,8 @@ impl Table {
 impl Render for Table {
     fn render(&self) -> Markup {
         let class = |column: &Column| match column.holds {
-            Holds::Numbers => Some("number"),
-            Holds::Words | Holds::Code => None,
+            ColumnKind::Numbers => Some("number"),
+            ColumnKind::Words | ColumnKind::Code => None,
         };
         html! {
             div .wide {
@@ -68,7 +68,7 @@ impl Render for Table {
                             tr {
                                 @for (cell, column) in row.iter().zip(&self.columns) {
                                     td class=[class(column)] {
-                                        @if column.holds == Holds::Code { code { (cell) } }
+                                        @if column.holds == ColumnKind::Code { code { (cell) } }
                                         @else { (cell) }
                                     }
                                 }
@@ -81,16 +81,16 @@ impl Render for Table {
     }
 }
 
-fn columns(holds: Holds, names: &[&str]) -> Vec<Column> {
+fn columns(holds: ColumnKind, names: &[&str]) -> Vec<Column> {
     names.iter().map(|name| Column { name: (*name).to_owned(), holds }).collect()
 }
 
 /// Our library beside the best peers.
 pub fn comparisons(comparisons: &[Comparison]) -> Table {
-    let mut all = columns(Holds::Words, &["class", "library"]);
+    let mut all = columns(ColumnKind::Words, &["class", "library"]);
     let numbers = ["ranks", "mean", "least", "most", "kernels"];
-    all.extend(columns(Holds::Numbers, &numbers));
-    all.extend(columns(Holds::Words, &["source"]));
+    all.extend(columns(ColumnKind::Numbers, &numbers));
+    all.extend(columns(ColumnKind::Words, &["source"]));
     let mut table = Table { columns: all, rows: Vec::new() };
     for comparison in comparisons {
         let Some((least, most)) = comparison.extremes() else { continue };
@@ -113,8 +113,8 @@ pub fn comparisons(comparisons: &[Comparison]) -> Table {
 
 /// The runs without the right result.
 pub fn failures(records: &[Record]) -> Table {
-    let mut all = columns(Holds::Words, &["run", "library", "repeat", "outcome", "why"]);
-    all.extend(columns(Holds::Code, &["log"]));
+    let mut all = columns(ColumnKind::Words, &["run", "library", "repeat", "outcome", "why"]);
+    all.extend(columns(ColumnKind::Code, &["log"]));
     let row = |record: &Record| {
         let Setting { source, kernel, class, ranks, library, device, progress } = &record.setting;
         let words = [Some(library), device.as_ref(), progress.as_ref()];
@@ -140,12 +140,12 @@ pub fn failures(records: &[Record]) -> Table {
 
 /// Mop/s of everything, one column for each way to run it; the figure is put into words by `text`.
 pub fn rates(results: &Results, text: impl Fn(&Figure) -> String) -> Table {
-    let ways = results.ways();
+    let ways = results.variants();
     let names: Vec<String> = ways.iter().map(|way| way.name()).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut all = columns(Holds::Words, &["source", "class", "kernel"]);
-    all.extend(columns(Holds::Numbers, &["ranks"]));
-    all.extend(columns(Holds::Numbers, &names));
+    let mut all = columns(ColumnKind::Words, &["source", "class", "kernel"]);
+    all.extend(columns(ColumnKind::Numbers, &["ranks"]));
+    all.extend(columns(ColumnKind::Numbers, &names));
     let mut rows = Vec::new();
     for (problem, lines) in &results.rates {
         let mut ranks: Vec<u32> = lines.values().flat_map(|line| line.keys().copied()).collect();
@@ -170,7 +170,7 @@ pub fn rates(results: &Results, text: impl Fn(&Figure) -> String) -> Table {
 
 /// A table of words.
 pub fn words(names: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Table {
-    Table { columns: columns(Holds::Words, names), rows: rows.collect() }
+    Table { columns: columns(ColumnKind::Words, names), rows: rows.collect() }
 }
 
 /// The median of a figure.

@@ -8,7 +8,7 @@ use std::ffi::{CString, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
-use mpi_abi::launch::debugger::{Debugger, Process};
+use mpi_abi::launch::debugger::{DebuggedProcess, Debugger};
 
 /// `MPIR_PROCDESC`.
 #[repr(C)]
@@ -73,7 +73,7 @@ impl Debugger for Mpir {
         unsafe { (&raw const MPIR_being_debugged).read_volatile() != 0 }
     }
 
-    fn show(&mut self, processes: &[Process]) {
+    fn show(&mut self, processes: &[DebuggedProcess]) {
         for process in processes {
             let mut text = |bytes: &[u8]| {
                 self.texts.push(CString::new(bytes).unwrap_or_default());

@@ -1,10 +1,10 @@
 //! `suiro-sim rsched`: which engine puts what, and how long it takes.
 
 use clap::{Arg, ArgMatches, Command, value_parser};
-use mpi_abi::device::torus::Shape;
-use mpi_abi::offload::packing::{Machine, Policy};
-use mpi_abi::sim::halo::{PAPER, Pattern};
-use mpi_abi::sim::rsched::Comparison;
+use mpi_abi::device::torus::TorusShape;
+use mpi_abi::offload::packing::{InterfaceModel, PackingPolicy};
+use mpi_abi::sim::halo::{HaloPattern, PAPER};
+use mpi_abi::sim::rsched::PackingComparison;
 
 const LONG: &str = "\
 The puts of a halo exchange (SCALE-LES3 on a periodic grid of processes) are given to the engines of
@@ -28,7 +28,7 @@ pub fn command() -> Command {
                 .long("pattern")
                 .value_name("NAME")
                 .value_delimiter(',')
-                .value_parser(Pattern::ALL.map(Pattern::name))
+                .value_parser(HaloPattern::ALL.map(HaloPattern::name))
                 .help("with which neighbours; pictures show the last  [default: each in turn]"),
         )
         .arg(
@@ -73,28 +73,30 @@ pub fn command() -> Command {
 
 pub fn run(matches: &ArgMatches) -> Result<String, String> {
     let patterns = matches.get_many::<String>("pattern").into_iter().flatten();
-    let mut patterns: Vec<Pattern> = patterns.filter_map(|name| Pattern::from_name(name)).collect();
+    let mut patterns: Vec<HaloPattern> =
+        patterns.filter_map(|name| HaloPattern::from_name(name)).collect();
     if patterns.is_empty() {
-        patterns = Pattern::ALL.into();
+        patterns = HaloPattern::ALL.into();
     }
-    let policies = matches.get_many::<Policy>("policy");
-    let comparison = Comparison {
+    let policies = matches.get_many::<PackingPolicy>("policy");
+    let comparison = PackingComparison {
         patterns,
-        policies: policies.map_or(Policy::ALL.into(), |policies| policies.copied().collect()),
+        policies: policies
+            .map_or(PackingPolicy::ALL.into(), |policies| policies.copied().collect()),
         grid: matches.get_one("grid").copied().unwrap_or(872),
         machine: machine(matches),
         torus: matches.get_one("torus").copied().map_or_else(|| torus(PAPER), Ok)?,
     };
-    let shown = comparison.patterns.last().copied().unwrap_or(Pattern::All);
+    let shown = comparison.patterns.last().copied().unwrap_or(HaloPattern::All);
     crate::write_file(matches, "svg", || comparison.picture(shown))?;
     crate::write_file(matches, "chart", || comparison.chart(shown))?;
     Ok(comparison.table())
 }
 
-fn machine(matches: &ArgMatches) -> Machine {
-    let usual = Machine::TOFU1;
+fn machine(matches: &ArgMatches) -> InterfaceModel {
+    let usual = InterfaceModel::TOFU1;
     let or = |name, usual: f64| matches.get_one::<f64>(name).copied().unwrap_or(usual);
-    Machine {
+    InterfaceModel {
         engines: matches.get_one("engines").copied().unwrap_or(usual.engines),
         put_rate: or("put-rate", usual.put_rate),
         link_rate: or("link-rate", usual.link_rate),
@@ -104,14 +106,14 @@ fn machine(matches: &ArgMatches) -> Machine {
     }
 }
 
-fn policy(name: &str) -> Result<Policy, String> {
-    let good = || Policy::ALL.map(Policy::name).join(", ");
-    Policy::from_name(name).ok_or_else(|| format!("it is not one of {}", good()))
+fn policy(name: &str) -> Result<PackingPolicy, String> {
+    let good = || PackingPolicy::ALL.map(PackingPolicy::name).join(", ");
+    PackingPolicy::from_name(name).ok_or_else(|| format!("it is not one of {}", good()))
 }
 
-fn torus(text: &str) -> Result<Shape, String> {
+fn torus(text: &str) -> Result<TorusShape, String> {
     const NODES_MAX: usize = 4096;
-    let shape: Shape = text.parse()?;
+    let shape: TorusShape = text.parse()?;
     match shape.nodes() {
         ..=NODES_MAX => Ok(shape),
         nodes => Err(format!("{nodes} nodes are more than {NODES_MAX}")),

@@ -1,9 +1,9 @@
 //! The part of the suite about one-sided access, for devices that have it.
 
-use super::{Ignore, Patience};
+use super::{Ignore, TestDeadline};
 use crate::base::{ErrorClass, Peer, Random, Result, Span};
 use crate::device::Device;
-use crate::device::rma::{Access, Key, Remote, Rma, Ticket, Update};
+use crate::device::rma::{MemoryKey, RemoteAccess, RemoteAddress, Rma, RmaTicket, Update};
 
 /// Runs it on new networks.
 pub(super) fn check<D: Device>(network: &impl Fn(usize) -> Vec<D>) {
@@ -11,7 +11,7 @@ pub(super) fn check<D: Device>(network: &impl Fn(usize) -> Vec<D>) {
         return;
     }
     every_size_is_put_and_got(network(2));
-    everybody_puts_to_everybody(network(4), 1);
+    every_rank_puts_to_every_rank(network(4), 1);
     accesses_of_one_engine_keep_their_order(network(2));
     numbers_change_as_asked(network(2));
     additions_are_atomic(network(5));
@@ -24,9 +24,9 @@ pub(super) fn rma<D: Device>(device: &mut D) -> &mut dyn Rma {
 }
 
 /// Memory of a test, which does not move.
-pub(super) struct Memory(Box<[u8]>);
+pub(super) struct TestBuffer(Box<[u8]>);
 
-impl Memory {
+impl TestBuffer {
     pub(super) fn new(len: usize, byte: u8) -> Self {
         Self(vec![byte; len].into_boxed_slice())
     }
@@ -53,8 +53,8 @@ pub(super) fn poll_all<D: Device>(devices: &mut [D]) {
 }
 
 /// Waits for the end of an access of rank `me`.
-fn end<D: Device>(devices: &mut [D], me: usize, ticket: Ticket) -> Result {
-    let patience = Patience::new();
+fn end<D: Device>(devices: &mut [D], me: usize, ticket: RmaTicket) -> Result {
+    let patience = TestDeadline::new();
     loop {
         if let Some(end) = rma(&mut devices[me]).end(ticket) {
             return end;
@@ -64,9 +64,9 @@ fn end<D: Device>(devices: &mut [D], me: usize, ticket: Ticket) -> Result {
     }
 }
 
-fn register<D: Device>(device: &mut D, memory: &mut Memory) -> Key {
-    let key = rma(device).register(memory.span(), Access::ReadWrite).unwrap();
-    assert_ne!(key, Key(0));
+fn register<D: Device>(device: &mut D, memory: &mut TestBuffer) -> MemoryKey {
+    let key = rma(device).register(memory.span(), RemoteAccess::ReadWrite).unwrap();
+    assert_ne!(key, MemoryKey(0));
     key
 }
 
@@ -78,11 +78,11 @@ fn pattern(len: usize, seed: u64) -> Vec<u8> {
 fn every_size_is_put_and_got<D: Device>(mut devices: Vec<D>) {
     const LEN: usize = 200_000;
     let (mut source, mut target, mut back) =
-        (Memory::new(LEN, 0), Memory::new(LEN, 7), Memory::new(LEN, 8));
+        (TestBuffer::new(LEN, 0), TestBuffer::new(LEN, 7), TestBuffer::new(LEN, 8));
     source.span().write(0, &pattern(LEN, 1));
     let key = register(&mut devices[1], &mut target);
     for (number, len) in [0, 1, 7, 8, 31, 32, 33, 4096, 65_537, LEN - 3].into_iter().enumerate() {
-        let to = Remote { peer: 1, key, offset: (number % 4) as u64 };
+        let to = RemoteAddress { peer: 1, key, offset: (number % 4) as u64 };
         let start = number % 3;
         let from = source.span().part(start, len);
         let ticket = rma(&mut devices[0]).put(from, to, None).unwrap();
@@ -101,12 +101,12 @@ fn every_size_is_put_and_got<D: Device>(mut devices: Vec<D>) {
     rma(&mut devices[1]).deregister(key);
 }
 
-fn everybody_puts_to_everybody<D: Device>(mut devices: Vec<D>, seed: u64) {
+fn every_rank_puts_to_every_rank<D: Device>(mut devices: Vec<D>, seed: u64) {
     const BLOCK: usize = 1000;
     let ranks = devices.len();
     let mut random = Random::new(seed);
     let mut memory: Vec<_> = (0..ranks)
-        .map(|rank| [Memory::new(BLOCK, rank as u8), Memory::new(BLOCK * ranks, !0)])
+        .map(|rank| [TestBuffer::new(BLOCK, rank as u8), TestBuffer::new(BLOCK * ranks, !0)])
         .collect();
     let keys: Vec<_> =
         (0..ranks).map(|rank| register(&mut devices[rank], &mut memory[rank][1])).collect();
@@ -115,7 +115,8 @@ fn everybody_puts_to_everybody<D: Device>(mut devices: Vec<D>, seed: u64) {
         let mut tickets = Vec::new();
         for pair in 0..ranks * ranks {
             let (from, to) = (pair / ranks, pair % ranks);
-            let remote = Remote { peer: to as Peer, key: keys[to], offset: (from * BLOCK) as u64 };
+            let remote =
+                RemoteAddress { peer: to as Peer, key: keys[to], offset: (from * BLOCK) as u64 };
             let engine = (!random.one_in(3)).then(|| random.below(9) as u8);
             let source = memory[from][0].span();
             tickets.push((from, rma(&mut devices[from]).put(source, remote, engine).unwrap()));
@@ -135,11 +136,11 @@ fn accesses_of_one_engine_keep_their_order<D: Device>(mut devices: Vec<D>) {
     if !ordered {
         return;
     }
-    let mut target = Memory::new(8, 0);
+    let mut target = TestBuffer::new(8, 0);
     let key = register(&mut devices[1], &mut target);
-    let mut sources: Vec<_> = (0..100).map(|byte| Memory::new(8, byte)).collect();
-    let to = Remote { peer: 1, key, offset: 0 };
-    let mut put = |source: &mut Memory| rma(&mut devices[0]).put(source.span(), to, Some(0));
+    let mut sources: Vec<_> = (0..100).map(|byte| TestBuffer::new(8, byte)).collect();
+    let to = RemoteAddress { peer: 1, key, offset: 0 };
+    let mut put = |source: &mut TestBuffer| rma(&mut devices[0]).put(source.span(), to, Some(0));
     let tickets: Vec<_> = sources.iter_mut().map(|source| put(source).unwrap()).collect();
     for ticket in tickets {
         end(&mut devices, 0, ticket).unwrap();
@@ -148,18 +149,18 @@ fn accesses_of_one_engine_keep_their_order<D: Device>(mut devices: Vec<D>) {
 }
 
 fn numbers_change_as_asked<D: Device>(mut devices: Vec<D>) {
-    let (mut target, mut old) = (Memory::new(32, 0), Memory::new(8, 0));
+    let (mut target, mut old) = (TestBuffer::new(32, 0), TestBuffer::new(8, 0));
     let key = register(&mut devices[1], &mut target);
     for bytes in [8_u8, 4] {
         let len = usize::from(bytes);
         let low = if bytes == 4 { u64::from(u32::MAX) } else { u64::MAX };
-        let number = |memory: &mut Memory, at: usize| match <[u8; 8]>::try_from(
+        let number = |memory: &mut TestBuffer, at: usize| match <[u8; 8]>::try_from(
             &memory.bytes()[at..][..len],
         ) {
             Ok(bytes) => u64::from_ne_bytes(bytes),
             Err(_) => u32::from_ne_bytes(memory.bytes()[at..][..4].try_into().unwrap()).into(),
         };
-        let at = Remote { peer: 1, key, offset: 16 };
+        let at = RemoteAddress { peer: 1, key, offset: 16 };
         let mut value = 0;
         let changes = [
             Update::Add(u64::MAX),
@@ -177,7 +178,7 @@ fn numbers_change_as_asked<D: Device>(mut devices: Vec<D>) {
             let ticket = rma(&mut devices[0]).update(at, bytes, change, into).unwrap();
             end(&mut devices, 0, ticket).unwrap();
             assert_eq!(number(&mut old, 0), value, "old value of {bytes} bytes before {change:?}");
-            value = change.of(value, bytes) & low;
+            value = change.apply(value, bytes) & low;
             assert_eq!(number(&mut target, 16), value, "{bytes} bytes after {change:?}");
         }
         assert_eq!(value, 9);
@@ -189,11 +190,11 @@ fn numbers_change_as_asked<D: Device>(mut devices: Vec<D>) {
 
 fn additions_are_atomic<D: Device>(mut devices: Vec<D>) {
     const EACH: usize = 50;
-    let mut target = Memory::new(8, 0);
+    let mut target = TestBuffer::new(8, 0);
     target.span().write(0, &0_u64.to_ne_bytes());
     let key = register(&mut devices[0], &mut target);
-    let at = Remote { peer: 0, key, offset: 0 };
-    let mut olds: Vec<_> = (0..devices.len() * EACH).map(|_| Memory::new(8, 0)).collect();
+    let at = RemoteAddress { peer: 0, key, offset: 0 };
+    let mut olds: Vec<_> = (0..devices.len() * EACH).map(|_| TestBuffer::new(8, 0)).collect();
     let mut tickets = Vec::new();
     for (number, old) in olds.iter_mut().enumerate() {
         let rank = number % devices.len();
@@ -203,7 +204,7 @@ fn additions_are_atomic<D: Device>(mut devices: Vec<D>) {
     for (rank, ticket) in tickets {
         end(&mut devices, rank, ticket).unwrap();
     }
-    let number = |memory: &mut Memory| u64::from_ne_bytes(memory.bytes().try_into().unwrap());
+    let number = |memory: &mut TestBuffer| u64::from_ne_bytes(memory.bytes().try_into().unwrap());
     let mut seen: Vec<_> = olds.iter_mut().map(number).collect();
     seen.sort_unstable();
     assert!(seen.into_iter().eq(0..olds.len() as u64));
@@ -212,7 +213,7 @@ fn additions_are_atomic<D: Device>(mut devices: Vec<D>) {
 
 /// The class of the error that an access ends with.
 fn class<D: Device>(
-    devices: &mut [D], access: impl FnOnce(&mut dyn Rma) -> Result<Ticket>,
+    devices: &mut [D], access: impl FnOnce(&mut dyn Rma) -> Result<RmaTicket>,
 ) -> Option<ErrorClass> {
     let ticket = access(rma(&mut devices[0]));
     let error = ticket.and_then(|ticket| end(devices, 0, ticket)).err()?;
@@ -222,11 +223,11 @@ fn class<D: Device>(
 
 fn what_is_not_allowed_is_an_error<D: Device>(mut devices: Vec<D>) {
     let (mut mine, mut open, mut closed) =
-        (Memory::new(64, 1), Memory::new(64, 2), Memory::new(64, 3));
+        (TestBuffer::new(64, 1), TestBuffer::new(64, 2), TestBuffer::new(64, 3));
     let key = register(&mut devices[1], &mut open);
-    let read_only = rma(&mut devices[1]).register(closed.span(), Access::Read).unwrap();
+    let read_only = rma(&mut devices[1]).register(closed.span(), RemoteAccess::Read).unwrap();
     let (all, eight) = (mine.span(), mine.span().part(0, 8));
-    let at = |key, offset| Remote { peer: 1, key, offset };
+    let at = |key, offset| RemoteAddress { peer: 1, key, offset };
     let range = Some(ErrorClass::RmaRange);
     for offset in [1, 64, 65, 1 << 40, u64::MAX, u64::MAX - 63] {
         assert_eq!(class(&mut devices, |rma| rma.put(all, at(key, offset), None)), range);
@@ -234,8 +235,8 @@ fn what_is_not_allowed_is_an_error<D: Device>(mut devices: Vec<D>) {
     }
     let add = Update::Add(1);
     assert_eq!(class(&mut devices, |rma| rma.update(at(key, 64), 8, add, eight)), range);
-    let unknown = Key(key.0.max(read_only.0) + (1 << 20));
-    for unknown in [unknown, Key(u64::MAX)] {
+    let unknown = MemoryKey(key.0.max(read_only.0) + (1 << 20));
+    for unknown in [unknown, MemoryKey(u64::MAX)] {
         assert_eq!(class(&mut devices, |rma| rma.put(eight, at(unknown, 0), None)), range);
         assert_eq!(class(&mut devices, |rma| rma.get(at(unknown, 0), eight, None)), range);
     }
@@ -254,18 +255,18 @@ fn what_is_not_allowed_is_an_error<D: Device>(mut devices: Vec<D>) {
 }
 
 fn a_registration_ends<D: Device>(mut devices: Vec<D>) {
-    let (mut mine, mut memory) = (Memory::new(8, 1), Memory::new(8, 2));
+    let (mut mine, mut memory) = (TestBuffer::new(8, 1), TestBuffer::new(8, 2));
     let keys: Vec<_> = (0..40).map(|_| register(&mut devices[1], &mut memory)).collect();
     keys.iter().for_each(|key| rma(&mut devices[1]).deregister(*key));
     let again = register(&mut devices[1], &mut memory);
     let from = mine.span();
     for key in keys {
-        let to = Remote { peer: 1, key, offset: 0 };
+        let to = RemoteAddress { peer: 1, key, offset: 0 };
         let range = Some(ErrorClass::RmaRange);
         assert_eq!(class(&mut devices, |rma| rma.put(from, to, None)), range, "{key:?}");
     }
     assert_eq!(memory.bytes(), [2; 8]);
-    let to = Remote { peer: 1, key: again, offset: 0 };
+    let to = RemoteAddress { peer: 1, key: again, offset: 0 };
     assert_eq!(class(&mut devices, |rma| rma.put(from, to, None)), None);
     assert_eq!(memory.bytes(), [1; 8]);
 }

@@ -8,15 +8,18 @@
 use std::sync::Arc;
 use std::thread;
 
-use super::rma::{Memory, poll_all, rma};
-use super::{Ignore, Patience, has_fired};
+use super::rma::{TestBuffer, poll_all, rma};
+use super::{Ignore, TestDeadline, has_fired};
 use crate::base::{ErrorClass, Peer, Random};
-use crate::device::rma::{Access, Key};
+use crate::device::rma::{MemoryKey, RemoteAccess};
 use crate::device::trigger::{
-    Class, CounterKey, Linked, Loading, Look, ProgramKey, Runner, Trigger,
+    CounterKey, InstanceState, PeerBinding, ProgramBinding, ProgramKey, Runner, Trigger,
+    TriggerClass,
 };
-use crate::device::{Device, Wake};
-use crate::offload::{Add, Arithmetic, Buffer, Op, Program, Region, Scheme, Work};
+use crate::device::{Device, WakeSource};
+use crate::offload::{
+    Arithmetic, Buffer, CounterAdd, DeferredWork, Program, ProgramOp, Region, Scheme,
+};
 
 /// Runs it on new networks.
 pub(super) fn check<D: Device>(network: &impl Fn(usize) -> Vec<D>) {
@@ -61,24 +64,24 @@ fn counters_are_given_and_taken<D: Device>(mut devices: Vec<D>) {
 }
 
 /// Counters of the program of a ring, for both tanks.
-fn counters(class: Class) -> usize {
+fn counters(class: TriggerClass) -> usize {
     match class {
-        Class::Thresholds => 2,
-        Class::Sessions => 4,
+        TriggerClass::Thresholds => 2,
+        TriggerClass::Sessions => 4,
     }
 }
 
 /// The program of a rank of the ring.
-fn ring(rank: usize, ranks: usize, block: usize, class: Class) -> Program {
+fn ring_program(rank: usize, ranks: usize, block: usize, class: TriggerClass) -> Program {
     let (before, after) = ((rank + ranks - 1) % ranks, (rank + 1) % ranks);
     // The counter of the second round, what the arrival of the first weighs, and all levels.
     let (last, weight, full) = match class {
-        Class::Thresholds => (0, 3, &[5_u64][..]),
-        Class::Sessions => (1, 1, &[1, 2][..]),
+        TriggerClass::Thresholds => (0, 3, &[5_u64][..]),
+        TriggerClass::Sessions => (1, 1, &[1, 2][..]),
     };
-    let work = |counter, level, op| Work { counter, level, op, round: 0 };
-    let arrival = Add { counter: last, value: 1 };
-    let put = Op::Put {
+    let work = |counter, level, op| DeferredWork { counter, level, op, round: 0 };
+    let arrival = CounterAdd { counter: last, value: 1 };
+    let put = ProgramOp::Put {
         to: after as u32,
         from: Buffer::User(0).region(0, block),
         into: Buffer::User(1).region(0, block),
@@ -86,29 +89,34 @@ fn ring(rank: usize, ranks: usize, block: usize, class: Class) -> Program {
         done: Some(arrival),
         engine: None,
     };
-    let ready = Op::Signal { to: before as u32, signal: Add { counter: 0, value: weight } };
+    let ready =
+        ProgramOp::Signal { to: before as u32, signal: CounterAdd { counter: 0, value: weight } };
     let mut steps = vec![work(0, 0, ready), work(0, weight, put)];
     let end = full[usize::from(last)];
     for (counter, level) in (0..).zip(full) {
-        steps.push(work(last, end, Op::Add(Add { counter, value: level.wrapping_neg() })));
+        steps.push(work(
+            last,
+            end,
+            ProgramOp::Add(CounterAdd { counter, value: level.wrapping_neg() }),
+        ));
     }
-    steps.push(work(last, end, Op::Complete));
+    steps.push(work(last, end, ProgramOp::Complete));
     Program::new(Scheme::Tank, 2, full.len() as u16, steps)
 }
 
 /// One rank's end of a ring.
-struct Seat {
+struct LoadedRank {
     program: ProgramKey,
     counters: Vec<CounterKey>,
-    key: Key,
-    from: Memory,
-    into: Memory,
+    key: MemoryKey,
+    from: TestBuffer,
+    into: TestBuffer,
     /// Instances that are over.
     over: u64,
     under_way: bool,
 }
 
-impl Seat {
+impl LoadedRank {
     fn fill(&mut self, rank: usize) {
         let byte = (rank as u64 + 3 * self.over) as u8;
         let len = self.from.span().len();
@@ -127,21 +135,21 @@ impl Seat {
 }
 
 /// Loads a ring; bit `rank` of `host` has the host of that rank run it.
-fn load<D: Device>(devices: &mut [D], block: usize, host: u32) -> Vec<Seat> {
+fn load<D: Device>(devices: &mut [D], block: usize, host: u32) -> Vec<LoadedRank> {
     let ranks = devices.len();
     let mut memory: Vec<_> =
-        devices.iter().map(|_| (Memory::new(block, 0), Memory::new(block, 0))).collect();
+        devices.iter().map(|_| (TestBuffer::new(block, 0), TestBuffer::new(block, 0))).collect();
     let class = trigger(&mut devices[0]).limits().class;
     let count = counters(class);
     let counters: Vec<_> =
         devices.iter_mut().map(|device| trigger(device).reserve(count).unwrap()).collect();
-    let register = |(device, (_, into)): (&mut D, &mut (Memory, Memory))| {
-        rma(device).register(into.span(), Access::ReadWrite).unwrap()
+    let register = |(device, (_, into)): (&mut D, &mut (TestBuffer, TestBuffer))| {
+        rma(device).register(into.span(), RemoteAccess::ReadWrite).unwrap()
     };
     let keys: Vec<_> = devices.iter_mut().zip(&mut memory).map(register).collect();
     let mut seats = Vec::new();
     for (rank, (mut from, mut into)) in memory.into_iter().enumerate() {
-        let linked = |peer: usize| Linked {
+        let linked = |peer: usize| PeerBinding {
             rank: peer as u32,
             peer: peer as Peer,
             counters: counters[peer].clone(),
@@ -149,8 +157,8 @@ fn load<D: Device>(devices: &mut [D], block: usize, host: u32) -> Vec<Seat> {
         };
         let mut peers = vec![(rank + ranks - 1) % ranks, (rank + 1) % ranks];
         peers.dedup();
-        let loading = Loading {
-            program: Arc::new(ring(rank, ranks, block, class)),
+        let loading = ProgramBinding {
+            program: Arc::new(ring_program(rank, ranks, block, class)),
             counters: counters[rank].clone(),
             memory: vec![(Buffer::User(0), from.span()), (Buffer::User(1), into.span())],
             peers: peers.into_iter().map(linked).collect(),
@@ -162,12 +170,12 @@ fn load<D: Device>(devices: &mut [D], block: usize, host: u32) -> Vec<Seat> {
             assert!(matches!(runner, Runner::Host(_)));
         }
         let (counters, key) = (counters[rank].clone(), keys[rank]);
-        seats.push(Seat { program, counters, key, from, into, over: 0, under_way: false });
+        seats.push(LoadedRank { program, counters, key, from, into, over: 0, under_way: false });
     }
     seats
 }
 
-fn unload<D: Device>(devices: &mut [D], seats: Vec<Seat>) {
+fn unload<D: Device>(devices: &mut [D], seats: Vec<LoadedRank>) {
     for (device, seat) in devices.iter_mut().zip(seats) {
         trigger(device).unload(seat.program);
         trigger(device).release(&seat.counters);
@@ -182,7 +190,7 @@ fn rings_turn<D: Device>(
     let ranks = devices.len();
     let mut random = Random::new(seed);
     let mut all: Vec<_> = (0..rings).map(|_| load(&mut devices, block, host)).collect();
-    let mut patience = Patience::new();
+    let mut patience = TestDeadline::new();
     let mut left = (rings * ranks) as u64 * instances;
     while left > 0 {
         let number = random.below((rings * ranks) as u64) as usize;
@@ -193,16 +201,18 @@ fn rings_turn<D: Device>(
             trigger(device).start(seat.program);
             seat.under_way = true;
         } else if seat.under_way {
-            match trigger(device).look(seat.program) {
-                Look::Waits => patience.wait(),
-                Look::Host(step) => panic!("no step {step} for the host was asked for"),
-                Look::Over(end) => {
+            match trigger(device).poll_program(seat.program) {
+                InstanceState::Waiting => patience.wait(),
+                InstanceState::HostStep(step) => {
+                    panic!("no step {step} for the host was asked for")
+                }
+                InstanceState::Completed(end) => {
                     end.unwrap();
                     seat.check(rank, ranks);
                     seat.over += 1;
                     seat.under_way = false;
                     left -= 1;
-                    patience = Patience::new();
+                    patience = TestDeadline::new();
                 }
             }
         }
@@ -215,11 +225,14 @@ fn rings_turn<D: Device>(
 }
 
 /// Ends everything that runs.
-fn finish<D: Device>(devices: &mut [D], seats: &mut [Seat]) {
+fn finish<D: Device>(devices: &mut [D], seats: &mut [LoadedRank]) {
     let ranks = seats.len();
     for (rank, seat) in seats.iter_mut().enumerate() {
-        let patience = Patience::new();
-        while !matches!(trigger(&mut devices[rank]).look(seat.program), Look::Over(Ok(()))) {
+        let patience = TestDeadline::new();
+        while !matches!(
+            trigger(&mut devices[rank]).poll_program(seat.program),
+            InstanceState::Completed(Ok(()))
+        ) {
             poll_all(devices);
             patience.wait();
         }
@@ -256,46 +269,49 @@ fn the_host_runs_what_has_no_counters_left<D: Device>(mut devices: Vec<D>) {
 }
 
 /// What a program of one rank works on: two blocks of numbers.
-fn alone<D: Device>(device: &mut D, work: Vec<Work>, memory: &mut [Memory; 2]) -> ProgramKey {
+fn alone<D: Device>(
+    device: &mut D, work: Vec<DeferredWork>, memory: &mut [TestBuffer; 2],
+) -> ProgramKey {
     let program = Program::new(Scheme::Tank, 2, 1, work);
     let counters = trigger(device).reserve(2).unwrap();
     let [one, two] = memory;
     let memory = vec![(Buffer::User(0), one.span()), (Buffer::Scratch(0), two.span())];
-    let loading = Loading { program: Arc::new(program), counters, memory, peers: Vec::new() };
+    let loading =
+        ProgramBinding { program: Arc::new(program), counters, memory, peers: Vec::new() };
     trigger(device).load(loading, false)
 }
 
 fn the_host_does_its_steps<D: Device>(mut devices: Vec<D>) {
-    let done = |value| Some(Add { counter: 0, value });
-    let work = |level, op| Work { counter: 0, level, op, round: 0 };
+    let done = |value| Some(CounterAdd { counter: 0, value });
+    let work = |level, op| DeferredWork { counter: 0, level, op, round: 0 };
     let region = |buffer: Buffer| -> Region { buffer.region(0, 16) };
     let (from, into) = (region(Buffer::User(0)), region(Buffer::Scratch(0)));
     let steps = vec![
-        work(0, Op::Host { step: 7, done: done(1) }),
-        work(1, Op::Copy { from, into, done: done(1) }),
-        work(2, Op::Host { step: 9, done: done(1) }),
-        work(2, Op::Host { step: 8, done: done(1) }),
-        work(4, Op::Add(Add { counter: 0, value: 4_u64.wrapping_neg() })),
-        work(4, Op::Complete),
+        work(0, ProgramOp::Host { step: 7, done: done(1) }),
+        work(1, ProgramOp::Copy { from, into, done: done(1) }),
+        work(2, ProgramOp::Host { step: 9, done: done(1) }),
+        work(2, ProgramOp::Host { step: 8, done: done(1) }),
+        work(4, ProgramOp::Add(CounterAdd { counter: 0, value: 4_u64.wrapping_neg() })),
+        work(4, ProgramOp::Complete),
     ];
-    let mut memory = [Memory::new(16, 1), Memory::new(16, 2)];
+    let mut memory = [TestBuffer::new(16, 1), TestBuffer::new(16, 2)];
     let program = alone(&mut devices[0], steps, &mut memory);
     for instance in 0..4 {
         memory[0].span().write(0, &[instance; 16]);
         trigger(&mut devices[0]).start(program);
-        let (mut asked, patience) = (Vec::new(), Patience::new());
+        let (mut asked, patience) = (Vec::new(), TestDeadline::new());
         loop {
-            match trigger(&mut devices[0]).look(program) {
-                Look::Host(step) => {
+            match trigger(&mut devices[0]).poll_program(program) {
+                InstanceState::HostStep(step) => {
                     asked.push(step);
                     poll_all(&mut devices);
                     trigger(&mut devices[0]).host_done(program, step);
                 }
-                Look::Waits => {
+                InstanceState::Waiting => {
                     poll_all(&mut devices);
                     patience.wait();
                 }
-                Look::Over(end) => break end.unwrap(),
+                InstanceState::Completed(end) => break end.unwrap(),
             }
         }
         asked.sort_unstable();
@@ -310,7 +326,7 @@ fn numbers_are_combined<D: Device>(mut devices: Vec<D>) {
         return;
     }
     let len = 8 * count;
-    let done = Some(Add { counter: 0, value: 1 });
+    let done = Some(CounterAdd { counter: 0, value: 1 });
     for (with, expected) in [
         (Arithmetic::Sum, -2_i64 as u64),
         (Arithmetic::Max, 3),
@@ -322,18 +338,21 @@ fn numbers_are_combined<D: Device>(mut devices: Vec<D>) {
         (Arithmetic::Xor, -5_i64 as u64 ^ 3),
     ] {
         let (from, into) = (Buffer::User(0).region(0, len), Buffer::Scratch(0).region(0, len));
-        let work = |level, op| Work { counter: 0, level, op, round: 0 };
-        let combine = Op::Combine { from, into, with, done };
-        let reset = Op::Add(Add { counter: 0, value: 1_u64.wrapping_neg() });
-        let steps = vec![work(0, combine), work(1, reset), work(1, Op::Complete)];
-        let mut memory = [Memory::new(len, 0), Memory::new(len, 0)];
+        let work = |level, op| DeferredWork { counter: 0, level, op, round: 0 };
+        let combine = ProgramOp::Combine { from, into, with, done };
+        let reset = ProgramOp::Add(CounterAdd { counter: 0, value: 1_u64.wrapping_neg() });
+        let steps = vec![work(0, combine), work(1, reset), work(1, ProgramOp::Complete)];
+        let mut memory = [TestBuffer::new(len, 0), TestBuffer::new(len, 0)];
         let program = alone(&mut devices[0], steps, &mut memory);
         assert_eq!(trigger(&mut devices[0]).runner(program), Runner::Interface);
         memory[0].span().write(0, &(-5_i64).to_ne_bytes().repeat(count));
         memory[1].span().write(0, &3_i64.to_ne_bytes().repeat(count));
         trigger(&mut devices[0]).start(program);
-        let patience = Patience::new();
-        while !matches!(trigger(&mut devices[0]).look(program), Look::Over(Ok(()))) {
+        let patience = TestDeadline::new();
+        while !matches!(
+            trigger(&mut devices[0]).poll_program(program),
+            InstanceState::Completed(Ok(()))
+        ) {
             poll_all(&mut devices);
             patience.wait();
         }
@@ -348,7 +367,7 @@ fn a_sleeper_is_woken_by_the_end<D: Device>(mut devices: Vec<D>, instances: u64)
         let ranks = seats.len();
         let both = devices.iter_mut().zip(seats).enumerate();
         let back: Vec<_> = thread::scope(|scope| {
-            let turn = |(rank, (device, mut seat)): (usize, (&mut D, Seat))| {
+            let turn = |(rank, (device, mut seat)): (usize, (&mut D, LoadedRank))| {
                 for _ in 0..instances {
                     seat.fill(rank);
                     trigger(device).start(seat.program);
@@ -368,13 +387,14 @@ fn a_sleeper_is_woken_by_the_end<D: Device>(mut devices: Vec<D>, instances: u64)
 
 /// Sleeps, as whoever waits does: `arm`, another poll, another look.
 fn sleep_until_over<D: Device>(device: &mut D, program: ProgramKey) {
-    let patience = Patience::new();
+    let patience = TestDeadline::new();
     loop {
         let wake = device.arm();
         device.poll(&mut Ignore);
-        let over = matches!(trigger(device).look(program), Look::Over(Ok(())));
-        if !over && !matches!(wake, Wake::Never) {
-            let slept = Patience::new();
+        let over =
+            matches!(trigger(device).poll_program(program), InstanceState::Completed(Ok(())));
+        if !over && !matches!(wake, WakeSource::Never) {
+            let slept = TestDeadline::new();
             while !has_fired(&wake) {
                 slept.wait();
             }

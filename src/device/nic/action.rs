@@ -1,7 +1,7 @@
 //! What an interface asks its owner to do.
 
 use crate::base::{Peer, Span};
-use crate::device::rma::{Remote, Update};
+use crate::device::rma::{RemoteAddress, Update};
 use crate::device::trigger::CounterKey;
 use crate::offload::Arithmetic;
 
@@ -20,27 +20,27 @@ pub struct Signal {
 
 /// Something that an interface does to memory and counters of this rank and others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum InterfaceAction {
     /// Copies `from` to memory of a peer, then adds to its counter.
     Put {
         /// What is read.
         from: Span,
         /// What is written, as long.
-        to: Remote,
+        to: RemoteAddress,
         /// Added after the last byte; no sooner seen than every byte.
         signal: Option<Signal>,
     },
     /// Copies memory of a peer to `into`.
     Get {
         /// What is read, as long as `into`.
-        from: Remote,
+        from: RemoteAddress,
         /// What is written.
         into: Span,
     },
     /// Changes a number of a peer atomically; its old value goes to `old`.
     Update {
         /// Where it is.
-        at: Remote,
+        at: RemoteAddress,
         /// How many bytes it has: 4 or 8.
         bytes: u8,
         /// The change.
@@ -75,16 +75,16 @@ pub enum Action {
 
 /// An action that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Due {
+pub struct DueAction {
     /// What its end is reported by.
     pub id: ActionId,
     /// What is to be done.
-    pub action: Action,
+    pub action: InterfaceAction,
     /// The engine that does it.
     pub engine: u8,
 }
 
-impl Action {
+impl InterfaceAction {
     /// The other rank that it is for.
     pub fn peer(&self) -> Option<Peer> {
         match *self {
@@ -109,7 +109,7 @@ impl Action {
     }
 }
 
-/// Performs [`Action::Combine`].
+/// Performs [`InterfaceAction::Combine`].
 ///
 /// # Panics
 /// If the lengths differ or are not whole numbers.
@@ -121,14 +121,14 @@ pub fn combine(from: Span, into: Span, with: Arithmetic) {
         u64::from_ne_bytes(bytes)
     };
     for at in (0..from.len()).step_by(8) {
-        let result = with.of(number(from, at), number(into, at));
+        let result = with.apply(number(from, at), number(into, at));
         into.write(at, &result.to_ne_bytes());
     }
 }
 
 impl Update {
     /// What a number of `bytes` (4 or 8) bytes becomes.
-    pub fn of(self, old: u64, bytes: u8) -> u64 {
+    pub fn apply(self, old: u64, bytes: u8) -> u64 {
         let mask = if bytes == 4 { u64::from(u32::MAX) } else { u64::MAX };
         let new = match self {
             Self::Add(value) => old.wrapping_add(value),

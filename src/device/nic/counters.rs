@@ -26,43 +26,46 @@ pub trait Counters {
 
 /// The counters of one kind: a range of keys.
 #[derive(Debug)]
-struct Kind {
+struct CounterRange {
     /// The first key that was never taken, and the one after the last.
-    fresh: u32,
+    next_unused: u32,
     end: u32,
-    back: VecDeque<CounterKey>,
+    released: VecDeque<CounterKey>,
 }
 
 /// All counters of an interface.
 #[derive(Debug)]
-pub(super) struct Taken {
-    triggering: Kind,
-    plain: Kind,
+pub(super) struct CounterPool {
+    triggering: CounterRange,
+    plain: CounterRange,
 }
 
-impl Kind {
+impl CounterRange {
     fn new(start: u32, end: u32) -> Self {
-        Self { fresh: start, end, back: VecDeque::new() }
+        Self { next_unused: start, end, released: VecDeque::new() }
     }
 
-    fn left(&self) -> usize {
-        (self.end - self.fresh) as usize + self.back.len()
+    fn available(&self) -> usize {
+        (self.end - self.next_unused) as usize + self.released.len()
     }
 
     fn take(&mut self) -> Option<CounterKey> {
-        if self.fresh < self.end {
-            self.fresh += 1;
-            return Some(CounterKey(u64::from(self.fresh - 1)));
+        if self.next_unused < self.end {
+            self.next_unused += 1;
+            return Some(CounterKey(u64::from(self.next_unused - 1)));
         }
-        self.back.pop_front()
+        self.released.pop_front()
     }
 }
 
-impl Taken {
+impl CounterPool {
     /// So many that trigger work, of `words` in all.
     pub(super) fn new(triggering: u32, words: u32) -> Self {
         let limit = triggering.min(words);
-        Self { triggering: Kind::new(1, limit + 1), plain: Kind::new(limit + 1, words + 1) }
+        Self {
+            triggering: CounterRange::new(1, limit + 1),
+            plain: CounterRange::new(limit + 1, words + 1),
+        }
     }
 
     pub(super) fn triggers(&self, counter: CounterKey) -> bool {
@@ -72,8 +75,8 @@ impl Taken {
     /// Takes `count` of one kind and sets them to 0.
     pub(super) fn take(&mut self, count: usize, levels: &impl Counters) -> Result<Vec<CounterKey>> {
         let kinds = [&mut self.triggering, &mut self.plain];
-        let Some(kind) = kinds.into_iter().find(|kind| count <= kind.left()) else {
-            let (one, other) = (self.triggering.left(), self.plain.left());
+        let Some(kind) = kinds.into_iter().find(|kind| count <= kind.available()) else {
+            let (one, other) = (self.triggering.available(), self.plain.available());
             return Err(ErrorClass::NoMem.error(format!(
                 "{count} counters are wanted, and {one} of the interface and {other} words are left"
             )));
@@ -85,9 +88,9 @@ impl Taken {
         Ok(keys)
     }
 
-    pub(super) fn give_back(&mut self, counter: CounterKey) {
+    pub(super) fn release(&mut self, counter: CounterKey) {
         let triggers = self.triggers(counter);
         let kind = if triggers { &mut self.triggering } else { &mut self.plain };
-        kind.back.push_back(counter);
+        kind.released.push_back(counter);
     }
 }

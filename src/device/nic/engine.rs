@@ -15,14 +15,14 @@
 
 use std::collections::VecDeque;
 
-use super::action::{Action, ActionId, Due};
-use super::pace::{Links, Way};
+use super::action::{ActionId, DueAction, InterfaceAction};
+use super::network_model::{NetworkModel, TransferPath};
 use crate::base::{Peer, Slab};
 use crate::device::trigger::CounterKey;
 
 /// Whose command it is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Origin {
+pub(super) enum CommandOrigin {
     /// A read or write that the rank asked for.
     Access(u32),
     /// Work of a program, which adds to a counter once its source may be overwritten.
@@ -30,47 +30,47 @@ pub(super) enum Origin {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Command {
-    origin: Origin,
-    action: Action,
+struct EngineCommand {
+    origin: CommandOrigin,
+    action: InterfaceAction,
     /// When the interface first saw it; unknown until the owner asks what is due.
     seen_ns: Option<u64>,
 }
 
 #[derive(Debug, Default)]
-struct Engine {
-    queue: VecDeque<Command>,
+struct InterfaceEngine {
+    queue: VecDeque<EngineCommand>,
     /// On their way, with the times at which they are over, which rise.
-    flying: VecDeque<(u64, Command)>,
+    in_flight: VecDeque<(u64, EngineCommand)>,
     free_ns: u64,
     /// Handed out and not left.
-    under_way: u32,
+    outstanding: u32,
 }
 
 /// An action that was handed out.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct HandedOut {
-    pub(super) origin: Origin,
-    pub(super) left: bool,
+pub(super) struct IssuedAction {
+    pub(super) origin: CommandOrigin,
+    pub(super) is_sent: bool,
     engine: u8,
 }
 
 /// All engines of an interface.
 #[derive(Debug)]
-pub(super) struct Engines {
-    engines: Box<[Engine]>,
-    handed_out: Slab<HandedOut>,
+pub(super) struct InterfaceEngines {
+    engines: Box<[InterfaceEngine]>,
+    issued: Slab<IssuedAction>,
     ordered: bool,
-    links: Option<Box<dyn Links>>,
+    network: Option<Box<dyn NetworkModel>>,
     /// The engine that is asked first, so that none waits for ever behind the others.
     first: usize,
     /// Commands that were not handed out.
     waiting: usize,
 }
 
-impl Engine {
+impl InterfaceEngine {
     /// Starts the commands for which the engine was free by now.
-    fn launch(&mut self, links: &mut dyn Links, number: u8, now_ns: u64) {
+    fn launch(&mut self, links: &mut dyn NetworkModel, number: u8, now_ns: u64) {
         for command in self.queue.iter_mut().rev().take_while(|command| command.seen_ns.is_none()) {
             command.seen_ns = Some(now_ns);
         }
@@ -80,32 +80,32 @@ impl Engine {
                 return;
             }
             let Some(command) = self.queue.pop_front() else { return };
-            let way = way(&command.action);
+            let way = transfer_path(&command.action);
             let flight = links.send(way, number, command.action.bytes() as u64, start);
-            self.free_ns = flight.left_ns;
-            self.fly(flight.arrived_ns, command);
+            self.free_ns = flight.sent_ns;
+            self.insert_in_flight(flight.arrived_ns, command);
         }
     }
 
     /// Puts a command among those on their way; it overtakes none to the same peer.
-    fn fly(&mut self, arrived_ns: u64, command: Command) {
+    fn insert_in_flight(&mut self, arrived_ns: u64, command: EngineCommand) {
         let peer = command.action.peer();
-        let before = self.flying.iter().rev().find(|(_, other)| other.action.peer() == peer);
+        let before = self.in_flight.iter().rev().find(|(_, other)| other.action.peer() == peer);
         let arrived_ns = before.map_or(arrived_ns, |(before, _)| arrived_ns.max(*before));
-        let at = self.flying.partition_point(|(other, _)| *other <= arrived_ns);
-        self.flying.insert(at, (arrived_ns, command));
+        let at = self.in_flight.partition_point(|(other, _)| *other <= arrived_ns);
+        self.in_flight.insert(at, (arrived_ns, command));
     }
 }
 
-impl Engines {
+impl InterfaceEngines {
     pub(super) fn new(engines: u8, ordered: bool) -> Self {
-        let engines = (0..engines.max(1)).map(|_| Engine::default()).collect();
-        let handed_out = Slab::default();
-        Self { engines, handed_out, ordered, links: None, first: 0, waiting: 0 }
+        let engines = (0..engines.max(1)).map(|_| InterfaceEngine::default()).collect();
+        let issued = Slab::default();
+        Self { engines, issued, ordered, network: None, first: 0, waiting: 0 }
     }
 
-    pub(super) fn keep_pace(&mut self, links: Box<dyn Links>) {
-        self.links = Some(links);
+    pub(super) fn set_network(&mut self, links: Box<dyn NetworkModel>) {
+        self.network = Some(links);
     }
 
     /// The engine of a command: the one that was asked for, else the same for all commands of one
@@ -115,14 +115,14 @@ impl Engines {
         (number % self.engines.len() as u32) as u8
     }
 
-    pub(super) fn post(&mut self, engine: u8, origin: Origin, action: Action) {
-        let command = Command { origin, action, seen_ns: None };
+    pub(super) fn post(&mut self, engine: u8, origin: CommandOrigin, action: InterfaceAction) {
+        let command = EngineCommand { origin, action, seen_ns: None };
         self.engines[usize::from(engine)].queue.push_back(command);
         self.waiting += 1;
     }
 
     /// The next action of an engine that is free.
-    pub(super) fn next(&mut self, now_ns: u64) -> Option<Due> {
+    pub(super) fn next(&mut self, now_ns: u64) -> Option<DueAction> {
         if self.waiting == 0 {
             return None;
         }
@@ -130,42 +130,42 @@ impl Engines {
         for at in (0..count).map(|step| (first + step) % count) {
             if let Some(command) = self.take(at, now_ns) {
                 self.first = (at + 1) % count;
-                return Some(self.hand_out(command, at as u8));
+                return Some(self.issue(command, at as u8));
             }
         }
         None
     }
 
-    fn take(&mut self, at: usize, now_ns: u64) -> Option<Command> {
+    fn take(&mut self, at: usize, now_ns: u64) -> Option<EngineCommand> {
         let engine = &mut self.engines[at];
-        if let Some(links) = &mut self.links {
+        if let Some(links) = &mut self.network {
             engine.launch(links.as_mut(), at as u8, now_ns);
         }
-        if self.ordered && engine.under_way > 0 {
+        if self.ordered && engine.outstanding > 0 {
             return None;
         }
-        if self.links.is_none() {
+        if self.network.is_none() {
             return engine.queue.pop_front();
         }
-        engine.flying.front().filter(|(arrived_ns, _)| *arrived_ns <= now_ns)?;
-        engine.flying.pop_front().map(|(_, command)| command)
+        engine.in_flight.front().filter(|(arrived_ns, _)| *arrived_ns <= now_ns)?;
+        engine.in_flight.pop_front().map(|(_, command)| command)
     }
 
-    fn hand_out(&mut self, command: Command, engine: u8) -> Due {
-        self.engines[usize::from(engine)].under_way += 1;
+    fn issue(&mut self, command: EngineCommand, engine: u8) -> DueAction {
+        self.engines[usize::from(engine)].outstanding += 1;
         self.waiting -= 1;
-        let action = HandedOut { origin: command.origin, left: false, engine };
-        let id = ActionId(self.handed_out.insert(action));
-        Due { id, action: command.action, engine }
+        let action = IssuedAction { origin: command.origin, is_sent: false, engine };
+        let id = ActionId(self.issued.insert(action));
+        DueAction { id, action: command.action, engine }
     }
 
     /// When an engine has something to do although nothing happens before; `None` if none has, as
     /// without a pace.
-    pub(super) fn wakes_at(&self) -> Option<u64> {
-        self.links.as_ref()?;
-        let engine = |engine: &Engine| {
-            let held = self.ordered && engine.under_way > 0;
-            let arrives = engine.flying.front().map(|(arrived_ns, _)| *arrived_ns);
+    pub(super) fn next_event_ns(&self) -> Option<u64> {
+        self.network.as_ref()?;
+        let engine = |engine: &InterfaceEngine| {
+            let held = self.ordered && engine.outstanding > 0;
+            let arrives = engine.in_flight.front().map(|(arrived_ns, _)| *arrived_ns);
             let starts = engine.queue.front();
             let starts = starts.map(|next| engine.free_ns.max(next.seen_ns.unwrap_or(0)));
             arrives.filter(|_| !held).into_iter().chain(starts).min()
@@ -174,36 +174,36 @@ impl Engines {
     }
 
     /// The source of an action may be overwritten; what it is, if that is news.
-    pub(super) fn left(&mut self, id: ActionId) -> Option<Origin> {
-        let action = self.handed_out.get_mut(id.0).expect("an action that was handed out");
-        if std::mem::replace(&mut action.left, true) {
+    pub(super) fn sent(&mut self, id: ActionId) -> Option<CommandOrigin> {
+        let action = self.issued.get_mut(id.0).expect("an action that was handed out");
+        if std::mem::replace(&mut action.is_sent, true) {
             return None;
         }
-        self.engines[usize::from(action.engine)].under_way -= 1;
+        self.engines[usize::from(action.engine)].outstanding -= 1;
         Some(action.origin)
     }
 
     /// Forgets an action that is over.
-    pub(super) fn done(&mut self, id: ActionId) -> HandedOut {
-        let action = self.handed_out.remove(id.0).expect("an action that was handed out");
-        if !action.left {
-            self.engines[usize::from(action.engine)].under_way -= 1;
+    pub(super) fn done(&mut self, id: ActionId) -> IssuedAction {
+        let action = self.issued.remove(id.0).expect("an action that was handed out");
+        if !action.is_sent {
+            self.engines[usize::from(action.engine)].outstanding -= 1;
         }
         action
     }
 
     /// Whether nothing waits and nothing is under way.
     pub(super) fn are_idle(&self) -> bool {
-        self.waiting == 0 && self.handed_out.is_empty()
+        self.waiting == 0 && self.issued.is_empty()
     }
 }
 
-fn way(action: &Action) -> Way {
+fn transfer_path(action: &InterfaceAction) -> TransferPath {
     match *action {
-        Action::Put { to, .. } => Way::To(to.peer),
-        Action::Signal { peer, .. } => Way::To(peer),
-        Action::Get { from, .. } => Way::Back(from.peer),
-        Action::Update { at, .. } => Way::Back(at.peer),
-        Action::Copy { .. } | Action::Combine { .. } => Way::Local,
+        InterfaceAction::Put { to, .. } => TransferPath::ToPeer(to.peer),
+        InterfaceAction::Signal { peer, .. } => TransferPath::ToPeer(peer),
+        InterfaceAction::Get { from, .. } => TransferPath::FromPeer(from.peer),
+        InterfaceAction::Update { at, .. } => TransferPath::FromPeer(at.peer),
+        InterfaceAction::Copy { .. } | InterfaceAction::Combine { .. } => TransferPath::Local,
     }
 }

@@ -7,16 +7,16 @@
 //!                 └──── levels of counters (`Counters`) ◄────────────┘
 //! ```
 //!
-//! The owner, a device, posts commands and asks [`Nic::next`] what is to be done; it moves the
-//! bytes, holding no lock on this if they are many, and reports [`Nic::left`] (what was read may be
-//! overwritten) and [`Nic::done`] (everything is at the peer). Peers add to levels of counters
+//! The owner, a device, posts commands and asks [`NetworkInterface::next`] what is to be done; it moves the
+//! bytes, holding no lock on this if they are many, and reports [`NetworkInterface::sent`] (what was read may be
+//! overwritten) and [`NetworkInterface::done`] (everything is at the peer). Peers add to levels of counters
 //! without this being told: the owner asks again after that, as after every command and report.
-//! Where a pace is kept ([`Nic::paced`]), it also asks at [`Nic::wakes_at`].
+//! Where a pace is kept ([`NetworkInterface::paced`]), it also asks at [`NetworkInterface::next_event_ns`].
 //!
 //! Deferred work occupies slots, of which an interface has few. A program gets a window of them
 //! when it is loaded: at least one for each of its counters, so that the work of lowest level is
 //! always posted, and what has started is refilled at once. Where slots or counters are not enough,
-//! the host runs the program: [`Nic::run_host`], which posts the same commands. No peer sees it.
+//! the host runs the program: [`NetworkInterface::run_host`], which posts the same commands. No peer sees it.
 //!
 //! It knows no addresses of peers, threads or clocks. The idea: deferred work of libfabric
 //! (fi_trigger(3)) and Portals 4 (triggered operations), with additions to counters of other ranks.
@@ -24,76 +24,78 @@
 mod action;
 mod counters;
 mod engine;
-mod loaded;
-mod pace;
+mod loaded_program;
+mod network_model;
 mod session;
 #[cfg(test)]
 mod tests;
 
-pub use action::{Action, ActionId, Due, Signal, combine};
+pub use action::{ActionId, DueAction, InterfaceAction, Signal, combine};
 pub use counters::Counters;
-pub use pace::{Flight, Links, Way};
+pub use network_model::{NetworkModel, TransferPath, TransferTimes};
 pub use session::STEPS_MAX;
 
 use crate::base::{ErrorClass, Result, Slab, Span};
-use crate::device::rma::{Remote, Ticket, Update};
-use crate::device::trigger::{Class, CounterKey, Limits, Loading, Look, ProgramKey, Runner};
-use crate::offload::{Op, Program, StepId};
-use counters::Taken;
-use engine::{Engines, Origin};
-use loaded::{Loaded, Step};
+use crate::device::rma::{RemoteAddress, RmaTicket, Update};
+use crate::device::trigger::{
+    CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner, TriggerClass,
+};
+use crate::offload::{Program, ProgramOp, StepId};
+use counters::CounterPool;
+use engine::{CommandOrigin, InterfaceEngines};
+use loaded_program::{LoadedProgram, WorkOutcome};
 
 /// The part of all slots that one program gets at most, unless it has more counters than that.
 const WINDOW_SHARE: u32 = 8;
 
 /// Programs under way, ascending.
 #[derive(Debug, Default)]
-struct UnderWay(Vec<u32>);
+struct ActivePrograms(Vec<u32>);
 
 /// The interface of one rank.
 #[derive(Debug)]
-pub struct Nic {
-    limits: Limits,
-    counters: Taken,
+pub struct NetworkInterface {
+    limits: InterfaceLimits,
+    counters: CounterPool,
     slots_left: u32,
-    programs: Slab<Loaded>,
+    programs: Slab<LoadedProgram>,
     /// By who runs them.
-    by_interface: UnderWay,
-    by_host: UnderWay,
-    engines: Engines,
+    by_interface: ActivePrograms,
+    by_host: ActivePrograms,
+    engines: InterfaceEngines,
     /// `None` while an access is under way.
     accesses: Slab<Option<Result>>,
     fallbacks: u64,
-    news: bool,
+    progressed: bool,
 }
 
-impl Nic {
+impl NetworkInterface {
     /// An interface with these limits whose rank has `words` counters in all; those beyond
-    /// [`Limits::counters`] trigger nothing.
-    pub fn new(limits: Limits, words: u32) -> Self {
+    /// [`InterfaceLimits::counters`] trigger nothing.
+    pub fn new(limits: InterfaceLimits, words: u32) -> Self {
         Self {
             limits,
-            counters: Taken::new(limits.counters, words),
+            counters: CounterPool::new(limits.counters, words),
             slots_left: limits.slots,
             programs: Slab::default(),
-            by_interface: UnderWay::default(),
-            by_host: UnderWay::default(),
-            engines: Engines::new(limits.engines, limits.ordered),
+            by_interface: ActivePrograms::default(),
+            by_host: ActivePrograms::default(),
+            engines: InterfaceEngines::new(limits.engines, limits.ordered),
             accesses: Slab::default(),
             fallbacks: 0,
-            news: false,
+            progressed: false,
         }
     }
 
     /// The same at the pace of these links: an action is handed out when its time is over.
     #[must_use]
-    pub fn paced(mut self, links: Box<dyn Links>) -> Self {
-        self.engines.keep_pace(links);
+    pub fn paced(mut self, links: Box<dyn NetworkModel>) -> Self {
+        self.engines.set_network(links);
         self
     }
 
     /// What it has.
-    pub fn limits(&self) -> Limits {
+    pub fn limits(&self) -> InterfaceLimits {
         self.limits
     }
 
@@ -108,25 +110,27 @@ impl Nic {
     /// Gives counters back.
     pub fn release(&mut self, counters: &[CounterKey]) {
         for &counter in counters {
-            self.counters.give_back(counter);
+            self.counters.release(counter);
         }
     }
 
     /// Starts to copy `from` to memory of a peer.
-    pub fn put(&mut self, from: Span, to: Remote, engine: Option<u8>) -> Ticket {
-        self.access(Action::Put { from, to, signal: None }, engine)
+    pub fn put(&mut self, from: Span, to: RemoteAddress, engine: Option<u8>) -> RmaTicket {
+        self.access(InterfaceAction::Put { from, to, signal: None }, engine)
     }
 
     /// Starts to copy memory of a peer to `into`.
-    pub fn get(&mut self, from: Remote, into: Span, engine: Option<u8>) -> Ticket {
-        self.access(Action::Get { from, into }, engine)
+    pub fn get(&mut self, from: RemoteAddress, into: Span, engine: Option<u8>) -> RmaTicket {
+        self.access(InterfaceAction::Get { from, into }, engine)
     }
 
     /// Starts to change a number of a peer.
     ///
     /// # Errors
     /// `Arg` unless it has 4 or 8 bytes, lies at a multiple of that, and `old` is as long or empty.
-    pub fn update(&mut self, at: Remote, bytes: u8, update: Update, old: Span) -> Result<Ticket> {
+    pub fn update(
+        &mut self, at: RemoteAddress, bytes: u8, update: Update, old: Span,
+    ) -> Result<RmaTicket> {
         if bytes != 4 && bytes != 8 || !at.offset.is_multiple_of(u64::from(bytes)) {
             let at = at.offset;
             return Err(ErrorClass::Arg.error(format!("no number of {bytes} bytes at offset {at}")));
@@ -137,18 +141,18 @@ impl Nic {
                 ErrorClass::Arg.error(format!("{len} bytes for the old value of one of {bytes}"))
             );
         }
-        Ok(self.access(Action::Update { at, bytes, update, old }, None))
+        Ok(self.access(InterfaceAction::Update { at, bytes, update, old }, None))
     }
 
-    fn access(&mut self, action: Action, engine: Option<u8>) -> Ticket {
+    fn access(&mut self, action: InterfaceAction, engine: Option<u8>) -> RmaTicket {
         let key = self.accesses.insert(None);
         let engine = self.engines.choose(engine, 0, action.peer().unwrap_or(0));
-        self.engines.post(engine, Origin::Access(key), action);
-        Ticket(u64::from(key))
+        self.engines.post(engine, CommandOrigin::Access(key), action);
+        RmaTicket(u64::from(key))
     }
 
     /// Whether an access is over: `None` while it is not, or if there is none.
-    pub fn end(&mut self, ticket: Ticket) -> Option<Result> {
+    pub fn take_completion(&mut self, ticket: RmaTicket) -> Option<Result> {
         let key = u32::try_from(ticket.0).ok()?;
         self.accesses.get(key)?.as_ref()?;
         self.accesses.remove(key)?
@@ -158,7 +162,7 @@ impl Nic {
     ///
     /// # Panics
     /// If it names ranks, counters or memory that `loading` does not have.
-    pub fn load(&mut self, loading: Loading, host: bool) -> ProgramKey {
+    pub fn load(&mut self, loading: ProgramBinding, host: bool) -> ProgramKey {
         let granted = self.grant(&loading);
         let (runner, window) = match granted {
             _ if host => (Runner::Host("that was asked for"), 0),
@@ -172,21 +176,21 @@ impl Nic {
             }
         };
         self.slots_left -= window;
-        let key = self.programs.insert(Loaded::new(loading, runner, window));
+        let key = self.programs.insert(LoadedProgram::new(loading, runner, window));
         // So that no start needs memory.
-        self.by_interface.make_room(self.programs.len());
-        self.by_host.make_room(self.programs.len());
+        self.by_interface.reserve(self.programs.len());
+        self.by_host.reserve(self.programs.len());
         ProgramKey(key)
     }
 
     /// The slots that a program gets, or what the interface lacks.
-    fn grant(&self, loading: &Loading) -> Result<u32, &'static str> {
+    fn grant(&self, loading: &ProgramBinding) -> Result<u32, &'static str> {
         if !loading.counters.iter().all(|counter| self.counters.triggers(*counter)) {
             return Err("no counters of the interface were left");
         }
         let program = &loading.program;
-        let numbers = |op: &Op| match op {
-            Op::Combine { from, .. } => from.len.div_ceil(8),
+        let numbers = |op: &ProgramOp| match op {
+            ProgramOp::Combine { from, .. } => from.len.div_ceil(8),
             _ => 0,
         };
         let most = program.work().iter().map(|work| numbers(&work.op)).max().unwrap_or(0);
@@ -194,7 +198,7 @@ impl Nic {
             return Err("the interface cannot compute with so many numbers at once");
         }
         let (least, mut all) = needed(program);
-        if self.limits.class == Class::Sessions {
+        if self.limits.class == TriggerClass::Sessions {
             all = u32::try_from(session::entries(program)?).unwrap_or(u32::MAX).max(least);
         }
         let window = all.min((self.limits.slots / WINDOW_SHARE).max(least)).min(self.slots_left);
@@ -213,8 +217,8 @@ impl Nic {
     ///
     /// # Panics
     /// As all that follow, without such a program.
-    pub fn arrange(&mut self, program: ProgramKey, engines: &[(u32, u8)]) {
-        self.programs[program.0].arrange(engines);
+    pub fn assign_engines(&mut self, program: ProgramKey, engines: &[(u32, u8)]) {
+        self.programs[program.0].assign_engines(engines);
     }
 
     /// Starts the next instance of a program.
@@ -231,9 +235,9 @@ impl Nic {
     }
 
     /// How far an instance is.
-    pub fn look(&mut self, program: ProgramKey) -> Look {
-        let look = self.programs[program.0].look();
-        if matches!(look, Look::Over(_)) {
+    pub fn poll_program(&mut self, program: ProgramKey) -> InstanceState {
+        let look = self.programs[program.0].poll();
+        if matches!(look, InstanceState::Completed(_)) {
             self.by_interface.remove(program.0);
             self.by_host.remove(program.0);
         }
@@ -247,7 +251,7 @@ impl Nic {
     pub fn host_done(&mut self, program: ProgramKey, step: StepId, levels: &impl Counters) {
         let loaded = &mut self.programs[program.0];
         loaded.host_done(step, levels);
-        self.news |= loaded.is_over();
+        self.progressed |= loaded.is_complete();
     }
 
     /// Forgets an idle program.
@@ -265,13 +269,13 @@ impl Nic {
         self.fallbacks
     }
 
-    /// What is to be done at `now_ns`; `None` until something happens, or [`Nic::wakes_at`].
-    pub fn next(&mut self, now_ns: u64, levels: &impl Counters) -> Option<Due> {
+    /// What is to be done at `now_ns`; `None` until something happens, or [`NetworkInterface::next_event_ns`].
+    pub fn next(&mut self, now_ns: u64, levels: &impl Counters) -> Option<DueAction> {
         if let due @ Some(_) = self.engines.next(now_ns) {
             return due;
         }
         let mut last = None;
-        while let Some(program) = self.by_interface.following(last) {
+        while let Some(program) = self.by_interface.next_after(last) {
             self.run(program, levels);
             last = Some(program);
         }
@@ -280,14 +284,14 @@ impl Nic {
 
     /// When there is something to do although nothing happens before, in nanoseconds; always `None`
     /// without a pace.
-    pub fn wakes_at(&self) -> Option<u64> {
-        self.engines.wakes_at()
+    pub fn next_event_ns(&self) -> Option<u64> {
+        self.engines.next_event_ns()
     }
 
     /// Posts the work that is due of programs that the host runs; whether there was any.
     pub fn run_host(&mut self, levels: &impl Counters) -> bool {
         let (mut any, mut last) = (false, None);
-        while let Some(program) = self.by_host.following(last) {
+        while let Some(program) = self.by_host.next_after(last) {
             any |= self.run(program, levels);
             last = Some(program);
         }
@@ -300,59 +304,59 @@ impl Nic {
         let mut any = false;
         while let Some(step) = loaded.next(levels) {
             any = true;
-            if let Step::Command { action, engine, done } = step {
-                let origin = Origin::Work { program, done };
+            if let WorkOutcome::Command { action, engine, done } = step {
+                let origin = CommandOrigin::Work { program, done };
                 let peer = action.peer().unwrap_or(0);
                 let engine = self.engines.choose(engine, program, peer);
                 self.engines.post(engine, origin, action);
             }
         }
-        self.news |= any && (loaded.is_over() || loaded.wants_host());
+        self.progressed |= any && (loaded.is_complete() || loaded.wants_host());
         any
     }
 
     /// What an action reads may be overwritten. Its engine goes on.
     ///
     /// # Panics
-    /// As [`Nic::done`], if it was not handed out.
-    pub fn left(&mut self, action: ActionId, levels: &impl Counters) {
-        if let Some(Origin::Work { program, done }) = self.engines.left(action) {
-            self.work_left(program, done, Ok(()), levels);
+    /// As [`NetworkInterface::done`], if it was not handed out.
+    pub fn sent(&mut self, action: ActionId, levels: &impl Counters) {
+        if let Some(CommandOrigin::Work { program, done }) = self.engines.sent(action) {
+            self.work_sent(program, done, Ok(()), levels);
         }
     }
 
     /// An action is over, whether or not its owner said before that it has left.
     ///
-    /// After [`Nic::left`], an error is told of an access only: a program may be over by then.
+    /// After [`NetworkInterface::sent`], an error is told of an access only: a program may be over by then.
     pub fn done(&mut self, action: ActionId, end: Result, levels: &impl Counters) {
         let action = self.engines.done(action);
         match action.origin {
-            Origin::Access(key) => {
+            CommandOrigin::Access(key) => {
                 self.accesses[key] = Some(end);
-                self.news = true;
+                self.progressed = true;
             }
-            Origin::Work { program, done } if !action.left => {
-                self.work_left(program, done, end, levels);
+            CommandOrigin::Work { program, done } if !action.is_sent => {
+                self.work_sent(program, done, end, levels);
             }
-            Origin::Work { .. } => (),
+            CommandOrigin::Work { .. } => (),
         }
     }
 
-    fn work_left(
+    fn work_sent(
         &mut self, program: u32, done: Option<(CounterKey, u64)>, end: Result,
         levels: &impl Counters,
     ) {
         if let Some((counter, value)) = done {
             levels.add(counter, value);
-            self.news |= self.by_host.has(program);
+            self.progressed |= self.by_host.contains(program);
         }
-        self.news |= self.programs[program].left(end.err());
+        self.progressed |= self.programs[program].sent(end.err());
     }
 
-    /// Whether something happened since the last call that [`Nic::look`] or [`Nic::end`] tells, or
-    /// that is for [`Nic::run_host`] to go on with.
-    pub fn take_news(&mut self) -> bool {
-        std::mem::take(&mut self.news)
+    /// Whether something happened since the last call that [`NetworkInterface::poll_program`] or [`NetworkInterface::take_completion`] tells, or
+    /// that is for [`NetworkInterface::run_host`] to go on with.
+    pub fn take_progressed(&mut self) -> bool {
+        std::mem::take(&mut self.progressed)
     }
 
     /// Whether no command waits and none is under way: one that is posted now is next.
@@ -361,8 +365,8 @@ impl Nic {
     }
 }
 
-impl UnderWay {
-    fn make_room(&mut self, programs: usize) {
+impl ActivePrograms {
+    fn reserve(&mut self, programs: usize) {
         self.0.reserve(programs - self.0.len());
     }
 
@@ -378,12 +382,12 @@ impl UnderWay {
         }
     }
 
-    fn has(&self, program: u32) -> bool {
+    fn contains(&self, program: u32) -> bool {
         self.0.binary_search(&program).is_ok()
     }
 
     /// The first program after `last`, which may have gone meanwhile.
-    fn following(&self, last: Option<u32>) -> Option<u32> {
+    fn next_after(&self, last: Option<u32>) -> Option<u32> {
         let at = last.map_or(0, |last| self.0.partition_point(|program| *program <= last));
         self.0.get(at).copied()
     }

@@ -16,7 +16,7 @@
 //! Source: session mode in the header of a public driver (`tof_icc.h` of McKernel) and Ajima et al.,
 //! "Tofu interconnect 2", Hot Interconnects 2014.
 
-use crate::offload::{Add, Op, Program};
+use crate::offload::{CounterAdd, Program, ProgramOp};
 
 /// The most that one arrival lets a queue progress.
 pub const STEPS_MAX: u64 = 15;
@@ -43,30 +43,32 @@ pub(super) fn entries(program: &Program) -> Result<u64, &'static str> {
 }
 
 /// What is not a command is seen by whoever fills the queues: that an instance is over.
-fn is_command(op: &Op) -> bool {
+fn is_command(op: &ProgramOp) -> bool {
     match op {
-        Op::Add(add) => !is_refill(*add),
-        Op::Complete => false,
-        Op::Put { .. } | Op::Signal { .. } | Op::Copy { .. } => true,
-        Op::Host { .. } | Op::Combine { .. } => true,
+        ProgramOp::Add(add) => !is_refill(*add),
+        ProgramOp::Complete => false,
+        ProgramOp::Put { .. } | ProgramOp::Signal { .. } | ProgramOp::Copy { .. } => true,
+        ProgramOp::Host { .. } | ProgramOp::Combine { .. } => true,
     }
 }
 
-fn is_refill(add: Add) -> bool {
+fn is_refill(add: CounterAdd) -> bool {
     (add.value as i64) < 0
 }
 
-fn fits(add: Add) -> bool {
+fn fits(add: CounterAdd) -> bool {
     is_refill(add) || (1..=STEPS_MAX).contains(&add.value)
 }
 
-fn additions(op: &Op) -> impl Iterator<Item = Add> + use<> {
+fn additions(op: &ProgramOp) -> impl Iterator<Item = CounterAdd> + use<> {
     let (signal, done) = match *op {
-        Op::Put { signal, done, .. } => (Some(signal), done),
-        Op::Signal { signal, .. } => (Some(signal), None),
-        Op::Copy { done, .. } | Op::Host { done, .. } | Op::Combine { done, .. } => (None, done),
-        Op::Add(add) => (Some(add), None),
-        Op::Complete => (None, None),
+        ProgramOp::Put { signal, done, .. } => (Some(signal), done),
+        ProgramOp::Signal { signal, .. } => (Some(signal), None),
+        ProgramOp::Copy { done, .. }
+        | ProgramOp::Host { done, .. }
+        | ProgramOp::Combine { done, .. } => (None, done),
+        ProgramOp::Add(add) => (Some(add), None),
+        ProgramOp::Complete => (None, None),
     };
     signal.into_iter().chain(done)
 }
@@ -74,22 +76,23 @@ fn additions(op: &Op) -> impl Iterator<Item = Add> + use<> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::offload::{Scheme, Work};
+    use crate::offload::{DeferredWork, Scheme};
 
-    fn program(work: &[(u16, u64, Op)]) -> Program {
-        let work = work.iter().map(|&(counter, level, op)| Work { counter, level, op, round: 0 });
+    fn program(work: &[(u16, u64, ProgramOp)]) -> Program {
+        let work =
+            work.iter().map(|&(counter, level, op)| DeferredWork { counter, level, op, round: 0 });
         Program::new(Scheme::Tank, 2, 2, work.collect())
     }
 
-    fn signal(value: u64) -> Op {
-        Op::Signal { to: 1, signal: Add { counter: 0, value } }
+    fn signal(value: u64) -> ProgramOp {
+        ProgramOp::Signal { to: 1, signal: CounterAdd { counter: 0, value } }
     }
 
     #[test]
     fn a_command_has_a_place_of_its_own() {
-        let lower = Op::Add(Add { counter: 0, value: 4_u64.wrapping_neg() });
+        let lower = ProgramOp::Add(CounterAdd { counter: 0, value: 4_u64.wrapping_neg() });
         let fits = [(0, 0, signal(1)), (0, 0, signal(2)), (0, 2, signal(15)), (0, 4, signal(1))];
-        let ends = [(0, 4, lower), (0, 4, Op::Complete), (1, 3, signal(1))];
+        let ends = [(0, 4, lower), (0, 4, ProgramOp::Complete), (1, 3, signal(1))];
         assert_eq!(entries(&program(&[&fits[..], &ends[..]].concat())), Ok(2 + 4 + 3));
         assert!(entries(&program(&[(0, 2, signal(1)), (0, 2, signal(1))])).is_err());
         assert!(entries(&program(&[(0, 1, signal(16))])).is_err());

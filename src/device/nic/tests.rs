@@ -8,17 +8,17 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::base::{Peer, Random};
-use crate::device::rma::Key;
-use crate::device::trigger::{Class, Linked};
-use crate::offload::{Add, Buffer, Scheme, Work};
+use crate::device::rma::MemoryKey;
+use crate::device::trigger::{PeerBinding, TriggerClass};
+use crate::offload::{Buffer, CounterAdd, DeferredWork, Scheme};
 
-const LIMITS: Limits = Limits {
+const LIMITS: InterfaceLimits = InterfaceLimits {
     counters: 4,
     slots: 8,
     engines: 2,
     ordered: true,
     arithmetic: 1,
-    class: Class::Thresholds,
+    class: TriggerClass::Thresholds,
 };
 
 /// Levels of as many counters as are named.
@@ -37,39 +37,41 @@ impl Counters for Levels {
     }
 }
 
-fn add(counter: u16, value: u64) -> Add {
-    Add { counter, value }
+fn add(counter: u16, value: u64) -> CounterAdd {
+    CounterAdd { counter, value }
 }
 
-fn work(counter: u16, level: u64, op: Op) -> Work {
-    Work { counter, level, op, round: 0 }
+fn work(counter: u16, level: u64, op: ProgramOp) -> DeferredWork {
+    DeferredWork { counter, level, op, round: 0 }
 }
 
-fn put(done: Option<Add>) -> Op {
+fn put(done: Option<CounterAdd>) -> ProgramOp {
     let (from, into) = (Buffer::User(0).region(0, 0), Buffer::User(0).region(0, 0));
-    Op::Put { to: 5, from, into, signal: add(0, 1), done, engine: None }
+    ProgramOp::Put { to: 5, from, into, signal: add(0, 1), done, engine: None }
 }
 
-fn signal(value: u64) -> Op {
-    Op::Signal { to: 5, signal: add(0, value) }
+fn signal(value: u64) -> ProgramOp {
+    ProgramOp::Signal { to: 5, signal: add(0, value) }
 }
 
-fn loading(program: Program, counters: Vec<CounterKey>) -> Loading {
+fn loading(program: Program, counters: Vec<CounterKey>) -> ProgramBinding {
     let theirs = vec![CounterKey(71), CounterKey(72)];
-    let peer = Linked { rank: 5, peer: 3, counters: theirs, buffers: Vec::new() };
-    Loading { program: Arc::new(program), counters, memory: Vec::new(), peers: vec![peer] }
+    let peer = PeerBinding { rank: 5, peer: 3, counters: theirs, buffers: Vec::new() };
+    ProgramBinding { program: Arc::new(program), counters, memory: Vec::new(), peers: vec![peer] }
 }
 
-fn load(nic: &mut Nic, levels: &Levels, counters: u16, work: Vec<Work>) -> ProgramKey {
+fn load(
+    nic: &mut NetworkInterface, levels: &Levels, counters: u16, work: Vec<DeferredWork>,
+) -> ProgramKey {
     let keys = nic.reserve(2 * usize::from(counters), levels).unwrap();
     nic.load(loading(Program::new(Scheme::Tank, 2, counters, work), keys), false)
 }
 
 /// The signals that an interface hands out until it has no more.
-fn signals(nic: &mut Nic, levels: &Levels) -> Vec<(Peer, u64, u64)> {
+fn signals(nic: &mut NetworkInterface, levels: &Levels) -> Vec<(Peer, u64, u64)> {
     let mut seen = Vec::new();
     while let Some(due) = nic.next(0, levels) {
-        let Action::Signal { peer, signal } = due.action else { panic!("{due:?}") };
+        let InterfaceAction::Signal { peer, signal } = due.action else { panic!("{due:?}") };
         seen.push((peer, signal.counter.0, signal.value));
         nic.done(due.id, Ok(()), levels);
     }
@@ -78,7 +80,7 @@ fn signals(nic: &mut Nic, levels: &Levels) -> Vec<(Peer, u64, u64)> {
 
 #[test]
 fn work_is_posted_at_its_level_and_the_tanks_take_turns() {
-    let (mut nic, levels) = (Nic::new(LIMITS, 4), Levels::default());
+    let (mut nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
     let program = load(
         &mut nic,
         &levels,
@@ -86,39 +88,40 @@ fn work_is_posted_at_its_level_and_the_tanks_take_turns() {
         vec![
             work(0, 0, signal(10)),
             work(0, 4, signal(20)),
-            work(0, 6, Op::Add(add(0, 6_u64.wrapping_neg()))),
-            work(0, 6, Op::Complete),
+            work(0, 6, ProgramOp::Add(add(0, 6_u64.wrapping_neg()))),
+            work(0, 6, ProgramOp::Complete),
         ],
     );
     for instance in 0..4 {
         let (own, theirs) = (CounterKey(1 + instance % 2), 71 + instance % 2);
-        assert!(matches!(nic.look(program), Look::Over(Ok(()))));
+        assert!(matches!(nic.poll_program(program), InstanceState::Completed(Ok(()))));
         nic.start(program);
         assert_eq!(signals(&mut nic, &levels), [(3, theirs, 10)]);
         levels.add(own, 3);
         assert_eq!(signals(&mut nic, &levels), []);
         levels.add(own, 1);
         assert_eq!(signals(&mut nic, &levels), [(3, theirs, 20)]);
-        assert!(matches!(nic.look(program), Look::Waits));
-        assert!(!nic.take_news());
+        assert!(matches!(nic.poll_program(program), InstanceState::Waiting));
+        assert!(!nic.take_progressed());
         levels.add(own, 2);
         assert_eq!(signals(&mut nic, &levels), []);
-        assert!(nic.take_news());
+        assert!(nic.take_progressed());
         assert_eq!(levels.level(own), 0);
     }
-    assert!(matches!(nic.look(program), Look::Over(Ok(()))));
+    assert!(matches!(nic.poll_program(program), InstanceState::Completed(Ok(()))));
     nic.unload(program);
 }
 
 #[test]
 fn an_instance_is_not_over_while_its_memory_is_read() {
-    let (mut nic, levels) = (Nic::new(LIMITS, 4), Levels::default());
-    let program = load(&mut nic, &levels, 1, vec![work(0, 0, put(None)), work(0, 0, Op::Complete)]);
+    let (mut nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
+    let program =
+        load(&mut nic, &levels, 1, vec![work(0, 0, put(None)), work(0, 0, ProgramOp::Complete)]);
     nic.start(program);
     let due = nic.next(0, &levels).unwrap();
-    assert!(matches!(nic.look(program), Look::Waits));
-    nic.left(due.id, &levels);
-    assert!(matches!(nic.look(program), Look::Over(Ok(()))));
+    assert!(matches!(nic.poll_program(program), InstanceState::Waiting));
+    nic.sent(due.id, &levels);
+    assert!(matches!(nic.poll_program(program), InstanceState::Completed(Ok(()))));
     nic.unload(program);
     assert!(!nic.is_idle());
     nic.done(due.id, Ok(()), &levels);
@@ -127,47 +130,49 @@ fn an_instance_is_not_over_while_its_memory_is_read() {
 
 #[test]
 fn an_error_of_an_action_is_that_of_the_instance() {
-    let (mut nic, levels) = (Nic::new(LIMITS, 4), Levels::default());
-    let steps = vec![work(0, 0, put(Some(add(0, 1)))), work(0, 1, Op::Complete)];
+    let (mut nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
+    let steps = vec![work(0, 0, put(Some(add(0, 1)))), work(0, 1, ProgramOp::Complete)];
     let program = load(&mut nic, &levels, 1, steps);
     nic.start(program);
     let due = nic.next(0, &levels).unwrap();
     nic.done(due.id, Err(ErrorClass::RmaRange.error("too far")), &levels);
     assert!(nic.next(0, &levels).is_none());
-    let Look::Over(Err(error)) = nic.look(program) else { panic!("no error") };
+    let InstanceState::Completed(Err(error)) = nic.poll_program(program) else {
+        panic!("no error")
+    };
     assert_eq!(error.why, "too far");
-    assert!(matches!(nic.look(program), Look::Over(Ok(()))));
+    assert!(matches!(nic.poll_program(program), InstanceState::Completed(Ok(()))));
 }
 
 #[test]
 fn an_engine_that_keeps_order_waits_until_an_action_has_left() {
-    let (mut nic, levels) = (Nic::new(LIMITS, 4), Levels::default());
+    let (mut nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
     let first = nic.put(Span::EMPTY, to(0), None);
     let second = nic.put(Span::EMPTY, to(0), None);
     let other = nic.put(Span::EMPTY, to(0), Some(1));
     let (one, two) = (nic.next(0, &levels).unwrap(), nic.next(0, &levels).unwrap());
     assert_eq!((one.engine, two.engine), (0, 1));
     assert!(nic.next(0, &levels).is_none());
-    nic.left(one.id, &levels);
-    assert!(nic.end(first).is_none());
+    nic.sent(one.id, &levels);
+    assert!(nic.take_completion(first).is_none());
     let three = nic.next(0, &levels).unwrap();
     assert_eq!(three.engine, 0);
     for due in [three, two, one] {
         nic.done(due.id, Ok(()), &levels);
     }
-    assert!(nic.take_news());
+    assert!(nic.take_progressed());
     for ticket in [first, second, other] {
-        assert!(matches!(nic.end(ticket), Some(Ok(()))));
-        assert!(nic.end(ticket).is_none());
+        assert!(matches!(nic.take_completion(ticket), Some(Ok(()))));
+        assert!(nic.take_completion(ticket).is_none());
     }
     assert!(nic.is_idle());
 }
 
 #[test]
 fn what_lacks_counters_or_slots_is_run_by_the_host() {
-    let (mut nic, levels) = (Nic::new(LIMITS, 100), Levels::default());
-    let counted = |counters: u16| -> Vec<Work> {
-        (0..counters).map(|counter| work(counter, 1, Op::Complete)).collect()
+    let (mut nic, levels) = (NetworkInterface::new(LIMITS, 100), Levels::default());
+    let counted = |counters: u16| -> Vec<DeferredWork> {
+        (0..counters).map(|counter| work(counter, 1, ProgramOp::Complete)).collect()
     };
     let one = load(&mut nic, &levels, 1, counted(1));
     let three = load(&mut nic, &levels, 2, counted(1));
@@ -176,7 +181,10 @@ fn what_lacks_counters_or_slots_is_run_by_the_host() {
     assert!(why.contains("counters"));
     assert_eq!(nic.fallbacks(), 1);
 
-    let (mut nic, levels) = (Nic::new(Limits { counters: 100, ..LIMITS }, 100), Levels::default());
+    let (mut nic, levels) = (
+        NetworkInterface::new(InterfaceLimits { counters: 100, ..LIMITS }, 100),
+        Levels::default(),
+    );
     let five: Vec<_> = (0..2).map(|_| load(&mut nic, &levels, 5, counted(5))).collect();
     assert_eq!(nic.runner(five[0]), Runner::Interface);
     let Runner::Host(why) = nic.runner(five[1]) else { panic!("without slots") };
@@ -189,9 +197,9 @@ fn what_lacks_counters_or_slots_is_run_by_the_host() {
 
 #[test]
 fn a_program_of_the_host_moves_only_with_it() {
-    let (mut nic, levels) = (Nic::new(LIMITS, 4), Levels::default());
+    let (mut nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
     let keys = nic.reserve(2, &levels).unwrap();
-    let steps = vec![work(0, 0, signal(1)), work(0, 1, signal(2)), work(0, 1, Op::Complete)];
+    let steps = vec![work(0, 0, signal(1)), work(0, 1, signal(2)), work(0, 1, ProgramOp::Complete)];
     let program = nic.load(loading(Program::new(Scheme::Tank, 2, 1, steps), keys.clone()), true);
     assert_eq!(nic.fallbacks(), 0);
     nic.start(program);
@@ -203,32 +211,32 @@ fn a_program_of_the_host_moves_only_with_it() {
     assert!(nic.run_host(&levels));
     assert!(!nic.run_host(&levels));
     assert_eq!(signals(&mut nic, &levels), [(3, 71, 2)]);
-    assert!(matches!(nic.look(program), Look::Over(Ok(()))));
+    assert!(matches!(nic.poll_program(program), InstanceState::Completed(Ok(()))));
 }
 
 #[test]
 fn the_host_is_asked_for_each_of_its_steps_once() {
-    let (mut nic, levels) = (Nic::new(LIMITS, 4), Levels::default());
-    let host = |step| Op::Host { step, done: Some(add(0, 1)) };
-    let steps = vec![work(0, 0, host(4)), work(0, 0, host(2)), work(0, 2, Op::Complete)];
+    let (mut nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
+    let host = |step| ProgramOp::Host { step, done: Some(add(0, 1)) };
+    let steps = vec![work(0, 0, host(4)), work(0, 0, host(2)), work(0, 2, ProgramOp::Complete)];
     let program = load(&mut nic, &levels, 1, steps);
     nic.start(program);
     assert!(nic.next(0, &levels).is_none());
-    assert!(nic.take_news());
-    assert!(matches!(nic.look(program), Look::Host(4)));
-    assert!(matches!(nic.look(program), Look::Host(2)));
-    assert!(matches!(nic.look(program), Look::Waits));
+    assert!(nic.take_progressed());
+    assert!(matches!(nic.poll_program(program), InstanceState::HostStep(4)));
+    assert!(matches!(nic.poll_program(program), InstanceState::HostStep(2)));
+    assert!(matches!(nic.poll_program(program), InstanceState::Waiting));
     nic.host_done(program, 2, &levels);
     assert!(nic.next(0, &levels).is_none());
-    assert!(matches!(nic.look(program), Look::Waits));
+    assert!(matches!(nic.poll_program(program), InstanceState::Waiting));
     nic.host_done(program, 4, &levels);
     assert!(nic.next(0, &levels).is_none());
-    assert!(matches!(nic.look(program), Look::Over(Ok(()))));
+    assert!(matches!(nic.poll_program(program), InstanceState::Completed(Ok(()))));
 }
 
 #[test]
 fn counters_that_come_back_are_empty_and_taken_last() {
-    let (mut nic, levels) = (Nic::new(LIMITS, 6), Levels::default());
+    let (mut nic, levels) = (NetworkInterface::new(LIMITS, 6), Levels::default());
     let keys = nic.reserve(2, &levels).unwrap();
     assert_eq!(keys, [CounterKey(1), CounterKey(2)]);
     levels.add(keys[0], 9);
@@ -244,32 +252,32 @@ fn counters_that_come_back_are_empty_and_taken_last() {
 #[derive(Debug)]
 struct Slow;
 
-impl Links for Slow {
-    fn send(&mut self, way: Way, _engine: u8, bytes: u64, at_ns: u64) -> Flight {
+impl NetworkModel for Slow {
+    fn send(&mut self, way: TransferPath, _engine: u8, bytes: u64, at_ns: u64) -> TransferTimes {
         let left_ns = at_ns + 10 * bytes;
-        let back = if matches!(way, Way::Back(_)) { 100 } else { 0 };
-        Flight { left_ns, arrived_ns: left_ns + 100 + back }
+        let back = if matches!(way, TransferPath::FromPeer(_)) { 100 } else { 0 };
+        TransferTimes { sent_ns: left_ns, arrived_ns: left_ns + 100 + back }
     }
 }
 
-fn paced() -> (Nic, Levels) {
-    (Nic::new(LIMITS, 4).paced(Box::new(Slow)), Levels::default())
+fn paced() -> (NetworkInterface, Levels) {
+    (NetworkInterface::new(LIMITS, 4).paced(Box::new(Slow)), Levels::default())
 }
 
-fn to(peer: Peer) -> Remote {
-    Remote { peer, key: Key(1), offset: 0 }
+fn to(peer: Peer) -> RemoteAddress {
+    RemoteAddress { peer, key: MemoryKey(1), offset: 0 }
 }
 
 #[test]
 fn an_action_is_handed_out_when_its_time_is_over() {
     let (mut nic, levels) = paced();
-    assert_eq!(nic.wakes_at(), None);
+    assert_eq!(nic.next_event_ns(), None);
     nic.put(Span::EMPTY, to(0), Some(0));
     assert!(nic.next(1000, &levels).is_none());
-    assert_eq!(nic.wakes_at(), Some(1100));
+    assert_eq!(nic.next_event_ns(), Some(1100));
     assert!(nic.next(1099, &levels).is_none());
     let due = nic.next(1100, &levels).unwrap();
-    assert_eq!(nic.wakes_at(), None);
+    assert_eq!(nic.next_event_ns(), None);
     nic.done(due.id, Ok(()), &levels);
     assert!(nic.is_idle());
 }
@@ -281,16 +289,16 @@ fn an_engine_starts_a_command_when_it_was_free_however_late_it_is_asked() {
         nic.update(to(2), 8, Update::Add(1), Span::EMPTY).unwrap();
     }
     assert!(nic.next(0, &levels).is_none());
-    assert_eq!(nic.wakes_at(), Some(80));
+    assert_eq!(nic.next_event_ns(), Some(80));
     // The second and the third have left at 160 and 240, and arrive 200 later.
     assert_eq!(nic.next(400, &levels).map(|due| due.id), Some(ActionId(0)));
-    assert_eq!(nic.wakes_at(), None);
+    assert_eq!(nic.next_event_ns(), None);
     nic.done(ActionId(0), Ok(()), &levels);
-    assert_eq!(nic.wakes_at(), Some(360));
+    assert_eq!(nic.next_event_ns(), Some(360));
     let due = nic.next(400, &levels).unwrap();
     nic.done(due.id, Ok(()), &levels);
     assert!(nic.next(439, &levels).is_none());
-    assert_eq!(nic.wakes_at(), Some(440));
+    assert_eq!(nic.next_event_ns(), Some(440));
     assert!(nic.next(440, &levels).is_some());
 }
 
@@ -304,13 +312,13 @@ fn a_short_command_does_not_overtake_one_to_the_same_peer() {
     assert!(nic.next(80, &levels).is_none());
     let mut order = Vec::new();
     for _ in 0..3 {
-        let now = nic.wakes_at().unwrap();
+        let now = nic.next_event_ns().unwrap();
         let due = nic.next(now, &levels).unwrap();
         order.push((now, due.action.peer().unwrap()));
         nic.done(due.id, Ok(()), &levels);
     }
     assert_eq!(order, [(180, 4), (280, 2), (280, 2)]);
-    assert!(matches!(nic.end(long), Some(Ok(()))));
+    assert!(matches!(nic.take_completion(long), Some(Ok(()))));
 }
 
 /// What a test posts: an engine if it asks for one, a peer, and whether it is long.
@@ -323,7 +331,7 @@ proptest! {
         seed in any::<u64>(), keeps_pace in any::<bool>(), ordered in any::<bool>(),
     ) {
         let (mut random, levels) = (Random::new(seed), Levels::default());
-        let nic = Nic::new(Limits { ordered, ..LIMITS }, 4);
+        let nic = NetworkInterface::new(InterfaceLimits { ordered, ..LIMITS }, 4);
         let mut nic = if keeps_pace { nic.paced(Box::new(Slow)) } else { nic };
         let mut now = 0;
         let mut left: VecDeque<(usize, Posted)> = posted.iter().copied().enumerate().collect();
@@ -331,7 +339,7 @@ proptest! {
         let mut seen: Vec<(u8, Peer, u64)> = Vec::new();
         while !(left.is_empty() && nic.is_idle()) {
             if random.one_in(2) && let Some((number, (engine, peer, long))) = left.pop_front() {
-                let at = Remote { offset: number as u64 * 8, ..to(peer) };
+                let at = RemoteAddress { offset: number as u64 * 8, ..to(peer) };
                 if long && engine.is_none() {
                     nic.update(at, 8, Update::Add(1), Span::EMPTY).unwrap();
                 } else {
@@ -339,7 +347,7 @@ proptest! {
                 }
             }
             while let Some(due) = nic.next(now, &levels) {
-                let (Action::Put { to: at, .. } | Action::Update { at, .. }) = due.action else {
+                let (InterfaceAction::Put { to: at, .. } | InterfaceAction::Update { at, .. }) = due.action else {
                     panic!("{due:?}")
                 };
                 seen.push((due.engine, at.peer, at.offset));
@@ -352,7 +360,7 @@ proptest! {
                     nic.done(id, Ok(()), &levels);
                     under_way.swap_remove(at);
                 } else {
-                    nic.left(id, &levels);
+                    nic.sent(id, &levels);
                     under_way[at].1 = true;
                 }
             }

@@ -14,8 +14,8 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Link, Node, PORTS, Rates, Shape};
-use crate::device::nic::{Flight, Links, Way};
+use super::{NetworkRates, PORTS, TorusLink, TorusNode, TorusShape};
+use crate::device::nic::{NetworkModel, TransferPath, TransferTimes};
 
 /// Engines of a node that can receive.
 const ENGINES: usize = 8;
@@ -25,20 +25,20 @@ const WORDS: usize = PORTS + ENGINES + 1;
 
 /// The network between the nodes, as far as it is busy.
 #[derive(Debug)]
-pub struct Fabric<Words> {
-    shape: Shape,
-    rates: Rates,
+pub struct TorusFabric<Words> {
+    shape: TorusShape,
+    rates: NetworkRates,
     /// Until when each resource is busy, in nanoseconds.
     busy: Words,
 }
 
-impl<Words: AsRef<[AtomicU64]>> Fabric<Words> {
+impl<Words: AsRef<[AtomicU64]>> TorusFabric<Words> {
     /// The network with these words, which are all 0 at the beginning.
     ///
     /// # Panics
-    /// With fewer than [`words`].
-    pub fn new(shape: Shape, rates: Rates, busy: Words) -> Self {
-        assert!(busy.as_ref().len() >= words(shape));
+    /// With fewer than [`busy_words`].
+    pub fn new(shape: TorusShape, rates: NetworkRates, busy: Words) -> Self {
+        assert!(busy.as_ref().len() >= busy_words(shape));
         Self { shape, rates, busy }
     }
 
@@ -46,22 +46,24 @@ impl<Words: AsRef<[AtomicU64]>> Fabric<Words> {
     ///
     /// # Panics
     /// If there are no such nodes.
-    pub fn send(&self, from: Node, to: Node, engine: u8, bytes: u64, at_ns: u64) -> Flight {
-        let Rates { link, flow, node, command_ns, .. } = self.rates;
+    pub fn send(
+        &self, from: TorusNode, to: TorusNode, engine: u8, bytes: u64, at_ns: u64,
+    ) -> TransferTimes {
+        let NetworkRates { link, flow, node, command_ns, .. } = self.rates;
         let sends = nanoseconds(bytes, flow).max(command_ns);
         let receives = to as usize * WORDS + PORTS + usize::from(engine) % ENGINES;
         let leaves = from as usize * WORDS + PORTS + ENGINES;
         let ends = [(receives, flow), (leaves, node)];
         let links = self.shape.route(from, to);
         let links =
-            links.map(|Link { node, port }| (node as usize * WORDS + usize::from(port), link));
+            links.map(|TorusLink { node, port }| (node as usize * WORDS + usize::from(port), link));
         let over = |(word, rate)| self.occupy(word, at_ns, nanoseconds(bytes, rate));
         let left_ns = links.chain(ends).map(over).fold(at_ns + sends, u64::max);
-        Flight { left_ns, arrived_ns: left_ns + self.latency_ns(from, to) }
+        TransferTimes { sent_ns: left_ns, arrived_ns: left_ns + self.latency_ns(from, to) }
     }
 
     /// How long a word goes from one node to another through an empty network, in nanoseconds.
-    pub fn latency_ns(&self, from: Node, to: Node) -> u64 {
+    pub fn latency_ns(&self, from: TorusNode, to: TorusNode) -> u64 {
         let hops = self.shape.route(from, to).count() as u64;
         self.rates.latency_ns + hops.saturating_sub(1) * self.rates.hop_ns
     }
@@ -78,30 +80,30 @@ impl<Words: AsRef<[AtomicU64]>> Fabric<Words> {
 
 /// The network as a node sees it, which has the rank of that number.
 #[derive(Debug)]
-pub struct Seat<Words> {
+pub struct TorusEndpoint<Words> {
     /// The network.
-    pub fabric: Fabric<Words>,
+    pub fabric: TorusFabric<Words>,
     /// The node.
-    pub me: Node,
+    pub node: TorusNode,
 }
 
-impl<Words: AsRef<[AtomicU64]> + fmt::Debug + Send> Links for Seat<Words> {
-    fn send(&mut self, way: Way, engine: u8, bytes: u64, at_ns: u64) -> Flight {
-        let Self { fabric, me } = self;
+impl<Words: AsRef<[AtomicU64]> + fmt::Debug + Send> NetworkModel for TorusEndpoint<Words> {
+    fn send(&mut self, way: TransferPath, engine: u8, bytes: u64, at_ns: u64) -> TransferTimes {
+        let Self { fabric, node: me } = self;
         match way {
-            Way::Local => fabric.send(*me, *me, engine, bytes, at_ns),
-            Way::To(peer) => fabric.send(*me, peer, engine, bytes, at_ns),
-            Way::Back(peer) => {
+            TransferPath::Local => fabric.send(*me, *me, engine, bytes, at_ns),
+            TransferPath::ToPeer(peer) => fabric.send(*me, peer, engine, bytes, at_ns),
+            TransferPath::FromPeer(peer) => {
                 let asked_ns = at_ns + fabric.latency_ns(*me, peer);
                 let back = fabric.send(peer, *me, engine, bytes, asked_ns);
-                Flight { left_ns: at_ns + fabric.rates.command_ns, ..back }
+                TransferTimes { sent_ns: at_ns + fabric.rates.command_ns, ..back }
             }
         }
     }
 }
 
 /// How many words a network of this shape needs.
-pub fn words(shape: Shape) -> usize {
+pub fn busy_words(shape: TorusShape) -> usize {
     shape.nodes() * WORDS
 }
 
@@ -116,7 +118,7 @@ mod tests {
     use super::*;
     use crate::device::torus::Generation;
 
-    const RATES: Rates = Rates {
+    const RATES: NetworkRates = NetworkRates {
         link: 5000,
         flow: 4000,
         node: 12_000,
@@ -125,18 +127,18 @@ mod tests {
         command_ns: 50,
     };
 
-    fn fabric(shape: &str, rates: Rates) -> Fabric<Vec<AtomicU64>> {
-        let shape: Shape = shape.parse().unwrap();
-        let busy = (0..words(shape)).map(|_| AtomicU64::new(0)).collect();
-        Fabric::new(shape, rates, busy)
+    fn fabric(shape: &str, rates: NetworkRates) -> TorusFabric<Vec<AtomicU64>> {
+        let shape: TorusShape = shape.parse().unwrap();
+        let busy = (0..busy_words(shape)).map(|_| AtomicU64::new(0)).collect();
+        TorusFabric::new(shape, rates, busy)
     }
 
     #[test]
     fn a_transfer_alone_is_as_fast_as_one_flow() {
         let fabric = fabric("4x1x1", RATES);
         let flight = fabric.send(0, 1, 0, 400_000, 1000);
-        assert_eq!(flight, Flight { left_ns: 101_000, arrived_ns: 101_900 });
-        assert_eq!(fabric.send(2, 3, 0, 0, 0), Flight { left_ns: 50, arrived_ns: 950 });
+        assert_eq!(flight, TransferTimes { sent_ns: 101_000, arrived_ns: 101_900 });
+        assert_eq!(fabric.send(2, 3, 0, 0, 0), TransferTimes { sent_ns: 50, arrived_ns: 950 });
         assert_eq!(fabric.latency_ns(0, 2), 1000);
         assert_eq!(fabric.latency_ns(0, 0), 900);
     }
@@ -147,39 +149,39 @@ mod tests {
         // Both along the link from 1 to 2, through engines of their own.
         let one = fabric.send(0, 2, 0, 400_000, 0);
         let two = fabric.send(1, 3, 1, 400_000, 0);
-        assert_eq!((one.left_ns, two.left_ns), (100_000, 160_000));
+        assert_eq!((one.sent_ns, two.sent_ns), (100_000, 160_000));
         // The other way round, and elsewhere, nobody is in the way.
-        assert_eq!(fabric.send(3, 1, 0, 400_000, 0).left_ns, 100_000);
-        assert_eq!(fabric.send(4, 5, 0, 400_000, 0).left_ns, 100_000);
+        assert_eq!(fabric.send(3, 1, 0, 400_000, 0).sent_ns, 100_000);
+        assert_eq!(fabric.send(4, 5, 0, 400_000, 0).sent_ns, 100_000);
     }
 
     #[test]
     fn an_engine_receives_one_transfer_after_the_other_and_a_node_sends_no_more_than_it_can() {
         let other = fabric("8x1x1", RATES);
-        assert_eq!(other.send(1, 0, 3, 400_000, 0).left_ns, 100_000);
-        assert_eq!(other.send(7, 0, 3, 400_000, 0).left_ns, 200_000);
+        assert_eq!(other.send(1, 0, 3, 400_000, 0).sent_ns, 100_000);
+        assert_eq!(other.send(7, 0, 3, 400_000, 0).sent_ns, 200_000);
         let fabric = fabric("3x3x3", RATES);
         let times: Vec<_> =
-            [1, 2, 3, 6, 9].map(|to| fabric.send(0, to, 0, 1_200_000, 0).left_ns).into();
+            [1, 2, 3, 6, 9].map(|to| fabric.send(0, to, 0, 1_200_000, 0).sent_ns).into();
         assert_eq!(times, [300_000, 300_000, 300_000, 400_000, 500_000]);
     }
 
     #[test]
     fn what_is_got_is_asked_for_first() {
-        let mut seat = Seat { fabric: fabric("4x1x1", RATES), me: 0 };
-        let got = seat.send(Way::Back(2), 0, 400_000, 0);
-        assert_eq!(got, Flight { left_ns: 50, arrived_ns: 1000 + 100_000 + 1000 });
-        assert_eq!(seat.send(Way::Local, 1, 4000, 0).left_ns, 1000);
-        assert_eq!(seat.send(Way::To(1), 2, 4000, 0).left_ns, 1000);
+        let mut seat = TorusEndpoint { fabric: fabric("4x1x1", RATES), node: 0 };
+        let got = seat.send(TransferPath::FromPeer(2), 0, 400_000, 0);
+        assert_eq!(got, TransferTimes { sent_ns: 50, arrived_ns: 1000 + 100_000 + 1000 });
+        assert_eq!(seat.send(TransferPath::Local, 1, 4000, 0).sent_ns, 1000);
+        assert_eq!(seat.send(TransferPath::ToPeer(1), 2, 4000, 0).sent_ns, 1000);
     }
 
     /// The times that papers quote: 112,128 bytes twice, to the same neighbour or to two.
     #[test]
     fn a_link_of_the_k_computer_carries_two_flows_and_one_as_measured() {
         let two = fabric("4x1x1", Generation::Tofu1.rates());
-        let both = (0..2).map(|engine| two.send(0, 1, engine, 112_128, 0).left_ns).max().unwrap();
+        let both = (0..2).map(|engine| two.send(0, 1, engine, 112_128, 0).sent_ns).max().unwrap();
         assert!((45_000..47_000).contains(&both), "{both}");
-        let one = fabric("4x1x1", Generation::Tofu1.rates()).send(0, 1, 0, 224_256, 0).left_ns;
+        let one = fabric("4x1x1", Generation::Tofu1.rates()).send(0, 1, 0, 224_256, 0).sent_ns;
         assert!((53_000..56_000).contains(&one), "{one}");
     }
 
@@ -193,9 +195,9 @@ mod tests {
             let mut last = 0;
             for &(from, to, engine, bytes, at) in &sends {
                 let flight = fabric.send(from, to, engine, bytes, at);
-                prop_assert!(flight.left_ns >= at + nanoseconds(bytes, RATES.flow));
-                prop_assert!(flight.arrived_ns >= flight.left_ns + RATES.latency_ns);
-                last = last.max(flight.left_ns);
+                prop_assert!(flight.sent_ns >= at + nanoseconds(bytes, RATES.flow));
+                prop_assert!(flight.arrived_ns >= flight.sent_ns + RATES.latency_ns);
+                last = last.max(flight.sent_ns);
                 for link in fabric.shape.route(from, to) {
                     *load.entry(link).or_insert(0) += nanoseconds(bytes, RATES.link);
                 }

@@ -15,7 +15,7 @@
 
 use std::str::FromStr;
 
-use crate::device::trigger::{Class, Limits};
+use crate::device::trigger::{InterfaceLimits, TriggerClass};
 
 /// A kind of interface, with its network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -33,7 +33,7 @@ pub enum Generation {
 
 /// How fast an interface and its network are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rates {
+pub struct NetworkRates {
     /// Bytes a microsecond through one link.
     pub link: u64,
     /// Bytes a microsecond of one transfer, which one engine sends and one receives.
@@ -63,12 +63,12 @@ impl Generation {
     }
 
     /// What one of its interfaces has.
-    pub fn limits(self) -> Limits {
+    pub fn limits(self) -> InterfaceLimits {
         // Tofu delivers in order along a path (a). Queues that can be in session mode: 12 for each
         // engine (b), of which one is for everything else. Numbers that a barrier gate combines: 1,
         // and 6 of TofuD (c). Work that is posted at a time: 1024, as BXI (f), where nothing is
         // said; its counters: as many (s), as one that triggers nothing is of no use.
-        let tofu = |engines, class, counters, arithmetic| Limits {
+        let tofu = |engines, class, counters, arithmetic| InterfaceLimits {
             counters,
             slots: 1024,
             engines,
@@ -77,19 +77,21 @@ impl Generation {
             class,
         };
         match self {
-            Self::Tofu1 => tofu(4, Class::Thresholds, 1024, 1), // a, s
-            Self::Tofu2 => tofu(4, Class::Sessions, 44, 1),     // b
-            Self::TofuD => tofu(6, Class::Sessions, 66, 6),     // c
+            Self::Tofu1 => tofu(4, TriggerClass::Thresholds, 1024, 1), // a, s
+            Self::Tofu2 => tofu(4, TriggerClass::Sessions, 44, 1),     // b
+            Self::TofuD => tofu(6, TriggerClass::Sessions, 66, 6),     // c
             // One engine that sends, and adaptive routes (f); Portals 4 combines 8 bytes and more.
-            Self::Bxi => Limits { ordered: false, ..tofu(1, Class::Thresholds, 1024, 8) },
+            Self::Bxi => {
+                InterfaceLimits { ordered: false, ..tofu(1, TriggerClass::Thresholds, 1024, 8) }
+            }
         }
     }
 
     /// How fast it is.
-    pub fn rates(self) -> Rates {
+    pub fn rates(self) -> NetworkRates {
         match self {
             // Links of 5000 (a), of which one flow gets 4150, two 4870, and a node 13,200 (d).
-            Self::Tofu1 => Rates {
+            Self::Tofu1 => NetworkRates {
                 link: 4870,
                 flow: 4150,
                 node: 13_200,
@@ -98,7 +100,7 @@ impl Generation {
                 command_ns: 200, // s
             },
             // Links of 12,500 (b); a flow gets the part of it that TofuD's does (s).
-            Self::Tofu2 => Rates {
+            Self::Tofu2 => NetworkRates {
                 link: 12_500,
                 flow: 11_670,
                 node: 45_800,    // c
@@ -106,7 +108,7 @@ impl Generation {
                 hop_ns: 100,     // s
                 command_ns: 100, // s
             },
-            Self::TofuD => Rates {
+            Self::TofuD => NetworkRates {
                 link: 6800,      // c
                 flow: 6350,      // e
                 node: 38_100,    // c
@@ -114,7 +116,7 @@ impl Generation {
                 hop_ns: 100,     // s
                 command_ns: 60,  // s
             },
-            Self::Bxi => Rates {
+            Self::Bxi => NetworkRates {
                 link: 12_500,     // f
                 flow: 12_500,     // f
                 node: 12_500,     // f

@@ -15,8 +15,8 @@
 mod fabric;
 mod generation;
 
-pub use fabric::{Fabric, Seat, words};
-pub use generation::{Generation, Rates};
+pub use fabric::{TorusEndpoint, TorusFabric, busy_words};
+pub use generation::{Generation, NetworkRates};
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,44 +25,44 @@ use std::str::FromStr;
 const DIMENSIONS: usize = 6;
 
 /// The most nodes along each.
-const MOST: [u32; DIMENSIONS] = [32, 32, 32, 2, 3, 2];
+const SIZES_MAX: [u32; DIMENSIONS] = [32, 32, 32, 2, 3, 2];
 
 /// Whether the ends of each are joined.
-const JOINED: [bool; DIMENSIONS] = [true, true, true, false, true, false];
+const WRAPS: [bool; DIMENSIONS] = [true, true, true, false, true, false];
 
 /// How many links leave a node at most, counted as two for each dimension.
 pub const PORTS: usize = 2 * DIMENSIONS;
 
 /// A node, from 0.
-pub type Node = u32;
+pub type TorusNode = u32;
 
 /// A link that leaves a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Link {
+pub struct TorusLink {
     /// The node that it leaves.
-    pub node: Node,
+    pub node: TorusNode,
     /// Twice the dimension, and one more if it goes down.
     pub port: u8,
 }
 
 /// How many nodes lie along X, Y, Z, A, B and C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Shape([u32; DIMENSIONS]);
+pub struct TorusShape([u32; DIMENSIONS]);
 
-impl Shape {
+impl TorusShape {
     /// The smallest that has room for so many ranks, as compact as it goes: a unit is filled first,
     /// then X, Y and Z grow in turn.
     ///
     /// # Errors
     /// A sentence if there are too many.
-    pub fn of(ranks: usize) -> Result<Self, String> {
+    pub fn fitting(ranks: usize) -> Result<Self, String> {
         let small = [[1, 1, 1], [2, 1, 1], [2, 1, 2], [2, 3, 1], [2, 3, 2]];
         let unit = small.into_iter().find(|unit| ranks <= unit.iter().product::<u32>() as usize);
         let [a, b, c] = unit.unwrap_or([2, 3, 2]);
         let mut shape = Self([1, 1, 1, a, b, c]);
         while shape.nodes() < ranks {
             let shortest = (0..3).min_by_key(|dimension| shape.0[*dimension]).unwrap_or(0);
-            if shape.0[shortest] == MOST[shortest] {
+            if shape.0[shortest] == SIZES_MAX[shortest] {
                 return Err(format!("{ranks} ranks are more than the {} nodes", shape.nodes()));
             }
             shape.0[shortest] += 1;
@@ -76,7 +76,7 @@ impl Shape {
     }
 
     /// Where a node is.
-    pub fn coordinates(self, node: Node) -> [u32; DIMENSIONS] {
+    pub fn coordinates(self, node: TorusNode) -> [u32; DIMENSIONS] {
         let mut left = node;
         self.0.map(|size| {
             let coordinate = left % size;
@@ -86,7 +86,7 @@ impl Shape {
     }
 
     /// The node there.
-    pub fn node(self, coordinates: [u32; DIMENSIONS]) -> Node {
+    pub fn node(self, coordinates: [u32; DIMENSIONS]) -> TorusNode {
         let along = self.0.iter().zip(coordinates).rev();
         along.fold(0, |node, (size, coordinate)| node * size + coordinate)
     }
@@ -95,16 +95,16 @@ impl Shape {
     ///
     /// # Panics
     /// If there are no such nodes.
-    pub fn route(self, from: Node, to: Node) -> Route {
+    pub fn route(self, from: TorusNode, to: TorusNode) -> TorusRoute {
         assert!((from.max(to) as usize) < self.nodes());
-        Route { shape: self, at: self.coordinates(from), to: self.coordinates(to) }
+        TorusRoute { shape: self, at: self.coordinates(from), to: self.coordinates(to) }
     }
 
     /// The steps along a dimension: how many, and whether up.
     fn steps(self, dimension: usize, from: u32, to: u32) -> (u32, bool) {
         let size = self.0[dimension];
         let (up, down) = ((to + size - from) % size, (from + size - to) % size);
-        match JOINED[dimension] {
+        match WRAPS[dimension] {
             true => (up.min(down), up <= down),
             false => (to.abs_diff(from), to > from),
         }
@@ -113,26 +113,26 @@ impl Shape {
 
 /// Links in the order in which a packet takes them.
 #[derive(Clone, Debug)]
-pub struct Route {
-    shape: Shape,
+pub struct TorusRoute {
+    shape: TorusShape,
     at: [u32; DIMENSIONS],
     to: [u32; DIMENSIONS],
 }
 
-impl Iterator for Route {
-    type Item = Link;
+impl Iterator for TorusRoute {
+    type Item = TorusLink;
 
-    fn next(&mut self) -> Option<Link> {
+    fn next(&mut self) -> Option<TorusLink> {
         let dimension = (0..DIMENSIONS).find(|at| self.at[*at] != self.to[*at])?;
         let node = self.shape.node(self.at);
         let (size, at) = (self.shape.0[dimension], &mut self.at[dimension]);
         let (_, up) = self.shape.steps(dimension, *at, self.to[dimension]);
         *at = if up { (*at + 1) % size } else { (*at + size - 1) % size };
-        Some(Link { node, port: 2 * dimension as u8 + u8::from(!up) })
+        Some(TorusLink { node, port: 2 * dimension as u8 + u8::from(!up) })
     }
 }
 
-impl FromStr for Shape {
+impl FromStr for TorusShape {
     type Err = String;
 
     /// Three to six sizes with `x` between, such as `4x3x2` or `2x2x2x2x3x2`; those that are missing
@@ -146,8 +146,8 @@ impl FromStr for Shape {
         }
         let mut shape = [1; DIMENSIONS];
         for (dimension, size) in sizes.into_iter().enumerate() {
-            if !(1..=MOST[dimension]).contains(&size) {
-                let (name, most) = (b"XYZABC"[dimension] as char, MOST[dimension]);
+            if !(1..=SIZES_MAX[dimension]).contains(&size) {
+                let (name, most) = (b"XYZABC"[dimension] as char, SIZES_MAX[dimension]);
                 return Err(format!("{size} nodes along {name}, of 1 to {most}, in {text:?}"));
             }
             shape[dimension] = size;
@@ -156,7 +156,7 @@ impl FromStr for Shape {
     }
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for TorusShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [x, y, z, a, b, c] = self.0;
         write!(f, "{x}x{y}x{z}x{a}x{b}x{c}")
@@ -169,13 +169,13 @@ mod tests {
 
     use super::*;
 
-    fn shapes() -> impl Strategy<Value = Shape> {
+    fn shapes() -> impl Strategy<Value = TorusShape> {
         (1..6_u32, 1..6_u32, 1..6_u32, 1..=2_u32, 1..=3_u32, 1..=2_u32)
-            .prop_map(|(x, y, z, a, b, c)| Shape([x, y, z, a, b, c]))
+            .prop_map(|(x, y, z, a, b, c)| TorusShape([x, y, z, a, b, c]))
     }
 
     /// The node at the other end of a link.
-    fn end(shape: Shape, link: Link) -> Node {
+    fn end(shape: TorusShape, link: TorusLink) -> TorusNode {
         let mut at = shape.coordinates(link.node);
         let (dimension, size) = (usize::from(link.port) / 2, shape.0[usize::from(link.port) / 2]);
         let step = if link.port.is_multiple_of(2) { 1 } else { size - 1 };
@@ -200,7 +200,7 @@ mod tests {
             let (one, other) = (shape.coordinates(from), shape.coordinates(to));
             let apart = |dimension: usize| {
                 let (near, size) = (one[dimension].abs_diff(other[dimension]), shape.0[dimension]);
-                if JOINED[dimension] { near.min(size - near) } else { near }
+                if WRAPS[dimension] { near.min(size - near) } else { near }
             };
             prop_assert_eq!(ports.len() as u32, (0..DIMENSIONS).map(apart).sum::<u32>());
         }
@@ -209,7 +209,7 @@ mod tests {
         fn coordinates_name_nodes(shape in shapes(), node in any::<u32>()) {
             let node = node % shape.nodes() as u32;
             prop_assert_eq!(shape.node(shape.coordinates(node)), node);
-            prop_assert_eq!(shape.to_string().parse::<Shape>(), Ok(shape));
+            prop_assert_eq!(shape.to_string().parse::<TorusShape>(), Ok(shape));
         }
     }
 
@@ -224,19 +224,19 @@ mod tests {
             (13, "2x1x1x2x3x2"),
             (100, "3x2x2x2x3x2"),
         ] {
-            assert_eq!(Shape::of(ranks).unwrap().to_string(), expected, "{ranks}");
+            assert_eq!(TorusShape::fitting(ranks).unwrap().to_string(), expected, "{ranks}");
         }
-        assert!(Shape::of(12 * 32 * 32 * 32).is_ok());
-        assert!(Shape::of(12 * 32 * 32 * 32 + 1).is_err());
+        assert!(TorusShape::fitting(12 * 32 * 32 * 32).is_ok());
+        assert!(TorusShape::fitting(12 * 32 * 32 * 32 + 1).is_err());
         // Fugaku, and the K computer with its nodes for input and output.
-        assert_eq!("24x23x24x2x3x2".parse::<Shape>().unwrap().nodes(), 158_976);
-        assert_eq!("24x18x17x2x3x2".parse::<Shape>().unwrap().nodes(), 88_128);
+        assert_eq!("24x23x24x2x3x2".parse::<TorusShape>().unwrap().nodes(), 158_976);
+        assert_eq!("24x18x17x2x3x2".parse::<TorusShape>().unwrap().nodes(), 88_128);
     }
 
     #[test]
     fn a_shape_that_is_none_is_told() {
         for wrong in ["", "4", "4x4", "0x1x1", "1x1x1x3", "1x1x1x1x4", "33x1x1", "1x1x1x1x1x1x1"] {
-            assert!(wrong.parse::<Shape>().is_err(), "{wrong}");
+            assert!(wrong.parse::<TorusShape>().is_err(), "{wrong}");
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::sys::shm;
 
 /// A segment in this process.
 #[derive(Clone)]
-pub struct Memory(Arc<MmapRaw>);
+pub struct SegmentMemory(Arc<MmapRaw>);
 
 /// A part of a segment, which stays mapped as long as this exists.
 pub struct Mapped<T> {
@@ -39,7 +39,7 @@ unsafe impl<T: Sync> Sync for Mapped<T> {}
 /// may change at any time.
 pub unsafe trait Shareable: Sync {}
 
-impl Memory {
+impl SegmentMemory {
     /// Sizes and maps `file`, whose first word is to become `layout`, not 0.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ impl Memory {
     }
 
     /// Makes the pages of `range` present.
-    pub fn make_present(&self, range: Range<usize>) {
+    pub fn prefault(&self, range: Range<usize>) {
         shm::make_present(&self.0, range);
     }
 
@@ -96,7 +96,7 @@ impl<T> Mapped<T> {
     ///
     /// # Panics
     /// If it has less.
-    pub fn make_present(&self, bytes: usize) {
+    pub fn prefault(&self, bytes: usize) {
         assert!(bytes <= size_of::<T>());
         let start = self.part.addr().get() - self.memory.as_ptr().addr();
         shm::make_present(&self.memory, start..start + bytes);
@@ -120,7 +120,7 @@ impl<T> Deref for Mapped<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: mapped, aligned and inside (`Memory::part`), for as long as `memory` lives, and
+        // SAFETY: mapped, aligned and inside (`SegmentMemory::part`), for as long as `memory` lives, and
         // never smaller (sealed). Every `T` made here is `Shareable`, or a part of such a one.
         unsafe { self.part.as_ref() }
     }
@@ -131,7 +131,7 @@ unsafe impl Shareable for AtomicU64 {}
 // SAFETY: atomics.
 unsafe impl Shareable for super::primitive::AtomicU32 {}
 // SAFETY: rings are made of atomics, slots of integers and bytes, and check what they read.
-unsafe impl Shareable for super::Inlet {}
+unsafe impl Shareable for super::ReceiveQueues {}
 
 /// A number that differs where one of `parts`, or the version of the library, does; never 0.
 pub fn digest(parts: impl Iterator<Item = u64>) -> u64 {
@@ -148,11 +148,11 @@ mod tests {
     #[test]
     fn another_layout_is_an_error() {
         let file = shm::create().unwrap();
-        let open = |layout| Memory::open(file.try_clone().unwrap(), Some(4096), 1, layout);
+        let open = |layout| SegmentMemory::open(file.try_clone().unwrap(), Some(4096), 1, layout);
         assert!(open(76).is_ok() && open(76).is_ok());
         let error = open(77).err().unwrap();
         assert!(error.why.contains("another build"), "{error}");
-        let error = Memory::open(file.try_clone().unwrap(), None, 9, 76).err().unwrap();
+        let error = SegmentMemory::open(file.try_clone().unwrap(), None, 9, 76).err().unwrap();
         assert!(error.why.contains("9 ranks"), "{error}");
     }
 }

@@ -13,7 +13,7 @@
 //! sender never goes back. A rank without lanes left goes on in the queue.
 //!
 //! A packet costs the sender one cache line that the receiver then reads; no lock, no fence, no
-//! atomic read-modify-write (`lane`, `doze`).
+//! atomic read-modify-write (`spsc_ring`, `wake_word`).
 //!
 //! It knows peers of this node only, and nothing of what else is in a segment. Lengths and positions
 //! from there are checked or masked; what cannot be right is a panic that says so.
@@ -21,26 +21,26 @@
 // The model checker's constructors are in both flavours of the rings and used in one.
 #![cfg_attr(loom, allow(dead_code))]
 
-pub mod card;
-pub mod doze;
-mod inlet;
-mod lane;
 pub mod memory;
-pub mod queue;
-mod slots;
+pub mod mpsc_queue;
+mod node_ranks;
+pub mod peer_address;
+mod receive_queues;
+mod spsc_ring;
+pub mod wake_word;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use crate::base::Peer;
-use crate::device::{Busy, Caps, Header, Sink, Wake, primitive};
+use crate::device::{Busy, Caps, Header, PacketSink, WakeSource, primitive};
 use crate::sys::{futex, membarrier};
-use doze::Doze;
-use inlet::{CROWDED_LANE_BYTES, LANE_BYTES, Lane, Queue};
-pub use inlet::{Inlet, LANES, LAYOUT, PACKET_MAX};
 use memory::Mapped;
-use queue::Arrival;
-pub use slots::Slots;
+use mpsc_queue::QueueArrival;
+pub use node_ranks::NodeRanks;
+pub use receive_queues::{LAYOUT, PACKET_MAX, RING_COUNT, ReceiveQueues};
+use receive_queues::{OVERSUBSCRIBED_RING_BYTES, PacketQueue, PacketRing, RING_BYTES};
+use wake_word::WakeWord;
 
 /// Packets that a sender puts into a queue before it asks for a lane, if there may be too few.
 pub const QUEUE_FIRST: u32 = 4;
@@ -52,28 +52,28 @@ const BATCH: usize = 16;
 /// of a lane are made present when it is taken: 144 KiB for each pair that talks. One by one, each
 /// page takes an interrupt of both ends amid what the application does: with 8 ranks on 2 processors
 /// the MG kernel of the NAS Parallel Benchmarks, class S (5 ms long), was 2.1 times slower.
-const PROMPT_RANKS_MAX: usize = LANES;
+const PREFAULT_RANKS_MAX: usize = RING_COUNT;
 
 /// One rank's end of all rings of its node.
 pub struct Packets {
     me: usize,
-    slots: Slots,
-    inlet: Mapped<Inlet>,
+    node_ranks: NodeRanks,
+    receive_queues: Mapped<ReceiveQueues>,
     /// By slot.
     outbound: Vec<Outbound>,
-    queue: queue::Reader<Mapped<Queue>>,
+    queue: mpsc_queue::QueueReader<Mapped<PacketQueue>>,
     /// In the order in which their senders switched.
     inbound: Vec<Inbound>,
     /// What this rank sleeps on.
-    doze: Arc<Sleeper>,
+    wake_word: Arc<MappedWakeWord>,
     fences: Fences,
-    /// Whether pages are made present when it is known that they will be used ([`PROMPT_RANKS_MAX`]).
-    prompt: bool,
+    /// Whether pages are made present when it is known that they will be used ([`PREFAULT_RANKS_MAX`]).
+    prefault: bool,
     /// Bytes of a lane that are used, the same on all ranks.
-    lane_bytes: usize,
+    ring_bytes: usize,
 }
 
-/// Who needs full fences (`doze`).
+/// Who needs full fences (`wake_word`).
 #[derive(Clone, Copy)]
 struct Fences {
     /// This rank when it sends: the membarrier of others does not reach it.
@@ -84,33 +84,33 @@ struct Fences {
 
 /// The way to a peer.
 struct Outbound {
-    route: Route,
-    doze: Mapped<Doze>,
-    inlet: Mapped<Inlet>,
+    route: SendRoute,
+    wake_word: Mapped<WakeWord>,
+    receive_queues: Mapped<ReceiveQueues>,
 }
 
 /// Queued --QUEUE_FIRST packets, a free lane--> Claimed --marker is in the queue--> Lane
 ///       \-- no free lane --> Crowded
-enum Route {
+enum SendRoute {
     /// So many packets have gone through the queue.
     Queued { packets: u32 },
     /// This lane is ours; the receiver does not know yet.
-    Claimed { lane: usize },
+    Claimed { ring: usize },
     /// All packets go here now.
-    Lane(lane::Writer<Mapped<Lane>>),
+    Ring(spsc_ring::RingWriter<Mapped<PacketRing>>),
     /// All packets go through the queue for ever.
-    Crowded,
+    NoRing,
 }
 
 struct Inbound {
     from: Peer,
     slot: usize,
-    reader: lane::Reader<Mapped<Lane>>,
+    reader: spsc_ring::RingReader<Mapped<PacketRing>>,
     /// The position of our writer to that peer when its next cell was last fetched.
-    anticipated: u32,
+    prefetched: u32,
 }
 
-struct Sleeper(Mapped<Doze>);
+struct MappedWakeWord(Mapped<WakeWord>);
 
 impl Packets {
     /// The end of the rank `ranks[me]`, where `inlets` are those of all ranks, in the same order.
@@ -120,21 +120,33 @@ impl Packets {
     ///
     /// # Panics
     /// If `ranks` has no entry `me`, names a rank twice, or has more than 32,767 entries.
-    pub unsafe fn attach(me: usize, ranks: &[Peer], inlets: Vec<Mapped<Inlet>>) -> Self {
+    pub unsafe fn attach(me: usize, ranks: &[Peer], inlets: Vec<Mapped<ReceiveQueues>>) -> Self {
         assert!(me < ranks.len() && ranks.len() == inlets.len());
-        let slots = Slots::new(ranks);
-        let inlet = inlets[me].clone();
+        let node_ranks = NodeRanks::new(ranks);
+        let receive_queues = inlets[me].clone();
         let fences = Fences { sending: !membarrier::register(), receiving: !membarrier::barrier() };
         if fences.receiving {
-            inlet.doze.require_fences();
+            receive_queues.wake_word.require_fences();
         }
         // SAFETY: the only one, as the caller promises.
-        let queue = unsafe { queue::Reader::new(inlet.part(|inlet| &inlet.queue)) };
-        let doze = Arc::new(Sleeper(inlet.part(|inlet| &inlet.doze)));
+        let queue =
+            unsafe { mpsc_queue::QueueReader::new(receive_queues.part(|inlet| &inlet.queue)) };
+        let wake_word = Arc::new(MappedWakeWord(receive_queues.part(|inlet| &inlet.wake_word)));
         let outbound = inlets.into_iter().map(Outbound::new).collect();
-        let inbound = Vec::with_capacity(LANES);
-        let (prompt, lane_bytes) = (false, LANE_BYTES);
-        Self { me, slots, inlet, outbound, queue, inbound, doze, fences, prompt, lane_bytes }
+        let inbound = Vec::with_capacity(RING_COUNT);
+        let (prefault, ring_bytes) = (false, RING_BYTES);
+        Self {
+            me,
+            node_ranks,
+            receive_queues,
+            outbound,
+            queue,
+            inbound,
+            wake_word,
+            fences,
+            prefault,
+            ring_bytes,
+        }
     }
 
     /// The ranks of the job share processors: their lanes are small, so that those of all stay in
@@ -145,13 +157,13 @@ impl Packets {
     pub fn share_processors(&mut self) {
         let is_first = self.outbound.iter().all(Outbound::is_unused);
         assert!(is_first && self.queue.position() == 0, "packets came before the job was known");
-        self.lane_bytes = CROWDED_LANE_BYTES;
-        self.prompt = self.slots.ranks().len() <= PROMPT_RANKS_MAX;
+        self.ring_bytes = OVERSUBSCRIBED_RING_BYTES;
+        self.prefault = self.node_ranks.ranks().len() <= PREFAULT_RANKS_MAX;
     }
 
     /// Whether memory that will be used is made present at once.
-    pub fn is_prompt(&self) -> bool {
-        self.prompt
+    pub fn prefaults(&self) -> bool {
+        self.prefault
     }
 
     /// A number that changes whenever a packet arrives.
@@ -162,8 +174,8 @@ impl Packets {
 
     /// Which rank is in which slot.
     #[inline]
-    pub fn slots(&self) -> &Slots {
-        &self.slots
+    pub fn node_ranks(&self) -> &NodeRanks {
+        &self.node_ranks
     }
 
     /// The slot of this rank.
@@ -173,12 +185,12 @@ impl Packets {
 
     /// Whether the rank in `slot` sleeps: a hint.
     pub fn is_armed(&self, slot: usize) -> bool {
-        self.outbound[slot].doze.is_armed()
+        self.outbound[slot].wake_word.is_armed()
     }
 
     /// Of packets, for [`Device::caps`](crate::device::Device::caps).
     pub fn caps(&self) -> Caps {
-        Caps { short_max: lane::INLINE, packet_max: PACKET_MAX }
+        Caps { short_max: spsc_ring::INLINE, packet_max: PACKET_MAX }
     }
 
     /// [`Device::send_short`](crate::device::Device::send_short).
@@ -187,10 +199,10 @@ impl Packets {
     /// [`Busy`] without room.
     #[inline]
     pub fn send_short(&mut self, peer: Peer, header: &Header, data: &[u8]) -> Result<(), Busy> {
-        let slot = self.slots.of(peer);
+        let slot = self.node_ranks.slot_of(peer);
         let fill = |room: &mut [u8]| room.copy_from_slice(data);
         match &mut self.outbound[slot].route {
-            Route::Lane(writer) => writer.send_inline(header, data.len(), fill)?,
+            SendRoute::Ring(writer) => writer.send_inline(header, data.len(), fill)?,
             _ => self.send_queued(slot, header, data.len(), fill)?,
         }
         self.wake(slot);
@@ -205,9 +217,9 @@ impl Packets {
     pub fn send(
         &mut self, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
-        let slot = self.slots.of(peer);
+        let slot = self.node_ranks.slot_of(peer);
         match &mut self.outbound[slot].route {
-            Route::Lane(writer) => writer.send(header, len, fill)?,
+            SendRoute::Ring(writer) => writer.send(header, len, fill)?,
             _ => self.send_queued(slot, header, len, fill)?,
         }
         self.wake(slot);
@@ -216,7 +228,7 @@ impl Packets {
 
     /// [`Device::poll`](crate::device::Device::poll).
     #[inline]
-    pub fn poll(&mut self, sink: &mut impl Sink) -> usize {
+    pub fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
         // The queue first: a lane that is opened there is looked at in the same poll.
         let mut count = self.poll_queue(sink);
         for inbound in &mut self.inbound {
@@ -228,40 +240,40 @@ impl Packets {
                 count += 1;
             }
             if count > before {
-                inbound.anticipate(&self.outbound[inbound.slot]);
+                inbound.prefetch(&self.outbound[inbound.slot]);
             }
         }
         count
     }
 
     /// [`Device::arm`](crate::device::Device::arm).
-    pub fn arm(&mut self) -> Wake {
-        let mut expected = self.inlet.doze.arm();
+    pub fn arm(&mut self) -> WakeSource {
+        let mut expected = self.receive_queues.wake_word.arm();
         if !self.fences.receiving && !membarrier::barrier() {
             // It worked when we attached. From now on the senders fence.
-            self.inlet.doze.require_fences();
+            self.receive_queues.wake_word.require_fences();
             self.fences.receiving = true;
-            expected = self.inlet.doze.arm();
+            expected = self.receive_queues.wake_word.arm();
         }
-        Wake::Word { word: self.doze.clone(), expected }
+        WakeSource::Word { word: self.wake_word.clone(), expected }
     }
 
     /// [`Device::disarm`](crate::device::Device::disarm).
     pub fn disarm(&mut self) {
-        self.inlet.doze.disarm();
+        self.receive_queues.wake_word.disarm();
     }
 
-    /// [`Device::rouse`](crate::device::Device::rouse).
-    pub fn rouse(&mut self) {
-        self.inlet.doze.rouse();
-        futex::wake(self.inlet.doze.word());
+    /// [`Device::wake_self`](crate::device::Device::wake_self).
+    pub fn wake_self(&mut self) {
+        self.receive_queues.wake_word.wake();
+        futex::wake(self.receive_queues.wake_word.word());
     }
 
     /// Wakes the rank in `slot` if it sleeps; after each packet for it.
     #[inline]
     pub fn wake(&self, slot: usize) {
-        let doze = &self.outbound[slot].doze;
-        if doze.ring(self.fences.sending) {
+        let doze = &self.outbound[slot].wake_word;
+        if doze.notify(self.fences.sending) {
             futex::wake(doze.word());
         }
     }
@@ -272,53 +284,55 @@ impl Packets {
         &mut self, slot: usize, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         let outbound = &mut self.outbound[slot];
-        outbound.advance(self.me, self.lane_bytes, self.prompt)?;
+        outbound.advance(self.me, self.ring_bytes, self.prefault)?;
         match &mut outbound.route {
-            Route::Lane(writer) => writer.send(header, len, fill),
-            Route::Claimed { .. } => Err(Busy),
-            Route::Crowded => outbound.inlet.queue.send(self.me as u32, header, len, fill),
-            Route::Queued { packets } => {
-                outbound.inlet.queue.send(self.me as u32, header, len, fill)?;
+            SendRoute::Ring(writer) => writer.send(header, len, fill),
+            SendRoute::Claimed { .. } => Err(Busy),
+            SendRoute::NoRing => {
+                outbound.receive_queues.queue.send(self.me as u32, header, len, fill)
+            }
+            SendRoute::Queued { packets } => {
+                outbound.receive_queues.queue.send(self.me as u32, header, len, fill)?;
                 *packets += 1;
                 Ok(())
             }
         }
     }
 
-    /// The sender in slot `from` goes on in `lane`.
+    /// The sender in slot `from` goes on in `spsc_ring`.
     fn switch(&mut self, from: u32, lane: u64) {
         let lane = lane as usize;
-        let ranks = self.slots.ranks();
+        let ranks = self.node_ranks.ranks();
         assert!(
-            (from as usize) < ranks.len() && lane < LANES,
+            (from as usize) < ranks.len() && lane < RING_COUNT,
             "shared segment damaged: slot {from} switches to lane {lane}"
         );
         let slot = from as usize;
         let from = ranks[slot];
         let known = self.inbound.iter().any(|inbound| inbound.from == from);
-        assert!(!known && self.inbound.len() < LANES, "rank {from} switches twice");
-        let memory = self.inlet.part(|inlet| &inlet.lanes[lane]);
-        if self.prompt {
-            memory.make_present(Lane::used(self.lane_bytes));
+        assert!(!known && self.inbound.len() < RING_COUNT, "rank {from} switches twice");
+        let memory = self.receive_queues.part(|inlet| &inlet.rings[lane]);
+        if self.prefault {
+            memory.prefault(PacketRing::used_bytes(self.ring_bytes));
         }
         // SAFETY: the only one: a lane is claimed once, and its owner switches once. All ranks have
-        // the same `lane_bytes` (`share_processors`).
-        let reader = unsafe { lane::Reader::new(memory, self.lane_bytes) };
-        self.inbound.push(Inbound { from, slot, reader, anticipated: 0 });
+        // the same `ring_bytes` (`share_processors`).
+        let reader = unsafe { spsc_ring::RingReader::new(memory, self.ring_bytes) };
+        self.inbound.push(Inbound { from, slot, reader, prefetched: 0 });
     }
 
     /// Takes what is in the queue; kept apart from the one look that usually finds nothing.
-    fn poll_queue(&mut self, sink: &mut impl Sink) -> usize {
+    fn poll_queue(&mut self, sink: &mut impl PacketSink) -> usize {
         let mut count = 0;
         while count < BATCH {
-            let ranks = self.slots.ranks();
+            let ranks = self.node_ranks.ranks();
             let switch = self.queue.next(|arrival| match arrival {
-                Arrival::Packet { from, header, data } => {
+                QueueArrival::Packet { from, header, data } => {
                     let from = ranks.get(from as usize);
                     sink.packet(*from.expect("shared segment damaged: sender"), &header, data);
                     None
                 }
-                Arrival::Switch { from, lane } => Some((from, lane)),
+                QueueArrival::Switch { from, ring: lane } => Some((from, lane)),
             });
             match switch {
                 None => break,
@@ -335,57 +349,57 @@ impl Packets {
     /// As where there is no membarrier.
     pub fn fence_everything(&mut self) {
         self.fences = Fences { sending: true, receiving: true };
-        self.inlet.doze.require_fences();
+        self.receive_queues.wake_word.require_fences();
     }
 
     /// How many senders have switched to a lane.
-    pub fn inbound_lanes(&self) -> usize {
+    pub fn inbound_rings(&self) -> usize {
         self.inbound.len()
     }
 
     /// How this rank sends to the one in `slot`.
     pub fn route(&self, slot: usize) -> &'static str {
         match self.outbound[slot].route {
-            Route::Queued { packets: 0 } => "unused",
-            Route::Queued { .. } => "queued",
-            Route::Claimed { .. } => "claimed",
-            Route::Lane(_) => "lane",
-            Route::Crowded => "crowded",
+            SendRoute::Queued { packets: 0 } => "unused",
+            SendRoute::Queued { .. } => "queued",
+            SendRoute::Claimed { .. } => "claimed",
+            SendRoute::Ring(_) => "lane",
+            SendRoute::NoRing => "crowded",
         }
     }
 }
 
 impl Outbound {
-    fn new(inlet: Mapped<Inlet>) -> Self {
-        let doze = inlet.part(|inlet| &inlet.doze);
-        Self { route: Route::Queued { packets: 0 }, doze, inlet }
+    fn new(receive_queues: Mapped<ReceiveQueues>) -> Self {
+        let wake_word = receive_queues.part(|inlet| &inlet.wake_word);
+        Self { route: SendRoute::Queued { packets: 0 }, wake_word, receive_queues }
     }
 
     /// Whether nothing has been sent.
     fn is_unused(&self) -> bool {
-        matches!(self.route, Route::Queued { packets: 0 })
+        matches!(self.route, SendRoute::Queued { packets: 0 })
     }
 
     /// Moves on towards a lane, if it is time to.
     fn advance(&mut self, me: usize, lane_bytes: usize, prompt: bool) -> Result<(), Busy> {
         let queue_first = if prompt { 0 } else { QUEUE_FIRST };
-        if let Route::Queued { packets } = self.route
+        if let SendRoute::Queued { packets } = self.route
             && packets >= queue_first
         {
-            self.route = match self.inlet.owners.claim(me) {
-                Some(lane) => Route::Claimed { lane },
-                None => Route::Crowded,
+            self.route = match self.receive_queues.ring_owners.claim(me) {
+                Some(lane) => SendRoute::Claimed { ring: lane },
+                None => SendRoute::NoRing,
             };
         }
-        if let Route::Claimed { lane } = self.route {
-            self.inlet.queue.switch(me as u32, lane)?;
-            let lane = self.inlet.part(|inlet| &inlet.lanes[lane]);
+        if let SendRoute::Claimed { ring: lane } = self.route {
+            self.receive_queues.queue.switch(me as u32, lane)?;
+            let lane = self.receive_queues.part(|inlet| &inlet.rings[lane]);
             if prompt {
-                lane.make_present(Lane::used(lane_bytes));
+                lane.prefault(PacketRing::used_bytes(lane_bytes));
             }
             // SAFETY: the only one: the lane was claimed by us, for this peer, once. All ranks have
-            // the same `lane_bytes` (`share_processors`).
-            self.route = Route::Lane(unsafe { lane::Writer::new(lane, lane_bytes) });
+            // the same `ring_bytes` (`share_processors`).
+            self.route = SendRoute::Ring(unsafe { spsc_ring::RingWriter::new(lane, lane_bytes) });
         }
         Ok(())
     }
@@ -394,17 +408,17 @@ impl Outbound {
 impl Inbound {
     /// Something came from the peer of `outbound`: an answer is likely if the last one was answered.
     #[inline]
-    fn anticipate(&mut self, outbound: &Outbound) {
-        if let Route::Lane(writer) = &outbound.route
-            && writer.position() != self.anticipated
+    fn prefetch(&mut self, outbound: &Outbound) {
+        if let SendRoute::Ring(writer) = &outbound.route
+            && writer.position() != self.prefetched
         {
-            self.anticipated = writer.position();
-            writer.anticipate();
+            self.prefetched = writer.position();
+            writer.prefetch();
         }
     }
 }
 
-impl AsRef<AtomicU32> for Sleeper {
+impl AsRef<AtomicU32> for MappedWakeWord {
     fn as_ref(&self) -> &AtomicU32 {
         self.0.word()
     }

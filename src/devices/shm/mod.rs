@@ -1,7 +1,7 @@
 //! Between the ranks of a node: lock-free rings in one shared segment.
 //!
 //! Packets go through the rings of [`rings`](super::rings). Long messages may be read from the
-//! sender's memory instead ([`Bulk`], `reading`), and ranks share [rooms](crate::device::room).
+//! sender's memory instead ([`Bulk`], `direct_read`), and ranks share [rooms](crate::device::shared_segment).
 //!
 //! It knows peers of this node only. Lengths and positions from the segment are checked or masked;
 //! what cannot be right is a panic that says so.
@@ -9,11 +9,11 @@
 // The model checker's constructors are in both flavours of the rings and used in one.
 #![cfg_attr(loom, allow(dead_code))]
 
-mod board;
-mod joint;
-mod reading;
+mod direct_read;
 mod segment;
-mod terms;
+mod settings_agreement;
+mod split_copy;
+mod wait_table;
 
 #[cfg(all(test, loom))]
 mod model;
@@ -21,35 +21,37 @@ mod model;
 use std::os::fd::OwnedFd;
 
 use crate::base::{Peer, Result, Span};
-use crate::device::room::{Room, Rooms};
-use crate::device::{Bulk, Busy, Caps, Device, Header, JointEnd, Shared, Sink, Wake, primitive};
+use crate::device::shared_segment::{SegmentPool, SharedSegment};
+use crate::device::{
+    Bulk, Busy, Caps, Device, Header, PacketSink, SharedMemory, SplitEnd, WakeSource, primitive,
+};
 use crate::devices::rings::Packets;
 use crate::devices::rings::memory::Mapped;
 use crate::sys::cma;
-pub use board::{Board, Seen};
-use joint::Joint;
-use reading::Reading;
-use segment::{Area, Segment};
-use terms::Terms;
-pub use terms::Unlike;
+use direct_read::DirectRead;
+use segment::{NodeSegment, RankArea};
+use settings_agreement::SettingsAgreement;
+pub use settings_agreement::SettingsMismatch;
+use split_copy::SplitCopy;
+pub use wait_table::{PeerState, WaitTable};
 
-pub use reading::Copy;
+pub use direct_read::CopyMethod;
 
 /// Shorter messages are read by their receivers alone: a half is not worth the packet and the
 /// system call of the other.
-const JOINT_MIN: usize = 32 << 10;
+const SPLIT_MIN: usize = 32 << 10;
 
 /// One rank's end of the segment of its node.
 pub struct Shm {
     packets: Packets,
     /// By slot.
-    areas: Vec<Mapped<Area>>,
-    reading: Reading,
+    areas: Vec<Mapped<RankArea>>,
+    direct_read: DirectRead,
     /// Whether a peer that waits has a processor to do a part of the work.
-    roomy: bool,
-    segment: Segment,
-    rooms: Rooms,
-    terms: Mapped<Terms>,
+    can_split: bool,
+    segment: NodeSegment,
+    segments: SegmentPool,
+    settings: Mapped<SettingsAgreement>,
     alarm: Mapped<primitive::AtomicU32>,
 }
 
@@ -65,22 +67,31 @@ impl Shm {
     ///
     /// # Panics
     /// If `ranks` has no entry `me`, names a rank twice, or has more than 32,767 entries.
-    pub fn attach(segment: OwnedFd, me: usize, ranks: &[Peer], copy: Copy) -> Result<Self> {
+    pub fn attach(segment: OwnedFd, me: usize, ranks: &[Peer], copy: CopyMethod) -> Result<Self> {
         assert!(me < ranks.len());
-        let segment = Segment::open(segment, ranks.len())?;
+        let segment = NodeSegment::open(segment, ranks.len())?;
         let areas: Vec<_> = (0..ranks.len()).map(|slot| segment.area(slot)).collect();
         cma::admit_siblings();
-        let reading = Reading::new(copy, ranks.len(), &areas[me].card)?;
-        let inlets = areas.iter().map(|area| area.part(|area| &area.inlet)).collect();
-        // SAFETY: the only one: the slot is ours (`Reading::new`), and this is called once.
+        let reading = DirectRead::new(copy, ranks.len(), &areas[me].address)?;
+        let inlets = areas.iter().map(|area| area.part(|area| &area.receive_queues)).collect();
+        // SAFETY: the only one: the slot is ours (`DirectRead::new`), and this is called once.
         let packets = unsafe { Packets::attach(me, ranks, inlets) };
-        let (rooms, terms, alarm) = (segment.rooms(), segment.terms(), segment.alarm());
-        Ok(Self { packets, areas, reading, roomy: false, segment, rooms, terms, alarm })
+        let (rooms, terms, alarm) = (segment.segment_pool(), segment.settings(), segment.alarm());
+        Ok(Self {
+            packets,
+            areas,
+            direct_read: reading,
+            can_split: false,
+            segment,
+            segments: rooms,
+            settings: terms,
+            alarm,
+        })
     }
 
     /// Each rank has a processor of its own: long messages are copied by both of their ends.
-    pub fn copy_jointly(&mut self) {
-        self.roomy = true;
+    pub fn enable_split_copies(&mut self) {
+        self.can_split = true;
     }
 
     /// The ranks of the job share processors. Either all ranks say so or none, before their first
@@ -97,14 +108,14 @@ impl Shm {
     ///
     /// # Errors
     /// Whose text is another.
-    pub fn agree(&self, rank: Peer, text: &str, proposal: bool) -> Result<bool, Unlike> {
-        self.terms.agree(rank, text, proposal)
+    pub fn agree(&self, rank: Peer, text: &str, proposal: bool) -> Result<bool, SettingsMismatch> {
+        self.settings.agree(rank, text, proposal)
     }
 
     /// What the ranks tell each other about calls that wait for long.
-    pub fn board(&self) -> Board {
-        let (me, ranks) = (self.packets.own_slot(), self.packets.slots().ranks().to_vec());
-        Board::new(me, ranks, self.areas.clone(), self.alarm.clone())
+    pub fn wait_table(&self) -> WaitTable {
+        let (me, ranks) = (self.packets.own_slot(), self.packets.node_ranks().ranks().to_vec());
+        WaitTable::new(me, ranks, self.areas.clone(), self.alarm.clone())
     }
 
     /// A number that changes whenever a packet arrives.
@@ -131,11 +142,11 @@ impl Device for Shm {
     }
 
     #[inline]
-    fn poll(&mut self, sink: &mut impl Sink) -> usize {
+    fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
         self.packets.poll(sink)
     }
 
-    fn arm(&mut self) -> Wake {
+    fn arm(&mut self) -> WakeSource {
         self.packets.arm()
     }
 
@@ -143,92 +154,92 @@ impl Device for Shm {
         self.packets.disarm();
     }
 
-    fn rouse(&mut self) {
-        self.packets.rouse();
+    fn wake_self(&mut self) {
+        self.packets.wake_self();
     }
 
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
-        if self.reading.possible() { Some(self) } else { None }
+        if self.direct_read.is_possible() { Some(self) } else { None }
     }
 
-    fn shared(&mut self) -> Option<&mut dyn Shared> {
+    fn shared_memory(&mut self) -> Option<&mut dyn SharedMemory> {
         Some(self)
     }
 
     #[inline]
-    fn ring(&mut self, peer: Peer) {
-        self.packets.wake(self.packets.slots().of(peer));
+    fn notify(&mut self, peer: Peer) {
+        self.packets.wake(self.packets.node_ranks().slot_of(peer));
     }
 }
 
-impl Shared for Shm {
+impl SharedMemory for Shm {
     fn claim(&mut self) -> Option<u32> {
-        self.rooms.claim()
+        self.segments.claim()
     }
 
     fn claim_spare(&mut self) -> Option<u32> {
-        self.rooms.claim_spare()
+        self.segments.claim_spare()
     }
 
     fn release(&mut self, number: u32) {
-        self.rooms.release(number);
+        self.segments.release(number);
     }
 
-    fn enter(&mut self, number: u32, seats: &[Peer]) -> Option<Room> {
-        if !seats.iter().all(|peer| self.packets.slots().find(*peer).is_some()) {
+    fn enter(&mut self, number: u32, seats: &[Peer]) -> Option<SharedSegment> {
+        if !seats.iter().all(|peer| self.packets.node_ranks().find_slot(*peer).is_some()) {
             return None;
         }
-        let own = self.packets.slots().ranks()[self.packets.own_slot()];
+        let own = self.packets.node_ranks().ranks()[self.packets.own_slot()];
         let seat = seats.iter().position(|peer| *peer == own)?;
-        if self.packets.is_prompt() && number == 0 {
-            self.segment.make_first_room_present();
+        if self.packets.prefaults() && number == 0 {
+            self.segment.prefault_first_segment();
         }
-        self.rooms.enter(number, seat, seats.len())
+        self.segments.enter(number, seat, seats.len())
     }
 
-    fn leave(&mut self, room: Room) {
-        self.rooms.leave(room);
+    fn leave(&mut self, room: SharedSegment) {
+        self.segments.leave(room);
     }
 }
 
 impl Bulk for Shm {
     fn prefers(&mut self, peer: Peer, len: usize) -> bool {
-        let slot = self.packets.slots().of(peer);
-        let card = &self.areas[slot].card;
-        self.reading.prefers(slot, card, len)
+        let slot = self.packets.node_ranks().slot_of(peer);
+        let card = &self.areas[slot].address;
+        self.direct_read.prefers(slot, card, len)
     }
 
     fn read(&mut self, peer: Peer, from: u64, into: Span) -> Result<(), String> {
-        let slot = self.packets.slots().of(peer);
-        let card = &self.areas[slot].card;
-        self.reading.read(slot, card, from, into)
+        let slot = self.packets.node_ranks().slot_of(peer);
+        let card = &self.areas[slot].address;
+        self.direct_read.read(slot, card, from, into)
     }
 
-    fn begin(&mut self, peer: Peer, into: Span) -> Option<u64> {
-        let slot = self.packets.slots().of(peer);
+    fn begin_split(&mut self, peer: Peer, into: Span) -> Option<u64> {
+        let slot = self.packets.node_ranks().slot_of(peer);
         // Waking a sleeper takes longer than the half that it would do.
-        if !self.roomy || into.len() < JOINT_MIN || self.packets.is_armed(slot) {
+        if !self.can_split || into.len() < SPLIT_MIN || self.packets.is_armed(slot) {
             return None;
         }
-        let begin = |(index, joint): (usize, &Joint)| {
+        let begin = |(index, joint): (usize, &SplitCopy)| {
             let generation = joint.begin(into.address() as u64, into.len())?;
             Some((index as u64) << 32 | u64::from(generation))
         };
-        self.areas[self.packets.own_slot()].joints.iter().enumerate().find_map(begin)
+        self.areas[self.packets.own_slot()].split_copies.iter().enumerate().find_map(begin)
     }
 
-    fn read_jointly(&mut self, peer: Peer, ticket: u64, from: u64, into: Span) -> JointEnd {
-        let slot = self.packets.slots().of(peer);
-        let card = &self.areas[slot].card;
-        let joint = &self.areas[self.packets.own_slot()].joints[(ticket >> 32) as usize];
-        self.reading.read_jointly(slot, card, joint, from, into)
+    fn read_split(&mut self, peer: Peer, ticket: u64, from: u64, into: Span) -> SplitEnd {
+        let slot = self.packets.node_ranks().slot_of(peer);
+        let card = &self.areas[slot].address;
+        let joint = &self.areas[self.packets.own_slot()].split_copies[(ticket >> 32) as usize];
+        self.direct_read.read_split(slot, card, joint, from, into)
     }
 
-    fn write_jointly(&mut self, peer: Peer, ticket: u64, from: Span) -> JointEnd {
-        let area = &self.areas[self.packets.slots().of(peer)];
-        match area.joints.get((ticket >> 32) as usize) {
-            Some(joint) => reading::write_jointly(&area.card, joint, ticket as u32, from),
-            None => JointEnd::Others,
+    fn write_split(&mut self, peer: Peer, ticket: u64, from: Span) -> SplitEnd {
+        let area = &self.areas[self.packets.node_ranks().slot_of(peer)];
+        match area.split_copies.get((ticket >> 32) as usize) {
+            Some(joint) => direct_read::write_split(&area.address, joint, ticket as u32, from),
+            None => SplitEnd::PeerPending,
         }
     }
 }

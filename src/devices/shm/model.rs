@@ -4,20 +4,20 @@
 //! `scripts/loom` runs it.
 #![allow(unsafe_code)]
 
-#[path = "../rings/doze.rs"]
-mod doze;
-#[path = "joint.rs"]
-mod joint;
-#[path = "../rings/lane.rs"]
-mod lane;
+#[path = "../rings/mpsc_queue.rs"]
+mod mpsc_queue;
 #[path = "../../device/model_primitive.rs"]
 mod primitive;
-#[path = "../rings/queue.rs"]
-mod queue;
-#[path = "../../device/room.rs"]
-mod room;
-#[path = "model_rooms.rs"]
-mod rooms;
+#[path = "model_segments.rs"]
+mod segments;
+#[path = "../../device/shared_segment.rs"]
+mod shared_segment;
+#[path = "split_copy.rs"]
+mod split_copy;
+#[path = "../rings/spsc_ring.rs"]
+mod spsc_ring;
+#[path = "../rings/wake_word.rs"]
+mod wake_word;
 
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;

@@ -7,24 +7,24 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::base::{ErrorClass, Random};
 use crate::device::conformance;
-use crate::devices::rings::{LANES, PACKET_MAX, QUEUE_FIRST};
+use crate::devices::rings::{PACKET_MAX, QUEUE_FIRST, RING_COUNT};
 use crate::sys::{futex, shm};
 
-fn network_of(peers: &[Peer], copy: Copy) -> Vec<Shm> {
+fn network_of(peers: &[Peer], copy: CopyMethod) -> Vec<Shm> {
     let segment = shm::create().unwrap();
     let attach = |me| Shm::attach(segment.try_clone().unwrap(), me, peers, copy).unwrap();
     (0..peers.len()).map(attach).collect()
 }
 
 fn network(ranks: usize) -> Vec<Shm> {
-    network_of(&(0..ranks as Peer).collect::<Vec<_>>(), Copy::Auto)
+    network_of(&(0..ranks as Peer).collect::<Vec<_>>(), CopyMethod::Auto)
 }
 
 /// Who sent what, in order.
 #[derive(Default)]
 struct Arrivals(Vec<(Peer, Vec<u8>)>);
 
-impl Sink for Arrivals {
+impl PacketSink for Arrivals {
     fn packet(&mut self, from: Peer, _header: &Header, data: &[u8]) {
         self.0.push((from, data.to_vec()));
     }
@@ -48,7 +48,7 @@ fn conforms_where_everybody_fences() {
 
 #[test]
 fn ranks_have_any_numbers_and_may_send_to_themselves() {
-    let mut ranks = network_of(&[700, 3, 90], Copy::Auto);
+    let mut ranks = network_of(&[700, 3, 90], CopyMethod::Auto);
     let header = Header::default();
     ranks[2].send_short(700, &header, b"a").unwrap();
     ranks[0].send_short(700, &header, b"b").unwrap();
@@ -60,14 +60,14 @@ fn ranks_have_any_numbers_and_may_send_to_themselves() {
 #[test]
 #[should_panic(expected = "rank 4 is not on this node")]
 fn a_peer_elsewhere_is_a_mistake() {
-    let mut ranks = network_of(&[3, 5], Copy::Auto);
+    let mut ranks = network_of(&[3, 5], CopyMethod::Auto);
     let _ = ranks[0].send_short(4, &Header::default(), b"");
 }
 
 #[test]
 fn a_slot_is_attached_once() {
     let segment = shm::create().unwrap();
-    let attach = || Shm::attach(segment.try_clone().unwrap(), 1, &[0, 1], Copy::Auto);
+    let attach = || Shm::attach(segment.try_clone().unwrap(), 1, &[0, 1], CopyMethod::Auto);
     let _first = attach().unwrap();
     let error = attach().err().unwrap();
     assert!(error.why.contains("has taken the place of this rank"), "{error}");
@@ -76,14 +76,15 @@ fn a_slot_is_attached_once() {
 #[test]
 fn a_node_of_another_size_is_an_error() {
     let segment = shm::create().unwrap();
-    let attach = |ranks: &[Peer]| Shm::attach(segment.try_clone().unwrap(), 0, ranks, Copy::Auto);
+    let attach =
+        |ranks: &[Peer]| Shm::attach(segment.try_clone().unwrap(), 0, ranks, CopyMethod::Auto);
     let _first = attach(&[0, 1]).unwrap();
     assert_eq!(attach(&[0]).err().unwrap().code.0, ErrorClass::Arg as i32);
 }
 
 #[test]
 fn busy_pairs_get_lanes_and_the_rest_shares_the_queue() {
-    let mut ranks = network(LANES + 3);
+    let mut ranks = network(RING_COUNT + 3);
     let mut arrivals = Arrivals::default();
     for _ in 0..20 {
         let (receiver, senders) = ranks.split_first_mut().unwrap();
@@ -92,8 +93,8 @@ fn busy_pairs_get_lanes_and_the_rest_shares_the_queue() {
             receiver.poll(&mut arrivals);
         }
     }
-    assert_eq!(arrivals.0.len(), 20 * (LANES + 2));
-    assert_eq!(ranks[0].packets.inbound_lanes(), LANES);
+    assert_eq!(arrivals.0.len(), 20 * (RING_COUNT + 2));
+    assert_eq!(ranks[0].packets.inbound_rings(), RING_COUNT);
     let crowded = |rank: &&Shm| rank.packets.route(0) == "crowded";
     assert_eq!(ranks.iter().filter(crowded).count(), 2);
     // A pair that says little takes no lane.
@@ -110,14 +111,14 @@ fn a_small_crowd_has_lanes_from_the_first_packet_on() {
     while arrivals.0.is_empty() {
         ranks[0].poll(&mut arrivals);
     }
-    assert_eq!((arrivals.0.len(), ranks[0].packets.inbound_lanes()), (1, 1));
+    assert_eq!((arrivals.0.len(), ranks[0].packets.inbound_rings()), (1, 1));
 }
 
 #[test]
 fn positions_pass_the_end_of_their_counters() {
     /// The next packet's number, which is also what it begins with.
     struct Next(u32);
-    impl Sink for Next {
+    impl PacketSink for Next {
         fn packet(&mut self, _from: Peer, _header: &Header, data: &[u8]) {
             assert_eq!((&data[..4], data.len()), (&self.0.to_ne_bytes()[..], len(self.0)));
             self.0 += 1;
@@ -178,7 +179,7 @@ fn a_sleeper_is_woken_by_every_packet_that_it_waits_for() {
     });
     let mut arrivals = Arrivals::default();
     while arrivals.0.len() < PACKETS {
-        let Wake::Word { word, expected } = receiver.arm() else { panic!("no word") };
+        let WakeSource::Word { word, expected } = receiver.arm() else { panic!("no word") };
         if receiver.poll(&mut arrivals) == 0 {
             let begin = Instant::now();
             futex::wait((*word).as_ref(), expected, Some(Duration::from_secs(20)));
@@ -191,7 +192,7 @@ fn a_sleeper_is_woken_by_every_packet_that_it_waits_for() {
 
 #[test]
 fn a_peer_is_read_where_that_works() {
-    let mut ranks = network_of(&[0, 1], Copy::Cma);
+    let mut ranks = network_of(&[0, 1], CopyMethod::Cma);
     let source: Vec<u8> = (0..100_000).map(|at| at as u8).collect();
     let mut copy = vec![0; source.len()];
     let bulk = ranks[1].bulk().unwrap();
@@ -202,13 +203,13 @@ fn a_peer_is_read_where_that_works() {
     // SAFETY: `copy` outlives the read and nobody else uses it.
     bulk.read(0, source.as_ptr() as u64, unsafe { Span::of(&mut copy) }).unwrap();
     assert!(copy == source);
-    assert!(network_of(&[0, 1], Copy::Pipe)[0].bulk().is_none());
+    assert!(network_of(&[0, 1], CopyMethod::Pipe)[0].bulk().is_none());
 }
 
 #[test]
 fn both_ends_copy_every_byte_once() {
-    const LENS: [usize; 5] = [JOINT_MIN, 65_537, 300_000, 1 << 20, 5_000_001];
-    let mut ranks = network_of(&[0, 1], Copy::Cma);
+    const LENS: [usize; 5] = [SPLIT_MIN, 65_537, 300_000, 1 << 20, 5_000_001];
+    let mut ranks = network_of(&[0, 1], CopyMethod::Cma);
     let (mut sender, mut receiver) = (ranks.remove(0), ranks.remove(0));
     if !receiver.bulk().unwrap().prefers(0, 1 << 20) {
         eprintln!("skipped: processes cannot be read here");
@@ -220,71 +221,76 @@ fn both_ends_copy_every_byte_once() {
         // SAFETY: `got` outlives the copy and is looked at after it.
         unsafe { Span::of(&mut got[..len]) }
     };
-    assert_eq!(receiver.begin(0, into(1 << 20)), None, "no processor for the sender");
-    receiver.copy_jointly();
-    assert_eq!(receiver.begin(0, into(JOINT_MIN - 1)), None, "too short");
+    assert_eq!(receiver.begin_split(0, into(1 << 20)), None, "no processor for the sender");
+    receiver.enable_split_copies();
+    assert_eq!(receiver.begin_split(0, into(SPLIT_MIN - 1)), None, "too short");
     let mut source: Vec<u8> = (0..LENS[4]).map(|at| (at % 251) as u8 + 1).collect();
     for (round, len) in LENS.iter().cycle().take(200).copied().enumerate() {
         let into = into(len);
         // SAFETY: `source` stays and is only read.
         let from = unsafe { Span::of(&mut source[..len]) };
-        let ticket = receiver.begin(0, into).expect("nobody is in it");
+        let ticket = receiver.begin_split(0, into).expect("nobody is in it");
         let (helper, address) = (&mut sender, from.address() as u64);
         let ends = std::thread::scope(|scope| {
             let writing = scope.spawn(move || {
                 if round % 3 == 0 {
                     std::thread::yield_now();
                 }
-                helper.write_jointly(1, ticket, from)
+                helper.write_split(1, ticket, from)
             });
-            let read = receiver.read_jointly(0, ticket, address, into);
+            let read = receiver.read_split(0, ticket, address, into);
             [read, writing.join().unwrap()]
         });
         assert!(
             matches!(
                 ends,
-                [JointEnd::Whole, JointEnd::Others] | [JointEnd::Others, JointEnd::Whole]
+                [SplitEnd::Completed, SplitEnd::PeerPending]
+                    | [SplitEnd::PeerPending, SplitEnd::Completed]
             ),
             "{ends:?}"
         );
         let mut copy = vec![0; len];
         into.read(0, &mut copy);
         assert!(copy == source[..len], "{len} bytes");
-        assert_eq!(sender.write_jointly(1, ticket, from), JointEnd::Others, "over");
+        assert_eq!(sender.write_split(1, ticket, from), SplitEnd::PeerPending, "over");
     }
-    assert_eq!(sender.write_jointly(1, u64::MAX, Span::EMPTY), JointEnd::Others, "no such place");
+    assert_eq!(
+        sender.write_split(1, u64::MAX, Span::EMPTY),
+        SplitEnd::PeerPending,
+        "no such place"
+    );
 }
 
 #[test]
 fn what_one_end_cannot_copy_is_broken_for_both() {
-    let mut ranks = network_of(&[0, 1], Copy::Cma);
+    let mut ranks = network_of(&[0, 1], CopyMethod::Cma);
     let (mut sender, mut receiver) = (ranks.remove(0), ranks.remove(0));
-    receiver.copy_jointly();
+    receiver.enable_split_copies();
     let mut got = vec![0_u8; 1 << 20];
     // SAFETY: both outlive the copies, and nobody else uses them.
     let (into, from) = unsafe { (Span::of(&mut got), Span::new(8 as *const u8, 1 << 20)) };
-    let ticket = receiver.begin(0, into).unwrap();
-    assert_eq!(sender.write_jointly(1, ticket, from), JointEnd::Others, "the receiver is in it");
-    assert_eq!(receiver.read_jointly(0, ticket, 8, into), JointEnd::Broken);
-    let ticket = receiver.begin(0, into).unwrap();
-    assert_eq!(receiver.read_jointly(0, ticket, 8, into), JointEnd::Broken);
-    assert_eq!(sender.write_jointly(1, ticket, from), JointEnd::Others);
+    let ticket = receiver.begin_split(0, into).unwrap();
+    assert_eq!(sender.write_split(1, ticket, from), SplitEnd::PeerPending, "the receiver is in it");
+    assert_eq!(receiver.read_split(0, ticket, 8, into), SplitEnd::Failed);
+    let ticket = receiver.begin_split(0, into).unwrap();
+    assert_eq!(receiver.read_split(0, ticket, 8, into), SplitEnd::Failed);
+    assert_eq!(sender.write_split(1, ticket, from), SplitEnd::PeerPending);
     assert!(!receiver.prefers(0, 1 << 20), "a failed read is the last");
 }
 
 #[test]
 fn who_sleeps_is_not_asked_for_help() {
-    let mut ranks = network_of(&[0, 1], Copy::Cma);
+    let mut ranks = network_of(&[0, 1], CopyMethod::Cma);
     let (mut sender, mut receiver) = (ranks.remove(0), ranks.remove(0));
-    receiver.copy_jointly();
+    receiver.enable_split_copies();
     let mut got = vec![0_u8; 1 << 20];
     // SAFETY: `got` outlives the copies, and nobody else uses it.
     let into = unsafe { Span::of(&mut got) };
     sender.arm();
-    assert_eq!(receiver.begin(0, into), None);
+    assert_eq!(receiver.begin_split(0, into), None);
     sender.disarm();
-    let tickets: Vec<_> = std::iter::from_fn(|| receiver.begin(0, into)).collect();
-    assert_eq!(tickets.len(), segment::JOINTS, "one message each");
+    let tickets: Vec<_> = std::iter::from_fn(|| receiver.begin_split(0, into)).collect();
+    assert_eq!(tickets.len(), segment::SPLIT_COPIES, "one message each");
 }
 
 /// Ends a child that outlives its test.
@@ -356,7 +362,7 @@ fn two_processes_talk() {
             .spawn()
             .unwrap(),
     );
-    let device = Shm::attach(segment.try_clone().unwrap(), 0, &[0, 1], Copy::Auto).unwrap();
+    let device = Shm::attach(segment.try_clone().unwrap(), 0, &[0, 1], CopyMethod::Auto).unwrap();
     ping_pong(device, 0);
     assert!(child.wait());
 }
@@ -367,7 +373,7 @@ fn helper_the_other_process() {
     let number = |name| std::env::var(name).unwrap().parse::<i32>().unwrap();
     let segment =
         shm::open_of(number("SUIRO_TEST_PID") as u32, number("SUIRO_TEST_NUMBER")).unwrap();
-    ping_pong(Shm::attach(segment, 1, &[0, 1], Copy::Auto).unwrap(), 1);
+    ping_pong(Shm::attach(segment, 1, &[0, 1], CopyMethod::Auto).unwrap(), 1);
 }
 
 #[test]
@@ -398,17 +404,17 @@ fn the_size_of_dev_shm_does_not_matter() {
 
 #[test]
 fn ranks_see_what_the_others_wait_for_and_raise_an_alarm_once() {
-    let ranks = network_of(&[7, 3], Copy::Auto);
-    let boards: Vec<_> = ranks.iter().map(Shm::board).collect();
+    let ranks = network_of(&[7, 3], CopyMethod::Auto);
+    let boards: Vec<_> = ranks.iter().map(Shm::wait_table).collect();
     assert_eq!((boards[1].ranks(), boards[1].own_slot()), (&[7, 3][..], 1));
-    assert_eq!(boards[1].read(0), Seen::Elsewhere);
+    assert_eq!(boards[1].read(0), PeerState::NotWaiting);
     boards[0].write(b"waits");
-    assert_eq!(boards[1].read(0), Seen::Waiting(b"waits".to_vec()));
+    assert_eq!(boards[1].read(0), PeerState::Waiting(b"waits".to_vec()));
     boards[0].write(b"");
-    assert_eq!(boards[1].read(0), Seen::Elsewhere);
-    assert!(!boards[0].withdraw());
-    assert!(boards[0].raise() && !boards[1].raise());
-    assert!(boards[1].withdraw() && !boards[0].withdraw() && !boards[0].raise());
+    assert_eq!(boards[1].read(0), PeerState::NotWaiting);
+    assert!(!boards[0].withdraw_alarm());
+    assert!(boards[0].raise_alarm() && !boards[1].raise_alarm());
+    assert!(boards[1].withdraw_alarm() && !boards[0].withdraw_alarm() && !boards[0].raise_alarm());
 }
 
 #[test]
@@ -416,11 +422,11 @@ fn a_process_that_has_ended_is_seen() {
     let ranks = network(2);
     let mut child = Command::new("true").spawn().unwrap();
     child.wait().unwrap();
-    let card = &ranks[0].areas[1].card;
+    let card = &ranks[0].areas[1].address;
     card.pid.store(child.id(), std::sync::atomic::Ordering::Relaxed);
-    assert_eq!(ranks[0].board().read(1), Seen::Ended);
+    assert_eq!(ranks[0].wait_table().read(1), PeerState::Ended);
     card.namespace.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    assert_eq!(ranks[0].board().read(1), Seen::Elsewhere, "of another namespace");
+    assert_eq!(ranks[0].wait_table().read(1), PeerState::NotWaiting, "of another namespace");
 }
 
 #[test]

@@ -4,32 +4,32 @@
 //! the steering tags of its owner. Counters and tags lie in the segment. Who adds to a counter
 //! wakes what may wait for that: the engine thread of its owner, and the host if that runs programs.
 
-use super::mail::Letter;
+use super::atomic_request::AtomicRequest;
 use super::primitive::Ordering;
-use super::segment::{Area, WORDS};
+use super::segment::{TofuArea, WORDS};
 use crate::base::{ErrorClass, Peer, Result, Span};
 use crate::device::Busy;
-use crate::device::nic::{Action, Counters, Signal, combine};
-use crate::device::rma::{Access, Remote};
+use crate::device::nic::{Counters, InterfaceAction, Signal, combine};
+use crate::device::rma::{RemoteAccess, RemoteAddress};
 use crate::device::trigger::CounterKey;
-use crate::devices::rings::Slots;
-use crate::devices::rings::doze::Doze;
+use crate::devices::rings::NodeRanks;
 use crate::devices::rings::memory::Mapped;
+use crate::devices::rings::wake_word::WakeWord;
 use crate::sys::{cma, futex};
 
 /// All ranks of a node, as one of them sees them.
-pub struct Fabric {
+pub struct TofuFabric {
     me: usize,
-    slots: Slots,
+    node_ranks: NodeRanks,
     /// By slot.
-    areas: Box<[Mapped<Area>]>,
+    areas: Box<[Mapped<TofuArea>]>,
 }
 
-impl Fabric {
+impl TofuFabric {
     /// As the rank `ranks[me]`, where `areas` are those of all ranks, in the same order.
-    pub fn new(me: usize, ranks: &[Peer], areas: Vec<Mapped<Area>>) -> Self {
+    pub fn new(me: usize, ranks: &[Peer], areas: Vec<Mapped<TofuArea>>) -> Self {
         assert!(me < ranks.len() && ranks.len() == areas.len());
-        Self { me, slots: Slots::new(ranks), areas: areas.into() }
+        Self { me, node_ranks: NodeRanks::new(ranks), areas: areas.into() }
     }
 
     /// The slot of this rank.
@@ -38,12 +38,12 @@ impl Fabric {
     }
 
     /// The area of this rank.
-    pub fn own(&self) -> &Mapped<Area> {
+    pub fn own(&self) -> &Mapped<TofuArea> {
         &self.areas[self.me]
     }
 
     /// The areas of all, by slot.
-    pub fn areas(&self) -> &[Mapped<Area>] {
+    pub fn areas(&self) -> &[Mapped<TofuArea>] {
         &self.areas
     }
 
@@ -51,81 +51,86 @@ impl Fabric {
     ///
     /// # Panics
     /// If it is not on this node.
-    pub fn slot(&self, peer: Peer) -> usize {
-        self.slots.of(peer)
+    pub fn slot_of(&self, peer: Peer) -> usize {
+        self.node_ranks.slot_of(peer)
     }
 
     /// Wakes this rank if it sleeps: something that it waits for has happened.
-    pub fn ring_host(&self) {
-        ring(self.own().inlet.doze());
+    pub fn wake_host(&self) {
+        wake(self.own().receive_queues.wake_word());
     }
 
     /// Wakes the engine thread of this rank if it sleeps.
-    pub fn ring_engine(&self) {
-        ring(&self.own().bell);
+    pub fn wake_engine(&self) {
+        wake(&self.own().engine_wake_word);
     }
 
     /// Where memory of a peer is in its process, and its slot.
     ///
     /// # Errors
-    /// `Rank` without such a peer; else as [`Tags::find`](super::tags::Tags::find).
-    pub fn find(&self, at: Remote, len: usize, access: Access) -> Result<(usize, u64)> {
-        let Some(slot) = self.slots.find(at.peer) else {
+    /// `Rank` without such a peer; else as [`TagTable::resolve`](super::tags::TagTable::find).
+    pub fn resolve(
+        &self, at: RemoteAddress, len: usize, access: RemoteAccess,
+    ) -> Result<(usize, u64)> {
+        let Some(slot) = self.node_ranks.find_slot(at.peer) else {
             return Err(ErrorClass::Rank.error(format!("rank {} is not on this node", at.peer)));
         };
         Ok((slot, self.areas[slot].tags.find(at.key, at.offset, len, access)?))
     }
 
-    /// Sends a letter to the interface of the rank in `slot`.
+    /// Sends a letter to the interface of the rank in `slot_of`.
     ///
     /// # Errors
     /// [`Busy`] without room for it.
-    pub fn post(&self, slot: usize, letter: Letter) -> Result<(), Busy> {
-        let (header, data) = letter.packed();
+    pub fn post(&self, slot: usize, letter: AtomicRequest) -> Result<(), Busy> {
+        let (header, data) = letter.pack();
         let area = &self.areas[slot];
-        area.mail.send(self.me as u32, &header, data.len(), |room| room.copy_from_slice(&data))?;
-        ring(&area.bell);
+        area.atomic_requests
+            .send(self.me as u32, &header, data.len(), |room| room.copy_from_slice(&data))?;
+        wake(&area.engine_wake_word);
         Ok(())
     }
 
     /// Does an action to the end.
     ///
     /// # Errors
-    /// As [`Fabric::find`]; `Other` if the system refuses.
+    /// As [`TofuFabric::resolve`]; `Other` if the system refuses.
     ///
     /// # Panics
-    /// If it is an update, which its owner makes ([`Fabric::post`]).
-    pub fn perform(&self, action: &Action) -> Result {
+    /// If it is an update, which its owner makes ([`TofuFabric::post`]).
+    pub fn perform(&self, action: &InterfaceAction) -> Result {
         match *action {
-            Action::Put { from, to, signal } => {
+            InterfaceAction::Put { from, to, signal } => {
                 self.write(from, to)?;
                 if let Some(signal) = signal {
-                    self.signal(self.slot(to.peer), signal);
+                    self.signal(self.slot_of(to.peer), signal);
                 }
             }
-            Action::Get { from, into } => {
-                let (slot, address) = self.find(from, into.len(), Access::Read)?;
-                let pid = self.areas[slot].card.pid();
+            InterfaceAction::Get { from, into } => {
+                let (slot, address) = self.resolve(from, into.len(), RemoteAccess::Read)?;
+                let pid = self.areas[slot].address.pid();
                 cma::read(pid, address, into).map_err(|error| {
                     let what = format!("{} bytes of rank {}", into.len(), from.peer);
                     ErrorClass::Other.error(format!("cannot read {what}: {error}"))
                 })?;
             }
-            Action::Signal { peer, signal } => self.signal(self.slot(peer), signal),
-            Action::Copy { from, into } => from.copy_to(into),
-            Action::Combine { from, into, with } => combine(from, into, with),
-            Action::Update { .. } => unreachable!("an update is made by the owner of the number"),
+            InterfaceAction::Signal { peer, signal } => self.signal(self.slot_of(peer), signal),
+            InterfaceAction::Copy { from, into } => from.copy_to(into),
+            InterfaceAction::Combine { from, into, with } => combine(from, into, with),
+            InterfaceAction::Update { .. } => {
+                unreachable!("an update is made by the owner of the number")
+            }
         }
         Ok(())
     }
 
-    fn write(&self, from: Span, to: Remote) -> Result {
-        let (slot, address) = self.find(to, from.len(), Access::ReadWrite)?;
+    fn write(&self, from: Span, to: RemoteAddress) -> Result {
+        let (slot, address) = self.resolve(to, from.len(), RemoteAccess::ReadWrite)?;
         if from.is_empty() {
             return Ok(());
         }
-        let pid = self.areas[slot].card.pid();
-        // SAFETY: the peer has registered these bytes for being written (`find`) and not ended that,
+        let pid = self.areas[slot].address.pid();
+        // SAFETY: the peer has registered these bytes for being written (`resolve`) and not ended that,
         // after which nobody may use the key (`Rma::deregister`).
         unsafe { cma::write(pid, from, address) }.map_err(|error| {
             let what = format!("{} bytes to memory of rank {}", from.len(), to.peer);
@@ -141,18 +146,18 @@ impl Fabric {
         };
         // After every byte that was written before; also those that the kernel wrote for us.
         level.fetch_add(signal.value, Ordering::SeqCst);
-        area.notes.additions.fetch_add(1, Ordering::SeqCst);
+        area.counter_activity.additions.fetch_add(1, Ordering::SeqCst);
         if slot != self.me {
-            ring(&area.bell);
+            wake(&area.engine_wake_word);
         }
-        if area.notes.host_runs.load(Ordering::SeqCst) > 0 {
-            ring(area.inlet.doze());
+        if area.counter_activity.host_programs.load(Ordering::SeqCst) > 0 {
+            wake(area.receive_queues.wake_word());
         }
     }
 }
 
 /// The levels of the own counters.
-impl Counters for Fabric {
+impl Counters for TofuFabric {
     fn level(&self, counter: CounterKey) -> u64 {
         let index = counter.0 as usize - 1;
         self.own().counters[index % WORDS].load(Ordering::Acquire)
@@ -163,8 +168,8 @@ impl Counters for Fabric {
     }
 }
 
-fn ring(doze: &Doze) {
-    if doze.ring(true) {
+fn wake(doze: &WakeWord) {
+    if doze.notify(true) {
         futex::wake(doze.word());
     }
 }

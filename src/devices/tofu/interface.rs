@@ -15,78 +15,82 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::fabric::Fabric;
-use super::mail::{Letter, change};
+use super::atomic_request::{AtomicRequest, apply_update};
+use super::fabric::TofuFabric;
 use super::segment::WORDS;
 use super::tags;
 use crate::base::{ErrorClass, Result, Span};
 use crate::device::Busy;
-use crate::device::nic::{Action, ActionId, Due, Links, Nic};
-use crate::device::rma::{Access, Key, Remote, Ticket, Update};
-use crate::device::trigger::{CounterKey, Limits, Loading, Look, ProgramKey, Runner};
+use crate::device::nic::{ActionId, DueAction, InterfaceAction, NetworkInterface, NetworkModel};
+use crate::device::rma::{MemoryKey, RemoteAccess, RemoteAddress, RmaTicket, Update};
+use crate::device::trigger::{
+    CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner,
+};
 use crate::offload::StepId;
 use crate::sys::clock;
 
 /// Longer commands are not for the thread that posts them: copying so much takes as long as calling
 /// another thread.
-const SHORT: usize = 4 << 10;
+const SHORT_MAX: usize = 4 << 10;
 
 /// Commands that a thread does for itself before it leaves the rest to the engine thread.
 const BYPASS_MAX: usize = 64;
 
 /// See the module's text.
-pub struct Interface {
-    pub fabric: Fabric,
-    state: Mutex<State>,
+pub struct TofuInterface {
+    pub fabric: TofuFabric,
+    state: Mutex<InterfaceState>,
     /// Counts what applications leave to the engine thread.
-    left: AtomicU64,
-    limits: Limits,
+    deferred: AtomicU64,
+    limits: InterfaceLimits,
     /// Transfers take their time: nobody does any at once.
     is_paced: bool,
     /// When the host wants to be woken, in nanoseconds; `u64::MAX` for never.
     alarm_ns: AtomicU64,
 }
 
-struct State {
-    nic: Nic,
+struct InterfaceState {
+    nic: NetworkInterface,
     /// Handed out by the interface, and not begun.
-    pending: VecDeque<Due>,
+    pending: VecDeque<DueAction>,
     /// Numbers of peers that are being changed, and where their old values go.
-    changes: Vec<(ActionId, Span)>,
-    tags: tags::Taken,
+    updates: Vec<(ActionId, Span)>,
+    tags: tags::TagPool,
     /// The number of additions at which nothing was due.
-    settled: Option<u64>,
+    quiescent_at: Option<u64>,
     /// The same for what the host runs.
-    settled_host: Option<u64>,
+    host_quiescent_at: Option<u64>,
 }
 
 /// How far the engine thread has seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct EngineProgress {
     additions: u64,
-    left: u64,
+    deferred: u64,
 }
 
-impl Interface {
+impl TofuInterface {
     /// The interface of the rank that `fabric` is seen from, at the pace of `links` if there are any.
-    pub fn new(fabric: Fabric, limits: Limits, links: Option<Box<dyn Links>>) -> Self {
-        let (nic, is_paced) = (Nic::new(limits, WORDS as u32), links.is_some());
+    pub fn new(
+        fabric: TofuFabric, limits: InterfaceLimits, links: Option<Box<dyn NetworkModel>>,
+    ) -> Self {
+        let (nic, is_paced) = (NetworkInterface::new(limits, WORDS as u32), links.is_some());
         let nic = match links {
             Some(links) => nic.paced(links),
             None => nic,
         };
-        let state = State {
+        let state = InterfaceState {
             nic,
             pending: VecDeque::new(),
-            changes: Vec::new(),
-            tags: tags::Taken::default(),
-            settled: None,
-            settled_host: None,
+            updates: Vec::new(),
+            tags: tags::TagPool::default(),
+            quiescent_at: None,
+            host_quiescent_at: None,
         };
         Self {
             fabric,
             state: Mutex::new(state),
-            left: AtomicU64::new(0),
+            deferred: AtomicU64::new(0),
             limits,
             is_paced,
             alarm_ns: AtomicU64::new(u64::MAX),
@@ -94,26 +98,28 @@ impl Interface {
     }
 
     /// What it has.
-    pub fn limits(&self) -> Limits {
+    pub fn limits(&self) -> InterfaceLimits {
         self.limits
     }
 
     /// How many additions to its counters there were.
     pub fn additions(&self) -> u64 {
-        self.fabric.own().notes.additions.load(Ordering::SeqCst)
+        self.fabric.own().counter_activity.additions.load(Ordering::SeqCst)
     }
 
     /// Does something to the interface, and then what is due and short.
-    fn command<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+    fn command<T>(&self, act: impl FnOnce(&mut InterfaceState) -> T) -> T {
         let mut state = self.state.lock();
         let result = act(&mut state);
         let mut rest = !state.pending.is_empty();
         if self.is_paced {
-            state.settled = None;
+            state.quiescent_at = None;
         }
         for _ in 0..if self.is_paced { 0 } else { BYPASS_MAX } {
             let Some(due) = self.next(&mut state) else { break };
-            if due.action.bytes() > SHORT || matches!(due.action, Action::Update { .. }) {
+            if due.action.bytes() > SHORT_MAX
+                || matches!(due.action, InterfaceAction::Update { .. })
+            {
                 state.pending.push_back(due);
                 rest = true;
                 continue;
@@ -121,31 +127,34 @@ impl Interface {
             let end = self.fabric.perform(&due.action);
             state.nic.done(due.id, end, &self.fabric);
         }
-        rest |= state.settled.is_none();
-        let news = state.nic.take_news();
+        rest |= state.quiescent_at.is_none();
+        let news = state.nic.take_progressed();
         drop(state);
         if rest {
-            self.left.fetch_add(1, Ordering::SeqCst);
-            self.fabric.ring_engine();
+            self.deferred.fetch_add(1, Ordering::SeqCst);
+            self.fabric.wake_engine();
         }
         if news {
-            self.fabric.ring_host();
+            self.fabric.wake_host();
         }
         result
     }
 
     /// The next action of the interface.
-    fn next(&self, state: &mut State) -> Option<Due> {
+    fn next(&self, state: &mut InterfaceState) -> Option<DueAction> {
         let additions = self.additions();
         let now = if self.is_paced { clock::monotonic_ns() } else { 0 };
         let due = state.nic.next(now, &self.fabric);
-        state.settled = due.is_none().then_some(additions);
+        state.quiescent_at = due.is_none().then_some(additions);
         due
     }
 
     /// What the engine thread has not seen, if there is something.
-    pub fn has_news(&self, seen: &mut Seen) -> bool {
-        let now = Seen { additions: self.additions(), left: self.left.load(Ordering::SeqCst) };
+    pub fn has_changed(&self, seen: &mut EngineProgress) -> bool {
+        let now = EngineProgress {
+            additions: self.additions(),
+            deferred: self.deferred.load(Ordering::SeqCst),
+        };
         let before = std::mem::replace(seen, now);
         before != now
     }
@@ -153,13 +162,13 @@ impl Interface {
     /// Wakes the host at a time, once.
     pub fn wake_host_at(&self, at_ns: u64) {
         if self.alarm_ns.swap(at_ns, Ordering::SeqCst) != at_ns {
-            self.left.fetch_add(1, Ordering::SeqCst);
-            self.fabric.ring_engine();
+            self.deferred.fetch_add(1, Ordering::SeqCst);
+            self.fabric.wake_engine();
         }
     }
 
     /// Wakes the host if it is time to; when to look again.
-    fn sound(&self) -> u64 {
+    fn wake_host_if_due(&self) -> u64 {
         let at_ns = self.alarm_ns.load(Ordering::SeqCst);
         if at_ns > clock::monotonic_ns() {
             return at_ns;
@@ -168,125 +177,129 @@ impl Interface {
         let order = Ordering::SeqCst;
         // Not one that was set meanwhile.
         let _ = self.alarm_ns.compare_exchange(at_ns, never, order, order);
-        self.fabric.ring_host();
+        self.fabric.wake_host();
         never
     }
 
     /// The engine thread's part: everything that is due. When it is to be called again if nothing
     /// happens: at once if something has to wait for room in the queue of a peer.
     pub fn work(&self) -> u64 {
-        let alarm_ns = self.sound();
+        let alarm_ns = self.wake_host_if_due();
         let mut state = self.state.lock();
         let mut refused = VecDeque::new();
         while let Some(due) = state.pending.pop_front().or_else(|| self.next(&mut state)) {
-            if let Action::Update { old, .. } = due.action {
-                match self.ask(&mut state, &due, old) {
+            if let InterfaceAction::Update { old, .. } = due.action {
+                match self.request_update(&mut state, &due, old) {
                     Ok(()) => (),
                     Err(Busy) => refused.push_back(due),
                 }
                 continue;
             }
-            let end = if due.action.bytes() > SHORT {
+            let end = if due.action.bytes() > SHORT_MAX {
                 MutexGuard::unlocked(&mut state, || self.fabric.perform(&due.action))
             } else {
                 self.fabric.perform(&due.action)
             };
             state.nic.done(due.id, end, &self.fabric);
-            self.tell(&mut state);
+            self.notify_host(&mut state);
         }
         // What is over may have been found so by the last look for more.
-        self.tell(&mut state);
+        self.notify_host(&mut state);
         if !refused.is_empty() {
             state.pending.append(&mut refused);
             return 0;
         }
-        state.nic.wakes_at().map_or(alarm_ns, |at_ns| at_ns.min(alarm_ns))
+        state.nic.next_event_ns().map_or(alarm_ns, |at_ns| at_ns.min(alarm_ns))
     }
 
     /// Wakes the host if something happened that it may wait for.
-    fn tell(&self, state: &mut State) {
-        if state.nic.take_news() {
-            self.fabric.ring_host();
+    fn notify_host(&self, state: &mut InterfaceState) {
+        if state.nic.take_progressed() {
+            self.fabric.wake_host();
         }
     }
 
     /// Asks the owner of a number to change it.
-    fn ask(&self, state: &mut State, due: &Due, old: Span) -> Result<(), Busy> {
-        let Action::Update { at, bytes, update, .. } = due.action else { return Ok(()) };
-        match self.fabric.find(at, usize::from(bytes), Access::ReadWrite) {
+    fn request_update(
+        &self, state: &mut InterfaceState, due: &DueAction, old: Span,
+    ) -> Result<(), Busy> {
+        let InterfaceAction::Update { at, bytes, update, .. } = due.action else { return Ok(()) };
+        match self.fabric.resolve(at, usize::from(bytes), RemoteAccess::ReadWrite) {
             Ok((slot, _)) => {
-                let Remote { key, offset, .. } = at;
-                let letter = Letter::Change { ticket: due.id, key, offset, bytes, update };
+                let RemoteAddress { key, offset, .. } = at;
+                let letter = AtomicRequest::Update { ticket: due.id, key, offset, bytes, update };
                 self.fabric.post(slot, letter)?;
-                state.changes.push((due.id, old));
+                state.updates.push((due.id, old));
             }
             Err(error) => {
                 state.nic.done(due.id, Err(error), &self.fabric);
-                self.tell(state);
+                self.notify_host(state);
             }
         }
         Ok(())
     }
 
     /// A letter from the interface of a peer; what to answer.
-    pub fn receive(&self, letter: Letter) -> Option<Letter> {
+    pub fn receive(&self, letter: AtomicRequest) -> Option<AtomicRequest> {
         match letter {
-            Letter::Change { ticket, key, offset, bytes, update } => {
+            AtomicRequest::Update { ticket, key, offset, bytes, update } => {
                 let tags = &self.fabric.own().tags;
-                let place = tags.find(key, offset, usize::from(bytes), Access::ReadWrite);
+                let place = tags.find(key, offset, usize::from(bytes), RemoteAccess::ReadWrite);
                 // SAFETY: the application has registered that memory for being written, and not
                 // ended that, after which nobody may use the key.
-                let old = place.and_then(|address| unsafe { change(address, bytes, update) });
-                Some(Letter::Answer { ticket, old: old.map_err(|error| error.code.0) })
+                let old = place.and_then(|address| unsafe { apply_update(address, bytes, update) });
+                Some(AtomicRequest::Reply { ticket, old: old.map_err(|error| error.code.0) })
             }
-            Letter::Answer { ticket, old } => {
+            AtomicRequest::Reply { ticket, old } => {
                 let mut state = self.state.lock();
-                let at = state.changes.iter().position(|(id, _)| *id == ticket)?;
-                let (id, place) = state.changes.swap_remove(at);
+                let at = state.updates.iter().position(|(id, _)| *id == ticket)?;
+                let (id, place) = state.updates.swap_remove(at);
                 let end = old.map(|old| write_old(old, place)).map_err(|class| {
                     let class = ErrorClass::from_value(class).unwrap_or(ErrorClass::Other);
                     class.error("the interface of the peer cannot change a number there")
                 });
                 state.nic.done(id, end, &self.fabric);
-                self.tell(&mut state);
+                self.notify_host(&mut state);
                 drop(state);
-                self.left.fetch_add(1, Ordering::SeqCst);
+                self.deferred.fetch_add(1, Ordering::SeqCst);
                 None
             }
         }
     }
 
     /// [`Rma::register`](crate::device::rma::Rma::register).
-    pub fn register(&self, memory: Span, access: Access) -> Result<Key> {
+    pub fn register(&self, memory: Span, access: RemoteAccess) -> Result<MemoryKey> {
         self.fabric.own().tags.register(&mut self.state.lock().tags, memory, access)
     }
 
     /// [`Rma::deregister`](crate::device::rma::Rma::deregister).
-    pub fn deregister(&self, key: Key) {
+    pub fn deregister(&self, key: MemoryKey) {
         self.fabric.own().tags.deregister(&mut self.state.lock().tags, key);
     }
 
     /// [`Rma::put`](crate::device::rma::Rma::put).
-    pub fn put(&self, from: Span, to: Remote, engine: Option<u8>) -> Result<Ticket> {
-        self.fabric.find(to, from.len(), Access::ReadWrite)?;
+    pub fn put(&self, from: Span, to: RemoteAddress, engine: Option<u8>) -> Result<RmaTicket> {
+        self.fabric.resolve(to, from.len(), RemoteAccess::ReadWrite)?;
         Ok(self.command(|state| state.nic.put(from, to, engine)))
     }
 
     /// [`Rma::get`](crate::device::rma::Rma::get).
-    pub fn get(&self, from: Remote, into: Span, engine: Option<u8>) -> Result<Ticket> {
-        self.fabric.find(from, into.len(), Access::Read)?;
+    pub fn get(&self, from: RemoteAddress, into: Span, engine: Option<u8>) -> Result<RmaTicket> {
+        self.fabric.resolve(from, into.len(), RemoteAccess::Read)?;
         Ok(self.command(|state| state.nic.get(from, into, engine)))
     }
 
     /// [`Rma::update`](crate::device::rma::Rma::update).
-    pub fn update(&self, at: Remote, bytes: u8, update: Update, old: Span) -> Result<Ticket> {
-        self.fabric.find(at, usize::from(bytes), Access::ReadWrite)?;
+    pub fn update(
+        &self, at: RemoteAddress, bytes: u8, update: Update, old: Span,
+    ) -> Result<RmaTicket> {
+        self.fabric.resolve(at, usize::from(bytes), RemoteAccess::ReadWrite)?;
         self.command(|state| state.nic.update(at, bytes, update, old))
     }
 
     /// [`Rma::end`](crate::device::rma::Rma::end).
-    pub fn end(&self, ticket: Ticket) -> Option<Result> {
-        self.state.lock().nic.end(ticket)
+    pub fn take_completion(&self, ticket: RmaTicket) -> Option<Result> {
+        self.state.lock().nic.take_completion(ticket)
     }
 
     /// [`Trigger::reserve`](crate::device::trigger::Trigger::reserve).
@@ -300,11 +313,11 @@ impl Interface {
     }
 
     /// [`Trigger::load`](crate::device::trigger::Trigger::load).
-    pub fn load(&self, loading: Loading, host: bool) -> ProgramKey {
+    pub fn load(&self, loading: ProgramBinding, host: bool) -> ProgramKey {
         let mut state = self.state.lock();
         let program = state.nic.load(loading, host);
         if matches!(state.nic.runner(program), Runner::Host(_)) {
-            self.fabric.own().notes.host_runs.fetch_add(1, Ordering::SeqCst);
+            self.fabric.own().counter_activity.host_programs.fetch_add(1, Ordering::SeqCst);
         }
         program
     }
@@ -315,7 +328,7 @@ impl Interface {
         let by_host = matches!(state.nic.runner(program), Runner::Host(_));
         state.nic.unload(program);
         if by_host {
-            self.fabric.own().notes.host_runs.fetch_sub(1, Ordering::SeqCst);
+            self.fabric.own().counter_activity.host_programs.fetch_sub(1, Ordering::SeqCst);
         }
     }
 
@@ -324,9 +337,9 @@ impl Interface {
         self.state.lock().nic.runner(program)
     }
 
-    /// [`Trigger::arrange`](crate::device::trigger::Trigger::arrange).
-    pub fn arrange(&self, program: ProgramKey, engines: &[(u32, u8)]) {
-        self.state.lock().nic.arrange(program, engines);
+    /// [`Trigger::assign_engines`](crate::device::trigger::Trigger::assign_engines).
+    pub fn assign_engines(&self, program: ProgramKey, engines: &[(u32, u8)]) {
+        self.state.lock().nic.assign_engines(program, engines);
     }
 
     /// [`Trigger::start`](crate::device::trigger::Trigger::start).
@@ -337,9 +350,9 @@ impl Interface {
         });
     }
 
-    /// [`Trigger::look`](crate::device::trigger::Trigger::look).
-    pub fn look(&self, program: ProgramKey) -> Look {
-        self.state.lock().nic.look(program)
+    /// [`Trigger::poll_program`](crate::device::trigger::Trigger::poll_program).
+    pub fn poll_program(&self, program: ProgramKey) -> InstanceState {
+        self.state.lock().nic.poll_program(program)
     }
 
     /// [`Trigger::host_done`](crate::device::trigger::Trigger::host_done).
@@ -352,18 +365,18 @@ impl Interface {
 
     /// The host's part of programs that it runs, and without a pace what is due and short of those of
     /// the interface.
-    pub fn run_short(&self) {
-        let by_host = self.fabric.own().notes.host_runs.load(Ordering::Relaxed) > 0;
+    pub fn run_short_commands(&self) {
+        let by_host = self.fabric.own().counter_activity.host_programs.load(Ordering::Relaxed) > 0;
         if by_host || !self.is_paced {
             self.command(|state| self.run_host(state));
         }
     }
 
-    fn run_host(&self, state: &mut State) {
+    fn run_host(&self, state: &mut InterfaceState) {
         loop {
             let additions = self.additions();
             let any = state.nic.run_host(&self.fabric);
-            state.settled_host = (!any).then_some(additions);
+            state.host_quiescent_at = (!any).then_some(additions);
             if !any {
                 break;
             }
@@ -375,13 +388,13 @@ impl Interface {
         self.state.lock().nic.fallbacks()
     }
 
-    /// [`Trigger::rest`](crate::device::trigger::Trigger::rest).
-    pub fn rest(&self) -> Option<u64> {
+    /// [`Trigger::quiescence`](crate::device::trigger::Trigger::quiescence).
+    pub fn quiescence(&self) -> Option<u64> {
         let state = self.state.lock();
         let additions = self.additions();
-        let by_host = self.fabric.own().notes.host_runs.load(Ordering::Relaxed) > 0;
-        let settled =
-            state.settled == Some(additions) && (!by_host || state.settled_host == Some(additions));
+        let by_host = self.fabric.own().counter_activity.host_programs.load(Ordering::Relaxed) > 0;
+        let settled = state.quiescent_at == Some(additions)
+            && (!by_host || state.host_quiescent_at == Some(additions));
         (settled && state.nic.is_idle() && state.pending.is_empty()).then_some(additions)
     }
 }

@@ -7,7 +7,7 @@
 //!  commands│wakes          ┌──bytes──> memory of the peer (`fabric`, by its steering `tags`)
 //!       ▼  │               │
 //!   interface ── engine ───┼──adds───> its counters ──rings──> its engine thread
-//!   (a `Nic`)    thread    └──letters> its engine thread changes numbers (`mail`)
+//!   (a `Nic`)    thread    └──letters> its engine thread changes numbers (`atomic_request`)
 //! ```
 //!
 //! Programs of deferred work and one-sided access are the [`Nic`](crate::device::nic)'s; this carries
@@ -24,10 +24,10 @@
 //! It knows peers of this node only. What it reads from the segment is checked before it is used.
 #![allow(unsafe_code)]
 
-mod engine;
+mod atomic_request;
+mod engine_thread;
 mod fabric;
 mod interface;
-mod mail;
 mod pace;
 mod segment;
 mod tags;
@@ -36,35 +36,39 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use crate::base::{ErrorClass, Peer, Result, Span};
-use crate::device::nic::Links;
-use crate::device::rma::{Access, Key, Remote, Rma, Ticket, Update};
-use crate::device::torus::{self, Generation, Shape};
-use crate::device::trigger::{CounterKey, Limits, Loading, Look, ProgramKey, Runner, Trigger};
-use crate::device::{Bulk, Busy, Caps, Device, Header, JointEnd, Sink, Wake, primitive};
+use crate::device::nic::NetworkModel;
+use crate::device::rma::{MemoryKey, RemoteAccess, RemoteAddress, Rma, RmaTicket, Update};
+use crate::device::torus::{self, Generation, TorusShape};
+use crate::device::trigger::{
+    CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner, Trigger,
+};
+use crate::device::{
+    Bulk, Busy, Caps, Device, Header, PacketSink, SplitEnd, WakeSource, primitive,
+};
 use crate::devices::rings::Packets;
-use crate::devices::rings::card::Introduced;
+use crate::devices::rings::peer_address::PublishedAddress;
 use crate::offload::StepId;
 use crate::sys::{clock, cma};
-use engine::Engine;
-use fabric::Fabric;
-use interface::Interface;
-use pace::{Paced, STAMP, Wires};
-use segment::Segment;
+use engine_thread::EngineThread;
+use fabric::TofuFabric;
+use interface::TofuInterface;
+use pace::{PacedNetwork, PacedPackets, STAMP_BYTES};
+use segment::TofuSegment;
 
 /// Shorter messages come in packets: a read is not worth the system call.
 const GET_MIN: usize = 32 << 10;
 
 /// What is simulated, and how; the same on all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct TofuSettings {
     /// Whose rates the interfaces and the network have.
     pub generation: Generation,
     /// What each interface has: that of its generation, or less or more.
-    pub limits: Limits,
+    pub limits: InterfaceLimits,
     /// Whether transfers take as long as they would on the real thing, or as short as they can.
     pub is_paced: bool,
     /// How many nodes lie along each dimension, a rank on each; as few as the ranks need if `None`.
-    pub torus: Option<Shape>,
+    pub torus: Option<TorusShape>,
     /// Processors for engine threads; any that the rank may use if there are none.
     pub cpus: Vec<usize>,
 }
@@ -72,11 +76,11 @@ pub struct Settings {
 /// One rank's interface.
 pub struct Tofu {
     packets: Packets,
-    interface: Arc<Interface>,
+    interface: Arc<TofuInterface>,
     /// Packets take their time.
-    paced: Option<Box<Paced>>,
+    paced: Option<Box<PacedPackets>>,
     /// Runs from the first use of anything but packets on.
-    engine: Option<Engine>,
+    engine: Option<EngineThread>,
     cpus: Vec<usize>,
     /// The additions to counters at which this rank last looked what is due.
     seen: u64,
@@ -86,10 +90,10 @@ pub struct Tofu {
     unchecked: Vec<usize>,
     /// Why there are only packets.
     refusal: Option<String>,
-    _introduced: Introduced,
+    _published: PublishedAddress,
 }
 
-impl Default for Settings {
+impl Default for TofuSettings {
     fn default() -> Self {
         let generation = Generation::default();
         let limits = generation.limits();
@@ -111,36 +115,36 @@ impl Tofu {
     /// # Panics
     /// If `ranks` has no entry `me`, names a rank twice, or has more than 32,767 entries.
     pub fn attach(
-        segment: OwnedFd, me: usize, ranks: &[Peer], settings: &Settings,
+        segment: OwnedFd, me: usize, ranks: &[Peer], settings: &TofuSettings,
     ) -> Result<Self> {
         assert!(me < ranks.len());
         let shape = shape(settings.torus, ranks.len())?;
-        let segment = Segment::open(segment, ranks.len(), torus::words(shape))?;
+        let segment = TofuSegment::open(segment, ranks.len(), torus::busy_words(shape))?;
         let areas: Vec<_> = (0..ranks.len()).map(|slot| segment.area(slot)).collect();
         cma::admit_siblings();
-        let introduced = areas[me].card.introduce()?;
-        let inlets = areas.iter().map(|area| area.part(|area| &area.inlet)).collect();
-        // SAFETY: the only one: the slot is ours (`introduce`), and this is called once.
+        let introduced = areas[me].address.publish()?;
+        let inlets = areas.iter().map(|area| area.part(|area| &area.receive_queues)).collect();
+        // SAFETY: the only one: the slot is ours (`publish`), and this is called once.
         let packets = unsafe { Packets::attach(me, ranks, inlets) };
-        let fabric = Fabric::new(me, ranks, areas);
+        let fabric = TofuFabric::new(me, ranks, areas);
         let rates = settings.generation.rates();
-        let wires = || Wires::new(shape, rates, segment.busy(), me, ranks);
-        let links = settings.is_paced.then(|| Box::new(wires()) as Box<dyn Links>);
+        let wires = || PacedNetwork::new(shape, rates, segment.busy(), me, ranks);
+        let links = settings.is_paced.then(|| Box::new(wires()) as Box<dyn NetworkModel>);
         let mut tofu = Self {
             packets,
-            interface: Arc::new(Interface::new(fabric, settings.limits, links)),
-            paced: settings.is_paced.then(|| Box::new(Paced::new(wires()))),
+            interface: Arc::new(TofuInterface::new(fabric, settings.limits, links)),
+            paced: settings.is_paced.then(|| Box::new(PacedPackets::new(wires()))),
             engine: None,
             cpus: settings.cpus.clone(),
             seen: 0,
             readable: vec![None; ranks.len()],
             unchecked: (0..ranks.len()).collect(),
             refusal: None,
-            _introduced: introduced,
+            _published: introduced,
         };
         if settings.is_paced {
             // It wakes this rank when packets arrive.
-            tofu.run_engine()?;
+            tofu.start_engine()?;
         }
         Ok(tofu)
     }
@@ -151,7 +155,7 @@ impl Tofu {
         if self.refusal.is_none() && !self.unchecked.is_empty() {
             let areas = self.interface.fabric.areas();
             let mut refusal = None;
-            self.unchecked.retain(|slot| match &areas[*slot].card {
+            self.unchecked.retain(|slot| match &areas[*slot].address {
                 card if card.pid() == 0 => true,
                 card => {
                     refusal = refusal.take().or(card.check_writable().err());
@@ -164,10 +168,10 @@ impl Tofu {
     }
 
     /// Starts the engine thread if it does not run.
-    fn run_engine(&mut self) -> Result {
+    fn start_engine(&mut self) -> Result {
         if self.engine.is_none() {
             // SAFETY: the only one: it stays as long as this does, and the slot is ours.
-            self.engine = Some(unsafe { Engine::start(self.interface.clone(), &self.cpus)? });
+            self.engine = Some(unsafe { EngineThread::start(self.interface.clone(), &self.cpus)? });
         }
         Ok(())
     }
@@ -183,9 +187,9 @@ impl Tofu {
 
     /// Takes packets from the rings, and delivers those that would have arrived by now.
     #[cold]
-    fn poll_paced(&mut self, sink: &mut impl Sink) -> usize {
+    fn poll_paced(&mut self, sink: &mut impl PacketSink) -> usize {
         let Some(paced) = &mut self.paced else { return 0 };
-        if let Some(held) = paced.holds() {
+        if let Some(held) = paced.packet_sink() {
             self.packets.poll(held);
         }
         let (count, next_ns) = paced.deliver(clock::monotonic_ns(), sink);
@@ -199,10 +203,10 @@ impl Tofu {
     /// the interface. A thread that polls has nothing better to do, and need not wait until the engine
     /// thread gets its processor.
     #[cold]
-    fn run_short(&mut self) {
+    fn run_short_commands(&mut self) {
         let additions = self.interface.additions();
         if std::mem::replace(&mut self.seen, additions) != additions {
-            self.interface.run_short();
+            self.interface.run_short_commands();
         }
     }
 
@@ -213,16 +217,16 @@ impl Tofu {
             return None;
         }
         // Nothing but packets so far?
-        let counters = if self.engine.is_none() { Some(0) } else { self.interface.rest() };
+        let counters = if self.engine.is_none() { Some(0) } else { self.interface.quiescence() };
         Some(self.packets.arrivals().wrapping_add(counters?))
     }
 }
 
 /// How many nodes lie along each dimension, for so many ranks.
-fn shape(wanted: Option<Shape>, ranks: usize) -> Result<Shape> {
+fn shape(wanted: Option<TorusShape>, ranks: usize) -> Result<TorusShape> {
     let shape = match wanted {
         Some(shape) => shape,
-        None => Shape::of(ranks).map_err(|why| ErrorClass::Other.error(why))?,
+        None => TorusShape::fitting(ranks).map_err(|why| ErrorClass::Other.error(why))?,
     };
     if shape.nodes() < ranks {
         let why = format!("{ranks} ranks are more than the {} nodes of {shape}", shape.nodes());
@@ -234,7 +238,7 @@ fn shape(wanted: Option<Shape>, ranks: usize) -> Result<Shape> {
 impl Device for Tofu {
     fn caps(&self) -> Caps {
         let caps = self.packets.caps();
-        let stamp = if self.paced.is_some() { STAMP } else { 0 };
+        let stamp = if self.paced.is_some() { STAMP_BYTES } else { 0 };
         Caps { short_max: caps.short_max - stamp, packet_max: caps.packet_max - stamp }
     }
 
@@ -253,7 +257,7 @@ impl Device for Tofu {
         let Some(paced) = &mut self.paced else {
             return self.packets.send(peer, header, len, fill);
         };
-        self.packets.send(peer, header, len + STAMP, |room| {
+        self.packets.send(peer, header, len + STAMP_BYTES, |room| {
             let (data, stamp) = room.split_at_mut(len);
             fill(data);
             stamp.copy_from_slice(&paced.stamp(peer, len, clock::monotonic_ns()));
@@ -261,9 +265,9 @@ impl Device for Tofu {
     }
 
     #[inline]
-    fn poll(&mut self, sink: &mut impl Sink) -> usize {
+    fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
         if self.engine.is_some() {
-            self.run_short();
+            self.run_short_commands();
         }
         if self.paced.is_some() {
             return self.poll_paced(sink);
@@ -271,7 +275,7 @@ impl Device for Tofu {
         self.packets.poll(sink)
     }
 
-    fn arm(&mut self) -> Wake {
+    fn arm(&mut self) -> WakeSource {
         self.packets.arm()
     }
 
@@ -279,8 +283,8 @@ impl Device for Tofu {
         self.packets.disarm();
     }
 
-    fn rouse(&mut self) {
-        self.packets.rouse();
+    fn wake_self(&mut self) {
+        self.packets.wake_self();
     }
 
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
@@ -296,78 +300,80 @@ impl Device for Tofu {
         if self.refusal().is_none() { Some(self) } else { None }
     }
 
-    fn ring(&mut self, peer: Peer) {
-        self.packets.wake(self.packets.slots().of(peer));
+    fn notify(&mut self, peer: Peer) {
+        self.packets.wake(self.packets.node_ranks().slot_of(peer));
     }
 }
 
 impl Bulk for Tofu {
     fn prefers(&mut self, peer: Peer, len: usize) -> bool {
-        let slot = self.packets.slots().of(peer);
+        let slot = self.packets.node_ranks().slot_of(peer);
         len >= GET_MIN
             && *self.readable[slot]
-                .get_or_insert_with(|| self.interface.fabric.areas()[slot].card.is_readable())
+                .get_or_insert_with(|| self.interface.fabric.areas()[slot].address.is_readable())
     }
 
     fn read(&mut self, peer: Peer, from: u64, into: Span) -> Result<(), String> {
-        let slot = self.packets.slots().of(peer);
-        let pid = self.interface.fabric.areas()[slot].card.pid();
+        let slot = self.packets.node_ranks().slot_of(peer);
+        let pid = self.interface.fabric.areas()[slot].address.pid();
         cma::read(pid, from, into).map_err(|error| {
             self.readable[slot] = Some(false);
             format!("cannot read {} bytes of process {pid}: {error}", into.len())
         })
     }
 
-    fn begin(&mut self, _peer: Peer, _into: Span) -> Option<u64> {
+    fn begin_split(&mut self, _peer: Peer, _into: Span) -> Option<u64> {
         None
     }
 
-    fn read_jointly(&mut self, _peer: Peer, _ticket: u64, _from: u64, _into: Span) -> JointEnd {
-        JointEnd::Broken
+    fn read_split(&mut self, _peer: Peer, _ticket: u64, _from: u64, _into: Span) -> SplitEnd {
+        SplitEnd::Failed
     }
 
-    fn write_jointly(&mut self, _peer: Peer, _ticket: u64, _from: Span) -> JointEnd {
-        JointEnd::Others
+    fn write_split(&mut self, _peer: Peer, _ticket: u64, _from: Span) -> SplitEnd {
+        SplitEnd::PeerPending
     }
 }
 
 impl Rma for Tofu {
-    fn register(&mut self, memory: Span, access: Access) -> Result<Key> {
-        self.run_engine()?;
+    fn register(&mut self, memory: Span, access: RemoteAccess) -> Result<MemoryKey> {
+        self.start_engine()?;
         self.interface.register(memory, access)
     }
 
-    fn deregister(&mut self, key: Key) {
+    fn deregister(&mut self, key: MemoryKey) {
         self.interface.deregister(key);
     }
 
-    fn put(&mut self, from: Span, to: Remote, engine: Option<u8>) -> Result<Ticket> {
-        self.run_engine()?;
+    fn put(&mut self, from: Span, to: RemoteAddress, engine: Option<u8>) -> Result<RmaTicket> {
+        self.start_engine()?;
         self.interface.put(from, to, engine)
     }
 
-    fn get(&mut self, from: Remote, into: Span, engine: Option<u8>) -> Result<Ticket> {
-        self.run_engine()?;
+    fn get(&mut self, from: RemoteAddress, into: Span, engine: Option<u8>) -> Result<RmaTicket> {
+        self.start_engine()?;
         self.interface.get(from, into, engine)
     }
 
-    fn update(&mut self, at: Remote, bytes: u8, update: Update, old: Span) -> Result<Ticket> {
-        self.run_engine()?;
+    fn update(
+        &mut self, at: RemoteAddress, bytes: u8, update: Update, old: Span,
+    ) -> Result<RmaTicket> {
+        self.start_engine()?;
         self.interface.update(at, bytes, update, old)
     }
 
-    fn end(&mut self, ticket: Ticket) -> Option<Result> {
-        self.interface.end(ticket)
+    fn end(&mut self, ticket: RmaTicket) -> Option<Result> {
+        self.interface.take_completion(ticket)
     }
 }
 
 impl Trigger for Tofu {
-    fn limits(&self) -> Limits {
+    fn limits(&self) -> InterfaceLimits {
         self.interface.limits()
     }
 
     fn reserve(&mut self, counters: usize) -> Result<Vec<CounterKey>> {
-        self.run_engine()?;
+        self.start_engine()?;
         self.interface.reserve(counters)
     }
 
@@ -375,7 +381,7 @@ impl Trigger for Tofu {
         self.interface.release(counters);
     }
 
-    fn load(&mut self, loading: Loading, host: bool) -> ProgramKey {
+    fn load(&mut self, loading: ProgramBinding, host: bool) -> ProgramKey {
         self.interface.load(loading, host)
     }
 
@@ -383,16 +389,16 @@ impl Trigger for Tofu {
         self.interface.runner(program)
     }
 
-    fn arrange(&mut self, program: ProgramKey, engines: &[(u32, u8)]) {
-        self.interface.arrange(program, engines);
+    fn assign_engines(&mut self, program: ProgramKey, engines: &[(u32, u8)]) {
+        self.interface.assign_engines(program, engines);
     }
 
     fn start(&mut self, program: ProgramKey) {
         self.interface.start(program);
     }
 
-    fn look(&mut self, program: ProgramKey) -> Look {
-        self.interface.look(program)
+    fn poll_program(&mut self, program: ProgramKey) -> InstanceState {
+        self.interface.poll_program(program)
     }
 
     fn host_done(&mut self, program: ProgramKey, step: StepId) {
@@ -407,8 +413,8 @@ impl Trigger for Tofu {
         self.interface.fallbacks()
     }
 
-    fn rest(&self) -> Option<u64> {
-        self.interface.rest()
+    fn quiescence(&self) -> Option<u64> {
+        self.interface.quiescence()
     }
 }
 

@@ -23,98 +23,98 @@ use std::sync::Arc;
 
 use memmap2::MmapRaw;
 
-use super::mail;
+use super::atomic_request;
 use super::primitive::{AtomicU32, AtomicU64};
-use super::tags::Tags;
+use super::tags::TagTable;
 use crate::base::Result;
-use crate::devices::rings::card::Card;
-use crate::devices::rings::doze::Doze;
-use crate::devices::rings::memory::{Mapped, Memory, Shareable, digest};
-use crate::devices::rings::queue::Queue;
-use crate::devices::rings::{self, Inlet};
+use crate::devices::rings::memory::{Mapped, SegmentMemory, Shareable, digest};
+use crate::devices::rings::mpsc_queue::MpscQueue;
+use crate::devices::rings::peer_address::PeerAddress;
+use crate::devices::rings::wake_word::WakeWord;
+use crate::devices::rings::{self, ReceiveQueues};
 
 /// Counters of a rank in all, those that trigger nothing included.
 pub const WORDS: usize = 1 << 16;
 
-/// Letters that wait at a rank (`mail`). They fit into the cells of the queue.
-const LETTERS: usize = 64;
+/// Letters that wait at a rank (`atomic_requests`). They fit into the cells of the queue.
+const ATOMIC_REQUESTS: usize = 64;
 
 /// What interfaces of peers ask of one.
-pub type Mail = Queue<LETTERS, { mail::LEN }>;
+pub type AtomicRequestQueue = MpscQueue<ATOMIC_REQUESTS, { atomic_request::REQUEST_BYTES }>;
 
 /// Counts changes of the meaning (not the sizes) of what is in the segment.
 const REVISION: u64 = 1;
 
 #[repr(C, align(4096))]
-struct Preamble {
+struct TofuPreamble {
     /// The [`layout`] of whoever came first; 0 before that.
     layout: AtomicU64,
 }
 
 /// The place of one rank.
 #[repr(C, align(4096))]
-pub struct Area {
+pub struct TofuArea {
     /// Where its packets arrive.
-    pub inlet: Inlet,
+    pub receive_queues: ReceiveQueues,
     /// Who it is.
-    pub card: Card,
+    pub address: PeerAddress,
     /// What its engine thread sleeps on.
-    pub bell: Doze,
+    pub engine_wake_word: WakeWord,
     /// What interfaces of peers ask of this one.
-    pub mail: Mail,
+    pub atomic_requests: AtomicRequestQueue,
     /// What changes with its counters.
-    pub notes: Notes,
+    pub counter_activity: CounterActivity,
     /// Levels.
     pub counters: [AtomicU64; WORDS],
     /// What peers may read and write.
-    pub tags: Tags,
+    pub tags: TagTable,
 }
 
 /// What whoever adds to a counter of a rank reads and writes beside it.
 #[repr(C, align(128))]
-pub struct Notes {
+pub struct CounterActivity {
     /// Counts additions to counters, after each of them.
     pub additions: AtomicU64,
     /// Programs that the host of the rank runs: additions wake it too.
-    pub host_runs: AtomicU32,
+    pub host_programs: AtomicU32,
 }
 
 // SAFETY: atomics, and parts that are themselves shareable.
-unsafe impl Shareable for Area {}
+unsafe impl Shareable for TofuArea {}
 
 /// The segment in this process.
 #[derive(Clone)]
-pub struct Segment {
-    memory: Memory,
+pub struct TofuSegment {
+    memory: SegmentMemory,
     ranks: usize,
-    /// Of [`Busy`].
+    /// Of [`BusyTimes`].
     words: usize,
 }
 
 /// Words of the network between the interfaces.
-pub struct Busy {
+pub struct BusyTimes {
     start: NonNull<AtomicU64>,
     words: usize,
     _memory: Arc<MmapRaw>,
 }
 
 // SAFETY: atomics that stay mapped as long as this exists, and that processes share anyway.
-unsafe impl Send for Busy {}
+unsafe impl Send for BusyTimes {}
 
-impl AsRef<[AtomicU64]> for Busy {
+impl AsRef<[AtomicU64]> for BusyTimes {
     fn as_ref(&self) -> &[AtomicU64] {
-        // SAFETY: so many are mapped there (`Segment::busy`), for as long as `_memory` lives.
+        // SAFETY: so many are mapped there (`TofuSegment::busy`), for as long as `_memory` lives.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }
     }
 }
 
-impl fmt::Debug for Busy {
+impl fmt::Debug for BusyTimes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} shared words", self.words)
     }
 }
 
-impl Segment {
+impl TofuSegment {
     /// Sizes and maps the segment of a node with `ranks` ranks, and `words` words of their network.
     ///
     /// # Errors
@@ -122,28 +122,28 @@ impl Segment {
     /// this library shares it.
     pub fn open(file: OwnedFd, ranks: usize, words: usize) -> Result<Self> {
         let bytes = ranks
-            .checked_mul(size_of::<Area>())
-            .and_then(|areas| areas.checked_add(size_of::<Preamble>()))
+            .checked_mul(size_of::<TofuArea>())
+            .and_then(|areas| areas.checked_add(size_of::<TofuPreamble>()))
             .and_then(|bytes| bytes.checked_add(words.checked_mul(size_of::<AtomicU64>())?));
-        let memory = Memory::open(file, bytes, ranks, layout(ranks, words))?;
+        let memory = SegmentMemory::open(file, bytes, ranks, layout(ranks, words))?;
         Ok(Self { memory, ranks, words })
     }
 
     /// The words of the network, behind the areas.
-    pub fn busy(&self) -> Busy {
-        let offset = size_of::<Preamble>() + self.ranks * size_of::<Area>();
+    pub fn busy(&self) -> BusyTimes {
+        let offset = size_of::<TofuPreamble>() + self.ranks * size_of::<TofuArea>();
         let (start, memory) = self.memory.bytes(offset, self.words * size_of::<AtomicU64>());
         // Pages are aligned for them.
-        Busy { start: start.cast(), words: self.words, _memory: memory }
+        BusyTimes { start: start.cast(), words: self.words, _memory: memory }
     }
 
     /// The area of the rank in `slot`.
     ///
     /// # Panics
     /// If there is no such slot.
-    pub fn area(&self, slot: usize) -> Mapped<Area> {
+    pub fn area(&self, slot: usize) -> Mapped<TofuArea> {
         assert!(slot < self.ranks);
-        self.memory.part(size_of::<Preamble>() + slot * size_of::<Area>())
+        self.memory.part(size_of::<TofuPreamble>() + slot * size_of::<TofuArea>())
     }
 }
 
@@ -152,14 +152,14 @@ fn layout(ranks: usize, words: usize) -> u64 {
     let sizes = [
         ranks,
         words,
-        size_of::<Area>(),
-        offset_of!(Area, card),
-        offset_of!(Area, bell),
-        offset_of!(Area, mail),
-        size_of::<Mail>(),
-        offset_of!(Area, notes),
-        offset_of!(Area, counters),
-        offset_of!(Area, tags),
+        size_of::<TofuArea>(),
+        offset_of!(TofuArea, address),
+        offset_of!(TofuArea, engine_wake_word),
+        offset_of!(TofuArea, atomic_requests),
+        size_of::<AtomicRequestQueue>(),
+        offset_of!(TofuArea, counter_activity),
+        offset_of!(TofuArea, counters),
+        offset_of!(TofuArea, tags),
     ];
     // Not that of another device.
     let name = u64::from_le_bytes(*b"tofu\0\0\0\0");

@@ -13,17 +13,17 @@
 
 use super::primitive::{AtomicU32, AtomicU64, Ordering};
 use crate::base::{ErrorClass, Result, Span};
-use crate::device::rma::{Access, Key};
+use crate::device::rma::{MemoryKey, RemoteAccess};
 
 /// Registrations of a rank at a time.
 pub const TAGS: usize = 1 << 16;
 
 /// The table of one rank.
 #[repr(C, align(128))]
-pub struct Tags([Tag; TAGS]);
+pub struct TagTable([TagEntry; TAGS]);
 
 #[repr(C, align(32))]
-struct Tag {
+struct TagEntry {
     /// Odd while it is in use.
     generation: AtomicU32,
     /// Not 0 if peers may write.
@@ -34,48 +34,52 @@ struct Tag {
 
 /// What the owner of a table knows of it.
 #[derive(Debug, Default)]
-pub struct Taken {
+pub struct TagPool {
     /// Tags that were given back; the one that was first is taken first.
-    back: std::collections::VecDeque<u32>,
+    released: std::collections::VecDeque<u32>,
     /// From here on they have never been used.
-    next: u32,
+    next_unused: u32,
 }
 
-impl Tags {
+impl TagTable {
     /// Lets peers at `memory`; its owner calls this.
     ///
     /// # Errors
     /// `NoMem` if all tags are in use.
-    pub fn register(&self, taken: &mut Taken, memory: Span, access: Access) -> Result<Key> {
-        let fresh = (taken.next < TAGS as u32).then_some(taken.next);
-        let Some(tag) = fresh.or_else(|| taken.back.pop_front()) else {
+    pub fn register(
+        &self, taken: &mut TagPool, memory: Span, access: RemoteAccess,
+    ) -> Result<MemoryKey> {
+        let fresh = (taken.next_unused < TAGS as u32).then_some(taken.next_unused);
+        let Some(tag) = fresh.or_else(|| taken.released.pop_front()) else {
             return Err(ErrorClass::NoMem.error(format!("all {TAGS} steering tags are in use")));
         };
         if fresh.is_some() {
-            taken.next += 1;
+            taken.next_unused += 1;
         }
         let entry = &self.0[tag as usize];
-        let writable = u32::from(access == Access::ReadWrite);
+        let writable = u32::from(access == RemoteAccess::ReadWrite);
         entry.writable.store(writable, Ordering::Relaxed);
         entry.address.store(memory.address() as u64, Ordering::Relaxed);
         entry.len_bytes.store(memory.len() as u64, Ordering::Relaxed);
         let generation = entry.generation.fetch_add(1, Ordering::AcqRel).wrapping_add(1);
-        Ok(Key(u64::from(generation) << 32 | u64::from(tag + 1)))
+        Ok(MemoryKey(u64::from(generation) << 32 | u64::from(tag + 1)))
     }
 
     /// Ends that; its owner calls this. A key that means nothing is left alone.
-    pub fn deregister(&self, taken: &mut Taken, key: Key) {
+    pub fn deregister(&self, taken: &mut TagPool, key: MemoryKey) {
         if let Some((tag, entry)) = self.entry(key) {
             entry.generation.fetch_add(1, Ordering::AcqRel);
-            taken.back.push_back(tag as u32);
+            taken.released.push_back(tag as u32);
         }
     }
 
     /// The address of the `len` bytes from `offset` on of what `key` names, for that access.
     ///
     /// # Errors
-    /// `RmaRange` if it names nothing, or not that much; `Access` if it is only to be read.
-    pub fn find(&self, key: Key, offset: u64, len: usize, access: Access) -> Result<u64> {
+    /// `RmaRange` if it names nothing, or not that much; `RemoteAccess` if it is only to be read.
+    pub fn find(
+        &self, key: MemoryKey, offset: u64, len: usize, access: RemoteAccess,
+    ) -> Result<u64> {
         let bounds = || {
             let (_, entry) = self.entry(key)?;
             let address = entry.address.load(Ordering::Acquire);
@@ -88,7 +92,7 @@ impl Tags {
             let why = format!("the peer has registered no memory under key {:x}", key.0);
             return Err(ErrorClass::RmaRange.error(why));
         };
-        if access == Access::ReadWrite && !writable {
+        if access == RemoteAccess::ReadWrite && !writable {
             let why = format!("memory of the peer under key {:x} is only to be read", key.0);
             return Err(ErrorClass::Access.error(why));
         }
@@ -101,7 +105,7 @@ impl Tags {
     }
 
     /// The tag that `key` names, if it is in use for that.
-    fn entry(&self, key: Key) -> Option<(usize, &Tag)> {
+    fn entry(&self, key: MemoryKey) -> Option<(usize, &TagEntry)> {
         let tag = (key.0 as u32).checked_sub(1)? as usize;
         let (entry, wanted) = (self.0.get(tag)?, (key.0 >> 32) as u32);
         let generation = entry.generation.load(Ordering::Acquire);
@@ -111,16 +115,16 @@ impl Tags {
 
 #[cfg(test)]
 mod tests {
-    use super::Access::{Read, ReadWrite};
+    use super::RemoteAccess::{Read, ReadWrite};
     use super::*;
-    use crate::devices::tofu::segment::Segment;
+    use crate::devices::tofu::segment::TofuSegment;
     use crate::sys::shm;
 
     #[test]
     fn a_key_is_good_for_its_memory_as_long_as_that_is_registered() {
-        let segment = Segment::open(shm::create().unwrap(), 1, 0).unwrap();
+        let segment = TofuSegment::open(shm::create().unwrap(), 1, 0).unwrap();
         let area = segment.area(0);
-        let (tags, mut taken) = (&area.tags, Taken::default());
+        let (tags, mut taken) = (&area.tags, TagPool::default());
         let mut bytes = [0; 100];
         // SAFETY: only its address is used.
         let memory = unsafe { Span::of(&mut bytes) };
@@ -139,12 +143,12 @@ mod tests {
         range(key, 1, 100);
         range(key, u64::MAX, 2);
         range(other, 0, 6);
-        range(Key(0), 0, 0);
-        range(Key(key.0 + 7), 0, 0);
+        range(MemoryKey(0), 0, 0);
+        range(MemoryKey(key.0 + 7), 0, 0);
         tags.deregister(&mut taken, key);
         range(key, 0, 0);
         tags.deregister(&mut taken, key);
-        taken.next = TAGS as u32;
+        taken.next_unused = TAGS as u32;
         let again = tags.register(&mut taken, memory, ReadWrite).unwrap();
         assert_ne!(again, key);
         range(key, 0, 0);

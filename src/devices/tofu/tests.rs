@@ -6,18 +6,18 @@ use super::*;
 use crate::device::conformance;
 use crate::sys::{futex, shm};
 
-fn network_of(peers: &[Peer], settings: &Settings) -> Vec<Tofu> {
+fn network_of(peers: &[Peer], settings: &TofuSettings) -> Vec<Tofu> {
     let segment = shm::create().unwrap();
     let attach = |me| Tofu::attach(segment.try_clone().unwrap(), me, peers, settings).unwrap();
     (0..peers.len()).map(attach).collect()
 }
 
 fn network(ranks: usize) -> Vec<Tofu> {
-    network_of(&(0..ranks as Peer).collect::<Vec<_>>(), &Settings::default())
+    network_of(&(0..ranks as Peer).collect::<Vec<_>>(), &TofuSettings::default())
 }
 
 /// Waits for the end of an access.
-fn end(rma: &mut dyn Rma, ticket: Ticket) -> Result {
+fn end(rma: &mut dyn Rma, ticket: RmaTicket) -> Result {
     let begin = Instant::now();
     loop {
         if let Some(end) = rma.end(ticket) {
@@ -36,7 +36,7 @@ fn conforms() {
 #[test]
 fn a_slot_is_attached_once_and_to_a_segment_of_this_device() {
     let segment = shm::create().unwrap();
-    let settings = Settings::default();
+    let settings = TofuSettings::default();
     let attach = || Tofu::attach(segment.try_clone().unwrap(), 1, &[0, 1], &settings);
     let _first = attach().unwrap();
     let error = attach().err().unwrap();
@@ -46,7 +46,7 @@ fn a_slot_is_attached_once_and_to_a_segment_of_this_device() {
 
 #[test]
 fn long_messages_are_got_from_their_sender() {
-    let mut ranks = network_of(&[5, 3], &Settings::default());
+    let mut ranks = network_of(&[5, 3], &TofuSettings::default());
     let source: Vec<u8> = (0..100_000).map(|at| at as u8).collect();
     let mut copy = vec![0; source.len()];
     let bulk = ranks[1].bulk().unwrap();
@@ -67,13 +67,13 @@ fn long_messages_are_got_from_their_sender() {
 #[test]
 fn packets_take_their_time_and_wake_who_sleeps() {
     struct Numbers(Vec<u8>);
-    impl Sink for Numbers {
+    impl PacketSink for Numbers {
         fn packet(&mut self, from: Peer, _header: &Header, data: &[u8]) {
             assert_eq!((from, data.len()), (5, data[0] as usize * 100 + 1));
             self.0.push(data[0]);
         }
     }
-    let settings = Settings { is_paced: true, ..Settings::default() };
+    let settings = TofuSettings { is_paced: true, ..TofuSettings::default() };
     let mut ranks = network_of(&[5, 3], &settings);
     let (mut receiver, mut sender) = (ranks.remove(1), ranks.remove(0));
     let mut numbers = Numbers(Vec::new());
@@ -81,7 +81,7 @@ fn packets_take_their_time_and_wake_who_sleeps() {
         let fill = |room: &mut [u8]| room.fill(number);
         sender.send(3, &Header::default(), number as usize * 100 + 1, fill).unwrap();
         while numbers.0.len() <= usize::from(number) {
-            let Wake::Word { word, expected } = receiver.arm() else { panic!("no word") };
+            let WakeSource::Word { word, expected } = receiver.arm() else { panic!("no word") };
             if receiver.poll(&mut numbers) == 0 {
                 let begin = Instant::now();
                 futex::wait((*word).as_ref(), expected, Some(Duration::from_secs(20)));
@@ -96,7 +96,7 @@ fn packets_take_their_time_and_wake_who_sleeps() {
 
 #[test]
 fn a_put_at_the_pace_of_a_link_arrives() {
-    let settings = Settings { is_paced: true, ..Settings::default() };
+    let settings = TofuSettings { is_paced: true, ..TofuSettings::default() };
     let mut ranks = network_of(&[0, 1], &settings);
     let (mut source, mut target) = (vec![7_u8; 100_000], vec![0_u8; 100_000]);
     // SAFETY: both stay until the end, and are looked at when the put is over.
@@ -105,9 +105,9 @@ fn a_put_at_the_pace_of_a_link_arrives() {
         eprintln!("skipped: processes cannot be written here");
         return;
     };
-    let key = rma.register(into, Access::ReadWrite).unwrap();
+    let key = rma.register(into, RemoteAccess::ReadWrite).unwrap();
     let rma = ranks[0].rma().unwrap();
-    let ticket = rma.put(from, Remote { peer: 1, key, offset: 0 }, None).unwrap();
+    let ticket = rma.put(from, RemoteAddress { peer: 1, key, offset: 0 }, None).unwrap();
     end(rma, ticket).unwrap();
     let mut copy = vec![0; 100_000];
     into.read(0, &mut copy);
@@ -116,17 +116,17 @@ fn a_put_at_the_pace_of_a_link_arrives() {
 
 #[test]
 fn a_torus_with_too_few_nodes_is_an_error() {
-    let settings = Settings { torus: "2x1x1".parse().ok(), ..Settings::default() };
+    let settings = TofuSettings { torus: "2x1x1".parse().ok(), ..TofuSettings::default() };
     let error = Tofu::attach(shm::create().unwrap(), 0, &[0, 1, 2], &settings).err().unwrap();
     assert!(error.why.contains("3 ranks are more than the 2 nodes"), "{error}");
 }
 
 #[test]
 fn memory_that_cannot_be_written_leaves_packets() {
-    let mut ranks = network_of(&[0, 1, 2], &Settings::default());
+    let mut ranks = network_of(&[0, 1, 2], &TofuSettings::default());
     let mut child = std::process::Command::new("true").spawn().unwrap();
     child.wait().unwrap();
-    let card = &ranks[0].interface.fabric.areas()[1].card;
+    let card = &ranks[0].interface.fabric.areas()[1].address;
     card.pid.store(child.id(), primitive::Ordering::SeqCst);
     let why = ranks[0].refusal().expect("nobody writes to a process that has ended").to_owned();
     assert!(why.contains(&child.id().to_string()), "{why}");
@@ -137,7 +137,7 @@ fn memory_that_cannot_be_written_leaves_packets() {
 
 #[test]
 fn a_put_to_a_process_that_has_ended_is_an_error() {
-    let mut ranks = network_of(&[0, 1], &Settings::default());
+    let mut ranks = network_of(&[0, 1], &TofuSettings::default());
     let (mut source, mut target) = (vec![1_u8; 10_000], vec![0_u8; 10_000]);
     // SAFETY: both stay until the end.
     let (from, into) = unsafe { (Span::of(&mut source), Span::of(&mut target)) };
@@ -145,15 +145,16 @@ fn a_put_to_a_process_that_has_ended_is_an_error() {
         eprintln!("skipped: processes cannot be written here");
         return;
     };
-    let key = rma.register(into, Access::ReadWrite).unwrap();
+    let key = rma.register(into, RemoteAccess::ReadWrite).unwrap();
     assert!(ranks[0].rma().is_some());
     let mut child = std::process::Command::new("true").spawn().unwrap();
     child.wait().unwrap();
-    let card = &ranks[0].interface.fabric.areas()[1].card;
+    let card = &ranks[0].interface.fabric.areas()[1].address;
     card.pid.store(child.id(), primitive::Ordering::SeqCst);
     for len in [100, 10_000] {
         let rma = ranks[0].rma().unwrap();
-        let ticket = rma.put(from.part(0, len), Remote { peer: 1, key, offset: 0 }, None).unwrap();
+        let ticket =
+            rma.put(from.part(0, len), RemoteAddress { peer: 1, key, offset: 0 }, None).unwrap();
         let error = end(rma, ticket).unwrap_err();
         assert!(error.why.contains(&format!("{len} bytes to memory of rank 1")), "{error}");
     }

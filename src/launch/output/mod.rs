@@ -11,27 +11,27 @@
 //! interrupts ends there, and goes on with a prefix of its own.
 //!
 //! The forms are those of Open MPI (`--output`), MPICH and Intel MPI (`-prepend-pattern`,
-//! `-outfile-pattern`); [`form`] says what each looks like.
+//! `-outfile-pattern`); [`options`] says what each looks like.
 
-pub mod form;
-mod lines;
+mod line_buffer;
+pub mod options;
 pub mod pattern;
 mod sink;
 mod streams;
 
-pub use form::Form;
-pub use streams::{Job, Ready, Streams};
+pub use options::OutputOptions;
+pub use streams::{JobIdentity, OutputReady, Streams};
 
 /// One of the two things that a rank prints to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stream {
+pub enum OutputStream {
     /// Its standard output.
     Output,
     /// Its standard error.
     Error,
 }
 
-impl Stream {
+impl OutputStream {
     /// Both, in the order in which everything about them is stored.
     pub const BOTH: [Self; 2] = [Self::Output, Self::Error];
 

@@ -10,11 +10,11 @@ use std::os::unix::ffi::OsStrExt;
 
 use crate::sys::clock;
 
-use super::Stream;
+use super::OutputStream;
 
-/// A part of a [`Pattern`].
+/// A part of a [`OutputPattern`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum PatternPart {
     /// These bytes.
     Text(Vec<u8>),
     /// The rank.
@@ -30,12 +30,12 @@ pub enum Piece {
     /// `stdout` or `stderr`.
     Stream,
     /// The local time.
-    Time(Stamp),
+    Time(TimestampFormat),
 }
 
 /// How the time is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stamp {
+pub enum TimestampFormat {
     /// `2026-08-30 09:05:00`, as Intel MPI has it.
     Digits,
     /// `Sun Aug 30 09:05:00 2026`, as Open MPI has it.
@@ -44,7 +44,7 @@ pub enum Stamp {
 
 /// What a pattern is filled from.
 #[derive(Clone, Copy, Debug)]
-pub struct Origin<'a> {
+pub struct OutputOrigin<'a> {
     /// The rank.
     pub rank: u32,
     /// How many ranks there are.
@@ -56,24 +56,24 @@ pub struct Origin<'a> {
     /// The rank's process.
     pub process: u32,
     /// Which stream of the rank.
-    pub stream: Stream,
+    pub stream: OutputStream,
 }
 
 /// Text with places for what is known of a rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pattern(pub Vec<Piece>);
+pub struct OutputPattern(pub Vec<PatternPart>);
 
-/// A [`Pattern`] of which only the time is open.
+/// A [`OutputPattern`] of which only the time is open.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Prefix(Vec<Part>);
+pub struct LinePrefix(Vec<PrefixPart>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum PrefixPart {
     Text(Vec<u8>),
-    Time(Stamp),
+    Time(TimestampFormat),
 }
 
-impl Pattern {
+impl OutputPattern {
     /// The pattern that MPICH writes as `text`: `%r` is the rank, `%h` the host, `%g` the process
     /// group and `%p` the proxy (there is one of each, with the number 0), `%t` the time (MPICH:
     /// seconds since the start; this is Intel MPI's date), `%%` a percent sign.
@@ -90,52 +90,52 @@ impl Pattern {
                 continue;
             }
             let piece = match bytes.next() {
-                Some(b'r') => Piece::Rank,
-                Some(b'h') => Piece::Host,
-                Some(b't') => Piece::Time(Stamp::Digits),
-                Some(b'g' | b'p') => Piece::Text(b"0".to_vec()),
-                Some(b'%') => Piece::Text(b"%".to_vec()),
+                Some(b'r') => PatternPart::Rank,
+                Some(b'h') => PatternPart::Host,
+                Some(b't') => PatternPart::Time(TimestampFormat::Digits),
+                Some(b'g' | b'p') => PatternPart::Text(b"0".to_vec()),
+                Some(b'%') => PatternPart::Text(b"%".to_vec()),
                 Some(other) => {
                     let other = char::from(*other);
                     return Err(format!("%{other} means nothing; there are %r %h %g %p %t %%"));
                 }
                 None => return Err("a % at the end; write %% for a percent sign".to_owned()),
             };
-            pieces.push(Piece::Text(std::mem::take(&mut plain)));
+            pieces.push(PatternPart::Text(std::mem::take(&mut plain)));
             pieces.push(piece);
         }
-        pieces.push(Piece::Text(plain));
+        pieces.push(PatternPart::Text(plain));
         Ok(Self(pieces))
     }
 
     /// Does it tell the streams of a rank apart?
     pub fn names_stream(&self) -> bool {
-        self.0.contains(&Piece::Stream)
+        self.0.contains(&PatternPart::Stream)
     }
 
     /// Fills in everything but the time.
-    pub fn of(&self, origin: &Origin<'_>) -> Prefix {
+    pub fn of(&self, origin: &OutputOrigin<'_>) -> LinePrefix {
         let mut parts = Vec::new();
         for piece in &self.0 {
             let text = match piece {
-                Piece::Time(stamp) => {
-                    parts.push(Part::Time(*stamp));
+                PatternPart::Time(stamp) => {
+                    parts.push(PrefixPart::Time(*stamp));
                     continue;
                 }
                 other => other.text(origin),
             };
             match parts.last_mut() {
-                Some(Part::Text(before)) => before.extend_from_slice(&text),
-                Some(Part::Time(_)) | None => parts.push(Part::Text(text.into_owned())),
+                Some(PrefixPart::Text(before)) => before.extend_from_slice(&text),
+                Some(PrefixPart::Time(_)) | None => parts.push(PrefixPart::Text(text.into_owned())),
             }
         }
-        Prefix(parts)
+        LinePrefix(parts)
     }
 }
 
-impl Piece {
+impl PatternPart {
     /// The bytes for it; none for a time.
-    fn text(&self, origin: &Origin<'_>) -> Cow<'_, [u8]> {
+    fn text(&self, origin: &OutputOrigin<'_>) -> Cow<'_, [u8]> {
         let text = match self {
             Self::Text(text) => return Cow::Borrowed(text),
             Self::Rank => origin.rank.to_string(),
@@ -153,16 +153,20 @@ impl Piece {
     }
 }
 
-impl Prefix {
+impl LinePrefix {
     /// The bytes at `seconds` since the beginning of 1970.
     pub fn at(&self, seconds: i64) -> Cow<'_, [u8]> {
-        if let [Part::Text(text)] = &self.0[..] {
+        if let [PrefixPart::Text(text)] = &self.0[..] {
             return Cow::Borrowed(text);
         }
         let text = self.0.iter().flat_map(|part| match part {
-            Part::Text(text) => text.clone(),
-            Part::Time(Stamp::Digits) => clock::local_time(seconds, c"%F %T").into_bytes(),
-            Part::Time(Stamp::Words) => clock::local_time(seconds, c"%a %b %e %T %Y").into_bytes(),
+            PrefixPart::Text(text) => text.clone(),
+            PrefixPart::Time(TimestampFormat::Digits) => {
+                clock::local_time(seconds, c"%F %T").into_bytes()
+            }
+            PrefixPart::Time(TimestampFormat::Words) => {
+                clock::local_time(seconds, c"%a %b %e %T %Y").into_bytes()
+            }
         });
         Cow::Owned(text.collect())
     }
@@ -172,11 +176,17 @@ impl Prefix {
 mod tests {
     use super::*;
 
-    const ORIGIN: Origin<'_> =
-        Origin { rank: 3, size: 12, host: "here", job: "job", process: 77, stream: Stream::Error };
+    const ORIGIN: OutputOrigin<'_> = OutputOrigin {
+        rank: 3,
+        size: 12,
+        host: "here",
+        job: "job",
+        process: 77,
+        stream: OutputStream::Error,
+    };
 
     fn filled(pattern: &str) -> String {
-        let pattern = Pattern::parse(OsStr::new(pattern)).unwrap();
+        let pattern = OutputPattern::parse(OsStr::new(pattern)).unwrap();
         String::from_utf8(pattern.of(&ORIGIN).at(0).into_owned()).unwrap()
     }
 
@@ -196,14 +206,14 @@ mod tests {
 
     #[test]
     fn a_pattern_that_means_nothing_is_refused() {
-        assert!(Pattern::parse(OsStr::new("%z")).unwrap_err().contains("%z means nothing"));
-        assert!(Pattern::parse(OsStr::new("x%")).unwrap_err().contains("at the end"));
+        assert!(OutputPattern::parse(OsStr::new("%z")).unwrap_err().contains("%z means nothing"));
+        assert!(OutputPattern::parse(OsStr::new("x%")).unwrap_err().contains("at the end"));
     }
 
     #[test]
     fn padded_ranks_sort_as_text() {
-        let pattern = Pattern(vec![Piece::PaddedRank]);
+        let pattern = OutputPattern(vec![PatternPart::PaddedRank]);
         assert_eq!(pattern.of(&ORIGIN).at(0), &b"03"[..]);
-        assert_eq!(pattern.of(&Origin { size: 10, ..ORIGIN }).at(0), &b"3"[..]);
+        assert_eq!(pattern.of(&OutputOrigin { size: 10, ..ORIGIN }).at(0), &b"3"[..]);
     }
 }

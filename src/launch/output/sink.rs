@@ -19,7 +19,7 @@ const END: &[u8] = b"\n";
 
 /// Bytes that wait until a descriptor takes them.
 #[derive(Debug)]
-pub struct Sink {
+pub struct OutputSink {
     file: File,
     /// What errors call it.
     name: String,
@@ -29,28 +29,28 @@ pub struct Sink {
     /// Who wrote the unfinished line at the end of what has been taken, where lines have prefixes.
     writer: Option<u64>,
     /// It failed: what comes is dropped.
-    lost: bool,
+    failed: bool,
 }
 
-/// Why a [`Sink`] takes nothing any more.
+/// Why a [`OutputSink`] takes nothing any more.
 #[derive(Debug)]
-pub struct Lost {
+pub struct SinkFailure {
     /// Its name and the reason; nothing when only nobody reads there any more.
     pub why: Option<String>,
 }
 
-impl Sink {
+impl OutputSink {
     /// A sink that writes to `file`, of which errors speak as `name`.
     pub fn new(file: impl Into<OwnedFd>, name: impl Into<String>) -> Self {
         let file = File::from(file.into());
         let is_regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
         let (queue, name) = (VecDeque::new(), name.into());
-        Self { file, name, is_regular, queue, writer: None, lost: false }
+        Self { file, name, is_regular, queue, writer: None, failed: false }
     }
 
     /// Takes all of `bytes` as they are.
     pub fn push(&mut self, bytes: &[u8]) {
-        if !self.lost {
+        if !self.failed {
             self.queue.extend(bytes);
         }
     }
@@ -92,24 +92,24 @@ impl Sink {
     }
 
     /// Did it fail?
-    pub fn is_lost(&self) -> bool {
-        self.lost
+    pub fn is_failed(&self) -> bool {
+        self.failed
     }
 
     /// Writes a bit; call it when poll says that this is possible.
     ///
     /// # Errors
     /// Once: from then on everything is dropped.
-    pub fn write_some(&mut self) -> Result<(), Lost> {
+    pub fn write_some(&mut self) -> Result<(), SinkFailure> {
         let (front, _) = self.queue.as_slices();
         let limit = if self.is_regular { front.len() } else { front.len().min(WRITE_BYTES) };
         match self.file.write(&front[..limit]) {
             Ok(count) => drop(self.queue.drain(..count)),
-            Err(error) if descriptor::is_passing(&error) => {}
+            Err(error) if descriptor::is_transient(&error) => {}
             Err(error) => {
-                self.lost = true;
+                self.failed = true;
                 self.queue.clear();
-                return Err(Lost::new(&self.name, &error));
+                return Err(SinkFailure::new(&self.name, &error));
             }
         }
         Ok(())
@@ -119,23 +119,23 @@ impl Sink {
     ///
     /// # Errors
     /// When the system has not stored everything; unless the sink failed before.
-    pub fn close(self) -> Result<(), Lost> {
-        let Self { file, name, lost, .. } = self;
+    pub fn close(self) -> Result<(), SinkFailure> {
+        let Self { file, name, failed: lost, .. } = self;
         match descriptor::close(file) {
-            Err(error) if !lost => Err(Lost::new(&name, &error)),
+            Err(error) if !lost => Err(SinkFailure::new(&name, &error)),
             Ok(()) | Err(_) => Ok(()),
         }
     }
 }
 
-impl Lost {
+impl SinkFailure {
     fn new(name: &str, error: &io::Error) -> Self {
         let gone = error.kind() == ErrorKind::BrokenPipe;
         Self { why: (!gone).then(|| format!("{name}: {error}")) }
     }
 }
 
-impl AsFd for Sink {
+impl AsFd for OutputSink {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
@@ -147,13 +147,13 @@ mod tests {
     use proptest::prelude::*;
     use std::io::Read;
 
-    fn sink() -> (Sink, File) {
+    fn sink() -> (OutputSink, File) {
         let (read, write) = descriptor::pipe().unwrap();
-        (Sink::new(write, "the test"), read.into())
+        (OutputSink::new(write, "the test"), read.into())
     }
 
     /// Everything that comes out of `sink`.
-    fn written(mut sink: Sink, mut read: File) -> String {
+    fn written(mut sink: OutputSink, mut read: File) -> String {
         while !sink.is_empty() {
             sink.write_some().unwrap();
         }
@@ -191,14 +191,14 @@ mod tests {
         sink.push(b"x");
         assert_eq!(sink.write_some().unwrap_err().why, None);
         sink.push(b"y");
-        assert!(sink.is_empty() && sink.is_lost());
+        assert!(sink.is_empty() && sink.is_failed());
         assert!(sink.close().is_ok());
     }
 
     #[test]
     fn a_full_disk_is_named() {
         let full = File::options().write(true).open("/dev/full").unwrap();
-        let mut sink = Sink::new(full, "that file");
+        let mut sink = OutputSink::new(full, "that file");
         sink.push(b"x");
         let why = sink.write_some().unwrap_err().why.unwrap();
         assert!(why.starts_with("that file: No space left"), "{why}");

@@ -14,30 +14,30 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::sys::descriptor;
 use crate::sys::poll::PollSet;
 
-use super::Stream;
-use super::form::Form;
-use super::lines::Lines;
-use super::pattern::{Origin, Pattern, Prefix};
-use super::sink::{Lost, Sink};
+use super::OutputStream;
+use super::line_buffer::LineBuffer;
+use super::options::OutputOptions;
+use super::pattern::{LinePrefix, OutputOrigin, OutputPattern};
+use super::sink::{OutputSink, SinkFailure};
 
 /// How long an output that takes nothing keeps a job that failed from ending.
-const PATIENCE: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What is read at once.
 const READ_BYTES: usize = 64 * 1024;
 
 /// What a wait of [`Streams`] was for.
 #[derive(Clone, Copy, Debug)]
-pub enum Ready {
+pub enum OutputReady {
     /// This stream of this rank.
-    Source(usize, Stream),
+    Source(usize, OutputStream),
     /// This sink.
     Sink(usize),
 }
 
 /// What all streams of a job have in common.
 #[derive(Clone, Debug)]
-pub struct Job {
+pub struct JobIdentity {
     /// Its name.
     pub name: String,
     /// The host's name.
@@ -49,32 +49,32 @@ pub struct Job {
 /// Everything between ranks and what they print to.
 #[derive(Debug)]
 pub struct Streams {
-    job: Job,
-    prefix: Option<Pattern>,
+    job: JobIdentity,
+    prefix: Option<OutputPattern>,
     /// Nothing waits for the end of its line.
-    is_hasty: bool,
+    is_unbuffered: bool,
     /// The launcher's standard output and error, then files.
-    sinks: Vec<Sink>,
+    sinks: Vec<OutputSink>,
     /// For each stream of each rank the sinks that it goes to.
-    ways: Vec<[Vec<usize>; 2]>,
-    sources: Vec<[Option<Source>; 2]>,
+    sinks_by_rank: Vec<[Vec<usize>; 2]>,
+    sources: Vec<[Option<OutputSource>; 2]>,
     /// When a sink took something last.
     written_at: Instant,
 }
 
 /// One stream of a rank.
 #[derive(Debug)]
-struct Source {
+struct OutputSource {
     pipe: File,
-    lines: Lines,
-    outlets: Outlets,
+    lines: LineBuffer,
+    destinations: LineDestinations,
 }
 
 /// Where the lines of one stream go, and what stands before them.
 #[derive(Debug)]
-struct Outlets {
+struct LineDestinations {
     writer: u64,
-    prefix: Option<Prefix>,
+    prefix: Option<LinePrefix>,
     sinks: Vec<usize>,
 }
 
@@ -83,14 +83,19 @@ impl Streams {
     ///
     /// # Errors
     /// When a file cannot be made; the error names it.
-    pub fn open(form: &Form, job: Job, terminals: [OwnedFd; 2], now: Instant) -> io::Result<Self> {
+    pub fn open(
+        form: &OutputOptions, job: JobIdentity, terminals: [OwnedFd; 2], now: Instant,
+    ) -> io::Result<Self> {
         let [output, error] = terminals;
-        let sinks = vec![Sink::new(output, "the output"), Sink::new(error, "the standard error")];
+        let sinks = vec![
+            OutputSink::new(output, "the output"),
+            OutputSink::new(error, "the standard error"),
+        ];
         let prefix = form.prefix();
         let mut streams = Self {
             // One rank has nobody to mix with.
-            is_hasty: form.raw || (job.size == 1 && prefix.is_none()),
-            ways: Vec::with_capacity(job.size as usize),
+            is_unbuffered: form.raw || (job.size == 1 && prefix.is_none()),
+            sinks_by_rank: Vec::with_capacity(job.size as usize),
             sources: Vec::with_capacity(job.size as usize),
             job,
             prefix,
@@ -99,17 +104,17 @@ impl Streams {
         };
         let mut files = HashMap::new();
         for rank in 0..streams.job.size {
-            let [output, error] = Stream::BOTH.map(|stream| {
+            let [output, error] = OutputStream::BOTH.map(|stream| {
                 if form.only.is_some_and(|only| only != rank) {
                     return Ok(Vec::new());
                 }
                 let file = form.file(stream).map(|name| streams.job.path(name, rank, stream));
                 let file = file.map(|path| streams.open_once(path, &mut files)).transpose()?;
-                let terminal = form.way_of(stream) as usize;
+                let terminal = form.destination_of(stream) as usize;
                 let terminal = form.reaches_terminal(stream).then_some(terminal);
                 Ok::<_, io::Error>(terminal.into_iter().chain(file).collect())
             });
-            streams.ways.push([output?, error?]);
+            streams.sinks_by_rank.push([output?, error?]);
         }
         Ok(streams)
     }
@@ -119,15 +124,15 @@ impl Streams {
     pub fn add(&mut self, process: u32, pipes: [Option<OwnedFd>; 2]) {
         let rank = self.sources.len();
         let mut sources = [None, None];
-        for (stream, pipe) in Stream::BOTH.into_iter().zip(pipes) {
+        for (stream, pipe) in OutputStream::BOTH.into_iter().zip(pipes) {
             let origin = self.job.origin(rank as u32, process, stream);
-            sources[stream as usize] = pipe.map(|pipe| Source {
+            sources[stream as usize] = pipe.map(|pipe| OutputSource {
                 pipe: pipe.into(),
-                lines: Lines::default(),
-                outlets: Outlets {
+                lines: LineBuffer::default(),
+                destinations: LineDestinations {
                     writer: rank as u64 * 2 + stream as u64,
                     prefix: self.prefix.as_ref().map(|prefix| prefix.of(&origin)),
-                    sinks: self.ways[rank][stream as usize].clone(),
+                    sinks: self.sinks_by_rank[rank][stream as usize].clone(),
                 },
             });
         }
@@ -136,17 +141,17 @@ impl Streams {
 
     /// Adds what to wait for; `token` makes the caller's tokens.
     pub fn interests<'a, Token: Copy>(
-        &'a self, set: &mut PollSet<'a, Token>, token: impl Fn(Ready) -> Token,
+        &'a self, set: &mut PollSet<'a, Token>, token: impl Fn(OutputReady) -> Token,
     ) {
         for (number, sink) in self.sinks.iter().enumerate().filter(|(_, sink)| !sink.is_empty()) {
-            set.add_write(sink.as_fd(), token(Ready::Sink(number)));
+            set.add_write(sink.as_fd(), token(OutputReady::Sink(number)));
         }
         for (rank, sources) in self.sources.iter().enumerate() {
-            for (stream, source) in Stream::BOTH.into_iter().zip(sources) {
+            for (stream, source) in OutputStream::BOTH.into_iter().zip(sources) {
                 if let Some(source) = source
-                    && !source.outlets.are_full(&self.sinks)
+                    && !source.destinations.are_full(&self.sinks)
                 {
-                    set.add_read(source.pipe.as_fd(), token(Ready::Source(rank, stream)));
+                    set.add_read(source.pipe.as_fd(), token(OutputReady::Source(rank, stream)));
                 }
             }
         }
@@ -156,31 +161,33 @@ impl Streams {
     ///
     /// # Errors
     /// When a sink failed.
-    pub fn handle(&mut self, ready: Ready, now: Instant) -> Result<(), Lost> {
+    pub fn handle(&mut self, ready: OutputReady, now: Instant) -> Result<(), SinkFailure> {
         match ready {
-            Ready::Source(rank, stream) => drop(self.read(rank, stream, now)),
-            Ready::Sink(number) => return self.write(number, now),
+            OutputReady::Source(rank, stream) => drop(self.read(rank, stream, now)),
+            OutputReady::Sink(number) => return self.write(number, now),
         }
         Ok(())
     }
 
-    /// When [`Streams::pass_late`] has something to do.
+    /// When [`Streams::flush_overdue`] has something to do.
     pub fn deadline(&self) -> Option<Instant> {
         let sources = self.sources.iter().flatten().flatten();
-        let waiting = sources.filter(|source| !source.outlets.are_full(&self.sinks));
+        let waiting = sources.filter(|source| !source.destinations.are_full(&self.sinks));
         waiting.filter_map(|source| source.lines.deadline()).min()
     }
 
     /// Passes on starts of lines that have waited for long enough.
-    pub fn pass_late(&mut self, now: Instant) {
+    pub fn flush_overdue(&mut self, now: Instant) {
         for rank in 0..self.sources.len() {
-            for stream in Stream::BOTH {
+            for stream in OutputStream::BOTH {
                 // Its end may be there already when this process was late itself.
-                if self.is_late(rank, stream, now)
-                    && self.read(rank, stream, now).is_none_or(|()| self.is_late(rank, stream, now))
+                if self.is_overdue(rank, stream, now)
+                    && self
+                        .read(rank, stream, now)
+                        .is_none_or(|()| self.is_overdue(rank, stream, now))
                     && let Some(source) = &mut self.sources[rank][stream as usize]
                 {
-                    source.lines.flush(source.outlets.carry(&mut self.sinks));
+                    source.lines.flush(source.destinations.line_writer(&mut self.sinks));
                 }
             }
         }
@@ -189,7 +196,7 @@ impl Streams {
     /// With no process left, nothing more comes into the pipes: takes what is in them.
     pub fn drain(&mut self, now: Instant) {
         for rank in 0..self.sources.len() {
-            for stream in Stream::BOTH {
+            for stream in OutputStream::BOTH {
                 while !self.is_blocked(rank, stream) && self.read(rank, stream, now).is_some() {}
                 if !self.is_blocked(rank, stream) {
                     self.end(rank, stream);
@@ -200,24 +207,25 @@ impl Streams {
 
     /// Has everything been written that there is?
     pub fn are_empty(&self) -> bool {
-        self.sources.iter().flatten().all(Option::is_none) && self.sinks.iter().all(Sink::is_empty)
+        self.sources.iter().flatten().all(Option::is_none)
+            && self.sinks.iter().all(OutputSink::is_empty)
     }
 
     /// When what waits in the sinks of a job that failed has had its time; it may have passed.
-    pub fn patience(&self) -> Option<Instant> {
+    pub fn drain_deadline(&self) -> Option<Instant> {
         let waits = self.sinks.iter().any(|sink| !sink.is_empty());
-        waits.then_some(self.written_at + PATIENCE)
+        waits.then_some(self.written_at + DRAIN_TIMEOUT)
     }
 
     /// The job is being ended: its last words have some time from now.
-    pub fn restart_patience(&mut self, now: Instant) {
+    pub fn restart_drain_timeout(&mut self, now: Instant) {
         self.written_at = now;
     }
 
     /// Prints a line of the launcher itself; on standard output if nothing else is left.
-    pub fn say(&mut self, line: &str, now: Instant) {
+    pub fn print_line(&mut self, line: &str, now: Instant) {
         self.written_at = now;
-        let terminal = usize::from(!self.sinks[1].is_lost());
+        let terminal = usize::from(!self.sinks[1].is_failed());
         self.sinks[terminal].end_line();
         self.sinks[terminal].push(format!("{line}\n").as_bytes());
     }
@@ -228,7 +236,7 @@ impl Streams {
     /// When the system has not stored all of a file.
     pub fn close(self) -> io::Result<()> {
         for file in self.sinks.into_iter().skip(2) {
-            if let Err(Lost { why: Some(why) }) = file.close() {
+            if let Err(SinkFailure { why: Some(why) }) = file.close() {
                 return Err(io::Error::other(format!("cannot write {why}")));
             }
         }
@@ -246,7 +254,7 @@ impl Streams {
                 let file = create(new.key()).map_err(|error| {
                     io::Error::new(error.kind(), format!("cannot write {name}: {error}"))
                 })?;
-                self.sinks.push(Sink::new(file, name));
+                self.sinks.push(OutputSink::new(file, name));
                 *new.insert(self.sinks.len() - 1)
             }
         };
@@ -254,14 +262,14 @@ impl Streams {
     }
 
     /// Reads once; `None` when there is nothing more, now or ever.
-    fn read(&mut self, rank: usize, stream: Stream, now: Instant) -> Option<()> {
+    fn read(&mut self, rank: usize, stream: OutputStream, now: Instant) -> Option<()> {
         let source = self.sources[rank][stream as usize].as_mut()?;
         let mut buffer = [0; READ_BYTES];
         match source.pipe.read(&mut buffer) {
             Ok(count) if count > 0 => {
-                let mut pass = source.outlets.carry(&mut self.sinks);
+                let mut pass = source.destinations.line_writer(&mut self.sinks);
                 source.lines.push(&buffer[..count], now, &mut pass);
-                if self.is_hasty {
+                if self.is_unbuffered {
                     source.lines.flush(pass);
                 }
                 Some(())
@@ -275,7 +283,7 @@ impl Streams {
         }
     }
 
-    fn write(&mut self, number: usize, now: Instant) -> Result<(), Lost> {
+    fn write(&mut self, number: usize, now: Instant) -> Result<(), SinkFailure> {
         let sink = &mut self.sinks[number];
         let was_full = sink.is_full();
         sink.write_some()?;
@@ -288,44 +296,44 @@ impl Streams {
         Ok(())
     }
 
-    fn is_late(&self, rank: usize, stream: Stream, now: Instant) -> bool {
+    fn is_overdue(&self, rank: usize, stream: OutputStream, now: Instant) -> bool {
         let source = self.sources[rank][stream as usize].as_ref();
         source.is_some_and(|source| {
             source.lines.deadline().is_some_and(|at| at <= now)
-                && !source.outlets.are_full(&self.sinks)
+                && !source.destinations.are_full(&self.sinks)
         })
     }
 
-    fn is_blocked(&self, rank: usize, stream: Stream) -> bool {
+    fn is_blocked(&self, rank: usize, stream: OutputStream) -> bool {
         let source = self.sources[rank][stream as usize].as_ref();
-        source.is_some_and(|source| source.outlets.are_full(&self.sinks))
+        source.is_some_and(|source| source.destinations.are_full(&self.sinks))
     }
 
     /// Nothing more comes from there.
-    fn end(&mut self, rank: usize, stream: Stream) {
+    fn end(&mut self, rank: usize, stream: OutputStream) {
         let Some(mut source) = self.sources[rank][stream as usize].take() else { return };
-        source.lines.flush(source.outlets.carry(&mut self.sinks));
-        for sink in &source.outlets.sinks {
-            self.sinks[*sink].end_lines_of(source.outlets.writer);
+        source.lines.flush(source.destinations.line_writer(&mut self.sinks));
+        for sink in &source.destinations.sinks {
+            self.sinks[*sink].end_lines_of(source.destinations.writer);
         }
     }
 }
 
-impl Job {
-    fn origin(&self, rank: u32, process: u32, stream: Stream) -> Origin<'_> {
-        Origin { rank, size: self.size, host: &self.host, job: &self.name, process, stream }
+impl JobIdentity {
+    fn origin(&self, rank: u32, process: u32, stream: OutputStream) -> OutputOrigin<'_> {
+        OutputOrigin { rank, size: self.size, host: &self.host, job: &self.name, process, stream }
     }
 
     /// The file that `name` means for a stream of `rank`.
-    fn path(&self, name: &Pattern, rank: u32, stream: Stream) -> PathBuf {
+    fn path(&self, name: &OutputPattern, rank: u32, stream: OutputStream) -> PathBuf {
         let bytes = name.of(&self.origin(rank, 0, stream)).at(seconds_since_1970()).into_owned();
         PathBuf::from(OsString::from_vec(bytes))
     }
 }
 
-impl Outlets {
+impl LineDestinations {
     /// What brings bytes to them.
-    fn carry<'a>(&'a self, sinks: &'a mut [Sink]) -> impl FnMut(&[u8]) + 'a {
+    fn line_writer<'a>(&'a self, sinks: &'a mut [OutputSink]) -> impl FnMut(&[u8]) + 'a {
         let prefix: Option<Cow<'_, [u8]>> =
             self.prefix.as_ref().map(|prefix| prefix.at(seconds_since_1970()));
         move |bytes| {
@@ -339,7 +347,7 @@ impl Outlets {
     }
 
     /// Does one of them take nothing now?
-    fn are_full(&self, sinks: &[Sink]) -> bool {
+    fn are_full(&self, sinks: &[OutputSink]) -> bool {
         self.sinks.iter().any(|number| sinks[*number].is_full())
     }
 }

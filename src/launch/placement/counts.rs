@@ -3,33 +3,33 @@
 use std::io;
 use std::path::Path;
 
-use crate::launch::{Refusal, USAGE};
-use crate::sys::topology::{Level, Topology};
+use crate::launch::{LaunchError, USAGE};
+use crate::sys::topology::{CpuTopology, HardwareLevel};
 
-use super::files::{self, IsHere};
-use super::request::{Mapping, PerHost, Request};
+use super::files::{self, IsThisHost};
+use super::request::{PerHost, PlacementRequest, RankMapping};
 
-impl Request {
+impl PlacementRequest {
     /// Reads the files that the request names.
     ///
     /// # Errors
     /// With the file, and what is wrong with it.
     pub fn read_files(
-        &mut self, read: &dyn Fn(&Path) -> io::Result<String>, is_here: IsHere<'_>,
-    ) -> Result<(), Refusal> {
+        &mut self, read: &dyn Fn(&Path) -> io::Result<String>, is_here: IsThisHost<'_>,
+    ) -> Result<(), LaunchError> {
         let read = |path: &Path| read(path).map_err(|error| error.to_string());
         let (path, read) = match &self.mapping {
-            Some(Mapping::Rankfile(path)) => {
+            Some(RankMapping::Rankfile(path)) => {
                 let ranks = read(path).and_then(|text| files::parse_ranks(&text, is_here));
-                (path, ranks.map(Mapping::Ranks))
+                (path, ranks.map(RankMapping::RankfileRanks))
             }
-            Some(Mapping::Sequence(path)) => {
+            Some(RankMapping::Sequence(path)) => {
                 let lines = read(path).and_then(|text| files::count_hosts(&text, is_here));
-                (path, lines.map(Mapping::Lines))
+                (path, lines.map(RankMapping::Lines))
             }
             _ => return Ok(()),
         };
-        let wrong = |why| Refusal::new(USAGE, format!("the file {}: {why}", path.display()));
+        let wrong = |why| LaunchError::new(USAGE, format!("the file {}: {why}", path.display()));
         self.mapping = Some(read.map_err(wrong)?);
         Ok(())
     }
@@ -41,68 +41,74 @@ impl Request {
     /// When a count cannot be what the request says, with both.
     pub fn counts(
         &self, given: &[Option<u32>], slots: Option<u32>,
-        topology: impl FnOnce() -> Result<Topology, Refusal>,
-    ) -> Result<Vec<u32>, Refusal> {
+        topology: impl FnOnce() -> Result<CpuTopology, LaunchError>,
+    ) -> Result<Vec<u32>, LaunchError> {
         let limit = self.limit(topology)?;
         let alone = given.len() == 1;
         match (limit, &self.mapping, self.per_host) {
             (Some(limit), _, _) => limit.counts(given),
-            (None, Some(Mapping::Ranks(ranks)), _) => shared(ranks.len(), "the rankfile", given),
-            (None, Some(Mapping::Lines(lines)), _) => shared(*lines, "the file of seq", given),
-            (None, Some(Mapping::List { units, ordered: true }), _) => {
-                shared(units.len(), "pe-list", given)
+            (None, Some(RankMapping::RankfileRanks(ranks)), _) => {
+                divided(ranks.len(), "the rankfile", given)
             }
-            (None, _, Some(PerHost { count, .. })) => Ok(or(given, count as u32)),
-            (None, _, None) => Ok(or(given, slots.filter(|_| alone).unwrap_or(1))),
+            (None, Some(RankMapping::Lines(lines)), _) => divided(*lines, "the file of seq", given),
+            (None, Some(RankMapping::List { units, ordered: true }), _) => {
+                divided(units.len(), "pe-list", given)
+            }
+            (None, _, Some(PerHost { count, .. })) => Ok(with_default(given, count as u32)),
+            (None, _, None) => Ok(with_default(given, slots.filter(|_| alone).unwrap_or(1))),
         }
     }
 
     /// The most that each program may start, if the request says so.
     fn limit(
-        &self, topology: impl FnOnce() -> Result<Topology, Refusal>,
-    ) -> Result<Option<Limit>, Refusal> {
-        if let Some(Mapping::PerObject { count, level }) = self.mapping {
+        &self, topology: impl FnOnce() -> Result<CpuTopology, LaunchError>,
+    ) -> Result<Option<RankLimit>, LaunchError> {
+        if let Some(RankMapping::PerObject { count, level }) = self.mapping {
             let objects = topology()?.objects(level).len();
-            return Ok(Some(Limit { each: count, objects, level }));
+            return Ok(Some(RankLimit { each: count, objects, level }));
         }
-        let strict = self.per_host.filter(|per_host| !per_host.again);
-        Ok(strict.map(|per_host| Limit { each: per_host.count, objects: 1, level: Level::Machine }))
+        let strict = self.per_host.filter(|per_host| !per_host.wraps_around);
+        Ok(strict.map(|per_host| RankLimit {
+            each: per_host.count,
+            objects: 1,
+            level: HardwareLevel::Machine,
+        }))
     }
 }
 
 /// So many on each of so many objects.
-struct Limit {
+struct RankLimit {
     each: usize,
     objects: usize,
-    level: Level,
+    level: HardwareLevel,
 }
 
-impl Limit {
-    fn counts(&self, given: &[Option<u32>]) -> Result<Vec<u32>, Refusal> {
+impl RankLimit {
+    fn counts(&self, given: &[Option<u32>]) -> Result<Vec<u32>, LaunchError> {
         let Self { each, objects, level } = self;
         let most = u32::try_from(each.saturating_mul(*objects)).unwrap_or(u32::MAX);
         if let Some(count) = given.iter().flatten().find(|count| **count > most) {
             let name = level.name();
             let why =
                 format!("-n {count}: with {each} on each {name} this host has room for {most}");
-            return Err(Refusal::new(USAGE, why));
+            return Err(LaunchError::new(USAGE, why));
         }
-        Ok(or(given, most))
+        Ok(with_default(given, most))
     }
 }
 
 /// The counts that are given, and `otherwise` where none is.
-fn or(given: &[Option<u32>], otherwise: u32) -> Vec<u32> {
+fn with_default(given: &[Option<u32>], otherwise: u32) -> Vec<u32> {
     given.iter().map(|count| count.unwrap_or(otherwise)).collect()
 }
 
 /// The one count that is not given is what the others leave of `all`.
-fn shared(all: usize, source: &str, given: &[Option<u32>]) -> Result<Vec<u32>, Refusal> {
-    let wrong = |why: String| Err(Refusal::new(USAGE, why));
+fn divided(all: usize, source: &str, given: &[Option<u32>]) -> Result<Vec<u32>, LaunchError> {
+    let wrong = |why: String| Err(LaunchError::new(USAGE, why));
     let others: usize = given.iter().flatten().map(|count| *count as usize).sum();
     match (given.iter().filter(|count| count.is_none()).count(), all.checked_sub(others)) {
-        (0, _) => Ok(or(given, 0)),
-        (1, Some(rest)) if rest > 0 => Ok(or(given, rest as u32)),
+        (0, _) => Ok(with_default(given, 0)),
+        (1, Some(rest)) if rest > 0 => Ok(with_default(given, rest as u32)),
         (1, _) => wrong(format!("{source} has {all} places, and none is left for a program")),
         (_, _) => wrong(format!("say -n for all programs but one: {source} has {all} places")),
     }
@@ -113,8 +119,8 @@ mod tests {
     use super::*;
     use crate::launch::placement::machines;
 
-    fn request(words: &[&str]) -> Request {
-        let mut request = Request::default();
+    fn request(words: &[&str]) -> PlacementRequest {
+        let mut request = PlacementRequest::default();
         for words in words {
             request.map_by(words).unwrap();
         }
@@ -124,7 +130,7 @@ mod tests {
     }
 
     /// Two packages of two cores of two threads.
-    fn counts(request: &Request, given: &[Option<u32>]) -> Result<Vec<u32>, String> {
+    fn counts(request: &PlacementRequest, given: &[Option<u32>]) -> Result<Vec<u32>, String> {
         let topology = || Ok(machines::two_packages(2));
         request.counts(given, Some(9), topology).map_err(|refusal| refusal.why)
     }
@@ -151,8 +157,8 @@ mod tests {
 
     #[test]
     fn counts_per_host_bound_the_ranks_or_go_round_again() {
-        let mut request = Request::default();
-        request.per_host_and_again(2);
+        let mut request = PlacementRequest::default();
+        request.per_host_wrapping(2);
         assert_eq!(counts(&request, &[None]), Ok(vec![2]));
         assert_eq!(counts(&request, &[Some(5)]), Ok(vec![5]));
         assert_eq!(counts(&request, &[None, Some(1)]), Ok(vec![2, 1]));
@@ -168,13 +174,13 @@ mod tests {
         assert_eq!(counts(&ranks, &[Some(4)]), Ok(vec![4]));
         assert!(counts(&ranks, &[Some(3), None]).unwrap_err().contains("none is left"));
         assert!(counts(&ranks, &[None, None]).unwrap_err().contains("-n for all"));
-        assert_eq!(counts(&Request::default(), &[None, Some(2)]), Ok(vec![1, 2]));
-        assert_eq!(counts(&Request::default(), &[None]), Ok(vec![9]));
+        assert_eq!(counts(&PlacementRequest::default(), &[None, Some(2)]), Ok(vec![1, 2]));
+        assert_eq!(counts(&PlacementRequest::default(), &[None]), Ok(vec![9]));
     }
 
     #[test]
     fn a_file_that_cannot_be_used_is_named() {
-        let mut request = Request::default();
+        let mut request = PlacementRequest::default();
         request.map_by("rankfile:file=/some/ranks").unwrap();
         let missing = |_: &Path| Err(io::ErrorKind::NotFound.into());
         for text in [Some("nonsense"), None] {

@@ -14,11 +14,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::sys::topology::{Level, Topology, parse_list};
+use crate::sys::topology::{CpuTopology, HardwareLevel, parse_list};
 
 /// What a line of a rankfile gives its rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Slots {
+pub enum RankfileSlots {
     /// Cores (or hardware threads) of the machine.
     Units(Vec<usize>),
     /// Cores (or hardware threads) of one package.
@@ -28,23 +28,23 @@ pub enum Slots {
 }
 
 /// A rankfile: what each of its ranks is given, if the line says.
-pub type Ranks = BTreeMap<usize, Option<Slots>>;
+pub type Rankfile = BTreeMap<usize, Option<RankfileSlots>>;
 
 /// Is this the name of this host?
-pub type IsHere<'a> = &'a dyn Fn(&str) -> bool;
+pub type IsThisHost<'a> = &'a dyn Fn(&str) -> bool;
 
 /// Reads a rankfile.
 ///
 /// # Errors
 /// With the line that is wrong.
-pub fn parse_ranks(text: &str, is_here: IsHere<'_>) -> Result<Ranks, String> {
-    let mut ranks = Ranks::new();
+pub fn parse_ranks(text: &str, is_here: IsThisHost<'_>) -> Result<Rankfile, String> {
+    let mut ranks = Rankfile::new();
     for line in lines(text) {
         let wrong = |why: &str| format!("line {line:?}: {why}");
         let (rank, host, slots) =
             split(line).ok_or_else(|| wrong("not \"rank NUMBER=HOST slot=CORES\""))?;
         if !is_here(host) {
-            return Err(wrong(&elsewhere(host)));
+            return Err(wrong(&other_host(host)));
         }
         let slots = match slots {
             None => None,
@@ -64,30 +64,32 @@ pub fn parse_ranks(text: &str, is_here: IsHere<'_>) -> Result<Ranks, String> {
 ///
 /// # Errors
 /// With the line that is wrong.
-pub fn count_hosts(text: &str, is_here: IsHere<'_>) -> Result<usize, String> {
+pub fn count_hosts(text: &str, is_here: IsThisHost<'_>) -> Result<usize, String> {
     let hosts = lines(text).map(|line| line.split_whitespace().next().unwrap_or(line));
     let mut count = 0;
     for host in hosts {
         if !is_here(host) {
-            return Err(elsewhere(host));
+            return Err(other_host(host));
         }
         count += 1;
     }
     Ok(count)
 }
 
-impl Slots {
+impl RankfileSlots {
     /// The processors that these are.
     ///
     /// # Errors
     /// With what is not there.
-    pub fn processors(&self, unit: Level, topology: &Topology) -> Result<Vec<usize>, String> {
+    pub fn processors(
+        &self, unit: HardwareLevel, topology: &CpuTopology,
+    ) -> Result<Vec<usize>, String> {
         let package = |number: usize| {
-            let packages = topology.objects(Level::Package);
+            let packages = topology.objects(HardwareLevel::Package);
             packages
                 .get(number)
                 .cloned()
-                .ok_or_else(|| lacks(Level::Package, number, packages.len()))
+                .ok_or_else(|| missing_object(HardwareLevel::Package, number, packages.len()))
         };
         match self {
             Self::Package(number) => package(*number),
@@ -103,20 +105,22 @@ impl Slots {
 ///
 /// # Errors
 /// With the number that none of them has.
-pub fn pick(numbers: &[usize], level: Level, objects: &[Vec<usize>]) -> Result<Vec<usize>, String> {
+pub fn pick(
+    numbers: &[usize], level: HardwareLevel, objects: &[Vec<usize>],
+) -> Result<Vec<usize>, String> {
     let found = numbers.iter().map(|number| {
         let found = objects.get(*number).cloned();
-        found.ok_or_else(|| lacks(level, *number, objects.len()))
+        found.ok_or_else(|| missing_object(level, *number, objects.len()))
     });
     Ok(found.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
-fn lacks(level: Level, number: usize, count: usize) -> String {
+fn missing_object(level: HardwareLevel, number: usize, count: usize) -> String {
     let name = level.name();
     format!("there is no {name} {number}; {count} may be used here, counted from 0")
 }
 
-fn elsewhere(host: &str) -> String {
+fn other_host(host: &str) -> String {
     format!("{host} is another host; this release starts ranks on this one only")
 }
 
@@ -146,13 +150,13 @@ fn split(line: &str) -> Option<(usize, &str, Option<&str>)> {
     }
 }
 
-fn parse_slots(text: &str) -> Option<Slots> {
+fn parse_slots(text: &str) -> Option<RankfileSlots> {
     match text.split_once(':') {
-        None => parse_list(text).map(Slots::Units),
-        Some((package, "*")) => package.parse().ok().map(Slots::Package),
+        None => parse_list(text).map(RankfileSlots::Units),
+        Some((package, "*")) => package.parse().ok().map(RankfileSlots::Package),
         Some((package, cores)) => {
             let cores = parse_list(cores).filter(|cores| !cores.is_empty())?;
-            Some(Slots::InPackage(package.parse().ok()?, cores))
+            Some(RankfileSlots::InPackage(package.parse().ok()?, cores))
         }
     }
 }
@@ -163,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    fn ranks(text: &str) -> Result<Ranks, String> {
+    fn ranks(text: &str) -> Result<Rankfile, String> {
         parse_ranks(text, &|host| host == "here" || host == "+n0")
     }
 
@@ -176,13 +180,13 @@ mod tests {
         assert_eq!(
             found,
             [
-                (0, Some(Slots::InPackage(1, vec![0, 2]))),
-                (1, Some(Slots::Units(vec![0, 1, 4]))),
+                (0, Some(RankfileSlots::InPackage(1, vec![0, 2]))),
+                (1, Some(RankfileSlots::Units(vec![0, 1, 4]))),
                 (2, None),
-                (3, Some(Slots::Package(1))),
+                (3, Some(RankfileSlots::Package(1))),
             ]
         );
-        assert_eq!(ranks(""), Ok(Ranks::new()));
+        assert_eq!(ranks(""), Ok(Rankfile::new()));
     }
 
     #[test]
@@ -218,15 +222,15 @@ mod tests {
     fn slots_are_processors_of_this_machine_or_an_error() {
         // Two packages of two cores of two threads, numbered as on PCs.
         let topology = crate::launch::placement::machines::two_packages(2);
-        let of = |slots: Slots| slots.processors(Level::Core, &topology);
-        assert_eq!(of(Slots::Units(vec![0, 3])), Ok(vec![0, 4, 3, 7]));
-        assert_eq!(of(Slots::InPackage(1, vec![0])), Ok(vec![2, 6]));
-        assert_eq!(of(Slots::Package(0)), Ok(vec![0, 4, 1, 5]));
-        let threads = Slots::Units(vec![1]).processors(Level::Thread, &topology);
+        let of = |slots: RankfileSlots| slots.processors(HardwareLevel::Core, &topology);
+        assert_eq!(of(RankfileSlots::Units(vec![0, 3])), Ok(vec![0, 4, 3, 7]));
+        assert_eq!(of(RankfileSlots::InPackage(1, vec![0])), Ok(vec![2, 6]));
+        assert_eq!(of(RankfileSlots::Package(0)), Ok(vec![0, 4, 1, 5]));
+        let threads = RankfileSlots::Units(vec![1]).processors(HardwareLevel::Thread, &topology);
         assert_eq!(threads, Ok(vec![4]));
-        assert!(of(Slots::Units(vec![4])).unwrap_err().contains("no core 4; 4 may"));
-        assert!(of(Slots::InPackage(0, vec![2])).unwrap_err().contains("no core 2"));
-        assert!(of(Slots::Package(2)).unwrap_err().contains("no package 2"));
+        assert!(of(RankfileSlots::Units(vec![4])).unwrap_err().contains("no core 4; 4 may"));
+        assert!(of(RankfileSlots::InPackage(0, vec![2])).unwrap_err().contains("no core 2"));
+        assert!(of(RankfileSlots::Package(2)).unwrap_err().contains("no package 2"));
     }
 
     proptest! {

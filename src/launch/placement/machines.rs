@@ -2,20 +2,20 @@
 
 use std::path::Path;
 
-use crate::sys::topology::{Topology, format_list};
+use crate::sys::topology::{CpuTopology, format_list};
 
 /// Two packages of two cores; the threads of core N are N, N + 4, ...
-pub fn two_packages(threads: usize) -> Topology {
+pub fn two_packages(threads: usize) -> CpuTopology {
     machine(2, 1, 2, threads)
 }
 
 /// Two packages of two NUMA nodes, each with an L3 and four cores of two threads: N and N + 16.
-pub fn big() -> Topology {
+pub fn big() -> CpuTopology {
     machine(2, 2, 4, 2)
 }
 
 /// `packages` of `nodes` of `cores` of `threads`, numbered as on PCs: all first threads first.
-fn machine(packages: usize, nodes: usize, cores: usize, threads: usize) -> Topology {
+fn machine(packages: usize, nodes: usize, cores: usize, threads: usize) -> CpuTopology {
     let all_cores = packages * nodes * cores;
     // The processors of the cores `group * size` and following.
     let list = |group: usize, size: usize| {
@@ -41,5 +41,5 @@ fn machine(packages: usize, nodes: usize, cores: usize, threads: usize) -> Topol
             _ => None,
         }
     };
-    Topology::read(&(0..all_cores * threads).collect::<Vec<_>>(), &read)
+    CpuTopology::read(&(0..all_cores * threads).collect::<Vec<_>>(), &read)
 }

@@ -6,20 +6,20 @@
 //! ```
 //!
 //! All of it is values; what it needs of this host (files, processors, its name) is given to it by
-//! [`front`](super::front) and [`arguments`](super::arguments).
+//! [`supervisor`](super::supervisor) and [`arguments`](super::arguments).
 
 mod counts;
+pub mod display;
 mod files;
+mod keywords;
 pub mod options;
 mod place;
 pub mod report;
 mod request;
-mod seats;
-pub mod show;
-mod words;
+mod slots;
 
 pub use place::{Placement, may_fill, place};
-pub use request::Request;
+pub use request::PlacementRequest;
 
 #[cfg(test)]
 mod machines;

@@ -1,14 +1,14 @@
-//! The options about placement, of Open MPI, MPICH and Intel MPI: how they end in a [`Request`].
+//! The options about placement, of Open MPI, MPICH and Intel MPI: how they end in a [`PlacementRequest`].
 
 use std::ffi::{OsStr, OsString};
 
 use clap::ArgMatches;
 
 use crate::launch::options::{is_given, occurrences};
-use crate::launch::{Refusal, USAGE};
+use crate::launch::{LaunchError, USAGE};
 
-use super::request::Request;
-use super::show::Show;
+use super::display::DisplayOptions;
+use super::request::PlacementRequest;
 
 /// Options without a value that are short for another with one: name, the other, its value.
 pub const SHORTHANDS: &[(&str, &str, &str)] = &[
@@ -45,7 +45,9 @@ const VARIABLES: &[(&str, &str)] = &[
 ///
 /// # Errors
 /// When a value is wrong, with the option and what it can be.
-pub fn take(request: &mut Request, show: &mut Show, matches: &ArgMatches) -> Result<(), Refusal> {
+pub fn take(
+    request: &mut PlacementRequest, show: &mut DisplayOptions, matches: &ArgMatches,
+) -> Result<(), LaunchError> {
     let values = |option| occurrences(matches, option).into_iter().flatten();
     // A rankfile, a list or a count for each object wins over the words of --map-by.
     for option in
@@ -74,12 +76,14 @@ pub fn take(request: &mut Request, show: &mut Show, matches: &ArgMatches) -> Res
 
 /// What the environment says where `request` says nothing. Words there that are wrong are not this
 /// command line's: they are left.
-pub fn from_environment(request: &Request, variable: &dyn Fn(&str) -> Option<OsString>) -> Request {
-    let mut all = Request::default();
+pub fn from_environment(
+    request: &PlacementRequest, variable: &dyn Fn(&str) -> Option<OsString>,
+) -> PlacementRequest {
+    let mut all = PlacementRequest::default();
     for (name, option) in VARIABLES {
         if let Some(value) = variable(name) {
             let mut next = all.clone();
-            if take_one(&mut next, &mut Show::default(), option, &value).is_ok() {
+            if take_one(&mut next, &mut DisplayOptions::default(), option, &value).is_ok() {
                 all = next;
             }
         }
@@ -92,12 +96,12 @@ pub fn from_environment(request: &Request, variable: &dyn Fn(&str) -> Option<OsS
 }
 
 fn take_one(
-    request: &mut Request, show: &mut Show, option: &str, value: &OsStr,
-) -> Result<(), Refusal> {
+    request: &mut PlacementRequest, show: &mut DisplayOptions, option: &str, value: &OsStr,
+) -> Result<(), LaunchError> {
     let text = value.to_string_lossy();
     let count = || {
         let count = text.parse().ok().filter(|count| *count > 0);
-        count.ok_or_else(|| Refusal::new(USAGE, format!("--{option} {text}: not a count")))
+        count.ok_or_else(|| LaunchError::new(USAGE, format!("--{option} {text}: not a count")))
     };
     match option {
         "map-by" => request.map_by(&text)?,
@@ -108,7 +112,7 @@ fn take_one(
         "cpus-per-proc" => request.map_by(&format!(":PE={}", count()?))?,
         "npersocket" => request.per_package(count()?),
         "npernode" => request.per_host(count()?),
-        "ppn" => request.per_host_and_again(count()?),
+        "ppn" => request.per_host_wrapping(count()?),
         _ => {}
     }
     Ok(())

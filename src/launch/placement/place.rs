@@ -29,12 +29,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::launch::{Refusal, USAGE};
-use crate::sys::topology::{Level, Topology, format_list};
+use crate::launch::{LaunchError, USAGE};
+use crate::sys::topology::{CpuTopology, HardwareLevel, format_list};
 
-use super::files::{Ranks, pick};
-use super::request::{Binding, Mapping, Request};
-use super::seats::{self, Seat};
+use super::files::{Rankfile, pick};
+use super::request::{Binding, PlacementRequest, RankMapping};
+use super::slots::{self, PlacementSlot};
 
 /// Where the ranks of a job are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Placement {
     }
 
     /// How many processors all ranks have together, if all are bound.
-    pub fn together(&self) -> Option<usize> {
+    pub fn total_processors(&self) -> Option<usize> {
         let sets: Option<Vec<_>> = self.processors.iter().map(Option::as_deref).collect();
         Some(sets?.concat().into_iter().collect::<HashSet<_>>().len())
     }
@@ -64,11 +64,11 @@ pub fn may_fill(ranks: usize, threads: usize, processors: usize) -> bool {
     const THREADS_OF_A_CORE_MAX: usize = 8;
     let busy = ranks.saturating_mul(threads);
     (processors.div_ceil(THREADS_OF_A_CORE_MAX)..=processors).contains(&busy)
-        || takes_turns(ranks, threads, processors)
+        || is_time_shared(ranks, threads, processors)
 }
 
 /// Are there several ranks for each processor, and as many for each?
-fn takes_turns(ranks: usize, threads: usize, processors: usize) -> bool {
+fn is_time_shared(ranks: usize, threads: usize, processors: usize) -> bool {
     threads == 1 && processors > 1 && ranks > processors && ranks.is_multiple_of(processors)
 }
 
@@ -77,62 +77,62 @@ fn takes_turns(ranks: usize, threads: usize, processors: usize) -> bool {
 /// # Errors
 /// When the request cannot be met here, with what is missing.
 pub fn place(
-    request: &Request, topology: &Topology, ranks: usize, threads: usize,
-) -> Result<Placement, Refusal> {
+    request: &PlacementRequest, topology: &CpuTopology, ranks: usize, threads: usize,
+) -> Result<Placement, LaunchError> {
     let free = Placement { processors: vec![None; ranks], note: None };
     if topology.processors().is_empty() || ranks == 0 {
         return Ok(free);
     }
-    let placing = Placing { request, topology, unit: request.unit(), ranks, threads };
+    let placing = Placer { request, topology, unit: request.unit(), ranks, threads };
     match placing.place() {
         Err(_) if request.if_possible => Ok(free),
-        placed => placed.map_err(|why| Refusal::new(USAGE, why)),
+        placed => placed.map_err(|why| LaunchError::new(USAGE, why)),
     }
 }
 
-impl Request {
+impl PlacementRequest {
     /// What ranks are counted against.
-    fn unit(&self) -> Level {
+    fn unit(&self) -> HardwareLevel {
         match self.binding {
-            Some(Binding::Level { level: Level::Thread, .. }) => Level::Thread,
-            _ if self.by_thread => Level::Thread,
-            _ => Level::Core,
+            Some(Binding::Level { level: HardwareLevel::Thread, .. }) => HardwareLevel::Thread,
+            _ if self.by_thread => HardwareLevel::Thread,
+            _ => HardwareLevel::Core,
         }
     }
 }
 
 /// What each rank is bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Target {
+struct BindingTarget {
     /// Objects of this level,
-    level: Level,
+    level: HardwareLevel,
     /// so many together.
     width: usize,
     /// Was that asked for?
     explicit: bool,
     /// Do ranks share them although nobody said so?
-    turns: bool,
+    time_shared: bool,
 }
 
-impl Target {
+impl BindingTarget {
     /// How many cores (or hardware threads) the user said that each rank has.
     fn needs(self) -> Option<usize> {
-        let needs = if self.level < Level::Core { 1 } else { self.width };
+        let needs = if self.level < HardwareLevel::Core { 1 } else { self.width };
         self.explicit.then_some(needs)
     }
 }
 
-struct Placing<'a> {
-    request: &'a Request,
-    topology: &'a Topology,
-    unit: Level,
+struct Placer<'a> {
+    request: &'a PlacementRequest,
+    topology: &'a CpuTopology,
+    unit: HardwareLevel,
     ranks: usize,
     threads: usize,
 }
 
-type Sets = Vec<Option<Vec<usize>>>;
+type ProcessorSets = Vec<Option<Vec<usize>>>;
 
-impl Placing<'_> {
+impl Placer<'_> {
     fn place(&self) -> Result<Placement, String> {
         let units = self.topology.objects(self.unit);
         if self.request.oversubscribe == Some(false) && self.ranks > units.len() {
@@ -144,8 +144,8 @@ impl Placing<'_> {
         let sets = match (&self.request.binding, &self.request.mapping) {
             (Some(Binding::Nothing), _) => vec![None; self.ranks],
             (Some(Binding::Lists(lists)), _) => self.user(lists)?,
-            (_, Some(Mapping::Ranks(ranks))) => self.of_file(ranks)?,
-            (binding, Some(Mapping::List { units: numbers, ordered })) => {
+            (_, Some(RankMapping::RankfileRanks(ranks))) => self.of_file(ranks)?,
+            (binding, Some(RankMapping::List { units: numbers, ordered })) => {
                 let all = pick(numbers, self.unit, &units)?;
                 if let (Some(_), false) = (binding, ordered) {
                     return self.within(&all);
@@ -163,13 +163,13 @@ impl Placing<'_> {
 
     /// Places as if only these processors could be used.
     fn within(&self, processors: &[usize]) -> Result<Placement, String> {
-        let request = Request { mapping: None, ..self.request.clone() };
+        let request = PlacementRequest { mapping: None, ..self.request.clone() };
         let topology = self.topology.within(processors);
-        Placing { request: &request, topology: &topology, ..*self }.place()
+        Placer { request: &request, topology: &topology, ..*self }.place()
     }
 
     /// Each rank by its entry in a list of the user's.
-    fn user(&self, lists: &[Vec<usize>]) -> Result<Sets, String> {
+    fn user(&self, lists: &[Vec<usize>]) -> Result<ProcessorSets, String> {
         let usable = self.topology.processors();
         match lists.iter().flatten().find(|number| !usable.contains(number)) {
             None => Ok((0..self.ranks).map(|rank| lists.get(rank).cloned()).collect()),
@@ -180,7 +180,7 @@ impl Placing<'_> {
         }
     }
 
-    fn of_file(&self, ranks: &Ranks) -> Result<Sets, String> {
+    fn of_file(&self, ranks: &Rankfile) -> Result<ProcessorSets, String> {
         let set = |rank: usize| {
             let line = ranks.get(&rank);
             let slots = line.ok_or_else(|| format!("the rankfile has no line for rank {rank}"))?;
@@ -198,27 +198,30 @@ impl Placing<'_> {
         };
         let objects = self.objects(target);
         let choices: Vec<_> = objects.iter().map(|object| self.choices(object, target)).collect();
-        let seats = self.seats(&objects, target, &choices);
-        let set =
-            |seat: &Seat| choices[seat.object][seat.turn % choices[seat.object].len()].clone();
+        let seats = self.slots(&objects, target, &choices);
+        let set = |seat: &PlacementSlot| {
+            choices[seat.object][seat.index % choices[seat.object].len()].clone()
+        };
         let mut places: Vec<_> = seats.iter().map(|seat| (*seat, set(seat))).collect();
-        seats::order(&mut places, self.request.ranking, |set, level| {
+        slots::sort_by_rank_order(&mut places, self.request.ranking, |set, level| {
             let objects = self.topology.objects(level);
             objects.iter().position(|object| object.contains(&set[0])).unwrap_or(0)
         });
         let sets = places.into_iter().map(|(_, set)| Some(set)).collect();
-        if target.turns {
+        if target.time_shared {
             return Ok(Placement { processors: sets, note: None });
         }
         self.checked(sets, target.needs())
     }
 
     /// What ranks are bound to, if to anything.
-    fn target(&self) -> Result<Option<Target>, String> {
-        let explicit = |level, width| Some(Target { level, width, explicit: true, turns: false });
+    fn target(&self) -> Result<Option<BindingTarget>, String> {
+        let explicit =
+            |level, width| Some(BindingTarget { level, width, explicit: true, time_shared: false });
         let target = match (&self.request.binding, self.request.width) {
             (
-                Some(Binding::Level { level: Level::Core | Level::Thread, .. }) | None,
+                Some(Binding::Level { level: HardwareLevel::Core | HardwareLevel::Thread, .. })
+                | None,
                 Some(width),
             ) => explicit(self.unit, width),
             (Some(Binding::Level { level, .. }), Some(width)) => {
@@ -231,7 +234,7 @@ impl Placing<'_> {
             (Some(Binding::Level { level, count }), None) => explicit(*level, *count),
             _ => self.implicit(),
         };
-        let Some(Target { level, width, .. }) = target else { return Ok(None) };
+        let Some(BindingTarget { level, width, .. }) = target else { return Ok(None) };
         let count = self.topology.objects(level).len();
         if width > count {
             let name = level.name();
@@ -241,38 +244,45 @@ impl Placing<'_> {
     }
 
     /// What ranks are bound to although nobody said so.
-    fn implicit(&self) -> Option<Target> {
-        let unasked = |level, width| Target { level, width, explicit: false, turns: false };
+    fn implicit(&self) -> Option<BindingTarget> {
+        let unasked =
+            |level, width| BindingTarget { level, width, explicit: false, time_shared: false };
         match self.request.mapping {
-            Some(Mapping::Level { level, group }) if level != Level::Machine => {
+            Some(RankMapping::Level { level, group }) if level != HardwareLevel::Machine => {
                 Some(unasked(level, group))
             }
-            Some(Mapping::PerObject { level, .. }) => Some(unasked(level, 1)),
+            Some(RankMapping::PerObject { level, .. }) => Some(unasked(level, 1)),
             _ => {
                 let busy = self.ranks.checked_mul(self.threads)?;
-                let levels = [Level::Core, Level::Thread];
+                let levels = [HardwareLevel::Core, HardwareLevel::Thread];
                 let filled = levels.into_iter().find(|level| {
-                    let allowed = *level == Level::Thread || self.unit == Level::Core;
+                    let allowed =
+                        *level == HardwareLevel::Thread || self.unit == HardwareLevel::Core;
                     allowed && self.topology.objects(*level).len() == busy
                 });
-                filled.map(|level| unasked(level, self.threads)).or_else(|| self.in_turn())
+                filled.map(|level| unasked(level, self.threads)).or_else(|| self.time_shared())
             }
         }
     }
 
     /// One hardware thread for each rank where each of them gets as many ranks.
-    fn in_turn(&self) -> Option<Target> {
-        let processors = self.topology.objects(Level::Thread).len();
+    fn time_shared(&self) -> Option<BindingTarget> {
+        let processors = self.topology.objects(HardwareLevel::Thread).len();
         let refused = self.request.overload == Some(false) || self.request.mapping.is_some();
-        let turns = !refused && takes_turns(self.ranks, self.threads, processors);
-        turns.then_some(Target { level: Level::Thread, width: 1, explicit: false, turns })
+        let turns = !refused && is_time_shared(self.ranks, self.threads, processors);
+        turns.then_some(BindingTarget {
+            level: HardwareLevel::Thread,
+            width: 1,
+            explicit: false,
+            time_shared: turns,
+        })
     }
 
     /// What ranks are mapped to: each object by its processors.
-    fn objects(&self, target: Target) -> Vec<Vec<usize>> {
+    fn objects(&self, target: BindingTarget) -> Vec<Vec<usize>> {
         let all = || vec![self.topology.processors()];
         match &self.request.mapping {
-            Some(Mapping::Level { level, group }) => {
+            Some(RankMapping::Level { level, group }) => {
                 let objects = self.topology.objects(*level);
                 let groups: Vec<_> = objects.chunks(*group).map(<[_]>::concat).collect();
                 let enough = |object: &Vec<usize>| {
@@ -282,14 +292,16 @@ impl Placing<'_> {
                 let fits = target.level < *level || groups.iter().all(enough);
                 if fits { groups } else { all() }
             }
-            Some(Mapping::PerObject { level, .. }) => self.topology.objects(*level),
-            Some(Mapping::Slot) if target.level < self.unit => self.topology.objects(self.unit),
+            Some(RankMapping::PerObject { level, .. }) => self.topology.objects(*level),
+            Some(RankMapping::Slot) if target.level < self.unit => self.topology.objects(self.unit),
             _ => all(),
         }
     }
 
     /// The sets that ranks of `object` get in turn.
-    fn choices(&self, object: &[usize], Target { level, width, .. }: Target) -> Vec<Vec<usize>> {
+    fn choices(
+        &self, object: &[usize], BindingTarget { level, width, .. }: BindingTarget,
+    ) -> Vec<Vec<usize>> {
         let inside = self.topology.objects_in(level, object);
         if inside.len() >= width.max(2) {
             return inside.chunks_exact(width).map(<[_]>::concat).collect();
@@ -302,23 +314,23 @@ impl Placing<'_> {
     }
 
     /// Who sits where.
-    fn seats(
-        &self, objects: &[Vec<usize>], target: Target, choices: &[Vec<Vec<usize>>],
-    ) -> Vec<Seat> {
-        if let Some(Mapping::PerObject { count, .. }) = self.request.mapping {
-            return seats::in_blocks(objects.len(), count, self.ranks);
+    fn slots(
+        &self, objects: &[Vec<usize>], target: BindingTarget, choices: &[Vec<Vec<usize>>],
+    ) -> Vec<PlacementSlot> {
+        if let Some(RankMapping::PerObject { count, .. }) = self.request.mapping {
+            return slots::in_blocks(objects.len(), count, self.ranks);
         }
         let room = |(object, choices): (&Vec<usize>, &Vec<Vec<usize>>)| match target.level {
-            Level::Core | Level::Thread => choices.len(),
+            HardwareLevel::Core | HardwareLevel::Thread => choices.len(),
             _ => self.topology.objects_in(self.unit, object).len(),
         };
         let rooms: Vec<_> = objects.iter().zip(choices).map(room).collect();
-        seats::in_rounds(&rooms, self.ranks)
+        slots::in_rounds(&rooms, self.ranks)
     }
 
     /// Looks whether a processor has more to do than it can at once. If the user gave each rank
     /// what it `needs`, that is done all the same, with a note; else nothing is bound.
-    fn checked(&self, sets: Sets, needs: Option<usize>) -> Result<Placement, String> {
+    fn checked(&self, sets: ProcessorSets, needs: Option<usize>) -> Result<Placement, String> {
         let over = self.overloaded(&sets, needs);
         let placed = |processors, note| Ok(Placement { processors, note });
         if over.is_empty() {
@@ -337,7 +349,7 @@ impl Placing<'_> {
     }
 
     /// The processors that have more to do than they can at once.
-    fn overloaded(&self, sets: &Sets, needs: Option<usize>) -> Vec<usize> {
+    fn overloaded(&self, sets: &ProcessorSets, needs: Option<usize>) -> Vec<usize> {
         let mut loads: HashMap<usize, f64> = HashMap::new();
         for set in sets.iter().flatten() {
             let load = match needs {
@@ -361,8 +373,8 @@ mod tests {
     use crate::launch::placement::machines::{big, two_packages};
 
     /// The request of a line such as `--map-by core --bind-to numa`.
-    fn request(line: &str) -> Request {
-        let mut request = Request::default();
+    fn request(line: &str) -> PlacementRequest {
+        let mut request = PlacementRequest::default();
         let mut words = line.split_whitespace();
         while let (Some(option), Some(word)) = (words.next(), words.next()) {
             let taken = match option {
@@ -376,7 +388,7 @@ mod tests {
         request
     }
 
-    fn placed(topology: &Topology, line: &str, ranks: usize) -> Placement {
+    fn placed(topology: &CpuTopology, line: &str, ranks: usize) -> Placement {
         place(&request(line), topology, ranks, 1)
             .unwrap_or_else(|refusal| panic!("{}", refusal.why))
     }
@@ -458,7 +470,7 @@ mod tests {
     #[test]
     fn unasked_only_what_fills_the_processors_is_bound() {
         let machine = two_packages(2);
-        let request = Request::default();
+        let request = PlacementRequest::default();
         for (ranks, threads, places) in [
             (1, 1, "-"),
             (3, 1, "- - -"),
@@ -493,7 +505,10 @@ mod tests {
         assert_eq!((picture(&allowed).as_str(), &allowed.note), ("0 1 2 3 0", &None));
         assert!(placed(&machine, "--bind-to package", 5).note.is_some());
         assert!(place(&request("--bind-to core:no-overload"), &machine, 5, 1).is_err());
-        assert_eq!((allowed.together(), placed(&machine, "", 3).together()), (Some(4), None));
+        assert_eq!(
+            (allowed.total_processors(), placed(&machine, "", 3).total_processors()),
+            (Some(4), None)
+        );
         // Two threads of a core are two places only if they are said to be.
         assert!(placed(&two_packages(2), "--bind-to core", 5).note.is_some());
         assert_eq!(placed(&two_packages(2), "--bind-to core --map-by :hwtcpus", 5).note, None);
@@ -517,7 +532,7 @@ mod tests {
             let placement = place(&optional, &machine, 6, 1).unwrap();
             assert_eq!(picture(&placement), "- - - - - -", "{line}");
         }
-        let nothing = Topology::read(&[], &|_| None);
+        let nothing = CpuTopology::read(&[], &|_| None);
         assert_eq!(picture(&placed(&nothing, "--bind-to core", 2)), "- -");
     }
 
@@ -543,7 +558,7 @@ mod tests {
         ) {
             let allowed: Vec<_> = allowed.into_iter().collect();
             let topology = big().within(&allowed);
-            let mut request = Request::default();
+            let mut request = PlacementRequest::default();
             request.map_by(&(map + &more)).unwrap();
             request.rank_by(&rank).unwrap();
             if explicit && request.bind_to(&bind).is_err() {
@@ -557,7 +572,7 @@ mod tests {
                 prop_assert!(!set.is_empty());
                 prop_assert!(set.iter().all(|number| allowed.contains(number)));
             }
-            if let (Some(Mapping::PerObject { count, level }), 1..) = (&request.mapping, bound) {
+            if let (Some(RankMapping::PerObject { count, level }), 1..) = (&request.mapping, bound) {
                 // Bound to the object itself or less, no object has more than its count until
                 // all have theirs.
                 let objects = topology.objects(*level);

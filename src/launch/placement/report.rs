@@ -7,26 +7,26 @@
 //! In the picture a package stands in brackets, cores are divided by a slash, each hardware thread
 //! is a `B` if the rank may run there; so drew Open MPI up to release 4.
 
-use crate::sys::topology::{Level, Topology, format_list};
+use crate::sys::topology::{CpuTopology, HardwareLevel, format_list};
 
+use super::display::DisplayOptions;
 use super::place::Placement;
-use super::show::Show;
 
 /// What a report is about.
-pub struct Report<'a> {
+pub struct PlacementReport<'a> {
     /// The name of this host.
     pub host: &'a str,
     /// Its processors.
-    pub topology: &'a Topology,
+    pub topology: &'a CpuTopology,
     /// Where the ranks are.
     pub placement: &'a Placement,
     /// For each rank its program.
     pub programs: &'a [String],
 }
 
-impl Report<'_> {
-    /// Everything that `show` asks for, in lines.
-    pub fn shown(&self, show: Show) -> String {
+impl PlacementReport<'_> {
+    /// Everything that `display` asks for, in lines.
+    pub fn shown(&self, show: DisplayOptions) -> String {
         let parts: [(bool, &dyn Fn() -> String); 4] = [
             (show.allocation, &|| self.allocation()),
             (show.topology, &|| self.machine()),
@@ -42,7 +42,7 @@ impl Report<'_> {
             let place = match set {
                 None => "not bound".to_owned(),
                 Some(set) => {
-                    let (words, picture) = (self.words(set), self.picture(set));
+                    let (words, picture) = (self.description(set), self.picture(set));
                     format!("bound to {words} (processors {}) {picture}", format_list(set))
                 }
             };
@@ -75,10 +75,11 @@ impl Report<'_> {
     }
 
     fn allocation(&self) -> String {
-        let counts = [Level::Package, Level::Core, Level::Thread].map(|level| {
-            let count = self.topology.objects(level).len();
-            format!("{count} {}{}", level.name(), if count == 1 { "" } else { "s" })
-        });
+        let counts =
+            [HardwareLevel::Package, HardwareLevel::Core, HardwareLevel::Thread].map(|level| {
+                let count = self.topology.objects(level).len();
+                format!("{count} {}{}", level.name(), if count == 1 { "" } else { "s" })
+            });
         let processors = format_list(&self.topology.processors());
         format!("{}: {} (processors {processors})\n", self.host, counts.join(", "))
     }
@@ -86,25 +87,27 @@ impl Report<'_> {
     /// The objects of the machine, those inside others below them. A level with the same objects
     /// as the one around it or as the cores is left out.
     fn machine(&self) -> String {
-        let cores = self.topology.objects(Level::Core);
-        let mut levels: Vec<(Level, Vec<Vec<usize>>)> = Vec::new();
-        for level in &Level::ALL[1..] {
+        let cores = self.topology.objects(HardwareLevel::Core);
+        let mut levels: Vec<(HardwareLevel, Vec<Vec<usize>>)> = Vec::new();
+        for level in &HardwareLevel::ALL[1..] {
             let objects = self.topology.objects(*level);
             let same = levels.last().is_some_and(|(_, around)| *around == objects);
-            if *level == Level::Package || *level < Level::Core && !same && objects != cores {
+            if *level == HardwareLevel::Package
+                || *level < HardwareLevel::Core && !same && objects != cores
+            {
                 levels.push((*level, objects));
             }
         }
-        levels.push((Level::Core, cores));
+        levels.push((HardwareLevel::Core, cores));
         let mut lines = format!("{}\n", self.host);
         write_inside(&levels, &self.topology.processors(), 1, &mut lines);
         lines
     }
 
     /// `cores 0-1 of package 0, package 1`.
-    fn words(&self, set: &[usize]) -> String {
-        let packages = self.topology.objects(Level::Package);
-        let all_cores = self.topology.objects(Level::Core);
+    fn description(&self, set: &[usize]) -> String {
+        let packages = self.topology.objects(HardwareLevel::Package);
+        let all_cores = self.topology.objects(HardwareLevel::Core);
         let parts = packages.iter().enumerate().filter_map(|(number, package)| {
             let inside = |one: &usize| package.contains(one) && set.contains(one);
             let held = |core: &Vec<usize>| core.iter().filter(|one| inside(one)).count();
@@ -129,16 +132,16 @@ impl Report<'_> {
         let thread = |number: &usize| if set.contains(number) { 'B' } else { '.' };
         let core = |core: &Vec<usize>| core.iter().map(thread).collect::<String>();
         let package = |package: Vec<usize>| {
-            let cores = self.topology.objects_in(Level::Core, &package);
+            let cores = self.topology.objects_in(HardwareLevel::Core, &package);
             format!("[{}]", cores.iter().map(core).collect::<Vec<_>>().join("/"))
         };
-        self.topology.objects(Level::Package).into_iter().map(package).collect()
+        self.topology.objects(HardwareLevel::Package).into_iter().map(package).collect()
     }
 }
 
 /// Writes the objects of the first of `levels` that `set` has a part of, and what is inside them.
 fn write_inside(
-    levels: &[(Level, Vec<Vec<usize>>)], set: &[usize], depth: usize, lines: &mut String,
+    levels: &[(HardwareLevel, Vec<Vec<usize>>)], set: &[usize], depth: usize, lines: &mut String,
 ) {
     let [(level, objects), below @ ..] = levels else { return };
     for (number, object) in objects.iter().enumerate() {
@@ -156,13 +159,14 @@ mod tests {
     use super::*;
     use crate::launch::placement::machines::{big, two_packages};
 
-    fn shown(topology: &Topology, sets: &[Option<&[usize]>], words: &str) -> String {
+    fn shown(topology: &CpuTopology, sets: &[Option<&[usize]>], words: &str) -> String {
         let processors = sets.iter().map(|set| set.map(<[_]>::to_vec)).collect();
         let placement = Placement { processors, note: None };
         let programs = vec!["./a.out".to_owned(); sets.len()];
-        let mut show = Show::default();
+        let mut show = DisplayOptions::default();
         show.display(words).unwrap();
-        Report { host: "vm", topology, placement: &placement, programs: &programs }.shown(show)
+        PlacementReport { host: "vm", topology, placement: &placement, programs: &programs }
+            .shown(show)
     }
 
     #[test]

@@ -13,18 +13,18 @@
 
 use std::path::PathBuf;
 
-use crate::launch::{Refusal, USAGE};
-use crate::sys::topology::{Level, parse_list};
+use crate::launch::{LaunchError, USAGE};
+use crate::sys::topology::{HardwareLevel, parse_list};
 
-use super::files::Ranks;
-use super::words::{Words, known, listed, unknown};
+use super::files::Rankfile;
+use super::keywords::{Keywords, find_keyword, keyword_list, unknown_keyword};
 
 /// What is asked for; the default asks for nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Request {
-    pub(super) mapping: Option<Mapping>,
+pub struct PlacementRequest {
+    pub(super) mapping: Option<RankMapping>,
     pub(super) binding: Option<Binding>,
-    pub(super) ranking: Option<Ranking>,
+    pub(super) ranking: Option<RankOrder>,
     pub(super) per_host: Option<PerHost>,
     /// How many cores or hardware threads each rank has (`PE=n`).
     pub(super) width: Option<usize>,
@@ -40,17 +40,17 @@ pub struct Request {
 
 /// Where the ranks go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Mapping {
+pub(super) enum RankMapping {
     /// One core after the other.
     Slot,
     /// Round the objects of this level, taken `group` together.
-    Level { level: Level, group: usize },
+    Level { level: HardwareLevel, group: usize },
     /// So many on each object of this level.
-    PerObject { count: usize, level: Level },
+    PerObject { count: usize, level: HardwareLevel },
     /// As a file says, rank by rank.
     Rankfile(PathBuf),
     /// As it said.
-    Ranks(Ranks),
+    RankfileRanks(Rankfile),
     /// As a file of hosts says, line by line.
     Sequence(PathBuf),
     /// As many ranks as it has lines, one core after the other.
@@ -65,14 +65,14 @@ pub(super) enum Binding {
     /// Nothing.
     Nothing,
     /// `count` objects of this level.
-    Level { level: Level, count: usize },
+    Level { level: HardwareLevel, count: usize },
     /// The processors of its place in this list; ranks after its end are not bound.
     Lists(Vec<Vec<usize>>),
 }
 
 /// In which order the places are numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ranking {
+pub(super) enum RankOrder {
     /// In that in which they were found.
     AsMapped,
     /// Object by object.
@@ -80,7 +80,7 @@ pub(super) enum Ranking {
     /// Round the objects that the ranks were mapped to.
     Span,
     /// Round the objects of this level.
-    Level(Level),
+    Level(HardwareLevel),
 }
 
 /// So many ranks on each host.
@@ -88,41 +88,41 @@ pub(super) enum Ranking {
 pub(super) struct PerHost {
     pub count: usize,
     /// With more ranks than that, go round the hosts again.
-    pub again: bool,
+    pub wraps_around: bool,
 }
 
-const LEVELS: &Words<Level> = &[
-    ("hwthread", Level::Thread),
-    ("core", Level::Core),
-    ("l1cache", Level::L1),
-    ("l2cache", Level::L2),
-    ("l3cache", Level::L3),
-    ("numa", Level::Numa),
-    ("socket", Level::Package),
-    ("package", Level::Package),
-    ("board", Level::Machine),
-    ("node", Level::Machine),
-    ("machine", Level::Machine),
-    ("l1dcache", Level::L1),
-    ("l2ucache", Level::L2),
-    ("l3ucache", Level::L3),
+const LEVELS: &Keywords<HardwareLevel> = &[
+    ("hwthread", HardwareLevel::Thread),
+    ("core", HardwareLevel::Core),
+    ("l1cache", HardwareLevel::L1),
+    ("l2cache", HardwareLevel::L2),
+    ("l3cache", HardwareLevel::L3),
+    ("numa", HardwareLevel::Numa),
+    ("socket", HardwareLevel::Package),
+    ("package", HardwareLevel::Package),
+    ("board", HardwareLevel::Machine),
+    ("node", HardwareLevel::Machine),
+    ("machine", HardwareLevel::Machine),
+    ("l1dcache", HardwareLevel::L1),
+    ("l2ucache", HardwareLevel::L2),
+    ("l3ucache", HardwareLevel::L3),
 ];
 
-const RANKINGS: &Words<Ranking> = &[
-    ("slot", Ranking::AsMapped),
-    ("node", Ranking::AsMapped),
-    ("fill", Ranking::Fill),
-    ("span", Ranking::Span),
-    ("hwthread", Ranking::Level(Level::Thread)),
-    ("core", Ranking::Level(Level::Core)),
-    ("l1cache", Ranking::Level(Level::L1)),
-    ("l2cache", Ranking::Level(Level::L2)),
-    ("l3cache", Ranking::Level(Level::L3)),
-    ("numa", Ranking::Level(Level::Numa)),
-    ("socket", Ranking::Level(Level::Package)),
-    ("package", Ranking::Level(Level::Package)),
-    ("board", Ranking::AsMapped),
-    ("machine", Ranking::AsMapped),
+const RANKINGS: &Keywords<RankOrder> = &[
+    ("slot", RankOrder::AsMapped),
+    ("node", RankOrder::AsMapped),
+    ("fill", RankOrder::Fill),
+    ("span", RankOrder::Span),
+    ("hwthread", RankOrder::Level(HardwareLevel::Thread)),
+    ("core", RankOrder::Level(HardwareLevel::Core)),
+    ("l1cache", RankOrder::Level(HardwareLevel::L1)),
+    ("l2cache", RankOrder::Level(HardwareLevel::L2)),
+    ("l3cache", RankOrder::Level(HardwareLevel::L3)),
+    ("numa", RankOrder::Level(HardwareLevel::Numa)),
+    ("socket", RankOrder::Level(HardwareLevel::Package)),
+    ("package", RankOrder::Level(HardwareLevel::Package)),
+    ("board", RankOrder::AsMapped),
+    ("machine", RankOrder::AsMapped),
 ];
 
 const PLACES: &str = "slot, hwthread, core, l1cache, l2cache, l3cache, numa, package (socket), \
@@ -133,13 +133,13 @@ const MAP_MODIFIERS: &str = "PE=N, span, oversubscribe, nooversubscribe, hwtcpus
                              ordered, file=FILE";
 const BIND_MODIFIERS: &str = "overload-allowed, no-overload, if-supported";
 
-impl Request {
+impl PlacementRequest {
     /// Takes the value of `--map-by`.
     ///
     /// # Errors
     /// With the word that is not known, and those that are.
-    pub fn map_by(&mut self, words: &str) -> Result<(), Refusal> {
-        let wrong = |why: String| Refusal::new(USAGE, format!("--map-by {words}: {why}"));
+    pub fn map_by(&mut self, words: &str) -> Result<(), LaunchError> {
+        let wrong = |why: String| LaunchError::new(USAGE, format!("--map-by {words}: {why}"));
         let mut rest = words.split(':');
         let first = rest.next().unwrap_or_default();
         let mut modifiers: Vec<_> = rest.flat_map(|part| part.split(',')).collect();
@@ -163,8 +163,8 @@ impl Request {
     ///
     /// # Errors
     /// With the word that is not known, and those that are.
-    pub fn bind_to(&mut self, words: &str) -> Result<(), Refusal> {
-        let wrong = |why: String| Refusal::new(USAGE, format!("--bind-to {words}: {why}"));
+    pub fn bind_to(&mut self, words: &str) -> Result<(), LaunchError> {
+        let wrong = |why: String| LaunchError::new(USAGE, format!("--bind-to {words}: {why}"));
         let (first, rest) = words.split_once(':').unwrap_or((words, ""));
         let first = first.to_ascii_lowercase();
         if first == "user" {
@@ -175,9 +175,10 @@ impl Request {
             "" => None,
             "none" => Some(Binding::Nothing),
             // What the system numbers one after the other.
-            "rr" => Some(Binding::Level { level: Level::Thread, count: 1 }),
+            "rr" => Some(Binding::Level { level: HardwareLevel::Thread, count: 1 }),
             word => {
-                let level = known(LEVELS, word).ok_or_else(|| wrong(unknown(word, BOUNDS)))?;
+                let level = find_keyword(LEVELS, word)
+                    .ok_or_else(|| wrong(unknown_keyword(word, BOUNDS)))?;
                 Some(Binding::Level { level, count: 1 })
             }
         };
@@ -197,33 +198,36 @@ impl Request {
     ///
     /// # Errors
     /// With the word that is not known, and those that are.
-    pub fn rank_by(&mut self, word: &str) -> Result<(), Refusal> {
-        let ranking = known(RANKINGS, word);
+    pub fn rank_by(&mut self, word: &str) -> Result<(), LaunchError> {
+        let ranking = find_keyword(RANKINGS, word);
         self.ranking = Some(ranking.ok_or_else(|| {
-            let why = unknown(word, &listed(RANKINGS));
-            Refusal::new(USAGE, format!("--rank-by {word}: {why}"))
+            let why = unknown_keyword(word, &keyword_list(RANKINGS));
+            LaunchError::new(USAGE, format!("--rank-by {word}: {why}"))
         })?);
         Ok(())
     }
 
     /// Takes `-N` or `-npernode`: `count` ranks on each host, and no more.
     pub fn per_host(&mut self, count: u32) {
-        self.per_host = Some(PerHost { count: count as usize, again: false });
+        self.per_host = Some(PerHost { count: count as usize, wraps_around: false });
     }
 
     /// Takes `-ppn` or `-perhost`: `count` ranks on each host; with more, round again.
-    pub fn per_host_and_again(&mut self, count: u32) {
-        self.per_host = Some(PerHost { count: count as usize, again: true });
+    pub fn per_host_wrapping(&mut self, count: u32) {
+        self.per_host = Some(PerHost { count: count as usize, wraps_around: true });
     }
 
     /// Takes `-npersocket`: `count` ranks on each package.
     pub fn per_package(&mut self, count: u32) {
-        self.map_per_object(Mapping::PerObject { count: count as usize, level: Level::Package });
+        self.map_per_object(RankMapping::PerObject {
+            count: count as usize,
+            level: HardwareLevel::Package,
+        });
     }
 
     /// Takes `--rankfile`.
     pub fn rankfile(&mut self, file: PathBuf) {
-        self.mapping = Some(Mapping::Rankfile(file));
+        self.mapping = Some(RankMapping::Rankfile(file));
     }
 
     /// Binds to nothing.
@@ -266,10 +270,10 @@ impl Request {
         *self == Self::default()
     }
 
-    fn map_per_object(&mut self, mapping: Mapping) {
+    fn map_per_object(&mut self, mapping: RankMapping) {
         match mapping {
-            Mapping::PerObject { count, level: Level::Machine } => {
-                self.per_host = Some(PerHost { count, again: false });
+            RankMapping::PerObject { count, level: HardwareLevel::Machine } => {
+                self.per_host = Some(PerHost { count, wraps_around: false });
             }
             mapping => self.mapping = Some(mapping),
         }
@@ -287,7 +291,7 @@ impl Request {
             return Err(format!("{modifier}: a file goes with rankfile or seq"));
         }
         match (lower.as_str(), &mut self.mapping) {
-            ("ordered", Some(Mapping::List { ordered, .. })) => *ordered = true,
+            ("ordered", Some(RankMapping::List { ordered, .. })) => *ordered = true,
             ("ordered", _) => return Err("ordered goes with pe-list=LIST".into()),
             ("oversubscribe", _) => self.oversubscribe = Some(true),
             ("nooversubscribe", _) => self.oversubscribe = Some(false),
@@ -299,7 +303,7 @@ impl Request {
                 let why = "nolocal: there is only this host, and nothing may run on it";
                 return Err(why.into());
             }
-            _ => return Err(unknown(modifier, MAP_MODIFIERS)),
+            _ => return Err(unknown_keyword(modifier, MAP_MODIFIERS)),
         }
         Ok(())
     }
@@ -309,18 +313,18 @@ impl Request {
             "overload-allowed" | "overload" => self.overload = Some(true),
             "no-overload" | "nooverload" => self.overload = Some(false),
             "if-supported" => self.if_possible = true,
-            _ => return Err(unknown(modifier, BIND_MODIFIERS)),
+            _ => return Err(unknown_keyword(modifier, BIND_MODIFIERS)),
         }
         Ok(())
     }
 }
 
 /// The mapping that `first` names; takes from `modifiers` what belongs to it.
-fn mapping(first: &str, word: &str, modifiers: &mut Vec<&str>) -> Result<Mapping, String> {
+fn mapping(first: &str, word: &str, modifiers: &mut Vec<&str>) -> Result<RankMapping, String> {
     if let Some(list) = word.strip_prefix("pe-list=") {
         let units = parse_list(list).filter(|units| !units.is_empty());
         let why = || format!("{list:?} is not a list such as 0,2,4-7");
-        return Ok(Mapping::List { units: units.ok_or_else(why)?, ordered: false });
+        return Ok(RankMapping::List { units: units.ok_or_else(why)?, ordered: false });
     }
     if word == "dist" || word.starts_with("dist=") {
         let why = "the distance to a device is not known here; numa goes by the nearest memory";
@@ -332,32 +336,32 @@ fn mapping(first: &str, word: &str, modifiers: &mut Vec<&str>) -> Result<Mapping
         modifiers.remove(at).split_once('=').map(|(_, path)| PathBuf::from(path))
     };
     match word {
-        "slot" => Ok(Mapping::Slot),
+        "slot" => Ok(RankMapping::Slot),
         "rankfile" => file()
-            .map(Mapping::Rankfile)
+            .map(RankMapping::Rankfile)
             .ok_or_else(|| "which file? rankfile:file=FILE says it".into()),
-        "seq" => Ok(file().map_or(Mapping::Slot, Mapping::Sequence)),
+        "seq" => Ok(file().map_or(RankMapping::Slot, RankMapping::Sequence)),
         _ => {
             // These two are not for a start of them to mean "socket".
             let clear = !["slot", "seq"].iter().any(|name| name.starts_with(word));
-            let level = known(LEVELS, word).filter(|_| clear);
-            let level = level.ok_or_else(|| unknown(first, PLACES))?;
+            let level = find_keyword(LEVELS, word).filter(|_| clear);
+            let level = level.ok_or_else(|| unknown_keyword(first, PLACES))?;
             let number = modifiers.first().and_then(|word| word.parse().ok());
             let group = number.filter(|group| *group > 0);
             modifiers.drain(..usize::from(group.is_some()));
-            Ok(Mapping::Level { level, group: group.unwrap_or(1) })
+            Ok(RankMapping::Level { level, group: group.unwrap_or(1) })
         }
     }
 }
 
 /// Reads `N` and `OBJECT` of `ppr:N:OBJECT`; the mapping, and how many words that were.
-fn per_object(words: &[&str]) -> Result<(Mapping, usize), String> {
+fn per_object(words: &[&str]) -> Result<(RankMapping, usize), String> {
     let count = words.first().and_then(|word| word.parse().ok()).filter(|count| *count > 0);
-    let level = words.get(1).and_then(|word| known(LEVELS, word));
+    let level = words.get(1).and_then(|word| find_keyword(LEVELS, word));
     match (count, level) {
-        (Some(count), Some(level)) => Ok((Mapping::PerObject { count, level }, 2)),
+        (Some(count), Some(level)) => Ok((RankMapping::PerObject { count, level }, 2)),
         (None, _) => Err("ppr:N:OBJECT needs a number".into()),
-        (_, None) => Err(unknown(words.get(1).unwrap_or(&""), &listed(LEVELS))),
+        (_, None) => Err(unknown_keyword(words.get(1).unwrap_or(&""), &keyword_list(LEVELS))),
     }
 }
 
@@ -376,60 +380,66 @@ mod tests {
 
     use super::*;
 
-    fn mapped(words: &str) -> Request {
-        let mut request = Request::default();
+    fn mapped(words: &str) -> PlacementRequest {
+        let mut request = PlacementRequest::default();
         request.map_by(words).unwrap_or_else(|refusal| panic!("{}", refusal.why));
         request
     }
 
-    fn bound(words: &str) -> Request {
-        let mut request = Request::default();
+    fn bound(words: &str) -> PlacementRequest {
+        let mut request = PlacementRequest::default();
         request.bind_to(words).unwrap_or_else(|refusal| panic!("{}", refusal.why));
         request
     }
 
-    fn by(level: Level) -> Option<Mapping> {
-        Some(Mapping::Level { level, group: 1 })
+    fn by(level: HardwareLevel) -> Option<RankMapping> {
+        Some(RankMapping::Level { level, group: 1 })
     }
 
     #[test]
     fn places_have_their_names_of_all_three() {
         for (words, mapping) in [
-            ("slot", Some(Mapping::Slot)),
-            ("hwthread", by(Level::Thread)),
-            ("core", by(Level::Core)),
-            ("CORE", by(Level::Core)),
-            ("L1cache", by(Level::L1)),
-            ("L2", by(Level::L2)),
-            ("l3", by(Level::L3)),
-            ("numa", by(Level::Numa)),
-            ("socket", by(Level::Package)),
-            ("pac", by(Level::Package)),
-            ("node", by(Level::Machine)),
-            ("board", by(Level::Machine)),
-            ("machine", by(Level::Machine)),
-            ("socket:2", Some(Mapping::Level { level: Level::Package, group: 2 })),
-            ("ppr:2:core", Some(Mapping::PerObject { count: 2, level: Level::Core })),
-            ("ppr:4:socket,span", Some(Mapping::PerObject { count: 4, level: Level::Package })),
-            ("seq", Some(Mapping::Slot)),
-            ("seq:file=/Hosts", Some(Mapping::Sequence("/Hosts".into()))),
-            ("rankfile:FILE=/Ranks", Some(Mapping::Rankfile("/Ranks".into()))),
-            ("pe-list=0,2,4-5", Some(Mapping::List { units: vec![0, 2, 4, 5], ordered: false })),
-            ("pe-list=3:ordered", Some(Mapping::List { units: vec![3], ordered: true })),
+            ("slot", Some(RankMapping::Slot)),
+            ("hwthread", by(HardwareLevel::Thread)),
+            ("core", by(HardwareLevel::Core)),
+            ("CORE", by(HardwareLevel::Core)),
+            ("L1cache", by(HardwareLevel::L1)),
+            ("L2", by(HardwareLevel::L2)),
+            ("l3", by(HardwareLevel::L3)),
+            ("numa", by(HardwareLevel::Numa)),
+            ("socket", by(HardwareLevel::Package)),
+            ("pac", by(HardwareLevel::Package)),
+            ("node", by(HardwareLevel::Machine)),
+            ("board", by(HardwareLevel::Machine)),
+            ("machine", by(HardwareLevel::Machine)),
+            ("socket:2", Some(RankMapping::Level { level: HardwareLevel::Package, group: 2 })),
+            ("ppr:2:core", Some(RankMapping::PerObject { count: 2, level: HardwareLevel::Core })),
+            (
+                "ppr:4:socket,span",
+                Some(RankMapping::PerObject { count: 4, level: HardwareLevel::Package }),
+            ),
+            ("seq", Some(RankMapping::Slot)),
+            ("seq:file=/Hosts", Some(RankMapping::Sequence("/Hosts".into()))),
+            ("rankfile:FILE=/Ranks", Some(RankMapping::Rankfile("/Ranks".into()))),
+            (
+                "pe-list=0,2,4-5",
+                Some(RankMapping::List { units: vec![0, 2, 4, 5], ordered: false }),
+            ),
+            ("pe-list=3:ordered", Some(RankMapping::List { units: vec![3], ordered: true })),
             (":oversubscribe", None),
         ] {
             assert_eq!(mapped(words).mapping, mapping, "{words}");
         }
-        let per_host = |count, again| Some(PerHost { count, again });
+        let per_host = |count, again| Some(PerHost { count, wraps_around: again });
         assert_eq!(mapped("ppr:3:node").per_host, per_host(3, false));
-        let mut request = Request::default();
-        request.per_host_and_again(4);
+        let mut request = PlacementRequest::default();
+        request.per_host_wrapping(4);
         assert_eq!(request.per_host, per_host(4, true));
         request.per_host(2);
         assert_eq!(request.per_host, per_host(2, false));
         request.per_package(5);
         assert_eq!(request.mapping, mapped("ppr:5:package").mapping);
-        assert!(!request.is_empty() && Request::default().is_empty());
+        assert!(!request.is_empty() && PlacementRequest::default().is_empty());
     }
 
     #[test]
@@ -441,8 +451,8 @@ mod tests {
         assert_eq!((request.width, request.by_thread), (Some(4), true));
         assert_eq!((request.overload, request.oversubscribe), (Some(true), Some(false)));
         assert!(request.if_possible);
-        assert_eq!(request.mapping, by(Level::Numa));
-        assert_eq!(request.ranking, Some(Ranking::Fill));
+        assert_eq!(request.mapping, by(HardwareLevel::Numa));
+        assert_eq!(request.ranking, Some(RankOrder::Fill));
         // As older releases of Open MPI divided them.
         assert_eq!(mapped("ppr:2:socket,pe=7,oversubscribe").width, Some(7));
         assert_eq!(mapped("slot:span:inherit"), mapped("slot"));
@@ -453,14 +463,14 @@ mod tests {
         let level = |level, count| Some(Binding::Level { level, count });
         for (words, binding) in [
             ("none", Some(Binding::Nothing)),
-            ("rr", level(Level::Thread, 1)),
-            ("hwthread:2", level(Level::Thread, 2)),
-            ("core", level(Level::Core, 1)),
-            ("Core:3", level(Level::Core, 3)),
-            ("socket:2", level(Level::Package, 2)),
-            ("l2cache", level(Level::L2, 1)),
-            ("L3", level(Level::L3, 1)),
-            ("board:no-overload", level(Level::Machine, 1)),
+            ("rr", level(HardwareLevel::Thread, 1)),
+            ("hwthread:2", level(HardwareLevel::Thread, 2)),
+            ("core", level(HardwareLevel::Core, 1)),
+            ("Core:3", level(HardwareLevel::Core, 3)),
+            ("socket:2", level(HardwareLevel::Package, 2)),
+            ("l2cache", level(HardwareLevel::L2, 1)),
+            ("L3", level(HardwareLevel::L3, 1)),
+            ("board:no-overload", level(HardwareLevel::Machine, 1)),
             ("user:0+2,1,3", Some(Binding::Lists(vec![vec![0, 2], vec![1], vec![3]]))),
             (":overload-allowed", None),
         ] {
@@ -470,11 +480,11 @@ mod tests {
 
     #[test]
     fn wrong_words_are_named_with_those_that_work() {
-        type Take = fn(&mut Request, &str) -> Result<(), Refusal>;
+        type Take = fn(&mut PlacementRequest, &str) -> Result<(), LaunchError>;
         let takes: [(&str, Take); 3] = [
-            ("--map-by", Request::map_by),
-            ("--bind-to", Request::bind_to),
-            ("--rank-by", Request::rank_by),
+            ("--map-by", PlacementRequest::map_by),
+            ("--bind-to", PlacementRequest::bind_to),
+            ("--rank-by", PlacementRequest::rank_by),
         ];
         for (option, words, named) in [
             (0, "nonsense", "\"nonsense\" is not known; these are: slot,"),
@@ -502,7 +512,7 @@ mod tests {
             (2, "nonsense", "\"nonsense\" is not known; these are: slot,"),
         ] {
             let (name, take) = takes[option];
-            let taken = take(&mut Request::default(), words);
+            let taken = take(&mut PlacementRequest::default(), words);
             let refusal = taken.expect_err(words);
             assert_eq!(refusal.code, USAGE);
             assert!(refusal.why.starts_with(&format!("{name} {words}: ")), "{}", refusal.why);
@@ -515,7 +525,7 @@ mod tests {
         fn any_words_are_taken_or_refused(
             words in "(pe-list=|ppr|core|user|l3|rankfile|:|,|[0-9+=-]|[a-zF]){0,8}",
         ) {
-            let mut request = Request::default();
+            let mut request = PlacementRequest::default();
             let _ = request.map_by(&words);
             let _ = request.bind_to(&words);
             let _ = request.rank_by(&words);

@@ -2,7 +2,7 @@
 
 /// What is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Language {
+pub enum SourceLanguage {
     /// C, by `mpicc`.
     C,
     /// C++, by `mpicxx`.
@@ -11,7 +11,7 @@ pub enum Language {
     Fortran,
 }
 
-impl Language {
+impl SourceLanguage {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::C => "C",

@@ -3,11 +3,11 @@
 //! The questions that it answers are those that CMake's FindMPI, Meson, Spack, configure scripts
 //! and people ask of the wrappers of MPICH, Intel MPI and Open MPI, in the forms that they expect.
 //! Everything else is the compiler's, word for word; nothing but an error is said on standard
-//! error. [`Request`] and [`task`] decide, [`main`] does.
+//! error. [`WrapperInvocation`] and [`action`] decide, [`main`] does.
 
 mod language;
 pub mod modules;
-mod question;
+mod query;
 
 use std::borrow::Cow;
 use std::env;
@@ -21,10 +21,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use self::modules::{Compiler, Modules};
-use self::question::{Question, joined};
+use self::query::{WrapperQuery, joined};
 use super::folders::Folders;
 
-pub use self::language::Language;
+pub use self::language::SourceLanguage;
 
 /// What static linking needs beyond the library. Sections that nothing uses name functions of the
 /// dynamic libc, which the static one has not.
@@ -54,8 +54,8 @@ const BUILD_MODULES: &str = "-build-modules";
 
 /// A call of a wrapper, its own options taken out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Request {
-    language: Language,
+struct WrapperInvocation {
+    language: SourceLanguage,
     /// The compiler's words: `ccache gcc` is two.
     compiler: Vec<OsString>,
     rest: Vec<OsString>,
@@ -64,7 +64,7 @@ struct Request {
 
 /// Whether modules of Fortran are needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Need {
+enum ModuleNeed {
     /// They make no difference.
     None,
     /// Their archive is linked with, should there be one.
@@ -85,22 +85,23 @@ struct Installation {
 
 /// What to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Task {
+enum WrapperAction {
     /// Print this.
     Print(String),
     /// Become this command, after printing a line if there is one.
-    Become { line: Option<String>, command: Vec<OsString> },
+    Exec { line: Option<String>, command: Vec<OsString> },
 }
 
 /// Compiles as `words` (without the program's own name) say; the exit code, if it comes back.
-pub fn main(language: Language, words: impl IntoIterator<Item = OsString>) -> i32 {
+pub fn main(language: SourceLanguage, words: impl IntoIterator<Item = OsString>) -> i32 {
     let folders = match Folders::own() {
         Ok(folders) => folders,
-        Err(error) => return complain(language, 127, &format!("cannot find itself: {error}")),
+        Err(error) => return print_error(language, 127, &format!("cannot find itself: {error}")),
     };
-    let request = match Request::of(language, chosen(language), words) {
+    let request = match WrapperInvocation::of(language, compiler_from_environment(language), words)
+    {
         Ok(request) => request,
-        Err(why) => return complain(language, 1, &why),
+        Err(why) => return print_error(language, 1, &why),
     };
     let read = |file: &Path| fs::read_to_string(file).ok();
     if request.is_build_of_modules {
@@ -110,9 +111,9 @@ pub fn main(language: Language, words: impl IntoIterator<Item = OsString>) -> i3
         Ok(installation) => installation,
         Err(error) => return request.no_compiler(&error),
     };
-    match task(&request, &installation, &read) {
-        Task::Print(text) => print(language, &text),
-        Task::Become { line, command } => {
+    match action(&request, &installation, &read) {
+        WrapperAction::Print(text) => print(language, &text),
+        WrapperAction::Exec { line, command } => {
             if let Some(line) = line {
                 // Who does not read it still wants the compiler's answer.
                 let _ = writeln!(io::stdout(), "{line}");
@@ -123,7 +124,7 @@ pub fn main(language: Language, words: impl IntoIterator<Item = OsString>) -> i3
 }
 
 /// The compiler that the environment names.
-fn chosen(language: Language) -> Option<OsString> {
+fn compiler_from_environment(language: SourceLanguage) -> Option<OsString> {
     let mut named = language.variables().iter().filter_map(env::var_os);
     named.find(|value| !value.is_empty())
 }
@@ -133,21 +134,24 @@ fn chosen(language: Language) -> Option<OsString> {
 /// # Errors
 /// Why it cannot be called, or has none.
 pub fn fortran_modules(folders: &Folders) -> Result<Modules, String> {
-    let words = compiler(Language::Fortran, chosen(Language::Fortran).as_deref());
+    let words = compiler(
+        SourceLanguage::Fortran,
+        compiler_from_environment(SourceLanguage::Fortran).as_deref(),
+    );
     let cannot = |error| format!("cannot run {}: {error}", words[0].to_string_lossy());
-    modules(Compiler::ask(&words).map_err(cannot)?, folders)
+    modules(Compiler::query(&words).map_err(cannot)?, folders)
 }
 
 /// Builds the modules of the compiler as a part of the installation; the exit code.
-fn install_modules(request: &Request, folders: &Folders) -> i32 {
+fn install_modules(request: &WrapperInvocation, folders: &Folders) -> i32 {
     let language = request.language;
-    let compiler = match Compiler::ask(&request.compiler) {
+    let compiler = match Compiler::query(&request.compiler) {
         Ok(compiler) => compiler,
         Err(error) => return request.no_compiler(&error),
     };
     match modules(compiler, folders).and_then(Modules::install) {
         Ok(place) => print(language, &place.display()),
-        Err(why) => complain(language, 1, &why),
+        Err(why) => print_error(language, 1, &why),
     }
 }
 
@@ -156,14 +160,14 @@ fn modules(compiler: Compiler, folders: &Folders) -> Result<Modules, String> {
 }
 
 /// Prints the answer to a question; the exit code.
-fn print(language: Language, text: &dyn Display) -> i32 {
+fn print(language: SourceLanguage, text: &dyn Display) -> i32 {
     match writeln!(io::stdout(), "{text}") {
         Ok(()) => 0,
-        Err(error) => complain(language, 1, &format!("cannot write: {error}")),
+        Err(error) => print_error(language, 1, &format!("cannot write: {error}")),
     }
 }
 
-fn complain(language: Language, code: i32, why: &str) -> i32 {
+fn print_error(language: SourceLanguage, code: i32, why: &str) -> i32 {
     eprintln!("{}: {why}", language.wrapper());
     code
 }
@@ -178,11 +182,12 @@ fn without_modules(why: &str) -> String {
     )
 }
 
-impl Request {
+impl WrapperInvocation {
     /// # Errors
     /// An option that cannot be obeyed, and why.
     fn of(
-        language: Language, chosen: Option<OsString>, words: impl IntoIterator<Item = OsString>,
+        language: SourceLanguage, chosen: Option<OsString>,
+        words: impl IntoIterator<Item = OsString>,
     ) -> Result<Self, String> {
         let mut named = None;
         let mut is_build_of_modules = false;
@@ -194,7 +199,7 @@ impl Request {
             } else if word == "-mpich-abi" {
                 let why = "this library has the standard ABI (-mpi-abi), not that of MPICH";
                 return Err(format!("-mpich-abi: {why}"));
-            } else if language == Language::Fortran && word == BUILD_MODULES {
+            } else if language == SourceLanguage::Fortran && word == BUILD_MODULES {
                 is_build_of_modules = true;
             } else if word != "-mpi-abi" {
                 rest.push(word);
@@ -205,11 +210,11 @@ impl Request {
     }
 
     /// What a call with these words needs; `read` gives the text of a response file.
-    fn need(&self, read: &dyn Fn(&Path) -> Option<String>) -> Need {
-        if self.language != Language::Fortran {
-            return Need::None;
+    fn need(&self, read: &dyn Fn(&Path) -> Option<String>) -> ModuleNeed {
+        if self.language != SourceLanguage::Fortran {
+            return ModuleNeed::None;
         }
-        if let Some(question) = Question::among(&self.rest) {
+        if let Some(question) = WrapperQuery::among(&self.rest) {
             return question.need();
         }
         let words = with_response_files(&self.rest, read);
@@ -219,9 +224,9 @@ impl Request {
             word == "-x" || extension.is_some_and(|it| FORTRAN_SOURCES.iter().any(|f| it == *f))
         };
         if words.iter().any(is_source) && !has_one_of(&words, PREPROCESS_ONLY) {
-            return Need::Read;
+            return ModuleNeed::Read;
         }
-        if links(&words) { Need::Link } else { Need::None }
+        if links(&words) { ModuleNeed::Link } else { ModuleNeed::None }
     }
 
     /// The flags that a command of these words needs.
@@ -234,7 +239,7 @@ impl Request {
             flags.extend(installation.link_flags(self.language));
             if words.iter().any(|word| word == "-static") {
                 flags.extend(STATIC_FLAGS.iter().map(OsString::from));
-                if self.language == Language::Fortran {
+                if self.language == SourceLanguage::Fortran {
                     flags.extend(STATIC_FORTRAN.iter().map(OsString::from));
                 }
             }
@@ -257,7 +262,7 @@ impl Request {
     fn no_compiler(&self, error: &io::Error) -> i32 {
         let (program, advice) = (self.compiler[0].to_string_lossy(), self.language.advice());
         let why = format!("cannot run the compiler {program}: {error}; {advice}");
-        complain(self.language, 127, &why)
+        print_error(self.language, 127, &why)
     }
 }
 
@@ -267,27 +272,29 @@ impl Installation {
     ///
     /// # Errors
     /// Those of starting the compiler.
-    fn for_request(request: &Request, folders: Folders, need: Need) -> io::Result<Self> {
+    fn for_request(
+        request: &WrapperInvocation, folders: Folders, need: ModuleNeed,
+    ) -> io::Result<Self> {
         let mut installation = Self { folders, modules: None, flags: Vec::new() };
-        if need == Need::None {
+        if need == ModuleNeed::None {
             return Ok(installation);
         }
-        let compiler = match Compiler::ask(&request.compiler) {
+        let compiler = match Compiler::query(&request.compiler) {
             Ok(compiler) => compiler,
             // To link, the compiler is called all the same, which then tells it.
-            Err(_) if need == Need::Link => return Ok(installation),
+            Err(_) if need == ModuleNeed::Link => return Ok(installation),
             Err(error) => return Err(error),
         };
         installation.flags = compiler.flags();
         let modules = modules(compiler, &installation.folders);
         let place = match need {
-            Need::Read => modules.and_then(Modules::ready).map(Some),
-            Need::Link | Need::None => {
+            ModuleNeed::Read => modules.and_then(Modules::build_if_missing).map(Some),
+            ModuleNeed::Link | ModuleNeed::None => {
                 Ok(modules.ok().and_then(|it| it.found().map(Path::to_owned)))
             }
         };
         installation.modules = place.unwrap_or_else(|why| {
-            complain(request.language, 1, &without_modules(&why));
+            print_error(request.language, 1, &without_modules(&why));
             None
         });
         Ok(installation)
@@ -302,7 +309,7 @@ impl Installation {
         folders.chain(self.flags.iter().cloned()).collect()
     }
 
-    fn link_flags(&self, language: Language) -> Vec<OsString> {
+    fn link_flags(&self, language: SourceLanguage) -> Vec<OsString> {
         let folders = self.library_folders().map(|folder| joined("-L", folder));
         let run_path = [
             "-Wl,-rpath".into(),
@@ -318,30 +325,31 @@ impl Installation {
         self.modules.iter().chain([&self.folders.library]).map(PathBuf::as_path)
     }
 
-    fn libraries(&self, language: Language) -> impl Iterator<Item = &'static str> {
+    fn libraries(&self, language: SourceLanguage) -> impl Iterator<Item = &'static str> {
         let archive = self.modules.as_ref().map(|_| modules::LIBRARY);
         archive.into_iter().chain(language.libraries().iter().copied())
     }
 }
 
 /// Decides, without doing anything; `read` gives the text of a response file.
-fn task(
-    request: &Request, installation: &Installation, read: &dyn Fn(&Path) -> Option<String>,
-) -> Task {
-    let Request { language, compiler, rest, .. } = request;
-    if let Some(question) = Question::among(rest) {
-        return Task::Print(question.answer(*language, installation, compiler, rest));
+fn action(
+    request: &WrapperInvocation, installation: &Installation,
+    read: &dyn Fn(&Path) -> Option<String>,
+) -> WrapperAction {
+    let WrapperInvocation { language, compiler, rest, .. } = request;
+    if let Some(question) = WrapperQuery::among(rest) {
+        return WrapperAction::Print(question.answer(*language, installation, compiler, rest));
     }
     let version = env!("CARGO_PKG_VERSION");
     let line =
         (*rest == ["-v"]).then(|| format!("{} for Suiro version {version}", language.wrapper()));
     // The user's own words come first, so that their folders win.
     let flags = request.flags(installation, read);
-    Task::Become { line, command: [&**compiler, rest, &flags].concat() }
+    WrapperAction::Exec { line, command: [&**compiler, rest, &flags].concat() }
 }
 
 /// The compiler's words.
-fn compiler(language: Language, chosen: Option<&OsStr>) -> Vec<OsString> {
+fn compiler(language: SourceLanguage, chosen: Option<&OsStr>) -> Vec<OsString> {
     let words = chosen.map(OsStr::as_bytes).unwrap_or_default();
     let words: Vec<OsString> = words
         .split(u8::is_ascii_whitespace)
@@ -390,12 +398,12 @@ mod tests {
         }
     }
 
-    fn request(language: Language, chosen: Option<&str>, line: &str) -> Request {
+    fn request(language: SourceLanguage, chosen: Option<&str>, line: &str) -> WrapperInvocation {
         let words = line.split(' ').map(OsString::from);
-        Request::of(language, chosen.map(OsString::from), words).unwrap()
+        WrapperInvocation::of(language, chosen.map(OsString::from), words).unwrap()
     }
 
-    fn decide_in(language: Language, chosen: Option<&str>, line: &str) -> Task {
+    fn decide_in(language: SourceLanguage, chosen: Option<&str>, line: &str) -> WrapperAction {
         let request = request(language, chosen, line);
         let folders = Folders {
             programs: "/p/bin".into(),
@@ -404,18 +412,20 @@ mod tests {
             modules: "/p/include/suiro".into(),
             is_build: false,
         };
-        let modules = (request.need(&read) != Need::None).then(|| PathBuf::from("/m"));
+        let modules = (request.need(&read) != ModuleNeed::None).then(|| PathBuf::from("/m"));
         let flags = modules.iter().map(|_| "-flag".into()).collect();
-        task(&request, &Installation { folders, modules, flags }, &read)
+        action(&request, &Installation { folders, modules, flags }, &read)
     }
 
-    fn decide(chosen: Option<&str>, line: &str) -> Task {
-        decide_in(Language::C, chosen, line)
+    fn decide(chosen: Option<&str>, line: &str) -> WrapperAction {
+        decide_in(SourceLanguage::C, chosen, line)
     }
 
-    fn joined_words(task: Task) -> String {
+    fn joined_words(task: WrapperAction) -> String {
         match task {
-            Task::Become { command, .. } => command.join(OsStr::new(" ")).into_string().unwrap(),
+            WrapperAction::Exec { command, .. } => {
+                command.join(OsStr::new(" ")).into_string().unwrap()
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -425,7 +435,7 @@ mod tests {
     }
 
     fn fortran(line: &str) -> String {
-        joined_words(decide_in(Language::Fortran, None, line))
+        joined_words(decide_in(SourceLanguage::Fortran, None, line))
     }
 
     #[test]
@@ -465,9 +475,9 @@ mod tests {
             ("-cc=clang -show-compile-info", "clang -I/p/include".to_owned()),
             ("-showme:command", "cc".to_owned()),
         ] {
-            assert_eq!(decide(None, question), Task::Print(expected), "{question}");
+            assert_eq!(decide(None, question), WrapperAction::Print(expected), "{question}");
         }
-        let Task::Print(version) = decide(None, "--showme:version") else { panic!() };
+        let WrapperAction::Print(version) = decide(None, "--showme:version") else { panic!() };
         assert!(version.contains(env!("CARGO_PKG_VERSION")));
     }
 
@@ -482,20 +492,20 @@ mod tests {
     fn only_the_abi_of_the_standard_is_there() {
         assert_eq!(command(None, "-mpi-abi -c a.c"), "cc -c a.c -I/p/include");
         let words = ["-mpich-abi", "a.c"].map(OsString::from);
-        let why = Request::of(Language::C, None, words).unwrap_err();
+        let why = WrapperInvocation::of(SourceLanguage::C, None, words).unwrap_err();
         assert!(why.starts_with("-mpich-abi: "), "{why}");
     }
 
     #[test]
     fn help_is_the_wrapper_s_with_one_dash_and_the_compiler_s_with_two() {
-        let Task::Print(help) = decide(None, "-help") else { panic!() };
+        let WrapperAction::Print(help) = decide(None, "-help") else { panic!() };
         assert!(help.starts_with("usage: mpicc ") && help.contains("SUIRO_CC, MPICH_CC"), "{help}");
         assert_eq!(command(None, "--help"), "cc --help -I/p/include");
     }
 
     #[test]
     fn a_version_question_names_the_wrapper_first() {
-        let Task::Become { line, command } = decide(None, "-v") else { panic!() };
+        let WrapperAction::Exec { line, command } = decide(None, "-v") else { panic!() };
         assert!(line.unwrap().starts_with("mpicc for Suiro version "));
         assert_eq!(command[1], "-v");
     }
@@ -515,28 +525,30 @@ mod tests {
             ("-showme:libs", "suiro_modules mpifort_abi mpi_abi".to_owned()),
             ("-showme:libdirs", "/m /p/lib".to_owned()),
         ] {
-            let said = decide_in(Language::Fortran, None, question);
-            assert_eq!(said, Task::Print(expected), "{question}");
+            let said = decide_in(SourceLanguage::Fortran, None, question);
+            assert_eq!(said, WrapperAction::Print(expected), "{question}");
         }
-        let Task::Print(help) = decide_in(Language::Fortran, None, "-help") else { panic!() };
+        let WrapperAction::Print(help) = decide_in(SourceLanguage::Fortran, None, "-help") else {
+            panic!()
+        };
         assert!(help.starts_with("usage: mpifort ") && help.contains(BUILD_MODULES), "{help}");
     }
 
     #[test]
     fn modules_are_there_for_whoever_reads_them_and_nobody_else() {
-        let need = |line: &str| request(Language::Fortran, None, line).need(&read);
+        let need = |line: &str| request(SourceLanguage::Fortran, None, line).need(&read);
         for line in ["-c a.F90", "a.f -o a", "-x f95 a.txt", "@fortran", "-show", "-S a.for"] {
-            assert_eq!(need(line), Need::Read, "{line}");
+            assert_eq!(need(line), ModuleNeed::Read, "{line}");
         }
         for line in ["a.o -o a", "a.c", "-showme:libs", "-link_info"] {
-            assert_eq!(need(line), Need::Link, "{line}");
+            assert_eq!(need(line), ModuleNeed::Link, "{line}");
         }
         for line in ["-E a.F90", "-v", "-c a.c", "-showme:version", "-help"] {
-            assert_eq!(need(line), Need::None, "{line}");
+            assert_eq!(need(line), ModuleNeed::None, "{line}");
         }
-        assert_eq!(request(Language::C, None, "-c a.f90").need(&read), Need::None);
+        assert_eq!(request(SourceLanguage::C, None, "-c a.f90").need(&read), ModuleNeed::None);
         assert!(fortran("-E a.F90").ends_with(" -I/p/include"));
-        assert!(request(Language::Fortran, None, BUILD_MODULES).is_build_of_modules);
-        assert!(!request(Language::C, None, BUILD_MODULES).is_build_of_modules);
+        assert!(request(SourceLanguage::Fortran, None, BUILD_MODULES).is_build_of_modules);
+        assert!(!request(SourceLanguage::C, None, BUILD_MODULES).is_build_of_modules);
     }
 }

@@ -22,7 +22,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::Language;
+use super::SourceLanguage;
 use crate::launch::folders::Folders;
 
 /// The sources, in the order in which they can be compiled.
@@ -50,7 +50,7 @@ pub struct Compiler {
     /// How it is called.
     words: Vec<OsString>,
     /// Its answer to `--version`.
-    said: String,
+    version_output: String,
 }
 
 impl Compiler {
@@ -58,16 +58,19 @@ impl Compiler {
     ///
     /// # Errors
     /// Those of starting it.
-    pub(super) fn ask(words: &[OsString]) -> io::Result<Self> {
+    pub(super) fn query(words: &[OsString]) -> io::Result<Self> {
         let output = command(words).arg("--version").stdin(Stdio::null()).output()?;
         // Some do not know the question: what they answer is as good a name.
         let said = [output.stdout, output.stderr].concat();
-        Ok(Self { words: words.to_vec(), said: String::from_utf8_lossy(&said).into_owned() })
+        Ok(Self {
+            words: words.to_vec(),
+            version_output: String::from_utf8_lossy(&said).into_owned(),
+        })
     }
 
     /// Its name and version, as it says them.
     pub fn title(&self) -> &str {
-        self.said.lines().next().unwrap_or("")
+        self.version_output.lines().next().unwrap_or("")
     }
 
     /// Flags without which programs that are right do not compile.
@@ -86,7 +89,7 @@ impl Compiler {
     /// The folder's name: `gnu-fortran-12.2.0-0123456789abcdef`.
     fn key(&self, sources: &[Vec<u8>]) -> String {
         let mut hasher = DefaultHasher::new();
-        (&self.said, program(&self.words), sources).hash(&mut hasher);
+        (&self.version_output, program(&self.words), sources).hash(&mut hasher);
         format!("{}-{:016x}", slug(self.title()), hasher.finish())
     }
 }
@@ -100,7 +103,7 @@ pub struct Modules {
     /// Where they are if this installation has them.
     installed: PathBuf,
     /// Where they are otherwise; none if no place is known.
-    own: Option<PathBuf>,
+    cached: Option<PathBuf>,
 }
 
 impl Modules {
@@ -121,7 +124,7 @@ impl Modules {
             true => Some(installed.clone()),
             false => cache(variable).map(|cache| cache.join(&key)),
         };
-        Ok(Self { compiler, sources: folders.include.clone(), installed, own })
+        Ok(Self { compiler, sources: folders.include.clone(), installed, cached: own })
     }
 
     /// Whose they are.
@@ -131,7 +134,7 @@ impl Modules {
 
     /// The folder with them, if there is one.
     pub fn found(&self) -> Option<&Path> {
-        [Some(&self.installed), self.own.as_ref()]
+        [Some(&self.installed), self.cached.as_ref()]
             .into_iter()
             .flatten()
             .map(PathBuf::as_path)
@@ -139,16 +142,16 @@ impl Modules {
     }
 
     /// Where they are built at first use; none if no place is known.
-    pub fn own(&self) -> Option<&Path> {
-        self.own.as_deref()
+    pub fn cached(&self) -> Option<&Path> {
+        self.cached.as_deref()
     }
 
     /// The folder with them, built if there is none.
     ///
     /// # Errors
     /// Why they cannot be built, with what the compiler said.
-    pub(super) fn ready(self) -> Result<PathBuf, String> {
-        match (self.found(), &self.own) {
+    pub(super) fn build_if_missing(self) -> Result<PathBuf, String> {
+        match (self.found(), &self.cached) {
             (Some(place), _) => Ok(place.to_owned()),
             (None, Some(place)) => self.build(place),
             (None, None) => Err("neither XDG_CACHE_HOME nor HOME is set".to_owned()),
@@ -158,7 +161,7 @@ impl Modules {
     /// The same as a part of the installation, for all users.
     ///
     /// # Errors
-    /// As those of [`Self::ready`].
+    /// As those of [`Self::build_if_missing`].
     pub(super) fn install(self) -> Result<PathBuf, String> {
         match is_complete(&self.installed) {
             true => Ok(self.installed),
@@ -172,14 +175,14 @@ impl Modules {
         let parent = place.parent().unwrap_or(Path::new("."));
         let cannot = |error: io::Error| format!("cannot write in {}: {error}", parent.display());
         fs::create_dir_all(parent).map_err(cannot)?;
-        let lock = lock(&parent.join(with(".", name, ".lock"))).map_err(cannot)?;
+        let lock = lock(&parent.join(concatenated(".", name, ".lock"))).map_err(cannot)?;
         if is_complete(place) {
             return Ok(place.to_owned());
         }
         if lock.is_some() {
             remove_left(parent, name);
         }
-        let scratch = parent.join(with(".", name, &format!(".{}", std::process::id())));
+        let scratch = parent.join(concatenated(".", name, &format!(".{}", std::process::id())));
         fs::create_dir(&scratch).map_err(cannot)?;
         let built = self.compile_in(&scratch).and_then(|()| {
             // Without locks somebody else may have been faster.
@@ -234,7 +237,7 @@ impl Modules {
 fn command(words: &[OsString]) -> Command {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
-    for variable in Language::Fortran.variables() {
+    for variable in SourceLanguage::Fortran.variables() {
         command.env_remove(variable);
     }
     command
@@ -290,7 +293,7 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
 
 /// Removes what builders that were killed left in `parent`; the lock is held.
 fn remove_left(parent: &Path, name: &OsStr) {
-    let prefix = with(".", name, ".");
+    let prefix = concatenated(".", name, ".");
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         if entry.file_name().as_bytes().starts_with(prefix.as_bytes()) && entry.path().is_dir() {
             let _ = fs::remove_dir_all(entry.path());
@@ -298,7 +301,7 @@ fn remove_left(parent: &Path, name: &OsStr) {
     }
 }
 
-fn with(before: &str, name: &OsStr, after: &str) -> OsString {
+fn concatenated(before: &str, name: &OsStr, after: &str) -> OsString {
     [OsStr::new(before), name, OsStr::new(after)].into_iter().collect()
 }
 
@@ -313,7 +316,7 @@ mod tests {
     use super::*;
 
     fn compiler(said: &str) -> Compiler {
-        Compiler { words: vec!["fc".into()], said: said.to_owned() }
+        Compiler { words: vec!["fc".into()], version_output: said.to_owned() }
     }
 
     #[test]

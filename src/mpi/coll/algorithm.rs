@@ -7,8 +7,8 @@
 //! ranks, for every algorithm that is listed.
 
 use super::{
-    Allreduce, Bcast, BlockPairs, Blocks, Exchange, Reduce, ReduceScatter, Rooted, RootedBlocks,
-    Scan, Shape,
+    Allreduce, Bcast, BlockPairs, RankBlocks, Reduce, ReduceScatter, Rooted, RootedBlocks, Scan,
+    Shape, UniformBlocks,
 };
 use crate::offload::Schedule;
 
@@ -19,11 +19,11 @@ pub struct Algorithm<A: Arguments> {
     /// What it does, in a few words without a full stop.
     pub about: &'static str,
     /// Whether it can do this at all.
-    pub fits: fn(Shape, A::In<'_>) -> bool,
+    pub fits: fn(Shape, A::Borrowed<'_>) -> bool,
     /// What it costs.
-    pub cost: fn(Shape, A::In<'_>) -> Cost,
+    pub cost: fn(Shape, A::Borrowed<'_>) -> Cost,
     /// The part of a rank.
-    pub schedule: fn(Shape, u32, A::In<'_>) -> Schedule,
+    pub schedule: fn(Shape, u32, A::Borrowed<'_>) -> Schedule,
     /// The same with segments of a given length, if it cuts what it moves.
     pub segmented: Option<Segmented<A>>,
 }
@@ -32,9 +32,9 @@ pub struct Algorithm<A: Arguments> {
 /// whole elements, at least 1.
 pub struct Segmented<A: Arguments> {
     /// What it costs.
-    pub cost: fn(Shape, A::In<'_>, usize) -> Cost,
+    pub cost: fn(Shape, A::Borrowed<'_>, usize) -> Cost,
     /// The part of a rank.
-    pub schedule: fn(Shape, u32, A::In<'_>, usize) -> Schedule,
+    pub schedule: fn(Shape, u32, A::Borrowed<'_>, usize) -> Schedule,
 }
 
 /// What a call costs on the rank for which that is most, each number on its own.
@@ -58,11 +58,11 @@ pub struct Cost {
 
 impl Cost {
     /// Of a call in which nobody has anything to do.
-    pub const NOTHING: Self = Self { rounds: 0, messages: 0, bytes: 0, reduced: 0, copied: 0 };
+    pub const ZERO: Self = Self { rounds: 0, messages: 0, bytes: 0, reduced: 0, copied: 0 };
 
     /// Of a call in which each rank copies `bytes` bytes at most.
     pub fn of_copy(bytes: u64) -> Self {
-        Self { copied: bytes, ..Self::NOTHING }
+        Self { copied: bytes, ..Self::ZERO }
     }
 }
 
@@ -98,7 +98,7 @@ impl Segments {
 }
 
 /// What a choice may depend on.
-pub trait Agreed: Copy {
+pub trait AgreedArguments: Copy {
     /// These arguments without what may differ between ranks: not in place, where ranks may differ
     /// in that; no lengths, where one rank alone knows them.
     fn agreed(self) -> Self;
@@ -107,116 +107,116 @@ pub trait Agreed: Copy {
 /// Arguments of a collective operation, apart from how long what they borrow lives.
 pub trait Arguments {
     /// These arguments, borrowed for so long.
-    type In<'a>: Agreed;
+    type Borrowed<'a>: AgreedArguments;
 }
 
 /// A barrier has no arguments.
-impl Agreed for () {
+impl AgreedArguments for () {
     fn agreed(self) -> Self {}
 }
 
-impl Agreed for Bcast {
+impl AgreedArguments for Bcast {
     fn agreed(self) -> Self {
         self
     }
 }
 
-impl Agreed for Rooted {
+impl AgreedArguments for Rooted {
     fn agreed(self) -> Self {
         Self { in_place: false, ..self }
     }
 }
 
-impl Agreed for RootedBlocks<'_> {
+impl AgreedArguments for RootedBlocks<'_> {
     fn agreed(self) -> Self {
         Self { own: 0, blocks: &[], root: self.root, in_place: false }
     }
 }
 
-impl Agreed for Exchange {
+impl AgreedArguments for UniformBlocks {
     fn agreed(self) -> Self {
         self
     }
 }
 
-impl Agreed for Blocks<'_> {
+impl AgreedArguments for RankBlocks<'_> {
     fn agreed(self) -> Self {
         Self { in_place: false, ..self }
     }
 }
 
-impl Agreed for BlockPairs<'_> {
+impl AgreedArguments for BlockPairs<'_> {
     fn agreed(self) -> Self {
         Self { send: &[], receive: &[], in_place: self.in_place }
     }
 }
 
-impl Agreed for Reduce {
+impl AgreedArguments for Reduce {
     fn agreed(self) -> Self {
         Self { in_place: false, ..self }
     }
 }
 
-impl Agreed for Allreduce {
+impl AgreedArguments for Allreduce {
     fn agreed(self) -> Self {
         Self { in_place: false, ..self }
     }
 }
 
-impl Agreed for ReduceScatter<'_> {
+impl AgreedArguments for ReduceScatter<'_> {
     fn agreed(self) -> Self {
         Self { in_place: false, ..self }
     }
 }
 
-impl Agreed for Scan {
+impl AgreedArguments for Scan {
     fn agreed(self) -> Self {
         Self { in_place: false, ..self }
     }
 }
 
 impl Arguments for () {
-    type In<'a> = ();
+    type Borrowed<'a> = ();
 }
 
 impl Arguments for Bcast {
-    type In<'a> = Self;
+    type Borrowed<'a> = Self;
 }
 
 impl Arguments for Rooted {
-    type In<'a> = Self;
+    type Borrowed<'a> = Self;
 }
 
 impl Arguments for RootedBlocks<'_> {
-    type In<'a> = RootedBlocks<'a>;
+    type Borrowed<'a> = RootedBlocks<'a>;
 }
 
-impl Arguments for Exchange {
-    type In<'a> = Self;
+impl Arguments for UniformBlocks {
+    type Borrowed<'a> = Self;
 }
 
-impl Arguments for Blocks<'_> {
-    type In<'a> = Blocks<'a>;
+impl Arguments for RankBlocks<'_> {
+    type Borrowed<'a> = RankBlocks<'a>;
 }
 
 impl Arguments for BlockPairs<'_> {
-    type In<'a> = BlockPairs<'a>;
+    type Borrowed<'a> = BlockPairs<'a>;
 }
 
 impl Arguments for Reduce {
-    type In<'a> = Self;
+    type Borrowed<'a> = Self;
 }
 
 impl Arguments for Allreduce {
-    type In<'a> = Self;
+    type Borrowed<'a> = Self;
 }
 
 impl Arguments for ReduceScatter<'_> {
-    type In<'a> = ReduceScatter<'a>;
+    type Borrowed<'a> = ReduceScatter<'a>;
 }
 
 impl Arguments for Scan {
-    type In<'a> = Self;
+    type Borrowed<'a> = Self;
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@
 //! Cost: ceil(log2 n) rounds; a rank sends and receives n - 1 blocks, and copies n + 1.
 
 use super::algorithm::{Algorithm, Cost};
-use super::{Blocks, Exchange, RECEIVE, SEND, Shape, block_of};
-use crate::offload::{Buffer, Builder, Region, Schedule, StepId};
+use super::{RECEIVE, RankBlocks, SEND, Shape, UniformBlocks, block_buffer};
+use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
-pub const ALLGATHER: Algorithm<Exchange> = Algorithm {
+pub const ALLGATHER: Algorithm<UniformBlocks> = Algorithm {
     name: "bruck",
     about: "the number of blocks that a rank has doubles in each round",
     fits: |_, _| true,
@@ -22,7 +22,7 @@ pub const ALLGATHER: Algorithm<Exchange> = Algorithm {
 };
 
 /// See the module's text.
-pub const ALLGATHERV: Algorithm<Blocks> = Algorithm {
+pub const ALLGATHERV: Algorithm<RankBlocks> = Algorithm {
     name: "bruck",
     about: "the number of blocks that a rank has doubles in each round",
     fits: |_, _| true,
@@ -37,7 +37,7 @@ pub const ALLGATHERV: Algorithm<Blocks> = Algorithm {
 /// The cost for blocks of `all` bytes, where `own` blocks that belong to this rank are copied out.
 fn cost(shape: Shape, longest: usize, all: usize, own: usize) -> Cost {
     if longest == 0 {
-        return Cost::NOTHING;
+        return Cost::ZERO;
     }
     let rounds = shape.doublings();
     let sent = (0..rounds).map(|bit| {
@@ -49,13 +49,13 @@ fn cost(shape: Shape, longest: usize, all: usize, own: usize) -> Cost {
         messages: rounds.into(),
         bytes: sent.sum(),
         copied: (all + own * longest) as u64,
-        ..Cost::NOTHING
+        ..Cost::ZERO
     }
 }
 
 /// The part of `rank` in an allgather.
-pub fn schedule(shape: Shape, rank: u32, args: Exchange) -> Schedule {
-    let mut plan = Builder::new();
+pub fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
+    let mut plan = ScheduleBuilder::new();
     let block = args.block;
     if block == 0 {
         return plan.finish();
@@ -74,9 +74,9 @@ pub fn schedule(shape: Shape, rank: u32, args: Exchange) -> Schedule {
 }
 
 /// The part of `rank` in an allgatherv; messages of no bytes are not sent.
-pub fn allgatherv(shape: Shape, rank: u32, args: Blocks<'_>) -> Schedule {
-    let mut plan = Builder::new();
-    let place = |of: u32| block_of(of).region(0, args.blocks[of as usize]);
+pub fn allgatherv(shape: Shape, rank: u32, args: RankBlocks<'_>) -> Schedule {
+    let mut plan = ScheduleBuilder::new();
+    let place = |of: u32| block_buffer(of).region(0, args.blocks[of as usize]);
     let own = if args.in_place { place(rank) } else { SEND.region(0, place(rank).len) };
     let turned_ranks = || (0..shape.ranks).map(|steps| shape.after(rank, steps));
     let mut starts = vec![0];
@@ -97,7 +97,7 @@ pub fn allgatherv(shape: Shape, rank: u32, args: Blocks<'_>) -> Schedule {
 /// Collects the blocks of all ranks from `rank`, whose block is `own`, onwards: `bytes` tells how
 /// long so many of them are. Returns where they are, and the steps that complete that.
 fn collect(
-    plan: &mut Builder, shape: Shape, rank: u32, own: Region, bytes: impl Fn(u32) -> usize,
+    plan: &mut ScheduleBuilder, shape: Shape, rank: u32, own: Region, bytes: impl Fn(u32) -> usize,
 ) -> (Buffer, Vec<StepId>) {
     let turned = plan.scratch(bytes(shape.ranks));
     let blocks = |first: u32, count: u32| {

@@ -8,12 +8,12 @@
 //! and n more if it acts for another.
 
 use super::algorithm::{Algorithm, Cost};
-use super::butterfly::{Part, places, rank_at, rounds_before};
-use super::{Exchange, RECEIVE, SEND, Shape};
-use crate::offload::{Builder, Region, Schedule, StepId};
+use super::butterfly::{ButterflyRole, places, rank_at, rounds_before};
+use super::{RECEIVE, SEND, Shape, UniformBlocks};
+use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<Exchange> = Algorithm {
+pub const ALGORITHM: Algorithm<UniformBlocks> = Algorithm {
     name: "doubling",
     about: "partners at distance 1, 2, 4, ... exchange all blocks they have",
     fits: |_, _| true,
@@ -22,10 +22,10 @@ pub const ALGORITHM: Algorithm<Exchange> = Algorithm {
     segmented: None,
 };
 
-fn cost(shape: Shape, args: Exchange) -> Cost {
-    let Exchange { block, in_place } = args;
+fn cost(shape: Shape, args: UniformBlocks) -> Cost {
+    let UniformBlocks { block, in_place } = args;
     if block == 0 {
-        return Cost::NOTHING;
+        return Cost::ZERO;
     }
     let bits = places(shape).ilog2();
     let folding = u64::from(rounds_before(shape));
@@ -37,14 +37,14 @@ fn cost(shape: Shape, args: Exchange) -> Cost {
         messages: u64::from(bits) + folding,
         bytes: blocks * block as u64,
         copied: if in_place { 0 } else { block as u64 },
-        ..Cost::NOTHING
+        ..Cost::ZERO
     }
 }
 
 /// The part of `rank`.
-pub fn schedule(shape: Shape, rank: u32, args: Exchange) -> Schedule {
-    let Exchange { block, in_place } = args;
-    let mut plan = Builder::new();
+pub fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
+    let UniformBlocks { block, in_place } = args;
+    let mut plan = ScheduleBuilder::new();
     if block == 0 {
         return plan.finish();
     }
@@ -54,9 +54,9 @@ pub fn schedule(shape: Shape, rank: u32, args: Exchange) -> Schedule {
     let own = RECEIVE.region(rank as usize * block, block);
     let input = if in_place { own } else { SEND.region(0, block) };
     let all = RECEIVE.region(0, shape.ranks as usize * block);
-    let (place, absorbs) = match Part::of(shape, rank) {
-        Part::Place { place, absorbs } => (place, absorbs),
-        Part::Absorbed { by } => {
+    let (place, absorbs) = match ButterflyRole::of(shape, rank) {
+        ButterflyRole::Place { place, absorbs } => (place, absorbs),
+        ButterflyRole::Absorbed { by } => {
             let sent = plan.send(by, input, 1, &[]);
             // In place, the own block is overwritten with itself: not before it has gone.
             let after = Some(sent).filter(|_| in_place);
@@ -73,14 +73,19 @@ pub fn schedule(shape: Shape, rank: u32, args: Exchange) -> Schedule {
         (0..bits).map(|bit| (place ^ 1 << bit, first_round + bit)).collect();
     let mut received = Vec::new();
     for (bit, (partner, round)) in (0..).zip(&partners) {
-        let region = held(shape, *partner, bit, block);
+        let region = blocks_before_round(shape, *partner, bit, block);
         received.push(plan.receive(rank_at(shape, *partner), region, *round, &[]));
     }
     if !in_place {
         have.push(plan.copy(input, own, &[]));
     }
     for ((bit, (partner, round)), received) in (0..).zip(&partners).zip(received) {
-        plan.send(rank_at(shape, *partner), held(shape, place, bit, block), *round, &have);
+        plan.send(
+            rank_at(shape, *partner),
+            blocks_before_round(shape, place, bit, block),
+            *round,
+            &have,
+        );
         have.push(received);
     }
     if let Some(other) = absorbs {
@@ -90,7 +95,7 @@ pub fn schedule(shape: Shape, rank: u32, args: Exchange) -> Schedule {
 }
 
 /// The blocks that a place has before the round of a bit.
-fn held(shape: Shape, place: u32, bit: u32, block: usize) -> Region {
+fn blocks_before_round(shape: Shape, place: u32, bit: u32, block: usize) -> Region {
     let first = place >> bit << bit;
     let start = |place: u32| match place < places(shape) {
         true => rank_at(shape, place) as usize * block,

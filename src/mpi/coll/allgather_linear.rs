@@ -5,11 +5,11 @@
 //! Cost: 1 round; a rank sends its block n - 1 times, and receives n - 1 blocks.
 
 use super::algorithm::{Algorithm, Cost};
-use super::{Blocks, Exchange, RECEIVE, SEND, Shape, block_of};
-use crate::offload::{Builder, Region, Schedule};
+use super::{RECEIVE, RankBlocks, SEND, Shape, UniformBlocks, block_buffer};
+use crate::offload::{Region, Schedule, ScheduleBuilder};
 
 /// See the module's text.
-pub const ALLGATHER: Algorithm<Exchange> = Algorithm {
+pub const ALLGATHER: Algorithm<UniformBlocks> = Algorithm {
     name: "linear",
     about: "each rank sends its block to every other",
     fits: |_, _| true,
@@ -19,7 +19,7 @@ pub const ALLGATHER: Algorithm<Exchange> = Algorithm {
 };
 
 /// See the module's text.
-pub const ALLGATHERV: Algorithm<Blocks> = Algorithm {
+pub const ALLGATHERV: Algorithm<RankBlocks> = Algorithm {
     name: "linear",
     about: "each rank sends its block to every other",
     fits: |_, _| true,
@@ -30,26 +30,26 @@ pub const ALLGATHERV: Algorithm<Blocks> = Algorithm {
 
 fn cost(shape: Shape, longest_block: usize, in_place: bool) -> Cost {
     if longest_block == 0 {
-        return Cost::NOTHING;
+        return Cost::ZERO;
     }
     let (others, block) = (u64::from(shape.ranks - 1), longest_block as u64);
     let copied = if in_place { 0 } else { block };
-    Cost { rounds: others.min(1), messages: others, bytes: others * block, copied, ..Cost::NOTHING }
+    Cost { rounds: others.min(1), messages: others, bytes: others * block, copied, ..Cost::ZERO }
 }
 
 /// The part of `rank` in an allgather.
-pub fn schedule(shape: Shape, rank: u32, args: Exchange) -> Schedule {
+pub fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
     let block = args.block;
     exchange(shape, rank, args.in_place, |of| RECEIVE.region(of as usize * block, block))
 }
 
 /// The part of `rank` in an allgatherv; blocks of no bytes are not sent.
-pub fn allgatherv(shape: Shape, rank: u32, args: Blocks<'_>) -> Schedule {
-    exchange(shape, rank, args.in_place, |of| block_of(of).region(0, args.blocks[of as usize]))
+pub fn allgatherv(shape: Shape, rank: u32, args: RankBlocks<'_>) -> Schedule {
+    exchange(shape, rank, args.in_place, |of| block_buffer(of).region(0, args.blocks[of as usize]))
 }
 
 fn exchange(shape: Shape, rank: u32, in_place: bool, block: impl Fn(u32) -> Region) -> Schedule {
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     let others = || 1..shape.ranks;
     for from in others().map(|steps| shape.before(rank, steps)) {
         if block(from).len > 0 {

@@ -14,11 +14,11 @@
 //! Cost: n / 2 rounds, half as many as around the ring; a rank sends and receives n - 1 blocks.
 
 use super::algorithm::{Algorithm, Cost};
-use super::{Exchange, RECEIVE, SEND, Shape};
-use crate::offload::{Builder, Schedule, StepId};
+use super::{RECEIVE, SEND, Shape, UniformBlocks};
+use crate::offload::{Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<Exchange> = Algorithm {
+pub const ALGORITHM: Algorithm<UniformBlocks> = Algorithm {
     name: "neighbor",
     about: "each rank exchanges blocks with its two neighbors in turns",
     // The number of a round has 16 bits.
@@ -28,10 +28,10 @@ pub const ALGORITHM: Algorithm<Exchange> = Algorithm {
     segmented: None,
 };
 
-fn cost(shape: Shape, args: Exchange) -> Cost {
-    let Exchange { block, in_place } = args;
+fn cost(shape: Shape, args: UniformBlocks) -> Cost {
+    let UniformBlocks { block, in_place } = args;
     if block == 0 {
-        return Cost::NOTHING;
+        return Cost::ZERO;
     }
     let rounds = u64::from(shape.ranks / 2);
     Cost {
@@ -39,7 +39,7 @@ fn cost(shape: Shape, args: Exchange) -> Cost {
         messages: rounds,
         bytes: u64::from(shape.ranks - 1) * block as u64,
         copied: if in_place { 0 } else { block as u64 },
-        ..Cost::NOTHING
+        ..Cost::ZERO
     }
 }
 
@@ -47,10 +47,10 @@ fn cost(shape: Shape, args: Exchange) -> Cost {
 ///
 /// # Panics
 /// If the number of ranks is odd.
-pub fn schedule(shape: Shape, rank: u32, args: Exchange) -> Schedule {
+pub fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
     assert!(shape.ranks.is_multiple_of(2));
-    let Exchange { block, in_place } = args;
-    let mut plan = Builder::new();
+    let UniformBlocks { block, in_place } = args;
+    let mut plan = ScheduleBuilder::new();
     if block == 0 {
         return plan.finish();
     }

@@ -3,11 +3,11 @@
 //! Cost: n - 1 rounds; a rank sends and receives every block but one, once.
 
 use super::algorithm::{Algorithm, Cost};
-use super::{Blocks, Exchange, RECEIVE, SEND, Shape, block_of};
-use crate::offload::{Builder, Region, Schedule};
+use super::{RECEIVE, RankBlocks, SEND, Shape, UniformBlocks, block_buffer};
+use crate::offload::{Region, Schedule, ScheduleBuilder};
 
 /// See the module's text.
-pub const ALLGATHER: Algorithm<Exchange> = Algorithm {
+pub const ALLGATHER: Algorithm<UniformBlocks> = Algorithm {
     name: "ring",
     about: "each rank passes on to the next the block that it got last",
     fits,
@@ -17,7 +17,7 @@ pub const ALLGATHER: Algorithm<Exchange> = Algorithm {
 };
 
 /// See the module's text.
-pub const ALLGATHERV: Algorithm<Blocks> = Algorithm {
+pub const ALLGATHERV: Algorithm<RankBlocks> = Algorithm {
     name: "ring",
     about: "each rank passes on to the next the block that it got last",
     fits: |_, _| true,
@@ -27,13 +27,13 @@ pub const ALLGATHERV: Algorithm<Blocks> = Algorithm {
 };
 
 /// The number of a round has 16 bits.
-fn fits(shape: Shape, _: Exchange) -> bool {
+fn fits(shape: Shape, _: UniformBlocks) -> bool {
     shape.ranks <= 1 << 16
 }
 
 fn cost(shape: Shape, longest_block: usize, in_place: bool) -> Cost {
     if longest_block == 0 {
-        return Cost::NOTHING;
+        return Cost::ZERO;
     }
     let (others, block) = (u64::from(shape.ranks - 1), longest_block as u64);
     Cost {
@@ -41,23 +41,23 @@ fn cost(shape: Shape, longest_block: usize, in_place: bool) -> Cost {
         messages: others,
         bytes: others * block,
         copied: if in_place { 0 } else { block },
-        ..Cost::NOTHING
+        ..Cost::ZERO
     }
 }
 
 /// The part of `rank` in an allgather.
-pub fn schedule(shape: Shape, rank: u32, args: Exchange) -> Schedule {
+pub fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
     let block = args.block;
     ring(shape, rank, args.in_place, |of| RECEIVE.region(of as usize * block, block))
 }
 
 /// The part of `rank` in an allgatherv; blocks of no bytes are not sent.
-pub fn allgatherv(shape: Shape, rank: u32, args: Blocks<'_>) -> Schedule {
-    ring(shape, rank, args.in_place, |of| block_of(of).region(0, args.blocks[of as usize]))
+pub fn allgatherv(shape: Shape, rank: u32, args: RankBlocks<'_>) -> Schedule {
+    ring(shape, rank, args.in_place, |of| block_buffer(of).region(0, args.blocks[of as usize]))
 }
 
 fn ring(shape: Shape, rank: u32, in_place: bool, block: impl Fn(u32) -> Region) -> Schedule {
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     let (previous, next) = (shape.before(rank, 1), shape.after(rank, 1));
     let received: Vec<_> = (1..shape.ranks)
         .map(|round| {

@@ -6,9 +6,9 @@
 //! Cost: floor(log2 n) rounds (+ 2); a rank sends, receives and reduces one operand in each.
 
 use super::algorithm::{Algorithm, Cost};
-use super::butterfly::{self, Ends, Meeting, Part};
+use super::butterfly::{self, ButterflyBuffers, ButterflyRole, PeerExchange};
 use super::{Allreduce, RECEIVE, Shape};
-use crate::offload::{Builder, Schedule};
+use crate::offload::{Schedule, ScheduleBuilder};
 
 /// See the module's text.
 pub const ALGORITHM: Algorithm<Allreduce> = Algorithm {
@@ -23,7 +23,7 @@ pub const ALGORITHM: Algorithm<Allreduce> = Algorithm {
 fn cost(shape: Shape, args: Allreduce) -> Cost {
     let bytes = args.operands.bytes as u64;
     if bytes == 0 || shape.ranks == 1 {
-        return butterfly::cost_alone(bytes, args.in_place);
+        return butterfly::local_copy_cost(bytes, args.in_place);
     }
     let before = u64::from(butterfly::rounds_before(shape));
     let meetings = before + u64::from(shape.ranks.ilog2());
@@ -41,18 +41,20 @@ fn cost(shape: Shape, args: Allreduce) -> Cost {
 pub fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
     let bytes = args.operands.bytes;
     if bytes == 0 || shape.ranks == 1 {
-        return butterfly::alone(bytes, args.in_place);
+        return butterfly::local_copy(bytes, args.in_place);
     }
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     let before = butterfly::rounds_before(shape);
     let last = butterfly::places(shape).ilog2() + before + 1;
-    match Part::of(shape, rank) {
-        Part::Absorbed { by } => butterfly::absorbed(&mut plan, by, bytes, args.in_place, last),
-        Part::Place { place, absorbs } => {
+    match ButterflyRole::of(shape, rank) {
+        ButterflyRole::Absorbed { by } => {
+            butterfly::absorbed(&mut plan, by, bytes, args.in_place, last)
+        }
+        ButterflyRole::Place { place, absorbs } => {
             let mut meetings = Vec::new();
-            meetings.extend(absorbs.map(|peer| Meeting::absorbing(peer, args.operands)));
+            meetings.extend(absorbs.map(|peer| PeerExchange::absorbing(peer, args.operands)));
             for bit in 0..butterfly::places(shape).ilog2() {
-                meetings.push(Meeting {
+                meetings.push(PeerExchange {
                     peer: butterfly::rank_at(shape, place ^ 1 << bit),
                     above: place >> bit & 1 == 0,
                     round: before + 1 + bit,
@@ -60,7 +62,8 @@ pub fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
                     keep: 0..bytes,
                 });
             }
-            let held = butterfly::combine(&mut plan, &meetings, Ends::of(args.in_place));
+            let held =
+                butterfly::combine(&mut plan, &meetings, ButterflyBuffers::of(args.in_place));
             let ready = held.deliver(&mut plan, &(0..bytes));
             if let Some(peer) = absorbs {
                 plan.send(peer, RECEIVE.region(0, bytes), last, ready.as_slice());

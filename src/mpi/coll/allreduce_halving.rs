@@ -12,9 +12,9 @@
 use std::ops::Range;
 
 use super::algorithm::{Algorithm, Cost};
-use super::butterfly::{self, Ends, Held, Meeting, Part};
+use super::butterfly::{self, ButterflyBuffers, ButterflyRole, PartialResult, PeerExchange};
 use super::{Allreduce, Operands, RECEIVE, Shape};
-use crate::offload::{Builder, Schedule};
+use crate::offload::{Schedule, ScheduleBuilder};
 
 /// See the module's text.
 pub const ALGORITHM: Algorithm<Allreduce> = Algorithm {
@@ -30,7 +30,7 @@ pub const ALGORITHM: Algorithm<Allreduce> = Algorithm {
 fn cost(shape: Shape, args: Allreduce) -> Cost {
     let bytes = args.operands.bytes;
     if bytes == 0 || shape.ranks == 1 {
-        return butterfly::cost_alone(bytes as u64, args.in_place);
+        return butterfly::local_copy_cost(bytes as u64, args.in_place);
     }
     let before = u64::from(butterfly::rounds_before(shape));
     let halvings = u64::from(shape.ranks.ilog2());
@@ -61,19 +61,22 @@ pub(super) fn longest(halvings: u32, operands: Operands) -> u64 {
 pub fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
     let bytes = args.operands.bytes;
     if bytes == 0 || shape.ranks == 1 {
-        return butterfly::alone(bytes, args.in_place);
+        return butterfly::local_copy(bytes, args.in_place);
     }
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     let last = 2 * butterfly::places(shape).ilog2() + butterfly::rounds_before(shape) + 1;
-    match Part::of(shape, rank) {
-        Part::Absorbed { by } => butterfly::absorbed(&mut plan, by, bytes, args.in_place, last),
-        Part::Place { place, absorbs } => {
+    match ButterflyRole::of(shape, rank) {
+        ButterflyRole::Absorbed { by } => {
+            butterfly::absorbed(&mut plan, by, bytes, args.in_place, last)
+        }
+        ButterflyRole::Place { place, absorbs } => {
             let mut meetings = Vec::new();
-            meetings.extend(absorbs.map(|peer| Meeting::absorbing(peer, args.operands)));
+            meetings.extend(absorbs.map(|peer| PeerExchange::absorbing(peer, args.operands)));
             let folded = meetings.len();
             meetings.extend(halvings(shape, place, args.operands));
-            let held = butterfly::combine(&mut plan, &meetings, Ends::of(args.in_place));
-            let done = spread(&mut plan, &held, &meetings, folded, last);
+            let held =
+                butterfly::combine(&mut plan, &meetings, ButterflyBuffers::of(args.in_place));
+            let done = gather_pieces(&mut plan, &held, &meetings, folded, last);
             if let Some(peer) = absorbs {
                 plan.send(peer, RECEIVE.region(0, bytes), last, &done);
             }
@@ -83,7 +86,7 @@ pub fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
 }
 
 /// The meetings in which what is left is halved until it is one piece.
-pub(super) fn halvings(shape: Shape, place: u32, operands: Operands) -> Vec<Meeting> {
+pub(super) fn halvings(shape: Shape, place: u32, operands: Operands) -> Vec<PeerExchange> {
     let places = butterfly::places(shape);
     let (mut first, mut count) = (0, places);
     let mut meetings = Vec::new();
@@ -93,7 +96,7 @@ pub(super) fn halvings(shape: Shape, place: u32, operands: Operands) -> Vec<Meet
         let above = place >> bit & 1 == 0;
         let (keep, give) = if above { (lower, upper) } else { (upper, lower) };
         first = keep;
-        meetings.push(Meeting {
+        meetings.push(PeerExchange {
             peer: butterfly::rank_at(shape, place ^ 1 << bit),
             above,
             round: butterfly::rounds_before(shape) + 1 + bit,
@@ -114,8 +117,9 @@ pub(super) fn pieces(first: u32, count: u32, places: u32, operands: Operands) ->
 }
 
 /// Gathers the pieces of all places, in the opposite order; returns the steps that complete that.
-fn spread(
-    plan: &mut Builder, held: &Held, meetings: &[Meeting], folded: usize, last: u32,
+fn gather_pieces(
+    plan: &mut ScheduleBuilder, held: &PartialResult, meetings: &[PeerExchange], folded: usize,
+    last: u32,
 ) -> Vec<u32> {
     let own = &meetings[meetings.len() - 1].keep;
     let mut have: Vec<u32> = held.deliver(plan, own).into_iter().collect();

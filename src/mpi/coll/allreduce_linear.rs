@@ -4,8 +4,8 @@
 //! Cost: ceil((n - 1) / 7) + 1 rounds; rank 0 receives, reduces and sends n - 1 operands.
 
 use super::algorithm::{Algorithm, Cost};
-use super::phases::{Phases, Place};
-use super::{Allreduce, RECEIVE, Reduce, Shape, butterfly, input, reduce_linear};
+use super::phases::{PhasePlacement, Phases};
+use super::{Allreduce, RECEIVE, Reduce, Shape, butterfly, input_buffer, reduce_linear};
 use crate::offload::Schedule;
 
 /// See the module's text.
@@ -21,7 +21,7 @@ pub const ALGORITHM: Algorithm<Allreduce> = Algorithm {
 fn cost(shape: Shape, args: Allreduce) -> Cost {
     let bytes = args.operands.bytes as u64;
     if bytes == 0 || shape.ranks == 1 {
-        return butterfly::cost_alone(bytes, args.in_place);
+        return butterfly::local_copy_cost(bytes, args.in_place);
     }
     let others = u64::from(shape.ranks - 1);
     let rounds = u64::from(reduce_linear::rounds(shape)) + 1;
@@ -39,16 +39,16 @@ pub fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
     let Allreduce { operands, in_place } = args;
     let bytes = operands.bytes;
     if bytes == 0 || shape.ranks == 1 {
-        return butterfly::alone(bytes, in_place);
+        return butterfly::local_copy(bytes, in_place);
     }
     let result = RECEIVE.region(0, bytes);
     let mut phases = Phases::default();
     let reduce = Reduce { operands, root: 0, in_place: in_place && rank == 0 };
     let reduced = reduce_linear::schedule(shape, rank, reduce);
-    let buffers = [input(in_place).region(0, bytes), result];
+    let buffers = [input_buffer(in_place).region(0, bytes), result];
     let at = |entry: u32| buffers[entry as usize];
     let rounds = reduce_linear::rounds(shape);
-    phases.then(&reduced, rounds, &Place { member: &|rank| rank, buffer: &at });
+    phases.then(&reduced, rounds, &PhasePlacement { member: &|rank| rank, buffer: &at });
     if rank == 0 {
         let sends: Vec<_> = (1..shape.ranks).map(|to| (to, result)).collect();
         phases.round(&[], &sends);

@@ -32,30 +32,30 @@
 //! each, reduces in floor(log2 n) (+ 1) of them, and copies as often and twice more.
 
 use super::algorithm::{Algorithm, Cost};
-use super::butterfly::{self, Part};
-use super::{Allreduce, RECEIVE, Shape, input};
-use crate::offload::{Builder, Region, Schedule, StepId};
+use super::butterfly::{self, ButterflyRole};
+use super::{Allreduce, RECEIVE, Shape, input_buffer};
+use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
 pub const ALGORITHM: Algorithm<Allreduce> = Algorithm {
     name: "redundant",
     about: "doubling with extra rounds, in which the first of several copies wins",
     fits: |_, _| true,
-    cost: |shape, args| cost(shape, args, Extras::default()),
-    schedule: |shape, rank, args| schedule(shape, rank, args, Extras::default()),
+    cost: |shape, args| cost(shape, args, ExtraRounds::default()),
+    schedule: |shape, rank, args| schedule(shape, rank, args, ExtraRounds::default()),
     segmented: None,
 };
 
 /// How many extra rounds there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Extras {
+pub struct ExtraRounds {
     /// In the middle of the butterfly.
     pub middle: u32,
     /// After it.
     pub last: u32,
 }
 
-impl Default for Extras {
+impl Default for ExtraRounds {
     fn default() -> Self {
         Self { middle: 1, last: 1 }
     }
@@ -63,7 +63,7 @@ impl Default for Extras {
 
 /// A round of the butterfly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Exchange {
+struct ButterflyRound {
     /// Places whose numbers differ in this bit are partners.
     bit: u32,
     /// Whether partners have the same bytes.
@@ -71,12 +71,13 @@ struct Exchange {
 }
 
 /// The rounds among `2^bits` places.
-fn exchanges(bits: u32, extras: Extras) -> Vec<Exchange> {
-    let combining = |bits: std::ops::Range<u32>| bits.map(|bit| Exchange { bit, redundant: false });
+fn butterfly_rounds(bits: u32, extras: ExtraRounds) -> Vec<ButterflyRound> {
+    let combining =
+        |bits: std::ops::Range<u32>| bits.map(|bit| ButterflyRound { bit, redundant: false });
     // None if no bit is equal.
     let copying = |rounds: u32, bits: u32| {
         (0..if bits == 0 { 0 } else { rounds })
-            .map(move |number| Exchange { bit: number % bits, redundant: true })
+            .map(move |number| ButterflyRound { bit: number % bits, redundant: true })
     };
     combining(0..bits / 2)
         .chain(copying(extras.middle, bits / 2))
@@ -86,14 +87,14 @@ fn exchanges(bits: u32, extras: Extras) -> Vec<Exchange> {
 }
 
 /// What it costs with these extra rounds.
-pub fn cost(shape: Shape, args: Allreduce, extras: Extras) -> Cost {
+pub fn cost(shape: Shape, args: Allreduce, extras: ExtraRounds) -> Cost {
     let bytes = args.operands.bytes as u64;
     if bytes == 0 || shape.ranks == 1 {
-        return butterfly::cost_alone(bytes, args.in_place);
+        return butterfly::local_copy_cost(bytes, args.in_place);
     }
     let before = u64::from(butterfly::rounds_before(shape));
     let bits = shape.ranks.ilog2();
-    let messages = before + exchanges(bits, extras).len() as u64;
+    let messages = before + butterfly_rounds(bits, extras).len() as u64;
     let bits = u64::from(bits);
     Cost {
         rounds: messages + before,
@@ -105,45 +106,45 @@ pub fn cost(shape: Shape, args: Allreduce, extras: Extras) -> Cost {
 }
 
 /// The part of `rank`, with these extra rounds.
-pub fn schedule(shape: Shape, rank: u32, args: Allreduce, extras: Extras) -> Schedule {
+pub fn schedule(shape: Shape, rank: u32, args: Allreduce, extras: ExtraRounds) -> Schedule {
     let bytes = args.operands.bytes;
     if bytes == 0 || shape.ranks == 1 {
-        return butterfly::alone(bytes, args.in_place);
+        return butterfly::local_copy(bytes, args.in_place);
     }
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     let before = butterfly::rounds_before(shape);
-    let exchanges = exchanges(shape.ranks.ilog2(), extras);
+    let exchanges = butterfly_rounds(shape.ranks.ilog2(), extras);
     let last = before + exchanges.len() as u32 + 1;
-    let (place, absorbs) = match Part::of(shape, rank) {
-        Part::Absorbed { by } => {
+    let (place, absorbs) = match ButterflyRole::of(shape, rank) {
+        ButterflyRole::Absorbed { by } => {
             butterfly::absorbed(&mut plan, by, bytes, args.in_place, last);
             return plan.finish();
         }
-        Part::Place { place, absorbs } => (place, absorbs),
+        ButterflyRole::Place { place, absorbs } => (place, absorbs),
     };
     let own = scratch(&mut plan, bytes);
     // Late steps cannot read what belongs to the caller.
-    let saved = plan.copy(input(args.in_place).region(0, bytes), own, &[]);
-    let mut held = Copies(vec![(own, saved)]);
-    let absorbed = absorbs.map(|peer| arrival(&mut plan, peer, bytes, 1, saved));
+    let saved = plan.copy(input_buffer(args.in_place).region(0, bytes), own, &[]);
+    let mut held = ResultCopies(vec![(own, saved)]);
+    let absorbed = absorbs.map(|peer| post_receive(&mut plan, peer, bytes, 1, saved));
     let rounds = exchanges.iter().zip(before + 1..);
     let meetings: Vec<_> = rounds
         .map(|(&exchange, round)| {
             let peer = butterfly::rank_at(shape, place ^ 1 << exchange.bit);
-            (exchange, peer, round, arrival(&mut plan, peer, bytes, round, saved))
+            (exchange, peer, round, post_receive(&mut plan, peer, bytes, round, saved))
         })
         .collect();
     if let Some(arrival) = absorbed {
-        held = held.under(&mut plan, arrival);
+        held = held.combine_above(&mut plan, arrival);
     }
-    for (Exchange { bit, redundant }, peer, round, arrival) in meetings {
+    for (ButterflyRound { bit, redundant }, peer, round, arrival) in meetings {
         held.send(&mut plan, peer, bytes, round);
         if redundant {
             held.0.push(arrival);
         } else if place >> bit & 1 == 0 {
-            held = held.under(&mut plan, arrival);
+            held = held.combine_above(&mut plan, arrival);
         } else {
-            held = held.over(&mut plan, arrival);
+            held = held.combine_below(&mut plan, arrival);
         }
     }
     plan.copy_first(RECEIVE.region(0, bytes), &held.steps());
@@ -154,14 +155,16 @@ pub fn schedule(shape: Shape, rank: u32, args: Allreduce, extras: Extras) -> Sch
 }
 
 /// Where some bytes are, and the step that writes them.
-type Written = (Region, StepId);
+type WrittenRegion = (Region, StepId);
 
-fn scratch(plan: &mut Builder, bytes: usize) -> Region {
+fn scratch(plan: &mut ScheduleBuilder, bytes: usize) -> Region {
     plan.scratch(bytes).region(0, bytes)
 }
 
 /// Receives from `peer` once the own operand is `saved`.
-fn arrival(plan: &mut Builder, peer: u32, bytes: usize, round: u32, saved: StepId) -> Written {
+fn post_receive(
+    plan: &mut ScheduleBuilder, peer: u32, bytes: usize, round: u32, saved: StepId,
+) -> WrittenRegion {
     let region = scratch(plan, bytes);
     let step = plan.receive(peer, region, round, &[saved]);
     plan.detach(step);
@@ -169,23 +172,23 @@ fn arrival(plan: &mut Builder, peer: u32, bytes: usize, round: u32, saved: StepI
 }
 
 /// The result so far, as often as it comes. Nobody changes a copy.
-struct Copies(Vec<Written>);
+struct ResultCopies(Vec<WrittenRegion>);
 
-impl Copies {
+impl ResultCopies {
     fn steps(&self) -> Vec<StepId> {
         self.0.iter().map(|(_, step)| *step).collect()
     }
 
-    fn send(&self, plan: &mut Builder, peer: u32, bytes: usize, round: u32) {
+    fn send(&self, plan: &mut ScheduleBuilder, peer: u32, bytes: usize, round: u32) {
         let step = plan.send_first(peer, bytes, round, &self.steps());
         plan.detach(step);
     }
 
     /// Combines the first with the part of the ranks above, where that arrived.
-    fn under(self, plan: &mut Builder, (into, arrived): Written) -> Self {
+    fn combine_above(self, plan: &mut ScheduleBuilder, (into, arrived): WrittenRegion) -> Self {
         let (from, ready) = match self.0[..] {
             [only] => only,
-            _ => self.copied(plan, into.len),
+            _ => self.copy_first_arrived(plan, into.len),
         };
         let step = plan.reduce(from, into, &[ready, arrived]);
         plan.detach(step);
@@ -193,14 +196,14 @@ impl Copies {
     }
 
     /// Combines the first with the part of the ranks below. It is copied, as it may not be sent yet.
-    fn over(self, plan: &mut Builder, (from, arrived): Written) -> Self {
-        let (into, ready) = self.copied(plan, from.len);
+    fn combine_below(self, plan: &mut ScheduleBuilder, (from, arrived): WrittenRegion) -> Self {
+        let (into, ready) = self.copy_first_arrived(plan, from.len);
         let step = plan.reduce(from, into, &[ready, arrived]);
         plan.detach(step);
         Self(vec![(into, step)])
     }
 
-    fn copied(&self, plan: &mut Builder, bytes: usize) -> Written {
+    fn copy_first_arrived(&self, plan: &mut ScheduleBuilder, bytes: usize) -> WrittenRegion {
         let copy = scratch(plan, bytes);
         let step = plan.copy_first(copy, &self.steps());
         plan.detach(step);
@@ -215,7 +218,7 @@ mod tests {
     #[test]
     fn middle_rounds_use_bits_in_which_places_are_alike() {
         let bits = |bits, middle, last| -> Vec<(u32, bool)> {
-            let rounds = exchanges(bits, Extras { middle, last });
+            let rounds = butterfly_rounds(bits, ExtraRounds { middle, last });
             rounds.into_iter().map(|round| (round.bit, round.redundant)).collect()
         };
         assert_eq!(bits(1, 2, 1), [(0, false), (0, true)]);

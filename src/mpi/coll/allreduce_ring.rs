@@ -11,9 +11,9 @@ use std::ops::Range;
 
 use super::algorithm::{Algorithm, Cost};
 use super::allreduce_halving::pieces;
-use super::phases::{Phases, Place};
+use super::phases::{PhasePlacement, Phases};
 use super::{
-    Allreduce, Blocks, RECEIVE, ReduceScatter, Shape, allgather_ring, butterfly, input,
+    Allreduce, RECEIVE, RankBlocks, ReduceScatter, Shape, allgather_ring, butterfly, input_buffer,
     reduce_scatter_ring,
 };
 use crate::offload::{Region, Schedule};
@@ -35,7 +35,7 @@ pub const ALGORITHM: Algorithm<Allreduce> = Algorithm {
 fn cost(shape: Shape, args: Allreduce) -> Cost {
     let bytes = args.operands.bytes;
     if bytes == 0 || shape.ranks == 1 {
-        return butterfly::cost_alone(bytes as u64, args.in_place);
+        return butterfly::local_copy_cost(bytes as u64, args.in_place);
     }
     let element = args.operands.element;
     let piece = ((bytes / element).div_ceil(shape.ranks as usize) * element) as u64;
@@ -53,7 +53,7 @@ fn cost(shape: Shape, args: Allreduce) -> Cost {
 pub fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
     let Allreduce { operands, in_place } = args;
     if operands.bytes == 0 || shape.ranks == 1 {
-        return butterfly::alone(operands.bytes, in_place);
+        return butterfly::local_copy(operands.bytes, in_place);
     }
     let pieces: Vec<Range<usize>> =
         (0..shape.ranks).map(|rank| pieces(rank, 1, shape.ranks, operands)).collect();
@@ -66,15 +66,15 @@ pub fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
     let rounds = shape.ranks - 1;
     // A piece cannot arrive where the operand for it is still to be read.
     let result = if in_place { phases.scratch(place(rank).len) } else { place(rank) };
-    let buffers = [input(in_place).region(0, operands.bytes), result];
+    let buffers = [input_buffer(in_place).region(0, operands.bytes), result];
     let all = ReduceScatter { blocks: &blocks, commutative: true, in_place: false };
     let reduced = reduce_scatter_ring::schedule(shape, rank, all);
     let at = |entry: u32| buffers[entry as usize];
-    phases.then(&reduced, rounds, &Place { member: &|rank| rank, buffer: &at });
+    phases.then(&reduced, rounds, &PhasePlacement { member: &|rank| rank, buffer: &at });
     phases.copy([(result, place(rank))]);
-    let gathered = Blocks { blocks: &blocks, in_place: true };
+    let gathered = RankBlocks { blocks: &blocks, in_place: true };
     let gathered = allgather_ring::allgatherv(shape, rank, gathered);
     let at = |entry: u32| entry.checked_sub(1).map_or(Region::EMPTY, place);
-    phases.then(&gathered, rounds, &Place { member: &|rank| rank, buffer: &at });
+    phases.then(&gathered, rounds, &PhasePlacement { member: &|rank| rank, buffer: &at });
     phases.finish()
 }

@@ -18,11 +18,11 @@
 //! those once, and all blocks at the end.
 
 use super::algorithm::{Algorithm, Cost};
-use super::{Exchange, RECEIVE, SEND, Shape};
-use crate::offload::{Buffer, Builder, Region, Schedule, StepId};
+use super::{RECEIVE, SEND, Shape, UniformBlocks};
+use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<Exchange> = Algorithm {
+pub const ALGORITHM: Algorithm<UniformBlocks> = Algorithm {
     name: "bruck",
     about: "blocks travel by the bits of how many ranks they have to go",
     fits: |_, _| true,
@@ -31,56 +31,60 @@ pub const ALGORITHM: Algorithm<Exchange> = Algorithm {
     segmented: None,
 };
 
-fn cost(shape: Shape, args: Exchange) -> Cost {
-    let Exchange { block, in_place } = args;
+fn cost(shape: Shape, args: UniformBlocks) -> Cost {
+    let UniformBlocks { block, in_place } = args;
     if block == 0 {
-        return Cost::NOTHING;
+        return Cost::ZERO;
     }
     let rounds = shape.doublings();
-    let travel: u64 = (0..rounds).map(|bit| u64::from(travelling(shape, bit))).sum();
+    let travel: u64 = (0..rounds).map(|bit| u64::from(blocks_sent(shape, bit))).sum();
     let arrive = u64::from(shape.ranks - u32::from(in_place));
     Cost {
         rounds: rounds.into(),
         messages: rounds.into(),
         bytes: travel * block as u64,
         copied: (travel + arrive) * block as u64,
-        ..Cost::NOTHING
+        ..Cost::ZERO
     }
 }
 
 /// The part of `rank`.
-pub fn schedule(shape: Shape, rank: u32, args: Exchange) -> Schedule {
-    let Exchange { block, in_place } = args;
-    let mut plan = Builder::new();
+pub fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
+    let UniformBlocks { block, in_place } = args;
+    let mut plan = ScheduleBuilder::new();
     if block == 0 {
         return plan.finish();
     }
     let input = if in_place { RECEIVE } else { SEND };
     let at = |buffer: Buffer, of: u32| buffer.region(of as usize * block, block);
 
-    let rounds: Vec<Round> =
-        (0..shape.doublings()).map(|bit| Round::new(&mut plan, shape, rank, bit, block)).collect();
-    let mut here: Vec<Here> = (0..shape.ranks)
-        .map(|distance| Here { block: at(input, shape.after(rank, distance)), arrived: None })
+    let rounds: Vec<BruckRound> = (0..shape.doublings())
+        .map(|bit| BruckRound::new(&mut plan, shape, rank, bit, block))
+        .collect();
+    let mut here: Vec<BlockLocation> = (0..shape.ranks)
+        .map(|distance| BlockLocation {
+            block: at(input, shape.after(rank, distance)),
+            arrived: None,
+        })
         .collect();
     // The step that reads each block of the input.
     let mut taken: Vec<Option<StepId>> = vec![None; shape.ranks as usize];
     for (bit, round) in (0..).zip(&rounds) {
         let mut packed = Vec::new();
-        for (slot, distance) in (0..).zip(travellers(shape, bit)) {
-            let Here { block, arrived } = here[distance as usize];
+        for (slot, distance) in (0..).zip(distances_sent(shape, bit)) {
+            let BlockLocation { block, arrived } = here[distance as usize];
             let copied = plan.copy(block, at(round.out, slot), arrived.as_slice());
             if arrived.is_none() {
                 taken[shape.after(rank, distance) as usize] = Some(copied);
             }
             here[distance as usize] =
-                Here { block: at(round.into, slot), arrived: Some(round.received) };
+                BlockLocation { block: at(round.into, slot), arrived: Some(round.received) };
             packed.push(copied);
         }
         let out = round.out.region(0, packed.len() * block);
         plan.send(shape.after(rank, 1 << bit), out, bit + 1, &packed);
     }
-    for (distance, Here { block, arrived }) in (0..).zip(here) {
+    for (distance, BlockLocation { block, arrived }) in (0..).zip(here) {
         let from = shape.before(rank, distance);
         // In place, the block that lies there has to be gone.
         let gone = taken[from as usize].filter(|_| in_place);
@@ -93,23 +97,23 @@ pub fn schedule(shape: Shape, rank: u32, args: Exchange) -> Schedule {
 }
 
 /// A block that has made some of its way.
-struct Here {
+struct BlockLocation {
     block: Region,
     /// The step that brought it, unless it is the own.
     arrived: Option<StepId>,
 }
 
 /// The messages of a round.
-struct Round {
+struct BruckRound {
     out: Buffer,
     into: Buffer,
     received: StepId,
 }
 
-impl Round {
+impl BruckRound {
     /// Makes room for the blocks of a round, and receives those that come.
-    fn new(plan: &mut Builder, shape: Shape, rank: u32, bit: u32, block: usize) -> Self {
-        let bytes = travelling(shape, bit) as usize * block;
+    fn new(plan: &mut ScheduleBuilder, shape: Shape, rank: u32, bit: u32, block: usize) -> Self {
+        let bytes = blocks_sent(shape, bit) as usize * block;
         let (out, into) = (plan.scratch(bytes), plan.scratch(bytes));
         let from = shape.before(rank, 1 << bit);
         Self { out, into, received: plan.receive(from, into.region(0, bytes), bit + 1, &[]) }
@@ -117,12 +121,12 @@ impl Round {
 }
 
 /// How many distances have this bit.
-fn travelling(shape: Shape, bit: u32) -> u32 {
+fn blocks_sent(shape: Shape, bit: u32) -> u32 {
     let (ranks, run) = (u64::from(shape.ranks), 1u64 << bit);
     (ranks / (2 * run) * run + (ranks % (2 * run)).saturating_sub(run)) as u32
 }
 
 /// The distances that have this bit.
-fn travellers(shape: Shape, bit: u32) -> impl Iterator<Item = u32> {
+fn distances_sent(shape: Shape, bit: u32) -> impl Iterator<Item = u32> {
     (0..shape.ranks).filter(move |distance| distance >> bit & 1 == 1)
 }

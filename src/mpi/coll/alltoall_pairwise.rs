@@ -5,15 +5,15 @@
 //! place.
 
 use super::algorithm::{Algorithm, Cost};
-use super::{BlockPairs, Exchange, RECEIVE, SEND, Shape, starts};
-use crate::offload::{Buffer, Builder, Region, Schedule, StepId};
+use super::{BlockPairs, RECEIVE, SEND, Shape, UniformBlocks, block_offsets};
+use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepId};
 
 /// How many sends and as many receives a rank has under way: enough to hide latency, few enough
 /// not to flood a peer that is late.
 pub const WINDOW: u32 = 32;
 
 /// See the module's text.
-pub const ALLTOALL: Algorithm<Exchange> = Algorithm {
+pub const ALLTOALL: Algorithm<UniformBlocks> = Algorithm {
     name: "pairwise",
     about: "at distance k each rank sends to the rank k after it",
     fits: |_, _| true,
@@ -27,33 +27,33 @@ pub const ALLTOALLV: Algorithm<BlockPairs> = Algorithm {
     name: "pairwise",
     about: "at distance k each rank sends to the rank k after it",
     fits: |_, _| true,
-    cost: |shape, _| meeting_in_windows(shape, WINDOW),
+    cost: |shape, _| windowed_cost(shape, WINDOW),
     schedule: alltoallv,
     segmented: None,
 };
 
 /// The cost with at most `window` distances under way at a time.
-pub(super) fn cost(shape: Shape, args: Exchange, window: u32) -> Cost {
+pub(super) fn cost(shape: Shape, args: UniformBlocks, window: u32) -> Cost {
     let (ranks, block) = (u64::from(shape.ranks), args.block as u64);
     if block == 0 {
-        return Cost::NOTHING;
+        return Cost::ZERO;
     }
     let copied = match args.in_place {
         true if ranks == 1 => 0,
         true => ranks * block,
         false => block,
     };
-    Cost { bytes: (ranks - 1) * block, copied, ..meeting_in_windows(shape, window) }
+    Cost { bytes: (ranks - 1) * block, copied, ..windowed_cost(shape, window) }
 }
 
 /// What it costs to meet all others, apart from bytes.
-pub(super) fn meeting_in_windows(shape: Shape, window: u32) -> Cost {
+pub(super) fn windowed_cost(shape: Shape, window: u32) -> Cost {
     let others = u64::from(shape.ranks - 1);
-    Cost { rounds: others.div_ceil(window.into()), messages: others, ..Cost::NOTHING }
+    Cost { rounds: others.div_ceil(window.into()), messages: others, ..Cost::ZERO }
 }
 
 /// The part of `rank` in an alltoall.
-pub fn schedule(shape: Shape, rank: u32, args: Exchange) -> Schedule {
+pub fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
     windowed(shape, rank, args, WINDOW)
 }
 
@@ -63,10 +63,10 @@ pub fn alltoallv(shape: Shape, rank: u32, args: BlockPairs<'_>) -> Schedule {
 }
 
 /// The part of `rank` in an alltoall with at most `window` distances under way at a time.
-pub(super) fn windowed(shape: Shape, rank: u32, args: Exchange, window: u32) -> Schedule {
+pub(super) fn windowed(shape: Shape, rank: u32, args: UniformBlocks, window: u32) -> Schedule {
     let block = args.block;
     let part = |buffer: Buffer, of: u32| buffer.region(of as usize * block, block);
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     if args.in_place {
         if shape.ranks == 1 || block == 0 {
             return plan.finish();
@@ -102,12 +102,12 @@ pub(super) fn windowed_blocks(
 ) -> Schedule {
     let BlockPairs { send, receive, in_place } = args;
     let received = |from: u32| Buffer::User(shape.ranks + from).region(0, receive[from as usize]);
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     if in_place {
         if shape.ranks == 1 {
             return plan.finish();
         }
-        let starts: Vec<usize> = starts(receive).collect();
+        let starts: Vec<usize> = block_offsets(receive).collect();
         let saved = plan.scratch(receive.iter().sum());
         let kept = |of: u32| saved.region(starts[of as usize], receive[of as usize]);
         let saves: Vec<StepId> =
@@ -122,7 +122,7 @@ pub(super) fn windowed_blocks(
 /// Exchanges all blocks; what is sent to and received from a rank waits on `saved` of it, if any,
 /// in which case the own block is where it belongs. At most `window` distances are under way.
 fn exchange(
-    mut plan: Builder, shape: Shape, rank: u32, window: u32, send: impl Fn(u32) -> Region,
+    mut plan: ScheduleBuilder, shape: Shape, rank: u32, window: u32, send: impl Fn(u32) -> Region,
     receive: impl Fn(u32) -> Region, saved: &dyn Fn(u32) -> Option<StepId>,
 ) -> Schedule {
     // The steps of each distance, to wait on from the distance a window later.

@@ -6,12 +6,12 @@
 //! Cost: 1 round; a rank sends n - 1 blocks, and copies all n first if in place.
 
 use super::algorithm::Algorithm;
-use super::alltoall_pairwise::{cost, meeting_in_windows, windowed, windowed_blocks};
-use super::{BlockPairs, Exchange, Shape};
+use super::alltoall_pairwise::{cost, windowed, windowed_blocks, windowed_cost};
+use super::{BlockPairs, Shape, UniformBlocks};
 use crate::offload::Schedule;
 
 /// See the module's text.
-pub const ALLTOALL: Algorithm<Exchange> = Algorithm {
+pub const ALLTOALL: Algorithm<UniformBlocks> = Algorithm {
     name: "spread",
     about: "all receives and all sends are under way together",
     fits: |_, _| true,
@@ -25,13 +25,13 @@ pub const ALLTOALLV: Algorithm<BlockPairs> = Algorithm {
     name: "spread",
     about: "all receives and all sends are under way together",
     fits: |_, _| true,
-    cost: |shape, _| meeting_in_windows(shape, shape.ranks),
+    cost: |shape, _| windowed_cost(shape, shape.ranks),
     schedule: alltoallv,
     segmented: None,
 };
 
 /// The part of `rank` in an alltoall.
-pub fn schedule(shape: Shape, rank: u32, args: Exchange) -> Schedule {
+pub fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
     windowed(shape, rank, args, shape.ranks)
 }
 

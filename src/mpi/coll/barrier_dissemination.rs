@@ -8,7 +8,7 @@
 
 use super::Shape;
 use super::algorithm::{Algorithm, Cost};
-use crate::offload::{Builder, Region, Schedule, StepId};
+use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
 pub const ALGORITHM: Algorithm<()> = Algorithm {
@@ -22,12 +22,12 @@ pub const ALGORITHM: Algorithm<()> = Algorithm {
 
 fn cost(shape: Shape) -> Cost {
     let rounds = shape.doublings().into();
-    Cost { rounds, messages: rounds, ..Cost::NOTHING }
+    Cost { rounds, messages: rounds, ..Cost::ZERO }
 }
 
 /// The part of `rank`.
 pub fn schedule(shape: Shape, rank: u32) -> Schedule {
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     let distances = || (0..shape.doublings()).map(|bit| 1 << bit);
     let heard: Vec<StepId> = distances()
         .zip(1..)

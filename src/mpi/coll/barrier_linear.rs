@@ -4,7 +4,7 @@
 
 use super::Shape;
 use super::algorithm::{Algorithm, Cost};
-use crate::offload::{Builder, Region, Schedule, StepId};
+use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
 pub const ALGORITHM: Algorithm<()> = Algorithm {
@@ -18,12 +18,12 @@ pub const ALGORITHM: Algorithm<()> = Algorithm {
 
 fn cost(shape: Shape) -> Cost {
     let others = u64::from(shape.ranks - 1);
-    Cost { rounds: 2 * others.min(1), messages: others, ..Cost::NOTHING }
+    Cost { rounds: 2 * others.min(1), messages: others, ..Cost::ZERO }
 }
 
 /// The part of `rank`.
 pub fn schedule(shape: Shape, rank: u32) -> Schedule {
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     if rank > 0 {
         plan.receive(0, Region::EMPTY, 2, &[]);
         plan.send(0, Region::EMPTY, 1, &[]);

@@ -20,13 +20,13 @@ pub const ALGORITHM: Algorithm<()> = Algorithm {
 
 fn cost(shape: Shape) -> Cost {
     let (up, down) = (u64::from(shape.doublings()), u64::from(shape.ranks.ilog2()));
-    Cost { rounds: up + down, messages: up, ..Cost::NOTHING }
+    Cost { rounds: up + down, messages: up, ..Cost::ZERO }
 }
 
 /// The part of `rank`.
 pub fn schedule(shape: Shape, rank: u32) -> Schedule {
     let mut phases = Phases::default();
-    phases.when_over(&signal::to_first(shape, rank), shape.doublings(), &|rank| rank);
-    phases.when_over(&signal::from_first(shape, rank), shape.ranks.ilog2(), &|rank| rank);
+    phases.then_synchronized(&signal::fan_in(shape, rank), shape.doublings(), &|rank| rank);
+    phases.then_synchronized(&signal::fan_out(shape, rank), shape.ranks.ilog2(), &|rank| rank);
     phases.finish()
 }

@@ -10,7 +10,7 @@ use super::algorithm::{Algorithm, Cost, Segmented, Segments};
 use super::pipeline::{segment, segments};
 use super::tree::Tree;
 use super::{BUFFER, Bcast, Shape};
-use crate::offload::{Builder, Schedule};
+use crate::offload::{Schedule, ScheduleBuilder};
 
 /// With four times as many places in each level.
 pub const FOUR: Algorithm<Bcast> = Algorithm {
@@ -60,7 +60,7 @@ pub(super) fn cost_of_tree(args: Bcast, segment: usize, depth: u32, children: u3
         rounds: segments.rounds(depth),
         messages: segments.count * children,
         bytes: segments.bytes(depth).max(args.bytes as u64 * children),
-        ..Cost::NOTHING
+        ..Cost::ZERO
     }
 }
 
@@ -79,7 +79,7 @@ pub fn schedule(shape: Shape, rank: u32, args: Bcast, radix: u32, segment: usize
 pub(super) fn pass_on(
     bytes: usize, segment: usize, depth: u32, parent: Option<u32>, children: &[u32],
 ) -> Schedule {
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     let segments = || segments(bytes, segment).zip(depth..);
     let mut received = Vec::new();
     if let Some(parent) = parent {

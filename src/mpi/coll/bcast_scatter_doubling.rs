@@ -12,7 +12,7 @@
 use super::algorithm::{Algorithm, Cost};
 use super::bcast_scatter_ring::Pieces;
 use super::{Bcast, Shape};
-use crate::offload::{Builder, Schedule, StepId};
+use crate::offload::{Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
 pub const ALGORITHM: Algorithm<Bcast> = Algorithm {
@@ -26,7 +26,7 @@ pub const ALGORITHM: Algorithm<Bcast> = Algorithm {
 
 fn cost(shape: Shape, args: Bcast) -> Cost {
     if args.bytes == 0 {
-        return Cost::NOTHING;
+        return Cost::ZERO;
     }
     let pieces = Pieces::new(shape, args);
     let (scatter, bits) = (pieces.cost_of_scatter(), shape.doublings());
@@ -35,7 +35,7 @@ fn cost(shape: Shape, args: Bcast) -> Cost {
         rounds: scatter.rounds + u64::from(bits),
         messages: scatter.messages + u64::from(bits),
         bytes: scatter.bytes + gathered as u64,
-        ..Cost::NOTHING
+        ..Cost::ZERO
     }
 }
 
@@ -47,11 +47,11 @@ pub fn schedule(shape: Shape, rank: u32, args: Bcast) -> Schedule {
     assert!(shape.ranks.is_power_of_two());
     let pieces = Pieces::new(shape, args);
     let place = shape.before(rank, args.root);
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     let bits = shape.doublings();
     // The pieces that a place has before the round of a bit, and whether it has twice as many.
     let held = |place: u32, bit: u32| pieces.region(place >> bit << bit, 1 << bit);
-    let has_more = |place: u32, bit: u32| pieces.handed_to(place).len() > 1 << bit;
+    let has_more = |place: u32, bit: u32| pieces.pieces_scattered_to(place).len() > 1 << bit;
 
     let scattered = pieces.receive(&mut plan, place);
     let received: Vec<Option<StepId>> = (0..bits)
@@ -62,7 +62,7 @@ pub fn schedule(shape: Shape, rank: u32, args: Bcast) -> Schedule {
             is_new.then(|| plan.receive(pieces.rank(partner), region, bits + 1 + bit, &[]))
         })
         .collect();
-    pieces.hand_on(&mut plan, place, scattered);
+    pieces.forward(&mut plan, place, scattered);
     for bit in 0..bits {
         let partner = place ^ 1 << bit;
         let region = held(place, bit);

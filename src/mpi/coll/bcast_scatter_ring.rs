@@ -12,7 +12,7 @@
 use super::algorithm::{Algorithm, Cost};
 use super::tree::{Tree, binomial};
 use super::{BUFFER, Bcast, Shape};
-use crate::offload::{Builder, Region, Schedule, StepId};
+use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
 pub const ALGORITHM: Algorithm<Bcast> = Algorithm {
@@ -30,7 +30,7 @@ const RANKS_MAX: u32 = 32 * 1024;
 fn cost(shape: Shape, args: Bcast) -> Cost {
     let pieces = Pieces::new(shape, args);
     if args.bytes == 0 || shape.ranks == 1 {
-        return Cost::NOTHING;
+        return Cost::ZERO;
     }
     let (scatter, others) = (pieces.cost_of_scatter(), u64::from(shape.ranks - 1));
     let [first, second] = [0, 1].map(|piece| pieces.region(piece, 1).len as u64);
@@ -40,7 +40,7 @@ fn cost(shape: Shape, args: Bcast) -> Cost {
         rounds: scatter.rounds + others,
         messages: scatter.messages + (pieces.count() - 1).max(1),
         bytes: scatter.bytes + passed_on.max(others * first),
-        ..Cost::NOTHING
+        ..Cost::ZERO
     }
 }
 
@@ -48,9 +48,9 @@ fn cost(shape: Shape, args: Bcast) -> Cost {
 pub fn schedule(shape: Shape, rank: u32, args: Bcast) -> Schedule {
     let pieces = Pieces::new(shape, args);
     let place = shape.before(rank, args.root);
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     let scattered = pieces.receive(&mut plan, place);
-    let has = |place: u32, piece: u32| pieces.handed_to(place).contains(&piece);
+    let has = |place: u32, piece: u32| pieces.pieces_scattered_to(place).contains(&piece);
     let round = |step: u32| shape.doublings() + step;
 
     let (previous, next) = (shape.before(place, 1), shape.after(place, 1));
@@ -62,7 +62,7 @@ pub fn schedule(shape: Shape, rank: u32, args: Bcast) -> Schedule {
             is_new.then(|| plan.receive(pieces.rank(previous), region, round(step), &[]))
         })
         .collect();
-    pieces.hand_on(&mut plan, place, scattered);
+    pieces.forward(&mut plan, place, scattered);
     for step in 1..shape.ranks {
         let piece = shape.before(place, step - 1);
         let region = pieces.region(piece, 1);
@@ -100,7 +100,7 @@ impl Pieces {
         let messages = self.count().next_power_of_two().trailing_zeros();
         let bytes = self.args.bytes - self.region(0, 1).len;
         let rounds = self.tree.shape.doublings().into();
-        Cost { rounds, messages: messages.into(), bytes: bytes as u64, ..Cost::NOTHING }
+        Cost { rounds, messages: messages.into(), bytes: bytes as u64, ..Cost::ZERO }
     }
 
     /// The rank at a place.
@@ -115,22 +115,22 @@ impl Pieces {
     }
 
     /// The pieces that the scatter leaves at a place.
-    pub fn handed_to(&self, place: u32) -> std::ops::Range<u32> {
-        place..place + self.tree.below(place)
+    pub fn pieces_scattered_to(&self, place: u32) -> std::ops::Range<u32> {
+        place..place + self.tree.subtree_size(place)
     }
 
     /// A place receives its part of the scatter, if there is any and it has not all anyway.
-    pub fn receive(&self, plan: &mut Builder, place: u32) -> Option<StepId> {
-        let region = self.region(place, self.tree.below(place));
+    pub fn receive(&self, plan: &mut ScheduleBuilder, place: u32) -> Option<StepId> {
+        let region = self.region(place, self.tree.subtree_size(place));
         (place > 0 && region.len > 0).then(|| {
             plan.receive(self.rank(self.tree.parent(place)), region, self.round(place), &[])
         })
     }
 
     /// A place hands on their parts of what it has received to the places below it.
-    pub fn hand_on(&self, plan: &mut Builder, place: u32, received: Option<StepId>) {
+    pub fn forward(&self, plan: &mut ScheduleBuilder, place: u32, received: Option<StepId>) {
         for child in self.tree.children(place) {
-            let region = self.region(child, self.tree.below(child));
+            let region = self.region(child, self.tree.subtree_size(child));
             if region.len > 0 {
                 plan.send(self.rank(child), region, self.round(child), received.as_slice());
             }

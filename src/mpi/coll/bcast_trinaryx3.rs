@@ -25,14 +25,14 @@
 use super::algorithm::{Algorithm, Cost, Segmented, Segments};
 use super::pipeline::{segment, segments};
 use super::{BUFFER, Bcast, Shape};
-use crate::offload::{Builder, Schedule, StepId};
+use crate::offload::{Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
 pub const ALGORITHM: Algorithm<Bcast> = Algorithm {
     name: "trinaryx3",
     about: "along three trees on a torus at once, in segments",
     // The number of a round has 16 bits.
-    fits: |shape, _| Torus::of(shape).is_some_and(|torus| torus.depth_max() <= DEPTH_MAX),
+    fits: |shape, _| RankTorus::of(shape).is_some_and(|torus| torus.depth_max() <= DEPTH_MAX),
     cost: |shape, args| cost(shape, args, segment_of(shape, args)),
     schedule: |shape, rank, args| in_segments(shape, rank, args, segment_of(shape, args)),
     segmented: Some(Segmented { cost, schedule: in_segments }),
@@ -42,11 +42,11 @@ pub const ALGORITHM: Algorithm<Bcast> = Algorithm {
 const DEPTH_MAX: u32 = 32 * 1024;
 
 fn segment_of(shape: Shape, args: Bcast) -> usize {
-    segment(args.bytes / TREES, Torus::of_fitting(shape).depth_max())
+    segment(args.bytes / TREES, RankTorus::of_fitting(shape).depth_max())
 }
 
 fn cost(shape: Shape, args: Bcast, segment: usize) -> Cost {
-    let torus = Torus::of_fitting(shape);
+    let torus = RankTorus::of_fitting(shape);
     // The length of the part of each tree; none has a longer one than the first.
     let (turns, rest) = (args.bytes / (TREES * segment), args.bytes % (TREES * segment));
     let part = |tree: usize| turns * segment + rest.saturating_sub(tree * segment).min(segment);
@@ -59,7 +59,7 @@ fn cost(shape: Shape, args: Bcast, segment: usize) -> Cost {
         rounds: first.rounds(depth),
         messages: thrice as u64 * first.count + twice as u64 * second.count,
         bytes: first.bytes(depth).max(at_edge as u64).max(args.bytes as u64),
-        ..Cost::NOTHING
+        ..Cost::ZERO
     }
 }
 
@@ -72,15 +72,15 @@ const FEEDS: [[usize; TREES]; 7] =
     [[2, 0, 1], [0, 2, 1], [2, 1, 0], [0, 1, 2], [1, 0, 2], [0, 1, 2], [0, 1, 2]];
 
 /// A node, by its coordinates relative to the root.
-type Node = [u32; TREES];
+type NodeCoordinates = [u32; TREES];
 
 /// A torus of all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Torus {
+struct RankTorus {
     sides: [u32; TREES],
 }
 
-impl Torus {
+impl RankTorus {
     /// The torus of so many ranks whose sides are as equal as can be, the longest first; `None` if
     /// none has sides of at least 2.
     fn of(shape: Shape) -> Option<Self> {
@@ -101,7 +101,7 @@ impl Torus {
         best
     }
 
-    /// As [`Torus::of`] where the algorithm fits.
+    /// As [`RankTorus::of`] where the algorithm fits.
     fn of_fitting(shape: Shape) -> Self {
         Self::of(shape).expect("the ranks make a torus")
     }
@@ -111,36 +111,36 @@ impl Torus {
         self.sides.iter().sum::<u32>() - 2
     }
 
-    fn node(self, place: u32) -> Node {
+    fn node(self, place: u32) -> NodeCoordinates {
         let [a, b, _] = self.sides;
         [place % a, place / a % b, place / a / b]
     }
 
-    fn place(self, node: Node) -> u32 {
+    fn place(self, node: NodeCoordinates) -> u32 {
         let [a, b, _] = self.sides;
         node[0] + a * (node[1] + b * node[2])
     }
 
     /// The neighbour above in a dimension.
-    fn above(self, mut node: Node, dimension: usize) -> Node {
+    fn above(self, mut node: NodeCoordinates, dimension: usize) -> NodeCoordinates {
         node[dimension] = (node[dimension] + 1) % self.sides[dimension];
         node
     }
 
     /// The neighbour below in a dimension.
-    fn below(self, mut node: Node, dimension: usize) -> Node {
+    fn below(self, mut node: NodeCoordinates, dimension: usize) -> NodeCoordinates {
         let side = self.sides[dimension];
         node[dimension] = (node[dimension] + side - 1) % side;
         node
     }
 
     /// The parent of a node in a tree; the root has none.
-    fn parent(self, node: Node, tree: usize) -> Option<Node> {
+    fn parent(self, node: NodeCoordinates, tree: usize) -> Option<NodeCoordinates> {
         Some(self.below(node, feeds(node)?[tree]))
     }
 
     /// The children of a node, with their trees: at most one in each dimension.
-    fn children(self, node: Node) -> impl Iterator<Item = (Node, usize)> {
+    fn children(self, node: NodeCoordinates) -> impl Iterator<Item = (NodeCoordinates, usize)> {
         (0..TREES).filter_map(move |dimension| {
             let child = self.above(node, dimension);
             let tree = feeds(child)?.iter().position(|feed| *feed == dimension)?;
@@ -149,7 +149,7 @@ impl Torus {
     }
 
     /// How many messages are between the root and a node in a tree.
-    fn depth(self, node: Node, tree: usize) -> u32 {
+    fn depth(self, node: NodeCoordinates, tree: usize) -> u32 {
         let mut depth = 0;
         let mut node = node;
         while let Some(parent) = self.parent(node, tree) {
@@ -161,7 +161,7 @@ impl Torus {
 }
 
 /// The dimension of the link that feeds each tree at a node; nothing feeds the root.
-fn feeds(node: Node) -> Option<[usize; TREES]> {
+fn feeds(node: NodeCoordinates) -> Option<[usize; TREES]> {
     let zeros = node.iter().enumerate().map(|(dimension, at)| usize::from(*at == 0) << dimension);
     FEEDS.get(zeros.sum::<usize>()).copied()
 }
@@ -171,10 +171,10 @@ fn feeds(node: Node) -> Option<[usize; TREES]> {
 /// # Panics
 /// If the ranks make no torus with sides of at least 2.
 pub fn in_segments(shape: Shape, rank: u32, args: Bcast, segment: usize) -> Schedule {
-    let torus = Torus::of_fitting(shape);
-    let mut plan = Builder::new();
+    let torus = RankTorus::of_fitting(shape);
+    let mut plan = ScheduleBuilder::new();
     let node = torus.node(shape.before(rank, args.root));
-    let rank_at = |node: Node| shape.after(args.root, torus.place(node));
+    let rank_at = |node: NodeCoordinates| shape.after(args.root, torus.place(node));
     let depths = [0, 1, 2].map(|tree| torus.depth(node, tree));
     let segments = || {
         segments(args.bytes, segment).enumerate().map(|(number, (start, len))| {
@@ -187,7 +187,7 @@ pub fn in_segments(shape: Shape, rank: u32, args: Bcast, segment: usize) -> Sche
             received.push(plan.receive(rank_at(parent), region, depths[tree] + turn, &[]));
         }
     }
-    let children: Vec<(Node, usize)> = torus.children(node).collect();
+    let children: Vec<(NodeCoordinates, usize)> = torus.children(node).collect();
     for (number, (tree, turn, region)) in segments().enumerate() {
         let after = received.get(number).copied();
         for (child, _) in children.iter().filter(|(_, of)| *of == tree) {
@@ -205,12 +205,14 @@ mod tests {
     use super::*;
 
     /// All tori with sides of 2 to 7, whichever side is the longest, and some long ones.
-    fn tori() -> impl Iterator<Item = Torus> {
+    fn tori() -> impl Iterator<Item = RankTorus> {
         let sides = || 2..=7;
         let small = sides().flat_map(move |a| {
-            sides().flat_map(move |b| sides().map(move |c| Torus { sides: [a, b, c] }))
+            sides().flat_map(move |b| sides().map(move |c| RankTorus { sides: [a, b, c] }))
         });
-        small.chain([[2, 2, 40], [2, 40, 2], [40, 2, 2], [19, 3, 5]].map(|sides| Torus { sides }))
+        small.chain(
+            [[2, 2, 40], [2, 40, 2], [40, 2, 2], [19, 3, 5]].map(|sides| RankTorus { sides }),
+        )
     }
 
     #[test]
@@ -241,7 +243,7 @@ mod tests {
     }
 
     /// The depth of a node, which must not be below itself.
-    fn depth_below(torus: Torus, ranks: u32, node: Node, tree: usize) -> u32 {
+    fn depth_below(torus: RankTorus, ranks: u32, node: NodeCoordinates, tree: usize) -> u32 {
         let ways = std::iter::successors(Some(node), |node| torus.parent(*node, tree));
         let depth = ways.take(ranks as usize + 1).count() as u32 - 1;
         assert!(depth < ranks, "{torus:?}: {node:?} is below itself in tree {tree}");
@@ -250,7 +252,7 @@ mod tests {
 
     #[test]
     fn sides_are_as_equal_as_can_be() {
-        let of = |ranks| Torus::of(Shape { ranks }).map(|torus| torus.sides);
+        let of = |ranks| RankTorus::of(Shape { ranks }).map(|torus| torus.sides);
         assert_eq!(of(8), Some([2, 2, 2]));
         assert_eq!(of(12), Some([3, 2, 2]));
         assert_eq!(of(64), Some([4, 4, 4]));

@@ -19,20 +19,20 @@ use std::ops::Range;
 
 use super::algorithm::Cost;
 use super::{Operands, RECEIVE, SEND, Shape};
-use crate::offload::{Buffer, Builder, Region, Schedule, StepId};
+use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepId};
 
 /// How a rank takes part in a butterfly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ButterflyRole {
     /// At this place, and for the rank after it if there is one.
     Place { place: u32, absorbs: Option<u32> },
     /// Not at all: the rank before it does.
     Absorbed { by: u32 },
 }
 
-impl Part {
+impl ButterflyRole {
     /// The part of `rank` where `root` has a place, so that it acts for its pair if it is in one.
-    pub fn toward(shape: Shape, rank: u32, root: u32) -> Self {
+    pub fn for_root(shape: Shape, rank: u32, root: u32) -> Self {
         match (Self::of(shape, rank), Self::of(shape, root)) {
             (Self::Absorbed { by }, _) if rank == root => {
                 Self::Place { place: place_of(shape, rank), absorbs: Some(by) }
@@ -67,8 +67,8 @@ pub(super) fn place_of(shape: Shape, rank: u32) -> u32 {
     if rank < 2 * pairs { rank / 2 } else { rank - pairs }
 }
 
-/// The rank at a place; [`Part::toward`] says where it differs from [`rank_at`].
-pub(super) fn rank_toward(shape: Shape, place: u32, root: u32) -> u32 {
+/// The rank at a place; [`ButterflyRole::for_root`] says where it differs from [`rank_at`].
+pub(super) fn rank_for_root(shape: Shape, place: u32, root: u32) -> u32 {
     if place == place_of(shape, root) { root } else { rank_at(shape, place) }
 }
 
@@ -85,7 +85,7 @@ pub(super) fn rounds_before(shape: Shape) -> u32 {
 
 /// One meeting of a rank with a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Meeting {
+pub(super) struct PeerExchange {
     pub peer: u32,
     /// Whether the peer stands for the ranks above; else for those below.
     pub above: bool,
@@ -96,7 +96,7 @@ pub(super) struct Meeting {
     pub keep: Range<usize>,
 }
 
-impl Meeting {
+impl PeerExchange {
     /// The meeting with the rank that this one acts for.
     pub fn absorbing(peer: u32, operands: Operands) -> Self {
         Self { peer, above: true, round: 1, give: None, keep: 0..operands.bytes }
@@ -105,14 +105,14 @@ impl Meeting {
 
 /// Where a rank's operand is, and whether the receive buffer may be used for what it makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ends {
+pub(super) struct ButterflyBuffers {
     pub input: Buffer,
     pub receives: bool,
 }
 
-impl Ends {
+impl ButterflyBuffers {
     /// Of a rank that passes on what it makes.
-    pub const PASSING: Self = Self { input: SEND, receives: false };
+    pub const FORWARDING: Self = Self { input: SEND, receives: false };
 
     /// Of a rank that gets a result.
     pub fn of(in_place: bool) -> Self {
@@ -124,14 +124,14 @@ impl Ends {
 }
 
 /// Where the part of a peer arrives, and by which step.
-pub(super) struct Arrival {
+pub(super) struct ExchangeReceive {
     pub region: Region,
     pub step: StepId,
 }
 
 /// Where a rank has the result so far.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct PartialResult {
     buffer: Buffer,
     /// The byte of the operand that is the buffer's first.
     offset: usize,
@@ -141,15 +141,16 @@ pub(super) struct Held {
     pub sends: Vec<Option<StepId>>,
 }
 
-impl Held {
+impl PartialResult {
     /// What is in `region`, all of what a rank has, once `ready` is complete.
     pub fn at(region: Region, ready: Option<StepId>) -> Self {
         Self { buffer: region.buffer, offset: 0, ready, sends: Vec::new() }
     }
 
     /// Combines it with what arrives in the meetings, which begin with everything that is held.
-    pub fn meet(
-        mut self, plan: &mut Builder, meetings: &[Meeting], arrivals: &[Arrival], receives: bool,
+    pub fn combine_all(
+        mut self, plan: &mut ScheduleBuilder, meetings: &[PeerExchange],
+        arrivals: &[ExchangeReceive], receives: bool,
     ) -> Self {
         for (meeting, arrival) in meetings.iter().zip(arrivals) {
             let send = meeting.give.clone().map(|give| {
@@ -157,27 +158,31 @@ impl Held {
             });
             self.sends.push(send);
             if meeting.above {
-                self.under(plan, &meeting.keep, arrival);
+                self.combine_above(plan, &meeting.keep, arrival);
             } else {
                 if self.buffer == SEND {
                     let last = receives && meetings.iter().all(|meeting| !meeting.above);
-                    self.leave_send_buffer(plan, &meeting.keep, last);
+                    self.copy_to_writable(plan, &meeting.keep, last);
                 }
-                self.over(plan, meeting, arrival);
+                self.combine_below(plan, meeting, arrival);
             }
         }
         self
     }
 
     /// Combines with the part of the ranks above: the result is where that arrived.
-    fn under(&mut self, plan: &mut Builder, keep: &Range<usize>, arrival: &Arrival) {
+    fn combine_above(
+        &mut self, plan: &mut ScheduleBuilder, keep: &Range<usize>, arrival: &ExchangeReceive,
+    ) {
         let after: Vec<StepId> = self.ready.into_iter().chain([arrival.step]).collect();
         self.ready = Some(plan.reduce(self.part(keep), arrival.region, &after));
-        self.moved(arrival.region, keep);
+        self.relocate(arrival.region, keep);
     }
 
     /// Combines with the part of the ranks below: the result stays where the own part is.
-    fn over(&mut self, plan: &mut Builder, meeting: &Meeting, arrival: &Arrival) {
+    fn combine_below(
+        &mut self, plan: &mut ScheduleBuilder, meeting: &PeerExchange, arrival: &ExchangeReceive,
+    ) {
         // What is being sent must not change yet.
         let sent = self.sends.last().copied().flatten();
         let sent = sent.filter(|_| meeting.give.as_ref() == Some(&meeting.keep));
@@ -186,16 +191,16 @@ impl Held {
     }
 
     /// Moves to memory that may be written: the receive buffer if it stays there to the end.
-    fn leave_send_buffer(&mut self, plan: &mut Builder, keep: &Range<usize>, last: bool) {
+    fn copy_to_writable(&mut self, plan: &mut ScheduleBuilder, keep: &Range<usize>, last: bool) {
         let to = match last {
             true => RECEIVE.region(keep.start, keep.len()),
             false => plan.scratch(keep.len()).region(0, keep.len()),
         };
         self.ready = Some(plan.copy(self.part(keep), to, &[]));
-        self.moved(to, keep);
+        self.relocate(to, keep);
     }
 
-    fn moved(&mut self, to: Region, keep: &Range<usize>) {
+    fn relocate(&mut self, to: Region, keep: &Range<usize>) {
         self.buffer = to.buffer;
         self.offset = keep.start - to.start;
     }
@@ -206,7 +211,7 @@ impl Held {
     }
 
     /// Copies these bytes to the receive buffer, unless they are there; returns the last step.
-    pub fn deliver(&self, plan: &mut Builder, range: &Range<usize>) -> Option<StepId> {
+    pub fn deliver(&self, plan: &mut ScheduleBuilder, range: &Range<usize>) -> Option<StepId> {
         if self.buffer == RECEIVE {
             return self.ready;
         }
@@ -217,46 +222,52 @@ impl Held {
 }
 
 /// The schedule of a rank that has nobody to meet, or nothing to say.
-pub(super) fn alone(bytes: usize, in_place: bool) -> Schedule {
-    let mut plan = Builder::new();
+pub(super) fn local_copy(bytes: usize, in_place: bool) -> Schedule {
+    let mut plan = ScheduleBuilder::new();
     if bytes > 0 && !in_place {
         plan.copy(SEND.region(0, bytes), RECEIVE.region(0, bytes), &[]);
     }
     plan.finish()
 }
 
-/// What [`alone`] costs.
-pub(super) fn cost_alone(bytes: u64, in_place: bool) -> Cost {
+/// What [`local_copy`] costs.
+pub(super) fn local_copy_cost(bytes: u64, in_place: bool) -> Cost {
     Cost::of_copy(if in_place { 0 } else { bytes })
 }
 
 /// Combines the operand of this rank with what it hears in `meetings`.
 ///
 /// If it may use the receive buffer, the result for the bytes of the last meeting ends there.
-pub(super) fn combine(plan: &mut Builder, meetings: &[Meeting], ends: Ends) -> Held {
-    let arrivals = arrivals(plan, meetings, ends.receives);
-    let held = Held { buffer: ends.input, offset: 0, ready: None, sends: Vec::new() };
-    held.meet(plan, meetings, &arrivals, ends.receives)
+pub(super) fn combine(
+    plan: &mut ScheduleBuilder, meetings: &[PeerExchange], ends: ButterflyBuffers,
+) -> PartialResult {
+    let arrivals = post_receives(plan, meetings, ends.receives);
+    let held = PartialResult { buffer: ends.input, offset: 0, ready: None, sends: Vec::new() };
+    held.combine_all(plan, meetings, &arrivals, ends.receives)
 }
 
 /// Posts the receive of each meeting, all at once, each to memory of its own.
 ///
 /// If it may use the receive buffer, the last that becomes the result arrives there.
-pub(super) fn arrivals(plan: &mut Builder, meetings: &[Meeting], receives: bool) -> Vec<Arrival> {
+pub(super) fn post_receives(
+    plan: &mut ScheduleBuilder, meetings: &[PeerExchange], receives: bool,
+) -> Vec<ExchangeReceive> {
     let last = meetings.iter().rposition(|meeting| meeting.above).filter(|_| receives);
     let mut arrivals = Vec::with_capacity(meetings.len());
-    for (number, Meeting { peer, round, keep, .. }) in meetings.iter().enumerate() {
+    for (number, PeerExchange { peer, round, keep, .. }) in meetings.iter().enumerate() {
         let region = match Some(number) == last {
             true => RECEIVE.region(keep.start, keep.len()),
             false => plan.scratch(keep.len()).region(0, keep.len()),
         };
-        arrivals.push(Arrival { region, step: plan.receive(*peer, region, *round, &[]) });
+        arrivals.push(ExchangeReceive { region, step: plan.receive(*peer, region, *round, &[]) });
     }
     arrivals
 }
 
 /// The part of a rank that another acts for: its operand goes there, the result comes back.
-pub(super) fn absorbed(plan: &mut Builder, by: u32, bytes: usize, in_place: bool, rounds: u32) {
+pub(super) fn absorbed(
+    plan: &mut ScheduleBuilder, by: u32, bytes: usize, in_place: bool, rounds: u32,
+) {
     let input = if in_place { RECEIVE } else { SEND };
     let send = plan.send(by, input.region(0, bytes), 1, &[]);
     let after = if in_place { &[send][..] } else { &[] };
@@ -275,15 +286,16 @@ mod tests {
             for place in 0..places(shape) {
                 let rank = rank_at(shape, place);
                 assert_eq!(rank, next);
-                let Part::Place { place: back, absorbs } = Part::of(shape, rank) else {
+                let ButterflyRole::Place { place: back, absorbs } = ButterflyRole::of(shape, rank)
+                else {
                     panic!("rank {rank} has no place");
                 };
                 assert_eq!(back, place);
                 next += 1;
                 if let Some(other) = absorbs {
                     assert_eq!(
-                        (other, Part::of(shape, other)),
-                        (next, Part::Absorbed { by: rank })
+                        (other, ButterflyRole::of(shape, other)),
+                        (next, ButterflyRole::Absorbed { by: rank })
                     );
                     next += 1;
                 }
@@ -299,16 +311,16 @@ mod tests {
             for root in 0..ranks {
                 let place_of_root = place_of(shape, root);
                 for rank in 0..ranks {
-                    match Part::toward(shape, rank, root) {
-                        Part::Place { place, absorbs } => {
+                    match ButterflyRole::for_root(shape, rank, root) {
+                        ButterflyRole::Place { place, absorbs } => {
                             assert_eq!(place == place_of_root, rank == root);
-                            assert_eq!(rank_toward(shape, place, root), rank);
+                            assert_eq!(rank_for_root(shape, place, root), rank);
                             if let Some(other) = absorbs {
-                                let absorbed = Part::toward(shape, other, root);
-                                assert_eq!(absorbed, Part::Absorbed { by: rank });
+                                let absorbed = ButterflyRole::for_root(shape, other, root);
+                                assert_eq!(absorbed, ButterflyRole::Absorbed { by: rank });
                             }
                         }
-                        Part::Absorbed { by } => {
+                        ButterflyRole::Absorbed { by } => {
                             assert!(rank != root && place_of(shape, by) == place_of(shape, rank));
                         }
                     }

@@ -10,7 +10,7 @@
 use super::algorithm::{Algorithm, Cost};
 use super::tree::binomial;
 use super::{RECEIVE, Rooted, SEND, Shape};
-use crate::offload::{Builder, Region, Schedule, StepId};
+use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
 pub const ALGORITHM: Algorithm<Rooted> = Algorithm {
@@ -26,28 +26,28 @@ pub const ALGORITHM: Algorithm<Rooted> = Algorithm {
 pub(super) fn cost(shape: Shape, args: Rooted) -> Cost {
     let Rooted { block, root, in_place } = args;
     if block == 0 {
-        return Cost::NOTHING;
+        return Cost::ZERO;
     }
     let rounds = shape.doublings().into();
     let wrapped = (shape.ranks - root) % shape.ranks;
     // The place below which the ranks continue from the last one to rank 0, if it is one below it.
     let above = wrapped.checked_ilog2().map(|bit| 1 << bit).filter(|above| *above < wrapped);
     let copied_at_root =
-        u32::from(!in_place) + above.map_or(0, |above| binomial(shape).below(above));
+        u32::from(!in_place) + above.map_or(0, |above| binomial(shape).subtree_size(above));
     let copied_inside = u32::from(shape.ranks > 3);
     Cost {
         rounds,
         messages: rounds,
         bytes: u64::from(shape.ranks - 1) * block as u64,
         copied: u64::from(copied_at_root.max(copied_inside)) * block as u64,
-        ..Cost::NOTHING
+        ..Cost::ZERO
     }
 }
 
 /// The part of `rank`.
 pub fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
     let Rooted { block, root, in_place } = args;
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     if block == 0 {
         return plan.finish();
     }
@@ -56,7 +56,8 @@ pub fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
     let own = SEND.region(0, block);
     if place == 0 {
         for child in tree.children(0) {
-            let blocks = Wrapped::of(shape, shape.after(root, child), tree.below(child), block);
+            let blocks =
+                WrappedBlocks::of(shape, shape.after(root, child), tree.subtree_size(child), block);
             blocks.receive(&mut plan, shape.after(root, child), tree.height(child) + 1);
         }
         if !in_place {
@@ -64,14 +65,14 @@ pub fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
         }
         return plan.finish();
     }
-    let below = tree.below(place) as usize;
+    let below = tree.subtree_size(place) as usize;
     let mut gathered = own;
     let mut ready: Vec<StepId> = Vec::new();
     if below > 1 {
         let blocks = plan.scratch(below * block);
         for child in tree.children(place) {
             let start = (child - place) as usize * block;
-            let region = blocks.region(start, tree.below(child) as usize * block);
+            let region = blocks.region(start, tree.subtree_size(child) as usize * block);
             let from = shape.after(root, child);
             ready.push(plan.receive(from, region, tree.height(child) + 1, &[]));
         }
@@ -85,7 +86,7 @@ pub fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
 
 /// The blocks of consecutive ranks, in a buffer for those of all: of the last ranks and, beyond
 /// those, of the first.
-pub(super) struct Wrapped {
+pub(super) struct WrappedBlocks {
     /// Where the first block is, and how many bytes there are before the end of the buffer.
     pub start: usize,
     pub upper: usize,
@@ -93,7 +94,7 @@ pub(super) struct Wrapped {
     pub lower: usize,
 }
 
-impl Wrapped {
+impl WrappedBlocks {
     /// The blocks of `count` ranks from `first` on.
     pub fn of(shape: Shape, first: u32, count: u32, block: usize) -> Self {
         let upper = count.min(shape.ranks - first);
@@ -102,7 +103,7 @@ impl Wrapped {
     }
 
     /// Receives them in one message.
-    fn receive(self, plan: &mut Builder, from: u32, round: u32) {
+    fn receive(self, plan: &mut ScheduleBuilder, from: u32, round: u32) {
         let upper = RECEIVE.region(self.start, self.upper);
         if self.lower == 0 {
             plan.receive(from, upper, round, &[]);

@@ -3,8 +3,8 @@
 //! Cost: 1 round; the root receives n - 1 blocks.
 
 use super::algorithm::{Algorithm, Cost};
-use super::{RECEIVE, Rooted, RootedBlocks, SEND, Shape, block_of};
-use crate::offload::{Builder, Region, Schedule};
+use super::{RECEIVE, Rooted, RootedBlocks, SEND, Shape, block_buffer};
+use crate::offload::{Region, Schedule, ScheduleBuilder};
 
 /// See the module's text.
 pub const GATHER: Algorithm<Rooted> = Algorithm {
@@ -21,7 +21,7 @@ pub const GATHERV: Algorithm<RootedBlocks> = Algorithm {
     name: "linear",
     about: "every rank sends its block to the root",
     fits: |_, _| true,
-    cost: |shape, args| meeting_all(shape, args.blocks.iter().sum()),
+    cost: |shape, args| cost_of_all_peers(shape, args.blocks.iter().sum()),
     schedule: gatherv,
     segmented: None,
 };
@@ -29,16 +29,16 @@ pub const GATHERV: Algorithm<RootedBlocks> = Algorithm {
 fn cost(shape: Shape, args: Rooted) -> Cost {
     let Rooted { block, in_place, .. } = args;
     if block == 0 {
-        return Cost::NOTHING;
+        return Cost::ZERO;
     }
     let copied = if in_place { 0 } else { block as u64 };
-    Cost { copied, ..meeting_all(shape, block * (shape.ranks as usize - 1)) }
+    Cost { copied, ..cost_of_all_peers(shape, block * (shape.ranks as usize - 1)) }
 }
 
 /// What it costs that one rank exchanges `bytes` bytes with all others at once.
-pub(super) fn meeting_all(shape: Shape, bytes: usize) -> Cost {
+pub(super) fn cost_of_all_peers(shape: Shape, bytes: usize) -> Cost {
     let others = u64::from(shape.ranks - 1);
-    Cost { rounds: others.min(1), messages: others, bytes: bytes as u64, ..Cost::NOTHING }
+    Cost { rounds: others.min(1), messages: others, bytes: bytes as u64, ..Cost::ZERO }
 }
 
 /// The part of `rank` in a gather.
@@ -55,14 +55,14 @@ pub fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
 pub fn gatherv(shape: Shape, rank: u32, args: RootedBlocks<'_>) -> Schedule {
     let RootedBlocks { own, blocks, root, in_place } = args;
     if rank == root {
-        receive(shape, root, in_place, |from| block_of(from).region(0, blocks[from as usize]))
+        receive(shape, root, in_place, |from| block_buffer(from).region(0, blocks[from as usize]))
     } else {
         send(root, own)
     }
 }
 
 fn send(root: u32, block: usize) -> Schedule {
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     if block > 0 {
         plan.send(root, SEND.region(0, block), 1, &[]);
     }
@@ -70,7 +70,7 @@ fn send(root: u32, block: usize) -> Schedule {
 }
 
 fn receive(shape: Shape, root: u32, in_place: bool, block: impl Fn(u32) -> Region) -> Schedule {
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     let others = (1..shape.ranks).map(|steps| shape.after(root, steps));
     for (from, block) in others.map(|from| (from, block(from))).filter(|(_, block)| block.len > 0) {
         plan.receive(from, block, 1, &[]);

@@ -30,7 +30,7 @@
 //! holds the blocks for all ranks, and the result is where it begins.
 //!
 //! **Association.** How a reduction puts its operands together is up to the algorithm, and with it
-//! the last bits of a floating-point result. Those that [`registry::Operation::reproducible`] names
+//! the last bits of a floating-point result. Those that [`registry::CollectiveOperation::reproducible`] names
 //! do it in one way for all elements, whatever their number, the root or the order of arrival: a
 //! balanced tree over the places of `butterfly`, each of which is a rank or a pair of adjacent ones,
 //! in the order of ranks. So the result depends on the operands in the order of ranks only, and it
@@ -68,10 +68,9 @@ pub mod bcast_trinaryx3;
 mod butterfly;
 pub mod gather_binomial;
 pub mod gather_linear;
+pub mod hierarchical;
 pub mod inter;
-pub mod kept;
-pub mod levels;
-pub mod machine;
+pub mod machine_model;
 pub mod neighbor;
 mod phases;
 mod pipeline;
@@ -91,12 +90,13 @@ pub mod scan_doubling;
 pub mod scan_linear;
 pub mod scatter_binomial;
 pub mod scatter_linear;
+pub mod schedule_cache;
 pub mod select;
 pub mod shared;
 mod signal;
 mod tree;
 
-use levels::{Nodes, costs};
+use hierarchical::{Nodes, costs};
 use select::Selection;
 
 use crate::offload::{Buffer, Region, Schedule};
@@ -143,7 +143,7 @@ pub const SEND: Buffer = Buffer::User(0);
 pub const RECEIVE: Buffer = Buffer::User(1);
 
 /// The buffer of block `rank` of gatherv, scatterv and allgatherv.
-pub fn block_of(rank: u32) -> Buffer {
+pub fn block_buffer(rank: u32) -> Buffer {
     Buffer::User(1 + rank)
 }
 
@@ -182,7 +182,7 @@ pub struct RootedBlocks<'a> {
 
 /// Arguments of `MPI_Allgather` and `MPI_Alltoall`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Exchange {
+pub struct UniformBlocks {
     /// Length of one block.
     pub block: usize,
     /// Whether the receive buffer holds what is to be sent; the same on all ranks.
@@ -191,7 +191,7 @@ pub struct Exchange {
 
 /// Arguments of `MPI_Allgatherv`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Blocks<'a> {
+pub struct RankBlocks<'a> {
     /// Length of each rank's block; the same on all ranks.
     pub blocks: &'a [usize],
     /// Whether the own block is in the receive buffer already.
@@ -241,7 +241,7 @@ pub struct Scan {
 impl Scan {
     /// Where this rank's operand is.
     fn input(&self) -> Region {
-        input(self.in_place).region(0, self.operands.bytes)
+        input_buffer(self.in_place).region(0, self.operands.bytes)
     }
 }
 
@@ -268,17 +268,17 @@ pub struct ReduceScatter<'a> {
 impl ReduceScatter<'_> {
     /// These bytes of this rank's operands.
     fn input(&self, start: usize, len: usize) -> Region {
-        input(self.in_place).region(start, len)
+        input_buffer(self.in_place).region(start, len)
     }
 }
 
 /// Where a rank's operand is.
-fn input(in_place: bool) -> Buffer {
+fn input_buffer(in_place: bool) -> Buffer {
     if in_place { RECEIVE } else { SEND }
 }
 
 /// Where each block begins if they follow one another.
-fn starts(blocks: &[usize]) -> impl Iterator<Item = usize> {
+fn block_offsets(blocks: &[usize]) -> impl Iterator<Item = usize> {
     blocks.iter().scan(0, |end, len| {
         *end += len;
         Some(*end - len)
@@ -308,9 +308,9 @@ pub enum Collective {
     /// `MPI_Scatter` (§6.6).
     Scatter(Rooted),
     /// `MPI_Allgather` (§6.7).
-    Allgather(Exchange),
+    Allgather(UniformBlocks),
     /// `MPI_Alltoall` (§6.8).
-    Alltoall(Exchange),
+    Alltoall(UniformBlocks),
     /// `MPI_Reduce` (§6.9.1).
     Reduce(Reduce),
     /// `MPI_Allreduce` (§6.9.6).
@@ -347,29 +347,35 @@ impl Collective {
 
     /// [`Collective::schedule`] where the ranks are on several nodes. Operations that have no form
     /// in two levels are done as on one node.
-    pub fn schedule_on(self, by: &Selection, nodes: &Nodes, rank: u32) -> Schedule {
+    pub fn schedule_on_nodes(self, by: &Selection, nodes: &Nodes, rank: u32) -> Schedule {
         match self {
-            Self::Barrier => by.schedule_on(&registry::BARRIER, &costs::BARRIER, nodes, rank, ()),
-            Self::Bcast(args) => by.schedule_on(&registry::BCAST, &costs::BCAST, nodes, rank, args),
+            Self::Barrier => {
+                by.schedule_on_nodes(&registry::BARRIER, &costs::BARRIER, nodes, rank, ())
+            }
+            Self::Bcast(args) => {
+                by.schedule_on_nodes(&registry::BCAST, &costs::BCAST, nodes, rank, args)
+            }
             Self::Gather(args) => {
-                by.schedule_on(&registry::GATHER, &costs::GATHER, nodes, rank, args)
+                by.schedule_on_nodes(&registry::GATHER, &costs::GATHER, nodes, rank, args)
             }
             Self::Scatter(args) => {
-                by.schedule_on(&registry::SCATTER, &costs::SCATTER, nodes, rank, args)
+                by.schedule_on_nodes(&registry::SCATTER, &costs::SCATTER, nodes, rank, args)
             }
             Self::Allgather(args) => {
-                by.schedule_on(&registry::ALLGATHER, &costs::ALLGATHER, nodes, rank, args)
+                by.schedule_on_nodes(&registry::ALLGATHER, &costs::ALLGATHER, nodes, rank, args)
             }
             Self::Alltoall(args) => {
-                by.schedule_on(&registry::ALLTOALL, &costs::ALLTOALL, nodes, rank, args)
+                by.schedule_on_nodes(&registry::ALLTOALL, &costs::ALLTOALL, nodes, rank, args)
             }
             Self::Reduce(args) => {
-                by.schedule_on(&registry::REDUCE, &costs::REDUCE, nodes, rank, args)
+                by.schedule_on_nodes(&registry::REDUCE, &costs::REDUCE, nodes, rank, args)
             }
             Self::Allreduce(args) => {
-                by.schedule_on(&registry::ALLREDUCE, &costs::ALLREDUCE, nodes, rank, args)
+                by.schedule_on_nodes(&registry::ALLREDUCE, &costs::ALLREDUCE, nodes, rank, args)
             }
-            Self::Scan(args) => by.schedule_on(&registry::SCAN, &costs::SCAN, nodes, rank, args),
+            Self::Scan(args) => {
+                by.schedule_on_nodes(&registry::SCAN, &costs::SCAN, nodes, rank, args)
+            }
             Self::ReduceScatterBlock(_) | Self::Exscan(_) => {
                 self.schedule(by, Shape { ranks: nodes.size() }, rank)
             }
@@ -388,7 +394,7 @@ pub fn scatterv(by: &Selection, shape: Shape, rank: u32, args: RootedBlocks<'_>)
 }
 
 /// The part of `rank` in an `MPI_Allgatherv`, by the algorithm that is chosen.
-pub fn allgatherv(by: &Selection, shape: Shape, rank: u32, args: Blocks<'_>) -> Schedule {
+pub fn allgatherv(by: &Selection, shape: Shape, rank: u32, args: RankBlocks<'_>) -> Schedule {
     by.schedule(&registry::ALLGATHERV, shape, rank, args)
 }
 

@@ -10,15 +10,15 @@
 //! written (§8.6).
 //!
 //! **Buffers.** The send buffers come first in the table, then the receive buffers: one buffer with
-//! a block for each place ([`Blocks::Row`]), or one for each place ([`Blocks::Each`]).
+//! a block for each place ([`NeighborBlocks::Contiguous`]), or one for each place ([`NeighborBlocks::Each`]).
 
 use std::collections::HashMap;
 
-use crate::offload::{Action, Buffer, Builder, Region, Schedule, Wait};
+use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepAction, Wait};
 
 /// An edge of the topology, as the rank at one of its ends sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Edge {
+pub struct NeighborEdge {
     /// The rank at the other end.
     pub peer: u32,
     /// Tells the edge from others with the same source and the same destination; equal at both
@@ -26,7 +26,7 @@ pub struct Edge {
     pub number: u32,
 }
 
-impl Edge {
+impl NeighborEdge {
     /// Beyond 65,536 edges from one rank to another labels come again, and messages of one label
     /// keep their order.
     fn label(self) -> u16 {
@@ -38,8 +38,8 @@ impl Edge {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Neighborhood {
     rank: u32,
-    sources: Vec<Option<Edge>>,
-    destinations: Vec<Option<Edge>>,
+    sources: Vec<Option<NeighborEdge>>,
+    destinations: Vec<Option<NeighborEdge>>,
     /// The edges from this rank to itself: their places among destinations and sources.
     loops: Vec<(usize, usize)>,
 }
@@ -47,10 +47,11 @@ pub struct Neighborhood {
 impl Neighborhood {
     /// The neighborhood of `rank`; `None` if an edge to itself has only one end in the lists.
     pub fn new(
-        rank: u32, sources: Vec<Option<Edge>>, destinations: Vec<Option<Edge>>,
+        rank: u32, sources: Vec<Option<NeighborEdge>>, destinations: Vec<Option<NeighborEdge>>,
     ) -> Option<Self> {
-        let own = |edge: &Option<Edge>| edge.filter(|edge| edge.peer == rank);
-        let numbered = |(place, edge): (usize, &Option<Edge>)| Some((own(edge)?.number, place));
+        let own = |edge: &Option<NeighborEdge>| edge.filter(|edge| edge.peer == rank);
+        let numbered =
+            |(place, edge): (usize, &Option<NeighborEdge>)| Some((own(edge)?.number, place));
         let mut starts: HashMap<u32, usize> =
             destinations.iter().enumerate().filter_map(numbered).collect();
         let ends = sources.iter().enumerate().filter_map(numbered);
@@ -76,7 +77,9 @@ impl Neighborhood {
     }
 
     /// The places of edges to other ranks.
-    fn others(&self, places: &[Option<Edge>]) -> impl Iterator<Item = (usize, Edge)> {
+    fn remote_edges(
+        &self, places: &[Option<NeighborEdge>],
+    ) -> impl Iterator<Item = (usize, NeighborEdge)> {
         let edges = places.iter().enumerate();
         let edges = edges.filter_map(|(place, edge)| Some((place, (*edge)?)));
         edges.filter(|(_, edge)| edge.peer != self.rank)
@@ -85,20 +88,20 @@ impl Neighborhood {
 
 /// Lengths of the blocks of all places, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blocks<'a> {
+pub enum NeighborBlocks<'a> {
     /// All get the same block of that length.
     Same(usize),
     /// Blocks of one length follow one another.
-    Row(usize),
+    Contiguous(usize),
     /// Each has a buffer of its own.
     Each(&'a [usize]),
 }
 
-impl Blocks<'_> {
+impl NeighborBlocks<'_> {
     /// The length of the block at `place`.
     pub fn len(&self, place: usize) -> usize {
         match self {
-            Self::Same(len) | Self::Row(len) => *len,
+            Self::Same(len) | Self::Contiguous(len) => *len,
             Self::Each(lens) => lens[place],
         }
     }
@@ -106,7 +109,7 @@ impl Blocks<'_> {
     /// How many buffers they are.
     fn buffers(&self) -> usize {
         match self {
-            Self::Same(_) | Self::Row(_) => 1,
+            Self::Same(_) | Self::Contiguous(_) => 1,
             Self::Each(lens) => lens.len(),
         }
     }
@@ -115,7 +118,7 @@ impl Blocks<'_> {
     fn block(&self, first: usize, place: usize) -> Region {
         let (buffer, start) = match self {
             Self::Same(_) => (first, 0),
-            Self::Row(len) => (first, place * len),
+            Self::Contiguous(len) => (first, place * len),
             Self::Each(_) => (first + place, 0),
         };
         Buffer::User(buffer as u32).region(start, self.len(place))
@@ -124,18 +127,20 @@ impl Blocks<'_> {
 
 /// The part of a rank in an operation that sends and receives these blocks. The two blocks of an
 /// edge to itself have one length.
-pub fn schedule(of: &Neighborhood, send: Blocks<'_>, receive: Blocks<'_>) -> Schedule {
+pub fn schedule(
+    of: &Neighborhood, send: NeighborBlocks<'_>, receive: NeighborBlocks<'_>,
+) -> Schedule {
     let sent = |place| send.block(0, place);
     let received = |place| receive.block(send.buffers(), place);
-    let mut plan = Builder::new();
-    for (place, edge) in of.others(&of.sources) {
+    let mut plan = ScheduleBuilder::new();
+    for (place, edge) in of.remote_edges(&of.sources) {
         let (peer, label) = (edge.peer, edge.label());
-        let action = Action::Receive { peer, region: received(place), label };
+        let action = StepAction::Receive { peer, region: received(place), label };
         plan.push(action, 1, Wait::All, &[]);
     }
-    for (place, edge) in of.others(&of.destinations) {
+    for (place, edge) in of.remote_edges(&of.destinations) {
         let (peer, label) = (edge.peer, edge.label());
-        plan.push(Action::Send { peer, region: sent(place), label }, 1, Wait::All, &[]);
+        plan.push(StepAction::Send { peer, region: sent(place), label }, 1, Wait::All, &[]);
     }
     for &(from, to) in of.loops() {
         plan.copy(sent(from), received(to), &[]);
@@ -147,8 +152,8 @@ pub fn schedule(of: &Neighborhood, send: Blocks<'_>, receive: Blocks<'_>) -> Sch
 mod tests {
     use super::*;
 
-    fn edge(peer: u32, number: u32) -> Option<Edge> {
-        Some(Edge { peer, number })
+    fn edge(peer: u32, number: u32) -> Option<NeighborEdge> {
+        Some(NeighborEdge { peer, number })
     }
 
     #[test]
@@ -165,15 +170,16 @@ mod tests {
     #[test]
     fn receives_come_first_and_nothing_waits() {
         let own = Neighborhood::new(0, vec![edge(0, 0), edge(1, 7)], vec![edge(1, 2), edge(0, 0)]);
-        let plan = schedule(&own.unwrap(), Blocks::Row(4), Blocks::Each(&[4, 9]));
+        let plan =
+            schedule(&own.unwrap(), NeighborBlocks::Contiguous(4), NeighborBlocks::Each(&[4, 9]));
         let actions: Vec<_> = plan.steps().iter().map(|step| step.action).collect();
         let at = |buffer, start, len| Buffer::User(buffer).region(start, len);
         assert_eq!(
             actions,
             [
-                Action::Receive { peer: 1, region: at(2, 0, 9), label: 7 },
-                Action::Send { peer: 1, region: at(0, 0, 4), label: 2 },
-                Action::Copy { from: at(0, 4, 4), to: at(1, 0, 4) },
+                StepAction::Receive { peer: 1, region: at(2, 0, 9), label: 7 },
+                StepAction::Send { peer: 1, region: at(0, 0, 4), label: 2 },
+                StepAction::Copy { from: at(0, 4, 4), to: at(1, 0, 4) },
             ]
         );
         assert_eq!(plan.waits(), [0, 0, 0]);

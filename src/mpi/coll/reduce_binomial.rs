@@ -10,7 +10,7 @@
 
 use super::algorithm::{Algorithm, Cost};
 use super::{RECEIVE, Reduce, SEND, Shape};
-use crate::offload::{Buffer, Builder, Region, Schedule, StepId};
+use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
 pub const ALGORITHM: Algorithm<Reduce> = Algorithm {
@@ -26,7 +26,7 @@ fn cost(shape: Shape, args: Reduce) -> Cost {
     let Reduce { operands, root, in_place } = args;
     let bytes = operands.bytes as u64;
     match (shape.ranks, bytes) {
-        (_, 0) => return Cost::NOTHING,
+        (_, 0) => return Cost::ZERO,
         (1, _) => return Cost::of_copy(if in_place { 0 } else { bytes }),
         _ => {}
     }
@@ -43,7 +43,7 @@ fn cost(shape: Shape, args: Reduce) -> Cost {
 
 /// The part of `rank`.
 pub fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     let Reduce { operands, root, in_place } = args;
     let whole = |buffer: Buffer| buffer.region(0, operands.bytes);
     if operands.bytes == 0 {
@@ -94,10 +94,10 @@ fn children(shape: Shape, place: u32, leader: u32) -> Vec<(u32, u32)> {
 /// Parts arrive in two buffers by turns: while one is combined, the next arrives in the other. The
 /// last arrives in `at_end`, if that is given.
 fn combine(
-    plan: &mut Builder, input: Region, at_end: Option<Region>, children: &[(u32, u32)],
+    plan: &mut ScheduleBuilder, input: Region, at_end: Option<Region>, children: &[(u32, u32)],
 ) -> (Region, Option<StepId>) {
     let count = children.len();
-    let turns = turns(plan, input, at_end, count);
+    let turns = alternating_buffers(plan, input, at_end, count);
     let (mut held, mut ready) = (input, None);
     if turns.first() == Some(&input) {
         held = plan.scratch(input.len).region(0, input.len);
@@ -115,7 +115,9 @@ fn combine(
 }
 
 /// Where the part of each of `count` children arrives.
-fn turns(plan: &mut Builder, input: Region, at_end: Option<Region>, count: usize) -> Vec<Region> {
+fn alternating_buffers(
+    plan: &mut ScheduleBuilder, input: Region, at_end: Option<Region>, count: usize,
+) -> Vec<Region> {
     let mut buffer = || plan.scratch(input.len).region(0, input.len);
     let last = (count > 0).then(|| at_end.unwrap_or_else(&mut buffer));
     let other = (count > 1).then(buffer);

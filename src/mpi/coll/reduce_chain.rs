@@ -16,8 +16,8 @@
 use super::algorithm::{Algorithm, Cost, Segmented, Segments};
 use super::pipeline::segments;
 use super::scan_chain::{SEGMENTS_MAX, part, segment};
-use super::{RECEIVE, Reduce, SEND, Shape, butterfly, input};
-use crate::offload::{Buffer, Builder, Region, Schedule, StepId};
+use super::{RECEIVE, Reduce, SEND, Shape, butterfly, input_buffer};
+use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
 pub const ALGORITHM: Algorithm<Reduce> = Algorithm {
@@ -37,7 +37,7 @@ fn cost(shape: Shape, args: Reduce, segment: usize) -> Cost {
     let Reduce { operands, root, in_place } = args;
     let bytes = operands.bytes as u64;
     if bytes == 0 || shape.ranks == 1 {
-        return butterfly::cost_alone(bytes, in_place);
+        return butterfly::local_copy_cost(bytes, in_place);
     }
     let segments = Segments::of(operands.bytes, segment);
     let lengths = Chain::ALL.map(|chain| u64::from(chain.length(shape, args)));
@@ -86,16 +86,16 @@ impl Chain {
 }
 
 /// What arrives from the next rank of a chain.
-struct Link {
+struct ChainLink {
     chain: Chain,
     from: u32,
     /// The round of the first segment.
     round: u32,
     /// Where segments arrive by turns, unless each has its place.
-    turns: Vec<Buffer>,
+    buffers: Vec<Buffer>,
 }
 
-impl Link {
+impl ChainLink {
     /// The link at this distance from the root, unless the chain ends there.
     fn new(shape: Shape, args: Reduce, chain: Chain, distance: u32) -> Option<Self> {
         let length = chain.length(shape, args);
@@ -103,22 +103,22 @@ impl Link {
             chain,
             from: chain.rank_at(shape, args.root, distance + 1),
             round: length - distance,
-            turns: Vec::new(),
+            buffers: Vec::new(),
         })
     }
 
-    fn with_turns(mut self, plan: &mut Builder, segment: usize) -> Self {
-        self.turns = (0..WINDOW).map(|_| plan.scratch(segment)).collect();
+    fn with_buffers(mut self, plan: &mut ScheduleBuilder, segment: usize) -> Self {
+        self.buffers = (0..WINDOW).map(|_| plan.scratch(segment)).collect();
         self
     }
 
-    fn turn(&self, number: usize, len: usize) -> Region {
-        self.turns[number % WINDOW].region(0, len)
+    fn buffer(&self, number: usize, len: usize) -> Region {
+        self.buffers[number % WINDOW].region(0, len)
     }
 }
 
 /// What was `WINDOW` segments ago.
-fn earlier(steps: &[StepId], number: usize) -> Option<StepId> {
+fn step_before_window(steps: &[StepId], number: usize) -> Option<StepId> {
     number.checked_sub(WINDOW).map(|number| steps[number])
 }
 
@@ -126,9 +126,9 @@ fn earlier(steps: &[StepId], number: usize) -> Option<StepId> {
 pub fn schedule(shape: Shape, rank: u32, args: Reduce, segment: usize) -> Schedule {
     let bytes = args.operands.bytes;
     if bytes == 0 || shape.ranks == 1 {
-        return butterfly::alone(bytes, args.in_place);
+        return butterfly::local_copy(bytes, args.in_place);
     }
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     let segment = segment.min(bytes);
     if rank == args.root {
         gather(&mut plan, shape, args, segment);
@@ -140,49 +140,49 @@ pub fn schedule(shape: Shape, rank: u32, args: Reduce, segment: usize) -> Schedu
         Chain::After => shape.after(rank, shape.ranks - args.root),
         Chain::Before => args.root - rank,
     };
-    let onward = Onward {
+    let onward = ChainSender {
         to: chain.rank_at(shape, args.root, distance - 1),
         round: chain.length(shape, args) - distance + 1,
     };
-    match Link::new(shape, args, chain, distance) {
-        None => onward.begin(&mut plan, bytes, segment),
-        Some(link) => onward.pass(&mut plan, link, bytes, segment),
+    match ChainLink::new(shape, args, chain, distance) {
+        None => onward.send_own(&mut plan, bytes, segment),
+        Some(link) => onward.forward(&mut plan, link, bytes, segment),
     }
     plan.finish()
 }
 
 /// Where a rank sends what it has combined, and in which round the first segment.
-struct Onward {
+struct ChainSender {
     to: u32,
     round: u32,
 }
 
-impl Onward {
+impl ChainSender {
     /// The first rank sends its operand.
-    fn begin(self, plan: &mut Builder, bytes: usize, segment: usize) {
+    fn send_own(self, plan: &mut ScheduleBuilder, bytes: usize, segment: usize) {
         for ((start, len), round) in segments(bytes, segment).zip(self.round..) {
             plan.send(self.to, SEND.region(start, len), round, &[]);
         }
     }
 
     /// Another one combines what arrives with its operand.
-    fn pass(self, plan: &mut Builder, link: Link, bytes: usize, segment: usize) {
-        let link = link.with_turns(plan, segment);
+    fn forward(self, plan: &mut ScheduleBuilder, link: ChainLink, bytes: usize, segment: usize) {
+        let link = link.with_buffers(plan, segment);
         let is_after = link.chain == Chain::After;
         let sums = if is_after { 0 } else { WINDOW };
         let sums: Vec<Buffer> = (0..sums).map(|_| plan.scratch(segment)).collect();
         let (mut reduced, mut sent) = (Vec::new(), Vec::new());
         for ((start, len), number) in segments(bytes, segment).zip(0..) {
             let own = SEND.region(start, len);
-            let arrival = link.turn(number, len);
-            let free = earlier(if is_after { &sent } else { &reduced }, number);
+            let arrival = link.buffer(number, len);
+            let free = step_before_window(if is_after { &sent } else { &reduced }, number);
             let round = number as u32;
             let arrived = plan.receive(link.from, arrival, link.round + round, free.as_slice());
             let (sum, step) = if is_after {
                 (arrival, plan.reduce(own, arrival, &[arrived]))
             } else {
                 let sum = sums[number % WINDOW].region(0, len);
-                let copied = plan.copy(own, sum, earlier(&sent, number).as_slice());
+                let copied = plan.copy(own, sum, step_before_window(&sent, number).as_slice());
                 (sum, plan.reduce(arrival, sum, &[arrived, copied]))
             };
             reduced.push(step);
@@ -192,26 +192,26 @@ impl Onward {
 }
 
 /// The part of the root, which combines what arrives along the chains with its operand.
-fn gather(plan: &mut Builder, shape: Shape, args: Reduce, segment: usize) {
+fn gather(plan: &mut ScheduleBuilder, shape: Shape, args: Reduce, segment: usize) {
     let Reduce { operands, in_place, .. } = args;
     // Its operand is the right one where that is all the same.
     let turned = in_place && operands.commutative;
-    let after = Link::new(shape, args, Chain::After, 0);
-    let after = after.map(|link| if in_place { link.with_turns(plan, segment) } else { link });
-    let before = Link::new(shape, args, Chain::Before, 0);
-    let before = before.map(|link| link.with_turns(plan, segment));
+    let after = ChainLink::new(shape, args, Chain::After, 0);
+    let after = after.map(|link| if in_place { link.with_buffers(plan, segment) } else { link });
+    let before = ChainLink::new(shape, args, Chain::Before, 0);
+    let before = before.map(|link| link.with_buffers(plan, segment));
     let mut done: Vec<StepId> = Vec::new();
     for ((start, len), number) in segments(operands.bytes, segment).zip(0..) {
-        let own = part(input(in_place).region(0, operands.bytes), start, len);
+        let own = part(input_buffer(in_place).region(0, operands.bytes), start, len);
         let result = RECEIVE.region(start, len);
-        let free = earlier(&done, number);
-        let receive = |plan: &mut Builder, link: &Link, to: Region| {
+        let free = step_before_window(&done, number);
+        let receive = |plan: &mut ScheduleBuilder, link: &ChainLink, to: Region| {
             let free = free.filter(|_| to != result);
             plan.receive(link.from, to, link.round + number as u32, free.as_slice())
         };
         let (mut sum, mut ready) = (own, None);
         if let Some(link) = &after {
-            let arrival = if in_place { link.turn(number, len) } else { result };
+            let arrival = if in_place { link.buffer(number, len) } else { result };
             let arrived = receive(plan, link, arrival);
             let (from, into) = if turned { (arrival, own) } else { (own, arrival) };
             (sum, ready) = (into, Some(plan.reduce(from, into, &[arrived])));
@@ -219,7 +219,7 @@ fn gather(plan: &mut Builder, shape: Shape, args: Reduce, segment: usize) {
             (sum, ready) = (result, Some(plan.copy(own, result, &[])));
         }
         if let Some(link) = &before {
-            let arrival = link.turn(number, len);
+            let arrival = link.buffer(number, len);
             let arrived = receive(plan, link, arrival);
             let both: Vec<StepId> = ready.into_iter().chain([arrived]).collect();
             ready = Some(plan.reduce(arrival, sum, &both));

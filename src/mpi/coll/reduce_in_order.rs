@@ -10,9 +10,9 @@
 //! in each; it copies at most one.
 
 use super::algorithm::{Algorithm, Cost};
-use super::butterfly::{self, Ends, Meeting, Part};
+use super::butterfly::{self, ButterflyBuffers, ButterflyRole, PeerExchange};
 use super::{Reduce, SEND, Shape};
-use crate::offload::{Builder, Schedule};
+use crate::offload::{Schedule, ScheduleBuilder};
 
 /// See the module's text.
 pub const ALGORITHM: Algorithm<Reduce> = Algorithm {
@@ -27,7 +27,7 @@ pub const ALGORITHM: Algorithm<Reduce> = Algorithm {
 fn cost(shape: Shape, args: Reduce) -> Cost {
     let bytes = args.operands.bytes as u64;
     if bytes == 0 || shape.ranks == 1 {
-        return butterfly::cost_alone(bytes, args.in_place);
+        return butterfly::local_copy_cost(bytes, args.in_place);
     }
     let rounds = u64::from(butterfly::rounds_before(shape) + shape.ranks.ilog2());
     let passing = rounds * bytes;
@@ -39,23 +39,26 @@ pub fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
     let Reduce { operands, root, in_place } = args;
     let bytes = operands.bytes;
     if bytes == 0 || shape.ranks == 1 {
-        return butterfly::alone(bytes, in_place);
+        return butterfly::local_copy(bytes, in_place);
     }
-    let mut plan = Builder::new();
-    let Some((place, folded)) = placed(&mut plan, shape, rank, args) else { return plan.finish() };
-    let mut meetings: Vec<Meeting> = folded.into_iter().collect();
+    let mut plan = ScheduleBuilder::new();
+    let Some((place, folded)) = join_butterfly(&mut plan, shape, rank, args) else {
+        return plan.finish();
+    };
+    let mut meetings: Vec<PeerExchange> = folded.into_iter().collect();
     let away = place ^ butterfly::place_of(shape, root);
     let bits = away.trailing_zeros().min(shape.ranks.ilog2());
     let before = butterfly::rounds_before(shape);
-    let partner = |bit: u32| butterfly::rank_toward(shape, place ^ 1 << bit, root);
-    meetings.extend((0..bits).map(|bit| Meeting {
+    let partner = |bit: u32| butterfly::rank_for_root(shape, place ^ 1 << bit, root);
+    meetings.extend((0..bits).map(|bit| PeerExchange {
         peer: partner(bit),
         above: place >> bit & 1 == 0,
         round: before + 1 + bit,
         give: None,
         keep: 0..bytes,
     }));
-    let ends = if rank == root { Ends::of(in_place) } else { Ends::PASSING };
+    let ends =
+        if rank == root { ButterflyBuffers::of(in_place) } else { ButterflyBuffers::FORWARDING };
     let held = butterfly::combine(&mut plan, &meetings, ends);
     if rank == root {
         held.deliver(&mut plan, &(0..bytes));
@@ -68,17 +71,19 @@ pub fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
 /// The place of `rank` in the butterfly toward the root, and its meeting with the rank that it acts
 /// for, which is below if `rank` is the root; `None` for one that another acts for: it sends its
 /// operand there.
-pub(super) fn placed(
-    plan: &mut Builder, shape: Shape, rank: u32, args: Reduce,
-) -> Option<(u32, Option<Meeting>)> {
-    match Part::toward(shape, rank, args.root) {
-        Part::Absorbed { by } => {
+pub(super) fn join_butterfly(
+    plan: &mut ScheduleBuilder, shape: Shape, rank: u32, args: Reduce,
+) -> Option<(u32, Option<PeerExchange>)> {
+    match ButterflyRole::for_root(shape, rank, args.root) {
+        ButterflyRole::Absorbed { by } => {
             plan.send(by, SEND.region(0, args.operands.bytes), 1, &[]);
             None
         }
-        Part::Place { place, absorbs } => {
-            let meeting =
-                |peer| Meeting { above: peer > rank, ..Meeting::absorbing(peer, args.operands) };
+        ButterflyRole::Place { place, absorbs } => {
+            let meeting = |peer| PeerExchange {
+                above: peer > rank,
+                ..PeerExchange::absorbing(peer, args.operands)
+            };
             Some((place, absorbs.map(meeting)))
         }
     }

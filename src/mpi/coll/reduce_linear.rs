@@ -7,9 +7,9 @@
 //! Cost: ceil((n - 1) / 7) rounds; the root receives and reduces n - 1 operands.
 
 use super::algorithm::{Algorithm, Cost};
-use super::reduce_scatter_pairwise::{Sum, round_of};
-use super::{RECEIVE, Reduce, SEND, Shape, butterfly, input};
-use crate::offload::{Builder, Schedule};
+use super::reduce_scatter_pairwise::{BlockReduction, round_of};
+use super::{RECEIVE, Reduce, SEND, Shape, butterfly, input_buffer};
+use crate::offload::{Schedule, ScheduleBuilder};
 
 /// See the module's text.
 pub const ALGORITHM: Algorithm<Reduce> = Algorithm {
@@ -24,7 +24,7 @@ pub const ALGORITHM: Algorithm<Reduce> = Algorithm {
 fn cost(shape: Shape, args: Reduce) -> Cost {
     let bytes = args.operands.bytes as u64;
     if bytes == 0 || shape.ranks == 1 {
-        return butterfly::cost_alone(bytes, args.in_place);
+        return butterfly::local_copy_cost(bytes, args.in_place);
     }
     let messages = u64::from(shape.ranks - 1);
     let last = args.root + 1 == shape.ranks;
@@ -47,9 +47,9 @@ pub fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
     let Reduce { operands, root, in_place } = args;
     let bytes = operands.bytes;
     if bytes == 0 || shape.ranks == 1 {
-        return butterfly::alone(bytes, in_place);
+        return butterfly::local_copy(bytes, in_place);
     }
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     if rank != root {
         let number = shape.after(rank, shape.ranks - root);
         plan.send(root, SEND.region(0, bytes), round_of(number), &[]);
@@ -59,14 +59,19 @@ pub fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
         true => plan.scratch(bytes).region(0, bytes),
         false => RECEIVE.region(0, bytes),
     };
-    let mut sum = Sum::new(&mut plan, input(in_place).region(0, bytes), result, shape.ranks - 1);
+    let mut sum = BlockReduction::new(
+        &mut plan,
+        input_buffer(in_place).region(0, bytes),
+        result,
+        shape.ranks - 1,
+    );
     for number in 1..shape.ranks {
         let from = shape.after(root, number);
         let is_last = from + 1 == shape.ranks;
         let arrival = sum.receive(&mut plan, from, number, round_of(number), is_last);
         sum.add(&mut plan, arrival, root, from);
     }
-    let done = sum.close(&mut plan);
+    let done = sum.finish(&mut plan);
     if in_place {
         plan.copy(result, RECEIVE.region(0, bytes), done.as_slice());
     }

@@ -13,10 +13,10 @@ use std::ops::Range;
 
 use super::algorithm::{Algorithm, Cost};
 use super::allreduce_halving::{halves, halvings, longest};
-use super::butterfly::{self, Ends, Held, Meeting, Part};
-use super::reduce_in_order::placed;
+use super::butterfly::{self, ButterflyBuffers, ButterflyRole, PartialResult, PeerExchange};
+use super::reduce_in_order::join_butterfly;
 use super::{RECEIVE, Reduce, Shape};
-use crate::offload::{Builder, Region, Schedule, StepId};
+use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
 pub const ALGORITHM: Algorithm<Reduce> = Algorithm {
@@ -32,7 +32,7 @@ pub const ALGORITHM: Algorithm<Reduce> = Algorithm {
 fn cost(shape: Shape, args: Reduce) -> Cost {
     let bytes = args.operands.bytes as u64;
     if bytes == 0 || shape.ranks == 1 {
-        return butterfly::cost_alone(bytes, args.in_place);
+        return butterfly::local_copy_cost(bytes, args.in_place);
     }
     let before = u64::from(butterfly::rounds_before(shape));
     let halvings = u64::from(shape.ranks.ilog2());
@@ -53,10 +53,10 @@ fn copied(shape: Shape, args: Reduce) -> u64 {
     let [half, piece] = [1, halvings].map(|halvings| longest(halvings, args.operands));
     let root = butterfly::place_of(shape, args.root);
     let leaves = |place: u32| if place & 1 == 1 && !is_folded(shape, place) { half } else { 0 };
-    let of_root = match Part::of(shape, args.root) {
+    let of_root = match ButterflyRole::of(shape, args.root) {
         _ if args.in_place => piece,
-        Part::Absorbed { .. } => args.operands.bytes as u64,
-        Part::Place { .. } => leaves(root),
+        ButterflyRole::Absorbed { .. } => args.operands.bytes as u64,
+        ButterflyRole::Place { .. } => leaves(root),
     };
     let gathers = |place: u32| if (place ^ root).ilog2() + 1 < halvings { piece } else { 0 };
     // The last of each half leave the send buffer if any do.
@@ -77,17 +77,20 @@ pub fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
     let Reduce { operands, root, in_place } = args;
     let bytes = operands.bytes;
     if bytes == 0 || shape.ranks == 1 {
-        return butterfly::alone(bytes, in_place);
+        return butterfly::local_copy(bytes, in_place);
     }
-    let mut plan = Builder::new();
-    let Some((place, folded)) = placed(&mut plan, shape, rank, args) else { return plan.finish() };
-    let mut meetings: Vec<Meeting> = folded.into_iter().collect();
+    let mut plan = ScheduleBuilder::new();
+    let Some((place, folded)) = join_butterfly(&mut plan, shape, rank, args) else {
+        return plan.finish();
+    };
+    let mut meetings: Vec<PeerExchange> = folded.into_iter().collect();
     let folded = meetings.len();
     meetings.extend(halvings(shape, place, operands));
     for (bit, meeting) in meetings[folded..].iter_mut().enumerate() {
-        meeting.peer = butterfly::rank_toward(shape, place ^ 1 << bit, root);
+        meeting.peer = butterfly::rank_for_root(shape, place ^ 1 << bit, root);
     }
-    let ends = if rank == root { Ends::of(in_place) } else { Ends::PASSING };
+    let ends =
+        if rank == root { ButterflyBuffers::of(in_place) } else { ButterflyBuffers::FORWARDING };
     let held = butterfly::combine(&mut plan, &meetings, ends);
     let away = place ^ butterfly::place_of(shape, root);
     gather(&mut plan, &held, &meetings, folded, away);
@@ -96,7 +99,10 @@ pub fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
 
 /// Gathers the pieces in the opposite order, as far as a place does that differs from the root's in
 /// the bits `away`.
-fn gather(plan: &mut Builder, held: &Held, meetings: &[Meeting], folded: usize, away: u32) {
+fn gather(
+    plan: &mut ScheduleBuilder, held: &PartialResult, meetings: &[PeerExchange], folded: usize,
+    away: u32,
+) {
     let piece = &meetings[meetings.len() - 1].keep;
     let halvings = &meetings[folded..];
     let sends = away.checked_ilog2().map(|bit| bit as usize);
@@ -107,7 +113,7 @@ fn gather(plan: &mut Builder, held: &Held, meetings: &[Meeting], folded: usize, 
         plan.send(meeting.peer, held.part(piece), last + 1, held.ready.as_slice());
         return;
     }
-    let gathered = Gathered::new(plan, sends.map(|bit| &halvings[bit].keep));
+    let gathered = GatherBuffer::new(plan, sends.map(|bit| &halvings[bit].keep));
     let reduced = match sends {
         None => held.deliver(plan, piece),
         Some(_) => Some(plan.copy(held.part(piece), gathered.part(piece), held.ready.as_slice())),
@@ -127,11 +133,11 @@ fn gather(plan: &mut Builder, held: &Held, meetings: &[Meeting], folded: usize, 
 }
 
 /// Where pieces are put together.
-struct Gathered(Region);
+struct GatherBuffer(Region);
 
-impl Gathered {
+impl GatherBuffer {
     /// For these bytes of the operand, or at the root for all.
-    fn new(plan: &mut Builder, range: Option<&Range<usize>>) -> Self {
+    fn new(plan: &mut ScheduleBuilder, range: Option<&Range<usize>>) -> Self {
         Self(match range {
             None => RECEIVE.region(0, 0),
             Some(range) => Region { start: range.start, ..plan.scratch(range.len()).region(0, 0) },

@@ -16,8 +16,8 @@
 //! Cost: ceil(log2 n) rounds; a rank sends, receives and reduces n - 1 blocks, and copies n + 1.
 
 use super::algorithm::{Algorithm, Cost};
-use super::{RECEIVE, ReduceScatter, Shape, starts};
-use crate::offload::{Builder, Region, Schedule, StepId};
+use super::{RECEIVE, ReduceScatter, Shape, block_offsets};
+use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
 pub const ALGORITHM: Algorithm<ReduceScatter> = Algorithm {
@@ -33,7 +33,7 @@ fn cost(shape: Shape, args: ReduceScatter<'_>) -> Cost {
     let longest = args.blocks.iter().copied().max().unwrap_or(0) as u64;
     let total: u64 = args.blocks.iter().map(|block| *block as u64).sum();
     if longest == 0 || args.in_place && shape.ranks == 1 {
-        return Cost::NOTHING;
+        return Cost::ZERO;
     }
     let halves = halves(shape);
     let sent = |(count, half): &(u32, u32)| total.min(u64::from(count - half) * longest);
@@ -44,7 +44,7 @@ fn cost(shape: Shape, args: ReduceScatter<'_>) -> Cost {
 
 /// The part of `rank`; blocks of no bytes are not sent.
 pub fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     let ReduceScatter { blocks, in_place, .. } = args;
     if in_place && shape.ranks == 1 {
         return plan.finish();
@@ -52,7 +52,8 @@ pub fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
     let total: usize = blocks.iter().sum();
     let own = blocks[rank as usize];
     // The byte at which each block of the line begins, and the end.
-    let mut line: Vec<usize> = starts(&[&blocks[rank as usize..], blocks].concat()).collect();
+    let mut line: Vec<usize> =
+        block_offsets(&[&blocks[rank as usize..], blocks].concat()).collect();
     line.truncate(shape.ranks as usize);
     line.push(total);
     let lined_up = plan.scratch(total);
@@ -98,7 +99,7 @@ fn halves(shape: Shape) -> Vec<(u32, u32)> {
 
 /// Posts the receive of each round, all at once, each to memory of its own.
 fn arrivals(
-    plan: &mut Builder, shape: Shape, rank: u32, halves: &[(u32, u32)],
+    plan: &mut ScheduleBuilder, shape: Shape, rank: u32, halves: &[(u32, u32)],
     part: &dyn Fn(u32, u32) -> Region,
 ) -> Vec<Option<(Region, StepId)>> {
     let mut receive = |(&(count, half), round): (&(u32, u32), u32)| {

@@ -16,9 +16,9 @@
 use std::ops::Range;
 
 use super::algorithm::{Algorithm, Cost};
-use super::butterfly::{self, Held, Meeting, Part};
-use super::{RECEIVE, ReduceScatter, Shape, starts};
-use crate::offload::{Builder, Schedule};
+use super::butterfly::{self, ButterflyRole, PartialResult, PeerExchange};
+use super::{RECEIVE, ReduceScatter, Shape, block_offsets};
+use crate::offload::{Schedule, ScheduleBuilder};
 
 /// See the module's text.
 pub const ALGORITHM: Algorithm<ReduceScatter> = Algorithm {
@@ -34,11 +34,11 @@ fn cost(shape: Shape, args: ReduceScatter<'_>) -> Cost {
     let longest = args.blocks.iter().copied().max().unwrap_or(0) as u64;
     let total: u64 = args.blocks.iter().map(|block| *block as u64).sum();
     if total == 0 || shape.ranks == 1 {
-        return butterfly::cost_alone(total, args.in_place);
+        return butterfly::local_copy_cost(total, args.in_place);
     }
     let before = u64::from(butterfly::rounds_before(shape));
     let halvings = shape.ranks.ilog2();
-    let line = Line::new(shape, args.blocks);
+    let line = PermutedBlocks::new(shape, args.blocks);
     let longest_part = |number: u32| {
         let count = line.places() >> number;
         let parts = (0..line.places()).step_by(count as usize);
@@ -61,12 +61,12 @@ pub fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
     let total: usize = blocks.iter().sum();
     let own = blocks[rank as usize];
     if total == 0 || shape.ranks == 1 {
-        return butterfly::alone(own, in_place);
+        return butterfly::local_copy(own, in_place);
     }
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     let last = butterfly::rounds_before(shape) + shape.ranks.ilog2() + 1;
-    let (place, absorbs) = match Part::of(shape, rank) {
-        Part::Absorbed { by } => {
+    let (place, absorbs) = match ButterflyRole::of(shape, rank) {
+        ButterflyRole::Absorbed { by } => {
             let send = plan.send(by, args.input(0, total), 1, &[]);
             if own > 0 {
                 let after = if in_place { &[send][..] } else { &[] };
@@ -74,15 +74,15 @@ pub fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
             }
             return plan.finish();
         }
-        Part::Place { place, absorbs } => (place, absorbs),
+        ButterflyRole::Place { place, absorbs } => (place, absorbs),
     };
-    let line = Line::new(shape, blocks);
+    let line = PermutedBlocks::new(shape, blocks);
     let (meetings, piece) = line.halvings(shape, place);
     let absorbed = absorbs.map(|peer| {
         let region = plan.scratch(total).region(0, total);
         (region, plan.receive(peer, region, 1, &[]))
     });
-    let arrivals = butterfly::arrivals(&mut plan, &meetings, false);
+    let arrivals = butterfly::post_receives(&mut plan, &meetings, false);
     let (mut operands, mut ready) = (args.input(0, total), None);
     if let Some((region, arrived)) = absorbed {
         ready = Some(plan.reduce(operands, region, &[arrived]));
@@ -95,8 +95,8 @@ pub fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
         // One after the other, so that the last stands for all.
         ready = Some(plan.copy(from, to, ready.as_slice()));
     }
-    let held = Held::at(lined_up.region(0, total), ready);
-    let held = held.meet(&mut plan, &meetings, &arrivals, false);
+    let held = PartialResult::at(lined_up.region(0, total), ready);
+    let held = held.combine_all(&mut plan, &meetings, &arrivals, false);
     let (mine, others) = (piece.start..piece.start + own, piece.start + own..piece.end);
     if let Some(peer) = absorbs.filter(|_| !others.is_empty()) {
         plan.send(peer, held.part(&others), last, held.ready.as_slice());
@@ -108,17 +108,17 @@ pub fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
 }
 
 /// The blocks of all ranks, in the order of the reversed bits of their places.
-struct Line {
+struct PermutedBlocks {
     /// For each place, where its blocks are in the order of ranks.
     given: Vec<Range<usize>>,
     /// Where each part of the line begins, and the end.
     starts: Vec<usize>,
 }
 
-impl Line {
+impl PermutedBlocks {
     fn new(shape: Shape, blocks: &[usize]) -> Self {
         let places = butterfly::places(shape);
-        let begins: Vec<usize> = starts(blocks).chain([blocks.iter().sum()]).collect();
+        let begins: Vec<usize> = block_offsets(blocks).chain([blocks.iter().sum()]).collect();
         let first = |place: u32| match place == places {
             true => shape.ranks as usize,
             false => butterfly::rank_at(shape, place) as usize,
@@ -127,7 +127,7 @@ impl Line {
             (0..places).map(|place| begins[first(place)]..begins[first(place + 1)]).collect();
         let mut starts = vec![0];
         for part in 0..places {
-            let len = given[reversed(part, places) as usize].len();
+            let len = given[bit_reversed(part, places) as usize].len();
             starts.push(starts[part as usize] + len);
         }
         Self { given, starts }
@@ -145,13 +145,13 @@ impl Line {
     /// Where the bytes of each part that has some are in the order of ranks, and in the line.
     fn order(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
         let pairs = (0..self.places()).map(|part| {
-            (self.given[reversed(part, self.places()) as usize].clone(), self.parts(part, 1))
+            (self.given[bit_reversed(part, self.places()) as usize].clone(), self.parts(part, 1))
         });
         pairs.filter(|(_, to)| !to.is_empty())
     }
 
     /// The meetings of a place, and what it has in the end.
-    fn halvings(&self, shape: Shape, place: u32) -> (Vec<Meeting>, Range<usize>) {
+    fn halvings(&self, shape: Shape, place: u32) -> (Vec<PeerExchange>, Range<usize>) {
         let (mut first, mut count) = (0, self.places());
         let mut meetings = Vec::new();
         for bit in 0..self.places().ilog2() {
@@ -159,7 +159,7 @@ impl Line {
             let above = place >> bit & 1 == 0;
             let (keep, give) = if above { (first, first + count) } else { (first + count, first) };
             first = keep;
-            meetings.push(Meeting {
+            meetings.push(PeerExchange {
                 peer: butterfly::rank_at(shape, place ^ 1 << bit),
                 above,
                 round: butterfly::rounds_before(shape) + 1 + bit,
@@ -172,6 +172,6 @@ impl Line {
 }
 
 /// The bits of a number below `places`, a power of two and at least 2, the other way round.
-fn reversed(number: u32, places: u32) -> u32 {
+fn bit_reversed(number: u32, places: u32) -> u32 {
     number.reverse_bits() >> (32 - places.ilog2())
 }

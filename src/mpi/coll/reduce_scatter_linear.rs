@@ -5,10 +5,10 @@
 //! all but one.
 
 use super::algorithm::{Algorithm, Cost};
-use super::phases::{Phases, Place};
+use super::phases::{PhasePlacement, Phases};
 use super::{
-    Operands, RECEIVE, Reduce, ReduceScatter, RootedBlocks, Shape, butterfly, reduce_linear,
-    scatter_linear, starts,
+    Operands, RECEIVE, Reduce, ReduceScatter, RootedBlocks, Shape, block_offsets, butterfly,
+    reduce_linear, scatter_linear,
 };
 use crate::offload::Schedule;
 
@@ -26,7 +26,7 @@ fn cost(shape: Shape, args: ReduceScatter<'_>) -> Cost {
     let longest = args.blocks.iter().copied().max().unwrap_or(0) as u64;
     let total: u64 = args.blocks.iter().map(|block| *block as u64).sum();
     if total == 0 || shape.ranks == 1 {
-        return butterfly::cost_alone(total, args.in_place);
+        return butterfly::local_copy_cost(total, args.in_place);
     }
     let others = u64::from(shape.ranks - 1);
     let rounds = u64::from(reduce_linear::rounds(shape));
@@ -45,7 +45,7 @@ pub fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
     let total: usize = blocks.iter().sum();
     let own = blocks[rank as usize];
     if total == 0 || shape.ranks == 1 {
-        return butterfly::alone(own, in_place);
+        return butterfly::local_copy(own, in_place);
     }
     let mut phases = Phases::default();
     let sum = phases.scratch(if rank == 0 { total } else { 0 });
@@ -56,14 +56,14 @@ pub fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
     let buffers = [args.input(0, total), sum];
     let at = |entry: u32| buffers[entry as usize];
     let rounds = reduce_linear::rounds(shape);
-    phases.then(&reduced, rounds, &Place { member: &|rank| rank, buffer: &at });
+    phases.then(&reduced, rounds, &PhasePlacement { member: &|rank| rank, buffer: &at });
     let scatter = RootedBlocks { own, blocks, root: 0, in_place: false };
     let scattered = scatter_linear::scatterv(shape, rank, scatter);
-    let starts: Vec<usize> = starts(blocks).collect();
+    let starts: Vec<usize> = block_offsets(blocks).collect();
     let at = |entry: u32| match entry.checked_sub(1) {
         None => RECEIVE.region(0, own),
         Some(of) => sum.buffer.region(starts[of as usize], blocks[of as usize]),
     };
-    phases.then(&scattered, 1, &Place { member: &|rank| rank, buffer: &at });
+    phases.then(&scattered, 1, &PhasePlacement { member: &|rank| rank, buffer: &at });
     phases.finish()
 }

@@ -14,8 +14,8 @@
 //! times its own.
 
 use super::algorithm::{Algorithm, Cost};
-use super::{RECEIVE, ReduceScatter, Shape, starts};
-use crate::offload::{Buffer, Builder, Region, Schedule, StepId};
+use super::{RECEIVE, ReduceScatter, Shape, block_offsets};
+use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepId};
 
 /// How many sends and as many receives a rank has under way.
 const WINDOW: usize = 8;
@@ -36,7 +36,7 @@ fn cost(shape: Shape, args: ReduceScatter<'_>) -> Cost {
     let last = args.blocks.last().copied().unwrap_or(0) as u64;
     let others = u64::from(shape.ranks - 1);
     if longest == 0 {
-        return Cost::NOTHING;
+        return Cost::ZERO;
     }
     Cost {
         rounds: others,
@@ -54,8 +54,8 @@ fn cost(shape: Shape, args: ReduceScatter<'_>) -> Cost {
 /// The part of `rank`; blocks of no bytes are not sent.
 pub fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
     let ReduceScatter { blocks, in_place, .. } = args;
-    let mut plan = Builder::new();
-    let starts: Vec<usize> = starts(blocks).collect();
+    let mut plan = ScheduleBuilder::new();
+    let starts: Vec<usize> = block_offsets(blocks).collect();
     let input = |of: u32| args.input(starts[of as usize], blocks[of as usize]);
     let own = input(rank);
     if in_place && shape.ranks == 1 {
@@ -65,7 +65,7 @@ pub fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
         true => plan.scratch(own.len).region(0, own.len),
         false => RECEIVE.region(0, own.len),
     };
-    let mut sum = Sum::new(&mut plan, own, result, shape.ranks - 1);
+    let mut sum = BlockReduction::new(&mut plan, own, result, shape.ranks - 1);
     let mut sent: Vec<StepId> = Vec::new();
     for distance in 1..shape.ranks {
         let (from, to) = (shape.after(rank, distance), shape.before(rank, distance));
@@ -79,7 +79,7 @@ pub fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
             sum.add(&mut plan, arrival, rank, from);
         }
     }
-    let done = sum.close(&mut plan);
+    let done = sum.finish(&mut plan);
     if in_place && own.len > 0 {
         let after: Vec<StepId> = done.into_iter().chain(sent).collect();
         plan.copy(result, RECEIVE.region(0, own.len), &after);
@@ -88,7 +88,7 @@ pub fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
 }
 
 /// What arrived from a rank.
-pub(super) struct Arrival {
+pub(super) struct ReceivedBlock {
     region: Region,
     step: StepId,
 }
@@ -101,54 +101,58 @@ pub(super) fn round_of(number: u32) -> u32 {
 
 /// The combination of consecutive ranks.
 #[derive(Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct PartialSum {
     pub region: Region,
     /// The step that completes it.
     pub ready: Option<StepId>,
 }
 
 /// The block of this rank, as it is combined.
-pub(super) struct Sum {
+pub(super) struct BlockReduction {
     own: Region,
     result: Region,
     /// Where parts arrive by turns, and the step after which the next may.
-    turns: Vec<(Buffer, Option<StepId>)>,
+    buffers: Vec<(Buffer, Option<StepId>)>,
     /// This rank and those above it.
-    upper: Part,
+    upper: PartialSum,
     /// The ranks below it.
-    pub lower: Option<Part>,
+    pub lower: Option<PartialSum>,
 }
 
-impl Sum {
+impl BlockReduction {
     /// The block `own`, to be combined with those of so many `others`.
-    pub fn new(plan: &mut Builder, own: Region, result: Region, others: u32) -> Self {
+    pub fn new(plan: &mut ScheduleBuilder, own: Region, result: Region, others: u32) -> Self {
         let count = if own.len > 0 { WINDOW.min(others as usize) } else { 0 };
-        let turns = (0..count).map(|_| (plan.scratch(own.len), None)).collect();
-        Self { own, result, turns, upper: Part { region: own, ready: None }, lower: None }
+        let buffers = (0..count).map(|_| (plan.scratch(own.len), None)).collect();
+        Self { own, result, buffers, upper: PartialSum { region: own, ready: None }, lower: None }
     }
 
     /// Receives the part of rank `from`, unless the block is empty: the `number`-th, if each has a
     /// round of its own. That of the last rank goes to where the result is to be.
-    fn post(&self, plan: &mut Builder, from: u32, number: u32, is_last: bool) -> Option<Arrival> {
+    fn post(
+        &self, plan: &mut ScheduleBuilder, from: u32, number: u32, is_last: bool,
+    ) -> Option<ReceivedBlock> {
         (self.own.len > 0).then(|| self.receive(plan, from, number, number, is_last))
     }
 
     /// Receives the part of rank `from`, the `number`-th, in `round`.
     pub fn receive(
-        &self, plan: &mut Builder, from: u32, number: u32, round: u32, is_last: bool,
-    ) -> Arrival {
-        let (buffer, free) = self.turns[number as usize % self.turns.len()];
+        &self, plan: &mut ScheduleBuilder, from: u32, number: u32, round: u32, is_last: bool,
+    ) -> ReceivedBlock {
+        let (buffer, free) = self.buffers[number as usize % self.buffers.len()];
         let (region, free) = match is_last {
             true => (self.result, None),
             false => (buffer.region(0, self.own.len), free),
         };
-        Arrival { region, step: plan.receive(from, region, round, free.as_slice()) }
+        ReceivedBlock { region, step: plan.receive(from, region, round, free.as_slice()) }
     }
 
     /// Combines with the part of rank `from`, which is the next.
-    pub fn add(&mut self, plan: &mut Builder, arrival: Arrival, rank: u32, from: u32) {
-        let Arrival { region, step } = arrival;
-        let arrived = Part { region, ready: Some(step) };
+    pub fn add(
+        &mut self, plan: &mut ScheduleBuilder, arrival: ReceivedBlock, rank: u32, from: u32,
+    ) {
+        let ReceivedBlock { region, step } = arrival;
+        let arrived = PartialSum { region, ready: Some(step) };
         if from > rank {
             self.upper = self.combined(plan, self.upper, arrived);
         } else {
@@ -158,24 +162,26 @@ impl Sum {
     }
 
     /// `left op right`, which is where `right` was.
-    fn combined(&mut self, plan: &mut Builder, left: Part, right: Part) -> Part {
+    fn combined(
+        &mut self, plan: &mut ScheduleBuilder, left: PartialSum, right: PartialSum,
+    ) -> PartialSum {
         let after: Vec<StepId> = left.ready.into_iter().chain(right.ready).collect();
         let step = plan.reduce(left.region, right.region, &after);
         let was_in = |turn: &&mut (Buffer, _)| turn.0 == left.region.buffer;
-        if let Some(turn) = self.turns.iter_mut().find(was_in) {
+        if let Some(turn) = self.buffers.iter_mut().find(was_in) {
             turn.1 = Some(step);
         }
-        Part { region: right.region, ready: Some(step) }
+        PartialSum { region: right.region, ready: Some(step) }
     }
 
     /// Combines both runs; returns the step that completes the result.
-    pub fn close(mut self, plan: &mut Builder) -> Option<StepId> {
+    pub fn finish(mut self, plan: &mut ScheduleBuilder) -> Option<StepId> {
         if self.own.len == 0 {
             return None;
         }
         if self.upper.region != self.result {
             let ready = plan.copy(self.own, self.result, &[]);
-            self.upper = Part { region: self.result, ready: Some(ready) };
+            self.upper = PartialSum { region: self.result, ready: Some(ready) };
         }
         if let Some(lower) = self.lower {
             self.upper = self.combined(plan, lower, self.upper);

@@ -8,8 +8,8 @@
 //! but that of the rank before it. It copies its block if in place.
 
 use super::algorithm::{Algorithm, Cost};
-use super::{RECEIVE, ReduceScatter, Shape, starts};
-use crate::offload::{Builder, Region, Schedule, StepId};
+use super::{RECEIVE, ReduceScatter, Shape, block_offsets};
+use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
 pub const ALGORITHM: Algorithm<ReduceScatter> = Algorithm {
@@ -45,11 +45,11 @@ pub fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
     let ReduceScatter { blocks, in_place, .. } = args;
     let own = blocks[rank as usize];
     if shape.ranks == 1 {
-        return super::butterfly::alone(own, in_place);
+        return super::butterfly::local_copy(own, in_place);
     }
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     let (previous, next) = (shape.before(rank, 1), shape.after(rank, 1));
-    let starts: Vec<usize> = starts(blocks).collect();
+    let starts: Vec<usize> = block_offsets(blocks).collect();
     let input = |of: u32| args.input(starts[of as usize], blocks[of as usize]);
     let longest = blocks.iter().copied().max().unwrap_or(0);
     // Where parts arrive by turns, and the send after which the next may.

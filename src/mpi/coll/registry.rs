@@ -3,25 +3,25 @@
 //! Of those that cost the same, the first in a list is taken.
 
 use super::algorithm::{Algorithm, Arguments};
-use super::levels::costs;
+use super::hierarchical::costs;
 use super::{
-    Allreduce, Bcast, BlockPairs, Blocks, Exchange, Operands, Reduce, ReduceScatter, Rooted,
-    RootedBlocks, Scan, Shape, allgather_bruck, allgather_doubling, allgather_linear,
-    allgather_neighbor, allgather_ring, allreduce_doubling, allreduce_halving, allreduce_linear,
-    allreduce_redundant, allreduce_ring, alltoall_bruck, alltoall_pairwise, alltoall_spread,
-    barrier_dissemination, barrier_linear, barrier_tree, bcast_binary, bcast_binomial, bcast_chain,
-    bcast_knomial, bcast_linear, bcast_scatter_doubling, bcast_scatter_ring, bcast_trinaryx3,
-    gather_binomial, gather_linear, reduce_binomial, reduce_chain, reduce_in_order, reduce_linear,
-    reduce_rabenseifner, reduce_scatter_halving, reduce_scatter_in_order, reduce_scatter_linear,
-    reduce_scatter_pairwise, reduce_scatter_ring, scan_chain, scan_doubling, scan_linear,
-    scatter_binomial, scatter_linear,
+    Allreduce, Bcast, BlockPairs, Operands, RankBlocks, Reduce, ReduceScatter, Rooted,
+    RootedBlocks, Scan, Shape, UniformBlocks, allgather_bruck, allgather_doubling,
+    allgather_linear, allgather_neighbor, allgather_ring, allreduce_doubling, allreduce_halving,
+    allreduce_linear, allreduce_redundant, allreduce_ring, alltoall_bruck, alltoall_pairwise,
+    alltoall_spread, barrier_dissemination, barrier_linear, barrier_tree, bcast_binary,
+    bcast_binomial, bcast_chain, bcast_knomial, bcast_linear, bcast_scatter_doubling,
+    bcast_scatter_ring, bcast_trinaryx3, gather_binomial, gather_linear, reduce_binomial,
+    reduce_chain, reduce_in_order, reduce_linear, reduce_rabenseifner, reduce_scatter_halving,
+    reduce_scatter_in_order, reduce_scatter_linear, reduce_scatter_pairwise, reduce_scatter_ring,
+    scan_chain, scan_doubling, scan_linear, scatter_binomial, scatter_linear,
 };
 
 /// The operations that have algorithms.
 ///
 /// `MPI_Alltoallw` has those of alltoallv, `MPI_Reduce_scatter_block` those of reduce_scatter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operation {
+pub enum CollectiveOperation {
     /// `MPI_Barrier`.
     Barrier,
     /// `MPI_Bcast`.
@@ -54,7 +54,7 @@ pub enum Operation {
     Exscan,
 }
 
-impl Operation {
+impl CollectiveOperation {
     /// For a reduction, the names of the algorithms that put operands together in one way, which
     /// depends on their order and number only (see `coll`, "Association").
     pub fn reproducible(self) -> Option<&'static [&'static str]> {
@@ -114,7 +114,7 @@ impl Operation {
 
     /// The names of its algorithms.
     pub fn algorithms(self) -> Vec<&'static str> {
-        let mut names = self.visit(Shape { ranks: 1 }, 0, Names);
+        let mut names = self.visit(Shape { ranks: 1 }, 0, AlgorithmNames);
         names.extend(costs::OPERATIONS.contains(&self).then_some(costs::NAME));
         names
     }
@@ -126,7 +126,7 @@ impl Operation {
         let operands = Operands { bytes, element: 1, commutative };
         let rooted = Rooted { block: bytes, root, in_place };
         let unlike = RootedBlocks { own: 0, blocks: &[], root, in_place };
-        let exchange = Exchange { block: bytes, in_place };
+        let exchange = UniformBlocks { block: bytes, in_place };
         let scan = Scan { operands, in_place };
         let blocks = || vec![bytes; shape.ranks as usize];
         match self {
@@ -137,7 +137,9 @@ impl Operation {
             Self::Scatter => visitor.visit(&SCATTER, rooted),
             Self::Scatterv => visitor.visit(&SCATTERV, unlike),
             Self::Allgather => visitor.visit(&ALLGATHER, exchange),
-            Self::Allgatherv => visitor.visit(&ALLGATHERV, Blocks { blocks: &blocks(), in_place }),
+            Self::Allgatherv => {
+                visitor.visit(&ALLGATHERV, RankBlocks { blocks: &blocks(), in_place })
+            }
             Self::Alltoall => visitor.visit(&ALLTOALL, exchange),
             Self::Alltoallv => {
                 visitor.visit(&ALLTOALLV, BlockPairs { send: &[], receive: &[], in_place })
@@ -158,30 +160,32 @@ pub trait Visitor {
     type Output;
 
     /// Looks at a family, with the arguments of a call.
-    fn visit<A: Arguments>(self, family: &Family<A>, args: A::In<'_>) -> Self::Output;
+    fn visit<A: Arguments>(
+        self, family: &AlgorithmFamily<A>, args: A::Borrowed<'_>,
+    ) -> Self::Output;
 }
 
-struct Names;
+struct AlgorithmNames;
 
-impl Visitor for Names {
+impl Visitor for AlgorithmNames {
     type Output = Vec<&'static str>;
 
-    fn visit<A: Arguments>(self, family: &Family<A>, _: A::In<'_>) -> Self::Output {
+    fn visit<A: Arguments>(self, family: &AlgorithmFamily<A>, _: A::Borrowed<'_>) -> Self::Output {
         family.algorithms.iter().map(|algorithm| algorithm.name).collect()
     }
 }
 
 /// The algorithms of an operation.
-pub struct Family<A: Arguments + 'static> {
+pub struct AlgorithmFamily<A: Arguments + 'static> {
     /// The operation.
-    pub operation: Operation,
+    pub operation: CollectiveOperation,
     /// Its algorithms; at least one of them fits any call.
     pub algorithms: &'static [Algorithm<A>],
 }
 
 /// Barrier.
-pub const BARRIER: Family<()> = Family {
-    operation: Operation::Barrier,
+pub const BARRIER: AlgorithmFamily<()> = AlgorithmFamily {
+    operation: CollectiveOperation::Barrier,
     algorithms: &[
         barrier_dissemination::ALGORITHM,
         barrier_tree::ALGORITHM,
@@ -190,8 +194,8 @@ pub const BARRIER: Family<()> = Family {
 };
 
 /// Broadcast.
-pub const BCAST: Family<Bcast> = Family {
-    operation: Operation::Bcast,
+pub const BCAST: AlgorithmFamily<Bcast> = AlgorithmFamily {
+    operation: CollectiveOperation::Bcast,
     algorithms: &[
         bcast_binomial::ALGORITHM,
         bcast_knomial::FOUR,
@@ -206,28 +210,32 @@ pub const BCAST: Family<Bcast> = Family {
 };
 
 /// Gather.
-pub const GATHER: Family<Rooted> = Family {
-    operation: Operation::Gather,
+pub const GATHER: AlgorithmFamily<Rooted> = AlgorithmFamily {
+    operation: CollectiveOperation::Gather,
     algorithms: &[gather_linear::GATHER, gather_binomial::ALGORITHM],
 };
 
 /// Gather of blocks of unlike lengths.
-pub const GATHERV: Family<RootedBlocks> =
-    Family { operation: Operation::Gatherv, algorithms: &[gather_linear::GATHERV] };
+pub const GATHERV: AlgorithmFamily<RootedBlocks> = AlgorithmFamily {
+    operation: CollectiveOperation::Gatherv,
+    algorithms: &[gather_linear::GATHERV],
+};
 
 /// Scatter.
-pub const SCATTER: Family<Rooted> = Family {
-    operation: Operation::Scatter,
+pub const SCATTER: AlgorithmFamily<Rooted> = AlgorithmFamily {
+    operation: CollectiveOperation::Scatter,
     algorithms: &[scatter_linear::SCATTER, scatter_binomial::ALGORITHM],
 };
 
 /// Scatter of blocks of unlike lengths.
-pub const SCATTERV: Family<RootedBlocks> =
-    Family { operation: Operation::Scatterv, algorithms: &[scatter_linear::SCATTERV] };
+pub const SCATTERV: AlgorithmFamily<RootedBlocks> = AlgorithmFamily {
+    operation: CollectiveOperation::Scatterv,
+    algorithms: &[scatter_linear::SCATTERV],
+};
 
 /// Gather to all.
-pub const ALLGATHER: Family<Exchange> = Family {
-    operation: Operation::Allgather,
+pub const ALLGATHER: AlgorithmFamily<UniformBlocks> = AlgorithmFamily {
+    operation: CollectiveOperation::Allgather,
     algorithms: &[
         // Of what costs the same the first is taken: here the own block is copied beside the messages.
         allgather_linear::ALLGATHER,
@@ -239,8 +247,8 @@ pub const ALLGATHER: Family<Exchange> = Family {
 };
 
 /// Gather of blocks of unlike lengths to all.
-pub const ALLGATHERV: Family<Blocks> = Family {
-    operation: Operation::Allgatherv,
+pub const ALLGATHERV: AlgorithmFamily<RankBlocks> = AlgorithmFamily {
+    operation: CollectiveOperation::Allgatherv,
     algorithms: &[
         allgather_bruck::ALLGATHERV,
         allgather_linear::ALLGATHERV,
@@ -249,8 +257,8 @@ pub const ALLGATHERV: Family<Blocks> = Family {
 };
 
 /// Exchange of all with all.
-pub const ALLTOALL: Family<Exchange> = Family {
-    operation: Operation::Alltoall,
+pub const ALLTOALL: AlgorithmFamily<UniformBlocks> = AlgorithmFamily {
+    operation: CollectiveOperation::Alltoall,
     algorithms: &[
         alltoall_pairwise::ALLTOALL,
         alltoall_spread::ALLTOALL,
@@ -259,14 +267,14 @@ pub const ALLTOALL: Family<Exchange> = Family {
 };
 
 /// Exchange of blocks of unlike lengths of all with all.
-pub const ALLTOALLV: Family<BlockPairs> = Family {
-    operation: Operation::Alltoallv,
+pub const ALLTOALLV: AlgorithmFamily<BlockPairs> = AlgorithmFamily {
+    operation: CollectiveOperation::Alltoallv,
     algorithms: &[alltoall_pairwise::ALLTOALLV, alltoall_spread::ALLTOALLV],
 };
 
 /// Reduction to a root.
-pub const REDUCE: Family<Reduce> = Family {
-    operation: Operation::Reduce,
+pub const REDUCE: AlgorithmFamily<Reduce> = AlgorithmFamily {
+    operation: CollectiveOperation::Reduce,
     algorithms: &[
         reduce_binomial::ALGORITHM,
         reduce_in_order::ALGORITHM,
@@ -277,8 +285,8 @@ pub const REDUCE: Family<Reduce> = Family {
 };
 
 /// Reduction to all.
-pub const ALLREDUCE: Family<Allreduce> = Family {
-    operation: Operation::Allreduce,
+pub const ALLREDUCE: AlgorithmFamily<Allreduce> = AlgorithmFamily {
+    operation: CollectiveOperation::Allreduce,
     algorithms: &[
         allreduce_doubling::ALGORITHM,
         allreduce_halving::ALGORITHM,
@@ -289,8 +297,8 @@ pub const ALLREDUCE: Family<Allreduce> = Family {
 };
 
 /// Reduction of blocks, one to each rank.
-pub const REDUCE_SCATTER: Family<ReduceScatter> = Family {
-    operation: Operation::ReduceScatter,
+pub const REDUCE_SCATTER: AlgorithmFamily<ReduceScatter> = AlgorithmFamily {
+    operation: CollectiveOperation::ReduceScatter,
     algorithms: &[
         reduce_scatter_halving::ALGORITHM,
         reduce_scatter_pairwise::ALGORITHM,
@@ -301,14 +309,14 @@ pub const REDUCE_SCATTER: Family<ReduceScatter> = Family {
 };
 
 /// Reduction over the ranks up to oneself.
-pub const SCAN: Family<Scan> = Family {
-    operation: Operation::Scan,
+pub const SCAN: AlgorithmFamily<Scan> = AlgorithmFamily {
+    operation: CollectiveOperation::Scan,
     algorithms: &[scan_doubling::SCAN, scan_chain::SCAN, scan_linear::SCAN],
 };
 
 /// Reduction over the ranks before oneself.
-pub const EXSCAN: Family<Scan> = Family {
-    operation: Operation::Exscan,
+pub const EXSCAN: AlgorithmFamily<Scan> = AlgorithmFamily {
+    operation: CollectiveOperation::Exscan,
     algorithms: &[scan_doubling::EXSCAN, scan_chain::EXSCAN, scan_linear::EXSCAN],
 };
 
@@ -318,9 +326,12 @@ mod tests {
 
     #[test]
     fn names_are_unlike_and_lower_case() {
-        for (number, operation) in Operation::ALL.into_iter().enumerate() {
+        for (number, operation) in CollectiveOperation::ALL.into_iter().enumerate() {
             assert_eq!(operation as usize, number);
-            assert_eq!(Operation::from_name(&operation.name().to_lowercase()), Some(operation));
+            assert_eq!(
+                CollectiveOperation::from_name(&operation.name().to_lowercase()),
+                Some(operation)
+            );
             let mut names = operation.algorithms();
             let plain = |name: &&str| {
                 name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'))

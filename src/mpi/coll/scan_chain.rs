@@ -9,7 +9,7 @@
 use super::algorithm::{Algorithm, Cost, Segmented, Segments};
 use super::pipeline::segments;
 use super::{Operands, RECEIVE, Scan, Shape};
-use crate::offload::{Builder, Region, Schedule, StepId};
+use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
 pub const SCAN: Algorithm<Scan> = Algorithm {
@@ -52,7 +52,7 @@ fn scan_cost(shape: Shape, args: Scan, segment: usize) -> Cost {
     let segments = Segments::of(args.operands.bytes, segment);
     let hops = u64::from(shape.ranks - 1);
     let copied = if args.in_place { 0 } else { args.operands.bytes as u64 };
-    Cost { reduced: segments.bytes(hops), copied, ..passing(segments, hops) }
+    Cost { reduced: segments.bytes(hops), copied, ..pipeline_cost(segments, hops) }
 }
 
 fn exscan_cost(shape: Shape, args: Scan, segment: usize) -> Cost {
@@ -61,15 +61,15 @@ fn exscan_cost(shape: Shape, args: Scan, segment: usize) -> Cost {
     // Neither the first rank nor the last reduces anything.
     let reduced = segments.bytes(hops.saturating_sub(1));
     let copied = if hops < 2 { 0 } else { args.operands.bytes as u64 };
-    Cost { reduced, copied, ..passing(segments, hops) }
+    Cost { reduced, copied, ..pipeline_cost(segments, hops) }
 }
 
-fn passing(segments: Segments, hops: u64) -> Cost {
+fn pipeline_cost(segments: Segments, hops: u64) -> Cost {
     Cost {
         rounds: segments.rounds(hops),
         messages: segments.count * hops.min(1),
         bytes: segments.bytes(hops),
-        ..Cost::NOTHING
+        ..Cost::ZERO
     }
 }
 
@@ -78,7 +78,7 @@ const WINDOW: usize = 4;
 
 /// The part of `rank` in a scan; every segment but the last has `segment` bytes, whole elements.
 pub fn scan(shape: Shape, rank: u32, args: Scan, segment: usize) -> Schedule {
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     let own = args.input();
     if rank == 0 {
         send_all(&mut plan, shape, own, segment);
@@ -106,7 +106,7 @@ pub fn scan(shape: Shape, rank: u32, args: Scan, segment: usize) -> Schedule {
 
 /// The part of `rank` in an exscan, with segments as in [`scan`]; rank 0 has no result.
 pub fn exscan(shape: Shape, rank: u32, args: Scan, segment: usize) -> Schedule {
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     let own = args.input();
     if rank == 0 {
         send_all(&mut plan, shape, own, segment);
@@ -134,7 +134,7 @@ pub fn exscan(shape: Shape, rank: u32, args: Scan, segment: usize) -> Schedule {
 }
 
 /// The first rank has all that it passes on.
-fn send_all(plan: &mut Builder, shape: Shape, own: Region, segment: usize) {
+fn send_all(plan: &mut ScheduleBuilder, shape: Shape, own: Region, segment: usize) {
     for ((start, len), round) in segments(own.len, segment).zip(1..) {
         if shape.ranks > 1 {
             plan.send(1, part(own, start, len), round, &[]);

@@ -17,7 +17,7 @@
 
 use super::algorithm::{Algorithm, Cost};
 use super::{RECEIVE, Scan, Shape};
-use crate::offload::{Builder, Region, Schedule, StepId};
+use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
 pub const SCAN: Algorithm<Scan> = Algorithm {
@@ -54,10 +54,10 @@ pub const EXSCAN: Algorithm<Scan> = Algorithm {
 /// What messages cost: rank 0 sends its operand in each round.
 fn sending(shape: Shape, bytes: u64) -> Cost {
     if bytes == 0 {
-        return Cost::NOTHING;
+        return Cost::ZERO;
     }
     let rounds = shape.doublings().into();
-    Cost { rounds, messages: rounds, bytes: rounds * bytes, ..Cost::NOTHING }
+    Cost { rounds, messages: rounds, bytes: rounds * bytes, ..Cost::ZERO }
 }
 
 /// How many operands a rank reduces in an exscan, or all do one after the other.
@@ -75,7 +75,7 @@ fn exscan_reductions(shape: Shape) -> u64 {
 
 /// The part of `rank` in a scan.
 pub fn scan(shape: Shape, rank: u32, args: Scan) -> Schedule {
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     let bytes = args.operands.bytes;
     if bytes == 0 {
         return plan.finish();
@@ -83,7 +83,7 @@ pub fn scan(shape: Shape, rank: u32, args: Scan) -> Schedule {
     let (own, result) = (args.input(), RECEIVE.region(0, bytes));
     let arrivals = arrivals(&mut plan, shape, rank, bytes, None);
     let copied = (!args.in_place).then(|| plan.copy(own, result, &[]));
-    let mut part = Part { region: own, ready: None };
+    let mut part = PartialScan { region: own, ready: None };
     for (number, distance) in distances(shape).enumerate() {
         let sent = part.send(&mut plan, shape, rank, number);
         if distance > rank {
@@ -93,25 +93,25 @@ pub fn scan(shape: Shape, rank: u32, args: Scan) -> Schedule {
         // What is being sent must not change yet.
         let free = sent.filter(|_| part.region == result);
         let after = [part.ready.or(copied).as_slice(), &[step], free.as_slice()].concat();
-        part = Part { region: result, ready: Some(plan.reduce(arrived, result, &after)) };
+        part = PartialScan { region: result, ready: Some(plan.reduce(arrived, result, &after)) };
     }
     plan.finish()
 }
 
 /// The part of `rank` in an exscan; rank 0 has no result.
 pub fn exscan(shape: Shape, rank: u32, args: Scan) -> Schedule {
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     let bytes = args.operands.bytes;
     if bytes == 0 {
         return plan.finish();
     }
     let reaches = |distance| reaches(shape, rank, distance).is_some();
     let result = RECEIVE.region(0, bytes);
-    let mut part = Part { region: args.input(), ready: None };
+    let mut part = PartialScan { region: args.input(), ready: None };
     // The own operand is saved where it is overwritten before it is sent, or grows.
     if rank > 0 && reaches(1) && (args.in_place || reaches(2)) {
         let copy = plan.scratch(bytes).region(0, bytes);
-        part = Part { region: copy, ready: Some(plan.copy(part.region, copy, &[])) };
+        part = PartialScan { region: copy, ready: Some(plan.copy(part.region, copy, &[])) };
     }
     let arrivals = arrivals(&mut plan, shape, rank, bytes, Some((result, part.ready)));
     let mut below: Option<StepId> = None;
@@ -136,15 +136,17 @@ pub fn exscan(shape: Shape, rank: u32, args: Scan) -> Schedule {
 }
 
 /// What a rank knows of the ranks that end with itself.
-struct Part {
+struct PartialScan {
     region: Region,
     /// The step that completes it.
     ready: Option<StepId>,
 }
 
-impl Part {
+impl PartialScan {
     /// Sends it as far as the round with this number reaches, if there is a rank.
-    fn send(&self, plan: &mut Builder, shape: Shape, rank: u32, number: usize) -> Option<StepId> {
+    fn send(
+        &self, plan: &mut ScheduleBuilder, shape: Shape, rank: u32, number: usize,
+    ) -> Option<StepId> {
         let to = reaches(shape, rank, 1 << number)?;
         Some(plan.send(to, self.region, number as u32 + 1, self.ready.as_slice()))
     }
@@ -163,7 +165,7 @@ fn reaches(shape: Shape, rank: u32, distance: u64) -> Option<u32> {
 /// Posts the receive of each round that has one, all at once, each to memory of its own; the first
 /// to `first` if that is given, once the step beside it is complete.
 fn arrivals(
-    plan: &mut Builder, shape: Shape, rank: u32, bytes: usize,
+    plan: &mut ScheduleBuilder, shape: Shape, rank: u32, bytes: usize,
     mut first: Option<(Region, Option<StepId>)>,
 ) -> Vec<(Region, StepId)> {
     let mut arrivals = Vec::new();

@@ -6,9 +6,9 @@
 //! less), and rank 0 sends as many.
 
 use super::algorithm::{Algorithm, Cost};
-use super::reduce_scatter_pairwise::{Sum, round_of};
+use super::reduce_scatter_pairwise::{BlockReduction, round_of};
 use super::{RECEIVE, Scan, Shape, butterfly};
-use crate::offload::{Builder, Schedule, StepId};
+use crate::offload::{Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
 pub const SCAN: Algorithm<Scan> = Algorithm {
@@ -34,38 +34,38 @@ fn scan_cost(shape: Shape, args: Scan) -> Cost {
     let bytes = args.operands.bytes as u64;
     let others = u64::from(shape.ranks - 1);
     let copied = bytes * if args.in_place { 2 * others.min(1) } else { 1 };
-    Cost { reduced: others * bytes, copied, ..meeting(shape, bytes) }
+    Cost { reduced: others * bytes, copied, ..message_cost(shape, bytes) }
 }
 
 fn exscan_cost(shape: Shape, args: Scan) -> Cost {
     let bytes = args.operands.bytes as u64;
     let others = u64::from(shape.ranks - 1);
     let copied = if args.in_place && others > 0 { bytes } else { 0 };
-    Cost { reduced: others.saturating_sub(1) * bytes, copied, ..meeting(shape, bytes) }
+    Cost { reduced: others.saturating_sub(1) * bytes, copied, ..message_cost(shape, bytes) }
 }
 
-fn meeting(shape: Shape, bytes: u64) -> Cost {
+fn message_cost(shape: Shape, bytes: u64) -> Cost {
     let others = u64::from(shape.ranks - 1);
     if bytes == 0 || others == 0 {
-        return Cost::NOTHING;
+        return Cost::ZERO;
     }
     let rounds = u64::from(round_of(shape.ranks - 1));
-    Cost { rounds, messages: others, bytes: others * bytes, ..Cost::NOTHING }
+    Cost { rounds, messages: others, bytes: others * bytes, ..Cost::ZERO }
 }
 
 /// The part of `rank` in a scan.
 pub fn scan(shape: Shape, rank: u32, args: Scan) -> Schedule {
     let bytes = args.operands.bytes;
     if bytes == 0 || shape.ranks == 1 {
-        return butterfly::alone(bytes, args.in_place);
+        return butterfly::local_copy(bytes, args.in_place);
     }
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     let (own, result) = (args.input(), RECEIVE.region(0, bytes));
     let sum = match args.in_place {
         true => plan.scratch(bytes).region(0, bytes),
         false => result,
     };
-    let mut below = Sum::new(&mut plan, own, sum, rank);
+    let mut below = BlockReduction::new(&mut plan, own, sum, rank);
     for from in 0..rank {
         let arrival = below.receive(&mut plan, from, from + 1, round_of(from + 1), false);
         below.add(&mut plan, arrival, rank, from);
@@ -77,7 +77,7 @@ pub fn scan(shape: Shape, rank: u32, args: Scan) -> Schedule {
         }
         return plan.finish();
     }
-    let done = below.close(&mut plan);
+    let done = below.finish(&mut plan);
     if args.in_place {
         let after: Vec<StepId> = done.into_iter().chain(sent).collect();
         plan.copy(sum, result, &after);
@@ -88,12 +88,12 @@ pub fn scan(shape: Shape, rank: u32, args: Scan) -> Schedule {
 /// The part of `rank` in an exscan; rank 0 has no result.
 pub fn exscan(shape: Shape, rank: u32, args: Scan) -> Schedule {
     let bytes = args.operands.bytes;
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     if bytes == 0 {
         return plan.finish();
     }
     let result = RECEIVE.region(0, bytes);
-    let mut below = Sum::new(&mut plan, args.input(), result, rank);
+    let mut below = BlockReduction::new(&mut plan, args.input(), result, rank);
     for from in 0..rank {
         let is_last = from + 1 == rank && !args.in_place;
         let arrival = below.receive(&mut plan, from, from + 1, round_of(from + 1), is_last);
@@ -108,7 +108,7 @@ pub fn exscan(shape: Shape, rank: u32, args: Scan) -> Schedule {
 }
 
 /// Sends the own operand to all ranks above.
-fn send_up(plan: &mut Builder, shape: Shape, rank: u32, args: Scan) -> Vec<StepId> {
+fn send_up(plan: &mut ScheduleBuilder, shape: Shape, rank: u32, args: Scan) -> Vec<StepId> {
     let above = rank + 1..shape.ranks;
     above.map(|to| plan.send(to, args.input(), round_of(rank + 1), &[])).collect()
 }

@@ -6,10 +6,10 @@
 //! Cost: ceil(log2 n) rounds; the root sends n - 1 blocks, another rank up to n / 2 - 1.
 
 use super::algorithm::Algorithm;
-use super::gather_binomial::{Wrapped, cost};
+use super::gather_binomial::{WrappedBlocks, cost};
 use super::tree::binomial;
 use super::{RECEIVE, Rooted, SEND, Shape};
-use crate::offload::{Builder, Region, Schedule};
+use crate::offload::{Region, Schedule, ScheduleBuilder};
 
 /// See the module's text.
 pub const ALGORITHM: Algorithm<Rooted> = Algorithm {
@@ -24,7 +24,7 @@ pub const ALGORITHM: Algorithm<Rooted> = Algorithm {
 /// The part of `rank`.
 pub fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
     let Rooted { block, root, in_place } = args;
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     if block == 0 {
         return plan.finish();
     }
@@ -36,7 +36,11 @@ pub fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
     if place == 0 {
         for child in tree.children(0) {
             let to = rank_at(child);
-            Wrapped::of(shape, to, tree.below(child), block).send(&mut plan, to, round(child));
+            WrappedBlocks::of(shape, to, tree.subtree_size(child), block).send(
+                &mut plan,
+                to,
+                round(child),
+            );
         }
         if !in_place {
             plan.copy(SEND.region(root as usize * block, block), own, &[]);
@@ -44,7 +48,7 @@ pub fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
         return plan.finish();
     }
     let parent = rank_at(tree.parent(place));
-    let below = tree.below(place) as usize;
+    let below = tree.subtree_size(place) as usize;
     if below == 1 {
         plan.receive(parent, own, round(place), &[]);
         return plan.finish();
@@ -53,16 +57,16 @@ pub fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
     let arrived = plan.receive(parent, blocks.region(0, below * block), round(place), &[]);
     for child in tree.children(place) {
         let start = (child - place) as usize * block;
-        let region = blocks.region(start, tree.below(child) as usize * block);
+        let region = blocks.region(start, tree.subtree_size(child) as usize * block);
         plan.send(rank_at(child), region, round(child), &[arrived]);
     }
     plan.copy(blocks.region(0, block), own, &[arrived]);
     plan.finish()
 }
 
-impl Wrapped {
+impl WrappedBlocks {
     /// Sends them in one message.
-    fn send(self, plan: &mut Builder, to: u32, round: u32) {
+    fn send(self, plan: &mut ScheduleBuilder, to: u32, round: u32) {
         let upper = SEND.region(self.start, self.upper);
         if self.lower == 0 {
             plan.send(to, upper, round, &[]);

@@ -3,9 +3,9 @@
 //! Cost: 1 round; the root sends n - 1 blocks.
 
 use super::algorithm::Algorithm;
-use super::gather_linear::{self, meeting_all};
-use super::{RECEIVE, Rooted, RootedBlocks, SEND, Shape, block_of};
-use crate::offload::{Buffer, Builder, Region, Schedule};
+use super::gather_linear::{self, cost_of_all_peers};
+use super::{RECEIVE, Rooted, RootedBlocks, SEND, Shape, block_buffer};
+use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder};
 
 /// The receive buffer of a scatterv.
 const OWN: Buffer = Buffer::User(0);
@@ -25,7 +25,7 @@ pub const SCATTERV: Algorithm<RootedBlocks> = Algorithm {
     name: "linear",
     about: "the root sends every rank its block",
     fits: |_, _| true,
-    cost: |shape, args| meeting_all(shape, args.blocks.iter().sum()),
+    cost: |shape, args| cost_of_all_peers(shape, args.blocks.iter().sum()),
     schedule: scatterv,
     segmented: None,
 };
@@ -46,14 +46,14 @@ pub fn scatterv(shape: Shape, rank: u32, args: RootedBlocks<'_>) -> Schedule {
     let RootedBlocks { own, blocks, root, in_place } = args;
     if rank == root {
         let own = (!in_place).then_some(OWN);
-        send(shape, root, own, |to| block_of(to).region(0, blocks[to as usize]))
+        send(shape, root, own, |to| block_buffer(to).region(0, blocks[to as usize]))
     } else {
         receive(root, OWN.region(0, own))
     }
 }
 
 fn receive(root: u32, block: Region) -> Schedule {
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     if block.len > 0 {
         plan.receive(root, block, 1, &[]);
     }
@@ -62,7 +62,7 @@ fn receive(root: u32, block: Region) -> Schedule {
 
 /// The root's part; `own` is where its own block goes, unless that stays where it is.
 fn send(shape: Shape, root: u32, own: Option<Buffer>, block: impl Fn(u32) -> Region) -> Schedule {
-    let mut plan = Builder::new();
+    let mut plan = ScheduleBuilder::new();
     let others = (1..shape.ranks).map(|steps| shape.after(root, steps));
     for (to, block) in others.map(|to| (to, block(to))).filter(|(_, block)| block.len > 0) {
         plan.send(to, block, 1, &[]);

@@ -5,11 +5,11 @@
 //! Cost: ceil(log2 n) rounds to the first rank, floor(log2 n) from it.
 
 use super::Shape;
-use crate::offload::{Builder, Region, Schedule, StepId};
+use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
 /// Rank 0 hears that all others are here.
-pub(super) fn to_first(shape: Shape, rank: u32) -> Schedule {
-    let mut plan = Builder::new();
+pub(super) fn fan_in(shape: Shape, rank: u32) -> Schedule {
+    let mut plan = ScheduleBuilder::new();
     let heard: Vec<StepId> = children(shape, rank)
         .map(|(child, bit)| plan.receive(child, Region::EMPTY, bit + 1, &[]))
         .collect();
@@ -21,8 +21,8 @@ pub(super) fn to_first(shape: Shape, rank: u32) -> Schedule {
 }
 
 /// All others hear from rank 0; who has most to tell comes first.
-pub(super) fn from_first(shape: Shape, rank: u32) -> Schedule {
-    let mut plan = Builder::new();
+pub(super) fn fan_out(shape: Shape, rank: u32) -> Schedule {
+    let mut plan = ScheduleBuilder::new();
     let parent = rank & rank.wrapping_sub(1);
     let heard = (rank > 0).then(|| plan.receive(parent, Region::EMPTY, rank.count_ones(), &[]));
     for (child, _) in children(shape, rank).collect::<Vec<_>>().into_iter().rev() {

@@ -50,7 +50,7 @@ impl Tree {
     }
 
     /// How many places there are from this one down, itself included: those that follow it.
-    pub fn below(self, place: u32) -> u32 {
+    pub fn subtree_size(self, place: u32) -> u32 {
         self.weight(self.height(place)).min(self.ranks() - u64::from(place)) as u32
     }
 
@@ -109,10 +109,10 @@ mod tests {
                     assert_eq!((tree.parent(child), child), (place, end), "{tree:?}");
                     assert_eq!(tree.depth(child), tree.depth(place) + 1);
                     assert!(tree.height(child) < tree.height(place));
-                    end += tree.below(child);
+                    end += tree.subtree_size(child);
                     found.push(child);
                 }
-                assert_eq!(end, place + tree.below(place), "{tree:?} {place}");
+                assert_eq!(end, place + tree.subtree_size(place), "{tree:?} {place}");
             }
             found.sort_unstable();
             assert!(found.into_iter().eq(0..ranks), "{tree:?}");

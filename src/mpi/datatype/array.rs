@@ -6,14 +6,14 @@
 use std::sync::Arc;
 
 use super::construct::too_large;
-use super::{Combiner, Contents, Datatype, Form};
+use super::{Combiner, ConstructorForm, Contents, Datatype};
 use crate::base::{ErrorClass, Result};
-use crate::core::layout::{Block, Layout};
+use crate::engine::layout::{Block, Layout};
 
 /// Which dimension of an array varies fastest, with its value in the ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
-pub enum Order {
+pub enum ArrayOrder {
     /// The last.
     C = 12,
     /// The first.
@@ -35,7 +35,7 @@ pub enum Distribution {
 /// `MPI_DISTRIBUTE_DFLT_DARG`: the block length is the default one.
 const DEFAULT_LENGTH: i64 = 19;
 
-impl Order {
+impl ArrayOrder {
     /// The order with this value in the ABI.
     ///
     /// # Errors
@@ -74,7 +74,8 @@ impl Datatype {
     /// # Panics
     /// If the three lists are not of one length.
     pub fn subarray(
-        form: Form, sizes: &[i64], subsizes: &[i64], starts: &[i64], order: Order, old: &Self,
+        form: ConstructorForm, sizes: &[i64], subsizes: &[i64], starts: &[i64], order: ArrayOrder,
+        old: &Self,
     ) -> Result<Self> {
         assert!(sizes.len() == subsizes.len() && sizes.len() == starts.len());
         let contents = Contents::new(Combiner::Subarray, form)
@@ -84,12 +85,12 @@ impl Datatype {
             .numbers(starts)
             .integers(&[order as i64])
             .types(std::slice::from_ref(old));
-        some_dimensions(sizes.len())?;
+        check_dimensions(sizes.len())?;
         let mut layout = old.layout().clone();
         let mut stride = old.extent();
         for dimension in order.dimensions(sizes.len()) {
             let (size, subsize, start) = (sizes[dimension], subsizes[dimension], starts[dimension]);
-            inside(dimension, size, subsize, start)?;
+            check_subarray(dimension, size, subsize, start)?;
             let place = stride.checked_mul(start as isize).ok_or_else(too_large)?;
             let block =
                 Block { displacement: place, count: subsize as usize, stride, layout: &layout };
@@ -110,8 +111,8 @@ impl Datatype {
     /// If the four lists are not of one length.
     #[expect(clippy::too_many_arguments, reason = "they are those of the MPI function")]
     pub fn darray(
-        form: Form, size: i64, rank: i64, sizes: &[i64], distributions: &[i64], lengths: &[i64],
-        processes: &[i64], order: Order, old: &Self,
+        form: ConstructorForm, size: i64, rank: i64, sizes: &[i64], distributions: &[i64],
+        lengths: &[i64], processes: &[i64], order: ArrayOrder, old: &Self,
     ) -> Result<Self> {
         assert!(sizes.len() == distributions.len() && sizes.len() == lengths.len());
         let contents = Contents::new(Combiner::Darray, form)
@@ -122,14 +123,14 @@ impl Datatype {
             .integers(processes)
             .integers(&[order as i64])
             .types(std::slice::from_ref(old));
-        some_dimensions(sizes.len())?;
+        check_dimensions(sizes.len())?;
         let place = coordinates(size, rank, processes)?;
         let mut layout = old.layout().clone();
         for dimension in order.dimensions(sizes.len()) {
-            let share = Share {
-                size: positive(sizes[dimension], "array size")?,
+            let share = DimensionShare {
+                size: check_positive(sizes[dimension], "array size")?,
                 processes: processes[dimension],
-                place: place[dimension],
+                coordinate: place[dimension],
                 distribution: Distribution::new(distributions[dimension])?,
             };
             layout = Arc::new(share.layout(lengths[dimension], &layout)?);
@@ -139,24 +140,24 @@ impl Datatype {
 }
 
 /// What one process gets of one dimension of a distributed array.
-struct Share {
+struct DimensionShare {
     /// Length of the dimension.
     size: i64,
     /// How many processes it is dealt out to.
     processes: i64,
     /// Which of them this is.
-    place: i64,
+    coordinate: i64,
     distribution: Distribution,
 }
 
-impl Share {
+impl DimensionShare {
     /// The layout of the share, as long as the whole dimension.
     fn layout(&self, length: i64, element: &Arc<Layout>) -> Result<Layout> {
         let length = self.block_length(length)?;
         let bytes =
             |elements: i64| element.extent().checked_mul(elements as isize).ok_or_else(too_large);
         let round = length.checked_mul(self.processes).ok_or_else(too_large)?;
-        let first = self.place * length;
+        let first = self.coordinate * length;
         // Elements from the first of this process on; whole rounds of blocks, then perhaps a
         // last block, which may be short.
         let left = (self.size - first).max(0);
@@ -182,7 +183,7 @@ impl Share {
     fn block_length(&self, length: i64) -> Result<i64> {
         let wrong = |why: String| Err(ErrorClass::Arg.error(why));
         if length != DEFAULT_LENGTH {
-            positive(length, "distribution argument")?;
+            check_positive(length, "distribution argument")?;
         }
         match self.distribution {
             Distribution::None if self.processes != 1 => {
@@ -205,10 +206,10 @@ impl Share {
 
 /// The place of `rank` in the grid; the last dimension varies fastest, whatever the array does.
 fn coordinates(size: i64, rank: i64, processes: &[i64]) -> Result<Vec<i64>> {
-    positive(size, "number of processes")?;
+    check_positive(size, "number of processes")?;
     let mut total = 1i64;
     for count in processes {
-        total = total.saturating_mul(positive(*count, "number of processes of a dimension")?);
+        total = total.saturating_mul(check_positive(*count, "number of processes of a dimension")?);
     }
     if total != size {
         return Err(ErrorClass::Arg.error(format!("the grid has {total} processes, not {size}")));
@@ -230,7 +231,7 @@ fn coordinates(size: i64, rank: i64, processes: &[i64]) -> Result<Vec<i64>> {
     Ok(place)
 }
 
-fn inside(dimension: usize, size: i64, subsize: i64, start: i64) -> Result<()> {
+fn check_subarray(dimension: usize, size: i64, subsize: i64, start: i64) -> Result<()> {
     if size >= 1 && (1..=size).contains(&subsize) && (0..=size - subsize).contains(&start) {
         return Ok(());
     }
@@ -239,14 +240,14 @@ fn inside(dimension: usize, size: i64, subsize: i64, start: i64) -> Result<()> {
     )))
 }
 
-fn some_dimensions(count: usize) -> Result<()> {
+fn check_dimensions(count: usize) -> Result<()> {
     if count > 0 {
         return Ok(());
     }
     Err(ErrorClass::Arg.error("an array has at least one dimension, not 0"))
 }
 
-fn positive(value: i64, what: &str) -> Result<i64> {
+fn check_positive(value: i64, what: &str) -> Result<i64> {
     if value > 0 {
         return Ok(value);
     }

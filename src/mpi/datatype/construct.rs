@@ -5,16 +5,16 @@
 
 use std::sync::Arc;
 
-use super::{Combiner, Contents, Datatype, Form, Inner};
+use super::{Combiner, ConstructorForm, Contents, Datatype, DatatypeInner};
 use crate::base::{ErrorClass, Result};
-use crate::core::layout::{Block, Layout};
+use crate::engine::layout::{Block, Layout};
 
 impl Datatype {
     /// `MPI_Type_contiguous`: `count` elements one after another.
     ///
     /// # Errors
     /// `Count` if `count` is negative, `Arg` if the type would not fit the address space.
-    pub fn contiguous(form: Form, count: i64, old: &Self) -> Result<Self> {
+    pub fn contiguous(form: ConstructorForm, count: i64, old: &Self) -> Result<Self> {
         let contents = Contents::new(Combiner::Contiguous, form).numbers(&[count]);
         let blocks = [Block::array(0, counted(count)?, old.layout())];
         Self::of_one(contents, blocks, old)
@@ -24,7 +24,9 @@ impl Datatype {
     ///
     /// # Errors
     /// As for [`Datatype::contiguous`]; `Arg` if `length` is negative.
-    pub fn vector(form: Form, count: i64, length: i64, stride: i64, old: &Self) -> Result<Self> {
+    pub fn vector(
+        form: ConstructorForm, count: i64, length: i64, stride: i64, old: &Self,
+    ) -> Result<Self> {
         let contents = Contents::new(Combiner::Vector, form).numbers(&[count, length, stride]);
         let stride = stride.checked_mul(old.extent() as i64).ok_or_else(too_large)?;
         Self::blocks_apart(contents, count, length, stride, old)
@@ -34,7 +36,9 @@ impl Datatype {
     ///
     /// # Errors
     /// As for [`Datatype::vector`].
-    pub fn hvector(form: Form, count: i64, length: i64, stride: i64, old: &Self) -> Result<Self> {
+    pub fn hvector(
+        form: ConstructorForm, count: i64, length: i64, stride: i64, old: &Self,
+    ) -> Result<Self> {
         let contents =
             Contents::new(Combiner::Hvector, form).numbers(&[count, length]).addresses(&[stride]);
         Self::blocks_apart(contents, count, length, stride, old)
@@ -48,7 +52,9 @@ impl Datatype {
     ///
     /// # Panics
     /// If there are not as many lengths as displacements; so do the following.
-    pub fn indexed(form: Form, lengths: &[i64], displacements: &[i64], old: &Self) -> Result<Self> {
+    pub fn indexed(
+        form: ConstructorForm, lengths: &[i64], displacements: &[i64], old: &Self,
+    ) -> Result<Self> {
         let contents = Contents::new(Combiner::Indexed, form)
             .numbers(&[lengths.len() as i64])
             .numbers(lengths)
@@ -62,7 +68,7 @@ impl Datatype {
     /// # Errors
     /// As for [`Datatype::indexed`].
     pub fn hindexed(
-        form: Form, lengths: &[i64], displacements: &[i64], old: &Self,
+        form: ConstructorForm, lengths: &[i64], displacements: &[i64], old: &Self,
     ) -> Result<Self> {
         let contents = Contents::new(Combiner::Hindexed, form)
             .numbers(&[lengths.len() as i64])
@@ -76,7 +82,7 @@ impl Datatype {
     /// # Errors
     /// As for [`Datatype::indexed`].
     pub fn indexed_block(
-        form: Form, length: i64, displacements: &[i64], old: &Self,
+        form: ConstructorForm, length: i64, displacements: &[i64], old: &Self,
     ) -> Result<Self> {
         let contents = Contents::new(Combiner::IndexedBlock, form)
             .numbers(&[displacements.len() as i64, length])
@@ -90,7 +96,7 @@ impl Datatype {
     /// # Errors
     /// As for [`Datatype::indexed`].
     pub fn hindexed_block(
-        form: Form, length: i64, displacements: &[i64], old: &Self,
+        form: ConstructorForm, length: i64, displacements: &[i64], old: &Self,
     ) -> Result<Self> {
         let contents = Contents::new(Combiner::HindexedBlock, form)
             .numbers(&[displacements.len() as i64, length])
@@ -103,7 +109,7 @@ impl Datatype {
     /// # Errors
     /// As for [`Datatype::indexed`].
     pub fn structure(
-        form: Form, lengths: &[i64], displacements: &[i64], types: &[Self],
+        form: ConstructorForm, lengths: &[i64], displacements: &[i64], types: &[Self],
     ) -> Result<Self> {
         assert!(lengths.len() == displacements.len() && lengths.len() == types.len());
         let contents = Contents::new(Combiner::Struct, form)
@@ -124,7 +130,7 @@ impl Datatype {
     ///
     /// # Errors
     /// `Arg` if the upper bound is no address.
-    pub fn resized(form: Form, old: &Self, lb: i64, extent: i64) -> Result<Self> {
+    pub fn resized(form: ConstructorForm, old: &Self, lb: i64, extent: i64) -> Result<Self> {
         let contents = Contents::new(Combiner::Resized, form)
             .addresses(&[lb, extent])
             .types(std::slice::from_ref(old));
@@ -136,7 +142,8 @@ impl Datatype {
 
     /// `MPI_Type_dup`: a datatype of its own that equals the old one.
     pub fn dup(&self) -> Self {
-        let contents = Contents::new(Combiner::Dup, Form::Int).types(std::slice::from_ref(self));
+        let contents =
+            Contents::new(Combiner::Dup, ConstructorForm::Int).types(std::slice::from_ref(self));
         Self::sharing(contents, self.layout().clone())
     }
 
@@ -184,7 +191,7 @@ impl Datatype {
         let external_size = sum(&contents, layout.size(), Self::external_size);
         let unit = if layout.size() == 0 { None } else { unit(&contents) };
         let (predefined, unnamed) = (None, None);
-        Self(Arc::new(Inner {
+        Self(Arc::new(DatatypeInner {
             layout,
             predefined,
             unnamed,

@@ -45,7 +45,7 @@ pub enum Combiner {
 
 /// Which form of a constructor was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ConstructorForm {
     /// The one whose counts are `int`.
     Int,
     /// The one whose name ends in `_c`: counts and displacements are `MPI_Count`.
@@ -65,12 +65,12 @@ pub struct Contents {
     pub counts: Vec<i64>,
     /// The datatypes that it was made of.
     pub types: Vec<Datatype>,
-    form: Form,
+    form: ConstructorForm,
 }
 
 impl Contents {
     /// No arguments yet.
-    pub(super) fn new(combiner: Combiner, form: Form) -> Self {
+    pub(super) fn new(combiner: Combiner, form: ConstructorForm) -> Self {
         Self {
             combiner,
             integers: Vec::new(),
@@ -90,8 +90,8 @@ impl Contents {
     /// Adds arguments that are `int` in the one form and `MPI_Count` in the other.
     pub(super) fn numbers(mut self, values: &[i64]) -> Self {
         match self.form {
-            Form::Int => self.integers(values),
-            Form::Large => {
+            ConstructorForm::Int => self.integers(values),
+            ConstructorForm::Large => {
                 self.counts.extend(values);
                 self
             }
@@ -101,8 +101,8 @@ impl Contents {
     /// Adds arguments that are `MPI_Aint` in the one form and `MPI_Count` in the other.
     pub(super) fn addresses(mut self, values: &[i64]) -> Self {
         match self.form {
-            Form::Int => self.addresses.extend(values),
-            Form::Large => self.counts.extend(values),
+            ConstructorForm::Int => self.addresses.extend(values),
+            ConstructorForm::Large => self.counts.extend(values),
         }
         self
     }

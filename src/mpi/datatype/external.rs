@@ -17,21 +17,21 @@
 
 use super::signature::Signature;
 use super::{Datatype, Predefined, Unit};
-use crate::core::memory::Memory;
+use crate::engine::memory::Memory;
 
 /// Bytes of each stream that are at hand at a time.
 const WINDOW_BYTES: usize = 4096;
 
 /// Numbers that are converted at a time; so many of the longest fit a window.
-const STRETCH: usize = 128;
+const BATCH: usize = 128;
 
 /// How one number is represented outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Number {
+enum ExternalFormat {
     /// The same bytes in the other order.
     Swapped(usize),
     /// A byte that is 0 or 1.
-    Truth,
+    Boolean,
     /// 4 of 8 bytes, with a sign.
     Long,
     /// 4 of 8 bytes.
@@ -42,7 +42,7 @@ enum Number {
     Extended,
 }
 
-impl Number {
+impl ExternalFormat {
     /// The number `unit` of a predefined datatype.
     fn new(entry: &Predefined, unit: Unit) -> Self {
         match (entry.name, unit) {
@@ -50,7 +50,7 @@ impl Number {
             ("MPI_LONG", _) => Self::Long,
             ("MPI_UNSIGNED_LONG", _) => Self::UnsignedLong,
             ("MPI_WCHAR", _) => Self::Wide,
-            ("MPI_C_BOOL" | "MPI_CXX_BOOL", _) => Self::Truth,
+            ("MPI_C_BOOL" | "MPI_CXX_BOOL", _) => Self::Boolean,
             _ => Self::Swapped(unit.size()),
         }
     }
@@ -76,7 +76,7 @@ impl Number {
     fn native(self) -> usize {
         match self {
             Self::Swapped(len) => len,
-            Self::Truth => 1,
+            Self::Boolean => 1,
             Self::Long | Self::UnsignedLong => 8,
             Self::Wide => 4,
             Self::Extended => 16,
@@ -87,7 +87,7 @@ impl Number {
     fn external(self) -> usize {
         match self {
             Self::Swapped(len) => len,
-            Self::Truth => 1,
+            Self::Boolean => 1,
             Self::Long | Self::UnsignedLong => 4,
             Self::Wide => 2,
             Self::Extended => 16,
@@ -100,7 +100,7 @@ impl Number {
         let len = external.len();
         match self {
             Self::Extended => external.copy_from_slice(&to_binary128(native).to_be_bytes()),
-            Self::Swapped(_) | Self::Truth | Self::Long | Self::UnsignedLong | Self::Wide => {
+            Self::Swapped(_) | Self::Boolean | Self::Long | Self::UnsignedLong | Self::Wide => {
                 external.copy_from_slice(&native[..len]);
                 external.reverse();
             }
@@ -112,7 +112,7 @@ impl Number {
         let len = external.len();
         match self {
             Self::Extended => native.copy_from_slice(&from_binary128(external)),
-            Self::Truth => native[0] = u8::from(external[0] != 0),
+            Self::Boolean => native[0] = u8::from(external[0] != 0),
             Self::Swapped(_) | Self::Long | Self::UnsignedLong | Self::Wide => {
                 let negative = self == Self::Long && external[0] >= 0x80;
                 native[..len].copy_from_slice(external);
@@ -125,17 +125,17 @@ impl Number {
 
 /// Bytes of one element outside.
 pub(super) fn element_size(entry: &Predefined) -> usize {
-    let (first, second) = Number::of(entry);
-    first.external() + second.map_or(0, Number::external)
+    let (first, second) = ExternalFormat::of(entry);
+    first.external() + second.map_or(0, ExternalFormat::external)
 }
 
 /// Writes `count` elements of `datatype` as external32; `packed` must be as long as they are.
 pub fn pack(datatype: &Datatype, count: usize, items: &Memory, packed: &mut Memory) {
-    let (mut source, mut sink) = (Source::new(items), Sink::new(packed));
-    stretches(datatype, count, |number, count| {
+    let (mut source, mut sink) = (PackedReader::new(items), PackedWriter::new(packed));
+    for_each_batch(datatype, count, |number, count| {
         let (native, external) = (number.native(), number.external());
-        let from = source.take(native * count).chunks_exact(native);
-        let to = sink.give(external * count).chunks_exact_mut(external);
+        let from = source.read(native * count).chunks_exact(native);
+        let to = sink.reserve(external * count).chunks_exact_mut(external);
         from.zip(to).for_each(|(from, to)| number.encode(from, to));
     });
     sink.flush();
@@ -143,21 +143,21 @@ pub fn pack(datatype: &Datatype, count: usize, items: &Memory, packed: &mut Memo
 
 /// Reads `count` elements of `datatype` from external32; `packed` must be as long as they are.
 pub fn unpack(datatype: &Datatype, count: usize, packed: &Memory, items: &mut Memory) {
-    let (mut source, mut sink) = (Source::new(packed), Sink::new(items));
-    stretches(datatype, count, |number, count| {
+    let (mut source, mut sink) = (PackedReader::new(packed), PackedWriter::new(items));
+    for_each_batch(datatype, count, |number, count| {
         let (native, external) = (number.native(), number.external());
-        let from = source.take(external * count).chunks_exact(external);
-        let to = sink.give(native * count).chunks_exact_mut(native);
+        let from = source.read(external * count).chunks_exact(external);
+        let to = sink.reserve(native * count).chunks_exact_mut(native);
         from.zip(to).for_each(|(from, to)| number.decode(from, to));
     });
     sink.flush();
 }
 
 /// Calls `each` for all numbers of `count` elements in packed order, with some equal ones at a
-/// time: no more than [`STRETCH`].
-fn stretches(datatype: &Datatype, count: usize, mut each: impl FnMut(Number, usize)) {
+/// time: no more than [`BATCH`].
+fn for_each_batch(datatype: &Datatype, count: usize, mut each: impl FnMut(ExternalFormat, usize)) {
     for (entry, count) in Signature::new(datatype, count) {
-        let (first, second) = Number::of(entry);
+        let (first, second) = ExternalFormat::of(entry);
         if let Some(second) = second.filter(|second| *second != first) {
             for _ in 0..count {
                 each(first, 1);
@@ -167,7 +167,7 @@ fn stretches(datatype: &Datatype, count: usize, mut each: impl FnMut(Number, usi
         }
         let mut left = if second.is_some() { count * 2 } else { count };
         while left > 0 {
-            let some = left.min(STRETCH);
+            let some = left.min(BATCH);
             each(first, some);
             left -= some;
         }
@@ -175,7 +175,7 @@ fn stretches(datatype: &Datatype, count: usize, mut each: impl FnMut(Number, usi
 }
 
 /// Reads packed bytes of a memory in order.
-struct Source<'a> {
+struct PackedReader<'a> {
     memory: &'a Memory,
     /// The packed bytes up to here have been in the window.
     end: usize,
@@ -184,13 +184,13 @@ struct Source<'a> {
     taken: usize,
 }
 
-impl<'a> Source<'a> {
+impl<'a> PackedReader<'a> {
     fn new(memory: &'a Memory) -> Self {
         Self { memory, end: 0, window: Vec::with_capacity(WINDOW_BYTES), taken: 0 }
     }
 
     /// The next `len` bytes, at most a window.
-    fn take(&mut self, len: usize) -> &[u8] {
+    fn read(&mut self, len: usize) -> &[u8] {
         if self.window.len() - self.taken < len {
             self.window.drain(..self.taken);
             self.taken = 0;
@@ -206,20 +206,20 @@ impl<'a> Source<'a> {
 }
 
 /// Writes packed bytes of a memory in order.
-struct Sink<'a> {
+struct PackedWriter<'a> {
     memory: &'a mut Memory,
     /// The packed bytes up to here have been written.
     end: usize,
     window: Vec<u8>,
 }
 
-impl<'a> Sink<'a> {
+impl<'a> PackedWriter<'a> {
     fn new(memory: &'a mut Memory) -> Self {
         Self { memory, end: 0, window: Vec::with_capacity(WINDOW_BYTES) }
     }
 
     /// The next `len` bytes, at most a window, to be filled.
-    fn give(&mut self, len: usize) -> &mut [u8] {
+    fn reserve(&mut self, len: usize) -> &mut [u8] {
         if self.window.len() + len > WINDOW_BYTES {
             self.flush();
         }
@@ -285,7 +285,7 @@ fn from_binary128(external: &[u8]) -> [u8; 16] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Form;
+    use super::super::ConstructorForm;
     use super::*;
 
     fn named(name: &str) -> Datatype {
@@ -353,8 +353,9 @@ mod tests {
     #[test]
     fn mixed_types_are_converted_number_by_number() {
         let parts = [named("MPI_SHORT"), named("MPI_DOUBLE_INT"), named("MPI_CHAR")];
-        let record = Datatype::structure(Form::Int, &[3, 1, 2], &[0, 8, 24], &parts).unwrap();
-        let array = Datatype::contiguous(Form::Int, 2, &record.dup()).unwrap();
+        let record =
+            Datatype::structure(ConstructorForm::Int, &[3, 1, 2], &[0, 8, 24], &parts).unwrap();
+        let array = Datatype::contiguous(ConstructorForm::Int, 2, &record.dup()).unwrap();
         assert_eq!(array.external_size(), 2 * (6 + 12 + 2));
         let lens = [2, 2, 2, 8, 4, 1, 1];
         // The array's elements are far apart in memory, but owned bytes are packed.

@@ -4,7 +4,7 @@
 //! an operation or another datatype uses it only drops one reference. Handles, names, attributes
 //! and whether it is committed belong to the object behind the handle, not to the value.
 //!
-//! Where its bytes lie is its `Layout` (`core::layout`); this module knows what they mean: the
+//! Where its bytes lie is its `Layout` (`engine::layout`); this module knows what they mean: the
 //! basic types in their order (the signature), and the constructor's arguments.
 
 mod array;
@@ -20,21 +20,21 @@ mod unnamed;
 
 use std::sync::Arc;
 
-pub use array::{Distribution, Order};
-pub use contents::{Combiner, Contents, Form};
-pub use predefined::{ByHandle, Class, Predefined, Unit};
-pub use section::Section;
+pub use array::{ArrayOrder, Distribution};
+pub use contents::{Combiner, ConstructorForm, Contents};
+pub use predefined::{ByHandle, DatatypeClass, Predefined, Unit};
+pub use section::ArraySection;
 pub use signature::Signature;
 pub use unnamed::{Precision, Unnamed, ValueIndex};
 
-use crate::core::layout::{Block, Layout};
+use crate::engine::layout::{Block, Layout};
 
 /// A datatype, predefined or derived.
 #[derive(Clone, Debug)]
-pub struct Datatype(Arc<Inner>);
+pub struct Datatype(Arc<DatatypeInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct DatatypeInner {
     layout: Arc<Layout>,
     /// Which one, if it is predefined; without a name, the one with the same representation.
     predefined: Option<Predefined>,
@@ -48,7 +48,7 @@ struct Inner {
     external_size: usize,
     contents: Contents,
     /// Buffers that are sections of arrays, if it was made for such a call.
-    sections: Option<Box<section::Sections>>,
+    sections: Option<Box<section::ArraySections>>,
 }
 
 /// The predefined datatype with this handle value in the ABI; `None` for `MPI_DATATYPE_NULL` and
@@ -64,14 +64,14 @@ impl Datatype {
             None => Layout::aligned(entry.unit.size(), entry.unit.alignment()),
             Some(members) => pair_layout(members),
         };
-        Self(Arc::new(Inner {
+        Self(Arc::new(DatatypeInner {
             layout: Arc::new(layout),
             predefined: Some(*entry),
             unnamed: None,
             unit: Some(*entry),
-            elements: if entry.class == Class::Pair { 2 } else { 1 },
+            elements: if entry.class == DatatypeClass::Pair { 2 } else { 1 },
             external_size: external::element_size(entry),
-            contents: Contents::new(Combiner::Named, Form::Int),
+            contents: Contents::new(Combiner::Named, ConstructorForm::Int),
             sections: None,
         }))
     }
@@ -205,7 +205,7 @@ impl Datatype {
     }
 }
 
-impl Inner {
+impl DatatypeInner {
     /// The part that has element `rest` (fewer than all), the bytes before the part, and how many
     /// of its elements come before that one.
     fn part_of_element(&self, mut rest: usize) -> (usize, &Datatype, usize) {
@@ -244,7 +244,7 @@ impl Inner {
     }
 }
 
-impl Drop for Inner {
+impl Drop for DatatypeInner {
     /// Takes long chains apart one by one: dropping them recursively would need stack for each.
     fn drop(&mut self) {
         let mut parts = std::mem::take(&mut self.contents.types);

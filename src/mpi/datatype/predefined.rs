@@ -3,7 +3,7 @@
 //! The numbers are the handle values of MPI 5.0 §20 (`mpi.h` has the same). Fortran types are
 //! those of a compiler with 4-byte INTEGER, REAL and LOGICAL; fixed-size ones need no assumption.
 //! Every type of the table is supported, as far as moving data goes; `mpi::op` knows which
-//! operations take which [`Class`].
+//! operations take which [`DatatypeClass`].
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ const END: u32 = 0x300;
 
 /// What the standard's table of reductions (§6.9.2) sorts datatypes into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Class {
+pub enum DatatypeClass {
     /// C integers, by their C name or their width.
     CInteger,
     /// Fortran integers.
@@ -149,7 +149,7 @@ pub struct Predefined {
     /// Its name in `mpi.h`.
     pub name: &'static str,
     /// Which operations take it.
-    pub class: Class,
+    pub class: DatatypeClass,
     /// Its representation.
     pub unit: Unit,
     /// The handle values of its value and its index, if it is a pair.
@@ -202,16 +202,16 @@ impl<T> ByHandle<T> {
     }
 }
 
-const fn entry(handle: u32, name: &'static str, class: Class, unit: Unit) -> Predefined {
+const fn entry(handle: u32, name: &'static str, class: DatatypeClass, unit: Unit) -> Predefined {
     Predefined { handle, name, class, unit, pair: None }
 }
 
 const fn pair(handle: u32, name: &'static str, pair: [u32; 2], unit: Unit) -> Predefined {
-    Predefined { handle, name, class: Class::Pair, unit, pair: Some(pair) }
+    Predefined { handle, name, class: DatatypeClass::Pair, unit, pair: Some(pair) }
 }
 
 const TABLE: &[Predefined] = {
-    use Class::*;
+    use DatatypeClass::*;
     use Unit::*;
     &[
         entry(0x201, "MPI_AINT", MultiLanguage, I64),
@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn the_members_of_a_pair_fill_it() {
         for entry in TABLE {
-            assert_eq!(entry.unit.members().is_some(), entry.class == Class::Pair);
+            assert_eq!(entry.unit.members().is_some(), entry.class == DatatypeClass::Pair);
             assert_eq!(entry.members().map(|parts| parts.map(|p| p.unit)), entry.unit.members());
             if let Some([value, index]) = entry.unit.members() {
                 assert_eq!(entry.unit.size(), value.size() + index.size());

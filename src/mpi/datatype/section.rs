@@ -18,22 +18,22 @@
 use std::sync::Arc;
 
 use super::construct::too_large;
-use super::{Contents, Datatype, Inner};
+use super::{Contents, Datatype, DatatypeInner};
 use crate::base::{ErrorClass, Result};
-use crate::core::layout::{Block, Layout};
+use crate::engine::layout::{Block, Layout};
 
 /// An array of which some elements are a buffer.
 #[derive(Clone, Debug)]
-pub struct Section {
+pub struct ArraySection {
     /// The address of the first element.
     base: usize,
     /// What a section of the first so many dimensions is: at first adjacent bytes.
-    levels: Vec<Level>,
+    levels: Vec<SectionLevel>,
 }
 
 /// A section of some dimensions.
 #[derive(Clone, Debug)]
-struct Level {
+struct SectionLevel {
     /// Where its bytes are.
     layout: Arc<Layout>,
     /// From one section of a dimension less to the next, in bytes.
@@ -42,34 +42,34 @@ struct Level {
 
 /// A datatype with the sections that are buffers of it.
 #[derive(Debug)]
-pub(super) struct Sections {
+pub(super) struct ArraySections {
     /// The handle of the datatype itself.
     element: u32,
-    all: Box<[Section]>,
+    all: Box<[ArraySection]>,
 }
 
 /// Part of a virtually contiguous buffer: bytes that are adjacent there, as pieces of memory.
-struct Piece {
+struct SectionPiece {
     displacement: isize,
     count: usize,
     stride: isize,
     layout: Arc<Layout>,
 }
 
-impl Section {
+impl ArraySection {
     /// Elements of `element` bytes, the first at `base`, with extent and stride in bytes of each
     /// dimension.
     ///
     /// # Errors
     /// `Arg` if the section does not fit the address space.
     pub fn new(base: usize, element: usize, dimensions: &[(usize, isize)]) -> Result<Self> {
-        let adjacent = Level { layout: Arc::new(Layout::dense(element)), stride: 0 };
+        let adjacent = SectionLevel { layout: Arc::new(Layout::dense(element)), stride: 0 };
         let mut levels = vec![adjacent];
         for (extent, stride) in dimensions.iter().copied().filter(|(extent, _)| *extent != 1) {
             let below = &levels.last().expect("the bytes of an element").layout;
             let block = Block { displacement: 0, count: extent, stride, layout: below };
             let layout = Arc::new(Layout::join([block]).ok_or_else(too_large)?);
-            levels.push(Level { layout, stride });
+            levels.push(SectionLevel { layout, stride });
         }
         Ok(Self { base, levels })
     }
@@ -105,12 +105,14 @@ impl Section {
     }
 
     /// The pieces of an element with gaps.
-    fn select_element(&self, element: &Layout, begin: isize, pieces: &mut Vec<Piece>) -> Result {
+    fn select_element(
+        &self, element: &Layout, begin: isize, pieces: &mut Vec<SectionPiece>,
+    ) -> Result {
         for run in element.runs() {
             for index in 0..run.count {
                 let offset = run.offset.wrapping_add(run.stride.wrapping_mul(index as isize));
                 let at = begin.wrapping_add(offset);
-                match &run.inside {
+                match &run.nested {
                     None => self.select(at, run.len, pieces)?,
                     Some(inside) => self.select_element(inside, at, pieces)?,
                 }
@@ -120,7 +122,7 @@ impl Section {
     }
 
     /// The pieces of `len` virtually adjacent bytes from `begin` on.
-    fn select(&self, begin: isize, len: usize, pieces: &mut Vec<Piece>) -> Result {
+    fn select(&self, begin: isize, len: usize, pieces: &mut Vec<SectionPiece>) -> Result {
         let has = self.levels.last().map_or(0, |level| level.layout.size());
         let end = usize::try_from(begin).ok().and_then(|begin| begin.checked_add(len));
         if len == 0 {
@@ -132,16 +134,19 @@ impl Section {
                  {has} bytes"
             )));
         };
-        self.cut(self.levels.len() - 1, 0, begin as usize..end, pieces);
+        self.select_level(self.levels.len() - 1, 0, begin as usize..end, pieces);
         Ok(())
     }
 
     /// The pieces of the packed bytes `of` the section of `level` dimensions at `place`.
-    fn cut(&self, level: usize, place: isize, of: std::ops::Range<usize>, pieces: &mut Vec<Piece>) {
+    fn select_level(
+        &self, level: usize, place: isize, of: std::ops::Range<usize>,
+        pieces: &mut Vec<SectionPiece>,
+    ) {
         let Some(below) = level.checked_sub(1) else {
             let layout = Arc::new(Layout::dense(of.len()));
             let displacement = place + of.start as isize;
-            pieces.push(Piece { displacement, count: 1, stride: 0, layout });
+            pieces.push(SectionPiece { displacement, count: 1, stride: 0, layout });
             return;
         };
         let (stride, part) = (self.levels[level].stride, &self.levels[below].layout);
@@ -150,38 +155,38 @@ impl Section {
         let (mut first, last) = (of.start / size, of.end / size);
         let (head, tail) = (of.start % size, of.end % size);
         if first == last {
-            return self.cut(below, at(first), head..tail, pieces);
+            return self.select_level(below, at(first), head..tail, pieces);
         }
         if head > 0 {
-            self.cut(below, at(first), head..size, pieces);
+            self.select_level(below, at(first), head..size, pieces);
             first += 1;
         }
         if first < last {
             let layout = Arc::clone(part);
             let (displacement, count) = (at(first), last - first);
-            pieces.push(Piece { displacement, count, stride, layout });
+            pieces.push(SectionPiece { displacement, count, stride, layout });
         }
         if tail > 0 {
-            self.cut(below, at(last), 0..tail, pieces);
+            self.select_level(below, at(last), 0..tail, pieces);
         }
     }
 }
 
 impl Datatype {
     /// This datatype, of handle `element`, for a call of which some buffers are sections.
-    pub fn with_sections(&self, element: u32, sections: Vec<Section>) -> Self {
+    pub fn with_sections(&self, element: u32, sections: Vec<ArraySection>) -> Self {
         let inner = &self.0;
         let all = sections.into_boxed_slice();
-        Self(Arc::new(Inner {
+        Self(Arc::new(DatatypeInner {
             layout: Arc::clone(&inner.layout),
             predefined: inner.predefined,
             unnamed: inner.unnamed,
             unit: inner.unit,
             elements: inner.elements,
             external_size: inner.external_size,
-            contents: Contents::new(super::Combiner::Dup, super::Form::Int)
+            contents: Contents::new(super::Combiner::Dup, super::ConstructorForm::Int)
                 .types(std::slice::from_ref(self)),
-            sections: Some(Box::new(Sections { element, all })),
+            sections: Some(Box::new(ArraySections { element, all })),
         }))
     }
 
@@ -192,7 +197,7 @@ impl Datatype {
     }
 
     /// The section at this address.
-    pub fn section(&self, base: usize) -> Option<&Section> {
+    pub fn section(&self, base: usize) -> Option<&ArraySection> {
         let sections = self.0.sections.as_ref()?;
         sections.all.iter().find(|section| section.base == base)
     }
@@ -206,15 +211,15 @@ impl Datatype {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::memory::Memory;
-    use crate::mpi::datatype::{Form, predefined};
+    use crate::engine::memory::Memory;
+    use crate::mpi::datatype::{ConstructorForm, predefined};
 
     const INT: u32 = 0x209;
     const SHORT: u32 = 0x208;
 
     /// The packed bytes of elements of a section of `bytes`, which count up from 0.
     #[allow(unsafe_code, reason = "the section lies in the array, as the test sees")]
-    fn packed(section: &Section, datatype: &Datatype, count: usize, at: isize) -> Vec<u8> {
+    fn packed(section: &ArraySection, datatype: &Datatype, count: usize, at: isize) -> Vec<u8> {
         let memory: Vec<u8> = (0..=255).collect();
         let layout = Arc::new(section.layout(datatype, count, at).unwrap());
         // SAFETY: every section in these tests is within 256 bytes from its base on.
@@ -251,7 +256,7 @@ mod tests {
             (60, 2, &[(3, 4), (1, 77), (4, -12), (2, 90)]),
         ] {
             let copy = copied((base, element, dimensions));
-            let section = Section::new(base, element, dimensions).unwrap();
+            let section = ArraySection::new(base, element, dimensions).unwrap();
             for begin in (0..=copy.len()).step_by(2) {
                 for end in (begin..=copy.len()).step_by(2) {
                     let part = packed(&section, &short, (end - begin) / 2, begin as isize);
@@ -264,12 +269,12 @@ mod tests {
     #[test]
     fn a_datatype_with_gaps_has_its_gaps_in_the_copy() {
         let dimensions = &[(3, 4), (4, 20), (2, 100)];
-        let section = Section::new(1, 2, dimensions).unwrap();
+        let section = ArraySection::new(1, 2, dimensions).unwrap();
         let copy = copied((1, 2, dimensions));
         // Virtually, shorts 1, 2 and 4 of six.
         let short = predefined(SHORT).unwrap();
-        let sparse = Datatype::indexed(Form::Int, &[2, 1], &[1, 4], &short).unwrap();
-        let sparse = Datatype::resized(Form::Int, &sparse, 0, 12).unwrap();
+        let sparse = Datatype::indexed(ConstructorForm::Int, &[2, 1], &[1, 4], &short).unwrap();
+        let sparse = Datatype::resized(ConstructorForm::Int, &sparse, 0, 12).unwrap();
         let expected: Vec<u8> =
             [1, 2, 4, 7, 8, 10].iter().flat_map(|at| copy[4 + 2 * at..][..2].to_vec()).collect();
         assert_eq!(packed(&section, &sparse, 2, 4), expected);
@@ -277,7 +282,7 @@ mod tests {
 
     #[test]
     fn more_than_a_section_has_is_refused() {
-        let section = Section::new(0, 4, &[(5, 8)]).unwrap();
+        let section = ArraySection::new(0, 4, &[(5, 8)]).unwrap();
         let int = predefined(INT).unwrap();
         assert_eq!(section.layout(&int, 5, 0).unwrap().size(), 20);
         assert_eq!(section.layout(&int, 0, 40).unwrap().size(), 0);
@@ -289,7 +294,8 @@ mod tests {
 
     #[test]
     fn long_sections_take_little_memory() {
-        let section = Section::new(0, 8, &[(1000, 16), (1000, 32000), (1000, 1 << 40)]).unwrap();
+        let section =
+            ArraySection::new(0, 8, &[(1000, 16), (1000, 32000), (1000, 1 << 40)]).unwrap();
         let int = predefined(INT).unwrap();
         let layout = section.layout(&int, 1_999_999_998, 4).unwrap();
         assert_eq!(layout.size(), 7_999_999_992);

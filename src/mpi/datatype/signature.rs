@@ -8,11 +8,11 @@ use super::{Combiner, Datatype, Predefined};
 /// It keeps its place in a list and not on the stack: datatypes may be nested as deep as memory
 /// allows.
 pub struct Signature<'a> {
-    levels: Vec<Level<'a>>,
+    levels: Vec<SignatureLevel<'a>>,
 }
 
 /// Elements of a datatype that are still to come.
-struct Level<'a> {
+struct SignatureLevel<'a> {
     datatype: &'a Datatype,
     /// How many, the current one included.
     left: usize,
@@ -23,7 +23,7 @@ struct Level<'a> {
 impl<'a> Signature<'a> {
     /// The signature of `count` elements of `datatype`.
     pub fn new(datatype: &'a Datatype, count: usize) -> Self {
-        Self { levels: vec![Level { datatype, left: count, part: 0 }] }
+        Self { levels: vec![SignatureLevel { datatype, left: count, part: 0 }] }
     }
 }
 
@@ -56,7 +56,7 @@ impl<'a> Iterator for Signature<'a> {
                 level.part += 1;
                 (&types[level.part - 1], inner.contents.block_length(level.part - 1))
             };
-            self.levels.push(Level { datatype, left, part: 0 });
+            self.levels.push(SignatureLevel { datatype, left, part: 0 });
         }
     }
 }

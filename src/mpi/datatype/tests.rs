@@ -73,7 +73,7 @@ impl TypeMap {
 fn bytes(layout: &Layout) -> Vec<isize> {
     let mut all = Vec::new();
     for run in layout.runs() {
-        let piece = match &run.inside {
+        let piece = match &run.nested {
             Some(inside) => bytes(inside),
             None => (0..run.len as isize).collect(),
         };
@@ -94,7 +94,9 @@ fn check(datatype: &Datatype, map: &TypeMap) -> Result<(), TestCaseError> {
     prop_assert_eq!(bytes(datatype.layout()), map.bytes());
     let one_kind = map.entries.windows(2).all(|pair| pair[0].0 == pair[1].0);
     if let Some(unit) = datatype.unit() {
-        prop_assert!(unit.class == Class::Pair || (one_kind && map.entries[0].0 == unit.unit));
+        prop_assert!(
+            unit.class == DatatypeClass::Pair || (one_kind && map.entries[0].0 == unit.unit)
+        );
     }
     check_elements(datatype, map)
 }
@@ -134,7 +136,7 @@ fn leaf() -> impl Strategy<Value = Made> {
 /// A datatype with its type map, by any constructor.
 fn types() -> impl Strategy<Value = Made> {
     leaf().prop_recursive(3, 8, 3, |inner| {
-        let form = prop_oneof![Just(Form::Int), Just(Form::Large)];
+        let form = prop_oneof![Just(ConstructorForm::Int), Just(ConstructorForm::Large)];
         let blocks = prop::collection::vec((0..4i64, -9..9i64), 0..4);
         let parts = prop::collection::vec((0..3i64, -40..40i64, inner.clone()), 0..4);
         prop_oneof![
@@ -148,7 +150,9 @@ fn types() -> impl Strategy<Value = Made> {
 }
 
 /// Contiguous, vector, hvector, dup, resized.
-fn regular(which: i32, form: Form, (count, length, stride): (i64, i64, i64), old: &Made) -> Made {
+fn regular(
+    which: i32, form: ConstructorForm, (count, length, stride): (i64, i64, i64), old: &Made,
+) -> Made {
     let extent = old.1.extent();
     let mut map = TypeMap::default();
     let mut rows = |count: i64, stride: i64| {
@@ -182,7 +186,7 @@ fn regular(which: i32, form: Form, (count, length, stride): (i64, i64, i64), old
 }
 
 /// The four constructors with lists of displacements.
-fn irregular(which: i32, form: Form, blocks: &[(i64, i64)], old: &Made) -> Made {
+fn irregular(which: i32, form: ConstructorForm, blocks: &[(i64, i64)], old: &Made) -> Made {
     let (mut lengths, places): (Vec<i64>, Vec<i64>) = blocks.iter().copied().unzip();
     let (extent, datatype) = (old.1.extent(), &old.0);
     if which > 1 {
@@ -202,7 +206,7 @@ fn irregular(which: i32, form: Form, blocks: &[(i64, i64)], old: &Made) -> Made 
     (made.unwrap(), map)
 }
 
-fn structure(form: Form, parts: &[(i64, i64, Made)]) -> Made {
+fn structure(form: ConstructorForm, parts: &[(i64, i64, Made)]) -> Made {
     let lengths: Vec<_> = parts.iter().map(|part| part.0).collect();
     let places: Vec<_> = parts.iter().map(|part| part.1).collect();
     let types: Vec<_> = parts.iter().map(|part| part.2.0.clone()).collect();
@@ -233,9 +237,9 @@ proptest! {
         let parts: Vec<_> = dimensions.iter().copied().map(part).collect();
         let list = |pick: fn(&(i64, i64, i64)) -> i64| parts.iter().map(pick).collect::<Vec<_>>();
         let (sizes, lengths, starts) = (list(|part| part.0), list(|part| part.1), list(|p| p.2));
-        let order = if fortran { Order::Fortran } else { Order::C };
+        let order = if fortran { ArrayOrder::Fortran } else { ArrayOrder::C };
         let made =
-            Datatype::subarray(Form::Int, &sizes, &lengths, &starts, order, &old.0).unwrap();
+            Datatype::subarray(ConstructorForm::Int, &sizes, &lengths, &starts, order, &old.0).unwrap();
         let within = |index: &[i64]| {
             (0..index.len()).all(|d| (starts[d]..starts[d] + lengths[d]).contains(&index[d]))
         };
@@ -261,7 +265,7 @@ proptest! {
             1 if d.3 * processes < d.0 => 19,
             _ => if d.3 == 0 { 19 } else { d.3 },
         }).collect();
-        let order = if fortran { Order::Fortran } else { Order::C };
+        let order = if fortran { ArrayOrder::Fortran } else { ArrayOrder::C };
         let owner = |d: usize, index: i64| {
             let length = match (kind(&dimensions[d]), lengths[d]) {
                 (Distribution::None, _) => sizes[d],
@@ -273,7 +277,7 @@ proptest! {
         };
         let total: i64 = grid.iter().product();
         for rank in 0..total {
-            let made = Datatype::darray(Form::Large, total, rank, &sizes, &distributions, &lengths,
+            let made = Datatype::darray(ConstructorForm::Large, total, rank, &sizes, &distributions, &lengths,
                 &grid, order, &named(DOUBLE)).unwrap();
             let owned = cells(&sizes, order).into_iter().filter(|(_, index)| {
                 let place = |at: i64, d: usize| at * grid[d] + owner(d, index[d]);
@@ -288,7 +292,7 @@ proptest! {
 }
 
 /// The cells of an array in the order of memory: position and index.
-fn cells(sizes: &[i64], order: Order) -> Vec<(i64, Vec<i64>)> {
+fn cells(sizes: &[i64], order: ArrayOrder) -> Vec<(i64, Vec<i64>)> {
     let total = sizes.iter().product();
     let index = |position: i64| {
         let (mut rest, mut index) = (position, vec![0; sizes.len()]);
@@ -297,8 +301,8 @@ fn cells(sizes: &[i64], order: Order) -> Vec<(i64, Vec<i64>)> {
             rest /= sizes[d];
         };
         match order {
-            Order::C => (0..sizes.len()).rev().for_each(&mut step),
-            Order::Fortran => (0..sizes.len()).for_each(&mut step),
+            ArrayOrder::C => (0..sizes.len()).rev().for_each(&mut step),
+            ArrayOrder::Fortran => (0..sizes.len()).for_each(&mut step),
         }
         index
     };
@@ -308,31 +312,32 @@ fn cells(sizes: &[i64], order: Order) -> Vec<(i64, Vec<i64>)> {
 #[test]
 fn structures_are_padded_to_their_strictest_member() {
     let made =
-        Datatype::structure(Form::Int, &[1, 1], &[0, 8], &[named(DOUBLE), named(CHAR)]).unwrap();
+        Datatype::structure(ConstructorForm::Int, &[1, 1], &[0, 8], &[named(DOUBLE), named(CHAR)])
+            .unwrap();
     assert_eq!((made.size(), made.extent(), made.true_extent()), (9, 16, 9));
     assert_eq!((named(DOUBLE_INT).size(), named(DOUBLE_INT).extent()), (12, 16));
 }
 
 #[test]
 fn an_explicit_bound_outlives_further_constructors() {
-    let wide = Datatype::resized(Form::Int, &named(INT), -3, 9).unwrap();
-    let two = Datatype::contiguous(Form::Int, 2, &wide).unwrap();
+    let wide = Datatype::resized(ConstructorForm::Int, &named(INT), -3, 9).unwrap();
+    let two = Datatype::contiguous(ConstructorForm::Int, 2, &wide).unwrap();
     assert_eq!((two.lb(), two.extent()), (-3, 18));
     let types = [wide, named(INT)];
-    let mixed = Datatype::structure(Form::Int, &[1, 1], &[0, 100], &types).unwrap();
+    let mixed = Datatype::structure(ConstructorForm::Int, &[1, 1], &[0, 100], &types).unwrap();
     assert_eq!((mixed.lb(), mixed.extent(), mixed.true_extent()), (-3, 9, 104));
 }
 
 #[test]
 fn contents_are_sorted_by_the_form_of_the_call() {
     let old = named(INT);
-    let small = Datatype::hindexed(Form::Int, &[1, 2], &[3, 4], &old).unwrap();
+    let small = Datatype::hindexed(ConstructorForm::Int, &[1, 2], &[3, 4], &old).unwrap();
     let contents = small.contents();
     assert_eq!(contents.combiner, Combiner::Hindexed);
     assert_eq!(contents.integers, [2, 1, 2]);
     assert_eq!((&*contents.addresses, &*contents.counts), (&[3, 4][..], &[][..]));
     assert!(contents.types[0].is(&old));
-    let large = Datatype::hindexed(Form::Large, &[1, 2], &[3, 4], &old).unwrap();
+    let large = Datatype::hindexed(ConstructorForm::Large, &[1, 2], &[3, 4], &old).unwrap();
     let contents = large.contents();
     assert!(contents.integers.is_empty() && contents.addresses.is_empty());
     assert_eq!(contents.counts, [2, 1, 2, 3, 4]);
@@ -343,22 +348,29 @@ fn wrong_arguments_are_named() {
     use crate::base::ErrorClass;
     let int = named(INT);
     let class = |made: crate::base::Result<Datatype>| made.unwrap_err().code.0;
-    let wrong = Datatype::contiguous(Form::Int, -3, &int).unwrap_err();
+    let wrong = Datatype::contiguous(ConstructorForm::Int, -3, &int).unwrap_err();
     assert_eq!(wrong.code.0, ErrorClass::Count as i32);
     assert!(wrong.why.contains("-3"));
     let argument = ErrorClass::Arg as i32;
-    assert_eq!(class(Datatype::vector(Form::Int, 1, -1, 0, &int)), argument);
-    assert_eq!(class(Datatype::indexed(Form::Int, &[1, -1], &[0, 0], &int)), argument);
-    assert_eq!(class(Datatype::indexed(Form::Int, &[1], &[i64::MAX], &int)), argument);
-    assert_eq!(class(Datatype::contiguous(Form::Large, i64::MAX, &int)), argument);
-    assert_eq!(class(Datatype::resized(Form::Large, &int, i64::MAX, 1)), argument);
+    assert_eq!(class(Datatype::vector(ConstructorForm::Int, 1, -1, 0, &int)), argument);
+    assert_eq!(class(Datatype::indexed(ConstructorForm::Int, &[1, -1], &[0, 0], &int)), argument);
+    assert_eq!(class(Datatype::indexed(ConstructorForm::Int, &[1], &[i64::MAX], &int)), argument);
+    assert_eq!(class(Datatype::contiguous(ConstructorForm::Large, i64::MAX, &int)), argument);
+    assert_eq!(class(Datatype::resized(ConstructorForm::Large, &int, i64::MAX, 1)), argument);
     let subarray = |size, length, start| {
-        class(Datatype::subarray(Form::Int, &[size], &[length], &[start], Order::C, &int))
+        class(Datatype::subarray(
+            ConstructorForm::Int,
+            &[size],
+            &[length],
+            &[start],
+            ArrayOrder::C,
+            &int,
+        ))
     };
     for (size, length, start) in [(0, 1, 0), (3, 0, 0), (3, 4, 0), (3, 2, 2), (3, 2, -1)] {
         assert_eq!(subarray(size, length, start), argument);
     }
-    assert!(Order::new(13).is_err());
+    assert!(ArrayOrder::new(13).is_err());
 }
 
 #[test]

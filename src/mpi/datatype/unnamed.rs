@@ -9,7 +9,9 @@
 //! kinds are those of Fortran compilers on x86-64: integers of 1, 2, 4, 8 and 16 bytes; reals of 4,
 //! 8 and 16 bytes, the last with 64 (the x87's) or 113 bits of significand, as gfortran and flang have.
 
-use super::{Class, Combiner, Contents, Datatype, Form, Inner, Predefined, Unit};
+use super::{
+    Combiner, ConstructorForm, Contents, Datatype, DatatypeClass, DatatypeInner, Predefined, Unit,
+};
 use crate::base::{ErrorClass, Result};
 
 /// `MPI_UNDEFINED`: no demand on the digits, or on the range.
@@ -79,7 +81,7 @@ impl Unnamed {
 
     /// The arguments that it was asked for by.
     fn contents(self) -> Contents {
-        let contents = |combiner| Contents::new(combiner, Form::Int);
+        let contents = |combiner| Contents::new(combiner, ConstructorForm::Int);
         match self {
             Self::Integer { range } => contents(Combiner::F90Integer).integers(&[range.into()]),
             Self::Real(precision) => contents(Combiner::F90Real).integers(&precision.arguments()),
@@ -97,7 +99,7 @@ impl Unnamed {
 impl ValueIndex {
     /// The pair of two datatypes; `None` if there is no pair of them, or one with a name.
     pub fn new(value: u32, index: u32) -> Option<Self> {
-        use Class::{CInteger, Float, FortranInteger, MultiLanguage};
+        use DatatypeClass::{CInteger, Float, FortranInteger, MultiLanguage};
         let [one, other] = [Predefined::find(value)?, Predefined::find(index)?];
         let numbers = matches!(one.class, CInteger | FortranInteger | MultiLanguage | Float)
             && matches!(other.class, CInteger | FortranInteger | MultiLanguage);
@@ -113,7 +115,7 @@ impl ValueIndex {
     fn entry(self) -> Predefined {
         let unit = Unit::value_index(self.parts().map(|part| part.unit));
         let unit = unit.expect("`new` found it");
-        Predefined { handle: 0, name: "", class: Class::Pair, unit, pair: Some(self.0) }
+        Predefined { handle: 0, name: "", class: DatatypeClass::Pair, unit, pair: Some(self.0) }
     }
 }
 
@@ -144,7 +146,7 @@ impl Datatype {
     /// `Arg` if no kind satisfies it.
     pub fn unnamed(asked: Unnamed) -> Result<Self> {
         let named = Self::predefined(&asked.equal()?);
-        Ok(Self(std::sync::Arc::new(Inner {
+        Ok(Self(std::sync::Arc::new(DatatypeInner {
             layout: named.layout().clone(),
             predefined: named.0.predefined,
             unnamed: Some(asked),

@@ -136,7 +136,7 @@ const EXTRA: u32 = 3;
 
 /// A finite number that is not 0: `significand` × 2^(`exponent` − BIAS − FRACTION).
 #[derive(Clone, Copy)]
-struct Parts {
+struct FloatParts {
     exponent: i32,
     /// From `LEADING` to twice that.
     significand: u128,
@@ -212,20 +212,20 @@ fn is_infinite(bits: u128) -> bool {
 }
 
 /// Takes a finite number apart; `None` if it is 0.
-fn parts(bits: u128) -> Option<Parts> {
+fn parts(bits: u128) -> Option<FloatParts> {
     let exponent = (bits >> FRACTION) as i32 & TOP;
     let fraction = bits & (LEADING - 1);
     match (exponent, fraction) {
         (0, 0) => None,
         (0, _) => {
             let shift = fraction.leading_zeros() - LEADING.leading_zeros();
-            Some(Parts { exponent: 1 - shift as i32, significand: fraction << shift })
+            Some(FloatParts { exponent: 1 - shift as i32, significand: fraction << shift })
         }
-        _ => Some(Parts { exponent, significand: LEADING | fraction }),
+        _ => Some(FloatParts { exponent, significand: LEADING | fraction }),
     }
 }
 
-fn sum_of_parts(sign_a: u128, a: Parts, sign_b: u128, b: Parts) -> u128 {
+fn sum_of_parts(sign_a: u128, a: FloatParts, sign_b: u128, b: FloatParts) -> u128 {
     let a_is_larger = (a.exponent, a.significand) >= (b.exponent, b.significand);
     let (sign, large, small) = if a_is_larger { (sign_a, a, b) } else { (sign_b, b, a) };
     let distance = (large.exponent - small.exponent) as u32;

@@ -1,6 +1,6 @@
 //! Loops of the predefined operations over arrays of one type (MPI 5.0 §6.9.2).
 //!
-//! A [`Kernel`] computes `into[i] = from[i] op into[i]` on packed elements, which may lie at any
+//! A [`OpKernel`] computes `into[i] = from[i] op into[i]` on packed elements, which may lie at any
 //! address: a pair is its value and then its index, without the padding that the C structure has.
 //! It knows nothing of handles and of which operations are legal; `mpi::op` asks for the loop that
 //! fits, in the form for this processor's registers. Integers wrap around, `MPI_MIN` and `MPI_MAX`
@@ -15,7 +15,7 @@ use super::Operator;
 use super::float::{F16, F80, F128};
 use super::pairs::packed;
 use crate::base::Span;
-use crate::core::run;
+use crate::engine::run;
 use crate::mpi::datatype::Unit;
 
 /// Computes `into[i] = from[i] op into[i]` for `elements` elements.
@@ -72,16 +72,16 @@ macro_rules! pairs {
 
 /// A loop for one operation on one type.
 #[derive(Clone, Copy, Debug)]
-pub struct Kernel {
+pub struct OpKernel {
     run: Loop,
     /// Packed bytes of an element.
     unit: usize,
 }
 
-impl Kernel {
+impl OpKernel {
     /// The loop of `operator` on elements of this representation, if it makes sense for them.
     pub(super) fn find(operator: Operator, unit: Unit) -> Option<Self> {
-        Self::of_width(operator, unit, Width::here())
+        Self::of_width(operator, unit, Width::detect())
     }
 
     /// The same for a processor with registers of this width.
@@ -127,7 +127,7 @@ impl Kernel {
     }
 
     /// The form in which the engine runs it.
-    pub fn shared(self) -> run::Kernel {
+    pub fn shared(self) -> run::ReductionKernel {
         Arc::new(move |from, into| self.reduce(from, into))
     }
 }
@@ -196,7 +196,7 @@ pub(super) enum Width {
 
 impl Width {
     /// The widest of this processor; the standard library asks it once.
-    pub(super) fn here() -> Self {
+    pub(super) fn detect() -> Self {
         let wide = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")

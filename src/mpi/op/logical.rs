@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::Operator;
 use crate::base::Span;
-use crate::core::run::Kernel;
+use crate::engine::run::ReductionKernel;
 use crate::mpi::datatype::Predefined;
 use crate::mpi::fortran::Booleans;
 
@@ -16,7 +16,9 @@ const WINDOW_BYTES: usize = 1024;
 
 /// The loop of `operator` on a LOGICAL; `None` if it is no logical operation or `entry` is none of
 /// Fortran's types.
-pub(super) fn kernel(operator: Operator, entry: &Predefined, booleans: Booleans) -> Option<Kernel> {
+pub(super) fn kernel(
+    operator: Operator, entry: &Predefined, booleans: Booleans,
+) -> Option<ReductionKernel> {
     if !entry.name.starts_with("MPI_LOGICAL") {
         return None;
     }
@@ -31,7 +33,7 @@ pub(super) fn kernel(operator: Operator, entry: &Predefined, booleans: Booleans)
 
 fn of_size(
     size: usize, booleans: Booleans, f: impl Fn(bool, bool) -> bool + Send + Sync + 'static,
-) -> Kernel {
+) -> ReductionKernel {
     Arc::new(move |from, into| match size {
         1 => each::<1>(booleans, &f, from, into),
         2 => each::<2>(booleans, &f, from, into),
@@ -66,7 +68,7 @@ fn each<const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::memory::Bytes;
+    use crate::engine::memory::OwnedBytes;
 
     fn reduced(operator: Operator, name: &str, truth: i8, count: usize) {
         let entry = Predefined::all().iter().find(|entry| entry.name == name).unwrap();
@@ -78,7 +80,7 @@ mod tests {
         let bytes = |bit: usize| {
             let list: Vec<u8> =
                 (0..count).flat_map(|index| logical(index >> bit & 1 == 1)).collect();
-            Bytes::from(list.into_boxed_slice())
+            OwnedBytes::from(list.into_boxed_slice())
         };
         let (from, into) = (bytes(0), bytes(1));
         kernel(from.span(), into.span());

@@ -1,6 +1,6 @@
 //! Reduction operations (MPI 5.0 §6.9): which there are, what they apply to, and their loops.
 //!
-//! A predefined operation on a predefined datatype is a [`Kernel`], which the engine runs. A
+//! A predefined operation on a predefined datatype is a [`OpKernel`], which the engine runs. A
 //! user-defined operation is the address of a function of the application, which only `abi` can
 //! call, outside the engine; here it is a number.
 
@@ -11,12 +11,12 @@ mod pairs;
 #[cfg(test)]
 mod tests;
 
-pub use kernels::Kernel;
-pub use pairs::Padded;
+pub use kernels::OpKernel;
+pub use pairs::PaddedKernel;
 
 use crate::base::{ErrorClass, Result, Span};
-use crate::core::run;
-use crate::mpi::datatype::{Class, Datatype, Predefined, Unit};
+use crate::engine::run;
+use crate::mpi::datatype::{Datatype, DatatypeClass, Predefined, Unit};
 use crate::mpi::fortran::Booleans;
 use crate::offload::Arithmetic;
 
@@ -33,9 +33,9 @@ pub enum Op {
 #[derive(Clone)]
 pub enum Combination {
     /// By a loop of this library.
-    Plain(Kernel),
+    Plain(OpKernel),
     /// By anything else.
-    Shared(run::Kernel),
+    Shared(run::ReductionKernel),
 }
 
 /// A function that the application registered.
@@ -129,7 +129,7 @@ impl Combination {
     }
 
     /// The form in which the engine runs it.
-    pub fn shared(self) -> run::Kernel {
+    pub fn shared(self) -> run::ReductionKernel {
         match self {
             Self::Plain(kernel) => kernel.shared(),
             Self::Shared(kernel) => kernel,
@@ -153,7 +153,7 @@ impl Operator {
     /// `Op` if the standard does not have this pair: §6.9.2 for predefined datatypes; derived ones
     /// take user-defined operations only, and `MPI_REPLACE` and `MPI_NO_OP` are for one-sided
     /// communication.
-    pub fn reduction(self, datatype: &Datatype) -> Result<Kernel> {
+    pub fn reduction(self, datatype: &Datatype) -> Result<OpKernel> {
         let for_reductions = !matches!(self, Self::Replace | Self::NoOp);
         let entry = datatype.as_predefined().filter(|_| for_reductions);
         entry.and_then(|entry| self.kernel(entry)).ok_or_else(|| self.not_for(datatype))
@@ -178,7 +178,7 @@ impl Operator {
     ///
     /// # Errors
     /// `Op` if the standard does not have this pair.
-    pub fn accumulation(self, datatype: &Datatype) -> Result<Kernel> {
+    pub fn accumulation(self, datatype: &Datatype) -> Result<OpKernel> {
         datatype.unit().and_then(|entry| self.kernel(entry)).ok_or_else(|| self.not_for(datatype))
     }
 
@@ -199,13 +199,13 @@ impl Operator {
     }
 
     /// The loop on elements of a predefined datatype, if the standard has this pair.
-    pub fn kernel(self, entry: &Predefined) -> Option<Kernel> {
-        if self.takes(entry.class) { Kernel::find(self, entry.unit) } else { None }
+    pub fn kernel(self, entry: &Predefined) -> Option<OpKernel> {
+        if self.takes(entry.class) { OpKernel::find(self, entry.unit) } else { None }
     }
 
     /// The table of §6.9.2.
-    fn takes(self, class: Class) -> bool {
-        use Class::*;
+    fn takes(self, class: DatatypeClass) -> bool {
+        use DatatypeClass::*;
         match self {
             Self::Min | Self::Max => {
                 matches!(class, CInteger | FortranInteger | Float | MultiLanguage)

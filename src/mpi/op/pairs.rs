@@ -1,7 +1,7 @@
 //! `MPI_MINLOC` and `MPI_MAXLOC` on all pairs of a value and an index (MPI 5.0 §6.9.4): packed, and
 //! as C's structures have them, with the padding that alignment asks for.
 //!
-//! A [`Padded`] loop works on the application's arrays where they lie, so that nothing is packed
+//! A [`PaddedKernel`] loop works on the application's arrays where they lie, so that nothing is packed
 //! and unpacked around it; padding is not touched.
 #![allow(unsafe_code)]
 
@@ -10,8 +10,8 @@ use std::sync::Arc;
 use super::Operator;
 use super::float::{F16, F80, F128};
 use super::kernels::Loop;
-use crate::core::layout::Layout;
-use crate::core::memory::Memory;
+use crate::engine::layout::Layout;
+use crate::engine::memory::Memory;
 use crate::mpi::datatype::{Datatype, Unit};
 
 /// Pairs that are looked at before any of them is written.
@@ -19,12 +19,12 @@ const BLOCK: usize = 8;
 
 /// A loop over arrays of one type of pairs.
 #[derive(Debug)]
-pub struct Padded {
+pub struct PaddedKernel {
     run: Loop,
     layout: Arc<Layout>,
 }
 
-impl Padded {
+impl PaddedKernel {
     /// The loop of `operator` on this datatype; `None` unless it is a pair with padding.
     pub fn find(operator: Operator, datatype: &Datatype) -> Option<Self> {
         let members = datatype.as_predefined()?.unit.members()?;
@@ -128,18 +128,18 @@ fn of<V: Member, I: Member, const PADDED: bool>(operator: Operator) -> Option<Lo
 unsafe fn each<V: Member, I: Member, const MAX: bool, const PADDED: bool>(
     from: *const u8, into: *mut u8, elements: usize,
 ) {
-    let stride = Pair::<V, I>::places::<PADDED>().1;
+    let stride = LoadedPair::<V, I>::offsets::<PADDED>().1;
     // There are many kinds of packed pairs, all but a few rare: their loops are kept short.
     let blocks = if PADDED { elements / BLOCK } else { 0 };
     // SAFETY: these are the elements that the caller promises.
     unsafe {
         for block in 0..blocks {
             let at = block * BLOCK * stride;
-            some::<V, I, MAX, PADDED, BLOCK>(from.add(at), into.add(at));
+            each_block::<V, I, MAX, PADDED, BLOCK>(from.add(at), into.add(at));
         }
         for element in blocks * BLOCK..elements {
             let at = element * stride;
-            some::<V, I, MAX, PADDED, 1>(from.add(at), into.add(at));
+            each_block::<V, I, MAX, PADDED, 1>(from.add(at), into.add(at));
         }
     }
 }
@@ -149,16 +149,19 @@ unsafe fn each<V: Member, I: Member, const MAX: bool, const PADDED: bool>(
 /// # Safety
 /// That of [`each`].
 #[inline(always)]
-unsafe fn some<V: Member, I: Member, const MAX: bool, const PADDED: bool, const N: usize>(
+unsafe fn each_block<V: Member, I: Member, const MAX: bool, const PADDED: bool, const N: usize>(
     from: *const u8, into: *mut u8,
 ) {
-    let stride = Pair::<V, I>::places::<PADDED>().1;
+    let stride = LoadedPair::<V, I>::offsets::<PADDED>().1;
     let (mut taken, mut any) = ([false; N], false);
     for (element, taken) in taken.iter_mut().enumerate() {
         // SAFETY: the element is one that the caller promises.
         let (one, other) = unsafe {
             let at = element * stride;
-            (Pair::<V, I>::read::<PADDED>(from.add(at)), Pair::read::<PADDED>(into.add(at)))
+            (
+                LoadedPair::<V, I>::read::<PADDED>(from.add(at)),
+                LoadedPair::read::<PADDED>(into.add(at)),
+            )
         };
         *taken = one.goes_before::<MAX>(&other);
         any |= *taken;
@@ -170,25 +173,25 @@ unsafe fn some<V: Member, I: Member, const MAX: bool, const PADDED: bool, const 
         // SAFETY: as above.
         unsafe {
             let (from, into) = (from.add(element * stride), into.add(element * stride));
-            let one = Pair::<V, I>::read::<PADDED>(from);
-            let other = Pair::<V, I>::read::<PADDED>(into);
+            let one = LoadedPair::<V, I>::read::<PADDED>(from);
+            let other = LoadedPair::<V, I>::read::<PADDED>(into);
             let value = if *taken { one.value } else { other.value };
             let index = if *taken { one.index } else { other.index };
-            Pair { value, index }.write::<PADDED>(into);
+            LoadedPair { value, index }.write::<PADDED>(into);
         }
     }
 }
 
 /// A pair out of its place in memory.
 #[derive(Clone, Copy)]
-struct Pair<V, I> {
+struct LoadedPair<V, I> {
     value: V,
     index: I,
 }
 
-impl<V: Member, I: Member> Pair<V, I> {
+impl<V: Member, I: Member> LoadedPair<V, I> {
     /// Where the index is, and where the next pair.
-    const fn places<const PADDED: bool>() -> (usize, usize) {
+    const fn offsets<const PADDED: bool>() -> (usize, usize) {
         if !PADDED {
             return (size_of::<V>(), size_of::<V>() + size_of::<I>());
         }
@@ -203,7 +206,7 @@ impl<V: Member, I: Member> Pair<V, I> {
     unsafe fn read<const PADDED: bool>(place: *const u8) -> Self {
         // SAFETY: the caller's promise; any bytes are numbers.
         unsafe {
-            let second = place.add(Self::places::<PADDED>().0);
+            let second = place.add(Self::offsets::<PADDED>().0);
             Self {
                 value: place.cast::<V>().read_unaligned(),
                 index: second.cast::<I>().read_unaligned(),
@@ -220,7 +223,7 @@ impl<V: Member, I: Member> Pair<V, I> {
         // SAFETY: the caller's promise.
         unsafe {
             place.cast::<V>().write_unaligned(self.value);
-            place.add(Self::places::<PADDED>().0).cast::<I>().write_unaligned(self.index);
+            place.add(Self::offsets::<PADDED>().0).cast::<I>().write_unaligned(self.index);
         }
     }
 
@@ -235,21 +238,21 @@ impl<V: Member, I: Member> Pair<V, I> {
 mod tests {
     use super::*;
     use crate::base::Random;
-    use crate::core::memory::Bytes;
+    use crate::engine::memory::OwnedBytes;
     use crate::mpi::datatype::Predefined;
 
     const COUNT: usize = 67;
 
     /// Elements of the datatype in these bytes.
-    fn elements(datatype: &Datatype, bytes: &Bytes, count: usize) -> Memory {
+    fn elements(datatype: &Datatype, bytes: &OwnedBytes, count: usize) -> Memory {
         let address = bytes.span().address() as *const u8;
         // SAFETY: the bytes are good for so many elements, and outlive the memory in the tests.
         unsafe { Memory::new(address, count, datatype.layout()) }
     }
 
     /// Bytes of which few differ, so that values and indices are often equal.
-    fn drawn(random: &mut Random, len: usize) -> Bytes {
-        let mut bytes = Bytes::zeroed(len);
+    fn drawn(random: &mut Random, len: usize) -> OwnedBytes {
+        let mut bytes = OwnedBytes::zeroed(len);
         bytes.as_mut_slice().fill_with(|| (random.below(40) == 0).into());
         bytes
     }
@@ -262,15 +265,15 @@ mod tests {
             let datatype = Datatype::predefined(entry);
             let len = COUNT * datatype.extent() as usize;
             for operator in [Operator::Minloc, Operator::Maxloc] {
-                let Some(padded) = Padded::find(operator, &datatype) else { continue };
+                let Some(padded) = PaddedKernel::find(operator, &datatype) else { continue };
                 padded_types += 1;
                 let (from, into) = (drawn(&mut random, len), drawn(&mut random, len));
-                let mut expected = Bytes::zeroed(len);
+                let mut expected = OwnedBytes::zeroed(len);
                 expected.as_mut_slice().copy_from_slice(into.as_slice());
                 let (source, target) =
                     (elements(&datatype, &from, COUNT), elements(&datatype, &into, COUNT));
                 let packed = |memory: &Memory| {
-                    let mut bytes = Bytes::zeroed(memory.len());
+                    let mut bytes = OwnedBytes::zeroed(memory.len());
                     memory.pack(0, bytes.as_mut_slice());
                     bytes
                 };
@@ -290,10 +293,10 @@ mod tests {
             Datatype::predefined(Predefined::all().iter().find(|e| e.name == name).unwrap())
         };
         let (short, double) = (datatype("MPI_SHORT_INT"), datatype("MPI_DOUBLE_INT"));
-        let padded = Padded::find(Operator::Minloc, &short).unwrap();
-        assert!(Padded::find(Operator::Minloc, &datatype("MPI_2INT")).is_none());
-        assert!(Padded::find(Operator::Sum, &datatype("MPI_DOUBLE")).is_none());
-        let bytes = Bytes::zeroed(64);
+        let padded = PaddedKernel::find(Operator::Minloc, &short).unwrap();
+        assert!(PaddedKernel::find(Operator::Minloc, &datatype("MPI_2INT")).is_none());
+        assert!(PaddedKernel::find(Operator::Sum, &datatype("MPI_DOUBLE")).is_none());
+        let bytes = OwnedBytes::zeroed(64);
         let three = || elements(&short, &bytes, 3);
         assert!(!padded.reduce(&three(), &elements(&double, &bytes, 3)));
         assert!(!padded.reduce(&three(), &elements(&short, &bytes, 2)));

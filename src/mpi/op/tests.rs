@@ -4,12 +4,13 @@ use super::float::{F16, F80, F128};
 use super::kernels::Width;
 use super::*;
 use crate::base::Random;
-use crate::core::memory::Bytes;
-use crate::mpi::datatype::{Form, Unit, Unnamed, ValueIndex, predefined};
+use crate::engine::memory::OwnedBytes;
+use crate::mpi::datatype::{ConstructorForm, Unit, Unnamed, ValueIndex, predefined};
 
 /// Applies the kernel to arrays that start at odd addresses.
-fn reduced(kernel: Kernel, from: &[u8], into: &[u8]) -> Vec<u8> {
-    let (mut source, mut target) = (Bytes::zeroed(from.len() + 3), Bytes::zeroed(into.len() + 2));
+fn reduced(kernel: OpKernel, from: &[u8], into: &[u8]) -> Vec<u8> {
+    let (mut source, mut target) =
+        (OwnedBytes::zeroed(from.len() + 3), OwnedBytes::zeroed(into.len() + 2));
     source.as_mut_slice()[1..][..from.len()].copy_from_slice(from);
     target.as_mut_slice()[1..][..into.len()].copy_from_slice(into);
     kernel.reduce(source.span().part(1, from.len()), target.span().part(1, into.len()));
@@ -17,7 +18,7 @@ fn reduced(kernel: Kernel, from: &[u8], into: &[u8]) -> Vec<u8> {
     target.as_slice()[1..][..into.len()].to_vec()
 }
 
-fn kernel(operator: Operator, handle: u32) -> Kernel {
+fn kernel(operator: Operator, handle: u32) -> OpKernel {
     operator.kernel(Predefined::find(handle).unwrap()).unwrap()
 }
 
@@ -46,12 +47,12 @@ fn encoded(unit: Unit, numbers: [i64; 2]) -> Vec<u8> {
 }
 
 /// What the standard says of two elements given as integers.
-fn expected(operator: Operator, class: Class, from: [i64; 2], into: [i64; 2]) -> [i64; 2] {
+fn expected(operator: Operator, class: DatatypeClass, from: [i64; 2], into: [i64; 2]) -> [i64; 2] {
     let ([a, b], [c, d]) = (from, into);
     let truth = |value: bool| [i64::from(value), 0];
     match operator {
         Operator::Sum => [a + c, b + d],
-        Operator::Prod if class == Class::Complex => [a * c - b * d, a * d + b * c],
+        Operator::Prod if class == DatatypeClass::Complex => [a * c - b * d, a * d + b * c],
         Operator::Prod => [a * c, 0],
         Operator::Min => [a.min(c), 0],
         Operator::Max => [a.max(c), 0],
@@ -72,22 +73,22 @@ fn expected(operator: Operator, class: Class, from: [i64; 2], into: [i64; 2]) ->
 
 /// A small number that both the type and the result of any operation hold exactly; 0 only for
 /// integers, since products of 0 have a sign elsewhere.
-fn small(random: &mut Random, class: Class, unit: Unit) -> i64 {
+fn small(random: &mut Random, class: DatatypeClass, unit: Unit) -> i64 {
     let number = random.below(9) as i64;
     match class {
-        Class::Float | Class::Complex if number % 2 == 0 => -1 - number,
-        Class::Float | Class::Complex => number + 1,
-        Class::Logical => number % 3,
+        DatatypeClass::Float | DatatypeClass::Complex if number % 2 == 0 => -1 - number,
+        DatatypeClass::Float | DatatypeClass::Complex => number + 1,
+        DatatypeClass::Logical => number % 3,
         _ if matches!(unit, Unit::U8 | Unit::U16 | Unit::U32 | Unit::U64) => number,
         _ => number - 4,
     }
 }
 
 /// Every form of the loop that this processor can run.
-fn kernels(operator: Operator, entry: &Predefined) -> Vec<Kernel> {
+fn kernels(operator: Operator, entry: &Predefined) -> Vec<OpKernel> {
     let widths = [Width::Bits128, Width::Bits256, Width::Bits512];
-    let usable = widths.into_iter().filter(|width| *width <= Width::here());
-    usable.map(|width| Kernel::of_width(operator, entry.unit, width).unwrap()).collect()
+    let usable = widths.into_iter().filter(|width| *width <= Width::detect());
+    usable.map(|width| OpKernel::of_width(operator, entry.unit, width).unwrap()).collect()
 }
 
 #[test]
@@ -135,7 +136,7 @@ fn locations_are_found_in_pairs_of_any_numbers() {
                 let (one, two) = ([number(), number()], [number(), number()]);
                 from.extend(encoded(unit, one));
                 into.extend(encoded(unit, two));
-                results.extend(encoded(unit, expected(operator, Class::Pair, one, two)));
+                results.extend(encoded(unit, expected(operator, DatatypeClass::Pair, one, two)));
             }
             let kernel = operator.reduction(&datatype).unwrap();
             assert!(reduced(kernel, &from, &into) == results, "{operator:?} {asked:?}");
@@ -177,7 +178,7 @@ fn exactly_the_pairs_of_the_standard_are_reductions() {
 #[test]
 fn integers_wrap_around_and_compare_by_their_sign() {
     let mut random = Random::new(2);
-    for entry in Predefined::all().iter().filter(|entry| entry.class == Class::CInteger) {
+    for entry in Predefined::all().iter().filter(|entry| entry.class == DatatypeClass::CInteger) {
         let size = entry.unit.size();
         let signed = format!("{:?}", entry.unit).starts_with('I');
         let value = |bytes: &[u8]| {
@@ -245,7 +246,7 @@ fn what_the_standard_does_not_define_is_refused_by_name() {
     let wrong = Operator::Band.reduction(&double).unwrap_err();
     assert_eq!(wrong.code.0, ErrorClass::Op as i32);
     assert_eq!(wrong.why, "MPI_BAND is not defined for MPI_DOUBLE");
-    let two = Datatype::contiguous(Form::Int, 2, &double).unwrap();
+    let two = Datatype::contiguous(ConstructorForm::Int, 2, &double).unwrap();
     assert!(Operator::Sum.reduction(&two).is_err());
     assert!(Operator::Sum.accumulation(&two).is_ok());
     assert!(Operator::Replace.reduction(&double).is_err());

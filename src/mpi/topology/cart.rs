@@ -21,7 +21,7 @@ pub struct Cart {
 
 /// What a rank belongs to once some dimensions of its grid are dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Slice {
+pub struct CartSlice {
     /// The grid of the other dimensions.
     pub cart: Cart,
     /// Which of the slices it is.
@@ -112,8 +112,8 @@ impl Cart {
     }
 
     /// The part of the grid that `rank` is in if only the dimensions that are true remain (§8.5.7).
-    pub fn slice(&self, rank: u32, remain: &[bool]) -> Slice {
-        let mut slice = Slice { cart: Self { dimensions: Vec::new() }, number: 0, rank: 0 };
+    pub fn slice(&self, rank: u32, remain: &[bool]) -> CartSlice {
+        let mut slice = CartSlice { cart: Self { dimensions: Vec::new() }, number: 0, rank: 0 };
         let places = self.coordinates(rank).into_iter().zip(&self.dimensions);
         for ((coordinate, dimension), remains) in places.zip(remain) {
             let number = if *remains { &mut slice.rank } else { &mut slice.number };
@@ -196,11 +196,11 @@ mod tests {
     fn slices_part_the_grid() {
         let grid = cart(&[2, 3, 4], &[0, 1, 0]);
         let slice = grid.slice(23, &[true, false, true]);
-        assert_eq!(slice, Slice { cart: cart(&[2, 4], &[0, 0]), number: 2, rank: 7 });
+        assert_eq!(slice, CartSlice { cart: cart(&[2, 4], &[0, 0]), number: 2, rank: 7 });
         let point = grid.slice(23, &[false; 3]);
-        assert_eq!(point, Slice { cart: cart(&[], &[]), number: 23, rank: 0 });
+        assert_eq!(point, CartSlice { cart: cart(&[], &[]), number: 23, rank: 0 });
         let all = grid.slice(17, &[true; 3]);
-        assert_eq!(all, Slice { cart: grid, number: 0, rank: 17 });
+        assert_eq!(all, CartSlice { cart: grid, number: 0, rank: 17 });
     }
 
     #[test]

@@ -13,51 +13,51 @@
 //!                             └─ reorder, over several nodes ─> Everything ──────┘
 //! ```
 //!
-//! In `Places` and `Cards` each rank tells all others where it runs. `Counts` and `Edges` are an
-//! alltoall and an alltoallv: each edge goes to its ends. `Everything` is an allgatherv of all
+//! In `Nodes` and `Records` each rank tells all others where it runs. `Counts` and `Edges` are an
+//! alltoall and an alltoallv: each edge goes to its ends. `AllEdges` is an allgatherv of all
 //! edges, since no rank could find the order without. A rank whose arguments are wrong says so in
 //! its card, so that the others fail too instead of waiting for it.
 
 use std::sync::Arc;
 
-use super::dist_graph::{EDGE_BYTES, Edge, Neighbors, Role};
-use super::map::{self, Node};
-use super::{Cart, Graph, Topology, WHAT};
-use crate::base::blocked::Blocked;
+use super::dist_graph::{DistGraph, EDGE_BYTES, EdgeRole, GraphEdge};
+use super::map::{self, NodeNumber};
+use super::{Cart, Graph, TOPOLOGY_NAME, VirtualTopology};
+use crate::base::wait_report::WaitReport;
 use crate::base::{ErrorClass, MpiError, Result};
-use crate::core::memory::Memory;
-use crate::core::run::{Plan, RunId};
 use crate::device::Device;
+use crate::engine::memory::Memory;
+use crate::engine::run::{RunId, RunPlan};
 use crate::mpi::Mpi;
-use crate::mpi::coll::{BlockPairs, Blocks, Collective, Exchange, allgatherv, alltoallv};
+use crate::mpi::coll::{BlockPairs, Collective, RankBlocks, UniformBlocks, allgatherv, alltoallv};
 use crate::mpi::comm_create::Split;
 use crate::mpi::request::Activity;
 use crate::mpi::table::Handle;
 use crate::offload::Schedule;
 
-/// Bytes of a [`Card`] and of a count of edges on their way.
-const CARD_BYTES: usize = 20;
+/// Bytes of a [`GraphRecord`] and of a count of edges on their way.
+const GRAPH_RECORD_BYTES: usize = 20;
 const COUNT_BYTES: usize = 4;
 
 /// A communicator with a topology that is being made.
-pub struct Making {
+pub struct TopologyCreation {
     comm: Handle,
-    stage: Stage,
+    stage: TopologyStage,
 }
 
-enum Stage {
-    Places(RunId, Whole),
-    Cards(RunId, Given),
-    Counts(RunId, Vec<Edge>, bool),
+enum TopologyStage {
+    Nodes(RunId, ReplicatedTopology),
+    Records(RunId, LocalEdges),
+    Counts(RunId, Vec<GraphEdge>, bool),
     Edges(RunId, bool),
-    Everything(RunId, Vec<Node>, bool),
-    Splitting(Split, Topology),
-    Over,
+    AllEdges(RunId, Vec<NodeNumber>, bool),
+    Splitting(Split, VirtualTopology),
+    Complete,
 }
 
 /// A topology that every rank gave whole.
 #[derive(Debug)]
-pub enum Whole {
+pub enum ReplicatedTopology {
     /// A Cartesian grid.
     Cart(Cart),
     /// A graph.
@@ -66,18 +66,18 @@ pub enum Whole {
 
 /// What one rank gave of a distributed graph.
 #[derive(Debug)]
-pub struct Given {
+pub struct LocalEdges {
     /// The edges, or why they are none.
-    pub edges: Result<Vec<Edge>>,
+    pub edges: Result<Vec<GraphEdge>>,
     /// Whether they have weights.
     pub weighted: bool,
 }
 
 /// What a rank tells the others before they make a distributed graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Card {
+struct GraphRecord {
     /// Where it runs, unless it wants to keep its rank.
-    node: Node,
+    node: NodeNumber,
     /// How many edges it gave.
     edges: u32,
     /// The class of its error, 0 for none.
@@ -88,11 +88,11 @@ struct Card {
     foreign: bool,
 }
 
-impl Card {
-    fn emit(self) -> [u8; CARD_BYTES] {
+impl GraphRecord {
+    fn emit(self) -> [u8; GRAPH_RECORD_BYTES] {
         let flags = [self.reorder, self.weighted, self.foreign];
         let flags = flags.into_iter().rev().fold(0, |bits, flag| bits << 1 | u32::from(flag));
-        let mut bytes = [0; CARD_BYTES];
+        let mut bytes = [0; GRAPH_RECORD_BYTES];
         bytes[..8].copy_from_slice(&self.node.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.edges.to_le_bytes());
         bytes[12..16].copy_from_slice(&self.class.to_le_bytes());
@@ -100,7 +100,7 @@ impl Card {
         bytes
     }
 
-    fn parse(bytes: &[u8; CARD_BYTES]) -> Self {
+    fn parse(bytes: &[u8; GRAPH_RECORD_BYTES]) -> Self {
         let [low, high, edges, class, flags] = [0, 4, 8, 12, 16].map(|at| {
             let word: &[u8; 4] = bytes[at..].first_chunk().expect("20 bytes are five words");
             u32::from_le_bytes(*word)
@@ -116,7 +116,7 @@ impl Card {
     }
 }
 
-impl Whole {
+impl ReplicatedTopology {
     fn size(&self) -> u32 {
         match self {
             Self::Cart(cart) => cart.size(),
@@ -125,7 +125,7 @@ impl Whole {
     }
 
     /// For each new rank the old one.
-    fn order(&self, nodes: &[Node]) -> Vec<u32> {
+    fn order(&self, nodes: &[NodeNumber]) -> Vec<u32> {
         match self {
             Self::Cart(cart) => map::of_cart(cart, nodes),
             Self::Graph(graph) => map::of_graph(graph, nodes),
@@ -133,11 +133,11 @@ impl Whole {
     }
 }
 
-impl From<Whole> for Topology {
-    fn from(whole: Whole) -> Self {
+impl From<ReplicatedTopology> for VirtualTopology {
+    fn from(whole: ReplicatedTopology) -> Self {
         match whole {
-            Whole::Cart(cart) => Self::Cart(cart),
-            Whole::Graph(graph) => Self::Graph(graph),
+            ReplicatedTopology::Cart(cart) => Self::Cart(cart),
+            ReplicatedTopology::Graph(graph) => Self::Graph(graph),
         }
     }
 }
@@ -148,17 +148,19 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Comm` if there is no such communicator, `Arg` if it has not so many ranks.
-    pub fn make_whole(
-        &mut self, comm: Handle, whole: Whole, reorder: Option<Node>,
-    ) -> Result<Making> {
+    pub fn create_replicated(
+        &mut self, comm: Handle, whole: ReplicatedTopology, reorder: Option<NodeNumber>,
+    ) -> Result<TopologyCreation> {
         let old = self.comms.get(comm)?;
         let (own, wanted) = (old.rank, whole.size());
-        old.check_places(wanted)?;
+        old.check_topology_size(wanted)?;
         let stage = match reorder {
-            Some(node) => Stage::Places(self.tell_all(comm, &node.to_le_bytes())?, whole),
+            Some(node) => {
+                TopologyStage::Nodes(self.launch_allgather(comm, &node.to_le_bytes())?, whole)
+            }
             None => self.split_by(comm, (own < wanted).then_some(own), whole.into())?,
         };
-        Ok(Making { comm, stage })
+        Ok(TopologyCreation { comm, stage })
     }
 
     /// Starts the making of a communicator with a distributed graph of the ranks of `comm`. They
@@ -166,14 +168,14 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Comm` if there is no such communicator. Wrong edges are an error of all ranks, at the end.
-    pub fn make_dist_graph(
-        &mut self, comm: Handle, given: Given, reorder: Option<Node>,
-    ) -> Result<Making> {
+    pub fn create_dist_graph(
+        &mut self, comm: Handle, given: LocalEdges, reorder: Option<NodeNumber>,
+    ) -> Result<TopologyCreation> {
         let old = self.comms.get(comm)?;
-        old.check_intra(WHAT)?;
+        old.check_intra(TOPOLOGY_NAME)?;
         let own = old.rank;
         let edges = given.edges.as_deref().unwrap_or(&[]);
-        let card = Card {
+        let card = GraphRecord {
             node: reorder.unwrap_or(0),
             edges: edges.len() as u32,
             class: given.edges.as_ref().map_or_else(|error| error.code.0, |_| 0),
@@ -181,20 +183,23 @@ impl<D: Device> Mpi<D> {
             weighted: given.weighted,
             foreign: edges.iter().any(|edge| edge.ends().any(|end| end != own)),
         };
-        let run = self.tell_all(comm, &card.emit())?;
-        Ok(Making { comm, stage: Stage::Cards(run, given) })
+        let run = self.launch_allgather(comm, &card.emit())?;
+        Ok(TopologyCreation { comm, stage: TopologyStage::Records(run, given) })
     }
 
     /// Starts the making of the communicators of the parts of a grid in which only the dimensions
     /// that are true remain (`MPI_Cart_sub`, §8.5.7).
     ///
     /// # Errors
-    /// `Comm` if there is no such communicator, `Topology` if it has no grid.
-    pub fn make_slices(&mut self, comm: Handle, remain: &[bool]) -> Result<Making> {
+    /// `Comm` if there is no such communicator, `VirtualTopology` if it has no grid.
+    pub fn create_slices(&mut self, comm: Handle, remain: &[bool]) -> Result<TopologyCreation> {
         let old = self.comms.get(comm)?;
         let slice = old.cart()?.slice(old.rank, remain);
         let split = self.split(comm, Some(slice.number as i32), slice.rank as i32)?;
-        Ok(Making { comm, stage: Stage::Splitting(split, Topology::Cart(slice.cart)) })
+        Ok(TopologyCreation {
+            comm,
+            stage: TopologyStage::Splitting(split, VirtualTopology::Cart(slice.cart)),
+        })
     }
 
     /// The new communicator once it is made, `Some(None)` for a rank that gets none. After that it
@@ -203,82 +208,93 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// What went wrong with a message or with the arguments of any rank, `NoMem` without a free
     /// handle.
-    pub fn end_topology(&mut self, making: &mut Making) -> Result<Option<Option<Handle>>> {
+    pub fn end_topology(
+        &mut self, making: &mut TopologyCreation,
+    ) -> Result<Option<Option<Handle>>> {
         loop {
             let buffers = match &making.stage {
-                Stage::Splitting(split, _) => {
+                TopologyStage::Splitting(split, _) => {
                     let Some(made) = self.end_split(split)? else { return Ok(None) };
-                    let stage = std::mem::replace(&mut making.stage, Stage::Over);
-                    if let (Some(comm), Stage::Splitting(_, topology)) = (made, stage) {
+                    let stage = std::mem::replace(&mut making.stage, TopologyStage::Complete);
+                    if let (Some(comm), TopologyStage::Splitting(_, topology)) = (made, stage) {
                         self.comms.get_mut(comm)?.topology = Some(Arc::new(topology));
                     }
                     return Ok(Some(made));
                 }
-                Stage::Places(run, _)
-                | Stage::Cards(run, _)
-                | Stage::Counts(run, ..)
-                | Stage::Edges(run, _)
-                | Stage::Everything(run, ..) => {
-                    let Some(end) = self.engine.take_end(*run) else { return Ok(None) };
+                TopologyStage::Nodes(run, _)
+                | TopologyStage::Records(run, _)
+                | TopologyStage::Counts(run, ..)
+                | TopologyStage::Edges(run, _)
+                | TopologyStage::AllEdges(run, ..) => {
+                    let Some(end) = self.engine.take_run_end(*run) else { return Ok(None) };
                     end.error.map_or(Ok(end.buffers), Err)?
                 }
-                Stage::Over => return Ok(None),
+                TopologyStage::Complete => return Ok(None),
             };
-            let stage = std::mem::replace(&mut making.stage, Stage::Over);
-            making.stage = self.go_on(making.comm, stage, &buffers)?;
+            let stage = std::mem::replace(&mut making.stage, TopologyStage::Complete);
+            making.stage = self.advance(making.comm, stage, &buffers)?;
         }
     }
 
     /// What comes after a stage that has ended with these buffers.
-    fn go_on(&mut self, comm: Handle, stage: Stage, buffers: &[Memory]) -> Result<Stage> {
+    fn advance(
+        &mut self, comm: Handle, stage: TopologyStage, buffers: &[Memory],
+    ) -> Result<TopologyStage> {
         let own = self.comms.get(comm)?.rank;
         match stage {
-            Stage::Places(_, whole) => {
-                let nodes: Vec<Node> = words(&buffers[1], |bytes| Node::from_le_bytes(*bytes));
+            TopologyStage::Nodes(_, whole) => {
+                let nodes: Vec<NodeNumber> =
+                    parse_records(&buffers[1], |bytes| NodeNumber::from_le_bytes(*bytes));
                 let order = whole.order(&nodes[..whole.size() as usize]);
                 self.split_by(comm, new_rank(own, &order), whole.into())
             }
-            Stage::Cards(_, given) => {
-                self.after_cards(comm, given, &words(&buffers[1], Card::parse))
+            TopologyStage::Records(_, given) => {
+                self.after_records(comm, given, &parse_records(&buffers[1], GraphRecord::parse))
             }
-            Stage::Counts(_, edges, weighted) => {
-                let counts = words(&buffers[1], |bytes| u32::from_le_bytes(*bytes));
+            TopologyStage::Counts(_, edges, weighted) => {
+                let counts = parse_records(&buffers[1], |bytes| u32::from_le_bytes(*bytes));
                 self.send_edges(comm, &edges, &counts, weighted)
             }
-            Stage::Edges(_, weighted) => {
+            TopologyStage::Edges(_, weighted) => {
                 let received = &buffers[buffers.len() / 2..];
-                let neighbors = Neighbors::new(own, &edges_in(received), weighted);
-                self.split_by(comm, Some(own), Topology::DistGraph(neighbors))
+                let neighbors = DistGraph::new(own, &edges_in(received), weighted);
+                self.split_by(comm, Some(own), VirtualTopology::DistGraph(neighbors))
             }
-            Stage::Everything(_, nodes, weighted) => {
+            TopologyStage::AllEdges(_, nodes, weighted) => {
                 let edges = edges_in(&buffers[1..]);
                 // Where both ends gave an edge, it counts once.
-                let once = edges.iter().filter(|edge| edge.role != Role::Incoming);
+                let once = edges.iter().filter(|edge| edge.role != EdgeRole::Incoming);
                 let weights: Vec<_> = once
                     .map(|edge| (edge.source, edge.destination, u64::from(edge.weight as u32)))
                     .collect();
                 let rank = new_rank(own, &map::of_edges(&weights, &nodes)).unwrap_or(own);
-                let neighbors = Neighbors::new(rank, &edges, weighted);
-                self.split_by(comm, Some(rank), Topology::DistGraph(neighbors))
+                let neighbors = DistGraph::new(rank, &edges, weighted);
+                self.split_by(comm, Some(rank), VirtualTopology::DistGraph(neighbors))
             }
-            Stage::Splitting(..) | Stage::Over => Ok(stage),
+            TopologyStage::Splitting(..) | TopologyStage::Complete => Ok(stage),
         }
     }
 
-    fn after_cards(&mut self, comm: Handle, given: Given, cards: &[Card]) -> Result<Stage> {
+    fn after_records(
+        &mut self, comm: Handle, given: LocalEdges, cards: &[GraphRecord],
+    ) -> Result<TopologyStage> {
         let edges = given.edges?;
-        let weighted = agreement(cards, given.weighted)?;
-        let nodes: Vec<Node> = cards.iter().map(|card| card.node).collect();
+        let weighted = check_weights(cards, given.weighted)?;
+        let nodes: Vec<NodeNumber> = cards.iter().map(|card| card.node).collect();
         let several = nodes.iter().any(|node| *node != nodes[0]);
         if several && cards.iter().all(|card| card.reorder) {
             let blocks: Vec<_> =
                 cards.iter().map(|card| card.edges as usize * EDGE_BYTES).collect();
             let mut buffers = vec![packed(edges.iter())];
             buffers.extend(blocks.iter().map(|block| Memory::owned(vec![0; *block])));
-            let args = Blocks { blocks: &blocks, in_place: false };
+            let args = RankBlocks { blocks: &blocks, in_place: false };
             let on = self.comms.get(comm)?;
             let schedule = allgatherv(&self.selection, on.shape()?, on.rank, args);
-            return Ok(Stage::Everything(self.talk(comm, schedule, buffers)?, nodes, weighted));
+            return Ok(TopologyStage::AllEdges(
+                self.launch_schedule(comm, schedule, buffers)?,
+                nodes,
+                weighted,
+            ));
         }
         if cards.iter().any(|card| card.foreign) {
             let mut counts = vec![0_u32; cards.len()];
@@ -287,18 +303,23 @@ impl<D: Device> Mpi<D> {
             }
             let counts: Vec<u8> = counts.into_iter().flat_map(u32::to_le_bytes).collect();
             let buffers = vec![Memory::owned(counts.clone()), Memory::owned(counts)];
-            let alltoall = Collective::Alltoall(Exchange { block: COUNT_BYTES, in_place: false });
-            return Ok(Stage::Counts(self.collective(comm, alltoall, buffers)?, edges, weighted));
+            let alltoall =
+                Collective::Alltoall(UniformBlocks { block: COUNT_BYTES, in_place: false });
+            return Ok(TopologyStage::Counts(
+                self.launch_collective(comm, alltoall, buffers)?,
+                edges,
+                weighted,
+            ));
         }
         let own = self.comms.get(comm)?.rank;
-        let neighbors = Neighbors::new(own, &edges, weighted);
-        self.split_by(comm, Some(own), Topology::DistGraph(neighbors))
+        let neighbors = DistGraph::new(own, &edges, weighted);
+        self.split_by(comm, Some(own), VirtualTopology::DistGraph(neighbors))
     }
 
     /// Sends each edge to its ends, of which this rank gets `counts[r]` from rank `r`.
     fn send_edges(
-        &mut self, comm: Handle, edges: &[Edge], counts: &[u32], weighted: bool,
-    ) -> Result<Stage> {
+        &mut self, comm: Handle, edges: &[GraphEdge], counts: &[u32], weighted: bool,
+    ) -> Result<TopologyStage> {
         let mut parcels = vec![Vec::new(); counts.len()];
         for edge in edges {
             receivers(edge).for_each(|rank| parcels[rank as usize].push(edge));
@@ -311,44 +332,48 @@ impl<D: Device> Mpi<D> {
         let args = BlockPairs { send: &send, receive: &receive, in_place: false };
         let on = self.comms.get(comm)?;
         let schedule = alltoallv(&self.selection, on.shape()?, on.rank, args);
-        Ok(Stage::Edges(self.talk(comm, schedule, buffers)?, weighted))
+        Ok(TopologyStage::Edges(self.launch_schedule(comm, schedule, buffers)?, weighted))
     }
 
     /// The last stage: this process gets the new rank, if any, and the topology.
-    fn split_by(&mut self, comm: Handle, rank: Option<u32>, topology: Topology) -> Result<Stage> {
+    fn split_by(
+        &mut self, comm: Handle, rank: Option<u32>, topology: VirtualTopology,
+    ) -> Result<TopologyStage> {
         let key = rank.unwrap_or(0) as i32;
-        Ok(Stage::Splitting(self.split(comm, rank.map(|_| 0), key)?, topology))
+        Ok(TopologyStage::Splitting(self.split(comm, rank.map(|_| 0), key)?, topology))
     }
 
     /// Starts an allgather of `own` bytes, into buffer 1.
-    fn tell_all(&mut self, comm: Handle, own: &[u8]) -> Result<RunId> {
+    fn launch_allgather(&mut self, comm: Handle, own: &[u8]) -> Result<RunId> {
         let all = vec![0; own.len() * self.comms.get(comm)?.size() as usize];
-        let allgather = Collective::Allgather(Exchange { block: own.len(), in_place: false });
-        self.collective(comm, allgather, vec![Memory::owned(own), Memory::owned(all)])
+        let allgather = Collective::Allgather(UniformBlocks { block: own.len(), in_place: false });
+        self.launch_collective(comm, allgather, vec![Memory::owned(own), Memory::owned(all)])
     }
 
-    fn collective(
+    fn launch_collective(
         &mut self, comm: Handle, operation: Collective, buffers: Vec<Memory>,
     ) -> Result<RunId> {
         let on = self.comms.get(comm)?;
         let schedule = operation.schedule(&self.selection, on.shape()?, on.rank);
-        self.talk(comm, schedule, buffers)
+        self.launch_schedule(comm, schedule, buffers)
     }
 
-    fn talk(&mut self, comm: Handle, schedule: Schedule, buffers: Vec<Memory>) -> Result<RunId> {
-        self.launch_run(comm, Plan::moving(schedule, buffers))
+    fn launch_schedule(
+        &mut self, comm: Handle, schedule: Schedule, buffers: Vec<Memory>,
+    ) -> Result<RunId> {
+        self.launch_run(comm, RunPlan::moving(schedule, buffers))
     }
 
     /// The call `function`, which waits for a communicator with a topology.
-    pub fn blocked_topology(&self, function: &str, making: &Making) -> Blocked {
+    pub fn blocked_topology(&self, function: &str, making: &TopologyCreation) -> WaitReport {
         match &making.stage {
-            Stage::Splitting(split, _) => self.blocked_split(function, split),
-            Stage::Places(run, _)
-            | Stage::Cards(run, _)
-            | Stage::Counts(run, ..)
-            | Stage::Edges(run, _)
-            | Stage::Everything(run, ..) => self.blocked(function, [&Activity::Run(*run)]),
-            Stage::Over => Blocked::new(function),
+            TopologyStage::Splitting(split, _) => self.blocked_split(function, split),
+            TopologyStage::Nodes(run, _)
+            | TopologyStage::Records(run, _)
+            | TopologyStage::Counts(run, ..)
+            | TopologyStage::Edges(run, _)
+            | TopologyStage::AllEdges(run, ..) => self.blocked(function, [&Activity::Run(*run)]),
+            TopologyStage::Complete => WaitReport::new(function),
         }
     }
 }
@@ -357,7 +382,7 @@ impl<D: Device> Mpi<D> {
 ///
 /// # Errors
 /// The class of a rank that gave wrong edges; `Arg` if some gave weights and others did not.
-fn agreement(cards: &[Card], own: bool) -> Result<bool> {
+fn check_weights(cards: &[GraphRecord], own: bool) -> Result<bool> {
     if let Some((rank, card)) = (0..).zip(cards).find(|(_, card)| card.class != 0) {
         let class = ErrorClass::from_value(card.class).unwrap_or(ErrorClass::Arg);
         return Err(wrong_edges(class, rank));
@@ -384,21 +409,21 @@ fn new_rank(old: u32, order: &[u32]) -> Option<u32> {
 }
 
 /// The ranks that an edge is sent to, each once.
-fn receivers(edge: &Edge) -> impl Iterator<Item = u32> + use<> {
+fn receivers(edge: &GraphEdge) -> impl Iterator<Item = u32> + use<> {
     let mut before = None;
     edge.ends().filter(move |end| before.replace(*end) != Some(*end))
 }
 
-fn packed<'a>(edges: impl Iterator<Item = &'a Edge>) -> Memory {
-    Memory::owned(edges.flat_map(Edge::emit).collect::<Vec<u8>>())
+fn packed<'a>(edges: impl Iterator<Item = &'a GraphEdge>) -> Memory {
+    Memory::owned(edges.flat_map(GraphEdge::emit).collect::<Vec<u8>>())
 }
 
-fn edges_in(buffers: &[Memory]) -> Vec<Edge> {
-    buffers.iter().flat_map(|buffer| words(buffer, Edge::parse)).collect()
+fn edges_in(buffers: &[Memory]) -> Vec<GraphEdge> {
+    buffers.iter().flat_map(|buffer| parse_records(buffer, GraphEdge::parse)).collect()
 }
 
 /// The records of `N` bytes in a buffer.
-fn words<const N: usize, T>(buffer: &Memory, parse: impl Fn(&[u8; N]) -> T) -> Vec<T> {
+fn parse_records<const N: usize, T>(buffer: &Memory, parse: impl Fn(&[u8; N]) -> T) -> Vec<T> {
     let mut bytes = vec![0; buffer.len()];
     buffer.pack(0, &mut bytes);
     let (records, _) = bytes.as_chunks();
@@ -409,7 +434,7 @@ fn words<const N: usize, T>(buffer: &Memory, parse: impl Fn(&[u8; N]) -> T) -> V
 mod tests {
     use super::*;
 
-    const CARD: Card = Card {
+    const CARD: GraphRecord = GraphRecord {
         node: 1 << 40 | 3,
         edges: 5,
         class: 0,
@@ -421,34 +446,34 @@ mod tests {
     #[test]
     fn cards_read_back() {
         for (class, weighted) in [(0, true), (13, false), (-1, true)] {
-            let card = Card { class, weighted, ..CARD };
-            assert_eq!(Card::parse(&card.emit()), card);
+            let card = GraphRecord { class, weighted, ..CARD };
+            assert_eq!(GraphRecord::parse(&card.emit()), card);
         }
-        let card = Card { reorder: false, foreign: false, ..CARD };
-        assert_eq!(Card::parse(&card.emit()), card);
+        let card = GraphRecord { reorder: false, foreign: false, ..CARD };
+        assert_eq!(GraphRecord::parse(&card.emit()), card);
     }
 
     #[test]
     fn only_ranks_with_edges_decide_about_weights() {
-        let with = Card { weighted: true, ..CARD };
-        let none = Card { edges: 0, ..with };
-        assert!(!agreement(&[none, CARD], true).unwrap());
-        assert!(agreement(&[with, with, Card { edges: 0, ..CARD }], false).unwrap());
-        assert!(agreement(&[none], true).unwrap());
-        let error = agreement(&[CARD, with], true).unwrap_err();
+        let with = GraphRecord { weighted: true, ..CARD };
+        let none = GraphRecord { edges: 0, ..with };
+        assert!(!check_weights(&[none, CARD], true).unwrap());
+        assert!(check_weights(&[with, with, GraphRecord { edges: 0, ..CARD }], false).unwrap());
+        assert!(check_weights(&[none], true).unwrap());
+        let error = check_weights(&[CARD, with], true).unwrap_err();
         assert_eq!(error.why, "rank 1 gives edges with weights, rank 0 without");
-        let wrong = Card { class: ErrorClass::Rank as i32, ..CARD };
-        let error = agreement(&[CARD, wrong], true).unwrap_err();
+        let wrong = GraphRecord { class: ErrorClass::Rank as i32, ..CARD };
+        let error = check_weights(&[CARD, wrong], true).unwrap_err();
         assert_eq!((error.code.0, &*error.why), (6, "rank 1 gave edges that are wrong"));
     }
 
     #[test]
     fn an_edge_to_itself_is_sent_once() {
-        let edge = |source, destination, role| Edge { source, destination, weight: 1, role };
-        let to = |edge: Edge| receivers(&edge).collect::<Vec<_>>();
-        assert_eq!(to(edge(2, 2, Role::Both)), [2]);
-        assert_eq!(to(edge(2, 1, Role::Both)), [2, 1]);
-        assert_eq!(to(edge(2, 1, Role::Incoming)), [1]);
-        assert_eq!(to(edge(2, 1, Role::Outgoing)), [2]);
+        let edge = |source, destination, role| GraphEdge { source, destination, weight: 1, role };
+        let to = |edge: GraphEdge| receivers(&edge).collect::<Vec<_>>();
+        assert_eq!(to(edge(2, 2, EdgeRole::Both)), [2]);
+        assert_eq!(to(edge(2, 1, EdgeRole::Both)), [2, 1]);
+        assert_eq!(to(edge(2, 1, EdgeRole::Incoming)), [1]);
+        assert_eq!(to(edge(2, 1, EdgeRole::Outgoing)), [2]);
     }
 }

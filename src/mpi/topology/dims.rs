@@ -49,29 +49,30 @@ fn balanced(total: u32, count: usize) -> Vec<u32> {
         return primes;
     }
     let divisors = divisors(&primes);
-    let mut search = Search { divisors, chosen: Vec::new(), best: Vec::new(), score: WORST };
+    let mut search =
+        FactorSearch { divisors, chosen: Vec::new(), best: Vec::new(), imbalance: WORST };
     search.extend(total, count, total);
     search.best
 }
 
 /// How unbalanced lengths are: the spread, then the sum.
-type Score = (u32, u32);
-const WORST: Score = (u32::MAX, u32::MAX);
+type Imbalance = (u32, u32);
+const WORST: Imbalance = (u32::MAX, u32::MAX);
 
-struct Search {
+struct FactorSearch {
     /// Of the number to take apart, ascending.
     divisors: Vec<u32>,
     chosen: Vec<u32>,
     best: Vec<u32>,
-    score: Score,
+    imbalance: Imbalance,
 }
 
-impl Search {
+impl FactorSearch {
     /// Tries all ways to go on with `count` factors of `rest`, none above `limit`.
     fn extend(&mut self, rest: u32, count: usize, limit: u32) {
         if count == 1 {
             if rest <= limit {
-                self.judge(rest);
+                self.compare_best(rest);
             }
             return;
         }
@@ -86,7 +87,7 @@ impl Search {
                 continue;
             }
             // The bound only rises with the factor.
-            if self.bound(factor, rest / factor, count - 1) >= self.score {
+            if self.bound(factor, rest / factor, count - 1) >= self.imbalance {
                 break;
             }
             self.chosen.push(factor);
@@ -96,7 +97,7 @@ impl Search {
     }
 
     /// No better score comes of `factor` and `count` factors of `rest`, at most their mean each.
-    fn bound(&self, factor: u32, rest: u32, count: usize) -> Score {
+    fn bound(&self, factor: u32, rest: u32, count: usize) -> Imbalance {
         let longest = self.chosen.first().copied().unwrap_or(factor);
         let sum: u32 = self.chosen.iter().sum();
         // Numbers with this product have at least this sum (their means).
@@ -104,11 +105,11 @@ impl Search {
         (longest - below.min(longest), sum + factor + below * count as u32)
     }
 
-    fn judge(&mut self, last: u32) {
+    fn compare_best(&mut self, last: u32) {
         let longest = self.chosen.first().copied().unwrap_or(last);
         let score = (longest - last, self.chosen.iter().sum::<u32>() + last);
-        if score < self.score {
-            self.score = score;
+        if score < self.imbalance {
+            self.imbalance = score;
             self.best = [&*self.chosen, &[last]].concat();
         }
     }
@@ -214,7 +215,7 @@ mod tests {
     }
 
     /// The best score by trying every factorization.
-    fn brute(rest: u32, count: usize, limit: u32, longest: u32, sum: u32) -> Score {
+    fn brute(rest: u32, count: usize, limit: u32, longest: u32, sum: u32) -> Imbalance {
         if count == 1 {
             let score = (longest.max(rest) - rest, sum + rest);
             return if rest <= limit { score } else { WORST };
@@ -226,7 +227,7 @@ mod tests {
         scores.min().unwrap_or(WORST)
     }
 
-    fn check(nodes: u32, count: usize) -> Score {
+    fn check(nodes: u32, count: usize) -> Imbalance {
         let lens = balanced(nodes, count);
         assert_eq!(lens.len(), count);
         assert_eq!(lens.iter().product::<u32>(), nodes);

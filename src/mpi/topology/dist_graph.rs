@@ -1,19 +1,19 @@
 //! Distributed graphs (MPI 5.0 §8.5.4): of which each rank knows its own neighbors.
 //!
 //! An edge is given by any rank (`MPI_Dist_graph_create`), or by both of its ends
-//! (`MPI_Dist_graph_create_adjacent`); its [`Role`] says which end is to know of it. Neighbors are
+//! (`MPI_Dist_graph_create_adjacent`); its [`EdgeRole`] says which end is to know of it. Neighbors are
 //! in the order of the ranks that gave them, and then in the order in which each gave them, so two
 //! equal calls give equal answers.
 
 use super::count;
 use crate::base::{ErrorClass, Result};
 
-/// Bytes of an [`Edge`] on its way.
+/// Bytes of an [`GraphEdge`] on its way.
 pub const EDGE_BYTES: usize = 16;
 
 /// For whom an edge is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum EdgeRole {
     /// For both ends.
     Both,
     /// For its destination, whose source it names.
@@ -24,7 +24,7 @@ pub enum Role {
 
 /// An edge of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Edge {
+pub struct GraphEdge {
     /// From this rank.
     pub source: u32,
     /// To this one.
@@ -32,27 +32,27 @@ pub struct Edge {
     /// Its weight; 1 in a graph without weights.
     pub weight: i32,
     /// For whom it is.
-    pub role: Role,
+    pub role: EdgeRole,
 }
 
-impl Edge {
+impl GraphEdge {
     /// Whether `rank` is to know of it.
-    pub fn concerns(&self, rank: u32) -> bool {
+    pub fn is_known_to(&self, rank: u32) -> bool {
         self.enters(rank) || self.leaves(rank)
     }
 
     fn enters(&self, rank: u32) -> bool {
-        self.destination == rank && self.role != Role::Outgoing
+        self.destination == rank && self.role != EdgeRole::Outgoing
     }
 
     fn leaves(&self, rank: u32) -> bool {
-        self.source == rank && self.role != Role::Incoming
+        self.source == rank && self.role != EdgeRole::Incoming
     }
 
     /// The ranks that are to know of it; one rank may come twice.
     pub fn ends(&self) -> impl Iterator<Item = u32> + use<> {
-        let destination = (self.role != Role::Outgoing).then_some(self.destination);
-        let source = (self.role != Role::Incoming).then_some(self.source);
+        let destination = (self.role != EdgeRole::Outgoing).then_some(self.destination);
+        let source = (self.role != EdgeRole::Incoming).then_some(self.source);
         source.into_iter().chain(destination)
     }
 
@@ -73,9 +73,9 @@ impl Edge {
             u32::from_le_bytes(*word)
         });
         let role = match role {
-            0 => Role::Both,
-            1 => Role::Incoming,
-            _ => Role::Outgoing,
+            0 => EdgeRole::Both,
+            1 => EdgeRole::Incoming,
+            _ => EdgeRole::Outgoing,
         };
         Self { source, destination, weight: weight as i32, role }
     }
@@ -83,14 +83,14 @@ impl Edge {
 
 /// Ranks at the other ends of edges, with their weights; `None` if the edges have none.
 #[derive(Clone, Copy, Debug)]
-pub struct Ends<'a> {
+pub struct NeighborList<'a> {
     /// The ranks.
     pub ranks: &'a [i32],
     /// As many weights.
     pub weights: Option<&'a [i32]>,
 }
 
-impl Ends<'_> {
+impl NeighborList<'_> {
     fn checked(self, size: u32) -> impl Iterator<Item = Result<(u32, i32)>> {
         self.ranks.iter().enumerate().map(move |(place, rank)| {
             let weight = self.weights.map_or(1, |weights| weights[place]);
@@ -108,16 +108,16 @@ impl Ends<'_> {
 ///
 /// # Errors
 /// `Arg` for a rank that is not there, or a negative weight or degree.
-pub fn from_anywhere(
-    size: u32, sources: &[i32], degrees: &[i32], ends: Ends<'_>,
-) -> Result<Vec<Edge>> {
+pub fn edges_by_source(
+    size: u32, sources: &[i32], degrees: &[i32], ends: NeighborList<'_>,
+) -> Result<Vec<GraphEdge>> {
     let mut edges = Vec::with_capacity(ends.ranks.len());
     let mut rest = ends.checked(size);
     for (source, degree) in sources.iter().zip(degrees) {
         let source = end(*source, size)?;
         for given in rest.by_ref().take(count("edges", *degree)?) {
             let (destination, weight) = given?;
-            edges.push(Edge { source, destination, weight, role: Role::Both });
+            edges.push(GraphEdge { source, destination, weight, role: EdgeRole::Both });
         }
     }
     Ok(edges)
@@ -127,7 +127,7 @@ pub fn from_anywhere(
 ///
 /// # Errors
 /// `Arg` for a negative degree, or if they are more than an `int` can count.
-pub fn announced(degrees: &[i32]) -> Result<usize> {
+pub fn total_degree(degrees: &[i32]) -> Result<usize> {
     let mut total = 0_usize;
     for degree in degrees {
         total += count("edges", *degree)?;
@@ -141,17 +141,17 @@ pub fn announced(degrees: &[i32]) -> Result<usize> {
 /// The edges of `MPI_Dist_graph_create_adjacent` on `rank`.
 ///
 /// # Errors
-/// As [`from_anywhere`].
+/// As [`edges_by_source`].
 pub fn adjacent(
-    size: u32, rank: u32, sources: Ends<'_>, destinations: Ends<'_>,
-) -> Result<Vec<Edge>> {
+    size: u32, rank: u32, sources: NeighborList<'_>, destinations: NeighborList<'_>,
+) -> Result<Vec<GraphEdge>> {
     let incoming = sources.checked(size).map(|given| {
         let (source, weight) = given?;
-        Ok(Edge { source, destination: rank, weight, role: Role::Incoming })
+        Ok(GraphEdge { source, destination: rank, weight, role: EdgeRole::Incoming })
     });
     let outgoing = destinations.checked(size).map(|given| {
         let (destination, weight) = given?;
-        Ok(Edge { source: rank, destination, weight, role: Role::Outgoing })
+        Ok(GraphEdge { source: rank, destination, weight, role: EdgeRole::Outgoing })
     });
     incoming.chain(outgoing).collect()
 }
@@ -174,7 +174,7 @@ pub struct Neighbor {
 
 /// What a rank knows of a distributed graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Neighbors {
+pub struct DistGraph {
     /// Where its incoming edges come from.
     pub sources: Vec<Neighbor>,
     /// Where its outgoing edges go to.
@@ -183,10 +183,10 @@ pub struct Neighbors {
     pub weighted: bool,
 }
 
-impl Neighbors {
+impl DistGraph {
     /// Those of `rank` in a graph that has all of `edges`, given in order.
-    pub fn new(rank: u32, edges: &[Edge], weighted: bool) -> Self {
-        let neighbor = |rank, edge: &Edge| Neighbor { rank, weight: edge.weight };
+    pub fn new(rank: u32, edges: &[GraphEdge], weighted: bool) -> Self {
+        let neighbor = |rank, edge: &GraphEdge| Neighbor { rank, weight: edge.weight };
         let incoming = edges.iter().filter(|edge| edge.enters(rank));
         let outgoing = edges.iter().filter(|edge| edge.leaves(rank));
         Self {
@@ -201,25 +201,25 @@ impl Neighbors {
 mod tests {
     use super::*;
 
-    fn unweighted(ranks: &[i32]) -> Ends<'_> {
-        Ends { ranks, weights: None }
+    fn unweighted(ranks: &[i32]) -> NeighborList<'_> {
+        NeighborList { ranks, weights: None }
     }
 
     #[test]
     fn edges_read_back() {
-        for role in [Role::Both, Role::Incoming, Role::Outgoing] {
-            let edge = Edge { source: 7, destination: u32::MAX, weight: i32::MIN, role };
-            assert_eq!(Edge::parse(&edge.emit()), edge);
+        for role in [EdgeRole::Both, EdgeRole::Incoming, EdgeRole::Outgoing] {
+            let edge = GraphEdge { source: 7, destination: u32::MAX, weight: i32::MIN, role };
+            assert_eq!(GraphEdge::parse(&edge.emit()), edge);
         }
     }
 
     #[test]
     fn edges_from_anywhere_reach_both_ends() {
         let weights = [10, 20, 30];
-        let ends = Ends { ranks: &[1, 2, 2], weights: Some(&weights) };
-        let edges = from_anywhere(3, &[0, 1, 2], &[1, 0, 2], ends).unwrap();
+        let ends = NeighborList { ranks: &[1, 2, 2], weights: Some(&weights) };
+        let edges = edges_by_source(3, &[0, 1, 2], &[1, 0, 2], ends).unwrap();
         let neighbors = |rank| {
-            let Neighbors { sources, destinations, .. } = Neighbors::new(rank, &edges, true);
+            let DistGraph { sources, destinations, .. } = DistGraph::new(rank, &edges, true);
             let pairs = |list: Vec<Neighbor>| -> Vec<_> {
                 list.into_iter().map(|one| (one.rank, one.weight)).collect()
             };
@@ -234,23 +234,23 @@ mod tests {
     fn adjacent_edges_stay_with_their_rank() {
         let edges = adjacent(3, 1, unweighted(&[0, 1, 0]), unweighted(&[2])).unwrap();
         assert!(edges.iter().all(|edge| edge.ends().eq([1])));
-        assert!(edges.iter().all(|edge| edge.concerns(1) && !edge.concerns(2)));
-        let own = Neighbors::new(1, &edges, false);
+        assert!(edges.iter().all(|edge| edge.is_known_to(1) && !edge.is_known_to(2)));
+        let own = DistGraph::new(1, &edges, false);
         assert_eq!(own.sources.iter().map(|one| one.rank).collect::<Vec<_>>(), [0, 1, 0]);
         assert_eq!(own.destinations, [Neighbor { rank: 2, weight: 1 }]);
     }
 
     #[test]
     fn bad_edges_are_named() {
-        let why = |ends, degrees: &[i32]| from_anywhere(2, &[0], degrees, ends).unwrap_err().why;
+        let why = |ends, degrees: &[i32]| edges_by_source(2, &[0], degrees, ends).unwrap_err().why;
         let rank = "an edge has an end at rank 2, which is not in 0..2";
         assert_eq!(why(unweighted(&[2]), &[1]), rank);
         assert_eq!(why(unweighted(&[]), &[-1]), "the number of edges is -1");
-        let weighted = Ends { ranks: &[0], weights: Some(&[-3]) };
+        let weighted = NeighborList { ranks: &[0], weights: Some(&[-3]) };
         assert_eq!(why(weighted, &[1]), "the weight of edge 0 is -3");
-        assert!(from_anywhere(2, &[-2], &[0], unweighted(&[])).is_err());
+        assert!(edges_by_source(2, &[-2], &[0], unweighted(&[])).is_err());
         assert!(adjacent(2, 0, unweighted(&[-1]), unweighted(&[])).is_err());
-        assert_eq!(announced(&[2, 0, 3]).unwrap(), 5);
-        assert!(announced(&[2, -1]).is_err() && announced(&[i32::MAX, 1]).is_err());
+        assert_eq!(total_degree(&[2, 0, 3]).unwrap(), 5);
+        assert!(total_degree(&[2, -1]).is_err() && total_degree(&[i32::MAX, 1]).is_err());
     }
 }

@@ -42,7 +42,7 @@ impl Graph {
     ///
     /// # Errors
     /// `Arg` if that is negative.
-    pub fn announced(ends: &[i32]) -> Result<usize> {
+    pub fn neighbor_count(ends: &[i32]) -> Result<usize> {
         ends.last().map_or(Ok(0), |end| count("edges", *end))
     }
 
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(why(&[-1], &[]), "entry 0 of the index is -1, after 0");
         assert_eq!(why(&[1, 1], &[2]), "edge 0 leads to 2, which is not in 0..2");
         assert_eq!(why(&[1, 1], &[-1]), "edge 0 leads to -1, which is not in 0..2");
-        assert!(Graph::announced(&[3, -1]).is_err());
-        assert_eq!(Graph::announced(&[]).unwrap(), 0);
+        assert!(Graph::neighbor_count(&[3, -1]).is_err());
+        assert_eq!(Graph::neighbor_count(&[]).unwrap(), 0);
     }
 }

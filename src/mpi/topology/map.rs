@@ -18,64 +18,64 @@ use std::collections::BinaryHeap;
 use super::{Cart, Graph};
 
 /// Where a process runs: processes with equal numbers are near each other.
-pub type Node = u64;
+pub type NodeNumber = u64;
 
 /// For each new rank the old one, among as many processes as the grid has places.
-pub fn of_cart(cart: &Cart, nodes: &[Node]) -> Vec<u32> {
+pub fn of_cart(cart: &Cart, nodes: &[NodeNumber]) -> Vec<u32> {
     let edges: Vec<_> = cart.edges().map(|(one, other)| (one, other, 1)).collect();
-    let crews = Crews::new(nodes);
-    let mut best = Best::new(&crews, &edges);
-    if crews.is_worth_trying() {
+    let crews = RanksByNode::new(nodes);
+    let mut best = BestOrder::new(&crews, &edges);
+    if crews.can_improve() {
         let ranks: Vec<u32> = (0..cart.size()).collect();
-        best.offer(&crews.seated(&ranks));
-        best.offer(&crews.seated(&in_blocks(cart, &block(cart, crews.share()))));
-        best.offer(&crews.grown(&edges));
+        best.keep_better(&crews.assign(&ranks));
+        best.keep_better(&crews.assign(&in_blocks(cart, &block(cart, crews.share()))));
+        best.keep_better(&crews.grown(&edges));
     }
     best.order
 }
 
 /// The same for a graph.
-pub fn of_graph(graph: &Graph, nodes: &[Node]) -> Vec<u32> {
+pub fn of_graph(graph: &Graph, nodes: &[NodeNumber]) -> Vec<u32> {
     let edges: Vec<_> = graph.edges().map(|(one, other)| (one, other, 1)).collect();
     of_edges(&edges, nodes)
 }
 
 /// The same for edges with weights.
-pub fn of_edges(edges: &[(u32, u32, u64)], nodes: &[Node]) -> Vec<u32> {
-    let crews = Crews::new(nodes);
-    let mut best = Best::new(&crews, edges);
-    if crews.is_worth_trying() {
-        best.offer(&crews.grown(edges));
+pub fn of_edges(edges: &[(u32, u32, u64)], nodes: &[NodeNumber]) -> Vec<u32> {
+    let crews = RanksByNode::new(nodes);
+    let mut best = BestOrder::new(&crews, edges);
+    if crews.can_improve() {
+        best.keep_better(&crews.grown(edges));
     }
     best.order
 }
 
 /// The processes of each node.
-struct Crews {
+struct RanksByNode {
     /// The old ranks on each node, both in order of appearance.
     ranks: Vec<Vec<u32>>,
     /// The node of each old rank, as an index.
-    of: Vec<usize>,
+    node_of_rank: Vec<usize>,
 }
 
-impl Crews {
-    fn new(nodes: &[Node]) -> Self {
+impl RanksByNode {
+    fn new(nodes: &[NodeNumber]) -> Self {
         let mut numbers = std::collections::HashMap::new();
-        let mut crews = Self { ranks: Vec::new(), of: Vec::with_capacity(nodes.len()) };
+        let mut crews = Self { ranks: Vec::new(), node_of_rank: Vec::with_capacity(nodes.len()) };
         for (rank, node) in (0..).zip(nodes) {
             let number = *numbers.entry(*node).or_insert(crews.ranks.len());
             if number == crews.ranks.len() {
                 crews.ranks.push(Vec::new());
             }
             crews.ranks[number].push(rank);
-            crews.of.push(number);
+            crews.node_of_rank.push(number);
         }
         crews
     }
 
     /// Whether there are several nodes, one with several processes.
-    fn is_worth_trying(&self) -> bool {
-        (2..self.of.len()).contains(&self.ranks.len())
+    fn can_improve(&self) -> bool {
+        (2..self.node_of_rank.len()).contains(&self.ranks.len())
     }
 
     /// The greatest number of processes of which every node has a multiple.
@@ -84,7 +84,7 @@ impl Crews {
     }
 
     /// The order in which the processes, node by node, take the new ranks `seats`.
-    fn seated(&self, seats: &[u32]) -> Vec<u32> {
+    fn assign(&self, seats: &[u32]) -> Vec<u32> {
         let mut order = vec![0; seats.len()];
         for (seat, rank) in seats.iter().zip(self.ranks.iter().flatten()) {
             order[*seat as usize] = *rank;
@@ -94,12 +94,12 @@ impl Crews {
 
     /// The order that gives each node ranks with much weight between them.
     fn grown(&self, edges: &[(u32, u32, u64)]) -> Vec<u32> {
-        let around = Adjacency::new(self.of.len(), edges);
-        let mut taken = vec![false; self.of.len()];
-        let mut order = vec![0; self.of.len()];
+        let around = Adjacency::new(self.node_of_rank.len(), edges);
+        let mut taken = vec![false; self.node_of_rank.len()];
+        let mut order = vec![0; self.node_of_rank.len()];
         let mut first_free = 0;
         for crew in &self.ranks {
-            let mut growth = Growth::new(&around);
+            let mut growth = NodeGrowth::new(&around);
             let mut seats = Vec::with_capacity(crew.len());
             while seats.len() < crew.len() {
                 let next = growth.next(&taken).unwrap_or_else(|| {
@@ -122,22 +122,22 @@ impl Crews {
 }
 
 /// The best order so far.
-struct Best<'a> {
-    crews: &'a Crews,
+struct BestOrder<'a> {
+    ranks_by_node: &'a RanksByNode,
     edges: &'a [(u32, u32, u64)],
     order: Vec<u32>,
     cost: u64,
 }
 
-impl<'a> Best<'a> {
-    fn new(crews: &'a Crews, edges: &'a [(u32, u32, u64)]) -> Self {
-        let order: Vec<u32> = (0..crews.of.len() as u32).collect();
-        let cost = off_node(&order, &crews.of, edges);
-        Self { crews, edges, order, cost }
+impl<'a> BestOrder<'a> {
+    fn new(ranks_by_node: &'a RanksByNode, edges: &'a [(u32, u32, u64)]) -> Self {
+        let order: Vec<u32> = (0..ranks_by_node.node_of_rank.len() as u32).collect();
+        let cost = off_node(&order, &ranks_by_node.node_of_rank, edges);
+        Self { ranks_by_node, edges, order, cost }
     }
 
-    fn offer(&mut self, order: &[u32]) {
-        let cost = off_node(order, &self.crews.of, self.edges);
+    fn keep_better(&mut self, order: &[u32]) {
+        let cost = off_node(order, &self.ranks_by_node.node_of_rank, self.edges);
         if cost < self.cost {
             self.cost = cost;
             self.order = order.to_vec();
@@ -179,28 +179,28 @@ impl Adjacency {
         Self { starts, ends }
     }
 
-    fn of(&self, rank: u32) -> &[(u32, u64)] {
+    fn edges_of(&self, rank: u32) -> &[(u32, u64)] {
         let rank = rank as usize;
         &self.ends[self.starts[rank]..self.starts[rank + 1]]
     }
 }
 
 /// The ranks of one node while it grows.
-struct Growth<'a> {
-    around: &'a Adjacency,
+struct NodeGrowth<'a> {
+    adjacency: &'a Adjacency,
     /// The weight from the node to ranks beside it.
     gains: std::collections::HashMap<u32, u64>,
     /// The same in order; entries whose gain has risen since are stale.
     heap: BinaryHeap<(u64, Reverse<u32>)>,
 }
 
-impl<'a> Growth<'a> {
-    fn new(around: &'a Adjacency) -> Self {
-        Self { around, gains: Default::default(), heap: BinaryHeap::new() }
+impl<'a> NodeGrowth<'a> {
+    fn new(adjacency: &'a Adjacency) -> Self {
+        Self { adjacency, gains: Default::default(), heap: BinaryHeap::new() }
     }
 
     fn add(&mut self, rank: u32) {
-        for (neighbor, weight) in self.around.of(rank) {
+        for (neighbor, weight) in self.adjacency.edges_of(rank) {
             let gain = self.gains.entry(*neighbor).or_insert(0);
             *gain = gain.saturating_add(*weight);
             self.heap.push((*gain, Reverse(*neighbor)));
@@ -274,7 +274,7 @@ mod tests {
     use super::*;
     use crate::base::Random;
 
-    fn cost(cart: &Cart, order: &[u32], nodes: &[Node]) -> u64 {
+    fn cost(cart: &Cart, order: &[u32], nodes: &[NodeNumber]) -> u64 {
         let edges: Vec<_> = cart.edges().map(|(one, other)| (one, other, 1)).collect();
         off_node(order, nodes, &edges)
     }
@@ -289,16 +289,16 @@ mod tests {
     fn nodes_become_blocks() {
         // Ranks dealt out to four nodes in turn, on a 4 x 4 grid: quarters have 8 edges between.
         let grid = Cart::new(&[4, 4], &[0, 0]).unwrap();
-        let nodes: Vec<Node> = (0..16).map(|rank| rank % 4).collect();
+        let nodes: Vec<NodeNumber> = (0..16).map(|rank| rank % 4).collect();
         let order = of_cart(&grid, &nodes);
         assert!(is_an_order(&order));
         assert_eq!(cost(&grid, &order, &nodes), 8);
         assert_eq!(order[..2], [0, 4]);
         // Filled one after the other, the rows: 12 edges. Quarters are better.
-        let nodes: Vec<Node> = (0..16).map(|rank| 100 + rank / 4).collect();
+        let nodes: Vec<NodeNumber> = (0..16).map(|rank| 100 + rank / 4).collect();
         assert_eq!(cost(&grid, &of_cart(&grid, &nodes), &nodes), 8);
         let cube = Cart::new(&[4, 4, 4], &[1, 1, 1]).unwrap();
-        let nodes: Vec<Node> = (0..64).map(|rank| rank % 8).collect();
+        let nodes: Vec<NodeNumber> = (0..64).map(|rank| rank % 8).collect();
         assert_eq!(cost(&cube, &of_cart(&cube, &nodes), &nodes), 96);
     }
 
@@ -306,7 +306,7 @@ mod tests {
     fn what_is_best_already_stays() {
         let grid = Cart::new(&[4, 4], &[0, 1]).unwrap();
         let identity: Vec<u32> = (0..16).collect();
-        let rows: Vec<Node> = (0..16).map(|rank| rank / 4).collect();
+        let rows: Vec<NodeNumber> = (0..16).map(|rank| rank / 4).collect();
         for nodes in [vec![3; 16], (0..16).collect(), rows] {
             assert_eq!(of_cart(&grid, &nodes), identity);
         }
@@ -343,7 +343,7 @@ mod tests {
             let periods: Vec<i32> = lens.iter().map(|_| random.below(2) as i32).collect();
             let grid = Cart::new(&lens, &periods).unwrap();
             let count = 1 + random.below(9);
-            let nodes: Vec<Node> = (0..grid.size()).map(|_| random.below(count)).collect();
+            let nodes: Vec<NodeNumber> = (0..grid.size()).map(|_| random.below(count)).collect();
             let order = of_cart(&grid, &nodes);
             assert!(is_an_order(&order), "{grid:?} {nodes:?}");
             let identity: Vec<u32> = (0..grid.size()).collect();

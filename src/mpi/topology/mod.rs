@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | Cartesian grid | the whole grid | [`Cart`] |
 //! | graph | the whole graph | [`Graph`] |
-//! | distributed graph | its own neighbors | [`Neighbors`] |
+//! | distributed graph | its own neighbors | [`DistGraph`] |
 //!
 //! Ranks, lengths and weights of the application come in as they are, and are checked here.
 
@@ -20,7 +20,7 @@ pub mod map;
 mod neighborhood;
 
 pub use cart::Cart;
-pub use dist_graph::Neighbors;
+pub use dist_graph::DistGraph;
 pub use graph::Graph;
 
 use super::comm::Comm;
@@ -28,35 +28,35 @@ use crate::base::{ErrorClass, MpiError, Result};
 
 /// The topology of a communicator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Topology {
+pub enum VirtualTopology {
     /// A Cartesian grid.
     Cart(Cart),
     /// A graph that all ranks know.
     Graph(Graph),
     /// A graph of which each rank knows its own part.
-    DistGraph(Neighbors),
+    DistGraph(DistGraph),
 }
 
 /// What an intercommunicator cannot have, for its errors.
-const WHAT: &str = "a topology";
+const TOPOLOGY_NAME: &str = "a topology";
 
 impl Comm {
     /// Its topology, if it has one.
     ///
     /// # Errors
     /// `Comm` if it is an intercommunicator.
-    pub fn topology(&self) -> Result<Option<&Topology>> {
-        self.check_intra(WHAT)?;
+    pub fn topology(&self) -> Result<Option<&VirtualTopology>> {
+        self.check_intra(TOPOLOGY_NAME)?;
         Ok(self.topology.as_deref())
     }
 
     /// Its grid.
     ///
     /// # Errors
-    /// `Topology` if it has none, `Comm` if it is an intercommunicator.
+    /// `VirtualTopology` if it has none, `Comm` if it is an intercommunicator.
     pub fn cart(&self) -> Result<&Cart> {
         match self.topology()? {
-            Some(Topology::Cart(cart)) => Ok(cart),
+            Some(VirtualTopology::Cart(cart)) => Ok(cart),
             _ => Err(self.without("Cartesian grid")),
         }
     }
@@ -64,10 +64,10 @@ impl Comm {
     /// Its graph.
     ///
     /// # Errors
-    /// `Topology` if it has none, `Comm` if it is an intercommunicator.
+    /// `VirtualTopology` if it has none, `Comm` if it is an intercommunicator.
     pub fn graph(&self) -> Result<&Graph> {
         match self.topology()? {
-            Some(Topology::Graph(graph)) => Ok(graph),
+            Some(VirtualTopology::Graph(graph)) => Ok(graph),
             _ => Err(self.without("graph")),
         }
     }
@@ -75,10 +75,10 @@ impl Comm {
     /// This rank's neighbors in its distributed graph.
     ///
     /// # Errors
-    /// `Topology` if it has none, `Comm` if it is an intercommunicator.
-    pub fn dist_graph(&self) -> Result<&Neighbors> {
+    /// `VirtualTopology` if it has none, `Comm` if it is an intercommunicator.
+    pub fn dist_graph(&self) -> Result<&DistGraph> {
         match self.topology()? {
-            Some(Topology::DistGraph(neighbors)) => Ok(neighbors),
+            Some(VirtualTopology::DistGraph(neighbors)) => Ok(neighbors),
             _ => Err(self.without("distributed graph")),
         }
     }
@@ -87,8 +87,8 @@ impl Comm {
     ///
     /// # Errors
     /// `Comm` if it is an intercommunicator, `Arg` if it has not so many ranks.
-    pub fn check_places(&self, places: u32) -> Result {
-        self.check_intra(WHAT)?;
+    pub fn check_topology_size(&self, places: u32) -> Result {
+        self.check_intra(TOPOLOGY_NAME)?;
         let size = self.size();
         if places <= size {
             return Ok(());

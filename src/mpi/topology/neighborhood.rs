@@ -11,15 +11,15 @@
 
 use std::collections::HashMap;
 
-use super::{Cart, Graph, Neighbors, Topology};
+use super::{Cart, DistGraph, Graph, VirtualTopology};
 use crate::base::{ErrorClass, Result};
-use crate::mpi::coll::neighbor::{Edge, Neighborhood};
+use crate::mpi::coll::neighbor::{NeighborEdge, Neighborhood};
 
-impl Topology {
+impl VirtualTopology {
     /// The neighborhood of `rank`.
     ///
     /// # Errors
-    /// `Topology` for edges that not both of their ends know of: of a graph that is not symmetric
+    /// `VirtualTopology` for edges that not both of their ends know of: of a graph that is not symmetric
     /// (§8.6), or from a rank to itself in a distributed graph.
     pub fn neighborhood(&self, rank: u32) -> Result<Neighborhood> {
         match self {
@@ -38,7 +38,7 @@ fn of_cart(cart: &Cart, rank: u32) -> Neighborhood {
     // An edge has the number of the place that its source gives it.
     let edges = |place_at_source: fn(u32) -> u32| {
         let number = move |(place, peer): (u32, &Option<u32>)| {
-            Some(Edge { peer: (*peer)?, number: place_at_source(place) })
+            Some(NeighborEdge { peer: (*peer)?, number: place_at_source(place) })
         };
         (0..).zip(&ranks).map(number).collect()
     };
@@ -63,7 +63,7 @@ fn of_graph(graph: &Graph, rank: u32) -> Result<Neighborhood> {
     Ok(Neighborhood::new(rank, edges.clone(), edges).expect("the two lists are one"))
 }
 
-fn of_dist_graph(neighbors: &Neighbors, rank: u32) -> Result<Neighborhood> {
+fn of_dist_graph(neighbors: &DistGraph, rank: u32) -> Result<Neighborhood> {
     let [sources, destinations] = [&neighbors.sources, &neighbors.destinations]
         .map(|list| numbered(list.iter().map(|neighbor| neighbor.rank)));
     Neighborhood::new(rank, sources, destinations).ok_or_else(|| {
@@ -73,13 +73,13 @@ fn of_dist_graph(neighbors: &Neighbors, rank: u32) -> Result<Neighborhood> {
 }
 
 /// The edges between this rank and these, each with the number of those before to the same rank.
-fn numbered(ranks: impl Iterator<Item = u32>) -> Vec<Option<Edge>> {
+fn numbered(ranks: impl Iterator<Item = u32>) -> Vec<Option<NeighborEdge>> {
     let mut before: HashMap<u32, u32> = HashMap::new();
     ranks
         .map(|peer| {
             let next = before.entry(peer).or_insert(0);
             *next += 1;
-            Some(Edge { peer, number: *next - 1 })
+            Some(NeighborEdge { peer, number: *next - 1 })
         })
         .collect()
 }
@@ -89,14 +89,14 @@ mod tests {
     use super::super::dist_graph::Neighbor;
     use super::*;
 
-    fn edge(peer: u32, number: u32) -> Option<Edge> {
-        Some(Edge { peer, number })
+    fn edge(peer: u32, number: u32) -> Option<NeighborEdge> {
+        Some(NeighborEdge { peer, number })
     }
 
     #[test]
     fn in_a_grid_each_place_meets_the_opposite_one() {
         let cart = Cart::new(&[2, 3, 1], &[1, 0, 1]).unwrap();
-        let own = Topology::Cart(cart).neighborhood(3).unwrap();
+        let own = VirtualTopology::Cart(cart).neighborhood(3).unwrap();
         let destinations = vec![edge(0, 0), edge(0, 1), None, edge(4, 3), edge(3, 4), edge(3, 5)];
         let sources = vec![edge(0, 1), edge(0, 0), None, edge(4, 2), edge(3, 5), edge(3, 4)];
         assert_eq!(own, Neighborhood::new(3, sources, destinations).unwrap());
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn a_graph_must_be_symmetric_around_the_rank() {
         let graph = Graph::new(&[3, 4, 6, 7], &[1, 0, 2, 0, 0, 3, 0]).unwrap();
-        let topology = Topology::Graph(graph);
+        let topology = VirtualTopology::Graph(graph);
         let edges = vec![edge(1, 0), edge(0, 0), edge(2, 0)];
         let due = Neighborhood::new(0, edges.clone(), edges).unwrap();
         assert_eq!(topology.neighborhood(0).unwrap(), due);
@@ -124,7 +124,7 @@ mod tests {
         };
         let graph = |sources, destinations| {
             let (sources, destinations) = (list(sources), list(destinations));
-            Topology::DistGraph(Neighbors { sources, destinations, weighted: false })
+            VirtualTopology::DistGraph(DistGraph { sources, destinations, weighted: false })
         };
         let own = graph(&[2, 1, 2, 1], &[1, 3, 1, 2]).neighborhood(1).unwrap();
         let sources = vec![edge(2, 0), edge(1, 0), edge(2, 1), edge(1, 1)];

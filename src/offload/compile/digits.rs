@@ -12,7 +12,7 @@
 //! is the weight of `d`. So arrivals of a digit may come in any order, and those of later ones before
 //! them. With one arrival for each digit, weights are powers of two.
 //!
-//! **Cuts** divide arrivals into digits: the levels (`flow`) that work waits for. An arrival counts in
+//! **Cuts** divide arrivals into digits: the levels (`dependency_graph`) that work waits for. An arrival counts in
 //! the digit of the first cut that needs it; all that nobody needs share the last digit.
 //!
 //! **Unary digits.** Where the arrivals of successive digits come from one rank in order, counting
@@ -31,26 +31,26 @@
 
 use std::collections::HashMap;
 
-use super::super::{Add, CounterId};
+use super::super::{CounterAdd, CounterId};
 use super::Rules;
-use super::flow::{Arrival, ArrivalId, ArrivalKind, Level, Task};
+use super::dependency_graph::{Arrival, ArrivalId, ArrivalKind, ArrivalLevel, CounterTask};
 
 /// Where everything counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Digits {
     /// What each arrival adds.
-    pub adds: Vec<Add>,
+    pub adds: Vec<CounterAdd>,
     /// For each task, the counter and the level that let it start.
     pub due: Vec<(CounterId, u64)>,
     /// The level of each counter when all has arrived.
     pub full: Vec<u64>,
     /// Additions to counters of this rank, each with the counter and the level that let it start.
-    pub chained: Vec<(CounterId, u64, Add)>,
+    pub chained: Vec<(CounterId, u64, CounterAdd)>,
 }
 
 /// What is counted together.
 #[derive(Debug, Default)]
-struct Part {
+struct CountingGroup {
     tasks: Vec<usize>,
     arrivals: Vec<ArrivalId>,
 }
@@ -81,17 +81,21 @@ impl Digits {
     ///
     /// # Errors
     /// A sentence if there are too many counters.
-    pub fn new(arrivals: &[Arrival], tasks: &[Task], rules: &Rules) -> Result<Self, String> {
+    pub fn new(arrivals: &[Arrival], tasks: &[CounterTask], rules: &Rules) -> Result<Self, String> {
         let mut parts = parts(arrivals, tasks, rules);
         // The ends of all parts but the last arrive there.
         let mut all = arrivals.to_vec();
-        let end =
-            Arrival { kind: ArrivalKind::Done, level: Level::MAX, source: None, turn: (0, 0) };
+        let end = Arrival {
+            kind: ArrivalKind::Done,
+            level: ArrivalLevel::MAX,
+            source: None,
+            sequence: (0, 0),
+        };
         let (last, others) = parts.split_last_mut().expect("there is one");
         last.arrivals.extend(others.iter().zip(arrivals.len() as ArrivalId..).map(|it| it.1));
         all.resize(all.len() + others.len(), end);
         let mut plan = Self {
-            adds: vec![Add { counter: 0, value: 0 }; all.len()],
+            adds: vec![CounterAdd { counter: 0, value: 0 }; all.len()],
             due: vec![(0, 0); tasks.len()],
             ..Self::default()
         };
@@ -109,10 +113,10 @@ impl Digits {
 
     /// Gives a part its counters.
     fn count(
-        &mut self, part: &Part, arrivals: &[Arrival], tasks: &[Task], rules: &Rules,
+        &mut self, part: &CountingGroup, arrivals: &[Arrival], tasks: &[CounterTask], rules: &Rules,
     ) -> Result<(), String> {
         let waiting = || part.tasks.iter().filter(|&&task| !tasks[task].needs.is_empty());
-        let mut cuts: Vec<Level> = waiting().map(|&task| tasks[task].level).collect();
+        let mut cuts: Vec<ArrivalLevel> = waiting().map(|&task| tasks[task].level).collect();
         cuts.sort_unstable();
         cuts.dedup();
         let columns = columns(digits(by_cut(part, tasks, &cuts), arrivals, rules), rules);
@@ -140,14 +144,14 @@ impl Digits {
         if column.carried && rules.carry {
             let from = counter - 1;
             let full = self.full[usize::from(from)];
-            self.chained.push((from, full, Add { counter, value: weight }));
+            self.chained.push((from, full, CounterAdd { counter, value: weight }));
             level += weight;
         }
         for digit in &column.digits {
             weight /= radix(digit);
             for cut in &digit.cuts {
                 for &arrival in cut {
-                    self.adds[arrival as usize] = Add { counter, value: weight };
+                    self.adds[arrival as usize] = CounterAdd { counter, value: weight };
                 }
                 level += weight * cut.len() as u64;
                 reached.push((counter, level));
@@ -158,15 +162,15 @@ impl Digits {
 }
 
 /// What is counted together: all, or the pipelines that do not wait for each other, and the rest.
-fn parts(arrivals: &[Arrival], tasks: &[Task], rules: &Rules) -> Vec<Part> {
-    let mut sets = Sets((0..arrivals.len()).collect());
+fn parts(arrivals: &[Arrival], tasks: &[CounterTask], rules: &Rules) -> Vec<CountingGroup> {
+    let mut sets = DisjointSets((0..arrivals.len()).collect());
     for task in tasks {
         for pair in task.needs.windows(2) {
             sets.join(pair[0] as usize, pair[1] as usize);
         }
     }
     // The level of the first work of each set, and whether there is work of another one.
-    let mut works: HashMap<usize, (Level, bool)> = HashMap::new();
+    let mut works: HashMap<usize, (ArrivalLevel, bool)> = HashMap::new();
     for task in tasks {
         if let Some(&arrival) = task.needs.first() {
             let work = works.entry(sets.root(arrival as usize)).or_insert((task.level, false));
@@ -181,7 +185,8 @@ fn parts(arrivals: &[Arrival], tasks: &[Task], rules: &Rules) -> Vec<Part> {
     }
     // What is no stream comes last, if there is anything to wait for.
     let rest = usize::from(works.len() > streams.len() || streams.is_empty());
-    let mut parts: Vec<Part> = (0..streams.len() + rest).map(|_| Part::default()).collect();
+    let mut parts: Vec<CountingGroup> =
+        (0..streams.len() + rest).map(|_| CountingGroup::default()).collect();
     let last = parts.len() - 1;
     let mut part_of = |arrival: usize| {
         let set = sets.root(arrival);
@@ -198,9 +203,9 @@ fn parts(arrivals: &[Arrival], tasks: &[Task], rules: &Rules) -> Vec<Part> {
 }
 
 /// Sets of numbers that are joined: union and find, with paths cut short on the way.
-struct Sets(Vec<usize>);
+struct DisjointSets(Vec<usize>);
 
-impl Sets {
+impl DisjointSets {
     fn root(&mut self, mut of: usize) -> usize {
         while self.0[of] != of {
             self.0[of] = self.0[self.0[of]];
@@ -216,7 +221,9 @@ impl Sets {
 }
 
 /// The arrivals of each cut, and those that nobody needs.
-fn by_cut(part: &Part, tasks: &[Task], cuts: &[Level]) -> Vec<Vec<ArrivalId>> {
+fn by_cut(
+    part: &CountingGroup, tasks: &[CounterTask], cuts: &[ArrivalLevel],
+) -> Vec<Vec<ArrivalId>> {
     let mut first: HashMap<ArrivalId, usize> = HashMap::new();
     for &task in &part.tasks {
         let cut = cuts.partition_point(|cut| *cut < tasks[task].level);
@@ -235,9 +242,9 @@ fn by_cut(part: &Part, tasks: &[Task], cuts: &[Level]) -> Vec<Vec<ArrivalId>> {
 /// One digit for each cut, or for several of which the arrivals come in order.
 fn digits(cuts: Vec<Vec<ArrivalId>>, arrivals: &[Arrival], rules: &Rules) -> Vec<Digit> {
     let mut digits: Vec<Digit> = Vec::new();
-    let mut last: Option<Line> = None;
+    let mut last: Option<ArrivalSequence> = None;
     for cut in cuts {
-        let line = if rules.ordered { Line::of(&cut, arrivals) } else { None };
+        let line = if rules.ordered { ArrivalSequence::of(&cut, arrivals) } else { None };
         let follows = last
             .as_ref()
             .zip(line.as_ref())
@@ -255,24 +262,24 @@ fn digits(cuts: Vec<Vec<ArrivalId>>, arrivals: &[Arrival], rules: &Rules) -> Vec
 }
 
 /// Arrivals of one rank, from the first turn among them to the last.
-struct Line {
+struct ArrivalSequence {
     source: u32,
     start: (u32, u16),
     end: (u32, u16),
 }
 
-impl Line {
+impl ArrivalSequence {
     /// The line of all arrivals of a cut, if they come from one rank in order.
     fn of(cut: &[ArrivalId], arrivals: &[Arrival]) -> Option<Self> {
         let mut cut = cut.iter().map(|&arrival| &arrivals[arrival as usize]);
         let first = cut.next()?;
-        let mut line = Self { source: first.source?, start: first.turn, end: first.turn };
+        let mut line = Self { source: first.source?, start: first.sequence, end: first.sequence };
         for arrival in cut {
             if arrival.source != Some(line.source) {
                 return None;
             }
-            line.start = line.start.min(arrival.turn);
-            line.end = line.end.max(arrival.turn);
+            line.start = line.start.min(arrival.sequence);
+            line.end = line.end.max(arrival.sequence);
         }
         Some(line)
     }

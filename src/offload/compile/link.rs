@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::{Program, Schedule};
-use super::{Draft, Rules, Single};
+use super::{Draft, Rules, SingleSource};
 
 /// The programs of ranks `0..schedules.len()`.
 ///
@@ -15,8 +15,8 @@ pub fn link_all(schedules: &[Schedule], rules: &Rules) -> Result<Vec<Program>, S
     for rank in ranks.clone() {
         drafts.insert(rank, draft(&schedules[rank as usize], rank, rules)?);
     }
-    ranks.clone().try_for_each(|rank| grant(&mut drafts, rank))?;
-    ranks.clone().try_for_each(|rank| tell(&mut drafts, rank))?;
+    ranks.clone().try_for_each(|rank| exchange_grants(&mut drafts, rank))?;
+    ranks.clone().try_for_each(|rank| exchange_targets(&mut drafts, rank))?;
     drafts.into_values().map(Draft::finish).collect()
 }
 
@@ -44,11 +44,11 @@ pub fn link_some(
         near = next;
     }
     let near: Vec<u32> = drafts.keys().copied().collect();
-    near.iter().try_for_each(|&rank| grant(&mut drafts, rank))?;
+    near.iter().try_for_each(|&rank| exchange_grants(&mut drafts, rank))?;
     for &rank in ranks {
         for peer in drafts[&rank].peers() {
-            let places = drafts[&peer].places_to(rank);
-            at(&mut drafts, rank)?.take_places(peer, places)?;
+            let places = drafts[&peer].targets_to(rank);
+            draft_of(&mut drafts, rank)?.take_targets(peer, places)?;
         }
     }
     let take = |rank| drafts.remove(rank).ok_or_else(|| format!("rank {rank} is named twice"));
@@ -67,12 +67,12 @@ pub fn link_one(
 }
 
 fn draft(schedule: &Schedule, rank: u32, rules: &Rules) -> Result<Draft, String> {
-    let single = rules.single.map(|single| Single { rank, ..single });
+    let single = rules.single.map(|single| SingleSource { rank, ..single });
     Draft::new(schedule, &Rules { single, ..*rules }).map_err(|why| format!("rank {rank}: {why}"))
 }
 
 /// Gives the grants of a rank to those that send to it, as far as they are there.
-fn grant(drafts: &mut BTreeMap<u32, Draft>, rank: u32) -> Result<(), String> {
+fn exchange_grants(drafts: &mut BTreeMap<u32, Draft>, rank: u32) -> Result<(), String> {
     let own = &drafts[&rank];
     let grants: Vec<_> = own.sources().map(|peer| (peer, own.grants_to(peer))).collect();
     for (peer, grants) in grants {
@@ -84,16 +84,16 @@ fn grant(drafts: &mut BTreeMap<u32, Draft>, rank: u32) -> Result<(), String> {
 }
 
 /// Tells the places of a rank to its peers.
-fn tell(drafts: &mut BTreeMap<u32, Draft>, rank: u32) -> Result<(), String> {
+fn exchange_targets(drafts: &mut BTreeMap<u32, Draft>, rank: u32) -> Result<(), String> {
     let own = &drafts[&rank];
-    let places: Vec<_> = own.peers().into_iter().map(|peer| (peer, own.places_to(peer))).collect();
+    let places: Vec<_> = own.peers().into_iter().map(|peer| (peer, own.targets_to(peer))).collect();
     for (peer, places) in places {
-        at(drafts, peer)?.take_places(rank, places)?;
+        draft_of(drafts, peer)?.take_targets(rank, places)?;
     }
     Ok(())
 }
 
-fn at(drafts: &mut BTreeMap<u32, Draft>, rank: u32) -> Result<&mut Draft, String> {
+fn draft_of(drafts: &mut BTreeMap<u32, Draft>, rank: u32) -> Result<&mut Draft, String> {
     let ranks = drafts.len();
     drafts.get_mut(&rank).ok_or(format!("rank {rank} is none of {ranks}"))
 }

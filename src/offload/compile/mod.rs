@@ -11,7 +11,7 @@
 //! A receive becomes an addition to the sender's counter, *ready-to-receive*, once everything that it
 //! waits on is done; a send becomes a put with an addition to the receiver's counter, which waits for
 //! that too. What else a step waits on are arrivals at the own counters: data, ends of sends, copies
-//! and arithmetic. `flow` says which, `digits` how they are counted.
+//! and arithmetic. `graph` says which, `digits` how they are counted.
 //!
 //! With that, two tanks by parity are enough, whatever the schedule: a put of an instance comes after
 //! its receiver has begun it; and a ready-to-receive of instance `j` after its sender's end of
@@ -21,42 +21,44 @@
 //! Lists that are exchanged are in an order that both sides know from their schedules: messages by
 //! label, then groups of them by number. Nothing here sends them.
 
+mod arrival_target;
+mod dependency_graph;
 mod digits;
-mod flow;
 mod link;
-mod place;
 mod prematched;
 mod rules;
 
 use std::collections::BTreeMap;
 
-use super::{Action, Add, CounterId, Op, Program, Region, Schedule, Scheme, Work};
+use super::{
+    CounterAdd, CounterId, DeferredWork, Program, ProgramOp, Region, Schedule, Scheme, StepAction,
+};
+use dependency_graph::{ArrivalId, CounterTask, DependencyGraph, EdgeSteps, NO_GROUP, TaskKind};
 use digits::Digits;
-use flow::{ArrivalId, Edge, Flow, NO_GROUP, Task, TaskKind};
 
+pub use arrival_target::ArrivalTarget;
 pub use link::{link_all, link_one, link_some};
-pub use place::Place;
-pub use rules::{Rules, Single};
+pub use rules::{Rules, SingleSource};
 
 /// One rank's program under way.
 #[derive(Clone, Debug)]
 pub struct Draft {
     rules: Rules,
-    flow: Flow,
+    graph: DependencyGraph,
     /// Receives, by source.
-    incoming: BTreeMap<u32, Edge>,
+    incoming: BTreeMap<u32, EdgeSteps>,
     /// Sends, by destination.
-    outgoing: BTreeMap<u32, Outgoing>,
+    outgoing: BTreeMap<u32, OutgoingMessages>,
     /// For each send, its place among those to its destination.
-    turns: Vec<usize>,
+    send_indices: Vec<usize>,
     /// What is known once all grants are here.
-    plan: Option<Plan>,
+    plan: Option<CounterPlan>,
 }
 
 /// The messages to a rank.
 #[derive(Clone, Debug)]
-struct Outgoing {
-    sends: Edge,
+struct OutgoingMessages {
+    sends: EdgeSteps,
     /// The place of the rank among those that messages go to.
     number: usize,
     /// The arrivals of the groups' ready-to-receive; `None` before the grants are here.
@@ -64,11 +66,11 @@ struct Outgoing {
 }
 
 #[derive(Clone, Debug)]
-struct Plan {
-    tasks: Vec<Task>,
+struct CounterPlan {
+    tasks: Vec<CounterTask>,
     digits: Digits,
     /// What each peer told: its messages by label, then its groups.
-    places: BTreeMap<u32, Vec<Place>>,
+    targets: BTreeMap<u32, Vec<ArrivalTarget>>,
 }
 
 impl Draft {
@@ -80,19 +82,26 @@ impl Draft {
         if rules.single.is_some() && rules.scheme == Scheme::Prematched {
             return Err("messages matched one by one have no common ready-to-receive".into());
         }
-        let flow = Flow::new(schedule, rules)?;
+        let flow = DependencyGraph::new(schedule, rules)?;
         let mut turns = vec![0; schedule.steps().len()];
         let mut outgoing = BTreeMap::new();
         for (number, (peer, sends)) in flow.edges(false)?.into_iter().enumerate() {
             for (turn, &send) in sends.iter().enumerate() {
                 turns[send as usize] = turn;
             }
-            outgoing.insert(peer, Outgoing { sends, number, ready: None });
+            outgoing.insert(peer, OutgoingMessages { sends, number, ready: None });
         }
         let incoming = flow.edges(true)?.into_iter().collect();
-        let mut draft = Self { rules: *rules, incoming, outgoing, turns, flow, plan: None };
+        let mut draft = Self {
+            rules: *rules,
+            incoming,
+            outgoing,
+            send_indices: turns,
+            graph: flow,
+            plan: None,
+        };
         if draft.outgoing.is_empty() {
-            draft.settle()?;
+            draft.assign_counters()?;
         }
         Ok(draft)
     }
@@ -112,8 +121,8 @@ impl Draft {
         let mut peers: Vec<u32> = self.sources().chain(self.destinations()).collect();
         if let Some(single) = self.rules.single {
             let all = 0..single.ranks;
-            peers.extend(all.filter(|&rank| rank != single.rank && !self.flow.joins.is_empty()));
-            peers.extend(Some(single.source).filter(|_| self.flow.joins(&self.rules)));
+            peers.extend(all.filter(|&rank| rank != single.rank && !self.graph.joins.is_empty()));
+            peers.extend(Some(single.source).filter(|_| self.graph.joins(&self.rules)));
         }
         peers.sort_unstable();
         peers.dedup();
@@ -124,7 +133,7 @@ impl Draft {
     /// `u16::MAX` if it needs none.
     pub fn grants_to(&self, peer: u32) -> Vec<u16> {
         let receives = self.incoming.get(&peer).into_iter().flatten();
-        receives.map(|&step| self.flow.group(step)).collect()
+        receives.map(|&step| self.graph.group(step)).collect()
     }
 
     /// How many numbers [`Draft::take_grants`] wants from `peer`.
@@ -148,25 +157,25 @@ impl Draft {
         if let Some(group) = numbers.clone().find(|&&group| usize::from(group) >= due) {
             return Err(format!("rank {peer} grants a group {group} of {due} messages"));
         }
-        outgoing.ready = Some(self.flow.grant(&outgoing.sends, groups, &self.rules));
+        outgoing.ready = Some(self.graph.grant(&outgoing.sends, groups, &self.rules));
         if self.outgoing.values().all(|outgoing| outgoing.ready.is_some()) {
-            self.settle()?;
+            self.assign_counters()?;
         }
         Ok(())
     }
 
     /// Decides where everything counts, now that all arrivals are known.
-    fn settle(&mut self) -> Result<(), String> {
-        let tasks = self.flow.tasks(&self.rules);
+    fn assign_counters(&mut self) -> Result<(), String> {
+        let tasks = self.graph.tasks(&self.rules);
         let digits = match self.rules.scheme {
-            Scheme::Tank | Scheme::Tank1 => Digits::new(&self.flow.arrivals, &tasks, &self.rules)?,
-            Scheme::Prematched => prematched::count(&self.flow.arrivals, &tasks)?,
+            Scheme::Tank | Scheme::Tank1 => Digits::new(&self.graph.arrivals, &tasks, &self.rules)?,
+            Scheme::Prematched => prematched::count(&self.graph.arrivals, &tasks)?,
         };
-        self.plan = Some(Plan { tasks, digits, places: BTreeMap::new() });
+        self.plan = Some(CounterPlan { tasks, digits, targets: BTreeMap::new() });
         Ok(())
     }
 
-    fn plan(&self) -> &Plan {
+    fn plan(&self) -> &CounterPlan {
         self.plan.as_ref().expect("all grants are here")
     }
 
@@ -183,58 +192,59 @@ impl Draft {
     ///
     /// # Panics
     /// Before all grants are here.
-    pub fn places_to(&self, peer: u32) -> Vec<Place> {
+    pub fn targets_to(&self, peer: u32) -> Vec<ArrivalTarget> {
         let adds = &self.plan().digits.adds;
         let receives = self.incoming.get(&peer).into_iter().flatten();
         let messages = receives.map(|&step| {
-            let arrival = self.flow.own[step as usize].expect("a message arrives");
-            let (_, into) = self.flow.actions[step as usize].regions();
+            let arrival = self.graph.own[step as usize].expect("a message arrives");
+            let (_, into) = self.graph.actions[step as usize].regions();
             let into = into.filter(|region| region.len > 0).unwrap_or(Region::EMPTY);
-            Place { signal: adds[arrival as usize], into }
+            ArrivalTarget { signal: adds[arrival as usize], into }
         });
         let outgoing = self.outgoing.get(&peer);
         let ready = outgoing.and_then(|outgoing| outgoing.ready.as_ref()).into_iter().flatten();
-        let groups =
-            ready.map(|&arrival| Place { signal: adds[arrival as usize], into: Region::EMPTY });
-        let mut places: Vec<Place> = messages.chain(groups).collect();
-        if let Some(single) = self.rules.single.filter(|_| !self.flow.joins.is_empty()) {
+        let groups = ready
+            .map(|&arrival| ArrivalTarget { signal: adds[arrival as usize], into: Region::EMPTY });
+        let mut places: Vec<ArrivalTarget> = messages.chain(groups).collect();
+        if let Some(single) = self.rules.single.filter(|_| !self.graph.joins.is_empty()) {
             let number = peer - u32::from(peer > single.source);
-            let signal = adds[self.flow.joins[number as usize] as usize];
-            places.push(Place { signal, into: Region::EMPTY });
+            let signal = adds[self.graph.joins[number as usize] as usize];
+            places.push(ArrivalTarget { signal, into: Region::EMPTY });
         }
         places
     }
 
-    /// How many places [`Draft::take_places`] wants from `peer`.
-    pub fn places_due(&self, peer: u32) -> usize {
+    /// How many places [`Draft::take_targets`] wants from `peer`.
+    pub fn targets_due(&self, peer: u32) -> usize {
         let groups = self.grants_to(peer).into_iter().filter(|&group| group != NO_GROUP).max();
-        let is_source = |single: Single| single.source == peer && self.flow.joins(&self.rules);
+        let is_source =
+            |single: SingleSource| single.source == peer && self.graph.joins(&self.rules);
         self.grants_due(peer)
             + groups.map_or(0, |last| usize::from(last) + 1)
             + usize::from(self.rules.single.is_some_and(is_source))
     }
 
-    /// Takes what `peer` has as [`Draft::places_to`] this rank.
+    /// Takes what `peer` has as [`Draft::targets_to`] this rank.
     ///
     /// # Errors
     /// A sentence if it does not fit what goes there, and changes nothing then.
     ///
     /// # Panics
     /// Before all grants are here.
-    pub fn take_places(&mut self, peer: u32, places: Vec<Place>) -> Result<(), String> {
-        let due = self.places_due(peer);
+    pub fn take_targets(&mut self, peer: u32, places: Vec<ArrivalTarget>) -> Result<(), String> {
+        let due = self.targets_due(peer);
         if places.len() != due {
             return Err(format!("rank {peer} tells {} places of {due}", places.len()));
         }
         let sends = self.outgoing.get(&peer).map_or(&[][..], |outgoing| &outgoing.sends);
         for (&step, place) in sends.iter().zip(&places) {
-            let len = self.flow.actions[step as usize].regions().0.map_or(0, |region| region.len);
+            let len = self.graph.actions[step as usize].regions().0.map_or(0, |region| region.len);
             if len != place.into.len {
                 let room = place.into.len;
                 return Err(format!("rank {peer} takes {room} bytes of a message of {len}"));
             }
         }
-        self.plan.as_mut().expect("all grants are here").places.insert(peer, places);
+        self.plan.as_mut().expect("all grants are here").targets.insert(peer, places);
         Ok(())
     }
 
@@ -244,18 +254,18 @@ impl Draft {
     /// A sentence if the places of some peer are not here.
     pub fn finish(self) -> Result<Program, String> {
         let plan = self.plan.as_ref().ok_or("the grants of some rank are not here")?;
-        let missing = self.peers().into_iter().find(|peer| !plan.places.contains_key(peer));
+        let missing = self.peers().into_iter().find(|peer| !plan.targets.contains_key(peer));
         if let Some(peer) = missing {
             return Err(format!("the places of rank {peer} are not here"));
         }
         let counters = self.counters();
         let mut work = Vec::with_capacity(plan.tasks.len() + plan.digits.full.len() * 2 + 1);
         for (task, &(counter, level)) in plan.tasks.iter().zip(&plan.digits.due) {
-            work.push(Work { counter, level, op: self.op(task, plan), round: task.round });
+            work.push(DeferredWork { counter, level, op: self.op(task, plan), round: task.round });
         }
-        let round = self.flow.rounds() + 1;
+        let round = self.graph.rounds() + 1;
         for &(counter, level, add) in &plan.digits.chained {
-            work.push(Work { counter, level, op: Op::Add(add), round });
+            work.push(DeferredWork { counter, level, op: ProgramOp::Add(add), round });
         }
         let mut full = plan.digits.full.clone();
         if self.rules.branches && !self.rules.is_source() {
@@ -265,70 +275,75 @@ impl Draft {
         Ok(Program::new(self.rules.scheme, self.rules.tanks(), counters, work))
     }
 
-    fn op(&self, task: &Task, plan: &Plan) -> Op {
+    fn op(&self, task: &CounterTask, plan: &CounterPlan) -> ProgramOp {
         let (step, done) = match task.kind {
             TaskKind::Ready { to, group } => {
-                let place = plan.places[&to][self.grants_due(to) + usize::from(group)];
-                return Op::Signal { to, signal: place.signal };
+                let place = plan.targets[&to][self.grants_due(to) + usize::from(group)];
+                return ProgramOp::Signal { to, signal: place.signal };
             }
             TaskKind::Join { to } => {
-                let place = plan.places[&to].last().expect("the source has a place for it");
-                return Op::Signal { to, signal: place.signal };
+                let place = plan.targets[&to].last().expect("the source has a place for it");
+                return ProgramOp::Signal { to, signal: place.signal };
             }
             TaskKind::Step { step, done } => (step, done),
         };
         let done = done.map(|arrival| plan.digits.adds[arrival as usize]);
-        match self.flow.actions[step as usize] {
-            Action::Send { peer: to, region: from, .. } => {
-                let Place { signal, into } = plan.places[&to][self.turns[step as usize]];
+        match self.graph.actions[step as usize] {
+            StepAction::Send { peer: to, region: from, .. } => {
+                let ArrivalTarget { signal, into } =
+                    plan.targets[&to][self.send_indices[step as usize]];
                 if from.len == 0 {
-                    return Op::Signal { to, signal };
+                    return ProgramOp::Signal { to, signal };
                 }
                 // One engine for each destination keeps what goes there in order.
                 let engine = self.rules.ordered.then(|| self.outgoing[&to].number as u8);
-                Op::Put { to, from, into, signal, done, engine }
+                ProgramOp::Put { to, from, into, signal, done, engine }
             }
-            Action::Copy { from, to: into } => Op::Copy { from, into, done },
-            Action::Reduce { .. } => Op::Host { step, done },
-            Action::Receive { .. } => unreachable!("a receive is not work"),
+            StepAction::Copy { from, to: into } => ProgramOp::Copy { from, into, done },
+            StepAction::Reduce { .. } => ProgramOp::Host { step, done },
+            StepAction::Receive { .. } => unreachable!("a receive is not work"),
         }
     }
 
     /// When the last counter is full, all are lowered, and the instance is over.
-    fn end(&self, full: &[u64], work: &mut Vec<Work>) {
-        let round = self.flow.rounds() + 1;
+    fn end(&self, full: &[u64], work: &mut Vec<DeferredWork>) {
+        let round = self.graph.rounds() + 1;
         let (last, level) = (full.len() - 1, full[full.len() - 1]);
-        let mut at_end = |op| work.push(Work { counter: last as CounterId, level, op, round });
-        if !self.rules.gated {
-            at_end(Op::Complete);
+        let mut at_end =
+            |op| work.push(DeferredWork { counter: last as CounterId, level, op, round });
+        if !self.rules.reset_first {
+            at_end(ProgramOp::Complete);
         }
         for (counter, &full) in (0..).zip(full).filter(|it| *it.1 > 0) {
-            at_end(Op::Add(Add { counter, value: full.wrapping_neg() }));
+            at_end(ProgramOp::Add(CounterAdd { counter, value: full.wrapping_neg() }));
         }
-        if self.rules.gated {
-            at_end(Op::Complete);
+        if self.rules.reset_first {
+            at_end(ProgramOp::Complete);
         }
     }
 }
 
 /// Before several puts of one level, has the counter raised by their number; what is later waits for
 /// as much more.
-fn branch(work: &mut Vec<Work>, full: &mut [u64]) {
+fn branch(work: &mut Vec<DeferredWork>, full: &mut [u64]) {
     work.sort_by_key(|work| (work.counter, work.level));
     let mut raised = Vec::with_capacity(work.len());
     for (counter, full) in (0..).zip(full) {
         let own = work.iter().filter(|work| work.counter == counter).copied();
-        let own: Vec<Work> = own.collect();
+        let own: Vec<DeferredWork> = own.collect();
         let mut shift = 0;
         for together in own.chunk_by(|one, two| one.level == two.level) {
-            let puts = together.iter().filter(|work| matches!(work.op, Op::Put { .. })).count();
+            let puts =
+                together.iter().filter(|work| matches!(work.op, ProgramOp::Put { .. })).count();
             if puts > 1 && together[0].level > 0 {
-                let add = Add { counter, value: puts as u64 };
+                let add = CounterAdd { counter, value: puts as u64 };
                 let level = together[0].level + shift;
-                raised.push(Work { level, op: Op::Add(add), ..together[0] });
+                raised.push(DeferredWork { level, op: ProgramOp::Add(add), ..together[0] });
                 shift += puts as u64;
             }
-            raised.extend(together.iter().map(|work| Work { level: work.level + shift, ..*work }));
+            raised.extend(
+                together.iter().map(|work| DeferredWork { level: work.level + shift, ..*work }),
+            );
         }
         *full += shift;
     }

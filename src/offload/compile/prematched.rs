@@ -13,9 +13,9 @@
 //! Schneider, Hoefler, Grant, Barrett and Brightwell, "Protocols for fully offloaded collective
 //! operations on accelerated network adaptors", ICPP 2013, as counted by Morie et al. (`digits`).
 
-use super::super::{Add, CounterId};
+use super::super::{CounterAdd, CounterId};
+use super::dependency_graph::{Arrival, ArrivalKind, CounterTask, TaskKind};
 use super::digits::Digits;
-use super::flow::{Arrival, ArrivalKind, Task, TaskKind};
 
 /// The digits of a counter, from the highest: what its work needs, what arrives then, the end.
 #[derive(Clone, Copy, Default)]
@@ -49,7 +49,7 @@ impl Counter {
 ///
 /// # Errors
 /// A sentence if there are too many counters.
-pub(super) fn count(arrivals: &[Arrival], tasks: &[Task]) -> Result<Digits, String> {
+pub(super) fn count(arrivals: &[Arrival], tasks: &[CounterTask]) -> Result<Digits, String> {
     let mut dependents = vec![Vec::new(); arrivals.len()];
     let mut counters: Vec<Counter> = Vec::new();
     let mut at = vec![0; arrivals.len()];
@@ -94,20 +94,20 @@ pub(super) fn count(arrivals: &[Arrival], tasks: &[Task]) -> Result<Digits, Stri
         full: counters.iter().map(|counter| counter.done() + counter.ends).collect(),
         ..Digits::default()
     };
-    let end = Add { counter: last as CounterId, value: 1 };
+    let end = CounterAdd { counter: last as CounterId, value: 1 };
     plan.chained.extend(untold.map(|task| (task as CounterId, counters[task].due(), end)));
     for (index, arrival) in arrivals.iter().enumerate() {
         let counter = counters[at[index]];
         let name = at[index] as CounterId;
         if arrival.kind == ArrivalKind::Ready {
-            plan.adds.push(Add { counter: name, value: counter.weight_of_needs() });
+            plan.adds.push(CounterAdd { counter: name, value: counter.weight_of_needs() });
             continue;
         }
-        plan.adds.push(Add { counter: name, value: counter.weight_of_own() });
+        plan.adds.push(CounterAdd { counter: name, value: counter.weight_of_own() });
         let mut then = |add| plan.chained.push((name, counter.done(), add));
         for &task in &dependents[index] {
             let value = counters[task].weight_of_needs();
-            then(Add { counter: task as CounterId, value });
+            then(CounterAdd { counter: task as CounterId, value });
         }
         if dependents[index].is_empty() {
             then(end);

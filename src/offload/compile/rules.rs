@@ -24,7 +24,7 @@ pub struct Rules {
     /// A counter that is full adds to the next one.
     pub carry: bool,
     /// An instance is over when its counters have been lowered, not before.
-    pub gated: bool,
+    pub reset_first: bool,
     /// An instance is over when its sends are: their bytes may be overwritten.
     pub local: bool,
     /// What one rank puts to another through one engine arrives in order, as the interfaces of all
@@ -39,7 +39,7 @@ pub struct Rules {
     pub in_turn: bool,
     /// Everything that is sent stems from one rank: the others tell that one that they are ready for
     /// all that they receive into untouched memory, instead of telling each sender.
-    pub single: Option<Single>,
+    pub single: Option<SingleSource>,
     /// A counter is raised by the number of puts that a rank passes a message on with, before these
     /// start, as in the paper's table 2: what interfaces need that consume what they count.
     pub branches: bool,
@@ -47,7 +47,7 @@ pub struct Rules {
 
 /// An operation in which all messages stem from one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Single {
+pub struct SingleSource {
     /// That rank.
     pub source: u32,
     /// How many ranks there are, each of which but the source receives something.
@@ -66,7 +66,7 @@ impl Rules {
         merges: true,
         parity: true,
         carry: true,
-        gated: true,
+        reset_first: true,
         local: true,
         ordered: false,
         bits: BITS,

@@ -13,9 +13,9 @@
 //! It knows no packets, routes, engines or ranks, and has no clock. Units: nanoseconds, bytes.
 
 /// So many bytes are less than anybody waits for: what rounding leaves of a flow.
-const NOTHING_BYTES: f64 = 1e-3;
+const NEGLIGIBLE_BYTES: f64 = 1e-3;
 /// A resource or a flow that has so little of its rate left has none.
-const FULL: f64 = 1e-9;
+const RATE_EPSILON: f64 = 1e-9;
 
 /// Names a flow until it is over.
 pub type FlowId = usize;
@@ -24,14 +24,14 @@ pub type FlowId = usize;
 #[derive(Clone, Debug, Default)]
 pub struct Fluid {
     capacity: Vec<f64>,
-    flows: Vec<Option<Flow>>,
+    flows: Vec<Option<FluidFlow>>,
     free: Vec<FlowId>,
     now_ns: f64,
     is_rated: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Flow {
+struct FluidFlow {
     left_bytes: f64,
     fastest: f64,
     over: Vec<u32>,
@@ -52,7 +52,7 @@ impl Fluid {
         assert!(over.iter().all(|&resource| (resource as usize) < self.capacity.len()));
         self.elapse(now_ns);
         self.is_rated = false;
-        let flow = Some(Flow { left_bytes: bytes, fastest, over, rate: 0.0 });
+        let flow = Some(FluidFlow { left_bytes: bytes, fastest, over, rate: 0.0 });
         match self.free.pop() {
             Some(id) => {
                 self.flows[id] = flow;
@@ -76,7 +76,7 @@ impl Fluid {
     pub fn advance(&mut self, now_ns: f64, ended: &mut Vec<FlowId>) {
         self.elapse(now_ns);
         for (id, slot) in self.flows.iter_mut().enumerate() {
-            if slot.as_ref().is_some_and(|flow| flow.left_bytes <= NOTHING_BYTES) {
+            if slot.as_ref().is_some_and(|flow| flow.left_bytes <= NEGLIGIBLE_BYTES) {
                 *slot = None;
                 self.free.push(id);
                 ended.push(id);
@@ -106,7 +106,7 @@ impl Fluid {
         self.is_rated = true;
         let mut left = self.capacity.clone();
         let mut takers = vec![0.0; left.len()];
-        let mut rising: Vec<&mut Flow> = self.flows.iter_mut().flatten().collect();
+        let mut rising: Vec<&mut FluidFlow> = self.flows.iter_mut().flatten().collect();
         for flow in &mut rising {
             flow.rate = 0.0;
             flow.over.iter().for_each(|&resource| takers[resource as usize] += 1.0);
@@ -121,8 +121,9 @@ impl Fluid {
             }
             rising.retain_mut(|flow| {
                 flow.rate += rise;
-                let is_full = |&resource: &u32| left[resource as usize] <= FULL;
-                let stays = flow.fastest - flow.rate > FULL && !flow.over.iter().any(is_full);
+                let is_full = |&resource: &u32| left[resource as usize] <= RATE_EPSILON;
+                let stays =
+                    flow.fastest - flow.rate > RATE_EPSILON && !flow.over.iter().any(is_full);
                 if !stays {
                     flow.over.iter().for_each(|&resource| takers[resource as usize] -= 1.0);
                 }
@@ -134,7 +135,7 @@ impl Fluid {
 
 /// One after another what an engine is to transfer.
 #[derive(Clone, Debug, Default)]
-pub struct Queue {
+pub struct TransferQueue {
     /// When the engine has its commands.
     pub ready_ns: f64,
     /// Bytes, and the resources that they pass.
@@ -143,7 +144,7 @@ pub struct Queue {
 
 /// When a transfer began and was over.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Span {
+pub struct TransferTime {
     /// From here on bytes move.
     pub start_ns: f64,
     /// All of them are there.
@@ -154,9 +155,11 @@ pub struct Span {
 ///
 /// Each engine begins with its next transfer `gap_ns` after it took the one before off its queue or
 /// ended it; none is faster than `fastest` bytes a nanosecond.
-pub fn run(queues: &[Queue], capacity: Vec<f64>, fastest: f64, gap_ns: f64) -> Vec<Vec<Span>> {
+pub fn run(
+    queues: &[TransferQueue], capacity: Vec<f64>, fastest: f64, gap_ns: f64,
+) -> Vec<Vec<TransferTime>> {
     let mut fluid = Fluid::new(capacity);
-    let mut spans: Vec<Vec<Span>> =
+    let mut spans: Vec<Vec<TransferTime>> =
         queues.iter().map(|queue| Vec::with_capacity(queue.flows.len())).collect();
     // When each engine starts its next transfer: none while one is under way.
     let mut starts: Vec<Option<f64>> = queues
@@ -184,7 +187,7 @@ pub fn run(queues: &[Queue], capacity: Vec<f64>, fastest: f64, gap_ns: f64) -> V
                 let flow = fluid.start(now_ns, *bytes, fastest, over.clone());
                 engine_of.resize(engine_of.len().max(flow + 1), 0);
                 engine_of[flow] = engine;
-                spans[engine].push(Span { start_ns: now_ns, end_ns: now_ns });
+                spans[engine].push(TransferTime { start_ns: now_ns, end_ns: now_ns });
                 starts[engine] = None;
             }
         }
@@ -197,12 +200,12 @@ mod tests {
 
     use super::*;
 
-    fn queue(flows: &[(f64, &[u32])]) -> Queue {
+    fn queue(flows: &[(f64, &[u32])]) -> TransferQueue {
         let flows = flows.iter().map(|(bytes, over)| (*bytes, over.to_vec())).collect();
-        Queue { ready_ns: 0.0, flows }
+        TransferQueue { ready_ns: 0.0, flows }
     }
 
-    fn ends(queues: &[Queue], capacity: &[f64], fastest: f64) -> Vec<f64> {
+    fn ends(queues: &[TransferQueue], capacity: &[f64], fastest: f64) -> Vec<f64> {
         let spans = run(queues, capacity.to_vec(), fastest, 0.0);
         spans.iter().map(|spans| spans.last().map_or(0.0, |span| span.end_ns.round())).collect()
     }
@@ -222,9 +225,12 @@ mod tests {
 
     #[test]
     fn an_engine_transfers_one_after_another() {
-        let queues = [queue(&[(40.0, &[0]), (80.0, &[0])]), Queue::default()];
+        let queues = [queue(&[(40.0, &[0]), (80.0, &[0])]), TransferQueue::default()];
         let spans = run(&queues, vec![10.0], 4.0, 2.0);
-        let wanted = [Span { start_ns: 2.0, end_ns: 12.0 }, Span { start_ns: 14.0, end_ns: 34.0 }];
+        let wanted = [
+            TransferTime { start_ns: 2.0, end_ns: 12.0 },
+            TransferTime { start_ns: 14.0, end_ns: 34.0 },
+        ];
         assert_eq!(spans, [wanted.to_vec(), Vec::new()]);
     }
 
@@ -247,9 +253,9 @@ mod tests {
             ),
         ) {
             let (capacity, fastest) = (vec![3.0, 5.0, 8.0, 13.0], 4.0);
-            let queues: Vec<Queue> = given
+            let queues: Vec<TransferQueue> = given
                 .iter()
-                .map(|flows| Queue {
+                .map(|flows| TransferQueue {
                     ready_ns: 0.0,
                     flows: flows.iter().map(|(bytes, over)| (f64::from(*bytes), over.clone())).collect(),
                 })

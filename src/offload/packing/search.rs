@@ -5,7 +5,7 @@
 //! costs: two of them together may be faster than one alone, as a link passes more than an engine
 //! sends. It also weighs the engines that are left alone, and so need not be written to.
 
-use super::{Machine, Packing, Policy, Put};
+use super::{InterfaceModel, Packing, PackingPolicy, Put};
 
 /// So many transfers are looked at, over all attempts: some milliseconds.
 const TRANSFERS_MAX: usize = 20_000;
@@ -13,10 +13,10 @@ const TRANSFERS_MAX: usize = 20_000;
 const GAIN_NS: f64 = 1.0;
 
 /// What all other policies do, improved.
-pub fn best(puts: &[Put], machine: &Machine) -> Packing {
-    let given = Policy::ALL.into_iter().filter(|policy| *policy != Policy::Best);
+pub fn best(puts: &[Put], machine: &InterfaceModel) -> Packing {
+    let given = PackingPolicy::ALL.into_iter().filter(|policy| *policy != PackingPolicy::Best);
     let queues = given.map(|policy| Packing::new(policy, puts, machine).queues);
-    let mut search = Search { puts, machine, left: TRANSFERS_MAX / puts.len().max(1) };
+    let mut search = PackingSearch { puts, machine, left: TRANSFERS_MAX / puts.len().max(1) };
     let mut tried: Vec<(f64, Vec<Vec<usize>>)> =
         queues.map(|queues| (search.time_ns(&queues), queues)).collect();
     tried.sort_by(|one, two| one.0.total_cmp(&two.0));
@@ -27,25 +27,25 @@ pub fn best(puts: &[Put], machine: &Machine) -> Packing {
     Packing::stacked(queues, puts, machine)
 }
 
-struct Search<'a> {
+struct PackingSearch<'a> {
     puts: &'a [Put],
-    machine: &'a Machine,
+    machine: &'a InterfaceModel,
     /// So many packings may still be looked at.
     left: usize,
 }
 
 /// A time, and the queues that take it.
-type Timed = (f64, Vec<Vec<usize>>);
+type TimedQueues = (f64, Vec<Vec<usize>>);
 
-impl Search<'_> {
+impl PackingSearch<'_> {
     fn time_ns(&mut self, queues: &[Vec<usize>]) -> f64 {
         self.left = self.left.saturating_sub(1);
-        let packing = Packing { places: Vec::new(), queues: queues.to_vec() };
+        let packing = Packing { placements: Vec::new(), queues: queues.to_vec() };
         packing.predicted_ns(self.puts, self.machine)
     }
 
     /// Changes one put at a time while that helps.
-    fn improved(&mut self, mut best: Timed) -> Timed {
+    fn improved(&mut self, mut best: TimedQueues) -> TimedQueues {
         while self.left > 0 {
             match self.better(&best) {
                 Some(better) => best = better,
@@ -56,7 +56,7 @@ impl Search<'_> {
     }
 
     /// The first change found that takes less time.
-    fn better(&mut self, best: &Timed) -> Option<Timed> {
+    fn better(&mut self, best: &TimedQueues) -> Option<TimedQueues> {
         let (time_ns, queues) = best;
         for engine in 0..queues.len() {
             for at in 0..queues[engine].len() {

@@ -14,8 +14,8 @@
 use maud::{Markup, html};
 
 use super::{rounded, ticks};
-use crate::offload::{CounterId, Op, Program};
-use crate::sim::offload::levels::{Change, Run};
+use crate::offload::{CounterId, Program, ProgramOp};
+use crate::sim::offload::levels::{LevelChange, LevelTrace};
 
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 70.0;
@@ -36,16 +36,19 @@ const STYLE: &str = "\
 .chart .over{stroke:var(--s2);stroke-width:1.5;stroke-dasharray:2 3}";
 
 /// An SVG file of the counters of `ranks`.
-pub fn file(title: &str, summary: &str, programs: &[Program], run: &Run, ranks: &[u32]) -> String {
+pub fn file(
+    title: &str, summary: &str, programs: &[Program], run: &LevelTrace, ranks: &[u32],
+) -> String {
     let end_ns = run.changes.last().map_or(1, |change| change.time_ns.max(1));
-    let panels: Vec<Panel> = ranks
+    let panels: Vec<CounterPanel> = ranks
         .iter()
         .flat_map(|&rank| {
             let program = &programs[rank as usize];
-            (0..program.counters()).map(move |counter| Panel::new(program, rank, counter, end_ns))
+            (0..program.counters())
+                .map(move |counter| CounterPanel::new(program, rank, counter, end_ns))
         })
         .collect();
-    let height = |panel: &Panel| ABOVE + panel.height() + BELOW;
+    let height = |panel: &CounterPanel| ABOVE + panel.height() + BELOW;
     let total = HEAD + panels.iter().map(height).sum::<f64>() + 34.0;
     let bottom = total - 34.0;
     let has_two = programs.iter().any(|program| program.tanks > 1);
@@ -85,7 +88,7 @@ fn across(time_ns: f64, end_ns: u64) -> f64 {
 }
 
 /// A counter of a rank.
-struct Panel {
+struct CounterPanel {
     rank: u32,
     counter: CounterId,
     end_ns: u64,
@@ -93,14 +96,14 @@ struct Panel {
     thresholds: Vec<(u64, String)>,
 }
 
-impl Panel {
+impl CounterPanel {
     fn new(program: &Program, rank: u32, counter: CounterId, end_ns: u64) -> Self {
         let own = program.work().iter().filter(|work| work.counter == counter);
         let own: Vec<_> = own.collect();
         let groups = own.chunk_by(|one, two| one.level == two.level);
         let mut thresholds: Vec<(u64, String)> = groups
             .map(|works| {
-                let words = works.iter().map(|work| words(&work.op));
+                let words = works.iter().map(|work| op_text(&work.op));
                 (works[0].level, shortened(&counted(words)))
             })
             .collect();
@@ -131,7 +134,7 @@ impl Panel {
         (from as f64 + share) * step
     }
 
-    fn draw(&self, run: &Run, top: f64) -> Markup {
+    fn draw(&self, run: &LevelTrace, top: f64) -> Markup {
         let bottom = top + self.height();
         let steps = self.thresholds.len() - 1;
         // What is written must not overlap.
@@ -163,8 +166,8 @@ impl Panel {
     }
 
     /// The line of a tank, which is not drawn where nothing ever arrives.
-    fn path(&self, run: &Run, tank: usize, place: impl Fn(u64) -> f64) -> String {
-        let is_here = |change: &&Change| {
+    fn path(&self, run: &LevelTrace, tank: usize, place: impl Fn(u64) -> f64) -> String {
+        let is_here = |change: &&LevelChange| {
             (change.rank, change.counter, change.tank) == (self.rank, self.counter, tank)
         };
         let mut path = String::new();
@@ -183,16 +186,16 @@ impl Panel {
 }
 
 /// What work does, in a few words.
-fn words(op: &Op) -> String {
+fn op_text(op: &ProgramOp) -> String {
     match op {
-        Op::Put { to, .. } => format!("put to {to}"),
-        Op::Signal { to, .. } => format!("signal to {to}"),
-        Op::Copy { .. } => "copy".to_owned(),
-        Op::Host { step, .. } => format!("host step {step}"),
-        Op::Combine { .. } => "combine".to_owned(),
-        Op::Add(add) if (add.value as i64) < 0 => "reset".to_owned(),
-        Op::Add(add) => format!("add to counter {}", add.counter),
-        Op::Complete => "complete".to_owned(),
+        ProgramOp::Put { to, .. } => format!("put to {to}"),
+        ProgramOp::Signal { to, .. } => format!("signal to {to}"),
+        ProgramOp::Copy { .. } => "copy".to_owned(),
+        ProgramOp::Host { step, .. } => format!("host step {step}"),
+        ProgramOp::Combine { .. } => "combine".to_owned(),
+        ProgramOp::Add(add) if (add.value as i64) < 0 => "reset".to_owned(),
+        ProgramOp::Add(add) => format!("add to counter {}", add.counter),
+        ProgramOp::Complete => "complete".to_owned(),
     }
 }
 

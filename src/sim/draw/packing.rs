@@ -13,7 +13,7 @@ use super::{rounded, ticks};
 
 /// One packing.
 #[derive(Clone, Debug)]
-pub struct Panel {
+pub struct PackingPanel {
     /// Whose it is.
     pub name: String,
     /// When each engine has its commands, 0 if it has none; what is before is grey.
@@ -59,7 +59,7 @@ text-anchor:middle}.chart .wait{fill:var(--faint)}.chart .small{font-size:10.5px
 .chart .name{text-anchor:middle;font-size:11px}.chart .up{text-anchor:end}";
 
 /// An SVG file of these packings.
-pub fn file(title: &str, summary: &str, panels: &[Panel]) -> String {
+pub fn file(title: &str, summary: &str, panels: &[PackingPanel]) -> String {
     let engines = panels.iter().map(|panel| panel.ready_us.len()).max().unwrap_or(1).max(1);
     let step = (engines as f64 * ENGINE).max(74.0) + BETWEEN;
     let width = (LEFT + step * panels.len() as f64 + 6.0).max(WIDTH_MIN);
@@ -74,7 +74,7 @@ pub fn file(title: &str, summary: &str, panels: &[Panel]) -> String {
 }
 
 /// What the colours are, for rectangles too low to be written on.
-fn legend(panels: &[Panel], width: f64) -> Markup {
+fn legend(panels: &[PackingPanel], width: f64) -> Markup {
     let bars = panels.iter().flat_map(|panel| &panel.packed);
     let mut keys: Vec<(usize, &str)> = bars.map(|bar| (bar.colour, bar.label)).collect();
     keys.sort_unstable();
@@ -89,10 +89,11 @@ fn legend(panels: &[Panel], width: f64) -> Markup {
 }
 
 fn row(
-    panels: &[Panel], top: f64, step: f64, (what, height): (&str, &str),
-    content: impl Fn(&Panel) -> (&[Bar], &[f64]),
+    panels: &[PackingPanel], top: f64, step: f64, (what, height): (&str, &str),
+    content: impl Fn(&PackingPanel) -> (&[Bar], &[f64]),
 ) -> Markup {
-    let end = |panel: &Panel| content(panel).0.iter().map(|bar| bar.end_us).fold(0.0, f64::max);
+    let end =
+        |panel: &PackingPanel| content(panel).0.iter().map(|bar| bar.end_us).fold(0.0, f64::max);
     let most = panels.iter().map(end).fold(1e-9, f64::max);
     let bottom = top + HEIGHT;
     let up = |time_us: f64| rounded(bottom - time_us / most * (HEIGHT - 14.0));

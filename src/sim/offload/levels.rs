@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use crate::base::Random;
-use crate::offload::{Add, CounterId, Instance, Op, Program};
+use crate::offload::{CounterAdd, CounterId, Instance, Program, ProgramOp};
 
 /// How long things take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Default for Times {
 
 /// A counter that changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct LevelChange {
     /// When.
     pub time_ns: u64,
     /// Whose.
@@ -61,9 +61,9 @@ pub struct Change {
 
 /// What happened.
 #[derive(Clone, Debug, Default)]
-pub struct Run {
+pub struct LevelTrace {
     /// In the order of time.
-    pub changes: Vec<Change>,
+    pub changes: Vec<LevelChange>,
     /// When each rank's instances were over.
     pub ends: Vec<Vec<u64>>,
 }
@@ -72,9 +72,9 @@ pub struct Run {
 ///
 /// # Errors
 /// A sentence if they stop before the end.
-pub fn run(programs: &[Program], instances: u64, times: Times) -> Result<Run, String> {
-    let ranks = programs.iter().map(Rank::new).collect();
-    let mut run = Running {
+pub fn run(programs: &[Program], instances: u64, times: Times) -> Result<LevelTrace, String> {
+    let ranks = programs.iter().map(SimulatedRank::new).collect();
+    let mut run = LevelSimulation {
         programs,
         instances,
         times,
@@ -83,23 +83,23 @@ pub fn run(programs: &[Program], instances: u64, times: Times) -> Result<Run, St
         events: BinaryHeap::new(),
         latest: HashMap::new(),
         count: 0,
-        run: Run { changes: Vec::new(), ends: vec![Vec::new(); programs.len()] },
+        run: LevelTrace { changes: Vec::new(), ends: vec![Vec::new(); programs.len()] },
     };
     for rank in 0..programs.len() as u32 {
         let start = run.random.below(times.skew_ns + 1);
-        run.push(start, Event::Start(rank));
+        run.push(start, SimulationEvent::Start(rank));
     }
     run.finish()
 }
 
-struct Rank {
+struct SimulatedRank {
     /// All counters of tank 0, all of tank 1.
     levels: Vec<u64>,
     instance: Option<Instance>,
     number: u64,
 }
 
-impl Rank {
+impl SimulatedRank {
     fn new(program: &Program) -> Self {
         let counters = usize::from(program.counters()) * usize::from(program.tanks);
         Self { levels: vec![0; counters], instance: None, number: 0 }
@@ -107,41 +107,41 @@ impl Rank {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+enum SimulationEvent {
     Start(u32),
     Add { rank: u32, tank: usize, counter: CounterId, value: u64 },
 }
 
-struct Running<'a> {
+struct LevelSimulation<'a> {
     programs: &'a [Program],
     instances: u64,
     times: Times,
-    ranks: Vec<Rank>,
+    ranks: Vec<SimulatedRank>,
     random: Random,
     /// By time, then in the order in which they were found.
-    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    events: BinaryHeap<Reverse<(u64, u64, SimulationEvent)>>,
     count: u64,
     /// For each sender and receiver, when the latest arrival is.
     latest: HashMap<(u32, u32), u64>,
-    run: Run,
+    run: LevelTrace,
 }
 
-impl Running<'_> {
-    fn push(&mut self, time_ns: u64, event: Event) {
+impl LevelSimulation<'_> {
+    fn push(&mut self, time_ns: u64, event: SimulationEvent) {
         self.count += 1;
         self.events.push(Reverse((time_ns, self.count, event)));
     }
 
-    fn finish(mut self) -> Result<Run, String> {
+    fn finish(mut self) -> Result<LevelTrace, String> {
         while let Some(Reverse((now_ns, _, event))) = self.events.pop() {
             let rank = match event {
-                Event::Start(rank) => {
+                SimulationEvent::Start(rank) => {
                     let program = &self.programs[rank as usize];
                     self.ranks[rank as usize].instance = Some(Instance::new(program));
                     rank
                 }
-                Event::Add { rank, tank, counter, value } => {
-                    self.add(now_ns, rank, tank, Add { counter, value });
+                SimulationEvent::Add { rank, tank, counter, value } => {
+                    self.add(now_ns, rank, tank, CounterAdd { counter, value });
                     rank
                 }
             };
@@ -167,7 +167,7 @@ impl Running<'_> {
                     self.ranks[rank as usize].instance = Some(instance);
                     self.work(now_ns, rank, tank, program.work()[index].op);
                 }
-                None if instance.is_over(program) => self.end(now_ns, rank),
+                None if instance.is_complete(program) => self.end(now_ns, rank),
                 None => {
                     self.ranks[rank as usize].instance = Some(instance);
                     return;
@@ -181,34 +181,36 @@ impl Running<'_> {
         self.ranks[rank as usize].number += 1;
         if self.ranks[rank as usize].number < self.instances {
             let later = self.random.below(self.times.skew_ns + 1);
-            self.push(now_ns + later, Event::Start(rank));
+            self.push(now_ns + later, SimulationEvent::Start(rank));
         }
     }
 
-    fn work(&mut self, now_ns: u64, rank: u32, tank: usize, op: Op) {
+    fn work(&mut self, now_ns: u64, rank: u32, tank: usize, op: ProgramOp) {
         let takes_ns = |bytes: usize| bytes as u64 * self.times.kilobyte_ns / 1000;
         match op {
-            Op::Put { to, from, signal, done, .. } => {
+            ProgramOp::Put { to, from, signal, done, .. } => {
                 let sent_ns = now_ns + takes_ns(from.len);
                 self.arrive(sent_ns, (rank, to), tank, signal);
                 self.done(sent_ns, rank, tank, done);
             }
-            Op::Signal { to, signal } => self.arrive(now_ns, (rank, to), tank, signal),
-            Op::Copy { from, done, .. } => {
+            ProgramOp::Signal { to, signal } => self.arrive(now_ns, (rank, to), tank, signal),
+            ProgramOp::Copy { from, done, .. } => {
                 let copied_ns = now_ns + takes_ns(from.len);
                 self.done(copied_ns, rank, tank, done);
             }
-            Op::Combine { from, done, .. } => {
+            ProgramOp::Combine { from, done, .. } => {
                 let combined_ns = now_ns + takes_ns(from.len);
                 self.done(combined_ns, rank, tank, done);
             }
-            Op::Host { done, .. } => self.done(now_ns + self.times.host_ns, rank, tank, done),
-            Op::Add(add) => self.add(now_ns, rank, tank, add),
-            Op::Complete => {}
+            ProgramOp::Host { done, .. } => {
+                self.done(now_ns + self.times.host_ns, rank, tank, done)
+            }
+            ProgramOp::Add(add) => self.add(now_ns, rank, tank, add),
+            ProgramOp::Complete => {}
         }
     }
 
-    fn arrive(&mut self, sent_ns: u64, way: (u32, u32), tank: usize, add: Add) {
+    fn arrive(&mut self, sent_ns: u64, way: (u32, u32), tank: usize, add: CounterAdd) {
         let later = self.times.latency_ns + self.random.below(self.times.jitter_ns + 1);
         let mut at_ns = sent_ns + later;
         if self.times.ordered {
@@ -219,33 +221,37 @@ impl Running<'_> {
         self.done(at_ns, way.1, tank, Some(add));
     }
 
-    fn done(&mut self, at_ns: u64, rank: u32, tank: usize, add: Option<Add>) {
-        if let Some(Add { counter, value }) = add {
-            self.push(at_ns, Event::Add { rank, tank, counter, value });
+    fn done(&mut self, at_ns: u64, rank: u32, tank: usize, add: Option<CounterAdd>) {
+        if let Some(CounterAdd { counter, value }) = add {
+            self.push(at_ns, SimulationEvent::Add { rank, tank, counter, value });
         }
     }
 
-    fn add(&mut self, time_ns: u64, rank: u32, tank: usize, Add { counter, value }: Add) {
+    fn add(
+        &mut self, time_ns: u64, rank: u32, tank: usize, CounterAdd { counter, value }: CounterAdd,
+    ) {
         let counters = usize::from(self.programs[rank as usize].counters());
         let at = tank * counters + usize::from(counter);
         let level = &mut self.ranks[rank as usize].levels[at];
         *level = level.wrapping_add(value);
-        self.run.changes.push(Change { time_ns, rank, tank, counter, level: *level });
+        self.run.changes.push(LevelChange { time_ns, rank, tank, counter, level: *level });
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::mpi::coll::registry::Operation;
+    use crate::mpi::coll::registry::CollectiveOperation;
     use crate::offload::Scheme;
     use crate::offload::compile::link_all;
-    use crate::sim::offload::{Collective, OPERATIONS};
+    use crate::sim::offload::{OPERATIONS, SimulatedCollective};
 
     use super::*;
 
-    fn run_of(operation: Operation, ranks: u32, scheme: Scheme, times: Times) -> Run {
-        let in_place = operation != Operation::Exscan;
-        let collective = Collective {
+    fn run_of(
+        operation: CollectiveOperation, ranks: u32, scheme: Scheme, times: Times,
+    ) -> LevelTrace {
+        let in_place = operation != CollectiveOperation::Exscan;
+        let collective = SimulatedCollective {
             operation,
             algorithm: None,
             ranks,
@@ -284,7 +290,7 @@ mod tests {
     fn nobody_leaves_a_barrier_before_all_are_there() {
         let times = Times { skew_ns: 50_000, ..Times::default() };
         for scheme in [Scheme::Tank, Scheme::Tank1, Scheme::Prematched] {
-            let run = run_of(Operation::Barrier, 8, scheme, times);
+            let run = run_of(CollectiveOperation::Barrier, 8, scheme, times);
             for instance in 1..3 {
                 let before = run.ends.iter().map(|ends| ends[instance - 1]).max();
                 let after = run.ends.iter().map(|ends| ends[instance]).min();

@@ -8,18 +8,18 @@ pub mod resources;
 pub mod table;
 
 use crate::mpi::coll::algorithm::{Algorithm, Arguments};
-use crate::mpi::coll::registry::{self, Family, Operation};
+use crate::mpi::coll::registry::{self, AlgorithmFamily, CollectiveOperation};
 use crate::mpi::coll::{
-    Allreduce, Bcast, Exchange, Operands, Reduce, ReduceScatter, Rooted, Scan, Shape,
+    Allreduce, Bcast, Operands, Reduce, ReduceScatter, Rooted, Scan, Shape, UniformBlocks,
 };
-use crate::offload::compile::{Rules, Single, link_some};
+use crate::offload::compile::{Rules, SingleSource, link_some};
 use crate::offload::{Program, Schedule, Scheme};
 
 /// A collective operation of some ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Collective {
+pub struct SimulatedCollective {
     /// Which.
-    pub operation: Operation,
+    pub operation: CollectiveOperation,
     /// The name of its algorithm; one that papers offload if `None`.
     pub algorithm: Option<String>,
     /// How many take part, at least 1.
@@ -38,21 +38,21 @@ pub struct Collective {
 const STEPS_MAX: usize = 2_000;
 
 /// Operations of equal blocks, which a length is enough for.
-pub const OPERATIONS: [Operation; 11] = [
-    Operation::Barrier,
-    Operation::Bcast,
-    Operation::Gather,
-    Operation::Scatter,
-    Operation::Allgather,
-    Operation::Alltoall,
-    Operation::Reduce,
-    Operation::Allreduce,
-    Operation::ReduceScatter,
-    Operation::Scan,
-    Operation::Exscan,
+pub const OPERATIONS: [CollectiveOperation; 11] = [
+    CollectiveOperation::Barrier,
+    CollectiveOperation::Bcast,
+    CollectiveOperation::Gather,
+    CollectiveOperation::Scatter,
+    CollectiveOperation::Allgather,
+    CollectiveOperation::Alltoall,
+    CollectiveOperation::Reduce,
+    CollectiveOperation::Allreduce,
+    CollectiveOperation::ReduceScatter,
+    CollectiveOperation::Scan,
+    CollectiveOperation::Exscan,
 ];
 
-impl Collective {
+impl SimulatedCollective {
     /// Calls `then` with what makes the schedule of a rank, and the name of the algorithm.
     ///
     /// # Errors
@@ -66,34 +66,38 @@ impl Collective {
         }
         let operands = Operands { bytes, element: 1, commutative: true };
         let rooted = Rooted { block: bytes, root, in_place };
-        let exchange = Exchange { block: bytes, in_place };
+        let exchange = UniformBlocks { block: bytes, in_place };
         let scan = Scan { operands, in_place };
         match self.operation {
-            Operation::Barrier => self.of(&registry::BARRIER, (), then),
-            Operation::Bcast => self.of(&registry::BCAST, Bcast { bytes, root }, then),
-            Operation::Gather => self.of(&registry::GATHER, rooted, then),
-            Operation::Scatter => self.of(&registry::SCATTER, rooted, then),
-            Operation::Allgather => self.of(&registry::ALLGATHER, exchange, then),
-            Operation::Alltoall => self.of(&registry::ALLTOALL, exchange, then),
-            Operation::Reduce => {
-                self.of(&registry::REDUCE, Reduce { operands, root, in_place }, then)
+            CollectiveOperation::Barrier => self.with_family(&registry::BARRIER, (), then),
+            CollectiveOperation::Bcast => {
+                self.with_family(&registry::BCAST, Bcast { bytes, root }, then)
             }
-            Operation::Allreduce => {
-                self.of(&registry::ALLREDUCE, Allreduce { operands, in_place }, then)
+            CollectiveOperation::Gather => self.with_family(&registry::GATHER, rooted, then),
+            CollectiveOperation::Scatter => self.with_family(&registry::SCATTER, rooted, then),
+            CollectiveOperation::Allgather => {
+                self.with_family(&registry::ALLGATHER, exchange, then)
             }
-            Operation::ReduceScatter => {
+            CollectiveOperation::Alltoall => self.with_family(&registry::ALLTOALL, exchange, then),
+            CollectiveOperation::Reduce => {
+                self.with_family(&registry::REDUCE, Reduce { operands, root, in_place }, then)
+            }
+            CollectiveOperation::Allreduce => {
+                self.with_family(&registry::ALLREDUCE, Allreduce { operands, in_place }, then)
+            }
+            CollectiveOperation::ReduceScatter => {
                 let blocks = &vec![bytes; ranks as usize];
                 let args = ReduceScatter { blocks, commutative: true, in_place };
-                self.of(&registry::REDUCE_SCATTER, args, then)
+                self.with_family(&registry::REDUCE_SCATTER, args, then)
             }
-            Operation::Scan => self.of(&registry::SCAN, scan, then),
-            Operation::Exscan => self.of(&registry::EXSCAN, scan, then),
+            CollectiveOperation::Scan => self.with_family(&registry::SCAN, scan, then),
+            CollectiveOperation::Exscan => self.with_family(&registry::EXSCAN, scan, then),
             operation => Err(format!("{} has blocks of unlike lengths", operation.name())),
         }
     }
 
-    fn of<A: Arguments, T>(
-        &self, family: &Family<A>, args: A::In<'_>,
+    fn with_family<A: Arguments, T>(
+        &self, family: &AlgorithmFamily<A>, args: A::Borrowed<'_>,
         then: impl FnOnce(&str, &dyn Fn(u32) -> Schedule) -> Result<T, String>,
     ) -> Result<T, String> {
         let shape = Shape { ranks: self.ranks };
@@ -118,7 +122,7 @@ impl Collective {
     /// The program of one rank.
     ///
     /// # Errors
-    /// As [`Collective::programs`].
+    /// As [`SimulatedCollective::programs`].
     pub fn program(&self, rank: u32, scheme: Scheme) -> Result<Program, String> {
         let mut programs = self.programs(&[rank], scheme)?;
         programs.pop().ok_or_else(|| format!("rank {rank} has no program"))
@@ -152,10 +156,10 @@ impl Collective {
             Scheme::Tank1 => Rules::PAPER,
             Scheme::Tank | Scheme::Prematched => Rules::of(scheme),
         };
-        let synchronizes = self.operation == Operation::Barrier;
+        let synchronizes = self.operation == CollectiveOperation::Barrier;
         let rules = Rules { synchronizes, ordered: self.ordered, ..rules };
-        if scheme == Scheme::Tank1 && self.operation == Operation::Bcast {
-            let single = Some(Single { source: self.root, ranks: self.ranks, rank: 0 });
+        if scheme == Scheme::Tank1 && self.operation == CollectiveOperation::Bcast {
+            let single = Some(SingleSource { source: self.root, ranks: self.ranks, rank: 0 });
             return Rules { single, branches: true, ..rules };
         }
         rules

@@ -1,7 +1,7 @@
 //! What programs of an operation take of an interface, by scheme: as table 6 of the paper on
 //! offloading persistent collectives (Morie et al., RIKEN).
 
-use super::Collective;
+use super::SimulatedCollective;
 use crate::offload::Scheme;
 use crate::offload::resources::Resources;
 
@@ -10,7 +10,7 @@ use crate::offload::resources::Resources;
 ///
 /// # Errors
 /// A sentence if the operation cannot be compiled so.
-pub fn of(collective: &Collective, scheme: Scheme) -> Result<Resources, String> {
+pub fn largest(collective: &SimulatedCollective, scheme: Scheme) -> Result<Resources, String> {
     let ranks = collective.ranks;
     let mut looked_at = vec![0, 1, 2, 3, ranks / 2, ranks - ranks.min(2), ranks - 1];
     looked_at.extend([collective.root, (1 << ranks.ilog2()) - 1]);
@@ -24,7 +24,7 @@ pub fn of(collective: &Collective, scheme: Scheme) -> Result<Resources, String> 
 /// The rounds of messages of an operation.
 ///
 /// # Errors
-/// As [`of`].
-pub fn rounds(collective: &Collective) -> Result<u32, String> {
+/// As [`largest`].
+pub fn rounds(collective: &SimulatedCollective) -> Result<u32, String> {
     collective.with_schedules(|_, schedule| Ok(schedule(0).rounds()))
 }

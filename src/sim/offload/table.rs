@@ -1,7 +1,7 @@
 //! A rank's deferred work as lines of text, with the columns of tables 2, 4 and 5 of the paper on
 //! offloading persistent collectives (Morie et al., RIKEN).
 
-use crate::offload::table::{Operation, Purpose, Row, rows};
+use crate::offload::table::{Purpose, RowOperation, TableRow, rows};
 use crate::offload::{Program, Scheme};
 
 /// The columns: messages have the names of table 5, where they have one; R counts the
@@ -17,13 +17,13 @@ pub fn table(program: &Program, rank: u32, has_data: bool) -> String {
     let is_paper = program.scheme == Scheme::Tank1;
     let mut rows = rows(program, rank);
     let last = rows.iter().map(|row| row.round).max().unwrap_or(0);
-    rows.retain(|row| !(is_paper && row.operation == Operation::Complete));
+    rows.retain(|row| !(is_paper && row.operation == RowOperation::Complete));
     let mut lines: Vec<[String; 9]> = vec![HEAD.map(str::to_owned)];
     lines.extend(rows.iter().map(|row| {
         let round = if row.round == last { "C".to_owned() } else { row.round.to_string() };
         let bytes = if row.bytes > 0 { row.bytes.to_string() } else { "-".to_owned() };
         let (increment, peer, counter) = match row.operation {
-            Operation::Complete => ("-".to_owned(), "-".to_owned(), "-".to_owned()),
+            RowOperation::Complete => ("-".to_owned(), "-".to_owned(), "-".to_owned()),
             _ => (row.increment.to_string(), row.peer.to_string(), row.counter.to_string()),
         };
         let threshold = row.threshold.to_string();
@@ -44,7 +44,7 @@ pub fn table(program: &Program, rank: u32, has_data: bool) -> String {
 }
 
 /// The name of a message in table 5.
-fn purpose(row: &Row, has_data: bool) -> &'static str {
+fn purpose(row: &TableRow, has_data: bool) -> &'static str {
     match row.purpose {
         Purpose::Signal if has_data => "RTR",
         Purpose::Data => "DAT",
@@ -54,16 +54,16 @@ fn purpose(row: &Row, has_data: bool) -> &'static str {
     }
 }
 
-fn operation(row: &Row, is_paper: bool) -> String {
+fn operation(row: &TableRow, is_paper: bool) -> String {
     let own = match row.operation {
-        Operation::Write => "put, add",
-        Operation::RemoteAdd if row.purpose == Purpose::Finish => "lower",
-        Operation::RemoteAdd => "add there",
-        Operation::Add => "add here",
-        Operation::Copy => "copy, add",
-        Operation::Host => "host computes, add",
-        Operation::Combine => "compute, add",
-        Operation::Complete => "complete",
+        RowOperation::Write => "put, add",
+        RowOperation::RemoteAdd if row.purpose == Purpose::Finish => "lower",
+        RowOperation::RemoteAdd => "add there",
+        RowOperation::Add => "add here",
+        RowOperation::Copy => "copy, add",
+        RowOperation::Host => "host computes, add",
+        RowOperation::Combine => "compute, add",
+        RowOperation::Complete => "complete",
     };
     row.operation.libfabric().filter(|_| is_paper).unwrap_or(own).to_owned()
 }

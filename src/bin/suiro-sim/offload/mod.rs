@@ -5,9 +5,9 @@ mod resources;
 mod table;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use mpi_abi::mpi::coll::registry::Operation;
+use mpi_abi::mpi::coll::registry::CollectiveOperation;
 use mpi_abi::offload::Scheme;
-use mpi_abi::sim::offload::{Collective, OPERATIONS};
+use mpi_abi::sim::offload::{OPERATIONS, SimulatedCollective};
 
 /// The schemes, and their names.
 const SCHEMES: [(&str, Scheme); 3] =
@@ -86,11 +86,11 @@ fn with_collective(command: Command, ranks_max: i64) -> Command {
         )
 }
 
-fn collective(matches: &ArgMatches) -> Result<Collective, String> {
-    let operation = matches.get_one("collective").copied().unwrap_or(Operation::Barrier);
+fn collective(matches: &ArgMatches) -> Result<SimulatedCollective, String> {
+    let operation = matches.get_one("collective").copied().unwrap_or(CollectiveOperation::Barrier);
     let number = |name| matches.get_one::<u32>(name).copied().unwrap_or(0);
     let bytes = matches.get_one::<u64>("bytes").copied().unwrap_or(0);
-    Ok(Collective {
+    Ok(SimulatedCollective {
         operation,
         algorithm: matches.get_one("algorithm").cloned(),
         ranks: number("ranks"),
@@ -106,8 +106,9 @@ fn names() -> Vec<String> {
     OPERATIONS.iter().map(|operation| operation.name().to_lowercase()).collect()
 }
 
-fn operation(name: &str) -> Result<Operation, String> {
-    let known = Operation::from_name(name).filter(|operation| OPERATIONS.contains(operation));
+fn operation(name: &str) -> Result<CollectiveOperation, String> {
+    let known =
+        CollectiveOperation::from_name(name).filter(|operation| OPERATIONS.contains(operation));
     known.ok_or_else(|| format!("it is not one of {}", names().join(", ")))
 }
 
@@ -126,7 +127,7 @@ fn scheme(matches: &ArgMatches) -> Scheme {
 }
 
 /// The rank is one of the operation.
-fn checked(rank: u32, collective: &Collective) -> Result<u32, String> {
+fn checked(rank: u32, collective: &SimulatedCollective) -> Result<u32, String> {
     let ranks = collective.ranks;
     if rank < ranks { Ok(rank) } else { Err(format!("rank {rank} is none of {ranks}")) }
 }

@@ -1,7 +1,7 @@
 //! `suiro-sim offload resources`: counters, slots and bits by scheme.
 
 use clap::{ArgMatches, Command};
-use mpi_abi::offload::resources::Rounds;
+use mpi_abi::offload::resources::MessageRounds;
 use mpi_abi::sim::offload::{resources, table};
 
 use super::{SCHEMES, collective, with_collective};
@@ -20,12 +20,12 @@ pub fn run(matches: &ArgMatches) -> Result<String, String> {
     let head = ["scheme", "counters", "tanks", "slots", "thresholds", "bits"].map(str::to_owned);
     let mut rows = vec![head];
     for (name, scheme) in SCHEMES {
-        let it = resources::of(&collective, scheme)?;
+        let it = resources::largest(&collective, scheme)?;
         let numbers = [it.counters, it.tanks, it.slots, it.levels, it.bits];
         let [counters, tanks, slots, levels, bits] = numbers.map(|number| number.to_string());
         rows.push([name.to_owned(), counters, tanks, slots, levels, bits]);
     }
-    let rounds = Rounds(resources::rounds(&collective)?);
+    let rounds = MessageRounds(resources::rounds(&collective)?);
     Ok(format!(
         "{}\n{} rounds of messages: as published, R = {} of one tank, {} counters prematched\n",
         table::text(&rows),

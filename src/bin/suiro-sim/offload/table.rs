@@ -1,7 +1,7 @@
 //! `suiro-sim offload table`: the deferred work of one rank.
 
 use clap::{Arg, ArgMatches, Command, value_parser};
-use mpi_abi::mpi::coll::registry::Operation;
+use mpi_abi::mpi::coll::registry::CollectiveOperation;
 use mpi_abi::sim::offload::table::table;
 
 use super::{checked, collective, scheme, scheme_argument, with_collective};
@@ -25,6 +25,6 @@ pub fn run(matches: &ArgMatches) -> Result<String, String> {
     let scheme = scheme(matches);
     let rank = matches.get_one::<u32>("rank").copied().unwrap_or(0);
     let rank = checked(rank, &collective)?;
-    let has_data = collective.operation != Operation::Barrier;
+    let has_data = collective.operation != CollectiveOperation::Barrier;
     Ok(table(&collective.program(rank, scheme)?, rank, has_data))
 }

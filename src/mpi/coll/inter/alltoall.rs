@@ -4,16 +4,16 @@
 //! Cost: as `alltoall_pairwise` for all members; a rank sends one message to each rank of the other
 //! group.
 
-use super::View;
+use super::InterView;
 use crate::mpi::coll::alltoall_pairwise::alltoallv as pairwise;
-use crate::mpi::coll::phases::{Phases, Place};
+use crate::mpi::coll::phases::{PhasePlacement, Phases};
 use crate::mpi::coll::{BlockPairs, InterShape, RECEIVE, SEND, Shape};
 use crate::offload::{Buffer, Region, Schedule};
 
 /// The part of `rank` in an alltoall in which each process of side `s` sends blocks of `blocks[s]`
 /// bytes.
 pub fn alltoall(shape: InterShape, rank: u32, blocks: [usize; 2]) -> Schedule {
-    let view = View::new(shape, rank);
+    let view = InterView::new(shape, rank);
     let (send, receive) = (blocks[view.side()], blocks[1 - view.side()]);
     let remote = view.remote().ranks as usize;
     let args =
@@ -25,7 +25,7 @@ pub fn alltoall(shape: InterShape, rank: u32, blocks: [usize; 2]) -> Schedule {
 
 /// The part of `rank` in an alltoallv or alltoallw, with blocks to and from the other group.
 pub fn alltoallv(shape: InterShape, rank: u32, args: BlockPairs<'_>) -> Schedule {
-    let view = View::new(shape, rank);
+    let view = InterView::new(shape, rank);
     let remote = view.remote().ranks;
     exchange(view, args, &|to| Buffer::User(to).region(0, args.send[to as usize]), &|from| {
         Buffer::User(remote + from).region(0, args.receive[from as usize])
@@ -33,12 +33,13 @@ pub fn alltoallv(shape: InterShape, rank: u32, args: BlockPairs<'_>) -> Schedule
 }
 
 fn exchange(
-    view: View, args: BlockPairs<'_>, send: &dyn Fn(u32) -> Region, receive: &dyn Fn(u32) -> Region,
+    view: InterView, args: BlockPairs<'_>, send: &dyn Fn(u32) -> Region,
+    receive: &dyn Fn(u32) -> Region,
 ) -> Schedule {
     let ranks: u32 = view.shape.sizes.iter().sum();
     let among_all = |blocks: &[usize]| {
         let mut all = vec![0; ranks as usize];
-        all[view.far(0) as usize..][..blocks.len()].copy_from_slice(blocks);
+        all[view.remote_member(0) as usize..][..blocks.len()].copy_from_slice(blocks);
         all
     };
     let (sent, received) = (among_all(args.send), among_all(args.receive));
@@ -46,10 +47,10 @@ fn exchange(
     let part = pairwise(Shape { ranks }, view.rank, all);
     // Only blocks with bytes are looked for, and those are the other group's.
     let buffer = |entry: u32| match entry.checked_sub(ranks) {
-        None => send(entry - view.far(0)),
-        Some(from) => receive(from - view.far(0)),
+        None => send(entry - view.remote_member(0)),
+        Some(from) => receive(from - view.remote_member(0)),
     };
     let mut phases = Phases::default();
-    phases.then(&part, 0, &Place { member: &|rank| rank, buffer: &buffer });
+    phases.then(&part, 0, &PhasePlacement { member: &|rank| rank, buffer: &buffer });
     phases.finish()
 }

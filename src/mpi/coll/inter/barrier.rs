@@ -4,23 +4,23 @@
 //!
 //! Cost, n being the size of the larger group: 2 ceil(log2 n) + 1 rounds; 2 messages cross.
 
-use super::View;
+use super::InterView;
 use crate::mpi::coll::phases::Phases;
 use crate::mpi::coll::{InterShape, Shape, barrier_dissemination, signal};
 use crate::offload::Schedule;
 
 /// The part of `rank`.
 pub fn barrier(shape: InterShape, rank: u32) -> Schedule {
-    let view = View::new(shape, rank);
-    let (near, rounds) = (|rank| view.near(rank), view.larger().doublings());
+    let view = InterView::new(shape, rank);
+    let (near, rounds) = (|rank| view.local_member(rank), view.larger().doublings());
     let mut phases = Phases::default();
-    phases.when_over(&signal::to_first(view.local(), view.own()), rounds, &near);
-    if view.leads() {
+    phases.then_synchronized(&signal::fan_in(view.local(), view.local_rank()), rounds, &near);
+    if view.is_leader() {
         let between = barrier_dissemination::schedule(Shape { ranks: 2 }, view.side() as u32);
-        phases.when_over(&between, 1, &|side| view.member(side as usize, 0));
+        phases.then_synchronized(&between, 1, &|side| view.member(side as usize, 0));
     } else {
-        phases.pass(1);
+        phases.skip_rounds(1);
     }
-    phases.when_over(&signal::from_first(view.local(), view.own()), rounds, &near);
+    phases.then_synchronized(&signal::fan_out(view.local(), view.local_rank()), rounds, &near);
     phases.finish()
 }

@@ -4,43 +4,51 @@
 //! Cost, n being the size of the group that receives: led, one round more than a broadcast of n
 //! ranks, and the message crosses once; straight, that of a broadcast of n + 1 ranks.
 
-use super::{View, Way};
-use crate::mpi::coll::phases::{Phases, Place};
+use super::{InterRoute, InterView};
+use crate::mpi::coll::phases::{PhasePlacement, Phases};
 use crate::mpi::coll::{BUFFER, Bcast, InterShape, Shape};
 use crate::offload::{Region, Schedule};
 
 /// A broadcast inside a group.
-pub type Inside<'a> = &'a dyn Fn(Shape, u32, Bcast) -> Schedule;
+pub type GroupBcast<'a> = &'a dyn Fn(Shape, u32, Bcast) -> Schedule;
 
 /// The part of `rank`; `args.root` is a member. Inside the group, or straight, it goes `by` this.
-pub fn bcast(shape: InterShape, rank: u32, args: Bcast, way: Way, by: Inside<'_>) -> Schedule {
-    let view = View::new(shape, rank);
+pub fn bcast(
+    shape: InterShape, rank: u32, args: Bcast, way: InterRoute, by: GroupBcast<'_>,
+) -> Schedule {
+    let view = InterView::new(shape, rank);
     let mut phases = Phases::default();
     let Bcast { bytes, root } = args;
-    if bytes == 0 || rank != root && !view.is_across(root) {
+    if bytes == 0 || rank != root && !view.is_remote(root) {
         return phases.finish();
     }
     let buffer = BUFFER.region(0, bytes);
-    if way == Way::Straight {
-        let straight = view.straight(root);
+    if way == InterRoute::Direct {
+        let straight = view.direct_group(root);
         let part = by(straight.shape, straight.rank, Bcast { bytes, root: 0 });
-        let place = Place { member: &|rank| straight.member(rank), buffer: &|_| buffer };
+        let place = PhasePlacement { member: &|rank| straight.member(rank), buffer: &|_| buffer };
         phases.then(&part, 0, &place);
         return phases.finish();
     }
-    match (rank == root, view.leads()) {
-        (true, _) => phases.round(&[], &[(view.far(0), buffer)]),
+    match (rank == root, view.is_leader()) {
+        (true, _) => phases.round(&[], &[(view.remote_member(0), buffer)]),
         (false, true) => phases.round(&[(root, buffer)], &[]),
-        (false, false) => phases.pass(1),
+        (false, false) => phases.skip_rounds(1),
     }
     if rank != root {
-        inside(&mut phases, view, buffer, by);
+        bcast_in_group(&mut phases, view, buffer, by);
     }
     phases.finish()
 }
 
 /// The leader of this group sends what it has in `buffer` to the others. No phase follows.
-pub(super) fn inside(phases: &mut Phases, view: View, buffer: Region, by: Inside<'_>) {
-    let part = by(view.local(), view.own(), Bcast { bytes: buffer.len, root: 0 });
-    phases.then(&part, 0, &Place { member: &|rank| view.near(rank), buffer: &|_| buffer });
+pub(super) fn bcast_in_group(
+    phases: &mut Phases, view: InterView, buffer: Region, by: GroupBcast<'_>,
+) {
+    let part = by(view.local(), view.local_rank(), Bcast { bytes: buffer.len, root: 0 });
+    phases.then(
+        &part,
+        0,
+        &PhasePlacement { member: &|rank| view.local_member(rank), buffer: &|_| buffer },
+    );
 }

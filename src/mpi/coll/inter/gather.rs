@@ -4,31 +4,33 @@
 //! Cost, n being the size of the group that sends: 2 rounds, 1 message crosses; or 1 round and n
 //! messages.
 
-use super::{View, Way};
+use super::{InterRoute, InterView};
 use crate::mpi::coll::gather_linear::gatherv as linear;
-use crate::mpi::coll::phases::{Phases, Place};
-use crate::mpi::coll::{InterShape, RECEIVE, Rooted, RootedBlocks, SEND, block_of, gather_linear};
+use crate::mpi::coll::phases::{PhasePlacement, Phases};
+use crate::mpi::coll::{
+    InterShape, RECEIVE, Rooted, RootedBlocks, SEND, block_buffer, gather_linear,
+};
 use crate::offload::{Region, Schedule};
 
 /// The part of `rank` in a gather; `args.root` is a member.
-pub fn gather(shape: InterShape, rank: u32, args: Rooted, way: Way) -> Schedule {
-    let view = View::new(shape, rank);
+pub fn gather(shape: InterShape, rank: u32, args: Rooted, way: InterRoute) -> Schedule {
+    let view = InterView::new(shape, rank);
     let Rooted { block, root, .. } = args;
-    if rank != root && !view.is_across(root) {
+    if rank != root && !view.is_remote(root) {
         return Schedule::default();
     }
-    let senders = view.straight(root).shape.ranks as usize - 1;
+    let senders = view.direct_group(root).shape.ranks as usize - 1;
     let all = block.saturating_mul(senders);
-    if way == Way::Straight {
-        return straight(view, root, block, &vec![block; senders], &|of| {
+    if way == InterRoute::Direct {
+        return gather_direct(view, root, block, &vec![block; senders], &|of| {
             RECEIVE.region(of as usize * block, block)
         });
     }
     let mut phases = Phases::default();
     if rank == root {
-        phases.pass(1);
+        phases.skip_rounds(1);
         if all > 0 {
-            phases.round(&[(view.far(0), RECEIVE.region(0, all))], &[]);
+            phases.round(&[(view.remote_member(0), RECEIVE.region(0, all))], &[]);
         }
     } else if let Some(gathered) = to_leader(&mut phases, view, block) {
         phases.round(&[], &[(root, gathered)]);
@@ -38,33 +40,37 @@ pub fn gather(shape: InterShape, rank: u32, args: Rooted, way: Way) -> Schedule 
 
 /// The leader of this group gathers its blocks, in one round; says where, if this is the leader
 /// and there is anything.
-pub(super) fn to_leader(phases: &mut Phases, view: View, block: usize) -> Option<Region> {
+pub(super) fn to_leader(phases: &mut Phases, view: InterView, block: usize) -> Option<Region> {
     let args = Rooted { block, root: 0, in_place: false };
-    let all = if view.leads() { block * view.local().ranks as usize } else { 0 };
+    let all = if view.is_leader() { block * view.local().ranks as usize } else { 0 };
     let gathered = phases.scratch(all);
-    let part = gather_linear::schedule(view.local(), view.own(), args);
+    let part = gather_linear::schedule(view.local(), view.local_rank(), args);
     let buffers = [SEND.region(0, block), gathered];
     let buffer = |entry: u32| buffers[entry as usize];
-    phases.then(&part, 1, &Place { member: &|rank| view.near(rank), buffer: &buffer });
+    phases.then(
+        &part,
+        1,
+        &PhasePlacement { member: &|rank| view.local_member(rank), buffer: &buffer },
+    );
     (all > 0).then_some(gathered)
 }
 
 /// The part of `rank` in a gatherv: `args.blocks` are those of the other group, `args.root` is a
 /// member. Blocks of no bytes are not sent.
 pub fn gatherv(shape: InterShape, rank: u32, args: RootedBlocks<'_>) -> Schedule {
-    let view = View::new(shape, rank);
-    if rank != args.root && !view.is_across(args.root) {
+    let view = InterView::new(shape, rank);
+    if rank != args.root && !view.is_remote(args.root) {
         return Schedule::default();
     }
-    let place = |of: u32| block_of(of).region(0, args.blocks[of as usize]);
-    straight(view, args.root, args.own, args.blocks, &place)
+    let place = |of: u32| block_buffer(of).region(0, args.blocks[of as usize]);
+    gather_direct(view, args.root, args.own, args.blocks, &place)
 }
 
 /// All blocks go straight to the root, which has `place` for each.
-fn straight(
-    view: View, root: u32, own: usize, blocks: &[usize], place: &dyn Fn(u32) -> Region,
+fn gather_direct(
+    view: InterView, root: u32, own: usize, blocks: &[usize], place: &dyn Fn(u32) -> Region,
 ) -> Schedule {
-    let straight = view.straight(root);
+    let straight = view.direct_group(root);
     // The root is among the ranks of this gather, with nothing to give.
     let blocks = [&[0], blocks].concat();
     let args = RootedBlocks { own, blocks: &blocks, root: 0, in_place: true };
@@ -76,6 +82,10 @@ fn straight(
         entry => place(entry - 2),
     };
     let mut phases = Phases::default();
-    phases.then(&part, 1, &Place { member: &|rank| straight.member(rank), buffer: &buffer });
+    phases.then(
+        &part,
+        1,
+        &PhasePlacement { member: &|rank| straight.member(rank), buffer: &buffer },
+    );
     phases.finish()
 }

@@ -37,27 +37,27 @@ use super::{Allreduce, Bcast, Collective, InterShape, Reduce, Rooted, Shape};
 use crate::offload::Schedule;
 
 /// Up to this many bytes cross between two groups in one message; a guess.
-const LED_MAX_BYTES: usize = 32 * 1024;
+const VIA_LEADER_MAX_BYTES: usize = 32 * 1024;
 
 /// How bytes get from one group to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum InterRoute {
     /// In one message, from leader to leader, or from a root to the leader.
-    Led,
+    ViaLeader,
     /// Without a detour: each block on its own, or as if a root were of the other group.
-    Straight,
+    Direct,
 }
 
-impl Way {
+impl InterRoute {
     /// How `bytes` bytes of all ranks get to the other group.
     pub fn of(bytes: usize) -> Self {
-        if bytes <= LED_MAX_BYTES { Self::Led } else { Self::Straight }
+        if bytes <= VIA_LEADER_MAX_BYTES { Self::ViaLeader } else { Self::Direct }
     }
 }
 
 /// A collective operation between two groups. Roots are members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Between {
+pub enum InterCollective {
     /// `MPI_Barrier`.
     Barrier,
     /// `MPI_Bcast`.
@@ -76,7 +76,7 @@ pub enum Between {
     Allreduce(Allreduce),
 }
 
-impl Between {
+impl InterCollective {
     /// The operation with these arguments, if they mean the same between groups.
     pub fn of(collective: Collective) -> Option<Self> {
         Some(match collective {
@@ -96,21 +96,27 @@ impl Between {
 
     /// The part of `rank` in this operation, by the algorithms that are chosen.
     pub fn schedule(self, by: &Selection, shape: InterShape, rank: u32) -> Schedule {
-        let view = View::new(shape, rank);
-        let across = |root| view.straight(root).shape;
+        let view = InterView::new(shape, rank);
+        let across = |root| view.direct_group(root).shape;
         let led = |args: Rooted| {
             let blocks = across(args.root).ranks - 1;
-            Way::of(args.block.saturating_mul(blocks as usize))
+            InterRoute::of(args.block.saturating_mul(blocks as usize))
         };
         let inside = |shape, rank, args| by.schedule(&BCAST, shape, rank, args);
         match self {
             Self::Barrier => barrier(shape, rank),
-            Self::Bcast(args) => bcast(shape, rank, args, Way::of(args.bytes), &inside),
+            Self::Bcast(args) => bcast(shape, rank, args, InterRoute::of(args.bytes), &inside),
             Self::Gather(args) => gather(shape, rank, args, led(args)),
             Self::Scatter(args) => scatter(shape, rank, args, led(args)),
             Self::Allgather(blocks) => {
                 let all = |side: usize| blocks[side].saturating_mul(shape.sizes[side] as usize);
-                allgather(shape, rank, blocks, [Way::of(all(0)), Way::of(all(1))], &inside)
+                allgather(
+                    shape,
+                    rank,
+                    blocks,
+                    [InterRoute::of(all(0)), InterRoute::of(all(1))],
+                    &inside,
+                )
             }
             Self::Alltoall(blocks) => alltoall(shape, rank, blocks),
             Self::Reduce(args) => reduce(shape, rank, args),
@@ -121,13 +127,13 @@ impl Between {
 
 /// An intercommunicator as one of its members sees it.
 #[derive(Clone, Copy, Debug)]
-struct View {
+struct InterView {
     shape: InterShape,
     /// This rank among the members.
     rank: u32,
 }
 
-impl View {
+impl InterView {
     fn new(shape: InterShape, rank: u32) -> Self {
         Self { shape, rank }
     }
@@ -142,7 +148,7 @@ impl View {
     }
 
     /// Whether a member is in the other group.
-    fn is_across(self, member: u32) -> bool {
+    fn is_remote(self, member: u32) -> bool {
         self.side_of(member) != self.side()
     }
 
@@ -155,23 +161,23 @@ impl View {
     }
 
     /// The rank in its group.
-    fn own(self) -> u32 {
+    fn local_rank(self) -> u32 {
         self.rank - self.member(self.side(), 0)
     }
 
     /// The member with this rank in the own group.
-    fn near(self, rank: u32) -> u32 {
+    fn local_member(self, rank: u32) -> u32 {
         self.member(self.side(), rank)
     }
 
     /// The member with this rank in the other group.
-    fn far(self, rank: u32) -> u32 {
+    fn remote_member(self, rank: u32) -> u32 {
         self.member(1 - self.side(), rank)
     }
 
     /// Whether this is rank 0 of its group.
-    fn leads(self) -> bool {
-        self.own() == 0
+    fn is_leader(self) -> bool {
+        self.local_rank() == 0
     }
 
     /// The larger group.
@@ -185,17 +191,17 @@ impl View {
 
     /// Rank 0 is `root`, the others are the group across from it: the ranks of an operation with a
     /// root that goes straight.
-    fn straight(self, root: u32) -> Straight {
+    fn direct_group(self, root: u32) -> DirectGroup {
         let side = 1 - self.side_of(root);
         let first = self.member(side, 0);
-        let rank = if self.rank == root { 0 } else { 1 + self.own() };
-        Straight { root, first, rank, shape: Shape { ranks: 1 + self.shape.sizes[side] } }
+        let rank = if self.rank == root { 0 } else { 1 + self.local_rank() };
+        DirectGroup { root, first, rank, shape: Shape { ranks: 1 + self.shape.sizes[side] } }
     }
 }
 
 /// A root and the group across from it as one group.
 #[derive(Clone, Copy, Debug)]
-struct Straight {
+struct DirectGroup {
     root: u32,
     /// The member that is rank 1.
     first: u32,
@@ -204,7 +210,7 @@ struct Straight {
     shape: Shape,
 }
 
-impl Straight {
+impl DirectGroup {
     fn member(self, rank: u32) -> u32 {
         if rank == 0 { self.root } else { self.first + rank - 1 }
     }

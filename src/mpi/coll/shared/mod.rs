@@ -1,8 +1,8 @@
 //! Collectives of ranks that share memory: through a room, without messages.
 //!
 //! The one primitive is the *round*: each rank may publish one entry in a room of the device, and
-//! read what the others published. A collective is a number of rounds, cut from its bytes (`cut`),
-//! and what goes into and comes out of the entries of each (`movement`). [`Hall`] drives it: it
+//! read what the others published. A collective is a number of rounds, cut from its bytes (`segmentation`),
+//! and what goes into and comes out of the entries of each (`transfer`). [`SharedCollective`] drives it: it
 //! never blocks and allocates nothing, is asked again until it is over, and publishes ahead of what
 //! it reads, so that ranks work at the same time.
 //!
@@ -31,19 +31,19 @@
 //! of them, and the element of a reduction. Each entry says what call it belongs to: who finds
 //! another one than its own fails, and both leave the room as far as the longer call would have.
 
-mod cut;
-mod hall;
-mod movement;
+mod segmentation;
+mod shared_collective;
+mod transfer;
 
-pub use hall::Hall;
+pub use shared_collective::SharedCollective;
 
-use crate::core::memory::Memory;
+use crate::engine::memory::Memory;
 use crate::mpi::op::Combination;
 
 /// A collective operation that a room can carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Kind {
+pub enum SharedOperation {
     /// `MPI_Barrier`.
     Barrier = 1,
     /// `MPI_Bcast`.
@@ -72,7 +72,7 @@ pub enum Kind {
     Exscan,
 }
 
-impl Kind {
+impl SharedOperation {
     const ALL: [Self; 13] = [
         Self::Barrier,
         Self::Bcast,
@@ -121,44 +121,44 @@ impl Kind {
 
 /// The arguments of an operation on this rank, as packed streams of bytes.
 #[derive(Debug)]
-pub struct Task {
-    kind: Kind,
+pub struct SharedArguments {
+    kind: SharedOperation,
     /// 0 where there is none.
     root: u32,
     /// Of a message or one rank's block; with a block length for each rank, of all blocks.
     bytes: usize,
     /// What this rank gives; where it is in place, an alias of where the result goes.
-    give: Memory,
+    send: Memory,
     /// Where what this rank gives begins in that.
-    give_at: usize,
+    send_offset: usize,
     /// Where the result goes, or what is received.
-    take: Memory,
+    receive: Memory,
     /// The same block by block, where each is memory of its own.
-    places: Vec<Memory>,
+    receive_blocks: Vec<Memory>,
     /// Where the block for each rank begins, and the end of the last, where their lengths differ.
-    starts: Vec<usize>,
+    block_offsets: Vec<usize>,
     /// Whether the own block stays where it is.
     in_place: bool,
     /// How operands are combined.
-    combine: Option<Combination>,
+    combination: Option<Combination>,
     /// Length of one element of a reduction.
-    unit: usize,
+    element_bytes: usize,
 }
 
-impl Task {
+impl SharedArguments {
     /// Nothing to give and nothing to take.
     pub const EMPTY: Self = Self {
-        kind: Kind::Barrier,
+        kind: SharedOperation::Barrier,
         root: 0,
         bytes: 0,
-        give: Memory::EMPTY,
-        give_at: 0,
-        take: Memory::EMPTY,
-        places: Vec::new(),
-        starts: Vec::new(),
+        send: Memory::EMPTY,
+        send_offset: 0,
+        receive: Memory::EMPTY,
+        receive_blocks: Vec::new(),
+        block_offsets: Vec::new(),
         in_place: false,
-        combine: None,
-        unit: 1,
+        combination: None,
+        element_bytes: 1,
     };
 
     /// `MPI_Barrier`.
@@ -168,60 +168,105 @@ impl Task {
 
     /// `MPI_Bcast` of this buffer.
     pub fn bcast(root: u32, buffer: Memory) -> Self {
-        Self { kind: Kind::Bcast, root, bytes: buffer.len(), take: buffer, ..Self::EMPTY }
+        Self {
+            kind: SharedOperation::Bcast,
+            root,
+            bytes: buffer.len(),
+            receive: buffer,
+            ..Self::EMPTY
+        }
     }
 
     /// `MPI_Gather` of blocks of `block` bytes. Memory that is `None` stays, or is not significant.
     pub fn gather(root: u32, block: usize, send: Option<Memory>, receive: Option<Memory>) -> Self {
         let in_place = send.is_none();
-        let (give, take) = (given(send), given(receive));
-        Self { kind: Kind::Gather, root, bytes: block, give, take, in_place, ..Self::EMPTY }
+        let (send, receive) = (or_empty(send), or_empty(receive));
+        Self {
+            kind: SharedOperation::Gather,
+            root,
+            bytes: block,
+            send,
+            receive,
+            in_place,
+            ..Self::EMPTY
+        }
     }
 
     /// `MPI_Scatter` of blocks of `block` bytes. Memory that is `None` stays, or is not
     /// significant.
     pub fn scatter(root: u32, block: usize, send: Option<Memory>, receive: Option<Memory>) -> Self {
         let in_place = receive.is_none();
-        let (give, take) = (given(send), given(receive));
-        Self { kind: Kind::Scatter, root, bytes: block, give, take, in_place, ..Self::EMPTY }
+        let (send, receive) = (or_empty(send), or_empty(receive));
+        Self {
+            kind: SharedOperation::Scatter,
+            root,
+            bytes: block,
+            send,
+            receive,
+            in_place,
+            ..Self::EMPTY
+        }
     }
 
     /// `MPI_Allgather` of blocks of `block` bytes by this rank.
-    pub fn allgather(rank: u32, block: usize, send: Option<Memory>, take: Memory) -> Self {
+    pub fn allgather(rank: u32, block: usize, send: Option<Memory>, receive: Memory) -> Self {
         let in_place = send.is_none();
-        let give_at = if in_place { rank as usize * block } else { 0 };
-        let give = send.unwrap_or_else(|| take.alias());
-        Self { kind: Kind::Allgather, bytes: block, give, give_at, take, in_place, ..Self::EMPTY }
+        let send_offset = if in_place { rank as usize * block } else { 0 };
+        let send = send.unwrap_or_else(|| receive.alias());
+        Self {
+            kind: SharedOperation::Allgather,
+            bytes: block,
+            send,
+            send_offset,
+            receive,
+            in_place,
+            ..Self::EMPTY
+        }
     }
 
     /// `MPI_Allgatherv` by this rank.
-    pub fn allgatherv(rank: u32, send: Option<Memory>, places: Vec<Memory>) -> Self {
+    pub fn allgatherv(rank: u32, send: Option<Memory>, receive_blocks: Vec<Memory>) -> Self {
         let in_place = send.is_none();
-        let give = send.unwrap_or_else(|| places[rank as usize].alias());
-        let bytes = places.iter().map(Memory::len).sum();
-        Self { kind: Kind::Allgatherv, bytes, give, places, in_place, ..Self::EMPTY }
+        let send = send.unwrap_or_else(|| receive_blocks[rank as usize].alias());
+        let bytes = receive_blocks.iter().map(Memory::len).sum();
+        Self {
+            kind: SharedOperation::Allgatherv,
+            bytes,
+            send,
+            receive_blocks,
+            in_place,
+            ..Self::EMPTY
+        }
     }
 
     /// `MPI_Alltoall` of blocks of `block` bytes.
-    pub fn alltoall(block: usize, send: Option<Memory>, take: Memory) -> Self {
+    pub fn alltoall(block: usize, send: Option<Memory>, receive: Memory) -> Self {
         let in_place = send.is_none();
-        let give = send.unwrap_or_else(|| take.alias());
-        Self { kind: Kind::Alltoall, bytes: block, give, take, in_place, ..Self::EMPTY }
+        let send = send.unwrap_or_else(|| receive.alias());
+        Self {
+            kind: SharedOperation::Alltoall,
+            bytes: block,
+            send,
+            receive,
+            in_place,
+            ..Self::EMPTY
+        }
     }
 
     /// `MPI_Reduce`. Adjacent memory; `None` stays, or is not significant.
     pub fn reduce(
         root: u32, send: Option<Memory>, receive: Option<Memory>, combine: Combination, unit: usize,
     ) -> Self {
-        let take = given(receive);
+        let take = or_empty(receive);
         let give = send.unwrap_or_else(|| take.alias());
         let bytes = give.len();
-        Self { root, ..Self::reduction(Kind::Reduce, bytes, give, take, combine, unit) }
+        Self { root, ..Self::reduction(SharedOperation::Reduce, bytes, give, take, combine, unit) }
     }
 
     /// `MPI_Allreduce`, `MPI_Scan` or `MPI_Exscan` of adjacent memory.
     pub fn reduction_of_all(
-        kind: Kind, send: Option<Memory>, take: Memory, combine: Combination, unit: usize,
+        kind: SharedOperation, send: Option<Memory>, take: Memory, combine: Combination,
+        unit: usize,
     ) -> Self {
         let give = send.unwrap_or_else(|| take.alias());
         Self::reduction(kind, give.len(), give, take, combine, unit)
@@ -233,9 +278,9 @@ impl Task {
         unit: usize,
     ) -> Self {
         let give = send.unwrap_or_else(|| take.alias());
-        let give_at = rank as usize * block;
-        let kind = Kind::ReduceScatterBlock;
-        Self { give_at, ..Self::reduction(kind, block, give, take, combine, unit) }
+        let send_offset = rank as usize * block;
+        let kind = SharedOperation::ReduceScatterBlock;
+        Self { send_offset, ..Self::reduction(kind, block, give, take, combine, unit) }
     }
 
     /// `MPI_Reduce_scatter` of adjacent memory with `blocks[rank]` bytes for each rank.
@@ -244,24 +289,37 @@ impl Task {
         unit: usize,
     ) -> Self {
         let give = send.unwrap_or_else(|| take.alias());
-        let mut starts = vec![0];
-        starts.extend(blocks.iter().scan(0, |end, block| {
+        let mut block_offsets = vec![0];
+        block_offsets.extend(blocks.iter().scan(0, |end, block| {
             *end += block;
             Some(*end)
         }));
-        let (bytes, give_at) = (starts[blocks.len()], starts[rank as usize]);
-        let kind = Kind::ReduceScatter;
-        Self { starts, give_at, ..Self::reduction(kind, bytes, give, take, combine, unit) }
+        let (bytes, send_offset) = (block_offsets[blocks.len()], block_offsets[rank as usize]);
+        let kind = SharedOperation::ReduceScatter;
+        Self {
+            block_offsets,
+            send_offset,
+            ..Self::reduction(kind, bytes, give, take, combine, unit)
+        }
     }
 
     fn reduction(
-        kind: Kind, bytes: usize, give: Memory, take: Memory, combine: Combination, unit: usize,
+        kind: SharedOperation, bytes: usize, send: Memory, receive: Memory, combine: Combination,
+        element_bytes: usize,
     ) -> Self {
-        Self { kind, bytes, give, take, combine: Some(combine), unit, ..Self::EMPTY }
+        Self {
+            kind,
+            bytes,
+            send,
+            receive,
+            combination: Some(combine),
+            element_bytes,
+            ..Self::EMPTY
+        }
     }
 
     /// Which operation it is.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> SharedOperation {
         self.kind
     }
 
@@ -269,8 +327,10 @@ impl Task {
     fn block(&self, rank: u32) -> usize {
         let rank = rank as usize;
         match self.kind {
-            Kind::Allgatherv => self.places[rank].len(),
-            Kind::ReduceScatter => self.starts[rank + 1] - self.starts[rank],
+            SharedOperation::Allgatherv => self.receive_blocks[rank].len(),
+            SharedOperation::ReduceScatter => {
+                self.block_offsets[rank + 1] - self.block_offsets[rank]
+            }
             _ => self.bytes,
         }
     }
@@ -278,23 +338,25 @@ impl Task {
     /// Where the block for or of `rank` begins.
     fn start(&self, rank: u32) -> usize {
         match self.kind {
-            Kind::ReduceScatter => self.starts[rank as usize],
+            SharedOperation::ReduceScatter => self.block_offsets[rank as usize],
             _ => rank as usize * self.bytes,
         }
     }
 
     /// The longest block, or the message.
-    fn longest(&self) -> usize {
+    fn longest_block(&self) -> usize {
         match self.kind {
-            Kind::Allgatherv => self.places.iter().map(Memory::len).max().unwrap_or(0),
-            Kind::ReduceScatter => {
-                self.starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0)
+            SharedOperation::Allgatherv => {
+                self.receive_blocks.iter().map(Memory::len).max().unwrap_or(0)
+            }
+            SharedOperation::ReduceScatter => {
+                self.block_offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0)
             }
             _ => self.bytes,
         }
     }
 }
 
-fn given(memory: Option<Memory>) -> Memory {
+fn or_empty(memory: Option<Memory>) -> Memory {
     memory.unwrap_or(Memory::EMPTY)
 }

@@ -1,0 +1,261 @@
+//! A program that was loaded: its names bound to memory and counters, and the instance under way.
+//!
+//! ```text
+//!          start                    all work started, Complete among it,
+//!   idle ────────> under way ──────> and nothing reads its memory ──look──> idle
+//! ```
+
+use std::collections::VecDeque;
+
+use super::action::{InterfaceAction, Signal};
+use super::counters::Counters;
+use crate::base::{MpiError, Peer, Span};
+use crate::device::rma::RemoteAddress;
+use crate::device::trigger::{CounterKey, InstanceState, PeerBinding, ProgramBinding, Runner};
+use crate::offload::{Buffer, CounterAdd, Instance, Program, ProgramOp, Region, StepId};
+
+/// Marks work that is for no other rank.
+const NO_PEER: u32 = u32::MAX;
+
+/// What a program's work comes to.
+pub(super) enum WorkOutcome {
+    /// A command for an engine: any, or a certain one.
+    Command { action: InterfaceAction, engine: Option<u8>, done: Option<(CounterKey, u64)> },
+    /// Work that is done at once.
+    Nothing,
+}
+
+#[derive(Debug)]
+pub(super) struct LoadedProgram {
+    binding: ProgramBinding,
+    /// For each work, the entry of `binding.peers` that it is for.
+    peer_indices: Box<[u32]>,
+    /// For each entry of `binding.peers`, the engine of puts to it, if that was arranged.
+    assigned_engines: Box<[Option<u8>]>,
+    pub(super) runner: Runner,
+    /// Deferred work of the interface that it may have posted at a time.
+    pub(super) window: u32,
+    /// Instances started so far.
+    started: u64,
+    is_active: bool,
+    /// The last instance, whose memory is that of the next one: no start takes any.
+    run: InstanceRun,
+}
+
+/// An instance.
+#[derive(Debug)]
+struct InstanceRun {
+    instance: Instance,
+    tank: usize,
+    /// [`ProgramOp::Complete`] was reached.
+    complete: bool,
+    /// Commands whose source must not be overwritten yet.
+    outstanding: u32,
+    failed: Option<Box<MpiError>>,
+    /// For the host: steps that nobody has asked for, and those that were handed to it.
+    host_due: VecDeque<(StepId, Option<CounterAdd>)>,
+    host_issued: Vec<(StepId, Option<CounterAdd>)>,
+}
+
+impl LoadedProgram {
+    /// # Panics
+    /// If the program names ranks, counters or memory that `binding` does not have.
+    pub(super) fn new(binding: ProgramBinding, runner: Runner, window: u32) -> Self {
+        let program = &binding.program;
+        assert_eq!(
+            binding.counters.len(),
+            usize::from(program.counters()) * usize::from(program.tanks)
+        );
+        let link = |op: &ProgramOp| match *op {
+            ProgramOp::Put { to, .. } | ProgramOp::Signal { to, .. } => {
+                let found = binding.peers.iter().position(|linked| linked.rank == to);
+                found.unwrap_or_else(|| panic!("rank {to} of the program is not linked")) as u32
+            }
+            _ => NO_PEER,
+        };
+        let peer_indices = program.work().iter().map(|work| link(&work.op)).collect();
+        let assigned_engines = vec![None; binding.peers.len()].into();
+        let hosts =
+            program.work().iter().filter(|work| matches!(work.op, ProgramOp::Host { .. })).count();
+        let run = InstanceRun {
+            instance: Instance::new(program),
+            tank: 0,
+            complete: false,
+            outstanding: 0,
+            failed: None,
+            host_due: VecDeque::with_capacity(hosts),
+            host_issued: Vec::with_capacity(hosts),
+        };
+        Self {
+            binding,
+            peer_indices,
+            assigned_engines,
+            runner,
+            window,
+            started: 0,
+            is_active: false,
+            run,
+        }
+    }
+
+    /// Chooses the engines of puts to these ranks, which keep their order so.
+    pub(super) fn assign_engines(&mut self, engines: &[(u32, u8)]) {
+        for &(rank, engine) in engines {
+            let at = self.binding.peers.iter().position(|linked| linked.rank == rank);
+            if let Some(at) = at {
+                self.assigned_engines[at] = Some(engine);
+            }
+        }
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        !self.is_active
+    }
+
+    /// # Panics
+    /// If it is not idle.
+    pub(super) fn start(&mut self) {
+        assert!(self.is_idle(), "a program starts when its last instance is over");
+        let Self { run, binding: ProgramBinding { program, .. }, .. } = self;
+        run.instance.restart(program);
+        run.tank = program.tank(self.started);
+        run.complete = false;
+        self.is_active = true;
+        self.started += 1;
+    }
+
+    /// Starts the next work whose counter lets it; `None` until a level rises.
+    pub(super) fn next(&mut self, counters: &impl Counters) -> Option<WorkOutcome> {
+        if !self.is_active {
+            return None;
+        }
+        let Self { run, binding: ProgramBinding { program, counters: keys, .. }, .. } = self;
+        let own = own(keys, program, run.tank);
+        let level = |counter| counters.level(own[usize::from(counter)]);
+        let index = run.instance.next(program, level)?;
+        let op = program.work()[index].op;
+        match op {
+            ProgramOp::Add(add) => counters.add(own[usize::from(add.counter)], add.value),
+            ProgramOp::Complete => run.complete = true,
+            ProgramOp::Host { step, done } => run.host_due.push_back((step, done)),
+            _ => {
+                run.outstanding += 1;
+                return Some(self.command(op, index));
+            }
+        }
+        Some(WorkOutcome::Nothing)
+    }
+
+    fn command(&self, op: ProgramOp, index: usize) -> WorkOutcome {
+        let Self { run, binding: ProgramBinding { program, counters, peers, .. }, .. } = self;
+        let own = own(counters, program, run.tank);
+        let done =
+            |done: Option<CounterAdd>| done.map(|add| (own[usize::from(add.counter)], add.value));
+        let linked = peers.get(self.peer_indices[index] as usize);
+        let signal = |add: CounterAdd| {
+            let linked = linked.expect("linked when it was loaded");
+            let counters = linked.counters.len() / usize::from(program.tanks);
+            let counter = linked.counters[run.tank * counters + usize::from(add.counter)];
+            (linked, Signal { counter, value: add.value })
+        };
+        match op {
+            ProgramOp::Put { from, into, signal: add, done: after, engine, .. } => {
+                let (linked, signal) = signal(add);
+                let action = put(self.span(from), linked, into, signal);
+                let arranged = self.assigned_engines[self.peer_indices[index] as usize];
+                WorkOutcome::Command { action, engine: arranged.or(engine), done: done(after) }
+            }
+            ProgramOp::Signal { signal: add, .. } => {
+                let (linked, signal) = signal(add);
+                let action = InterfaceAction::Signal { peer: linked.peer, signal };
+                WorkOutcome::Command { action, engine: None, done: None }
+            }
+            ProgramOp::Copy { from, into, done: after } => {
+                let action = InterfaceAction::Copy { from: self.span(from), into: self.span(into) };
+                WorkOutcome::Command { action, engine: None, done: done(after) }
+            }
+            ProgramOp::Combine { from, into, with, done: after } => {
+                let action =
+                    InterfaceAction::Combine { from: self.span(from), into: self.span(into), with };
+                WorkOutcome::Command { action, engine: None, done: done(after) }
+            }
+            ProgramOp::Host { .. } | ProgramOp::Add(_) | ProgramOp::Complete => {
+                WorkOutcome::Nothing
+            }
+        }
+    }
+
+    fn span(&self, region: Region) -> Span {
+        if region.len == 0 {
+            return Span::EMPTY;
+        }
+        let named = self.binding.memory.iter().find(|(buffer, _)| *buffer == region.buffer);
+        let (_, span) = named.unwrap_or_else(|| panic!("{:?} has no memory", region.buffer));
+        span.part(region.start, region.len)
+    }
+
+    /// The source of one of its commands may be overwritten; whether the instance is over by that.
+    pub(super) fn sent(&mut self, failed: Option<Box<MpiError>>) -> bool {
+        self.run.outstanding -= 1;
+        self.run.failed = self.run.failed.take().or(failed);
+        self.is_complete()
+    }
+
+    pub(super) fn poll(&mut self) -> InstanceState {
+        if let Some((step, done)) = self.run.host_due.pop_front() {
+            self.run.host_issued.push((step, done));
+            return InstanceState::HostStep(step);
+        }
+        if !self.is_complete() {
+            return InstanceState::Waiting;
+        }
+        self.is_active = false;
+        InstanceState::Completed(self.run.failed.take().map_or(Ok(()), Err))
+    }
+
+    /// # Panics
+    /// If the host was not asked for that step.
+    pub(super) fn host_done(&mut self, step: StepId, counters: &impl Counters) {
+        let run = &mut self.run;
+        let at = run.host_issued.iter().position(|(asked, _)| *asked == step);
+        let (_, done) = run.host_issued.swap_remove(at.expect("a step that a look asked for"));
+        if let Some(add) = done {
+            let ProgramBinding { program, counters: keys, .. } = &self.binding;
+            counters.add(own(keys, program, run.tank)[usize::from(add.counter)], add.value);
+        }
+    }
+
+    /// Whether a look would say so.
+    pub(super) fn is_complete(&self) -> bool {
+        let run = &self.run;
+        let started = run.complete && run.instance.is_complete(&self.binding.program);
+        !self.is_active
+            || started
+                && run.outstanding == 0
+                && run.host_due.is_empty()
+                && run.host_issued.is_empty()
+    }
+
+    /// Whether the host has something to do.
+    pub(super) fn wants_host(&self) -> bool {
+        !self.run.host_due.is_empty()
+    }
+}
+
+/// The counters of one tank.
+fn own<'a>(keys: &'a [CounterKey], program: &Program, tank: usize) -> &'a [CounterKey] {
+    let count = usize::from(program.counters());
+    &keys[tank * count..][..count]
+}
+
+/// A put; one without bytes names no memory and is a signal.
+fn put(from: Span, linked: &PeerBinding, into: Region, signal: Signal) -> InterfaceAction {
+    let peer: Peer = linked.peer;
+    if into.len == 0 {
+        return InterfaceAction::Signal { peer, signal };
+    }
+    let named = linked.buffers.iter().find(|(buffer, _): &&(Buffer, _)| *buffer == into.buffer);
+    let &(_, key) = named.unwrap_or_else(|| panic!("{:?} of a peer has no key", into.buffer));
+    let to = RemoteAddress { peer, key, offset: into.start as u64 };
+    InterfaceAction::Put { from, to, signal: Some(signal) }
+}

@@ -1,0 +1,285 @@
+//! The interfaces of all ranks of a process, and a network between them that keeps no order.
+//!
+//! Whoever calls into a rank moves all of them a few steps along, so programs go on without the
+//! rank that started them. A seed decides what happens next: an interface hands out an action, its
+//! bytes leave, or they arrive. Equal seeds and equal calls give equal runs.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::base::{ErrorClass, Peer, Random, Result, Span};
+use crate::device::nic::{
+    ActionId, Counters, DueAction, InterfaceAction, NetworkInterface, Signal, combine,
+};
+use crate::device::rma::{MemoryKey, RemoteAccess, RemoteAddress};
+use crate::device::trigger::{CounterKey, InterfaceLimits, TriggerClass};
+
+/// Counters of a rank in all, those of its interface among them.
+const WORDS: u32 = 1 << 12;
+
+/// What an interface of this network has unless a test wants something else.
+pub const LIMITS: InterfaceLimits = InterfaceLimits {
+    counters: 256,
+    slots: 1024,
+    engines: 4,
+    ordered: false,
+    arithmetic: 8,
+    class: TriggerClass::Thresholds,
+};
+
+/// All interfaces, and what is between them.
+pub(super) struct LoopbackNetwork {
+    ranks: Vec<RankInterface>,
+    in_flight: Vec<ActionInFlight>,
+    random: Random,
+    /// Ranks for which something happened.
+    notified: Vec<Peer>,
+    /// The last key that was given.
+    keys: u64,
+}
+
+/// What a rank has on the network.
+pub(super) struct RankInterface {
+    pub(super) nic: NetworkInterface,
+    pub(super) levels: LevelTable,
+    memory: BTreeMap<MemoryKey, (Span, RemoteAccess)>,
+}
+
+/// The levels of a rank's counters.
+pub(super) struct LevelTable {
+    levels: Box<[AtomicU64]>,
+    /// Additions so far.
+    changes: AtomicU64,
+}
+
+/// An action on its way.
+struct ActionInFlight {
+    from: Peer,
+    due: DueAction,
+    /// Its bytes, once they have left.
+    data: Option<Box<[u8]>>,
+}
+
+impl Counters for LevelTable {
+    fn level(&self, counter: CounterKey) -> u64 {
+        self.levels[counter.0 as usize - 1].load(Ordering::Acquire)
+    }
+
+    fn add(&self, counter: CounterKey, value: u64) {
+        self.levels[counter.0 as usize - 1].fetch_add(value, Ordering::Release);
+        self.changes.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl RankInterface {
+    fn new(limits: InterfaceLimits) -> Self {
+        let levels = (0..WORDS).map(|_| AtomicU64::new(0)).collect();
+        let levels = LevelTable { levels, changes: AtomicU64::new(0) };
+        Self { nic: NetworkInterface::new(limits, WORDS), levels, memory: BTreeMap::new() }
+    }
+
+    fn resolve(&self, at: RemoteAddress, len: usize, writes: bool) -> Result<Span> {
+        let RemoteAddress { peer, key, offset } = at;
+        let Some(&(memory, access)) = self.memory.get(&key) else {
+            let why = format!("rank {peer} has registered no memory under key {}", key.0);
+            return Err(ErrorClass::RmaRange.error(why));
+        };
+        if writes && access == RemoteAccess::Read {
+            let why = format!("memory of rank {peer} under key {} is only to be read", key.0);
+            return Err(ErrorClass::Access.error(why));
+        }
+        let registered = memory.len();
+        let start = usize::try_from(offset).ok().filter(|start| *start <= registered);
+        let start = start.filter(|start| len <= registered - start).ok_or_else(|| {
+            let what = format!("{len} bytes from offset {offset} on");
+            ErrorClass::RmaRange.error(format!("{what} of {registered} bytes of rank {peer}"))
+        })?;
+        Ok(memory.part(start, len))
+    }
+}
+
+impl LoopbackNetwork {
+    pub(super) fn new(ranks: usize, seed: u64, limits: impl Fn(Peer) -> InterfaceLimits) -> Self {
+        let ranks = (0..ranks as Peer).map(|rank| RankInterface::new(limits(rank))).collect();
+        let random = Random::new(seed);
+        Self { ranks, in_flight: Vec::new(), random, notified: Vec::new(), keys: 0 }
+    }
+
+    pub(super) fn interface(&mut self, rank: Peer) -> &mut RankInterface {
+        &mut self.ranks[rank as usize]
+    }
+
+    pub(super) fn limits(&self, rank: Peer) -> InterfaceLimits {
+        self.ranks[rank as usize].nic.limits()
+    }
+
+    pub(super) fn register(&mut self, rank: Peer, memory: Span, access: RemoteAccess) -> MemoryKey {
+        self.keys += 1;
+        let key = MemoryKey(self.keys);
+        self.interface(rank).memory.insert(key, (memory, access));
+        key
+    }
+
+    pub(super) fn deregister(&mut self, rank: Peer, key: MemoryKey) {
+        self.interface(rank).memory.remove(&key);
+    }
+
+    /// The memory of a peer that an access is about.
+    pub(super) fn resolve(&self, at: RemoteAddress, len: usize, writes: bool) -> Result<Span> {
+        let Some(station) = self.ranks.get(at.peer as usize) else {
+            return Err(ErrorClass::Rank.error(format!("there is no rank {}", at.peer)));
+        };
+        station.resolve(at, len, writes)
+    }
+
+    /// The ranks for which something happened since the last call.
+    pub(super) fn take_notified(&mut self) -> Vec<Peer> {
+        std::mem::take(&mut self.notified)
+    }
+
+    /// Takes a few steps, or all that there are; whether there may be more.
+    pub(super) fn run(&mut self, all: bool) -> bool {
+        let few = 1 + self.random.below(8);
+        let mut taken = 0;
+        while all || taken < few {
+            if !self.step() {
+                return false;
+            }
+            taken += 1;
+        }
+        true
+    }
+
+    /// How often counters of a rank have changed, if nothing is on its way to it or from it. What may
+    /// be due must have been asked for.
+    pub(super) fn quiescence(&self, rank: Peer) -> Option<u64> {
+        let still = self.in_flight.is_empty() && self.ranks.iter().all(|rank| rank.nic.is_idle());
+        still.then(|| self.ranks[rank as usize].levels.changes.load(Ordering::Relaxed))
+    }
+
+    /// Forgets a rank: nothing reads or writes its memory any more.
+    pub(super) fn remove_rank(&mut self, rank: Peer) {
+        let limits = self.limits(rank);
+        self.in_flight.retain(|flight| flight.from != rank);
+        *self.interface(rank) = RankInterface::new(limits);
+    }
+
+    fn step(&mut self) -> bool {
+        let flights_first = self.random.one_in(2);
+        flights_first && self.advance_in_flight() || self.issue() || self.advance_in_flight()
+    }
+
+    /// Lets the interface of some rank hand out an action.
+    fn issue(&mut self) -> bool {
+        let ranks = self.ranks.len() as u64;
+        let first = self.random.below(ranks);
+        for rank in (first..ranks).chain(0..first) {
+            let from = rank as Peer;
+            let RankInterface { nic, levels, .. } = self.interface(from);
+            let due = nic.next(0, levels);
+            self.collect_progress(from);
+            if let Some(due) = due {
+                self.in_flight.push(ActionInFlight { from, due, data: None });
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Lets some action leave or arrive.
+    fn advance_in_flight(&mut self) -> bool {
+        if self.in_flight.is_empty() {
+            return false;
+        }
+        let any = self.random.below(self.in_flight.len() as u64) as usize;
+        let index = self.first_in_order(any);
+        let ActionInFlight { from, due, ref data } = self.in_flight[index];
+        if data.is_none() {
+            match self.depart(due.action) {
+                Ok(data) => {
+                    self.in_flight[index].data = Some(data);
+                    if matches!(
+                        due.action,
+                        InterfaceAction::Put { .. } | InterfaceAction::Signal { .. }
+                    ) {
+                        let RankInterface { nic, levels, .. } = self.interface(from);
+                        nic.sent(due.id, levels);
+                    }
+                }
+                Err(why) => self.complete(index, from, due.id, Err(why)),
+            }
+        } else {
+            let data = self.in_flight[index].data.take().unwrap_or_default();
+            let end = self.arrive(due.action, &data);
+            self.complete(index, from, due.id, end);
+        }
+        self.collect_progress(from);
+        true
+    }
+
+    /// The first flight that this one must not overtake, where the network keeps order.
+    fn first_in_order(&self, index: usize) -> usize {
+        let flight = &self.in_flight[index];
+        if !self.limits(flight.from).ordered {
+            return index;
+        }
+        let way =
+            |flight: &ActionInFlight| (flight.from, flight.due.engine, flight.due.action.peer());
+        let alike = |other: &ActionInFlight| way(other) == way(flight);
+        self.in_flight.iter().position(alike).unwrap_or(index)
+    }
+
+    fn complete(&mut self, index: usize, from: Peer, action: ActionId, end: Result) {
+        self.in_flight.remove(index);
+        let RankInterface { nic, levels, .. } = self.interface(from);
+        nic.done(action, end, levels);
+    }
+
+    /// What an action reads of its own rank; an error if it may not do what it will.
+    fn depart(&self, action: InterfaceAction) -> Result<Box<[u8]>> {
+        match action {
+            InterfaceAction::Put { from, to, .. } => {
+                self.resolve(to, from.len(), true)?;
+                let mut data = vec![0; from.len()].into_boxed_slice();
+                from.read(0, &mut data);
+                Ok(data)
+            }
+            _ => Ok(Box::default()),
+        }
+    }
+
+    fn arrive(&mut self, action: InterfaceAction, data: &[u8]) -> Result {
+        match action {
+            InterfaceAction::Put { to, signal, .. } => {
+                self.resolve(to, data.len(), true)?.write(0, data);
+                if let Some(signal) = signal {
+                    self.signal(to.peer, signal);
+                }
+            }
+            InterfaceAction::Get { from, into } => {
+                self.resolve(from, into.len(), false)?.copy_to(into)
+            }
+            InterfaceAction::Update { at, bytes, update, old } => {
+                let number = self.resolve(at, usize::from(bytes), true)?;
+                let before = number.fetch_update(|value| update.apply(value, bytes)).to_ne_bytes();
+                let low = if cfg!(target_endian = "big") { 8 - old.len() } else { 0 };
+                old.write(0, &before[low..][..old.len()]);
+            }
+            InterfaceAction::Signal { peer, signal } => self.signal(peer, signal),
+            InterfaceAction::Copy { from, into } => from.copy_to(into),
+            InterfaceAction::Combine { from, into, with } => combine(from, into, with),
+        }
+        Ok(())
+    }
+
+    fn signal(&mut self, peer: Peer, signal: Signal) {
+        self.interface(peer).levels.add(signal.counter, signal.value);
+        self.notified.push(peer);
+    }
+
+    fn collect_progress(&mut self, rank: Peer) {
+        if self.interface(rank).nic.take_progressed() {
+            self.notified.push(rank);
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! A queue with many senders and one receiver: how a rank hears from peers without a lane.
+//!
+//! ```text
+//! stamp of the cell for position p (cell p % CELLS, lap p - p % CELLS):
+//!    lap ── a sender takes p from `tail` and writes ──> lap + 1 ── read ──> lap + CELLS
+//! ```
+//!
+//! A sender that finds `lap` in the cell of the tail takes the position with a compare-and-swap;
+//! an earlier stamp means that the receiver is a whole ring behind: [`Busy`]. Packets that do not
+//! fit into the cell lie in a slot of the same number. All zero is the empty queue. Order per
+//! sender is the order of its positions.
+//!
+//! D. Vyukov, "Bounded MPMC queue" (1024cores.net), with stamps less the cell's number so that
+//! zero is the beginning.
+#![allow(unsafe_code)]
+
+use std::ops::Deref;
+
+use super::primitive::{AtomicU32, Ordering, SharedBytes, SharedCell};
+use crate::device::{Busy, Header};
+
+/// Bytes that travel inside a cell.
+const INLINE: usize = 36;
+
+/// `CELLS` packets at most (a power of two), each of `PACKET` bytes at most.
+#[repr(C, align(128))]
+pub struct MpscQueue<const CELLS: usize, const PACKET: usize> {
+    /// The next position to be taken.
+    tail: AtomicU32,
+    cells: [QueueCell; CELLS],
+    slots: [SharedBytes<PACKET>; CELLS],
+}
+
+#[repr(C, align(64))]
+struct QueueCell {
+    stamp: AtomicU32,
+    /// The kind in the highest byte, the length in the others.
+    shape: SharedCell<u32>,
+    words: SharedCell<[u64; 2]>,
+    /// What the receiver calls the sender, and in the highest bit [`SWITCH`].
+    from: SharedCell<u32>,
+    data: SharedBytes<INLINE>,
+}
+
+/// This is no packet: the sender goes on in the lane that the first word names.
+const SWITCH: u32 = 1 << 31;
+
+/// What the receiver finds.
+pub enum QueueArrival<'a> {
+    /// A packet.
+    Packet {
+        /// As the sender calls itself: unchecked.
+        from: u32,
+        /// As the sender gave it.
+        header: Header,
+        /// Lent.
+        data: &'a [u8],
+    },
+    /// All later packets of a sender are in a lane.
+    Switch {
+        /// As the sender calls itself: unchecked.
+        from: u32,
+        /// The lane: unchecked.
+        ring: u64,
+    },
+}
+
+/// The receiving side.
+pub struct QueueReader<Q> {
+    queue: Q,
+    /// The next position to read.
+    position: u32,
+}
+
+impl<const CELLS: usize, const PACKET: usize> MpscQueue<CELLS, PACKET> {
+    const SOUND: () = assert!(CELLS.is_power_of_two() && CELLS >= 2 && PACKET < 1 << 24);
+
+    /// Sends at most `PACKET` bytes, written by `fill`.
+    ///
+    /// # Errors
+    /// [`Busy`] if the queue is full; `fill` is not called then.
+    ///
+    /// # Panics
+    /// If `len` is too long.
+    pub fn send(
+        &self, from: u32, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Busy> {
+        assert!(len <= PACKET);
+        let (index, lap) = self.take()?;
+        let cell = &self.cells[index];
+        // SAFETY: the stamp was `lap`, so the receiver is done with cell and slot, and nobody else
+        // has this position (`take`); the receiver reads them after the stamp of `publish`.
+        unsafe {
+            if len <= INLINE {
+                cell.data.write(0, len, fill);
+            } else {
+                self.slots[index].write(0, len, fill);
+            }
+            cell.shape.store(u32::from(header.kind) << 24 | len as u32);
+            cell.words.store(header.words);
+            cell.from.store(from);
+        }
+        cell.stamp.store(lap.wrapping_add(1), Ordering::Release);
+        Ok(())
+    }
+
+    /// Tells that everything that `from` sends after this is in `ring`.
+    ///
+    /// # Errors
+    /// [`Busy`] if the queue is full.
+    pub fn switch(&self, from: u32, lane: usize) -> Result<(), Busy> {
+        let header = Header { words: [lane as u64, 0], kind: 0 };
+        self.send(from | SWITCH, &header, 0, |_| ())
+    }
+
+    /// Takes the next position for the caller: its cell and its lap.
+    fn take(&self) -> Result<(usize, u32), Busy> {
+        let () = Self::SOUND;
+        let mut tail = self.tail.load(Ordering::Relaxed);
+        loop {
+            let index = tail as usize % CELLS;
+            let lap = tail.wrapping_sub(index as u32);
+            let stamp = self.cells[index].stamp.load(Ordering::Acquire);
+            if stamp == lap {
+                let (before, after) = (tail, tail.wrapping_add(1));
+                let relaxed = Ordering::Relaxed;
+                match self.tail.compare_exchange_weak(before, after, relaxed, relaxed) {
+                    Ok(_) => return Ok((index, lap)),
+                    Err(moved) => tail = moved,
+                }
+            } else if (stamp.wrapping_sub(lap) as i32) < 0 {
+                return Err(Busy);
+            } else {
+                tail = self.tail.load(Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+impl<const CELLS: usize, const PACKET: usize> MpscQueue<CELLS, PACKET> {
+    /// An empty queue for the model checker.
+    pub fn new() -> Self {
+        let cell = |_| QueueCell {
+            stamp: AtomicU32::new(0),
+            shape: SharedCell::new(0),
+            words: SharedCell::new([0; 2]),
+            from: SharedCell::new(0),
+            data: SharedBytes::new(),
+        };
+        let slots = std::array::from_fn(|_| SharedBytes::new());
+        Self { tail: AtomicU32::new(0), cells: std::array::from_fn(cell), slots }
+    }
+}
+
+impl<const CELLS: usize, const PACKET: usize, Q> QueueReader<Q>
+where
+    Q: Deref<Target = MpscQueue<CELLS, PACKET>>,
+{
+    /// The receiving side of `queue`, from its beginning.
+    ///
+    /// # Safety
+    /// It is the only one that the queue ever has.
+    pub unsafe fn new(queue: Q) -> Self {
+        let () = MpscQueue::<CELLS, PACKET>::SOUND;
+        Self { queue, position: 0 }
+    }
+
+    /// How many packets and switches have been read, modulo 2^32.
+    pub fn position(&self) -> u32 {
+        self.position
+    }
+
+    /// Gives what is next to `deliver` and returns its answer; `None` if nothing has arrived.
+    ///
+    /// # Panics
+    /// If it has a length that no sender writes: the segment is damaged.
+    #[inline]
+    pub fn next<R>(&mut self, deliver: impl FnOnce(QueueArrival<'_>) -> R) -> Option<R> {
+        let index = self.position as usize % CELLS;
+        let lap = self.position.wrapping_sub(index as u32);
+        let cell = &self.queue.cells[index];
+        if cell.stamp.load(Ordering::Acquire) != lap.wrapping_add(1) {
+            return None;
+        }
+        let answer = self.read(index, deliver);
+        self.position = self.position.wrapping_add(1);
+        let cell = &self.queue.cells[index];
+        cell.stamp.store(lap.wrapping_add(CELLS as u32), Ordering::Release);
+        Some(answer)
+    }
+
+    fn read<R>(&self, index: usize, deliver: impl FnOnce(QueueArrival<'_>) -> R) -> R {
+        let cell = &self.queue.cells[index];
+        // SAFETY: the stamp says that the sender is done with cell and slot, and no sender writes
+        // them before `next` changes it; we are the only receiver (`new`).
+        unsafe {
+            let (shape, words, from) = (cell.shape.load(), cell.words.load(), cell.from.load());
+            if from & SWITCH != 0 {
+                return deliver(QueueArrival::Switch { from: from & !SWITCH, ring: words[0] });
+            }
+            let (len, kind) = (shape as usize & 0xff_ffff, (shape >> 24) as u8);
+            let deliver = |data: &[u8]| {
+                deliver(QueueArrival::Packet { from, header: Header { words, kind }, data })
+            };
+            if len <= INLINE {
+                cell.data.read(0, len, deliver)
+            } else {
+                assert!(len <= PACKET, "shared segment damaged: a packet of {len} bytes queued");
+                self.queue.slots[index].read(0, len, deliver)
+            }
+        }
+    }
+}

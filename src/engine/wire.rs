@@ -1,0 +1,227 @@
+//! What the engine's packets say: the header words and the little data of each kind.
+//!
+//! ```text
+//! kind      words[0]            words[1]              data
+//! Eager     context             source, tag           the whole message
+//! Announce  context             source, tag           Announce: 20 bytes
+//! Grant     sender, receiver    limit                 -
+//! Data      receiver            offset                that part of the message
+//! Finished  sender              -                     -
+//! Credit    bytes               -                     -
+//! Help      sender, receiver    ticket                -
+//! Helped    sender, receiver    1: whole, 0: broken   -
+//! ```
+//!
+//! `sender` and `receiver` are operation keys of the rank that the packet goes to or came from;
+//! a packed message is counted in bytes. All ranks of a job run on one byte order; the device
+//! checks that when it attaches.
+
+use crate::device::Header;
+
+/// The kinds of packet, as in [`Header::kind`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum PacketKind {
+    /// A message that fits one packet.
+    Eager = 1,
+    /// A message that wants to be asked for.
+    Rts = 2,
+    /// The receiver asks for an announced message, up to a limit.
+    Cts = 3,
+    /// A part of an announced message.
+    Data = 4,
+    /// The receiver has taken an announced message by itself.
+    Fin = 5,
+    /// The receiver has freed so much room for unexpected messages.
+    Credit = 6,
+    /// The receiver copies an announced message, and the sender may do a part of that.
+    CopyAssist = 7,
+    /// The sender did the last part.
+    CopyAssistDone = 8,
+}
+
+/// What a message is matched by (MPI 5.0 §3.2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Envelope {
+    /// The communicator's context.
+    pub context: u64,
+    /// The sender's rank in the communicator.
+    pub source: u32,
+    /// The tag.
+    pub tag: i32,
+}
+
+impl Envelope {
+    /// The header of a packet of `kind` that carries this envelope.
+    #[inline]
+    pub fn header(self, kind: PacketKind) -> Header {
+        let second = u64::from(self.source) << 32 | u64::from(self.tag as u32);
+        Header { words: [self.context, second], kind: kind as u8 }
+    }
+
+    /// The envelope in a header.
+    #[inline]
+    pub fn of(header: &Header) -> Self {
+        let [context, second] = header.words;
+        Self { context, source: (second >> 32) as u32, tag: second as u32 as i32 }
+    }
+}
+
+/// The data of an [`PacketKind::Rts`] packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rts {
+    /// The operation at the sender.
+    pub sender: u32,
+    /// Bytes of the packed message.
+    pub total: u64,
+    /// Where the message lies contiguously in the sender's memory; 0 if it does not.
+    pub address: u64,
+}
+
+impl Rts {
+    /// The data's length in bytes.
+    pub const LEN: usize = 20;
+
+    /// The data.
+    pub fn emit(self) -> [u8; Self::LEN] {
+        let mut bytes = [0; Self::LEN];
+        bytes[..4].copy_from_slice(&self.sender.to_le_bytes());
+        bytes[4..12].copy_from_slice(&self.total.to_le_bytes());
+        bytes[12..].copy_from_slice(&self.address.to_le_bytes());
+        bytes
+    }
+
+    /// Reads the data; `None` if it has the wrong length.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; Self::LEN] = bytes.try_into().ok()?;
+        let (sender, rest) = bytes.split_first_chunk()?;
+        let (total, address) = rest.split_first_chunk()?;
+        Some(Self {
+            sender: u32::from_le_bytes(*sender),
+            total: u64::from_le_bytes(*total),
+            address: u64::from_le_bytes(address.try_into().ok()?),
+        })
+    }
+}
+
+/// A packet without an envelope: two words are all it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Asks for a message.
+    Cts {
+        /// The operation that announced it.
+        sender: u32,
+        /// The operation that receives it.
+        receiver: u32,
+        /// Bytes to send, from the first on.
+        limit: u64,
+    },
+    /// Says where the data of the packet goes.
+    Data {
+        /// The operation that receives it.
+        receiver: u32,
+        /// Where in the packed message, in bytes.
+        offset: u64,
+    },
+    /// Says that the message has been taken.
+    Fin {
+        /// The operation that announced it.
+        sender: u32,
+    },
+    /// Gives credit back.
+    Credit {
+        /// Bytes of eager messages that have been consumed.
+        bytes: u64,
+    },
+    /// Asks to copy a part of a message.
+    CopyAssist {
+        /// The operation that announced it.
+        sender: u32,
+        /// The operation that receives it.
+        receiver: u32,
+        /// What the device needs to know.
+        ticket: u64,
+    },
+    /// Says that a copy by both ends is over.
+    CopyAssistDone {
+        /// The operation that announced the message.
+        sender: u32,
+        /// The operation that receives it.
+        receiver: u32,
+        /// Whether every byte is there.
+        whole: bool,
+    },
+}
+
+/// The operations of both sides in one word.
+fn pair(sender: u32, receiver: u32) -> u64 {
+    u64::from(sender) << 32 | u64::from(receiver)
+}
+
+impl Control {
+    /// The header.
+    pub fn header(self) -> Header {
+        let (kind, words) = match self {
+            Self::Cts { sender, receiver, limit } => {
+                (PacketKind::Cts, [pair(sender, receiver), limit])
+            }
+            Self::Data { receiver, offset } => (PacketKind::Data, [u64::from(receiver), offset]),
+            Self::Fin { sender } => (PacketKind::Fin, [u64::from(sender), 0]),
+            Self::Credit { bytes } => (PacketKind::Credit, [bytes, 0]),
+            Self::CopyAssist { sender, receiver, ticket } => {
+                (PacketKind::CopyAssist, [pair(sender, receiver), ticket])
+            }
+            Self::CopyAssistDone { sender, receiver, whole } => {
+                (PacketKind::CopyAssistDone, [pair(sender, receiver), u64::from(whole)])
+            }
+        };
+        Header { words, kind: kind as u8 }
+    }
+
+    /// Reads a header; `None` if it is not of one of these kinds.
+    pub fn parse(header: &Header) -> Option<Self> {
+        let [first, second] = header.words;
+        let (sender, receiver) = ((first >> 32) as u32, first as u32);
+        Some(match header.kind {
+            kind if kind == PacketKind::Cts as u8 => Self::Cts { sender, receiver, limit: second },
+            kind if kind == PacketKind::Data as u8 => {
+                Self::Data { receiver: first as u32, offset: second }
+            }
+            kind if kind == PacketKind::Fin as u8 => Self::Fin { sender: first as u32 },
+            kind if kind == PacketKind::Credit as u8 => Self::Credit { bytes: first },
+            kind if kind == PacketKind::CopyAssist as u8 => {
+                Self::CopyAssist { sender, receiver, ticket: second }
+            }
+            kind if kind == PacketKind::CopyAssistDone as u8 => {
+                Self::CopyAssistDone { sender, receiver, whole: second != 0 }
+            }
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_packet_reads_back() {
+        let envelope = Envelope { context: u64::MAX - 1, source: u32::MAX, tag: -7 };
+        assert_eq!(Envelope::of(&envelope.header(PacketKind::Eager)), envelope);
+        let announce = Rts { sender: 7, total: u64::MAX, address: 1 << 47 };
+        assert_eq!(Rts::parse(&announce.emit()), Some(announce));
+        assert_eq!(Rts::parse(&[0; 19]), None);
+        for control in [
+            Control::Cts { sender: 1, receiver: u32::MAX, limit: 1 << 40 },
+            Control::Data { receiver: 3, offset: u64::MAX },
+            Control::Fin { sender: 9 },
+            Control::Credit { bytes: 12 },
+            Control::CopyAssist { sender: u32::MAX, receiver: 5, ticket: u64::MAX },
+            Control::CopyAssistDone { sender: 4, receiver: 0, whole: true },
+            Control::CopyAssistDone { sender: 4, receiver: 0, whole: false },
+        ] {
+            assert_eq!(Control::parse(&control.header()), Some(control));
+        }
+        assert_eq!(Control::parse(&Header { kind: 99, words: [0; 2] }), None);
+    }
+}

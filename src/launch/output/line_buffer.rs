@@ -1,0 +1,135 @@
+//! The unfinished line of one stream, which waits for its end.
+//!
+//! A value without I/O: bytes and the time go in, what may come out goes to a closure.
+
+use std::time::{Duration, Instant};
+
+/// How long the start of a line waits when nothing more of it comes: people do not notice it, and
+/// a rank on a busy machine gets a processor meanwhile.
+const LINE_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// How long it waits at all: dots of progress, one after the other, are to be seen too.
+const LINE_TIMEOUT_TOTAL: Duration = Duration::from_millis(300);
+
+/// A line longer than this, in bytes, is no question to a person: nobody waits for its start.
+const PROMPT_MAX_BYTES: usize = 4096;
+
+/// How long the start of such a line waits when nothing more of it comes.
+const LONG_LINE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A line may wait up to this length, in bytes.
+const LINE_MAX_BYTES: usize = 1 << 20;
+
+/// What one stream said after its last end of line.
+#[derive(Debug, Default)]
+pub struct LineBuffer {
+    pending: Vec<u8>,
+    /// When its first and its last byte came.
+    times: Option<(Instant, Instant)>,
+}
+
+impl LineBuffer {
+    /// Passes `bytes` on, up to the end of the last line; holds the rest.
+    pub fn push(&mut self, bytes: &[u8], now: Instant, mut pass: impl FnMut(&[u8])) {
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        if whole > 0 {
+            // What is held is part of the first line, so both are passed as one.
+            if self.pending.is_empty() {
+                pass(&bytes[..whole]);
+            } else {
+                self.pending.extend_from_slice(&bytes[..whole]);
+                self.flush(&mut pass);
+            }
+        }
+        if whole < bytes.len() {
+            self.pending.extend_from_slice(&bytes[whole..]);
+            let first = self.times.map_or(now, |(first, _)| first);
+            self.times = Some((first, now));
+        }
+        if self.pending.len() > LINE_MAX_BYTES {
+            self.flush(&mut pass);
+        }
+    }
+
+    /// Passes on what is held.
+    pub fn flush(&mut self, mut pass: impl FnMut(&[u8])) {
+        if !self.pending.is_empty() {
+            pass(&self.pending);
+        }
+        self.pending.clear();
+        self.times = None;
+    }
+
+    /// When what is held must not wait any longer.
+    pub fn deadline(&self) -> Option<Instant> {
+        let (first, last) = self.times?;
+        if self.pending.len() > PROMPT_MAX_BYTES {
+            return Some(last + LONG_LINE_TIMEOUT);
+        }
+        Some((last + LINE_TIMEOUT).min(first + LINE_TIMEOUT_TOTAL))
+    }
+
+    /// Nobody could read until now: the waiting begins again.
+    pub fn restart(&mut self, now: Instant) {
+        self.times = self.times.map(|_| (now, now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TICK: Duration = Duration::from_millis(99);
+
+    #[test]
+    fn only_whole_lines_pass() {
+        let (mut lines, mut out) = (LineBuffer::default(), Vec::new());
+        let now = Instant::now();
+        for (bytes, expected) in
+            [("a", ""), ("b\n", "ab\n"), ("x\ny\nz", "ab\nx\ny\n"), ("\n", "ab\nx\ny\nz\n")]
+        {
+            lines.push(bytes.as_bytes(), now, |bytes| out.extend_from_slice(bytes));
+            assert_eq!(out, expected.as_bytes());
+        }
+        assert_eq!(lines.deadline(), None);
+    }
+
+    #[test]
+    fn a_line_is_late_when_nothing_more_of_it_comes() {
+        let (mut lines, start) = (LineBuffer::default(), Instant::now());
+        let pass = |bytes: &[u8]| panic!("{bytes:?} came out");
+        lines.push(b"prompt", start, pass);
+        assert_eq!(lines.deadline(), Some(start + LINE_TIMEOUT));
+        lines.push(b">", start + TICK, pass);
+        assert_eq!(lines.deadline(), Some(start + TICK + LINE_TIMEOUT));
+        lines.restart(start + 3 * TICK);
+        assert_eq!(lines.deadline(), Some(start + 3 * TICK + LINE_TIMEOUT));
+        let mut out = Vec::new();
+        lines.flush(|bytes| out.extend_from_slice(bytes));
+        assert_eq!((&out[..], lines.deadline()), (&b"prompt>"[..], None));
+    }
+
+    #[test]
+    fn a_line_that_never_ends_is_late_some_time() {
+        let (mut lines, start) = (LineBuffer::default(), Instant::now());
+        for tick in 0..3 {
+            lines.push(b".", start + tick * TICK, |_| ());
+        }
+        assert_eq!(lines.deadline(), Some(start + 2 * TICK + LINE_TIMEOUT));
+        lines.push(b".", start + 3 * TICK, |_| ());
+        assert_eq!(lines.deadline(), Some(start + LINE_TIMEOUT_TOTAL));
+        lines.push(&[b'x'; PROMPT_MAX_BYTES], start + 3 * TICK, |_| ());
+        assert_eq!(lines.deadline(), Some(start + 3 * TICK + LONG_LINE_TIMEOUT));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_comes_in_pieces() {
+        let (mut lines, mut out) = (LineBuffer::default(), Vec::new());
+        for _ in 0..3 {
+            let piece = vec![b'x'; LINE_MAX_BYTES / 2];
+            lines.push(&piece, Instant::now(), |bytes| out.push(bytes.len()));
+        }
+        assert_eq!(out, [LINE_MAX_BYTES / 2 * 3]);
+        assert_eq!(lines.deadline(), None);
+    }
+}

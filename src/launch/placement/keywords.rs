@@ -1,0 +1,47 @@
+//! Words of a command line that mean one thing each.
+
+/// Words and what they mean; any start of a word that has one meaning will do.
+pub type Keywords<T> = [(&'static str, T)];
+
+/// What `word`, or the words that start with it, mean, if that is one thing.
+pub fn find_keyword<T: Copy + PartialEq>(words: &Keywords<T>, word: &str) -> Option<T> {
+    let word = word.to_ascii_lowercase();
+    if let Some((_, meaning)) = words.iter().find(|(name, _)| *name == word) {
+        return Some(*meaning);
+    }
+    let mut meanings = words.iter().filter(|(name, _)| !word.is_empty() && name.starts_with(&word));
+    let (_, meaning) = meanings.next()?;
+    meanings.all(|(_, other)| other == meaning).then_some(*meaning)
+}
+
+/// Says that `word` is none of `words`.
+pub fn unknown_keyword(word: &str, words: &str) -> String {
+    format!("{word:?} is not known; these are: {words}")
+}
+
+/// The words of a table, for people.
+pub fn keyword_list<T>(words: &Keywords<T>) -> String {
+    words.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_with_one_meaning_is_enough() {
+        let words = [("map", 1), ("map-devel", 2), ("slot", 3), ("socket", 4), ("l1cache", 5)];
+        for (word, meaning) in
+            [("map", Some(1)), ("MAP-D", Some(2)), ("sl", Some(3)), ("L1", Some(5))]
+        {
+            assert_eq!(find_keyword(&words, word), meaning, "{word}");
+        }
+        for word in ["s", "", "maps", "x"] {
+            assert_eq!(find_keyword(&words, word), None, "{word}");
+        }
+        assert!(
+            unknown_keyword("x", &keyword_list(&words))
+                .contains("\"x\" is not known; these are: map, map-")
+        );
+    }
+}

@@ -1,0 +1,174 @@
+//! Questions to the wrapper itself, and their answers: what CMake, Meson and configure scripts ask
+//! of the wrappers of MPICH, Intel MPI and Open MPI, in the forms that they expect.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use super::{Installation, ModuleNeed, SourceLanguage};
+
+/// A question to the wrapper itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WrapperQuery {
+    Show,
+    ShowCompile,
+    ShowLink,
+    Compile,
+    Link,
+    Command,
+    IncludeFolders,
+    LibraryFolders,
+    Libraries,
+    StaticLibraries,
+    Version,
+    Help,
+}
+
+impl WrapperQuery {
+    /// The question among the words, if there is one.
+    pub(super) fn among(words: &[OsString]) -> Option<Self> {
+        words.iter().find_map(|word| Self::of(word))
+    }
+
+    /// The question that a word is, if it is one.
+    fn of(word: &OsStr) -> Option<Self> {
+        if word == "-help" {
+            return Some(Self::Help);
+        }
+        let word = word.to_str()?.strip_prefix('-')?;
+        let word = word.strip_prefix('-').unwrap_or(word);
+        Some(match word {
+            "show" | "showme" => Self::Show,
+            "compile-info" | "compile_info" | "show-compile-info" => Self::ShowCompile,
+            "link-info" | "link_info" | "show-link-info" => Self::ShowLink,
+            "showme:compile" => Self::Compile,
+            "showme:link" => Self::Link,
+            "showme:command" => Self::Command,
+            "showme:incdirs" => Self::IncludeFolders,
+            "showme:libdirs" | "showme:libdirs_static" => Self::LibraryFolders,
+            "showme:libs" => Self::Libraries,
+            "showme:libs_static" => Self::StaticLibraries,
+            "showme:version" => Self::Version,
+            "showme:help" => Self::Help,
+            _ => return None,
+        })
+    }
+
+    /// What the answer needs: whoever asks may call the compiler itself with it.
+    pub(super) fn need(self) -> ModuleNeed {
+        match self {
+            Self::Show | Self::ShowCompile | Self::Compile | Self::IncludeFolders => {
+                ModuleNeed::Read
+            }
+            Self::ShowLink
+            | Self::Link
+            | Self::LibraryFolders
+            | Self::Libraries
+            | Self::StaticLibraries => ModuleNeed::Link,
+            Self::Command | Self::Version | Self::Help => ModuleNeed::None,
+        }
+    }
+
+    /// The answer, one line but for help, for a call with these words.
+    pub(super) fn answer(
+        self, language: SourceLanguage, installation: &Installation, compiler: &[OsString],
+        words: &[OsString],
+    ) -> String {
+        let compile = installation.compile_flags();
+        let link = installation.link_flags(language);
+        let libraries = || installation.libraries(language).map(OsString::from);
+        let line: Vec<OsString> = match self {
+            Self::Show => {
+                let others = words.iter().filter(|word| Self::of(word).is_none()).cloned();
+                [compiler, &others.collect::<Vec<_>>(), &compile, &link].concat()
+            }
+            Self::ShowCompile => [compiler, &compile].concat(),
+            Self::ShowLink => [compiler, &link].concat(),
+            Self::Compile => compile,
+            Self::Link => link,
+            Self::Command => compiler.to_vec(),
+            Self::IncludeFolders => installation.include_folders().map(OsString::from).collect(),
+            Self::LibraryFolders => installation.library_folders().map(OsString::from).collect(),
+            Self::Libraries => libraries().collect(),
+            Self::StaticLibraries => {
+                libraries().chain(["pthread", "dl", "m"].map(OsString::from)).collect()
+            }
+            Self::Version => {
+                let (wrapper, language) = (language.wrapper(), language.name());
+                let version = env!("CARGO_PKG_VERSION");
+                return format!("{wrapper}: Suiro {version} (Language: {language})");
+            }
+            Self::Help => return help(language),
+        };
+        let words: Vec<_> = line.iter().map(|word| quoted(word)).collect();
+        words.join(" ")
+    }
+}
+
+fn help(language: SourceLanguage) -> String {
+    let [name, option] = [language.wrapper(), language.options()[0]];
+    let option = format!("{option}COMPILER");
+    let (compiler, variables) = (language.compiler(), language.variables().join(", "));
+    let modules = match language {
+        SourceLanguage::C | SourceLanguage::Cxx => "",
+        SourceLanguage::Fortran => {
+            "
+  -build-modules       build mpi.mod and mpi_f08.mod for the compiler into this installation and
+                       print their folder; without it that happens at first use, in the folder
+                       suiro of XDG_CACHE_HOME (~/.cache)"
+        }
+    };
+    format!(
+        "\
+usage: {name} [options] [options and files of the compiler]
+
+Calls {compiler} with the flags that programs with MPI need. All other words go to it as they are.
+
+  {option:20} another compiler; the first of these variables that is set names one too:
+                       {variables}
+  -show                print the command instead of running it
+  -compile_info        print it as it compiles (also: -show-compile-info)
+  -link_info           print it as it links (also: -show-link-info)
+  -showme:WHAT         print one part of it: command, compile, link, incdirs, libdirs, libs, version
+  -mpi-abi             accepted: the ABI is always that of the MPI standard{modules}
+  -v                   print the wrapper's version, then the compiler's
+  -help                print this; --help prints the compiler's"
+    )
+}
+
+/// A word as a shell would need it, and as CMake's FindMPI reads it: `-I"/with space"`.
+fn quoted(word: &OsStr) -> String {
+    let text = word.to_string_lossy();
+    let plain = |character: char| character.is_alphanumeric() || "-_./,=:+@%".contains(character);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.into_owned();
+    }
+    let option = ["-I", "-L", "-Wl,"].into_iter().find(|option| text.starts_with(option));
+    let (option, rest) = text.split_at(option.unwrap_or("").len());
+    let mut line = format!("{option}\"");
+    for character in rest.chars() {
+        if "\"\\$`".contains(character) {
+            line.push('\\');
+        }
+        line.push(character);
+    }
+    line.push('"');
+    line
+}
+
+/// An option and its path, as one word.
+pub(super) fn joined(option: &str, path: &Path) -> OsString {
+    let mut word = OsString::from(option);
+    word.push(path);
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strange_folders_are_quoted() {
+        assert_eq!(quoted(OsStr::new("-I/a b")), "-I\"/a b\"");
+        assert_eq!(quoted(OsStr::new("it's $5")), r#""it's \$5""#);
+    }
+}

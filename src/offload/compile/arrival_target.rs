@@ -1,0 +1,59 @@
+//! What a rank tells another about its arrivals.
+
+use super::super::{Buffer, CounterAdd, Region};
+
+/// Where an arrival counts, and where its bytes go: both are the receiver's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArrivalTarget {
+    /// What it adds to which counter of the receiver.
+    pub signal: CounterAdd,
+    /// Where its bytes go; [`Region::EMPTY`] if it has none.
+    pub into: Region,
+}
+
+impl ArrivalTarget {
+    /// How many numbers a place is in a message.
+    pub const WORDS: usize = 4;
+
+    /// As numbers, for a message.
+    pub fn to_words(self) -> [u64; Self::WORDS] {
+        let (kind, index) = match self.into.buffer {
+            Buffer::None | Buffer::First => (0, 0),
+            Buffer::User(index) => (1, index),
+            Buffer::Scratch(index) => (2, index),
+        };
+        let names = u64::from(self.signal.counter) | kind << 16 | u64::from(index) << 32;
+        [names, self.signal.value, self.into.start as u64, self.into.len as u64]
+    }
+
+    /// The place of these numbers.
+    ///
+    /// # Errors
+    /// A sentence if they are none.
+    pub fn from_words([names, value, start, len]: [u64; Self::WORDS]) -> Result<Self, String> {
+        let index = (names >> 32) as u32;
+        let buffer = match names >> 16 & 0xffff {
+            0 => Buffer::None,
+            1 => Buffer::User(index),
+            2 => Buffer::Scratch(index),
+            kind => return Err(format!("a place in a buffer of kind {kind}, which there is not")),
+        };
+        let into = buffer.region(start as usize, len as usize);
+        Ok(Self { signal: CounterAdd { counter: names as u16, value }, into })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_some_numbers() {
+        for buffer in [Buffer::None, Buffer::User(7), Buffer::Scratch(u32::MAX)] {
+            let signal = CounterAdd { counter: 513, value: 1 << 61 };
+            let place = ArrivalTarget { signal, into: buffer.region(5, 1 << 40) };
+            assert_eq!(ArrivalTarget::from_words(place.to_words()), Ok(place));
+        }
+        assert!(ArrivalTarget::from_words([3 << 16, 0, 0, 0]).unwrap_err().contains("kind 3"));
+    }
+}

@@ -1,0 +1,27 @@
+//! What [`super::biased_lock`] is made of. The model checker's flavour is in `model_biased_lock`.
+
+pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+
+pub use crate::sys::thread::current as this_thread;
+pub use std::thread::yield_now;
+
+use crate::sys::membarrier;
+
+/// Whether [`heavy_fence`] works from now on.
+pub fn has_heavy_fence() -> bool {
+    membarrier::register_threads()
+}
+
+/// The cheap half of a pair of fences; the processor's half is done by [`heavy_fence`].
+#[inline]
+pub fn light_fence() {
+    std::sync::atomic::compiler_fence(Ordering::SeqCst);
+}
+
+/// The other half: a full fence here and in all threads.
+///
+/// # Panics
+/// If the system does it no longer, though [`has_heavy_fence`] was true.
+pub fn heavy_fence() {
+    assert!(membarrier::barrier_of_threads(), "membarrier(2) has stopped working");
+}
