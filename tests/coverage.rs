@@ -1,17 +1,14 @@
 //! The coverage table of the README is what the bodies in `src/abi` say. `SUIRO_BLESS=1 cargo test
-//! --test coverage` writes the table anew.
+//! --test coverage` writes the table.
 
 mod functions;
+mod generated;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 
 use functions::{Function, bodies, functions, supported};
-
-const BEGIN: &str = "<!-- coverage:begin -->\n";
-const END: &str = "<!-- coverage:end -->\n";
 
 /// The chapters of MPI 5.0 that define functions.
 const CHAPTERS: &[(u32, &str)] = &[
@@ -53,16 +50,8 @@ fn table() -> String {
 
 #[test]
 fn the_readme_tells_what_is_supported() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let readme = fs::read_to_string(&path).unwrap();
-    let (before, rest) = readme.split_once(BEGIN).unwrap();
-    let (written, after) = rest.split_once(END).unwrap();
-    let table = table();
-    if std::env::var_os("SUIRO_BLESS").is_some() {
-        fs::write(&path, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
-    } else {
-        assert_eq!(written, table, "stale table: SUIRO_BLESS=1 cargo test --test coverage");
-    }
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    generated::part(&readme, "coverage", &table(), "coverage");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //!
 //! `SUIRO_BLESS=1 cargo test --test fortran_modules` writes them anew.
 
+mod generated;
 #[path = "../fortran/generator/module.rs"]
 mod module;
 #[path = "../fortran/generator/module_constants.rs"]
@@ -32,7 +33,7 @@ use std::process::Command;
 
 use module::{Language, Tables};
 use table::RoutineRole;
-use toolchain::{is_made_from, root, run, scratch};
+use toolchain::{root, run, scratch};
 
 fn tables() -> Tables {
     let text = |path: &str| fs::read_to_string(root().join(path)).unwrap();
@@ -56,7 +57,7 @@ fn compile(directory: &Path, arguments: &[&str]) {
 #[test]
 fn sources_are_those_of_the_tables() {
     for (name, text) in tables().files() {
-        is_made_from(&root().join("include").join(name), &text, "fortran_modules");
+        generated::file(&root().join("include").join(name), &text, "fortran_modules");
     }
 }
 

@@ -1,7 +1,6 @@
 //! What the shared library exports, and that a tool can put itself before any `MPI_x`: as an
 //! object of the program, preloaded, and with the static library.
 
-#[allow(dead_code, reason = "no file is made here")]
 #[path = "toolchain/mod.rs"]
 mod toolchain;
 

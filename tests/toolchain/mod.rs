@@ -56,24 +56,6 @@ pub fn run(command: &mut Command, scratch: &Path) -> String {
     printed
 }
 
-/// Compares a file that is made with the text that it should have; with `SUIRO_BLESS` it gets it.
-///
-/// # Panics
-/// If they differ, with the first line and how to make the file anew.
-pub fn is_made_from(path: &Path, text: &str, test: &str) {
-    if std::env::var_os("SUIRO_BLESS").is_some() {
-        // In one step: another test compiles it at this moment.
-        let new = path.with_extension("new");
-        fs::write(&new, text).unwrap();
-        fs::rename(&new, path).unwrap();
-    }
-    let (committed, name) = (fs::read_to_string(path).unwrap(), path.display());
-    for (old, new) in committed.lines().zip(text.lines()) {
-        assert_eq!(old, new, "{name} is stale: SUIRO_BLESS=1 cargo test --test {test}");
-    }
-    assert_eq!(committed.len(), text.len(), "{name}");
-}
-
 /// `cc` or `c++` with strict flags and our headers.
 pub fn compiler(name: &str, standard: &str) -> Command {
     let mut command = Command::new(name);
