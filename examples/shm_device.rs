@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use mpi_abi::base::Peer;
 use mpi_abi::device::{Device, Header, PacketSink};
 use mpi_abi::devices::shm::{CopyMethod, Shm};
-use mpi_abi::sys::{cpu, shm};
+use platform::base::Peer;
+use platform::sys::{cpu, shm};
 
 const ROUND_TRIPS: u64 = 50_000;
 const RATE_PACKETS: u64 = 2_000_000;

@@ -10,14 +10,14 @@ use std::os::fd::AsRawFd;
 use std::process::{Command, id};
 use std::time::Instant;
 
-use mpi_abi::base::Peer;
 use mpi_abi::device::{Device, Header, PacketSink};
 use mpi_abi::devices::shm::{CopyMethod, Shm};
 use mpi_abi::engine::matching::MatchPattern;
 use mpi_abi::engine::memory::Memory;
 use mpi_abi::engine::point_to_point::{Engine, Mode};
 use mpi_abi::engine::wire::Envelope;
-use mpi_abi::sys::{cpu, shm};
+use platform::base::Peer;
+use platform::sys::{cpu, shm};
 
 const TRIPS: u32 = 1000;
 /// Tells the second process where the segment is: process and descriptor.

@@ -18,8 +18,8 @@
 //!
 //! Imports run downwards only; `tests/tidy.rs` has the exact table and enforces it.
 //!
-//! * [`base`]: errors, peers, slabs, spans of memory. Knows nothing of MPI or Linux.
-//! * [`sys`]: Linux behind safe functions. The only callers of libc, nix and memmap2.
+//! * `platform::base`: errors, peers, slabs, spans of memory. Knows nothing of MPI or Linux.
+//! * `platform::sys`: Linux behind safe functions. The only callers of libc, nix and memmap2.
 //! * [`offload`]: a collective operation as data, a [`Schedule`](offload::Schedule); its compiler to a
 //!   [`Program`](offload::Program), which a network interface with counters runs; how puts are packed
 //!   on engines.
@@ -32,14 +32,14 @@
 //!   thread and makes no system call; it moves when it is called.
 //! * [`mpi`]: what the standard says: communicators, groups, datatypes, operations, requests, the
 //!   algorithms of collectives. As free of the system as the engine.
-//! * [`bootstrap`]: how a process learns who it is (PMI), and the launcher's side of that.
+//! * `platform::bootstrap`: how a process learns who it is (PMI), and the launcher's side of that.
 //! * [`process`]: settings, wire-up and devices become a running MPI; calls wait here.
 //! * [`abi`]: every exported symbol, and the only global.
-//! * [`launch`]: `mpirun` and the compiler wrappers.
+//! * `launch/`: `mpirun` and the compiler wrappers.
 //! * `fortran/`, a workspace member: the entry points of Fortran, made from a table of all routines.
 //!   It calls the C functions of whichever library has them, and knows nothing of this crate.
-//! * [`sim`]: what networks make of communication, in virtual time, for `suiro-sim`.
-//! * [`inventory`]: what this installation is and can do, for `suiro-info`; it asks all others.
+//! * `sim/`: what networks make of communication, in virtual time, for `suiro-sim`.
+//! * `launch/info/`: what this installation is and can do, for `suiro-info`; it asks all others.
 //!
 //! # Six ideas that everything rests on
 //!
@@ -65,15 +65,9 @@
 //! or where that proves faster; they yield for a millisecond, then sleep on a futex.
 
 pub mod abi;
-pub mod base;
-pub mod bootstrap;
 pub mod device;
 pub mod devices;
 pub mod engine;
-pub mod inventory;
-pub mod launch;
 pub mod mpi;
 pub mod offload;
 pub mod process;
-pub mod sim;
-pub mod sys;

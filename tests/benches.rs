@@ -4,7 +4,7 @@
 
 // The harness is also that of the launcher's tests, which need more of it.
 #[allow(dead_code)]
-#[path = "launch/harness.rs"]
+#[path = "harness/mod.rs"]
 mod harness;
 
 use std::path::Path;
@@ -12,7 +12,8 @@ use std::path::Path;
 /// Runs the script with our debug build; what it printed, if it ended well.
 fn bench_peers(words: &[&str]) -> String {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/bench-peers");
-    let built = Path::new(env!("CARGO_BIN_EXE_mpirun")).parent().unwrap();
+    let mpirun = harness::built("mpirun");
+    let built = Path::new(&mpirun).parent().unwrap();
     let mut command = harness::marked(script);
     command.args(["--smoke", "--suiro", built.to_str().unwrap()]).args(words);
     let outcome = harness::start(command).wait();

@@ -17,7 +17,7 @@ fn compile(source: &Path) -> PathBuf {
 fn compile_for(test: &str, source: &Path) -> PathBuf {
     let name = source.file_stem().unwrap().to_str().unwrap();
     let program = harness::folder(&format!("{test}-{name}")).join(name);
-    let output = Command::new(env!("CARGO_BIN_EXE_mpicc"))
+    let output = Command::new(harness::built("mpicc"))
         .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-g", "-pthread", "-o"])
         .args([&program, source])
         .arg("-lm")

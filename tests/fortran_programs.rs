@@ -39,12 +39,12 @@ fn compile(name: &str, flags: &[&str]) -> PathBuf {
     let source = source(name);
     let program = harness::folder(&format!("fortran-{name}{}", flags[0])).join(name);
     let object = program.with_extension("c.o");
-    let mut fortran = Command::new(env!("CARGO_BIN_EXE_mpifort"));
+    let mut fortran = Command::new(harness::built("mpifort"));
     fortran.env_remove("SUIRO_FC").args(["-O1", "-g", "-Wall", "-Wno-unused-dummy-argument"]);
     fortran.args(flags).arg("-J").arg(program.parent().unwrap());
     fortran.arg("-o").args([&program, &source]);
     if source.with_extension("c").exists() {
-        let mut c = Command::new(env!("CARGO_BIN_EXE_mpicc"));
+        let mut c = Command::new(harness::built("mpicc"));
         c.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-g", flags[0], "-c", "-o"]);
         successful(c.args([&object, &source.with_extension("c")]), &source);
         fortran.arg(&object);

@@ -9,7 +9,7 @@
 #[path = "functions/mod.rs"]
 mod functions;
 #[allow(dead_code)]
-#[path = "launch/harness.rs"]
+#[path = "harness/mod.rs"]
 mod harness;
 
 use std::collections::BTreeSet;
@@ -455,7 +455,7 @@ fn try_all(name: &str, trial: Trial) {
     let (text, trials) = program(trial);
     assert!(trials > 300, "only {trials} arguments are tried");
     fs::write(&source, text).unwrap();
-    let compiled = Command::new(env!("CARGO_BIN_EXE_mpicc"))
+    let compiled = Command::new(harness::built("mpicc"))
         .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations", "-O0"])
         .arg("-I")
         .arg(root.join("c-tests"))

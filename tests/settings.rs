@@ -3,13 +3,15 @@
 //! the page.
 
 mod generated;
+#[allow(dead_code, reason = "each test uses a part")]
+mod harness;
 
 use std::env;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use mpi_abi::base::settings::{SETTINGS, Setting, agreed};
+use platform::base::settings::{SETTINGS, Setting, agreed};
 
 /// The columns that everything that lists settings has.
 type Row = [String; 4];
@@ -38,7 +40,7 @@ fn printed(program: &str, words: &[&str]) -> String {
 
 /// The rows of `NAME=VALUES`, `    MEANING (DEFAULT by default)`.
 fn told_by_mpirun() -> Vec<Row> {
-    let text = printed(env!("CARGO_BIN_EXE_mpirun"), &["--help-settings"]);
+    let text = printed(&harness::built("mpirun"), &["--help-settings"]);
     let lines: Vec<_> = text.lines().collect();
     let row = |pair: &[&str]| {
         let (name, values) = pair[0].split_once('=')?;
@@ -52,7 +54,7 @@ fn told_by_mpirun() -> Vec<Row> {
 
 /// The rows of `setting.NAME.PART:VALUE`.
 fn told_by_suiro_info() -> Vec<Row> {
-    let text = printed(env!("CARGO_BIN_EXE_suiro-info"), &["--all", "--parsable"]);
+    let text = printed(&harness::built("suiro-info"), &["--all", "--parsable"]);
     let facts = text.lines().filter_map(|line| line.strip_prefix("setting.")?.split_once(':'));
     let facts: Vec<_> = facts.map(|(key, value)| (key.split_once('.').unwrap(), value)).collect();
     let part = |name: &str, part: &str| {

@@ -6,36 +6,21 @@ use std::path::{Path, PathBuf};
 
 /// Each layer and what it may name; everything may name itself.
 const LAYERS: &[(&str, &[&str])] = &[
+    // The member `platform`.
     ("base", &[]),
     ("sys", &["base"]),
+    ("bootstrap", &["base", "sys"]),
+    // The library. Between members, cargo says who may name whom.
     ("offload", &["base"]),
     ("device", &["base", "offload"]),
     ("devices", &["base", "offload", "device", "sys"]),
     ("engine", &["base", "offload", "device"]),
-    // MPI is generic over the device, and knows no more of it than that it is one that may have
-    // rooms.
+    // MPI is generic over the device, and knows no more of it than that it is one that may share
+    // memory.
     ("mpi", &["base", "offload", "engine", "device::Device", "device::shared_segment"]),
-    ("bootstrap", &["base", "sys"]),
     ("process", &["base", "sys", "offload", "device", "devices", "engine", "mpi", "bootstrap"]),
     // `MPI_Wtime` works before there is a process.
     ("abi", &["base", "mpi", "process", "sys::clock"]),
-    ("launch", &["base", "sys", "bootstrap"]),
-    (
-        "inventory",
-        &[
-            "base",
-            "sys",
-            "engine::point_to_point",
-            "mpi::coll",
-            "mpi::p2p",
-            "bootstrap",
-            "process",
-            "abi::constants",
-            "launch::folders",
-            "launch::wrapper",
-        ],
-    ),
-    ("sim", &["base", "sys", "offload", "device", "devices", "engine", "mpi", "process"]),
 ];
 
 /// The files that may contain `unsafe`; a folder stands for all its files.
@@ -44,9 +29,9 @@ const UNSAFE: &[&str] = &[
     "fortran/src/",
     "fortran/tests/conversions.rs",
     "src/abi/",
-    "src/base/memory.rs",
+    "platform/src/base/memory.rs",
     // What a debugger reads and writes from outside the launcher.
-    "src/bin/mpirun/debugger.rs",
+    "launch/src/bin/mpirun/debugger.rs",
     "src/engine/memory.rs",
     // Memory of its tests.
     "src/device/conformance/rma.rs",
@@ -64,7 +49,7 @@ const UNSAFE: &[&str] = &[
     "src/process/lock.rs",
     // Calls of threads that wait are ended by the one that polls.
     "src/process/waiting.rs",
-    "src/sys/",
+    "platform/src/sys/",
     "tests/datatypes.rs",
     // The memory that programs run on.
     "tests/offload/system.rs",
@@ -72,10 +57,13 @@ const UNSAFE: &[&str] = &[
 ];
 
 /// The files outside `src/abi` that may have statics, and why is said there.
-const STATICS: &[&str] = &["src/bin/mpirun/debugger.rs"];
+const STATICS: &[&str] = &["launch/src/bin/mpirun/debugger.rs"];
 
 /// What `engine` and `mpi` must not name: time and threads are arguments.
 const NOT_IN_THE_ENGINE: &[&str] = &["std::thread", "std::time::Instant", "SystemTime"];
+
+/// The folders with code of the library and the programs beside it.
+const CODE: &[&str] = &["src", "platform", "launch", "sim", "tests", "fortran"];
 
 /// Files with more lines are two files.
 const LINES_MAX: usize = 800;
@@ -103,11 +91,13 @@ fn code(text: &str) -> Vec<Line> {
     lines
 }
 
-/// The paths that a line names below `crate::` or, seen from `module`, below `super::`.
+/// The paths that a line names below `crate::`, `platform::` or, seen from `module`, below `super::`.
 fn named(line: &str, module: &[&str]) -> Vec<String> {
     let mut paths = Vec::new();
-    for (start, _) in line.match_indices("crate::") {
-        paths.extend(expanded(&line[start + "crate::".len()..]));
+    for root in ["crate::", "platform::"] {
+        for (start, _) in line.match_indices(root) {
+            paths.extend(expanded(&line[start + root.len()..]));
+        }
     }
     for (start, _) in line.match_indices("super::") {
         if !line[..start].ends_with("super::") {
@@ -143,7 +133,11 @@ fn expanded(rest: &str) -> Vec<String> {
 
 /// `engine::run_progress` of `src/engine/engine.rs`, `engine` of `src/engine/mod.rs`.
 fn module(path: &str) -> Vec<&str> {
-    let path = path.trim_start_matches("src/").trim_end_matches(".rs").trim_end_matches("/mod");
+    let path = path
+        .trim_start_matches("platform/")
+        .trim_start_matches("src/")
+        .trim_end_matches(".rs")
+        .trim_end_matches("/mod");
     path.split('/').collect()
 }
 
@@ -226,11 +220,11 @@ fn report(wrong: Vec<String>) {
 #[test]
 fn layers_statics_and_unsafe_are_where_they_belong() {
     let mut wrong = Vec::new();
-    for (path, text) in files("src") {
+    for (path, text) in ["src", "platform/src"].into_iter().flat_map(files) {
         check_imports(&path, &text, &mut wrong);
         check_statics(&path, &text, &mut wrong);
     }
-    for (path, text) in ["src", "tests", "fortran"].into_iter().flat_map(files) {
+    for (path, text) in CODE.iter().copied().flat_map(files) {
         if path != file!() {
             check_unsafe(&path, &text, &mut wrong);
         }
@@ -242,9 +236,7 @@ fn layers_statics_and_unsafe_are_where_they_belong() {
 fn files_are_short_and_finished() {
     let unfinished = [["TO", "DO"].concat(), ["FIX", "ME"].concat(), ["..", "shared"].join("/")];
     let mut wrong = Vec::new();
-    for folder in
-        ["src", "tests", "c-tests", "benches", "fortran", "fuzz", "npb-harness", "scripts"]
-    {
+    for folder in CODE.iter().chain(&["c-tests", "benches", "npb-harness", "scripts"]) {
         for (path, text) in files(folder) {
             let lines = text.lines().count();
             if lines > LINES_MAX && !path.starts_with("tests/data/") {
@@ -300,8 +292,8 @@ fn the_checks_find_what_they_are_for() {
     assert_eq!(found("src/devices/shm/lane.rs", "use super::ring;\nuse crate::devices::tcp;\n"), 1);
     assert_eq!(found("src/devices/shm/mod.rs", "use crate::devices::rings::Packets;\n"), 0);
     assert_eq!(found("src/devices/rings/mod.rs", "use crate::devices::shm::Shm;\n"), 1);
-    assert_eq!(found("src/devices/mod.rs", "use self::shm::Shm;\nuse crate::core::Run;\n"), 1);
-    assert_eq!(found("src/abi/p2p.rs", "use crate::sys::clock;\nuse crate::sys::futex;\n"), 1);
+    assert_eq!(found("src/devices/mod.rs", "use self::shm::Shm;\nuse crate::engine::Run;\n"), 1);
+    assert_eq!(found("src/abi/p2p.rs", "use platform::sys::clock;\nuse platform::sys::futex;\n"), 1);
     assert_eq!(found("src/mpi/comm.rs", "pub(crate) static COUNT: u32 = 0;\n"), 1);
     assert_eq!(found("src/mpi/comm.rs", "#![allow(unsafe_code)]\nfn f(x: &'static str) {}\n"), 1);
 }

@@ -6,7 +6,7 @@ use std::alloc::{Layout, alloc, dealloc};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::base::{ErrorClass, MpiError, Result};
+use platform::base::{ErrorClass, MpiError, Result};
 
 /// Alignment in bytes where the application asks for none: a cache line.
 pub const ALIGNMENT: usize = 64;

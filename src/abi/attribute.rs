@@ -10,7 +10,6 @@ use super::constants::*;
 use super::entry_point::{PROCESS, Scope, early, finish, number};
 use super::pointer::{in_out, out};
 use super::types::*;
-use crate::base::{ErrorClass, Result};
 use crate::mpi::attribute::{
     Attribute, AttributeLanguage, AttributeValue, Attributes, KeyvalFunctions, KeyvalKind, Keyvals,
 };
@@ -21,6 +20,7 @@ use crate::mpi::p2p::TAG_MAX;
 use crate::mpi::status::{ANY_SOURCE, PROC_NULL};
 use crate::mpi::table::Handle;
 use crate::mpi::window::WindowMemory;
+use platform::base::{ErrorClass, Result};
 
 /// Makes an attribute key for communicators.
 #[unsafe(no_mangle)]

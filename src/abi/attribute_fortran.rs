@@ -9,8 +9,8 @@ use super::attribute::{Holder, create, of_window, predefined, put};
 use super::constants::{MPI_WIN_BASE, MPI_WIN_SIZE};
 use super::entry_point::{Scope, finish, number};
 use super::types::MPI_Aint;
-use crate::base::Result;
 use crate::mpi::attribute::{AttributeLanguage, AttributeValue, KeyvalFunctions, KeyvalKind};
+use platform::base::Result;
 
 /// Kinds of objects with attributes, as the Fortran library numbers them; any other is a window.
 const COMM: c_int = 0;

@@ -10,10 +10,10 @@ use super::pointer::out;
 use super::types::*;
 use super::user_memory::checked_count;
 use super::width::narrowed;
-use crate::base::{ErrorClass, Result};
 use crate::mpi::buffer::{AttachedMemory, BufferOwner};
 use crate::mpi::comm::COMM_SELF;
 use crate::mpi::request::Activity;
+use platform::base::{ErrorClass, Result};
 
 /// The value of `MPI_BUFFER_AUTOMATIC`.
 const AUTOMATIC: usize = 2;

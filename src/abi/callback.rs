@@ -9,11 +9,11 @@ use std::ffi::{c_int, c_void};
 use std::mem::transmute;
 
 use super::handles::handle;
-use crate::base::{ErrorCode, MpiError, Result};
 use crate::mpi::attribute::{
     Attribute, AttributeLanguage, AttributeValue, Attributes, KeyvalFunctions,
 };
 use crate::mpi::table::Handle;
+use platform::base::{ErrorCode, MpiError, Result};
 
 /// `MPI_COMM_NULL_COPY_FN` and `MPI_COMM_NULL_DELETE_FN`, and those of the other kinds.
 const NULL_FN: usize = 0;

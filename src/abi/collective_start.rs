@@ -12,7 +12,6 @@ use super::types::*;
 use super::user_function;
 use super::user_memory::{checked_count, is_in_place, memory, memory_at};
 use super::width::Integers;
-use crate::base::{ErrorClass, MpiError, Result};
 use crate::mpi::Memory;
 use crate::mpi::checked_mode::CallRecord;
 use crate::mpi::collective_call::{Bound, Call, CallForm};
@@ -21,6 +20,7 @@ use crate::mpi::objects::Objects;
 use crate::mpi::op::Op;
 use crate::mpi::reduction_operator::ReductionOperator;
 use crate::process::ProcessMpi;
+use platform::base::{ErrorClass, MpiError, Result};
 
 /// A buffer as C passes it: `count` elements of `datatype` at `buf`, for each rank or in all.
 #[derive(Clone, Copy)]

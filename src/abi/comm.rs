@@ -14,7 +14,6 @@ use super::handles::{MPI_COMM_NULL, handle};
 use super::pointer::{free_handle, out};
 use super::text::string_at;
 use super::types::*;
-use crate::base::Result;
 use crate::mpi::attribute::Attributes;
 use crate::mpi::comm::COMM_NULL;
 use crate::mpi::comm_create::Split;
@@ -25,6 +24,7 @@ use crate::mpi::memory_kinds;
 use crate::mpi::request::Activity;
 use crate::mpi::table::Handle;
 use crate::process::ProcessMpi;
+use platform::base::Result;
 
 /// Whether two communicators have equal groups and contexts.
 #[unsafe(no_mangle)]

@@ -194,7 +194,7 @@ mod tests {
 
     use super::super::handles;
     use super::*;
-    use crate::base::ErrorClass;
+    use platform::base::ErrorClass;
 
     /// Constants of the table that only C has: null callbacks and null argument lists.
     const C_ONLY: &[&str] = &["_FN", "_FN_NULL", "_FN_NULL_C", "MPI_ARGV_NULL", "MPI_ARGVS_NULL"];

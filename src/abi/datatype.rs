@@ -11,9 +11,9 @@ use super::entry_point::{Scope, early, number};
 use super::pointer::{list, out};
 use super::types::*;
 use super::user_memory::checked_count;
-use crate::base::{ErrorClass, Result};
 use crate::mpi::datatype::{ArrayOrder, ConstructorForm, Datatype};
 use crate::mpi::objects::Datatypes;
+use platform::base::{ErrorClass, Result};
 
 /// A datatype of `count` items in a row.
 #[unsafe(no_mangle)]

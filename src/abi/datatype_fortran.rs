@@ -9,8 +9,8 @@ use super::entry_point::{Scope, early, unlocked};
 use super::handles::*;
 use super::pointer::out;
 use super::types::*;
-use crate::base::ErrorClass;
 use crate::mpi::datatype::{Precision, Unnamed};
+use platform::base::ErrorClass;
 
 /// The datatypes of each class by their size in bytes.
 const SIZED: [(c_int, c_int, MPI_Datatype); 18] = [

@@ -11,10 +11,10 @@ use super::handles::*;
 use super::pointer::{checked_out_list, in_out, input, out};
 use super::types::*;
 use super::width::narrowed;
-use crate::base::{ErrorClass, Result};
 use crate::mpi::datatype::{Combiner, Contents, Datatype};
 use crate::mpi::objects::Datatypes;
 use crate::mpi::table::Handle;
+use platform::base::{ErrorClass, Result};
 
 /// Makes a datatype ready for communication.
 #[unsafe(no_mangle)]

@@ -17,7 +17,6 @@ use super::constants::*;
 use super::handles::handle;
 use super::pointer::out;
 use super::types::*;
-use crate::base::{ErrorClass, ErrorCode, MpiError, Result};
 use crate::mpi::comm::COMM_SELF;
 use crate::mpi::errhandler::{ErrhandlerFunction, ErrhandlerKind, Handler};
 use crate::mpi::objects::Objects;
@@ -25,6 +24,7 @@ use crate::mpi::request::{Activity, Outcome};
 use crate::mpi::status::Status;
 use crate::mpi::table::Handle;
 use crate::process::{Process, ProcessMpi};
+use platform::base::{ErrorClass, ErrorCode, MpiError, Result};
 
 /// This process's MPI: the one global of the library.
 pub static PROCESS: Process = Process::new();

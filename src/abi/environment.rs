@@ -17,11 +17,11 @@ use super::info::store;
 use super::pointer::out;
 use super::text::put_text;
 use super::types::*;
-use crate::base::{ErrorClass, Result};
 use crate::mpi::hardware::{Resource, ResourceLocation, ResourceLocations};
 use crate::mpi::info::Info;
 use crate::process::{self, description};
-use crate::sys::clock;
+use platform::base::{ErrorClass, Result};
+use platform::sys::clock;
 
 /// Memory that suits communication.
 #[unsafe(no_mangle)]

@@ -13,8 +13,8 @@ use super::pointer::{in_out, out};
 use super::session::look_at;
 use super::text::{copy_text, put_text};
 use super::types::*;
-use crate::base::{ErrorClass, Result};
 use crate::mpi::errhandler::ErrhandlerKind;
+use platform::base::{ErrorClass, Result};
 
 /// A new error class.
 #[unsafe(no_mangle)]

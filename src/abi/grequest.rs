@@ -9,9 +9,9 @@ use std::mem::{transmute, zeroed};
 use super::entry_point::{PROCESS, Scope, finish, local, number, put_status};
 use super::pointer::out;
 use super::types::*;
-use crate::base::{ErrorClass, ErrorCode, MpiError, Result};
 use crate::mpi::grequest::GrequestFunctions;
 use crate::mpi::status::Status;
+use platform::base::{ErrorClass, ErrorCode, MpiError, Result};
 
 /// A generalized request that is complete, and where its status goes.
 pub struct GeneralizedCompletion {

@@ -11,10 +11,10 @@ use super::handles::{MPI_GROUP_NULL, handle};
 use super::pointer::{Out, free_handle, list, out, out_list};
 use super::session::{look_at, set_named};
 use super::types::*;
-use crate::base::{Peer, Result};
 use crate::mpi::group::Group;
 use crate::mpi::group_sets::{GroupComparison, UNDEFINED};
 use crate::process::ProcessMpi;
+use platform::base::{Peer, Result};
 
 /// Whether two groups have the same members, in the same order or not.
 #[unsafe(no_mangle)]

@@ -10,10 +10,10 @@ use super::handles::MPI_INFO_NULL;
 use super::pointer::{InOut, Out, in_out, out, out_list};
 use super::text::{copy_bytes, store_bytes};
 use super::types::*;
-use crate::base::{ErrorClass, Result};
 use crate::mpi::info::Info;
 use crate::mpi::objects::Infos;
 use crate::process::description;
+use platform::base::{ErrorClass, Result};
 
 /// A new, empty info object.
 #[unsafe(no_mangle)]

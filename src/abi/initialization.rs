@@ -9,9 +9,9 @@ use super::constants::*;
 use super::entry_point::{PROCESS, Scope, finish, number, unlocked};
 use super::pointer::out;
 use super::types::*;
-use crate::base::{ErrorClass, Result};
 use crate::mpi::comm::COMM_SELF;
 use crate::process::{ThreadLevel, WorldStage};
+use platform::base::{ErrorClass, Result};
 
 /// Ends all processes of the communicator, here the whole job.
 #[unsafe(no_mangle)]

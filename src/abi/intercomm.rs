@@ -10,11 +10,11 @@ use super::group::put_group;
 use super::handles::{MPI_COMM_NULL, handle};
 use super::pointer::out;
 use super::types::*;
-use crate::base::Result;
-use crate::base::wait_report::WaitReport;
 use crate::mpi::errhandler::Handler;
 use crate::mpi::intercomm_create::IntercommCreation;
 use crate::process::ProcessMpi;
+use platform::base::Result;
+use platform::base::wait_report::WaitReport;
 
 /// The remote group of an intercommunicator.
 #[unsafe(no_mangle)]

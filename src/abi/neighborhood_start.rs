@@ -10,9 +10,9 @@ use super::collective_start::{
 use super::entry_point::number;
 use super::types::MPI_Comm;
 use super::user_memory::is_in_place;
-use crate::base::{ErrorClass, Result};
 use crate::mpi::collective_call::{Bound, CallForm};
 use crate::process::ProcessMpi;
+use platform::base::{ErrorClass, Result};
 
 /// `MPI_Neighbor_allgather`.
 ///

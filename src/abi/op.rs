@@ -11,8 +11,8 @@ use super::handles::MPI_OP_NULL;
 use super::pointer::{in_out, out};
 use super::types::*;
 use super::user_memory::memory_of;
-use crate::base::ErrorClass;
 use crate::mpi::op::UserFunction;
+use platform::base::ErrorClass;
 
 /// Whether an operation is commutative.
 #[unsafe(no_mangle)]

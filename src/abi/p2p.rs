@@ -8,11 +8,11 @@ use std::ffi::{c_int, c_void};
 use super::entry_point::{PROCESS, blocking, conclude, finish, number};
 use super::types::*;
 use super::user_memory::memory;
-use crate::base::Result;
 use crate::mpi::Memory;
 use crate::mpi::p2p::SendMode;
 use crate::mpi::request::Activity;
 use crate::process::ProcessMpi;
+use platform::base::Result;
 
 /// Buffered send: returns at once, the message waits in the attached buffer.
 #[unsafe(no_mangle)]

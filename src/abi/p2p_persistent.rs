@@ -9,9 +9,9 @@ use super::entry_point::{local, number};
 use super::pointer::out;
 use super::types::*;
 use super::user_memory::memory;
-use crate::base::Result;
 use crate::mpi::p2p::{SendMode, StartArguments};
 use crate::process::ProcessMpi;
+use platform::base::Result;
 
 /// Makes a persistent request for `MPI_Bsend`.
 #[unsafe(no_mangle)]

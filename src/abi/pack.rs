@@ -12,9 +12,9 @@ use super::text::copy_text;
 use super::types::*;
 use super::user_memory::{checked_count, memory, memory_of};
 use super::width::{narrowed, narrowed_in_place};
-use crate::base::{ErrorClass, Result};
 use crate::mpi::Memory;
 use crate::mpi::datatype::{Datatype, external};
+use platform::base::{ErrorClass, Result};
 
 /// Packs items into a buffer at `position`, and moves `position` on.
 #[unsafe(no_mangle)]

@@ -12,8 +12,8 @@ use std::ptr::NonNull;
 
 use super::entry_point::{Scope, finish};
 use super::handles::handle;
-use crate::base::{ErrorClass, MpiError, Result};
 use crate::mpi::table::Handle;
+use platform::base::{ErrorClass, MpiError, Result};
 
 /// Where the caller wants a result.
 #[derive(Clone, Copy, Debug)]

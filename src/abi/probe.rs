@@ -11,10 +11,10 @@ use super::handles::{MPI_MESSAGE_NULL, handle};
 use super::pointer::{InOut, in_out, out};
 use super::types::*;
 use super::user_memory::memory;
-use crate::base::Result;
 use crate::mpi::request::Activity;
 use crate::mpi::table::Handle;
 use crate::process::ProcessMpi;
+use platform::base::Result;
 
 /// `MPI_Iprobe` that takes the message out of matching.
 #[unsafe(no_mangle)]

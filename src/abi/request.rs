@@ -17,9 +17,9 @@ use super::request_list::{
     AnyRequest, Indices, RequestArray, end_many, end_one, end_peek, end_test, put_empty_status,
 };
 use super::types::*;
-use crate::base::Result;
 use crate::mpi::request::Readiness;
 use crate::process::ProcessMpi;
+use platform::base::Result;
 
 /// Marks an operation for cancellation; wait or test complete it.
 #[unsafe(no_mangle)]

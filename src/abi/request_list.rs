@@ -13,13 +13,13 @@ use super::handles::{MPI_REQUEST_NULL, handle};
 use super::pointer::{Out, OutList, null_list, out, out_list};
 use super::types::*;
 use super::user_memory::checked_count;
-use crate::base::wait_report::WaitReport;
-use crate::base::{ErrorClass, MpiError, Result};
 use crate::mpi::comm::COMM_SELF;
 use crate::mpi::request::{Completed, Readiness};
 use crate::mpi::status::Status;
 use crate::mpi::table::Handle;
 use crate::process::ProcessMpi;
+use platform::base::wait_report::WaitReport;
+use platform::base::{ErrorClass, MpiError, Result};
 
 /// An array of requests, and an array of statuses of the same length or null.
 pub struct RequestArray {

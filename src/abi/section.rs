@@ -12,8 +12,8 @@ use super::entry_point::{PROCESS, number};
 use super::pointer::{list, out};
 use super::types::{MPI_Count, MPI_Datatype};
 use super::user_memory::checked_count;
-use crate::base::Result;
 use crate::mpi::datatype::ArraySection;
+use platform::base::Result;
 
 /// A buffer that is a section of an array.
 #[repr(C)]

@@ -10,13 +10,13 @@ use super::handles::MPI_SESSION_NULL;
 use super::pointer::{free_handle, in_out, out, out_list};
 use super::text::{store_text, string_at};
 use super::types::*;
-use crate::base::{ErrorClass, Result};
 use crate::mpi::errhandler::ErrhandlerKind;
 use crate::mpi::hints::MEMORY_KINDS;
 use crate::mpi::info::Info;
 use crate::mpi::session::{ProcessSet, SESSION_NULL, not_a_session};
 use crate::mpi::table::Handle;
 use crate::process::{ProcessMpi, ThreadLevel};
+use platform::base::{ErrorClass, Result};
 
 /// Ends a session.
 #[unsafe(no_mangle)]

@@ -9,7 +9,6 @@ use super::constants::*;
 use super::entry_point::{PROCESS, finish, number};
 use super::pointer::out;
 use super::types::*;
-use crate::base::{ErrorClass, Result};
 use crate::mpi::hardware::{Resource, ResourceLocations};
 use crate::mpi::hints::CommHints;
 use crate::mpi::info::Info;
@@ -18,6 +17,7 @@ use crate::mpi::session::ProcessSet;
 use crate::mpi::split_type::{SplitAssignment, SplitCriterion};
 use crate::mpi::table::Handle;
 use crate::process::description;
+use platform::base::{ErrorClass, Result};
 
 const NAME: &str = "MPI_Comm_split_type";
 /// The key that names a type of hardware.

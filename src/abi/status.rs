@@ -10,8 +10,8 @@ use super::pointer::{in_out, input, out};
 use super::types::*;
 use super::user_memory::checked_count;
 use super::width::narrowed;
-use crate::base::ErrorClass;
 use crate::mpi::datatype::Datatype;
+use platform::base::ErrorClass;
 
 /// How many whole items of a datatype were received; `MPI_UNDEFINED` if a part is left.
 #[unsafe(no_mangle)]

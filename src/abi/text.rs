@@ -5,7 +5,7 @@
 use std::ffi::{c_char, c_int};
 
 use super::pointer::{in_out, null, out};
-use crate::base::Result;
+use platform::base::Result;
 
 /// Copies `text` into an array of `room` bytes, cut where it does not fit, and ends it with a
 /// zero. Returns its length without the zero.

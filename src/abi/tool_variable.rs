@@ -16,12 +16,12 @@ use super::handles::{
 use super::pointer::{Out, in_out, out};
 use super::text::{copy_text, put_tool_text, store_text};
 use super::types::*;
-use crate::base::Result;
-use crate::base::settings::SETTINGS;
 use crate::mpi::objects::Objects;
 use crate::mpi::table::Handle;
 use crate::mpi::tool::{VARIABLES, VariableClass};
 use crate::process::config;
+use platform::base::Result;
+use platform::base::settings::SETTINGS;
 
 /// Names of variables are shorter.
 const NAME_MAX: c_int = 256;
@@ -340,7 +340,7 @@ fn bound(
     variable.ok_or_else(|| no_handle(number(handle)))
 }
 
-fn no_handle(handle: Handle) -> Box<crate::base::MpiError> {
+fn no_handle(handle: Handle) -> Box<platform::base::MpiError> {
     tool_error(MPI_T_ERR_INVALID_HANDLE, format!("{handle:#x} is no such handle"))
 }
 

@@ -9,7 +9,6 @@ use super::entry_point::{PROCESS, Scope, early, finish, local, number};
 use super::handles::{MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY};
 use super::pointer::{checked_out_list, list, out, out_list};
 use super::types::*;
-use crate::base::{ErrorClass, Result};
 use crate::mpi::comm::COMM_NULL;
 use crate::mpi::topology::create::{LocalEdges, ReplicatedTopology, TopologyCreation};
 use crate::mpi::topology::dist_graph::{
@@ -18,6 +17,7 @@ use crate::mpi::topology::dist_graph::{
 use crate::mpi::topology::map::NodeNumber;
 use crate::mpi::topology::{Cart, Graph, VirtualTopology, dims};
 use crate::process::{self, ProcessMpi};
+use platform::base::{ErrorClass, Result};
 
 /// The coordinates of a rank.
 #[unsafe(no_mangle)]

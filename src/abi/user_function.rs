@@ -15,13 +15,13 @@ use std::sync::Arc;
 
 use super::handles::handle;
 use super::types::{MPI_Count, MPI_User_function, MPI_User_function_c};
-use crate::base::Span;
 use crate::mpi::Layout;
 use crate::mpi::Memory;
 use crate::mpi::datatype::Datatype;
 use crate::mpi::op::UserFunction;
 use crate::mpi::reduction_operator::ReductionOperator;
 use crate::mpi::table::Handle;
+use platform::base::Span;
 
 /// Where elements made here begin, in bytes.
 const ALIGNMENT: usize = 16;

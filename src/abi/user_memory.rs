@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::entry_point::number;
 use super::types::{MPI_Count, MPI_Datatype};
-use crate::base::{ErrorClass, Result};
 use crate::mpi::Memory;
 use crate::mpi::datatype::Datatype;
 use crate::process::ProcessMpi;
+use platform::base::{ErrorClass, Result};
 
 /// The value of `MPI_IN_PLACE`, which is no buffer.
 const IN_PLACE: usize = 1;
@@ -91,12 +91,12 @@ pub fn checked_count(count: MPI_Count) -> Result<usize> {
 }
 
 #[cold]
-fn negative(count: MPI_Count) -> Box<crate::base::MpiError> {
+fn negative(count: MPI_Count) -> Box<platform::base::MpiError> {
     ErrorClass::Count.error(format!("count {count} is negative"))
 }
 
 #[cold]
-fn bad_buffer(buf: *const c_void, count: usize) -> Box<crate::base::MpiError> {
+fn bad_buffer(buf: *const c_void, count: usize) -> Box<platform::base::MpiError> {
     let what = if buf.is_null() { "a null pointer" } else { "MPI_IN_PLACE" };
     ErrorClass::Buffer.error(format!("the buffer of {count} elements is {what}"))
 }

@@ -16,13 +16,13 @@ use super::pointer::{free_handle, out};
 use super::types::*;
 use super::user_memory::is_in_place;
 use super::width::narrowed;
-use crate::base::{ErrorClass, Result};
 use crate::mpi::attribute::Attributes;
 use crate::mpi::comm::COMM_NULL;
 use crate::mpi::info::Info;
 use crate::mpi::table::Handle;
 use crate::mpi::window::{Flavor, Window, WindowMemory};
 use crate::process::ProcessMpi;
+use platform::base::{ErrorClass, Result};
 
 /// A window of memory that the library allocates.
 #[unsafe(no_mangle)]

@@ -17,7 +17,7 @@ use super::delay::Delay;
 use super::fault::Fault;
 use super::trace::Trace;
 use super::{Busy, Caps, Device, Header, PacketSink, WakeSource};
-use crate::base::{Peer, Random};
+use platform::base::{Peer, Random};
 
 /// How long a check may see nothing happen before it fails.
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -7,10 +7,10 @@
 
 use std::collections::VecDeque;
 
-use crate::base::{Peer, Random};
 use crate::device::rma::Rma;
 use crate::device::trigger::Trigger;
 use crate::device::{Bulk, Busy, Caps, Device, Header, PacketSink, SharedMemory, WakeSource};
+use platform::base::{Peer, Random};
 
 /// The inner device, with delays on the receiving side.
 pub struct Delay<D> {

@@ -4,12 +4,12 @@
 //! direct reads fail as often. Nothing else changes: a refused packet is not sent at all, and rooms
 //! have no faults. Equal seeds refuse the same sends.
 
-use crate::base::{Peer, Random, Span};
 use crate::device::rma::Rma;
 use crate::device::trigger::Trigger;
 use crate::device::{
     Bulk, Busy, Caps, Device, Header, PacketSink, SharedMemory, SplitEnd, WakeSource,
 };
+use platform::base::{Peer, Random, Span};
 
 /// The inner device, with faults.
 pub struct Fault<D> {

@@ -33,7 +33,7 @@ pub mod trigger;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-use crate::base::{Peer, Span};
+use platform::base::{Peer, Span};
 use rma::Rma;
 use shared_segment::SharedSegment;
 use trigger::Trigger;

@@ -6,7 +6,7 @@ use loom::sync::atomic::fence;
 
 pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::base::Span;
+use platform::base::Span;
 
 pub fn full_fence() {
     fence(Ordering::SeqCst);

@@ -9,7 +9,7 @@ use std::sync::atomic::{compiler_fence, fence};
 
 pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::base::Span;
+use platform::base::Span;
 
 /// Keeps the order of a store before a load, for which the processor needs a full fence.
 #[inline]

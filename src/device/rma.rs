@@ -8,7 +8,7 @@
 //!
 //! It knows no windows, epochs or datatypes.
 
-use crate::base::{Peer, Result, Span};
+use platform::base::{Peer, Result, Span};
 
 /// What a peer names registered memory by. Never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

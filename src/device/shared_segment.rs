@@ -50,7 +50,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::primitive::{AccessMode, AtomicU32, AtomicU64, Ordering, SharedBytes};
-use crate::base::Span;
+use platform::base::Span;
 
 /// Entries of a seat.
 pub const RING_ENTRIES: usize = 8;

@@ -5,10 +5,10 @@
 
 use std::collections::VecDeque;
 
-use crate::base::Peer;
 use crate::device::rma::Rma;
 use crate::device::trigger::Trigger;
 use crate::device::{Bulk, Busy, Caps, Device, Header, PacketSink, SharedMemory, WakeSource};
+use platform::base::Peer;
 
 /// The inner device, with a memory.
 pub struct Trace<D> {

@@ -14,9 +14,9 @@
 
 use std::sync::Arc;
 
-use crate::base::{Peer, Result, Span};
 use crate::device::rma::MemoryKey;
 use crate::offload::{Buffer, Program, StepId};
+use platform::base::{Peer, Result, Span};
 
 /// What the interface of this rank has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,14 +18,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::base::Peer;
 use crate::device::rma::Rma;
 use crate::device::shared_segment::{SegmentPool, SharedSegment};
 use crate::device::trigger::{InterfaceLimits, Trigger};
 use crate::device::{Busy, Caps, Device, Header, PacketSink, SharedMemory, WakeSource};
-use crate::sys::{futex, shm};
 pub use network::LIMITS;
 use network::LoopbackNetwork;
+use platform::base::Peer;
+use platform::sys::{futex, shm};
 
 /// Packets that wait at a rank before its senders meet [`Busy`].
 pub const QUEUE_PACKETS: usize = 8;

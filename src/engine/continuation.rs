@@ -9,9 +9,9 @@
 //! The run is one for whoever waits for it: it has the same key, and is over when the last of both
 //! is.
 
-use crate::base::Result;
 use crate::engine::memory::Memory;
 use crate::engine::run::RunPlan;
+use platform::base::Result;
 
 /// Says whether a run may go on, by the user buffers that its first plan had.
 pub type ContinuationCheck = Box<dyn FnOnce(&[Memory]) -> Result + Send>;

@@ -6,7 +6,6 @@
 //! do. Neither waits for the other (`rendezvous` draws what they tell each other). What cannot be
 //! copied directly comes in packets.
 
-use crate::base::{Peer, Span};
 use crate::device::{Device, SplitEnd};
 use crate::engine::operation::{
     Completion, OperationId, OperationState, ReceiveOperation, ReceivePhase,
@@ -14,6 +13,7 @@ use crate::engine::operation::{
 use crate::engine::point_to_point::Engine;
 use crate::engine::protocol::OutgoingPacket;
 use crate::engine::wire::{Control, Rts};
+use platform::base::{Peer, Span};
 
 impl<D: Device> Engine<D> {
     /// Gets a matched message out of the sender's memory, or asks for packets.

@@ -8,13 +8,13 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::base::Peer;
 use crate::device::Device;
 use crate::device::trigger::ProgramKey;
 use crate::engine::offloaded::OffloadedId;
 use crate::engine::point_to_point::Engine;
 use crate::offload::packing::{InterfaceModel, Packing, PackingPolicy, Put};
 use crate::offload::{Program, ProgramOp, Schedule};
+use platform::base::Peer;
 
 /// All that an operation puts to one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! A doubly linked list through one slab: an entry keeps its number until it leaves.
 
-use crate::base::Slab;
+use platform::base::Slab;
 
 /// No number.
 const NONE: u32 = u32::MAX;

@@ -158,7 +158,7 @@ impl MatchTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::Random;
+    use platform::base::Random;
     use std::collections::{HashMap, VecDeque};
 
     #[test]

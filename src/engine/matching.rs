@@ -294,7 +294,7 @@ fn kinds(mut bits: u8) -> impl Iterator<Item = usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::Random;
+    use platform::base::Random;
     use proptest::prelude::*;
     use std::collections::HashMap;
 

@@ -8,7 +8,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use super::layout::{Layout, StridedRun};
-use crate::base::Span;
+use platform::base::Span;
 
 /// Packed bytes that a copy between two scattered memories moves at a time.
 const BOUNCE_BYTES: usize = 4096;

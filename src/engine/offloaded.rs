@@ -15,7 +15,6 @@
 
 use std::ops::Range;
 
-use crate::base::{MpiError, Peer, Slab, Span};
 use crate::device::Device;
 use crate::device::rma::MemoryKey;
 use crate::device::trigger::{CounterKey, InstanceState, ProgramKey, Runner};
@@ -26,6 +25,7 @@ use crate::engine::point_to_point::Engine;
 use crate::engine::program_setup::restore_buffers;
 use crate::engine::run::{Launch, ReductionMethod, ReductionWork, WorkOrigin};
 use crate::offload::{Buffer, Region, StepAction, StepId};
+use platform::base::{MpiError, Peer, Slab, Span};
 
 /// The key of an operation that the device runs.
 pub type OffloadedId = u32;

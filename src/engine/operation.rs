@@ -4,11 +4,11 @@
 //! schedule are operations that no request ever named; so an operation knows who wants to hear of
 //! its end.
 
-use crate::base::{MpiError, Peer};
 use crate::engine::matching::PostedId;
 use crate::engine::memory::Memory;
 use crate::engine::rendezvous::{RendezvousReceiver, RendezvousSender};
 use crate::engine::wire::Envelope;
+use platform::base::{MpiError, Peer};
 
 /// The key of an operation.
 pub type OperationId = u32;
@@ -133,7 +133,7 @@ impl MemoryRange {
     }
 
     /// Where the part lies contiguously in memory, if it does.
-    pub fn span(&self) -> Option<crate::base::Span> {
+    pub fn span(&self) -> Option<platform::base::Span> {
         Some(self.memory.span()?.part(self.start, self.len))
     }
 }

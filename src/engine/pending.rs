@@ -2,14 +2,14 @@
 //!
 //! Only looks, and may walk over everything that is in flight: never on the way of a message.
 
-use crate::base::Peer;
-use crate::base::wait_report::QueueLengths;
 use crate::device::Device;
 use crate::engine::matching::MatchPattern;
 use crate::engine::operation::{OperationId, OperationOwner, OperationState, ReceivePhase};
 use crate::engine::point_to_point::Engine;
 use crate::engine::run::RunId;
 use crate::engine::wire::Envelope;
+use platform::base::Peer;
+use platform::base::wait_report::QueueLengths;
 
 /// A send or a receive that has not ended. Lengths are in bytes of the packed message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,7 +18,6 @@
 //! code never runs here: a reduction by a function of the application is handed out as
 //! [`ReductionWork`](crate::engine::run::ReductionWork).
 
-use crate::base::{ErrorClass, Peer, Result};
 use crate::device::{Busy, Caps, Device, Header, PacketSink as _, SharedMemory, WakeSource};
 use crate::engine::matching::MatchPattern;
 use crate::engine::memory::Memory;
@@ -31,6 +30,7 @@ use crate::engine::protocol::{MessageProtocol, OutgoingPacket, UnexpectedMessage
 use crate::engine::rendezvous::RendezvousSender;
 use crate::engine::run::Runs;
 use crate::engine::wire::{Control, Envelope, PacketKind, Rts};
+use platform::base::{ErrorClass, Peer, Result};
 
 /// The longest message that is sent eagerly, in bytes, unless something else is asked for; less if
 /// the device's packets are.

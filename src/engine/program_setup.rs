@@ -15,7 +15,6 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::base::{ErrorClass, MpiError, Peer, Result};
 use crate::device::Device;
 use crate::device::rma::{MemoryKey, RemoteAccess};
 use crate::device::trigger::{CounterKey, PeerBinding, ProgramBinding};
@@ -28,6 +27,7 @@ use crate::offload::compile::{ArrivalTarget, Draft, Rules};
 use crate::offload::{
     Buffer, Program, Region, Schedule, ScheduleBuilder, Scheme, Step, StepAction, Wait, with_gates,
 };
+use platform::base::{ErrorClass, MpiError, Peer, Result};
 
 /// The labels of the two exchanges, which no algorithm has so many rounds to use.
 const GRANTS_LABEL: u16 = u16::MAX - 1;

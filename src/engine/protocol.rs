@@ -7,7 +7,6 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::base::{ErrorClass, MpiError, Peer, Slab};
 use crate::device::{Header, PacketSink};
 use crate::engine::credit::Credit;
 use crate::engine::matching::{MatchPattern, Matching};
@@ -17,6 +16,7 @@ use crate::engine::operation::{
 };
 use crate::engine::rendezvous::{RendezvousReceiver, RendezvousSender};
 use crate::engine::wire::{Control, Envelope, PacketKind, Rts};
+use platform::base::{ErrorClass, MpiError, Peer, Slab};
 
 /// Buffers for unexpected messages that are kept for the next ones, and the longest kept, in bytes.
 const FREE_BUFFERS_MAX: usize = 64;

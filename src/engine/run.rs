@@ -28,7 +28,6 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::base::{ErrorClass, MpiError, Peer, Slab, Span};
 use crate::device::Device;
 use crate::engine::continuation::Continuation;
 use crate::engine::matching::MatchPattern;
@@ -40,6 +39,7 @@ use crate::engine::protocol::CompletedStep;
 use crate::engine::run_progress::{ProgressFreeList, RunProgress};
 use crate::engine::wire::Envelope;
 use crate::offload::{Arithmetic, Buffer, Region, Schedule, StepAction, StepId};
+use platform::base::{ErrorClass, MpiError, Peer, Slab, Span};
 
 /// The key of a run.
 pub type RunId = u32;

@@ -6,9 +6,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::base::Span;
 use crate::engine::memory::OwnedBytes;
 use crate::offload::{Schedule, StepId};
+use platform::base::Span;
 
 /// How many states are kept for later; few enough to look at each.
 const FREE_MAX: usize = 16;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 
-use crate::base::{ErrorClass, Result};
+use platform::base::{ErrorClass, Result};
 
 /// `MPI_KEYVAL_INVALID` of the standard ABI.
 pub const KEYVAL_INVALID: i32 = 0;

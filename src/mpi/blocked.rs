@@ -8,12 +8,12 @@ use super::collective_shared::{CollectiveOwner, SharedCollectiveId};
 use super::comm::{Comm, Traffic};
 use super::request::Activity;
 use super::table::Handle;
-use crate::base::Peer;
-use crate::base::wait_report::{CollectiveId, WaitCondition, WaitReport};
 use crate::device::Device;
 use crate::engine::matching::MatchPattern;
 use crate::engine::pending::{PendingOperation, PendingRun};
 use crate::engine::run::Members;
+use platform::base::Peer;
+use platform::base::wait_report::{CollectiveId, WaitCondition, WaitReport};
 
 /// How many requests are described at most, and how many are looked at.
 const DESCRIBED_MAX: usize = 8;

@@ -6,8 +6,8 @@
 //! size counts here, and the address is given back on detach.
 
 use super::table::Handle;
-use crate::base::{ErrorClass, Result};
 use crate::engine::operation::OperationId;
+use platform::base::{ErrorClass, Result};
 
 /// Bytes that a message takes beside its data (`MPI_BSEND_OVERHEAD` of the standard ABI).
 pub const OVERHEAD: usize = 512;

@@ -31,11 +31,11 @@ use super::op::Op;
 use super::request::Activity;
 use super::status::Status;
 use super::table::Handle;
-use crate::base::{ErrorClass, MpiError, Result};
 use crate::device::Device;
 use crate::engine::continuation::Continuation;
 use crate::engine::memory::Memory;
 use crate::engine::run::{Launch, RunId, RunPlan};
+use platform::base::{ErrorClass, MpiError, Result};
 
 /// Bytes of a record on its way, and of the name in it.
 const RECORD_BYTES: usize = 64;

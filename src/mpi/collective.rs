@@ -19,10 +19,10 @@ use super::coll::{
 };
 use super::collective_call::{Bound, Call};
 use super::reduction_operator::{BufferUse, ReductionOperator, ResultBuffer};
-use crate::base::{ErrorClass, Result};
 use crate::device::Device;
 use crate::engine::memory::Memory;
 use crate::offload::Schedule;
+use platform::base::{ErrorClass, Result};
 
 impl<D: Device> Mpi<D> {
     /// The schedule of this rank in an operation on `comm`.

@@ -18,11 +18,11 @@ use super::collective_shared::SharedCollectiveId;
 use super::comm::Traffic;
 use super::request::Activity;
 use super::table::Handle;
-use crate::base::Result;
 use crate::device::Device;
 use crate::engine::memory::Memory;
 use crate::engine::run::{Launch, RunId, RunPlan};
 use crate::offload::Schedule;
+use platform::base::Result;
 
 /// How a collective operation is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

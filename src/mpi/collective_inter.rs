@@ -11,10 +11,10 @@ use super::collective_call::{Bound, Call};
 use super::comm::Comm;
 use super::reduction_operator::{ReductionOperator, ResultBuffer};
 use super::status::PROC_NULL;
-use crate::base::{ErrorClass, Result};
 use crate::device::Device;
 use crate::engine::memory::Memory;
 use crate::offload::Schedule;
+use platform::base::{ErrorClass, Result};
 
 /// `MPI_ROOT` of the standard ABI.
 pub const ROOT: i32 = -4;

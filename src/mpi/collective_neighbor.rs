@@ -11,10 +11,10 @@ use super::coll::neighbor::{NeighborBlocks, Neighborhood, schedule};
 use super::collective::{check_equal, lengths};
 use super::collective_call::{Bound, Call};
 use super::comm::Comm;
-use crate::base::{ErrorClass, Result};
 use crate::device::Device;
 use crate::engine::memory::Memory;
 use crate::offload::Schedule;
+use platform::base::{ErrorClass, Result};
 
 /// How many schedules a communicator keeps: a program that exchanges borders of a few fields, in
 /// both directions, calls that many in turn.

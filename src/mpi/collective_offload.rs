@@ -25,14 +25,14 @@ use super::p2p::StartArguments;
 use super::request::Activity;
 use super::status::Status;
 use super::table::Handle;
-use crate::base::wait_report::WaitReport;
-use crate::base::{ErrorClass, Result, Span};
 use crate::device::Device;
 use crate::engine::memory::Memory;
 use crate::engine::offloaded::OffloadedId;
 use crate::engine::program_setup::ProgramSetup;
 use crate::engine::run::{Launch, ReductionMethod, RunId, RunPlan};
 use crate::offload::Buffer;
+use platform::base::wait_report::WaitReport;
+use platform::base::{ErrorClass, Result, Span};
 
 /// What a rank votes.
 const NO: u8 = 0;

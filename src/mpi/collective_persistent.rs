@@ -26,11 +26,11 @@ use super::comm_segment::SegmentRequest;
 use super::p2p::StartArguments;
 use super::request::Activity;
 use super::table::Handle;
-use crate::base::wait_report::WaitReport;
-use crate::base::{ErrorClass, Result};
 use crate::device::Device;
 use crate::device::shared_segment::SharedSegment;
 use crate::engine::run::Launch;
+use platform::base::wait_report::WaitReport;
+use platform::base::{ErrorClass, Result};
 
 /// A persistent request in the making.
 #[derive(Debug)]

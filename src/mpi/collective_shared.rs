@@ -18,10 +18,10 @@ use super::op::Combination;
 use super::reduction_operator::ReductionOperator;
 use super::request::Activity;
 use super::status::Status;
-use crate::base::{MpiError, Peer, Result, Slab};
 use crate::device::Device;
 use crate::device::shared_segment::SharedSegment;
 use crate::engine::memory::Memory;
+use platform::base::{MpiError, Peer, Result, Slab};
 
 /// The key of a hall.
 pub type SharedCollectiveId = u32;

@@ -25,7 +25,7 @@ use super::hints::CommHints;
 use super::intercomm::IntercommView;
 use super::table::{Handle, HandleKind, HandleTable};
 use super::topology::VirtualTopology;
-use crate::base::{ErrorClass, MpiError, Peer, Result};
+use platform::base::{ErrorClass, MpiError, Peer, Result};
 
 /// `MPI_COMM_NULL` of the standard ABI.
 pub const COMM_NULL: Handle = 0x100;
@@ -405,7 +405,7 @@ impl Comms {
 }
 
 #[cold]
-fn not_a_comm(handle: Handle) -> Box<crate::base::MpiError> {
+fn not_a_comm(handle: Handle) -> Box<platform::base::MpiError> {
     ErrorClass::Comm.error(match handle {
         COMM_NULL => "the communicator is MPI_COMM_NULL".into(),
         COMM_WORLD => "MPI_COMM_WORLD can be used between MPI_Init and MPI_Finalize only".into(),

@@ -37,12 +37,12 @@ use super::p2p::check_tag;
 use super::request::Activity;
 use super::status::Status;
 use super::table::Handle;
-use crate::base::wait_report::WaitReport;
-use crate::base::{ErrorClass, Result};
 use crate::device::Device;
 use crate::engine::memory::Memory;
 use crate::engine::run::{Launch, Members, RunId, RunPlan};
 use crate::offload::{Buffer, Schedule, ScheduleBuilder, StepAction, Wait};
+use platform::base::wait_report::WaitReport;
+use platform::base::{ErrorClass, Result};
 
 /// Bytes of a [`SplitRecord`] on its way.
 const SPLIT_RECORD_BYTES: usize = 8 + ContextMessage::BYTES;

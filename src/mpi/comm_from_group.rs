@@ -23,9 +23,9 @@ use super::group::Group;
 use super::request::Activity;
 use super::status::Status;
 use super::table::Handle;
-use crate::base::{ErrorClass, Peer, Result};
 use crate::device::Device;
 use crate::engine::run::{Launch, Members, RunPlan};
+use platform::base::{ErrorClass, Peer, Result};
 
 /// The longest string in bytes, without the final zero (`MPI_MAX_STRINGTAG_LEN` - 1).
 pub const STRING_MAX: usize = 1023;

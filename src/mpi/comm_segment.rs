@@ -26,12 +26,12 @@ use super::comm::{Comm, Context};
 use super::group::Group;
 use super::request::Activity;
 use super::table::Handle;
-use crate::base::wait_report::WaitReport;
-use crate::base::{Peer, Result};
 use crate::device::Device;
 use crate::device::shared_segment::SharedSegment;
 use crate::engine::memory::Memory;
 use crate::engine::run::RunId;
+use platform::base::wait_report::WaitReport;
+use platform::base::{Peer, Result};
 
 /// What rank 0 of a new communicator tells the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

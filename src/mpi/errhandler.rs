@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::table::{Handle, HandleKind, HandleTable};
-use crate::base::{ErrorClass, Result};
+use platform::base::{ErrorClass, Result};
 
 /// The largest error code the standard ABI leaves to the library (`MPI_ERR_LASTCODE`).
 pub const LAST_CODE: i32 = 16383;
@@ -263,11 +263,11 @@ impl ErrorCodes {
     }
 }
 
-fn not_added(code: i32) -> Box<crate::base::MpiError> {
+fn not_added(code: i32) -> Box<platform::base::MpiError> {
     ErrorClass::Arg.error(format!("{code} is not an error class or code that was added"))
 }
 
-fn unknown(code: i32) -> Box<crate::base::MpiError> {
+fn unknown(code: i32) -> Box<platform::base::MpiError> {
     ErrorClass::Arg.error(format!("{code} is not an error code"))
 }
 

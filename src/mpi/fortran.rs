@@ -6,7 +6,7 @@
 //! Fortran bindings tells. What was told once stays.
 
 use super::info::Info;
-use crate::base::{ErrorClass, MpiError, Result};
+use platform::base::{ErrorClass, MpiError, Result};
 
 /// Sizes in bytes of Fortran's default kinds, as the predefined datatypes have them.
 const SIZES: [(&[u8], &[u8]); 4] = [

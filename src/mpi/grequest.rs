@@ -14,8 +14,8 @@ use super::Mpi;
 use super::comm::COMM_SELF;
 use super::request::{Activity, Request, not_a_request};
 use super::table::Handle;
-use crate::base::{ErrorClass, Result};
 use crate::device::Device;
+use platform::base::{ErrorClass, Result};
 
 /// The application's functions for one request, as addresses, and what they are called with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

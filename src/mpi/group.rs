@@ -7,8 +7,8 @@
 use std::sync::{Arc, OnceLock};
 
 use super::table::Handle;
-use crate::base::Peer;
 use crate::engine::run::Members;
+use platform::base::Peer;
 
 /// Which peer each rank of a group is.
 #[derive(Clone, Debug)]

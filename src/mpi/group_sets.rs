@@ -5,8 +5,8 @@
 
 use super::group::{Group, RankMap};
 use super::status::PROC_NULL;
-use crate::base::{ErrorClass, MpiError, Peer, Result};
 use crate::engine::run::Members;
+use platform::base::{ErrorClass, MpiError, Peer, Result};
 
 /// `MPI_UNDEFINED` of the standard ABI.
 pub const UNDEFINED: i32 = -32766;

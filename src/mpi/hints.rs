@@ -7,7 +7,7 @@ use std::str;
 
 use super::info::Info;
 use super::memory_kinds;
-use crate::base::Result;
+use platform::base::Result;
 
 /// The promises that are true or false, false by default.
 const FLAGS: [&str; 5] = [

@@ -4,7 +4,7 @@
 //! are those of the ABI, which count the terminating zero of C, so the longest key has one byte
 //! less. Keys keep the place where they were first set.
 
-use crate::base::{ErrorClass, Result};
+use platform::base::{ErrorClass, Result};
 
 /// `MPI_MAX_INFO_KEY` of the ABI.
 pub const KEY_MAX: usize = 256;

@@ -20,8 +20,8 @@ use super::comm::{Comm, Context};
 use super::errhandler::Handler;
 use super::group::Group;
 use super::group_sets::GroupComparison;
-use crate::base::{ErrorClass, MpiError, Peer, Result};
 use crate::engine::run::Members;
+use platform::base::{ErrorClass, MpiError, Peer, Result};
 
 /// Both groups of an intercommunicator, in one numbering.
 #[derive(Clone, Debug)]

@@ -46,13 +46,13 @@ pub mod tool;
 pub mod topology;
 pub mod window;
 
-use crate::base::Result;
 use crate::device::Device;
 pub use crate::engine::layout::Layout;
 pub use crate::engine::memory::Memory;
 use crate::engine::point_to_point::Engine;
 use crate::offload::Scheme;
 use crate::offload::packing::PackingPolicy;
+use platform::base::Result;
 
 use buffer::BsendBuffer;
 use checked_mode::CheckedMode;

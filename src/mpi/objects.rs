@@ -13,7 +13,7 @@ use super::info::Info;
 use super::op::{Op, UserFunction};
 use super::table::{Handle, HandleKind, HandleTable};
 use super::tool::ToolInterface;
-use crate::base::{ErrorClass, MpiError, Result};
+use platform::base::{ErrorClass, MpiError, Result};
 
 /// `MPI_DATATYPE_NULL` of the standard ABI.
 pub const DATATYPE_NULL: Handle = 0x200;

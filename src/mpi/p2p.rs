@@ -7,7 +7,6 @@ use super::comm::{Comm, Traffic};
 use super::request::Activity;
 use super::status::{ANY_SOURCE, ANY_TAG, PROC_NULL, Status};
 use super::table::Handle;
-use crate::base::{ErrorClass, MpiError, Peer, Result};
 use crate::device::Device;
 use crate::engine::matching::MatchPattern;
 use crate::engine::memory::Memory;
@@ -15,6 +14,7 @@ use crate::engine::offloaded::OffloadedId;
 use crate::engine::point_to_point::{Engine, Mode, ProbedMessage};
 use crate::engine::run::{Members, RunId};
 use crate::engine::wire::Envelope;
+use platform::base::{ErrorClass, MpiError, Peer, Result};
 
 /// The largest tag (`MPI_TAG_UB`).
 pub const TAG_MAX: i32 = i32::MAX;

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use super::datatype::Datatype;
 use super::fortran::Booleans;
 use super::op::{Combination, Operator, PaddedKernel};
-use crate::base::Result;
 use crate::engine::memory::Memory;
 use crate::engine::run::{ReductionKernel, ReductionMethod, RunPlan, StagedBuffer};
 use crate::mpi::coll::Operands;
 use crate::offload::{Arithmetic, Schedule};
+use platform::base::Result;
 
 /// An operation on a datatype.
 pub struct ReductionOperator {

@@ -17,11 +17,11 @@ use super::grequest::{GeneralizedRequest, GrequestFunctions, GrequestState};
 use super::p2p::StartArguments;
 use super::status::Status;
 use super::table::Handle;
-use crate::base::{ErrorClass, MpiError, Result};
 use crate::device::Device;
 use crate::engine::offloaded::OffloadedId;
 use crate::engine::operation::OperationId;
 use crate::engine::run::RunId;
+use platform::base::{ErrorClass, MpiError, Result};
 
 /// `MPI_REQUEST_NULL` of the standard ABI.
 pub const REQUEST_NULL: Handle = 0x180;

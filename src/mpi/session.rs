@@ -15,8 +15,8 @@ use super::errhandler::Handler;
 use super::group::Group;
 use super::info::Info;
 use super::table::{Handle, HandleKind, HandleTable};
-use crate::base::{ErrorClass, MpiError, Peer, Result};
 use crate::device::Device;
+use platform::base::{ErrorClass, MpiError, Peer, Result};
 
 /// `MPI_SESSION_NULL` of the standard ABI.
 pub const SESSION_NULL: Handle = 0x120;

@@ -17,11 +17,11 @@ use super::coll::{Collective, UniformBlocks};
 use super::hardware::{Resource, ResourceLocation, ResourceLocations};
 use super::request::Activity;
 use super::table::Handle;
-use crate::base::wait_report::WaitReport;
-use crate::base::{ErrorClass, Result};
 use crate::device::Device;
 use crate::engine::memory::Memory;
 use crate::engine::run::RunId;
+use platform::base::wait_report::WaitReport;
+use platform::base::{ErrorClass, Result};
 
 /// What a rank asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@
 //! still the slots in turn stay in the first-level cache. Values below 4096 are the standard ABI's predefined
 //! handles; they are never made here because every kind is at least 1.
 
-use crate::base::{ErrorClass, Result};
+use platform::base::{ErrorClass, Result};
 
 /// A handle as a number, as `MPI_*_toint` gives it.
 pub type Handle = u32;

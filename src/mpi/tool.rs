@@ -6,8 +6,8 @@
 
 use super::Mpi;
 use super::table::{Handle, HandleKind, HandleTable};
-use crate::base::Result;
 use crate::device::Device;
+use platform::base::Result;
 
 /// A performance variable: a number of 64 bits, of this process alone, that only the library changes.
 #[derive(Clone, Copy, Debug)]

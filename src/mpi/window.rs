@@ -11,8 +11,8 @@ use super::attribute::Attributes;
 use super::errhandler::Handler;
 use super::info::Info;
 use super::table::{Handle, HandleKind, HandleTable};
-use crate::base::{ErrorClass, MpiError, Result};
 use crate::device::Device;
+use platform::base::{ErrorClass, MpiError, Result};
 
 /// `MPI_WIN_NULL` of the standard ABI.
 pub const WIN_NULL: Handle = 0x110;

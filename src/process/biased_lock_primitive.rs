@@ -2,10 +2,10 @@
 
 pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
-pub use crate::sys::thread::current as this_thread;
+pub use platform::sys::thread::current as this_thread;
 pub use std::thread::yield_now;
 
-use crate::sys::membarrier;
+use platform::sys::membarrier;
 
 /// Whether [`heavy_fence`] works from now on.
 pub fn has_heavy_fence() -> bool {

@@ -1,14 +1,12 @@
 //! Settings: the `SUIRO_*` variables of the environment, read here and nowhere else. The `mpirun`
 //! of Open MPI tells some of them by variables of its own.
 //!
-//! What there is and what it may be stands in [`crate::base::settings`].
+//! What there is and what it may be stands in [`platform::base::settings`].
 
 use std::str::FromStr;
 use std::time::Duration;
 
 use super::interface_settings;
-use crate::base::settings::{self, COLLECTIVE_PREFIX, SETTINGS, Setting};
-use crate::base::{ErrorClass, Result};
 use crate::devices::shm::CopyMethod;
 use crate::devices::tofu;
 use crate::engine::point_to_point::EAGER_MAX;
@@ -17,6 +15,9 @@ use crate::mpi::coll::select::{AlgorithmChoice, Selection};
 use crate::mpi::errhandler::Handler;
 use crate::offload::Scheme;
 use crate::offload::packing::PackingPolicy;
+use platform::base::settings;
+use platform::base::settings::{COLLECTIVE_PREFIX, SETTINGS, Setting};
+use platform::base::{ErrorClass, Result};
 
 /// Who makes progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,13 +6,14 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use super::config::Config;
 use super::world::host_name;
-use crate::base::Result;
-use crate::bootstrap::Environment;
 use crate::mpi::hardware::{Resource, ResourceLocation, ResourceLocations};
 use crate::mpi::hints::MEMORY_KINDS;
 use crate::mpi::info::{Info, VALUE_MAX};
 use crate::mpi::memory_kinds;
-use crate::sys::topology::{self, HardwareLevel as Part, Residence};
+use platform::base::Result;
+use platform::bootstrap::Environment;
+use platform::sys::topology;
+use platform::sys::topology::{HardwareLevel as Part, Residence};
 
 /// What `MPI_INFO_ENV` says of this process with these arguments or its own: the same before, while
 /// and after MPI runs, as far as the launcher tells it in variables.

@@ -6,12 +6,12 @@
 
 use std::os::fd::OwnedFd;
 
-use crate::base::{Peer, Result};
 use crate::device::rma::Rma;
 use crate::device::trigger::Trigger;
 use crate::device::{Bulk, Busy, Caps, Device, Header, PacketSink, SharedMemory, WakeSource};
 use crate::devices::shm::{CopyMethod, SettingsMismatch, Shm, WaitTable};
 use crate::devices::tofu::{self, Tofu};
+use platform::base::{Peer, Result};
 
 /// The devices of this process.
 pub struct Devices {

@@ -9,14 +9,14 @@
 use super::config::{Config, ProgressMode};
 use super::world::assemble;
 use super::{Process, ProcessMpi, ProcessState, RunningMpi, ThreadLevel, WorldStage, running};
-use crate::base::wait_report::WaitReport;
-use crate::base::{ErrorClass, Result};
-use crate::bootstrap::{Client, RequiredRanks};
 use crate::mpi::errhandler::Handler;
 use crate::mpi::hints::MEMORY_KINDS;
 use crate::mpi::info::Info;
 use crate::mpi::memory_kinds;
 use crate::mpi::table::Handle;
+use platform::base::wait_report::WaitReport;
+use platform::base::{ErrorClass, Result};
+use platform::bootstrap::{Client, RequiredRanks};
 
 /// Who comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

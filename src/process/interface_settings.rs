@@ -1,10 +1,10 @@
 //! The settings of the simulated network interface: `SUIRO_TOFU_*`.
 
 use super::config::parse;
-use crate::base::Result;
 use crate::device::torus::Generation;
 use crate::devices::tofu::TofuSettings;
-use crate::sys::topology::parse_list;
+use platform::base::Result;
+use platform::sys::topology::parse_list;
 
 /// Engines that an interface can have.
 const ENGINES_MAX: u8 = 32;

@@ -205,7 +205,7 @@ impl<T> Drop for Guard<'_, T> {
 mod tests {
     use super::super::biased_lock::REBIAS_CALLS;
     use super::*;
-    use crate::sys::membarrier;
+    use platform::sys::membarrier;
 
     #[test]
     fn threads_that_meet_take_turns() {

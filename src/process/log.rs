@@ -7,7 +7,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use super::config::Config;
-use crate::base::{ErrorClass, Result};
+use platform::base::{ErrorClass, Result};
 
 /// Starts the log as `SUIRO_LOG` says. An application that has a subscriber of its own keeps it.
 ///

@@ -40,10 +40,10 @@ mod model_waiting;
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::base::wait_report::WaitReport;
-use crate::base::{ErrorClass, MpiError, Result};
-use crate::bootstrap::{Client, StatusWriter};
 use crate::mpi::objects::Objects;
+use platform::base::wait_report::WaitReport;
+use platform::base::{ErrorClass, MpiError, Result};
+use platform::bootstrap::{Client, StatusWriter};
 
 use config::{Config, ProgressMode};
 use deadlock_detector::DeadlockDetector;

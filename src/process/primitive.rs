@@ -4,7 +4,7 @@ pub use std::sync::atomic::{AtomicU32, Ordering};
 
 use std::time::Duration;
 
-use crate::sys::futex;
+use platform::sys::futex;
 
 /// Sleeps while the word is `expected`, or shorter, but not much longer than `longest`.
 pub fn wait(word: &AtomicU32, expected: u32, longest: Option<Duration>) {

@@ -39,9 +39,9 @@ use super::wait_state::WaitState;
 use super::waiters::Wakeups;
 use super::waiting::{notify_unlocked, sleep};
 use super::{Process, ProcessState, RunningMpi, running};
-use crate::base::{ErrorClass, Result};
-use crate::sys::process::THREAD_NAME;
-use crate::sys::{clock, signals};
+use platform::base::{ErrorClass, Result};
+use platform::sys::process::THREAD_NAME;
+use platform::sys::{clock, signals};
 
 /// The first look of a thread that is away.
 const FIRST_PAUSE: Duration = Duration::from_micros(100);

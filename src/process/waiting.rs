@@ -23,10 +23,10 @@ use super::wait_policy::{SpinHistory, WaitBackoff, WaitPolicy, WaitStep};
 use super::wait_state::WaitState;
 use super::waiters::{self, Wakeups};
 use super::{Process, ProcessMpi, ProcessState, RunningMpi, running};
-use crate::base::wait_report::WaitReport;
-use crate::base::{ErrorClass, Result};
 use crate::device::WakeSource;
-use crate::sys::{clock, futex};
+use platform::base::wait_report::WaitReport;
+use platform::base::{ErrorClass, Result};
+use platform::sys::{clock, futex};
 
 /// How long a sleeper sleeps before it looks again although nobody woke it.
 const SLEEP_MAX: Duration = Duration::from_millis(100);

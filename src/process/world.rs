@@ -17,15 +17,15 @@ use super::waiting::CallWaiters;
 use super::{
     Devices, Process, ProcessMpi, ProcessState, RunningMpi, WorldModel, WorldStage, running,
 };
-use crate::base::wait_report::WaitReport;
-use crate::base::{ErrorClass, Result, settings};
-use crate::bootstrap::{Client, Environment, JobView, RequiredRanks, StatusWriter};
 use crate::devices::shm::SettingsMismatch;
 use crate::mpi::WorldAttributes;
 use crate::mpi::buffer::BufferOwner;
 use crate::mpi::coll::machine_model::{self, MachineModel};
 use crate::mpi::comm::COMM_WORLD;
-use crate::sys::{clock, cma, cpu, descriptor, host, process as system, shm, topology};
+use platform::base::wait_report::WaitReport;
+use platform::base::{ErrorClass, Result, settings};
+use platform::bootstrap::{Client, Environment, JobView, RequiredRanks, StatusWriter};
+use platform::sys::{clock, cma, cpu, descriptor, host, process as system, shm, topology};
 
 /// For how long a launcher may take to read what this process has said before it is told to end it.
 const LAUNCHER_READ_TIMEOUT: Duration = Duration::from_millis(200);
@@ -165,7 +165,7 @@ fn has_left(mpi: &ProcessMpi) -> bool {
 }
 
 #[cold]
-fn no_world() -> Box<crate::base::MpiError> {
+fn no_world() -> Box<platform::base::MpiError> {
     ErrorClass::Other.error("this works between MPI_Init and MPI_Finalize only")
 }
 
@@ -262,7 +262,7 @@ pub(super) fn assemble(
 #[cold]
 fn settings_mismatch(
     rank: u32, ours: &str, first: &SettingsMismatch,
-) -> Box<crate::base::MpiError> {
+) -> Box<platform::base::MpiError> {
     let what = match settings::difference(ours, &first.text) {
         Some((name, ours, theirs)) => {
             format!("{name} is {ours} in rank {rank} but {theirs} in rank {}", first.rank)
@@ -345,6 +345,6 @@ fn open_segment(place: &str) -> Result<OwnedFd> {
     shm::open_of(pid, fd).map_err(|error| segment_error(&format!("process {pid}: {error}")))
 }
 
-fn segment_error(why: &str) -> Box<crate::base::MpiError> {
+fn segment_error(why: &str) -> Box<platform::base::MpiError> {
     ErrorClass::NoMem.error(format!("cannot share memory with the ranks of this host: {why}"))
 }

@@ -167,7 +167,7 @@ pub type Log<'a> = Option<&'a mut Vec<String>>;
 /// A byte of the caller of `rank` before an instance; sums of such numbers are as good as unique.
 fn byte(rank: usize, at: usize, instance: u8) -> u64 {
     let number = 1 + instance as u64 + 8 * (at as u64 + 1024 * rank as u64);
-    mpi_abi::base::Random::new(number).bits()
+    platform::base::Random::new(number).bits()
 }
 
 /// A region, to be read.

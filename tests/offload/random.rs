@@ -5,10 +5,10 @@
 //! each message, or in the past of the end of some rank that is in the message's past. Then nobody
 //! is ahead of a receiver by more than the instance that its other tank is for.
 
-use mpi_abi::base::Random;
 use mpi_abi::offload::Schedule;
 use mpi_abi::offload::check::check;
 use mpi_abi::offload::compile::{Rules, link_all};
+use platform::base::Random;
 
 use super::graph::{Message, schedules};
 use super::is_long;

@@ -5,10 +5,10 @@
 //! Here an instance that ends waits for its own puts, as that of an interface does
 //! (`device::trigger`).
 
-use mpi_abi::base::Random;
 use mpi_abi::offload::causal_order::CausalOrder;
 use mpi_abi::offload::compile::{Rules, link_all};
 use mpi_abi::offload::{Program, Schedule, Scheme};
+use platform::base::Random;
 
 use super::collectives::Collective;
 use super::graph::schedules;

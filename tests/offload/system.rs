@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use mpi_abi::base::{Peer, Random, Span};
 use mpi_abi::device::rma::{MemoryKey, RemoteAccess};
 use mpi_abi::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, PeerBinding, ProgramBinding, ProgramKey, Trigger,
@@ -14,6 +13,7 @@ use mpi_abi::offload::causal_order::CausalOrder;
 use mpi_abi::offload::check::check;
 use mpi_abi::offload::compile::{Rules, link_all};
 use mpi_abi::offload::{Buffer, Program, Schedule, Scheme, StepAction};
+use platform::base::{Peer, Random, Span};
 
 use super::collectives::{Collective, EVERY};
 use super::is_long;

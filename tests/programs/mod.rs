@@ -4,8 +4,10 @@
 
 // The harness is also that of the launcher's tests, which need more of it.
 #[allow(dead_code)]
-#[path = "../launch/harness.rs"]
+#[path = "../harness/mod.rs"]
 pub mod harness;
+
+pub use harness::root;
 
 use std::env;
 use std::path::Path;
@@ -36,11 +38,6 @@ pub fn forms() -> Vec<Form> {
 /// Whether more is to be tried than there is time for every day.
 pub fn is_long() -> bool {
     env::var_os("SUIRO_TEST_LONG").is_some_and(|value| value == "1")
-}
-
-/// The folder of the package.
-pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// Runs the program in one form, with strict checks.

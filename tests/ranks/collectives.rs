@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use mpi_abi::base::{Peer, Random, Span};
 use mpi_abi::devices::loopback::Loopback;
 use mpi_abi::engine::memory::Memory;
 use mpi_abi::engine::point_to_point::Engine;
@@ -17,6 +16,7 @@ use mpi_abi::mpi::coll::{
     gatherv, reduce_scatter, scatterv,
 };
 use mpi_abi::offload::Schedule;
+use platform::base::{Peer, Random, Span};
 
 /// The identity: rank `r` is peer `r`.
 struct World;

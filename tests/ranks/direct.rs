@@ -3,10 +3,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use mpi_abi::base::{Peer, Span};
 use mpi_abi::device::{Bulk, Busy, Caps, Device, Header, PacketSink, SplitEnd, WakeSource};
 use mpi_abi::devices::loopback::Loopback;
 use mpi_abi::engine::point_to_point::{Engine, Mode};
+use platform::base::{Peer, Span};
 
 use super::engine::{envelope, from, room};
 

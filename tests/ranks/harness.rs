@@ -7,7 +7,6 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use mpi_abi::base::Random;
 use mpi_abi::device::delay::Delay;
 use mpi_abi::device::fault::Fault;
 use mpi_abi::device::trigger::InterfaceLimits;
@@ -15,6 +14,7 @@ use mpi_abi::devices::loopback::Loopback;
 use mpi_abi::mpi::objects::Objects;
 use mpi_abi::mpi::request::{Activity, Outcome};
 use mpi_abi::mpi::{Mpi, WorldAttributes};
+use platform::base::Random;
 
 /// MPI over a network that is busy at random and delivers late.
 pub type TestMpi = Mpi<Fault<Delay<Loopback>>>;

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use mpi_abi::base::{ErrorClass, Random};
 use mpi_abi::mpi::attribute::Attributes;
 use mpi_abi::mpi::comm::{COMM_NULL, COMM_WORLD};
 use mpi_abi::mpi::comm_create::Split;
@@ -12,6 +11,7 @@ use mpi_abi::mpi::group::Group;
 use mpi_abi::mpi::intercomm_create::IntercommCreation;
 use mpi_abi::mpi::p2p::SendMode;
 use mpi_abi::mpi::status::{ANY_SOURCE, ANY_TAG};
+use platform::base::{ErrorClass, Random};
 
 use super::harness::{Rank, ranks};
 use super::mpi::{receive, send};

@@ -1,13 +1,13 @@
 //! MPI on ranks in one process: communicators, point-to-point and collectives together, over a
 //! network that is busy and late at random.
 
-use mpi_abi::base::{ErrorClass, Random, Span};
 use mpi_abi::mpi::Memory;
 use mpi_abi::mpi::collective_call::Call;
 use mpi_abi::mpi::comm::{COMM_SELF, COMM_WORLD};
 use mpi_abi::mpi::p2p::SendMode;
 use mpi_abi::mpi::request::Activity;
 use mpi_abi::mpi::status::{ANY_SOURCE, ANY_TAG};
+use platform::base::{ErrorClass, Random, Span};
 
 use super::harness::{Rank, ranks};
 

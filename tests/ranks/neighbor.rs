@@ -1,12 +1,12 @@
 //! Neighborhood collectives on random graphs, several under way at once, over a network that is
 //! busy and late at random.
 
-use mpi_abi::base::Random;
 use mpi_abi::mpi::Memory;
 use mpi_abi::mpi::collective_call::Call;
 use mpi_abi::mpi::comm::COMM_WORLD;
 use mpi_abi::mpi::topology::create::LocalEdges;
 use mpi_abi::mpi::topology::dist_graph::{EdgeRole, GraphEdge};
+use platform::base::Random;
 
 use super::harness::ranks;
 use super::mpi::room;

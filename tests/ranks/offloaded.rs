@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use mpi_abi::base::{ErrorClass, Random};
 use mpi_abi::device::trigger::InterfaceLimits;
 use mpi_abi::devices::loopback::LIMITS;
 use mpi_abi::mpi::collective_call::{Bound, Call, CallForm};
@@ -18,6 +17,7 @@ use mpi_abi::mpi::topology::dist_graph::{EdgeRole, GraphEdge};
 use mpi_abi::mpi::{Layout, Memory};
 use mpi_abi::offload::Scheme;
 use mpi_abi::offload::packing::PackingPolicy;
+use platform::base::{ErrorClass, Random};
 
 use super::harness::{Rank, limited, ranks};
 use super::mpi::room;

@@ -2,7 +2,6 @@
 //! each rank starts them in an order of its own, and runs ahead of others as far as it may. Those
 //! that find a room go through it, the others by messages.
 
-use mpi_abi::base::Random;
 use mpi_abi::mpi::Memory;
 use mpi_abi::mpi::collective_call::{Bound, Call, CallForm};
 use mpi_abi::mpi::comm::COMM_WORLD;
@@ -10,6 +9,7 @@ use mpi_abi::mpi::datatype::predefined;
 use mpi_abi::mpi::op::Operator;
 use mpi_abi::mpi::reduction_operator::ReductionOperator;
 use mpi_abi::mpi::request::Completed;
+use platform::base::Random;
 
 use super::harness::{Rank, TestMpi, ranks};
 use super::mpi::room;

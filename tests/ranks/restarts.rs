@@ -2,11 +2,11 @@
 //! likes: ranks are ahead of others in one operation and behind in another, or not there for a
 //! while, and the interface of one of them may lack something; against naive results.
 
-use mpi_abi::base::Random;
 use mpi_abi::device::trigger::InterfaceLimits;
 use mpi_abi::devices::loopback::LIMITS;
 use mpi_abi::mpi::comm::COMM_WORLD;
 use mpi_abi::offload::Scheme;
+use platform::base::Random;
 
 use super::harness::{Rank, limited};
 use super::offloaded::{Drawn, Job, KINDS};

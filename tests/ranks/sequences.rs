@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use mpi_abi::base::{Random, Span};
 use mpi_abi::engine::run::ReductionKernel;
 use mpi_abi::mpi::Memory;
 use mpi_abi::mpi::attribute::Attributes;
@@ -15,6 +14,7 @@ use mpi_abi::mpi::comm::COMM_WORLD;
 use mpi_abi::mpi::reduction_operator::ReductionOperator;
 use mpi_abi::mpi::request::Activity;
 use mpi_abi::mpi::status::PROC_NULL;
+use platform::base::{Random, Span};
 
 use super::collectives::{combine, combine_spans};
 use super::harness::{Rank, placed};

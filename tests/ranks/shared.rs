@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use mpi_abi::base::{Peer, Random, Span};
 use mpi_abi::devices::loopback::Loopback;
 use mpi_abi::engine::memory::Memory;
 use mpi_abi::engine::point_to_point::Engine;
 use mpi_abi::mpi::coll::shared::{SharedArguments, SharedCollective, SharedOperation};
 use mpi_abi::mpi::op::Combination;
+use platform::base::{Peer, Random, Span};
 
 /// An element is the function `x -> a x + b`; the operation composes two.
 const ELEMENT: usize = 8;

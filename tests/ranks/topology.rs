@@ -1,12 +1,12 @@
 //! Communicators with topologies whose ranks are reordered, on made-up nodes: on one host all
 //! processes may well be equally near.
 
-use mpi_abi::base::Random;
 use mpi_abi::mpi::comm::COMM_WORLD;
 use mpi_abi::mpi::table::Handle;
 use mpi_abi::mpi::topology::create::{LocalEdges, ReplicatedTopology, TopologyCreation};
 use mpi_abi::mpi::topology::dist_graph::{DistGraph, EdgeRole, GraphEdge};
 use mpi_abi::mpi::topology::{Cart, Graph};
+use platform::base::Random;
 
 use super::harness::{Rank, ranks};
 
@@ -135,7 +135,7 @@ fn adjacent_edges_move_with_the_rank() {
 #[test]
 fn wrong_edges_of_one_rank_are_an_error_of_all() {
     ranks(3, 1, |rank| {
-        let error = mpi_abi::base::ErrorClass::Arg.error("seven is no rank");
+        let error = platform::base::ErrorClass::Arg.error("seven is no rank");
         let edges = if rank.me == 1 { Err(error) } else { Ok(Vec::new()) };
         let given = LocalEdges { edges, weighted: false };
         let mut making = rank.mpi.create_dist_graph(COMM_WORLD, given, None).unwrap();

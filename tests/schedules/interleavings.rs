@@ -3,12 +3,12 @@
 //!
 //! That one order shows all is proved for each schedule; this shows that the proof holds.
 
-use mpi_abi::base::Random;
 use mpi_abi::mpi::coll::hierarchical::{self, HierarchyView, Nodes};
 use mpi_abi::mpi::coll::registry::{BCAST, SCAN};
 use mpi_abi::mpi::coll::select::Selection;
 use mpi_abi::mpi::coll::{Bcast, Operands, Scan};
 use mpi_abi::offload::Schedule;
+use platform::base::Random;
 
 use super::Shape;
 use super::reductions::assert_combined;

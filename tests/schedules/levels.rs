@@ -1,7 +1,6 @@
 //! Operations on several nodes, for placements of ranks that a seed draws: who ends with which
 //! bytes, and what crosses between nodes.
 
-use mpi_abi::base::Random;
 use mpi_abi::mpi::coll::Collective;
 use mpi_abi::mpi::coll::algorithm::Arguments;
 use mpi_abi::mpi::coll::hierarchical::costs::{self, TwoLevel};
@@ -10,6 +9,7 @@ use mpi_abi::mpi::coll::registry::CollectiveOperation;
 use mpi_abi::mpi::coll::select::{AlgorithmChoice, Selection};
 use mpi_abi::mpi::coll::{Allreduce, Bcast, Operands, Reduce, Rooted, Scan, UniformBlocks};
 use mpi_abi::offload::{Schedule, StepAction};
+use platform::base::Random;
 
 use super::reductions::assert_combined;
 use super::symbolic::{Algebra, Byte};

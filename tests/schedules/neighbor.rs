@@ -3,10 +3,10 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use mpi_abi::base::Random;
 use mpi_abi::mpi::coll::neighbor::{NeighborBlocks, Neighborhood, schedule};
 use mpi_abi::mpi::topology::dist_graph::{EdgeRole, GraphEdge, Neighbor};
 use mpi_abi::mpi::topology::{Cart, DistGraph, Graph, VirtualTopology};
+use platform::base::Random;
 
 use super::symbolic::{Algebra, Byte};
 use super::{Case, Shape};

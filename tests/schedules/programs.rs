@@ -7,13 +7,13 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use mpi_abi::base::Random;
 use mpi_abi::mpi::coll::{Shape, UniformBlocks, allgather_doubling, registry};
 use mpi_abi::offload::causal_order::CausalOrder;
 use mpi_abi::offload::compile::{Rules, link_all, link_one};
 use mpi_abi::offload::{
     Buffer, CounterAdd, Instance, Program, ProgramOp, Region, Schedule, Scheme, StepAction, Wait,
 };
+use platform::base::Random;
 
 use super::by::each;
 use super::symbolic::{Algebra, Byte, Machine, Rank};

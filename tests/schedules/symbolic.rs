@@ -8,8 +8,8 @@
 
 use std::collections::HashMap;
 
-use mpi_abi::base::Random;
 use mpi_abi::offload::{Buffer, Region, Schedule, StepAction};
+use platform::base::Random;
 
 /// A byte: a leaf is the rank in the upper half and the index in the lower; a combination is
 /// [`PAIR`] and the place of its operands in [`Algebra`].

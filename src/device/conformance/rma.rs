@@ -1,9 +1,9 @@
 //! The part of the suite about one-sided access, for devices that have it.
 
 use super::{Ignore, TestDeadline};
-use crate::base::{ErrorClass, Peer, Random, Result, Span};
 use crate::device::Device;
 use crate::device::rma::{MemoryKey, RemoteAccess, RemoteAddress, Rma, RmaTicket, Update};
+use platform::base::{ErrorClass, Peer, Random, Result, Span};
 
 /// Runs it on new networks.
 pub(super) fn check<D: Device>(network: &impl Fn(usize) -> Vec<D>) {

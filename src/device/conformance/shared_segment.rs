@@ -3,9 +3,9 @@
 use std::thread;
 
 use super::{Ignore, TestDeadline, has_fired};
-use crate::base::Peer;
 use crate::device::shared_segment::{SharedSegment, SlotHeader};
 use crate::device::{Device, SharedMemory, WakeSource};
+use platform::base::Peer;
 
 /// Runs it on new networks.
 pub(super) fn check<D: Device>(network: &impl Fn(usize) -> Vec<D>) {

@@ -10,7 +10,6 @@ use std::thread;
 
 use super::rma::{TestBuffer, poll_all, rma};
 use super::{Ignore, TestDeadline, has_fired};
-use crate::base::{ErrorClass, Peer, Random};
 use crate::device::rma::{MemoryKey, RemoteAccess};
 use crate::device::trigger::{
     CounterKey, InstanceState, PeerBinding, ProgramBinding, ProgramKey, Runner, Trigger,
@@ -20,6 +19,7 @@ use crate::device::{Device, WakeSource};
 use crate::offload::{
     Arithmetic, Buffer, CounterAdd, DeferredWork, Program, ProgramOp, Region, Scheme,
 };
+use platform::base::{ErrorClass, Peer, Random};
 
 /// Runs it on new networks.
 pub(super) fn check<D: Device>(network: &impl Fn(usize) -> Vec<D>) {

@@ -1,9 +1,9 @@
 //! What an interface asks its owner to do.
 
-use crate::base::{Peer, Span};
 use crate::device::rma::{RemoteAddress, Update};
 use crate::device::trigger::CounterKey;
 use crate::offload::Arithmetic;
+use platform::base::{Peer, Span};
 
 /// Names an action until its owner has reported its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -10,8 +10,8 @@
 
 use std::collections::VecDeque;
 
-use crate::base::{ErrorClass, Result};
 use crate::device::trigger::CounterKey;
+use platform::base::{ErrorClass, Result};
 
 /// Where the levels of this rank's counters are. The owner of the interface supplies it.
 ///

@@ -17,8 +17,8 @@ use std::collections::VecDeque;
 
 use super::action::{ActionId, DueAction, InterfaceAction};
 use super::network_model::{NetworkModel, TransferPath};
-use crate::base::{Peer, Slab};
 use crate::device::trigger::CounterKey;
+use platform::base::{Peer, Slab};
 
 /// Whose command it is.
 #[derive(Clone, Copy, Debug)]

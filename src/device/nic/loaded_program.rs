@@ -9,10 +9,10 @@ use std::collections::VecDeque;
 
 use super::action::{InterfaceAction, Signal};
 use super::counters::Counters;
-use crate::base::{MpiError, Peer, Span};
 use crate::device::rma::RemoteAddress;
 use crate::device::trigger::{CounterKey, InstanceState, PeerBinding, ProgramBinding, Runner};
 use crate::offload::{Buffer, CounterAdd, Instance, Program, ProgramOp, Region, StepId};
+use platform::base::{MpiError, Peer, Span};
 
 /// Marks work that is for no other rank.
 const NO_PEER: u32 = u32::MAX;

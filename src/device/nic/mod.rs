@@ -35,7 +35,6 @@ pub use counters::Counters;
 pub use network_model::{NetworkModel, TransferPath, TransferTimes};
 pub use session::STEPS_MAX;
 
-use crate::base::{ErrorClass, Result, Slab, Span};
 use crate::device::rma::{RemoteAddress, RmaTicket, Update};
 use crate::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner, TriggerClass,
@@ -44,6 +43,7 @@ use crate::offload::{Program, ProgramOp, StepId};
 use counters::CounterPool;
 use engine::{CommandOrigin, InterfaceEngines};
 use loaded_program::{LoadedProgram, WorkOutcome};
+use platform::base::{ErrorClass, Result, Slab, Span};
 
 /// The part of all slots that one program gets at most, unless it has more counters than that.
 const WINDOW_SHARE: u32 = 8;

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use crate::base::Peer;
+use platform::base::Peer;
 
 /// Between whom a transfer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

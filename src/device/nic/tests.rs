@@ -7,10 +7,10 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::base::{Peer, Random};
 use crate::device::rma::MemoryKey;
 use crate::device::trigger::{PeerBinding, TriggerClass};
 use crate::offload::{Buffer, CounterAdd, DeferredWork, Scheme};
+use platform::base::{Peer, Random};
 
 const LIMITS: InterfaceLimits = InterfaceLimits {
     counters: 4,

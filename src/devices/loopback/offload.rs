@@ -4,12 +4,12 @@ use std::sync::atomic::Ordering;
 
 use super::Loopback;
 use super::network::{LoopbackNetwork, RankInterface};
-use crate::base::{Peer, Result, Span};
 use crate::device::rma::{MemoryKey, RemoteAccess, RemoteAddress, Rma, RmaTicket, Update};
 use crate::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner, Trigger,
 };
 use crate::offload::StepId;
+use platform::base::{Peer, Result, Span};
 
 impl Loopback {
     /// Lets the host of this rank do its part, and the network some of its.

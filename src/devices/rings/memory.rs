@@ -13,8 +13,8 @@ use std::sync::Arc;
 use memmap2::MmapRaw;
 
 use super::primitive::{AtomicU64, Ordering};
-use crate::base::{ErrorClass, Result};
-use crate::sys::shm;
+use platform::base::{ErrorClass, Result};
+use platform::sys::shm;
 
 /// A segment in this process.
 #[derive(Clone)]

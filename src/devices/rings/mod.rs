@@ -32,12 +32,12 @@ pub mod wake_word;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-use crate::base::Peer;
 use crate::device::{Busy, Caps, Header, PacketSink, WakeSource, primitive};
-use crate::sys::{futex, membarrier};
 use memory::Mapped;
 use mpsc_queue::QueueArrival;
 pub use node_ranks::NodeRanks;
+use platform::base::Peer;
+use platform::sys::{futex, membarrier};
 pub use receive_queues::{LAYOUT, PACKET_MAX, RING_COUNT, ReceiveQueues};
 use receive_queues::{OVERSUBSCRIBED_RING_BYTES, PacketQueue, PacketRing, RING_BYTES};
 use wake_word::WakeWord;

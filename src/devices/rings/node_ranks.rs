@@ -1,6 +1,6 @@
 //! Which rank is in which slot of a segment: its place on its node.
 
-use crate::base::Peer;
+use platform::base::Peer;
 
 /// The ranks of a node, both ways.
 pub struct NodeRanks {

@@ -7,8 +7,8 @@
 use std::hash::{BuildHasher, RandomState};
 
 use super::primitive::{AtomicU32, AtomicU64, Ordering};
-use crate::base::{ErrorClass, Result, Span};
-use crate::sys::{cma, process};
+use platform::base::{ErrorClass, Result, Span};
+use platform::sys::{cma, process};
 
 /// What a rank tells about itself, written once, the process number last.
 #[repr(C, align(128))]

@@ -18,10 +18,10 @@
 use std::time::Instant;
 
 use super::split_copy::{SplitCopy, SplitPiece};
-use crate::base::{Result, Span};
 use crate::device::SplitEnd;
 use crate::devices::rings::peer_address::{PeerAddress, PublishedAddress};
-use crate::sys::cma;
+use platform::base::{Result, Span};
+use platform::sys::cma;
 
 /// How long messages travel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
     use crate::devices::rings::memory::Mapped;
     use crate::devices::shm::segment::NodeSegment;
-    use crate::sys::shm;
+    use platform::sys::shm;
 
     fn card() -> Mapped<PeerAddress> {
         let segment = NodeSegment::open(shm::create().unwrap(), 1).unwrap();

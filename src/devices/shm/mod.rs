@@ -20,15 +20,15 @@ mod model;
 
 use std::os::fd::OwnedFd;
 
-use crate::base::{Peer, Result, Span};
 use crate::device::shared_segment::{SegmentPool, SharedSegment};
 use crate::device::{
     Bulk, Busy, Caps, Device, Header, PacketSink, SharedMemory, SplitEnd, WakeSource, primitive,
 };
 use crate::devices::rings::Packets;
 use crate::devices::rings::memory::Mapped;
-use crate::sys::cma;
 use direct_read::DirectRead;
+use platform::base::{Peer, Result, Span};
+use platform::sys::cma;
 use segment::{NodeSegment, RankArea};
 use settings_agreement::SettingsAgreement;
 pub use settings_agreement::SettingsMismatch;

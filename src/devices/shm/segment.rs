@@ -17,12 +17,12 @@ use std::os::fd::OwnedFd;
 use super::primitive::{AtomicU32, AtomicU64};
 use super::settings_agreement::SettingsAgreement;
 use super::split_copy::SplitCopy;
-use crate::base::Result;
 use crate::device::shared_segment::{self, SegmentPool};
 use crate::devices::rings::memory::{Mapped, SegmentMemory, Shareable, digest};
 use crate::devices::rings::peer_address::PeerAddress;
 use crate::devices::rings::{self, ReceiveQueues};
-use crate::sys::status_table::StatusEntry;
+use platform::base::Result;
+use platform::sys::status_table::StatusEntry;
 
 /// Messages to one rank that are copied by both ends at once. The receiver is at work on one of
 /// them; of others it waits for a last piece of the sender.

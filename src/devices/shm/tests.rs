@@ -5,10 +5,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::base::{ErrorClass, Random};
 use crate::device::conformance;
 use crate::devices::rings::{PACKET_MAX, QUEUE_FIRST, RING_COUNT};
-use crate::sys::{futex, shm};
+use platform::base::{ErrorClass, Random};
+use platform::sys::{futex, shm};
 
 fn network_of(peers: &[Peer], copy: CopyMethod) -> Vec<Shm> {
     let segment = shm::create().unwrap();

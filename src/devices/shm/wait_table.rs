@@ -11,8 +11,8 @@
 
 use super::primitive::{AtomicU32, Ordering};
 use super::segment::RankArea;
-use crate::base::Peer;
 use crate::devices::rings::memory::Mapped;
+use platform::base::Peer;
 
 const RAISED: u32 = 1;
 const WITHDRAWN: u32 = 2;

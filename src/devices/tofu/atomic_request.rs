@@ -10,10 +10,10 @@
 //! "hardware atomics"). A letter is a packet in a queue of the receiver's area.
 
 use super::primitive::{AtomicU32, AtomicU64, Ordering};
-use crate::base::{ErrorClass, Result};
 use crate::device::Header;
 use crate::device::nic::ActionId;
 use crate::device::rma::{MemoryKey, Update};
+use platform::base::{ErrorClass, Result};
 
 /// A letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,11 +19,11 @@ use std::time::Duration;
 use super::atomic_request::AtomicRequest;
 use super::interface::{EngineProgress, TofuInterface};
 use super::segment::AtomicRequestQueue;
-use crate::base::{ErrorClass, Result};
 use crate::devices::rings::memory::Mapped;
 use crate::devices::rings::mpsc_queue::{QueueArrival, QueueReader};
-use crate::sys::process::THREAD_NAME;
-use crate::sys::{clock, cpu, futex, signals};
+use platform::base::{ErrorClass, Result};
+use platform::sys::process::THREAD_NAME;
+use platform::sys::{clock, cpu, futex, signals};
 
 /// How long it looks for more before it sleeps.
 const LINGER_NS: u64 = 1_000_000;

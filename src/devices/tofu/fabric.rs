@@ -7,7 +7,6 @@
 use super::atomic_request::AtomicRequest;
 use super::primitive::Ordering;
 use super::segment::{TofuArea, WORDS};
-use crate::base::{ErrorClass, Peer, Result, Span};
 use crate::device::Busy;
 use crate::device::nic::{Counters, InterfaceAction, Signal, combine};
 use crate::device::rma::{RemoteAccess, RemoteAddress};
@@ -15,7 +14,8 @@ use crate::device::trigger::CounterKey;
 use crate::devices::rings::NodeRanks;
 use crate::devices::rings::memory::Mapped;
 use crate::devices::rings::wake_word::WakeWord;
-use crate::sys::{cma, futex};
+use platform::base::{ErrorClass, Peer, Result, Span};
+use platform::sys::{cma, futex};
 
 /// All ranks of a node, as one of them sees them.
 pub struct TofuFabric {

@@ -19,7 +19,6 @@ use super::atomic_request::{AtomicRequest, apply_update};
 use super::fabric::TofuFabric;
 use super::segment::WORDS;
 use super::tags;
-use crate::base::{ErrorClass, Result, Span};
 use crate::device::Busy;
 use crate::device::nic::{ActionId, DueAction, InterfaceAction, NetworkInterface, NetworkModel};
 use crate::device::rma::{MemoryKey, RemoteAccess, RemoteAddress, RmaTicket, Update};
@@ -27,7 +26,8 @@ use crate::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner,
 };
 use crate::offload::StepId;
-use crate::sys::clock;
+use platform::base::{ErrorClass, Result, Span};
+use platform::sys::clock;
 
 /// Longer commands are not for the thread that posts them: copying so much takes as long as calling
 /// another thread.

@@ -35,7 +35,6 @@ mod tags;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use crate::base::{ErrorClass, Peer, Result, Span};
 use crate::device::nic::NetworkModel;
 use crate::device::rma::{MemoryKey, RemoteAccess, RemoteAddress, Rma, RmaTicket, Update};
 use crate::device::torus::{self, Generation, TorusShape};
@@ -48,11 +47,12 @@ use crate::device::{
 use crate::devices::rings::Packets;
 use crate::devices::rings::peer_address::PublishedAddress;
 use crate::offload::StepId;
-use crate::sys::{clock, cma};
 use engine_thread::EngineThread;
 use fabric::TofuFabric;
 use interface::TofuInterface;
 use pace::{PacedNetwork, PacedPackets, STAMP_BYTES};
+use platform::base::{ErrorClass, Peer, Result, Span};
+use platform::sys::{clock, cma};
 use segment::TofuSegment;
 
 /// Shorter messages come in packets: a read is not worth the system call.

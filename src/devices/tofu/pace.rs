@@ -8,11 +8,11 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use super::segment::BusyTimes;
-use crate::base::Peer;
 use crate::device::nic::{NetworkModel, TransferPath, TransferTimes};
 use crate::device::torus::{NetworkRates, TorusEndpoint, TorusFabric, TorusShape};
 use crate::device::{Header, PacketSink};
 use crate::devices::rings::NodeRanks;
+use platform::base::Peer;
 
 /// Bytes at the end of a packet that say when it arrives.
 pub const STAMP_BYTES: usize = 8;

@@ -26,12 +26,12 @@ use memmap2::MmapRaw;
 use super::atomic_request;
 use super::primitive::{AtomicU32, AtomicU64};
 use super::tags::TagTable;
-use crate::base::Result;
 use crate::devices::rings::memory::{Mapped, SegmentMemory, Shareable, digest};
 use crate::devices::rings::mpsc_queue::MpscQueue;
 use crate::devices::rings::peer_address::PeerAddress;
 use crate::devices::rings::wake_word::WakeWord;
 use crate::devices::rings::{self, ReceiveQueues};
+use platform::base::Result;
 
 /// Counters of a rank in all, those that trigger nothing included.
 pub const WORDS: usize = 1 << 16;

@@ -12,8 +12,8 @@
 //! (STADD). Here the offset is a number of its own.
 
 use super::primitive::{AtomicU32, AtomicU64, Ordering};
-use crate::base::{ErrorClass, Result, Span};
 use crate::device::rma::{MemoryKey, RemoteAccess};
+use platform::base::{ErrorClass, Result, Span};
 
 /// Registrations of a rank at a time.
 pub const TAGS: usize = 1 << 16;
@@ -118,7 +118,7 @@ mod tests {
     use super::RemoteAccess::{Read, ReadWrite};
     use super::*;
     use crate::devices::tofu::segment::TofuSegment;
-    use crate::sys::shm;
+    use platform::sys::shm;
 
     #[test]
     fn a_key_is_good_for_its_memory_as_long_as_that_is_registered() {

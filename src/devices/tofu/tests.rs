@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::device::conformance;
-use crate::sys::{futex, shm};
+use platform::sys::{futex, shm};
 
 fn network_of(peers: &[Peer], settings: &TofuSettings) -> Vec<Tofu> {
     let segment = shm::create().unwrap();

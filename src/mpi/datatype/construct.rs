@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use super::{Combiner, ConstructorForm, Contents, Datatype, DatatypeInner};
-use crate::base::{ErrorClass, Result};
 use crate::engine::layout::{Block, Layout};
+use platform::base::{ErrorClass, Result};
 
 impl Datatype {
     /// `MPI_Type_contiguous`: `count` elements one after another.
@@ -253,6 +253,6 @@ fn block_length(length: i64) -> Result<usize> {
 }
 
 /// The error of a datatype whose size or bounds overflow.
-pub(super) fn too_large() -> Box<crate::base::MpiError> {
+pub(super) fn too_large() -> Box<platform::base::MpiError> {
     ErrorClass::Arg.error("the datatype's size or bounds are more than an address can hold")
 }

@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 use super::construct::too_large;
 use super::{Contents, Datatype, DatatypeInner};
-use crate::base::{ErrorClass, Result};
 use crate::engine::layout::{Block, Layout};
+use platform::base::{ErrorClass, Result};
 
 /// An array of which some elements are a buffer.
 #[derive(Clone, Debug)]

@@ -345,9 +345,9 @@ fn contents_are_sorted_by_the_form_of_the_call() {
 
 #[test]
 fn wrong_arguments_are_named() {
-    use crate::base::ErrorClass;
+    use platform::base::ErrorClass;
     let int = named(INT);
-    let class = |made: crate::base::Result<Datatype>| made.unwrap_err().code.0;
+    let class = |made: platform::base::Result<Datatype>| made.unwrap_err().code.0;
     let wrong = Datatype::contiguous(ConstructorForm::Int, -3, &int).unwrap_err();
     assert_eq!(wrong.code.0, ErrorClass::Count as i32);
     assert!(wrong.why.contains("-3"));

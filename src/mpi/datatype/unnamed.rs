@@ -12,7 +12,7 @@
 use super::{
     Combiner, ConstructorForm, Contents, Datatype, DatatypeClass, DatatypeInner, Predefined, Unit,
 };
-use crate::base::{ErrorClass, Result};
+use platform::base::{ErrorClass, Result};
 
 /// `MPI_UNDEFINED`: no demand on the digits, or on the range.
 const UNDEFINED: i32 = -32766;

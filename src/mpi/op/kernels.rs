@@ -14,9 +14,9 @@ use std::sync::Arc;
 use super::Operator;
 use super::float::{F16, F80, F128};
 use super::pairs::packed;
-use crate::base::Span;
 use crate::engine::run;
 use crate::mpi::datatype::Unit;
+use platform::base::Span;
 
 /// Computes `into[i] = from[i] op into[i]` for `elements` elements.
 ///

@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use super::Operator;
-use crate::base::Span;
 use crate::engine::run::ReductionKernel;
 use crate::mpi::datatype::Predefined;
 use crate::mpi::fortran::Booleans;
+use platform::base::Span;
 
 /// Bytes of each operand that are worked on at a time.
 const WINDOW_BYTES: usize = 1024;

@@ -14,11 +14,11 @@ mod tests;
 pub use kernels::OpKernel;
 pub use pairs::PaddedKernel;
 
-use crate::base::{ErrorClass, Result, Span};
 use crate::engine::run;
 use crate::mpi::datatype::{Datatype, DatatypeClass, Predefined, Unit};
 use crate::mpi::fortran::Booleans;
 use crate::offload::Arithmetic;
+use platform::base::{ErrorClass, Result, Span};
 
 /// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -222,7 +222,7 @@ impl Operator {
         }
     }
 
-    fn not_for(self, datatype: &Datatype) -> Box<crate::base::MpiError> {
+    fn not_for(self, datatype: &Datatype) -> Box<platform::base::MpiError> {
         let why = format!("{} is not defined for {}", self.name(), datatype.describe());
         ErrorClass::Op.error(why)
     }

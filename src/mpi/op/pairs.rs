@@ -237,9 +237,9 @@ impl<V: Member, I: Member> LoadedPair<V, I> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::Random;
     use crate::engine::memory::OwnedBytes;
     use crate::mpi::datatype::Predefined;
+    use platform::base::Random;
 
     const COUNT: usize = 67;
 

@@ -3,9 +3,9 @@
 use super::float::{F16, F80, F128};
 use super::kernels::Width;
 use super::*;
-use crate::base::Random;
 use crate::engine::memory::OwnedBytes;
 use crate::mpi::datatype::{ConstructorForm, Unit, Unnamed, ValueIndex, predefined};
+use platform::base::Random;
 
 /// Applies the kernel to arrays that start at odd addresses.
 fn reduced(kernel: OpKernel, from: &[u8], into: &[u8]) -> Vec<u8> {

@@ -2,7 +2,7 @@
 //!
 //! Ranks are row-major: the last coordinate changes fastest (§8.2).
 
-use crate::base::{ErrorClass, Result};
+use platform::base::{ErrorClass, Result};
 
 /// One dimension of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

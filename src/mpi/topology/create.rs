@@ -23,8 +23,6 @@ use std::sync::Arc;
 use super::dist_graph::{DistGraph, EDGE_BYTES, EdgeRole, GraphEdge};
 use super::map::{self, NodeNumber};
 use super::{Cart, Graph, TOPOLOGY_NAME, VirtualTopology};
-use crate::base::wait_report::WaitReport;
-use crate::base::{ErrorClass, MpiError, Result};
 use crate::device::Device;
 use crate::engine::memory::Memory;
 use crate::engine::run::{RunId, RunPlan};
@@ -34,6 +32,8 @@ use crate::mpi::comm_create::Split;
 use crate::mpi::request::Activity;
 use crate::mpi::table::Handle;
 use crate::offload::Schedule;
+use platform::base::wait_report::WaitReport;
+use platform::base::{ErrorClass, MpiError, Result};
 
 /// Bytes of a [`GraphRecord`] and of a count of edges on their way.
 const GRAPH_RECORD_BYTES: usize = 20;

@@ -9,7 +9,7 @@
 //! the root of what is left, and the shortest at most the root of what is left then. An `int` has
 //! at most 1536 divisors.
 
-use crate::base::{ErrorClass, Result};
+use platform::base::{ErrorClass, Result};
 
 /// Replaces each 0 in `dims` so that the product of all is `nodes`; the new ones descend.
 ///

@@ -6,7 +6,7 @@
 //! equal calls give equal answers.
 
 use super::count;
-use crate::base::{ErrorClass, Result};
+use platform::base::{ErrorClass, Result};
 
 /// Bytes of an [`GraphEdge`] on its way.
 pub const EDGE_BYTES: usize = 16;

@@ -1,7 +1,7 @@
 //! Graphs that every rank knows whole (MPI 5.0 §8.5.3, §8.5.5).
 
 use super::count;
-use crate::base::{ErrorClass, Result};
+use platform::base::{ErrorClass, Result};
 
 /// A graph: the neighbors of each rank, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]

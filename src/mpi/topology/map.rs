@@ -272,7 +272,7 @@ fn common_divisor(one: u32, other: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::Random;
+    use platform::base::Random;
 
     fn cost(cart: &Cart, order: &[u32], nodes: &[NodeNumber]) -> u64 {
         let edges: Vec<_> = cart.edges().map(|(one, other)| (one, other, 1)).collect();

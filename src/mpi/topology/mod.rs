@@ -24,7 +24,7 @@ pub use dist_graph::DistGraph;
 pub use graph::Graph;
 
 use super::comm::Comm;
-use crate::base::{ErrorClass, MpiError, Result};
+use platform::base::{ErrorClass, MpiError, Result};
 
 /// The topology of a communicator.
 #[derive(Clone, Debug, PartialEq, Eq)]

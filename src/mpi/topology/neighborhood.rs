@@ -12,8 +12,8 @@
 use std::collections::HashMap;
 
 use super::{Cart, DistGraph, Graph, VirtualTopology};
-use crate::base::{ErrorClass, Result};
 use crate::mpi::coll::neighbor::{NeighborEdge, Neighborhood};
+use platform::base::{ErrorClass, Result};
 
 impl VirtualTopology {
     /// The neighborhood of `rank`.

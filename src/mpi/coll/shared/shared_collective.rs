@@ -3,11 +3,11 @@
 use super::segmentation::Segmentation;
 use super::transfer::{BLOCK_BYTES, TransferView};
 use super::{SharedArguments, SharedOperation};
-use crate::base::{ErrorClass, MpiError, Peer};
 use crate::device::Device;
 use crate::device::shared_segment::{SharedSegment, SlotHeader};
 use crate::engine::memory::OwnedBytes;
 use crate::engine::point_to_point::Engine;
+use platform::base::{ErrorClass, MpiError, Peer};
 
 /// How many rounds a rank publishes before it takes what the others published in the first of them.
 const ROUNDS_AHEAD: u32 = 2;

@@ -2,9 +2,9 @@
 
 use super::segmentation::Segmentation;
 use super::{SharedArguments, SharedOperation};
-use crate::base::Span;
 use crate::device::shared_segment::SharedSegment;
 use crate::engine::memory::Memory;
+use platform::base::Span;
 
 /// Bytes of operands that are combined at a time: a result stays in a first-level cache until all
 /// operands are in it.

@@ -1,0 +1,180 @@
+//! How collective operations are done: the algorithms, what they cost, and which runs when.
+//!
+//! The table is made by asking the selection itself, at lengths around powers of two; where two
+//! neighbors differ the limit between them is found by bisection.
+
+use super::{Fact, FactSection};
+use mpi_abi::mpi::coll::Shape;
+use mpi_abi::mpi::coll::algorithm::{Algorithm, Arguments, Cost};
+use mpi_abi::mpi::coll::machine_model;
+use mpi_abi::mpi::coll::machine_model::MachineModel;
+use mpi_abi::mpi::coll::registry::{AlgorithmFamily, CollectiveOperation, Visitor};
+use mpi_abi::mpi::coll::select::{AlgorithmChoice, Selection};
+use mpi_abi::process::config::Config;
+use platform::base::Result;
+
+/// The sizes of communicators in a table, unless one is asked for.
+const RANKS: [u32; 7] = [2, 3, 4, 8, 16, 64, 1024];
+
+/// The longest message of a table.
+const BYTES_MAX: usize = 1 << 30;
+
+/// The message by which costs are told.
+const EXAMPLE_BYTES: usize = 64 << 10;
+
+/// The size of the communicator by which costs are told, unless one is asked for.
+const EXAMPLE_RANKS: u32 = 8;
+
+/// A section for each operation, with the settings that `lookup` knows; for communicators of
+/// `ranks` ranks if that is given.
+///
+/// # Errors
+/// `Other` for a bad setting.
+pub fn collectives(
+    operations: &[CollectiveOperation], ranks: Option<u32>, lookup: impl Fn(&str) -> Option<String>,
+) -> Result<Vec<FactSection>> {
+    let by = Config::from_lookup(lookup)?.selection;
+    Ok(operations.iter().map(|operation| section(*operation, ranks, &by)).collect())
+}
+
+fn section(operation: CollectiveOperation, ranks: Option<u32>, by: &Selection) -> FactSection {
+    let key = |part: &str| format!("coll.{}.{part}", operation.name());
+    let mut facts = vec![Fact::new(key("setting"), "setting", text_of(by.choice(operation)))];
+    let shape = Shape { ranks: ranks.unwrap_or(EXAMPLE_RANKS) };
+    for AlgorithmCost { name, about, cost } in
+        operation.visit(shape, EXAMPLE_BYTES, CostVisitor(shape))
+    {
+        let price = cost.map_or_else(|| "does not fit".to_owned(), cost_text);
+        facts.push(Fact::new(key(&format!("algorithm.{name}")), name, about));
+        let of = format!("  {} ranks, {EXAMPLE_BYTES} bytes", shape.ranks);
+        facts.push(Fact::new(key(&format!("cost.{name}")), of, price));
+    }
+    for (machine, part, label) in [
+        (machine_model::SHARED, "ranks", "ranks"),
+        (machine_model::OVERSUBSCRIBED, "crowded", "ranks, crowded"),
+    ] {
+        let by = by.clone().with_machine(machine);
+        for ranks in ranks.map_or(RANKS.to_vec(), |ranks| vec![ranks]) {
+            let table = table(operation, Shape { ranks }, &by);
+            facts.push(Fact::new(
+                key(&format!("{part}.{ranks}")),
+                format!("{ranks} {label}"),
+                table,
+            ));
+        }
+    }
+    FactSection { title: operation.name(), facts }
+}
+
+fn text_of(choice: AlgorithmChoice) -> &'static str {
+    match choice {
+        AlgorithmChoice::Auto => "auto",
+        AlgorithmChoice::Shared => "shared",
+        AlgorithmChoice::Algorithm(name) => name,
+    }
+}
+
+fn cost_text(cost: Cost) -> String {
+    let Cost { rounds, messages, bytes, reduced, copied } = cost;
+    let time = |machine: MachineModel| machine.time_ps(cost) as f64 / 1e6;
+    format!(
+        "{rounds} rounds, {messages} messages, {bytes} bytes, {reduced} reduced, {copied} copied: \
+         {:.1} us, crowded {:.1} us",
+        time(machine_model::SHARED),
+        time(machine_model::OVERSUBSCRIBED)
+    )
+}
+
+/// Which algorithm runs from how many bytes on.
+fn table(operation: CollectiveOperation, shape: Shape, by: &Selection) -> String {
+    let chosen =
+        |bytes: usize| operation.visit(shape, bytes, SelectionVisitor { selection: by, shape });
+    // No bytes at all are nothing to do.
+    let mut from = vec![(1, chosen(1))];
+    let mut known = 1;
+    let powers = (1..).map(|bit| 1 << bit).take_while(|bytes| *bytes <= BYTES_MAX);
+    for bytes in powers.flat_map(|power| [power - 1, power]).filter(|bytes| *bytes > 1) {
+        while chosen(bytes) != from[from.len() - 1].1 {
+            let before = from[from.len() - 1].1;
+            let (mut same, mut other) = (known, bytes);
+            while other - same > 1 {
+                let middle = same + (other - same) / 2;
+                if chosen(middle) == before { same = middle } else { other = middle }
+            }
+            from.push((other, chosen(other)));
+            known = other;
+        }
+        known = bytes;
+    }
+    match from.as_slice() {
+        [(_, only)] => (*only).to_owned(),
+        _ => {
+            let ranges = from.iter().map(|(bytes, name)| format!("from {bytes} {name}"));
+            ranges.collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+struct SelectionVisitor<'a> {
+    selection: &'a Selection,
+    shape: Shape,
+}
+
+impl Visitor for SelectionVisitor<'_> {
+    type Output = &'static str;
+
+    fn visit<A: Arguments>(
+        self, family: &AlgorithmFamily<A>, args: A::Borrowed<'_>,
+    ) -> Self::Output {
+        self.selection.choose(family, self.shape, args).name
+    }
+}
+
+/// An algorithm and what a call costs by it, if it fits.
+struct AlgorithmCost {
+    name: &'static str,
+    about: &'static str,
+    cost: Option<Cost>,
+}
+
+struct CostVisitor(Shape);
+
+impl Visitor for CostVisitor {
+    type Output = Vec<AlgorithmCost>;
+
+    fn visit<A: Arguments>(
+        self, family: &AlgorithmFamily<A>, args: A::Borrowed<'_>,
+    ) -> Self::Output {
+        let priced = |algorithm: &Algorithm<A>| AlgorithmCost {
+            name: algorithm.name,
+            about: algorithm.about,
+            cost: (algorithm.fits)(self.0, args).then(|| (algorithm.cost)(self.0, args)),
+        };
+        family.algorithms.iter().map(priced).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_has_the_limits_that_selection_has() {
+        let by = Selection::default();
+        for operation in CollectiveOperation::ALL {
+            for ranks in [1, 2, 7, 64] {
+                let shape = Shape { ranks };
+                let table = table(operation, shape, &by);
+                let chosen = |bytes| {
+                    operation.visit(shape, bytes, SelectionVisitor { selection: &by, shape })
+                };
+                for range in table.split(", ").filter_map(|range| range.strip_prefix("from ")) {
+                    let (bytes, name) = range.split_once(' ').unwrap();
+                    let bytes: usize = bytes.parse().unwrap();
+                    assert_eq!(chosen(bytes), name, "{operation:?} {ranks}: {table}");
+                    assert!(bytes == 1 || chosen(bytes - 1) != name, "{operation:?}: {table}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Asking everybody for their facts.
+
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+
+use super::{Fact, FactSection, coverage};
+use launch::folders::{Folders, SONAME};
+use launch::wrapper;
+use launch::wrapper::modules::Modules;
+use mpi_abi::abi::constants::{MPI_ABI_SUBVERSION, MPI_ABI_VERSION, MPI_SUBVERSION, MPI_VERSION};
+use mpi_abi::engine::point_to_point::EAGER_MAX;
+use mpi_abi::mpi::p2p::TAG_MAX;
+use mpi_abi::process::ThreadLevel;
+use platform::base::settings::{SETTINGS, Setting};
+use platform::bootstrap::PROTOCOLS;
+use platform::sys::{cma, cpu, file_system, host, membarrier, process, shm};
+
+/// How the program was built.
+#[derive(Clone, Copy, Debug)]
+pub struct Build {
+    /// The compiler and its version.
+    pub compiler: &'static str,
+    /// The machine that it was built for.
+    pub target: &'static str,
+    /// `release` or `debug`.
+    pub profile: &'static str,
+    /// The state of the source, empty if whoever built it did not know.
+    pub commit: &'static str,
+}
+
+/// All facts, with the settings that `lookup` knows.
+pub fn gather(
+    build: Build, folders: &Folders, lookup: impl Fn(&str) -> Option<String>,
+) -> Vec<FactSection> {
+    vec![
+        FactSection { title: "Library", facts: library(build, folders) },
+        FactSection { title: "Fortran", facts: fortran(wrapper::fortran_modules(folders)) },
+        FactSection { title: "This machine", facts: machine() },
+        FactSection { title: "Devices", facts: devices() },
+        FactSection { title: "Launchers", facts: launchers() },
+        FactSection { title: "Settings", facts: settings(lookup) },
+        FactSection { title: "Limits", facts: limits() },
+        FactSection { title: "Coverage of MPI 5.0", facts: coverage::facts() },
+    ]
+}
+
+fn library(build: Build, folders: &Folders) -> Vec<Fact> {
+    let Build { compiler, target, profile, commit } = build;
+    let folder = |name: &str, label: &str, path: &Path| {
+        Fact::new(format!("path.{name}"), label, path.display())
+    };
+    vec![
+        Fact::new("version", "Suiro", env!("CARGO_PKG_VERSION")),
+        Fact::new("mpi.version", "MPI standard", format!("{MPI_VERSION}.{MPI_SUBVERSION}")),
+        Fact::new("mpi.abi", "standard ABI", format!("{MPI_ABI_VERSION}.{MPI_ABI_SUBVERSION}")),
+        Fact::new("library.soname", "file", SONAME),
+        Fact::new("build.compiler", "built by", compiler),
+        Fact::new("build.target", "built for", target),
+        Fact::new("build.profile", "profile", profile),
+        Fact::new("build.commit", "commit", commit).with_text(if commit.is_empty() {
+            "not known"
+        } else {
+            commit
+        }),
+        folder("bindir", "programs", &folders.programs),
+        folder("libdir", "libraries", &folders.library),
+        folder("incdir", "headers", &folders.include),
+    ]
+}
+
+fn fortran(modules: Result<Modules, String>) -> Vec<Fact> {
+    const MODULES: (&str, &str) = ("fortran.modules", "mpi.mod, mpi_f08.mod");
+    let modules = match modules {
+        Ok(modules) => modules,
+        Err(why) => {
+            let none = "there is no compiler to build them";
+            return vec![no("fortran.compiler", "compiler", why), no(MODULES.0, MODULES.1, none)];
+        }
+    };
+    let place = match (modules.found(), modules.cached()) {
+        (Some(place), _) => place.display().to_string(),
+        (None, Some(place)) => format!("at first use in {}", place.display()),
+        (None, None) => "no: neither XDG_CACHE_HOME nor HOME is set".to_owned(),
+    };
+    vec![
+        Fact::new("fortran.compiler", "compiler", modules.compiler().title()),
+        Fact::new(MODULES.0, MODULES.1, place),
+    ]
+}
+
+fn machine() -> Vec<Fact> {
+    let mask = cpu::affinity().map_or(0, |processors| processors.len());
+    let usable = cpu::allowed();
+    let quota = cpu::quota();
+    let shown = match quota {
+        Some(quota) => format!("{usable} ({mask} in the mask, control groups leave {quota})"),
+        None => format!("{usable} ({mask} in the mask, no quota)"),
+    };
+    let quota = quota.map_or("none".to_owned(), |quota| quota.to_string());
+    vec![
+        Fact::new("host.name", "name", host::name()),
+        Fact::new("host.processors", "processors", usable).with_text(shown),
+        Fact::new("host.processors.quota", "quota of processors", quota).detail(),
+        open_files(process::file_limit()),
+        shared_memory_files(file_system::space(Path::new("/dev/shm"))),
+    ]
+}
+
+fn open_files(limit: io::Result<(u64, u64)>) -> Fact {
+    let (key, label) = ("host.files", "open files");
+    match limit {
+        Ok((soft, hard)) => {
+            Fact::new(key, label, soft).with_text(format!("{soft}, at most {hard} (ulimit -n)"))
+        }
+        Err(error) => Fact::new(key, label, format!("not known: {error}")),
+    }
+}
+
+fn shared_memory_files(space: io::Result<file_system::Space>) -> Fact {
+    let (key, label) = ("host.dev_shm", "/dev/shm");
+    match space {
+        Ok(space) => {
+            let (all, free) = (space.total_bytes >> 20, space.free_bytes >> 20);
+            let shown = format!("{all} MiB, {free} MiB free (not used by this library)");
+            Fact::new(key, label, space.total_bytes).with_text(shown)
+        }
+        Err(error) => no(key, label, error),
+    }
+}
+
+fn devices() -> Vec<Fact> {
+    let segment = shm::create().map_err(|error| error.to_string());
+    let segment = segment.and_then(|file| shm::map(file, 1 << 16).map_err(|error| error.why));
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
+    vec![
+        match segment {
+            Ok(_) => yes("device.shm", "shm: memory files"),
+            Err(why) => no("device.shm", "shm: memory files", why),
+        },
+        match unreadable(cma::is_allowed(), scope.as_deref().unwrap_or("0").trim()) {
+            None => yes("device.shm.cma", "shm: direct reads"),
+            Some(why) => no("device.shm.cma", "shm: direct reads", why),
+        },
+        if membarrier::register() {
+            yes("device.shm.membarrier", "shm: one-sided fences")
+        } else {
+            let why = "membarrier(2) is not there; senders make a fence too";
+            no("device.shm.membarrier", "shm: one-sided fences", why)
+        },
+    ]
+}
+
+/// Why ranks cannot read each other's memory, by whether a process may read its own, and by the
+/// scope that the Yama module sets: up to 1 a process can admit others.
+fn unreadable(own: bool, scope: &str) -> Option<String> {
+    if !own {
+        return Some("process_vm_readv(2) is forbidden; long messages go through a ring".into());
+    }
+    matches!(scope, "2" | "3").then(|| {
+        format!("kernel.yama.ptrace_scope is {scope}, above 1; long messages go through a ring")
+    })
+}
+
+fn launchers() -> Vec<Fact> {
+    let facts = PROTOCOLS
+        .iter()
+        .map(|(name, who)| Fact::new(format!("launcher.{}", name.to_lowercase()), *name, who));
+    facts.collect()
+}
+
+fn settings(lookup: impl Fn(&str) -> Option<String>) -> Vec<Fact> {
+    let facts = SETTINGS.iter().flat_map(|Setting { name, values, default, meaning }| {
+        let value = lookup(name).filter(|value| !value.is_empty());
+        let origin = if value.is_some() { "environment" } else { "default" };
+        let now = value.unwrap_or_else(|| (*default).to_owned());
+        let key = |part: &str| format!("setting.{name}.{part}");
+        [
+            Fact::new(key("value"), *name, &now)
+                .with_text(format!("{} ({origin})", or_not_set(&now))),
+            Fact::new(key("default"), "  default", default).with_text(or_not_set(default)).detail(),
+            Fact::new(key("values"), "  values", values).detail(),
+            Fact::new(key("meaning"), "  meaning", meaning).detail(),
+        ]
+    });
+    facts.collect()
+}
+
+fn or_not_set(value: &str) -> &str {
+    if value.is_empty() { "not set" } else { value }
+}
+
+fn limits() -> Vec<Fact> {
+    vec![
+        Fact::new("limit.threads", "level of threads", ThreadLevel::Multiple.name()),
+        Fact::new("limit.hosts", "hosts of a job", 1),
+        Fact::new("limit.tag", "largest tag", TAG_MAX),
+        Fact::new("limit.eager", "eager up to", EAGER_MAX).with_text(format!("{EAGER_MAX} bytes")),
+    ]
+}
+
+fn yes(key: &str, label: &str) -> Fact {
+    Fact::new(key, label, "yes")
+}
+
+fn no(key: &str, label: &str, why: impl Display) -> Fact {
+    Fact::new(key, label, format!("no: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_compiler_there_is_the_reason() {
+        let facts = fortran(Err("cannot run gfortran: not there".to_owned()));
+        assert_eq!(facts[0].value, "no: cannot run gfortran: not there");
+    }
+
+    #[test]
+    fn reading_memory_needs_the_call_and_a_scope_that_admits() {
+        assert_eq!(unreadable(true, "0"), None);
+        assert_eq!(unreadable(true, "1"), None);
+        assert!(unreadable(true, "2").unwrap().contains("ptrace_scope is 2"));
+        assert!(unreadable(false, "0").unwrap().contains("process_vm_readv"));
+    }
+
+    #[test]
+    fn a_setting_tells_where_its_value_is_from() {
+        let facts = settings(|name| (name == "SUIRO_WAIT").then(|| "spin".to_owned()));
+        let fact = |key: &str| facts.iter().find(|fact| fact.key == key).unwrap();
+        let wait = fact("setting.SUIRO_WAIT.value");
+        assert_eq!(
+            (wait.value.as_str(), wait.text.as_deref()),
+            ("spin", Some("spin (environment)"))
+        );
+        assert_eq!(fact("setting.SUIRO_WAIT.default").value, "auto");
+        let log = fact("setting.SUIRO_LOG.value");
+        assert_eq!((log.value.as_str(), log.text.as_deref()), ("", Some("not set (default)")));
+    }
+}

@@ -1,0 +1,723 @@
+//! The command line of `mpirun`, parsed into a plan.
+//!
+//! ```text
+//!   mpirun [options] program [arguments] [: [options] program [arguments]]...
+//!   mpirun [options] --app FILE          each line of FILE stands between two ':'
+//! ```
+//!
+//! What the options are is in [`super::options`]; here is what they mean. Options about the whole
+//! job may stand before any program. The launcher's own environment stands in for some that are
+//! not given, under the names that other launchers use.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::time::Duration;
+
+use clap::{ArgMatches, Command};
+
+use platform::sys::topology::CpuTopology;
+
+use super::hosts::{Hosts, IsLocalHost};
+use super::input::Input;
+use super::options::{self, PROGRAM, is_given, occurrences};
+use super::output::{OutputOptions, OutputStream};
+use super::placement;
+use super::plan::{
+    App, EnvironmentChanges, EnvironmentEdit, EnvironmentFilter, LaunchPlan, RankSet, RankWrapper,
+    VariablePattern,
+};
+use super::{LaunchError, USAGE};
+use platform::sys::signals;
+
+/// The file of hosts, if no option names one: MPICH's, Intel's and Open MPI's variables, as the
+/// MPI Operator of Kubernetes sets them.
+const HOST_FILES: &[&str] = &[
+    "HYDRA_HOST_FILE",
+    "I_MPI_HYDRA_HOST_FILE",
+    "OMPI_MCA_orte_default_hostfile",
+    "PRTE_MCA_prte_default_hostfile",
+];
+
+/// The time that a job may take, if no option says.
+const TIMEOUTS: &[&str] = &["MPIEXEC_TIMEOUT", "I_MPI_JOB_TIMEOUT"];
+
+/// How variables start that other libraries read, and whose they are.
+const TUNING: &[(&str, &str)] = &[
+    ("I_MPI_", "Intel MPI"),
+    ("MPIR_CVAR_", "MPICH"),
+    ("HYDRA_", "MPICH"),
+    ("OMPI_MCA_", "Open MPI"),
+    ("PMIX_MCA_", "Open MPI"),
+    ("PRTE_MCA_", "Open MPI"),
+];
+
+/// What the command line asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LaunchCommand {
+    /// Start these programs.
+    Run(Box<LaunchPlan>),
+    /// Print this text.
+    Print(String),
+    /// Print the settings of the library.
+    Settings,
+}
+
+/// What the command line is read with: this host, and the environment of the launcher.
+pub struct HostEnvironment<'a> {
+    /// Is a host this one?
+    pub is_local: &'a IsLocalHost<'a>,
+    /// The processors that may be used.
+    pub topology: &'a dyn Fn() -> io::Result<CpuTopology>,
+    /// The launcher's own environment.
+    pub environment: &'a dyn Fn(&str) -> Option<OsString>,
+}
+
+/// Parses everything after the launcher's own name.
+///
+/// # Errors
+/// A [`LaunchError`] with code 2 that names the word that is wrong.
+pub fn parse(
+    words: Vec<OsString>, here: &HostEnvironment<'_>,
+) -> Result<LaunchCommand, LaunchError> {
+    let mut command = options::command();
+    let mut reading = PlanBuilder::default();
+    for words in words.split(|word| word == ":") {
+        let matches = options::parse(&mut command, words.to_vec())?;
+        if let Some(order) = question(&mut command, &matches) {
+            return Ok(order);
+        }
+        reading.section(&mut command, &matches)?;
+    }
+    reading.finish(here).map(|plan| LaunchCommand::Run(Box::new(plan)))
+}
+
+fn question(command: &mut Command, matches: &ArgMatches) -> Option<LaunchCommand> {
+    if matches.get_flag("help") {
+        return Some(LaunchCommand::Print(command.render_help().to_string()));
+    }
+    if matches.get_flag("version") {
+        let version = concat!("mpirun (Suiro) ", env!("CARGO_PKG_VERSION"), "\n");
+        return Some(LaunchCommand::Print(version.to_owned()));
+    }
+    matches.get_flag("help-settings").then_some(LaunchCommand::Settings)
+}
+
+/// What has been read so far.
+#[derive(Default)]
+struct PlanBuilder {
+    plan: LaunchPlan,
+    /// For each program its count, if it was given.
+    counts: Vec<Option<u32>>,
+    hosts: Hosts,
+    without_effect: Vec<String>,
+}
+
+impl PlanBuilder {
+    /// Takes the words between two `:`.
+    fn section(&mut self, command: &mut Command, matches: &ArgMatches) -> Result<(), LaunchError> {
+        self.of_job(matches)?;
+        let program: Vec<_> =
+            matches.get_many::<OsString>(PROGRAM).into_iter().flatten().cloned().collect();
+        match (last(matches, "app"), program.is_empty()) {
+            (Some(file), true) => self.app_file(command, &file),
+            (Some(file), false) => {
+                let (file, program) = (file.to_string_lossy(), program[0].to_string_lossy());
+                let why = format!("--app {file}: the file names the programs, so {program} cannot");
+                Err(LaunchError::new(USAGE, why))
+            }
+            (None, _) => self.app(matches, program),
+        }
+    }
+
+    /// Takes the options about the whole job.
+    fn of_job(&mut self, matches: &ArgMatches) -> Result<(), LaunchError> {
+        let plan = &mut self.plan;
+        plan.explain |= matches.get_flag("explain") || matches.get_flag("verbose");
+        plan.dry_run |= matches.get_flag("do-not-launch");
+        plan.quiet |= matches.get_flag("quiet");
+        placement::options::take(&mut plan.placement, &mut plan.display, matches)?;
+        if let Some(seconds) = last(matches, "timeout") {
+            plan.timeout = Some(duration("--timeout", &seconds)?);
+        }
+        for list in occurrences(matches, "forward-signals").concat() {
+            plan.forwarded.extend(signal_list(&list)?);
+        }
+        for hosts in occurrences(matches, "host").iter().flatten() {
+            self.hosts.add_list("--host", &hosts.to_string_lossy())?;
+        }
+        for file in occurrences(matches, "hostfile").iter().flatten() {
+            self.hosts.add_file("--hostfile", file)?;
+        }
+        form(&mut plan.output, matches)?;
+        if let Some(ranks) = last(matches, "stdin") {
+            plan.input = Input::parse(&ranks.to_string_lossy())?;
+        }
+        global_environment(&mut plan.global_environment, matches)?;
+        self.without_effect.extend(options::ignored(matches));
+        Ok(())
+    }
+
+    /// Takes one program.
+    fn app(&mut self, matches: &ArgMatches, mut program: Vec<OsString>) -> Result<(), LaunchError> {
+        if program.is_empty() {
+            let why = "no program to start is given; mpirun --help shows the usage";
+            return Err(LaunchError::new(USAGE, why));
+        }
+        let count = last(matches, "n").map(|count| parse_count("-n", &count)).transpose()?;
+        self.counts.push(count);
+        let name = program.remove(0);
+        self.plan.apps.push(App {
+            count: 0,
+            program: name,
+            arguments: program,
+            directory: last(matches, "wdir").map(Into::into),
+            path: last(matches, "path"),
+            variables: variables(matches)?,
+            wraps: wraps(matches)?,
+        });
+        Ok(())
+    }
+
+    /// Takes a file with a program on each line.
+    fn app_file(&mut self, command: &mut Command, file: &OsStr) -> Result<(), LaunchError> {
+        let name = file.to_string_lossy();
+        let wrong = |why: String| LaunchError::new(USAGE, format!("--app {name}: {why}"));
+        let text = fs::read(file).map_err(|error| wrong(error.to_string()))?;
+        let before = self.plan.apps.len();
+        for line in text.split(|byte| *byte == b'\n') {
+            let words = shlex::bytes::split(line);
+            let words = words.ok_or_else(|| {
+                wrong(format!("a quote without an end in {:?}", String::from_utf8_lossy(line)))
+            })?;
+            let words: Vec<_> = words.into_iter().map(OsString::from_vec).collect();
+            for words in words.split(|word| word == ":").filter(|words| !words.is_empty()) {
+                let matches = options::parse(command, words.to_vec())?;
+                if is_given(&matches, "app") {
+                    return Err(wrong("it cannot name another such file".to_owned()));
+                }
+                self.section(command, &matches)?;
+            }
+        }
+        if self.plan.apps.len() == before {
+            return Err(wrong("there is no program in it".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Looks at everything together.
+    fn finish(mut self, here: &HostEnvironment<'_>) -> Result<LaunchPlan, LaunchError> {
+        self.environment(here)?;
+        let slots = self.hosts.slots(here.is_local)?;
+        let placement = &mut self.plan.placement;
+        let is_here = |host: &str| host == "+n0" || (here.is_local)(host);
+        placement.read_files(&|path| fs::read_to_string(path), &is_here)?;
+        let counts = placement.counts(&self.counts, slots, || {
+            (here.topology)().map_err(|error| LaunchError::new(1, error.to_string()))
+        })?;
+        for (app, count) in self.plan.apps.iter_mut().zip(counts) {
+            app.count = count;
+        }
+        self.compare_with_slots(slots)?;
+        if self.plan.explain {
+            // Ranks tell the rest: what only they know.
+            self.plan
+                .global_environment
+                .edits
+                .push(EnvironmentEdit::Set("SUIRO_EXPLAIN".into(), "1".into()));
+        }
+        self.note_tuning();
+        if self.plan.quiet {
+            self.plan.notes.clear();
+        }
+        Ok(self.plan)
+    }
+
+    /// Takes from the environment what no option gave.
+    fn environment(&mut self, here: &HostEnvironment<'_>) -> Result<(), LaunchError> {
+        let first = |names: &[&'static str]| {
+            let value = |name: &&'static str| Some((*name, (here.environment)(name)?));
+            names.iter().find_map(value).filter(|(_, value)| !value.is_empty())
+        };
+        if let (None, Some((name, seconds))) = (self.plan.timeout, first(TIMEOUTS)) {
+            self.plan.timeout = Some(duration(name, &seconds)?);
+        }
+        self.plan.placement =
+            placement::options::from_environment(&self.plan.placement, here.environment);
+        if self.hosts.is_empty() {
+            match first(HOST_FILES) {
+                Some((name, file)) => self.hosts.add_file(name, &file)?,
+                None => self.hosts.add_allocation(&|name| (here.environment)(name))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn compare_with_slots(&mut self, slots: Option<u32>) -> Result<(), LaunchError> {
+        let size = self.plan.size();
+        let Some(slots) = slots else { return Ok(()) };
+        if size <= slots {
+            self.plan.placement.slots_are_enough();
+            return Ok(());
+        }
+        match self.plan.placement.oversubscribe() {
+            Some(true) => Ok(()),
+            Some(false) => {
+                let why = format!("{size} processes on {slots} slots, with --nooversubscribe");
+                Err(LaunchError::new(USAGE, why))
+            }
+            None => {
+                let note = format!("{size} processes on {slots} slots (--oversubscribe: no note)");
+                self.plan.notes.push(note);
+                Ok(())
+            }
+        }
+    }
+
+    fn note_tuning(&mut self) {
+        let edits = self.plan.apps.iter().flat_map(|app| &app.variables.edits);
+        for edit in edits.chain(&self.plan.global_environment.edits) {
+            let EnvironmentEdit::Set(name, _) = edit else { continue };
+            let name = name.to_string_lossy();
+            if let Some((_, whose)) = TUNING.iter().find(|(start, _)| name.starts_with(start)) {
+                self.without_effect.push(format!("{name} (of {whose}; programs see it)"));
+            }
+        }
+        if !self.without_effect.is_empty() {
+            let list = self.without_effect.join(", ");
+            self.plan.notes.push(format!("accepted without effect: {list}"));
+        }
+    }
+}
+
+/// The value that was given last.
+fn last(matches: &ArgMatches, name: &str) -> Option<OsString> {
+    occurrences(matches, name).pop()?.pop()
+}
+
+/// What an option does to the form of output.
+type OutputSetter = fn(&mut OutputOptions, &OsStr) -> Result<(), LaunchError>;
+
+/// How output comes out.
+fn form(form: &mut OutputOptions, matches: &ArgMatches) -> Result<(), LaunchError> {
+    let flags = [
+        ("tag-output", "tag"),
+        ("timestamp-output", "timestamp"),
+        ("merge-stderr-to-stdout", "merge"),
+    ];
+    for (_, word) in flags.iter().filter(|(flag, _)| matches.get_flag(flag)) {
+        form.set(OsStr::new(word))?;
+    }
+    if matches.get_flag("l") {
+        form.prepend(OsStr::new("[%r] "))?;
+    }
+    if matches.get_flag("prepend-timestamp") {
+        form.prepend_time();
+    }
+    let valued: &[(&str, OutputSetter)] = &[
+        ("output", OutputOptions::set),
+        ("prepend-pattern", OutputOptions::prepend),
+        ("outfile-pattern", |form, value| form.name_file(OutputStream::Output, value)),
+        ("errfile-pattern", |form, value| form.name_file(OutputStream::Error, value)),
+        ("output-filename", OutputOptions::name_files),
+        ("output-directory", OutputOptions::name_folder),
+        ("output-from", OutputOptions::restrict),
+    ];
+    for (name, set) in valued {
+        for value in occurrences(matches, name).iter().flatten() {
+            set(form, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// The variables of one program.
+fn variables(matches: &ArgMatches) -> Result<EnvironmentChanges, LaunchError> {
+    let mut all = EnvironmentChanges::default();
+    pass(&mut all, matches, ["envall", "envnone", "envlist", "envexcl"])?;
+    for word in occurrences(matches, "x").concat() {
+        match assignment("-x", &word)? {
+            (name, Some(value)) => all.edits.push(EnvironmentEdit::Set(name, value)),
+            (name, None) => all.passed.push(VariablePattern(name)),
+        }
+    }
+    for pair in occurrences(matches, "env") {
+        all.edits.push(EnvironmentEdit::Set(variable("-env", &pair[0])?, pair[1].clone()));
+    }
+    for word in occurrences(matches, "set-env").concat() {
+        let (name, value) = assignment("--set-env", &word)?;
+        all.edits.push(EnvironmentEdit::Set(name, value.unwrap_or_default()));
+    }
+    if let Some(folder) = last(matches, "prefix") {
+        for (name, below) in [("PATH", "/bin"), ("LD_LIBRARY_PATH", "/lib")] {
+            let mut value = folder.clone();
+            value.push(below);
+            all.edits.push(EnvironmentEdit::Prepend(name.into(), value, b':'));
+        }
+    }
+    let handlers = ["mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"];
+    all.edits.extend(setting(
+        matches,
+        "initial-errhandler",
+        "SUIRO_INITIAL_ERRHANDLER",
+        &handlers,
+    )?);
+    all.edits.extend(setting(matches, "device", "SUIRO_DEVICE", &["shm", "tofu"])?);
+    for pair in occurrences(matches, "prepend-env") {
+        let (name, separator) = separated("--prepend-env", &pair[0])?;
+        all.edits.push(EnvironmentEdit::Prepend(name, pair[1].clone(), separator));
+    }
+    for pair in occurrences(matches, "append-env") {
+        let (name, separator) = separated("--append-env", &pair[0])?;
+        all.edits.push(EnvironmentEdit::Append(name, pair[1].clone(), separator));
+    }
+    if let Some(kinds) = last(matches, "memory-alloc-kinds") {
+        all.edits.push(EnvironmentEdit::Set("SUIRO_MEMORY_KINDS".into(), kinds));
+    }
+    for name in occurrences(matches, "unset-env").concat() {
+        all.edits.push(EnvironmentEdit::Unset(VariablePattern(variable("--unset-env", &name)?)));
+    }
+    Ok(all)
+}
+
+/// What sets `environment`, a setting of the library, to the value of `option`, one of `known`.
+fn setting(
+    matches: &ArgMatches, option: &str, variable: &str, known: &[&str],
+) -> Result<Option<EnvironmentEdit>, LaunchError> {
+    let Some(value) = last(matches, option) else { return Ok(None) };
+    if !known.iter().any(|name| value == *name) {
+        let (value, known) = (value.to_string_lossy(), known.join(", "));
+        return Err(LaunchError::new(USAGE, format!("--{option} {value} is not one of {known}")));
+    }
+    Ok(Some(EnvironmentEdit::Set(variable.into(), value)))
+}
+
+/// The variables of all programs.
+fn global_environment(
+    all: &mut EnvironmentChanges, matches: &ArgMatches,
+) -> Result<(), LaunchError> {
+    pass(all, matches, ["genvall", "genvnone", "genvlist", "genvexcl"])?;
+    for pair in occurrences(matches, "genv") {
+        all.edits.push(EnvironmentEdit::Set(variable("-genv", &pair[0])?, pair[1].clone()));
+    }
+    Ok(())
+}
+
+/// Which variables pass: `names` are the options for all, none, some and all but some.
+fn pass(
+    all: &mut EnvironmentChanges, matches: &ArgMatches, names: [&str; 4],
+) -> Result<(), LaunchError> {
+    let [every, none, some, but] = names;
+    let list = |option: &str| -> Result<Option<Vec<VariablePattern>>, LaunchError> {
+        let Some(list) = last(matches, option) else { return Ok(None) };
+        let words = list.as_bytes().split(|byte| *byte == b',').filter(|word| !word.is_empty());
+        let names = words.map(|word| variable(&format!("-{option}"), OsStr::from_bytes(word)));
+        names.map(|name| name.map(VariablePattern)).collect::<Result<_, _>>().map(Some)
+    };
+    if matches.get_flag(every) {
+        all.filter = Some(EnvironmentFilter::All);
+    } else if let Some(patterns) = list(some)? {
+        all.filter = Some(EnvironmentFilter::Only(patterns));
+    } else if let Some(patterns) = list(but)? {
+        all.filter = Some(EnvironmentFilter::Except(patterns));
+    } else if matches.get_flag(none) {
+        all.filter = Some(EnvironmentFilter::Only(Vec::new()));
+    }
+    Ok(())
+}
+
+/// The commands that ranks run under.
+fn wraps(matches: &ArgMatches) -> Result<Vec<RankWrapper>, LaunchError> {
+    let mut all = Vec::new();
+    for pair in occurrences(matches, "debug") {
+        all.push(wrap("--debug", &pair[1], &pair[0].to_string_lossy())?);
+    }
+    for word in occurrences(matches, "gtool").concat() {
+        let text = word.to_string_lossy();
+        for tool in text.split(';').filter(|tool| !tool.is_empty()) {
+            let (command, ranks) = tool.rsplit_once(':').unwrap_or((tool, "all"));
+            all.push(wrap("-gtool", OsStr::new(command), ranks)?);
+        }
+    }
+    Ok(all)
+}
+
+fn wrap(option: &str, command: &OsStr, ranks: &str) -> Result<RankWrapper, LaunchError> {
+    let wrong = |why: String| LaunchError::new(USAGE, format!("{option} {why}"));
+    let ranks = RankSet::parse(ranks)
+        .ok_or_else(|| wrong(format!("{ranks}: not ranks such as 0,2-4 or all")))?;
+    let words = shlex::bytes::split(command.as_bytes()).filter(|words| !words.is_empty());
+    let words =
+        words.ok_or_else(|| wrong(format!("{}: not a command", command.to_string_lossy())))?;
+    Ok(RankWrapper { ranks, words: words.into_iter().map(OsString::from_vec).collect() })
+}
+
+/// A number of seconds, not 0.
+fn duration(option: &str, word: &OsStr) -> Result<Duration, LaunchError> {
+    let seconds = word.to_str().and_then(|text| text.parse::<f64>().ok());
+    let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    duration.filter(|duration| !duration.is_zero()).ok_or_else(|| {
+        let why = format!("{option} {}: not a number of seconds", word.to_string_lossy());
+        LaunchError::new(USAGE, why)
+    })
+}
+
+/// Signals by name or number, with commas; or `none`.
+fn signal_list(list: &OsStr) -> Result<Vec<i32>, LaunchError> {
+    let list = list.to_string_lossy();
+    let words = list.split(',').filter(|word| !word.is_empty() && *word != "none");
+    let signal = |word| {
+        let why = format!("--forward-signals {word}: not a signal that can be sent on");
+        signals::parse(word).ok_or_else(|| LaunchError::new(USAGE, why))
+    };
+    words.map(signal).collect()
+}
+
+fn parse_count(option: &str, word: &OsStr) -> Result<u32, LaunchError> {
+    let count = word.to_str().and_then(|text| text.parse().ok()).filter(|count| *count > 0);
+    count.ok_or_else(|| {
+        let why = format!("{option} {}: not a number of processes", word.to_string_lossy());
+        LaunchError::new(USAGE, why)
+    })
+}
+
+/// `NAME=VALUE`, or `NAME` alone.
+fn assignment(option: &str, word: &OsStr) -> Result<(OsString, Option<OsString>), LaunchError> {
+    let bytes = word.as_bytes();
+    match bytes.iter().position(|byte| *byte == b'=') {
+        None => Ok((variable(option, word)?, None)),
+        Some(at) => {
+            let name = variable(option, OsStr::from_bytes(&bytes[..at]))?;
+            Ok((name, Some(OsStr::from_bytes(&bytes[at + 1..]).to_owned())))
+        }
+    }
+}
+
+/// `NAME`, or `NAME[C]` with another separator than `:`.
+fn separated(option: &str, word: &OsStr) -> Result<(OsString, u8), LaunchError> {
+    let (name, separator) = match word.as_bytes() {
+        [name @ .., b'[', separator, b']'] => (name, *separator),
+        name => (name, b':'),
+    };
+    Ok((variable(option, OsStr::from_bytes(name))?, separator))
+}
+
+/// The name of a variable, if it is one.
+fn variable(option: &str, name: &OsStr) -> Result<OsString, LaunchError> {
+    if name.is_empty() || name.as_bytes().contains(&b'=') {
+        let why = format!("{option} {}: not the name of a variable", name.to_string_lossy());
+        return Err(LaunchError::new(USAGE, why));
+    }
+    Ok(name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').filter(|word| !word.is_empty()).map(OsString::from).collect()
+    }
+
+    fn order_in(variables: &[(&str, &str)], line: &str) -> Result<LaunchCommand, LaunchError> {
+        let variable = |name: &str| {
+            variables.iter().find(|pair| pair.0 == name).map(|pair| OsString::from(pair.1))
+        };
+        // Four processors of a core each.
+        let topology = || Ok(CpuTopology::read(&[0, 1, 2, 3], &|_| None));
+        let local = |name: &str| name == "here";
+        let here =
+            HostEnvironment { is_local: &local, topology: &topology, environment: &variable };
+        parse(words(line), &here)
+    }
+
+    fn plan_in(variables: &[(&str, &str)], line: &str) -> LaunchPlan {
+        match order_in(variables, line) {
+            Ok(LaunchCommand::Run(plan)) => *plan,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    fn plan(line: &str) -> LaunchPlan {
+        plan_in(&[], line)
+    }
+
+    #[test]
+    fn the_count_has_many_spellings_and_a_default() {
+        for line in ["-n 4 a", "-np 4 a", "--n 4 a", "--np 4 a", "--np=4 a", "-c 4 a"] {
+            assert_eq!(plan(line).apps[0].count, 4, "{line}");
+        }
+        for (line, count) in [
+            ("a", 1),
+            ("-ppn 3 a", 3),
+            ("-N 3 --host here:2 a", 3),
+            ("--host here:2 a", 2),
+            ("--host here a", 1),
+            ("-ppn 3 -n 2 a", 2),
+            ("-n 2 -n 5 a", 5),
+        ] {
+            assert_eq!(plan(line).apps[0].count, count, "{line}");
+        }
+        assert_eq!(plan_in(&[("I_MPI_PERHOST", "3")], "a").apps[0].count, 3);
+    }
+
+    #[test]
+    fn everything_after_the_program_is_its_own() {
+        let plan = plan("-n 2 prog -n 3 --help -x");
+        assert_eq!(plan.apps[0].arguments, ["-n", "3", "--help", "-x"]);
+        assert_eq!(self::plan("-n 1 -- -odd").apps[0].program, "-odd");
+    }
+
+    #[test]
+    fn programs_follow_each_other_and_count_on() {
+        let plan = plan("-n 2 -wdir /tmp a b : -n 1 c : d");
+        let programs: Vec<_> = plan.apps.iter().map(|app| app.program.to_str().unwrap()).collect();
+        assert_eq!(programs, ["a", "c", "d"]);
+        assert_eq!(plan.app_of_rank(), [0, 0, 1, 2]);
+        assert_eq!(plan.apps[0].directory.as_deref(), Some("/tmp".as_ref()));
+        assert_eq!(plan.apps[1].directory, None);
+    }
+
+    #[test]
+    fn variables_are_for_one_program_or_for_all() {
+        let plan = plan("-x A=1=2 -x B -env C 3 a : -genv D 4 -genvnone b");
+        let set = |name: &str, value: &str| EnvironmentEdit::Set(name.into(), value.into());
+        assert_eq!(plan.apps[0].variables.edits, [set("A", "1=2"), set("C", "3")]);
+        assert_eq!(plan.apps[0].variables.passed, [VariablePattern("B".into())]);
+        assert_eq!(plan.apps[1].variables, EnvironmentChanges::default());
+        let edits =
+            self::plan("-initial-errhandler mpi_errors_abort a").apps[0].variables.edits.clone();
+        assert_eq!(edits, [set("SUIRO_INITIAL_ERRHANDLER", "mpi_errors_abort")]);
+        assert!(order_in(&[], "-initial-errhandler loud a").unwrap_err().why.contains("loud is"));
+        let edits = self::plan("--device tofu a").apps[0].variables.edits.clone();
+        assert_eq!(edits, [set("SUIRO_DEVICE", "tofu")]);
+        let why = order_in(&[], "--device pigeon a").unwrap_err().why;
+        assert_eq!(why, "--device pigeon is not one of shm, tofu");
+        assert_eq!(plan.global_environment.edits, [set("D", "4")]);
+        assert_eq!(plan.global_environment.filter, Some(EnvironmentFilter::Only(vec![])));
+        let edits = self::plan("--prefix /p --append-env L[;] v -env N -1 a").apps[0]
+            .variables
+            .edits
+            .clone();
+        assert_eq!(edits[1], EnvironmentEdit::Prepend("PATH".into(), "/p/bin".into(), b':'));
+        assert_eq!(
+            (&edits[0], &edits[3]),
+            (&set("N", "-1"), &EnvironmentEdit::Append("L".into(), "v".into(), b';'))
+        );
+    }
+
+    #[test]
+    fn files_name_programs_on_their_lines() {
+        let file = std::env::temp_dir().join(format!("mpirun-app-{}", std::process::id()));
+        std::fs::write(&file, "# two programs\n-n 2 a 'b c'\n\n-n 1 -x K=V c : -n 3 d\n").unwrap();
+        let plan = plan(&format!("-ppn 4 --app {}", file.display()));
+        std::fs::write(&file, "-n 2 'a\n").unwrap();
+        let wrong = order_in(&[], &format!("-configfile {}", file.display())).unwrap_err();
+        std::fs::remove_file(&file).unwrap();
+        let counts: Vec<_> = plan.apps.iter().map(|app| app.count).collect();
+        assert_eq!(counts, [2, 1, 3]);
+        assert_eq!(plan.apps[0].arguments, ["b c"]);
+        assert!(wrong.why.contains("a quote without an end"), "{}", wrong.why);
+    }
+
+    #[test]
+    fn debuggers_go_before_the_program_of_their_ranks() {
+        let plan = plan("--debug 0,2-3 gdb -gtool valgrind:1;strace a");
+        let wraps = &plan.apps[0].wraps;
+        assert_eq!(wraps[0].ranks, RankSet::parse("0,2-3").unwrap());
+        assert_eq!((&wraps[1].words[0], &wraps[2].ranks), (&"valgrind".into(), &RankSet::All));
+    }
+
+    #[test]
+    fn what_only_tunes_other_libraries_is_noted_once() {
+        let line =
+            "--mca btl self,sm -genv I_MPI_FABRICS shm -launcher ssh -disable-auto-cleanup a";
+        let [note] = &plan(line).notes[..] else { panic!("one note") };
+        for part in
+            ["--mca btl self,sm", "I_MPI_FABRICS", "--launcher ssh", "--disable-auto-cleanup"]
+        {
+            assert!(note.contains(part), "{part}: {note}");
+        }
+        assert!(plan(&format!("-q {line}")).notes.is_empty());
+        assert!(plan("-x A=1 --oversubscribe --allow-run-as-root a").notes.is_empty());
+    }
+
+    #[test]
+    fn too_few_slots_are_a_note_unless_that_is_forbidden() {
+        assert!(plan("--host here:2 -n 3 a").notes[0].contains("3 processes on 2 slots"));
+        assert!(plan("--host here:2 -n 3 --oversubscribe a").notes.is_empty());
+        assert!(plan("--host here:2 -n 2 a").notes.is_empty());
+        let refusal = order_in(&[], "--host here:2 -n 3 --nooversubscribe a").unwrap_err();
+        assert!(refusal.why.contains("3 processes on 2 slots"), "{}", refusal.why);
+    }
+
+    #[test]
+    fn the_time_comes_from_an_option_or_the_environment() {
+        let seconds = |variables: &[(&str, &str)], line: &str| {
+            plan_in(variables, line).timeout.map(|time| time.as_secs_f64())
+        };
+        let set = [("MPIEXEC_TIMEOUT", "7")];
+        assert_eq!(seconds(&[], "a"), None);
+        assert_eq!(seconds(&set, "--timeout 2.5 a"), Some(2.5));
+        assert_eq!(seconds(&set, "a"), Some(7.0));
+        assert!(
+            order_in(&[("MPIEXEC_TIMEOUT", "x")], "a")
+                .unwrap_err()
+                .why
+                .contains("MPIEXEC_TIMEOUT x")
+        );
+    }
+
+    #[test]
+    fn wrong_words_are_named() {
+        for (line, word) in [
+            ("-n zero a", "-n zero"),
+            ("-n 0 a", "-n 0"),
+            ("-n -5 a", "-n -5"),
+            ("-n", "--n lacks its value"),
+            ("--fast a", "--fast"),
+            ("--oversubscribed a", "did you mean --oversubscribe"),
+            ("-x =1 a", "-x"),
+            ("-env A=B 1 a", "A=B"),
+            ("-env A", "--env lacks its second value"),
+            ("--timeout 0 a", "--timeout 0"),
+            ("--debug x gdb a", "--debug x"),
+            ("--forward-signals INT,KILL a", "--forward-signals KILL"),
+            ("--host there a", "there is not this host"),
+            ("--hostfile /nowhere a", "/nowhere"),
+            ("--app /nowhere", "/nowhere"),
+            ("--app f a", "so a cannot"),
+            ("--xterm 1 a", "--xterm is not supported; use --debug"),
+            ("", "no program"),
+            ("-n 2", "no program"),
+            ("-n 2 a : -n 1", "no program"),
+            ("-n 2 a :", "no program"),
+        ] {
+            let refusal = order_in(&[], line).unwrap_err();
+            assert_eq!(refusal.code, USAGE, "{line}");
+            assert!(refusal.why.contains(word), "{line}: {}", refusal.why);
+        }
+    }
+
+    #[test]
+    fn questions_end_the_parsing() {
+        let printed = |line: &str| match order_in(&[], line) {
+            Ok(LaunchCommand::Print(text)) => text,
+            other => panic!("{line}: {other:?}"),
+        };
+        assert!(printed("-n 2 -V").starts_with("mpirun (Suiro) "));
+        assert!(printed("--help").contains("--timeout <SECONDS>"));
+        assert_eq!(order_in(&[], "--help-settings"), Ok(LaunchCommand::Settings));
+    }
+
+    proptest! {
+        #[test]
+        fn any_words_are_taken(words in proptest::collection::vec("[-:a=0-9n]{0,4}", 0..8)) {
+            let topology = || Ok(CpuTopology::read(&[0], &|_| None));
+            let here = HostEnvironment { is_local: &|_| true, topology: &topology, environment: &|_| None };
+            let _ = parse(words.into_iter().map(OsString::from).collect(), &here);
+        }
+    }
+}

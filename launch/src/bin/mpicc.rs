@@ -1,0 +1,11 @@
+//! `mpicc`: see [`launch::wrapper`].
+
+use std::env;
+use std::process;
+
+use launch::wrapper;
+use launch::wrapper::SourceLanguage;
+
+fn main() {
+    process::exit(wrapper::main(SourceLanguage::C, env::args_os().skip(1)));
+}

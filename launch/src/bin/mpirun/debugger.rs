@@ -1,0 +1,97 @@
+//! The symbols by which a parallel debugger (TotalView, DDT, gdb with a script) finds the ranks:
+//! the MPIR process acquisition interface 1.1. They are read and written from outside the process.
+//!
+//! They are here and not in the library, because a debugger must find them in the launcher only.
+#![allow(unsafe_code)]
+
+use std::ffi::{CString, c_char, c_int};
+use std::os::unix::ffi::OsStrExt;
+use std::ptr;
+
+use launch::debugger::{DebuggedProcess, Debugger};
+
+/// `MPIR_PROCDESC`.
+#[repr(C)]
+pub struct ProcessDescription {
+    host_name: *const c_char,
+    executable_name: *const c_char,
+    pid: c_int,
+}
+
+/// "All processes have started", for `MPIR_debug_state`.
+const SPAWNED: c_int = 1;
+
+/// The processes, by rank.
+#[used]
+#[unsafe(no_mangle)]
+pub static mut MPIR_proctable: *mut ProcessDescription = ptr::null_mut();
+
+/// How many there are.
+#[used]
+#[unsafe(no_mangle)]
+pub static mut MPIR_proctable_size: c_int = 0;
+
+/// What has happened when `MPIR_Breakpoint` is called.
+#[used]
+#[unsafe(no_mangle)]
+pub static mut MPIR_debug_state: c_int = 0;
+
+/// A debugger sets it to 1.
+#[used]
+#[unsafe(no_mangle)]
+pub static mut MPIR_being_debugged: c_int = 0;
+
+/// Its presence says that this process is no rank itself.
+#[used]
+#[unsafe(no_mangle)]
+pub static mut MPIR_i_am_starter: c_int = 1;
+
+/// Its presence says that ranks go on without being attached to.
+#[used]
+#[unsafe(no_mangle)]
+pub static mut MPIR_partial_attach_ok: c_int = 1;
+
+/// Where a debugger has its breakpoint.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn MPIR_Breakpoint() {
+    // Something that no optimizer may merge with another empty function.
+    // SAFETY: this process has one thread, and reads its own integer.
+    std::hint::black_box(unsafe { (&raw const MPIR_debug_state).read_volatile() });
+}
+
+/// The table behind the symbols. It and its texts stay until the process ends.
+#[derive(Default)]
+pub struct Mpir {
+    table: Vec<ProcessDescription>,
+    texts: Vec<CString>,
+}
+
+impl Debugger for Mpir {
+    fn is_there(&self) -> bool {
+        // SAFETY: a debugger writes this integer while the process is stopped; nobody else does.
+        unsafe { (&raw const MPIR_being_debugged).read_volatile() != 0 }
+    }
+
+    fn show(&mut self, processes: &[DebuggedProcess]) {
+        for process in processes {
+            let mut text = |bytes: &[u8]| {
+                self.texts.push(CString::new(bytes).unwrap_or_default());
+                // The text itself stays where it is when the vector of texts moves.
+                self.texts.last().map_or(ptr::null(), |text| text.as_ptr())
+            };
+            let host_name = text(process.host.as_bytes());
+            let executable_name = text(process.program.as_bytes());
+            let pid = process.pid as c_int;
+            self.table.push(ProcessDescription { host_name, executable_name, pid });
+        }
+        // SAFETY: this process has one thread; the table stays in `self`, which lives in `main`
+        // until the process ends, and is never changed after this.
+        unsafe {
+            (&raw mut MPIR_proctable).write_volatile(self.table.as_mut_ptr());
+            (&raw mut MPIR_proctable_size).write_volatile(self.table.len() as c_int);
+            (&raw mut MPIR_debug_state).write_volatile(SPAWNED);
+        }
+        MPIR_Breakpoint();
+    }
+}

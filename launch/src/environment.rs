@@ -1,0 +1,205 @@
+//! The environment of a rank: the launcher's own, without what an outer job said, with what the
+//! command line and this job say.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+
+use platform::bootstrap::{
+    BOUND, CpuBinding, INTERFACE_FD, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD, STATUS_FD,
+};
+
+use super::plan::{EnvironmentChanges, EnvironmentEdit, EnvironmentFilter, LaunchPlan, joined};
+
+/// A variable and its value.
+pub type EnvironmentVariable = (OsString, OsString);
+
+/// What differs between the ranks of a job. All ranks are on one host here.
+#[derive(Clone, Debug)]
+pub struct RankEnvironment {
+    /// The rank.
+    pub rank: u32,
+    /// How many there are.
+    pub size: u32,
+    /// The descriptor of the connection to the launcher.
+    pub pmi_fd: i32,
+    /// The descriptor of the shared segment.
+    pub segment_fd: i32,
+    /// The descriptor of the segment of the interfaces of the node.
+    pub interface_fd: i32,
+    /// The descriptor of the job's secret.
+    pub job_fd: i32,
+    /// The descriptor of the board where the rank says what it waits for, if there is one.
+    pub status_fd: Option<i32>,
+    /// What it is bound to, if all are.
+    pub bound: Option<CpuBinding>,
+}
+
+/// The variables of `all` that mean something to another job.
+fn without_private(all: impl Iterator<Item = EnvironmentVariable>) -> Vec<EnvironmentVariable> {
+    all.filter(|(name, _)| !is_private(name)).collect()
+}
+
+/// What each program of `plan` sees of this process's environment, in order.
+pub fn of_apps(plan: &LaunchPlan) -> Vec<Vec<EnvironmentVariable>> {
+    let base = without_private(env::vars_os());
+    let apps = plan.apps.iter();
+    apps.map(|app| of_app(&base, &plan.global_environment, &app.variables)).collect()
+}
+
+/// What of `base` the program sees, with its changes after those of all programs.
+fn of_app(
+    base: &[EnvironmentVariable], everywhere: &EnvironmentChanges, own: &EnvironmentChanges,
+) -> Vec<EnvironmentVariable> {
+    let passing =
+        own.filter.as_ref().or(everywhere.filter.as_ref()).unwrap_or(&EnvironmentFilter::All);
+    let passes = |variable: &&EnvironmentVariable| {
+        let mut passed = everywhere.passed.iter().chain(&own.passed);
+        passing.admits(&variable.0) || passed.any(|pattern| pattern.matches(&variable.0))
+    };
+    let mut all: Vec<_> = base.iter().filter(passes).cloned().collect();
+    for edit in everywhere.edits.iter().chain(&own.edits) {
+        let there = |name: &OsStr| {
+            let found = all.iter().find(|variable| variable.0 == name);
+            found.map(|variable| variable.1.clone()).unwrap_or_default()
+        };
+        match edit {
+            EnvironmentEdit::Set(name, value) => set(&mut all, name, value.clone()),
+            EnvironmentEdit::Unset(pattern) => all.retain(|variable| !pattern.matches(&variable.0)),
+            EnvironmentEdit::Prepend(name, value, separator) => {
+                let value = joined(value, *separator, &there(name));
+                set(&mut all, name, value);
+            }
+            EnvironmentEdit::Append(name, value, separator) => {
+                let value = joined(&there(name), *separator, value);
+                set(&mut all, name, value);
+            }
+        }
+    }
+    all
+}
+
+/// `base` with the variables of `place`.
+pub fn of_rank(base: &[EnvironmentVariable], place: RankEnvironment) -> Vec<EnvironmentVariable> {
+    let mut all = base.to_vec();
+    let RankEnvironment { rank, size, .. } = place;
+    for (name, value) in [
+        ("PMI_RANK", i64::from(rank)),
+        ("PMI_SIZE", i64::from(size)),
+        ("PMI_FD", place.pmi_fd.into()),
+        ("MPI_LOCALRANKID", rank.into()),
+        ("MPI_LOCALNRANKS", size.into()),
+        ("OMPI_COMM_WORLD_RANK", rank.into()),
+        ("OMPI_COMM_WORLD_SIZE", size.into()),
+        ("OMPI_COMM_WORLD_LOCAL_RANK", rank.into()),
+        ("OMPI_COMM_WORLD_LOCAL_SIZE", size.into()),
+        ("OMPI_COMM_WORLD_NODE_RANK", rank.into()),
+        (SEGMENT_FD, place.segment_fd.into()),
+        (INTERFACE_FD, place.interface_fd.into()),
+        (JOB_FD, place.job_fd.into()),
+    ] {
+        set(&mut all, OsStr::new(name), value.to_string().into());
+    }
+    if let Some(number) = place.status_fd {
+        set(&mut all, OsStr::new(STATUS_FD), number.to_string().into());
+    }
+    if let Some(bound) = place.bound {
+        set(&mut all, OsStr::new(BOUND), bound.to_string().into());
+    }
+    all
+}
+
+fn set(all: &mut Vec<EnvironmentVariable>, name: &OsStr, value: OsString) {
+    match all.iter_mut().find(|variable| variable.0 == name) {
+        Some(variable) => variable.1 = value,
+        None => all.push((name.to_owned(), value)),
+    }
+}
+
+fn is_private(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    PRIVATE_VARIABLES.iter().any(|pattern| match pattern.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == *pattern,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::VariablePattern;
+    use super::*;
+
+    fn variable(name: &str, value: &str) -> EnvironmentVariable {
+        (name.into(), value.into())
+    }
+
+    #[test]
+    fn what_an_outer_job_said_is_gone() {
+        let outer = ["PMI_RANK", "PMIX_NAMESPACE", "OMPI_COMM_WORLD_SIZE", SEGMENT_FD, "PMI_FD"];
+        let all = outer.iter().chain(&["HOME", "OMPI_MCA_x", "XPMI_RANK"]);
+        let left = without_private(all.map(|name| variable(name, "1")));
+        let names: Vec<_> = left.iter().map(|variable| variable.0.to_str().unwrap()).collect();
+        assert_eq!(names, ["HOME", "OMPI_MCA_x", "XPMI_RANK"]);
+    }
+
+    #[test]
+    fn programs_see_what_is_passed_and_changed() {
+        let base = [variable("A", "1"), variable("AB", "2"), variable("C", "3")];
+        let pattern = |name: &str| VariablePattern(name.into());
+        let seen = |own: EnvironmentChanges, everywhere: EnvironmentChanges| {
+            let all = of_app(&base, &everywhere, &own);
+            let words = all.iter().map(|(name, value)| {
+                format!("{}={}", name.to_string_lossy(), value.to_string_lossy())
+            });
+            words.collect::<Vec<_>>().join(" ")
+        };
+        let passing =
+            |passing| EnvironmentChanges { filter: Some(passing), ..EnvironmentChanges::default() };
+        let none = EnvironmentChanges::default;
+        assert_eq!(seen(none(), none()), "A=1 AB=2 C=3");
+        assert_eq!(seen(none(), passing(EnvironmentFilter::Only(vec![pattern("C")]))), "C=3");
+        assert_eq!(
+            seen(passing(EnvironmentFilter::All), passing(EnvironmentFilter::Only(vec![]))),
+            "A=1 AB=2 C=3"
+        );
+        assert_eq!(seen(passing(EnvironmentFilter::Except(vec![pattern("A*")])), none()), "C=3");
+        let named = EnvironmentChanges {
+            passed: vec![pattern("A*")],
+            ..passing(EnvironmentFilter::Only(vec![]))
+        };
+        assert_eq!(seen(named, none()), "A=1 AB=2");
+        let edits = |edits| EnvironmentChanges { edits, ..EnvironmentChanges::default() };
+        let first = edits(vec![EnvironmentEdit::Set("A".into(), "9".into())]);
+        let then = edits(vec![
+            EnvironmentEdit::Prepend("A".into(), "0".into(), b':'),
+            EnvironmentEdit::Append("A".into(), "8".into(), b','),
+            EnvironmentEdit::Append("D".into(), "4".into(), b':'),
+            EnvironmentEdit::Unset(pattern("AB")),
+        ]);
+        assert_eq!(seen(then, first), "A=0:9,8 C=3 D=4");
+    }
+
+    #[test]
+    fn the_place_wins_over_all() {
+        let (interface_fd, status_fd, bound) = (11, Some(10), None);
+        let (pmi_fd, segment_fd, job_fd) = (7, 8, 9);
+        let place = RankEnvironment {
+            rank: 1,
+            size: 3,
+            pmi_fd,
+            segment_fd,
+            interface_fd,
+            job_fd,
+            status_fd,
+            bound,
+        };
+        let all = of_rank(&[variable("A", "3"), variable("PMI_RANK", "9")], place);
+        let value = |name: &str| {
+            let mut found = all.iter().filter(|variable| variable.0 == name);
+            let value = found.next().unwrap().1.to_str().unwrap();
+            assert!(found.next().is_none(), "{name} is there twice");
+            value
+        };
+        assert_eq!((value("A"), value("PMI_RANK"), value("PMI_FD")), ("3", "1", "7"));
+        assert_eq!((value("OMPI_COMM_WORLD_LOCAL_SIZE"), value(SEGMENT_FD)), ("3", "8"));
+    }
+}

@@ -1,0 +1,421 @@
+//! Who reads the launcher's standard input.
+//!
+//! ```text
+//!   one rank:      standard input --(the descriptor itself)--> rank
+//!   several:       standard input --> window --> pipe --> rank   (for each its own place)
+//!   the others:    /dev/null
+//! ```
+//!
+//! A file that several ranks read is opened once for each of them; for anything else the launcher
+//! makes the copies. It reads on when one rank has taken everything, and keeps at most a window of
+//! bytes for slower ones. With the window full the fast wait for the slowest, but not for ever: a
+//! rank that takes nothing for some time while others wait loses the rest.
+//!
+//! [`InputWindow`] is a value without I/O.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use platform::sys::descriptor;
+use platform::sys::poll::PollSet;
+
+use super::plan::RankSet;
+use super::{LaunchError, USAGE};
+
+/// The most that is kept for slow ranks.
+const WINDOW_BYTES: usize = 64 << 20;
+
+/// What is read at once.
+const READ_BYTES: usize = 64 * 1024;
+
+/// How long the others wait for a rank that takes nothing.
+const SLOW_READER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The ranks that read the launcher's standard input; if there are several, each its own copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input(RankSet);
+
+impl Default for Input {
+    /// Rank 0.
+    fn default() -> Self {
+        Self(RankSet::Ranges(vec![(0, 0)]))
+    }
+}
+
+impl Input {
+    /// `--stdin word` and `-s word`: `all`, `none`, a rank, or several as in `0,2-4`.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn parse(word: &str) -> Result<Self, LaunchError> {
+        let ranks = match word {
+            "none" => Some(RankSet::Ranges(Vec::new())),
+            ranks => RankSet::parse(ranks),
+        };
+        let why = || format!("--stdin {word}: give all, none, or ranks such as 0,2-4");
+        ranks.map(Self).ok_or_else(|| LaunchError::new(USAGE, why()))
+    }
+
+    /// Are all of its ranks among the `size` of a job?
+    ///
+    /// # Errors
+    /// When one is not.
+    pub fn check(&self, size: u32) -> Result<(), LaunchError> {
+        let RankSet::Ranges(ranges) = &self.0 else { return Ok(()) };
+        match ranges.iter().map(|(_, last)| *last).find(|last| *last >= size) {
+            Some(rank) => {
+                let why = format!("--stdin {rank}: the highest rank is {}", size - 1);
+                Err(LaunchError::new(USAGE, why))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a wait of [`Feed`] was for.
+#[derive(Clone, Copy, Debug)]
+pub enum InputReady {
+    /// There is more to read.
+    Source,
+    /// A copy can take more.
+    Reader(usize),
+}
+
+/// The standard input on its way to the ranks.
+#[derive(Debug)]
+pub struct Feed {
+    input: Input,
+    source: InputSource,
+    null_input: OwnedFd,
+    readers: Vec<InputReader>,
+    window: InputWindow,
+}
+
+#[derive(Debug)]
+enum InputSource {
+    /// Nobody is to have it any more.
+    Closed,
+    /// The one rank that is to have it.
+    One(OwnedFd),
+    /// A file that each may open.
+    Regular(OwnedFd),
+    /// What is copied to several.
+    Copied(File),
+    /// It has ended, and copies have not.
+    Ended,
+}
+
+#[derive(Debug)]
+struct InputReader {
+    rank: u32,
+    /// `None` when this rank takes no more.
+    pipe: Option<File>,
+}
+
+impl Feed {
+    /// The way from `stdin` to those of `size` ranks that `input` names.
+    pub fn new(input: Input, stdin: OwnedFd, size: u32) -> io::Result<Self> {
+        let source = match (0..size).filter(|rank| input.0.contains(*rank)).count() {
+            0 => InputSource::Closed,
+            1 => InputSource::One(stdin),
+            _ if descriptor::reopen_for_reading(&stdin).is_some() => InputSource::Regular(stdin),
+            _ => InputSource::Copied(stdin.into()),
+        };
+        let silence = File::open("/dev/null")?.into();
+        Ok(Self {
+            input,
+            source,
+            null_input: silence,
+            readers: Vec::new(),
+            window: InputWindow::default(),
+        })
+    }
+
+    /// The standard input of `rank`, which is about to start.
+    pub fn of_rank(&mut self, rank: u32) -> io::Result<OwnedFd> {
+        if !self.input.0.contains(rank) {
+            return self.null_input.try_clone();
+        }
+        match std::mem::replace(&mut self.source, InputSource::Closed) {
+            InputSource::Closed | InputSource::Ended => self.null_input.try_clone(),
+            InputSource::One(stdin) => Ok(stdin),
+            InputSource::Regular(stdin) => {
+                let file = descriptor::reopen_for_reading(&stdin);
+                self.source = InputSource::Regular(stdin);
+                file.map(OwnedFd::from).ok_or_else(|| ErrorKind::PermissionDenied.into())
+            }
+            InputSource::Copied(stdin) => {
+                self.source = InputSource::Copied(stdin);
+                let (read, write) = descriptor::pipe()?;
+                descriptor::set_nonblocking(&write)?;
+                self.readers.push(InputReader { rank, pipe: Some(write.into()) });
+                self.window.add_reader();
+                Ok(read)
+            }
+        }
+    }
+
+    /// Adds what to wait for; `token` makes the caller's tokens.
+    pub fn interests<'a, Token: std::marker::Copy>(
+        &'a self, set: &mut PollSet<'a, Token>, token: impl Fn(InputReady) -> Token,
+    ) {
+        if let InputSource::Copied(source) = &self.source
+            && self.window.wants_more()
+        {
+            set.add_read(source.as_fd(), token(InputReady::Source));
+        }
+        for (number, copy) in self.readers.iter().enumerate() {
+            if let Some(pipe) = &copy.pipe
+                && !self.window.is_read_by(number)
+            {
+                set.add_write(pipe.as_fd(), token(InputReady::Reader(number)));
+            }
+        }
+    }
+
+    /// When [`Feed::drop_slow_readers`] has something to do.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.window.waiting_since.map(|since| since + SLOW_READER_TIMEOUT)
+    }
+
+    /// Does what poll says can be done.
+    pub fn handle(&mut self, ready: InputReady, now: Instant) {
+        match ready {
+            InputReady::Source => self.read(now),
+            InputReady::Reader(number) => self.write(number, now),
+        }
+    }
+
+    /// Stops waiting for ranks that take nothing while others wait; their numbers.
+    pub fn drop_slow_readers(&mut self, now: Instant) -> Vec<u32> {
+        if self.deadline().is_none_or(|at| at > now) {
+            return Vec::new();
+        }
+        let slowest = self.window.slowest();
+        for number in &slowest {
+            self.end(*number, now);
+        }
+        slowest.into_iter().map(|number| self.readers[number].rank).collect()
+    }
+
+    fn read(&mut self, now: Instant) {
+        let InputSource::Copied(source) = &mut self.source else { return };
+        let mut buffer = vec![0; READ_BYTES];
+        match source.read(&mut buffer) {
+            Ok(count) if count > 0 => self.window.push(&buffer[..count], now),
+            Err(error) if descriptor::is_transient(&error) => {}
+            Ok(_) | Err(_) => {
+                self.source = InputSource::Ended;
+                for number in 0..self.readers.len() {
+                    self.end_if_read(number, now);
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, number: usize, now: Instant) {
+        let Some(pipe) = &mut self.readers[number].pipe else { return };
+        match pipe.write(self.window.unread_by(number)) {
+            Ok(count) => {
+                self.window.take(number, count, now);
+                self.end_if_read(number, now);
+            }
+            Err(error) if descriptor::is_transient(&error) => {}
+            Err(_) => self.end(number, now),
+        }
+    }
+
+    fn end_if_read(&mut self, number: usize, now: Instant) {
+        if matches!(self.source, InputSource::Ended) && self.window.is_read_by(number) {
+            self.end(number, now);
+        }
+    }
+
+    fn end(&mut self, number: usize, now: Instant) {
+        self.readers[number].pipe = None;
+        self.window.remove_reader(number, now);
+    }
+}
+
+/// What some readers of a stream have not read yet.
+///
+/// ```text
+///      start                               start + bytes.len()
+///        |--------------- bytes ----------------|
+///     slowest reader      ...             fastest reader
+/// ```
+#[derive(Debug, Default)]
+struct InputWindow {
+    bytes: VecDeque<u8>,
+    /// Where `bytes` begins in the stream.
+    start: u64,
+    /// The place of each reader in the stream; `None` when it reads no more.
+    places: Vec<Option<u64>>,
+    /// Since when it is full, others wait, and the slowest readers have taken nothing.
+    waiting_since: Option<Instant>,
+}
+
+impl InputWindow {
+    /// One more reader, from the beginning.
+    fn add_reader(&mut self) {
+        self.places.push(Some(0));
+    }
+
+    /// Has one reader everything, and is there room?
+    fn wants_more(&self) -> bool {
+        !self.is_full() && self.is_waited_for()
+    }
+
+    /// The readers that have taken least.
+    fn slowest(&self) -> Vec<usize> {
+        let places = self.places.iter().enumerate();
+        places.filter(|(_, place)| **place == Some(self.start)).map(|(number, _)| number).collect()
+    }
+
+    fn push(&mut self, bytes: &[u8], now: Instant) {
+        self.bytes.extend(bytes);
+        self.discard_read(now);
+    }
+
+    /// Is there nothing for this reader?
+    fn is_read_by(&self, number: usize) -> bool {
+        self.places[number].is_none_or(|place| place == self.end())
+    }
+
+    /// The next bytes for this reader; maybe not all.
+    fn unread_by(&self, number: usize) -> &[u8] {
+        let (front, back) = self.bytes.as_slices();
+        let skip =
+            self.places[number].map_or(self.bytes.len(), |place| (place - self.start) as usize);
+        front
+            .get(skip..)
+            .filter(|rest| !rest.is_empty())
+            .unwrap_or_else(|| &back[skip - front.len()..])
+    }
+
+    /// This reader took `count` bytes.
+    fn take(&mut self, number: usize, count: usize, now: Instant) {
+        if let Some(place) = &mut self.places[number] {
+            *place += count as u64;
+        }
+        self.discard_read(now);
+    }
+
+    fn remove_reader(&mut self, number: usize, now: Instant) {
+        self.places[number] = None;
+        self.discard_read(now);
+    }
+
+    /// Forgets what all have read.
+    fn discard_read(&mut self, now: Instant) {
+        let slowest = self.places.iter().flatten().min().copied().unwrap_or(self.end());
+        let read = (slowest - self.start) as usize;
+        self.bytes.drain(..read);
+        self.start = slowest;
+        let before = self.waiting_since.filter(|_| read == 0);
+        let waiting = self.is_full() && self.is_waited_for();
+        self.waiting_since = waiting.then_some(before.unwrap_or(now));
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes.len() >= WINDOW_BYTES
+    }
+
+    fn is_waited_for(&self) -> bool {
+        self.places.iter().any(|place| *place == Some(self.end()))
+    }
+
+    fn end(&self) -> u64 {
+        self.start + self.bytes.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_name_ranks() {
+        for (word, expected) in [
+            ("all", Input(RankSet::All)),
+            ("none", Input(RankSet::Ranges(vec![]))),
+            ("0", Input::default()),
+            ("1,3-4", Input(RankSet::Ranges(vec![(1, 1), (3, 4)]))),
+        ] {
+            assert_eq!(Input::parse(word), Ok(expected));
+        }
+        for word in ["", "some", "-1", "2-1", "1,", "1;2"] {
+            assert!(Input::parse(word).unwrap_err().why.contains("all, none, or ranks"), "{word}");
+        }
+        let some = Input::parse("1-3").unwrap();
+        assert!(some.check(4).is_ok() && Input(RankSet::All).check(1).is_ok());
+        assert!(some.check(3).unwrap_err().why.contains("--stdin 3: the highest rank is 2"));
+    }
+
+    #[test]
+    fn each_reader_has_its_own_place() {
+        let (mut window, now) = (InputWindow::default(), Instant::now());
+        window.add_reader();
+        window.add_reader();
+        assert!(window.wants_more());
+        window.push(b"abc", now);
+        assert!(!window.wants_more());
+        window.take(1, 3, now);
+        window.push(b"de", now);
+        window.take(0, 1, now);
+        assert_eq!((window.bytes.len(), window.start), (4, 1));
+        assert_eq!((window.unread_by(0), window.unread_by(1)), (&b"bcde"[..], &b"de"[..]));
+        window.take(1, 2, now);
+        assert!(window.is_read_by(1) && window.unread_by(1).is_empty());
+        window.remove_reader(0, now);
+        assert!(window.bytes.is_empty() && window.wants_more());
+        window.remove_reader(1, now);
+        assert!(!window.wants_more());
+    }
+
+    #[test]
+    fn a_window_that_wraps_gives_all() {
+        let (mut window, now) = (InputWindow::default(), Instant::now());
+        window.add_reader();
+        let (mut sent, mut seen) = (Vec::new(), Vec::new());
+        for round in 0..200_u8 {
+            let bytes = vec![round; usize::from(round) % 7 + 1];
+            window.push(&bytes, now);
+            sent.extend(bytes);
+            let some = window.unread_by(0)[..1].to_vec();
+            window.take(0, 1, now);
+            seen.extend(some);
+        }
+        while !window.is_read_by(0) {
+            let some = window.unread_by(0).to_vec();
+            window.take(0, some.len(), now);
+            seen.extend(some);
+        }
+        assert!(seen == sent);
+    }
+
+    #[test]
+    fn a_full_window_makes_the_fast_wait_for_the_slow_that_read() {
+        let (mut window, start) = (InputWindow::default(), Instant::now());
+        window.add_reader();
+        window.add_reader();
+        window.push(&vec![1; WINDOW_BYTES], start);
+        assert_eq!((window.wants_more(), window.waiting_since), (false, None));
+        let later = start + SLOW_READER_TIMEOUT;
+        window.take(0, WINDOW_BYTES, later);
+        assert_eq!((window.waiting_since, window.slowest()), (Some(later), vec![1]));
+        assert!(!window.wants_more());
+        window.take(1, 1, later);
+        assert!(window.waiting_since.is_none() && window.wants_more());
+        window.push(b"xy", later);
+        window.take(0, 2, later);
+        assert_eq!(window.waiting_since, Some(later));
+        window.take(1, 1, later + SLOW_READER_TIMEOUT);
+        assert_eq!(window.waiting_since, Some(later + SLOW_READER_TIMEOUT));
+        window.remove_reader(1, later);
+        assert!(window.wants_more() && window.bytes.is_empty());
+    }
+}

@@ -1,0 +1,538 @@
+//! What becomes of a job: which event ends it, what is said, which code is returned.
+//!
+//! ```text
+//!   Running --all ranks ended------------------------> Ending (quietly)
+//!      \-----a rank fails, a signal, ... (first cause)-> Ending --grace over--> killed
+//! ```
+//!
+//! Only the first cause is told and decides the code; what ranks do while they are being ended is
+//! no news. A value without I/O: events and the time go in, [`JobAction`]s come out.
+
+use std::time::{Duration, Instant};
+
+use platform::bootstrap::JoinState;
+use platform::sys::process::Exit;
+use platform::sys::signals;
+
+/// How long a process may take to end after SIGTERM.
+pub const GRACE: Duration = Duration::from_millis(500);
+
+/// How often processes that shall die are looked for.
+const KILL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// How long killed processes may take to vanish before the launcher gives up on them.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The exit code of a job that took too long, as of timeout(1).
+const OVERDUE: i32 = 124;
+
+/// What the launcher must do now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JobAction {
+    /// Print this line.
+    Print(String),
+    /// Print where every rank is; if the job is overdue, call [`JobState::dumped`] then.
+    Dump {
+        /// Whether that is why.
+        overdue: bool,
+    },
+    /// Send this signal to the process group of every rank.
+    Forward(i32),
+    /// Ask every process of the job to end.
+    Terminate,
+    /// Kill every process of the job.
+    Kill,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum JobPhase {
+    Running,
+    /// Asked to end at `since`; `next_kill` is when those still there are killed (again).
+    Ending {
+        code: i32,
+        since: Instant,
+        next_kill: Instant,
+    },
+}
+
+/// The state of a job.
+#[derive(Debug)]
+pub struct JobState {
+    phase: JobPhase,
+    host: String,
+    /// The process of each rank, while it runs.
+    running: Vec<Option<u32>>,
+    /// The highest code that a rank returned.
+    highest_code: i32,
+    /// Signals that are the ranks' business.
+    forwarded: Vec<i32>,
+    /// When the job has taken too long, and how long that is.
+    limit: Option<(Instant, Duration)>,
+    /// A rank and the call that it waits in, as far as it has said so.
+    waiting: Option<(u32, String)>,
+}
+
+impl JobState {
+    /// A job of `size` ranks on the host of this name, none of them started.
+    pub fn new(host: &str, size: u32) -> Self {
+        Self {
+            phase: JobPhase::Running,
+            host: host.to_owned(),
+            running: vec![None; size as usize],
+            highest_code: 0,
+            forwarded: vec![signals::USR1, signals::USR2, signals::TSTP, signals::CONT],
+            limit: None,
+            waiting: None,
+        }
+    }
+
+    /// The same, with more signals that go to the ranks and do not end the job.
+    pub fn forwarding(mut self, signals: &[i32]) -> Self {
+        self.forwarded.extend(signals);
+        self
+    }
+
+    /// The same, which must not take longer than this from `now` on.
+    pub fn limited(self, limit: Option<Duration>, now: Instant) -> Self {
+        let limit = limit.and_then(|limit| Some((now.checked_add(limit)?, limit)));
+        Self { limit, ..self }
+    }
+
+    /// `rank` runs as the process `pid`.
+    pub fn started(&mut self, rank: u32, pid: u32) {
+        self.running[rank as usize] = Some(pid);
+    }
+
+    /// Is the job still as it should be?
+    pub fn is_running(&self) -> bool {
+        self.phase == JobPhase::Running
+    }
+
+    /// What the launcher returns, as things are.
+    pub fn code(&self) -> i32 {
+        match self.phase {
+            JobPhase::Running => self.highest_code,
+            JobPhase::Ending { code, .. } => code,
+        }
+    }
+
+    /// When [`JobState::tick`] has something to do.
+    pub fn deadline(&self) -> Option<Instant> {
+        match self.phase {
+            JobPhase::Running => self.limit.map(|(at, _)| at),
+            JobPhase::Ending { next_kill, .. } => Some(next_kill),
+        }
+    }
+
+    /// Has everything been tried to end the processes?
+    pub fn kill_timed_out(&self, now: Instant) -> bool {
+        match self.phase {
+            JobPhase::Running => false,
+            JobPhase::Ending { since, .. } => now >= since + GRACE + KILL_TIMEOUT,
+        }
+    }
+
+    /// A program cannot be started.
+    pub fn refused(&mut self, code: i32, why: &str, now: Instant) -> Vec<JobAction> {
+        self.end(code, Some(why.to_owned()), now)
+    }
+
+    /// What follows happens to `rank` while it waits in the function `call`.
+    pub fn waiting_in(&mut self, rank: u32, call: String) {
+        self.waiting = Some((rank, call));
+    }
+
+    /// The process of `rank` ended. `inner` is how its MPI process ended, if that was another
+    /// one and the system tells.
+    pub fn exited(
+        &mut self, rank: u32, exit: Exit, inner: Option<(u32, Exit)>, standing: JoinState,
+        now: Instant,
+    ) -> Vec<JobAction> {
+        let Some(pid) = self.running[rank as usize].take() else { return Vec::new() };
+        if !self.is_running() {
+            return Vec::new();
+        }
+        self.highest_code = self.highest_code.max(exit.code());
+        match (standing, exit) {
+            (JoinState::Joined, _) => {
+                let (pid, how) = inner.filter(|(_, how)| how.code() != 0).unwrap_or((pid, exit));
+                let code = if exit.code() == 0 { how.code().max(1) } else { exit.code() };
+                self.rank_failed(rank, pid, Some(how), code, now)
+            }
+            (JoinState::NotJoined, Exit::Signal(_)) => {
+                self.rank_failed(rank, pid, Some(exit), exit.code(), now)
+            }
+            (JoinState::Left, Exit::Signal(signal)) => {
+                let who = self.rank_text(rank, pid);
+                let how = killed(signal);
+                vec![JobAction::Print(format!("{who} {how} after MPI_Finalize"))]
+            }
+            (JoinState::NotJoined | JoinState::Left, Exit::Code(_)) => Vec::new(),
+        }
+    }
+
+    /// The MPI process `pid` of `rank` ended in the middle of the job, but the program that
+    /// started it goes on.
+    pub fn process_gone(
+        &mut self, rank: u32, pid: u32, exit: Option<Exit>, now: Instant,
+    ) -> Vec<JobAction> {
+        let code = exit.map_or(1, Exit::code).max(1);
+        self.rank_failed(rank, pid, exit, code, now)
+    }
+
+    /// `rank` called `MPI_Abort`.
+    pub fn aborted(
+        &mut self, rank: u32, code: i32, message: Option<&str>, now: Instant,
+    ) -> Vec<JobAction> {
+        let who = self.rank_text(rank, self.running[rank as usize].unwrap_or(0));
+        let words = match message {
+            // What MPICH says when it has nothing to say.
+            None | Some("" | "abort") => String::new(),
+            Some(message) => format!(": {message}"),
+        };
+        let exit_code = match code & 0xff {
+            0 if code != 0 => 255,
+            low => low,
+        };
+        self.end(exit_code, Some(format!("{who} aborted the job with code {code}{words}")), now)
+    }
+
+    /// `waiting` waits for `gone`, which ended without ever taking part.
+    pub fn stuck(&mut self, gone: u32, waiting: u32, now: Instant) -> Vec<JobAction> {
+        let line = format!(
+            "rank {gone} ended while rank {waiting} waits for it in MPI; ending the job \
+             (did every rank call MPI_Init?)"
+        );
+        self.end(self.highest_code.max(1), Some(line), now)
+    }
+
+    /// The process `pid` of `rank` runs, but has closed its connection in the middle of MPI.
+    pub fn disconnected(&mut self, rank: u32, pid: u32, now: Instant) -> Vec<JobAction> {
+        let who = self.rank_text(rank, pid);
+        let rest = self.other_ranks_text(rank);
+        let line = format!(
+            "{who} closed its connection to mpirun without MPI_Finalize (did it run another \
+             program by exec?); {rest}"
+        );
+        self.end(1, Some(line), now)
+    }
+
+    /// `rank` asked for what this launcher cannot do.
+    pub fn unable(&self, rank: u32, why: &str) -> Vec<JobAction> {
+        vec![JobAction::Print(format!("rank {rank} was refused: {why}"))]
+    }
+
+    /// `rank` sent something that is no PMI.
+    pub fn broken(&self, rank: u32, why: &str) -> Vec<JobAction> {
+        vec![JobAction::Print(format!("rank {rank} is not listened to any more: {why}"))]
+    }
+
+    /// The launcher received this signal.
+    pub fn signalled(&mut self, signal: i32, now: Instant) -> Vec<JobAction> {
+        if self.forwarded.contains(&signal) {
+            return vec![JobAction::Forward(signal)];
+        }
+        match self.phase {
+            JobPhase::Running if signal == signals::QUIT => {
+                vec![JobAction::Dump { overdue: false }]
+            }
+            JobPhase::Running => self.end(128 + signal, None, now),
+            JobPhase::Ending { code, since, .. } => {
+                self.phase = JobPhase::Ending { code, since, next_kill: now + KILL_INTERVAL };
+                vec![JobAction::Kill]
+            }
+        }
+    }
+
+    /// The front process, which the shell knows, is gone.
+    pub fn supervisor_gone(&mut self, now: Instant) -> Vec<JobAction> {
+        self.end(
+            137,
+            Some("the process that was started as mpirun was killed; ending the job".to_owned()),
+            now,
+        )
+    }
+
+    /// Nobody reads an output any more (no words), or it cannot be written: which one, and why.
+    pub fn output_lost(&mut self, why: Option<&str>, now: Instant) -> Vec<JobAction> {
+        match why {
+            None => self.end(141, None, now),
+            Some(why) => self.end(1, Some(format!("cannot write {why}")), now),
+        }
+    }
+
+    /// These ranks took nothing of the input for so long that they get no more of it.
+    pub fn input_lost(&self, ranks: &[u32]) -> Vec<JobAction> {
+        let line = |rank| {
+            format!(
+                "rank {rank} does not read its standard input while others wait for more; \
+                 it gets no more of it"
+            )
+        };
+        ranks.iter().map(|rank| JobAction::Print(line(*rank))).collect()
+    }
+
+    /// All ranks have ended; `leftovers` says whether processes that they started have not.
+    pub fn all_ended(&mut self, leftovers: bool, now: Instant) -> Vec<JobAction> {
+        if leftovers { self.end(self.highest_code, None, now) } else { Vec::new() }
+    }
+
+    /// The deadline has passed.
+    pub fn tick(&mut self, now: Instant) -> Vec<JobAction> {
+        match self.phase {
+            JobPhase::Running => match self.limit.take_if(|(at, _)| now >= *at) {
+                Some((_, limit)) => {
+                    vec![JobAction::Print(overdue(limit)), JobAction::Dump { overdue: true }]
+                }
+                None => Vec::new(),
+            },
+            JobPhase::Ending { code, since, next_kill } if now >= next_kill => {
+                self.phase = JobPhase::Ending { code, since, next_kill: now + KILL_INTERVAL };
+                vec![JobAction::Kill]
+            }
+            JobPhase::Ending { .. } => Vec::new(),
+        }
+    }
+
+    /// Where the ranks of a job that takes too long are has been printed.
+    pub fn dumped(&mut self, now: Instant) -> Vec<JobAction> {
+        self.end(OVERDUE, None, now)
+    }
+
+    /// `rank` ended as it should not have.
+    fn rank_failed(
+        &mut self, rank: u32, pid: u32, exit: Option<Exit>, code: i32, now: Instant,
+    ) -> Vec<JobAction> {
+        let who = self.rank_text(rank, pid);
+        let what = match exit {
+            Some(Exit::Signal(signal)) => match &self.waiting {
+                Some((waiting, call)) if *waiting == rank => {
+                    format!("{} while it waited in {call}", killed(signal))
+                }
+                _ => killed(signal),
+            },
+            Some(Exit::Code(code)) => format!("exited with code {code} without MPI_Finalize"),
+            None => "ended without MPI_Finalize".to_owned(),
+        };
+        let rest = self.other_ranks_text(rank);
+        self.end(code, Some(format!("{who} {what}; {rest}")), now)
+    }
+
+    /// What becomes of the ranks but this one.
+    fn other_ranks_text(&self, rank: u32) -> String {
+        let others =
+            (0..).zip(&self.running).filter(|(other, pid)| *other != rank && pid.is_some());
+        match others.count() {
+            0 => "the job is over".to_owned(),
+            1 => "ending the other rank".to_owned(),
+            count => format!("ending the other {count} ranks"),
+        }
+    }
+
+    fn end(&mut self, code: i32, line: Option<String>, now: Instant) -> Vec<JobAction> {
+        if !self.is_running() {
+            return Vec::new();
+        }
+        self.phase = JobPhase::Ending { code, since: now, next_kill: now + GRACE };
+        line.map(JobAction::Print).into_iter().chain([JobAction::Terminate]).collect()
+    }
+
+    fn rank_text(&self, rank: u32, pid: u32) -> String {
+        format!("rank {rank} (process {pid} on {})", self.host)
+    }
+}
+
+fn overdue(limit: Duration) -> String {
+    format!("the job ran longer than {} s (--timeout); ending it", limit.as_secs_f64())
+}
+
+fn killed(signal: i32) -> String {
+    format!("was killed by signal {signal} ({})", signals::name(signal))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KILLED: Exit = Exit::Signal(9);
+
+    fn job() -> JobState {
+        let mut job = JobState::new("here", 3);
+        for rank in 0..3 {
+            job.started(rank, 100 + rank);
+        }
+        job
+    }
+
+    fn said(actions: &[JobAction]) -> &str {
+        match actions {
+            [JobAction::Print(line), JobAction::Terminate] => line,
+            other => panic!("{other:?} says nothing"),
+        }
+    }
+
+    #[test]
+    fn a_killed_rank_ends_the_job_and_is_named() {
+        let (mut job, now) = (job(), Instant::now());
+        let actions = job.exited(1, KILLED, None, JoinState::Joined, now);
+        assert_eq!(
+            said(&actions),
+            "rank 1 (process 101 on here) was killed by signal 9 (SIGKILL); \
+             ending the other 2 ranks"
+        );
+        assert_eq!(job.code(), 137);
+        assert_eq!(job.exited(2, Exit::Signal(15), None, JoinState::Joined, now), []);
+        assert_eq!(job.code(), 137);
+    }
+
+    #[test]
+    fn the_call_in_which_a_rank_was_killed_is_told() {
+        let (mut job, now) = (job(), Instant::now());
+        job.waiting_in(2, "MPI_Recv(source 0)".to_owned());
+        let actions = job.exited(2, KILLED, None, JoinState::Joined, now);
+        assert!(said(&actions).contains("(SIGKILL) while it waited in MPI_Recv(source 0); ending"));
+        let mut job = self::job();
+        job.waiting_in(2, "MPI_Recv(source 0)".to_owned());
+        let actions = job.exited(1, KILLED, None, JoinState::Joined, now);
+        assert!(said(&actions).contains("(SIGKILL); ending"));
+    }
+
+    #[test]
+    fn a_rank_behind_a_shell_is_named_by_its_own_process() {
+        let (mut job, now) = (job(), Instant::now());
+        let inner = Some((555, KILLED));
+        let actions = job.exited(1, Exit::Code(137), inner, JoinState::Joined, now);
+        assert!(said(&actions).contains("process 555 on here) was killed by signal 9"));
+        assert_eq!(job.code(), 137);
+        let (mut job, inner) = (self::job(), Some(KILLED));
+        assert!(said(&job.process_gone(1, 555, inner, now)).contains("process 555"));
+        assert_eq!(job.code(), 137);
+    }
+
+    #[test]
+    fn a_rank_that_closes_its_connection_ends_the_job_and_is_asked_about_exec() {
+        let (mut job, now) = (job(), Instant::now());
+        let actions = job.disconnected(1, 101, now);
+        assert!(said(&actions).contains("rank 1 (process 101 on here) closed its connection"));
+        assert!(said(&actions).contains("exec?); ending the other 2 ranks"));
+        assert_eq!(job.code(), 1);
+        assert_eq!(job.exited(1, KILLED, None, JoinState::Joined, now), []);
+    }
+
+    #[test]
+    fn leaving_without_finalize_is_a_failure_even_with_code_0() {
+        let (mut job, now) = (job(), Instant::now());
+        let actions = job.exited(0, Exit::Code(0), None, JoinState::Joined, now);
+        assert!(said(&actions).contains("rank 0"));
+        assert!(said(&actions).contains("without MPI_Finalize"));
+        assert_eq!(job.code(), 1);
+    }
+
+    #[test]
+    fn a_rank_that_fails_outside_mpi_leaves_the_others_alone() {
+        let (mut job, now) = (job(), Instant::now());
+        assert_eq!(job.exited(0, Exit::Code(3), None, JoinState::NotJoined, now), []);
+        assert_eq!(job.exited(1, Exit::Code(2), None, JoinState::Left, now), []);
+        assert!(job.is_running());
+        assert_eq!(job.code(), 3);
+    }
+
+    #[test]
+    fn a_signal_after_finalize_is_told_and_counts() {
+        let (mut job, now) = (job(), Instant::now());
+        let actions = job.exited(0, Exit::Signal(11), None, JoinState::Left, now);
+        assert!(
+            matches!(&actions[..], [JobAction::Print(line)] if line.contains("after MPI_Finalize"))
+        );
+        assert!(job.is_running());
+        assert_eq!(job.code(), 139);
+    }
+
+    #[test]
+    fn the_code_of_an_abort_is_returned_and_never_becomes_success() {
+        for (code, expected) in [(42, 42), (0, 0), (256, 255), (-1, 255), (300, 44)] {
+            let mut job = job();
+            let actions = job.aborted(2, code, Some("too bad"), Instant::now());
+            assert!(said(&actions).contains("rank 2") && said(&actions).ends_with(": too bad"));
+            assert_eq!(job.code(), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn signals_end_the_job_and_a_second_one_kills() {
+        let (mut job, now) = (job(), Instant::now());
+        assert_eq!(job.signalled(10, now), [JobAction::Forward(10)]);
+        assert_eq!(job.signalled(2, now), [JobAction::Terminate]);
+        assert_eq!(job.code(), 130);
+        assert_eq!(job.signalled(15, now), [JobAction::Kill]);
+        assert_eq!(job.code(), 130);
+        let mut job = self::job().forwarding(&[2]);
+        assert_eq!(job.signalled(2, now), [JobAction::Forward(2)]);
+        assert!(job.is_running());
+    }
+
+    #[test]
+    fn after_the_grace_the_rest_is_killed_again_and_again() {
+        let (mut job, now) = (job(), Instant::now());
+        assert_eq!((job.deadline(), job.tick(now)), (None, vec![]));
+        job.signalled(15, now);
+        assert_eq!(job.tick(now), []);
+        assert_eq!(job.deadline(), Some(now + GRACE));
+        assert_eq!(job.tick(now + GRACE), [JobAction::Kill]);
+        assert!(job.deadline().unwrap() > now + GRACE);
+        assert!(!job.kill_timed_out(now + GRACE));
+        assert!(job.kill_timed_out(now + GRACE + KILL_TIMEOUT));
+    }
+
+    #[test]
+    fn a_job_that_takes_too_long_is_shown_before_it_is_ended() {
+        let now = Instant::now();
+        let limit = Duration::from_millis(2500);
+        let mut job = job().limited(Some(limit), now);
+        assert_eq!((job.deadline(), job.tick(now)), (Some(now + limit), vec![]));
+        let line = "the job ran longer than 2.5 s (--timeout); ending it".to_owned();
+        assert_eq!(
+            job.tick(now + limit),
+            [JobAction::Print(line), JobAction::Dump { overdue: true }]
+        );
+        assert_eq!((job.deadline(), job.tick(now + limit)), (None, vec![]));
+        // The grace begins after the dump, however long that takes.
+        assert_eq!(job.dumped(now + 2 * limit), [JobAction::Terminate]);
+        assert_eq!((job.deadline(), job.code()), (Some(now + 2 * limit + GRACE), 124));
+    }
+
+    #[test]
+    fn a_job_that_ends_in_time_keeps_its_code() {
+        let now = Instant::now();
+        let mut job = job().limited(Some(GRACE), now);
+        job.signalled(15, now);
+        assert_eq!(job.tick(now + GRACE), [JobAction::Kill]);
+        assert_eq!((job.dumped(now), job.code()), (vec![], 143));
+        assert_eq!(self::job().limited(Some(Duration::MAX), now).deadline(), None);
+    }
+
+    #[test]
+    fn lost_output_ends_the_job_as_the_signal_would() {
+        let (mut job, now) = (job(), Instant::now());
+        assert_eq!(job.output_lost(None, now), [JobAction::Terminate]);
+        assert_eq!(job.code(), 141);
+        let mut job = self::job();
+        assert!(said(&job.output_lost(Some("no space"), now)).contains("no space"));
+    }
+
+    #[test]
+    fn leftovers_are_ended_without_a_word() {
+        let (mut job, now) = (job(), Instant::now());
+        assert_eq!(job.all_ended(false, now), []);
+        assert_eq!(job.all_ended(true, now), [JobAction::Terminate]);
+        assert_eq!(job.code(), 0);
+    }
+
+    #[test]
+    fn a_rank_that_is_waited_for_in_vain_ends_the_job() {
+        let (mut job, now) = (job(), Instant::now());
+        job.exited(0, Exit::Code(0), None, JoinState::NotJoined, now);
+        assert!(said(&job.stuck(0, 2, now)).contains("rank 0 ended while rank 2 waits"));
+        assert_eq!(job.code(), 1);
+    }
+}

@@ -1,0 +1,219 @@
+//! Text with places that differ from rank to rank: prefixes of lines and names of files.
+//!
+//! ```text
+//!   Pattern --of a rank--> Prefix --at a time--> bytes
+//! ```
+
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use platform::sys::clock;
+
+use super::OutputStream;
+
+/// A part of a [`OutputPattern`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PatternPart {
+    /// These bytes.
+    Text(Vec<u8>),
+    /// The rank.
+    Rank,
+    /// The rank, with as many digits as the highest.
+    PaddedRank,
+    /// The host's name.
+    Host,
+    /// The number of the process that was started for the rank.
+    Process,
+    /// The job's name.
+    Job,
+    /// `stdout` or `stderr`.
+    Stream,
+    /// The local time.
+    Time(TimestampFormat),
+}
+
+/// How the time is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimestampFormat {
+    /// `2026-08-30 09:05:00`, as Intel MPI has it.
+    Digits,
+    /// `Sun Aug 30 09:05:00 2026`, as Open MPI has it.
+    Words,
+}
+
+/// What a pattern is filled from.
+#[derive(Clone, Copy, Debug)]
+pub struct OutputOrigin<'a> {
+    /// The rank.
+    pub rank: u32,
+    /// How many ranks there are.
+    pub size: u32,
+    /// The host's name.
+    pub host: &'a str,
+    /// The job's name.
+    pub job: &'a str,
+    /// The rank's process.
+    pub process: u32,
+    /// Which stream of the rank.
+    pub stream: OutputStream,
+}
+
+/// Text with places for what is known of a rank.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OutputPattern(pub Vec<PatternPart>);
+
+/// A [`OutputPattern`] of which only the time is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinePrefix(Vec<PrefixPart>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum PrefixPart {
+    Text(Vec<u8>),
+    Time(TimestampFormat),
+}
+
+impl OutputPattern {
+    /// The pattern that MPICH writes as `text`: `%r` is the rank, `%h` the host, `%g` the process
+    /// group and `%p` the proxy (there is one of each, with the number 0), `%t` the time (MPICH:
+    /// seconds since the start; this is Intel MPI's date), `%%` a percent sign.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &OsStr) -> Result<Self, String> {
+        let mut pieces = Vec::new();
+        let mut bytes = text.as_bytes().iter();
+        let mut plain = Vec::new();
+        while let Some(byte) = bytes.next() {
+            if *byte != b'%' {
+                plain.push(*byte);
+                continue;
+            }
+            let piece = match bytes.next() {
+                Some(b'r') => PatternPart::Rank,
+                Some(b'h') => PatternPart::Host,
+                Some(b't') => PatternPart::Time(TimestampFormat::Digits),
+                Some(b'g' | b'p') => PatternPart::Text(b"0".to_vec()),
+                Some(b'%') => PatternPart::Text(b"%".to_vec()),
+                Some(other) => {
+                    let other = char::from(*other);
+                    return Err(format!("%{other} means nothing; there are %r %h %g %p %t %%"));
+                }
+                None => return Err("a % at the end; write %% for a percent sign".to_owned()),
+            };
+            pieces.push(PatternPart::Text(std::mem::take(&mut plain)));
+            pieces.push(piece);
+        }
+        pieces.push(PatternPart::Text(plain));
+        Ok(Self(pieces))
+    }
+
+    /// Does it tell the streams of a rank apart?
+    pub fn names_stream(&self) -> bool {
+        self.0.contains(&PatternPart::Stream)
+    }
+
+    /// Fills in everything but the time.
+    pub fn of(&self, origin: &OutputOrigin<'_>) -> LinePrefix {
+        let mut parts = Vec::new();
+        for piece in &self.0 {
+            let text = match piece {
+                PatternPart::Time(stamp) => {
+                    parts.push(PrefixPart::Time(*stamp));
+                    continue;
+                }
+                other => other.text(origin),
+            };
+            match parts.last_mut() {
+                Some(PrefixPart::Text(before)) => before.extend_from_slice(&text),
+                Some(PrefixPart::Time(_)) | None => parts.push(PrefixPart::Text(text.into_owned())),
+            }
+        }
+        LinePrefix(parts)
+    }
+}
+
+impl PatternPart {
+    /// The bytes for it; none for a time.
+    fn text(&self, origin: &OutputOrigin<'_>) -> Cow<'_, [u8]> {
+        let text = match self {
+            Self::Text(text) => return Cow::Borrowed(text),
+            Self::Rank => origin.rank.to_string(),
+            Self::PaddedRank => {
+                let digits = origin.size.saturating_sub(1).to_string().len();
+                format!("{:0digits$}", origin.rank)
+            }
+            Self::Host => origin.host.to_owned(),
+            Self::Process => origin.process.to_string(),
+            Self::Job => origin.job.to_owned(),
+            Self::Stream => origin.stream.name().to_owned(),
+            Self::Time(_) => String::new(),
+        };
+        Cow::Owned(text.into_bytes())
+    }
+}
+
+impl LinePrefix {
+    /// The bytes at `seconds` since the beginning of 1970.
+    pub fn at(&self, seconds: i64) -> Cow<'_, [u8]> {
+        if let [PrefixPart::Text(text)] = &self.0[..] {
+            return Cow::Borrowed(text);
+        }
+        let text = self.0.iter().flat_map(|part| match part {
+            PrefixPart::Text(text) => text.clone(),
+            PrefixPart::Time(TimestampFormat::Digits) => {
+                clock::local_time(seconds, c"%F %T").into_bytes()
+            }
+            PrefixPart::Time(TimestampFormat::Words) => {
+                clock::local_time(seconds, c"%a %b %e %T %Y").into_bytes()
+            }
+        });
+        Cow::Owned(text.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ORIGIN: OutputOrigin<'_> = OutputOrigin {
+        rank: 3,
+        size: 12,
+        host: "here",
+        job: "job",
+        process: 77,
+        stream: OutputStream::Error,
+    };
+
+    fn filled(pattern: &str) -> String {
+        let pattern = OutputPattern::parse(OsStr::new(pattern)).unwrap();
+        String::from_utf8(pattern.of(&ORIGIN).at(0).into_owned()).unwrap()
+    }
+
+    #[test]
+    fn patterns_are_those_of_mpich() {
+        for (pattern, text) in [
+            ("", ""),
+            ("[%r] ", "[3] "),
+            ("%r:%h:%g:%p:%%:", "3:here:0:0:%:"),
+            ("%%r", "%r"),
+            ("ü%r", "ü3"),
+        ] {
+            assert_eq!(filled(pattern), text, "{pattern}");
+        }
+        assert_eq!(filled("%t|"), clock::local_time(0, c"%Y-%m-%d %H:%M:%S|"));
+    }
+
+    #[test]
+    fn a_pattern_that_means_nothing_is_refused() {
+        assert!(OutputPattern::parse(OsStr::new("%z")).unwrap_err().contains("%z means nothing"));
+        assert!(OutputPattern::parse(OsStr::new("x%")).unwrap_err().contains("at the end"));
+    }
+
+    #[test]
+    fn padded_ranks_sort_as_text() {
+        let pattern = OutputPattern(vec![PatternPart::PaddedRank]);
+        assert_eq!(pattern.of(&ORIGIN).at(0), &b"03"[..]);
+        assert_eq!(pattern.of(&OutputOrigin { size: 10, ..ORIGIN }).at(0), &b"3"[..]);
+    }
+}

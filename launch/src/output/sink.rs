@@ -1,0 +1,228 @@
+//! A bounded queue of bytes before one descriptor: the terminal, or a file.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use platform::sys::descriptor;
+
+/// A sink with more than this, in bytes, takes nothing from ranks until some is written.
+const QUEUE_BYTES: usize = 256 * 1024;
+
+/// A pipe that can take anything takes this much (PIPE_BUF of Linux), so a write of no more after
+/// poll never blocks.
+const WRITE_BYTES: usize = 4096;
+
+/// The end of a line that another writer interrupts.
+const END: &[u8] = b"\n";
+
+/// Bytes that wait until a descriptor takes them.
+#[derive(Debug)]
+pub struct OutputSink {
+    file: File,
+    /// What errors call it.
+    name: String,
+    /// Writes to a regular file need not be small.
+    is_regular: bool,
+    queue: VecDeque<u8>,
+    /// Who wrote the unfinished line at the end of what has been taken, where lines have prefixes.
+    writer: Option<u64>,
+    /// It failed: what comes is dropped.
+    failed: bool,
+}
+
+/// Why a [`OutputSink`] takes nothing any more.
+#[derive(Debug)]
+pub struct SinkFailure {
+    /// Its name and the reason; nothing when only nobody reads there any more.
+    pub why: Option<String>,
+}
+
+impl OutputSink {
+    /// A sink that writes to `file`, of which errors speak as `name`.
+    pub fn new(file: impl Into<OwnedFd>, name: impl Into<String>) -> Self {
+        let file = File::from(file.into());
+        let is_regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        let (queue, name) = (VecDeque::new(), name.into());
+        Self { file, name, is_regular, queue, writer: None, failed: false }
+    }
+
+    /// Takes all of `bytes` as they are.
+    pub fn push(&mut self, bytes: &[u8]) {
+        if !self.failed {
+            self.queue.extend(bytes);
+        }
+    }
+
+    /// Takes all of `bytes` from `writer`, each line with `prefix`.
+    pub fn push_lines(&mut self, writer: u64, prefix: &[u8], bytes: &[u8]) {
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if self.writer != Some(writer) {
+                self.end_line();
+                self.push(prefix);
+            }
+            self.push(line);
+            self.writer = (!line.ends_with(END)).then_some(writer);
+        }
+    }
+
+    /// `writer` writes nothing more: its last line ends.
+    pub fn end_lines_of(&mut self, writer: u64) {
+        if self.writer == Some(writer) {
+            self.end_line();
+        }
+    }
+
+    /// Ends the line of whoever left it unfinished.
+    pub fn end_line(&mut self) {
+        if self.writer.take().is_some() {
+            self.push(END);
+        }
+    }
+
+    /// Is there so much that ranks must wait?
+    pub fn is_full(&self) -> bool {
+        self.queue.len() > QUEUE_BYTES
+    }
+
+    /// Is there nothing to write?
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Did it fail?
+    pub fn is_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Writes a bit; call it when poll says that this is possible.
+    ///
+    /// # Errors
+    /// Once: from then on everything is dropped.
+    pub fn write_some(&mut self) -> Result<(), SinkFailure> {
+        let (front, _) = self.queue.as_slices();
+        let limit = if self.is_regular { front.len() } else { front.len().min(WRITE_BYTES) };
+        match self.file.write(&front[..limit]) {
+            Ok(count) => drop(self.queue.drain(..count)),
+            Err(error) if descriptor::is_transient(&error) => {}
+            Err(error) => {
+                self.failed = true;
+                self.queue.clear();
+                return Err(SinkFailure::new(&self.name, &error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes the descriptor.
+    ///
+    /// # Errors
+    /// When the system has not stored everything; unless the sink failed before.
+    pub fn close(self) -> Result<(), SinkFailure> {
+        let Self { file, name, failed: lost, .. } = self;
+        match descriptor::close(file) {
+            Err(error) if !lost => Err(SinkFailure::new(&name, &error)),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+}
+
+impl SinkFailure {
+    fn new(name: &str, error: &io::Error) -> Self {
+        let gone = error.kind() == ErrorKind::BrokenPipe;
+        Self { why: (!gone).then(|| format!("{name}: {error}")) }
+    }
+}
+
+impl AsFd for OutputSink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::io::Read;
+
+    fn sink() -> (OutputSink, File) {
+        let (read, write) = descriptor::pipe().unwrap();
+        (OutputSink::new(write, "the test"), read.into())
+    }
+
+    /// Everything that comes out of `sink`.
+    fn written(mut sink: OutputSink, mut read: File) -> String {
+        while !sink.is_empty() {
+            sink.write_some().unwrap();
+        }
+        sink.close().unwrap();
+        let mut out = String::new();
+        read.read_to_string(&mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn a_line_in_pieces_has_one_prefix() {
+        let (mut sink, read) = sink();
+        sink.push_lines(0, b"[0] ", b"name");
+        sink.push_lines(0, b"[0] ", b"? ");
+        sink.push_lines(0, b"[0] ", b"me\n\nx");
+        assert_eq!(written(sink, read), "[0] name? me\n[0] \n[0] x");
+    }
+
+    #[test]
+    fn an_interrupted_line_ends_and_goes_on_with_its_prefix() {
+        let (mut sink, read) = sink();
+        sink.push_lines(0, b"[0] ", b"name? ");
+        sink.push_lines(1, b"[1] ", b"x\n");
+        sink.push_lines(0, b"[0] ", b"me");
+        sink.end_lines_of(1);
+        sink.end_lines_of(0);
+        sink.end_lines_of(0);
+        assert_eq!(written(sink, read), "[0] name? \n[1] x\n[0] me\n");
+    }
+
+    #[test]
+    fn a_broken_sink_says_so_once_and_drops_the_rest() {
+        let (mut sink, read) = sink();
+        drop(read);
+        sink.push(b"x");
+        assert_eq!(sink.write_some().unwrap_err().why, None);
+        sink.push(b"y");
+        assert!(sink.is_empty() && sink.is_failed());
+        assert!(sink.close().is_ok());
+    }
+
+    #[test]
+    fn a_full_disk_is_named() {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let mut sink = OutputSink::new(full, "that file");
+        sink.push(b"x");
+        let why = sink.write_some().unwrap_err().why.unwrap();
+        assert!(why.starts_with("that file: No space left"), "{why}");
+    }
+
+    proptest! {
+        #[test]
+        fn every_line_has_one_prefix(
+            pieces in proptest::collection::vec((0..3_u64, "[a\n]{0,5}"), 0..20)
+        ) {
+            let (mut sink, read) = sink();
+            let mut expected = [const { String::new() }; 3];
+            for (writer, piece) in &pieces {
+                sink.push_lines(*writer, format!("{writer}>").as_bytes(), piece.as_bytes());
+                expected[*writer as usize] += piece;
+            }
+            sink.end_line();
+            let mut lines = [const { String::new() }; 3];
+            for line in written(sink, read).lines() {
+                let (writer, text) = line.split_once('>').unwrap();
+                prop_assert!(!text.contains('>'));
+                lines[writer.parse::<usize>().unwrap()] += text;
+            }
+            prop_assert_eq!(lines, expected.map(|text| text.replace('\n', "")));
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! The ways from every rank's pipes to the terminal and to files, in one place.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use platform::sys::descriptor;
+use platform::sys::poll::PollSet;
+
+use super::OutputStream;
+use super::line_buffer::LineBuffer;
+use super::options::OutputOptions;
+use super::pattern::{LinePrefix, OutputOrigin, OutputPattern};
+use super::sink::{OutputSink, SinkFailure};
+
+/// How long an output that takes nothing keeps a job that failed from ending.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What is read at once.
+const READ_BYTES: usize = 64 * 1024;
+
+/// What a wait of [`Streams`] was for.
+#[derive(Clone, Copy, Debug)]
+pub enum OutputReady {
+    /// This stream of this rank.
+    Source(usize, OutputStream),
+    /// This sink.
+    Sink(usize),
+}
+
+/// What all streams of a job have in common.
+#[derive(Clone, Debug)]
+pub struct JobIdentity {
+    /// Its name.
+    pub name: String,
+    /// The host's name.
+    pub host: String,
+    /// How many ranks there are.
+    pub size: u32,
+}
+
+/// Everything between ranks and what they print to.
+#[derive(Debug)]
+pub struct Streams {
+    job: JobIdentity,
+    prefix: Option<OutputPattern>,
+    /// Nothing waits for the end of its line.
+    is_unbuffered: bool,
+    /// The launcher's standard output and error, then files.
+    sinks: Vec<OutputSink>,
+    /// For each stream of each rank the sinks that it goes to.
+    sinks_by_rank: Vec<[Vec<usize>; 2]>,
+    sources: Vec<[Option<OutputSource>; 2]>,
+    /// When a sink took something last.
+    written_at: Instant,
+}
+
+/// One stream of a rank.
+#[derive(Debug)]
+struct OutputSource {
+    pipe: File,
+    lines: LineBuffer,
+    destinations: LineDestinations,
+}
+
+/// Where the lines of one stream go, and what stands before them.
+#[derive(Debug)]
+struct LineDestinations {
+    writer: u64,
+    prefix: Option<LinePrefix>,
+    sinks: Vec<usize>,
+}
+
+impl Streams {
+    /// The ways for all ranks of `job`; `terminals` are the launcher's standard output and error.
+    ///
+    /// # Errors
+    /// When a file cannot be made; the error names it.
+    pub fn open(
+        form: &OutputOptions, job: JobIdentity, terminals: [OwnedFd; 2], now: Instant,
+    ) -> io::Result<Self> {
+        let [output, error] = terminals;
+        let sinks = vec![
+            OutputSink::new(output, "the output"),
+            OutputSink::new(error, "the standard error"),
+        ];
+        let prefix = form.prefix();
+        let mut streams = Self {
+            // One rank has nobody to mix with.
+            is_unbuffered: form.raw || (job.size == 1 && prefix.is_none()),
+            sinks_by_rank: Vec::with_capacity(job.size as usize),
+            sources: Vec::with_capacity(job.size as usize),
+            job,
+            prefix,
+            sinks,
+            written_at: now,
+        };
+        let mut files = HashMap::new();
+        for rank in 0..streams.job.size {
+            let [output, error] = OutputStream::BOTH.map(|stream| {
+                if form.only.is_some_and(|only| only != rank) {
+                    return Ok(Vec::new());
+                }
+                let file = form.file(stream).map(|name| streams.job.path(name, rank, stream));
+                let file = file.map(|path| streams.open_once(path, &mut files)).transpose()?;
+                let terminal = form.destination_of(stream) as usize;
+                let terminal = form.reaches_terminal(stream).then_some(terminal);
+                Ok::<_, io::Error>(terminal.into_iter().chain(file).collect())
+            });
+            streams.sinks_by_rank.push([output?, error?]);
+        }
+        Ok(streams)
+    }
+
+    /// The next rank has started as `process`; `pipes` are what it prints to, to be read without
+    /// waiting (only the first if both streams come through it).
+    pub fn add(&mut self, process: u32, pipes: [Option<OwnedFd>; 2]) {
+        let rank = self.sources.len();
+        let mut sources = [None, None];
+        for (stream, pipe) in OutputStream::BOTH.into_iter().zip(pipes) {
+            let origin = self.job.origin(rank as u32, process, stream);
+            sources[stream as usize] = pipe.map(|pipe| OutputSource {
+                pipe: pipe.into(),
+                lines: LineBuffer::default(),
+                destinations: LineDestinations {
+                    writer: rank as u64 * 2 + stream as u64,
+                    prefix: self.prefix.as_ref().map(|prefix| prefix.of(&origin)),
+                    sinks: self.sinks_by_rank[rank][stream as usize].clone(),
+                },
+            });
+        }
+        self.sources.push(sources);
+    }
+
+    /// Adds what to wait for; `token` makes the caller's tokens.
+    pub fn interests<'a, Token: Copy>(
+        &'a self, set: &mut PollSet<'a, Token>, token: impl Fn(OutputReady) -> Token,
+    ) {
+        for (number, sink) in self.sinks.iter().enumerate().filter(|(_, sink)| !sink.is_empty()) {
+            set.add_write(sink.as_fd(), token(OutputReady::Sink(number)));
+        }
+        for (rank, sources) in self.sources.iter().enumerate() {
+            for (stream, source) in OutputStream::BOTH.into_iter().zip(sources) {
+                if let Some(source) = source
+                    && !source.destinations.are_full(&self.sinks)
+                {
+                    set.add_read(source.pipe.as_fd(), token(OutputReady::Source(rank, stream)));
+                }
+            }
+        }
+    }
+
+    /// Does what poll says can be done.
+    ///
+    /// # Errors
+    /// When a sink failed.
+    pub fn handle(&mut self, ready: OutputReady, now: Instant) -> Result<(), SinkFailure> {
+        match ready {
+            OutputReady::Source(rank, stream) => drop(self.read(rank, stream, now)),
+            OutputReady::Sink(number) => return self.write(number, now),
+        }
+        Ok(())
+    }
+
+    /// When [`Streams::flush_overdue`] has something to do.
+    pub fn deadline(&self) -> Option<Instant> {
+        let sources = self.sources.iter().flatten().flatten();
+        let waiting = sources.filter(|source| !source.destinations.are_full(&self.sinks));
+        waiting.filter_map(|source| source.lines.deadline()).min()
+    }
+
+    /// Passes on starts of lines that have waited for long enough.
+    pub fn flush_overdue(&mut self, now: Instant) {
+        for rank in 0..self.sources.len() {
+            for stream in OutputStream::BOTH {
+                // Its end may be there already when this process was late itself.
+                if self.is_overdue(rank, stream, now)
+                    && self
+                        .read(rank, stream, now)
+                        .is_none_or(|()| self.is_overdue(rank, stream, now))
+                    && let Some(source) = &mut self.sources[rank][stream as usize]
+                {
+                    source.lines.flush(source.destinations.line_writer(&mut self.sinks));
+                }
+            }
+        }
+    }
+
+    /// With no process left, nothing more comes into the pipes: takes what is in them.
+    pub fn drain(&mut self, now: Instant) {
+        for rank in 0..self.sources.len() {
+            for stream in OutputStream::BOTH {
+                while !self.is_blocked(rank, stream) && self.read(rank, stream, now).is_some() {}
+                if !self.is_blocked(rank, stream) {
+                    self.end(rank, stream);
+                }
+            }
+        }
+    }
+
+    /// Has everything been written that there is?
+    pub fn are_empty(&self) -> bool {
+        self.sources.iter().flatten().all(Option::is_none)
+            && self.sinks.iter().all(OutputSink::is_empty)
+    }
+
+    /// When what waits in the sinks of a job that failed has had its time; it may have passed.
+    pub fn drain_deadline(&self) -> Option<Instant> {
+        let waits = self.sinks.iter().any(|sink| !sink.is_empty());
+        waits.then_some(self.written_at + DRAIN_TIMEOUT)
+    }
+
+    /// The job is being ended: its last words have some time from now.
+    pub fn restart_drain_timeout(&mut self, now: Instant) {
+        self.written_at = now;
+    }
+
+    /// Prints a line of the launcher itself; on standard output if nothing else is left.
+    pub fn print_line(&mut self, line: &str, now: Instant) {
+        self.written_at = now;
+        let terminal = usize::from(!self.sinks[1].is_failed());
+        self.sinks[terminal].end_line();
+        self.sinks[terminal].push(format!("{line}\n").as_bytes());
+    }
+
+    /// Closes everything.
+    ///
+    /// # Errors
+    /// When the system has not stored all of a file.
+    pub fn close(self) -> io::Result<()> {
+        for file in self.sinks.into_iter().skip(2) {
+            if let Err(SinkFailure { why: Some(why) }) = file.close() {
+                return Err(io::Error::other(format!("cannot write {why}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The sink for the file at `path`.
+    fn open_once(
+        &mut self, path: PathBuf, files: &mut HashMap<PathBuf, usize>,
+    ) -> io::Result<usize> {
+        let number = match files.entry(path) {
+            Entry::Occupied(known) => return Ok(*known.get()),
+            Entry::Vacant(new) => {
+                let name = new.key().display().to_string();
+                let file = create(new.key()).map_err(|error| {
+                    io::Error::new(error.kind(), format!("cannot write {name}: {error}"))
+                })?;
+                self.sinks.push(OutputSink::new(file, name));
+                *new.insert(self.sinks.len() - 1)
+            }
+        };
+        Ok(number)
+    }
+
+    /// Reads once; `None` when there is nothing more, now or ever.
+    fn read(&mut self, rank: usize, stream: OutputStream, now: Instant) -> Option<()> {
+        let source = self.sources[rank][stream as usize].as_mut()?;
+        let mut buffer = [0; READ_BYTES];
+        match source.pipe.read(&mut buffer) {
+            Ok(count) if count > 0 => {
+                let mut pass = source.destinations.line_writer(&mut self.sinks);
+                source.lines.push(&buffer[..count], now, &mut pass);
+                if self.is_unbuffered {
+                    source.lines.flush(pass);
+                }
+                Some(())
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => Some(()),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => None,
+            Ok(_) | Err(_) => {
+                self.end(rank, stream);
+                None
+            }
+        }
+    }
+
+    fn write(&mut self, number: usize, now: Instant) -> Result<(), SinkFailure> {
+        let sink = &mut self.sinks[number];
+        let was_full = sink.is_full();
+        sink.write_some()?;
+        self.written_at = now;
+        if was_full && !sink.is_full() {
+            for source in self.sources.iter_mut().flatten().flatten() {
+                source.lines.restart(now);
+            }
+        }
+        Ok(())
+    }
+
+    fn is_overdue(&self, rank: usize, stream: OutputStream, now: Instant) -> bool {
+        let source = self.sources[rank][stream as usize].as_ref();
+        source.is_some_and(|source| {
+            source.lines.deadline().is_some_and(|at| at <= now)
+                && !source.destinations.are_full(&self.sinks)
+        })
+    }
+
+    fn is_blocked(&self, rank: usize, stream: OutputStream) -> bool {
+        let source = self.sources[rank][stream as usize].as_ref();
+        source.is_some_and(|source| source.destinations.are_full(&self.sinks))
+    }
+
+    /// Nothing more comes from there.
+    fn end(&mut self, rank: usize, stream: OutputStream) {
+        let Some(mut source) = self.sources[rank][stream as usize].take() else { return };
+        source.lines.flush(source.destinations.line_writer(&mut self.sinks));
+        for sink in &source.destinations.sinks {
+            self.sinks[*sink].end_lines_of(source.destinations.writer);
+        }
+    }
+}
+
+impl JobIdentity {
+    fn origin(&self, rank: u32, process: u32, stream: OutputStream) -> OutputOrigin<'_> {
+        OutputOrigin { rank, size: self.size, host: &self.host, job: &self.name, process, stream }
+    }
+
+    /// The file that `name` means for a stream of `rank`.
+    fn path(&self, name: &OutputPattern, rank: u32, stream: OutputStream) -> PathBuf {
+        let bytes = name.of(&self.origin(rank, 0, stream)).at(seconds_since_1970()).into_owned();
+        PathBuf::from(OsString::from_vec(bytes))
+    }
+}
+
+impl LineDestinations {
+    /// What brings bytes to them.
+    fn line_writer<'a>(&'a self, sinks: &'a mut [OutputSink]) -> impl FnMut(&[u8]) + 'a {
+        let prefix: Option<Cow<'_, [u8]>> =
+            self.prefix.as_ref().map(|prefix| prefix.at(seconds_since_1970()));
+        move |bytes| {
+            for number in &self.sinks {
+                match &prefix {
+                    Some(prefix) => sinks[*number].push_lines(self.writer, prefix, bytes),
+                    None => sinks[*number].push(bytes),
+                }
+            }
+        }
+    }
+
+    /// Does one of them take nothing now?
+    fn are_full(&self, sinks: &[OutputSink]) -> bool {
+        self.sinks.iter().any(|number| sinks[*number].is_full())
+    }
+}
+
+/// The file at `path`, emptied, with the folders above it.
+fn create(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        fs::create_dir_all(folder).map_err(|error| {
+            io::Error::new(error.kind(), format!("the folder {}: {error}", folder.display()))
+        })?;
+    }
+    descriptor::append_to_new(path)
+}
+
+fn seconds_since_1970() -> i64 {
+    SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs() as i64)
+}

@@ -1,0 +1,192 @@
+//! How many ranks there are, where the command line speaks of objects and not of ranks.
+
+use std::io;
+use std::path::Path;
+
+use crate::{LaunchError, USAGE};
+use platform::sys::topology::{CpuTopology, HardwareLevel};
+
+use super::files::{self, IsThisHost};
+use super::request::{PerHost, PlacementRequest, RankMapping};
+
+impl PlacementRequest {
+    /// Reads the files that the request names.
+    ///
+    /// # Errors
+    /// With the file, and what is wrong with it.
+    pub fn read_files(
+        &mut self, read: &dyn Fn(&Path) -> io::Result<String>, is_here: IsThisHost<'_>,
+    ) -> Result<(), LaunchError> {
+        let read = |path: &Path| read(path).map_err(|error| error.to_string());
+        let (path, read) = match &self.mapping {
+            Some(RankMapping::Rankfile(path)) => {
+                let ranks = read(path).and_then(|text| files::parse_ranks(&text, is_here));
+                (path, ranks.map(RankMapping::RankfileRanks))
+            }
+            Some(RankMapping::Sequence(path)) => {
+                let lines = read(path).and_then(|text| files::count_hosts(&text, is_here));
+                (path, lines.map(RankMapping::Lines))
+            }
+            _ => return Ok(()),
+        };
+        let wrong = |why| LaunchError::new(USAGE, format!("the file {}: {why}", path.display()));
+        self.mapping = Some(read.map_err(wrong)?);
+        Ok(())
+    }
+
+    /// How many ranks each program starts: what is `given` by `-n`, and for the others what the
+    /// request says, or 1. `slots` are what hosts are said to have room for.
+    ///
+    /// # Errors
+    /// When a count cannot be what the request says, with both.
+    pub fn counts(
+        &self, given: &[Option<u32>], slots: Option<u32>,
+        topology: impl FnOnce() -> Result<CpuTopology, LaunchError>,
+    ) -> Result<Vec<u32>, LaunchError> {
+        let limit = self.limit(topology)?;
+        let alone = given.len() == 1;
+        match (limit, &self.mapping, self.per_host) {
+            (Some(limit), _, _) => limit.counts(given),
+            (None, Some(RankMapping::RankfileRanks(ranks)), _) => {
+                divided(ranks.len(), "the rankfile", given)
+            }
+            (None, Some(RankMapping::Lines(lines)), _) => divided(*lines, "the file of seq", given),
+            (None, Some(RankMapping::List { units, ordered: true }), _) => {
+                divided(units.len(), "pe-list", given)
+            }
+            (None, _, Some(PerHost { count, .. })) => Ok(with_default(given, count as u32)),
+            (None, _, None) => Ok(with_default(given, slots.filter(|_| alone).unwrap_or(1))),
+        }
+    }
+
+    /// The most that each program may start, if the request says so.
+    fn limit(
+        &self, topology: impl FnOnce() -> Result<CpuTopology, LaunchError>,
+    ) -> Result<Option<RankLimit>, LaunchError> {
+        if let Some(RankMapping::PerObject { count, level }) = self.mapping {
+            let objects = topology()?.objects(level).len();
+            return Ok(Some(RankLimit { each: count, objects, level }));
+        }
+        let strict = self.per_host.filter(|per_host| !per_host.wraps_around);
+        Ok(strict.map(|per_host| RankLimit {
+            each: per_host.count,
+            objects: 1,
+            level: HardwareLevel::Machine,
+        }))
+    }
+}
+
+/// So many on each of so many objects.
+struct RankLimit {
+    each: usize,
+    objects: usize,
+    level: HardwareLevel,
+}
+
+impl RankLimit {
+    fn counts(&self, given: &[Option<u32>]) -> Result<Vec<u32>, LaunchError> {
+        let Self { each, objects, level } = self;
+        let most = u32::try_from(each.saturating_mul(*objects)).unwrap_or(u32::MAX);
+        if let Some(count) = given.iter().flatten().find(|count| **count > most) {
+            let name = level.name();
+            let why =
+                format!("-n {count}: with {each} on each {name} this host has room for {most}");
+            return Err(LaunchError::new(USAGE, why));
+        }
+        Ok(with_default(given, most))
+    }
+}
+
+/// The counts that are given, and `otherwise` where none is.
+fn with_default(given: &[Option<u32>], otherwise: u32) -> Vec<u32> {
+    given.iter().map(|count| count.unwrap_or(otherwise)).collect()
+}
+
+/// The one count that is not given is what the others leave of `all`.
+fn divided(all: usize, source: &str, given: &[Option<u32>]) -> Result<Vec<u32>, LaunchError> {
+    let wrong = |why: String| Err(LaunchError::new(USAGE, why));
+    let others: usize = given.iter().flatten().map(|count| *count as usize).sum();
+    match (given.iter().filter(|count| count.is_none()).count(), all.checked_sub(others)) {
+        (0, _) => Ok(with_default(given, 0)),
+        (1, Some(rest)) if rest > 0 => Ok(with_default(given, rest as u32)),
+        (1, _) => wrong(format!("{source} has {all} places, and none is left for a program")),
+        (_, _) => wrong(format!("say -n for all programs but one: {source} has {all} places")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::placement::machines;
+
+    fn request(words: &[&str]) -> PlacementRequest {
+        let mut request = PlacementRequest::default();
+        for words in words {
+            request.map_by(words).unwrap();
+        }
+        let text = "rank 0=here slot=0\nrank 1=here slot=1\nrank 2=here slot=2\n";
+        request.read_files(&|_| Ok(text.to_owned()), &|_| true).unwrap();
+        request
+    }
+
+    /// Two packages of two cores of two threads.
+    fn counts(request: &PlacementRequest, given: &[Option<u32>]) -> Result<Vec<u32>, String> {
+        let topology = || Ok(machines::two_packages(2));
+        request.counts(given, Some(9), topology).map_err(|refusal| refusal.why)
+    }
+
+    #[test]
+    fn objects_give_the_count_or_bound_it() {
+        for (words, count) in [
+            ("ppr:2:package", 4),
+            ("ppr:1:core", 4),
+            ("ppr:1:hwthread", 8),
+            ("ppr:3:node", 3),
+            ("rankfile:file=x", 3),
+            ("pe-list=0-2:ordered", 3),
+            ("pe-list=0-2", 9),
+            ("core", 9),
+        ] {
+            assert_eq!(counts(&request(&[words]), &[None]), Ok(vec![count]), "{words}");
+        }
+        assert_eq!(counts(&request(&["ppr:2:package"]), &[Some(3)]), Ok(vec![3]));
+        let why = counts(&request(&["ppr:2:package"]), &[Some(5)]).unwrap_err();
+        assert!(why.contains("-n 5") && why.contains("2 on each package"), "{why}");
+        assert!(counts(&request(&["ppr:1:node"]), &[Some(2)]).is_err());
+    }
+
+    #[test]
+    fn counts_per_host_bound_the_ranks_or_go_round_again() {
+        let mut request = PlacementRequest::default();
+        request.per_host_wrapping(2);
+        assert_eq!(counts(&request, &[None]), Ok(vec![2]));
+        assert_eq!(counts(&request, &[Some(5)]), Ok(vec![5]));
+        assert_eq!(counts(&request, &[None, Some(1)]), Ok(vec![2, 1]));
+        request.per_host(2);
+        assert_eq!(counts(&request, &[Some(1)]), Ok(vec![1]));
+        assert!(counts(&request, &[Some(3)]).unwrap_err().contains("room for 2"));
+    }
+
+    #[test]
+    fn of_several_programs_one_gets_what_the_others_leave() {
+        let ranks = request(&["rankfile:file=x"]);
+        assert_eq!(counts(&ranks, &[Some(1), None]), Ok(vec![1, 2]));
+        assert_eq!(counts(&ranks, &[Some(4)]), Ok(vec![4]));
+        assert!(counts(&ranks, &[Some(3), None]).unwrap_err().contains("none is left"));
+        assert!(counts(&ranks, &[None, None]).unwrap_err().contains("-n for all"));
+        assert_eq!(counts(&PlacementRequest::default(), &[None, Some(2)]), Ok(vec![1, 2]));
+        assert_eq!(counts(&PlacementRequest::default(), &[None]), Ok(vec![9]));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_used_is_named() {
+        let mut request = PlacementRequest::default();
+        request.map_by("rankfile:file=/some/ranks").unwrap();
+        let missing = |_: &Path| Err(io::ErrorKind::NotFound.into());
+        for text in [Some("nonsense"), None] {
+            let read = |path: &Path| text.map_or_else(|| missing(path), |text| Ok(text.to_owned()));
+            let refusal = request.read_files(&read, &|_| true).unwrap_err();
+            assert!(refusal.why.contains("/some/ranks: "), "{}", refusal.why);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The options about placement, of Open MPI, MPICH and Intel MPI: how they end in a [`PlacementRequest`].
+
+use std::ffi::{OsStr, OsString};
+
+use clap::ArgMatches;
+
+use crate::options::{is_given, occurrences};
+use crate::{LaunchError, USAGE};
+
+use super::display::DisplayOptions;
+use super::request::PlacementRequest;
+
+/// Options without a value that are short for another with one: name, the other, its value.
+pub const SHORTHANDS: &[(&str, &str, &str)] = &[
+    ("bind-to-core", "bind-to", "core"),
+    ("bind-to-none", "bind-to", "none"),
+    ("bind-to-socket", "bind-to", "socket"),
+    ("bycore", "map-by", "core"),
+    ("bynode", "map-by", "node"),
+    ("byslot", "map-by", "slot"),
+    ("bysocket", "map-by", "socket"),
+    ("display-allocation", "display", "allocation"),
+    ("display-devel-allocation", "display", "allocation"),
+    ("display-devel-map", "display", "map"),
+    ("display-map", "display", "map"),
+    ("display-topo", "display", "topology"),
+    ("nolocal", "map-by", ":nolocal"),
+    ("nooversubscribe", "map-by", ":nooversubscribe"),
+    ("oversubscribe", "map-by", ":oversubscribe"),
+    ("print-rank-map", "display", "map"),
+    ("rr", "ppn", "1"),
+    ("use-hwthread-cpus", "map-by", ":hwtcpus"),
+];
+
+/// Variables that other launchers read where no option says: their name, the option.
+const VARIABLES: &[(&str, &str)] = &[
+    ("OMPI_MCA_rmaps_base_mapping_policy", "map-by"),
+    ("PRTE_MCA_rmaps_default_mapping_policy", "map-by"),
+    ("OMPI_MCA_hwloc_base_binding_policy", "bind-to"),
+    ("PRTE_MCA_hwloc_default_binding_policy", "bind-to"),
+    ("I_MPI_PERHOST", "ppn"),
+];
+
+/// Takes every option about placement.
+///
+/// # Errors
+/// When a value is wrong, with the option and what it can be.
+pub fn take(
+    request: &mut PlacementRequest, show: &mut DisplayOptions, matches: &ArgMatches,
+) -> Result<(), LaunchError> {
+    let values = |option| occurrences(matches, option).into_iter().flatten();
+    // A rankfile, a list or a count for each object wins over the words of --map-by.
+    for option in
+        ["map-by", "rank-by", "bind-to", "cpus-per-proc", "cpu-set", "npersocket", "display"]
+    {
+        for value in values(option) {
+            take_one(request, show, option, &value)?;
+        }
+    }
+    for option in ["ppn", "npernode"] {
+        for value in values(option) {
+            take_one(request, show, option, &value)?;
+        }
+    }
+    if let Some(file) = values("rankfile").last() {
+        request.rankfile(file.into());
+    }
+    for (name, option, value) in SHORTHANDS {
+        if is_given(matches, name) {
+            take_one(request, show, option, OsStr::new(value))?;
+        }
+    }
+    show.report |= is_given(matches, "report-bindings");
+    Ok(())
+}
+
+/// What the environment says where `request` says nothing. Words there that are wrong are not this
+/// command line's: they are left.
+pub fn from_environment(
+    request: &PlacementRequest, variable: &dyn Fn(&str) -> Option<OsString>,
+) -> PlacementRequest {
+    let mut all = PlacementRequest::default();
+    for (name, option) in VARIABLES {
+        if let Some(value) = variable(name) {
+            let mut next = all.clone();
+            if take_one(&mut next, &mut DisplayOptions::default(), option, &value).is_ok() {
+                all = next;
+            }
+        }
+    }
+    let off = |value: OsString| ["0", "no", "off", "disable"].iter().any(|word| value == *word);
+    if variable("I_MPI_PIN").is_some_and(off) {
+        all.bind_to_nothing();
+    }
+    all.with(request)
+}
+
+fn take_one(
+    request: &mut PlacementRequest, show: &mut DisplayOptions, option: &str, value: &OsStr,
+) -> Result<(), LaunchError> {
+    let text = value.to_string_lossy();
+    let count = || {
+        let count = text.parse().ok().filter(|count| *count > 0);
+        count.ok_or_else(|| LaunchError::new(USAGE, format!("--{option} {text}: not a count")))
+    };
+    match option {
+        "map-by" => request.map_by(&text)?,
+        "rank-by" => request.rank_by(&text)?,
+        "bind-to" => request.bind_to(&text)?,
+        "display" => show.display(&text)?,
+        "cpu-set" => request.map_by(&format!("pe-list={text}"))?,
+        "cpus-per-proc" => request.map_by(&format!(":PE={}", count()?))?,
+        "npersocket" => request.per_package(count()?),
+        "npernode" => request.per_host(count()?),
+        "ppn" => request.per_host_wrapping(count()?),
+        _ => {}
+    }
+    Ok(())
+}

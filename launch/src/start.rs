@@ -1,0 +1,180 @@
+//! Starting the ranks of a job, one after the other.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use platform::bootstrap::CpuBinding;
+use platform::sys::descriptor;
+use platform::sys::process;
+use platform::sys::process::ChildProgram;
+use platform::sys::socket::SocketStream;
+
+use super::LaunchError;
+use super::environment::{self, EnvironmentVariable, RankEnvironment};
+use super::placement::Placement;
+use super::plan::{App, LaunchPlan};
+
+/// Everything that the ranks of a job have in common.
+pub struct LaunchContext<'a> {
+    plan: &'a LaunchPlan,
+    /// For each rank the number of its program.
+    apps: &'a [u32],
+    placement: &'a Placement,
+    /// How many processors all ranks have together, if all are bound.
+    total_processors: Option<usize>,
+    /// For each program the environment that it sees.
+    environments: &'a [Vec<EnvironmentVariable>],
+    segment: OwnedFd,
+    interface: OwnedFd,
+    secret: OwnedFd,
+    status: Option<OwnedFd>,
+    file_limit: Option<u64>,
+}
+
+/// A rank that runs: the launcher's ends of everything.
+#[derive(Debug)]
+pub struct StartedRank {
+    /// Its process.
+    pub pid: u32,
+    /// Where it speaks PMI.
+    pub pmi: SocketStream,
+    /// Its standard output and error, to be read without waiting; one for both if they share it.
+    pub outputs: [Option<OwnedFd>; 2],
+}
+
+impl<'a> LaunchContext<'a> {
+    /// Makes what the ranks share; `status` is the board on which they say what they wait for.
+    pub fn new(
+        plan: &'a LaunchPlan, environments: &'a [Vec<EnvironmentVariable>], apps: &'a [u32],
+        placement: &'a Placement, status: Option<OwnedFd>, file_limit: Option<u64>,
+    ) -> io::Result<Self> {
+        Ok(Self {
+            plan,
+            apps,
+            placement,
+            total_processors: placement.total_processors(),
+            environments,
+            segment: descriptor::memory_file("suiro-segment")?,
+            interface: descriptor::memory_file("suiro-interface")?,
+            secret: descriptor::secret_file()?,
+            status,
+            file_limit,
+        })
+    }
+
+    /// Starts `rank`, which reads `input`.
+    ///
+    /// # Errors
+    /// A [`LaunchError`] with 127 if there is no such program, 126 if it cannot be started.
+    pub fn start(&self, rank: u32, input: io::Result<OwnedFd>) -> Result<StartedRank, LaunchError> {
+        let number = self.apps[rank as usize] as usize;
+        let (app, variables) = (&self.plan.apps[number], &self.environments[number]);
+        let started = input.map_err(resource_error);
+        let started = started.and_then(|input| self.start_app(app, variables, rank, input));
+        started.map_err(|refusal| {
+            LaunchError::new(
+                refusal.code,
+                format!("cannot start {}: {}", app.program.to_string_lossy(), refusal.why),
+            )
+        })
+    }
+
+    fn start_app(
+        &self, app: &App, variables: &[EnvironmentVariable], rank: u32, input: OwnedFd,
+    ) -> Result<StartedRank, LaunchError> {
+        let (pmi, theirs) = SocketStream::pair().map_err(resource_error)?;
+        pmi.name_senders().map_err(resource_error)?;
+        let (output, output_end) = output_pipe().map_err(resource_error)?;
+        let (errors, errors_end) = if self.plan.output.shares_pipe() {
+            (None, output_end.try_clone().map_err(resource_error)?)
+        } else {
+            output_pipe().map(|(read, write)| (Some(read), write)).map_err(resource_error)?
+        };
+        let place = RankEnvironment {
+            rank,
+            size: self.apps.len() as u32,
+            pmi_fd: theirs.as_fd().as_raw_fd(),
+            segment_fd: self.segment.as_raw_fd(),
+            interface_fd: self.interface.as_raw_fd(),
+            job_fd: self.secret.as_raw_fd(),
+            status_fd: self.status.as_ref().map(AsRawFd::as_raw_fd),
+            bound: self.bound(rank),
+        };
+        let shared = [&self.segment, &self.interface, &self.secret].map(AsFd::as_fd);
+        let mut inherited = vec![theirs.as_fd()];
+        inherited.extend(shared);
+        inherited.extend(self.status.as_ref().map(AsFd::as_fd));
+        let words = command_line(app, rank, variables);
+        let pid = process::spawn(ChildProgram {
+            name: &words[0],
+            arguments: &words[1..],
+            environment: &environment::of_rank(variables, place),
+            directory: app.directory.as_deref(),
+            streams: [input, output_end, errors_end],
+            inherited: &inherited,
+            file_limit: self.file_limit,
+            processors: self.placement.of_rank(rank),
+        })
+        .map_err(cannot_start)?;
+        Ok(StartedRank { pid, pmi, outputs: [Some(output), errors] })
+    }
+
+    /// What `rank` is told of its processors: it cannot see those of the others.
+    fn bound(&self, rank: u32) -> Option<CpuBinding> {
+        Some(CpuBinding {
+            own: self.placement.of_rank(rank)?.to_vec(),
+            host_total: self.total_processors?,
+        })
+    }
+}
+
+/// The words that start `app` as `rank`.
+fn command_line(app: &App, rank: u32, variables: &[EnvironmentVariable]) -> Vec<OsString> {
+    let wraps = app.wraps.iter().filter(|wrap| wrap.ranks.contains(rank));
+    let mut words: Vec<_> = wraps.flat_map(|wrap| wrap.words.iter().cloned()).collect();
+    words.push(found(app, variables).unwrap_or_else(|| app.program.clone()));
+    words.extend(app.arguments.iter().cloned());
+    words
+}
+
+/// The program of a plain name, in the folders that the command line names, or in our own `PATH`
+/// if the program sees none. Else the system looks it up.
+fn found(app: &App, variables: &[EnvironmentVariable]) -> Option<OsString> {
+    if app.names_file() {
+        return None;
+    }
+    let own = match variables.iter().any(|variable| variable.0 == "PATH") {
+        true => None,
+        false => env::var_os("PATH"),
+    };
+    let lists = app.path.iter().chain(&own);
+    app.places(lists).find(|file| file.is_file()).map(OsString::from)
+}
+
+/// A pipe whose read end never waits.
+fn output_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (read, write) = descriptor::pipe()?;
+    descriptor::set_nonblocking(&read)?;
+    Ok((read, write))
+}
+
+/// There are limits that a user can raise.
+fn resource_error(error: io::Error) -> LaunchError {
+    let cure = match error.raw_os_error() {
+        Some(process::TOO_MANY_FILES) => "; each rank takes four files of mpirun (ulimit -n)",
+        Some(process::TRY_AGAIN) => "; there may be too many processes (ulimit -u)",
+        _ => "",
+    };
+    LaunchError::new(1, format!("{error}{cure}"))
+}
+
+fn cannot_start(error: io::Error) -> LaunchError {
+    match error.raw_os_error() {
+        Some(process::TOO_MANY_FILES | process::TRY_AGAIN) => resource_error(error),
+        _ if error.kind() == ErrorKind::NotFound => LaunchError::new(127, "no such program"),
+        _ if error.kind() == ErrorKind::OutOfMemory => resource_error(error),
+        _ => LaunchError::new(126, error.to_string()),
+    }
+}

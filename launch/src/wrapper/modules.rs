@@ -1,0 +1,362 @@
+//! `mpi.mod` and `mpi_f08.mod`: what `use mpi` and `use mpi_f08` read.
+//!
+//! Each Fortran compiler, and each of its generations, reads modules of its own making only. So the
+//! installation has their source, and each compiler builds them once, into a folder named after it:
+//! `scripts/install` for the compiler that is there, the wrapper at first use for any other. The
+//! name has in it what the compiler calls itself, and a hash of that, of the compiler's place and
+//! of the sources. Another compiler or another installation never meets modules that are not its own.
+//!
+//! What a compiler makes of the types in them besides (tables of types, which programs with `class(*)`
+//! need) is in an archive beside the modules.
+//!
+//! Any number of wrappers may begin at the same time, as `make -j` does: one builds while the others
+//! wait for its lock, and a folder gets its name once it is complete. Where locks do not work, all
+//! build and the first to be complete wins.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::SourceLanguage;
+use crate::folders::Folders;
+
+/// The sources, in the order in which they can be compiled.
+pub const SOURCES: &[&str] = &["mpi_types.f90", "mpi.f90", "mpi_f08.f90"];
+
+/// What programs name of what the compiler makes of them.
+const MODULES: &[&str] = &["mpi.mod", "mpi_f08.mod"];
+
+/// The library of the archive, as the linker is asked for it.
+pub(super) const LIBRARY: &str = "suiro_modules";
+
+/// The file of the archive.
+const ARCHIVE: &str = "libsuiro_modules.a";
+
+/// What the compiler said is at most this many bytes of a message.
+const LOG_MAX: usize = 4000;
+
+/// The first gfortran to refuse calls of one external procedure with unlike arguments, which is
+/// what every program with `mpif.h` makes.
+const STRICT_GFORTRAN: u32 = 10;
+
+/// A Fortran compiler, by what it says of itself.
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    /// How it is called.
+    words: Vec<OsString>,
+    /// Its answer to `--version`.
+    version_output: String,
+}
+
+impl Compiler {
+    /// Asks the compiler that is called by these words.
+    ///
+    /// # Errors
+    /// Those of starting it.
+    pub(super) fn query(words: &[OsString]) -> io::Result<Self> {
+        let output = command(words).arg("--version").stdin(Stdio::null()).output()?;
+        // Some do not know the question: what they answer is as good a name.
+        let said = [output.stdout, output.stderr].concat();
+        Ok(Self {
+            words: words.to_vec(),
+            version_output: String::from_utf8_lossy(&said).into_owned(),
+        })
+    }
+
+    /// Its name and version, as it says them.
+    pub fn title(&self) -> &str {
+        self.version_output.lines().next().unwrap_or("")
+    }
+
+    /// Flags without which programs that are right do not compile.
+    pub(super) fn flags(&self) -> Vec<OsString> {
+        let is_strict = self.gnu_version().is_some_and(|version| version >= STRICT_GFORTRAN);
+        is_strict.then(|| "-fallow-argument-mismatch".into()).into_iter().collect()
+    }
+
+    /// The first number of the version, of gfortran only.
+    fn gnu_version(&self) -> Option<u32> {
+        let title = self.title();
+        let version = title.strip_prefix("GNU Fortran")?.split_whitespace().next_back()?;
+        version.split('.').next()?.parse().ok()
+    }
+
+    /// The folder's name: `gnu-fortran-12.2.0-0123456789abcdef`.
+    fn key(&self, sources: &[Vec<u8>]) -> String {
+        let mut hasher = DefaultHasher::new();
+        (&self.version_output, program(&self.words), sources).hash(&mut hasher);
+        format!("{}-{:016x}", slug(self.title()), hasher.finish())
+    }
+}
+
+/// The modules for one compiler.
+#[derive(Debug)]
+pub struct Modules {
+    compiler: Compiler,
+    /// The folder of the sources.
+    sources: PathBuf,
+    /// Where they are if this installation has them.
+    installed: PathBuf,
+    /// Where they are otherwise; none if no place is known.
+    cached: Option<PathBuf>,
+}
+
+impl Modules {
+    /// Those for `compiler`, wherever they are; `variable` gives those of the environment.
+    ///
+    /// # Errors
+    /// The source that cannot be read, and why.
+    pub fn of(
+        compiler: Compiler, folders: &Folders, variable: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Self, String> {
+        let read = |name: &&str| {
+            let path = folders.include.join(name);
+            fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+        };
+        let key = compiler.key(&SOURCES.iter().map(read).collect::<Result<Vec<_>, _>>()?);
+        let installed = folders.modules.join(&key);
+        let own = match folders.is_build {
+            true => Some(installed.clone()),
+            false => cache(variable).map(|cache| cache.join(&key)),
+        };
+        Ok(Self { compiler, sources: folders.include.clone(), installed, cached: own })
+    }
+
+    /// Whose they are.
+    pub fn compiler(&self) -> &Compiler {
+        &self.compiler
+    }
+
+    /// The folder with them, if there is one.
+    pub fn found(&self) -> Option<&Path> {
+        [Some(&self.installed), self.cached.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(PathBuf::as_path)
+            .find(|place| is_complete(place))
+    }
+
+    /// Where they are built at first use; none if no place is known.
+    pub fn cached(&self) -> Option<&Path> {
+        self.cached.as_deref()
+    }
+
+    /// The folder with them, built if there is none.
+    ///
+    /// # Errors
+    /// Why they cannot be built, with what the compiler said.
+    pub(super) fn build_if_missing(self) -> Result<PathBuf, String> {
+        match (self.found(), &self.cached) {
+            (Some(place), _) => Ok(place.to_owned()),
+            (None, Some(place)) => self.build(place),
+            (None, None) => Err("neither XDG_CACHE_HOME nor HOME is set".to_owned()),
+        }
+    }
+
+    /// The same as a part of the installation, for all users.
+    ///
+    /// # Errors
+    /// As those of [`Self::build_if_missing`].
+    pub(super) fn install(self) -> Result<PathBuf, String> {
+        match is_complete(&self.installed) {
+            true => Ok(self.installed),
+            false => self.build(&self.installed),
+        }
+    }
+
+    /// Builds them in `place`, while others who want to do so wait.
+    fn build(&self, place: &Path) -> Result<PathBuf, String> {
+        let name = place.file_name().unwrap_or_default();
+        let parent = place.parent().unwrap_or(Path::new("."));
+        let cannot = |error: io::Error| format!("cannot write in {}: {error}", parent.display());
+        fs::create_dir_all(parent).map_err(cannot)?;
+        let lock = lock(&parent.join(concatenated(".", name, ".lock"))).map_err(cannot)?;
+        if is_complete(place) {
+            return Ok(place.to_owned());
+        }
+        if lock.is_some() {
+            remove_left(parent, name);
+        }
+        let scratch = parent.join(concatenated(".", name, &format!(".{}", std::process::id())));
+        fs::create_dir(&scratch).map_err(cannot)?;
+        let built = self.compile_in(&scratch).and_then(|()| {
+            // Without locks somebody else may have been faster.
+            fs::rename(&scratch, place).or_else(|error| match is_complete(place) {
+                true => Ok(()),
+                false => Err(cannot(error)),
+            })
+        });
+        // It is gone if it was renamed; else nobody needs it.
+        let _ = fs::remove_dir_all(&scratch);
+        built.map(|()| place.to_owned())
+    }
+
+    /// Leaves modules and the archive in `folder`.
+    fn compile_in(&self, folder: &Path) -> Result<(), String> {
+        for name in SOURCES {
+            // The compiler writes modules where it is started, whichever it is.
+            let mut compiler = command(&self.compiler.words);
+            compiler.args(["-fPIC", "-c"]).arg(self.sources.join(name));
+            self.run(compiler.current_dir(folder))?;
+        }
+        if let Some(missing) = MODULES.iter().find(|name| !folder.join(name).is_file()) {
+            let title = self.compiler.title();
+            return Err(format!("{title} made no {missing} where it was started"));
+        }
+        let objects = SOURCES.iter().map(|name| Path::new(name).with_extension("o"));
+        let objects: Vec<_> = objects.collect();
+        self.run(Command::new("ar").arg("qc").arg(ARCHIVE).args(&objects).current_dir(folder))?;
+        for object in objects {
+            let _ = fs::remove_file(folder.join(object));
+        }
+        Ok(())
+    }
+
+    /// Runs a step of building; an error is what it said.
+    fn run(&self, command: &mut Command) -> Result<(), String> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let output = command.stdin(Stdio::null()).output();
+        let output = output.map_err(|error| format!("cannot run {name}: {error}"))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        let words: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
+        let (title, words, status) = (self.compiler.title(), words.join(" "), output.status);
+        Err(format!("{title}: {name} {words}: {status}\n{}", beginning(&said)))
+    }
+}
+
+/// The command of a compiler, without the variables that could name this wrapper.
+fn command(words: &[OsString]) -> Command {
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]);
+    for variable in SourceLanguage::Fortran.variables() {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// The program that the words call, for `ccache gfortran` the latter: its file, links followed.
+fn program(words: &[OsString]) -> PathBuf {
+    let is_option = |word: &&OsString| word.as_bytes().starts_with(b"-");
+    let word = words.iter().rfind(|word| !is_option(word)).unwrap_or(&words[0]);
+    let mut places = env::var_os("PATH")
+        .filter(|_| !word.as_bytes().contains(&b'/'))
+        .map(|path| env::split_paths(&path).map(|folder| folder.join(word)).collect::<Vec<_>>())
+        .unwrap_or_default()
+        .into_iter();
+    let found = places.find(|file| file.is_file()).unwrap_or_else(|| word.into());
+    fs::canonicalize(&found).unwrap_or(found)
+}
+
+/// A title as part of a file's name: what is in parentheses left out, lower case.
+fn slug(title: &str) -> String {
+    let mut depth = 0;
+    let kept = title.chars().filter(|character| {
+        depth += i32::from(*character == '(');
+        let is_kept = depth == 0;
+        depth -= i32::from(*character == ')');
+        is_kept
+    });
+    let kept: String = kept.collect();
+    let words =
+        kept.split(|character: char| !character.is_ascii_alphanumeric() && character != '.');
+    let words: Vec<_> = words.filter(|word| !word.is_empty()).take(6).collect();
+    words.join("-").to_lowercase()
+}
+
+/// The folder of this user for all modules, if the environment tells one.
+fn cache(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    // A relative path is to be ignored (XDG Base Directory Specification).
+    let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    Some(cache.join("suiro"))
+}
+
+fn is_complete(folder: &Path) -> bool {
+    // The archive comes last.
+    folder.join(ARCHIVE).is_file()
+}
+
+/// Locks a file, made if it is not there; `None` where locks do not work.
+fn lock(path: &Path) -> io::Result<Option<File>> {
+    let file = OpenOptions::new().create(true).append(true).open(path)?;
+    Ok(file.lock().is_ok().then_some(file))
+}
+
+/// Removes what builders that were killed left in `parent`; the lock is held.
+fn remove_left(parent: &Path, name: &OsStr) {
+    let prefix = concatenated(".", name, ".");
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        if entry.file_name().as_bytes().starts_with(prefix.as_bytes()) && entry.path().is_dir() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn concatenated(before: &str, name: &OsStr, after: &str) -> OsString {
+    [OsStr::new(before), name, OsStr::new(after)].into_iter().collect()
+}
+
+/// The beginning of a log, where the first error is.
+fn beginning(log: &str) -> &str {
+    let end = (0..=LOG_MAX.min(log.len())).rfind(|end| log.is_char_boundary(*end));
+    log[..end.unwrap_or(0)].trim_end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compiler(said: &str) -> Compiler {
+        Compiler { words: vec!["fc".into()], version_output: said.to_owned() }
+    }
+
+    #[test]
+    fn only_strict_generations_of_gfortran_are_told_to_be_lenient() {
+        let flags = |said: &str| compiler(said).flags().len();
+        assert_eq!(flags("GNU Fortran (Debian 12.2.0-14+deb12u1) 12.2.0\nCopyright"), 1);
+        assert_eq!(flags("GNU Fortran (GCC) 10.1.0"), 1);
+        assert_eq!(flags("GNU Fortran (GCC) 9.4.0"), 0);
+        assert_eq!(flags("flang version 18.1.3 (https://example.org)"), 0);
+        assert_eq!(flags(""), 0);
+    }
+
+    #[test]
+    fn names_of_folders_tell_the_compiler_and_differ_with_everything() {
+        let gnu = compiler("GNU Fortran (Debian 12.2.0-14+deb12u1) 12.2.0\nCopyright");
+        let key = gnu.key(&[b"module mpi".to_vec()]);
+        assert!(key.starts_with("gnu-fortran-12.2.0-"), "{key}");
+        assert_eq!(key, gnu.key(&[b"module mpi".to_vec()]));
+        assert_ne!(key, gnu.key(&[b"module mpj".to_vec()]));
+        let other = compiler("GNU Fortran (Debian 12.2.0-14+deb12u2) 12.2.0\nCopyright");
+        assert_ne!(key, other.key(&[b"module mpi".to_vec()]));
+        assert_eq!(slug("ifx (IFX) 2024.0.0 20231017"), "ifx-2024.0.0-20231017");
+        assert_eq!(slug("../a b/c"), "..-a-b-c");
+    }
+
+    #[test]
+    fn the_cache_is_where_the_environment_says() {
+        let of = |settings: &[(&str, &str)]| {
+            let value = |name: &str| settings.iter().find(|setting| setting.0 == name);
+            cache(|name| value(name).map(|setting| setting.1.into()))
+        };
+        assert_eq!(of(&[("XDG_CACHE_HOME", "/c"), ("HOME", "/h")]), Some("/c/suiro".into()));
+        assert_eq!(of(&[("XDG_CACHE_HOME", "c"), ("HOME", "/h")]), Some("/h/.cache/suiro".into()));
+        assert_eq!(of(&[("HOME", "")]), None);
+    }
+
+    #[test]
+    fn a_long_log_is_cut_between_characters() {
+        assert_eq!(beginning("error\n"), "error");
+        assert_eq!(beginning(&"é".repeat(LOG_MAX)).len(), LOG_MAX);
+        assert_eq!(beginning(&format!("a{}", "é".repeat(LOG_MAX))).len(), LOG_MAX - 1);
+    }
+}

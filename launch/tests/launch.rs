@@ -1,0 +1,25 @@
+//! `mpirun` as a user meets it: codes, signals, streams, PMI, and that nothing is ever left.
+//!
+//! Ranks are shell programs, or this executable again in a role (see [`launch::role`]).
+
+mod launch {
+    #[path = "../../../tests/harness/mod.rs"]
+    pub mod harness;
+    pub mod role;
+
+    mod deadlock;
+    mod debugger;
+    mod departure;
+    mod failure;
+    mod faults;
+    mod forms;
+    mod fortran;
+    mod kill;
+    mod options;
+    mod placement;
+    mod pmi;
+    mod streams;
+    mod table;
+    mod timeout;
+    mod wrapper;
+}

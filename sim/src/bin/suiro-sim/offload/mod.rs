@@ -1,0 +1,133 @@
+//! `suiro-sim offload`: collective operations as deferred work of an interface.
+
+mod draw;
+mod resources;
+mod table;
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use mpi_abi::mpi::coll::registry::CollectiveOperation;
+use mpi_abi::offload::Scheme;
+use sim::offload::{OPERATIONS, SimulatedCollective};
+
+/// The schemes, and their names.
+const SCHEMES: [(&str, Scheme); 3] =
+    [("tank", Scheme::Tank), ("tank1", Scheme::Tank1), ("prematched", Scheme::Prematched)];
+
+pub fn command() -> Command {
+    Command::new("offload")
+        .about("Shows the deferred work that a collective operation is for an interface.")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(table::command())
+        .subcommand(resources::command())
+        .subcommand(draw::command())
+}
+
+pub fn run(matches: &ArgMatches) -> Result<String, String> {
+    match matches.subcommand() {
+        Some(("table", matches)) => table::run(matches),
+        Some(("resources", matches)) => resources::run(matches),
+        Some(("draw", matches)) => draw::run(matches),
+        _ => Err("there is nothing to do".to_owned()),
+    }
+}
+
+/// The arguments that say which collective operation, for at most so many ranks.
+fn with_collective(command: Command, ranks_max: i64) -> Command {
+    command
+        .arg(
+            Arg::new("collective")
+                .value_name("COLLECTIVE")
+                .required(true)
+                .value_parser(operation)
+                .help(names().join(", ")),
+        )
+        .arg(
+            Arg::new("ranks")
+                .long("ranks")
+                .value_name("P")
+                .required(true)
+                .value_parser(value_parser!(u32).range(1..=ranks_max))
+                .help("how many take part"),
+        )
+        .arg(
+            Arg::new("algorithm")
+                .long("algorithm")
+                .value_name("NAME")
+                .help("as suiro-info --coll lists them  [default: the one that papers offload]"),
+        )
+        .arg(
+            Arg::new("bytes")
+                .long("bytes")
+                .value_name("B")
+                .default_value("1024")
+                .value_parser(value_parser!(u64).range(0..=1 << 40))
+                .help("length of the message, block or operand"),
+        )
+        .arg(
+            Arg::new("root")
+                .long("root")
+                .value_name("RANK")
+                .default_value("0")
+                .value_parser(value_parser!(u32))
+                .help("the root, where there is one"),
+        )
+        .arg(
+            Arg::new("unordered")
+                .long("unordered")
+                .action(ArgAction::SetTrue)
+                .help("what one rank sends to another need not arrive in order"),
+        )
+        .arg(
+            Arg::new("copy")
+                .long("copy")
+                .action(ArgAction::SetTrue)
+                .help("the own block is not in its place yet"),
+        )
+}
+
+fn collective(matches: &ArgMatches) -> Result<SimulatedCollective, String> {
+    let operation = matches.get_one("collective").copied().unwrap_or(CollectiveOperation::Barrier);
+    let number = |name| matches.get_one::<u32>(name).copied().unwrap_or(0);
+    let bytes = matches.get_one::<u64>("bytes").copied().unwrap_or(0);
+    Ok(SimulatedCollective {
+        operation,
+        algorithm: matches.get_one("algorithm").cloned(),
+        ranks: number("ranks"),
+        bytes: usize::try_from(bytes).map_err(|_| format!("{bytes} bytes are too many"))?,
+        root: number("root"),
+        in_place: !matches.get_flag("copy"),
+        ordered: !matches.get_flag("unordered"),
+    })
+}
+
+/// What the operations are called.
+fn names() -> Vec<String> {
+    OPERATIONS.iter().map(|operation| operation.name().to_lowercase()).collect()
+}
+
+fn operation(name: &str) -> Result<CollectiveOperation, String> {
+    let known =
+        CollectiveOperation::from_name(name).filter(|operation| OPERATIONS.contains(operation));
+    known.ok_or_else(|| format!("it is not one of {}", names().join(", ")))
+}
+
+fn scheme_argument() -> Arg {
+    Arg::new("scheme")
+        .long("scheme")
+        .value_name("NAME")
+        .default_value("tank")
+        .value_parser(SCHEMES.map(|(name, _)| name))
+        .help("tank1 is the single tank as published, prematched has three counters for a message")
+}
+
+fn scheme(matches: &ArgMatches) -> Scheme {
+    let name = matches.get_one::<String>("scheme").map_or("tank", String::as_str);
+    SCHEMES.iter().find(|(known, _)| *known == name).map_or(Scheme::Tank, |(_, scheme)| *scheme)
+}
+
+/// The rank is one of the operation.
+fn checked(rank: u32, collective: &SimulatedCollective) -> Result<u32, String> {
+    let ranks = collective.ranks;
+    if rank < ranks { Ok(rank) } else { Err(format!("rank {rank} is none of {ranks}")) }
+}

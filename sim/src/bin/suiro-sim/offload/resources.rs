@@ -1,0 +1,36 @@
+//! `suiro-sim offload resources`: counters, slots and bits by scheme.
+
+use clap::{ArgMatches, Command};
+use mpi_abi::offload::resources::MessageRounds;
+use sim::offload::{resources, table};
+
+use super::{SCHEMES, collective, with_collective};
+
+pub fn command() -> Command {
+    let about = "Prints what an operation takes of an interface, by scheme.";
+    let long = "Prints what an operation takes of an interface, by scheme: counters of an instance, \
+                how often each is there, slots for deferred work, unlike thresholds of a counter, and \
+                the bits of its highest level. Of several ranks, at the beginning, in the middle and \
+                at the end, each number is the largest.";
+    with_collective(Command::new("resources").about(about).long_about(long), 1 << 20)
+}
+
+pub fn run(matches: &ArgMatches) -> Result<String, String> {
+    let collective = collective(matches)?;
+    let head = ["scheme", "counters", "tanks", "slots", "thresholds", "bits"].map(str::to_owned);
+    let mut rows = vec![head];
+    for (name, scheme) in SCHEMES {
+        let it = resources::largest(&collective, scheme)?;
+        let numbers = [it.counters, it.tanks, it.slots, it.levels, it.bits];
+        let [counters, tanks, slots, levels, bits] = numbers.map(|number| number.to_string());
+        rows.push([name.to_owned(), counters, tanks, slots, levels, bits]);
+    }
+    let rounds = MessageRounds(resources::rounds(&collective)?);
+    Ok(format!(
+        "{}\n{} rounds of messages: as published, R = {} of one tank, {} counters prematched\n",
+        table::text(&rows),
+        rounds.0,
+        rounds.of_tank(),
+        rounds.prematched()
+    ))
+}

@@ -1,0 +1,30 @@
+//! `suiro-sim offload table`: the deferred work of one rank.
+
+use clap::{Arg, ArgMatches, Command, value_parser};
+use mpi_abi::mpi::coll::registry::CollectiveOperation;
+use sim::offload::table::table;
+
+use super::{checked, collective, scheme, scheme_argument, with_collective};
+
+pub fn command() -> Command {
+    let command = Command::new("table").about("Prints the deferred work of a rank.");
+    with_collective(command, 1 << 20)
+        .arg(
+            Arg::new("rank")
+                .long("rank")
+                .value_name("R")
+                .default_value("0")
+                .value_parser(value_parser!(u32))
+                .help("whose"),
+        )
+        .arg(scheme_argument())
+}
+
+pub fn run(matches: &ArgMatches) -> Result<String, String> {
+    let collective = collective(matches)?;
+    let scheme = scheme(matches);
+    let rank = matches.get_one::<u32>("rank").copied().unwrap_or(0);
+    let rank = checked(rank, &collective)?;
+    let has_data = collective.operation != CollectiveOperation::Barrier;
+    Ok(table(&collective.program(rank, scheme)?, rank, has_data))
+}

@@ -1,0 +1,232 @@
+//! Water levels: how the counters of some ranks rise while a collective operation runs, and what
+//! each level lets go.
+//!
+//! ```text
+//!   63 ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ┌─┐  reset, complete
+//!   48 ─ ─ ─ ─ ─ ─ ┌─────────┘ │  signal to 2
+//!   32 ─ ─ ─ ┌─────┘           │  put to 1
+//!    0 ──────┘                 └──
+//! ```
+//!
+//! Thresholds are equally far apart, whatever their values, so that those of all rounds are seen;
+//! between two, levels are in proportion.
+
+use maud::{Markup, html};
+
+use super::{rounded, ticks};
+use crate::offload::levels::{LevelChange, LevelTrace};
+use mpi_abi::offload::{CounterId, Program, ProgramOp};
+
+const WIDTH: f64 = 760.0;
+const LEFT: f64 = 70.0;
+const RIGHT: f64 = WIDTH - 210.0;
+const HEAD: f64 = 46.0;
+/// What a panel needs beside its thresholds: its name above, and room below.
+const ABOVE: f64 = 30.0;
+const BELOW: f64 = 16.0;
+/// From one threshold to the next.
+const STEP: f64 = 20.0;
+/// More thresholds of one counter stand closer, and not all are told.
+const STEPS_MAX: usize = 24;
+
+const STYLE: &str = "\
+.chart .level{stroke-width:2;fill:none}.chart .t0{stroke:var(--s1)}\
+.chart .t1{stroke:var(--s0);stroke-dasharray:6 3}.chart .small{font-size:10.5px}\
+.chart .up{text-anchor:end}.chart .mid{text-anchor:middle}.chart .threshold{stroke:var(--faint)}\
+.chart .over{stroke:var(--s2);stroke-width:1.5;stroke-dasharray:2 3}";
+
+/// An SVG file of the counters of `ranks`.
+pub fn file(
+    title: &str, summary: &str, programs: &[Program], run: &LevelTrace, ranks: &[u32],
+) -> String {
+    let end_ns = run.changes.last().map_or(1, |change| change.time_ns.max(1));
+    let panels: Vec<CounterPanel> = ranks
+        .iter()
+        .flat_map(|&rank| {
+            let program = &programs[rank as usize];
+            (0..program.counters())
+                .map(move |counter| CounterPanel::new(program, rank, counter, end_ns))
+        })
+        .collect();
+    let height = |panel: &CounterPanel| ABOVE + panel.height() + BELOW;
+    let total = HEAD + panels.iter().map(height).sum::<f64>() + 34.0;
+    let bottom = total - 34.0;
+    let has_two = programs.iter().any(|program| program.tanks > 1);
+    let content = html! {
+        text .title x="6" y="18" { (title) }
+        (legend(has_two))
+        @for tick in ticks(end_ns as f64 / 1e3, 8) {
+            @let x = across(tick * 1e3, end_ns);
+            path .grid d={ "M" (x) " " (HEAD) "L" (x) " " (rounded(bottom)) } {}
+            text .small .mid x=(x) y=(rounded(bottom + 15.0)) { (rounded(tick)) }
+        }
+        text .small .mid x=((LEFT + RIGHT) / 2.0) y=(rounded(bottom + 30.0)) { "µs" }
+        @for (index, panel) in panels.iter().enumerate() {
+            @let top = HEAD + panels[..index].iter().map(height).sum::<f64>() + ABOVE;
+            (panel.draw(run, top))
+        }
+    };
+    chart::document((WIDTH, total), 1.2, title, summary, STYLE, &content)
+}
+
+fn legend(has_two: bool) -> Markup {
+    let line = |class: &str, x: f64, name: &str| {
+        html! {
+            path class={ "level " (class) } d={ "M" (x) " 34h26" } {}
+            text .small x=(x + 31.0) y="38" { (name) }
+        }
+    };
+    html! {
+        (line("t0", LEFT, if has_two { "tank of even instances" } else { "tank" }))
+        @if has_two { (line("t1", LEFT + 180.0, "tank of odd instances")) }
+        (line("over", LEFT + 360.0, "an instance is over"))
+    }
+}
+
+fn across(time_ns: f64, end_ns: u64) -> f64 {
+    rounded(LEFT + time_ns / end_ns as f64 * (RIGHT - LEFT))
+}
+
+/// A counter of a rank.
+struct CounterPanel {
+    rank: u32,
+    counter: CounterId,
+    end_ns: u64,
+    /// Each level that work waits for, in order, and what it lets go; 0 is the first.
+    thresholds: Vec<(u64, String)>,
+}
+
+impl CounterPanel {
+    fn new(program: &Program, rank: u32, counter: CounterId, end_ns: u64) -> Self {
+        let own = program.work().iter().filter(|work| work.counter == counter);
+        let own: Vec<_> = own.collect();
+        let groups = own.chunk_by(|one, two| one.level == two.level);
+        let mut thresholds: Vec<(u64, String)> = groups
+            .map(|works| {
+                let words = works.iter().map(|work| op_text(&work.op));
+                (works[0].level, shortened(&counted(words)))
+            })
+            .collect();
+        if thresholds.first().is_none_or(|first| first.0 > 0) {
+            thresholds.insert(0, (0, String::new()));
+        }
+        Self { rank, counter, end_ns, thresholds }
+    }
+
+    fn height(&self) -> f64 {
+        STEP * (self.thresholds.len() - 1).clamp(2, STEPS_MAX) as f64
+    }
+
+    /// How far above the bottom a level is; what is above the highest threshold is a little more.
+    fn up(&self, level: u64) -> f64 {
+        let steps = self.thresholds.len() - 1;
+        let step = self.height() / steps.max(1) as f64;
+        let above = self.thresholds.partition_point(|threshold| threshold.0 <= level);
+        let from = above - 1;
+        let share = match self.thresholds.get(above) {
+            Some(next) => {
+                let low = self.thresholds[from].0;
+                (level - low) as f64 / (next.0 - low) as f64
+            }
+            None if level == self.thresholds[from].0 => 0.0,
+            None => 0.4,
+        };
+        (from as f64 + share) * step
+    }
+
+    fn draw(&self, run: &LevelTrace, top: f64) -> Markup {
+        let bottom = top + self.height();
+        let steps = self.thresholds.len() - 1;
+        // What is written must not overlap.
+        let every = steps.div_ceil(STEPS_MAX).max(1);
+        let place = |level: u64| rounded(bottom - self.up(level));
+        let right = across(self.end_ns as f64, self.end_ns);
+        let ends = run.ends[self.rank as usize].iter();
+        html! {
+            text .small x="6" y=(rounded(top - 13.0)) {
+                "rank " (self.rank) ", counter " (self.counter)
+            }
+            @for (index, (level, words)) in self.thresholds.iter().enumerate() {
+                @let y = place(*level);
+                path .threshold d={ "M" (LEFT) " " (y) "L" (right) " " (y) } {}
+                @if index % every == 0 || index == steps {
+                    text .small .up x=(LEFT - 6.0) y=(rounded(y + 3.5)) { (number(*level)) }
+                    text .small x=(right + 8.0) y=(rounded(y + 3.5)) { (words) }
+                }
+            }
+            @for end in ends {
+                @let x = across(*end as f64, self.end_ns);
+                path .over d={ "M" (x) " " (rounded(top - 4.0)) "L" (x) " " (rounded(bottom)) } {}
+            }
+            @for tank in 0..2 {
+                @let path = self.path(run, tank, place);
+                @if !path.is_empty() { path class={ "level t" (tank) } d=(path) {} }
+            }
+        }
+    }
+
+    /// The line of a tank, which is not drawn where nothing ever arrives.
+    fn path(&self, run: &LevelTrace, tank: usize, place: impl Fn(u64) -> f64) -> String {
+        let is_here = |change: &&LevelChange| {
+            (change.rank, change.counter, change.tank) == (self.rank, self.counter, tank)
+        };
+        let mut path = String::new();
+        for change in run.changes.iter().filter(is_here) {
+            if path.is_empty() {
+                path = format!("M{LEFT} {}", place(0));
+            }
+            let x = across(change.time_ns as f64, self.end_ns);
+            path += &format!("H{x}V{}", place(change.level));
+        }
+        if !path.is_empty() {
+            path += &format!("H{}", across(self.end_ns as f64, self.end_ns));
+        }
+        path
+    }
+}
+
+/// What work does, in a few words.
+fn op_text(op: &ProgramOp) -> String {
+    match op {
+        ProgramOp::Put { to, .. } => format!("put to {to}"),
+        ProgramOp::Signal { to, .. } => format!("signal to {to}"),
+        ProgramOp::Copy { .. } => "copy".to_owned(),
+        ProgramOp::Host { step, .. } => format!("host step {step}"),
+        ProgramOp::Combine { .. } => "combine".to_owned(),
+        ProgramOp::Add(add) if (add.value as i64) < 0 => "reset".to_owned(),
+        ProgramOp::Add(add) => format!("add to counter {}", add.counter),
+        ProgramOp::Complete => "complete".to_owned(),
+    }
+}
+
+/// Each once, with how often it is there.
+fn counted(words: impl Iterator<Item = String>) -> Vec<String> {
+    let mut counted: Vec<(String, usize)> = Vec::new();
+    for word in words {
+        match counted.iter_mut().find(|known| known.0 == word) {
+            Some(known) => known.1 += 1,
+            None => counted.push((word, 1)),
+        }
+    }
+    let text = |(word, count)| if count > 1 { format!("{word} × {count}") } else { word };
+    counted.into_iter().map(text).collect()
+}
+
+/// As many words as have room.
+fn shortened(words: &[String]) -> String {
+    const ROOM: usize = 34;
+    let mut text = String::new();
+    for (index, word) in words.iter().enumerate() {
+        let separator = if index == 0 { "" } else { ", " };
+        if index > 0 && text.len() + word.len() > ROOM {
+            return format!("{text}, … {} more", words.len() - index);
+        }
+        text += &format!("{separator}{word}");
+    }
+    text
+}
+
+/// A level; of long ones the first digits.
+fn number(level: u64) -> String {
+    if level < 1_000_000 { level.to_string() } else { format!("{:.3e}", level as f64) }
+}

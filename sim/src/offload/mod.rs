@@ -1,0 +1,168 @@
+//! Collective operations as programs of deferred work: tables of it, what they take, and runs.
+//!
+//! It knows how to name an operation and its algorithm; what a program is, and how a schedule becomes
+//! one, is said in [`offload`](mpi_abi::offload).
+
+pub mod levels;
+pub mod resources;
+pub mod table;
+
+use mpi_abi::mpi::coll::algorithm::{Algorithm, Arguments};
+use mpi_abi::mpi::coll::registry;
+use mpi_abi::mpi::coll::registry::{AlgorithmFamily, CollectiveOperation};
+use mpi_abi::mpi::coll::{
+    Allreduce, Bcast, Operands, Reduce, ReduceScatter, Rooted, Scan, Shape, UniformBlocks,
+};
+use mpi_abi::offload::compile::{Rules, SingleSource, link_some};
+use mpi_abi::offload::{Program, Schedule, Scheme};
+
+/// A collective operation of some ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SimulatedCollective {
+    /// Which.
+    pub operation: CollectiveOperation,
+    /// The name of its algorithm; one that papers offload if `None`.
+    pub algorithm: Option<String>,
+    /// How many take part, at least 1.
+    pub ranks: u32,
+    /// The length of the message, of a block or of an operand.
+    pub bytes: usize,
+    /// The root, where there is one.
+    pub root: u32,
+    /// Whether the own block is in its place already.
+    pub in_place: bool,
+    /// Whether what one rank sends to another arrives in order, as on Tofu.
+    pub ordered: bool,
+}
+
+/// A rank with more steps is too much to look at; seconds, where all ranks have as many.
+const STEPS_MAX: usize = 2_000;
+
+/// Operations of equal blocks, which a length is enough for.
+pub const OPERATIONS: [CollectiveOperation; 11] = [
+    CollectiveOperation::Barrier,
+    CollectiveOperation::Bcast,
+    CollectiveOperation::Gather,
+    CollectiveOperation::Scatter,
+    CollectiveOperation::Allgather,
+    CollectiveOperation::Alltoall,
+    CollectiveOperation::Reduce,
+    CollectiveOperation::Allreduce,
+    CollectiveOperation::ReduceScatter,
+    CollectiveOperation::Scan,
+    CollectiveOperation::Exscan,
+];
+
+impl SimulatedCollective {
+    /// Calls `then` with what makes the schedule of a rank, and the name of the algorithm.
+    ///
+    /// # Errors
+    /// A sentence if there is no such algorithm, or it does not fit; that of `then`.
+    pub fn with_schedules<T>(
+        &self, then: impl FnOnce(&str, &dyn Fn(u32) -> Schedule) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let Self { ranks, bytes, root, in_place, .. } = *self;
+        if ranks == 0 || root >= ranks {
+            return Err(format!("rank {root} as root is none of {ranks}"));
+        }
+        let operands = Operands { bytes, element: 1, commutative: true };
+        let rooted = Rooted { block: bytes, root, in_place };
+        let exchange = UniformBlocks { block: bytes, in_place };
+        let scan = Scan { operands, in_place };
+        match self.operation {
+            CollectiveOperation::Barrier => self.with_family(&registry::BARRIER, (), then),
+            CollectiveOperation::Bcast => {
+                self.with_family(&registry::BCAST, Bcast { bytes, root }, then)
+            }
+            CollectiveOperation::Gather => self.with_family(&registry::GATHER, rooted, then),
+            CollectiveOperation::Scatter => self.with_family(&registry::SCATTER, rooted, then),
+            CollectiveOperation::Allgather => {
+                self.with_family(&registry::ALLGATHER, exchange, then)
+            }
+            CollectiveOperation::Alltoall => self.with_family(&registry::ALLTOALL, exchange, then),
+            CollectiveOperation::Reduce => {
+                self.with_family(&registry::REDUCE, Reduce { operands, root, in_place }, then)
+            }
+            CollectiveOperation::Allreduce => {
+                self.with_family(&registry::ALLREDUCE, Allreduce { operands, in_place }, then)
+            }
+            CollectiveOperation::ReduceScatter => {
+                let blocks = &vec![bytes; ranks as usize];
+                let args = ReduceScatter { blocks, commutative: true, in_place };
+                self.with_family(&registry::REDUCE_SCATTER, args, then)
+            }
+            CollectiveOperation::Scan => self.with_family(&registry::SCAN, scan, then),
+            CollectiveOperation::Exscan => self.with_family(&registry::EXSCAN, scan, then),
+            operation => Err(format!("{} has blocks of unlike lengths", operation.name())),
+        }
+    }
+
+    fn with_family<A: Arguments, T>(
+        &self, family: &AlgorithmFamily<A>, args: A::Borrowed<'_>,
+        then: impl FnOnce(&str, &dyn Fn(u32) -> Schedule) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let shape = Shape { ranks: self.ranks };
+        let find = |name: &str| family.algorithms.iter().find(|algorithm| algorithm.name == name);
+        let algorithm: &Algorithm<A> = match &self.algorithm {
+            Some(name) => find(name).ok_or_else(|| {
+                let names: Vec<_> = family.algorithms.iter().map(|it| it.name).collect();
+                format!("{name} is not one of {}", names.join("|"))
+            })?,
+            // What papers offload, where they do.
+            None => ["doubling", "dissemination", "binomial"]
+                .into_iter()
+                .find_map(find)
+                .unwrap_or(&family.algorithms[0]),
+        };
+        if !(algorithm.fits)(shape, args) {
+            return Err(format!("{} does not fit {} ranks", algorithm.name, self.ranks));
+        }
+        then(algorithm.name, &|rank| (algorithm.schedule)(shape, rank, args))
+    }
+
+    /// The program of one rank.
+    ///
+    /// # Errors
+    /// As [`SimulatedCollective::programs`].
+    pub fn program(&self, rank: u32, scheme: Scheme) -> Result<Program, String> {
+        let mut programs = self.programs(&[rank], scheme)?;
+        programs.pop().ok_or_else(|| format!("rank {rank} has no program"))
+    }
+
+    /// The programs of some ranks, each named once.
+    ///
+    /// # Errors
+    /// A sentence if the operation cannot be compiled, or too much would have to be looked at.
+    pub fn programs(&self, ranks: &[u32], scheme: Scheme) -> Result<Vec<Program>, String> {
+        let rules = self.rules(scheme);
+        self.with_schedules(|name, schedule| {
+            // A program depends on the peers of its peers.
+            let ends = [0, self.ranks - 1];
+            let steps = ranks
+                .iter()
+                .chain(&ends)
+                .map(|rank| schedule(*rank).steps().len())
+                .max()
+                .unwrap_or(0);
+            if steps > STEPS_MAX {
+                return Err(format!("{name} has {steps} steps on a rank of {}", self.ranks));
+            }
+            link_some(schedule, ranks, &rules)
+        })
+    }
+
+    /// How it is compiled by a scheme; [`Scheme::Tank1`] is as the paper prints it.
+    pub fn rules(&self, scheme: Scheme) -> Rules {
+        let rules = match scheme {
+            Scheme::Tank1 => Rules::PAPER,
+            Scheme::Tank | Scheme::Prematched => Rules::of(scheme),
+        };
+        let synchronizes = self.operation == CollectiveOperation::Barrier;
+        let rules = Rules { synchronizes, ordered: self.ordered, ..rules };
+        if scheme == Scheme::Tank1 && self.operation == CollectiveOperation::Bcast {
+            let single = Some(SingleSource { source: self.root, ranks: self.ranks, rank: 0 });
+            return Rules { single, branches: true, ..rules };
+        }
+        rules
+    }
+}

@@ -1,0 +1,341 @@
+//! Running `mpirun` under a time limit, and finding what is left of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Far more than anything here takes; only to end a test that hangs.
+pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// Marks every process below one `mpirun` of one test.
+const MARK: &str = "SUIRO_TEST_MARK";
+
+/// What a finished `mpirun` left behind.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The exit code; `None` if a signal ended it.
+    pub code: Option<i32>,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+}
+
+impl Outcome {
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.stdout).unwrap()
+    }
+
+    /// The lines of standard output, sorted: ranks come in any order.
+    pub fn lines(&self) -> Vec<&str> {
+        let mut lines: Vec<_> = self.text().lines().collect();
+        lines.sort_unstable();
+        lines
+    }
+}
+
+/// An `mpirun` that runs. Dropped, it is killed with everything that it started.
+pub struct Running {
+    child: Child,
+    mark: String,
+    stdout: Option<Collector>,
+    stderr: Option<Collector>,
+}
+
+/// Reads a stream to its end beside the test.
+struct Collector {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    thread: JoinHandle<()>,
+}
+
+/// The folder of the repository, from whichever package the test is.
+pub fn root() -> &'static Path {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.ancestors().find(|folder| folder.join("Cargo.lock").exists()).unwrap()
+}
+
+/// A program of the workspace, as `cargo build --workspace` leaves it beside the library.
+///
+/// # Panics
+/// If it has not been built.
+pub fn built(name: &str) -> String {
+    // A test is <profile>/deps/NAME.
+    let test = std::env::current_exe().unwrap();
+    let program = test.ancestors().nth(2).unwrap().join(name);
+    assert!(program.exists(), "{} is missing: cargo build --workspace", program.display());
+    program.to_str().unwrap().to_owned()
+}
+
+/// The command `mpirun words`, with a mark of its own.
+pub fn mpirun(words: &[impl AsRef<std::ffi::OsStr>]) -> Command {
+    let mut command = marked(&built("mpirun"));
+    command.args(words);
+    command
+}
+
+/// The command `program`, which will start one `mpirun`, with a mark of its own.
+pub fn marked(program: &str) -> Command {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let mut command = Command::new(program);
+    command.env(MARK, format!("{}.{number}", std::process::id()));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs `mpirun words` to its end.
+pub fn run(words: &[impl AsRef<std::ffi::OsStr>]) -> Outcome {
+    start(mpirun(words)).wait()
+}
+
+/// Runs `sh -c script` on `count` ranks to the end.
+pub fn run_shell(count: &str, script: &str) -> Outcome {
+    run(&["-n", count, "sh", "-c", script])
+}
+
+/// Runs `mpirun words` with `input` to read, to its end.
+pub fn run_with_input(words: &[impl AsRef<std::ffi::OsStr>], input: &[u8]) -> Outcome {
+    feed(mpirun(words), input)
+}
+
+/// Runs a command that [`marked`] made with `input` to read, to its end.
+pub fn feed(mut command: Command, input: &[u8]) -> Outcome {
+    command.stdin(Stdio::piped());
+    let mut running = start(command);
+    let mut stdin = running.child.stdin.take().unwrap();
+    // An error here means that nobody reads, which the outcome shows.
+    let _ = stdin.write_all(input);
+    drop(stdin);
+    running.wait()
+}
+
+/// Starts a command that [`marked`] made.
+pub fn start(mut command: Command) -> Running {
+    let mark = command
+        .get_envs()
+        .find_map(|(name, value)| (name == MARK).then(|| value.unwrap().to_str().unwrap()))
+        .unwrap();
+    let mark = format!("{MARK}={mark}");
+    let mut child = command.spawn().unwrap();
+    let stdout = child.stdout.take().map(Collector::new);
+    let stderr = child.stderr.take().map(Collector::new);
+    Running { child, mark, stdout, stderr }
+}
+
+impl Collector {
+    fn new(mut stream: impl Read + Send + 'static) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let sink = bytes.clone();
+        let thread = thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = stream.read(&mut buffer) {
+                sink.lock().unwrap().extend_from_slice(&buffer[..count]);
+            }
+        });
+        Self { bytes, thread }
+    }
+
+    fn finish(self) -> Vec<u8> {
+        self.thread.join().unwrap();
+        std::mem::take(&mut self.bytes.lock().unwrap())
+    }
+}
+
+impl Running {
+    /// The process that the shell knows.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The process below it that runs the job.
+    pub fn runner(&self) -> u32 {
+        let below = |pid: &u32| parent(*pid) == Some(self.pid());
+        until(|| processes(&self.mark).into_iter().find(below))
+    }
+
+    /// Every process of this `mpirun`, itself included.
+    pub fn processes(&self) -> Vec<u32> {
+        processes(&self.mark)
+    }
+
+    /// Waits until `wanted` finds in the standard output what it wants.
+    pub fn until_output<Found>(&self, wanted: impl Fn(&str) -> Option<Found>) -> Found {
+        let bytes = &self.stdout.as_ref().unwrap().bytes;
+        until(|| wanted(std::str::from_utf8(&bytes.lock().unwrap()).unwrap()))
+    }
+
+    /// The same in the standard error.
+    pub fn until_errors<Found>(&self, wanted: impl Fn(&str) -> Option<Found>) -> Found {
+        let bytes = &self.stderr.as_ref().unwrap().bytes;
+        until(|| wanted(&String::from_utf8_lossy(&bytes.lock().unwrap())))
+    }
+
+    /// The processes of ranks in a role, by rank, once all `size` have joined.
+    pub fn joined(&self, size: usize) -> Vec<u32> {
+        self.until_output(|text| {
+            let number = |word: Option<&str>| word.and_then(|word| word.parse::<u32>().ok());
+            let mut ranks: Vec<_> = text
+                .lines()
+                .filter_map(|line| {
+                    let mut words = line.strip_prefix("joined ")?.split(' ');
+                    Some((number(words.next())?, number(words.next())?))
+                })
+                .collect();
+            ranks.sort_unstable();
+            (ranks.len() == size).then(|| ranks.into_iter().map(|(_, pid)| pid).collect())
+        })
+    }
+
+    pub fn signal(&self, signal: &str) {
+        signal_process(self.pid(), signal);
+    }
+
+    /// The end, and that nothing is left.
+    pub fn wait(self) -> Outcome {
+        self.wait_from(Instant::now()).1
+    }
+
+    /// The same, and how long after `begin` the last process had gone.
+    pub fn wait_from(mut self, begin: Instant) -> (Duration, Outcome) {
+        let status = self.exit();
+        self.expect_nothing_left();
+        let took = begin.elapsed();
+        let stdout = self.stdout.take().map(Collector::finish).unwrap_or_default();
+        let stderr = self.stderr.take().map(Collector::finish).unwrap_or_default();
+        let stderr = String::from_utf8(stderr).unwrap();
+        (took, Outcome { code: status.code(), stdout, stderr })
+    }
+
+    fn exit(&mut self) -> ExitStatus {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(start.elapsed() < LIMIT, "mpirun did not end:\n{}", self.picture());
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// What ran when a test gave up.
+    fn picture(&self) -> String {
+        let line = |pid: u32| {
+            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let words = String::from_utf8_lossy(&words).replace('\0', " ");
+            format!("{pid} {:?} below {:?}: {words}\n", state(pid), parent(pid))
+        };
+        self.processes().into_iter().map(line).collect()
+    }
+
+    fn expect_nothing_left(&self) {
+        until(|| processes(&self.mark).is_empty().then_some(()));
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        for pid in processes(&self.mark) {
+            signal_process(pid, "KILL");
+        }
+    }
+}
+
+/// Asks until there is an answer.
+pub fn until<Answer>(mut ask: impl FnMut() -> Option<Answer>) -> Answer {
+    let start = Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(start.elapsed() < LIMIT, "waited in vain");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+pub fn signal_process(pid: u32, signal: &str) {
+    let _ = Command::new("kill")
+        .args(["-s", signal, &pid.to_string()])
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+}
+
+/// The living processes that have `mark` in their environment.
+fn processes(mark: &str) -> Vec<u32> {
+    let has_mark = |pid: &u32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
+    };
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(has_mark).collect()
+}
+
+/// The words of /proc/PID/stat from the state on.
+fn stat(pid: u32) -> Option<Vec<String>> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(')')?;
+    Some(fields.split_ascii_whitespace().map(str::to_owned).collect())
+}
+
+/// The state letter of a process, as in ps.
+pub fn state(pid: u32) -> Option<char> {
+    stat(pid)?[0].chars().next()
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    stat(pid)?[1].parse().ok()
+}
+
+/// A folder of this test's own, emptied.
+pub fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// The program of `tests/data/NAME.c`, compiled into a folder of the test's own.
+pub fn compiled(name: &str, folder: &str) -> String {
+    let source = root().join(format!("tests/data/{name}.c"));
+    let program = self::folder(folder).join(name);
+    let mut mpicc = Command::new(built("mpicc"));
+    let status = mpicc.args(["-O2", "-g"]).arg(source).arg("-o").arg(&program).status().unwrap();
+    assert!(status.success(), "{name}.c does not compile");
+    program.to_str().unwrap().to_owned()
+}
+
+/// The processes of the ranks that run.
+pub fn ranks(running: &Running) -> BTreeMap<u32, u32> {
+    let rank = |pid: u32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let mut variables = environment.split(|byte| *byte == 0);
+        let rank = variables.find_map(|variable| variable.strip_prefix(b"PMI_RANK="))?;
+        Some((std::str::from_utf8(rank).ok()?.parse().ok()?, pid))
+    };
+    running.processes().into_iter().filter_map(rank).collect()
+}
+
+/// The files where a job could leave some.
+pub fn files() -> BTreeSet<String> {
+    let folders = ["/dev/shm", "/tmp"].into_iter().filter_map(|folder| fs::read_dir(folder).ok());
+    let entries = folders.flatten().flatten();
+    entries.map(|entry| entry.path().to_string_lossy().into_owned()).collect()
+}
+
+/// No file that was not there before is ours by its name, or named after a process of `job`.
+pub fn nothing_new(before: &BTreeSet<String>, job: &[u32]) {
+    let is_of_job = |path: &&String| {
+        let numbers = path.split(|character: char| !character.is_ascii_digit());
+        let mut numbers = numbers.filter_map(|number| number.parse::<u32>().ok());
+        path.to_lowercase().contains("suiro") || numbers.any(|number| job.contains(&number))
+    };
+    let left: Vec<_> = files().difference(before).filter(is_of_job).cloned().collect();
+    assert!(left.is_empty(), "files left: {left:?}");
+}
