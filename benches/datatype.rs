@@ -8,8 +8,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use mpi_abi::engine::layout::{Block, Layout};
 use mpi_abi::engine::memory::Memory;
+use mpi_abi::engine::memory::layout::{Block, Layout};
 use mpi_abi::mpi::datatype::{ConstructorForm, Datatype, Predefined};
 use mpi_abi::mpi::op::Operator;
 

@@ -71,3 +71,4 @@ pub mod engine;
 pub mod mpi;
 pub mod offload;
 pub mod process;
+pub mod shared_memory;

@@ -15,9 +15,10 @@
 
 use std::time::{Duration, Instant};
 
-use platform::base::wait_graph::{RankState, diagnose, groups, ranks_named, time_range};
-use platform::base::wait_report::{QueueLengths, ranges};
-use platform::bootstrap::{JoinState, RankActivity};
+use platform::bootstrap::JoinState;
+use platform::diagnosis::status::RankActivity;
+use platform::diagnosis::wait_graph::{RankState, diagnose, groups, ranks_named, time_range};
+use platform::diagnosis::wait_report::{QueueLengths, ranges};
 use platform::sys::process;
 use platform::sys::process::{Exit, TaskStat, TaskState};
 use platform::sys::signals;
@@ -248,7 +249,7 @@ fn missing_stacks(reports: &[RankReport]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use platform::base::wait_report::{WaitCondition, WaitReport};
+    use platform::diagnosis::wait_report::{WaitCondition, WaitReport};
 
     const SECOND_NS: u64 = 1_000_000_000;
 

@@ -12,7 +12,8 @@ use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use platform::bootstrap::{JoinState, RankActivity, Server, ServerEvent, StatusReader};
+use platform::bootstrap::{JoinState, Server, ServerEvent};
+use platform::diagnosis::status::{RankActivity, StatusReader};
 use platform::sys::clock;
 use platform::sys::host;
 use platform::sys::poll::PollSet;

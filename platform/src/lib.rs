@@ -4,4 +4,5 @@
 //! Nothing here knows MPI beyond the names of error classes, or a device.
 pub mod base;
 pub mod bootstrap;
+pub mod diagnosis;
 pub mod sys;

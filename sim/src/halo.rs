@@ -18,7 +18,7 @@
 use std::fmt;
 
 use Direction::{East, North, NorthEast, NorthWest, South, SouthEast, SouthWest, West};
-use mpi_abi::device::torus::{PORTS, TorusNode, TorusShape};
+use mpi_abi::devices::torus::{PORTS, TorusNode, TorusShape};
 use mpi_abi::offload::packing::fluid;
 use mpi_abi::offload::packing::fluid::{TransferQueue, TransferTime};
 use mpi_abi::offload::packing::{InterfaceModel, Packing, PackingPolicy, Put};

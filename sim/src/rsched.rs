@@ -6,7 +6,7 @@ use super::draw::packing::{self, Bar, PackingPanel};
 use super::halo::{
     CALLS_NS, Direction, GRIDS, HaloExchange, HaloPattern, exchange_ns, published_us,
 };
-use mpi_abi::device::torus::TorusShape;
+use mpi_abi::devices::torus::TorusShape;
 use mpi_abi::offload::packing::{InterfaceModel, Packing, PackingPolicy};
 
 /// What is compared.

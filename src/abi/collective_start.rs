@@ -14,11 +14,11 @@ use super::user_memory::{checked_count, is_in_place, memory, memory_at};
 use super::width::Integers;
 use crate::mpi::Memory;
 use crate::mpi::checked_mode::CallRecord;
-use crate::mpi::collective_call::{Bound, Call, CallForm};
-use crate::mpi::collective_inter::RootRole;
+use crate::mpi::collective::calls::inter::RootRole;
+use crate::mpi::collective::reduction_operator::ReductionOperator;
+use crate::mpi::collective::{Bound, Call, CallForm};
 use crate::mpi::objects::Objects;
 use crate::mpi::op::Op;
-use crate::mpi::reduction_operator::ReductionOperator;
 use crate::process::ProcessMpi;
 use platform::base::{ErrorClass, MpiError, Result};
 

@@ -14,7 +14,7 @@ use crate::mpi::errhandler::Handler;
 use crate::mpi::intercomm_create::IntercommCreation;
 use crate::process::ProcessMpi;
 use platform::base::Result;
-use platform::base::wait_report::WaitReport;
+use platform::diagnosis::wait_report::WaitReport;
 
 /// The remote group of an intercommunicator.
 #[unsafe(no_mangle)]

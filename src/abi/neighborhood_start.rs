@@ -10,7 +10,7 @@ use super::collective_start::{
 use super::entry_point::number;
 use super::types::MPI_Comm;
 use super::user_memory::is_in_place;
-use crate::mpi::collective_call::{Bound, CallForm};
+use crate::mpi::collective::{Bound, CallForm};
 use crate::process::ProcessMpi;
 use platform::base::{ErrorClass, Result};
 

@@ -18,8 +18,8 @@ use crate::mpi::request::{Completed, Readiness};
 use crate::mpi::status::Status;
 use crate::mpi::table::Handle;
 use crate::process::ProcessMpi;
-use platform::base::wait_report::WaitReport;
 use platform::base::{ErrorClass, MpiError, Result};
+use platform::diagnosis::wait_report::WaitReport;
 
 /// An array of requests, and an array of statuses of the same length or null.
 pub struct RequestArray {

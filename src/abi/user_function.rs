@@ -17,9 +17,9 @@ use super::handles::handle;
 use super::types::{MPI_Count, MPI_User_function, MPI_User_function_c};
 use crate::mpi::Layout;
 use crate::mpi::Memory;
+use crate::mpi::collective::reduction_operator::ReductionOperator;
 use crate::mpi::datatype::Datatype;
 use crate::mpi::op::UserFunction;
-use crate::mpi::reduction_operator::ReductionOperator;
 use crate::mpi::table::Handle;
 use platform::base::Span;
 

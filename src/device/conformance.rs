@@ -13,10 +13,10 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::delay::Delay;
-use super::fault::Fault;
-use super::trace::Trace;
 use super::{Busy, Caps, Device, Header, PacketSink, WakeSource};
+use crate::device::middleware::delay::Delay;
+use crate::device::middleware::fault::Fault;
+use crate::device::middleware::trace::Trace;
 use platform::base::{Peer, Random};
 
 /// How long a check may see nothing happen before it fails.

@@ -20,22 +20,16 @@
 
 #[cfg(test)]
 pub mod conformance;
-pub mod delay;
-pub mod fault;
-pub mod nic;
-pub mod primitive;
+pub mod middleware;
 pub mod rma;
-pub mod shared_segment;
-pub mod torus;
-pub mod trace;
 pub mod trigger;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
+use crate::shared_memory::segment::SharedSegment;
 use platform::base::{Peer, Span};
 use rma::Rma;
-use shared_segment::SharedSegment;
 use trigger::Trigger;
 
 /// What travels beside the data of a packet. The device carries it and does not look inside.
@@ -118,7 +112,7 @@ pub trait Device: Send {
     }
 
     /// Makes the [`WakeSource`] of `peer` fire if it is armed: to be called after something was published
-    /// in a [`SharedSegment`] for it, or after [`SharedSegment::done`](shared_segment::SizedSegment::done) said so. Without a fence
+    /// in a [`SharedSegment`] for it, or after [`SharedSegment::done`](crate::shared_memory::segment::SizedSegment::done) said so. Without a fence
     /// or a system call if the peer does not sleep.
     ///
     /// # Panics

@@ -19,9 +19,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use parking_lot::Mutex;
 
 use crate::device::rma::Rma;
-use crate::device::shared_segment::{SegmentPool, SharedSegment};
 use crate::device::trigger::{InterfaceLimits, Trigger};
 use crate::device::{Busy, Caps, Device, Header, PacketSink, SharedMemory, WakeSource};
+use crate::shared_memory::segment::{SegmentPool, SharedSegment};
 pub use network::LIMITS;
 use network::LoopbackNetwork;
 use platform::base::Peer;
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn conforms_with_interfaces_of_other_kinds() {
-        use crate::device::torus::Generation;
+        use crate::devices::torus::Generation;
         for (seed, generation) in (1..).zip(Generation::ALL) {
             let network = |ranks| Loopback::offloading(ranks, seed, |_| generation.limits());
             crate::device::conformance::check_offload(network);

@@ -4,10 +4,12 @@
 //! however the pieces fall. It knows layouts and addresses; it knows no messages and no types.
 #![allow(unsafe_code)]
 
+pub mod layout;
+
 use std::ptr;
 use std::sync::Arc;
 
-use super::layout::{Layout, StridedRun};
+use crate::engine::memory::layout::{Layout, StridedRun};
 use platform::base::Span;
 
 /// Packed bytes that a copy between two scattered memories moves at a time.
@@ -569,8 +571,8 @@ unsafe fn transfer<const PACK: bool>(packed: *mut u8, place: usize, len: usize) 
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::layout::Block;
     use super::*;
+    use crate::engine::memory::layout::Block;
 
     /// A datatype as the standard describes it, to be flattened by the code under test and by
     /// `TypeMap::of`.

@@ -16,20 +16,31 @@
 //!
 //! The engine has no clock, no thread and makes no system call; it moves when it is called. User
 //! code never runs here: a reduction by a function of the application is handed out as
-//! [`ReductionWork`](crate::engine::run::ReductionWork).
+//! [`ReductionWork`](crate::engine::schedules::run::ReductionWork).
+
+pub(in crate::engine) mod credit;
+pub(in crate::engine) mod direct_copy;
+pub(in crate::engine) mod linked_queue;
+pub(in crate::engine) mod match_table;
+pub mod matching;
+pub mod operation;
+pub mod pending;
+pub(in crate::engine) mod protocol;
+pub(in crate::engine) mod rendezvous;
+pub mod wire;
 
 use crate::device::{Busy, Caps, Device, Header, PacketSink as _, SharedMemory, WakeSource};
-use crate::engine::matching::MatchPattern;
 use crate::engine::memory::Memory;
-use crate::engine::offloaded::Offloads;
-use crate::engine::operation::{
+use crate::engine::point_to_point::matching::MatchPattern;
+use crate::engine::point_to_point::operation::{
     Completion, MemoryRange, Operation, OperationId, OperationOwner, OperationState,
     ReceiveOperation, ReceivePhase, SendOperation,
 };
-use crate::engine::protocol::{MessageProtocol, OutgoingPacket, UnexpectedMessage};
-use crate::engine::rendezvous::RendezvousSender;
-use crate::engine::run::Runs;
-use crate::engine::wire::{Control, Envelope, PacketKind, Rts};
+use crate::engine::point_to_point::protocol::{MessageProtocol, OutgoingPacket, UnexpectedMessage};
+use crate::engine::point_to_point::rendezvous::RendezvousSender;
+use crate::engine::point_to_point::wire::{Control, Envelope, PacketKind, Rts};
+use crate::engine::programs::offloaded::Offloads;
+use crate::engine::schedules::run::Runs;
 use platform::base::{ErrorClass, Peer, Result};
 
 /// The longest message that is sent eagerly, in bytes, unless something else is asked for; less if

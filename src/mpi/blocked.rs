@@ -4,16 +4,16 @@
 use std::collections::BTreeSet;
 
 use super::Mpi;
-use super::collective_shared::{CollectiveOwner, SharedCollectiveId};
 use super::comm::{Comm, Traffic};
 use super::request::Activity;
 use super::table::Handle;
 use crate::device::Device;
-use crate::engine::matching::MatchPattern;
-use crate::engine::pending::{PendingOperation, PendingRun};
-use crate::engine::run::Members;
+use crate::engine::point_to_point::matching::MatchPattern;
+use crate::engine::point_to_point::pending::{PendingOperation, PendingRun};
+use crate::engine::schedules::run::Members;
+use crate::mpi::collective::shared::running::{CollectiveOwner, SharedCollectiveId};
 use platform::base::Peer;
-use platform::base::wait_report::{CollectiveId, WaitCondition, WaitReport};
+use platform::diagnosis::wait_report::{CollectiveId, WaitCondition, WaitReport};
 
 /// How many requests are described at most, and how many are looked at.
 const DESCRIBED_MAX: usize = 8;

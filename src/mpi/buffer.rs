@@ -6,7 +6,7 @@
 //! size counts here, and the address is given back on detach.
 
 use super::table::Handle;
-use crate::engine::operation::OperationId;
+use crate::engine::point_to_point::operation::OperationId;
 use platform::base::{ErrorClass, Result};
 
 /// Bytes that a message takes beside its data (`MPI_BSEND_OVERHEAD` of the standard ABI).

@@ -24,17 +24,17 @@
 use std::hash::{DefaultHasher, Hasher};
 
 use super::Mpi;
-use super::coll::{UniformBlocks, allgather_bruck};
-use super::collective_call::{Bound, Call, CallForm};
 use super::comm::{Comm, Traffic};
 use super::op::Op;
 use super::request::Activity;
 use super::status::Status;
 use super::table::Handle;
 use crate::device::Device;
-use crate::engine::continuation::Continuation;
 use crate::engine::memory::Memory;
-use crate::engine::run::{Launch, RunId, RunPlan};
+use crate::engine::schedules::continuation::Continuation;
+use crate::engine::schedules::run::{Launch, RunId, RunPlan};
+use crate::mpi::collective::algorithms::{UniformBlocks, allgather_bruck};
+use crate::mpi::collective::{Bound, Call, CallForm};
 use platform::base::{ErrorClass, MpiError, Result};
 
 /// Bytes of a record on its way, and of the name in it.

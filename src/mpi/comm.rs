@@ -16,15 +16,15 @@ use std::sync::Arc;
 
 use super::attribute::Attributes;
 use super::buffer::BsendBuffer;
-use super::coll::hierarchical::Nodes;
-use super::collective_neighbor::NeighborhoodCache;
-use super::collective_shared::SharedCollectiveId;
 use super::errhandler::Handler;
 use super::group::Group;
 use super::hints::CommHints;
 use super::intercomm::IntercommView;
 use super::table::{Handle, HandleKind, HandleTable};
 use super::topology::VirtualTopology;
+use crate::mpi::collective::algorithms::hierarchical::Nodes;
+use crate::mpi::collective::calls::neighborhood::NeighborhoodCache;
+use crate::mpi::collective::shared::running::SharedCollectiveId;
 use platform::base::{ErrorClass, MpiError, Peer, Result};
 
 /// `MPI_COMM_NULL` of the standard ABI.

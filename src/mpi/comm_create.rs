@@ -28,7 +28,6 @@ use std::sync::Arc;
 use super::Mpi;
 use super::attribute::Attributes;
 use super::buffer::{BsendBuffer, BufferOwner};
-use super::coll::{Bcast, Collective, UniformBlocks};
 use super::comm::{COMM_NULL, Comm, Traffic};
 use super::comm_segment::ContextMessage;
 use super::errhandler::Handler;
@@ -39,10 +38,11 @@ use super::status::Status;
 use super::table::Handle;
 use crate::device::Device;
 use crate::engine::memory::Memory;
-use crate::engine::run::{Launch, Members, RunId, RunPlan};
+use crate::engine::schedules::run::{Launch, Members, RunId, RunPlan};
+use crate::mpi::collective::algorithms::{Bcast, Collective, UniformBlocks};
 use crate::offload::{Buffer, Schedule, ScheduleBuilder, StepAction, Wait};
-use platform::base::wait_report::WaitReport;
 use platform::base::{ErrorClass, Result};
+use platform::diagnosis::wait_report::WaitReport;
 
 /// Bytes of a [`SplitRecord`] on its way.
 const SPLIT_RECORD_BYTES: usize = 8 + ContextMessage::BYTES;

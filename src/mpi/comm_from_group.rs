@@ -24,7 +24,7 @@ use super::request::Activity;
 use super::status::Status;
 use super::table::Handle;
 use crate::device::Device;
-use crate::engine::run::{Launch, Members, RunPlan};
+use crate::engine::schedules::run::{Launch, Members, RunPlan};
 use platform::base::{ErrorClass, Peer, Result};
 
 /// The longest string in bytes, without the final zero (`MPI_MAX_STRINGTAG_LEN` - 1).

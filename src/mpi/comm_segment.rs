@@ -19,19 +19,19 @@
 use std::sync::Arc;
 
 use super::Mpi;
-use super::coll::shared::SharedCollective;
-use super::coll::{Bcast, Collective};
-use super::collective_shared::{CollectiveOwner, SharedCollectiveId};
 use super::comm::{Comm, Context};
 use super::group::Group;
 use super::request::Activity;
 use super::table::Handle;
 use crate::device::Device;
-use crate::device::shared_segment::SharedSegment;
 use crate::engine::memory::Memory;
-use crate::engine::run::RunId;
-use platform::base::wait_report::WaitReport;
+use crate::engine::schedules::run::RunId;
+use crate::mpi::collective::algorithms::{Bcast, Collective};
+use crate::mpi::collective::shared::SharedCollective;
+use crate::mpi::collective::shared::running::{CollectiveOwner, SharedCollectiveId};
+use crate::shared_memory::segment::SharedSegment;
 use platform::base::{Peer, Result};
+use platform::diagnosis::wait_report::WaitReport;
 
 /// What rank 0 of a new communicator tells the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::table::Handle;
-use crate::engine::run::Members;
+use crate::engine::schedules::run::Members;
 use platform::base::Peer;
 
 /// Which peer each rank of a group is.

@@ -5,7 +5,7 @@
 
 use super::group::{Group, RankMap};
 use super::status::PROC_NULL;
-use crate::engine::run::Members;
+use crate::engine::schedules::run::Members;
 use platform::base::{ErrorClass, MpiError, Peer, Result};
 
 /// `MPI_UNDEFINED` of the standard ABI.

@@ -15,12 +15,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::coll::{InterShape, Shape};
 use super::comm::{Comm, Context};
 use super::errhandler::Handler;
 use super::group::Group;
 use super::group_sets::GroupComparison;
-use crate::engine::run::Members;
+use crate::engine::schedules::run::Members;
+use crate::mpi::collective::algorithms::{InterShape, Shape};
 use platform::base::{ErrorClass, MpiError, Peer, Result};
 
 /// Both groups of an intercommunicator, in one numbering.

@@ -29,10 +29,10 @@ use super::p2p::check_tag;
 use super::table::Handle;
 use crate::device::Device;
 use crate::engine::memory::Memory;
-use crate::engine::run::{Launch, Members, RunId, RunPlan};
+use crate::engine::schedules::run::{Launch, Members, RunId, RunPlan};
 use crate::offload::{Buffer, Schedule, ScheduleBuilder, StepAction, Wait};
-use platform::base::wait_report::{WaitCondition, WaitReport};
 use platform::base::{ErrorClass, ErrorCode, MpiError, Peer, Result};
+use platform::diagnosis::wait_report::{WaitCondition, WaitReport};
 
 /// Bytes of a [`LeaderRecord`] on its way.
 const LEADER_RECORD_BYTES: usize = 16;

@@ -2,18 +2,18 @@
 
 use super::Mpi;
 use super::buffer::{BsendBuffer, BufferOwner};
-use super::collective_shared::SharedCollectiveId;
 use super::comm::{Comm, Traffic};
 use super::request::Activity;
 use super::status::{ANY_SOURCE, ANY_TAG, PROC_NULL, Status};
 use super::table::Handle;
 use crate::device::Device;
-use crate::engine::matching::MatchPattern;
 use crate::engine::memory::Memory;
-use crate::engine::offloaded::OffloadedId;
+use crate::engine::point_to_point::matching::MatchPattern;
+use crate::engine::point_to_point::wire::Envelope;
 use crate::engine::point_to_point::{Engine, Mode, ProbedMessage};
-use crate::engine::run::{Members, RunId};
-use crate::engine::wire::Envelope;
+use crate::engine::programs::offloaded::OffloadedId;
+use crate::engine::schedules::run::{Members, RunId};
+use crate::mpi::collective::shared::running::SharedCollectiveId;
 use platform::base::{ErrorClass, MpiError, Peer, Result};
 
 /// The largest tag (`MPI_TAG_UB`).

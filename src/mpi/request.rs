@@ -11,16 +11,16 @@
 
 use super::Mpi;
 use super::buffer::BufferOwner;
-use super::collective_shared::SharedCollectiveId;
 use super::comm::COMM_SELF;
 use super::grequest::{GeneralizedRequest, GrequestFunctions, GrequestState};
 use super::p2p::StartArguments;
 use super::status::Status;
 use super::table::Handle;
 use crate::device::Device;
-use crate::engine::offloaded::OffloadedId;
-use crate::engine::operation::OperationId;
-use crate::engine::run::RunId;
+use crate::engine::point_to_point::operation::OperationId;
+use crate::engine::programs::offloaded::OffloadedId;
+use crate::engine::schedules::run::RunId;
+use crate::mpi::collective::shared::running::SharedCollectiveId;
 use platform::base::{ErrorClass, MpiError, Result};
 
 /// `MPI_REQUEST_NULL` of the standard ABI.

@@ -13,15 +13,15 @@
 //! the others ask for. As all see all, ranks that ask for different things all get an error.
 
 use super::Mpi;
-use super::coll::{Collective, UniformBlocks};
 use super::hardware::{Resource, ResourceLocation, ResourceLocations};
 use super::request::Activity;
 use super::table::Handle;
 use crate::device::Device;
 use crate::engine::memory::Memory;
-use crate::engine::run::RunId;
-use platform::base::wait_report::WaitReport;
+use crate::engine::schedules::run::RunId;
+use crate::mpi::collective::algorithms::{Collective, UniformBlocks};
 use platform::base::{ErrorClass, Result};
+use platform::diagnosis::wait_report::WaitReport;
 
 /// What a rank asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What the end of an operation says to the application (MPI 5.0 §3.2.5).
 
-use crate::engine::operation::Completion;
+use crate::engine::point_to_point::operation::Completion;
 
 /// `MPI_ANY_SOURCE` of the standard ABI.
 pub const ANY_SOURCE: i32 = -1;

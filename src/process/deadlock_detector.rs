@@ -61,8 +61,10 @@ use super::waiting::WaitId;
 use super::world::abort;
 use super::{ProcessMpi, ProcessState};
 use crate::devices::shm::{PeerState, WaitTable};
-use platform::base::wait_graph::{RankState, diagnose_deadlock, groups, ranks_named, time_range};
-use platform::base::wait_report::{QueueLengths, WaitReport};
+use platform::diagnosis::wait_graph::{
+    RankState, diagnose_deadlock, groups, ranks_named, time_range,
+};
+use platform::diagnosis::wait_report::{QueueLengths, WaitReport};
 use platform::sys::process;
 
 /// Waits that are shorter than this are not looked at.
@@ -454,7 +456,7 @@ fn nanoseconds(duration: Duration) -> u64 {
 mod tests {
     use super::*;
     use crate::devices::shm::{CopyMethod, Shm};
-    use platform::base::wait_report::WaitCondition;
+    use platform::diagnosis::wait_report::WaitCondition;
     use platform::sys::shm;
 
     const BEFORE_NS: u64 = 1 << 40;
@@ -588,7 +590,7 @@ Suiro:   SUIRO_DEADLOCK=abort ends such a job
         let (from_ns, until_ns) = (u64::MAX, u64::MAX);
         let mut entry = WaitEntry { from_ns, until_ns, is_multiple: true, since_ns: 3, blocked };
         let text = entry.emit();
-        assert!(text.len() <= platform::sys::status_table::STATUS_MAX_BYTES);
+        assert!(text.len() <= platform::diagnosis::status_table::STATUS_MAX_BYTES);
         let read = WaitEntry::parse(text.as_bytes()).unwrap();
         entry.blocked.details.truncate(read.blocked.details.len());
         assert_eq!(read, entry);

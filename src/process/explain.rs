@@ -5,7 +5,7 @@ use super::config::{Config, DeviceKind, ProgressMode, WaitMode};
 use super::wait_policy::WaitPolicy;
 use super::world::ThreadLevel;
 use crate::devices::shm::CopyMethod;
-use crate::mpi::coll::machine_model::MachineModel;
+use crate::mpi::collective::selection::machine_model::MachineModel;
 use crate::offload::Scheme;
 
 /// What the sentences are about.
@@ -176,7 +176,7 @@ impl Decisions<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mpi::coll::machine_model;
+    use crate::mpi::collective::selection::machine_model;
 
     #[test]
     fn every_decision_has_its_reason() {

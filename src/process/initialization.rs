@@ -14,9 +14,9 @@ use crate::mpi::hints::MEMORY_KINDS;
 use crate::mpi::info::Info;
 use crate::mpi::memory_kinds;
 use crate::mpi::table::Handle;
-use platform::base::wait_report::WaitReport;
 use platform::base::{ErrorClass, Result};
 use platform::bootstrap::{Client, RequiredRanks};
+use platform::diagnosis::wait_report::WaitReport;
 
 /// Who comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! The settings of the simulated network interface: `SUIRO_TOFU_*`.
 
 use super::config::parse;
-use crate::device::torus::Generation;
 use crate::devices::tofu::TofuSettings;
+use crate::devices::torus::Generation;
 use platform::base::Result;
 use platform::sys::topology::parse_list;
 

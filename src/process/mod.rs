@@ -41,9 +41,10 @@ mod model_waiting;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::mpi::objects::Objects;
-use platform::base::wait_report::WaitReport;
 use platform::base::{ErrorClass, MpiError, Result};
-use platform::bootstrap::{Client, StatusWriter};
+use platform::bootstrap::Client;
+use platform::diagnosis::status::StatusWriter;
+use platform::diagnosis::wait_report::WaitReport;
 
 use config::{Config, ProgressMode};
 use deadlock_detector::DeadlockDetector;

@@ -24,8 +24,8 @@ use super::wait_state::WaitState;
 use super::waiters::{self, Wakeups};
 use super::{Process, ProcessMpi, ProcessState, RunningMpi, running};
 use crate::device::WakeSource;
-use platform::base::wait_report::WaitReport;
 use platform::base::{ErrorClass, Result};
+use platform::diagnosis::wait_report::WaitReport;
 use platform::sys::{clock, futex};
 
 /// How long a sleeper sleeps before it looks again although nobody woke it.

@@ -20,11 +20,13 @@ use super::{
 use crate::devices::shm::SettingsMismatch;
 use crate::mpi::WorldAttributes;
 use crate::mpi::buffer::BufferOwner;
-use crate::mpi::coll::machine_model::{self, MachineModel};
+use crate::mpi::collective::selection::machine_model;
+use crate::mpi::collective::selection::machine_model::MachineModel;
 use crate::mpi::comm::COMM_WORLD;
-use platform::base::wait_report::WaitReport;
 use platform::base::{ErrorClass, Result, settings};
-use platform::bootstrap::{Client, Environment, JobView, RequiredRanks, StatusWriter};
+use platform::bootstrap::{Client, Environment, JobView, RequiredRanks};
+use platform::diagnosis::status::StatusWriter;
+use platform::diagnosis::wait_report::WaitReport;
 use platform::sys::{clock, cma, cpu, descriptor, host, process as system, shm, topology};
 
 /// For how long a launcher may take to read what this process has said before it is told to end it.

@@ -3,7 +3,7 @@
 //! persistent collective communication with the offload API of Open Fabrics Interfaces", in
 //! Japanese; its "2^n scheme").
 
-use mpi_abi::mpi::coll::{
+use mpi_abi::mpi::collective::algorithms::{
     RECEIVE, Shape, UniformBlocks, allgather_doubling, barrier_dissemination,
 };
 use mpi_abi::offload::{CounterAdd, DeferredWork, Program, ProgramOp, Schedule, Scheme};

@@ -8,13 +8,15 @@ use std::sync::Arc;
 use mpi_abi::devices::loopback::Loopback;
 use mpi_abi::engine::memory::Memory;
 use mpi_abi::engine::point_to_point::Engine;
-use mpi_abi::engine::run::{Launch, Members, ReductionKernel, ReductionMethod, RunId, RunPlan};
-use mpi_abi::mpi::coll::select::Selection;
-use mpi_abi::mpi::coll::{
+use mpi_abi::engine::schedules::run::{
+    Launch, Members, ReductionKernel, ReductionMethod, RunId, RunPlan,
+};
+use mpi_abi::mpi::collective::algorithms::{
     Allreduce, Bcast, BlockPairs, Collective, Operands, RankBlocks, Reduce, ReduceScatter,
     ReduceScatterBlock, Rooted, RootedBlocks, Scan, Shape, UniformBlocks, allgatherv, alltoallv,
     gatherv, reduce_scatter, scatterv,
 };
+use mpi_abi::mpi::collective::selection::Selection;
 use mpi_abi::offload::Schedule;
 use platform::base::{Peer, Random, Span};
 

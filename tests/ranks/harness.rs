@@ -7,8 +7,8 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use mpi_abi::device::delay::Delay;
-use mpi_abi::device::fault::Fault;
+use mpi_abi::device::middleware::delay::Delay;
+use mpi_abi::device::middleware::fault::Fault;
 use mpi_abi::device::trigger::InterfaceLimits;
 use mpi_abi::devices::loopback::Loopback;
 use mpi_abi::mpi::objects::Objects;

@@ -2,7 +2,7 @@
 //! network that is busy and late at random.
 
 use mpi_abi::mpi::Memory;
-use mpi_abi::mpi::collective_call::Call;
+use mpi_abi::mpi::collective::Call;
 use mpi_abi::mpi::comm::{COMM_SELF, COMM_WORLD};
 use mpi_abi::mpi::p2p::SendMode;
 use mpi_abi::mpi::request::Activity;

@@ -2,7 +2,7 @@
 //! busy and late at random.
 
 use mpi_abi::mpi::Memory;
-use mpi_abi::mpi::collective_call::Call;
+use mpi_abi::mpi::collective::Call;
 use mpi_abi::mpi::comm::COMM_WORLD;
 use mpi_abi::mpi::topology::create::LocalEdges;
 use mpi_abi::mpi::topology::dist_graph::{EdgeRole, GraphEdge};

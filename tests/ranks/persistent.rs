@@ -3,11 +3,11 @@
 //! that find a room go through it, the others by messages.
 
 use mpi_abi::mpi::Memory;
-use mpi_abi::mpi::collective_call::{Bound, Call, CallForm};
+use mpi_abi::mpi::collective::reduction_operator::ReductionOperator;
+use mpi_abi::mpi::collective::{Bound, Call, CallForm};
 use mpi_abi::mpi::comm::COMM_WORLD;
 use mpi_abi::mpi::datatype::predefined;
 use mpi_abi::mpi::op::Operator;
-use mpi_abi::mpi::reduction_operator::ReductionOperator;
 use mpi_abi::mpi::request::Completed;
 use platform::base::Random;
 

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use mpi_abi::device::shared_segment::{SharedSegment, SlotHeader};
 use mpi_abi::mpi::attribute::Attributes;
 use mpi_abi::mpi::comm::{COMM_SELF, COMM_WORLD};
 use mpi_abi::mpi::errhandler::Handler;
 use mpi_abi::mpi::group::Group;
 use mpi_abi::mpi::request::Activity;
+use mpi_abi::shared_memory::segment::{SharedSegment, SlotHeader};
 use platform::base::Random;
 
 use super::harness::{Rank, ranks};

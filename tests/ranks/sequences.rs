@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use mpi_abi::engine::run::ReductionKernel;
+use mpi_abi::engine::schedules::run::ReductionKernel;
 use mpi_abi::mpi::Memory;
 use mpi_abi::mpi::attribute::Attributes;
-use mpi_abi::mpi::collective_call::{Bound, Call, CallForm};
-use mpi_abi::mpi::collective_inter::{ROOT, RootRole};
+use mpi_abi::mpi::collective::calls::inter::{ROOT, RootRole};
+use mpi_abi::mpi::collective::reduction_operator::ReductionOperator;
+use mpi_abi::mpi::collective::{Bound, Call, CallForm};
 use mpi_abi::mpi::comm::COMM_WORLD;
-use mpi_abi::mpi::reduction_operator::ReductionOperator;
 use mpi_abi::mpi::request::Activity;
 use mpi_abi::mpi::status::PROC_NULL;
 use platform::base::{Random, Span};

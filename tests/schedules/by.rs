@@ -1,7 +1,9 @@
 //! Each algorithm that is listed, to be tried at every size.
 
-use mpi_abi::mpi::coll::algorithm::{AgreedArguments, Algorithm, Arguments, Cost};
-use mpi_abi::mpi::coll::registry::AlgorithmFamily;
+use mpi_abi::mpi::collective::algorithms::algorithm::{
+    AgreedArguments, Algorithm, Arguments, Cost,
+};
+use mpi_abi::mpi::collective::algorithms::registry::AlgorithmFamily;
 use mpi_abi::offload::Schedule;
 
 use super::{Shape, sizes};

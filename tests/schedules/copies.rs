@@ -10,8 +10,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use mpi_abi::mpi::coll::allreduce_redundant::{self, ExtraRounds};
-use mpi_abi::mpi::coll::{Allreduce, Operands};
+use mpi_abi::mpi::collective::algorithms::allreduce_redundant;
+use mpi_abi::mpi::collective::algorithms::allreduce_redundant::ExtraRounds;
+use mpi_abi::mpi::collective::algorithms::{Allreduce, Operands};
 use mpi_abi::offload::check::check;
 use mpi_abi::offload::{Buffer, Region, Schedule, StepAction};
 

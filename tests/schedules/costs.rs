@@ -1,8 +1,9 @@
 //! What algorithms claim to cost, beside the schedules of all ranks: never less, and reached.
 
-use mpi_abi::mpi::coll::algorithm::{AgreedArguments, Arguments, Cost};
-use mpi_abi::mpi::coll::registry::{self, AlgorithmFamily};
-use mpi_abi::mpi::coll::{
+use mpi_abi::mpi::collective::algorithms::algorithm::{AgreedArguments, Arguments, Cost};
+use mpi_abi::mpi::collective::algorithms::registry;
+use mpi_abi::mpi::collective::algorithms::registry::AlgorithmFamily;
+use mpi_abi::mpi::collective::algorithms::{
     Allreduce, Bcast, BlockPairs, Operands, RankBlocks, Reduce, ReduceScatter, Rooted,
     RootedBlocks, Scan, UniformBlocks,
 };

@@ -1,10 +1,11 @@
 //! The operations that only move data.
 
-use mpi_abi::mpi::coll::registry::{self, AlgorithmFamily};
-use mpi_abi::mpi::coll::select::Selection;
-use mpi_abi::mpi::coll::{
+use mpi_abi::mpi::collective::algorithms::registry;
+use mpi_abi::mpi::collective::algorithms::registry::AlgorithmFamily;
+use mpi_abi::mpi::collective::algorithms::{
     Bcast, BlockPairs, Collective, RankBlocks, Rooted, RootedBlocks, UniformBlocks,
 };
+use mpi_abi::mpi::collective::selection::Selection;
 use mpi_abi::offload::Schedule;
 use mpi_abi::offload::check::check;
 
@@ -357,7 +358,9 @@ const LENGTHS: [usize; 6] = [0, 8, 8 << 10, 64 << 10, (64 << 10) + 8, 5 << 20];
 
 #[test]
 fn what_is_selected_passes_the_checks() {
-    use mpi_abi::mpi::coll::{Allreduce, Operands, Reduce, ReduceScatterBlock, Scan};
+    use mpi_abi::mpi::collective::algorithms::{
+        Allreduce, Operands, Reduce, ReduceScatterBlock, Scan,
+    };
     for shape in [1, 2, 3, 4, 7, 8, 16, 17, 33].map(|ranks| Shape { ranks }) {
         for bytes in LENGTHS {
             let operands = Operands { bytes, element: 8, commutative: true };

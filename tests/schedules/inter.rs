@@ -1,12 +1,13 @@
 //! Operations between two groups, for all pairs of small sizes and every root: who ends with which
 //! bytes, and how many messages cross.
 
-use mpi_abi::mpi::coll::inter::{self, InterCollective, InterRoute};
-use mpi_abi::mpi::coll::select::Selection;
-use mpi_abi::mpi::coll::{
+use mpi_abi::mpi::collective::algorithms::inter;
+use mpi_abi::mpi::collective::algorithms::inter::{InterCollective, InterRoute};
+use mpi_abi::mpi::collective::algorithms::{
     Allreduce, Bcast, BlockPairs, InterShape, Operands, Reduce, ReduceScatter, Rooted,
     RootedBlocks, registry,
 };
+use mpi_abi::mpi::collective::selection::Selection;
 use mpi_abi::offload::check::check;
 use mpi_abi::offload::{Schedule, StepAction};
 

@@ -3,10 +3,11 @@
 //!
 //! That one order shows all is proved for each schedule; this shows that the proof holds.
 
-use mpi_abi::mpi::coll::hierarchical::{self, HierarchyView, Nodes};
-use mpi_abi::mpi::coll::registry::{BCAST, SCAN};
-use mpi_abi::mpi::coll::select::Selection;
-use mpi_abi::mpi::coll::{Bcast, Operands, Scan};
+use mpi_abi::mpi::collective::algorithms::hierarchical;
+use mpi_abi::mpi::collective::algorithms::hierarchical::{HierarchyView, Nodes};
+use mpi_abi::mpi::collective::algorithms::registry::{BCAST, SCAN};
+use mpi_abi::mpi::collective::algorithms::{Bcast, Operands, Scan};
+use mpi_abi::mpi::collective::selection::Selection;
 use mpi_abi::offload::Schedule;
 use platform::base::Random;
 

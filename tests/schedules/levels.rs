@@ -1,13 +1,17 @@
 //! Operations on several nodes, for placements of ranks that a seed draws: who ends with which
 //! bytes, and what crosses between nodes.
 
-use mpi_abi::mpi::coll::Collective;
-use mpi_abi::mpi::coll::algorithm::Arguments;
-use mpi_abi::mpi::coll::hierarchical::costs::{self, TwoLevel};
-use mpi_abi::mpi::coll::hierarchical::{self, HierarchyView, Nodes};
-use mpi_abi::mpi::coll::registry::CollectiveOperation;
-use mpi_abi::mpi::coll::select::{AlgorithmChoice, Selection};
-use mpi_abi::mpi::coll::{Allreduce, Bcast, Operands, Reduce, Rooted, Scan, UniformBlocks};
+use mpi_abi::mpi::collective::algorithms::Collective;
+use mpi_abi::mpi::collective::algorithms::algorithm::Arguments;
+use mpi_abi::mpi::collective::algorithms::hierarchical;
+use mpi_abi::mpi::collective::algorithms::hierarchical::costs;
+use mpi_abi::mpi::collective::algorithms::hierarchical::costs::TwoLevel;
+use mpi_abi::mpi::collective::algorithms::hierarchical::{HierarchyView, Nodes};
+use mpi_abi::mpi::collective::algorithms::registry::CollectiveOperation;
+use mpi_abi::mpi::collective::algorithms::{
+    Allreduce, Bcast, Operands, Reduce, Rooted, Scan, UniformBlocks,
+};
+use mpi_abi::mpi::collective::selection::{AlgorithmChoice, Selection};
 use mpi_abi::offload::{Schedule, StepAction};
 use platform::base::Random;
 

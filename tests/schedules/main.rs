@@ -18,7 +18,7 @@ mod reproducible;
 mod symbolic;
 mod tables;
 
-use mpi_abi::mpi::coll::Shape;
+use mpi_abi::mpi::collective::algorithms::Shape;
 use mpi_abi::offload::Schedule;
 use mpi_abi::offload::check::check;
 use symbolic::{Algebra, Byte, Machine, Rank};

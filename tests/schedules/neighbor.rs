@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use mpi_abi::mpi::coll::neighbor::{NeighborBlocks, Neighborhood, schedule};
+use mpi_abi::mpi::collective::algorithms::neighbor::{NeighborBlocks, Neighborhood, schedule};
 use mpi_abi::mpi::topology::dist_graph::{EdgeRole, GraphEdge, Neighbor};
 use mpi_abi::mpi::topology::{Cart, DistGraph, Graph, VirtualTopology};
 use platform::base::Random;

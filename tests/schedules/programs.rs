@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use mpi_abi::mpi::coll::{Shape, UniformBlocks, allgather_doubling, registry};
+use mpi_abi::mpi::collective::algorithms::{Shape, UniformBlocks, allgather_doubling, registry};
 use mpi_abi::offload::causal_order::CausalOrder;
 use mpi_abi::offload::compile::{Rules, link_all, link_one};
 use mpi_abi::offload::{

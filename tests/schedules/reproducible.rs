@@ -4,9 +4,10 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use mpi_abi::mpi::coll::algorithm::Arguments;
-use mpi_abi::mpi::coll::registry::{self, AlgorithmFamily};
-use mpi_abi::mpi::coll::{Allreduce, Operands, Reduce, ReduceScatter, Scan};
+use mpi_abi::mpi::collective::algorithms::algorithm::Arguments;
+use mpi_abi::mpi::collective::algorithms::registry;
+use mpi_abi::mpi::collective::algorithms::registry::AlgorithmFamily;
+use mpi_abi::mpi::collective::algorithms::{Allreduce, Operands, Reduce, ReduceScatter, Scan};
 
 use super::by::{By, each};
 use super::symbolic::{Algebra, Byte};

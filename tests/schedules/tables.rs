@@ -1,7 +1,7 @@
 //! The tables of the paper that the water tanks are from (`offload::compile`), out of the schedules
 //! that run here; and what programs take at the sizes of its table 6.
 
-use mpi_abi::mpi::coll::{
+use mpi_abi::mpi::collective::algorithms::{
     Bcast, Shape, UniformBlocks, allgather_doubling, barrier_dissemination, bcast_binary,
     bcast_chain, bcast_trinaryx3,
 };

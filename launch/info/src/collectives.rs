@@ -4,12 +4,14 @@
 //! neighbors differ the limit between them is found by bisection.
 
 use super::{Fact, FactSection};
-use mpi_abi::mpi::coll::Shape;
-use mpi_abi::mpi::coll::algorithm::{Algorithm, Arguments, Cost};
-use mpi_abi::mpi::coll::machine_model;
-use mpi_abi::mpi::coll::machine_model::MachineModel;
-use mpi_abi::mpi::coll::registry::{AlgorithmFamily, CollectiveOperation, Visitor};
-use mpi_abi::mpi::coll::select::{AlgorithmChoice, Selection};
+use mpi_abi::mpi::collective::algorithms::Shape;
+use mpi_abi::mpi::collective::algorithms::algorithm::{Algorithm, Arguments, Cost};
+use mpi_abi::mpi::collective::algorithms::registry::{
+    AlgorithmFamily, CollectiveOperation, Visitor,
+};
+use mpi_abi::mpi::collective::selection::machine_model;
+use mpi_abi::mpi::collective::selection::machine_model::MachineModel;
+use mpi_abi::mpi::collective::selection::{AlgorithmChoice, Selection};
 use mpi_abi::process::config::Config;
 use platform::base::Result;
 

@@ -5,8 +5,6 @@ mod memory;
 mod random;
 pub mod settings;
 mod slab;
-pub mod wait_graph;
-pub mod wait_report;
 
 pub use error::{ErrorClass, ErrorCode, MpiError, Result};
 pub use memory::Span;

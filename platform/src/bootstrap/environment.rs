@@ -16,7 +16,7 @@ pub const INTERFACE_FD: &str = "SUIRO_INTERFACE_FD";
 pub const JOB_FD: &str = "SUIRO_JOB_FD";
 
 /// Names the inherited descriptor of the board on which each rank says what it waits for (see
-/// [`StatusWriter`](super::StatusWriter)).
+/// [`StatusWriter`](crate::diagnosis::status::StatusWriter)).
 pub const STATUS_FD: &str = "SUIRO_STATUS_FD";
 
 /// Tells a rank that the launcher bound it: to which processors, and how many all ranks of the host

@@ -23,7 +23,6 @@ mod pmi1;
 mod pmi2;
 mod pmix;
 mod server;
-mod status;
 pub mod wire;
 
 pub use client::{Client, JobAttributes, KvsLimits, RequiredRanks};
@@ -33,7 +32,6 @@ pub use environment::{
 pub use job::JobView;
 pub use mapping::{local_ranks, single_host_mapping};
 pub use server::{JoinState, Server, ServerEvent};
-pub use status::{RankActivity, StatusReader, StatusWriter};
 
 /// The protocols by which a rank joins a job, and the launchers that speak them.
 pub const PROTOCOLS: &[(&str, &str)] = &[

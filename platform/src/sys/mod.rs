@@ -15,7 +15,6 @@ pub mod process;
 pub mod shm;
 pub mod signals;
 pub mod socket;
-pub mod status_table;
 pub mod thread;
 pub mod topology;
 pub mod trace;

@@ -7,10 +7,10 @@ pub mod levels;
 pub mod resources;
 pub mod table;
 
-use mpi_abi::mpi::coll::algorithm::{Algorithm, Arguments};
-use mpi_abi::mpi::coll::registry;
-use mpi_abi::mpi::coll::registry::{AlgorithmFamily, CollectiveOperation};
-use mpi_abi::mpi::coll::{
+use mpi_abi::mpi::collective::algorithms::algorithm::{Algorithm, Arguments};
+use mpi_abi::mpi::collective::algorithms::registry;
+use mpi_abi::mpi::collective::algorithms::registry::{AlgorithmFamily, CollectiveOperation};
+use mpi_abi::mpi::collective::algorithms::{
     Allreduce, Bcast, Operands, Reduce, ReduceScatter, Rooted, Scan, Shape, UniformBlocks,
 };
 use mpi_abi::offload::compile::{Rules, SingleSource, link_some};

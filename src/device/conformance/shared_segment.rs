@@ -3,8 +3,8 @@
 use std::thread;
 
 use super::{Ignore, TestDeadline, has_fired};
-use crate::device::shared_segment::{SharedSegment, SlotHeader};
 use crate::device::{Device, SharedMemory, WakeSource};
+use crate::shared_memory::segment::{SharedSegment, SlotHeader};
 use platform::base::Peer;
 
 /// Runs it on new networks.

@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::device::nic::{
-    ActionId, Counters, DueAction, InterfaceAction, NetworkInterface, Signal, combine,
-};
 use crate::device::rma::{MemoryKey, RemoteAccess, RemoteAddress};
 use crate::device::trigger::{CounterKey, InterfaceLimits, TriggerClass};
+use crate::devices::interface::{
+    ActionId, Counters, DueAction, InterfaceAction, NetworkInterface, Signal, combine,
+};
 use platform::base::{ErrorClass, Peer, Random, Result, Span};
 
 /// Counters of a rank in all, those of its interface among them.

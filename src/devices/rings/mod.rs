@@ -32,7 +32,8 @@ pub mod wake_word;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-use crate::device::{Busy, Caps, Header, PacketSink, WakeSource, primitive};
+use crate::device::{Busy, Caps, Header, PacketSink, WakeSource};
+use crate::shared_memory::primitive;
 use memory::Mapped;
 use mpsc_queue::QueueArrival;
 pub use node_ranks::NodeRanks;

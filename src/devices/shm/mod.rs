@@ -1,7 +1,7 @@
 //! Between the ranks of a node: lock-free rings in one shared segment.
 //!
 //! Packets go through the rings of [`rings`](super::rings). Long messages may be read from the
-//! sender's memory instead ([`Bulk`], `direct_read`), and ranks share [rooms](crate::device::shared_segment).
+//! sender's memory instead ([`Bulk`], `direct_read`), and ranks share [rooms](crate::shared_memory::segment).
 //!
 //! It knows peers of this node only. Lengths and positions from the segment are checked or masked;
 //! what cannot be right is a panic that says so.
@@ -20,12 +20,13 @@ mod model;
 
 use std::os::fd::OwnedFd;
 
-use crate::device::shared_segment::{SegmentPool, SharedSegment};
 use crate::device::{
-    Bulk, Busy, Caps, Device, Header, PacketSink, SharedMemory, SplitEnd, WakeSource, primitive,
+    Bulk, Busy, Caps, Device, Header, PacketSink, SharedMemory, SplitEnd, WakeSource,
 };
 use crate::devices::rings::Packets;
 use crate::devices::rings::memory::Mapped;
+use crate::shared_memory::primitive;
+use crate::shared_memory::segment::{SegmentPool, SharedSegment};
 use direct_read::DirectRead;
 use platform::base::{Peer, Result, Span};
 use platform::sys::cma;

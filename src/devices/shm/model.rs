@@ -6,12 +6,12 @@
 
 #[path = "../rings/mpsc_queue.rs"]
 mod mpsc_queue;
-#[path = "../../device/model_primitive.rs"]
+#[path = "../../shared_memory/model_primitive.rs"]
 mod primitive;
+#[path = "../../shared_memory/segment.rs"]
+mod segment;
 #[path = "model_segments.rs"]
 mod segments;
-#[path = "../../device/shared_segment.rs"]
-mod shared_segment;
 #[path = "split_copy.rs"]
 mod split_copy;
 #[path = "../rings/spsc_ring.rs"]

@@ -17,12 +17,13 @@ use std::os::fd::OwnedFd;
 use super::primitive::{AtomicU32, AtomicU64};
 use super::settings_agreement::SettingsAgreement;
 use super::split_copy::SplitCopy;
-use crate::device::shared_segment::{self, SegmentPool};
 use crate::devices::rings::memory::{Mapped, SegmentMemory, Shareable, digest};
 use crate::devices::rings::peer_address::PeerAddress;
 use crate::devices::rings::{self, ReceiveQueues};
+use crate::shared_memory::segment;
+use crate::shared_memory::segment::SegmentPool;
 use platform::base::Result;
-use platform::sys::status_table::StatusEntry;
+use platform::diagnosis::status_table::StatusEntry;
 
 /// Messages to one rank that are copied by both ends at once. The receiver is at work on one of
 /// them; of others it waits for a last piece of the sender.
@@ -128,7 +129,7 @@ fn layout(ranks: usize) -> u64 {
         offset_of!(RankArea, split_copies),
         offset_of!(RankArea, wait_entry),
         SegmentPool::bytes(ranks).unwrap_or(0),
-        shared_segment::RING_ENTRIES,
+        segment::RING_ENTRIES,
     ];
     digest(sizes.into_iter().chain(rings::LAYOUT).map(|size| size as u64).chain([REVISION]))
 }

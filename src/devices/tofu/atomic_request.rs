@@ -11,8 +11,8 @@
 
 use super::primitive::{AtomicU32, AtomicU64, Ordering};
 use crate::device::Header;
-use crate::device::nic::ActionId;
 use crate::device::rma::{MemoryKey, Update};
+use crate::devices::interface::ActionId;
 use platform::base::{ErrorClass, Result};
 
 /// A letter.

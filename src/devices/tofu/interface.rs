@@ -20,10 +20,12 @@ use super::fabric::TofuFabric;
 use super::segment::WORDS;
 use super::tags;
 use crate::device::Busy;
-use crate::device::nic::{ActionId, DueAction, InterfaceAction, NetworkInterface, NetworkModel};
 use crate::device::rma::{MemoryKey, RemoteAccess, RemoteAddress, RmaTicket, Update};
 use crate::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner,
+};
+use crate::devices::interface::{
+    ActionId, DueAction, InterfaceAction, NetworkInterface, NetworkModel,
 };
 use crate::offload::StepId;
 use platform::base::{ErrorClass, Result, Span};

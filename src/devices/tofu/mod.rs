@@ -10,7 +10,7 @@
 //!   (a `Nic`)    thread    └──letters> its engine thread changes numbers (`atomic_request`)
 //! ```
 //!
-//! Programs of deferred work and one-sided access are the [`Nic`](crate::device::nic)'s; this carries
+//! Programs of deferred work and one-sided access are the [`Nic`](crate::devices::interface)'s; this carries
 //! out what it says, on a thread that needs no call of the application. Packets are put into rings at
 //! the receiver, and long messages got from the sender's memory ([`Bulk`]), by who sends and
 //! receives.
@@ -35,18 +35,18 @@ mod tags;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use crate::device::nic::NetworkModel;
 use crate::device::rma::{MemoryKey, RemoteAccess, RemoteAddress, Rma, RmaTicket, Update};
-use crate::device::torus::{self, Generation, TorusShape};
 use crate::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner, Trigger,
 };
-use crate::device::{
-    Bulk, Busy, Caps, Device, Header, PacketSink, SplitEnd, WakeSource, primitive,
-};
+use crate::device::{Bulk, Busy, Caps, Device, Header, PacketSink, SplitEnd, WakeSource};
+use crate::devices::interface::NetworkModel;
 use crate::devices::rings::Packets;
 use crate::devices::rings::peer_address::PublishedAddress;
+use crate::devices::torus;
+use crate::devices::torus::{Generation, TorusShape};
 use crate::offload::StepId;
+use crate::shared_memory::primitive;
 use engine_thread::EngineThread;
 use fabric::TofuFabric;
 use interface::TofuInterface;

@@ -8,10 +8,10 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use super::segment::BusyTimes;
-use crate::device::nic::{NetworkModel, TransferPath, TransferTimes};
-use crate::device::torus::{NetworkRates, TorusEndpoint, TorusFabric, TorusShape};
 use crate::device::{Header, PacketSink};
+use crate::devices::interface::{NetworkModel, TransferPath, TransferTimes};
 use crate::devices::rings::NodeRanks;
+use crate::devices::torus::{NetworkRates, TorusEndpoint, TorusFabric, TorusShape};
 use platform::base::Peer;
 
 /// Bytes at the end of a packet that say when it arrives.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::construct::too_large;
 use super::{Combiner, ConstructorForm, Contents, Datatype};
-use crate::engine::layout::{Block, Layout};
+use crate::engine::memory::layout::{Block, Layout};
 use platform::base::{ErrorClass, Result};
 
 /// Which dimension of an array varies fastest, with its value in the ABI.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::{Combiner, ConstructorForm, Contents, Datatype, DatatypeInner};
-use crate::engine::layout::{Block, Layout};
+use crate::engine::memory::layout::{Block, Layout};
 use platform::base::{ErrorClass, Result};
 
 impl Datatype {

@@ -27,7 +27,7 @@ pub use section::ArraySection;
 pub use signature::Signature;
 pub use unnamed::{Precision, Unnamed, ValueIndex};
 
-use crate::engine::layout::{Block, Layout};
+use crate::engine::memory::layout::{Block, Layout};
 
 /// A datatype, predefined or derived.
 #[derive(Clone, Debug)]

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use super::construct::too_large;
 use super::{Contents, Datatype, DatatypeInner};
-use crate::engine::layout::{Block, Layout};
+use crate::engine::memory::layout::{Block, Layout};
 use platform::base::{ErrorClass, Result};
 
 /// An array of which some elements are a buffer.

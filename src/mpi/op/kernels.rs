@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::Operator;
 use super::float::{F16, F80, F128};
 use super::pairs::packed;
-use crate::engine::run;
+use crate::engine::schedules::run;
 use crate::mpi::datatype::Unit;
 use platform::base::Span;
 

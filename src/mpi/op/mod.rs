@@ -14,7 +14,7 @@ mod tests;
 pub use kernels::OpKernel;
 pub use pairs::PaddedKernel;
 
-use crate::engine::run;
+use crate::engine::schedules::run;
 use crate::mpi::datatype::{Datatype, DatatypeClass, Predefined, Unit};
 use crate::mpi::fortran::Booleans;
 use crate::offload::Arithmetic;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use super::Operator;
 use super::float::{F16, F80, F128};
 use super::kernels::Loop;
-use crate::engine::layout::Layout;
 use crate::engine::memory::Memory;
+use crate::engine::memory::layout::Layout;
 use crate::mpi::datatype::{Datatype, Unit};
 
 /// Pairs that are looked at before any of them is written.

@@ -25,15 +25,17 @@ use super::map::{self, NodeNumber};
 use super::{Cart, Graph, TOPOLOGY_NAME, VirtualTopology};
 use crate::device::Device;
 use crate::engine::memory::Memory;
-use crate::engine::run::{RunId, RunPlan};
+use crate::engine::schedules::run::{RunId, RunPlan};
 use crate::mpi::Mpi;
-use crate::mpi::coll::{BlockPairs, Collective, RankBlocks, UniformBlocks, allgatherv, alltoallv};
+use crate::mpi::collective::algorithms::{
+    BlockPairs, Collective, RankBlocks, UniformBlocks, allgatherv, alltoallv,
+};
 use crate::mpi::comm_create::Split;
 use crate::mpi::request::Activity;
 use crate::mpi::table::Handle;
 use crate::offload::Schedule;
-use platform::base::wait_report::WaitReport;
 use platform::base::{ErrorClass, MpiError, Result};
+use platform::diagnosis::wait_report::WaitReport;
 
 /// Bytes of a [`GraphRecord`] and of a count of edges on their way.
 const GRAPH_RECORD_BYTES: usize = 20;

@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 
 use super::{Cart, DistGraph, Graph, VirtualTopology};
-use crate::mpi::coll::neighbor::{NeighborEdge, Neighborhood};
+use crate::mpi::collective::algorithms::neighbor::{NeighborEdge, Neighborhood};
 use platform::base::{ErrorClass, Result};
 
 impl VirtualTopology {

@@ -1,7 +1,7 @@
 //! `suiro-sim rsched`: which engine puts what, and how long it takes.
 
 use clap::{Arg, ArgMatches, Command, value_parser};
-use mpi_abi::device::torus::TorusShape;
+use mpi_abi::devices::torus::TorusShape;
 use mpi_abi::offload::packing::{InterfaceModel, PackingPolicy};
 use sim::halo::{HaloPattern, PAPER};
 use sim::rsched::PackingComparison;

@@ -1,0 +1,208 @@
+//! What transfers through the network wait for: links, and what a node sends and receives.
+//!
+//! ```text
+//!   from: all engines ──link──link──...──link──> to: one engine that receives
+//!         each is busy until a time; a transfer adds its bytes to that of all on its way
+//! ```
+//!
+//! Who shares a link shares its rate: the last of them is there when the link has carried the bytes
+//! of all. A transfer alone is as fast as one flow is, which is less than a link.
+//!
+//! Times are kept in words that several processes may share. A word is only raised, by whoever
+//! starts a transfer, so no lock is needed and none can be left behind.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{NetworkRates, PORTS, TorusLink, TorusNode, TorusShape};
+use crate::devices::interface::{NetworkModel, TransferPath, TransferTimes};
+
+/// Engines of a node that can receive.
+const ENGINES: usize = 8;
+
+/// The words of a node: its links, its engines that receive, and all that it sends.
+const WORDS: usize = PORTS + ENGINES + 1;
+
+/// The network between the nodes, as far as it is busy.
+#[derive(Debug)]
+pub struct TorusFabric<Words> {
+    shape: TorusShape,
+    rates: NetworkRates,
+    /// Until when each resource is busy, in nanoseconds.
+    busy: Words,
+}
+
+impl<Words: AsRef<[AtomicU64]>> TorusFabric<Words> {
+    /// The network with these words, which are all 0 at the beginning.
+    ///
+    /// # Panics
+    /// With fewer than [`busy_words`].
+    pub fn new(shape: TorusShape, rates: NetworkRates, busy: Words) -> Self {
+        assert!(busy.as_ref().len() >= busy_words(shape));
+        Self { shape, rates, busy }
+    }
+
+    /// Sends `bytes` at `at_ns` or as soon as there is room.
+    ///
+    /// # Panics
+    /// If there are no such nodes.
+    pub fn send(
+        &self, from: TorusNode, to: TorusNode, engine: u8, bytes: u64, at_ns: u64,
+    ) -> TransferTimes {
+        let NetworkRates { link, flow, node, command_ns, .. } = self.rates;
+        let sends = nanoseconds(bytes, flow).max(command_ns);
+        let receives = to as usize * WORDS + PORTS + usize::from(engine) % ENGINES;
+        let leaves = from as usize * WORDS + PORTS + ENGINES;
+        let ends = [(receives, flow), (leaves, node)];
+        let links = self.shape.route(from, to);
+        let links =
+            links.map(|TorusLink { node, port }| (node as usize * WORDS + usize::from(port), link));
+        let over = |(word, rate)| self.occupy(word, at_ns, nanoseconds(bytes, rate));
+        let left_ns = links.chain(ends).map(over).fold(at_ns + sends, u64::max);
+        TransferTimes { sent_ns: left_ns, arrived_ns: left_ns + self.latency_ns(from, to) }
+    }
+
+    /// How long a word goes from one node to another through an empty network, in nanoseconds.
+    pub fn latency_ns(&self, from: TorusNode, to: TorusNode) -> u64 {
+        let hops = self.shape.route(from, to).count() as u64;
+        self.rates.latency_ns + hops.saturating_sub(1) * self.rates.hop_ns
+    }
+
+    /// Keeps a resource busy for so long, from `at_ns` on or later; the time at which that is over.
+    fn occupy(&self, word: usize, at_ns: u64, for_ns: u64) -> u64 {
+        let busy = &self.busy.as_ref()[word];
+        let order = Ordering::Relaxed;
+        let until = |busy: u64| busy.max(at_ns) + for_ns;
+        let before = busy.fetch_update(order, order, |busy| Some(until(busy)));
+        before.map_or(at_ns, until)
+    }
+}
+
+/// The network as a node sees it, which has the rank of that number.
+#[derive(Debug)]
+pub struct TorusEndpoint<Words> {
+    /// The network.
+    pub fabric: TorusFabric<Words>,
+    /// The node.
+    pub node: TorusNode,
+}
+
+impl<Words: AsRef<[AtomicU64]> + fmt::Debug + Send> NetworkModel for TorusEndpoint<Words> {
+    fn send(&mut self, way: TransferPath, engine: u8, bytes: u64, at_ns: u64) -> TransferTimes {
+        let Self { fabric, node: me } = self;
+        match way {
+            TransferPath::Local => fabric.send(*me, *me, engine, bytes, at_ns),
+            TransferPath::ToPeer(peer) => fabric.send(*me, peer, engine, bytes, at_ns),
+            TransferPath::FromPeer(peer) => {
+                let asked_ns = at_ns + fabric.latency_ns(*me, peer);
+                let back = fabric.send(peer, *me, engine, bytes, asked_ns);
+                TransferTimes { sent_ns: at_ns + fabric.rates.command_ns, ..back }
+            }
+        }
+    }
+}
+
+/// How many words a network of this shape needs.
+pub fn busy_words(shape: TorusShape) -> usize {
+    shape.nodes() * WORDS
+}
+
+fn nanoseconds(bytes: u64, bytes_per_microsecond: u64) -> u64 {
+    bytes.saturating_mul(1000) / bytes_per_microsecond
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::devices::torus::Generation;
+
+    const RATES: NetworkRates = NetworkRates {
+        link: 5000,
+        flow: 4000,
+        node: 12_000,
+        latency_ns: 900,
+        hop_ns: 100,
+        command_ns: 50,
+    };
+
+    fn fabric(shape: &str, rates: NetworkRates) -> TorusFabric<Vec<AtomicU64>> {
+        let shape: TorusShape = shape.parse().unwrap();
+        let busy = (0..busy_words(shape)).map(|_| AtomicU64::new(0)).collect();
+        TorusFabric::new(shape, rates, busy)
+    }
+
+    #[test]
+    fn a_transfer_alone_is_as_fast_as_one_flow() {
+        let fabric = fabric("4x1x1", RATES);
+        let flight = fabric.send(0, 1, 0, 400_000, 1000);
+        assert_eq!(flight, TransferTimes { sent_ns: 101_000, arrived_ns: 101_900 });
+        assert_eq!(fabric.send(2, 3, 0, 0, 0), TransferTimes { sent_ns: 50, arrived_ns: 950 });
+        assert_eq!(fabric.latency_ns(0, 2), 1000);
+        assert_eq!(fabric.latency_ns(0, 0), 900);
+    }
+
+    #[test]
+    fn transfers_that_share_a_link_share_its_rate() {
+        let fabric = fabric("8x1x1", RATES);
+        // Both along the link from 1 to 2, through engines of their own.
+        let one = fabric.send(0, 2, 0, 400_000, 0);
+        let two = fabric.send(1, 3, 1, 400_000, 0);
+        assert_eq!((one.sent_ns, two.sent_ns), (100_000, 160_000));
+        // The other way round, and elsewhere, nobody is in the way.
+        assert_eq!(fabric.send(3, 1, 0, 400_000, 0).sent_ns, 100_000);
+        assert_eq!(fabric.send(4, 5, 0, 400_000, 0).sent_ns, 100_000);
+    }
+
+    #[test]
+    fn an_engine_receives_one_transfer_after_the_other_and_a_node_sends_no_more_than_it_can() {
+        let other = fabric("8x1x1", RATES);
+        assert_eq!(other.send(1, 0, 3, 400_000, 0).sent_ns, 100_000);
+        assert_eq!(other.send(7, 0, 3, 400_000, 0).sent_ns, 200_000);
+        let fabric = fabric("3x3x3", RATES);
+        let times: Vec<_> =
+            [1, 2, 3, 6, 9].map(|to| fabric.send(0, to, 0, 1_200_000, 0).sent_ns).into();
+        assert_eq!(times, [300_000, 300_000, 300_000, 400_000, 500_000]);
+    }
+
+    #[test]
+    fn what_is_got_is_asked_for_first() {
+        let mut seat = TorusEndpoint { fabric: fabric("4x1x1", RATES), node: 0 };
+        let got = seat.send(TransferPath::FromPeer(2), 0, 400_000, 0);
+        assert_eq!(got, TransferTimes { sent_ns: 50, arrived_ns: 1000 + 100_000 + 1000 });
+        assert_eq!(seat.send(TransferPath::Local, 1, 4000, 0).sent_ns, 1000);
+        assert_eq!(seat.send(TransferPath::ToPeer(1), 2, 4000, 0).sent_ns, 1000);
+    }
+
+    /// The times that papers quote: 112,128 bytes twice, to the same neighbour or to two.
+    #[test]
+    fn a_link_of_the_k_computer_carries_two_flows_and_one_as_measured() {
+        let two = fabric("4x1x1", Generation::Tofu1.rates());
+        let both = (0..2).map(|engine| two.send(0, 1, engine, 112_128, 0).sent_ns).max().unwrap();
+        assert!((45_000..47_000).contains(&both), "{both}");
+        let one = fabric("4x1x1", Generation::Tofu1.rates()).send(0, 1, 0, 224_256, 0).sent_ns;
+        assert!((53_000..56_000).contains(&one), "{one}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_link_carries_more_than_it_can(
+            sends in prop::collection::vec((0..8_u32, 0..8_u32, 0..8_u8, 1..500_000_u64, 0..100_000_u64), 1..50),
+        ) {
+            let fabric = fabric("2x2x2", RATES);
+            let mut load = std::collections::HashMap::new();
+            let mut last = 0;
+            for &(from, to, engine, bytes, at) in &sends {
+                let flight = fabric.send(from, to, engine, bytes, at);
+                prop_assert!(flight.sent_ns >= at + nanoseconds(bytes, RATES.flow));
+                prop_assert!(flight.arrived_ns >= flight.sent_ns + RATES.latency_ns);
+                last = last.max(flight.sent_ns);
+                for link in fabric.shape.route(from, to) {
+                    *load.entry(link).or_insert(0) += nanoseconds(bytes, RATES.link);
+                }
+            }
+            prop_assert!(load.values().all(|load| *load <= last));
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Programs of deferred work: their setup with the peers, and operations that a device runs by itself.
+
+mod engine_assignment;
+pub mod offloaded;
+pub mod program_setup;

@@ -1,0 +1,448 @@
+//! Making programs for the device: what a rank does alone, and what it tells the ranks that its
+//! program names.
+//!
+//! ```text
+//!   draft ──grants──> provide ──places──> load ──> an operation that the device runs (`offloaded`)
+//! ```
+//!
+//! Grants and places are what `offload` says they are. With each place go the keys of its counter,
+//! one for each tank, and that of its buffer; with 0 for each that this rank could not provide, as
+//! the others wait for as many numbers whatever happens here. What went wrong is told at the end.
+//!
+//! All numbers are little-endian; messages have their own labels beside those of the schedule.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::device::Device;
+use crate::device::rma::{MemoryKey, RemoteAccess};
+use crate::device::trigger::{CounterKey, PeerBinding, ProgramBinding};
+use crate::engine::memory::{Memory, OwnedBytes};
+use crate::engine::point_to_point::Engine;
+use crate::engine::programs::engine_assignment::peer_traffic;
+use crate::engine::programs::offloaded::{
+    OffloadedId, OffloadedOperation, PackedBuffer, ReservedResources,
+};
+use crate::engine::schedules::run::{Launch, ReductionMethod, RunPlan};
+use crate::offload::compile::{ArrivalTarget, Draft, Rules};
+use crate::offload::{
+    Buffer, Program, Region, Schedule, ScheduleBuilder, Scheme, Step, StepAction, Wait, with_gates,
+};
+use platform::base::{ErrorClass, MpiError, Peer, Result};
+
+/// The labels of the two exchanges, which no algorithm has so many rounds to use.
+const GRANTS_LABEL: u16 = u16::MAX - 1;
+const TARGETS_LABEL: u16 = u16::MAX;
+
+/// What is granted to a message that needs no ready-to-receive.
+const NO_GROUP: u16 = u16::MAX;
+
+/// Numbers that go with a place: two counters and a buffer.
+const KEYS: usize = 3;
+/// Bytes of a place with its keys in a message.
+const TARGET_BYTES: usize = (ArrivalTarget::WORDS + KEYS) * 8;
+
+/// What was to be made, for a run by messages, and why it was not.
+pub type SetupError<Why> = Box<(Launch, Why)>;
+
+/// An operation whose program is being made.
+pub struct ProgramSetup {
+    launch: Launch,
+    draft: Draft,
+    tanks: usize,
+    packed: Vec<PackedBuffer>,
+    scratch: Vec<OwnedBytes>,
+    reserved: ReservedResources,
+    /// How many places each peer waits for, in their order.
+    targets_due: Vec<usize>,
+    /// What went wrong first.
+    failed: Option<Box<MpiError>>,
+}
+
+impl std::fmt::Debug for ProgramSetup {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.debug_struct("Linking").field("plan", &self.launch.plan).finish_non_exhaustive()
+    }
+}
+
+impl ProgramSetup {
+    /// What this rank can know by itself.
+    ///
+    /// # Errors
+    /// Why its schedule cannot be a program, with the launch.
+    fn draft(mut launch: Launch, rules: &Rules) -> Result<Self, SetupError<String>> {
+        let schedule = Arc::clone(&launch.plan.schedule);
+        let draft = match Draft::new(&schedule, rules) {
+            Ok(draft) => draft,
+            Err(why) => return Err(Box::new((launch, why))),
+        };
+        Ok(Self {
+            packed: pack_all(&mut launch.plan),
+            scratch: schedule.scratch().iter().map(|bytes| OwnedBytes::zeroed(*bytes)).collect(),
+            reserved: ReservedResources::default(),
+            targets_due: Vec::new(),
+            failed: None,
+            tanks: usize::from(rules.tanks()),
+            launch,
+            draft,
+        })
+    }
+
+    /// The exchange of grants.
+    pub fn grant_exchange(&self) -> Launch {
+        let send = |peer| (peer, encode(self.draft.grants_to(peer), u16::to_le_bytes));
+        let receive = |peer| (peer, size_of::<u16>() * self.draft.grants_due(peer));
+        let sends = self.draft.sources().map(send).collect();
+        let receives = self.draft.destinations().map(receive).collect();
+        self.exchange(GRANTS_LABEL, sends, receives)
+    }
+
+    /// Notes what that brought.
+    pub fn take_grants(&mut self, received: &[Memory]) {
+        let received = received.iter().map(|memory| decode(memory, u16::from_le_bytes));
+        let destinations: Vec<u32> = self.draft.destinations().collect();
+        let grants: HashMap<u32, Vec<u16>> = destinations.into_iter().zip(received).collect();
+        for peer in self.draft.peers() {
+            let groups = grants.get(&peer).map_or(0, |grants| groups(grants));
+            self.targets_due.push(self.draft.grants_to(peer).len() + groups);
+        }
+        for (peer, grants) in grants {
+            let taken = self.draft.take_grants(peer, &grants);
+            record_failure(&mut self.failed, taken);
+        }
+    }
+
+    /// The exchange of places.
+    pub fn target_exchange(&self) -> Launch {
+        let peers = self.draft.peers();
+        let send = |(peer, due): (&u32, &usize)| {
+            if self.failed.is_some() {
+                return (*peer, vec![0; TARGET_BYTES * due]);
+            }
+            let places = self.draft.targets_to(*peer).into_iter();
+            (*peer, encode(places.flat_map(|place| self.target_words(place)), u64::to_le_bytes))
+        };
+        let receive = |peer: &u32| (*peer, TARGET_BYTES * self.draft.targets_due(*peer));
+        let sends = peers.iter().zip(&self.targets_due).map(send).collect();
+        self.exchange(TARGETS_LABEL, sends, peers.iter().map(receive).collect())
+    }
+
+    /// A place and its keys.
+    fn target_words(&self, place: ArrivalTarget) -> Vec<u64> {
+        let counters = usize::from(self.draft.counters());
+        let counter = |tank: usize| {
+            let index = tank * counters + usize::from(place.signal.counter);
+            let key = self.reserved.counters.get(index).filter(|_| tank < self.tanks);
+            key.map_or(0, |key| key.0)
+        };
+        let mut keys = self.reserved.keys.iter();
+        let key = keys.find(|(buffer, _)| *buffer == place.into.buffer).map_or(0, |(_, key)| key.0);
+        let words = place.to_words().into_iter();
+        words.chain([counter(0), counter(1), key]).collect()
+    }
+
+    /// Notes the places at a peer, and what their names stand for.
+    fn take_targets(&mut self, rank: u32, words: &[u64]) -> PeerBinding {
+        let tanks = self.tanks;
+        let (mut places, mut buffers) = (Vec::new(), Vec::new());
+        let mut counters: [Vec<CounterKey>; 2] = Default::default();
+        for record in words.chunks_exact(ArrivalTarget::WORDS + KEYS) {
+            let (place, keys) = record.split_at(ArrivalTarget::WORDS);
+            let place =
+                place.try_into().map_err(|_| String::new()).and_then(ArrivalTarget::from_words);
+            let place = match place {
+                Ok(place) => place,
+                Err(why) => {
+                    record_failure(&mut self.failed, Err(why));
+                    continue;
+                }
+            };
+            let at = usize::from(place.signal.counter);
+            for (tank, key) in counters.iter_mut().zip(keys) {
+                if tank.len() <= at {
+                    tank.resize(at + 1, CounterKey(0));
+                }
+                tank[at] = CounterKey(*key);
+            }
+            let (buffer, key) = (place.into.buffer, MemoryKey(keys[2]));
+            if keys[..tanks].contains(&0) || place.into.len > 0 && key.0 == 0 {
+                let why = format!("rank {rank} has no memory or counters that peers may use");
+                record_failure(&mut self.failed, Err(why));
+            }
+            if place.into.len > 0 && !buffers.contains(&(buffer, key)) {
+                buffers.push((buffer, key));
+            }
+            places.push(place);
+        }
+        let taken = self.draft.take_targets(rank, places);
+        record_failure(&mut self.failed, taken);
+        let counters = counters.into_iter().take(tanks).flatten().collect();
+        PeerBinding { rank, peer: self.launch.members.peer(rank), counters, buffers }
+    }
+
+    /// Messages to some ranks, and of so many bytes from some: buffers `0..` in that order.
+    fn exchange(
+        &self, label: u16, sends: Vec<(u32, Vec<u8>)>, receives: Vec<(u32, usize)>,
+    ) -> Launch {
+        let (mut plan, mut buffers) = (ScheduleBuilder::new(), Vec::new());
+        let mut next = |bytes: Vec<u8>| {
+            let region = Buffer::User(buffers.len() as u32).region(0, bytes.len());
+            buffers.push(Memory::owned(bytes));
+            region
+        };
+        for (peer, len) in receives {
+            let region = next(vec![0; len]);
+            plan.push(StepAction::Receive { peer, region, label }, 1, Wait::All, &[]);
+        }
+        for (peer, bytes) in sends {
+            let region = next(bytes);
+            plan.push(StepAction::Send { peer, region, label }, 1, Wait::All, &[]);
+        }
+        Launch {
+            plan: RunPlan::moving(plan.finish(), buffers),
+            members: Arc::clone(&self.launch.members),
+            ..self.launch
+        }
+    }
+
+    /// What a run by messages needs.
+    fn into_launch(self) -> Launch {
+        restore_buffers(self.launch, self.packed)
+    }
+}
+
+impl<D: Device> Engine<D> {
+    /// Begins to make a program of what a run by messages would do.
+    ///
+    /// # Errors
+    /// The launch, and why this rank cannot.
+    pub fn draft(
+        &mut self, launch: Launch, scheme: Scheme,
+    ) -> Result<ProgramSetup, SetupError<String>> {
+        let ordered = match self.device.trigger() {
+            Some(trigger) => trigger.limits().ordered,
+            None => return Err(Box::new((launch, "the device runs no programs".to_owned()))),
+        };
+        if self.device.rma().is_none() {
+            let why = "the device writes to no memory of peers";
+            return Err(Box::new((launch, why.to_owned())));
+        }
+        // Only a barrier moves nothing. It is also what one tank is proved safe for, whatever its size.
+        let synchronizes = launch.plan.buffers.is_empty();
+        let rules = match scheme {
+            Scheme::Tank1 if !synchronizes => Rules::SAFE,
+            _ => Rules { synchronizes, ..Rules::of(scheme) },
+        };
+        ProgramSetup::draft(launch, &Rules { ordered, ..rules })
+    }
+
+    /// Takes of the device what peers are told of.
+    pub fn reserve_resources(&mut self, linking: &mut ProgramSetup) {
+        if linking.failed.is_none() {
+            linking.failed = self.reserve(linking).err();
+        }
+    }
+
+    fn reserve(&mut self, linking: &mut ProgramSetup) -> Result {
+        let ProgramSetup { draft, tanks, launch, scratch, reserved, .. } = linking;
+        if let Some(trigger) = self.device.trigger() {
+            let counters = usize::from(draft.counters()) * *tanks;
+            reserved.counters = trigger.reserve(counters)?;
+        }
+        let Some(rma) = self.device.rma() else { return Ok(()) };
+        for step in launch.plan.schedule.steps() {
+            let StepAction::Receive { region: Region { buffer, len, .. }, .. } = step.action else {
+                continue;
+            };
+            if len > 0 && !reserved.keys.iter().any(|(other, _)| *other == buffer) {
+                let memory = match buffer {
+                    Buffer::User(entry) => launch.plan.buffers[entry as usize].span(),
+                    Buffer::Scratch(index) => Some(scratch[index as usize].span()),
+                    Buffer::None | Buffer::First => None,
+                };
+                let memory = memory.ok_or_else(|| internal_error("a receive needs memory"))?;
+                reserved.keys.push((buffer, rma.register(memory, RemoteAccess::ReadWrite)?));
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads the program, as the exchange of places left `received`.
+    ///
+    /// # Errors
+    /// The launch, and what went wrong on the way.
+    pub fn load(
+        &mut self, mut linking: ProgramSetup, received: &[Memory],
+    ) -> Result<OffloadedId, SetupError<Box<MpiError>>> {
+        if let Some(why) = linking.failed.take() {
+            return Err(Box::new((self.cancel_setup(linking), why)));
+        }
+        let received = received.iter().map(|memory| decode(memory, u64::from_le_bytes));
+        let peers = linking.draft.peers().into_iter().zip(received);
+        let linked: Vec<PeerBinding> =
+            peers.map(|(rank, words)| linking.take_targets(rank, &words)).collect();
+        if let Some(why) = linking.failed.take() {
+            return Err(Box::new((self.cancel_setup(linking), why)));
+        }
+        let ProgramSetup { launch, packed, scratch, reserved, draft, .. } = linking;
+        let program = match draft.finish() {
+            Ok(program) => self.with_interface_arithmetic(program, &launch.plan),
+            Err(why) => {
+                self.release_reserved(reserved);
+                return Err(Box::new((restore_buffers(launch, packed), internal_error(&why))));
+            }
+        };
+        let mut names: Vec<Peer> = linked.iter().map(|linked| linked.peer).collect();
+        names.sort_unstable();
+        let user = (0..).zip(&launch.plan.buffers);
+        let user = user.filter_map(|(entry, memory)| Some((Buffer::User(entry), memory.span()?)));
+        let own = (0..).zip(&scratch).map(|(index, bytes)| (Buffer::Scratch(index), bytes.span()));
+        let members = &launch.members;
+        let shares = peer_traffic(&launch.plan.schedule, &program, |rank| members.peer(rank));
+        let loading = ProgramBinding {
+            program: Arc::new(program),
+            counters: reserved.counters.clone(),
+            memory: user.chain(own).collect(),
+            peers: linked,
+        };
+        let Some(trigger) = self.device.trigger() else {
+            self.release_reserved(reserved);
+            let why = internal_error("the device has run programs");
+            return Err(Box::new((restore_buffers(launch, packed), why)));
+        };
+        let program = trigger.load(loading, false);
+        let operation =
+            OffloadedOperation::new(launch, packed, scratch, reserved, program, names, shares);
+        Ok(self.keep_offloaded(operation))
+    }
+
+    /// The program of a plan with short arithmetic done by the interface, if that can do it.
+    fn with_interface_arithmetic(&mut self, program: Program, plan: &RunPlan) -> Program {
+        let numbers = self.device.trigger().map_or(0, |trigger| trigger.limits().arithmetic);
+        match plan.reduction {
+            ReductionMethod::Numbers(_, with) if numbers > 0 => {
+                with_gates(&program, &plan.schedule, with, numbers.into())
+            }
+            _ => program,
+        }
+    }
+
+    /// Gives up what is being made.
+    pub fn cancel_setup(&mut self, mut linking: ProgramSetup) -> Launch {
+        self.release_reserved(std::mem::take(&mut linking.reserved));
+        linking.into_launch()
+    }
+}
+
+/// A launch whose scattered memory is what it was.
+pub(in crate::engine) fn restore_buffers(mut launch: Launch, packed: Vec<PackedBuffer>) -> Launch {
+    for PackedBuffer { entry, memory, .. } in packed {
+        launch.plan.buffers[entry] = memory;
+    }
+    launch
+}
+
+/// Gives scattered memory a place for its bytes while an operation is under way.
+fn pack_all(plan: &mut RunPlan) -> Vec<PackedBuffer> {
+    let RunPlan { schedule, buffers, .. } = plan;
+    let mut all = Vec::new();
+    for (entry, memory) in buffers.iter_mut().enumerate() {
+        if memory.span().is_none() {
+            let bytes = Memory::owned(vec![0; memory.len()]);
+            let memory = std::mem::replace(memory, bytes);
+            let [read, written] = accesses(schedule, Buffer::User(entry as u32));
+            all.push(PackedBuffer { entry, memory, read, written });
+        }
+    }
+    all
+}
+
+/// The bytes of a buffer that steps read, and those that they write.
+fn accesses(schedule: &Schedule, buffer: Buffer) -> [Vec<Range<usize>>; 2] {
+    let mut accesses = [Vec::new(), Vec::new()];
+    for Step { action, .. } in schedule.steps() {
+        let (read, written) = action.regions();
+        // What is combined with another operand is read, too.
+        let combined = matches!(action, StepAction::Reduce { .. }).then_some(written).flatten();
+        let to = |region: &Region| region.buffer == buffer && region.len > 0;
+        let [reads, writes] = &mut accesses;
+        reads.extend([read, combined].into_iter().flatten().filter(to).map(range));
+        writes.extend(written.filter(to).map(range));
+    }
+    accesses.map(merge_ranges)
+}
+
+fn range(region: Region) -> Range<usize> {
+    region.start..region.end()
+}
+
+/// The same bytes in as few ranges as possible, ascending.
+fn merge_ranges(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut joined: Vec<Range<usize>> = Vec::new();
+    for range in ranges {
+        match joined.last_mut().filter(|last| range.start <= last.end) {
+            Some(last) => last.end = last.end.max(range.end),
+            None => joined.push(range),
+        }
+    }
+    joined
+}
+
+/// How many groups of messages there are in a list of grants.
+fn groups(grants: &[u16]) -> usize {
+    let last = grants.iter().filter(|group| **group != NO_GROUP).max();
+    last.map_or(0, |last| usize::from(*last) + 1)
+}
+
+fn encode<T, const N: usize>(
+    numbers: impl IntoIterator<Item = T>, to: impl Fn(T) -> [u8; N],
+) -> Vec<u8> {
+    numbers.into_iter().flat_map(to).collect()
+}
+
+fn decode<T, const N: usize>(memory: &Memory, from: impl Fn([u8; N]) -> T) -> Vec<T> {
+    let mut bytes = vec![0; memory.len()];
+    memory.pack(0, &mut bytes);
+    let (numbers, _) = bytes.as_chunks::<N>();
+    numbers.iter().copied().map(from).collect()
+}
+
+fn record_failure(failed: &mut Option<Box<MpiError>>, result: Result<(), String>) {
+    if let (None, Err(why)) = (&failed, result) {
+        *failed = Some(internal_error(&why));
+    }
+}
+
+fn internal_error(why: &str) -> Box<MpiError> {
+    ErrorClass::Intern.error(why.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_that_touch_are_one() {
+        assert_eq!(merge_ranges(vec![4..6, 0..2, 2..3, 5..9, 12..13]), [0..3, 4..9, 12..13]);
+    }
+
+    #[test]
+    fn an_operand_that_is_combined_is_read_and_written() {
+        let mut plan = ScheduleBuilder::new();
+        let (one, two) = (Buffer::User(0), Buffer::User(1));
+        let first = plan.receive(1, one.region(0, 8), 1, &[]);
+        plan.reduce(one.region(0, 8), two.region(8, 8), &[first]);
+        let schedule = plan.finish();
+        let both = |bytes: Range<usize>| [(); 2].map(|()| Vec::from([bytes.clone()]));
+        assert_eq!(accesses(&schedule, one), both(0..8));
+        assert_eq!(accesses(&schedule, two), both(8..16));
+    }
+
+    #[test]
+    fn numbers_of_a_message_read_back() {
+        let memory = Memory::owned(encode([1, 0xfffe], u16::to_le_bytes));
+        assert_eq!(decode(&memory, u16::from_le_bytes), [1, 0xfffe]);
+    }
+}

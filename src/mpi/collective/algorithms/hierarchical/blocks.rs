@@ -1,0 +1,210 @@
+//! Gather, scatter and allgather on several nodes: the blocks of a node cross in one message.
+//!
+//! Where the ranks of a node follow one another their blocks do too, and arrive in their place or
+//! leave from it. Others go through scratch memory:
+//!
+//! ```text
+//!   nodes       0     1           ranks 0 2 │ 1 3
+//!   scratch    │0 2│1 3│
+//!   buffer     │0 1 2 3│
+//! ```
+
+use super::HierarchyView;
+use crate::mpi::collective::algorithms::phases::{PhasePlacement, Phases};
+use crate::mpi::collective::algorithms::{
+    Bcast, RECEIVE, RankBlocks, Rooted, RootedBlocks, SEND, UniformBlocks, gather_linear,
+    input_buffer, registry, scatter_linear,
+};
+use crate::offload::{Buffer, Region, Schedule};
+
+/// The part of a rank in a gather.
+pub fn gather(view: HierarchyView<'_>, args: Rooted) -> Schedule {
+    let view = view.rooted(args.root);
+    let mut phases = Phases::default();
+    let Rooted { block, root, in_place } = args;
+    if block == 0 {
+        return phases.finish();
+    }
+    let at_root = view.rank == root;
+    let homes = NodeBlocks::new(&mut phases, view, RECEIVE, block, at_root);
+    let kept = at_root && in_place;
+    // Away from its place, the own block goes along with the others.
+    let stays = kept && homes.is_in_rank_order();
+    let own = if kept { homes.rank_block(root) } else { SEND.region(0, block) };
+    let gathered = match (at_root, view.is_leader()) {
+        (true, _) => homes.node_blocks(view.node()),
+        (false, true) => phases.scratch(block * view.ranks().len()),
+        (false, false) => Region::EMPTY,
+    };
+    let to_leader = |node| Rooted { block, root: view.leader_place(node), in_place: stays };
+    let buffers = [own, gathered];
+    view.intra_node(&mut phases, &registry::GATHER, &to_leader, &|entry| buffers[entry as usize]);
+    if view.is_leader() {
+        let lens = view.node_lengths(block);
+        let node = view.nodes.node_of(root);
+        let to_root = RootedBlocks { own: gathered.len, blocks: &lens, root: node, in_place: true };
+        let part = gather_linear::gatherv(view.leaders(), view.node(), to_root);
+        let buffer = |entry: u32| match entry.checked_sub(1) {
+            None => gathered,
+            Some(node) => homes.node_blocks(node),
+        };
+        phases.then(
+            &part,
+            1,
+            &PhasePlacement { member: &|node| view.leader(node), buffer: &buffer },
+        );
+    }
+    if at_root {
+        phases.copy(homes.misplaced().filter(|(_, home)| !kept || *home != own));
+    }
+    phases.finish()
+}
+
+/// The part of a rank in a scatter.
+pub fn scatter(view: HierarchyView<'_>, args: Rooted) -> Schedule {
+    let view = view.rooted(args.root);
+    let mut phases = Phases::default();
+    let Rooted { block, root, in_place } = args;
+    if block == 0 {
+        return phases.finish();
+    }
+    let at_root = view.rank == root;
+    let homes = NodeBlocks::new(&mut phases, view, SEND, block, at_root);
+    if at_root {
+        phases.copy(homes.misplaced().map(|(away, home)| (home, away)));
+    }
+    let arrived = match (at_root, view.is_leader()) {
+        (true, _) => homes.node_blocks(view.node()),
+        (false, true) => phases.scratch(block * view.ranks().len()),
+        (false, false) => Region::EMPTY,
+    };
+    if view.is_leader() {
+        let lens = view.node_lengths(block);
+        let node = view.nodes.node_of(root);
+        let from_root =
+            RootedBlocks { own: arrived.len, blocks: &lens, root: node, in_place: true };
+        let part = scatter_linear::scatterv(view.leaders(), view.node(), from_root);
+        let buffer = |entry: u32| match entry.checked_sub(1) {
+            None => arrived,
+            Some(node) => homes.node_blocks(node),
+        };
+        phases.then(
+            &part,
+            1,
+            &PhasePlacement { member: &|node| view.leader(node), buffer: &buffer },
+        );
+    } else {
+        phases.skip_rounds(1);
+    }
+    let in_place = in_place && at_root;
+    let from_leader = |node| Rooted { block, root: view.leader_place(node), in_place };
+    let buffers = [arrived, RECEIVE.region(0, block)];
+    view.intra_node(&mut phases, &registry::SCATTER, &from_leader, &|entry| {
+        buffers[entry as usize]
+    });
+    phases.finish()
+}
+
+/// The part of a rank in an allgather.
+pub fn allgather(view: HierarchyView<'_>, args: UniformBlocks) -> Schedule {
+    let mut phases = Phases::default();
+    let UniformBlocks { block, in_place } = args;
+    if block == 0 {
+        return phases.finish();
+    }
+    let homes = NodeBlocks::new(&mut phases, view, RECEIVE, block, true);
+    let stays = in_place && homes.is_in_rank_order();
+    let own = match input_buffer(in_place) {
+        RECEIVE => homes.rank_block(view.rank),
+        send => send.region(0, block),
+    };
+    let to_leader = Rooted { block, root: 0, in_place: stays };
+    let buffers = [own, homes.node_blocks(view.node())];
+    let buffer = |entry: u32| buffers[entry as usize];
+    view.intra_node(&mut phases, &registry::GATHER, &|_| to_leader, &buffer);
+    exchange(&mut phases, view, &homes, block);
+    let from_leader = Bcast { bytes: homes.all.len, root: 0 };
+    view.intra_node(&mut phases, &registry::BCAST, &|_| from_leader, &|_| homes.all);
+    phases.copy(homes.misplaced());
+    phases.finish()
+}
+
+/// The leaders tell each other the blocks of their nodes.
+fn exchange(phases: &mut Phases, view: HierarchyView<'_>, homes: &NodeBlocks<'_>, block: usize) {
+    let lens = view.node_lengths(block);
+    if lens.iter().all(|len| *len == lens[0]) {
+        let args = UniformBlocks { block: lens[0], in_place: true };
+        view.inter_node(phases, &registry::ALLGATHER, args, &|_| homes.all);
+    } else {
+        let args = RankBlocks { blocks: &lens, in_place: true };
+        let buffer = |entry: u32| homes.node_blocks(entry - 1);
+        view.inter_node(phases, &registry::ALLGATHERV, args, &buffer);
+    }
+}
+
+/// Where the blocks of nodes are, on a rank that has those of all: in a buffer, in the order of
+/// ranks, or all in scratch memory, in the order of nodes.
+struct NodeBlocks<'a> {
+    view: HierarchyView<'a>,
+    buffer: Buffer,
+    block: usize,
+    all: Region,
+    /// The first rank of each node in the order of nodes.
+    starts: Vec<u32>,
+}
+
+impl<'a> NodeBlocks<'a> {
+    /// Scratch memory is only for a rank that `has_all`.
+    fn new(
+        phases: &mut Phases, view: HierarchyView<'a>, buffer: Buffer, block: usize, has_all: bool,
+    ) -> Self {
+        let bytes = block * view.nodes.size() as usize;
+        let all = match (view.nodes.are_in_order(), has_all) {
+            (true, _) => buffer.region(0, bytes),
+            (false, true) => phases.scratch(bytes),
+            (false, false) => Region::EMPTY,
+        };
+        let sizes = view.all().map(|node| view.shape(node).ranks);
+        let starts = sizes.scan(0, |end, size| {
+            *end += size;
+            Some(*end - size)
+        });
+        Self { view, buffer, block, all, starts: starts.collect() }
+    }
+
+    /// The blocks of a node.
+    fn node_blocks(&self, node: u32) -> Region {
+        let start = self.starts[node as usize] as usize;
+        let len = self.view.shape(node).ranks as usize;
+        self.all.buffer.region(self.all.start + start * self.block, len * self.block)
+    }
+
+    /// Where the block of a rank belongs.
+    fn rank_block(&self, rank: u32) -> Region {
+        self.buffer.region(rank as usize * self.block, self.block)
+    }
+
+    /// Whether the blocks of nodes are where they belong.
+    fn is_in_rank_order(&self) -> bool {
+        self.all.buffer == self.buffer
+    }
+
+    /// The blocks that are not where they belong: where they are, and where they belong.
+    fn misplaced(&self) -> impl Iterator<Item = (Region, Region)> {
+        let nodes = self.view.all().filter(|_| !self.is_in_rank_order());
+        nodes.flat_map(move |node| {
+            let blocks = self.node_blocks(node);
+            self.view.nodes.ranks(node).iter().zip(0..).map(move |(rank, place)| {
+                let start = blocks.start + place * self.block;
+                (blocks.buffer.region(start, self.block), self.rank_block(*rank))
+            })
+        })
+    }
+}
+
+impl HierarchyView<'_> {
+    /// The bytes of each node's blocks.
+    pub(super) fn node_lengths(&self, block: usize) -> Vec<usize> {
+        self.all().map(|node| self.shape(node).ranks as usize * block).collect()
+    }
+}

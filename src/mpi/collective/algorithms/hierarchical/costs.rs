@@ -1,0 +1,342 @@
+//! What operations in two levels cost, and whether they are worth it.
+//!
+//! Phases are counted one after the other. What crosses between nodes costs what it does on the
+//! machine between them; of an operation in one level, all messages are taken to cross.
+
+use std::ops::Add;
+
+use super::{HierarchyView, Nodes};
+use crate::mpi::collective::algorithms::algorithm::{AgreedArguments, Algorithm, Arguments, Cost};
+use crate::mpi::collective::algorithms::registry;
+use crate::mpi::collective::algorithms::registry::{AlgorithmFamily, CollectiveOperation};
+use crate::mpi::collective::algorithms::{
+    Allreduce, Bcast, RankBlocks, Reduce, Rooted, RootedBlocks, Scan, Shape, UniformBlocks,
+    alltoall_pairwise, gather_linear, scatter_linear,
+};
+use crate::mpi::collective::selection::{AlgorithmChoice, Selection};
+use crate::offload::Schedule;
+
+/// What this way is called in settings.
+pub const NAME: &str = "two_level";
+
+/// The operations that can be done this way.
+pub const OPERATIONS: [CollectiveOperation; 9] = [
+    BARRIER.operation,
+    BCAST.operation,
+    GATHER.operation,
+    SCATTER.operation,
+    ALLGATHER.operation,
+    ALLTOALL.operation,
+    REDUCE.operation,
+    ALLREDUCE.operation,
+    SCAN.operation,
+];
+
+/// An operation in two levels.
+pub struct TwoLevel<A: Arguments> {
+    /// The operation.
+    pub operation: CollectiveOperation,
+    /// Whether it can be done this way.
+    pub fits: fn(&Nodes, A::Borrowed<'_>) -> bool,
+    /// What it costs.
+    pub cost: fn(HierarchyView<'_>, A::Borrowed<'_>) -> HierarchicalCost,
+    /// The part of a rank.
+    pub schedule: fn(HierarchyView<'_>, A::Borrowed<'_>) -> Schedule,
+}
+
+/// A cost with the messages between nodes counted apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HierarchicalCost {
+    /// Inside the nodes, on the one for which that is most.
+    pub intra_node: Cost,
+    /// Between them.
+    pub inter_node: Cost,
+}
+
+/// Barrier.
+pub const BARRIER: TwoLevel<()> = TwoLevel {
+    operation: CollectiveOperation::Barrier,
+    fits: |nodes, ()| has_local_peers(nodes),
+    cost: |view, ()| {
+        let largest = Shape { ranks: view.nodes.largest() };
+        let (up, down) = (largest.doublings().into(), u64::from(largest.ranks.ilog2()));
+        HierarchicalCost {
+            intra_node: Cost { rounds: up + down, messages: up, ..Cost::ZERO },
+            inter_node: view.inter_node_cost(&registry::BARRIER, ()),
+        }
+    },
+    schedule: |view, ()| super::barrier(view),
+};
+
+/// Broadcast.
+pub const BCAST: TwoLevel<Bcast> = TwoLevel {
+    operation: CollectiveOperation::Bcast,
+    fits: |nodes, _| has_local_peers(nodes),
+    cost: |view, args| {
+        let root = view.nodes.node_of(args.root);
+        HierarchicalCost {
+            intra_node: intra_node_bcast(view.rooted(args.root), args.bytes),
+            inter_node: view.inter_node_cost(&registry::BCAST, Bcast { root, ..args }),
+        }
+    },
+    schedule: super::bcast,
+};
+
+/// Gather.
+pub const GATHER: TwoLevel<Rooted> = TwoLevel {
+    operation: CollectiveOperation::Gather,
+    fits: |nodes, _| has_local_peers(nodes),
+    cost: |view, args| HierarchicalCost {
+        intra_node: intra_node_gather(view.rooted(args.root), args.block)
+            + reorder_cost(view, args.block),
+        inter_node: (gather_linear::GATHERV.cost)(
+            view.leaders(),
+            inter_node_arguments(view, args, &inter_node_lengths(view, args)),
+        ),
+    },
+    schedule: super::gather,
+};
+
+/// Scatter.
+pub const SCATTER: TwoLevel<Rooted> = TwoLevel {
+    operation: CollectiveOperation::Scatter,
+    fits: |nodes, _| has_local_peers(nodes),
+    cost: |view, args| {
+        let root = view.rooted(args.root);
+        let from_leader = |node| Rooted { root: root.leader_place(node), ..args };
+        HierarchicalCost {
+            intra_node: root.intra_node_cost(&registry::SCATTER, &from_leader)
+                + reorder_cost(view, args.block),
+            inter_node: (scatter_linear::SCATTERV.cost)(
+                view.leaders(),
+                inter_node_arguments(view, args, &inter_node_lengths(view, args)),
+            ),
+        }
+    },
+    schedule: super::scatter,
+};
+
+/// Gather to all.
+pub const ALLGATHER: TwoLevel<UniformBlocks> = TwoLevel {
+    operation: CollectiveOperation::Allgather,
+    fits: |nodes, _| has_local_peers(nodes),
+    cost: |view, args| {
+        let all = args.block * view.nodes.size() as usize;
+        let lens = view.node_lengths(args.block);
+        let among = RankBlocks { blocks: &lens, in_place: true };
+        let uniform = UniformBlocks { block: lens[0], in_place: true };
+        let between = match lens.iter().all(|len| *len == lens[0]) {
+            true => view.inter_node_cost(&registry::ALLGATHER, uniform),
+            false => view.inter_node_cost(&registry::ALLGATHERV, among),
+        };
+        let inside = intra_node_gather(view, args.block) + intra_node_bcast(view, all);
+        HierarchicalCost {
+            intra_node: inside + reorder_cost(view, args.block),
+            inter_node: between,
+        }
+    },
+    schedule: super::allgather,
+};
+
+/// Exchange of all with all.
+pub const ALLTOALL: TwoLevel<UniformBlocks> = TwoLevel {
+    operation: CollectiveOperation::Alltoall,
+    fits: |nodes, _| has_local_peers(nodes) && nodes.largest() * nodes.size() <= LEADER_COPIES_MAX,
+    cost: |view, args| {
+        let (size, largest) = (u64::from(view.nodes.size()), u64::from(view.nodes.largest()));
+        let row = args.block * view.nodes.size() as usize;
+        let with_leader = Rooted { block: row, root: 0, in_place: false };
+        let none = UniformBlocks { block: 0, ..args };
+        let meeting = match args.block {
+            0 => (alltoall_pairwise::ALLTOALL.cost)(view.leaders(), none),
+            _ => alltoall_pairwise::windowed_cost(view.leaders(), alltoall_pairwise::WINDOW),
+        };
+        let packed = Cost::of_copy(2 * largest * row as u64);
+        let scatter = view.intra_node_cost(&registry::SCATTER, &|_| with_leader);
+        HierarchicalCost {
+            intra_node: intra_node_gather(view, row) + scatter + packed,
+            inter_node: Cost {
+                // That of half of the ranks, if a node has so many, is most.
+                bytes: largest.min(size / 2) * (size - largest.min(size / 2)) * args.block as u64,
+                ..meeting
+            },
+        }
+    },
+    schedule: super::alltoall,
+};
+
+/// Reduction to a root.
+pub const REDUCE: TwoLevel<Reduce> = TwoLevel {
+    operation: CollectiveOperation::Reduce,
+    fits: |nodes, args| {
+        has_local_peers(nodes) && (args.operands.commutative || nodes.are_in_order())
+    },
+    cost: |view, args| {
+        let root = view.nodes.node_of(args.root);
+        HierarchicalCost {
+            intra_node: intra_node_reduce(view.rooted(args.root), args),
+            inter_node: view.inter_node_cost(&registry::REDUCE, Reduce { root, ..args }),
+        }
+    },
+    schedule: super::reduce,
+};
+
+/// Reduction to all.
+pub const ALLREDUCE: TwoLevel<Allreduce> = TwoLevel {
+    operation: CollectiveOperation::Allreduce,
+    fits: |nodes, args| {
+        has_local_peers(nodes) && (args.operands.commutative || nodes.are_in_order())
+    },
+    cost: |view, args| {
+        let Allreduce { operands, in_place } = args;
+        let to_leader = Reduce { operands, root: 0, in_place };
+        HierarchicalCost {
+            intra_node: intra_node_reduce(view, to_leader) + intra_node_bcast(view, operands.bytes),
+            inter_node: view.inter_node_cost(&registry::ALLREDUCE, args),
+        }
+    },
+    schedule: super::allreduce,
+};
+
+/// Reduction over the ranks up to oneself.
+pub const SCAN: TwoLevel<Scan> = TwoLevel {
+    operation: CollectiveOperation::Scan,
+    fits: |nodes, _| has_local_peers(nodes) && nodes.are_in_order(),
+    cost: |view, args| {
+        let bytes = args.operands.bytes;
+        let combined = Cost { reduced: bytes as u64, ..Cost::ZERO };
+        let scan = view.intra_node_cost(&registry::SCAN, &|_| args);
+        HierarchicalCost {
+            intra_node: scan + intra_node_bcast(view.with_last_leader(), bytes) + combined,
+            inter_node: view.inter_node_cost(&registry::EXSCAN, args),
+        }
+    },
+    schedule: super::scan,
+};
+
+/// A leader copies so many blocks at most, each in a step of its own, twice.
+const LEADER_COPIES_MAX: u32 = 16 * 1024;
+
+/// Whether any rank has another one near it; otherwise one level is all there is.
+fn has_local_peers(nodes: &Nodes) -> bool {
+    nodes.largest() > 1
+}
+
+fn intra_node_bcast(view: HierarchyView<'_>, bytes: usize) -> Cost {
+    view.intra_node_cost(&registry::BCAST, &|node| Bcast { bytes, root: view.leader_place(node) })
+}
+
+fn intra_node_gather(view: HierarchyView<'_>, block: usize) -> Cost {
+    let to_leader = |node| Rooted { block, root: view.leader_place(node), in_place: false };
+    view.intra_node_cost(&registry::GATHER, &to_leader)
+}
+
+fn intra_node_reduce(view: HierarchyView<'_>, args: Reduce) -> Cost {
+    let to_leader = |node| Reduce { root: view.leader_place(node), ..args };
+    view.intra_node_cost(&registry::REDUCE, &to_leader)
+}
+
+/// What it costs to bring blocks from the order of nodes to that of ranks.
+fn reorder_cost(view: HierarchyView<'_>, block: usize) -> Cost {
+    let blocks = if view.nodes.are_in_order() { 0 } else { view.nodes.size() };
+    Cost::of_copy(u64::from(blocks) * block as u64)
+}
+
+/// The bytes of each node that cross to or from the root's.
+fn inter_node_lengths(view: HierarchyView<'_>, args: Rooted) -> Vec<usize> {
+    let mut lens = view.node_lengths(args.block);
+    lens[view.nodes.node_of(args.root) as usize] = 0;
+    lens
+}
+
+fn inter_node_arguments<'a>(
+    view: HierarchyView<'_>, args: Rooted, blocks: &'a [usize],
+) -> RootedBlocks<'a> {
+    RootedBlocks { own: 0, blocks, root: view.nodes.node_of(args.root), in_place: true }
+}
+
+impl HierarchyView<'_> {
+    /// What a phase inside each node costs on the one for which it is most.
+    pub(super) fn intra_node_cost<A: Arguments>(
+        self, family: &AlgorithmFamily<A>, args: &dyn Fn(u32) -> A::Borrowed<'static>,
+    ) -> Cost {
+        let cost = |node| {
+            let (shape, args) = (self.shape(node), args(node));
+            (self.selection.choose(family, shape, args).cost)(shape, args.agreed())
+        };
+        self.all().map(cost).fold(Cost::ZERO, Cost::maximum)
+    }
+
+    /// What a phase between the leaders costs.
+    pub(super) fn inter_node_cost<A: Arguments>(
+        self, family: &AlgorithmFamily<A>, args: A::Borrowed<'_>,
+    ) -> Cost {
+        let shape = self.leaders();
+        (self.selection.choose_across_nodes(family, shape, args).cost)(shape, args.agreed())
+    }
+}
+
+impl Cost {
+    /// The larger of each number.
+    fn maximum(self, other: Self) -> Self {
+        Self {
+            rounds: self.rounds.max(other.rounds),
+            messages: self.messages.max(other.messages),
+            bytes: self.bytes.max(other.bytes),
+            reduced: self.reduced.max(other.reduced),
+            copied: self.copied.max(other.copied),
+        }
+    }
+}
+
+/// One after the other.
+impl Add for Cost {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            rounds: self.rounds + other.rounds,
+            messages: self.messages + other.messages,
+            bytes: self.bytes + other.bytes,
+            reduced: self.reduced + other.reduced,
+            copied: self.copied + other.copied,
+        }
+    }
+}
+
+impl Selection {
+    /// The part of a rank on several nodes: in one level or two, whichever is cheaper, or as a
+    /// setting says.
+    pub fn schedule_on_nodes<A: Arguments>(
+        &self, family: &AlgorithmFamily<A>, two: &TwoLevel<A>, nodes: &Nodes, rank: u32,
+        args: A::Borrowed<'_>,
+    ) -> Schedule {
+        let shape = Shape { ranks: nodes.size() };
+        let one = self.choose_across_nodes(family, shape, args);
+        let view = HierarchyView::new(nodes, self, rank);
+        if (two.fits)(nodes, args.agreed()) && view.is_cheaper(one, two, args) {
+            (two.schedule)(view, args)
+        } else {
+            (one.schedule)(shape, rank, args)
+        }
+    }
+}
+
+impl HierarchyView<'_> {
+    /// Whether two levels are cheaper than one, or wanted; one may be wanted too.
+    fn is_cheaper<A: Arguments>(
+        self, one: &Algorithm<A>, two: &TwoLevel<A>, args: A::Borrowed<'_>,
+    ) -> bool {
+        if !self.selection.allows(two.operation, NAME) {
+            return false;
+        }
+        if let AlgorithmChoice::Algorithm(name) = self.selection.choice(two.operation) {
+            return name == NAME;
+        }
+        let agreed = args.agreed();
+        let (near, far) = (self.selection.machine(), self.selection.network());
+        let apart = (two.cost)(self, agreed);
+        let two = near.time_ps(apart.intra_node).saturating_add(far.time_ps(apart.inter_node));
+        two < far.time_ps((one.cost)(Shape { ranks: self.nodes.size() }, agreed))
+    }
+}

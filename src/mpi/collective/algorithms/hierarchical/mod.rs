@@ -1,0 +1,193 @@
+//! Collective operations on several nodes: inside each node, and between one rank of each.
+//!
+//! ```text
+//!   nodes       0        1      2
+//!   ranks    0  2  3    1  4    5
+//!            ◄──┴──┘    ◄──┘             1: inside the nodes, to their leaders
+//!            ◄──────────►───────►        2: between the leaders
+//!            └──►──►    └──►             3: inside the nodes, from their leaders
+//! ```
+//!
+//! The lowest rank of a node leads it, but a root leads its own. Each phase is an operation by the
+//! algorithm that is chosen for so few ranks, so that what is known of fast algorithms holds here
+//! too, and segments go through the phases in a pipeline ([`Phases`]). What crosses between nodes
+//! is as little as can be: a message once to each node but the root's, one operand for each node,
+//! the blocks of a node in one message.
+//!
+//! Karonis et al., "Exploiting hierarchy in parallel computer networks to optimize collective
+//! operation performance", IPDPS 2000; Traff and Rougier, "MPI collectives and datatypes for
+//! hierarchical all-to-all communication", EuroMPI 2014.
+
+mod alltoall;
+mod blocks;
+pub mod costs;
+mod nodes;
+mod reduce;
+
+pub use alltoall::alltoall;
+pub use blocks::{allgather, gather, scatter};
+pub use nodes::Nodes;
+pub use reduce::{allreduce, reduce, scan};
+
+use super::algorithm::Arguments;
+use super::phases::{PhasePlacement, Phases};
+use super::registry::{self, AlgorithmFamily};
+use super::{BUFFER, Bcast, Shape, signal};
+use crate::mpi::collective::selection::Selection;
+use crate::offload::{Region, Schedule};
+
+/// The nodes as a rank sees them, and by which algorithms the phases go.
+#[derive(Clone, Copy)]
+pub struct HierarchyView<'a> {
+    nodes: &'a Nodes,
+    selection: &'a Selection,
+    rank: u32,
+    leader_rule: LeaderRule,
+}
+
+/// Who leads a node.
+#[derive(Clone, Copy)]
+enum LeaderRule {
+    /// Its lowest rank.
+    First,
+    /// Its highest rank.
+    Last,
+    /// Its lowest rank, but of its own node this one.
+    Root(u32),
+}
+
+impl<'a> HierarchyView<'a> {
+    /// What `rank` sees.
+    pub fn new(nodes: &'a Nodes, selection: &'a Selection, rank: u32) -> Self {
+        Self { nodes, selection, rank, leader_rule: LeaderRule::First }
+    }
+
+    /// Who sees.
+    pub fn rank(self) -> u32 {
+        self.rank
+    }
+
+    /// The same in an operation with a root.
+    fn rooted(self, root: u32) -> Self {
+        Self { leader_rule: LeaderRule::Root(root), ..self }
+    }
+
+    /// The same in an operation that goes from rank to rank.
+    fn with_last_leader(self) -> Self {
+        Self { leader_rule: LeaderRule::Last, ..self }
+    }
+
+    /// The own node.
+    fn node(self) -> u32 {
+        self.nodes.node_of(self.rank)
+    }
+
+    /// The ranks of the own node.
+    fn ranks(self) -> &'a [u32] {
+        self.nodes.ranks(self.node())
+    }
+
+    /// The place of this rank among those of its node.
+    fn place(self) -> u32 {
+        place(self.ranks(), self.rank)
+    }
+
+    fn leader(self, node: u32) -> u32 {
+        let ranks = self.nodes.ranks(node);
+        match self.leader_rule {
+            LeaderRule::Root(root) if self.nodes.node_of(root) == node => root,
+            LeaderRule::First | LeaderRule::Root(_) => ranks[0],
+            LeaderRule::Last => ranks[ranks.len() - 1],
+        }
+    }
+
+    /// The place of the leader among the ranks of its node.
+    fn leader_place(self, node: u32) -> u32 {
+        place(self.nodes.ranks(node), self.leader(node))
+    }
+
+    fn is_leader(self) -> bool {
+        self.leader(self.node()) == self.rank
+    }
+
+    /// The shape of a node.
+    fn shape(self, node: u32) -> Shape {
+        Shape { ranks: self.nodes.ranks(node).len() as u32 }
+    }
+
+    /// The shape of the leaders.
+    fn leaders(self) -> Shape {
+        Shape { ranks: self.nodes.count() }
+    }
+
+    /// All nodes.
+    fn all(self) -> std::ops::Range<u32> {
+        0..self.nodes.count()
+    }
+
+    /// An operation inside each node, with the arguments of this rank if it were on that node; on
+    /// others than its own only what ranks agree about matters.
+    fn intra_node<A: Arguments>(
+        self, phases: &mut Phases, family: &AlgorithmFamily<A>,
+        args: &dyn Fn(u32) -> A::Borrowed<'static>, buffer: &dyn Fn(u32) -> Region,
+    ) {
+        let rounds = self.intra_node_cost(family, args).rounds as u32;
+        let node = self.node();
+        let part = self.selection.schedule(family, self.shape(node), self.place(), args(node));
+        let member = |place: u32| self.ranks()[place as usize];
+        phases.then(&part, rounds, &PhasePlacement { member: &member, buffer });
+    }
+
+    /// An operation between the leaders.
+    fn inter_node<A: Arguments>(
+        self, phases: &mut Phases, family: &AlgorithmFamily<A>, args: A::Borrowed<'_>,
+        buffer: &dyn Fn(u32) -> Region,
+    ) {
+        let rounds = self.inter_node_cost(family, args).rounds as u32;
+        if !self.is_leader() {
+            return phases.skip_rounds(rounds);
+        }
+        let by = self.selection.choose_across_nodes(family, self.leaders(), args);
+        let part = (by.schedule)(self.leaders(), self.node(), args);
+        phases.then(&part, rounds, &PhasePlacement { member: &|node| self.leader(node), buffer });
+    }
+}
+
+/// The place of `rank` among `ranks`, which are ascending.
+fn place(ranks: &[u32], rank: u32) -> u32 {
+    ranks.binary_search(&rank).expect("a rank is on its node") as u32
+}
+
+/// The part of a rank in a barrier.
+pub fn barrier(view: HierarchyView<'_>) -> Schedule {
+    let member = |place: u32| view.ranks()[place as usize];
+    let (shape, place) = (view.shape(view.node()), view.place());
+    let rounds = Shape { ranks: view.nodes.largest() }.doublings();
+    let mut phases = Phases::default();
+    phases.then_synchronized(&signal::fan_in(shape, place), rounds, &member);
+    let across = view.inter_node_cost(&registry::BARRIER, ()).rounds as u32;
+    if view.is_leader() {
+        let by = view.selection.choose_across_nodes(&registry::BARRIER, view.leaders(), ());
+        let part = (by.schedule)(view.leaders(), view.node(), ());
+        phases.then_synchronized(&part, across, &|node| view.leader(node));
+    } else {
+        phases.skip_rounds(across);
+    }
+    phases.then_synchronized(&signal::fan_out(shape, place), rounds, &member);
+    phases.finish()
+}
+
+/// The part of a rank in a broadcast.
+pub fn bcast(view: HierarchyView<'_>, args: Bcast) -> Schedule {
+    let view = view.rooted(args.root);
+    let mut phases = Phases::default();
+    if args.bytes == 0 {
+        return phases.finish();
+    }
+    let buffer = |_| BUFFER.region(0, args.bytes);
+    let from_node = Bcast { root: view.nodes.node_of(args.root), ..args };
+    view.inter_node(&mut phases, &registry::BCAST, from_node, &buffer);
+    let from_leader = |node| Bcast { root: view.leader_place(node), ..args };
+    view.intra_node(&mut phases, &registry::BCAST, &from_leader, &buffer);
+    phases.finish()
+}

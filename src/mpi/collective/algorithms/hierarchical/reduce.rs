@@ -1,0 +1,96 @@
+//! Reductions on several nodes: each node's operands first, then one operand for each node.
+//!
+//! The operation must commute, or the nodes be in the order of their ranks.
+
+use super::HierarchyView;
+use crate::mpi::collective::algorithms::phases::Phases;
+use crate::mpi::collective::algorithms::registry;
+use crate::mpi::collective::algorithms::{Allreduce, Bcast, RECEIVE, Reduce, Scan, input_buffer};
+use crate::offload::{Region, Schedule};
+
+/// The part of a rank in a reduce.
+pub fn reduce(view: HierarchyView<'_>, args: Reduce) -> Schedule {
+    let view = view.rooted(args.root);
+    let mut phases = Phases::default();
+    let Reduce { operands, root, in_place } = args;
+    if operands.bytes == 0 {
+        return phases.finish();
+    }
+    let result = RECEIVE.region(0, operands.bytes);
+    let own = input_buffer(in_place && view.rank == root).region(0, operands.bytes);
+    let sum = to_leader(&mut phases, view, args, own, view.rank == root);
+    let to_node = Reduce { operands, root: view.nodes.node_of(root), in_place: sum == result };
+    let buffers = [sum, result];
+    view.inter_node(&mut phases, &registry::REDUCE, to_node, &|entry| buffers[entry as usize]);
+    phases.finish()
+}
+
+/// The part of a rank in an allreduce.
+pub fn allreduce(view: HierarchyView<'_>, args: Allreduce) -> Schedule {
+    let mut phases = Phases::default();
+    let Allreduce { operands, in_place } = args;
+    if operands.bytes == 0 {
+        return phases.finish();
+    }
+    let result = RECEIVE.region(0, operands.bytes);
+    let own = input_buffer(in_place).region(0, operands.bytes);
+    let to_first = Reduce { operands, root: 0, in_place };
+    let sum = to_leader(&mut phases, view, to_first, own, true);
+    let buffers = [sum, result];
+    let among_leaders = Allreduce { operands, in_place: sum == result };
+    let buffer = |entry: u32| buffers[entry as usize];
+    view.inter_node(&mut phases, &registry::ALLREDUCE, among_leaders, &buffer);
+    let from_leader = Bcast { bytes: operands.bytes, root: 0 };
+    view.intra_node(&mut phases, &registry::BCAST, &|_| from_leader, &|_| result);
+    phases.finish()
+}
+
+/// The leader of each node combines the operands there; says where, on a leader: in the receive
+/// buffer where it `has_result`, else in scratch memory; an operand alone stays where it is.
+fn to_leader(
+    phases: &mut Phases, view: HierarchyView<'_>, args: Reduce, own: Region, has_result: bool,
+) -> Region {
+    let alone = view.ranks().len() == 1;
+    let bytes = args.operands.bytes;
+    let sum = match (view.is_leader(), alone) {
+        (false, _) => Region::EMPTY,
+        (true, true) => own,
+        (true, false) if has_result => RECEIVE.region(0, bytes),
+        (true, false) => phases.scratch(bytes),
+    };
+    let in_place = args.in_place && view.is_leader() && has_result;
+    let part = |node| Reduce { root: view.leader_place(node), in_place, ..args };
+    let buffers = [own, sum];
+    if alone {
+        phases.skip_rounds(view.intra_node_cost(&registry::REDUCE, &part).rounds as u32);
+    } else {
+        view.intra_node(phases, &registry::REDUCE, &part, &|entry| buffers[entry as usize]);
+    }
+    sum
+}
+
+/// The part of a rank in a scan; the nodes must be in the order of their ranks.
+///
+/// The last rank of a node has what its operands make, and hears what those of the nodes before
+/// make.
+pub fn scan(view: HierarchyView<'_>, args: Scan) -> Schedule {
+    let view = view.with_last_leader();
+    let mut phases = Phases::default();
+    let Scan { operands, in_place } = args;
+    if operands.bytes == 0 {
+        return phases.finish();
+    }
+    let result = RECEIVE.region(0, operands.bytes);
+    let buffers = [input_buffer(in_place).region(0, operands.bytes), result];
+    view.intra_node(&mut phases, &registry::SCAN, &|_| args, &|entry| buffers[entry as usize]);
+    let before = phases.scratch(operands.bytes);
+    let buffers = [result, before];
+    let of_nodes = Scan { operands, in_place: false };
+    view.inter_node(&mut phases, &registry::EXSCAN, of_nodes, &|entry| buffers[entry as usize]);
+    if view.node() > 0 {
+        let from_last = |node| Bcast { bytes: operands.bytes, root: view.leader_place(node) };
+        view.intra_node(&mut phases, &registry::BCAST, &from_last, &|_| before);
+        phases.reduce(before, result);
+    }
+    phases.finish()
+}

@@ -1,0 +1,257 @@
+//! Which algorithm runs: the cheapest that fits, by costs that algorithms state and what the
+//! machine takes for them; or the one that a setting names.
+//!
+//! The choice depends on what the standard makes equal on all ranks ([`AgreedArguments::agreed`]) and
+//! nothing else: the packed bytes of a message or block, the shape of the communicator, whether the
+//! operation commutes. Counts and datatypes are not equal, nor is `MPI_IN_PLACE` in rooted
+//! operations. Settings are compared when ranks join.
+
+pub mod machine_model;
+
+use std::cell::Cell;
+
+use crate::mpi::collective::algorithms::Shape;
+use crate::mpi::collective::algorithms::algorithm::{AgreedArguments, Algorithm, Arguments};
+use crate::mpi::collective::algorithms::hierarchical::costs;
+use crate::mpi::collective::algorithms::registry::{AlgorithmFamily, CollectiveOperation};
+use crate::mpi::collective::selection::machine_model::MachineModel;
+use crate::offload::Schedule;
+
+/// What a setting says of an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AlgorithmChoice {
+    /// The cheapest: through memory that the ranks share, if they do; else by messages.
+    #[default]
+    Auto,
+    /// Through memory that the ranks share, if they do.
+    Shared,
+    /// By messages, with this algorithm where it fits.
+    Algorithm(&'static str),
+}
+
+impl AlgorithmChoice {
+    /// What `text` says of `operation`.
+    pub fn from_text(operation: CollectiveOperation, text: &str) -> Option<Self> {
+        match text {
+            "auto" => Some(Self::Auto),
+            "shared" => Some(Self::Shared),
+            _ => {
+                let mut names = operation.algorithms().into_iter();
+                names.find(|name| *name == text).map(Self::Algorithm)
+            }
+        }
+    }
+
+    /// What may be said of `operation`, as settings list it.
+    pub fn texts(operation: CollectiveOperation) -> String {
+        let names = operation.algorithms();
+        ["auto", "shared"].into_iter().chain(names).collect::<Vec<_>>().join("|")
+    }
+}
+
+/// What steers the choice; equal on all ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selection {
+    machine: MachineModel,
+    network: MachineModel,
+    choices: [AlgorithmChoice; CollectiveOperation::ALL.len()],
+    /// Whether reductions put operands together in one way only.
+    reproducible: bool,
+    /// A bit for each operation whose choice did not fit once.
+    warned: Cell<u32>,
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        Self::new(machine_model::SHARED)
+    }
+}
+
+impl Selection {
+    /// What is cheapest on `machine_model`, and on a network between several of that kind.
+    pub fn new(machine: MachineModel) -> Self {
+        let choices = [AlgorithmChoice::Auto; CollectiveOperation::ALL.len()];
+        let network = machine_model::NETWORK;
+        Self { machine, network, choices, reproducible: false, warned: Cell::new(0) }
+    }
+
+    /// The same on another machine.
+    pub fn with_machine(self, machine: MachineModel) -> Self {
+        Self { machine, ..self }
+    }
+
+    /// Sets what a setting says of `operation`.
+    pub fn choose_for(&mut self, operation: CollectiveOperation, choice: AlgorithmChoice) {
+        self.choices[operation as usize] = choice;
+    }
+
+    /// What a setting says of `operation`.
+    pub fn choice(&self, operation: CollectiveOperation) -> AlgorithmChoice {
+        self.choices[operation as usize]
+    }
+
+    /// Admits only algorithms that put operands together in one way (`coll`, "Association").
+    pub fn set_reproducible(&mut self, reproducible: bool) {
+        self.reproducible = reproducible;
+    }
+
+    /// Whether an algorithm of this name may be used at all.
+    pub(in crate::mpi) fn allows(&self, operation: CollectiveOperation, algorithm: &str) -> bool {
+        let names = operation.reproducible().filter(|_| self.reproducible);
+        names.is_none_or(|names| names.contains(&algorithm))
+    }
+
+    /// Whether `operation` goes through memory that all ranks share, if they do.
+    pub fn is_shared(&self, operation: CollectiveOperation) -> bool {
+        !matches!(self.choice(operation), AlgorithmChoice::Algorithm(_))
+            && (!self.reproducible || operation.reproducible().is_none())
+    }
+
+    /// Whether `operation`, if it only moves `bytes` bytes to each rank, is better off with messages
+    /// although the ranks share memory.
+    pub fn prefers_messages(&self, operation: CollectiveOperation, bytes: usize) -> bool {
+        bytes >= self.machine.long_bytes && self.choice(operation) == AlgorithmChoice::Auto
+    }
+
+    /// Whose costs are compared.
+    pub fn machine(&self) -> &MachineModel {
+        &self.machine
+    }
+
+    /// Whose costs are compared for what crosses between nodes.
+    pub fn network(&self) -> &MachineModel {
+        &self.network
+    }
+
+    /// The algorithm for a call on one node.
+    ///
+    /// # Panics
+    /// If none fits, which no family allows.
+    pub fn choose<A: Arguments>(
+        &self, family: &AlgorithmFamily<A>, shape: Shape, args: A::Borrowed<'_>,
+    ) -> &'static Algorithm<A> {
+        self.choose_by(&self.machine, family, shape, args)
+    }
+
+    /// The algorithm for a call of ranks that are on several nodes.
+    ///
+    /// # Panics
+    /// As [`Selection::choose`].
+    pub fn choose_across_nodes<A: Arguments>(
+        &self, family: &AlgorithmFamily<A>, shape: Shape, args: A::Borrowed<'_>,
+    ) -> &'static Algorithm<A> {
+        self.choose_by(&self.network, family, shape, args)
+    }
+
+    fn choose_by<A: Arguments>(
+        &self, machine: &MachineModel, family: &AlgorithmFamily<A>, shape: Shape,
+        args: A::Borrowed<'_>,
+    ) -> &'static Algorithm<A> {
+        let agreed = args.agreed();
+        let fitting = || {
+            let fits = |algorithm: &&Algorithm<A>| {
+                self.allows(family.operation, algorithm.name) && (algorithm.fits)(shape, agreed)
+            };
+            family.algorithms.iter().filter(fits)
+        };
+        if let AlgorithmChoice::Algorithm(name) = self.choice(family.operation) {
+            match fitting().find(|algorithm| algorithm.name == name) {
+                Some(algorithm) => return algorithm,
+                // Here is one level of two, or there is only one.
+                None if name == costs::NAME => {}
+                None => self.warn_once(family.operation, name, shape),
+            }
+        }
+        let time = |algorithm: &&Algorithm<A>| machine.time_ps((algorithm.cost)(shape, agreed));
+        fitting().min_by_key(time).expect("one algorithm of a family fits any call")
+    }
+
+    /// The part of `rank` in a call.
+    pub fn schedule<A: Arguments>(
+        &self, family: &AlgorithmFamily<A>, shape: Shape, rank: u32, args: A::Borrowed<'_>,
+    ) -> Schedule {
+        (self.choose(family, shape, args).schedule)(shape, rank, args)
+    }
+
+    /// Says once that an algorithm does not fit a call.
+    #[cold]
+    fn warn_once(&self, operation: CollectiveOperation, algorithm: &str, shape: Shape) {
+        let bit = 1 << operation as u32;
+        if self.warned.replace(self.warned.get() | bit) & bit == 0 {
+            let (name, ranks) = (operation.name(), shape.ranks);
+            tracing::warn!(
+                ranks,
+                "SUIRO_COLL_{name}={algorithm} does not fit a call; the cheapest that does is taken"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mpi::collective::algorithms::registry::{ALLREDUCE, BCAST};
+    use crate::mpi::collective::algorithms::{Allreduce, Bcast, Operands};
+
+    #[test]
+    fn a_setting_is_heeded_where_it_fits() {
+        let bcast = |by: &Selection, bytes| {
+            by.choose(&BCAST, Shape { ranks: 8 }, Bcast { bytes, root: 0 }).name
+        };
+        let mut by = Selection::default();
+        assert_ne!(bcast(&by, 8), "chain");
+        let chain = AlgorithmChoice::from_text(CollectiveOperation::Bcast, "chain").unwrap();
+        by.choose_for(CollectiveOperation::Bcast, chain);
+        assert_eq!(bcast(&by, 8), "chain");
+        assert!(
+            !by.is_shared(CollectiveOperation::Bcast) && by.is_shared(CollectiveOperation::Reduce)
+        );
+
+        let ring = AlgorithmChoice::from_text(CollectiveOperation::Allreduce, "ring").unwrap();
+        by.choose_for(CollectiveOperation::Allreduce, ring);
+        let allreduce = |bytes| {
+            let operands = Operands { bytes, element: 8, commutative: true };
+            by.choose(&ALLREDUCE, Shape { ranks: 8 }, Allreduce { operands, in_place: false }).name
+        };
+        assert_eq!(allreduce(64), "ring");
+        assert_ne!(allreduce(8), "ring");
+        assert_eq!(by.warned.get(), 1 << CollectiveOperation::Allreduce as u32);
+    }
+
+    #[test]
+    fn reproducible_results_have_their_algorithms() {
+        let mut by = Selection::default();
+        by.set_reproducible(true);
+        assert!(
+            !by.is_shared(CollectiveOperation::Reduce) && by.is_shared(CollectiveOperation::Bcast)
+        );
+        let ring = AlgorithmChoice::from_text(CollectiveOperation::Allreduce, "ring").unwrap();
+        by.choose_for(CollectiveOperation::Allreduce, ring);
+        for elements in [1, 7, 100, 1 << 20] {
+            let operands = Operands { bytes: 8 * elements, element: 8, commutative: true };
+            let args = Allreduce { operands, in_place: false };
+            let name = by.choose(&ALLREDUCE, Shape { ranks: 7 }, args).name;
+            assert!(
+                CollectiveOperation::Allreduce.reproducible().unwrap().contains(&name),
+                "{name}"
+            );
+        }
+        for operation in CollectiveOperation::ALL {
+            let names = operation.algorithms();
+            let known = operation.reproducible().unwrap_or_default();
+            assert!(known.iter().all(|name| names.contains(name)), "{known:?}");
+        }
+    }
+
+    #[test]
+    fn a_bad_name_is_none() {
+        assert_eq!(AlgorithmChoice::from_text(CollectiveOperation::Barrier, "chain"), None);
+        assert_eq!(
+            AlgorithmChoice::from_text(CollectiveOperation::Barrier, "shared"),
+            Some(AlgorithmChoice::Shared)
+        );
+        assert!(
+            AlgorithmChoice::texts(CollectiveOperation::Bcast).starts_with("auto|shared|binomial|")
+        );
+    }
+}
