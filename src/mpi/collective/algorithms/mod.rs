@@ -37,7 +37,7 @@
 //! is the same for reduce, allreduce and reduce-scatter. In a scan, operands are put together as in
 //! `scan_doubling`, which depends on the rank only. `SUIRO_REDUCE=reproducible` admits no others.
 //!
-//! **Agreement.** Which algorithm runs is decided in [`select`] from what the standard makes equal
+//! **Agreement.** Which algorithm runs is decided in [`selection`](super::selection) from what the standard makes equal
 //! on all ranks.
 
 pub mod algorithm;
