@@ -11,7 +11,7 @@ use std::{env, fs};
 mod generator;
 
 use generator::entry::Tables;
-use generator::{f08, library, prototype, sentinel, table};
+use generator::{f08, library, sentinel, table};
 
 const SONAME: &str = "libmpifort_abi.so.1";
 /// The library with the functions of C (MPI 5.0, chapter 20).
@@ -23,6 +23,7 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=generator");
+    println!("cargo:rerun-if-changed=../generator");
     render(&out);
     let stub = stub(&out);
     let arguments = [
@@ -52,7 +53,7 @@ fn render(out: &Path) {
     let routines = table::routines(&read("routines.tsv"));
     let deleted = table::routines(&read("deleted.tsv"));
     let kinds = table::kinds(&read("kinds.tsv"));
-    let prototypes = prototype::prototypes(&read("../tests/data/mpi5_functions.tsv"));
+    let prototypes = library::prototypes();
     let tables = Tables { kinds: &kinds, prototypes: &prototypes };
     for (name, text) in [
         ("c.rs", library::render_declarations(&prototypes)),

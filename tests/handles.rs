@@ -6,7 +6,7 @@
 //! integer or garbage; for each that is a pointer, a call in which it is null. All other arguments
 //! are good ones for one rank. So a function is tried from the day on which it is supported.
 
-#[path = "functions/mod.rs"]
+#[path = "../generator/functions.rs"]
 mod functions;
 #[allow(dead_code)]
 #[path = "harness/mod.rs"]
@@ -18,7 +18,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use functions::{Function, bodies, functions, supported};
+use functions::{Function, functions};
 
 /// A kind of handle.
 struct Kind {
@@ -410,17 +410,17 @@ type Trial = fn(&Function, &[Argument<'_>], usize) -> Option<(String, String)>;
 
 /// The whole program, and how many arguments it tries.
 fn program(trial: Trial) -> (String, usize) {
-    let bodies = bodies();
-    let is_supported = |name: &str| supported(&format!("P{name}"), &bodies);
+    let functions = functions();
+    let is_supported = |name: &str| {
+        functions.iter().any(|function| function.name == name && function.is_supported())
+    };
     let mut text = prologue(is_supported);
     let mut trials = Vec::new();
-    for function in functions().filter(|function| !is_left_out(function.name)) {
-        if !is_supported(function.name) {
-            continue;
-        }
+    let tried = |function: &&Function| function.is_supported() && !is_left_out(function.name);
+    for function in functions.iter().filter(tried) {
         let arguments = arguments(function.prototype);
         for which in 0..arguments.len() {
-            if let Some((trial, body)) = trial(&function, &arguments, which) {
+            if let Some((trial, body)) = trial(function, &arguments, which) {
                 text += &body;
                 trials.push(trial);
             }
@@ -475,8 +475,9 @@ fn try_all(name: &str, trial: Trial) {
 #[test]
 fn every_kind_of_handle_of_the_standard_is_tried() {
     let known: BTreeSet<_> = KINDS.iter().map(|kind| kind.c_type).collect();
-    let prototypes: Vec<_> = functions().filter(|f| !is_left_out(f.name)).collect();
-    let all = prototypes.iter().flat_map(|function| arguments(function.prototype));
+    let functions = functions();
+    let prototypes = functions.iter().filter(|f| f.is_exported() && !is_left_out(f.name));
+    let all = prototypes.flat_map(|function| arguments(function.prototype));
     let others = ["MPI_Aint", "MPI_Count", "MPI_Offset", "MPI_Status"];
     for argument in all.filter(|argument| argument.c_type.starts_with("MPI_")) {
         let c_type = argument.c_type;

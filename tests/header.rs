@@ -1,9 +1,11 @@
-//! `include/mpi_proto.h` is what the signatures in `src/abi` say; `include/mpi.h` is what the
-//! tables of the standard ABI in `tests/data` say.
+//! `include/mpi_proto.h` is what the signatures in `src/abi` say;
+//! `include/mpi.h` is what the table of the standard ABI in `tests/data` says.
 //!
 //! `SUIRO_BLESS=1 cargo test --test header` writes `mpi_proto.h` anew. With `SUIRO_PEER_INCLUDE`
 //! naming a directory that has another library's `mpi_abi.h`, both headers are compared too.
 
+#[path = "../generator/functions.rs"]
+mod functions;
 mod generated;
 #[path = "toolchain/mod.rs"]
 mod toolchain;
@@ -13,9 +15,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use functions::functions;
 use toolchain::{compiler, root, run, scratch};
 
-const FUNCTIONS: &str = include_str!("data/mpi5_functions.tsv");
 const CONSTANTS: &str = include_str!("data/abi_constants.tsv");
 
 /// The text of `mpi_proto.h`: the prototypes of the bodies and, from those, of their `MPI_` twins.
@@ -76,14 +78,11 @@ fn prototypes_are_those_of_the_standard() {
     let mut program =
         String::from("#include <mpi.h>\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
     let mut count = 0;
-    for line in FUNCTIONS.lines().skip(1) {
-        let fields: Vec<_> = line.split('\t').collect();
-        let (name, present, prototype) = (fields[0], fields[7] == "present", fields[12]);
-        if present {
-            let body = prototype.replacen(&format!("{name}("), &format!("P{name}("), 1);
-            writeln!(program, "{prototype};\n{body};").unwrap();
-            count += 1;
-        }
+    for function in functions().iter().filter(|function| function.is_exported()) {
+        let (name, prototype) = (function.name, function.prototype);
+        let body = prototype.replacen(&format!("{name}("), &format!("P{name}("), 1);
+        writeln!(program, "{prototype};\n{body};").unwrap();
+        count += 1;
     }
     program += "#ifdef __cplusplus\n}\n#endif\nint main(void) { return 0; }\n";
     assert_eq!(count, 662);

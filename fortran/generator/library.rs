@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::entry::{EntryForm, Tables, jumps, manglings};
-use super::prototype::{Prototype, declare};
+use super::functions::functions;
+use super::prototype::{Prototype, is_function};
 use super::sentinel::{SENTINELS, Sentinel};
 use super::table::{Kind, Routine, RoutineRole};
 
@@ -190,9 +191,29 @@ pub fn render_large_entries(
     text + "jumps! {\n" + &twins + "}\n"
 }
 
+/// The C functions that the entry points call, by name; the tool interface is not for Fortran.
+pub fn prototypes() -> BTreeMap<String, Prototype> {
+    let functions = functions().into_iter();
+    functions
+        .filter(|function| !function.name.starts_with("MPI_T_"))
+        .map(|function| (function.name.to_owned(), Prototype::parse(function.prototype)))
+        .collect()
+}
+
 /// Declarations of the C functions.
 pub fn render_declarations(prototypes: &BTreeMap<String, Prototype>) -> String {
     let lines: String =
         prototypes.iter().map(|(name, prototype)| declare(name, prototype)).collect();
     format!("unsafe extern \"C\" {{\n{lines}}}\n")
+}
+
+/// The declaration of `P<name>`; callbacks are addresses.
+fn declare(name: &str, prototype: &Prototype) -> String {
+    let of = |of: &str| if is_function(of) { "*const c_void".to_owned() } else { of.to_owned() };
+    let mut arguments: Vec<_> =
+        prototype.arguments.iter().map(|(name, given)| format!("{name}: {}", of(given))).collect();
+    if prototype.is_variadic {
+        arguments.push("...".to_owned());
+    }
+    format!("    pub fn P{name}({}) -> {};\n", arguments.join(", "), prototype.result)
 }

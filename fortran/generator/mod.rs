@@ -4,7 +4,10 @@
 
 pub mod entry;
 pub mod f08;
+#[path = "../../generator/functions.rs"]
+pub mod functions;
 pub mod library;
+#[path = "../../generator/prototype.rs"]
 pub mod prototype;
 pub mod sentinel;
 pub mod table;
