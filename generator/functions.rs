@@ -1,13 +1,13 @@
 //! The functions of MPI 5.0: `functions.tsv` as values.
 //!
-//! One function a line. The columns that are read: `name`, `mpi5_chapter`, `c_prototype`, and `body`,
-//! which says where `PMPI_x` comes from:
+//! One function a line. The columns that are read: `name`, `mpi5_chapter`, `c_prototype`, and
+//! `body`, which says where `PMPI_x` comes from:
 //!
 //! | `body` | |
 //! |---|---|
 //! | `hand` | a file of `src/abi` |
 //! | `int` | generated: widens its arguments and calls the `_c` form, which is there by hand |
-//! | `unsupported:win` | generated: reports an error; the argument `win` says to which error handler |
+//! | `unsupported:win` | generated: reports an error to the handler of the argument `win` |
 //! | `unsupported:MPI_FILE_NULL` | the same, to the handler of files to be opened |
 //! | `unsupported:none` | the same, to the handler that is for no object |
 //! | `unsupported:tool` | the same, to none: the tool interface only returns its code |
@@ -41,14 +41,14 @@ pub enum Body {
     /// It widens its arguments and calls the `_c` form.
     IntForm,
     /// It reports that the function is not supported.
-    Unsupported(Scope),
+    Unsupported(ErrorScope),
     /// The standard ABI does not have the function.
     Absent,
 }
 
 /// Which error handler a function that is not supported calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum ErrorScope {
     /// That of the object which this argument is a handle of.
     Argument(&'static str),
     /// That of files to be opened.
@@ -97,10 +97,10 @@ fn body_of(name: &str, text: &'static str) -> Body {
         "int" => Body::IntForm,
         "-" => Body::Absent,
         _ => match text.strip_prefix("unsupported:") {
-            Some("MPI_FILE_NULL") => Body::Unsupported(Scope::NewFile),
-            Some("none") => Body::Unsupported(Scope::None),
-            Some("tool") => Body::Unsupported(Scope::Tool),
-            Some(argument) => Body::Unsupported(Scope::Argument(argument)),
+            Some("MPI_FILE_NULL") => Body::Unsupported(ErrorScope::NewFile),
+            Some("none") => Body::Unsupported(ErrorScope::None),
+            Some("tool") => Body::Unsupported(ErrorScope::Tool),
+            Some(argument) => Body::Unsupported(ErrorScope::Argument(argument)),
             None => panic!("{name}: `{text}` is no place of a body"),
         },
     }

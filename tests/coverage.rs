@@ -1,5 +1,5 @@
-//! The coverage table of the README is what the table of functions says, which `tests/tidy.rs` holds
-//! against the bodies in `src/abi`. `SUIRO_BLESS=1 cargo test --test coverage` writes it anew.
+//! The coverage table of the README is what the table of functions says, and `tests/tidy.rs` checks
+//! that against the bodies in `src/abi`. `SUIRO_BLESS=1 cargo test --test coverage` writes it.
 
 #[path = "../generator/functions.rs"]
 mod functions;

@@ -1,4 +1,4 @@
-//! `include/mpi_proto.h` is what the signatures in `src/abi` say;
+//! `include/mpi_proto.h` is what the signatures in `src/abi` and of the generated bodies say;
 //! `include/mpi.h` is what the table of the standard ABI in `tests/data` says.
 //!
 //! `SUIRO_BLESS=1 cargo test --test header` writes `mpi_proto.h` anew. With `SUIRO_PEER_INCLUDE`
@@ -23,8 +23,12 @@ const CONSTANTS: &str = include_str!("data/abi_constants.tsv");
 /// The text of `mpi_proto.h`: the prototypes of the bodies and, from those, of their `MPI_` twins.
 fn prototypes() -> String {
     let config = cbindgen::Config::from_file(root().join("cbindgen.toml")).unwrap();
-    let library =
-        cbindgen::Builder::new().with_config(config).with_src(root().join("src/abi/mod.rs"));
+    let generated = Path::new(env!("OUT_DIR"));
+    let library = cbindgen::Builder::new()
+        .with_config(config)
+        .with_src(root().join("src/abi/mod.rs"))
+        .with_src(generated.join("int_form.rs"))
+        .with_src(generated.join("unsupported.rs"));
     let mut written = Vec::new();
     library.generate().unwrap().write(&mut written);
     let bodies: String = String::from_utf8(written)

@@ -1,8 +1,14 @@
 //! The shape of the code: which layer may name which, where `unsafe` and statics may be, how long
 //! a file may get. A failure says `path:line: what`.
 
+#[path = "../generator/functions.rs"]
+mod functions;
+
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use functions::{Body, Function, functions};
 
 /// Each layer and what it may name; everything may name itself.
 const LAYERS: &[(&str, &[&str])] = &[
@@ -81,7 +87,10 @@ const STATICS: &[&str] = &["launch/src/bin/mpirun/debugger.rs"];
 const NOT_IN_THE_ENGINE: &[&str] = &["std::thread", "std::time::Instant", "SystemTime"];
 
 /// The folders with code of the library and the programs beside it.
-const CODE: &[&str] = &["src", "platform", "launch", "sim", "tests", "fortran"];
+const CODE: &[&str] = &["src", "generator", "platform", "launch", "sim", "tests", "fortran"];
+
+/// The table of functions.
+const TABLE: &str = "generator/functions.tsv";
 
 /// Files with more lines are two files.
 const LINES_MAX: usize = 800;
@@ -269,26 +278,66 @@ fn files_are_short_and_finished() {
     report(wrong);
 }
 
-#[test]
-fn every_body_has_its_profiling_jump() {
-    let profile =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/abi/profile.rs"));
-    let profile = profile.unwrap();
-    let mut wrong = Vec::new();
-    let mut bodies = 0;
-    for (path, text) in files("src/abi") {
+/// Each body written by hand has its line in the table of functions, and each line its body.
+fn check_bodies(files: &[(String, String)], functions: &[Function], wrong: &mut Vec<String>) {
+    let mut written = BTreeSet::new();
+    for (path, text) in files {
         for (index, line) in text.lines().enumerate() {
-            if let Some(rest) = line.strip_prefix("pub unsafe extern \"C\" fn PMPI_") {
-                let name = rest.split('(').next().unwrap();
-                bodies += 1;
-                if !profile.contains(&format!("    MPI_{name} => PMPI_{name};\n")) {
-                    wrong.push(format!("{path}:{}: PMPI_{name} without MPI_{name}", index + 1));
-                }
+            let Some(rest) = line.strip_prefix("pub unsafe extern \"C\" fn PMPI_") else {
+                continue;
+            };
+            let name = format!("MPI_{}", rest.split('(').next().unwrap());
+            let row = functions.iter().find(|function| function.name == name);
+            if row.is_none_or(|function| function.body != Body::Hand) {
+                wrong.push(format!("{path}:{}: the table has no P{name} by hand", index + 1));
             }
+            written.insert(name);
         }
     }
+    for function in functions.iter().filter(|function| function.body == Body::Hand) {
+        if !written.contains(function.name) {
+            wrong.push(format!("{TABLE}: P{} is not there by hand", function.name));
+        }
+    }
+}
+
+/// The table says which functions are not supported, and so no body written by hand may.
+fn check_supported(path: &str, text: &str, wrong: &mut Vec<String>) {
+    let code = if path == "src/abi/entry_point.rs" { Vec::new() } else { code(text) };
+    for Line { number, code } in code {
+        if code.contains("unsupported(") {
+            wrong.push(format!("{path}:{number}: not supported, and {TABLE} does not say so"));
+        }
+    }
+}
+
+#[test]
+fn the_table_says_where_each_body_is() {
+    let mut wrong = Vec::new();
+    let files = files("src/abi");
+    check_bodies(&files, &functions(), &mut wrong);
+    for (path, text) in &files {
+        check_supported(path, text, &mut wrong);
+    }
     report(wrong);
-    assert_eq!(bodies, profile.matches(" => PMPI_").count());
+}
+
+#[test]
+fn a_body_and_a_line_of_the_table_miss_each_other() {
+    let found = |text: &str| {
+        let mut wrong = Vec::new();
+        let of = |name, body| Function { name, chapter: 3, prototype: "", body };
+        let table = [of("MPI_A", Body::IntForm), of("MPI_A_c", Body::Hand)];
+        check_bodies(&[("src/abi/a.rs".into(), text.into())], &table, &mut wrong);
+        check_supported("src/abi/a.rs", text, &mut wrong);
+        wrong.len()
+    };
+    let body = |name: &str| format!("pub unsafe extern \"C\" fn P{name}() -> c_int {{\n}}\n");
+    assert_eq!(found(&body("MPI_A_c")), 0);
+    assert_eq!(found(""), 1);
+    assert_eq!(found(&(body("MPI_A_c") + &body("MPI_A"))), 1);
+    assert_eq!(found(&(body("MPI_A_c") + &body("MPI_B"))), 1);
+    assert_eq!(found(&(body("MPI_A_c") + "    unsupported(\"MPI_A_c\", comm)\n")), 1);
 }
 
 #[test]

@@ -9,7 +9,6 @@ use super::handles::MPI_COMM_SELF;
 use super::pointer::out;
 use super::types::*;
 use super::user_memory::checked_count;
-use super::width::narrowed;
 use crate::mpi::buffer::{AttachedMemory, BufferOwner};
 use crate::mpi::comm::COMM_SELF;
 use crate::mpi::request::Activity;
@@ -24,13 +23,6 @@ pub unsafe extern "C" fn PMPI_Buffer_attach_c(buffer: *mut c_void, size: MPI_Cou
     attach("MPI_Buffer_attach", Scope::None, BufferOwner::Process, buffer, size)
 }
 
-/// [`PMPI_Buffer_attach_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Buffer_attach_c(buffer, size.into()) }
-}
-
 /// Takes that memory back, once its messages are delivered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Buffer_detach_c(
@@ -38,13 +30,6 @@ pub unsafe extern "C" fn PMPI_Buffer_detach_c(
 ) -> c_int {
     // SAFETY: the caller's promise of the results.
     unsafe { detach("MPI_Buffer_detach", Scope::None, BufferOwner::Process, buffer_addr, size) }
-}
-
-/// [`PMPI_Buffer_detach_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { narrowed(size, |size| PMPI_Buffer_detach_c(buffer_addr, size)) }
 }
 
 /// Waits until all messages in the process's buffer are delivered.
@@ -68,15 +53,6 @@ pub unsafe extern "C" fn PMPI_Comm_attach_buffer_c(
     attach("MPI_Comm_attach_buffer", comm.into(), of_comm(comm), buffer, size)
 }
 
-/// [`PMPI_Comm_attach_buffer_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Comm_attach_buffer(
-    comm: MPI_Comm, buffer: *mut c_void, size: c_int,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Comm_attach_buffer_c(comm, buffer, size.into()) }
-}
-
 /// Takes that memory back, once its messages are delivered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_detach_buffer_c(
@@ -84,15 +60,6 @@ pub unsafe extern "C" fn PMPI_Comm_detach_buffer_c(
 ) -> c_int {
     // SAFETY: the caller's promise of the results.
     unsafe { detach("MPI_Comm_detach_buffer", comm.into(), of_comm(comm), buffer_addr, size) }
-}
-
-/// [`PMPI_Comm_detach_buffer_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Comm_detach_buffer(
-    comm: MPI_Comm, buffer_addr: *mut c_void, size: *mut c_int,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { narrowed(size, |size| PMPI_Comm_detach_buffer_c(comm, buffer_addr, size)) }
 }
 
 /// Waits until all messages in the communicator's buffer are delivered.
@@ -118,15 +85,6 @@ pub unsafe extern "C" fn PMPI_Session_attach_buffer_c(
     attach("MPI_Session_attach_buffer", session.into(), of_session(session), buffer, size)
 }
 
-/// [`PMPI_Session_attach_buffer_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Session_attach_buffer(
-    session: MPI_Session, buffer: *mut c_void, size: c_int,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Session_attach_buffer_c(session, buffer, size.into()) }
-}
-
 /// Takes that memory back, once its messages are delivered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_detach_buffer_c(
@@ -135,15 +93,6 @@ pub unsafe extern "C" fn PMPI_Session_detach_buffer_c(
     let (name, place) = ("MPI_Session_detach_buffer", of_session(session));
     // SAFETY: the caller's promise of the results.
     unsafe { detach(name, session.into(), place, buffer_addr, size) }
-}
-
-/// [`PMPI_Session_detach_buffer_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Session_detach_buffer(
-    session: MPI_Session, buffer_addr: *mut c_void, size: *mut c_int,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { narrowed(size, |size| PMPI_Session_detach_buffer_c(session, buffer_addr, size)) }
 }
 
 /// Waits until all messages in the session's buffer are delivered.

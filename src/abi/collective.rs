@@ -28,26 +28,6 @@ pub unsafe extern "C" fn PMPI_Allgather_c(
     wait("MPI_Allgather", comm, body)
 }
 
-/// [`PMPI_Allgather_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Allgather(
-    sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: c_int, recvtype: MPI_Datatype, comm: MPI_Comm,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Allgather_c(
-            sendbuf,
-            sendcount.into(),
-            sendtype,
-            recvbuf,
-            recvcount.into(),
-            recvtype,
-            comm,
-        )
-    }
-}
-
 /// `MPI_Allgather` with a block length for each process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Allgatherv(
@@ -87,16 +67,6 @@ pub unsafe extern "C" fn PMPI_Allreduce_c(
     wait("MPI_Allreduce", comm, body)
 }
 
-/// [`PMPI_Allreduce_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Allreduce(
-    sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op,
-    comm: MPI_Comm,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Allreduce_c(sendbuf, recvbuf, count.into(), datatype, op, comm) }
-}
-
 /// Every process sends a block of its own to every process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Alltoall_c(
@@ -108,26 +78,6 @@ pub unsafe extern "C" fn PMPI_Alltoall_c(
     // SAFETY: the caller's promise of both buffers (§6.8).
     let body = |mpi: &mut ProcessMpi, form| unsafe { alltoall(mpi, send, receive, comm, form) };
     wait("MPI_Alltoall", comm, body)
-}
-
-/// [`PMPI_Alltoall_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Alltoall(
-    sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: c_int, recvtype: MPI_Datatype, comm: MPI_Comm,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Alltoall_c(
-            sendbuf,
-            sendcount.into(),
-            sendtype,
-            recvbuf,
-            recvcount.into(),
-            recvtype,
-            comm,
-        )
-    }
 }
 
 /// `MPI_Alltoall` with a block length for each pair.
@@ -208,15 +158,6 @@ pub unsafe extern "C" fn PMPI_Bcast_c(
     wait("MPI_Bcast", comm, body)
 }
 
-/// [`PMPI_Bcast_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Bcast(
-    buffer: *mut c_void, count: c_int, datatype: MPI_Datatype, root: c_int, comm: MPI_Comm,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Bcast_c(buffer, count.into(), datatype, root, comm) }
-}
-
 /// The reduction over all lower ranks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Exscan_c(
@@ -227,16 +168,6 @@ pub unsafe extern "C" fn PMPI_Exscan_c(
     // SAFETY: the caller's promise of both buffers (§6.11.2).
     let body = |mpi: &mut ProcessMpi, form| unsafe { exscan(mpi, operands, comm, form) };
     wait("MPI_Exscan", comm, body)
-}
-
-/// [`PMPI_Exscan_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Exscan(
-    sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op,
-    comm: MPI_Comm,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Exscan_c(sendbuf, recvbuf, count.into(), datatype, op, comm) }
 }
 
 /// The root gets one block from every process.
@@ -250,27 +181,6 @@ pub unsafe extern "C" fn PMPI_Gather_c(
     // SAFETY: the caller's promise of both buffers (§6.5).
     let body = |mpi: &mut ProcessMpi, form| unsafe { gather(mpi, send, receive, root, comm, form) };
     wait("MPI_Gather", comm, body)
-}
-
-/// [`PMPI_Gather_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Gather(
-    sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: c_int, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Gather_c(
-            sendbuf,
-            sendcount.into(),
-            sendtype,
-            recvbuf,
-            recvcount.into(),
-            recvtype,
-            root,
-            comm,
-        )
-    }
 }
 
 /// `MPI_Gather` with a block length for each process.
@@ -316,16 +226,6 @@ pub unsafe extern "C" fn PMPI_Reduce_c(
     wait("MPI_Reduce", comm, body)
 }
 
-/// [`PMPI_Reduce_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Reduce(
-    sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op,
-    root: c_int, comm: MPI_Comm,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Reduce_c(sendbuf, recvbuf, count.into(), datatype, op, root, comm) }
-}
-
 /// Reduces, and gives each process a block of its own length.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Reduce_scatter(
@@ -367,16 +267,6 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_block_c(
     wait("MPI_Reduce_scatter_block", comm, body)
 }
 
-/// [`PMPI_Reduce_scatter_block_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Reduce_scatter_block(
-    sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: c_int, datatype: MPI_Datatype,
-    op: MPI_Op, comm: MPI_Comm,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Reduce_scatter_block_c(sendbuf, recvbuf, recvcount.into(), datatype, op, comm) }
-}
-
 /// The reduction over all ranks up to and including this one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Scan_c(
@@ -387,16 +277,6 @@ pub unsafe extern "C" fn PMPI_Scan_c(
     // SAFETY: the caller's promise of both buffers (§6.11.1).
     let body = |mpi: &mut ProcessMpi, form| unsafe { scan(mpi, operands, comm, form) };
     wait("MPI_Scan", comm, body)
-}
-
-/// [`PMPI_Scan_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Scan(
-    sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op,
-    comm: MPI_Comm,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Scan_c(sendbuf, recvbuf, count.into(), datatype, op, comm) }
 }
 
 /// The root sends one block to every process.
@@ -411,27 +291,6 @@ pub unsafe extern "C" fn PMPI_Scatter_c(
     let body =
         |mpi: &mut ProcessMpi, form| unsafe { scatter(mpi, send, receive, root, comm, form) };
     wait("MPI_Scatter", comm, body)
-}
-
-/// [`PMPI_Scatter_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Scatter(
-    sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: c_int, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Scatter_c(
-            sendbuf,
-            sendcount.into(),
-            sendtype,
-            recvbuf,
-            recvcount.into(),
-            recvtype,
-            root,
-            comm,
-        )
-    }
 }
 
 /// `MPI_Scatter` with a block length for each process.

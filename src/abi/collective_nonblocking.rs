@@ -29,27 +29,6 @@ pub unsafe extern "C" fn PMPI_Iallgather_c(
     unsafe { begin("MPI_Iallgather", comm, request, body) }
 }
 
-/// [`PMPI_Iallgather_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Iallgather(
-    sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: c_int, recvtype: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Iallgather_c(
-            sendbuf,
-            sendcount.into(),
-            sendtype,
-            recvbuf,
-            recvcount.into(),
-            recvtype,
-            comm,
-            request,
-        )
-    }
-}
-
 /// Starts `MPI_Allgatherv`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Iallgatherv(
@@ -94,16 +73,6 @@ pub unsafe extern "C" fn PMPI_Iallreduce_c(
     unsafe { begin("MPI_Iallreduce", comm, request, body) }
 }
 
-/// [`PMPI_Iallreduce_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Iallreduce(
-    sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op,
-    comm: MPI_Comm, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Iallreduce_c(sendbuf, recvbuf, count.into(), datatype, op, comm, request) }
-}
-
 /// Starts `MPI_Alltoall`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Ialltoall_c(
@@ -116,27 +85,6 @@ pub unsafe extern "C" fn PMPI_Ialltoall_c(
     let body = |mpi: &mut ProcessMpi, form| unsafe { alltoall(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ialltoall", comm, request, body) }
-}
-
-/// [`PMPI_Ialltoall_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Ialltoall(
-    sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: c_int, recvtype: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Ialltoall_c(
-            sendbuf,
-            sendcount.into(),
-            sendtype,
-            recvbuf,
-            recvcount.into(),
-            recvtype,
-            comm,
-            request,
-        )
-    }
 }
 
 /// Starts `MPI_Alltoallv`.
@@ -226,16 +174,6 @@ pub unsafe extern "C" fn PMPI_Ibcast_c(
     unsafe { begin("MPI_Ibcast", comm, request, body) }
 }
 
-/// [`PMPI_Ibcast_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Ibcast(
-    buffer: *mut c_void, count: c_int, datatype: MPI_Datatype, root: c_int, comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Ibcast_c(buffer, count.into(), datatype, root, comm, request) }
-}
-
 /// Starts `MPI_Exscan`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Iexscan_c(
@@ -247,16 +185,6 @@ pub unsafe extern "C" fn PMPI_Iexscan_c(
     let body = |mpi: &mut ProcessMpi, form| unsafe { exscan(mpi, operands, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Iexscan", comm, request, body) }
-}
-
-/// [`PMPI_Iexscan_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Iexscan(
-    sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op,
-    comm: MPI_Comm, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Iexscan_c(sendbuf, recvbuf, count.into(), datatype, op, comm, request) }
 }
 
 /// Starts `MPI_Gather`.
@@ -272,29 +200,6 @@ pub unsafe extern "C" fn PMPI_Igather_c(
     let body = |mpi: &mut ProcessMpi, form| unsafe { gather(mpi, send, receive, root, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Igather", comm, request, body) }
-}
-
-/// [`PMPI_Igather_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Igather(
-    sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: c_int, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Igather_c(
-            sendbuf,
-            sendcount.into(),
-            sendtype,
-            recvbuf,
-            recvcount.into(),
-            recvtype,
-            root,
-            comm,
-            request,
-        )
-    }
 }
 
 /// Starts `MPI_Gatherv`.
@@ -343,16 +248,6 @@ pub unsafe extern "C" fn PMPI_Ireduce_c(
     unsafe { begin("MPI_Ireduce", comm, request, body) }
 }
 
-/// [`PMPI_Ireduce_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Ireduce(
-    sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op,
-    root: c_int, comm: MPI_Comm, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Ireduce_c(sendbuf, recvbuf, count.into(), datatype, op, root, comm, request) }
-}
-
 /// Starts `MPI_Reduce_scatter`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Ireduce_scatter(
@@ -397,26 +292,6 @@ pub unsafe extern "C" fn PMPI_Ireduce_scatter_block_c(
     unsafe { begin("MPI_Ireduce_scatter_block", comm, request, body) }
 }
 
-/// [`PMPI_Ireduce_scatter_block_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Ireduce_scatter_block(
-    sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: c_int, datatype: MPI_Datatype,
-    op: MPI_Op, comm: MPI_Comm, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Ireduce_scatter_block_c(
-            sendbuf,
-            recvbuf,
-            recvcount.into(),
-            datatype,
-            op,
-            comm,
-            request,
-        )
-    }
-}
-
 /// Starts `MPI_Scan`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Iscan_c(
@@ -428,16 +303,6 @@ pub unsafe extern "C" fn PMPI_Iscan_c(
     let body = |mpi: &mut ProcessMpi, form| unsafe { scan(mpi, operands, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Iscan", comm, request, body) }
-}
-
-/// [`PMPI_Iscan_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Iscan(
-    sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op,
-    comm: MPI_Comm, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Iscan_c(sendbuf, recvbuf, count.into(), datatype, op, comm, request) }
 }
 
 /// Starts `MPI_Scatter`.
@@ -454,29 +319,6 @@ pub unsafe extern "C" fn PMPI_Iscatter_c(
         |mpi: &mut ProcessMpi, form| unsafe { scatter(mpi, send, receive, root, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Iscatter", comm, request, body) }
-}
-
-/// [`PMPI_Iscatter_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Iscatter(
-    sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: c_int, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Iscatter_c(
-            sendbuf,
-            sendcount.into(),
-            sendtype,
-            recvbuf,
-            recvcount.into(),
-            recvtype,
-            root,
-            comm,
-            request,
-        )
-    }
 }
 
 /// Starts `MPI_Scatterv`.

@@ -30,29 +30,6 @@ pub unsafe extern "C" fn PMPI_Allgather_init_c(
     unsafe { init("MPI_Allgather_init", (comm, info), request, body) }
 }
 
-/// [`PMPI_Allgather_init_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Allgather_init(
-    sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: c_int, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
-    request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Allgather_init_c(
-            sendbuf,
-            sendcount.into(),
-            sendtype,
-            recvbuf,
-            recvcount.into(),
-            recvtype,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-
 /// Makes a persistent request for `MPI_Allgatherv`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Allgatherv_init(
@@ -97,18 +74,6 @@ pub unsafe extern "C" fn PMPI_Allreduce_init_c(
     unsafe { init("MPI_Allreduce_init", (comm, info), request, body) }
 }
 
-/// [`PMPI_Allreduce_init_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Allreduce_init(
-    sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op,
-    comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Allreduce_init_c(sendbuf, recvbuf, count.into(), datatype, op, comm, info, request)
-    }
-}
-
 /// Makes a persistent request for `MPI_Alltoall`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Alltoall_init_c(
@@ -122,29 +87,6 @@ pub unsafe extern "C" fn PMPI_Alltoall_init_c(
     let body = |mpi: &mut ProcessMpi, form| unsafe { alltoall(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Alltoall_init", (comm, info), request, body) }
-}
-
-/// [`PMPI_Alltoall_init_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Alltoall_init(
-    sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: c_int, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
-    request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Alltoall_init_c(
-            sendbuf,
-            sendcount.into(),
-            sendtype,
-            recvbuf,
-            recvcount.into(),
-            recvtype,
-            comm,
-            info,
-            request,
-        )
-    }
 }
 
 /// Makes a persistent request for `MPI_Alltoallv`.
@@ -237,16 +179,6 @@ pub unsafe extern "C" fn PMPI_Bcast_init_c(
     unsafe { init("MPI_Bcast_init", (comm, info), request, body) }
 }
 
-/// [`PMPI_Bcast_init_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Bcast_init(
-    buffer: *mut c_void, count: c_int, datatype: MPI_Datatype, root: c_int, comm: MPI_Comm,
-    info: MPI_Info, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Bcast_init_c(buffer, count.into(), datatype, root, comm, info, request) }
-}
-
 /// Makes a persistent request for `MPI_Exscan`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Exscan_init_c(
@@ -258,16 +190,6 @@ pub unsafe extern "C" fn PMPI_Exscan_init_c(
     let body = |mpi: &mut ProcessMpi, form| unsafe { exscan(mpi, operands, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Exscan_init", (comm, info), request, body) }
-}
-
-/// [`PMPI_Exscan_init_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Exscan_init(
-    sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op,
-    comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Exscan_init_c(sendbuf, recvbuf, count.into(), datatype, op, comm, info, request) }
 }
 
 /// Makes a persistent request for `MPI_Gather`.
@@ -283,30 +205,6 @@ pub unsafe extern "C" fn PMPI_Gather_init_c(
     let body = |mpi: &mut ProcessMpi, form| unsafe { gather(mpi, send, receive, root, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Gather_init", (comm, info), request, body) }
-}
-
-/// [`PMPI_Gather_init_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Gather_init(
-    sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: c_int, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm, info: MPI_Info,
-    request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Gather_init_c(
-            sendbuf,
-            sendcount.into(),
-            sendtype,
-            recvbuf,
-            recvcount.into(),
-            recvtype,
-            root,
-            comm,
-            info,
-            request,
-        )
-    }
 }
 
 /// Makes a persistent request for `MPI_Gatherv`.
@@ -355,18 +253,6 @@ pub unsafe extern "C" fn PMPI_Reduce_init_c(
     unsafe { init("MPI_Reduce_init", (comm, info), request, body) }
 }
 
-/// [`PMPI_Reduce_init_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Reduce_init(
-    sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op,
-    root: c_int, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Reduce_init_c(sendbuf, recvbuf, count.into(), datatype, op, root, comm, info, request)
-    }
-}
-
 /// Makes a persistent request for `MPI_Reduce_scatter_block`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Reduce_scatter_block_init_c(
@@ -379,27 +265,6 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_block_init_c(
         |mpi: &mut ProcessMpi, form| unsafe { reduce_scatter_block(mpi, operands, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Reduce_scatter_block_init", (comm, info), request, body) }
-}
-
-/// [`PMPI_Reduce_scatter_block_init_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Reduce_scatter_block_init(
-    sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: c_int, datatype: MPI_Datatype,
-    op: MPI_Op, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Reduce_scatter_block_init_c(
-            sendbuf,
-            recvbuf,
-            recvcount.into(),
-            datatype,
-            op,
-            comm,
-            info,
-            request,
-        )
-    }
 }
 
 /// Makes a persistent request for `MPI_Reduce_scatter`.
@@ -445,16 +310,6 @@ pub unsafe extern "C" fn PMPI_Scan_init_c(
     unsafe { init("MPI_Scan_init", (comm, info), request, body) }
 }
 
-/// [`PMPI_Scan_init_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Scan_init(
-    sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op,
-    comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Scan_init_c(sendbuf, recvbuf, count.into(), datatype, op, comm, info, request) }
-}
-
 /// Makes a persistent request for `MPI_Scatter`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Scatter_init_c(
@@ -469,30 +324,6 @@ pub unsafe extern "C" fn PMPI_Scatter_init_c(
         |mpi: &mut ProcessMpi, form| unsafe { scatter(mpi, send, receive, root, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Scatter_init", (comm, info), request, body) }
-}
-
-/// [`PMPI_Scatter_init_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Scatter_init(
-    sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: c_int, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm, info: MPI_Info,
-    request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Scatter_init_c(
-            sendbuf,
-            sendcount.into(),
-            sendtype,
-            recvbuf,
-            recvcount.into(),
-            recvtype,
-            root,
-            comm,
-            info,
-            request,
-        )
-    }
 }
 
 /// Makes a persistent request for `MPI_Scatterv`.

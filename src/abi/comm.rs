@@ -1,7 +1,6 @@
 //! Communicators (MPI 5.0, chapter 7).
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;

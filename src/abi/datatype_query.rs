@@ -10,7 +10,6 @@ use super::entry_point::{PROCESS, Scope, early, number, unlocked};
 use super::handles::*;
 use super::pointer::{checked_out_list, in_out, input, out};
 use super::types::*;
-use super::width::narrowed;
 use crate::mpi::datatype::{Combiner, Contents, Datatype};
 use crate::mpi::objects::Datatypes;
 use crate::mpi::table::Handle;
@@ -153,15 +152,6 @@ pub unsafe extern "C" fn PMPI_Type_get_extent_c(
     })
 }
 
-/// [`PMPI_Type_get_extent_c`] with sizes of type `MPI_Aint`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Type_get_extent(
-    datatype: MPI_Datatype, lb: *mut MPI_Aint, extent: *mut MPI_Aint,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Type_get_extent_c(datatype, lb.cast(), extent.cast()) }
-}
-
 /// `MPI_Type_get_extent_c` under its deprecated name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_get_extent_x(
@@ -185,15 +175,6 @@ pub unsafe extern "C" fn PMPI_Type_get_true_extent_c(
         true_extent.put(found.true_extent() as MPI_Count);
         Ok(())
     })
-}
-
-/// [`PMPI_Type_get_true_extent_c`] with sizes of type `MPI_Aint`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Type_get_true_extent(
-    datatype: MPI_Datatype, true_lb: *mut MPI_Aint, true_extent: *mut MPI_Aint,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Type_get_true_extent_c(datatype, true_lb.cast(), true_extent.cast()) }
 }
 
 /// `MPI_Type_get_true_extent_c` under its deprecated name.
@@ -229,13 +210,6 @@ pub unsafe extern "C" fn PMPI_Type_size_c(datatype: MPI_Datatype, size: *mut MPI
         size.put(bytes as MPI_Count);
         Ok(())
     })
-}
-
-/// [`PMPI_Type_size_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Type_size(datatype: MPI_Datatype, size: *mut c_int) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { narrowed(size, |size| PMPI_Type_size_c(datatype, size)) }
 }
 
 /// `MPI_Type_size_c` under its deprecated name.

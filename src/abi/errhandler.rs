@@ -1,7 +1,6 @@
 //! Error handlers, error classes, codes and their texts (MPI 5.0, chapter 9).
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_char, c_int};
 

@@ -31,26 +31,6 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgather_c(
     wait("MPI_Neighbor_allgather", comm, body)
 }
 
-/// [`PMPI_Neighbor_allgather_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Neighbor_allgather(
-    sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: c_int, recvtype: MPI_Datatype, comm: MPI_Comm,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Neighbor_allgather_c(
-            sendbuf,
-            sendcount.into(),
-            sendtype,
-            recvbuf,
-            recvcount.into(),
-            recvtype,
-            comm,
-        )
-    }
-}
-
 /// `MPI_Neighbor_allgather` with a block length for each neighbor.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Neighbor_allgatherv(
@@ -92,26 +72,6 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoall_c(
     let body =
         |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoall(mpi, send, receive, comm, form) };
     wait("MPI_Neighbor_alltoall", comm, body)
-}
-
-/// [`PMPI_Neighbor_alltoall_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Neighbor_alltoall(
-    sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: c_int, recvtype: MPI_Datatype, comm: MPI_Comm,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Neighbor_alltoall_c(
-            sendbuf,
-            sendcount.into(),
-            sendtype,
-            recvbuf,
-            recvcount.into(),
-            recvtype,
-            comm,
-        )
-    }
 }
 
 /// `MPI_Neighbor_alltoall` with a block length for each neighbor.

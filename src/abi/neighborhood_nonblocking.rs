@@ -31,27 +31,6 @@ pub unsafe extern "C" fn PMPI_Ineighbor_allgather_c(
     unsafe { begin("MPI_Ineighbor_allgather", comm, request, body) }
 }
 
-/// [`PMPI_Ineighbor_allgather_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Ineighbor_allgather(
-    sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: c_int, recvtype: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Ineighbor_allgather_c(
-            sendbuf,
-            sendcount.into(),
-            sendtype,
-            recvbuf,
-            recvcount.into(),
-            recvtype,
-            comm,
-            request,
-        )
-    }
-}
-
 /// Starts `MPI_Neighbor_allgatherv`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Ineighbor_allgatherv(
@@ -98,27 +77,6 @@ pub unsafe extern "C" fn PMPI_Ineighbor_alltoall_c(
         |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoall(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ineighbor_alltoall", comm, request, body) }
-}
-
-/// [`PMPI_Ineighbor_alltoall_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Ineighbor_alltoall(
-    sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: c_int, recvtype: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Ineighbor_alltoall_c(
-            sendbuf,
-            sendcount.into(),
-            sendtype,
-            recvbuf,
-            recvcount.into(),
-            recvtype,
-            comm,
-            request,
-        )
-    }
 }
 
 /// Starts `MPI_Neighbor_alltoallv`.

@@ -32,29 +32,6 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgather_init_c(
     unsafe { init("MPI_Neighbor_allgather_init", (comm, info), request, body) }
 }
 
-/// [`PMPI_Neighbor_allgather_init_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Neighbor_allgather_init(
-    sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: c_int, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
-    request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Neighbor_allgather_init_c(
-            sendbuf,
-            sendcount.into(),
-            sendtype,
-            recvbuf,
-            recvcount.into(),
-            recvtype,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-
 /// Makes a persistent request for `MPI_Neighbor_allgatherv`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Neighbor_allgatherv_init(
@@ -102,29 +79,6 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoall_init_c(
         |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoall(mpi, send, receive, comm, form) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Neighbor_alltoall_init", (comm, info), request, body) }
-}
-
-/// [`PMPI_Neighbor_alltoall_init_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Neighbor_alltoall_init(
-    sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: c_int, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
-    request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Neighbor_alltoall_init_c(
-            sendbuf,
-            sendcount.into(),
-            sendtype,
-            recvbuf,
-            recvcount.into(),
-            recvtype,
-            comm,
-            info,
-            request,
-        )
-    }
 }
 
 /// Makes a persistent request for `MPI_Neighbor_alltoallv`.

@@ -80,15 +80,6 @@ pub unsafe extern "C" fn PMPI_Reduce_local_c(
     finish(Scope::None, "MPI_Reduce_local", result)
 }
 
-/// [`PMPI_Reduce_local_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Reduce_local(
-    inbuf: *const c_void, inoutbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Reduce_local_c(inbuf, inoutbuf, count.into(), datatype, op) }
-}
-
 /// Stores a handle for an operation of the application.
 ///
 /// # Safety

@@ -24,16 +24,6 @@ pub unsafe extern "C" fn PMPI_Bsend_c(
     unsafe { send("MPI_Bsend", SendMode::Buffered, buf, count, datatype, dest, tag, comm) }
 }
 
-/// [`PMPI_Bsend_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Bsend(
-    buf: *const c_void, count: c_int, datatype: MPI_Datatype, dest: c_int, tag: c_int,
-    comm: MPI_Comm,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Bsend_c(buf, count.into(), datatype, dest, tag, comm) }
-}
-
 /// Receives one message; returns when it is in the buffer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Recv_c(
@@ -49,16 +39,6 @@ pub unsafe extern "C" fn PMPI_Recv_c(
     unsafe { blocking("MPI_Recv", comm, status, body) }
 }
 
-/// [`PMPI_Recv_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Recv(
-    buf: *mut c_void, count: c_int, datatype: MPI_Datatype, source: c_int, tag: c_int,
-    comm: MPI_Comm, status: *mut MPI_Status,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Recv_c(buf, count.into(), datatype, source, tag, comm, status) }
-}
-
 /// Ready send: the matching receive must already be posted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Rsend_c(
@@ -69,16 +49,6 @@ pub unsafe extern "C" fn PMPI_Rsend_c(
     unsafe { send("MPI_Rsend", SendMode::Ready, buf, count, datatype, dest, tag, comm) }
 }
 
-/// [`PMPI_Rsend_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Rsend(
-    buf: *const c_void, count: c_int, datatype: MPI_Datatype, dest: c_int, tag: c_int,
-    comm: MPI_Comm,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Rsend_c(buf, count.into(), datatype, dest, tag, comm) }
-}
-
 /// Standard send: returns when the buffer may be reused.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Send_c(
@@ -87,16 +57,6 @@ pub unsafe extern "C" fn PMPI_Send_c(
 ) -> c_int {
     // SAFETY: the caller's promise of the buffer (§3.2).
     unsafe { send("MPI_Send", SendMode::Standard, buf, count, datatype, dest, tag, comm) }
-}
-
-/// [`PMPI_Send_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Send(
-    buf: *const c_void, count: c_int, datatype: MPI_Datatype, dest: c_int, tag: c_int,
-    comm: MPI_Comm,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Send_c(buf, count.into(), datatype, dest, tag, comm) }
 }
 
 /// Sends one message and receives another, without deadlock.
@@ -117,32 +77,6 @@ pub unsafe extern "C" fn PMPI_Sendrecv_c(
     unsafe { exchanging("MPI_Sendrecv", comm, status, body) }
 }
 
-/// [`PMPI_Sendrecv_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Sendrecv(
-    sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, dest: c_int, sendtag: c_int,
-    recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype, source: c_int, recvtag: c_int,
-    comm: MPI_Comm, status: *mut MPI_Status,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Sendrecv_c(
-            sendbuf,
-            sendcount.into(),
-            sendtype,
-            dest,
-            sendtag,
-            recvbuf,
-            recvcount.into(),
-            recvtype,
-            source,
-            recvtag,
-            comm,
-            status,
-        )
-    }
-}
-
 /// `MPI_Sendrecv` with one buffer for both messages.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Sendrecv_replace_c(
@@ -158,28 +92,6 @@ pub unsafe extern "C" fn PMPI_Sendrecv_replace_c(
     unsafe { exchanging("MPI_Sendrecv_replace", comm, status, body) }
 }
 
-/// [`PMPI_Sendrecv_replace_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Sendrecv_replace(
-    buf: *mut c_void, count: c_int, datatype: MPI_Datatype, dest: c_int, sendtag: c_int,
-    source: c_int, recvtag: c_int, comm: MPI_Comm, status: *mut MPI_Status,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Sendrecv_replace_c(
-            buf,
-            count.into(),
-            datatype,
-            dest,
-            sendtag,
-            source,
-            recvtag,
-            comm,
-            status,
-        )
-    }
-}
-
 /// Synchronous send: returns when the matching receive has started.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Ssend_c(
@@ -188,16 +100,6 @@ pub unsafe extern "C" fn PMPI_Ssend_c(
 ) -> c_int {
     // SAFETY: the caller's promise of the buffer (§3.2).
     unsafe { send("MPI_Ssend", SendMode::Synchronous, buf, count, datatype, dest, tag, comm) }
-}
-
-/// [`PMPI_Ssend_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Ssend(
-    buf: *const c_void, count: c_int, datatype: MPI_Datatype, dest: c_int, tag: c_int,
-    comm: MPI_Comm,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Ssend_c(buf, count.into(), datatype, dest, tag, comm) }
 }
 
 /// A blocking send in any mode.

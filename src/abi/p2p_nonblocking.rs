@@ -24,16 +24,6 @@ pub unsafe extern "C" fn PMPI_Ibsend_c(
     }
 }
 
-/// [`PMPI_Ibsend_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Ibsend(
-    buf: *const c_void, count: c_int, datatype: MPI_Datatype, dest: c_int, tag: c_int,
-    comm: MPI_Comm, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Ibsend_c(buf, count.into(), datatype, dest, tag, comm, request) }
-}
-
 /// Starts a receive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Irecv_c(
@@ -49,16 +39,6 @@ pub unsafe extern "C" fn PMPI_Irecv_c(
     unsafe { start("MPI_Irecv", comm, request, body) }
 }
 
-/// [`PMPI_Irecv_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Irecv(
-    buf: *mut c_void, count: c_int, datatype: MPI_Datatype, source: c_int, tag: c_int,
-    comm: MPI_Comm, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Irecv_c(buf, count.into(), datatype, source, tag, comm, request) }
-}
-
 /// Starts `MPI_Rsend`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Irsend_c(
@@ -67,16 +47,6 @@ pub unsafe extern "C" fn PMPI_Irsend_c(
 ) -> c_int {
     // SAFETY: the caller's promise of the buffer and the request (§3.7.2).
     unsafe { isend("MPI_Irsend", SendMode::Ready, buf, count, datatype, dest, tag, comm, request) }
-}
-
-/// [`PMPI_Irsend_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Irsend(
-    buf: *const c_void, count: c_int, datatype: MPI_Datatype, dest: c_int, tag: c_int,
-    comm: MPI_Comm, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Irsend_c(buf, count.into(), datatype, dest, tag, comm, request) }
 }
 
 /// Starts `MPI_Send`.
@@ -89,16 +59,6 @@ pub unsafe extern "C" fn PMPI_Isend_c(
     unsafe {
         isend("MPI_Isend", SendMode::Standard, buf, count, datatype, dest, tag, comm, request)
     }
-}
-
-/// [`PMPI_Isend_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Isend(
-    buf: *const c_void, count: c_int, datatype: MPI_Datatype, dest: c_int, tag: c_int,
-    comm: MPI_Comm, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Isend_c(buf, count.into(), datatype, dest, tag, comm, request) }
 }
 
 /// Starts a send and a receive that complete as one request.
@@ -119,32 +79,6 @@ pub unsafe extern "C" fn PMPI_Isendrecv_c(
     unsafe { start("MPI_Isendrecv", comm, request, body) }
 }
 
-/// [`PMPI_Isendrecv_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Isendrecv(
-    sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, dest: c_int, sendtag: c_int,
-    recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype, source: c_int, recvtag: c_int,
-    comm: MPI_Comm, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Isendrecv_c(
-            sendbuf,
-            sendcount.into(),
-            sendtype,
-            dest,
-            sendtag,
-            recvbuf,
-            recvcount.into(),
-            recvtype,
-            source,
-            recvtag,
-            comm,
-            request,
-        )
-    }
-}
-
 /// Starts `MPI_Sendrecv_replace`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Isendrecv_replace_c(
@@ -161,28 +95,6 @@ pub unsafe extern "C" fn PMPI_Isendrecv_replace_c(
     unsafe { start("MPI_Isendrecv_replace", comm, request, body) }
 }
 
-/// [`PMPI_Isendrecv_replace_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Isendrecv_replace(
-    buf: *mut c_void, count: c_int, datatype: MPI_Datatype, dest: c_int, sendtag: c_int,
-    source: c_int, recvtag: c_int, comm: MPI_Comm, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Isendrecv_replace_c(
-            buf,
-            count.into(),
-            datatype,
-            dest,
-            sendtag,
-            source,
-            recvtag,
-            comm,
-            request,
-        )
-    }
-}
-
 /// Starts `MPI_Ssend`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Issend_c(
@@ -193,16 +105,6 @@ pub unsafe extern "C" fn PMPI_Issend_c(
     unsafe {
         isend("MPI_Issend", SendMode::Synchronous, buf, count, datatype, dest, tag, comm, request)
     }
-}
-
-/// [`PMPI_Issend_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Issend(
-    buf: *const c_void, count: c_int, datatype: MPI_Datatype, dest: c_int, tag: c_int,
-    comm: MPI_Comm, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Issend_c(buf, count.into(), datatype, dest, tag, comm, request) }
 }
 
 /// Starts a send in any mode.

@@ -24,16 +24,6 @@ pub unsafe extern "C" fn PMPI_Bsend_init_c(
     unsafe { send_init(name, SendMode::Buffered, buf, count, datatype, dest, tag, comm, request) }
 }
 
-/// [`PMPI_Bsend_init_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Bsend_init(
-    buf: *const c_void, count: c_int, datatype: MPI_Datatype, dest: c_int, tag: c_int,
-    comm: MPI_Comm, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Bsend_init_c(buf, count.into(), datatype, dest, tag, comm, request) }
-}
-
 /// Makes a persistent request to receive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Recv_init_c(
@@ -49,16 +39,6 @@ pub unsafe extern "C" fn PMPI_Recv_init_c(
     unsafe { init("MPI_Recv_init", comm, request, body) }
 }
 
-/// [`PMPI_Recv_init_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Recv_init(
-    buf: *mut c_void, count: c_int, datatype: MPI_Datatype, source: c_int, tag: c_int,
-    comm: MPI_Comm, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Recv_init_c(buf, count.into(), datatype, source, tag, comm, request) }
-}
-
 /// Makes a persistent request for `MPI_Rsend`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Rsend_init_c(
@@ -68,16 +48,6 @@ pub unsafe extern "C" fn PMPI_Rsend_init_c(
     let name = "MPI_Rsend_init";
     // SAFETY: the caller's promise of the buffer and the request (§3.9).
     unsafe { send_init(name, SendMode::Ready, buf, count, datatype, dest, tag, comm, request) }
-}
-
-/// [`PMPI_Rsend_init_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Rsend_init(
-    buf: *const c_void, count: c_int, datatype: MPI_Datatype, dest: c_int, tag: c_int,
-    comm: MPI_Comm, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Rsend_init_c(buf, count.into(), datatype, dest, tag, comm, request) }
 }
 
 /// Makes a persistent request for `MPI_Send`.
@@ -91,16 +61,6 @@ pub unsafe extern "C" fn PMPI_Send_init_c(
     unsafe { send_init(name, SendMode::Standard, buf, count, datatype, dest, tag, comm, request) }
 }
 
-/// [`PMPI_Send_init_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Send_init(
-    buf: *const c_void, count: c_int, datatype: MPI_Datatype, dest: c_int, tag: c_int,
-    comm: MPI_Comm, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Send_init_c(buf, count.into(), datatype, dest, tag, comm, request) }
-}
-
 /// Makes a persistent request for `MPI_Ssend`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Ssend_init_c(
@@ -112,16 +72,6 @@ pub unsafe extern "C" fn PMPI_Ssend_init_c(
     unsafe {
         send_init(name, SendMode::Synchronous, buf, count, datatype, dest, tag, comm, request)
     }
-}
-
-/// [`PMPI_Ssend_init_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Ssend_init(
-    buf: *const c_void, count: c_int, datatype: MPI_Datatype, dest: c_int, tag: c_int,
-    comm: MPI_Comm, request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Ssend_init_c(buf, count.into(), datatype, dest, tag, comm, request) }
 }
 
 /// Makes a persistent request for a send in any mode.

@@ -11,7 +11,6 @@ use super::pointer::{InOut, in_out, out};
 use super::text::copy_text;
 use super::types::*;
 use super::user_memory::{checked_count, memory, memory_of};
-use super::width::{narrowed, narrowed_in_place};
 use crate::mpi::Memory;
 use crate::mpi::datatype::{Datatype, external};
 use platform::base::{ErrorClass, Result};
@@ -33,20 +32,6 @@ pub unsafe extern "C" fn PMPI_Pack_c(
     finish(comm, "MPI_Pack", result)
 }
 
-/// [`PMPI_Pack_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Pack(
-    inbuf: *const c_void, incount: c_int, datatype: MPI_Datatype, outbuf: *mut c_void,
-    outsize: c_int, position: *mut c_int, comm: MPI_Comm,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        narrowed_in_place(position, |position| {
-            PMPI_Pack_c(inbuf, incount.into(), datatype, outbuf, outsize.into(), position, comm)
-        })
-    }
-}
-
 /// Packs items in the named portable representation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Pack_external_c(
@@ -65,26 +50,6 @@ pub unsafe extern "C" fn PMPI_Pack_external_c(
     finish(Scope::None, "MPI_Pack_external", result)
 }
 
-/// [`PMPI_Pack_external_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Pack_external(
-    datarep: *const c_char, inbuf: *const c_void, incount: c_int, datatype: MPI_Datatype,
-    outbuf: *mut c_void, outsize: MPI_Aint, position: *mut MPI_Aint,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Pack_external_c(
-            datarep,
-            inbuf,
-            incount.into(),
-            datatype,
-            outbuf,
-            outsize as MPI_Count,
-            position.cast(),
-        )
-    }
-}
-
 /// The room that `MPI_Pack_external` needs for these items.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Pack_external_size_c(
@@ -101,15 +66,6 @@ pub unsafe extern "C" fn PMPI_Pack_external_size_c(
     })
 }
 
-/// [`PMPI_Pack_external_size_c`] with sizes of type `MPI_Aint`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Pack_external_size(
-    datarep: *const c_char, incount: c_int, datatype: MPI_Datatype, size: *mut MPI_Aint,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Pack_external_size_c(datarep, incount.into(), datatype, size.cast()) }
-}
-
 /// An upper bound of the room that `MPI_Pack` needs for these items.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Pack_size_c(
@@ -123,15 +79,6 @@ pub unsafe extern "C" fn PMPI_Pack_size_c(
         size.put(packed_len(incount, item)?);
         Ok(())
     })
-}
-
-/// [`PMPI_Pack_size_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Pack_size(
-    incount: c_int, datatype: MPI_Datatype, comm: MPI_Comm, size: *mut c_int,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { narrowed(size, |size| PMPI_Pack_size_c(incount.into(), datatype, comm, size)) }
 }
 
 /// Unpacks items from a buffer at `position`, and moves `position` on.
@@ -151,20 +98,6 @@ pub unsafe extern "C" fn PMPI_Unpack_c(
     finish(comm, "MPI_Unpack", result)
 }
 
-/// [`PMPI_Unpack_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Unpack(
-    inbuf: *const c_void, insize: c_int, position: *mut c_int, outbuf: *mut c_void,
-    outcount: c_int, datatype: MPI_Datatype, comm: MPI_Comm,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        narrowed_in_place(position, |position| {
-            PMPI_Unpack_c(inbuf, insize.into(), position, outbuf, outcount.into(), datatype, comm)
-        })
-    }
-}
-
 /// Unpacks items from the named portable representation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Unpack_external_c(
@@ -181,26 +114,6 @@ pub unsafe extern "C" fn PMPI_Unpack_external_c(
         position.change(|position| *position += packed.len() as MPI_Count);
     });
     finish(Scope::None, "MPI_Unpack_external", result)
-}
-
-/// [`PMPI_Unpack_external_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Unpack_external(
-    datarep: *const c_char, inbuf: *const c_void, insize: MPI_Aint, position: *mut MPI_Aint,
-    outbuf: *mut c_void, outcount: c_int, datatype: MPI_Datatype,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        PMPI_Unpack_external_c(
-            datarep,
-            inbuf,
-            insize as MPI_Count,
-            position.cast(),
-            outbuf,
-            outcount.into(),
-            datatype,
-        )
-    }
 }
 
 /// The items to convert, the place for them in a pack buffer with its size, and their position.

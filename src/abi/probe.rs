@@ -52,16 +52,6 @@ pub unsafe extern "C" fn PMPI_Imrecv_c(
     })
 }
 
-/// [`PMPI_Imrecv_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Imrecv(
-    buf: *mut c_void, count: c_int, datatype: MPI_Datatype, message: *mut MPI_Message,
-    request: *mut MPI_Request,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Imrecv_c(buf, count.into(), datatype, message, request) }
-}
-
 /// Asks whether a matching message is there to be received.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Iprobe(
@@ -113,16 +103,6 @@ pub unsafe extern "C" fn PMPI_Mrecv_c(
             .and_then(|outcome| conclude(outcome, status))
     };
     finish(scope, "MPI_Mrecv", result)
-}
-
-/// [`PMPI_Mrecv_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Mrecv(
-    buf: *mut c_void, count: c_int, datatype: MPI_Datatype, message: *mut MPI_Message,
-    status: *mut MPI_Status,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Mrecv_c(buf, count.into(), datatype, message, status) }
 }
 
 /// Waits until a matching message is there to be received.

@@ -9,7 +9,6 @@ use super::entry_point::{Scope, early, number, unlocked};
 use super::pointer::{in_out, input, out};
 use super::types::*;
 use super::user_memory::checked_count;
-use super::width::narrowed;
 use crate::mpi::datatype::Datatype;
 use platform::base::ErrorClass;
 
@@ -22,15 +21,6 @@ pub unsafe extern "C" fn PMPI_Get_count_c(
     unsafe { counted("MPI_Get_count", status, datatype, count, Datatype::count) }
 }
 
-/// [`PMPI_Get_count_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Get_count(
-    status: *const MPI_Status, datatype: MPI_Datatype, count: *mut c_int,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { narrowed(count, |count| PMPI_Get_count_c(status, datatype, count)) }
-}
-
 /// How many basic elements were received.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Get_elements_c(
@@ -38,15 +28,6 @@ pub unsafe extern "C" fn PMPI_Get_elements_c(
 ) -> c_int {
     // SAFETY: the caller gives a valid status and a valid result pointer.
     unsafe { counted("MPI_Get_elements", status, datatype, count, Datatype::elements) }
-}
-
-/// [`PMPI_Get_elements_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Get_elements(
-    status: *const MPI_Status, datatype: MPI_Datatype, count: *mut c_int,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { narrowed(count, |count| PMPI_Get_elements_c(status, datatype, count)) }
 }
 
 /// `MPI_Get_elements_c` under its deprecated name.
@@ -109,15 +90,6 @@ pub unsafe extern "C" fn PMPI_Status_set_elements_c(
         status.change(|status| status.set_count_bytes(bytes));
         Ok(())
     })
-}
-
-/// [`PMPI_Status_set_elements_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Status_set_elements(
-    status: *mut MPI_Status, datatype: MPI_Datatype, count: c_int,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Status_set_elements_c(status, datatype, count.into()) }
 }
 
 /// `MPI_Status_set_elements_c` under its deprecated name.

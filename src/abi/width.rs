@@ -1,4 +1,5 @@
-//! Between `int` and large counts: the `int` form of a function calls the large form through here.
+//! Between `int` and large counts: results on their way back to the `int` form of a function, and
+//! arrays that both forms read. Which arguments take which is known to `generator/int_form.rs`.
 
 #![allow(unsafe_code)]
 
@@ -10,30 +11,6 @@ use super::types::{MPI_Aint, MPI_Count};
 
 // Arrays and results of `MPI_Aint` are handed to large forms as they are, by a pointer cast.
 const _: () = assert!(size_of::<MPI_Aint>() == size_of::<MPI_Count>());
-
-/// A widened copy of an array of the caller, or the null pointer that the caller gave.
-pub struct Widened(Option<Vec<MPI_Count>>);
-
-impl Widened {
-    /// The first element; null if the caller's array was null.
-    pub fn as_ptr(&self) -> *const MPI_Count {
-        self.0.as_ref().map_or(ptr::null(), |values| values.as_ptr())
-    }
-}
-
-/// Copies `len` integers into a wider type. A negative `len` copies none: the large form reports
-/// it.
-///
-/// # Safety
-/// `values` is null or has `len` elements.
-pub unsafe fn widened(values: *const c_int, len: c_int) -> Widened {
-    if values.is_null() {
-        return Widened(None);
-    }
-    let len = usize::try_from(len).unwrap_or(0);
-    // SAFETY: index is below `len`, of which the caller says that it is the array's length.
-    Widened(Some((0..len).map(|index| unsafe { *values.add(index) }.into()).collect()))
-}
 
 /// Calls the large form with a result of its own, and stores that in `result` as an `int`, or
 /// `MPI_UNDEFINED` if it does not fit (MPI 5.0, chapter 5). A null `result` is handed on.
@@ -108,17 +85,6 @@ impl Integers {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn arrays_widen_with_their_sign_and_null_stays_null() {
-        // SAFETY: the lengths are those of the arrays.
-        unsafe {
-            let wide = widened([-1, c_int::MAX].as_ptr(), 2);
-            assert_eq!(wide.0, Some(vec![-1, 0x7fff_ffff]));
-            assert_eq!(widened([7].as_ptr(), -1).0, Some(vec![]));
-            assert!(widened(ptr::null(), 3).as_ptr().is_null());
-        }
-    }
 
     #[test]
     fn integers_of_both_widths_are_read_and_null_is_none() {

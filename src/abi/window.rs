@@ -1,21 +1,19 @@
 //! Windows for one-sided communication (MPI 5.0, chapter 12): making, freeing, hints.
 
 #![allow(unsafe_code)]
-#![allow(unused_variables, reason = "arguments of functions that are not supported yet")]
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 use super::allocation::{self, AllocationOwner};
 use super::attribute::Holder;
-use super::entry_point::{PROCESS, finish, local, number, unsupported, wait_for};
+use super::entry_point::{PROCESS, finish, local, number, wait_for};
 use super::environment::alignment;
 use super::group::put_group;
 use super::handles::MPI_WIN_NULL;
 use super::pointer::{free_handle, out};
 use super::types::*;
 use super::user_memory::is_in_place;
-use super::width::narrowed;
 use crate::mpi::attribute::Attributes;
 use crate::mpi::comm::COMM_NULL;
 use crate::mpi::info::Info;
@@ -50,35 +48,6 @@ pub unsafe extern "C" fn PMPI_Win_allocate_c(
     finish(comm, "MPI_Win_allocate", result)
 }
 
-/// [`PMPI_Win_allocate_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Win_allocate(
-    size: MPI_Aint, disp_unit: c_int, info: MPI_Info, comm: MPI_Comm, baseptr: *mut c_void,
-    win: *mut MPI_Win,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Win_allocate_c(size, disp_unit as MPI_Aint, info, comm, baseptr, win) }
-}
-
-/// A window of memory that all its processes can load and store.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Win_allocate_shared_c(
-    size: MPI_Aint, disp_unit: MPI_Aint, info: MPI_Info, comm: MPI_Comm, baseptr: *mut c_void,
-    win: *mut MPI_Win,
-) -> c_int {
-    unsupported("MPI_Win_allocate_shared_c", comm)
-}
-
-/// [`PMPI_Win_allocate_shared_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Win_allocate_shared(
-    size: MPI_Aint, disp_unit: c_int, info: MPI_Info, comm: MPI_Comm, baseptr: *mut c_void,
-    win: *mut MPI_Win,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Win_allocate_shared_c(size, disp_unit as MPI_Aint, info, comm, baseptr, win) }
-}
-
 /// Adds memory to a dynamic window.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_attach(win: MPI_Win, base: *mut c_void, size: MPI_Aint) -> c_int {
@@ -100,16 +69,6 @@ pub unsafe extern "C" fn PMPI_Win_create_c(
     };
     // SAFETY: the caller gives a valid result pointer.
     unsafe { put("MPI_Win_create", comm, info, win, extent) }
-}
-
-/// [`PMPI_Win_create_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Win_create(
-    base: *mut c_void, size: MPI_Aint, disp_unit: c_int, info: MPI_Info, comm: MPI_Comm,
-    win: *mut MPI_Win,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { PMPI_Win_create_c(base, size, disp_unit as MPI_Aint, info, comm, win) }
 }
 
 /// A window without memory; `MPI_Win_attach` adds it.
@@ -166,27 +125,6 @@ pub unsafe extern "C" fn PMPI_Win_set_info(win: MPI_Win, info: MPI_Info) -> c_in
         let window = mpi.windows.get_mut(number(win))?;
         window.advise(mpi.objects.infos.get(number(info))?)
     })
-}
-
-/// Where a process's part of shared memory is in the caller's address space.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Win_shared_query_c(
-    win: MPI_Win, rank: c_int, size: *mut MPI_Aint, disp_unit: *mut MPI_Aint, baseptr: *mut c_void,
-) -> c_int {
-    unsupported("MPI_Win_shared_query_c", win)
-}
-
-/// [`PMPI_Win_shared_query_c`] with `int` counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Win_shared_query(
-    win: MPI_Win, rank: c_int, size: *mut MPI_Aint, disp_unit: *mut c_int, baseptr: *mut c_void,
-) -> c_int {
-    // SAFETY: the same contract.
-    unsafe {
-        narrowed(disp_unit, |disp_unit| {
-            PMPI_Win_shared_query_c(win, rank, size, disp_unit.cast(), baseptr)
-        })
-    }
 }
 
 /// Makes a window on a duplicate of a communicator. `memory` says what it is of, given the hints.

@@ -1,0 +1,103 @@
+//! `PMPI_x` with `int` counts, where it does nothing but widen its arguments for `PMPI_x_c`.
+//!
+//! How an argument is handed on follows from its types in both forms; where there is no rule, such
+//! as for an array of counts, the form is written by hand.
+//!
+//! | `int` form | `_c` form | |
+//! |---|---|---|
+//! | the same | | as it is |
+//! | `c_int` | `MPI_Count` | `.into()` |
+//! | `c_int` | `MPI_Aint` | `as`, which widens |
+//! | `MPI_Aint` | `MPI_Count` | `as`, which widens or changes nothing |
+//! | `*mut MPI_Aint` | `*mut MPI_Count` | a cast: equal widths (`src/abi/width.rs`) |
+//! | `*mut c_int` | `*mut MPI_Count` | a variable of this width in between, by `width::narrowed` |
+//!
+//! There is one narrowed argument at most.
+
+use super::functions::{Body, Function};
+use super::layout;
+use super::prototype::Prototype;
+
+/// Narrowed arguments that are read before they are written; C's types do not tell.
+const IN_PLACE: &str = "position";
+
+/// What becomes of an argument.
+enum Passing {
+    /// The expression that the `_c` form gets.
+    Value(String),
+    /// The pointer of this name is to a variable of the other width.
+    Narrowed(String),
+}
+
+/// All of them.
+///
+/// # Panics
+/// If one has no `_c` form by hand, or an argument without a rule.
+pub fn render(functions: &[Function]) -> String {
+    functions
+        .iter()
+        .filter(|function| function.body == Body::IntForm)
+        .map(|function| {
+            let large_name = format!("{}_c", function.name);
+            let large = functions.iter().find(|large| large.name == large_name);
+            let large = large.filter(|large| large.body == Body::Hand);
+            one(function, large.unwrap_or_else(|| panic!("{large_name} is not there by hand")))
+        })
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn one(function: &Function, large: &Function) -> String {
+    let prototype = Prototype::parse(function.prototype);
+    let large_prototype = Prototype::parse(large.prototype);
+    assert_eq!(
+        prototype.arguments.len(),
+        large_prototype.arguments.len(),
+        "{} has other arguments than its large form: it is to be written by hand",
+        function.name
+    );
+    let passings: Vec<_> = prototype
+        .arguments
+        .iter()
+        .zip(&large_prototype.arguments)
+        .map(|((name, int), (_, large))| passing(function.name, name, int, large))
+        .collect();
+    let values: Vec<_> = passings
+        .iter()
+        .map(|passing| match passing {
+            Passing::Value(value) | Passing::Narrowed(value) => value.clone(),
+        })
+        .collect();
+    let narrowed: Vec<_> = passings
+        .iter()
+        .filter_map(|passing| match passing {
+            Passing::Narrowed(name) => Some(name),
+            Passing::Value(_) => None,
+        })
+        .collect();
+    let target = format!("P{}", large.name);
+    let call = |level| layout::call(&target, &values, level);
+    let block = match narrowed[..] {
+        [] => layout::unsafe_block(call),
+        [name] => {
+            let by = if name == IN_PLACE { "narrowed_in_place" } else { "narrowed" };
+            layout::unsafe_block(|level| layout::call_with_closure(by, name, call, level))
+        }
+        _ => panic!("{}: more than one result is narrowed", function.name),
+    };
+    let body = format!("    // SAFETY: the same contract.\n{block}");
+    layout::function(function.name, &prototype, &format!("[`{target}`] with `int` counts."), &body)
+}
+
+fn passing(function: &str, name: &str, int: &str, large: &str) -> Passing {
+    let value = match (int, large) {
+        (int, large) if int == large => name.to_owned(),
+        ("c_int", "MPI_Count") => format!("{name}.into()"),
+        ("c_int", "MPI_Aint") => format!("{name} as MPI_Aint"),
+        ("MPI_Aint", "MPI_Count") => format!("{name} as MPI_Count"),
+        ("*mut MPI_Aint", "*mut MPI_Count") => format!("{name}.cast()"),
+        ("*mut c_int", "*mut MPI_Count") => return Passing::Narrowed(name.to_owned()),
+        _ => panic!("{function}: no rule makes `{large}` of `{name}: {int}`; write it by hand"),
+    };
+    Passing::Value(value)
+}
