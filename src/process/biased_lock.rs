@@ -21,7 +21,7 @@
 //! seen that the flag is its own, and not have said yet that it is inside: were the flag another
 //! thread's when it does so, it would clear what that one said.
 //!
-//! Guaranteed, in all interleavings (`model_gate`): one thread at a time is inside; it sees what
+//! Guaranteed, in all interleavings (`models/src/biased_lock.rs`): one thread at a time is inside; it sees what
 //! those before it wrote; who waits for `held` with the mutex locked gets in as soon as whoever has
 //! the flag leaves, which it is told of ([`BiasedLock::is_revoked`]). A thread that waits for the mutex
 //! waits as that mutex lets it. Numbers of threads that have ended may be used again; the new
@@ -30,8 +30,8 @@
 //! It does not know the mutex, nor what is behind it.
 
 use super::biased_lock_primitive::{
-    AtomicBool, AtomicU32, AtomicUsize, Ordering, has_heavy_fence, heavy_fence, light_fence,
-    this_thread, yield_now,
+    AtomicBool, AtomicU32, AtomicUsize, Ordering, REBIAS_CALLS, has_heavy_fence, heavy_fence,
+    light_fence, this_thread, yield_now,
 };
 
 /// Nobody has the flag.
@@ -44,10 +44,6 @@ const REVOKED: usize = 2;
 
 /// No thread has that number: there will be no owner.
 pub const NO_OWNER: usize = usize::MAX;
-
-/// So many calls of the owner in a row, with nobody waiting, bring the flag back. To take it away
-/// costs some microseconds, which so many calls with the mutex cost more than with the flag.
-pub const REBIAS_CALLS: u32 = if cfg!(loom) { 2 } else { 1000 };
 
 /// The flag and whose it is.
 pub struct BiasedLock {

@@ -1,4 +1,4 @@
-//! What [`super::biased_lock`] is made of. The model checker's flavour is in `model_biased_lock`.
+//! What [`super::biased_lock`] is made of. For the model checker: `models/src/biased_lock.rs`.
 
 pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
@@ -6,6 +6,10 @@ pub use platform::sys::thread::current as this_thread;
 pub use std::thread::yield_now;
 
 use platform::sys::membarrier;
+
+/// The bias returns after so many calls of the owner in a row while no other thread waits. To
+/// revoke it costs some microseconds; so many calls with the mutex cost more than with the bias.
+pub const REBIAS_CALLS: u32 = 1000;
 
 /// Whether [`heavy_fence`] works from now on.
 pub fn has_heavy_fence() -> bool {

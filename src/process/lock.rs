@@ -203,7 +203,7 @@ impl<T> Drop for Guard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::biased_lock::REBIAS_CALLS;
+    use super::super::biased_lock_primitive::REBIAS_CALLS;
     use super::*;
     use platform::sys::membarrier;
 

@@ -33,11 +33,6 @@ mod waiters;
 mod waiting;
 mod world;
 
-#[cfg(all(test, loom))]
-mod model_biased_lock;
-#[cfg(all(test, loom))]
-mod model_waiting;
-
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::mpi::objects::Objects;

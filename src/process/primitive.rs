@@ -1,4 +1,4 @@
-//! What [`super::parker`] is made of. The model checker's flavour is in `model_primitive`.
+//! What [`super::parker`] is made of. For the model checker: `models/src/parker_primitive.rs`.
 
 pub use std::sync::atomic::{AtomicU32, Ordering};
 

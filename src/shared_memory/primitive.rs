@@ -1,5 +1,5 @@
-//! The atomics and cells that rings and rooms are made of. The model checker's flavour of the same
-//! names is in `model_primitive`; rings and rooms are compiled against both.
+//! The atomics and cells that rings and rooms are made of. The crate `models`
+//! compiles them against the model checker's flavour of the same names.
 //!
 //! All of them are valid when all their bytes are zero, and have the layout of what they hold.
 #![allow(unsafe_code)]
@@ -62,22 +62,6 @@ pub struct SharedBytes<const N: usize>(UnsafeCell<[u8; N]>);
 unsafe impl<T: Send> Sync for SharedCell<T> {}
 // SAFETY: as above.
 unsafe impl<const N: usize> Sync for SharedBytes<N> {}
-
-#[cfg(all(test, loom))]
-impl<T> SharedCell<T> {
-    /// With a value.
-    pub fn new(value: T) -> Self {
-        Self(UnsafeCell::new(value))
-    }
-}
-
-#[cfg(all(test, loom))]
-impl<const N: usize> SharedBytes<N> {
-    /// All zero.
-    pub fn new() -> Self {
-        Self(UnsafeCell::new([0; N]))
-    }
-}
 
 impl<T: Copy> SharedCell<T> {
     /// The value.

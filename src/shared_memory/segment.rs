@@ -383,21 +383,21 @@ impl<const ENTRIES: usize> SegmentSlot<ENTRIES> {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(loom)]
 impl<const ENTRIES: usize> SegmentSlot<ENTRIES> {
     /// Never used, for the model checker.
     pub fn new() -> Self {
         let entry = |_| SlotEntry {
             sequence: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
-            shape: AtomicU64::new(0),
+            packed_header: AtomicU64::new(0),
             data: SharedBytes::new(),
         };
         Self { done: PaddedWord(AtomicU64::new(0)), entries: std::array::from_fn(entry) }
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(loom)]
 impl<const ENTRIES: usize, const DATA: usize> SlotBuffer<ENTRIES, DATA> {
     /// Never used, for the model checker.
     pub fn new() -> Self {

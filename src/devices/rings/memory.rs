@@ -141,7 +141,7 @@ pub fn digest(parts: impl Iterator<Item = u64>) -> u64 {
     parts.chain(version).fold(0xcbf2_9ce4_8422_2325, mix).max(1)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

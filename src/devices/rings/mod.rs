@@ -18,8 +18,6 @@
 //! It knows peers of this node only, and nothing of what else is in a segment. Lengths and positions
 //! from there are checked or masked; what cannot be right is a panic that says so.
 #![allow(unsafe_code)]
-// The model checker's constructors are in both flavours of the rings and used in one.
-#![cfg_attr(loom, allow(dead_code))]
 
 pub mod memory;
 pub mod mpsc_queue;

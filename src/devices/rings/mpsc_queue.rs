@@ -137,7 +137,7 @@ impl<const CELLS: usize, const PACKET: usize> MpscQueue<CELLS, PACKET> {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(loom)]
 impl<const CELLS: usize, const PACKET: usize> MpscQueue<CELLS, PACKET> {
     /// An empty queue for the model checker.
     pub fn new() -> Self {

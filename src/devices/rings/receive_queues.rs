@@ -87,7 +87,7 @@ impl RingOwners {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

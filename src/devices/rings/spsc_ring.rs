@@ -122,7 +122,7 @@ impl<const CELLS: usize, const BYTES: usize> SpscRing<CELLS, BYTES> {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(loom)]
 impl<const CELLS: usize, const BYTES: usize> SpscRing<CELLS, BYTES> {
     /// An empty lane for the model checker.
     pub fn new() -> Self {

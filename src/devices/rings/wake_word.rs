@@ -100,7 +100,7 @@ impl WakeWord {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(loom)]
 impl WakeWord {
     /// Awake, for the model checker.
     pub fn new() -> Self {

@@ -213,7 +213,7 @@ fn copy_speed(len: usize) -> f64 {
     len as f64 / (0..4).map(time).fold(f64::INFINITY, f64::min)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use std::sync::atomic::Ordering;
 

@@ -6,17 +6,12 @@
 //! It knows peers of this node only. Lengths and positions from the segment are checked or masked;
 //! what cannot be right is a panic that says so.
 #![allow(unsafe_code)]
-// The model checker's constructors are in both flavours of the rings and used in one.
-#![cfg_attr(loom, allow(dead_code))]
 
 mod direct_read;
 mod segment;
 mod settings_agreement;
 mod split_copy;
 mod wait_table;
-
-#[cfg(all(test, loom))]
-mod model;
 
 use std::os::fd::OwnedFd;
 
@@ -245,5 +240,5 @@ impl Bulk for Shm {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;

@@ -134,7 +134,7 @@ fn layout(ranks: usize) -> u64 {
     digest(sizes.into_iter().chain(rings::LAYOUT).map(|size| size as u64).chain([REVISION]))
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

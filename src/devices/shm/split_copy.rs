@@ -131,7 +131,7 @@ impl SplitCopy {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(loom)]
 impl SplitCopy {
     /// Free, for the model checker.
     pub fn new() -> Self {

@@ -418,5 +418,5 @@ impl Trigger for Tofu {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;

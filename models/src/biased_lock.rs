@@ -1,17 +1,14 @@
-//! The bias of the process lock under the model checker loom: one thread is inside at a time and
-//! sees what those before it wrote, whoever has the flag, and everybody gets in. `bias` is the
-//! source of the library; around it is what `lock` does.
+//! The biased lock of the process: one thread holds it at a time and sees the writes of the holders
+//! before it, whichever thread the lock is biased to, and every thread gets it. `source` is the
+//! library's; around it is what `src/process/lock.rs` does.
 //!
-//! The fences of both sides are full ones here: that a membarrier(2) makes the other side's compiler
-//! fence one is the kernel's promise.
-//!
-//! `scripts/loom` runs it.
+//! The fences of both sides are full fences here. That membarrier(2) makes the other side's compiler
+//! fence a full one is the kernel's guarantee.
 
-#[allow(dead_code)]
-#[path = "biased_lock.rs"]
-mod biased_lock;
+#[path = "../../src/process/biased_lock.rs"]
+mod source;
 
-mod gate_primitive {
+mod biased_lock_primitive {
     pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
     pub use loom::thread::yield_now;
 
@@ -24,8 +21,11 @@ mod gate_primitive {
         hashed.hash_one(loom::thread::current().id()) as usize | FIRST
     }
 
-    /// Larger than the words of the bias that are no threads.
+    /// Larger than the words of the lock that are not threads.
     const FIRST: usize = 16;
+
+    /// Few, so that the model gets there.
+    pub const REBIAS_CALLS: u32 = 2;
 
     pub fn has_heavy_fence() -> bool {
         true
@@ -44,21 +44,21 @@ use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use loom::sync::{Arc, Mutex, MutexGuard};
 use loom::thread;
 
-use bias::{BIASED_TO_ALL, BiasedLock, LockEntry, NO_OWNER, UNBIASED};
+use source::{BIASED_TO_ALL, BiasedLock, LockEntry, NO_OWNER, UNBIASED};
 
-/// Instead of the number of the first thread.
+/// Stands for the number of the first thread.
 const FIRST: usize = usize::MAX;
 
 struct Lock {
     bias: BiasedLock,
     mutex: Mutex<()>,
-    /// It counts what is lost when two threads are inside at once, or when one does not see what
-    /// another wrote: nothing here orders its loads and stores.
+    /// A count that loses additions if two threads hold the lock at once, or one does not see the
+    /// other's write: the count itself orders nothing.
     value: AtomicU32,
 }
 
-/// A thread inside.
-struct LockModelGuard<'a> {
+/// Held.
+struct Guard<'a> {
     lock: &'a Lock,
     _mutex: Option<MutexGuard<'a, ()>>,
     entry: LockEntry,
@@ -66,7 +66,7 @@ struct LockModelGuard<'a> {
 
 impl Lock {
     fn new(word: usize) -> Self {
-        let first = gate_primitive::this_thread();
+        let first = biased_lock_primitive::this_thread();
         let owner = if word == BIASED_TO_ALL { NO_OWNER } else { first };
         let word = if word == FIRST { first } else { word };
         let bias = BiasedLock {
@@ -78,32 +78,32 @@ impl Lock {
         Self { bias, mutex: Mutex::new(()), value: AtomicU32::new(0) }
     }
 
-    fn lock(&self) -> LockModelGuard<'_> {
+    fn lock(&self) -> Guard<'_> {
         if self.bias.try_enter() {
-            return LockModelGuard { lock: self, _mutex: None, entry: LockEntry::Flag };
+            return Guard { lock: self, _mutex: None, entry: LockEntry::Flag };
         }
         self.enter(false)
     }
 
-    fn visit(&self) -> LockModelGuard<'_> {
+    fn visit(&self) -> Guard<'_> {
         self.enter(true)
     }
 
-    fn enter(&self, visits: bool) -> LockModelGuard<'_> {
+    fn enter(&self, visits: bool) -> Guard<'_> {
         let mutex = Some(self.mutex.lock().unwrap());
         let entry = self.bias.enter_locked(visits, false);
-        LockModelGuard { lock: self, _mutex: mutex.filter(|_| entry != LockEntry::Flag), entry }
+        Guard { lock: self, _mutex: mutex.filter(|_| entry != LockEntry::Flag), entry }
     }
 }
 
-impl LockModelGuard<'_> {
+impl Guard<'_> {
     fn add(&mut self) {
         let value = self.lock.value.load(Ordering::Relaxed);
         self.lock.value.store(value + 1, Ordering::Relaxed);
     }
 }
 
-impl Drop for LockModelGuard<'_> {
+impl Drop for Guard<'_> {
     fn drop(&mut self) {
         match self.entry {
             LockEntry::Flag => self.lock.bias.leave(),
@@ -112,11 +112,11 @@ impl Drop for LockModelGuard<'_> {
     }
 }
 
-type LockModelThread = fn(&Lock);
+type Body = fn(&Lock);
 
-/// Threads that do this to a lock whose flag is `word`'s; how often they enter, all together.
-fn model(word: usize, threads: &'static [LockModelThread], entries: u32) {
-    loom::model(move || {
+/// Threads with these bodies and a lock that begins with `word`; `entries` is the sum of their adds.
+fn model(word: usize, threads: &'static [Body], entries: u32) {
+    crate::check(move || {
         let lock = Arc::new(Lock::new(word));
         let others: Vec<_> = (1..threads.len())
             .map(|index| {
@@ -147,7 +147,7 @@ fn calls_once(lock: &Lock) {
     lock.lock().add();
 }
 
-/// Another user of MPI comes, who lets calls overlap, too.
+/// Initializes MPI once more, with calls that may overlap.
 fn joins(lock: &Lock) {
     let mut inside = lock.visit();
     inside.add();
@@ -164,7 +164,7 @@ fn visits_twice(lock: &Lock) {
     lock.visit().add();
 }
 
-/// Stays inside until nobody waits for the flag, or three looks found nobody.
+/// Holds the lock until another thread revokes the bias.
 fn stays(lock: &Lock) {
     let mut inside = lock.lock();
     inside.add();
@@ -176,41 +176,41 @@ fn stays(lock: &Lock) {
 }
 
 #[test]
-fn loom_visitors_come_between_calls_that_never_overlap() {
+fn visits_between_calls_that_never_overlap() {
     model(BIASED_TO_ALL, &[calls_twice, visits_twice], 4);
     model(BIASED_TO_ALL, &[calls_once, visits_once, visits_once], 3);
 }
 
 #[test]
-fn loom_who_stays_lets_a_visitor_in() {
+fn a_long_holder_lets_a_visitor_in() {
     model(BIASED_TO_ALL, &[stays, visits_once], 3);
     model(FIRST, &[stays, calls_once], 3);
 }
 
 #[test]
-fn loom_the_call_of_another_thread_takes_the_flag_away() {
+fn a_call_of_another_thread_removes_the_bias() {
     model(FIRST, &[calls_twice, calls_twice], 4);
     model(FIRST, &[calls_once, calls_once, calls_once], 3);
 }
 
 #[test]
-fn loom_a_visitor_leaves_the_flag_to_its_thread() {
+fn a_visitor_keeps_the_bias() {
     model(FIRST, &[calls_twice, visits_twice], 4);
     model(FIRST, &[calls_once, calls_once, visits_once], 3);
 }
 
-/// With `REBIAS_CALLS` calls in a owner_streak, which are few here.
+/// After `REBIAS_CALLS` calls of the owner in a row.
 #[test]
-fn loom_the_flag_becomes_that_of_a_thread_again() {
+fn the_owner_gets_the_bias_back() {
     model(UNBIASED, &[calls_thrice, calls_once], 4);
     model(UNBIASED, &[calls_thrice, visits_once], 4);
     model(UNBIASED, &[calls_thrice, calls_thrice], 6);
     model(FIRST, &[calls_twice, calls_thrice, visits_once], 6);
 }
 
-/// Whoever was about to enter when that changes disturbs nobody.
+/// A thread that is about to enter at that moment breaks nothing.
 #[test]
-fn loom_another_user_comes_between_calls() {
+fn another_initialization_between_calls() {
     model(FIRST, &[calls_twice, joins, calls_once], 4);
     model(BIASED_TO_ALL, &[calls_twice, joins, visits_once], 4);
 }

@@ -1,80 +1,79 @@
-//! Waiting by several threads under the model checker loom: no wake-up is lost, in any
-//! interleaving. `waiters` and `parker` are the sources of the library; the loop around them is that
-//! of `waiting` on a device of one word. A thread that sleeps for ever is a failure.
+//! Waiting calls of several threads: no wake-up is lost. `waiters`, `parker` and `wait_state` are
+//! the library's; the loop around them is that of `src/process/waiting.rs` on a device of one word.
+//! Loom reports a thread that never wakes.
 //!
-//! The run_progress_thread thread is here too: no time passes in the model, so it stays away until it is wakes,
-//! and sleeps on the device until a packet comes for which it is armed, or somebody rouses it.
-//!
-//! `scripts/loom` runs it.
+//! The progress thread is in the model too. No time passes here: the thread parks until it is
+//! notified, and sleeps on the device until a packet arrives while the device is armed, or another
+//! thread wakes it.
 
-#[path = "parker.rs"]
+#[path = "../../src/process/parker.rs"]
 mod parker;
-#[path = "model_primitive.rs"]
-mod primitive;
-#[allow(dead_code)]
-#[path = "waiters.rs"]
+#[path = "../../src/process/wait_state.rs"]
+mod wait_state;
+#[path = "../../src/process/waiters.rs"]
 mod waiters;
-#[path = "wait_state.rs"]
-mod watch;
+
+use crate::parker_primitive as primitive;
 
 use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
 use loom::thread;
 
 use parker::Parker;
+use wait_state::WaitState;
 use waiters::{Waiters, Wakeups};
-use watch::WaitState;
 
-/// What is behind the process lock.
+/// The state that the process lock protects.
 #[derive(Default)]
-struct WaitModelState {
+struct State {
     waiters: Waiters<usize>,
     /// Whether the operation that each thread waits for has completed.
     complete: [bool; 3],
-    /// Whether an operation has begun that the next poll completes.
-    news: Option<usize>,
+    /// An operation that has begun and that the next poll completes.
+    started: Option<usize>,
+    /// Calls that wait.
     waiting: u32,
-    watch: WaitState,
+    /// How the progress thread sleeps.
+    thread: WaitState,
     stopping: bool,
 }
 
-/// Packets, and a word that changes whenever one comes for which it is armed, or a thread is to be
-/// device_sleeper_woken.
+/// Packets, and a word that changes when a packet arrives while it is armed, or to wake a thread.
 #[derive(Default)]
-struct WaitModelDevice {
-    inner: Mutex<WaitModelInbox>,
+struct Device {
+    inner: Mutex<Inbox>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct WaitModelInbox {
+struct Inbox {
     packets: Vec<usize>,
-    word: WaitModelWord,
+    word: Word,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct WaitModelWord {
+struct Word {
     wakes: u32,
     armed: bool,
 }
 
-struct WaitModelProcess {
-    state: Mutex<WaitModelState>,
-    device: WaitModelDevice,
-    /// What the run_progress_thread thread listens to while it is away.
+struct Process {
+    state: Mutex<State>,
+    device: Device,
+    /// Where the progress thread parks.
     parker: std::sync::Arc<Parker>,
-    /// How many operations have been completed by a poll, for those who do not call MPI.
+    /// The number of operations that polls have completed.
     polled: Mutex<usize>,
-    grown: Condvar,
+    has_polled: Condvar,
 }
 
-impl Default for WaitModelProcess {
+impl Default for Process {
     fn default() -> Self {
         Self {
             state: Mutex::default(),
-            device: WaitModelDevice::default(),
+            device: Device::default(),
             parker: std::sync::Arc::new(Parker::new()),
             polled: Mutex::default(),
-            grown: Condvar::default(),
+            has_polled: Condvar::default(),
         }
     }
 }
@@ -85,26 +84,26 @@ impl Default for Waiters<usize> {
     }
 }
 
-impl WaitModelDevice {
+impl Device {
     /// Sends the packet that completes an operation.
     fn send(&self, packet: usize) {
         let mut inner = self.inner.lock().unwrap();
         inner.packets.push(packet);
         if inner.word.armed {
-            self.fire(&mut inner);
+            self.change(&mut inner);
         }
     }
 
-    fn rouse(&self) {
-        self.fire(&mut self.inner.lock().unwrap());
+    fn wake(&self) {
+        self.change(&mut self.inner.lock().unwrap());
     }
 
-    fn fire(&self, inner: &mut WaitModelInbox) {
-        inner.word = WaitModelWord { wakes: inner.word.wakes + 1, armed: false };
+    fn change(&self, inner: &mut Inbox) {
+        inner.word = Word { wakes: inner.word.wakes + 1, armed: false };
         self.changed.notify_all();
     }
 
-    fn arm(&self) -> WaitModelWord {
+    fn arm(&self) -> Word {
         let word = &mut self.inner.lock().unwrap().word;
         word.armed = true;
         *word
@@ -114,8 +113,8 @@ impl WaitModelDevice {
         self.inner.lock().unwrap().word.armed = false;
     }
 
-    /// As a futex: what the word holds is only looked at first.
-    fn park(&self, expected: WaitModelWord) {
+    /// Sleeps as on a futex: the word is compared once, before.
+    fn sleep(&self, expected: Word) {
         let inner = self.inner.lock().unwrap();
         if inner.word == expected {
             drop(self.changed.wait(inner).unwrap());
@@ -124,17 +123,17 @@ impl WaitModelDevice {
 }
 
 /// A thread that holds the process lock.
-struct WaitModelGuard<'a> {
-    process: &'a WaitModelProcess,
-    guard: Option<MutexGuard<'a, WaitModelState>>,
+struct Guard<'a> {
+    process: &'a Process,
+    guard: Option<MutexGuard<'a, State>>,
 }
 
-impl<'a> WaitModelGuard<'a> {
-    fn enter(process: &'a WaitModelProcess) -> Self {
+impl<'a> Guard<'a> {
+    fn enter(process: &'a Process) -> Self {
         Self { process, guard: Some(process.state.lock().unwrap()) }
     }
 
-    fn state(&mut self) -> &mut WaitModelState {
+    fn state(&mut self) -> &mut State {
         self.guard.as_mut().unwrap()
     }
 
@@ -144,85 +143,85 @@ impl<'a> WaitModelGuard<'a> {
         self.guard = Some(self.process.state.lock().unwrap());
     }
 
-    fn leave(mut self, rings: Wakeups) {
+    fn leave(mut self, wakeups: Wakeups) {
         self.guard = None;
-        rings.ring();
+        wakeups.notify_all();
     }
 
     fn poll(&mut self) -> usize {
         let mut packets = std::mem::take(&mut self.process.device.inner.lock().unwrap().packets);
-        packets.extend(self.state().news.take());
+        packets.extend(self.state().started.take());
         packets.iter().for_each(|operation| self.state().complete[*operation] = true);
         if !packets.is_empty() {
             *self.process.polled.lock().unwrap() += packets.len();
-            self.process.grown.notify_all();
+            self.process.has_polled.notify_all();
         }
         packets.len()
     }
 
     fn serve(&mut self) -> Wakeups {
-        let WaitModelState { waiters, complete, .. } = self.state();
-        let rings = waiters.serve(|operation| complete[*operation]);
-        if rings.rouse {
-            self.process.device.rouse();
+        let State { waiters, complete, .. } = self.state();
+        let wakeups = waiters.take_completed(|operation| complete[*operation]);
+        if wakeups.wake_device_sleeper {
+            self.process.device.wake();
         }
-        rings
+        wakeups
     }
 
-    fn relieve(&mut self) {
-        if !self.state().waiters.is_delegated() && self.state().watch.relieve() {
+    fn take_over_polling(&mut self) {
+        if !self.state().waiters.is_delegated() && self.state().thread.disarm() {
             self.disarm();
         }
     }
 
     fn disarm(&mut self) {
         let state = self.state();
-        if !state.watch.is_armed() && !state.waiters.has_device_sleeper() {
+        if !state.thread.is_armed() && !state.waiters.has_device_sleeper() {
             self.process.device.disarm();
         }
     }
 
     fn wake_thread_on_device(&mut self) {
-        if self.state().watch.rouse() {
-            self.process.device.rouse();
+        if self.state().thread.wake() {
+            self.process.device.wake();
         }
     }
 
-    fn wake_progress_thread(&mut self, rings: &mut Wakeups) {
-        let (watch, has_news) = (self.state().watch, self.state().news.is_some());
-        match watch {
-            WaitState::Away => rings.add_unshared(self.process.parker.clone()),
-            WaitState::Armed if !has_news => {}
+    fn wake_progress_thread(&mut self, wakeups: &mut Wakeups) {
+        let (thread, has_started) = (self.state().thread, self.state().started.is_some());
+        match thread {
+            WaitState::Away => wakeups.add(self.process.parker.clone()),
+            WaitState::Armed if !has_started => {}
             WaitState::Armed | WaitState::Disarmed => self.wake_thread_on_device(),
         }
     }
 
-    /// The run_progress_thread thread polls and sleeps until a call waits, or it is to end.
+    /// The progress thread polls and sleeps until a call waits or the thread is to end.
     fn drive_progress(&mut self) {
         loop {
             let arrived = self.poll();
-            let rings = self.serve();
-            if !rings.is_empty() {
-                self.unlocked(|| rings.ring());
+            let wakeups = self.serve();
+            if !wakeups.is_empty() {
+                self.unlocked(|| wakeups.notify_all());
             }
             let state = self.state();
             if state.stopping || !state.waiters.is_delegated() && state.waiting > 0 {
                 return;
             }
             if arrived == 0 {
-                self.watch();
+                self.sleep_until_woken();
             }
         }
     }
 
-    /// The run_progress_thread thread sleeps on the device.
-    fn watch(&mut self) {
+    /// The progress thread sleeps on the device.
+    fn sleep_until_woken(&mut self) {
         let device = &self.process.device;
         let expected = device.arm();
         if self.poll() == 0 {
-            self.state().watch = WaitState::Armed;
-            self.unlocked(|| device.park(expected));
-            self.state().watch = WaitState::Away;
+            self.state().thread = WaitState::Armed;
+            self.unlocked(|| device.sleep(expected));
+            self.state().thread = WaitState::Away;
         }
         self.disarm();
     }
@@ -233,7 +232,7 @@ impl<'a> WaitModelGuard<'a> {
         !self.state().waiters.remove(id)
     }
 
-    fn park(&mut self, operation: usize) -> bool {
+    fn sleep(&mut self, operation: usize) -> bool {
         if self.state().waiters.has_device_sleeper() {
             return self.park(operation);
         }
@@ -244,16 +243,16 @@ impl<'a> WaitModelGuard<'a> {
             return false;
         }
         let id = self.state().waiters.sleep_on_device(operation);
-        self.unlocked(|| device.park(expected));
-        let over = !self.state().waiters.remove(id);
+        self.unlocked(|| device.sleep(expected));
+        let completed = !self.state().waiters.remove(id);
         self.disarm();
-        over
+        completed
     }
 
-    /// Waits for the operation where the run_progress_thread thread does all.
+    /// Waits for the operation while the progress thread does all polling.
     fn delegate(&mut self, operation: usize) {
         while !self.state().complete[operation] {
-            if self.state().news.is_some() {
+            if self.state().started.is_some() {
                 self.wake_thread_on_device();
             }
             if self.park(operation) {
@@ -264,7 +263,7 @@ impl<'a> WaitModelGuard<'a> {
 
     /// Waits for the operation; between the first polls the lock is free.
     fn wait(&mut self, operation: usize, mut yields: u32) {
-        self.relieve();
+        self.take_over_polling();
         if self.state().waiters.is_delegated() {
             return self.delegate(operation);
         }
@@ -279,54 +278,54 @@ impl<'a> WaitModelGuard<'a> {
             if self.state().complete[operation] {
                 return;
             }
-            let rings = self.serve();
-            if !rings.is_empty() || yields > 0 {
+            let wakeups = self.serve();
+            if !wakeups.is_empty() || yields > 0 {
                 yields = yields.saturating_sub(1);
                 self.state().waiters.set_polling(true);
-                self.unlocked(|| rings.ring());
+                self.unlocked(|| wakeups.notify_all());
                 self.state().waiters.set_polling(false);
-            } else if arrived == 0 && self.park(operation) {
+            } else if arrived == 0 && self.sleep(operation) {
                 return;
             }
         }
     }
 }
 
-impl WaitModelProcess {
+impl Process {
     /// A call that waits, as `waiting` does it.
     fn wait(&self, operation: usize, yields: u32) {
-        let mut inside = WaitModelGuard::enter(self);
+        let mut inside = Guard::enter(self);
         inside.state().waiting += 1;
         inside.wait(operation, yields);
         inside.state().waiting -= 1;
-        let mut rings = inside.serve();
-        inside.state().waiters.hand_over_polling(&mut rings);
-        inside.leave(rings);
+        let mut wakeups = inside.serve();
+        inside.state().waiters.hand_over_polling(&mut wakeups);
+        inside.leave(wakeups);
     }
 
-    /// A call that polls and goes.
+    /// A call that polls once and returns.
     fn test(&self) {
-        let mut inside = WaitModelGuard::enter(self);
-        inside.relieve();
+        let mut inside = Guard::enter(self);
+        inside.take_over_polling();
         inside.poll();
-        let rings = inside.serve();
-        inside.leave(rings);
+        let wakeups = inside.serve();
+        inside.leave(wakeups);
     }
 
     /// A call that completes the operation of another thread.
     fn complete(&self, operation: usize) {
-        let mut inside = WaitModelGuard::enter(self);
+        let mut inside = Guard::enter(self);
         inside.state().complete[operation] = true;
-        let rings = inside.serve();
-        inside.leave(rings);
+        let wakeups = inside.serve();
+        inside.leave(wakeups);
     }
 }
 
-impl WaitModelProcess {
-    /// The run_progress_thread thread's life.
+impl Process {
+    /// The body of the progress thread.
     fn run_progress_thread(&self) {
         loop {
-            let mut inside = WaitModelGuard::enter(self);
+            let mut inside = Guard::enter(self);
             inside.drive_progress();
             let (stops, delegated) =
                 (inside.state().stopping, inside.state().waiters.is_delegated());
@@ -340,53 +339,53 @@ impl WaitModelProcess {
         }
     }
 
-    /// A call that begins what goes on without it, and may need a poll at once.
-    fn begin(&self, news: Option<usize>) {
-        let mut inside = WaitModelGuard::enter(self);
-        inside.state().news = news;
-        let mut rings = inside.serve();
-        inside.wake_progress_thread(&mut rings);
-        inside.leave(rings);
+    /// A call that begins an operation that continues after it, and may need a poll at once.
+    fn begin(&self, started: Option<usize>) {
+        let mut inside = Guard::enter(self);
+        inside.state().started = started;
+        let mut wakeups = inside.serve();
+        inside.wake_progress_thread(&mut wakeups);
+        inside.leave(wakeups);
     }
 
-    /// Waits without MPI until so many operations have been completed.
+    /// Waits outside MPI until polls have completed so many operations.
     fn wait_outside(&self, operations: usize) {
         let mut polled = self.polled.lock().unwrap();
         while *polled < operations {
-            polled = self.grown.wait(polled).unwrap();
+            polled = self.has_polled.wait(polled).unwrap();
         }
     }
 
-    fn revoke(&self) {
-        let mut inside = WaitModelGuard::enter(self);
+    fn stop(&self) {
+        let mut inside = Guard::enter(self);
         inside.state().stopping = true;
-        self.parker.ring();
+        self.parker.notify();
         inside.wake_thread_on_device();
     }
 }
 
-/// The run_progress_thread thread beside an application and a peer.
-fn model_thread(delegated: bool, application: fn(&WaitModelProcess), peer: fn(&WaitModelProcess)) {
-    loom::model(move || {
-        let process = Arc::new(WaitModelProcess::default());
+/// The progress thread beside an application and a peer.
+fn model_thread(delegated: bool, application: fn(&Process), peer: fn(&Process)) {
+    crate::check(move || {
+        let process = Arc::new(Process::default());
         process.state.lock().unwrap().waiters.set_delegated(delegated);
         let own = process.clone();
         let thread = thread::spawn(move || own.run_progress_thread());
         let own = process.clone();
         let sender = thread::spawn(move || peer(&own));
         application(&process);
-        process.revoke();
+        process.stop();
         thread.join().unwrap();
         sender.join().unwrap();
         assert!(process.state.lock().unwrap().waiters.is_empty());
-        assert!(!process.device.inner.lock().unwrap().word.armed, "peers would wake nobody");
+        assert!(!process.device.inner.lock().unwrap().word.armed, "armed, and no thread sleeps");
     });
 }
 
-/// Threads that wait for operation 0, 1, ... with so many yields first, beside `body`.
-fn model(yields: &'static [u32], body: fn(&WaitModelProcess)) {
-    loom::model(move || {
-        let process = Arc::new(WaitModelProcess::default());
+/// Threads that wait for operations 0, 1, ... beside `body`; each yields so often before it sleeps.
+fn model(yields: &'static [u32], body: fn(&Process)) {
+    crate::check(move || {
+        let process = Arc::new(Process::default());
         let waiting: Vec<_> = (0..)
             .zip(yields)
             .map(|(operation, yields)| {
@@ -401,7 +400,7 @@ fn model(yields: &'static [u32], body: fn(&WaitModelProcess)) {
 }
 
 #[test]
-fn loom_packets_wake_whom_they_are_for() {
+fn packets_wake_the_thread_that_waits_for_them() {
     for yields in [&[0, 0], &[1, 0]] {
         model(yields, |process| {
             process.device.send(1);
@@ -411,7 +410,7 @@ fn loom_packets_wake_whom_they_are_for() {
 }
 
 #[test]
-fn loom_a_call_of_another_thread_wakes() {
+fn a_call_of_another_thread_wakes() {
     model(&[0, 1], |process| {
         process.complete(0);
         process.complete(1);
@@ -419,7 +418,7 @@ fn loom_a_call_of_another_thread_wakes() {
 }
 
 #[test]
-fn loom_who_tests_takes_nobodys_wake_up() {
+fn a_test_call_takes_no_wake_up_away() {
     model(&[0, 0], |process| {
         process.device.send(0);
         process.test();
@@ -428,7 +427,7 @@ fn loom_who_tests_takes_nobodys_wake_up() {
 }
 
 #[test]
-fn loom_polling_is_handed_over_twice() {
+fn polling_is_handed_over_twice() {
     model(&[0, 0, 0], |process| {
         process.device.send(0);
         process.complete(1);
@@ -437,18 +436,18 @@ fn loom_polling_is_handed_over_twice() {
 }
 
 #[test]
-fn loom_the_thread_works_while_nobody_calls() {
+fn the_progress_thread_polls_between_calls() {
     model_thread(false, |process| process.wait_outside(1), |process| process.device.send(0));
 }
 
 #[test]
-fn loom_a_call_that_waits_relieves_the_thread() {
+fn a_waiting_call_takes_over_polling() {
     model_thread(false, |process| process.wait(0, 0), |process| process.device.send(0));
 }
 
 #[test]
-fn loom_who_begins_something_calls_the_thread() {
-    let begin = |process: &WaitModelProcess| {
+fn a_started_operation_wakes_the_progress_thread() {
+    let begin = |process: &Process| {
         process.wait(0, 0);
         process.begin(None);
         process.wait_outside(2);
@@ -460,8 +459,8 @@ fn loom_who_begins_something_calls_the_thread() {
 }
 
 #[test]
-fn loom_a_thread_that_was_relieved_is_roused() {
-    let begin = |process: &WaitModelProcess| {
+fn a_disarmed_progress_thread_is_woken() {
+    let begin = |process: &Process| {
         process.test();
         process.begin(Some(1));
         process.wait_outside(1);
@@ -470,13 +469,13 @@ fn loom_a_thread_that_was_relieved_is_roused() {
 }
 
 #[test]
-fn loom_the_thread_ends_the_waits_that_are_delegated() {
+fn the_progress_thread_completes_delegated_waits() {
     model_thread(true, |process| process.wait(0, 0), |process| process.device.send(0));
 }
 
 #[test]
-fn loom_what_is_delegated_may_need_no_packet() {
-    let begin = |process: &WaitModelProcess| {
+fn a_delegated_wait_may_need_no_packet() {
+    let begin = |process: &Process| {
         process.begin(Some(0));
         process.wait(0, 0);
     };

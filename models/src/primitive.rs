@@ -1,4 +1,4 @@
-//! `primitive` for the model checker: every access is checked, every interleaving is tried.
+//! `src/shared_memory/primitive.rs` for the model checker: loom checks every access.
 #![allow(unsafe_code)]
 
 use loom::cell::UnsafeCell;
@@ -21,7 +21,7 @@ pub fn fetch_for_writing<T>(_place: &T) {}
 
 pub struct SharedCell<T>(UnsafeCell<T>);
 
-/// SharedBytes that are tracked by the line: no two packets share one.
+/// Tracked by the cache line: no two packets share one.
 pub struct SharedBytes<const N: usize>(Vec<UnsafeCell<[u8; LINE]>>);
 
 const LINE: usize = 64;

@@ -1,20 +1,20 @@
-//! `primitive` for the model checker: a futex is a word with a mutex and a condition.
+//! `src/process/primitive.rs` for the model checker: a futex is a word, a mutex and a condition.
 
 use loom::sync::{Condvar, Mutex};
 
 pub use loom::sync::atomic::Ordering;
 
-/// A word to sleep on.
+/// A word that threads sleep on.
 pub struct AtomicU32 {
     word: loom::sync::atomic::AtomicU32,
-    gate: Mutex<()>,
+    mutex: Mutex<()>,
     changed: Condvar,
 }
 
 impl AtomicU32 {
     pub fn new(value: u32) -> Self {
         let word = loom::sync::atomic::AtomicU32::new(value);
-        Self { word, gate: Mutex::new(()), changed: Condvar::new() }
+        Self { word, mutex: Mutex::new(()), changed: Condvar::new() }
     }
 
     pub fn load(&self, order: Ordering) -> u32 {
@@ -32,15 +32,15 @@ impl AtomicU32 {
     }
 }
 
-/// No time passes here: who relies on the end of a time sleeps for ever.
+/// No time passes here: a thread that needs the end of a timeout never wakes, and loom reports it.
 pub fn wait(word: &AtomicU32, expected: u32, _longest: Option<std::time::Duration>) {
-    let gate = word.gate.lock().unwrap();
+    let mutex = word.mutex.lock().unwrap();
     if word.load(Ordering::SeqCst) == expected {
-        drop(word.changed.wait(gate).unwrap());
+        drop(word.changed.wait(mutex).unwrap());
     }
 }
 
 pub fn wake(word: &AtomicU32) {
-    drop(word.gate.lock().unwrap());
+    drop(word.mutex.lock().unwrap());
     word.changed.notify_all();
 }
