@@ -2,7 +2,7 @@
 //! tells the rest, which only the library knows.
 
 use super::placement::Placement;
-use super::plan::LaunchPlan;
+use crate::command_line::plan::LaunchPlan;
 
 /// What this host is, for a job.
 #[derive(Clone, Copy, Debug)]
@@ -61,8 +61,8 @@ fn binding(plan: &LaunchPlan, placement: &Placement, host: Host<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::App;
     use super::*;
+    use crate::command_line::plan::App;
 
     #[test]
     fn the_reason_follows_the_decision() {

@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 use platform::sys::descriptor;
 use platform::sys::poll::PollSet;
 
-use super::plan::RankSet;
 use super::{LaunchError, USAGE};
+use crate::command_line::plan::RankSet;
 
 /// The most that is kept for slow ranks.
 const WINDOW_BYTES: usize = 64 << 20;

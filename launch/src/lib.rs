@@ -1,49 +1,55 @@
-//! `mpirun`: arguments, spawning, output, reaping.
+//! `mpirun` and the compiler wrappers.
 //!
 //! ```text
-//!   mpirun (front)                     what the shell knows: signals, keyboard, exit code
-//!     └─ mpirun (run)                  everything else: PMI server, output, verdicts
+//!   mpirun (supervisor)                signals, keyboard, exit code
+//!     └─ mpirun (job loop)             PMI server, input, output, reaping
 //!          ├─ rank 0 ── its children   one process group per rank
 //!          └─ rank 1 ...
 //! ```
 //!
-//! Each of the two launcher processes watches the other and adopts the orphans below it, so
-//! whichever is killed, the other ends every process of the job. `job_loop` is in a process group of
-//! its own, so that a signal to the group of the shell's job never ends both. One loop without
-//! threads serves everything; what to do about an event is decided by [`job_state::JobState`], a value
-//! without I/O. No port is opened, no file is made.
+//! Each of the two processes of `mpirun` watches the other and adopts orphaned descendants: if one
+//! is killed, the other ends every process of the job. The job loop has a process group of its
+//! own, so a signal to the foreground process group does not end both.
 //!
-//! Nothing here knows of MPI beyond what a rank says by PMI.
+//! | module | content |
+//! |---|---|
+//! | `mpirun` | from the arguments to the exit code |
+//! | `command_line` | options, hosts; the result is a `LaunchPlan` |
+//! | `placement` | processors of each rank |
+//! | `supervisor` | the process that the shell started |
+//! | `job` | the job loop process: `start` spawns, `reap` collects, `state` decides what ends the job |
+//! | `input`, `output` | standard input and output of ranks |
+//! | `dump` | state and stacks of the ranks of a job that hangs |
+//! | `debugger` | process table for parallel debuggers |
+//! | `linkage`, `explain` | notes about programs and decisions |
+//! | `wrapper` | `mpicc`, `mpicxx`, `mpifort` |
+//! | `folders` | directories of the installation |
+//!
+//! The launcher opens no port and makes no file. It knows nothing of MPI except what ranks send by
+//! PMI.
 
-mod arguments;
+mod command_line;
 pub mod debugger;
 mod dump;
-mod environment;
 mod explain;
 pub mod folders;
-mod hosts;
 mod input;
-mod job_loop;
-mod job_state;
+mod job;
 mod linkage;
-mod options;
+mod mpirun;
 mod output;
 mod placement;
-mod plan;
-mod program_file;
-mod stack;
-mod start;
 mod supervisor;
 pub mod wrapper;
 
-pub use supervisor::main;
+pub use mpirun::main;
 
-/// Why the launcher cannot do what it was asked to.
+/// An error that ends the launcher before the job runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct LaunchError {
     /// The exit code.
     code: i32,
-    /// A sentence without a final stop.
+    /// The message, without a final stop.
     why: String,
 }
 

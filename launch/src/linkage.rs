@@ -12,7 +12,7 @@ use object::read::ReadCache;
 use object::read::elf::{Dyn, FileHeader};
 use object::{Endianness, ReadRef};
 
-use super::plan::App;
+use crate::command_line::plan::App;
 
 /// The library of Open MPI since its version 2: `libmpi.so.20` and `libmpi.so.40`.
 const OPEN_MPI: [&[u8]; 2] = [b"libmpi.so.40", b"libmpi.so.20"];

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! All of it is values; what it needs of this host (files, processors, its name) is given to it by
-//! [`supervisor`](super::supervisor) and [`arguments`](super::arguments).
+//! [`supervisor`](super::supervisor) and [`arguments`](crate::command_line).
 
 mod counts;
 pub mod display;

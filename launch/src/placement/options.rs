@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 
 use clap::ArgMatches;
 
-use crate::options::{is_given, occurrences};
+use crate::command_line::options::{is_given, occurrences};
 use crate::{LaunchError, USAGE};
 
 use super::display::DisplayOptions;

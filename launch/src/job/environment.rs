@@ -8,7 +8,9 @@ use platform::bootstrap::{
     BOUND, CpuBinding, INTERFACE_FD, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD, STATUS_FD,
 };
 
-use super::plan::{EnvironmentChanges, EnvironmentEdit, EnvironmentFilter, LaunchPlan, joined};
+use crate::command_line::plan::{
+    EnvironmentChanges, EnvironmentEdit, EnvironmentFilter, LaunchPlan, joined,
+};
 
 /// A variable and its value.
 pub type EnvironmentVariable = (OsString, OsString);
@@ -125,8 +127,8 @@ fn is_private(name: &OsStr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::VariablePattern;
     use super::*;
+    use crate::command_line::plan::VariablePattern;
 
     fn variable(name: &str, value: &str) -> EnvironmentVariable {
         (name.into(), value.into())

@@ -11,8 +11,8 @@ use std::os::unix::ffi::OsStrExt;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use super::placement::options::SHORTHANDS;
-use super::{LaunchError, USAGE};
+use crate::placement::options::SHORTHANDS;
+use crate::{LaunchError, USAGE};
 
 /// The name of the argument that holds the program and what follows.
 pub const PROGRAM: &str = "program";

@@ -11,10 +11,10 @@ use platform::sys::process;
 use platform::sys::process::ChildProgram;
 use platform::sys::socket::SocketStream;
 
-use super::LaunchError;
 use super::environment::{self, EnvironmentVariable, RankEnvironment};
-use super::placement::Placement;
-use super::plan::{App, LaunchPlan};
+use crate::LaunchError;
+use crate::command_line::plan::{App, LaunchPlan};
+use crate::placement::Placement;
 
 /// Everything that the ranks of a job have in common.
 pub struct LaunchContext<'a> {

@@ -14,7 +14,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::net::Ipv6Addr;
 
-use super::{LaunchError, USAGE};
+use crate::{LaunchError, USAGE};
 
 /// Is the host of this name the one that this process runs on?
 pub type IsLocalHost<'a> = dyn Fn(&str) -> bool + 'a;

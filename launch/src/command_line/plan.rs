@@ -6,9 +6,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::input::Input;
-use super::output::OutputOptions;
-use super::placement::{PlacementRequest, display::DisplayOptions};
+use crate::input::Input;
+use crate::output::OutputOptions;
+use crate::placement::PlacementRequest;
+use crate::placement::display::DisplayOptions;
 
 /// A job to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -13,6 +13,9 @@
 //!
 //! Ranks of which the same is to be said are said together.
 
+mod program_file;
+pub(crate) mod stack;
+
 use std::time::{Duration, Instant};
 
 use platform::bootstrap::JoinState;
@@ -24,7 +27,7 @@ use platform::sys::process::{Exit, TaskStat, TaskState};
 use platform::sys::signals;
 use platform::sys::trace::Untraceable;
 
-use super::stack::{ProgramFiles, Stack, StackFrame, ThreadSnapshots};
+use crate::dump::stack::{ProgramFiles, Stack, StackFrame, ThreadSnapshots};
 
 /// How long ranks may be made to stand still, all together, and how long names may be looked for.
 pub const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(1);

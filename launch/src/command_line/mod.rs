@@ -5,9 +5,13 @@
 //!   mpirun [options] --app FILE          each line of FILE stands between two ':'
 //! ```
 //!
-//! What the options are is in [`super::options`]; here is what they mean. Options about the whole
+//! What the options are is in [`crate::command_line::options`]; here is what they mean. Options about the whole
 //! job may stand before any program. The launcher's own environment stands in for some that are
 //! not given, under the names that other launchers use.
+
+pub(crate) mod hosts;
+pub(crate) mod options;
+pub(crate) mod plan;
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -19,16 +23,16 @@ use clap::{ArgMatches, Command};
 
 use platform::sys::topology::CpuTopology;
 
-use super::hosts::{Hosts, IsLocalHost};
 use super::input::Input;
-use super::options::{self, PROGRAM, is_given, occurrences};
 use super::output::{OutputOptions, OutputStream};
 use super::placement;
-use super::plan::{
+use super::{LaunchError, USAGE};
+use crate::command_line::hosts::{Hosts, IsLocalHost};
+use crate::command_line::options::{PROGRAM, is_given, occurrences};
+use crate::command_line::plan::{
     App, EnvironmentChanges, EnvironmentEdit, EnvironmentFilter, LaunchPlan, RankSet, RankWrapper,
     VariablePattern,
 };
-use super::{LaunchError, USAGE};
 use platform::sys::signals;
 
 /// The file of hosts, if no option names one: MPICH's, Intel's and Open MPI's variables, as the

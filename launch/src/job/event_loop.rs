@@ -1,0 +1,136 @@
+//! The event loop: starts the ranks, then polls until the job has completed.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Instant;
+
+use platform::sys::poll::PollSet;
+use platform::sys::signals;
+
+use super::JobLoop;
+use super::rank::RunningRank;
+use super::start::{LaunchContext, StartedRank};
+use crate::input;
+use crate::output;
+
+/// The descriptor that became ready; a number is the rank.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum JobLoopToken {
+    Signals,
+    Supervisor,
+    Debugger,
+    Request(usize),
+    Reply(usize),
+    MpiProcess(usize),
+    Input(input::InputReady),
+    Output(output::OutputReady),
+}
+
+impl JobLoop {
+    pub(super) fn start(&mut self, context: LaunchContext<'_>, size: u32) {
+        for rank in 0..size {
+            if !self.job.is_running() {
+                break;
+            }
+            match context.start(rank, self.feed.of_rank(rank)) {
+                Ok(StartedRank { pid, pmi, outputs }) => {
+                    self.job.started(rank, pid);
+                    self.pids.push(pid);
+                    self.streams.add(pid, outputs);
+                    self.ranks.push(RunningRank::new(pmi));
+                }
+                Err(error) => {
+                    let actions = self.job.refused(error.code, &error.why, Instant::now());
+                    self.perform(actions);
+                }
+            }
+        }
+        if self.pids.len() == size as usize {
+            self.pid_sender.send(&self.pids);
+        }
+    }
+
+    pub(super) fn serve(&mut self) -> io::Result<()> {
+        loop {
+            let childless = self.reap();
+            let now = Instant::now();
+            self.check_pending_ends(now);
+            self.streams.flush_overdue(now);
+            let slow_readers = self.feed.drop_slow_readers(now);
+            self.perform(self.job.input_lost(&slow_readers));
+            if childless {
+                self.streams.drain(now);
+            } else {
+                let actions = self.job.tick(now);
+                self.perform(actions);
+            }
+            if self.is_finished(childless, now) {
+                return Ok(());
+            }
+            for token in self.wait(now)? {
+                self.handle(token);
+            }
+        }
+    }
+
+    fn wait(&mut self, now: Instant) -> io::Result<Vec<JobLoopToken>> {
+        let timeout = self.deadline(now).map(|at| at.saturating_duration_since(now));
+        let mut set = PollSet::default();
+        set.add_read(self.signals.as_fd(), JobLoopToken::Signals);
+        if let Some(supervisor) = &self.supervisor {
+            set.add_read(supervisor.as_fd(), JobLoopToken::Supervisor);
+        }
+        if let Some(debugger) = self.pid_sender.hold_fd() {
+            set.add_read(debugger, JobLoopToken::Debugger);
+        }
+        for (number, rank) in self.ranks.iter().enumerate() {
+            rank.interests(number, self.pid_sender.hold_fd().is_some(), &mut set);
+        }
+        self.feed.interests(&mut set, JobLoopToken::Input);
+        self.streams.interests(&mut set, JobLoopToken::Output);
+        set.wait(timeout)
+    }
+
+    /// The earliest timeout.
+    fn deadline(&self, now: Instant) -> Option<Instant> {
+        let checks = self
+            .ranks
+            .iter()
+            .filter(|rank| rank.exit.is_none())
+            .filter_map(RunningRank::check_deadline);
+        let remaining_output =
+            self.streams.drain_deadline().filter(|at| !self.job.is_running() && *at > now);
+        let others = [self.job.deadline(), self.streams.deadline(), self.feed.deadline()];
+        checks.chain(others.into_iter().flatten()).chain(remaining_output).min()
+    }
+
+    fn handle(&mut self, token: JobLoopToken) {
+        let now = Instant::now();
+        match token {
+            JobLoopToken::Signals => {
+                while let Some(signal) = self.signals.take() {
+                    if signal != signals::CHLD && signal != signals::TTOU {
+                        let actions = self.job.signalled(signal, now);
+                        self.perform(actions);
+                    }
+                }
+            }
+            JobLoopToken::Supervisor => {
+                self.supervisor = None;
+                let actions = self.job.supervisor_gone(now);
+                self.perform(actions);
+            }
+            JobLoopToken::Debugger => self.pid_sender.release(),
+            JobLoopToken::Request(rank) => self.read_requests(rank),
+            JobLoopToken::Reply(rank) => self.send_replies(rank),
+            JobLoopToken::MpiProcess(rank) => self.ranks[rank].mpi_ended(now),
+            JobLoopToken::Input(ready) => self.feed.handle(ready, now),
+            JobLoopToken::Output(ready) => {
+                if let Err(failure) = self.streams.handle(ready, now) {
+                    let actions = self.job.output_lost(failure.why.as_deref(), now);
+                    self.perform(actions);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The job loop process of `mpirun`: starts the ranks, serves them, reaps them.
+//!
+//! ```text
+//!   signals, supervisor, PMI sockets, MPI processes, pipes
+//!        --poll--> event_loop --> Server, Streams, Feed, JobState
+//!                                                         `--JobAction--> actions
+//! ```
+//!
+//! [`start`] spawns ranks, [`event_loop`] waits for events, [`pmi`] serves requests, [`reap`]
+//! collects ended processes, [`state`] decides without I/O which event ends the job, and
+//! [`actions`] carries decisions out. One thread does all of it.
+
+mod actions;
+pub(crate) mod environment;
+mod event_loop;
+mod pmi;
+mod rank;
+mod reap;
+mod start;
+mod state;
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Instant;
+
+use platform::bootstrap::Server;
+use platform::diagnosis::status::StatusReader;
+use platform::sys::host;
+use platform::sys::process;
+use platform::sys::signals;
+use platform::sys::signals::Signals;
+
+use crate::command_line::plan::LaunchPlan;
+use crate::debugger::PidSender;
+use crate::input::Feed;
+use crate::output::{self, Streams};
+use crate::placement::Placement;
+use environment::EnvironmentVariable;
+use rank::RunningRank;
+use start::LaunchContext;
+use state::JobState;
+
+struct JobLoop {
+    job: JobState,
+    server: Server,
+    /// The call that each rank waits in. A job also runs without the table.
+    status_table: Option<StatusReader>,
+    ranks: Vec<RunningRank>,
+    pids: Vec<u32>,
+    signals: Signals,
+    /// A pidfd of the supervisor, while it runs.
+    supervisor: Option<OwnedFd>,
+    pid_sender: PidSender,
+    feed: Feed,
+    streams: Streams,
+}
+
+/// Runs the job of `plan` below this process until all its processes have ended; the exit code.
+///
+/// `environments` has the variables of each program, `stdin` is the input for ranks,
+/// `supervisor_pid` the process that forwards signals to this one.
+///
+/// # Errors
+/// A system call that the launcher needs failed.
+pub(crate) fn run(
+    plan: &LaunchPlan, environments: &[Vec<EnvironmentVariable>], placement: &Placement,
+    stdin: OwnedFd, supervisor_pid: u32, pid_sender: PidSender,
+) -> io::Result<i32> {
+    let file_limit = process::raise_file_limit();
+    process::leave_group()?;
+    process::adopt_orphans()?;
+    // A terminal with TOSTOP stops background processes that write. This one must write.
+    let signals =
+        Signals::block(&[&signals::JOB_SIGNALS[..], &plan.forwarded, &[signals::TTOU]].concat())?;
+    let apps = plan.app_of_rank();
+    let now = Instant::now();
+    let size = apps.len() as u32;
+    let host = host::name();
+    let name = job_name(&host);
+    let (status_table, status_fd) = StatusReader::create(size).ok().unzip();
+    let context = LaunchContext::new(plan, environments, &apps, placement, status_fd, file_limit)?;
+    let mut job_loop = JobLoop {
+        job: JobState::new(&host, size).forwarding(&plan.forwarded).limited(plan.timeout, now),
+        server: Server::new(&name, &apps),
+        status_table,
+        ranks: Vec::new(),
+        pids: Vec::new(),
+        signals,
+        supervisor: process::open_pidfd(supervisor_pid).ok(),
+        pid_sender,
+        feed: Feed::new(plan.input.clone(), stdin, size)?,
+        streams: Streams::open(
+            &plan.output,
+            output::JobIdentity { name, host, size },
+            terminals()?,
+            now,
+        )?,
+    };
+    if job_loop.supervisor.is_none() {
+        let actions = job_loop.job.supervisor_gone(now);
+        job_loop.perform(actions);
+    }
+    job_loop.start(context, size);
+    job_loop.serve()?;
+    job_loop.streams.close()?;
+    Ok(job_loop.job.code())
+}
+
+/// The standard output and error of the launcher.
+fn terminals() -> io::Result<[OwnedFd; 2]> {
+    Ok([io::stdout().as_fd().try_clone_to_owned()?, io::stderr().as_fd().try_clone_to_owned()?])
+}
+
+/// A name that no other job on any host has.
+fn job_name(host: &str) -> String {
+    let since_1970 = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    let plain = host.replace(|character: char| !character.is_ascii_alphanumeric(), "_");
+    format!("suiro_{plain:.64}_{}_{:x}", process::own_pid(), since_1970.as_nanos())
+}

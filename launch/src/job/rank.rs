@@ -1,0 +1,108 @@
+//! One started rank, as the job loop sees it: its process, its PMI connection, and the MPI process
+//! if the rank was started through a shell or a wrapper.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use platform::sys::poll::PollSet;
+use platform::sys::process;
+use platform::sys::process::Exit;
+use platform::sys::socket::SocketStream;
+
+use super::event_loop::JobLoopToken;
+
+/// The time that a shell has to exit with the code of its MPI process, and that a process has to
+/// exit after it closed its PMI connection.
+pub(super) const SHELL_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// A rank and the launcher's descriptors of it.
+pub(super) struct RunningRank {
+    /// Its exit, once reaped.
+    pub(super) exit: Option<Exit>,
+    pub(super) pmi: Option<SocketStream>,
+    /// Replies that the socket has not accepted yet.
+    pub(super) replies: Vec<u8>,
+    pub(super) mpi: MpiProcess,
+    /// The connection was closed without a PMI finalize; checked at this time.
+    pub(super) disconnect_deadline: Option<Instant>,
+}
+
+/// The process that uses PMI for a rank.
+pub(super) enum MpiProcess {
+    /// The rank's own process, or none has joined yet.
+    RankItself,
+    /// A descendant of the rank's process.
+    Running { pid: u32, pidfd: OwnedFd },
+    /// A descendant that has ended; checked when the timeout of its shell expires.
+    Gone { pid: u32, pidfd: OwnedFd, check_at: Instant },
+}
+
+impl MpiProcess {
+    /// The process that runs MPI for the rank whose process is `own`.
+    pub(super) fn pid(&self, own: u32) -> u32 {
+        match self {
+            Self::RankItself | Self::Gone { .. } => own,
+            Self::Running { pid, .. } => *pid,
+        }
+    }
+}
+
+impl RunningRank {
+    pub(super) fn new(pmi: SocketStream) -> Self {
+        let mpi = MpiProcess::RankItself;
+        Self { exit: None, pmi: Some(pmi), replies: Vec::new(), mpi, disconnect_deadline: None }
+    }
+
+    /// Adds the descriptors of the rank `number`; requests of `held` ranks are not read.
+    pub(super) fn interests<'a>(
+        &'a self, number: usize, held: bool, set: &mut PollSet<'a, JobLoopToken>,
+    ) {
+        if let Some(pmi) = &self.pmi {
+            if self.exit.is_none() && !held {
+                set.add_read(pmi.as_fd(), JobLoopToken::Request(number));
+            }
+            if !self.replies.is_empty() {
+                set.add_write(pmi.as_fd(), JobLoopToken::Reply(number));
+            }
+        }
+        if let MpiProcess::Running { pidfd, .. } = &self.mpi {
+            set.add_read(pidfd.as_fd(), JobLoopToken::MpiProcess(number));
+        }
+    }
+
+    /// The process `sender` joined for this rank.
+    pub(super) fn watch_mpi(&mut self, own_pid: u32, sender: Option<u32>) {
+        let Some(pid) = sender.filter(|pid| *pid != own_pid) else { return };
+        if let Ok(pidfd) = process::open_pidfd(pid) {
+            self.mpi = MpiProcess::Running { pid, pidfd };
+        }
+    }
+
+    /// The MPI process ended; the exit code of its shell is awaited.
+    pub(super) fn mpi_ended(&mut self, now: Instant) {
+        self.mpi = match std::mem::replace(&mut self.mpi, MpiProcess::RankItself) {
+            MpiProcess::Running { pid, pidfd } => {
+                MpiProcess::Gone { pid, pidfd, check_at: now + SHELL_TIMEOUT }
+            }
+            other @ (MpiProcess::RankItself | MpiProcess::Gone { .. }) => other,
+        };
+    }
+
+    /// The time at which an ended MPI process or a closed connection is checked.
+    pub(super) fn check_deadline(&self) -> Option<Instant> {
+        match self.mpi {
+            MpiProcess::Gone { check_at, .. } => Some(check_at),
+            MpiProcess::RankItself | MpiProcess::Running { .. } => self.disconnect_deadline,
+        }
+    }
+
+    /// The exit of the MPI process, if it is not the rank's own and the kernel reports it.
+    pub(super) fn inner_exit(&self) -> Option<(u32, Exit)> {
+        match &self.mpi {
+            MpiProcess::RankItself => None,
+            MpiProcess::Running { pid, pidfd } | MpiProcess::Gone { pid, pidfd, .. } => {
+                Some((*pid, process::pidfd_exit(pidfd.as_fd())?))
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Reaping: which child of `mpirun` ended, and whether its end is an error.
+//!
+//! When a rank has ended, its remaining PMI requests are read before its exit is checked, so that
+//! a rank that called `MPI_Abort` is reported as an abort and not as an exit.
+
+use std::time::Instant;
+
+use platform::bootstrap::JoinState;
+use platform::diagnosis::status::RankActivity;
+use platform::sys::process;
+use platform::sys::process::{Exit, Reap};
+
+use super::JobLoop;
+use super::rank::MpiProcess;
+
+impl JobLoop {
+    /// Reaps all ended children; whether no child is left.
+    pub(super) fn reap(&mut self) -> bool {
+        loop {
+            match process::reap() {
+                Reap::Running => break,
+                Reap::Childless => return true,
+                Reap::Ended(pid, exit) => {
+                    if let Some(rank) = self.pids.iter().position(|other| *other == pid)
+                        && self.ranks[rank].exit.is_none()
+                    {
+                        self.rank_ended(rank, exit);
+                    }
+                }
+            }
+        }
+        if self.ranks.iter().all(|rank| rank.exit.is_some()) {
+            let actions = self.job.all_ended(true, Instant::now());
+            self.perform(actions);
+        }
+        false
+    }
+
+    fn rank_ended(&mut self, rank: usize, exit: Exit) {
+        self.read_requests(rank);
+        let now = Instant::now();
+        let join_state = self.server.join_state(rank as u32);
+        let inner = self.ranks[rank].inner_exit();
+        self.ranks[rank].exit = Some(exit);
+        self.record_call(rank);
+        let actions = self.job.exited(rank as u32, exit, inner, join_state, now);
+        self.perform(actions);
+        let events = self.server.rank_ended(rank as u32);
+        self.handle_events(events);
+    }
+
+    /// Passes the call that `rank` waited in to the state of the job, for its message.
+    fn record_call(&mut self, rank: usize) {
+        let activity = self.status_table.as_ref().map(|table| table.read(rank as u32));
+        if let Some(RankActivity::Waiting(_, call)) = activity {
+            self.job.waiting_in(rank as u32, format!("{}{}", call.function, call.details));
+        }
+    }
+
+    /// Checks ended MPI processes and closed connections whose timeout has expired.
+    pub(super) fn check_pending_ends(&mut self, now: Instant) {
+        for rank in 0..self.ranks.len() {
+            let due = self.ranks[rank].check_deadline().is_some_and(|at| at <= now);
+            if !due || self.ranks[rank].exit.is_some() {
+                continue;
+            }
+            self.read_requests(rank);
+            self.record_call(rank);
+            self.ranks[rank].disconnect_deadline = None;
+            let exit = self.ranks[rank].inner_exit().map(|(_, exit)| exit);
+            let joined = self.server.join_state(rank as u32) == JoinState::Joined;
+            let actions = match std::mem::replace(&mut self.ranks[rank].mpi, MpiProcess::RankItself)
+            {
+                MpiProcess::Gone { pid, .. } if joined => {
+                    self.job.process_gone(rank as u32, pid, exit, now)
+                }
+                MpiProcess::Running { pid, .. } if joined => {
+                    self.job.disconnected(rank as u32, pid, now)
+                }
+                MpiProcess::RankItself if joined => {
+                    self.job.disconnected(rank as u32, self.pids[rank], now)
+                }
+                MpiProcess::Gone { .. } | MpiProcess::Running { .. } | MpiProcess::RankItself => {
+                    continue;
+                }
+            };
+            self.perform(actions);
+        }
+    }
+
+    /// Whether the loop is finished: no child is left and all output is written, or the timeouts
+    /// for that have expired.
+    pub(super) fn is_finished(&mut self, childless: bool, now: Instant) -> bool {
+        if !childless {
+            return self.job.kill_timed_out(now);
+        }
+        let timed_out = || self.streams.drain_deadline().is_none_or(|at| now >= at);
+        self.streams.are_empty() || (!self.job.is_running() && timed_out())
+    }
+}

@@ -1,0 +1,146 @@
+//! `mpirun` from its arguments to its exit code: parses, checks, places the ranks, runs the job.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use platform::base::settings;
+use platform::sys::cpu;
+use platform::sys::host;
+use platform::sys::topology::CpuTopology;
+
+use crate::command_line::plan::{LaunchPlan, VariablePattern};
+use crate::command_line::{self, HostEnvironment, LaunchCommand};
+use crate::debugger::Debugger;
+use crate::explain;
+use crate::job::environment::{self, EnvironmentVariable};
+use crate::linkage;
+use crate::placement::display::DisplayOptions;
+use crate::placement::report::PlacementReport;
+use crate::placement::{Placement, may_fill, place};
+use crate::supervisor;
+use crate::{LaunchError, USAGE};
+
+/// Runs `mpirun` with `arguments` (without the program's own name); the exit code.
+pub fn main(arguments: impl IntoIterator<Item = OsString>, debugger: &mut dyn Debugger) -> i32 {
+    let here = HostEnvironment {
+        is_local: &host::is_this_host,
+        topology: &CpuTopology::here,
+        environment: &|name| std::env::var_os(name),
+    };
+    let command = command_line::parse(arguments.into_iter().collect(), &here);
+    let code = command.and_then(|command| match command {
+        LaunchCommand::Print(text) => print(&text),
+        LaunchCommand::Settings => print(&settings::table(|name| std::env::var(name).ok())),
+        LaunchCommand::Run(plan) => launch(&plan, debugger),
+    });
+    code.unwrap_or_else(|error| {
+        print_note(&error.why);
+        error.code
+    })
+}
+
+fn print(text: &str) -> Result<i32, LaunchError> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => Ok(0),
+        Err(error) => Err(LaunchError::new(1, format!("cannot write standard output: {error}"))),
+    }
+}
+
+/// Prints a line on standard error; a failure to write is ignored.
+pub(crate) fn print_note(line: &str) {
+    let _ = writeln!(io::stderr(), "mpirun: {line}");
+}
+
+fn launch(plan: &LaunchPlan, debugger: &mut dyn Debugger) -> Result<i32, LaunchError> {
+    check(plan)?;
+    let environments = environment::of_apps(plan);
+    let threads = threads(&environments);
+    let placement = placed(plan, threads)?;
+    if plan.explain {
+        let host = explain::Host {
+            name: &host::name(),
+            processors: cpu::affinity().map_or(0, |processors| processors.len()),
+            quota: cpu::quota(),
+            threads,
+        };
+        explain::lines(plan, &placement, host).iter().for_each(|line| print_note(line));
+    }
+    if plan.dry_run {
+        return Ok(0);
+    }
+    match supervisor::run(plan, &environments, &placement, debugger) {
+        Ok(code) => Ok(code),
+        Err(error) => Err(LaunchError::new(1, format!("cannot run the job: {error}"))),
+    }
+}
+
+/// Checks `plan` before anything is started, and prints its notes.
+fn check(plan: &LaunchPlan) -> Result<(), LaunchError> {
+    plan.input.check(plan.size())?;
+    for app in &plan.apps {
+        if let Some(directory) = app.directory.as_deref().filter(|path| !Path::is_dir(path)) {
+            let why = format!("-wdir {}: not a directory", directory.display());
+            return Err(LaunchError::new(USAGE, why));
+        }
+        for VariablePattern(name) in &app.variables.passed {
+            if !name.as_bytes().ends_with(b"*") && std::env::var_os(name).is_none() {
+                print_note(&format!(
+                    "-x {}: not set here, so not passed on",
+                    name.to_string_lossy()
+                ));
+            }
+        }
+    }
+    let several = if plan.size() > 1 { &plan.apps[..] } else { &[] };
+    for note in plan.notes.iter().cloned().chain(several.iter().filter_map(linkage::note)) {
+        print_note(&format!("note: {note}"));
+    }
+    Ok(())
+}
+
+/// The placement of the ranks; prints it as far as `plan` requests.
+fn placed(plan: &LaunchPlan, threads: usize) -> Result<Placement, LaunchError> {
+    let mut display = plan.display;
+    display.map |= plan.dry_run && display == DisplayOptions::default();
+    let ranks = plan.size() as usize;
+    let usable = cpu::affinity().map_or(0, |processors| processors.len());
+    if plan.placement.is_empty() && display.is_empty() && !may_fill(ranks, threads, usable) {
+        return Ok(Placement::default());
+    }
+    // If the system does not show its processors, ranks are bound only if that was requested.
+    let topology = CpuTopology::here().or_else(|error| {
+        let why = format!("cannot find out which processors may be used: {error}");
+        let empty = plan.placement.is_empty().then(|| CpuTopology::read(&[], &|_| None));
+        empty.ok_or_else(|| LaunchError::new(1, why))
+    })?;
+    let placement = place(&plan.placement, &topology, ranks, threads)?;
+    if let Some(note) = placement.note.as_deref().filter(|_| !plan.quiet) {
+        print_note(&format!("note: {note}"));
+    }
+    let program = |app: u32| plan.apps[app as usize].program.to_string_lossy().into_owned();
+    let programs: Vec<_> = plan.app_of_rank().into_iter().map(program).collect();
+    let host = host::name();
+    let report = PlacementReport {
+        host: &host,
+        topology: &topology,
+        placement: &placement,
+        programs: &programs,
+    };
+    print(&report.shown(display))?;
+    if display.report {
+        report.bindings().iter().for_each(|line| print_note(line.trim_end()));
+    }
+    Ok(placement)
+}
+
+/// The threads of each rank according to `OMP_NUM_THREADS`.
+fn threads(environments: &[Vec<EnvironmentVariable>]) -> usize {
+    let of_app = |variables: &Vec<EnvironmentVariable>| {
+        let (_, value) = variables.iter().find(|(name, _)| name == "OMP_NUM_THREADS")?;
+        // A list has a number for each level of nested loops; the first is the outermost.
+        value.to_str()?.split(',').next()?.trim().parse().ok()
+    };
+    environments.iter().filter_map(of_app).max().unwrap_or(1).max(1)
+}

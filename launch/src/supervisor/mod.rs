@@ -1,0 +1,169 @@
+//! The supervisor process of `mpirun`: the process that the shell started.
+//!
+//! It forwards signals and the keyboard to the job, and returns the exit code. It does nothing
+//! else, so it survives a failure of the job loop process and then kills the remaining processes.
+//! The keyboard is read here, because only the foreground process group of a terminal may read it.
+//! Any other standard input is passed to the ranks unchanged.
+
+mod keyboard;
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use platform::sys::host;
+use platform::sys::poll::PollSet;
+use platform::sys::process;
+use platform::sys::process::{Exit, Reap, Side};
+use platform::sys::signals;
+use platform::sys::signals::Signals;
+
+use crate::command_line::plan::LaunchPlan;
+use crate::debugger::{self, DebuggedProcess, Debugger, PidReceiver};
+use crate::job;
+use crate::job::environment::EnvironmentVariable;
+use crate::mpirun::print_note;
+use crate::placement::Placement;
+use keyboard::Keyboard;
+
+/// The time that killed processes have to exit.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Forks the job loop process and supervises it; the exit code of the job.
+///
+/// # Errors
+/// A system call that the launcher needs failed.
+pub(crate) fn run(
+    plan: &LaunchPlan, environments: &[Vec<EnvironmentVariable>], placement: &Placement,
+    debugger: &mut dyn Debugger,
+) -> io::Result<i32> {
+    let signals = Signals::block(&[&signals::JOB_SIGNALS[..], &plan.forwarded].concat())?;
+    let (input, keyboard) = Keyboard::open(io::stdin())?;
+    let (pid_sender, pid_receiver) =
+        debugger::connected(plan.size() as usize, debugger.is_there())?;
+    process::adopt_orphans()?;
+    let supervisor_pid = process::own_pid();
+    match process::fork_single_threaded()? {
+        Side::Child => {
+            drop((keyboard, signals, pid_receiver));
+            let code = job::run(plan, environments, placement, input, supervisor_pid, pid_sender);
+            std::process::exit(code.unwrap_or_else(|error| {
+                print_note(&format!("cannot run the job: {error}"));
+                1
+            }));
+        }
+        Side::Parent(job_loop) => {
+            drop((input, pid_sender));
+            Supervisor { plan, job_loop, signals, keyboard, pid_receiver, debugger }.serve()
+        }
+    }
+}
+
+struct Supervisor<'a> {
+    plan: &'a LaunchPlan,
+    /// The process number of the job loop.
+    job_loop: u32,
+    signals: Signals,
+    keyboard: Option<Keyboard>,
+    pid_receiver: PidReceiver,
+    debugger: &'a mut dyn Debugger,
+}
+
+/// The descriptor that became ready.
+#[derive(Clone, Copy)]
+enum SupervisorToken {
+    Signals,
+    Keyboard,
+    Rank,
+    Processes,
+}
+
+impl Supervisor<'_> {
+    /// Serves until the job loop and all descendants have ended; the job loop's exit code.
+    fn serve(&mut self) -> io::Result<i32> {
+        loop {
+            if let Some(exit) = self.reap() {
+                if let Exit::Signal(signal) = exit {
+                    let name = signals::name(signal);
+                    print_note(&format!("its own process {} was killed by {name}", self.job_loop));
+                }
+                kill_remaining();
+                return Ok(exit.code());
+            }
+            for token in self.wait()? {
+                match (token, &mut self.keyboard) {
+                    (SupervisorToken::Signals, _) => self.forward(),
+                    (SupervisorToken::Processes, _) => self.show_debugger(),
+                    (SupervisorToken::Keyboard, Some(keyboard)) => keyboard.read(),
+                    (SupervisorToken::Rank, Some(keyboard)) => keyboard.write(),
+                    (SupervisorToken::Keyboard | SupervisorToken::Rank, None) => {}
+                }
+            }
+            self.keyboard.take_if(|keyboard| keyboard.is_finished());
+        }
+    }
+
+    fn wait(&self) -> io::Result<Vec<SupervisorToken>> {
+        let mut set = PollSet::default();
+        set.add_read(self.signals.as_fd(), SupervisorToken::Signals);
+        if let Some(processes) = self.pid_receiver.as_fd() {
+            set.add_read(processes, SupervisorToken::Processes);
+        }
+        let timeout = self.keyboard.as_ref().and_then(|keyboard| keyboard.interests(&mut set));
+        set.wait(timeout)
+    }
+
+    fn forward(&mut self) {
+        while let Some(signal) = self.signals.take() {
+            if signal == signals::CHLD {
+                continue;
+            }
+            process::signal_process(self.job_loop, signal);
+            if signal == signals::TSTP {
+                signals::stop_self();
+            }
+        }
+    }
+
+    /// Shows the started ranks to the debugger.
+    fn show_debugger(&mut self) {
+        let Some(pids) = self.pid_receiver.receive() else { return };
+        let host = host::name();
+        let processes =
+            pids.into_iter().zip(self.plan.app_of_rank()).map(|(pid, app)| DebuggedProcess {
+                host: host.clone(),
+                program: self.plan.apps[app as usize].program.clone(),
+                pid,
+            });
+        self.debugger.show(&processes.collect::<Vec<_>>());
+        self.pid_receiver.release();
+    }
+
+    /// Reaps the job loop process and adopted descendants; the exit of the job loop, if it ended.
+    fn reap(&self) -> Option<Exit> {
+        loop {
+            match process::reap() {
+                Reap::Ended(pid, exit) if pid == self.job_loop => return Some(exit),
+                Reap::Ended(..) => {}
+                Reap::Running => return None,
+                Reap::Childless => return Some(Exit::Code(1)),
+            }
+        }
+    }
+}
+
+/// Kills the processes that a killed job loop left. A job loop that exits leaves none.
+fn kill_remaining() {
+    let start = Instant::now();
+    while start.elapsed() < KILL_TIMEOUT {
+        match process::reap() {
+            Reap::Childless => return,
+            Reap::Ended(..) => continue,
+            Reap::Running => {}
+        }
+        for pid in process::descendants() {
+            process::signal_process(pid, signals::KILL);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
