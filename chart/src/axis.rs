@@ -4,7 +4,7 @@ use super::Scale;
 
 /// An axis laid out: where its values are, from 0 at its beginning to 1 at its end.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub(crate) struct Layout {
     scale: Scale,
     /// What is at 0 and at 1, for all scales but `Steps`.
     range: (f64, f64),
@@ -19,7 +19,7 @@ const TICKS_MAX: usize = 6;
 
 impl Layout {
     /// An axis on which all of these values have a place. Without values it is one around 1.
-    pub fn of(scale: Scale, values: impl Iterator<Item = f64>) -> Self {
+    pub(crate) fn of(scale: Scale, values: impl Iterator<Item = f64>) -> Self {
         let mut steps: Vec<f64> = values.filter(|value| is_drawn(scale, *value)).collect();
         steps.sort_by(f64::total_cmp);
         steps.dedup();
@@ -38,7 +38,7 @@ impl Layout {
     }
 
     /// Where the value is; `None` if it has no place on such an axis.
-    pub fn place(&self, value: f64) -> Option<f64> {
+    pub(crate) fn place(&self, value: f64) -> Option<f64> {
         if !is_drawn(self.scale, value) {
             return None;
         }
@@ -56,7 +56,7 @@ impl Layout {
     }
 
     /// A value of this axis in words.
-    pub fn text(&self, value: f64) -> String {
+    pub(crate) fn text(&self, value: f64) -> String {
         if self.scale == Scale::Bytes { bytes(value) } else { number(value) }
     }
 }

@@ -8,8 +8,8 @@ use super::axis::{Layout, number};
 use super::{Chart, Point, Series};
 
 /// The picture, in units of its own: it is scaled to the room that it has.
-pub const WIDTH: f64 = 380.0;
-pub const HEIGHT: f64 = 250.0;
+pub(crate) const WIDTH: f64 = 380.0;
+pub(crate) const HEIGHT: f64 = 250.0;
 /// Where values are drawn.
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = WIDTH - 10.0;
@@ -111,7 +111,7 @@ fn picture(chart: &Chart) -> Markup {
 }
 
 /// The axes and the lines.
-pub fn inside(chart: &Chart) -> Markup {
+pub(crate) fn inside(chart: &Chart) -> Markup {
     let frame = Frame::of(chart);
     let drawn = chart.series.iter().filter(|series| !series.points.is_empty());
     html! {
@@ -191,7 +191,7 @@ fn legend(series: &[Series]) -> Markup {
 }
 
 /// A piece of a line with a mark, 28 wide and 12 high.
-pub fn swatch(style: usize) -> Markup {
+pub(crate) fn swatch(style: usize) -> Markup {
     html! {
         path .line d="M0 6L28 6" {}
         path .mark d=(mark(style % STYLES, 14.0, 6.0)) {}

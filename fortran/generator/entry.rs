@@ -16,7 +16,7 @@ use super::table::{Argument, Intent, Kind, Routine};
 
 /// Which of the two forms of a routine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EntryForm {
+pub(crate) enum EntryForm {
     /// With counts of type INTEGER.
     Plain,
     /// With counts of kind `MPI_COUNT_KIND`, which only module `mpi_f08` has.
@@ -24,7 +24,7 @@ pub enum EntryForm {
 }
 
 /// Tables that a body is made from.
-pub struct Tables<'a> {
+pub(crate) struct Tables<'a> {
     /// `kinds.tsv`.
     pub kinds: &'a BTreeMap<String, Kind>,
     /// The functions of C.
@@ -72,7 +72,7 @@ impl Tables<'_> {
     ///
     /// # Panics
     /// If an argument is of a kind that takes more than a conversion.
-    pub fn body(&self, routine: &Routine, form: EntryForm, symbol: &str) -> String {
+    pub(crate) fn body(&self, routine: &Routine, form: EntryForm, symbol: &str) -> String {
         let large = form == EntryForm::Large;
         let c_name = if large { format!("{}_c", routine.name) } else { routine.name.clone() };
         let prototype = self.prototypes.get(&c_name).unwrap_or_else(|| panic!("no {c_name} in C"));
@@ -173,13 +173,13 @@ impl Tables<'_> {
 }
 
 /// The names of a routine but for `body`, as jumps to that.
-pub fn jumps(names: &[String], body: &str) -> String {
+pub(crate) fn jumps(names: &[String], body: &str) -> String {
     names.iter().map(|name| format!("    {name} => {body};\n")).collect()
 }
 
 /// The symbols that compilers make of a routine's name: lower case with one underscore, with none,
 /// with two, and upper case.
-pub fn manglings(name: &str) -> [String; 4] {
+pub(crate) fn manglings(name: &str) -> [String; 4] {
     let lower = name.to_lowercase();
     [format!("{lower}_"), lower.clone(), format!("{lower}__"), name.to_uppercase()]
 }

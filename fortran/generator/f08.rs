@@ -36,7 +36,9 @@ const PACKED: &[(&str, &str)] = &[
 const ADDRESS_ONLY: &[&str] = &["MPI_Free_mem", "MPI_Get_address", "MPI_Win_detach"];
 
 /// The module of Rust with all of it.
-pub fn render(routines: &[Routine], kinds: &BTreeMap<String, Kind>, tables: &Tables) -> String {
+pub(crate) fn render(
+    routines: &[Routine], kinds: &BTreeMap<String, Kind>, tables: &Tables,
+) -> String {
     let (mut bodies, mut large, mut twins) = (String::new(), String::new(), String::new());
     let made = |routine: &&Routine| {
         let by_hand = BY_HAND.contains(&routine.name.as_str());

@@ -10,7 +10,7 @@ use super::sentinel::{SENTINELS, Sentinel};
 use super::table::{Kind, Routine, RoutineRole};
 
 /// Routines whose arguments take more than a conversion each; their bodies are in `src/by_hand`.
-pub const BY_HAND: &[&str] = &[
+pub(crate) const BY_HAND: &[&str] = &[
     "MPI_Alltoallw",
     "MPI_Alltoallw_init",
     "MPI_Attr_get",
@@ -51,16 +51,16 @@ pub const BY_HAND: &[&str] = &[
 ];
 
 /// Not in the library: generic in the modules, over types that only a compiler knows.
-pub const IN_MODULES: &[&str] = &["MPI_Sizeof"];
+pub(crate) const IN_MODULES: &[&str] = &["MPI_Sizeof"];
 
 /// Whether the library has entry points for a line of the table in `mpif.h` and module `mpi`.
-pub fn is_entry(routine: &Routine) -> bool {
+pub(crate) fn is_entry(routine: &Routine) -> bool {
     let is_callback = matches!(routine.role, RoutineRole::Callback);
     routine.languages.f90 && !is_callback && !IN_MODULES.contains(&routine.name.as_str())
 }
 
 /// Whether there is a name for module `mpi_f08` that means the same.
-pub fn has_f08_twin(routine: &Routine) -> bool {
+pub(crate) fn has_f08_twin(routine: &Routine) -> bool {
     let is_same = !routine.has_buffer() && !is_detachment(routine);
     routine.languages.f08 && routine.role == RoutineRole::Routine && is_same
 }
@@ -71,7 +71,7 @@ fn is_detachment(routine: &Routine) -> bool {
 }
 
 /// Every symbol of a routine but its body's, `pmpi_x_`.
-pub fn names(routine: &Routine) -> Vec<String> {
+pub(crate) fn names(routine: &Routine) -> Vec<String> {
     let mut names = Vec::new();
     for prefix in ["", "P"] {
         let name = format!("{prefix}{}", routine.name);
@@ -98,12 +98,12 @@ fn twin_suffix(routine: &Routine) -> Option<&'static str> {
 }
 
 /// The symbol of the body.
-pub fn body_name(routine: &Routine) -> String {
+pub(crate) fn body_name(routine: &Routine) -> String {
     format!("p{}_", routine.name.to_lowercase())
 }
 
 /// Every symbol of the routines and predefined procedures, and the cells.
-pub fn symbols(
+pub(crate) fn symbols(
     routines: &[Routine], deleted: &[Routine], kinds: &BTreeMap<String, Kind>,
 ) -> Vec<String> {
     let mut symbols = Vec::new();
@@ -124,7 +124,7 @@ pub fn symbols(
 }
 
 /// Bodies and jumps.
-pub fn render_entries(routines: &[Routine], deleted: &[Routine], tables: &Tables) -> String {
+pub(crate) fn render_entries(routines: &[Routine], deleted: &[Routine], tables: &Tables) -> String {
     let mut text = String::new();
     let made = |routine: &&Routine| {
         is_entry(routine)
@@ -142,7 +142,7 @@ pub fn render_entries(routines: &[Routine], deleted: &[Routine], tables: &Tables
 }
 
 /// A function that knows the predefined procedures by the addresses of all their names.
-pub fn render_meaning(routines: &[Routine]) -> String {
+pub(crate) fn render_meaning(routines: &[Routine]) -> String {
     let mut text = "/// The predefined procedure that has this address.\n\
                     pub fn meaning(given: *const c_void) -> Option<&'static str> {\n    [\n"
         .to_owned();
@@ -155,7 +155,7 @@ pub fn render_meaning(routines: &[Routine]) -> String {
 /// A list for the linker of what it must not bind to the library's own: the cells, of which a program
 /// has its own, and the predefined procedures, of which one that is not position-independent has its
 /// own addresses.
-pub fn render_dynamic_list(routines: &[Routine]) -> String {
+pub(crate) fn render_dynamic_list(routines: &[Routine]) -> String {
     let procedures = predefined(routines).map(|(_, symbol)| symbol);
     let cells = SENTINELS.iter().flat_map(Sentinel::symbols);
     let symbols: String = procedures.chain(cells).map(|name| format!("    {name};\n")).collect();
@@ -172,7 +172,7 @@ fn predefined(routines: &[Routine]) -> impl Iterator<Item = (&str, String)> {
 }
 
 /// The bodies with large counts that module `mpi_f08` calls as external procedures.
-pub fn render_large_entries(
+pub(crate) fn render_large_entries(
     routines: &[Routine], kinds: &BTreeMap<String, Kind>, tables: &Tables,
 ) -> String {
     let mut text = String::new();
@@ -201,7 +201,7 @@ pub fn prototypes() -> BTreeMap<String, Prototype> {
 }
 
 /// Declarations of the C functions.
-pub fn render_declarations(prototypes: &BTreeMap<String, Prototype>) -> String {
+pub(crate) fn render_declarations(prototypes: &BTreeMap<String, Prototype>) -> String {
     let lines: String =
         prototypes.iter().map(|(name, prototype)| declare(name, prototype)).collect();
     format!("unsafe extern \"C\" {{\n{lines}}}\n")

@@ -2,12 +2,12 @@
 
 #![allow(dead_code, reason = "each includer takes what it needs")]
 
-pub mod entry;
-pub mod f08;
+pub(crate) mod entry;
+pub(crate) mod f08;
 #[path = "../../generator/functions.rs"]
-pub mod functions;
-pub mod library;
+pub(crate) mod functions;
+pub(crate) mod library;
 #[path = "../../generator/prototype.rs"]
-pub mod prototype;
-pub mod sentinel;
-pub mod table;
+pub(crate) mod prototype;
+pub(crate) mod sentinel;
+pub(crate) mod table;

@@ -4,10 +4,10 @@
 
 /// Bytes of each COMMON block; what the variable does not take is filled. As many as a linker may
 /// align a block to, so that neither size nor alignment differ from the cell's.
-pub const BLOCK_BYTES: usize = 64;
+pub(crate) const BLOCK_BYTES: usize = 64;
 
 /// A variable known by its address.
-pub struct Sentinel {
+pub(crate) struct Sentinel {
     /// Its name in Fortran.
     pub name: &'static str,
     /// Its COMMON block. No underscore: some compilers write two behind a name that has one.
@@ -15,7 +15,7 @@ pub struct Sentinel {
 }
 
 /// All of them.
-pub const SENTINELS: &[Sentinel] = &[
+pub(crate) const SENTINELS: &[Sentinel] = &[
     Sentinel { name: "MPI_ARGVS_NULL", block: "suiroargvsnull" },
     Sentinel { name: "MPI_ARGV_NULL", block: "suiroargvnull" },
     Sentinel { name: "MPI_BOTTOM", block: "suirobottom" },
@@ -30,13 +30,13 @@ pub const SENTINELS: &[Sentinel] = &[
 
 impl Sentinel {
     /// What compilers call the block: most write an underscore behind its name.
-    pub fn symbols(&self) -> [String; 3] {
+    pub(crate) fn symbols(&self) -> [String; 3] {
         [format!("{}_", self.block), self.block.to_owned(), self.block.to_uppercase()]
     }
 }
 
 /// The library's cells, in Rust, and for each variable a function that knows its addresses.
-pub fn render() -> String {
+pub(crate) fn render() -> String {
     let mut text = String::new();
     for sentinel in SENTINELS {
         let Sentinel { name, .. } = sentinel;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// A line of `routines.tsv` or `deleted.tsv`.
 #[derive(Clone, Debug)]
-pub struct Routine {
+pub(crate) struct Routine {
     /// As the standard writes it: `MPI_Comm_rank`.
     pub name: String,
     /// The languages that have it.
@@ -20,7 +20,7 @@ pub struct Routine {
 
 /// Which languages have a routine or an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Languages {
+pub(crate) struct Languages {
     /// C.
     pub c: bool,
     /// `mpif.h` and module `mpi`.
@@ -31,7 +31,7 @@ pub struct Languages {
 
 /// What a line of the table is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RoutineRole {
+pub(crate) enum RoutineRole {
     /// A routine that the application calls.
     Routine,
     /// A procedure of the application.
@@ -42,7 +42,7 @@ pub enum RoutineRole {
 
 /// An argument of a routine.
 #[derive(Clone, Debug)]
-pub struct Argument {
+pub(crate) struct Argument {
     /// Its name in all languages.
     pub name: String,
     /// A kind of `kinds.tsv`.
@@ -67,7 +67,7 @@ pub struct Argument {
 
 /// The direction of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Intent {
+pub(crate) enum Intent {
     /// Read.
     In,
     /// Written.
@@ -78,7 +78,7 @@ pub enum Intent {
 
 /// A line of `kinds.tsv`: what a kind of argument is in each language, if the language has it.
 #[derive(Clone, Debug)]
-pub struct Kind {
+pub(crate) struct Kind {
     /// In C.
     pub c: Option<String>,
     /// In the `_c` form in C, if it differs.
@@ -95,7 +95,7 @@ pub struct Kind {
 ///
 /// # Panics
 /// If the text does not have the form that the head of `routines.tsv` describes.
-pub fn routines(text: &str) -> Vec<Routine> {
+pub(crate) fn routines(text: &str) -> Vec<Routine> {
     lines(text).map(routine).collect()
 }
 
@@ -103,7 +103,7 @@ pub fn routines(text: &str) -> Vec<Routine> {
 ///
 /// # Panics
 /// If the text does not have the form that the head of `kinds.tsv` describes.
-pub fn kinds(text: &str) -> BTreeMap<String, Kind> {
+pub(crate) fn kinds(text: &str) -> BTreeMap<String, Kind> {
     lines(text)
         .map(|fields| {
             let [name, c, c_large, f90, f08, f08_large] = fields[..] else {
@@ -124,23 +124,23 @@ pub fn kinds(text: &str) -> BTreeMap<String, Kind> {
 
 impl Routine {
     /// The arguments that `mpif.h` and module `mpi` have.
-    pub fn f90_arguments(&self) -> impl Iterator<Item = &Argument> {
+    pub(crate) fn f90_arguments(&self) -> impl Iterator<Item = &Argument> {
         self.arguments.iter().filter(|argument| argument.languages.f90 && !argument.large)
     }
 
     /// The arguments that module `mpi_f08` has, in the form with large counts or without.
-    pub fn f08_arguments(&self, large: bool) -> impl Iterator<Item = &Argument> {
+    pub(crate) fn f08_arguments(&self, large: bool) -> impl Iterator<Item = &Argument> {
         let has = move |argument: &&Argument| argument.languages.f08 && (large || !argument.large);
         self.arguments.iter().filter(has)
     }
 
     /// Whether an argument is a choice buffer.
-    pub fn has_buffer(&self) -> bool {
+    pub(crate) fn has_buffer(&self) -> bool {
         self.arguments.iter().any(|argument| argument.kind == "BUFFER")
     }
 
     /// Whether there is a form with large counts.
-    pub fn has_large(&self, kinds: &BTreeMap<String, Kind>) -> bool {
+    pub(crate) fn has_large(&self, kinds: &BTreeMap<String, Kind>) -> bool {
         let grows = |argument: &Argument| kinds[&argument.kind].c_large.is_some();
         let function = |argument: &Argument| argument.kind == "POLYFUNCTION";
         self.arguments

@@ -6,13 +6,13 @@ use crate::c::{Fint, Handle, MPI_UNDEFINED};
 
 /// The C handle of an INTEGER.
 #[inline]
-pub fn handle(number: Fint) -> Handle {
+pub(crate) fn handle(number: Fint) -> Handle {
     ptr::without_provenance_mut(number as u32 as usize)
 }
 
 /// The INTEGER of a C handle.
 #[inline]
-pub fn number(handle: Handle) -> Fint {
+pub(crate) fn number(handle: Handle) -> Fint {
     handle.addr() as Fint
 }
 
@@ -21,7 +21,7 @@ pub fn number(handle: Handle) -> Fint {
 /// # Safety
 /// `ierror` is null or may be written.
 #[inline]
-pub unsafe fn answer(ierror: *mut Fint, code: Fint) {
+pub(crate) unsafe fn answer(ierror: *mut Fint, code: Fint) {
     if !ierror.is_null() {
         // SAFETY: the caller's promise.
         unsafe { *ierror = code };
@@ -30,7 +30,7 @@ pub unsafe fn answer(ierror: *mut Fint, code: Fint) {
 
 /// A position in a list, which Fortran counts from one.
 #[inline]
-pub fn from_one(index: Fint) -> Fint {
+pub(crate) fn from_one(index: Fint) -> Fint {
     if index == MPI_UNDEFINED { index } else { index.wrapping_add(1) }
 }
 
@@ -38,7 +38,7 @@ pub fn from_one(index: Fint) -> Fint {
 ///
 /// # Safety
 /// `indices` has `count` elements, unless that is negative.
-pub unsafe fn count_from_one(indices: *mut Fint, count: Fint) {
+pub(crate) unsafe fn count_from_one(indices: *mut Fint, count: Fint) {
     for at in 0..count.max(0) as usize {
         // SAFETY: the caller's promise.
         unsafe { *indices.add(at) = from_one(*indices.add(at)) };

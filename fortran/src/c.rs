@@ -5,16 +5,16 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// INTEGER.
-pub type Fint = c_int;
+pub(crate) type Fint = c_int;
 /// INTEGER(KIND=MPI_ADDRESS_KIND).
-pub type Aint = isize;
+pub(crate) type Aint = isize;
 /// INTEGER(KIND=MPI_COUNT_KIND).
-pub type Count = i64;
+pub(crate) type Count = i64;
 /// INTEGER(KIND=MPI_OFFSET_KIND).
-pub type Offset = i64;
+pub(crate) type Offset = i64;
 
 /// A handle of any kind.
-pub type Handle = *mut c_void;
+pub(crate) type Handle = *mut c_void;
 type MPI_Comm = Handle;
 type MPI_Datatype = Handle;
 type MPI_Errhandler = Handle;
@@ -27,35 +27,35 @@ type MPI_Request = Handle;
 type MPI_Session = Handle;
 type MPI_Win = Handle;
 
-pub type MPI_Aint = Aint;
+pub(crate) type MPI_Aint = Aint;
 type MPI_Count = Count;
 type MPI_Offset = Offset;
 type MPI_Fint = Fint;
 /// A status: eight numbers, in C and in every form of Fortran.
-pub type MPI_Status = [c_int; 8];
+pub(crate) type MPI_Status = [c_int; 8];
 type MPI_F08_status = MPI_Status;
 
 /// `MPI_SUCCESS`.
-pub const MPI_SUCCESS: c_int = 0;
+pub(crate) const MPI_SUCCESS: c_int = 0;
 /// `MPI_UNDEFINED`.
-pub const MPI_UNDEFINED: c_int = -32766;
+pub(crate) const MPI_UNDEFINED: c_int = -32766;
 /// `MPI_COMM_NULL`.
-pub const MPI_COMM_NULL: c_int = 256;
+pub(crate) const MPI_COMM_NULL: c_int = 256;
 /// `MPI_COMM_SELF`.
-pub const MPI_COMM_SELF: c_int = 258;
+pub(crate) const MPI_COMM_SELF: c_int = 258;
 /// Bytes with the final zero (MPI 5.0, annex A.1.1).
-pub const MPI_MAX_DATAREP_STRING: usize = 128;
+pub(crate) const MPI_MAX_DATAREP_STRING: usize = 128;
 /// Bytes with the final zero.
-pub const MPI_MAX_ERROR_STRING: usize = 512;
+pub(crate) const MPI_MAX_ERROR_STRING: usize = 512;
 /// Bytes with the final zero.
-pub const MPI_MAX_INFO_KEY: usize = 256;
+pub(crate) const MPI_MAX_INFO_KEY: usize = 256;
 /// Bytes with the final zero.
-pub const MPI_MAX_LIBRARY_VERSION_STRING: usize = 8192;
+pub(crate) const MPI_MAX_LIBRARY_VERSION_STRING: usize = 8192;
 /// Bytes with the final zero.
-pub const MPI_MAX_OBJECT_NAME: usize = 128;
+pub(crate) const MPI_MAX_OBJECT_NAME: usize = 128;
 /// Bytes with the final zero.
-pub const MPI_MAX_PORT_NAME: usize = 1024;
+pub(crate) const MPI_MAX_PORT_NAME: usize = 1024;
 /// Bytes with the final zero.
-pub const MPI_MAX_PROCESSOR_NAME: usize = 256;
+pub(crate) const MPI_MAX_PROCESSOR_NAME: usize = 256;
 
 include!(concat!(env!("OUT_DIR"), "/c.rs"));

@@ -9,14 +9,14 @@ use crate::c::*;
 use crate::logical::logical;
 
 /// The query procedure: extra state, status, error code.
-pub type Query = unsafe extern "C" fn(*mut Aint, *mut MPI_Status, *mut Fint);
+pub(crate) type Query = unsafe extern "C" fn(*mut Aint, *mut MPI_Status, *mut Fint);
 /// The free procedure: extra state, error code.
-pub type Free = unsafe extern "C" fn(*mut Aint, *mut Fint);
+pub(crate) type Free = unsafe extern "C" fn(*mut Aint, *mut Fint);
 /// The cancel procedure: extra state, whether the request is complete, error code.
-pub type Cancel = unsafe extern "C" fn(*mut Aint, *mut Fint, *mut Fint);
+pub(crate) type Cancel = unsafe extern "C" fn(*mut Aint, *mut Fint, *mut Fint);
 
 /// The procedures of a generalized request.
-pub struct Request {
+pub(crate) struct Request {
     /// Fills the status.
     pub query: Query,
     /// Ends it.
@@ -31,7 +31,7 @@ pub struct Request {
 ///
 /// # Safety
 /// `request` is a [`Request`] that has not been freed, `status` may be written.
-pub unsafe extern "C" fn query(request: *mut c_void, status: *mut MPI_Status) -> c_int {
+pub(crate) unsafe extern "C" fn query(request: *mut c_void, status: *mut MPI_Status) -> c_int {
     let mut code = MPI_SUCCESS;
     // SAFETY: the caller's promise; the application may change its extra state.
     unsafe {
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn query(request: *mut c_void, status: *mut MPI_Status) ->
 ///
 /// # Safety
 /// `request` is a [`Request`] from a box, and nobody's afterwards.
-pub unsafe extern "C" fn free(request: *mut c_void) -> c_int {
+pub(crate) unsafe extern "C" fn free(request: *mut c_void) -> c_int {
     let mut code = MPI_SUCCESS;
     // SAFETY: the caller's promise.
     unsafe {
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn free(request: *mut c_void) -> c_int {
 ///
 /// # Safety
 /// `request` is a [`Request`] that has not been freed.
-pub unsafe extern "C" fn cancel(request: *mut c_void, complete: c_int) -> c_int {
+pub(crate) unsafe extern "C" fn cancel(request: *mut c_void, complete: c_int) -> c_int {
     let (mut code, mut complete) = (MPI_SUCCESS, logical(complete));
     // SAFETY: the caller's promise.
     unsafe {
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn cancel(request: *mut c_void, complete: c_int) -> c_int 
 }
 
 /// A conversion procedure.
-pub type Convert = unsafe extern "C" fn(
+pub(crate) type Convert = unsafe extern "C" fn(
     *mut c_void,
     *mut Fint,
     *mut Fint,
@@ -80,7 +80,7 @@ pub type Convert = unsafe extern "C" fn(
     *mut Fint,
 );
 /// [`Convert`] with a large count.
-pub type ConvertLarge = unsafe extern "C" fn(
+pub(crate) type ConvertLarge = unsafe extern "C" fn(
     *mut c_void,
     *mut Fint,
     *mut Count,
@@ -90,10 +90,10 @@ pub type ConvertLarge = unsafe extern "C" fn(
     *mut Fint,
 );
 /// An extent procedure: datatype, extent, extra state, error code.
-pub type Extent = unsafe extern "C" fn(*mut Fint, *mut Aint, *mut Aint, *mut Fint);
+pub(crate) type Extent = unsafe extern "C" fn(*mut Fint, *mut Aint, *mut Aint, *mut Fint);
 
 /// The procedures of a data representation; those with large counts have another type.
-pub struct Representation<F> {
+pub(crate) struct Representation<F> {
     /// From the file.
     pub read: Option<F>,
     /// To the file.
@@ -105,9 +105,9 @@ pub struct Representation<F> {
 }
 
 /// [`Representation`] with counts of type INTEGER.
-pub type PlainRepresentation = Representation<Convert>;
+pub(crate) type PlainRepresentation = Representation<Convert>;
 /// [`Representation`] with large counts.
-pub type LargeRepresentation = Representation<ConvertLarge>;
+pub(crate) type LargeRepresentation = Representation<ConvertLarge>;
 
 /// Defines a conversion function of C.
 macro_rules! conversion {
@@ -151,7 +151,7 @@ conversion!(write_large, write, LargeRepresentation, Count);
 ///
 /// # Safety
 /// `extra_state` is what the representation was registered with, and a `Representation<F>`.
-pub unsafe extern "C" fn extent<F>(
+pub(crate) unsafe extern "C" fn extent<F>(
     datatype: Handle, extent: *mut Aint, extra_state: *mut c_void,
 ) -> c_int {
     let (mut code, mut datatype) = (MPI_SUCCESS, number(datatype));

@@ -11,7 +11,7 @@ type Handle = *mut std::ffi::c_void;
 const FEW: usize = 32;
 
 /// A list of handles for C.
-pub struct Handles {
+pub(crate) struct Handles {
     few: [MaybeUninit<Handle>; FEW],
     /// Empty if they are few.
     many: Vec<Handle>,
@@ -22,7 +22,7 @@ impl Handles {
     /// None yet. What is on the stack is filled where it is: to move it would take longer than to
     /// convert what few there usually are.
     #[inline]
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { few: [MaybeUninit::uninit(); FEW], many: Vec::new(), count: 0 }
     }
 
@@ -31,7 +31,7 @@ impl Handles {
     /// # Safety
     /// `numbers` has `count` elements.
     #[inline]
-    pub unsafe fn take(&mut self, numbers: *const Fint, count: impl Into<i64>) {
+    pub(crate) unsafe fn take(&mut self, numbers: *const Fint, count: impl Into<i64>) {
         self.count = count.into().max(0) as usize;
         if self.count > FEW {
             self.many = vec![ptr::null_mut(); self.count];
@@ -50,7 +50,7 @@ impl Handles {
     ///
     /// # Safety
     /// As there.
-    pub unsafe fn of(numbers: *const Fint, count: impl Into<i64>) -> Self {
+    pub(crate) unsafe fn of(numbers: *const Fint, count: impl Into<i64>) -> Self {
         let mut made = Self::new();
         // SAFETY: the caller's promise.
         unsafe { made.take(numbers, count) };
@@ -59,12 +59,12 @@ impl Handles {
 
     /// The first one's address.
     #[inline]
-    pub fn as_mut_ptr(&mut self) -> *mut Handle {
+    pub(crate) fn as_mut_ptr(&mut self) -> *mut Handle {
         if self.count > FEW { self.many.as_mut_ptr() } else { self.few.as_mut_ptr().cast() }
     }
 
     /// All of them, which have been set, by C or from Fortran.
-    pub fn as_mut_slice(&mut self) -> &mut [Handle] {
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [Handle] {
         // SAFETY: `few` and `many` have `count` handles where they have any.
         unsafe { std::slice::from_raw_parts_mut(self.as_mut_ptr(), self.count) }
     }
@@ -74,7 +74,7 @@ impl Handles {
     /// # Safety
     /// `numbers` has room for as many.
     #[inline]
-    pub unsafe fn put(&mut self, numbers: *mut Fint) {
+    pub(crate) unsafe fn put(&mut self, numbers: *mut Fint) {
         let from = self.as_mut_ptr();
         for at in 0..self.count {
             // SAFETY: the caller's promise; `from` has `count` handles.

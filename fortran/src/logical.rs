@@ -5,13 +5,13 @@ use std::ffi::c_int;
 
 /// What C has for a LOGICAL.
 #[inline]
-pub fn truth(logical: i32) -> c_int {
+pub(crate) fn truth(logical: i32) -> c_int {
     logical & 1
 }
 
 /// The LOGICAL of what C has.
 #[inline]
-pub fn logical(truth: c_int) -> i32 {
+pub(crate) fn logical(truth: c_int) -> i32 {
     (truth != 0).into()
 }
 
@@ -19,7 +19,7 @@ pub fn logical(truth: c_int) -> i32 {
 ///
 /// # Safety
 /// `logicals` has `count` elements, unless that is negative.
-pub unsafe fn truths(logicals: *const i32, count: i32) -> Vec<c_int> {
+pub(crate) unsafe fn truths(logicals: *const i32, count: i32) -> Vec<c_int> {
     // SAFETY: the caller's promise.
     (0..count.max(0) as usize).map(|at| truth(unsafe { *logicals.add(at) })).collect()
 }
@@ -28,7 +28,7 @@ pub unsafe fn truths(logicals: *const i32, count: i32) -> Vec<c_int> {
 ///
 /// # Safety
 /// As for [`truths`]; the elements may be written.
-pub unsafe fn logicals(stored: *mut i32, count: i32) {
+pub(crate) unsafe fn logicals(stored: *mut i32, count: i32) {
     for at in 0..count.max(0) as usize {
         // SAFETY: the caller's promise.
         unsafe { *stored.add(at) = logical(*stored.add(at)) };

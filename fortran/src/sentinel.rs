@@ -8,7 +8,7 @@ use crate::c::{Fint, MPI_Status};
 
 /// As large and as aligned as the COMMON block.
 #[repr(C, align(64))]
-pub struct Cell([u8; 64]);
+pub(crate) struct Cell([u8; 64]);
 
 include!(concat!(env!("OUT_DIR"), "/sentinel.rs"));
 
@@ -23,7 +23,7 @@ const WEIGHTS_EMPTY: usize = 11;
 
 /// A choice buffer as C has it.
 #[inline]
-pub fn choice(buffer: *mut c_void) -> *mut c_void {
+pub(crate) fn choice(buffer: *mut c_void) -> *mut c_void {
     if is_mpi_bottom(buffer) {
         ptr::null_mut()
     } else if is_mpi_in_place(buffer) {
@@ -37,7 +37,7 @@ pub fn choice(buffer: *mut c_void) -> *mut c_void {
 
 /// Where C stores a status; null for `MPI_STATUS_IGNORE`. One array serves as the other's element.
 #[inline]
-pub fn status(status: *const Fint) -> *mut MPI_Status {
+pub(crate) fn status(status: *const Fint) -> *mut MPI_Status {
     if is_mpi_status_ignore(status) || is_mpi_statuses_ignore(status) {
         return ptr::null_mut();
     }
@@ -46,12 +46,12 @@ pub fn status(status: *const Fint) -> *mut MPI_Status {
 
 /// Where C stores statuses; null for `MPI_STATUSES_IGNORE`.
 #[inline]
-pub fn statuses(statuses: *const Fint) -> *mut MPI_Status {
+pub(crate) fn statuses(statuses: *const Fint) -> *mut MPI_Status {
     status(statuses)
 }
 
 /// Weights of a graph's edges.
-pub fn weights(weights: *const Fint) -> *mut c_int {
+pub(crate) fn weights(weights: *const Fint) -> *mut c_int {
     if is_mpi_unweighted(weights) {
         ptr::without_provenance_mut(UNWEIGHTED)
     } else if is_mpi_weights_empty(weights) {
@@ -62,11 +62,11 @@ pub fn weights(weights: *const Fint) -> *mut c_int {
 }
 
 /// Where C stores error codes; null for `MPI_ERRCODES_IGNORE`.
-pub fn error_codes(codes: *mut Fint) -> *mut c_int {
+pub(crate) fn error_codes(codes: *mut Fint) -> *mut c_int {
     if is_mpi_errcodes_ignore(codes) { ptr::null_mut() } else { codes }
 }
 
 /// Whether arguments of a program are `MPI_ARGV_NULL` or `MPI_ARGVS_NULL`.
-pub fn is_argv_null(arguments: *const std::ffi::c_char) -> bool {
+pub(crate) fn is_argv_null(arguments: *const std::ffi::c_char) -> bool {
     is_mpi_argv_null(arguments) || is_mpi_argvs_null(arguments)
 }

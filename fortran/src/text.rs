@@ -4,14 +4,14 @@ use std::ffi::c_char;
 use std::slice;
 
 /// A string for C.
-pub struct Text(Vec<u8>);
+pub(crate) struct Text(Vec<u8>);
 
 impl Text {
     /// What is left of `len` characters without the blanks at the end.
     ///
     /// # Safety
     /// `start` has `len` bytes.
-    pub unsafe fn trimmed(start: *const c_char, len: usize) -> Self {
+    pub(crate) unsafe fn trimmed(start: *const c_char, len: usize) -> Self {
         // SAFETY: the caller's promise.
         let bytes = unsafe { bytes(start, len) };
         Self::new(without_blanks_behind(bytes))
@@ -21,7 +21,7 @@ impl Text {
     ///
     /// # Safety
     /// `start` has `len` bytes.
-    pub unsafe fn stripped(start: *const c_char, len: usize) -> Self {
+    pub(crate) unsafe fn stripped(start: *const c_char, len: usize) -> Self {
         // SAFETY: the caller's promise.
         let bytes = without_blanks_behind(unsafe { bytes(start, len) });
         let first = bytes.iter().position(|byte| *byte != b' ').unwrap_or(bytes.len());
@@ -33,27 +33,27 @@ impl Text {
     }
 
     /// Its first byte's address.
-    pub fn as_ptr(&self) -> *const c_char {
+    pub(crate) fn as_ptr(&self) -> *const c_char {
         self.0.as_ptr().cast()
     }
 
     /// Whether it has no characters.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.len() == 1
     }
 }
 
 /// Room for a string of C, on its way to a CHARACTER.
-pub struct Room(Vec<u8>);
+pub(crate) struct Room(Vec<u8>);
 
 impl Room {
     /// Room for so many bytes with the final zero; it holds an empty string.
-    pub fn new(len_bytes: usize) -> Self {
+    pub(crate) fn new(len_bytes: usize) -> Self {
         Self(vec![0; len_bytes.max(1)])
     }
 
     /// Its first byte's address.
-    pub fn as_mut_ptr(&mut self) -> *mut c_char {
+    pub(crate) fn as_mut_ptr(&mut self) -> *mut c_char {
         self.0.as_mut_ptr().cast()
     }
 
@@ -61,7 +61,7 @@ impl Room {
     ///
     /// # Safety
     /// `start` has `len` bytes that may be written.
-    pub unsafe fn put(&self, start: *mut c_char, len: usize) {
+    pub(crate) unsafe fn put(&self, start: *mut c_char, len: usize) {
         if len == 0 {
             return;
         }

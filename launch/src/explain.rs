@@ -6,7 +6,7 @@ use crate::command_line::plan::LaunchPlan;
 
 /// What this host is, for a job.
 #[derive(Clone, Copy, Debug)]
-pub struct Host<'a> {
+pub(crate) struct Host<'a> {
     /// Its name.
     pub name: &'a str,
     /// How many processors the launcher may use, and gives to the ranks.
@@ -18,7 +18,7 @@ pub struct Host<'a> {
 }
 
 /// One sentence for each decision about `plan`.
-pub fn lines(plan: &LaunchPlan, placement: &Placement, host: Host<'_>) -> Vec<String> {
+pub(crate) fn lines(plan: &LaunchPlan, placement: &Placement, host: Host<'_>) -> Vec<String> {
     let timeout = plan.timeout.map(|time| format!("the job may take {} s", time.as_secs_f64()));
     [size(plan, host), binding(plan, placement, host)]
         .into_iter()

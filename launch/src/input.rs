@@ -36,7 +36,7 @@ const SLOW_READER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The ranks that read the launcher's standard input; if there are several, each its own copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Input(RankSet);
+pub(crate) struct Input(RankSet);
 
 impl Default for Input {
     /// Rank 0.
@@ -50,7 +50,7 @@ impl Input {
     ///
     /// # Errors
     /// When it is something else.
-    pub fn parse(word: &str) -> Result<Self, LaunchError> {
+    pub(crate) fn parse(word: &str) -> Result<Self, LaunchError> {
         let ranks = match word {
             "none" => Some(RankSet::Ranges(Vec::new())),
             ranks => RankSet::parse(ranks),
@@ -63,7 +63,7 @@ impl Input {
     ///
     /// # Errors
     /// When one is not.
-    pub fn check(&self, size: u32) -> Result<(), LaunchError> {
+    pub(crate) fn check(&self, size: u32) -> Result<(), LaunchError> {
         let RankSet::Ranges(ranges) = &self.0 else { return Ok(()) };
         match ranges.iter().map(|(_, last)| *last).find(|last| *last >= size) {
             Some(rank) => {
@@ -77,7 +77,7 @@ impl Input {
 
 /// What a wait of [`Feed`] was for.
 #[derive(Clone, Copy, Debug)]
-pub enum InputReady {
+pub(crate) enum InputReady {
     /// There is more to read.
     Source,
     /// A copy can take more.
@@ -86,7 +86,7 @@ pub enum InputReady {
 
 /// The standard input on its way to the ranks.
 #[derive(Debug)]
-pub struct Feed {
+pub(crate) struct Feed {
     input: Input,
     source: InputSource,
     null_input: OwnedFd,
@@ -117,7 +117,7 @@ struct InputReader {
 
 impl Feed {
     /// The way from `stdin` to those of `size` ranks that `input` names.
-    pub fn new(input: Input, stdin: OwnedFd, size: u32) -> io::Result<Self> {
+    pub(crate) fn new(input: Input, stdin: OwnedFd, size: u32) -> io::Result<Self> {
         let source = match (0..size).filter(|rank| input.0.contains(*rank)).count() {
             0 => InputSource::Closed,
             1 => InputSource::One(stdin),
@@ -135,7 +135,7 @@ impl Feed {
     }
 
     /// The standard input of `rank`, which is about to start.
-    pub fn of_rank(&mut self, rank: u32) -> io::Result<OwnedFd> {
+    pub(crate) fn of_rank(&mut self, rank: u32) -> io::Result<OwnedFd> {
         if !self.input.0.contains(rank) {
             return self.null_input.try_clone();
         }
@@ -159,7 +159,7 @@ impl Feed {
     }
 
     /// Adds what to wait for; `token` makes the caller's tokens.
-    pub fn interests<'a, Token: std::marker::Copy>(
+    pub(crate) fn interests<'a, Token: std::marker::Copy>(
         &'a self, set: &mut PollSet<'a, Token>, token: impl Fn(InputReady) -> Token,
     ) {
         if let InputSource::Copied(source) = &self.source
@@ -177,12 +177,12 @@ impl Feed {
     }
 
     /// When [`Feed::drop_slow_readers`] has something to do.
-    pub fn deadline(&self) -> Option<Instant> {
+    pub(crate) fn deadline(&self) -> Option<Instant> {
         self.window.waiting_since.map(|since| since + SLOW_READER_TIMEOUT)
     }
 
     /// Does what poll says can be done.
-    pub fn handle(&mut self, ready: InputReady, now: Instant) {
+    pub(crate) fn handle(&mut self, ready: InputReady, now: Instant) {
         match ready {
             InputReady::Source => self.read(now),
             InputReady::Reader(number) => self.write(number, now),
@@ -190,7 +190,7 @@ impl Feed {
     }
 
     /// Stops waiting for ranks that take nothing while others wait; their numbers.
-    pub fn drop_slow_readers(&mut self, now: Instant) -> Vec<u32> {
+    pub(crate) fn drop_slow_readers(&mut self, now: Instant) -> Vec<u32> {
         if self.deadline().is_none_or(|at| at > now) {
             return Vec::new();
         }

@@ -18,7 +18,7 @@ use crate::command_line::plan::App;
 const OPEN_MPI: [&[u8]; 2] = [b"libmpi.so.40", b"libmpi.so.20"];
 
 /// What to say about a program that cannot become one job here.
-pub fn note(app: &App) -> Option<String> {
+pub(crate) fn note(app: &App) -> Option<String> {
     let file = File::open(program(app)?).ok()?;
     let library = needs(&ReadCache::new(file), &OPEN_MPI)?;
     Some(format!(

@@ -32,14 +32,14 @@ const MARK: &str = "NPB_JOB";
 
 /// Whether the user has asked to end (`SIGINT`, `SIGTERM`, `SIGHUP`).
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
     /// From now on such a signal ends the job that runs, and not this process.
     ///
     /// # Errors
     /// If the signals cannot be caught.
-    pub fn on_signals() -> Result<Self, String> {
+    pub(crate) fn on_signals() -> Result<Self, String> {
         let stop = Self::default();
         for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
             signal_hook::flag::register(signal as i32, Arc::clone(&stop.0))
@@ -49,7 +49,7 @@ impl Stop {
     }
 
     /// Whether the user has asked.
-    pub fn asked(&self) -> bool {
+    pub(crate) fn asked(&self) -> bool {
         self.0.load(Relaxed)
     }
 }
@@ -59,7 +59,7 @@ const REASON_LINES: usize = 3;
 
 /// The reason, and the first lines of the log that speak of an error or a failure, or else its last
 /// ones.
-pub fn explained(why: &str, log: &Path) -> String {
+pub(crate) fn explained(why: &str, log: &Path) -> String {
     let text = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -79,7 +79,9 @@ pub fn explained(why: &str, log: &Path) -> String {
 /// # Errors
 /// If it cannot be started, ends in failure, or is ended: after `limit`, or because of `stop`.
 /// What it had printed is in `log`.
-pub fn run(command: Command, log: &Path, limit: Duration, stop: &Stop) -> Result<String, String> {
+pub(crate) fn run(
+    command: Command, log: &Path, limit: Duration, stop: &Stop,
+) -> Result<String, String> {
     let status = finish(command, log, limit, stop)?;
     let bytes = fs::read(log).map_err(|error| format!("cannot read {}: {error}", log.display()))?;
     if status.success() {

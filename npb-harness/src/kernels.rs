@@ -83,7 +83,7 @@ fn without_fortran(tools: &Toolchain) -> String {
 }
 
 /// The arguments of `npb kernels`.
-pub fn command() -> Command {
+pub(crate) fn command() -> Command {
     let names = KERNELS.iter().map(|kernel| PossibleValue::new(kernel.name).help(kernel.purpose));
     let own = Command::new("kernels")
         .about("Builds, runs and verifies our own kernels of the NAS Parallel Benchmarks")
@@ -104,7 +104,7 @@ pub fn command() -> Command {
 ///
 /// # Errors
 /// If a library's commands do not work.
-pub fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
+pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
     let asked = matches.get_many::<String>("kernels").into_iter().flatten();
     let mut names: Vec<_> = asked.cloned().collect();
     let scratch = Scratch::new()?;
@@ -119,7 +119,9 @@ pub fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_named(names: &[&str], request: &Request, scratch: &Scratch) -> Result<ExitCode, String> {
+pub(crate) fn run_named(
+    names: &[&str], request: &Request, scratch: &Scratch,
+) -> Result<ExitCode, String> {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     matrix::run(&Kernels { scratch }, &names, request, scratch)
 }

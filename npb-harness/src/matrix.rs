@@ -33,7 +33,7 @@ const PROGRESS: &str = "SUIRO_PROGRESS";
 
 /// On which numbers of ranks a kernel runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ranks {
+pub(crate) enum Ranks {
     /// On all.
     Any,
     /// 1, 4, 9, 16, ...
@@ -48,7 +48,7 @@ pub enum Ranks {
 
 impl Ranks {
     /// Whether the kernel runs on that number.
-    pub fn allow(self, ranks: u32) -> bool {
+    pub(crate) fn allow(self, ranks: u32) -> bool {
         match self {
             Self::Any => true,
             Self::Squares => ranks.isqrt().pow(2) == ranks,
@@ -83,7 +83,7 @@ impl Ranks {
 
 /// A kernel in a class on a number of ranks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Cell {
+pub(crate) struct Cell {
     /// In lower case, with a variant after a dot.
     pub kernel: String,
     /// The size.
@@ -94,7 +94,7 @@ pub struct Cell {
 
 /// What a job runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
+pub(crate) struct Program {
     /// The file.
     pub path: PathBuf,
     /// Its arguments.
@@ -103,7 +103,7 @@ pub struct Program {
 
 /// Why there is no program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub(crate) struct Refusal {
     /// In a sentence, with the lines of the log that tell most.
     pub why: String,
     /// What was said meanwhile.
@@ -114,12 +114,12 @@ pub struct Refusal {
 
 impl Refusal {
     /// A failure without a log.
-    pub fn broken(why: String) -> Self {
+    pub(crate) fn broken(why: String) -> Self {
         Self { why, log: None, is_unfit: false }
     }
 
     /// What the library has not, without a log.
-    pub fn unfit(why: String) -> Self {
+    pub(crate) fn unfit(why: String) -> Self {
         Self { is_unfit: true, ..Self::broken(why) }
     }
 
@@ -130,7 +130,7 @@ impl Refusal {
 }
 
 /// Where programs come from.
-pub trait Source {
+pub(crate) trait Source {
     /// What records call it.
     fn name(&self) -> &str;
 
@@ -174,7 +174,7 @@ struct Runner<'a> {
 ///
 /// # Errors
 /// If a library's commands do not work, nothing is left to run, or results cannot be written.
-pub fn run(
+pub(crate) fn run(
     source: &dyn Source, kernels: &[String], request: &Request, scratch: &Scratch,
 ) -> Result<ExitCode, String> {
     let stop = Stop::on_signals()?;

@@ -8,9 +8,9 @@
 //!
 //! Figures and results go into one file, of which `npb report` makes charts.
 
-pub mod claims;
+pub(crate) mod claims;
 mod messages;
-pub mod point;
+pub(crate) mod point;
 
 use std::{
     fs::{self, OpenOptions},
@@ -46,7 +46,7 @@ const KERNELS: [&str; 5] = ["ep", "is", "cg", "mg", "ft"];
 const SHORT_LIMIT: Duration = Duration::from_secs(20);
 
 /// The arguments of `npb model`.
-pub fn command() -> Command {
+pub(crate) fn command() -> Command {
     let own = Command::new("model")
         .about("Measures messages and kernels in every way to make progress, beside a paper")
         .arg(
@@ -82,7 +82,7 @@ pub fn command() -> Command {
 ///
 /// # Errors
 /// If a library's commands do not work, or the figures cannot be written.
-pub fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
+pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
     let scratch = Scratch::new()?;
     let mut request = Request::of(matches, None);
     let results = request.results.take();
@@ -199,7 +199,7 @@ fn append<T: Serialize>(path: Option<&Path>, lines: &[T]) -> Result<(), String> 
 }
 
 /// The claims as a table for a terminal.
-pub fn lines(claims: &[Claim]) -> String {
+pub(crate) fn lines(claims: &[Claim]) -> String {
     let mut table = comfy_table::Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(132);

@@ -8,11 +8,11 @@ use crate::{
 };
 
 /// The names of the columns of a [`row`].
-pub const HEADING: &str =
+pub(crate) const HEADING: &str =
     "kernel      class  ranks  library                  time s        Mop/s  verification";
 
 /// The result of a run that printed `output`, or that failed with a sentence why.
-pub fn record(setting: Setting, repeat: u32, output: Result<String, String>) -> Record {
+pub(crate) fn record(setting: Setting, repeat: u32, output: Result<String, String>) -> Record {
     let record = Record::new(setting, repeat);
     match output {
         Ok(text) => judge(record, &text),
@@ -36,7 +36,7 @@ fn judge(record: Record, text: &str) -> Record {
 
 /// The row of a table for all runs of a setting, with all that is known of a failure or with the
 /// first line of it.
-pub fn row(summary: &Summary, is_explained: bool) -> String {
+pub(crate) fn row(summary: &Summary, is_explained: bool) -> String {
     let Setting { kernel, class, ranks, .. } = &summary.setting;
     let (kernel, variant) = (kernel.to_uppercase(), summary.setting.variant());
     let start = format!("{kernel:<10}  {class:<5}  {ranks:>5}  {variant:<20}  ");

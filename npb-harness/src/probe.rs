@@ -23,7 +23,7 @@ const MISMATCH: &str = "-fallow-argument-mismatch";
 
 /// How a program in Fortran knows MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Binding {
+pub(crate) enum Binding {
     /// `include 'mpif.h'`
     Include,
     /// `use mpi`
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
 ///
 /// # Errors
 /// Why it does not, in the compiler's words.
-pub fn fortran_flags(
+pub(crate) fn fortran_flags(
     tools: &Toolchain, binding: Binding, folder: &Path,
 ) -> Result<Vec<String>, Refusal> {
     let source = written(folder, tools, "probe.f", &binding.program())?;
@@ -137,7 +137,7 @@ fn modules(tools: &Toolchain) -> Vec<PathBuf> {
 ///
 /// # Errors
 /// Why not, in its words.
-pub fn files(tools: &Toolchain, folder: &Path) -> Result<(), Refusal> {
+pub(crate) fn files(tools: &Toolchain, folder: &Path) -> Result<(), Refusal> {
     let source = written(folder, tools, "files.c", FILES)?;
     let log = source.with_extension("log");
     let opened = compile(tools, Language::C, &[], &source, &log).and_then(|()| {

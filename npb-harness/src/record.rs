@@ -20,7 +20,7 @@ const VERSION: u32 = 1;
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// With the right result.
     Verified,
     /// With a wrong result, or one that cannot be checked.
@@ -31,7 +31,7 @@ pub enum Outcome {
 
 /// What was run: results of the same setting may be compared, and form a median.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Setting {
+pub(crate) struct Setting {
     /// `kernels` for our own kernels, else the name of a tree of NPB.
     pub source: String,
     /// The kernel in lower case, with a variant after a dot, such as `ep`, `bt.full`, `dt.bh`.
@@ -50,7 +50,7 @@ pub struct Setting {
 
 impl Setting {
     /// The library with how it was told to work, such as `suiro shm polling`.
-    pub fn variant(&self) -> String {
+    pub(crate) fn variant(&self) -> String {
         let parts = [Some(&self.library), self.device.as_ref(), self.progress.as_ref()];
         parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" ")
     }
@@ -58,7 +58,7 @@ impl Setting {
 
 /// The result of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Record {
+pub(crate) struct Record {
     /// The version of this format.
     pub v: u32,
     /// What was run.
@@ -84,7 +84,7 @@ pub struct Record {
 
 impl Record {
     /// A failed run that ends now; the other outcomes change what they must.
-    pub fn new(setting: Setting, repeat: u32) -> Self {
+    pub(crate) fn new(setting: Setting, repeat: u32) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
             v: VERSION,
@@ -105,7 +105,7 @@ impl Record {
 ///
 /// # Errors
 /// If it cannot be read, or a line that was written as a whole is not a record.
-pub fn read(path: &Path) -> Result<Vec<Record>, String> {
+pub(crate) fn read(path: &Path) -> Result<Vec<Record>, String> {
     let mut text = String::new();
     let opened = File::open(path).and_then(|mut file| file.read_to_string(&mut text));
     opened.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
@@ -114,7 +114,7 @@ pub fn read(path: &Path) -> Result<Vec<Record>, String> {
 
 /// The records of a text, of several of the same run the last one; the error begins with the number
 /// of the line.
-pub fn parse(text: &str) -> Result<Vec<Record>, String> {
+pub(crate) fn parse(text: &str) -> Result<Vec<Record>, String> {
     let mut all: Vec<Record> = Vec::new();
     let mut places: HashMap<(Setting, u32), usize> = HashMap::new();
     for record in lines(text)? {
@@ -154,7 +154,7 @@ fn whole(text: &str) -> &str {
 }
 
 /// A file that results are added to.
-pub struct Writer {
+pub(crate) struct Writer {
     file: File,
     path: PathBuf,
 }
@@ -164,7 +164,7 @@ impl Writer {
     ///
     /// # Errors
     /// As [`read`], and if it cannot be written.
-    pub fn open(path: &Path) -> Result<(Self, Vec<Record>), String> {
+    pub(crate) fn open(path: &Path) -> Result<(Self, Vec<Record>), String> {
         let unusable = |error: io::Error| format!("cannot write {}: {error}", path.display());
         let options = OpenOptions::new().read(true).write(true).create(true).clone();
         let mut file = options.open(path).map_err(unusable)?;
@@ -184,7 +184,7 @@ impl Writer {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn add(&mut self, record: &Record) -> Result<(), String> {
+    pub(crate) fn add(&mut self, record: &Record) -> Result<(), String> {
         let unwritable =
             |error: io::Error| format!("cannot write {}: {error}", self.path.display());
         let line = serde_json::to_string(record).map_err(|error| unwritable(error.into()))?;

@@ -13,7 +13,7 @@ mod charts;
 mod fixture;
 mod messages;
 mod page;
-pub mod results;
+pub(crate) mod results;
 mod tables;
 
 use std::{
@@ -32,7 +32,7 @@ use crate::model::{
 use results::Results;
 
 /// The arguments of `npb report`.
-pub fn command() -> Command {
+pub(crate) fn command() -> Command {
     Command::new("report")
         .about("Shows results as tables, and as one page with charts")
         .arg(
@@ -57,7 +57,7 @@ pub fn command() -> Command {
 ///
 /// # Errors
 /// If a file cannot be read, or has what is no result, or the page cannot be written.
-pub fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
+pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
     let files: Vec<&PathBuf> = matches.get_many("files").into_iter().flatten().collect();
     let output: &PathBuf = matches.get_one("output").expect("it has a default");
     let (mut records, mut points) = (Vec::new(), Vec::new());

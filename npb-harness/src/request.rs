@@ -24,7 +24,7 @@ const PROGRESS: [&str; 4] = ["polling", "thread", "auto", "delegate"];
 
 /// What the arguments ask for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Request {
+pub(crate) struct Request {
     /// The sizes.
     pub classes: Vec<char>,
     /// The numbers of ranks.
@@ -49,7 +49,7 @@ pub struct Request {
 
 impl Request {
     /// What is asked for, with the folder to keep output of runs in, if any.
-    pub fn of(matches: &ArgMatches, logs: Option<PathBuf>) -> Self {
+    pub(crate) fn of(matches: &ArgMatches, logs: Option<PathBuf>) -> Self {
         fn many<T: Clone + Send + Sync + 'static>(matches: &ArgMatches, name: &str) -> Vec<T> {
             matches.get_many(name).into_iter().flatten().cloned().collect()
         }
@@ -75,7 +75,7 @@ impl Request {
     ///
     /// # Errors
     /// If the commands of one do not work, or two have the same label.
-    pub fn libraries(&self, scratch: &Scratch) -> Result<Vec<Toolchain>, String> {
+    pub(crate) fn libraries(&self, scratch: &Scratch) -> Result<Vec<Toolchain>, String> {
         let (mpicc, mpifort) = (self.mpicc.clone(), self.mpifort.clone());
         let mut all = vec![Toolchain::ours(mpicc, mpifort, self.mpirun.clone(), scratch)?];
         for (prefix, label) in &self.peers {
@@ -90,7 +90,7 @@ impl Request {
 }
 
 /// A subcommand with these arguments beside its own.
-pub fn with_arguments(command: Command) -> Command {
+pub(crate) fn with_arguments(command: Command) -> Command {
     const POSITIVE: RangeInclusive<i64> = 1..=u32::MAX as i64;
     let list = |name: &'static str, default: &'static str| {
         Arg::new(name).long(name).value_name("LIST").value_delimiter(',').default_value(default)

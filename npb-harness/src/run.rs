@@ -10,7 +10,7 @@ use crate::{matrix, request, request::Request, toolchain::Scratch, tree, tree::T
 const ALL_GRAPHS: &str = "dt";
 
 /// The arguments of `npb run`.
-pub fn command() -> Command {
+pub(crate) fn command() -> Command {
     let path = |name: &'static str| {
         Arg::new(name).long(name).value_name("DIR").value_parser(value_parser!(PathBuf))
     };
@@ -50,7 +50,7 @@ pub fn command() -> Command {
 ///
 /// # Errors
 /// If there is no tree, no working library, or nothing to run.
-pub fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
+pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
     let folder = |name| matches.get_one::<PathBuf>(name).expect("clap asks for it");
     let mut tree = Tree::open(folder("source"), folder("build"))?;
     if let Some(binding) = matches.get_one::<String>("fortran") {

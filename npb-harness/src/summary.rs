@@ -4,7 +4,7 @@ use crate::record::{Outcome, Record, Setting};
 
 /// All runs of one setting.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Summary {
+pub(crate) struct Summary {
     /// What was run.
     pub setting: Setting,
     /// How often.
@@ -21,7 +21,7 @@ pub struct Summary {
 
 impl Summary {
     /// One for each setting of the records, in the order in which they appear first.
-    pub fn all(records: &[Record]) -> Vec<Self> {
+    pub(crate) fn all(records: &[Record]) -> Vec<Self> {
         let mut settings: Vec<&Setting> = Vec::new();
         for record in records {
             if !settings.contains(&&record.setting) {
@@ -60,7 +60,7 @@ impl Summary {
 }
 
 /// The value in the middle, or between the two there; `None` of none. Sorts the values.
-pub fn median(values: &mut [f64]) -> Option<f64> {
+pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let (last, half) = (values.len().checked_sub(1)?, values.len() / 2);
     Some(f64::midpoint(values[last / 2], values[half]))

@@ -18,7 +18,7 @@ const LIBRARIES: [&str; 2] = ["libmpi_abi.so.1", "libmpifort_abi.so.1"];
 
 /// What a launcher belongs to, as far as it must be called differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flavour {
+pub(crate) enum Flavour {
     /// Our own, which has devices and progress modes to choose from.
     Suiro,
     /// Refuses to be root or to have more ranks than processors unless it is told.
@@ -43,14 +43,14 @@ impl Flavour {
 }
 
 /// A folder of our own for what is built and printed, which goes when this does.
-pub struct Scratch(PathBuf);
+pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
     /// Make the folder, below that of temporary files.
     ///
     /// # Errors
     /// If it cannot be made.
-    pub fn new() -> Result<Self, String> {
+    pub(crate) fn new() -> Result<Self, String> {
         let path = env::temp_dir().join(format!("npb-{}", std::process::id()));
         fs::create_dir_all(&path)
             .map_err(|error| format!("cannot make {}: {error}", path.display()))?;
@@ -58,7 +58,7 @@ impl Scratch {
     }
 
     /// Where it is.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 }
@@ -73,7 +73,7 @@ impl Drop for Scratch {
 
 /// The languages that there are wrappers of compilers for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Language {
+pub(crate) enum Language {
     /// `mpicc`.
     C,
     /// `mpifort`, by whatever name it has.
@@ -82,7 +82,7 @@ pub enum Language {
 
 /// The commands of one MPI library.
 #[derive(Clone, Debug)]
-pub struct Toolchain {
+pub(crate) struct Toolchain {
     /// What the library is called in tables and records.
     pub label: String,
     /// What its launcher belongs to.
@@ -102,7 +102,7 @@ impl Toolchain {
     ///
     /// # Errors
     /// If a folder has a character that the loader takes for the end of its name.
-    pub fn ours(
+    pub(crate) fn ours(
         mpicc: Option<PathBuf>, mpifort: Option<PathBuf>, mpirun: Option<PathBuf>,
         scratch: &Scratch,
     ) -> Result<Self, String> {
@@ -123,7 +123,7 @@ impl Toolchain {
     ///
     /// # Errors
     /// If it has no launcher or no compiler wrapper, or has a name that cannot be in a path.
-    pub fn peer(prefix: &Path, label: &str) -> Result<Self, String> {
+    pub(crate) fn peer(prefix: &Path, label: &str) -> Result<Self, String> {
         let prefix = prefix
             .canonicalize()
             .map_err(|error| format!("peer {label}: {}: {error}", prefix.display()))?;
@@ -168,12 +168,12 @@ impl Toolchain {
     }
 
     /// The label as the name of a folder, or a part of one.
-    pub fn folder_name(&self) -> String {
+    pub(crate) fn folder_name(&self) -> String {
         self.label.replace(|c: char| !c.is_ascii_alphanumeric() && !"._".contains(c), "-")
     }
 
     /// The wrapper of a compiler.
-    pub fn compiler(&self, language: Language) -> &Path {
+    pub(crate) fn compiler(&self, language: Language) -> &Path {
         match language {
             Language::C => &self.mpicc,
             Language::Fortran => &self.mpifort,
@@ -181,14 +181,14 @@ impl Toolchain {
     }
 
     /// Whether there is a compiler of that language behind the wrapper.
-    pub fn has(&self, language: Language) -> bool {
+    pub(crate) fn has(&self, language: Language) -> bool {
         let mut command = self.command(self.compiler(language));
         let outcome = command.arg("--version").stdin(Stdio::null()).output();
         outcome.is_ok_and(|output| output.status.success())
     }
 
     /// A command with the environment that this library's commands want.
-    pub fn command(&self, program: &Path) -> Command {
+    pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
@@ -198,7 +198,7 @@ impl Toolchain {
     ///
     /// # Errors
     /// What the compiler said.
-    pub fn compile(&self, language: Language, arguments: &[OsString]) -> Result<(), String> {
+    pub(crate) fn compile(&self, language: Language, arguments: &[OsString]) -> Result<(), String> {
         let compiler = self.compiler(language);
         let output = self
             .command(compiler)
@@ -215,7 +215,7 @@ impl Toolchain {
 
     /// The command that runs so many ranks of a program; more arguments and variables of the
     /// environment can be added.
-    pub fn job(&self, ranks: u32, program: &Path) -> Command {
+    pub(crate) fn job(&self, ranks: u32, program: &Path) -> Command {
         let mut command = self.command(&self.mpirun);
         if self.flavour == Flavour::OpenMpi {
             command.arg("--oversubscribe");

@@ -49,7 +49,8 @@ const PRODUCT_EXTENSIONS: [&str; 4] = ["o", "mod", "a", "smod"];
 const FORMS: [(&str, &str); 2] = [("mpinpb", "f90"), ("mpinpb", "h")];
 
 /// What users call the ways in which Fortran can know MPI, and what `make` calls them.
-pub const BINDINGS: [(&str, &str); 3] = [("mpif.h", "f"), ("mpi", "def"), ("mpi_f08", "f08")];
+pub(crate) const BINDINGS: [(&str, &str); 3] =
+    [("mpif.h", "f"), ("mpi", "def"), ("mpi_f08", "f08")];
 
 /// What the compiler for Fortran must be told, if it is of use.
 type Flags = Result<Vec<String>, Refusal>;
@@ -108,7 +109,7 @@ const KERNELS: [TreeKernel; 15] = [
 ];
 
 /// The names of all kernels and of their variants.
-pub fn kernels() -> impl Iterator<Item = &'static str> {
+pub(crate) fn kernels() -> impl Iterator<Item = &'static str> {
     KERNELS.iter().map(|kernel| kernel.name)
 }
 
@@ -125,7 +126,7 @@ impl TreeKernel {
 }
 
 /// A tree, and a folder for what is built from it.
-pub struct Tree {
+pub(crate) struct Tree {
     root: PathBuf,
     name: String,
     /// Whether a program is for one number of ranks, as in 3.3.
@@ -143,7 +144,7 @@ impl Tree {
     ///
     /// # Errors
     /// If there is none, or if it is another edition of NPB.
-    pub fn open(folder: &Path, builds: &Path) -> Result<Self, String> {
+    pub(crate) fn open(folder: &Path, builds: &Path) -> Result<Self, String> {
         let root = folder.canonicalize();
         let root = root.map_err(|error| format!("no tree in {}: {error}", folder.display()))?;
         let root = inside(&root).ok_or_else(|| {
@@ -186,7 +187,7 @@ impl Tree {
     ///
     /// # Errors
     /// If it has no choice.
-    pub fn with_binding(mut self, binding: &str) -> Result<Self, String> {
+    pub(crate) fn with_binding(mut self, binding: &str) -> Result<Self, String> {
         let found = BINDINGS.iter().find(|(name, _)| *name == binding);
         let (name, form) = found.expect("clap knows the names");
         if !self.root.join(format!("EP/mpinpb_{form}.f90")).exists() {
@@ -199,12 +200,12 @@ impl Tree {
     }
 
     /// Where output of runs goes.
-    pub fn logs(&self) -> PathBuf {
+    pub(crate) fn logs(&self) -> PathBuf {
         self.builds.join("logs")
     }
 
     /// The kernels without input and output that the tree has.
-    pub fn kernels(&self) -> Vec<String> {
+    pub(crate) fn kernels(&self) -> Vec<String> {
         let has =
             |kernel: &&TreeKernel| self.makefile(kernel).exists() && kernel.subtype.0.is_empty();
         KERNELS.iter().filter(has).map(|kernel| kernel.name.to_owned()).collect()

@@ -18,7 +18,7 @@ const MPI_CART: i32 = 211;
 const MPI_DIST_GRAPH: i32 = 213;
 
 /// The datatypes of both sides.
-pub struct Types {
+pub(crate) struct Types {
     /// Of what is sent.
     pub send: Handles,
     /// Of what is received.
@@ -31,7 +31,7 @@ impl Types {
     ///
     /// # Safety
     /// The lists have as many elements as the standard says, but for the send side in place.
-    pub unsafe fn of_ranks(
+    pub(crate) unsafe fn of_ranks(
         sendbuf: *mut c_void, send: *const Fint, receive: *const Fint, comm: Handle,
     ) -> Self {
         let (mut is_inter, mut size) = (0, 0);
@@ -52,7 +52,7 @@ impl Types {
     ///
     /// # Safety
     /// The lists have as many elements as the topology has neighbors.
-    pub unsafe fn of_neighbors(
+    pub(crate) unsafe fn of_neighbors(
         _sendbuf: *mut c_void, send: *const Fint, receive: *const Fint, comm: Handle,
     ) -> Self {
         // SAFETY: the caller's promise.

@@ -86,7 +86,7 @@ attributes!(WIN, pmpi_win_create_keyval_, pmpi_win_get_attr_, pmpi_win_set_attr_
 
 /// `MPI_KEYVAL_CREATE`, whose functions have values of type INTEGER.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_keyval_create_(
+pub(crate) unsafe extern "C" fn pmpi_keyval_create_(
     copy_fn: *const c_void, delete_fn: *const c_void, keyval: *mut Fint, extra_state: *const Fint,
     ierror: *mut Fint,
 ) {
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn pmpi_keyval_create_(
 
 /// `MPI_ATTR_GET`: of a value that needs more, the low half.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_attr_get_(
+pub(crate) unsafe extern "C" fn pmpi_attr_get_(
     comm: *const Fint, keyval: *const Fint, attribute_val: *mut Fint, flag: *mut Fint,
     ierror: *mut Fint,
 ) {
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn pmpi_attr_get_(
 
 /// `MPI_ATTR_PUT`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_attr_put_(
+pub(crate) unsafe extern "C" fn pmpi_attr_put_(
     comm: *const Fint, keyval: *const Fint, attribute_val: *const Fint, ierror: *mut Fint,
 ) {
     // SAFETY: the caller's promise of the arguments.

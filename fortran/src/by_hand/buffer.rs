@@ -76,4 +76,4 @@ jumps! {
 /// `MPI_F_SYNC_REG`: a call that a compiler cannot see into, so that what it is given is in memory
 /// (§19.1.17).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_f_sync_reg_(_buf: *mut c_void) {}
+pub(crate) unsafe extern "C" fn pmpi_f_sync_reg_(_buf: *mut c_void) {}

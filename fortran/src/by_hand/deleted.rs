@@ -14,7 +14,7 @@ const MPI_ERR_ARG: Fint = 13;
 
 /// `MPI_ADDRESS`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_address_(
+pub(crate) unsafe extern "C" fn pmpi_address_(
     location: *mut c_void, address: *mut Fint, ierror: *mut Fint,
 ) {
     let mut found = 0;
@@ -28,7 +28,7 @@ pub unsafe extern "C" fn pmpi_address_(
 
 /// `MPI_ERRHANDLER_CREATE`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_errhandler_create_(
+pub(crate) unsafe extern "C" fn pmpi_errhandler_create_(
     handler_fn: *const c_void, errhandler: *mut Fint, ierror: *mut Fint,
 ) {
     // SAFETY: the caller's promise of the arguments.
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn pmpi_errhandler_create_(
 
 /// `MPI_ERRHANDLER_GET`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_errhandler_get_(
+pub(crate) unsafe extern "C" fn pmpi_errhandler_get_(
     comm: *const Fint, errhandler: *mut Fint, ierror: *mut Fint,
 ) {
     // SAFETY: the caller's promise of the arguments.
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn pmpi_errhandler_get_(
 
 /// `MPI_ERRHANDLER_SET`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_errhandler_set_(
+pub(crate) unsafe extern "C" fn pmpi_errhandler_set_(
     comm: *const Fint, errhandler: *const Fint, ierror: *mut Fint,
 ) {
     // SAFETY: the caller's promise of the arguments.
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn pmpi_errhandler_set_(
 
 /// `MPI_TYPE_EXTENT`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_type_extent_(
+pub(crate) unsafe extern "C" fn pmpi_type_extent_(
     datatype: *const Fint, extent: *mut Fint, ierror: *mut Fint,
 ) {
     // SAFETY: the caller's promise of the arguments.
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn pmpi_type_extent_(
 
 /// `MPI_TYPE_LB`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_type_lb_(
+pub(crate) unsafe extern "C" fn pmpi_type_lb_(
     datatype: *const Fint, displacement: *mut Fint, ierror: *mut Fint,
 ) {
     // SAFETY: the caller's promise of the arguments.
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn pmpi_type_lb_(
 
 /// `MPI_TYPE_UB`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_type_ub_(
+pub(crate) unsafe extern "C" fn pmpi_type_ub_(
     datatype: *const Fint, displacement: *mut Fint, ierror: *mut Fint,
 ) {
     // SAFETY: the caller's promise of the arguments.
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn pmpi_type_ub_(
 
 /// `MPI_TYPE_HINDEXED`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_type_hindexed_(
+pub(crate) unsafe extern "C" fn pmpi_type_hindexed_(
     count: *const Fint, array_of_blocklengths: *const Fint, array_of_displacements: *const Fint,
     oldtype: *const Fint, newtype: *mut Fint, ierror: *mut Fint,
 ) {
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn pmpi_type_hindexed_(
 
 /// `MPI_TYPE_HVECTOR`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_type_hvector_(
+pub(crate) unsafe extern "C" fn pmpi_type_hvector_(
     count: *const Fint, blocklength: *const Fint, stride: *const Fint, oldtype: *const Fint,
     newtype: *mut Fint, ierror: *mut Fint,
 ) {
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn pmpi_type_hvector_(
 
 /// `MPI_TYPE_STRUCT`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_type_struct_(
+pub(crate) unsafe extern "C" fn pmpi_type_struct_(
     count: *const Fint, array_of_blocklengths: *const Fint, array_of_displacements: *const Fint,
     array_of_types: *const Fint, newtype: *mut Fint, ierror: *mut Fint,
 ) {

@@ -13,7 +13,7 @@ use crate::text::Text;
 
 /// [`PMPI_Grequest_start`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_grequest_start_(
+pub(crate) unsafe extern "C" fn pmpi_grequest_start_(
     query_fn: Query, free_fn: Free, cancel_fn: Cancel, extra_state: *const Aint,
     request: *mut Fint, ierror: *mut Fint,
 ) {

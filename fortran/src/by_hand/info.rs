@@ -11,7 +11,7 @@ use crate::text::{Room, Text};
 
 /// [`PMPI_Info_create_env`] without arguments of `main`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_info_create_env_(info: *mut Fint, ierror: *mut Fint) {
+pub(crate) unsafe extern "C" fn pmpi_info_create_env_(info: *mut Fint, ierror: *mut Fint) {
     // SAFETY: C allows no arguments; the caller's promise of the results.
     unsafe {
         let mut made = handle(*info);
@@ -23,7 +23,7 @@ pub unsafe extern "C" fn pmpi_info_create_env_(info: *mut Fint, ierror: *mut Fin
 
 /// [`PMPI_Info_get`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_info_get_(
+pub(crate) unsafe extern "C" fn pmpi_info_get_(
     info: *const Fint, key: *const c_char, valuelen: *const Fint, value: *mut c_char,
     flag: *mut Fint, ierror: *mut Fint, key_len: usize, value_len: usize,
 ) {
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn pmpi_info_get_(
 
 /// [`PMPI_Info_get_string`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_info_get_string_(
+pub(crate) unsafe extern "C" fn pmpi_info_get_string_(
     info: *const Fint, key: *const c_char, buflen: *mut Fint, value: *mut c_char, flag: *mut Fint,
     ierror: *mut Fint, key_len: usize, value_len: usize,
 ) {
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn pmpi_info_get_string_(
 
 /// [`PMPI_Session_get_nth_pset`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_session_get_nth_pset_(
+pub(crate) unsafe extern "C" fn pmpi_session_get_nth_pset_(
     session: *const Fint, info: *const Fint, n: *const Fint, pset_len: *mut Fint,
     pset_name: *mut c_char, ierror: *mut Fint, pset_name_len: usize,
 ) {

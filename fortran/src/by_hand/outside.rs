@@ -6,14 +6,14 @@ use crate::logical::truths;
 
 /// [`PMPI_Pcontrol`] with its level, the only argument that has a meaning.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_pcontrol_(level: *const Fint) {
+pub(crate) unsafe extern "C" fn pmpi_pcontrol_(level: *const Fint) {
     // SAFETY: the caller's promise of the argument.
     unsafe { PMPI_Pcontrol(*level) };
 }
 
 /// [`PMPI_Cart_sub`]: the number of dimensions is known to the communicator.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_cart_sub_(
+pub(crate) unsafe extern "C" fn pmpi_cart_sub_(
     comm: *const Fint, remain_dims: *const Fint, newcomm: *mut Fint, ierror: *mut Fint,
 ) {
     // SAFETY: the caller's promise of the arguments.
@@ -33,7 +33,7 @@ pub unsafe extern "C" fn pmpi_cart_sub_(
 
 /// `MPI_STATUS_F082F`: both have the same numbers.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_status_f082f_(
+pub(crate) unsafe extern "C" fn pmpi_status_f082f_(
     f08_status: *const MPI_Status, f_status: *mut MPI_Status, ierror: *mut Fint,
 ) {
     // SAFETY: the caller's promise of the arguments.
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn pmpi_status_f082f_(
 
 /// `MPI_STATUS_F2F08`: both have the same numbers.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_status_f2f08_(
+pub(crate) unsafe extern "C" fn pmpi_status_f2f08_(
     f_status: *const MPI_Status, f08_status: *mut MPI_Status, ierror: *mut Fint,
 ) {
     // SAFETY: the caller's promise of the arguments.

@@ -14,7 +14,7 @@ const NULL_FN: usize = 0;
 const DUP_FN: usize = 1;
 
 /// What C has for a copy function.
-pub fn copy_function(given: *const c_void) -> *const c_void {
+pub(crate) fn copy_function(given: *const c_void) -> *const c_void {
     match meaning(given) {
         Some(name) if name.ends_with("NULL_COPY_FN") => ptr::without_provenance(NULL_FN),
         Some(name) if name.ends_with("DUP_FN") => ptr::without_provenance(DUP_FN),
@@ -23,7 +23,7 @@ pub fn copy_function(given: *const c_void) -> *const c_void {
 }
 
 /// What C has for a delete function.
-pub fn delete_function(given: *const c_void) -> *const c_void {
+pub(crate) fn delete_function(given: *const c_void) -> *const c_void {
     match meaning(given) {
         Some(name) if name.ends_with("NULL_DELETE_FN") => ptr::without_provenance(NULL_FN),
         _ => given,
@@ -31,7 +31,7 @@ pub fn delete_function(given: *const c_void) -> *const c_void {
 }
 
 /// Whether a conversion function of a data representation stands for none.
-pub fn is_no_conversion(given: *const c_void) -> bool {
+pub(crate) fn is_no_conversion(given: *const c_void) -> bool {
     meaning(given) == Some("MPI_CONVERSION_FN_NULL")
 }
 
@@ -98,4 +98,4 @@ deletes! {
 
 /// `MPI_CONVERSION_FN_NULL`: stands for no conversion, and is never called.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_conversion_fn_null_() {}
+pub(crate) unsafe extern "C" fn pmpi_conversion_fn_null_() {}

@@ -38,14 +38,14 @@ static DESCRIBED: Once = Once::new();
 
 /// [`PMPI_Init`] without arguments.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_init_(ierror: *mut Fint) {
+pub(crate) unsafe extern "C" fn pmpi_init_(ierror: *mut Fint) {
     // SAFETY: C allows null for both (§11.2.1); the caller's promise of the result.
     unsafe { answer(ierror, described(PMPI_Init(ptr::null_mut(), ptr::null_mut()))) };
 }
 
 /// [`PMPI_Init_thread`] without arguments.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_init_thread_(
+pub(crate) unsafe extern "C" fn pmpi_init_thread_(
     required: *const Fint, provided: *mut Fint, ierror: *mut Fint,
 ) {
     // SAFETY: as in `pmpi_init_`, and the caller's promise of the arguments.
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn pmpi_init_thread_(
 
 /// [`PMPI_Session_init`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_session_init_(
+pub(crate) unsafe extern "C" fn pmpi_session_init_(
     info: *const Fint, errhandler: *const Fint, session: *mut Fint, ierror: *mut Fint,
 ) {
     // SAFETY: the caller's promise of the arguments.

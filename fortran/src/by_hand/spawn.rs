@@ -11,7 +11,7 @@ use crate::text::Text;
 
 /// [`PMPI_Comm_spawn`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_comm_spawn_(
+pub(crate) unsafe extern "C" fn pmpi_comm_spawn_(
     command: *const c_char, argv: *const c_char, maxprocs: *const Fint, info: *const Fint,
     root: *const Fint, comm: *const Fint, intercomm: *mut Fint, array_of_errcodes: *mut Fint,
     ierror: *mut Fint, command_len: usize, argv_len: usize,
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn pmpi_comm_spawn_(
 
 /// [`PMPI_Comm_spawn_multiple`]; `array_of_argv` has a row for each command.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_comm_spawn_multiple_(
+pub(crate) unsafe extern "C" fn pmpi_comm_spawn_multiple_(
     count: *const Fint, array_of_commands: *const c_char, array_of_argv: *const c_char,
     array_of_maxprocs: *const Fint, array_of_info: *const Fint, root: *const Fint,
     comm: *const Fint, intercomm: *mut Fint, array_of_errcodes: *mut Fint, ierror: *mut Fint,

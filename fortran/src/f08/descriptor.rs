@@ -12,7 +12,7 @@ const ERR_BUFFER: Fint = 1;
 
 /// An argument of any type and rank: dimensions follow it.
 #[repr(C)]
-pub struct Descriptor {
+pub(super) struct Descriptor {
     base: *mut c_void,
     element_bytes: usize,
     version: i32,
@@ -24,7 +24,7 @@ pub struct Descriptor {
 
 /// A dimension of an array.
 #[repr(C)]
-pub struct Dimension {
+pub(super) struct Dimension {
     lower_bound: isize,
     /// Elements; -1 if nobody knows: the last dimension of an assumed-size array.
     pub extent: isize,
@@ -35,19 +35,19 @@ pub struct Dimension {
 impl Descriptor {
     /// The address of its first element.
     #[inline]
-    pub fn address(&self) -> *mut c_void {
+    pub(super) fn address(&self) -> *mut c_void {
         self.base
     }
 
     /// Bytes of an element; of a character variable its length.
     #[inline]
-    pub fn element_bytes(&self) -> usize {
+    pub(super) fn element_bytes(&self) -> usize {
         self.element_bytes
     }
 
     /// The first one is that whose elements are neighbors in memory.
     #[inline]
-    pub fn dimensions(&self) -> &[Dimension] {
+    pub(super) fn dimensions(&self) -> &[Dimension] {
         let first = (&raw const self.dimensions).cast();
         // SAFETY: a compiler made this, with as many dimensions behind it as its rank says.
         unsafe { slice::from_raw_parts(first, self.rank.max(0) as usize) }
@@ -56,7 +56,7 @@ impl Descriptor {
     /// Whether its elements lie one after another. What has none, or is a scalar, does; so does an
     /// assumed-size array, of which sections with strides are copied by compilers.
     #[inline]
-    pub fn is_adjacent(&self) -> bool {
+    pub(super) fn is_adjacent(&self) -> bool {
         let mut bytes = self.element_bytes as isize;
         for dimension in self.dimensions() {
             if dimension.extent <= 0 {
@@ -79,7 +79,7 @@ impl Descriptor {
     ///
     /// # Safety
     /// `ierror` is null or may be written.
-    pub unsafe fn must_be_adjacent(&self, ierror: *mut Fint) -> bool {
+    pub(super) unsafe fn must_be_adjacent(&self, ierror: *mut Fint) -> bool {
         let is_adjacent = self.is_adjacent();
         if !is_adjacent {
             // SAFETY: the caller's promise; C checks the handle.

@@ -29,7 +29,7 @@ unsafe extern "C" {
 }
 
 /// The datatype of one call's buffers.
-pub struct Elements {
+pub(super) struct Elements {
     given: *const Fint,
     /// That with the sections, if there are any.
     made: Option<Fint>,
@@ -41,7 +41,9 @@ impl Elements {
     /// # Safety
     /// `datatype` may be read as long as the value lives.
     #[inline]
-    pub unsafe fn of<const N: usize>(datatype: *const Fint, buffers: [&Descriptor; N]) -> Self {
+    pub(super) unsafe fn of<const N: usize>(
+        datatype: *const Fint, buffers: [&Descriptor; N],
+    ) -> Self {
         let made = if buffers.iter().all(|buffer| buffer.is_adjacent()) {
             None
         } else {
@@ -53,7 +55,7 @@ impl Elements {
 
     /// Its INTEGER.
     #[inline]
-    pub fn number(&self) -> *const Fint {
+    pub(super) fn number(&self) -> *const Fint {
         self.made.as_ref().map_or(self.given, ptr::from_ref)
     }
 }
@@ -69,7 +71,7 @@ impl Drop for Elements {
 
 /// Lets go of a datatype that [`made`] has made.
 #[cold]
-pub fn free(mut datatype: Handle) {
+pub(super) fn free(mut datatype: Handle) {
     // SAFETY: it came from the C library, and nobody else has it.
     unsafe { PMPI_Type_free(&mut datatype) };
 }
@@ -77,7 +79,7 @@ pub fn free(mut datatype: Handle) {
 /// A datatype that knows which buffers are sections; `None` if the C library has none: then the
 /// datatype is wrong, which the call itself will say, if it looks at it at all.
 #[cold]
-pub fn made(datatype: Handle, buffers: &[&Descriptor]) -> Option<Handle> {
+pub(super) fn made(datatype: Handle, buffers: &[&Descriptor]) -> Option<Handle> {
     let apart = buffers.iter().filter(|buffer| !buffer.is_adjacent());
     let extents: Vec<_> = apart.clone().map(|buffer| extents(buffer)).collect();
     let sections: Vec<_> = apart

@@ -7,21 +7,21 @@ use crate::c::{Fint, MPI_SUCCESS};
 
 /// `==` of two handles of a type: a LOGICAL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn suiro_equal(a: *const Fint, b: *const Fint) -> Fint {
+pub(super) unsafe extern "C" fn suiro_equal(a: *const Fint, b: *const Fint) -> Fint {
     // SAFETY: the compiler passes two handles, each one INTEGER.
     unsafe { (*a == *b).into() }
 }
 
 /// `/=` of two handles of a type.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn suiro_unequal(a: *const Fint, b: *const Fint) -> Fint {
+pub(super) unsafe extern "C" fn suiro_unequal(a: *const Fint, b: *const Fint) -> Fint {
     // SAFETY: as above.
     unsafe { (*a != *b).into() }
 }
 
 /// `MPI_SIZEOF`: bytes of a variable, or of an element of an array (MPI 5.0 §19.1.9).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_sizeof_f08ts_(
+pub(super) unsafe extern "C" fn pmpi_sizeof_f08ts_(
     x: *const Descriptor, size: *mut Fint, ierror: *mut Fint,
 ) {
     // SAFETY: the compiler made the descriptor; the caller's promise of the results.
@@ -33,7 +33,7 @@ pub unsafe extern "C" fn pmpi_sizeof_f08ts_(
 
 /// `MPI_F_SYNC_REG`: nothing is done, but no compiler knows.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmpi_f_sync_reg_f08ts_(_buf: *const Descriptor) {}
+pub(super) unsafe extern "C" fn pmpi_f_sync_reg_f08ts_(_buf: *const Descriptor) {}
 
 jumps! {
     mpi_sizeof_f08ts_ => pmpi_sizeof_f08ts_;

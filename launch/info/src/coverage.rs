@@ -16,7 +16,7 @@ struct CoverageRow {
 }
 
 /// The chapters as details, and their sum.
-pub fn facts() -> Vec<Fact> {
+pub(crate) fn facts() -> Vec<Fact> {
     let facts = rows(README).map(|CoverageRow { chapter, title, functions, supported }| {
         let fact = Fact::new(
             format!("coverage.{chapter}"),

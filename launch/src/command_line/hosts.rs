@@ -17,14 +17,14 @@ use std::net::Ipv6Addr;
 use crate::{LaunchError, USAGE};
 
 /// Is the host of this name the one that this process runs on?
-pub type IsLocalHost<'a> = dyn Fn(&str) -> bool + 'a;
+pub(crate) type IsLocalHost<'a> = dyn Fn(&str) -> bool + 'a;
 
 /// The environment of the launcher.
-pub type EnvironmentLookup<'a> = dyn Fn(&str) -> Option<OsString> + 'a;
+pub(crate) type EnvironmentLookup<'a> = dyn Fn(&str) -> Option<OsString> + 'a;
 
 /// The hosts that were named, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hosts {
+pub(crate) struct Hosts {
     entries: Vec<HostEntry>,
 }
 
@@ -40,7 +40,7 @@ struct HostEntry {
 
 impl Hosts {
     /// Was none named?
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
@@ -48,7 +48,7 @@ impl Hosts {
     ///
     /// # Errors
     /// A [`LaunchError`] that names an entry that is none.
-    pub fn add_list(&mut self, source: &str, list: &str) -> Result<(), LaunchError> {
+    pub(crate) fn add_list(&mut self, source: &str, list: &str) -> Result<(), LaunchError> {
         for word in list.split([',', ' ']).filter(|word| !word.is_empty()) {
             let entry = entry(source, word).ok_or_else(|| not_a_host(source, word))?;
             self.entries.push(entry);
@@ -60,7 +60,7 @@ impl Hosts {
     ///
     /// # Errors
     /// A [`LaunchError`] if it cannot be read, or that names the line that is wrong.
-    pub fn add_file(&mut self, source: &str, path: &OsStr) -> Result<(), LaunchError> {
+    pub(crate) fn add_file(&mut self, source: &str, path: &OsStr) -> Result<(), LaunchError> {
         let source = format!("{source} {}", path.to_string_lossy());
         let text = fs::read_to_string(path)
             .map_err(|error| LaunchError::new(USAGE, format!("{source}: {error}")))?;
@@ -78,7 +78,9 @@ impl Hosts {
     ///
     /// # Errors
     /// A [`LaunchError`] if the file that it names cannot be read.
-    pub fn add_allocation(&mut self, lookup: &EnvironmentLookup<'_>) -> Result<(), LaunchError> {
+    pub(crate) fn add_allocation(
+        &mut self, lookup: &EnvironmentLookup<'_>,
+    ) -> Result<(), LaunchError> {
         for name in ["PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "COBALT_NODEFILE"] {
             if let Some(path) = lookup(name).filter(|path| !path.is_empty()) {
                 return self.add_file(name, &path);
@@ -128,7 +130,7 @@ impl Hosts {
     ///
     /// # Errors
     /// A [`LaunchError`] that names a host that is not this one.
-    pub fn slots(&self, local: &IsLocalHost<'_>) -> Result<Option<u32>, LaunchError> {
+    pub(crate) fn slots(&self, local: &IsLocalHost<'_>) -> Result<Option<u32>, LaunchError> {
         let is_here =
             |entry: &&HostEntry| matches!(&*entry.name, "+n0" | "+e") || local(&entry.name);
         let (excluded, named): (Vec<_>, Vec<_>) =

@@ -59,7 +59,7 @@ const TUNING: &[(&str, &str)] = &[
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LaunchCommand {
+pub(crate) enum LaunchCommand {
     /// Start these programs.
     Run(Box<LaunchPlan>),
     /// Print this text.
@@ -69,7 +69,7 @@ pub enum LaunchCommand {
 }
 
 /// What the command line is read with: this host, and the environment of the launcher.
-pub struct HostEnvironment<'a> {
+pub(crate) struct HostEnvironment<'a> {
     /// Is a host this one?
     pub is_local: &'a IsLocalHost<'a>,
     /// The processors that may be used.
@@ -82,7 +82,7 @@ pub struct HostEnvironment<'a> {
 ///
 /// # Errors
 /// A [`LaunchError`] with code 2 that names the word that is wrong.
-pub fn parse(
+pub(crate) fn parse(
     words: Vec<OsString>, here: &HostEnvironment<'_>,
 ) -> Result<LaunchCommand, LaunchError> {
     let mut command = options::command();

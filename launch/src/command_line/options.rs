@@ -15,7 +15,7 @@ use crate::placement::options::SHORTHANDS;
 use crate::{LaunchError, USAGE};
 
 /// The name of the argument that holds the program and what follows.
-pub const PROGRAM: &str = "program";
+pub(crate) const PROGRAM: &str = "program";
 
 const USAGE_LINE: &str =
     "mpirun [options] program [arguments] [: [options] program [arguments]]...";
@@ -303,7 +303,7 @@ const REFUSED: &[(&str, usize, &str)] = &[
 ];
 
 /// The parser of one program's words: its options, then [`PROGRAM`].
-pub fn command() -> Command {
+pub(crate) fn command() -> Command {
     let mut command = Command::new("mpirun")
         .override_usage(USAGE_LINE)
         .after_help(HELP_NOTES)
@@ -384,7 +384,9 @@ fn is_called(option: &Arg, name: &[u8]) -> bool {
 ///
 /// # Errors
 /// A [`LaunchError`] with code 2 that names what is wrong.
-pub fn parse(command: &mut Command, words: Vec<OsString>) -> Result<ArgMatches, LaunchError> {
+pub(crate) fn parse(
+    command: &mut Command, words: Vec<OsString>,
+) -> Result<ArgMatches, LaunchError> {
     let words = with_two_dashes(command, words);
     let matches = command.try_get_matches_from_mut(words).map_err(|error| refusal(&error))?;
     match REFUSED.iter().find(|(name, _, _)| is_given(&matches, name)) {
@@ -396,13 +398,13 @@ pub fn parse(command: &mut Command, words: Vec<OsString>) -> Result<ArgMatches, 
 }
 
 /// Was the option `name` given?
-pub fn is_given(matches: &ArgMatches, name: &str) -> bool {
+pub(crate) fn is_given(matches: &ArgMatches, name: &str) -> bool {
     use clap::parser::ValueSource::CommandLine;
     matches.value_source(name) == Some(CommandLine)
 }
 
 /// Options among `matches` that have no effect, with their values.
-pub fn ignored(matches: &ArgMatches) -> Vec<String> {
+pub(crate) fn ignored(matches: &ArgMatches) -> Vec<String> {
     let mut found = Vec::new();
     for (values, names) in IGNORED {
         for name in names.split_whitespace().filter(|name| is_given(matches, name)) {
@@ -420,7 +422,7 @@ pub fn ignored(matches: &ArgMatches) -> Vec<String> {
 }
 
 /// The values of each time that `name` was given.
-pub fn occurrences(matches: &ArgMatches, name: &str) -> Vec<Vec<OsString>> {
+pub(crate) fn occurrences(matches: &ArgMatches, name: &str) -> Vec<Vec<OsString>> {
     let all = matches.get_occurrences::<OsString>(name).into_iter().flatten();
     all.map(|values| values.cloned().collect()).collect()
 }

@@ -13,7 +13,7 @@ use crate::placement::display::DisplayOptions;
 
 /// A job to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LaunchPlan {
+pub(crate) struct LaunchPlan {
     /// At least one; ranks are counted through them in order.
     pub apps: Vec<App>,
     /// What all programs see of the environment; what a program says for itself wins.
@@ -42,20 +42,20 @@ pub struct LaunchPlan {
 
 impl LaunchPlan {
     /// For each rank the number of its program.
-    pub fn app_of_rank(&self) -> Vec<u32> {
+    pub(crate) fn app_of_rank(&self) -> Vec<u32> {
         let apps = self.apps.iter().zip(0..);
         apps.flat_map(|(app, number)| std::iter::repeat_n(number, app.count as usize)).collect()
     }
 
     /// How many ranks there are.
-    pub fn size(&self) -> u32 {
+    pub(crate) fn size(&self) -> u32 {
         self.apps.iter().map(|app| app.count).sum()
     }
 }
 
 /// One program, started `count` times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct App {
+pub(crate) struct App {
     /// How many processes.
     pub count: u32,
     /// A path, or a name to look up.
@@ -74,12 +74,12 @@ pub struct App {
 
 impl App {
     /// Is the program a path, and not a name to look up?
-    pub fn names_file(&self) -> bool {
+    pub(crate) fn names_file(&self) -> bool {
         self.program.as_bytes().contains(&b'/')
     }
 
     /// Where the program may be in these lists of folders, each as `PATH` has them.
-    pub fn places<'a>(
+    pub(crate) fn places<'a>(
         &'a self, lists: impl Iterator<Item = &'a OsString>,
     ) -> impl Iterator<Item = PathBuf> {
         lists.flat_map(env::split_paths).map(|folder| folder.join(&self.program))
@@ -88,7 +88,7 @@ impl App {
 
 /// A command, such as a debugger's, that starts the program for some ranks of the job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RankWrapper {
+pub(crate) struct RankWrapper {
     /// The ranks.
     pub ranks: RankSet,
     /// Its words, before those of the program.
@@ -97,7 +97,7 @@ pub struct RankWrapper {
 
 /// A set of ranks, as the command line has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RankSet {
+pub(crate) enum RankSet {
     /// All of them.
     All,
     /// Those in these ranges, both ends included.
@@ -106,7 +106,7 @@ pub enum RankSet {
 
 impl RankSet {
     /// `all`, or a list such as `0,2-4`.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         if text == "all" {
             return Some(Self::All);
         }
@@ -119,7 +119,7 @@ impl RankSet {
     }
 
     /// Is `rank` one of them?
-    pub fn contains(&self, rank: u32) -> bool {
+    pub(crate) fn contains(&self, rank: u32) -> bool {
         match self {
             Self::All => true,
             Self::Ranges(ranges) => {
@@ -131,7 +131,7 @@ impl RankSet {
 
 /// What becomes of the environment for the ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct EnvironmentChanges {
+pub(crate) struct EnvironmentChanges {
     /// Which variables pass, if that is said.
     pub filter: Option<EnvironmentFilter>,
     /// Variables that pass in any case.
@@ -142,7 +142,7 @@ pub struct EnvironmentChanges {
 
 /// Which variables of the launcher's environment ranks see.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EnvironmentFilter {
+pub(crate) enum EnvironmentFilter {
     /// All.
     All,
     /// Only these.
@@ -153,7 +153,7 @@ pub enum EnvironmentFilter {
 
 impl EnvironmentFilter {
     /// Does the variable `name` pass?
-    pub fn admits(&self, name: &OsStr) -> bool {
+    pub(crate) fn admits(&self, name: &OsStr) -> bool {
         match self {
             Self::All => true,
             Self::Only(patterns) => patterns.iter().any(|pattern| pattern.matches(name)),
@@ -164,11 +164,11 @@ impl EnvironmentFilter {
 
 /// The name of a variable, or with `*` at its end all names that start so.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VariablePattern(pub OsString);
+pub(crate) struct VariablePattern(pub OsString);
 
 impl VariablePattern {
     /// Is `name` meant?
-    pub fn matches(&self, name: &OsStr) -> bool {
+    pub(crate) fn matches(&self, name: &OsStr) -> bool {
         match self.0.as_bytes().strip_suffix(b"*") {
             Some(start) => name.as_bytes().starts_with(start),
             None => name == self.0,
@@ -178,7 +178,7 @@ impl VariablePattern {
 
 /// One change of the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EnvironmentEdit {
+pub(crate) enum EnvironmentEdit {
     /// The variable gets this value.
     Set(OsString, OsString),
     /// The variables are not there.
@@ -190,7 +190,7 @@ pub enum EnvironmentEdit {
 }
 
 /// The value `there` with `more` on one side.
-pub fn joined(first: &OsStr, separator: u8, second: &OsStr) -> OsString {
+pub(crate) fn joined(first: &OsStr, separator: u8, second: &OsStr) -> OsString {
     let parts = [first.as_bytes(), second.as_bytes()];
     let filled: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     OsString::from_vec(filled.join(&separator))

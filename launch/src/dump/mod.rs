@@ -30,8 +30,8 @@ use platform::sys::trace::Untraceable;
 use crate::dump::stack::{ProgramFiles, Stack, StackFrame, ThreadSnapshots};
 
 /// How long ranks may be made to stand still, all together, and how long names may be looked for.
-pub const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(1);
-pub const SYMBOL_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(1);
+pub(crate) const SYMBOL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A rank that waits for less is not taken for one that others hope for in vain: its message may
 /// be on the way.
@@ -42,7 +42,7 @@ const GROUPS_MAX: usize = 100;
 
 /// All that is known of one rank.
 #[derive(Debug)]
-pub struct RankReport {
+pub(crate) struct RankReport {
     /// The process that does MPI, else the one that was started.
     pub pid: u32,
     /// How it ended, if it has.
@@ -59,14 +59,14 @@ pub struct RankReport {
 
 /// All that is known of one rank, with threads that are not understood yet.
 #[derive(Debug)]
-pub struct RankSnapshot {
+pub(crate) struct RankSnapshot {
     report: RankReport,
     copies: Option<ThreadSnapshots>,
 }
 
 impl RankSnapshot {
     /// Looks at the process of a rank until `deadline`, if it has not ended; the rest is given.
-    pub fn of(
+    pub(crate) fn of(
         pid: u32, exit: Option<Exit>, standing: JoinState, doing: RankActivity, deadline: Instant,
     ) -> Self {
         // Looking at its threads makes them stop, so its state comes first.
@@ -82,7 +82,7 @@ impl RankSnapshot {
     }
 
     /// The whole report; names are looked for until `deadline`.
-    pub fn report(mut self, files: &mut ProgramFiles, deadline: Instant) -> RankReport {
+    pub(crate) fn report(mut self, files: &mut ProgramFiles, deadline: Instant) -> RankReport {
         if let Some(copies) = self.copies {
             self.report.stacks = Ok(copies.stacks(files, deadline));
         }
@@ -157,7 +157,7 @@ impl RankReport {
 }
 
 /// What to say of all ranks of a job, in lines.
-pub fn text(host: &str, now_ns: u64, reports: &[RankReport]) -> String {
+pub(crate) fn text(host: &str, now_ns: u64, reports: &[RankReport]) -> String {
     let mut lines = vec![format!("mpirun: where the ranks are on {host}:")];
     let states = groups(reports.iter().map(|report| Some(report.description())));
     let hidden = states.len().saturating_sub(GROUPS_MAX);

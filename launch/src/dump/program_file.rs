@@ -17,7 +17,7 @@ use platform::sys::trace::{FileView, MemoryMapping};
 use super::stack::StackFrame;
 
 /// One program or library.
-pub struct ProgramFile {
+pub(super) struct ProgramFile {
     view: Rc<FileView>,
     /// Which part of the file is loaded to which addresses, at its first one.
     segments: Vec<(Range<u64>, u64)>,
@@ -38,7 +38,7 @@ struct FileSection {
 
 /// The bytes of a section.
 #[derive(Default)]
-pub struct SectionBytes {
+pub(super) struct SectionBytes {
     view: Option<Rc<FileView>>,
     range: Range<usize>,
 }
@@ -53,7 +53,7 @@ impl Deref for SectionBytes {
 
 impl ProgramFile {
     /// Reads the tables of a file; `None` if it is no program. Names come from `path`.
-    pub fn read(view: FileView, path: Option<PathBuf>) -> Option<Self> {
+    pub(super) fn read(view: FileView, path: Option<PathBuf>) -> Option<Self> {
         let file = object::File::parse(&*view).ok()?;
         let part = |name: &str| {
             let section = file.section_by_name(name)?;
@@ -76,7 +76,7 @@ impl ProgramFile {
     }
 
     /// What a process adds to the addresses of the file that it has at `mapping`.
-    pub fn bias(&self, mapping: &MemoryMapping) -> Option<u64> {
+    pub(super) fn bias(&self, mapping: &MemoryMapping) -> Option<u64> {
         let len = mapping.addresses.end - mapping.addresses.start;
         let shown = mapping.offset..mapping.offset.saturating_add(len);
         // Neighbours share a page where they meet, so the one with the larger part is meant.
@@ -90,7 +90,7 @@ impl ProgramFile {
     }
 
     /// The tables for unwinding.
-    pub fn tables(&self) -> ExplicitModuleSectionInfo<SectionBytes> {
+    pub(super) fn tables(&self) -> ExplicitModuleSectionInfo<SectionBytes> {
         let bytes = |part: &FileSection| SectionBytes {
             view: Some(self.view.clone()),
             range: part.bytes.clone(),
@@ -107,7 +107,7 @@ impl ProgramFile {
     }
 
     /// The calls at `address`: the function, after those that the compiler merged into it.
-    pub fn calls(&self, address: u64) -> Vec<StackFrame> {
+    pub(super) fn calls(&self, address: u64) -> Vec<StackFrame> {
         let Some(loader) = self.loader() else { return Vec::new() };
         let symbol = || {
             let name = loader.find_symbol(address)?;

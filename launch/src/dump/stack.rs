@@ -32,7 +32,7 @@ const CALLS_MAX: usize = 40;
 
 /// One call that has not returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StackFrame {
+pub(crate) struct StackFrame {
     /// The function, or an address within `place` where that has no name.
     pub function: String,
     /// The file and the line if they are known, else the program or library.
@@ -41,7 +41,7 @@ pub struct StackFrame {
 
 /// The calls that threads of a rank are in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stack {
+pub(crate) struct Stack {
     /// How many threads are exactly there.
     pub threads: usize,
     /// The calls, innermost first.
@@ -50,11 +50,11 @@ pub struct Stack {
 
 /// The programs and libraries of all ranks, each read once.
 #[derive(Default)]
-pub struct ProgramFiles(BTreeMap<PathBuf, Option<Rc<ProgramFile>>>);
+pub(crate) struct ProgramFiles(BTreeMap<PathBuf, Option<Rc<ProgramFile>>>);
 
 /// What the threads of a process were doing at one moment, not yet understood.
 #[derive(Debug)]
-pub struct ThreadSnapshots {
+pub(crate) struct ThreadSnapshots {
     pid: u32,
     mappings: Vec<MemoryMapping>,
     snapshots: Vec<Snapshot>,
@@ -65,7 +65,7 @@ impl ThreadSnapshots {
     ///
     /// # Errors
     /// Why its first thread cannot be looked at.
-    pub fn take(pid: u32, deadline: Instant) -> Result<Self, Untraceable> {
+    pub(crate) fn take(pid: u32, deadline: Instant) -> Result<Self, Untraceable> {
         let mappings = trace::mappings(pid).map_err(|_| Untraceable::Gone)?;
         let mut snapshots = Vec::new();
         for thread in trace::threads(pid).into_iter().take(THREADS_MAX) {
@@ -83,7 +83,7 @@ impl ThreadSnapshots {
     }
 
     /// The stacks, that of the first thread first. After `deadline` there are no names any more.
-    pub fn stacks(&self, files: &mut ProgramFiles, deadline: Instant) -> Vec<Stack> {
+    pub(crate) fn stacks(&self, files: &mut ProgramFiles, deadline: Instant) -> Vec<Stack> {
         let mut unwinding = StackUnwinder::new(self.pid, &self.mappings, files, deadline);
         let mut stacks: Vec<Stack> = Vec::new();
         for calls in self.snapshots.iter().map(|snapshot| unwinding.calls(snapshot)) {

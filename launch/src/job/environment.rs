@@ -13,11 +13,11 @@ use crate::command_line::plan::{
 };
 
 /// A variable and its value.
-pub type EnvironmentVariable = (OsString, OsString);
+pub(crate) type EnvironmentVariable = (OsString, OsString);
 
 /// What differs between the ranks of a job. All ranks are on one host here.
 #[derive(Clone, Debug)]
-pub struct RankEnvironment {
+pub(crate) struct RankEnvironment {
     /// The rank.
     pub rank: u32,
     /// How many there are.
@@ -42,7 +42,7 @@ fn without_private(all: impl Iterator<Item = EnvironmentVariable>) -> Vec<Enviro
 }
 
 /// What each program of `plan` sees of this process's environment, in order.
-pub fn of_apps(plan: &LaunchPlan) -> Vec<Vec<EnvironmentVariable>> {
+pub(crate) fn of_apps(plan: &LaunchPlan) -> Vec<Vec<EnvironmentVariable>> {
     let base = without_private(env::vars_os());
     let apps = plan.apps.iter();
     apps.map(|app| of_app(&base, &plan.global_environment, &app.variables)).collect()
@@ -81,7 +81,9 @@ fn of_app(
 }
 
 /// `base` with the variables of `place`.
-pub fn of_rank(base: &[EnvironmentVariable], place: RankEnvironment) -> Vec<EnvironmentVariable> {
+pub(crate) fn of_rank(
+    base: &[EnvironmentVariable], place: RankEnvironment,
+) -> Vec<EnvironmentVariable> {
     let mut all = base.to_vec();
     let RankEnvironment { rank, size, .. } = place;
     for (name, value) in [

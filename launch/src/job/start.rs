@@ -17,7 +17,7 @@ use crate::command_line::plan::{App, LaunchPlan};
 use crate::placement::Placement;
 
 /// Everything that the ranks of a job have in common.
-pub struct LaunchContext<'a> {
+pub(super) struct LaunchContext<'a> {
     plan: &'a LaunchPlan,
     /// For each rank the number of its program.
     apps: &'a [u32],
@@ -35,7 +35,7 @@ pub struct LaunchContext<'a> {
 
 /// A rank that runs: the launcher's ends of everything.
 #[derive(Debug)]
-pub struct StartedRank {
+pub(super) struct StartedRank {
     /// Its process.
     pub pid: u32,
     /// Where it speaks PMI.
@@ -46,7 +46,7 @@ pub struct StartedRank {
 
 impl<'a> LaunchContext<'a> {
     /// Makes what the ranks share; `status` is the board on which they say what they wait for.
-    pub fn new(
+    pub(super) fn new(
         plan: &'a LaunchPlan, environments: &'a [Vec<EnvironmentVariable>], apps: &'a [u32],
         placement: &'a Placement, status: Option<OwnedFd>, file_limit: Option<u64>,
     ) -> io::Result<Self> {
@@ -68,7 +68,9 @@ impl<'a> LaunchContext<'a> {
     ///
     /// # Errors
     /// A [`LaunchError`] with 127 if there is no such program, 126 if it cannot be started.
-    pub fn start(&self, rank: u32, input: io::Result<OwnedFd>) -> Result<StartedRank, LaunchError> {
+    pub(super) fn start(
+        &self, rank: u32, input: io::Result<OwnedFd>,
+    ) -> Result<StartedRank, LaunchError> {
         let number = self.apps[rank as usize] as usize;
         let (app, variables) = (&self.plan.apps[number], &self.environments[number]);
         let started = input.map_err(resource_error);

@@ -15,7 +15,7 @@ use platform::sys::process::Exit;
 use platform::sys::signals;
 
 /// How long a process may take to end after SIGTERM.
-pub const GRACE: Duration = Duration::from_millis(500);
+pub(super) const GRACE: Duration = Duration::from_millis(500);
 
 /// How often processes that shall die are looked for.
 const KILL_INTERVAL: Duration = Duration::from_millis(10);
@@ -28,7 +28,7 @@ const OVERDUE: i32 = 124;
 
 /// What the launcher must do now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum JobAction {
+pub(super) enum JobAction {
     /// Print this line.
     Print(String),
     /// Print where every rank is; if the job is overdue, call [`JobState::dumped`] then.
@@ -57,7 +57,7 @@ enum JobPhase {
 
 /// The state of a job.
 #[derive(Debug)]
-pub struct JobState {
+pub(super) struct JobState {
     phase: JobPhase,
     host: String,
     /// The process of each rank, while it runs.
@@ -74,7 +74,7 @@ pub struct JobState {
 
 impl JobState {
     /// A job of `size` ranks on the host of this name, none of them started.
-    pub fn new(host: &str, size: u32) -> Self {
+    pub(super) fn new(host: &str, size: u32) -> Self {
         Self {
             phase: JobPhase::Running,
             host: host.to_owned(),
@@ -87,29 +87,29 @@ impl JobState {
     }
 
     /// The same, with more signals that go to the ranks and do not end the job.
-    pub fn forwarding(mut self, signals: &[i32]) -> Self {
+    pub(super) fn forwarding(mut self, signals: &[i32]) -> Self {
         self.forwarded.extend(signals);
         self
     }
 
     /// The same, which must not take longer than this from `now` on.
-    pub fn limited(self, limit: Option<Duration>, now: Instant) -> Self {
+    pub(super) fn limited(self, limit: Option<Duration>, now: Instant) -> Self {
         let limit = limit.and_then(|limit| Some((now.checked_add(limit)?, limit)));
         Self { limit, ..self }
     }
 
     /// `rank` runs as the process `pid`.
-    pub fn started(&mut self, rank: u32, pid: u32) {
+    pub(super) fn started(&mut self, rank: u32, pid: u32) {
         self.running[rank as usize] = Some(pid);
     }
 
     /// Is the job still as it should be?
-    pub fn is_running(&self) -> bool {
+    pub(super) fn is_running(&self) -> bool {
         self.phase == JobPhase::Running
     }
 
     /// What the launcher returns, as things are.
-    pub fn code(&self) -> i32 {
+    pub(super) fn code(&self) -> i32 {
         match self.phase {
             JobPhase::Running => self.highest_code,
             JobPhase::Ending { code, .. } => code,
@@ -117,7 +117,7 @@ impl JobState {
     }
 
     /// When [`JobState::tick`] has something to do.
-    pub fn deadline(&self) -> Option<Instant> {
+    pub(super) fn deadline(&self) -> Option<Instant> {
         match self.phase {
             JobPhase::Running => self.limit.map(|(at, _)| at),
             JobPhase::Ending { next_kill, .. } => Some(next_kill),
@@ -125,7 +125,7 @@ impl JobState {
     }
 
     /// Has everything been tried to end the processes?
-    pub fn kill_timed_out(&self, now: Instant) -> bool {
+    pub(super) fn kill_timed_out(&self, now: Instant) -> bool {
         match self.phase {
             JobPhase::Running => false,
             JobPhase::Ending { since, .. } => now >= since + GRACE + KILL_TIMEOUT,
@@ -133,18 +133,18 @@ impl JobState {
     }
 
     /// A program cannot be started.
-    pub fn refused(&mut self, code: i32, why: &str, now: Instant) -> Vec<JobAction> {
+    pub(super) fn refused(&mut self, code: i32, why: &str, now: Instant) -> Vec<JobAction> {
         self.end(code, Some(why.to_owned()), now)
     }
 
     /// What follows happens to `rank` while it waits in the function `call`.
-    pub fn waiting_in(&mut self, rank: u32, call: String) {
+    pub(super) fn waiting_in(&mut self, rank: u32, call: String) {
         self.waiting = Some((rank, call));
     }
 
     /// The process of `rank` ended. `inner` is how its MPI process ended, if that was another
     /// one and the system tells.
-    pub fn exited(
+    pub(super) fn exited(
         &mut self, rank: u32, exit: Exit, inner: Option<(u32, Exit)>, standing: JoinState,
         now: Instant,
     ) -> Vec<JobAction> {
@@ -173,7 +173,7 @@ impl JobState {
 
     /// The MPI process `pid` of `rank` ended in the middle of the job, but the program that
     /// started it goes on.
-    pub fn process_gone(
+    pub(super) fn process_gone(
         &mut self, rank: u32, pid: u32, exit: Option<Exit>, now: Instant,
     ) -> Vec<JobAction> {
         let code = exit.map_or(1, Exit::code).max(1);
@@ -181,7 +181,7 @@ impl JobState {
     }
 
     /// `rank` called `MPI_Abort`.
-    pub fn aborted(
+    pub(super) fn aborted(
         &mut self, rank: u32, code: i32, message: Option<&str>, now: Instant,
     ) -> Vec<JobAction> {
         let who = self.rank_text(rank, self.running[rank as usize].unwrap_or(0));
@@ -198,7 +198,7 @@ impl JobState {
     }
 
     /// `waiting` waits for `gone`, which ended without ever taking part.
-    pub fn stuck(&mut self, gone: u32, waiting: u32, now: Instant) -> Vec<JobAction> {
+    pub(super) fn stuck(&mut self, gone: u32, waiting: u32, now: Instant) -> Vec<JobAction> {
         let line = format!(
             "rank {gone} ended while rank {waiting} waits for it in MPI; ending the job \
              (did every rank call MPI_Init?)"
@@ -207,7 +207,7 @@ impl JobState {
     }
 
     /// The process `pid` of `rank` runs, but has closed its connection in the middle of MPI.
-    pub fn disconnected(&mut self, rank: u32, pid: u32, now: Instant) -> Vec<JobAction> {
+    pub(super) fn disconnected(&mut self, rank: u32, pid: u32, now: Instant) -> Vec<JobAction> {
         let who = self.rank_text(rank, pid);
         let rest = self.other_ranks_text(rank);
         let line = format!(
@@ -218,17 +218,17 @@ impl JobState {
     }
 
     /// `rank` asked for what this launcher cannot do.
-    pub fn unable(&self, rank: u32, why: &str) -> Vec<JobAction> {
+    pub(super) fn unable(&self, rank: u32, why: &str) -> Vec<JobAction> {
         vec![JobAction::Print(format!("rank {rank} was refused: {why}"))]
     }
 
     /// `rank` sent something that is no PMI.
-    pub fn broken(&self, rank: u32, why: &str) -> Vec<JobAction> {
+    pub(super) fn broken(&self, rank: u32, why: &str) -> Vec<JobAction> {
         vec![JobAction::Print(format!("rank {rank} is not listened to any more: {why}"))]
     }
 
     /// The launcher received this signal.
-    pub fn signalled(&mut self, signal: i32, now: Instant) -> Vec<JobAction> {
+    pub(super) fn signalled(&mut self, signal: i32, now: Instant) -> Vec<JobAction> {
         if self.forwarded.contains(&signal) {
             return vec![JobAction::Forward(signal)];
         }
@@ -245,7 +245,7 @@ impl JobState {
     }
 
     /// The front process, which the shell knows, is gone.
-    pub fn supervisor_gone(&mut self, now: Instant) -> Vec<JobAction> {
+    pub(super) fn supervisor_gone(&mut self, now: Instant) -> Vec<JobAction> {
         self.end(
             137,
             Some("the process that was started as mpirun was killed; ending the job".to_owned()),
@@ -254,7 +254,7 @@ impl JobState {
     }
 
     /// Nobody reads an output any more (no words), or it cannot be written: which one, and why.
-    pub fn output_lost(&mut self, why: Option<&str>, now: Instant) -> Vec<JobAction> {
+    pub(super) fn output_lost(&mut self, why: Option<&str>, now: Instant) -> Vec<JobAction> {
         match why {
             None => self.end(141, None, now),
             Some(why) => self.end(1, Some(format!("cannot write {why}")), now),
@@ -262,7 +262,7 @@ impl JobState {
     }
 
     /// These ranks took nothing of the input for so long that they get no more of it.
-    pub fn input_lost(&self, ranks: &[u32]) -> Vec<JobAction> {
+    pub(super) fn input_lost(&self, ranks: &[u32]) -> Vec<JobAction> {
         let line = |rank| {
             format!(
                 "rank {rank} does not read its standard input while others wait for more; \
@@ -273,12 +273,12 @@ impl JobState {
     }
 
     /// All ranks have ended; `leftovers` says whether processes that they started have not.
-    pub fn all_ended(&mut self, leftovers: bool, now: Instant) -> Vec<JobAction> {
+    pub(super) fn all_ended(&mut self, leftovers: bool, now: Instant) -> Vec<JobAction> {
         if leftovers { self.end(self.highest_code, None, now) } else { Vec::new() }
     }
 
     /// The deadline has passed.
-    pub fn tick(&mut self, now: Instant) -> Vec<JobAction> {
+    pub(super) fn tick(&mut self, now: Instant) -> Vec<JobAction> {
         match self.phase {
             JobPhase::Running => match self.limit.take_if(|(at, _)| now >= *at) {
                 Some((_, limit)) => {
@@ -295,7 +295,7 @@ impl JobState {
     }
 
     /// Where the ranks of a job that takes too long are has been printed.
-    pub fn dumped(&mut self, now: Instant) -> Vec<JobAction> {
+    pub(super) fn dumped(&mut self, now: Instant) -> Vec<JobAction> {
         self.end(OVERDUE, None, now)
     }
 

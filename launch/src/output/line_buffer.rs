@@ -22,7 +22,7 @@ const LINE_MAX_BYTES: usize = 1 << 20;
 
 /// What one stream said after its last end of line.
 #[derive(Debug, Default)]
-pub struct LineBuffer {
+pub(super) struct LineBuffer {
     pending: Vec<u8>,
     /// When its first and its last byte came.
     times: Option<(Instant, Instant)>,
@@ -30,7 +30,7 @@ pub struct LineBuffer {
 
 impl LineBuffer {
     /// Passes `bytes` on, up to the end of the last line; holds the rest.
-    pub fn push(&mut self, bytes: &[u8], now: Instant, mut pass: impl FnMut(&[u8])) {
+    pub(super) fn push(&mut self, bytes: &[u8], now: Instant, mut pass: impl FnMut(&[u8])) {
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         if whole > 0 {
             // What is held is part of the first line, so both are passed as one.
@@ -52,7 +52,7 @@ impl LineBuffer {
     }
 
     /// Passes on what is held.
-    pub fn flush(&mut self, mut pass: impl FnMut(&[u8])) {
+    pub(super) fn flush(&mut self, mut pass: impl FnMut(&[u8])) {
         if !self.pending.is_empty() {
             pass(&self.pending);
         }
@@ -61,7 +61,7 @@ impl LineBuffer {
     }
 
     /// When what is held must not wait any longer.
-    pub fn deadline(&self) -> Option<Instant> {
+    pub(super) fn deadline(&self) -> Option<Instant> {
         let (first, last) = self.times?;
         if self.pending.len() > PROMPT_MAX_BYTES {
             return Some(last + LONG_LINE_TIMEOUT);
@@ -70,7 +70,7 @@ impl LineBuffer {
     }
 
     /// Nobody could read until now: the waiting begins again.
-    pub fn restart(&mut self, now: Instant) {
+    pub(super) fn restart(&mut self, now: Instant) {
         self.times = self.times.map(|_| (now, now));
     }
 }

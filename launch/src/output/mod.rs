@@ -14,17 +14,17 @@
 //! `-outfile-pattern`); [`options`] says what each looks like.
 
 mod line_buffer;
-pub mod options;
-pub mod pattern;
+pub(crate) mod options;
+pub(crate) mod pattern;
 mod sink;
 mod streams;
 
-pub use options::OutputOptions;
-pub use streams::{JobIdentity, OutputReady, Streams};
+pub(crate) use options::OutputOptions;
+pub(crate) use streams::{JobIdentity, OutputReady, Streams};
 
 /// One of the two things that a rank prints to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutputStream {
+pub(crate) enum OutputStream {
     /// Its standard output.
     Output,
     /// Its standard error.
@@ -33,10 +33,10 @@ pub enum OutputStream {
 
 impl OutputStream {
     /// Both, in the order in which everything about them is stored.
-    pub const BOTH: [Self; 2] = [Self::Output, Self::Error];
+    pub(crate) const BOTH: [Self; 2] = [Self::Output, Self::Error];
 
     /// As prefixes and files have it.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Output => "stdout",
             Self::Error => "stderr",

@@ -28,7 +28,7 @@ use super::pattern::{OutputPattern, PatternPart, TimestampFormat};
 
 /// How output comes out; the default is as it is, on the terminal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OutputOptions {
+pub(crate) struct OutputOptions {
     /// Before each line, after everything else.
     mark: Option<OutputPattern>,
     tags: Vec<OutputKeyword>,
@@ -87,7 +87,7 @@ impl OutputOptions {
     ///
     /// # Errors
     /// A word that means nothing here.
-    pub fn set(&mut self, words: &OsStr) -> Result<(), LaunchError> {
+    pub(crate) fn set(&mut self, words: &OsStr) -> Result<(), LaunchError> {
         let words = words.as_bytes().split(|byte| *byte == b',');
         // Names come last: what other words say of them is known then.
         let (names, plain): (Vec<_>, Vec<_>) = words.partition(|word| word.contains(&b'='));
@@ -120,13 +120,13 @@ impl OutputOptions {
     ///
     /// # Errors
     /// A `%` that means nothing.
-    pub fn prepend(&mut self, pattern: &OsStr) -> Result<(), LaunchError> {
+    pub(crate) fn prepend(&mut self, pattern: &OsStr) -> Result<(), LaunchError> {
         self.mark = Some(parsed(pattern)?);
         Ok(())
     }
 
     /// `-prepend-timestamp`.
-    pub fn prepend_time(&mut self) {
+    pub(crate) fn prepend_time(&mut self) {
         self.timestamp = Some(TimestampFormat::Digits);
     }
 
@@ -134,7 +134,9 @@ impl OutputOptions {
     ///
     /// # Errors
     /// A `%` that means nothing, or another file for the same stream.
-    pub fn name_file(&mut self, stream: OutputStream, pattern: &OsStr) -> Result<(), LaunchError> {
+    pub(crate) fn name_file(
+        &mut self, stream: OutputStream, pattern: &OsStr,
+    ) -> Result<(), LaunchError> {
         self.name(stream, parsed(pattern)?)
     }
 
@@ -142,7 +144,7 @@ impl OutputOptions {
     ///
     /// # Errors
     /// Another file for the same stream.
-    pub fn name_files(&mut self, name: &OsStr) -> Result<(), LaunchError> {
+    pub(crate) fn name_files(&mut self, name: &OsStr) -> Result<(), LaunchError> {
         let name = self.qualify(name.as_bytes())?;
         self.copies_by_default = true;
         for (stream, ending) in OutputStream::BOTH.into_iter().zip([".out", ".err"]) {
@@ -157,7 +159,7 @@ impl OutputOptions {
     ///
     /// # Errors
     /// Another file for the same stream.
-    pub fn name_folder(&mut self, folder: &OsStr) -> Result<(), LaunchError> {
+    pub(crate) fn name_folder(&mut self, folder: &OsStr) -> Result<(), LaunchError> {
         let folder = self.qualify(folder.as_bytes())?;
         self.copies_by_default = true;
         let job: &[u8] = if self.without_job_number { b"/rank." } else { b"/1/rank." };
@@ -173,7 +175,7 @@ impl OutputOptions {
     ///
     /// # Errors
     /// When it is no rank.
-    pub fn restrict(&mut self, rank: &OsStr) -> Result<(), LaunchError> {
+    pub(crate) fn restrict(&mut self, rank: &OsStr) -> Result<(), LaunchError> {
         let number = rank.to_str().and_then(|rank| rank.parse().ok());
         self.only = Some(number.ok_or_else(|| {
             let why = format!("-output-from {}: not a rank", rank.to_string_lossy());
@@ -183,7 +185,7 @@ impl OutputOptions {
     }
 
     /// What stands before each line, if anything does.
-    pub fn prefix(&self) -> Option<OutputPattern> {
+    pub(crate) fn prefix(&self) -> Option<OutputPattern> {
         let text = |text: &str| PatternPart::Text(text.into());
         let mut pieces = Vec::new();
         match self.timestamp {
@@ -219,22 +221,22 @@ impl OutputOptions {
     /// Do both streams of a rank come through one pipe, so that even their order is kept?
     ///
     /// Not when a prefix tells them apart.
-    pub fn shares_pipe(&self) -> bool {
+    pub(crate) fn shares_pipe(&self) -> bool {
         self.merged && !self.prefix().is_some_and(|prefix| prefix.names_stream())
     }
 
     /// The stream whose way `stream` goes.
-    pub fn destination_of(&self, stream: OutputStream) -> OutputStream {
+    pub(crate) fn destination_of(&self, stream: OutputStream) -> OutputStream {
         if self.merged { OutputStream::Output } else { stream }
     }
 
     /// The file that `stream` goes to.
-    pub fn file(&self, stream: OutputStream) -> Option<&OutputPattern> {
+    pub(crate) fn file(&self, stream: OutputStream) -> Option<&OutputPattern> {
         self.files[self.destination_of(stream) as usize].as_ref()
     }
 
     /// Does `stream` go to the terminal?
-    pub fn reaches_terminal(&self, stream: OutputStream) -> bool {
+    pub(crate) fn reaches_terminal(&self, stream: OutputStream) -> bool {
         self.file(stream).is_none() || self.copies_to_terminal.unwrap_or(self.copies_by_default)
     }
 

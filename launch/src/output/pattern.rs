@@ -14,7 +14,7 @@ use super::OutputStream;
 
 /// A part of a [`OutputPattern`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PatternPart {
+pub(crate) enum PatternPart {
     /// These bytes.
     Text(Vec<u8>),
     /// The rank.
@@ -35,7 +35,7 @@ pub enum PatternPart {
 
 /// How the time is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TimestampFormat {
+pub(crate) enum TimestampFormat {
     /// `2026-08-30 09:05:00`, as Intel MPI has it.
     Digits,
     /// `Sun Aug 30 09:05:00 2026`, as Open MPI has it.
@@ -44,7 +44,7 @@ pub enum TimestampFormat {
 
 /// What a pattern is filled from.
 #[derive(Clone, Copy, Debug)]
-pub struct OutputOrigin<'a> {
+pub(crate) struct OutputOrigin<'a> {
     /// The rank.
     pub rank: u32,
     /// How many ranks there are.
@@ -61,11 +61,11 @@ pub struct OutputOrigin<'a> {
 
 /// Text with places for what is known of a rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OutputPattern(pub Vec<PatternPart>);
+pub(crate) struct OutputPattern(pub Vec<PatternPart>);
 
 /// A [`OutputPattern`] of which only the time is open.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LinePrefix(Vec<PrefixPart>);
+pub(crate) struct LinePrefix(Vec<PrefixPart>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum PrefixPart {
@@ -80,7 +80,7 @@ impl OutputPattern {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn parse(text: &OsStr) -> Result<Self, String> {
+    pub(crate) fn parse(text: &OsStr) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let mut bytes = text.as_bytes().iter();
         let mut plain = Vec::new();
@@ -109,12 +109,12 @@ impl OutputPattern {
     }
 
     /// Does it tell the streams of a rank apart?
-    pub fn names_stream(&self) -> bool {
+    pub(crate) fn names_stream(&self) -> bool {
         self.0.contains(&PatternPart::Stream)
     }
 
     /// Fills in everything but the time.
-    pub fn of(&self, origin: &OutputOrigin<'_>) -> LinePrefix {
+    pub(crate) fn of(&self, origin: &OutputOrigin<'_>) -> LinePrefix {
         let mut parts = Vec::new();
         for piece in &self.0 {
             let text = match piece {
@@ -155,7 +155,7 @@ impl PatternPart {
 
 impl LinePrefix {
     /// The bytes at `seconds` since the beginning of 1970.
-    pub fn at(&self, seconds: i64) -> Cow<'_, [u8]> {
+    pub(crate) fn at(&self, seconds: i64) -> Cow<'_, [u8]> {
         if let [PrefixPart::Text(text)] = &self.0[..] {
             return Cow::Borrowed(text);
         }

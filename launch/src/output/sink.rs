@@ -19,7 +19,7 @@ const END: &[u8] = b"\n";
 
 /// Bytes that wait until a descriptor takes them.
 #[derive(Debug)]
-pub struct OutputSink {
+pub(super) struct OutputSink {
     file: File,
     /// What errors call it.
     name: String,
@@ -34,14 +34,14 @@ pub struct OutputSink {
 
 /// Why a [`OutputSink`] takes nothing any more.
 #[derive(Debug)]
-pub struct SinkFailure {
+pub(crate) struct SinkFailure {
     /// Its name and the reason; nothing when only nobody reads there any more.
     pub why: Option<String>,
 }
 
 impl OutputSink {
     /// A sink that writes to `file`, of which errors speak as `name`.
-    pub fn new(file: impl Into<OwnedFd>, name: impl Into<String>) -> Self {
+    pub(super) fn new(file: impl Into<OwnedFd>, name: impl Into<String>) -> Self {
         let file = File::from(file.into());
         let is_regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
         let (queue, name) = (VecDeque::new(), name.into());
@@ -49,14 +49,14 @@ impl OutputSink {
     }
 
     /// Takes all of `bytes` as they are.
-    pub fn push(&mut self, bytes: &[u8]) {
+    pub(super) fn push(&mut self, bytes: &[u8]) {
         if !self.failed {
             self.queue.extend(bytes);
         }
     }
 
     /// Takes all of `bytes` from `writer`, each line with `prefix`.
-    pub fn push_lines(&mut self, writer: u64, prefix: &[u8], bytes: &[u8]) {
+    pub(super) fn push_lines(&mut self, writer: u64, prefix: &[u8], bytes: &[u8]) {
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             if self.writer != Some(writer) {
                 self.end_line();
@@ -68,31 +68,31 @@ impl OutputSink {
     }
 
     /// `writer` writes nothing more: its last line ends.
-    pub fn end_lines_of(&mut self, writer: u64) {
+    pub(super) fn end_lines_of(&mut self, writer: u64) {
         if self.writer == Some(writer) {
             self.end_line();
         }
     }
 
     /// Ends the line of whoever left it unfinished.
-    pub fn end_line(&mut self) {
+    pub(super) fn end_line(&mut self) {
         if self.writer.take().is_some() {
             self.push(END);
         }
     }
 
     /// Is there so much that ranks must wait?
-    pub fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.queue.len() > QUEUE_BYTES
     }
 
     /// Is there nothing to write?
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
     /// Did it fail?
-    pub fn is_failed(&self) -> bool {
+    pub(super) fn is_failed(&self) -> bool {
         self.failed
     }
 
@@ -100,7 +100,7 @@ impl OutputSink {
     ///
     /// # Errors
     /// Once: from then on everything is dropped.
-    pub fn write_some(&mut self) -> Result<(), SinkFailure> {
+    pub(super) fn write_some(&mut self) -> Result<(), SinkFailure> {
         let (front, _) = self.queue.as_slices();
         let limit = if self.is_regular { front.len() } else { front.len().min(WRITE_BYTES) };
         match self.file.write(&front[..limit]) {
@@ -119,7 +119,7 @@ impl OutputSink {
     ///
     /// # Errors
     /// When the system has not stored everything; unless the sink failed before.
-    pub fn close(self) -> Result<(), SinkFailure> {
+    pub(super) fn close(self) -> Result<(), SinkFailure> {
         let Self { file, name, failed: lost, .. } = self;
         match descriptor::close(file) {
             Err(error) if !lost => Err(SinkFailure::new(&name, &error)),

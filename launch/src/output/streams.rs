@@ -28,7 +28,7 @@ const READ_BYTES: usize = 64 * 1024;
 
 /// What a wait of [`Streams`] was for.
 #[derive(Clone, Copy, Debug)]
-pub enum OutputReady {
+pub(crate) enum OutputReady {
     /// This stream of this rank.
     Source(usize, OutputStream),
     /// This sink.
@@ -37,7 +37,7 @@ pub enum OutputReady {
 
 /// What all streams of a job have in common.
 #[derive(Clone, Debug)]
-pub struct JobIdentity {
+pub(crate) struct JobIdentity {
     /// Its name.
     pub name: String,
     /// The host's name.
@@ -48,7 +48,7 @@ pub struct JobIdentity {
 
 /// Everything between ranks and what they print to.
 #[derive(Debug)]
-pub struct Streams {
+pub(crate) struct Streams {
     job: JobIdentity,
     prefix: Option<OutputPattern>,
     /// Nothing waits for the end of its line.
@@ -83,7 +83,7 @@ impl Streams {
     ///
     /// # Errors
     /// When a file cannot be made; the error names it.
-    pub fn open(
+    pub(crate) fn open(
         form: &OutputOptions, job: JobIdentity, terminals: [OwnedFd; 2], now: Instant,
     ) -> io::Result<Self> {
         let [output, error] = terminals;
@@ -121,7 +121,7 @@ impl Streams {
 
     /// The next rank has started as `process`; `pipes` are what it prints to, to be read without
     /// waiting (only the first if both streams come through it).
-    pub fn add(&mut self, process: u32, pipes: [Option<OwnedFd>; 2]) {
+    pub(crate) fn add(&mut self, process: u32, pipes: [Option<OwnedFd>; 2]) {
         let rank = self.sources.len();
         let mut sources = [None, None];
         for (stream, pipe) in OutputStream::BOTH.into_iter().zip(pipes) {
@@ -140,7 +140,7 @@ impl Streams {
     }
 
     /// Adds what to wait for; `token` makes the caller's tokens.
-    pub fn interests<'a, Token: Copy>(
+    pub(crate) fn interests<'a, Token: Copy>(
         &'a self, set: &mut PollSet<'a, Token>, token: impl Fn(OutputReady) -> Token,
     ) {
         for (number, sink) in self.sinks.iter().enumerate().filter(|(_, sink)| !sink.is_empty()) {
@@ -161,7 +161,7 @@ impl Streams {
     ///
     /// # Errors
     /// When a sink failed.
-    pub fn handle(&mut self, ready: OutputReady, now: Instant) -> Result<(), SinkFailure> {
+    pub(crate) fn handle(&mut self, ready: OutputReady, now: Instant) -> Result<(), SinkFailure> {
         match ready {
             OutputReady::Source(rank, stream) => drop(self.read(rank, stream, now)),
             OutputReady::Sink(number) => return self.write(number, now),
@@ -170,14 +170,14 @@ impl Streams {
     }
 
     /// When [`Streams::flush_overdue`] has something to do.
-    pub fn deadline(&self) -> Option<Instant> {
+    pub(crate) fn deadline(&self) -> Option<Instant> {
         let sources = self.sources.iter().flatten().flatten();
         let waiting = sources.filter(|source| !source.destinations.are_full(&self.sinks));
         waiting.filter_map(|source| source.lines.deadline()).min()
     }
 
     /// Passes on starts of lines that have waited for long enough.
-    pub fn flush_overdue(&mut self, now: Instant) {
+    pub(crate) fn flush_overdue(&mut self, now: Instant) {
         for rank in 0..self.sources.len() {
             for stream in OutputStream::BOTH {
                 // Its end may be there already when this process was late itself.
@@ -194,7 +194,7 @@ impl Streams {
     }
 
     /// With no process left, nothing more comes into the pipes: takes what is in them.
-    pub fn drain(&mut self, now: Instant) {
+    pub(crate) fn drain(&mut self, now: Instant) {
         for rank in 0..self.sources.len() {
             for stream in OutputStream::BOTH {
                 while !self.is_blocked(rank, stream) && self.read(rank, stream, now).is_some() {}
@@ -206,24 +206,24 @@ impl Streams {
     }
 
     /// Has everything been written that there is?
-    pub fn are_empty(&self) -> bool {
+    pub(crate) fn are_empty(&self) -> bool {
         self.sources.iter().flatten().all(Option::is_none)
             && self.sinks.iter().all(OutputSink::is_empty)
     }
 
     /// When what waits in the sinks of a job that failed has had its time; it may have passed.
-    pub fn drain_deadline(&self) -> Option<Instant> {
+    pub(crate) fn drain_deadline(&self) -> Option<Instant> {
         let waits = self.sinks.iter().any(|sink| !sink.is_empty());
         waits.then_some(self.written_at + DRAIN_TIMEOUT)
     }
 
     /// The job is being ended: its last words have some time from now.
-    pub fn restart_drain_timeout(&mut self, now: Instant) {
+    pub(crate) fn restart_drain_timeout(&mut self, now: Instant) {
         self.written_at = now;
     }
 
     /// Prints a line of the launcher itself; on standard output if nothing else is left.
-    pub fn print_line(&mut self, line: &str, now: Instant) {
+    pub(crate) fn print_line(&mut self, line: &str, now: Instant) {
         self.written_at = now;
         let terminal = usize::from(!self.sinks[1].is_failed());
         self.sinks[terminal].end_line();
@@ -234,7 +234,7 @@ impl Streams {
     ///
     /// # Errors
     /// When the system has not stored all of a file.
-    pub fn close(self) -> io::Result<()> {
+    pub(crate) fn close(self) -> io::Result<()> {
         for file in self.sinks.into_iter().skip(2) {
             if let Err(SinkFailure { why: Some(why) }) = file.close() {
                 return Err(io::Error::other(format!("cannot write {why}")));

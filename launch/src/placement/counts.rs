@@ -14,7 +14,7 @@ impl PlacementRequest {
     ///
     /// # Errors
     /// With the file, and what is wrong with it.
-    pub fn read_files(
+    pub(crate) fn read_files(
         &mut self, read: &dyn Fn(&Path) -> io::Result<String>, is_here: IsThisHost<'_>,
     ) -> Result<(), LaunchError> {
         let read = |path: &Path| read(path).map_err(|error| error.to_string());
@@ -39,7 +39,7 @@ impl PlacementRequest {
     ///
     /// # Errors
     /// When a count cannot be what the request says, with both.
-    pub fn counts(
+    pub(crate) fn counts(
         &self, given: &[Option<u32>], slots: Option<u32>,
         topology: impl FnOnce() -> Result<CpuTopology, LaunchError>,
     ) -> Result<Vec<u32>, LaunchError> {

@@ -6,7 +6,7 @@ use super::keywords::{Keywords, find_keyword, keyword_list, unknown_keyword};
 
 /// What is shown; the default is nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DisplayOptions {
+pub(crate) struct DisplayOptions {
     /// A line for each rank: program, host, processors.
     pub map: bool,
     /// What each rank is bound to.
@@ -47,7 +47,7 @@ impl DisplayOptions {
     ///
     /// # Errors
     /// With the word that is not known, and those that are.
-    pub fn display(&mut self, words: &str) -> Result<(), LaunchError> {
+    pub(crate) fn display(&mut self, words: &str) -> Result<(), LaunchError> {
         let wrong = |why: String| LaunchError::new(USAGE, format!("--display {words}: {why}"));
         let (items, forms) = words.split_once(':').unwrap_or((words, "parseable"));
         for form in forms.split(':') {
@@ -71,7 +71,7 @@ impl DisplayOptions {
     }
 
     /// Is there anything to show?
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }

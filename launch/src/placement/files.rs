@@ -18,7 +18,7 @@ use platform::sys::topology::{CpuTopology, HardwareLevel, parse_list};
 
 /// What a line of a rankfile gives its rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RankfileSlots {
+pub(super) enum RankfileSlots {
     /// Cores (or hardware threads) of the machine.
     Units(Vec<usize>),
     /// Cores (or hardware threads) of one package.
@@ -28,16 +28,16 @@ pub enum RankfileSlots {
 }
 
 /// A rankfile: what each of its ranks is given, if the line says.
-pub type Rankfile = BTreeMap<usize, Option<RankfileSlots>>;
+pub(super) type Rankfile = BTreeMap<usize, Option<RankfileSlots>>;
 
 /// Is this the name of this host?
-pub type IsThisHost<'a> = &'a dyn Fn(&str) -> bool;
+pub(super) type IsThisHost<'a> = &'a dyn Fn(&str) -> bool;
 
 /// Reads a rankfile.
 ///
 /// # Errors
 /// With the line that is wrong.
-pub fn parse_ranks(text: &str, is_here: IsThisHost<'_>) -> Result<Rankfile, String> {
+pub(super) fn parse_ranks(text: &str, is_here: IsThisHost<'_>) -> Result<Rankfile, String> {
     let mut ranks = Rankfile::new();
     for line in lines(text) {
         let wrong = |why: &str| format!("line {line:?}: {why}");
@@ -64,7 +64,7 @@ pub fn parse_ranks(text: &str, is_here: IsThisHost<'_>) -> Result<Rankfile, Stri
 ///
 /// # Errors
 /// With the line that is wrong.
-pub fn count_hosts(text: &str, is_here: IsThisHost<'_>) -> Result<usize, String> {
+pub(super) fn count_hosts(text: &str, is_here: IsThisHost<'_>) -> Result<usize, String> {
     let hosts = lines(text).map(|line| line.split_whitespace().next().unwrap_or(line));
     let mut count = 0;
     for host in hosts {
@@ -81,7 +81,7 @@ impl RankfileSlots {
     ///
     /// # Errors
     /// With what is not there.
-    pub fn processors(
+    pub(super) fn processors(
         &self, unit: HardwareLevel, topology: &CpuTopology,
     ) -> Result<Vec<usize>, String> {
         let package = |number: usize| {
@@ -105,7 +105,7 @@ impl RankfileSlots {
 ///
 /// # Errors
 /// With the number that none of them has.
-pub fn pick(
+pub(super) fn pick(
     numbers: &[usize], level: HardwareLevel, objects: &[Vec<usize>],
 ) -> Result<Vec<usize>, String> {
     let found = numbers.iter().map(|number| {

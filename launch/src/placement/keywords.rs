@@ -1,10 +1,10 @@
 //! Words of a command line that mean one thing each.
 
 /// Words and what they mean; any start of a word that has one meaning will do.
-pub type Keywords<T> = [(&'static str, T)];
+pub(super) type Keywords<T> = [(&'static str, T)];
 
 /// What `word`, or the words that start with it, mean, if that is one thing.
-pub fn find_keyword<T: Copy + PartialEq>(words: &Keywords<T>, word: &str) -> Option<T> {
+pub(super) fn find_keyword<T: Copy + PartialEq>(words: &Keywords<T>, word: &str) -> Option<T> {
     let word = word.to_ascii_lowercase();
     if let Some((_, meaning)) = words.iter().find(|(name, _)| *name == word) {
         return Some(*meaning);
@@ -15,12 +15,12 @@ pub fn find_keyword<T: Copy + PartialEq>(words: &Keywords<T>, word: &str) -> Opt
 }
 
 /// Says that `word` is none of `words`.
-pub fn unknown_keyword(word: &str, words: &str) -> String {
+pub(super) fn unknown_keyword(word: &str, words: &str) -> String {
     format!("{word:?} is not known; these are: {words}")
 }
 
 /// The words of a table, for people.
-pub fn keyword_list<T>(words: &Keywords<T>) -> String {
+pub(super) fn keyword_list<T>(words: &Keywords<T>) -> String {
     words.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
 }
 

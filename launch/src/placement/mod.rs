@@ -9,17 +9,17 @@
 //! [`supervisor`](super::supervisor) and [`arguments`](crate::command_line).
 
 mod counts;
-pub mod display;
+pub(crate) mod display;
 mod files;
 mod keywords;
-pub mod options;
+pub(crate) mod options;
 mod place;
-pub mod report;
+pub(crate) mod report;
 mod request;
 mod slots;
 
-pub use place::{Placement, may_fill, place};
-pub use request::PlacementRequest;
+pub(crate) use place::{Placement, may_fill, place};
+pub(crate) use request::PlacementRequest;
 
 #[cfg(test)]
 mod machines;

@@ -11,7 +11,7 @@ use super::display::DisplayOptions;
 use super::request::PlacementRequest;
 
 /// Options without a value that are short for another with one: name, the other, its value.
-pub const SHORTHANDS: &[(&str, &str, &str)] = &[
+pub(crate) const SHORTHANDS: &[(&str, &str, &str)] = &[
     ("bind-to-core", "bind-to", "core"),
     ("bind-to-none", "bind-to", "none"),
     ("bind-to-socket", "bind-to", "socket"),
@@ -45,7 +45,7 @@ const VARIABLES: &[(&str, &str)] = &[
 ///
 /// # Errors
 /// When a value is wrong, with the option and what it can be.
-pub fn take(
+pub(crate) fn take(
     request: &mut PlacementRequest, show: &mut DisplayOptions, matches: &ArgMatches,
 ) -> Result<(), LaunchError> {
     let values = |option| occurrences(matches, option).into_iter().flatten();
@@ -76,7 +76,7 @@ pub fn take(
 
 /// What the environment says where `request` says nothing. Words there that are wrong are not this
 /// command line's: they are left.
-pub fn from_environment(
+pub(crate) fn from_environment(
     request: &PlacementRequest, variable: &dyn Fn(&str) -> Option<OsString>,
 ) -> PlacementRequest {
     let mut all = PlacementRequest::default();

@@ -38,7 +38,7 @@ use super::slots::{self, PlacementSlot};
 
 /// Where the ranks of a job are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Placement {
+pub(crate) struct Placement {
     /// For each rank the processors that it is bound to, if it is.
     pub processors: Vec<Option<Vec<usize>>>,
     /// A sentence that the user should read.
@@ -47,19 +47,19 @@ pub struct Placement {
 
 impl Placement {
     /// The processors that `rank` is bound to, if it is.
-    pub fn of_rank(&self, rank: u32) -> Option<&[usize]> {
+    pub(crate) fn of_rank(&self, rank: u32) -> Option<&[usize]> {
         self.processors.get(rank as usize)?.as_deref()
     }
 
     /// How many processors all ranks have together, if all are bound.
-    pub fn total_processors(&self) -> Option<usize> {
+    pub(crate) fn total_processors(&self) -> Option<usize> {
         let sets: Option<Vec<_>> = self.processors.iter().map(Option::as_deref).collect();
         Some(sets?.concat().into_iter().collect::<HashSet<_>>().len())
     }
 }
 
 /// Might ranks be bound that nobody asked to bind? They may use `processors`.
-pub fn may_fill(ranks: usize, threads: usize, processors: usize) -> bool {
+pub(crate) fn may_fill(ranks: usize, threads: usize, processors: usize) -> bool {
     // No processor has more hardware threads in a core.
     const THREADS_OF_A_CORE_MAX: usize = 8;
     let busy = ranks.saturating_mul(threads);
@@ -76,7 +76,7 @@ fn is_time_shared(ranks: usize, threads: usize, processors: usize) -> bool {
 ///
 /// # Errors
 /// When the request cannot be met here, with what is missing.
-pub fn place(
+pub(crate) fn place(
     request: &PlacementRequest, topology: &CpuTopology, ranks: usize, threads: usize,
 ) -> Result<Placement, LaunchError> {
     let free = Placement { processors: vec![None; ranks], note: None };

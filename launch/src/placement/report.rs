@@ -13,7 +13,7 @@ use super::display::DisplayOptions;
 use super::place::Placement;
 
 /// What a report is about.
-pub struct PlacementReport<'a> {
+pub(crate) struct PlacementReport<'a> {
     /// The name of this host.
     pub host: &'a str,
     /// Its processors.
@@ -26,7 +26,7 @@ pub struct PlacementReport<'a> {
 
 impl PlacementReport<'_> {
     /// Everything that `display` asks for, in lines.
-    pub fn shown(&self, show: DisplayOptions) -> String {
+    pub(crate) fn shown(&self, show: DisplayOptions) -> String {
         let parts: [(bool, &dyn Fn() -> String); 4] = [
             (show.allocation, &|| self.allocation()),
             (show.topology, &|| self.machine()),
@@ -37,7 +37,7 @@ impl PlacementReport<'_> {
     }
 
     /// A line for each rank: what it is bound to.
-    pub fn bindings(&self) -> Vec<String> {
+    pub(crate) fn bindings(&self) -> Vec<String> {
         let line = |(rank, set): (usize, &Option<Vec<usize>>)| {
             let place = match set {
                 None => "not bound".to_owned(),

@@ -21,7 +21,7 @@ use super::keywords::{Keywords, find_keyword, keyword_list, unknown_keyword};
 
 /// What is asked for; the default asks for nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PlacementRequest {
+pub(crate) struct PlacementRequest {
     pub(super) mapping: Option<RankMapping>,
     pub(super) binding: Option<Binding>,
     pub(super) ranking: Option<RankOrder>,
@@ -138,7 +138,7 @@ impl PlacementRequest {
     ///
     /// # Errors
     /// With the word that is not known, and those that are.
-    pub fn map_by(&mut self, words: &str) -> Result<(), LaunchError> {
+    pub(crate) fn map_by(&mut self, words: &str) -> Result<(), LaunchError> {
         let wrong = |why: String| LaunchError::new(USAGE, format!("--map-by {words}: {why}"));
         let mut rest = words.split(':');
         let first = rest.next().unwrap_or_default();
@@ -163,7 +163,7 @@ impl PlacementRequest {
     ///
     /// # Errors
     /// With the word that is not known, and those that are.
-    pub fn bind_to(&mut self, words: &str) -> Result<(), LaunchError> {
+    pub(crate) fn bind_to(&mut self, words: &str) -> Result<(), LaunchError> {
         let wrong = |why: String| LaunchError::new(USAGE, format!("--bind-to {words}: {why}"));
         let (first, rest) = words.split_once(':').unwrap_or((words, ""));
         let first = first.to_ascii_lowercase();
@@ -198,7 +198,7 @@ impl PlacementRequest {
     ///
     /// # Errors
     /// With the word that is not known, and those that are.
-    pub fn rank_by(&mut self, word: &str) -> Result<(), LaunchError> {
+    pub(crate) fn rank_by(&mut self, word: &str) -> Result<(), LaunchError> {
         let ranking = find_keyword(RANKINGS, word);
         self.ranking = Some(ranking.ok_or_else(|| {
             let why = unknown_keyword(word, &keyword_list(RANKINGS));
@@ -208,17 +208,17 @@ impl PlacementRequest {
     }
 
     /// Takes `-N` or `-npernode`: `count` ranks on each host, and no more.
-    pub fn per_host(&mut self, count: u32) {
+    pub(crate) fn per_host(&mut self, count: u32) {
         self.per_host = Some(PerHost { count: count as usize, wraps_around: false });
     }
 
     /// Takes `-ppn` or `-perhost`: `count` ranks on each host; with more, round again.
-    pub fn per_host_wrapping(&mut self, count: u32) {
+    pub(crate) fn per_host_wrapping(&mut self, count: u32) {
         self.per_host = Some(PerHost { count: count as usize, wraps_around: true });
     }
 
     /// Takes `-npersocket`: `count` ranks on each package.
-    pub fn per_package(&mut self, count: u32) {
+    pub(crate) fn per_package(&mut self, count: u32) {
         self.map_per_object(RankMapping::PerObject {
             count: count as usize,
             level: HardwareLevel::Package,
@@ -226,17 +226,17 @@ impl PlacementRequest {
     }
 
     /// Takes `--rankfile`.
-    pub fn rankfile(&mut self, file: PathBuf) {
+    pub(crate) fn rankfile(&mut self, file: PathBuf) {
         self.mapping = Some(RankMapping::Rankfile(file));
     }
 
     /// Binds to nothing.
-    pub fn bind_to_nothing(&mut self) {
+    pub(crate) fn bind_to_nothing(&mut self) {
         self.binding = Some(Binding::Nothing);
     }
 
     /// This, and what `later` says in its place.
-    pub fn with(self, later: &Self) -> Self {
+    pub(crate) fn with(self, later: &Self) -> Self {
         Self {
             mapping: later.mapping.clone().or(self.mapping),
             binding: later.binding.clone().or(self.binding),
@@ -251,22 +251,22 @@ impl PlacementRequest {
     }
 
     /// May there be more ranks than slots or cores, if that is said?
-    pub fn oversubscribe(&self) -> Option<bool> {
+    pub(crate) fn oversubscribe(&self) -> Option<bool> {
         self.oversubscribe
     }
 
     /// Hosts have slots enough, which counts more than cores.
-    pub fn slots_are_enough(&mut self) {
+    pub(crate) fn slots_are_enough(&mut self) {
         self.oversubscribe = None;
     }
 
     /// Was it said where ranks go or what they are bound to?
-    pub fn decides_binding(&self) -> bool {
+    pub(crate) fn decides_binding(&self) -> bool {
         self.binding.is_some() || self.mapping.is_some() || self.width.is_some()
     }
 
     /// Does nothing here speak of placement?
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 

@@ -8,7 +8,7 @@ use super::request::RankOrder;
 
 /// Where a rank is seated: in which object, and as the how-manieth there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PlacementSlot {
+pub(super) struct PlacementSlot {
     /// The number of the object.
     pub object: usize,
     /// How many were seated there before.
@@ -17,7 +17,7 @@ pub struct PlacementSlot {
 
 /// Seats `ranks` one by one round the objects, past those that are full, until all are; then again
 /// from the start. `rooms` says how many each has room for; at least one each, of at least one.
-pub fn in_rounds(rooms: &[usize], ranks: usize) -> Vec<PlacementSlot> {
+pub(super) fn in_rounds(rooms: &[usize], ranks: usize) -> Vec<PlacementSlot> {
     let mut taken = vec![0; rooms.len()];
     let mut seats = Vec::with_capacity(ranks);
     let mut fills = 1;
@@ -37,7 +37,7 @@ pub fn in_rounds(rooms: &[usize], ranks: usize) -> Vec<PlacementSlot> {
 }
 
 /// Seats `each` on the first object, as many on the next, and so on; then again from the start.
-pub fn in_blocks(objects: usize, each: usize, ranks: usize) -> Vec<PlacementSlot> {
+pub(super) fn in_blocks(objects: usize, each: usize, ranks: usize) -> Vec<PlacementSlot> {
     let all = objects.saturating_mul(each);
     let seat =
         |rank| PlacementSlot { object: rank % all / each, index: rank / all * each + rank % each };
@@ -46,7 +46,7 @@ pub fn in_blocks(objects: usize, each: usize, ranks: usize) -> Vec<PlacementSlot
 
 /// Puts places in the order in which `ranking` numbers them; `object_of` says in which object of
 /// its level a place is.
-pub fn sort_by_rank_order<T>(
+pub(super) fn sort_by_rank_order<T>(
     places: &mut [(PlacementSlot, T)], ranking: Option<RankOrder>,
     object_of: impl Fn(&T, HardwareLevel) -> usize,
 ) {

@@ -7,7 +7,7 @@ use crate::toolchain::{Language, Toolchain};
 
 /// A benchmark that we have the source of.
 #[derive(Debug, PartialEq, Eq)]
-pub struct BundledKernel {
+pub(super) struct BundledKernel {
     /// The name in lower case, as NPB's `make` has it, and a form of it after a dot.
     pub name: &'static str,
     /// What it does, in a few words.
@@ -19,7 +19,7 @@ pub struct BundledKernel {
 }
 
 /// Every kernel, in the order of the table.
-pub const KERNELS: &[BundledKernel] = &[
+pub(super) const KERNELS: &[BundledKernel] = &[
     BundledKernel {
         name: "ep",
         purpose: "random numbers that hardly communicate",
@@ -80,7 +80,7 @@ pub const KERNELS: &[BundledKernel] = &[
 
 impl BundledKernel {
     /// The kernel of that name.
-    pub fn named(name: &str) -> Option<&'static Self> {
+    pub(super) fn named(name: &str) -> Option<&'static Self> {
         KERNELS.iter().find(|kernel| kernel.name == name)
     }
 
@@ -88,7 +88,7 @@ impl BundledKernel {
     ///
     /// # Errors
     /// If they cannot be written, or what the compiler said.
-    pub fn build(&self, tools: &Toolchain, program: &Path) -> Result<(), String> {
+    pub(super) fn build(&self, tools: &Toolchain, program: &Path) -> Result<(), String> {
         // What all kernels in the language share: the compiler finds a header by itself, and a
         // module must have been compiled before.
         let (shared_file, shared_text) = match self.language {

@@ -23,7 +23,7 @@ const SAME: f64 = 0.1;
 
 /// One sentence of the paper.
 #[derive(Debug, PartialEq)]
-pub struct Claim {
+pub(crate) struct Claim {
     /// The figure of the paper.
     pub figure: &'static str,
     /// What it says.
@@ -36,7 +36,7 @@ pub struct Claim {
 
 impl Claim {
     /// The verdict in words.
-    pub fn verdict(&self) -> &'static str {
+    pub(crate) fn verdict(&self) -> &'static str {
         match self.holds {
             Some(true) => "holds",
             Some(false) => "does not hold",
@@ -46,7 +46,7 @@ impl Claim {
 }
 
 /// All claims, as far as these figures tell.
-pub fn claims(values: &Values, results: &Results) -> Vec<Claim> {
+pub(crate) fn claims(values: &Values, results: &Results) -> Vec<Claim> {
     let seen = Measurements { values, results };
     vec![
         seen.peak(),

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The variable that says how our library makes progress.
-pub const PROGRESS: &str = "SUIRO_PROGRESS";
+pub(super) const PROGRESS: &str = "SUIRO_PROGRESS";
 /// The variable with the longest message that it sends eagerly.
 const EAGER_MAX: &str = "SUIRO_EAGER_MAX";
 /// The longest short messages to try: those of the paper (128 B, 1000 B and 8 MB), what it finds
@@ -23,7 +23,7 @@ const EAGER_MAX: &str = "SUIRO_EAGER_MAX";
 const THRESHOLDS: [u64; 5] = [128, 1000, 4064, 16384, 8 << 20];
 
 /// One job that measures.
-pub struct Job {
+pub(super) struct Job {
     experiment: Experiment,
     ranks: u32,
     eager_max: Option<u64>,
@@ -31,7 +31,7 @@ pub struct Job {
 }
 
 /// The jobs of one way to make progress; `is_short` leaves out what takes long.
-pub fn jobs(is_short: bool) -> Vec<Job> {
+pub(super) fn jobs(is_short: bool) -> Vec<Job> {
     let pair = |experiment, eager_max, words| Job { experiment, ranks: 2, eager_max, words };
     let bandwidth = &[
         "rate:8",
@@ -62,7 +62,7 @@ pub fn jobs(is_short: bool) -> Vec<Job> {
 }
 
 /// A library as it is told to make progress.
-pub struct ProgressVariant<'a> {
+pub(super) struct ProgressVariant<'a> {
     /// The library.
     pub tools: &'a Toolchain,
     /// How; `None` of a peer.
@@ -72,12 +72,12 @@ pub struct ProgressVariant<'a> {
 impl Job {
     /// Whether it is of use to run it so. Whose threshold cannot be told has none to try, and the
     /// paper tries it with polling only.
-    pub fn suits(&self, way: &ProgressVariant<'_>) -> bool {
+    pub(super) fn suits(&self, way: &ProgressVariant<'_>) -> bool {
         self.eager_max.is_none() || way.progress.as_deref() == Some("polling")
     }
 
     /// What it is, in a few words.
-    pub fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         let limit = self.eager_max.map_or(String::new(), |bytes| format!(", eager up to {bytes}"));
         format!("{:?} on {} ranks{limit}", self.experiment, self.ranks)
     }
@@ -86,7 +86,7 @@ impl Job {
     ///
     /// # Errors
     /// If it fails or lasts too long, with the last that it printed.
-    pub fn run(
+    pub(super) fn run(
         &self, way: &ProgressVariant<'_>, program: &Path, request: &Request, is_short: bool,
         (scratch, stop): (&Scratch, &Stop),
     ) -> Result<Vec<(Subject, f64)>, String> {
@@ -141,7 +141,7 @@ impl Job {
 ///
 /// # Errors
 /// If it cannot be written, or what the compiler said.
-pub fn build(tools: &Toolchain, scratch: &Scratch) -> Result<PathBuf, String> {
+pub(super) fn build(tools: &Toolchain, scratch: &Scratch) -> Result<PathBuf, String> {
     let folder = scratch.path().join(format!("model-{}", tools.folder_name()));
     let (program, source) = (folder.join("peers"), folder.join("peers.c"));
     let write = |path: &Path, text: &str| {

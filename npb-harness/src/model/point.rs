@@ -13,7 +13,7 @@ const VERSION: u32 = 1;
 /// What was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Experiment {
+pub(crate) enum Experiment {
     /// MB/s of messages in one direction, many at a time.
     Bandwidth,
     /// Microseconds there and back.
@@ -26,7 +26,7 @@ pub enum Experiment {
 
 /// What a figure is of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Subject {
+pub(crate) struct Subject {
     /// What was measured.
     pub experiment: Experiment,
     /// `suiro`, or the label of a peer.
@@ -43,7 +43,7 @@ pub struct Subject {
 
 /// One figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Point {
+pub(crate) struct Point {
     /// The version of this format.
     pub v: u32,
     /// What it is of.
@@ -59,17 +59,17 @@ pub struct Point {
 
 impl Point {
     /// A figure of this machine.
-    pub fn new(subject: Subject, repeat: u32, value: f64) -> Self {
+    pub(crate) fn new(subject: Subject, repeat: u32, value: f64) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Self { v: VERSION, subject, repeat, value, processors }
     }
 }
 
 /// The values of all repeats by what they are of.
-pub type Values = BTreeMap<Subject, Vec<f64>>;
+pub(crate) type Values = BTreeMap<Subject, Vec<f64>>;
 
 /// The values of these figures.
-pub fn values(points: &[Point]) -> Values {
+pub(crate) fn values(points: &[Point]) -> Values {
     let mut values = Values::new();
     for point in points {
         values.entry(point.subject.clone()).or_default().push(point.value);
@@ -81,7 +81,7 @@ pub fn values(points: &[Point]) -> Values {
 ///
 /// # Errors
 /// If it cannot be read, or has a line that is neither.
-pub fn read(path: &Path) -> Result<(Vec<Record>, Vec<Point>), String> {
+pub(crate) fn read(path: &Path) -> Result<(Vec<Record>, Vec<Point>), String> {
     let text = fs::read_to_string(path)
         .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     parse(&text).map_err(|why| format!("{}:{why}", path.display()))

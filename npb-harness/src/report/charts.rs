@@ -9,7 +9,7 @@ use super::results::{
 };
 
 /// Charts that belong together.
-pub struct Group {
+pub(super) struct Group {
     /// What they show.
     pub heading: &'static str,
     /// How to read them.
@@ -19,7 +19,7 @@ pub struct Group {
 }
 
 /// What is the same in all charts of a page: libraries and kernels have their styles.
-pub struct Charts<'a> {
+pub(super) struct Charts<'a> {
     results: &'a Results,
     mains: Vec<&'a LibraryVariant>,
     comparisons: &'a [Comparison],
@@ -27,12 +27,12 @@ pub struct Charts<'a> {
 
 impl<'a> Charts<'a> {
     /// The charts of these results.
-    pub fn new(results: &'a Results, comparisons: &'a [Comparison]) -> Self {
+    pub(super) fn new(results: &'a Results, comparisons: &'a [Comparison]) -> Self {
         Self { results, mains: results.main_variants(), comparisons }
     }
 
     /// All sources and classes that there are results of.
-    pub fn sections(&self) -> Vec<(&'a str, Class)> {
+    pub(super) fn sections(&self) -> Vec<(&'a str, Class)> {
         let problems = self.results.rates.keys();
         let mut sections: Vec<_> =
             problems.map(|problem| (problem.source.as_str(), problem.class)).collect();
@@ -41,7 +41,7 @@ impl<'a> Charts<'a> {
     }
 
     /// The charts of one of them, but for those that would show nothing.
-    pub fn groups(&self, source: &str, class: Class) -> Vec<Group> {
+    pub(super) fn groups(&self, source: &str, class: Class) -> Vec<Group> {
         let problems: Vec<_> = (self.results.rates.iter())
             .filter(|(problem, _)| problem.source == source && problem.class == class)
             .collect();

@@ -14,7 +14,7 @@ use crate::model::point::{Experiment, Subject, Values};
 const MODES: [&str; 4] = ["polling", "thread", "auto", "delegate"];
 
 /// The charts of these figures, but for those that would show nothing.
-pub fn group(values: &Values) -> Option<Group> {
+pub(super) fn group(values: &Values) -> Option<Group> {
     let mut charts = vec![
         pair(values, Experiment::Bandwidth, "Bandwidth", "MB/s", line_name),
         pair(values, Experiment::RoundTrip, "Round trip", "µs there and back", line_name),
@@ -42,7 +42,7 @@ pub fn group(values: &Values) -> Option<Group> {
 }
 
 /// What the paper says, what is seen here, and whether it holds.
-pub fn claims(values: &Values, results: &Results) -> Table {
+pub(super) fn claims(values: &Values, results: &Results) -> Table {
     let claims = claims::claims(values, results);
     tables::words(
         &["figure", "the paper", "here", "verdict"],

@@ -51,7 +51,7 @@ h2,h3{break-after:avoid}.grid{grid-template-columns:1fr 1fr;gap:1rem}.wide{overf
 ";
 
 /// The page of these results; `sources` are the files that they come from.
-pub fn page(results: &Results, values: &Values, sources: &[String]) -> Markup {
+pub(super) fn page(results: &Results, values: &Values, sources: &[String]) -> Markup {
     let comparisons = results.comparisons();
     let charts = Charts::new(results, &comparisons);
     html! {

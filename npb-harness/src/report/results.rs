@@ -9,11 +9,11 @@ use crate::{
 };
 
 /// Our library's name in records.
-pub const OURS: &str = "suiro";
+pub(crate) const OURS: &str = "suiro";
 
 /// What was run, but for the number of ranks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Problem {
+pub(crate) struct Problem {
     /// `kernels`, or the name of a tree.
     pub source: String,
     /// The size.
@@ -24,7 +24,7 @@ pub struct Problem {
 
 /// The size of a problem; they are in order of size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Class(pub char);
+pub(crate) struct Class(pub char);
 
 /// All that NPB has, from the smallest.
 const CLASSES: &str = "SWABCDEF";
@@ -44,7 +44,7 @@ impl PartialOrd for Class {
 
 /// How it was run. Ours are before those of peers, and what ours does by itself is the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LibraryVariant {
+pub(crate) struct LibraryVariant {
     /// Ours, or the label of a peer.
     pub library: String,
     /// The device, where there is a choice.
@@ -55,13 +55,13 @@ pub struct LibraryVariant {
 
 impl LibraryVariant {
     /// In words.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         let parts = [Some(&self.library), self.device.as_ref(), self.progress.as_ref()];
         parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 
     /// Whether it is our library.
-    pub fn is_ours(&self) -> bool {
+    pub(crate) fn is_ours(&self) -> bool {
         self.library == OURS
     }
 
@@ -88,7 +88,7 @@ impl PartialOrd for LibraryVariant {
 
 /// The median of several values, and how far apart they are.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Figure {
+pub(crate) struct Figure {
     /// The middle one, or the mean of the two in the middle.
     pub median: f64,
     /// The least.
@@ -101,7 +101,7 @@ pub struct Figure {
 
 impl Figure {
     /// The figure of these values; `None` if there are none.
-    pub fn of(mut values: Vec<f64>) -> Option<Self> {
+    pub(crate) fn of(mut values: Vec<f64>) -> Option<Self> {
         let median = median(&mut values)?;
         let (low, high) = (*values.first()?, *values.last()?);
         let count = values.len();
@@ -109,21 +109,21 @@ impl Figure {
     }
 
     /// The same in another unit.
-    pub fn times(self, factor: f64) -> Self {
+    pub(crate) fn times(self, factor: f64) -> Self {
         let Self { median, low, high, count } = self;
         Self { median: median * factor, low: low * factor, high: high * factor, count }
     }
 }
 
 /// Mop/s of one way by number of ranks.
-pub type RankSeries = BTreeMap<u32, Figure>;
+pub(crate) type RankSeries = BTreeMap<u32, Figure>;
 
 /// The same of all ways to run a problem.
-pub type VariantSeries = BTreeMap<LibraryVariant, RankSeries>;
+pub(crate) type VariantSeries = BTreeMap<LibraryVariant, RankSeries>;
 
 /// All results.
 #[derive(Debug, Default)]
-pub struct Results {
+pub(crate) struct Results {
     /// The rates of runs with the right result.
     pub rates: BTreeMap<Problem, VariantSeries>,
     /// The runs without, in the order of the files.
@@ -136,7 +136,7 @@ pub struct Results {
 
 impl Results {
     /// The results of these records.
-    pub fn of(records: &[Record]) -> Self {
+    pub(crate) fn of(records: &[Record]) -> Self {
         let mut values: BTreeMap<(Problem, LibraryVariant, u32), Vec<f64>> = BTreeMap::new();
         let mut failures = Vec::new();
         for record in records {
@@ -160,7 +160,7 @@ impl Results {
     }
 
     /// All ways, each once, in order.
-    pub fn variants(&self) -> Vec<&LibraryVariant> {
+    pub(crate) fn variants(&self) -> Vec<&LibraryVariant> {
         let mut ways: Vec<&LibraryVariant> = self.rates.values().flat_map(BTreeMap::keys).collect();
         ways.sort();
         ways.dedup();
@@ -169,7 +169,7 @@ impl Results {
 
     /// One way for each library, to compare libraries by: its default if that was run, or that with
     /// the most figures. Ours is the first.
-    pub fn main_variants(&self) -> Vec<&LibraryVariant> {
+    pub(crate) fn main_variants(&self) -> Vec<&LibraryVariant> {
         let mut mains: Vec<&LibraryVariant> = Vec::new();
         for way in self.variants() {
             match mains.iter_mut().find(|main| main.library == way.library) {
@@ -189,7 +189,7 @@ impl Results {
 
     /// Ours beside the best peer, for each way of ours, by source, class and ranks. Empty without
     /// peers.
-    pub fn comparisons(&self) -> Vec<Comparison> {
+    pub(crate) fn comparisons(&self) -> Vec<Comparison> {
         let mut found: BTreeMap<(String, Class, LibraryVariant, u32), Vec<Ratio>> = BTreeMap::new();
         for (problem, ways) in &self.rates {
             let (ours, peers): (Vec<_>, Vec<_>) = ways.iter().partition(|(way, _)| way.is_ours());
@@ -230,7 +230,7 @@ fn best_of<'a>(
 
 /// A median of ours, as so many times that of the best peer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ratio {
+pub(crate) struct Ratio {
     /// Of which kernel.
     pub kernel: String,
     /// Which peer is the best of them.
@@ -241,7 +241,7 @@ pub struct Ratio {
 
 /// One way of ours on so many ranks, beside the best peer for each kernel.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Comparison {
+pub(crate) struct Comparison {
     /// `kernels`, or the name of a tree.
     pub source: String,
     /// The size.
@@ -256,13 +256,13 @@ pub struct Comparison {
 
 impl Comparison {
     /// The geometric mean over the kernels.
-    pub fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         let values: Vec<f64> = self.ratios.iter().map(|ratio| ratio.value).collect();
         geometric_mean(&values).unwrap_or(f64::NAN)
     }
 
     /// The kernel that does worst, and the one that does best.
-    pub fn extremes(&self) -> Option<(&Ratio, &Ratio)> {
+    pub(crate) fn extremes(&self) -> Option<(&Ratio, &Ratio)> {
         let least = self.ratios.iter().min_by(|one, other| one.value.total_cmp(&other.value))?;
         let most = self.ratios.iter().max_by(|one, other| one.value.total_cmp(&other.value))?;
         Some((least, most))
@@ -270,7 +270,7 @@ impl Comparison {
 }
 
 /// The geometric mean of positive values; `None` of none.
-pub fn geometric_mean(values: &[f64]) -> Option<f64> {
+pub(crate) fn geometric_mean(values: &[f64]) -> Option<f64> {
     let logarithms: f64 = values.iter().map(|value| value.ln()).sum();
     (!values.is_empty()).then(|| (logarithms / values.len() as f64).exp())
 }

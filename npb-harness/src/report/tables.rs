@@ -9,7 +9,7 @@ use crate::record::{Outcome, Record, Setting};
 
 /// A table of texts.
 #[derive(Debug, PartialEq)]
-pub struct Table {
+pub(super) struct Table {
     /// What each column has.
     pub columns: Vec<Column>,
     /// The cells, one for each column.
@@ -18,7 +18,7 @@ pub struct Table {
 
 /// What a column has.
 #[derive(Debug, PartialEq)]
-pub struct Column {
+pub(super) struct Column {
     name: String,
     holds: ColumnKind,
 }
@@ -33,7 +33,7 @@ enum ColumnKind {
 
 impl Table {
     /// The table as lines for a terminal, each with its end.
-    pub fn lines(&self) -> String {
+    pub(super) fn lines(&self) -> String {
         let mut table = comfy_table::Table::new();
         table.load_style(presets::NOTHING);
         table.set_header(self.columns.iter().map(|column| column.name.as_str()));
@@ -86,7 +86,7 @@ fn columns(holds: ColumnKind, names: &[&str]) -> Vec<Column> {
 }
 
 /// Our library beside the best peers.
-pub fn comparisons(comparisons: &[Comparison]) -> Table {
+pub(super) fn comparisons(comparisons: &[Comparison]) -> Table {
     let mut all = columns(ColumnKind::Words, &["class", "library"]);
     let numbers = ["ranks", "mean", "least", "most", "kernels"];
     all.extend(columns(ColumnKind::Numbers, &numbers));
@@ -112,7 +112,7 @@ pub fn comparisons(comparisons: &[Comparison]) -> Table {
 }
 
 /// The runs without the right result.
-pub fn failures(records: &[Record]) -> Table {
+pub(super) fn failures(records: &[Record]) -> Table {
     let mut all = columns(ColumnKind::Words, &["run", "library", "repeat", "outcome", "why"]);
     all.extend(columns(ColumnKind::Code, &["log"]));
     let row = |record: &Record| {
@@ -139,7 +139,7 @@ pub fn failures(records: &[Record]) -> Table {
 }
 
 /// Mop/s of everything, one column for each way to run it; the figure is put into words by `text`.
-pub fn rates(results: &Results, text: impl Fn(&Figure) -> String) -> Table {
+pub(super) fn rates(results: &Results, text: impl Fn(&Figure) -> String) -> Table {
     let ways = results.variants();
     let names: Vec<String> = ways.iter().map(|way| way.name()).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -169,17 +169,17 @@ pub fn rates(results: &Results, text: impl Fn(&Figure) -> String) -> Table {
 }
 
 /// A table of words.
-pub fn words(names: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Table {
+pub(super) fn words(names: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Table {
     Table { columns: columns(ColumnKind::Words, names), rows: rows.collect() }
 }
 
 /// The median of a figure.
-pub fn median(figure: &Figure) -> String {
+pub(super) fn median(figure: &Figure) -> String {
     number(figure.median)
 }
 
 /// The median, the least and the greatest.
-pub fn spread(figure: &Figure) -> String {
+pub(super) fn spread(figure: &Figure) -> String {
     if figure.count == 1 {
         return median(figure);
     }

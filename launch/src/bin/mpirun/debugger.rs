@@ -12,7 +12,7 @@ use launch::debugger::{DebuggedProcess, Debugger};
 
 /// `MPIR_PROCDESC`.
 #[repr(C)]
-pub struct ProcessDescription {
+pub(crate) struct ProcessDescription {
     host_name: *const c_char,
     executable_name: *const c_char,
     pid: c_int,
@@ -24,37 +24,37 @@ const SPAWNED: c_int = 1;
 /// The processes, by rank.
 #[used]
 #[unsafe(no_mangle)]
-pub static mut MPIR_proctable: *mut ProcessDescription = ptr::null_mut();
+pub(crate) static mut MPIR_proctable: *mut ProcessDescription = ptr::null_mut();
 
 /// How many there are.
 #[used]
 #[unsafe(no_mangle)]
-pub static mut MPIR_proctable_size: c_int = 0;
+pub(crate) static mut MPIR_proctable_size: c_int = 0;
 
 /// What has happened when `MPIR_Breakpoint` is called.
 #[used]
 #[unsafe(no_mangle)]
-pub static mut MPIR_debug_state: c_int = 0;
+pub(crate) static mut MPIR_debug_state: c_int = 0;
 
 /// A debugger sets it to 1.
 #[used]
 #[unsafe(no_mangle)]
-pub static mut MPIR_being_debugged: c_int = 0;
+pub(crate) static mut MPIR_being_debugged: c_int = 0;
 
 /// Its presence says that this process is no rank itself.
 #[used]
 #[unsafe(no_mangle)]
-pub static mut MPIR_i_am_starter: c_int = 1;
+pub(crate) static mut MPIR_i_am_starter: c_int = 1;
 
 /// Its presence says that ranks go on without being attached to.
 #[used]
 #[unsafe(no_mangle)]
-pub static mut MPIR_partial_attach_ok: c_int = 1;
+pub(crate) static mut MPIR_partial_attach_ok: c_int = 1;
 
 /// Where a debugger has its breakpoint.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn MPIR_Breakpoint() {
+pub(crate) extern "C" fn MPIR_Breakpoint() {
     // Something that no optimizer may merge with another empty function.
     // SAFETY: this process has one thread, and reads its own integer.
     std::hint::black_box(unsafe { (&raw const MPIR_debug_state).read_volatile() });
@@ -62,7 +62,7 @@ pub extern "C" fn MPIR_Breakpoint() {
 
 /// The table behind the symbols. It and its texts stay until the process ends.
 #[derive(Default)]
-pub struct Mpir {
+pub(crate) struct Mpir {
     table: Vec<ProcessDescription>,
     texts: Vec<CString>,
 }

@@ -13,7 +13,7 @@ diagonal ones at once (bl1, bl2, bl4), the same with the time of access to each 
 load (access), and the best that a search finds (best). Prints the time of an exchange by each; in
 parentheses what was measured on the K computer, where that is published.";
 
-pub fn command() -> Command {
+pub(crate) fn command() -> Command {
     let file = |name: &'static str, help: &'static str| {
         Arg::new(name).long(name).value_name("FILE").help(help)
     };
@@ -71,7 +71,7 @@ pub fn command() -> Command {
         .arg(file("chart", "draw the times over the eleven published sizes of the grid"))
 }
 
-pub fn run(matches: &ArgMatches) -> Result<String, String> {
+pub(crate) fn run(matches: &ArgMatches) -> Result<String, String> {
     let patterns = matches.get_many::<String>("pattern").into_iter().flatten();
     let mut patterns: Vec<HaloPattern> =
         patterns.filter_map(|name| HaloPattern::from_name(name)).collect();

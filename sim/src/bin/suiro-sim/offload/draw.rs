@@ -8,7 +8,7 @@ use sim::offload::levels::Times;
 
 use super::{checked, collective, scheme, scheme_argument, with_collective};
 
-pub fn command() -> Command {
+pub(super) fn command() -> Command {
     let command = Command::new("draw").about("Draws the levels of counters during a run.");
     with_collective(command, 256)
         .arg(
@@ -40,7 +40,7 @@ pub fn command() -> Command {
         .arg(Arg::new("svg").long("svg").value_name("FILE").required(true).help("the picture"))
 }
 
-pub fn run(matches: &ArgMatches) -> Result<String, String> {
+pub(super) fn run(matches: &ArgMatches) -> Result<String, String> {
     let collective = collective(matches)?;
     let scheme = scheme(matches);
     let ranks = matches.get_many::<u32>("rank").into_iter().flatten();

@@ -13,7 +13,7 @@ use sim::offload::{OPERATIONS, SimulatedCollective};
 const SCHEMES: [(&str, Scheme); 3] =
     [("tank", Scheme::Tank), ("tank1", Scheme::Tank1), ("prematched", Scheme::Prematched)];
 
-pub fn command() -> Command {
+pub(crate) fn command() -> Command {
     Command::new("offload")
         .about("Shows the deferred work that a collective operation is for an interface.")
         .subcommand_required(true)
@@ -23,7 +23,7 @@ pub fn command() -> Command {
         .subcommand(draw::command())
 }
 
-pub fn run(matches: &ArgMatches) -> Result<String, String> {
+pub(crate) fn run(matches: &ArgMatches) -> Result<String, String> {
     match matches.subcommand() {
         Some(("table", matches)) => table::run(matches),
         Some(("resources", matches)) => resources::run(matches),

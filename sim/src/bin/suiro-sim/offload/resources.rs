@@ -6,7 +6,7 @@ use sim::offload::{resources, table};
 
 use super::{SCHEMES, collective, with_collective};
 
-pub fn command() -> Command {
+pub(super) fn command() -> Command {
     let about = "Prints what an operation takes of an interface, by scheme.";
     let long = "Prints what an operation takes of an interface, by scheme: counters of an instance, \
                 how often each is there, slots for deferred work, unlike thresholds of a counter, and \
@@ -15,7 +15,7 @@ pub fn command() -> Command {
     with_collective(Command::new("resources").about(about).long_about(long), 1 << 20)
 }
 
-pub fn run(matches: &ArgMatches) -> Result<String, String> {
+pub(super) fn run(matches: &ArgMatches) -> Result<String, String> {
     let collective = collective(matches)?;
     let head = ["scheme", "counters", "tanks", "slots", "thresholds", "bits"].map(str::to_owned);
     let mut rows = vec![head];

@@ -6,7 +6,7 @@ use sim::offload::table::table;
 
 use super::{checked, collective, scheme, scheme_argument, with_collective};
 
-pub fn command() -> Command {
+pub(super) fn command() -> Command {
     let command = Command::new("table").about("Prints the deferred work of a rank.");
     with_collective(command, 1 << 20)
         .arg(
@@ -20,7 +20,7 @@ pub fn command() -> Command {
         .arg(scheme_argument())
 }
 
-pub fn run(matches: &ArgMatches) -> Result<String, String> {
+pub(super) fn run(matches: &ArgMatches) -> Result<String, String> {
     let collective = collective(matches)?;
     let scheme = scheme(matches);
     let rank = matches.get_one::<u32>("rank").copied().unwrap_or(0);
