@@ -57,7 +57,7 @@ type FortranDeleteCallback<V> = unsafe extern "C" fn(
 ///
 /// # Errors
 /// The code that the function returned.
-pub fn delete(object: Handle, attribute: &Attribute) -> Result {
+pub(crate) fn delete(object: Handle, attribute: &Attribute) -> Result {
     let Attribute { keyval, value } = attribute;
     let KeyvalFunctions { language, delete, extra_state, .. } = keyval.functions;
     if delete == NULL_FN {
@@ -97,7 +97,7 @@ pub fn delete(object: Handle, attribute: &Attribute) -> Result {
 ///
 /// # Errors
 /// The code that a function returned; those after it are not called.
-pub fn copy_all(object: Handle, attributes: &Attributes, copies: &mut Attributes) -> Result {
+pub(crate) fn copy_all(object: Handle, attributes: &Attributes, copies: &mut Attributes) -> Result {
     for attribute in attributes.iter() {
         if let Some(value) = copy(object, attribute)? {
             copies.set(attribute.keyval.clone(), value);

@@ -24,7 +24,7 @@ use platform::base::{ErrorClass, MpiError, Result};
 
 /// A buffer as C passes it: `count` elements of `datatype` at `buf`, for each rank or in all.
 #[derive(Clone, Copy)]
-pub struct Elements {
+pub(crate) struct Elements {
     pub(super) buf: *const c_void,
     count: MPI_Count,
     datatype: MPI_Datatype,
@@ -32,7 +32,7 @@ pub struct Elements {
 
 /// Names the arguments of a buffer.
 #[inline]
-pub fn elements(
+pub(crate) fn elements(
     buf: *const c_void, count: impl Into<MPI_Count>, datatype: MPI_Datatype,
 ) -> Elements {
     Elements { buf, count: count.into(), datatype }
@@ -40,7 +40,7 @@ pub fn elements(
 
 /// A buffer with a block for each rank, as C passes it.
 #[derive(Clone, Copy)]
-pub struct BlockArguments {
+pub(crate) struct BlockArguments {
     /// From where displacements count.
     pub(super) buf: *const c_void,
     /// Elements of each block.
@@ -53,7 +53,7 @@ pub struct BlockArguments {
 
 impl BlockArguments {
     /// Names the arguments.
-    pub fn new(
+    pub(crate) fn new(
         buf: *const c_void, counts: Integers, displacements: Integers, types: BlockTypes,
     ) -> Self {
         Self { buf, counts, displacements, types }
@@ -62,7 +62,7 @@ impl BlockArguments {
 
 /// The datatypes of blocks.
 #[derive(Clone, Copy)]
-pub enum BlockTypes {
+pub(crate) enum BlockTypes {
     /// All have this one.
     One(MPI_Datatype),
     /// Each has its own, in this array.
@@ -71,7 +71,7 @@ pub enum BlockTypes {
 
 /// The arguments of a reduction: `count` elements of `datatype` are combined by `op`.
 #[derive(Clone, Copy)]
-pub struct ReductionArguments {
+pub(crate) struct ReductionArguments {
     send: Elements,
     receive: Elements,
     op: MPI_Op,
@@ -79,7 +79,7 @@ pub struct ReductionArguments {
 
 /// Names the arguments of a reduction.
 #[inline]
-pub fn reduction(
+pub(crate) fn reduction(
     sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     op: MPI_Op,
 ) -> ReductionArguments {
@@ -89,7 +89,7 @@ pub fn reduction(
 
 /// Does a collective operation on `comm` and waits for its end.
 #[inline]
-pub fn wait(
+pub(crate) fn wait(
     name: &str, comm: MPI_Comm, body: impl FnOnce(&mut ProcessMpi, CallForm) -> Result<Bound>,
 ) -> c_int {
     let body = |mpi: &mut ProcessMpi| {
@@ -106,7 +106,7 @@ pub fn wait(
 /// # Safety
 /// `request` is null or may be written.
 #[inline]
-pub unsafe fn begin(
+pub(crate) unsafe fn begin(
     name: &str, comm: MPI_Comm, request: *mut MPI_Request,
     body: impl FnOnce(&mut ProcessMpi, CallForm) -> Result<Bound>,
 ) -> c_int {
@@ -125,7 +125,7 @@ pub unsafe fn begin(
 /// # Safety
 /// `request` is null or may be written.
 #[inline]
-pub unsafe fn init(
+pub(crate) unsafe fn init(
     name: &str, (comm, info): (MPI_Comm, MPI_Info), request: *mut MPI_Request,
     body: impl Fn(&mut ProcessMpi, CallForm) -> Result<Bound>,
 ) -> c_int {
@@ -155,7 +155,7 @@ pub unsafe fn init(
 ///
 /// # Errors
 /// `Op`, `Type`; `Op` too if the operation is not for this datatype.
-pub fn combining(
+pub(crate) fn combining(
     objects: &Objects, op: MPI_Op, datatype: MPI_Datatype,
 ) -> Result<ReductionOperator> {
     let op = objects.ops.get(number(op))?;
@@ -176,7 +176,7 @@ pub fn combining(
 /// # Safety
 /// The standard's promise of the buffer.
 #[inline]
-pub unsafe fn bcast(
+pub(crate) unsafe fn bcast(
     mpi: &mut ProcessMpi, buffer: Elements, root: c_int, comm: MPI_Comm, form: CallForm,
 ) -> Result<Bound> {
     let root = resolve_root(mpi, root, comm)?;
@@ -193,7 +193,7 @@ pub unsafe fn bcast(
 ///
 /// # Safety
 /// The standard's promise of both buffers.
-pub unsafe fn gather(
+pub(crate) unsafe fn gather(
     mpi: &mut ProcessMpi, send: Elements, receive: Elements, root: c_int, comm: MPI_Comm,
     form: CallForm,
 ) -> Result<Bound> {
@@ -223,7 +223,7 @@ pub unsafe fn gather(
 ///
 /// # Safety
 /// The standard's promise of both buffers and of the arrays.
-pub unsafe fn gatherv(
+pub(crate) unsafe fn gatherv(
     mpi: &mut ProcessMpi, send: Elements, receive: BlockArguments, root: c_int, comm: MPI_Comm,
     form: CallForm,
 ) -> Result<Bound> {
@@ -248,7 +248,7 @@ pub unsafe fn gatherv(
 ///
 /// # Safety
 /// The standard's promise of both buffers.
-pub unsafe fn scatter(
+pub(crate) unsafe fn scatter(
     mpi: &mut ProcessMpi, send: Elements, receive: Elements, root: c_int, comm: MPI_Comm,
     form: CallForm,
 ) -> Result<Bound> {
@@ -278,7 +278,7 @@ pub unsafe fn scatter(
 ///
 /// # Safety
 /// The standard's promise of both buffers and of the arrays.
-pub unsafe fn scatterv(
+pub(crate) unsafe fn scatterv(
     mpi: &mut ProcessMpi, send: BlockArguments, receive: Elements, root: c_int, comm: MPI_Comm,
     form: CallForm,
 ) -> Result<Bound> {
@@ -303,7 +303,7 @@ pub unsafe fn scatterv(
 ///
 /// # Safety
 /// The standard's promise of both buffers.
-pub unsafe fn allgather(
+pub(crate) unsafe fn allgather(
     mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm, form: CallForm,
 ) -> Result<Bound> {
     let ranks = partner_count(mpi, send.buf, comm)?;
@@ -319,7 +319,7 @@ pub unsafe fn allgather(
 ///
 /// # Safety
 /// The standard's promise of both buffers and of the arrays.
-pub unsafe fn allgatherv(
+pub(crate) unsafe fn allgatherv(
     mpi: &mut ProcessMpi, send: Elements, receive: BlockArguments, comm: MPI_Comm, form: CallForm,
 ) -> Result<Bound> {
     let ranks = partner_count(mpi, send.buf, comm)?;
@@ -335,7 +335,7 @@ pub unsafe fn allgatherv(
 ///
 /// # Safety
 /// The standard's promise of both buffers.
-pub unsafe fn alltoall(
+pub(crate) unsafe fn alltoall(
     mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm, form: CallForm,
 ) -> Result<Bound> {
     let ranks = partner_count(mpi, send.buf, comm)?;
@@ -352,7 +352,7 @@ pub unsafe fn alltoall(
 ///
 /// # Safety
 /// The standard's promise of both buffers and of the arrays.
-pub unsafe fn alltoallv(
+pub(crate) unsafe fn alltoallv(
     mpi: &mut ProcessMpi, send: BlockArguments, receive: BlockArguments, comm: MPI_Comm,
     form: CallForm,
 ) -> Result<Bound> {
@@ -375,7 +375,7 @@ pub unsafe fn alltoallv(
 ///
 /// # Safety
 /// The standard's promise of both buffers.
-pub unsafe fn reduce(
+pub(crate) unsafe fn reduce(
     mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
     root: c_int, comm: MPI_Comm, form: CallForm,
 ) -> Result<Bound> {
@@ -406,7 +406,7 @@ pub unsafe fn reduce(
 /// # Safety
 /// The standard's promise of both buffers.
 #[inline]
-pub unsafe fn allreduce(
+pub(crate) unsafe fn allreduce(
     mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
     comm: MPI_Comm, form: CallForm,
 ) -> Result<Bound> {
@@ -425,7 +425,7 @@ pub unsafe fn allreduce(
 ///
 /// # Safety
 /// The standard's promise of both buffers.
-pub unsafe fn reduce_scatter_block(
+pub(crate) unsafe fn reduce_scatter_block(
     mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
     comm: MPI_Comm, form: CallForm,
 ) -> Result<Bound> {
@@ -448,7 +448,7 @@ pub unsafe fn reduce_scatter_block(
 ///
 /// # Safety
 /// The standard's promise of both buffers and of the array.
-pub unsafe fn reduce_scatter(
+pub(crate) unsafe fn reduce_scatter(
     mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
     counts: Integers, comm: MPI_Comm, form: CallForm,
 ) -> Result<Bound> {
@@ -479,7 +479,7 @@ pub unsafe fn reduce_scatter(
 ///
 /// # Safety
 /// The standard's promise of both buffers.
-pub unsafe fn scan(
+pub(crate) unsafe fn scan(
     mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
     comm: MPI_Comm, form: CallForm,
 ) -> Result<Bound> {
@@ -498,7 +498,7 @@ pub unsafe fn scan(
 ///
 /// # Safety
 /// The standard's promise of both buffers.
-pub unsafe fn exscan(
+pub(crate) unsafe fn exscan(
     mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
     comm: MPI_Comm, form: CallForm,
 ) -> Result<Bound> {
@@ -522,14 +522,14 @@ pub unsafe fn exscan(
 
 /// The call of an operation on `comm`.
 #[inline]
-pub fn call(comm: MPI_Comm, form: CallForm) -> Call {
+pub(crate) fn call(comm: MPI_Comm, form: CallForm) -> Call {
     Call { comm: number(comm), form }
 }
 
 /// # Errors
 /// `Buffer` if what one buffer of an operation has is in the other too (§6.1: no aliasing).
 #[inline]
-pub fn check_disjoint<'a, 'b>(
+pub(crate) fn check_disjoint<'a, 'b>(
     one: impl IntoIterator<Item = &'a Memory>, other: impl IntoIterator<Item = &'b Memory> + Clone,
 ) -> Result {
     for one in one {

@@ -27,7 +27,7 @@ use crate::process::{Process, ProcessMpi};
 use platform::base::{ErrorClass, ErrorCode, MpiError, Result};
 
 /// This process's MPI: the one global of the library.
-pub static PROCESS: Process = Process::new();
+pub(crate) static PROCESS: Process = Process::new();
 
 /// Whose error handler hears of an error (MPI 5.0, §9.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,13 +88,13 @@ impl From<MPI_Request> for Scope {
 
 /// The number in a handle; what is no handle at all becomes 0, which no handle is.
 #[inline]
-pub fn number<T>(handle: *mut T) -> Handle {
+pub(crate) fn number<T>(handle: *mut T) -> Handle {
     u32::try_from(handle.addr()).unwrap_or(0)
 }
 
 /// Does something with a running MPI that takes no waiting.
 #[inline]
-pub fn local(
+pub(crate) fn local(
     name: &str, scope: impl Into<Scope>, body: impl FnOnce(&mut ProcessMpi) -> Result,
 ) -> c_int {
     finish(scope, name, PROCESS.with_mpi(body))
@@ -102,34 +102,34 @@ pub fn local(
 
 /// Does something that needs no lock, or takes it itself.
 #[inline]
-pub fn unlocked(name: &str, body: impl FnOnce() -> Result) -> c_int {
+pub(crate) fn unlocked(name: &str, body: impl FnOnce() -> Result) -> c_int {
     finish(Scope::None, name, body())
 }
 
 /// Polls and looks whether something is there; `body` says if it was.
 #[inline]
-pub fn test(
+pub(crate) fn test(
     name: &str, scope: impl Into<Scope>, body: impl FnOnce(&mut ProcessMpi) -> Result<bool>,
 ) -> c_int {
     finish(scope, name, PROCESS.test(body, |found| *found).map(drop))
 }
 
 /// Does something that works at any time.
-pub fn early(
+pub(crate) fn early(
     name: &str, scope: impl Into<Scope>, body: impl FnOnce(&mut Objects) -> Result,
 ) -> c_int {
     finish(scope, name, PROCESS.early(body))
 }
 
 /// Does something that any thread may do at any time (§11.4.1).
-pub fn visit(
+pub(crate) fn visit(
     name: &str, scope: impl Into<Scope>, body: impl FnOnce(&mut Objects) -> Result,
 ) -> c_int {
     finish(scope, name, PROCESS.visit(body))
 }
 
 /// Does something of the tool interface, which somebody must use (MPI 5.0, §15.3).
-pub fn tool(name: &str, body: impl FnOnce(&mut Objects) -> Result) -> c_int {
+pub(crate) fn tool(name: &str, body: impl FnOnce(&mut Objects) -> Result) -> c_int {
     let result = PROCESS.visit(|objects| {
         if !objects.tools.is_used() {
             return Err(tool_error(MPI_T_ERR_NOT_INITIALIZED, "MPI_T_init_thread comes first"));
@@ -140,7 +140,7 @@ pub fn tool(name: &str, body: impl FnOnce(&mut Objects) -> Result) -> c_int {
 }
 
 /// An error of the tool interface.
-pub fn tool_error(code: c_int, why: impl Into<String>) -> Box<MpiError> {
+pub(crate) fn tool_error(code: c_int, why: impl Into<String>) -> Box<MpiError> {
     MpiError::new(ErrorCode(code), why.into())
 }
 
@@ -149,7 +149,7 @@ pub fn tool_error(code: c_int, why: impl Into<String>) -> Box<MpiError> {
 /// # Safety
 /// `request` is null or may be written.
 #[inline]
-pub unsafe fn start(
+pub(crate) unsafe fn start(
     name: &str, comm: MPI_Comm, request: *mut MPI_Request,
     body: impl FnOnce(&mut ProcessMpi) -> Result<Activity>,
 ) -> c_int {
@@ -167,7 +167,7 @@ pub unsafe fn start(
 /// # Safety
 /// `status` is null or may be written.
 #[inline]
-pub unsafe fn blocking(
+pub(crate) unsafe fn blocking(
     name: &str, comm: MPI_Comm, status: *mut MPI_Status,
     body: impl FnOnce(&mut ProcessMpi) -> Result<Activity>,
 ) -> c_int {
@@ -178,7 +178,7 @@ pub unsafe fn blocking(
 
 /// Starts something for the function `name` and waits for its end, with the lock free for others.
 #[inline]
-pub fn wait_for(
+pub(crate) fn wait_for(
     name: &str, body: impl FnOnce(&mut ProcessMpi) -> Result<Activity>,
 ) -> Result<Outcome> {
     PROCESS.until(
@@ -193,7 +193,7 @@ pub fn wait_for(
 /// # Safety
 /// `status` is null or may be written.
 #[inline]
-pub unsafe fn conclude(outcome: Outcome, status: *mut MPI_Status) -> Result {
+pub(crate) unsafe fn conclude(outcome: Outcome, status: *mut MPI_Status) -> Result {
     // SAFETY: the caller's promise.
     unsafe { put_status(status, &outcome.status) };
     outcome.error.map_or(Ok(()), Err)
@@ -204,7 +204,7 @@ pub unsafe fn conclude(outcome: Outcome, status: *mut MPI_Status) -> Result {
 /// # Safety
 /// `status` is null or may be written.
 #[inline]
-pub unsafe fn put_status(status: *mut MPI_Status, from: &Status) {
+pub(crate) unsafe fn put_status(status: *mut MPI_Status, from: &Status) {
     // SAFETY: the caller's promise.
     let Some(status) = (unsafe { status.as_mut() }) else { return };
     status.MPI_SOURCE = from.source;
@@ -216,7 +216,7 @@ pub unsafe fn put_status(status: *mut MPI_Status, from: &Status) {
 /// The end of the function `name`: `MPI_SUCCESS`, or the error handler of `scope` is called and
 /// decides whether there is an error code to return.
 #[inline]
-pub fn finish(scope: impl Into<Scope>, name: &str, result: Result) -> c_int {
+pub(crate) fn finish(scope: impl Into<Scope>, name: &str, result: Result) -> c_int {
     match result {
         Ok(()) => MPI_SUCCESS,
         Err(error) => handle_error(scope.into(), name, &error),
@@ -225,7 +225,7 @@ pub fn finish(scope: impl Into<Scope>, name: &str, result: Result) -> c_int {
 
 /// [`finish`] where the handler is an argument of the function, because the object that it is for
 /// does not exist yet: `object` is the null handle of its kind.
-pub fn finish_by(handler: Handler, object: Handle, name: &str, result: Result) -> c_int {
+pub(crate) fn finish_by(handler: Handler, object: Handle, name: &str, result: Result) -> c_int {
     match result {
         Ok(()) => MPI_SUCCESS,
         Err(error) => ErrorTarget { handler, object, place: String::new() }.invoke(name, &error),
@@ -234,7 +234,7 @@ pub fn finish_by(handler: Handler, object: Handle, name: &str, result: Result) -
 
 /// The whole body of a function that the library does not have yet; a communicator or a window
 /// must be one all the same.
-pub fn unsupported(name: &str, scope: impl Into<Scope>) -> c_int {
+pub(crate) fn unsupported(name: &str, scope: impl Into<Scope>) -> c_int {
     let scope = scope.into();
     let checked = match scope {
         Scope::Comm(comm) => PROCESS.with_mpi(|mpi| mpi.comms.get(number(comm)).map(drop)),
@@ -300,7 +300,7 @@ fn error_text(error: &MpiError) -> String {
 }
 
 /// Calls the error handler of `scope` with a code of the application (§9.5).
-pub fn raise(name: &str, scope: impl Into<Scope>, code: c_int) -> c_int {
+pub(crate) fn raise(name: &str, scope: impl Into<Scope>, code: c_int) -> c_int {
     let why = match ErrorClass::from_value(code) {
         Some(class) => class.text().to_owned(),
         None => PROCESS.visit(|objects| objects.codes.text(code)).unwrap_or_default(),
@@ -351,7 +351,7 @@ fn error_target(scope: Scope) -> ErrorTarget {
 }
 
 /// Calls the application's error handler for `object`, and returns the code it leaves.
-pub fn call_handler(function: &ErrhandlerFunction, object: Handle, code: c_int) -> c_int {
+pub(crate) fn call_handler(function: &ErrhandlerFunction, object: Handle, code: c_int) -> c_int {
     let mut code = code;
     let address = function.address as *const c_void;
     match function.kind {

@@ -18,7 +18,7 @@ use platform::base::{ErrorClass, Result};
 ///
 /// # Safety
 /// The standard's promise of both buffers.
-pub unsafe fn neighbor_allgather(
+pub(crate) unsafe fn neighbor_allgather(
     mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm, form: CallForm,
 ) -> Result<Bound> {
     let [_, sources] = degrees(mpi, comm)?;
@@ -34,7 +34,7 @@ pub unsafe fn neighbor_allgather(
 ///
 /// # Safety
 /// The standard's promise of both buffers and of the arrays.
-pub unsafe fn neighbor_allgatherv(
+pub(crate) unsafe fn neighbor_allgatherv(
     mpi: &mut ProcessMpi, send: Elements, receive: BlockArguments, comm: MPI_Comm, form: CallForm,
 ) -> Result<Bound> {
     let [_, sources] = degrees(mpi, comm)?;
@@ -50,7 +50,7 @@ pub unsafe fn neighbor_allgatherv(
 ///
 /// # Safety
 /// The standard's promise of both buffers.
-pub unsafe fn neighbor_alltoall(
+pub(crate) unsafe fn neighbor_alltoall(
     mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm, form: CallForm,
 ) -> Result<Bound> {
     let [destinations, sources] = degrees(mpi, comm)?;
@@ -70,7 +70,7 @@ pub unsafe fn neighbor_alltoall(
 ///
 /// # Safety
 /// The standard's promise of both buffers and of the arrays.
-pub unsafe fn neighbor_alltoallv(
+pub(crate) unsafe fn neighbor_alltoallv(
     mpi: &mut ProcessMpi, send: BlockArguments, receive: BlockArguments, comm: MPI_Comm,
     form: CallForm,
 ) -> Result<Bound> {

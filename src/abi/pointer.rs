@@ -22,14 +22,15 @@ pub struct Out<T>(NonNull<T>);
 impl<T> Out<T> {
     /// Stores the result.
     #[inline]
-    pub fn put(self, value: T) {
+    pub(crate) fn put(self, value: T) {
         // SAFETY: `out` was promised that it may be written.
         unsafe { self.0.write(value) }
     }
 
     /// The address.
     #[inline]
-    pub fn as_ptr(self) -> *mut T {
+    #[allow(clippy::wrong_self_convention, reason = "a copy of a pointer")]
+    pub(crate) fn as_ptr(self) -> *mut T {
         self.0.as_ptr()
     }
 }
@@ -37,7 +38,7 @@ impl<T> Out<T> {
 impl<T> Out<*mut T> {
     /// Stores the handle with this number.
     #[inline]
-    pub fn put_handle(self, number: Handle) {
+    pub(crate) fn put_handle(self, number: Handle) {
         self.put(handle(number as c_int));
     }
 }
@@ -49,14 +50,14 @@ pub struct InOut<T>(Out<T>);
 impl<T: Copy> InOut<T> {
     /// What is there.
     #[inline]
-    pub fn get(self) -> T {
+    pub(crate) fn get(self) -> T {
         // SAFETY: `in_out` was promised that it may be read.
         unsafe { self.0.0.read() }
     }
 
     /// Changes a part of what is there.
     #[inline]
-    pub fn change(self, how: impl FnOnce(&mut T)) {
+    pub(crate) fn change(self, how: impl FnOnce(&mut T)) {
         let Self(Out(mut place)) = self;
         // SAFETY: `in_out` was promised that it may be read and written. Its value is not copied:
         // the application may not have set the other parts of it yet.
@@ -65,7 +66,7 @@ impl<T: Copy> InOut<T> {
 
     /// Stores what is to be there.
     #[inline]
-    pub fn put(self, value: T) {
+    pub(crate) fn put(self, value: T) {
         self.0.put(value);
     }
 }
@@ -80,7 +81,7 @@ pub struct OutList<T> {
 impl<T> OutList<T> {
     /// Stores values from the beginning on, as many as there are or the array has room for.
     #[inline]
-    pub fn put(self, values: impl IntoIterator<Item = T>) {
+    pub(crate) fn put(self, values: impl IntoIterator<Item = T>) {
         for (index, value) in values.into_iter().take(self.len).enumerate() {
             // SAFETY: `out_list` was promised that many elements.
             unsafe { self.first.add(index).write(value) };
@@ -101,7 +102,7 @@ impl<T: Copy + Display + TryInto<usize>> Length for T {}
 /// # Safety
 /// `pointer` is null or may be written for as long as the place is used.
 #[inline]
-pub unsafe fn out<T>(pointer: *mut T, name: &str) -> Result<Out<T>> {
+pub(crate) unsafe fn out<T>(pointer: *mut T, name: &str) -> Result<Out<T>> {
     NonNull::new(pointer).map(Out).ok_or_else(|| null(name))
 }
 
@@ -113,7 +114,7 @@ pub unsafe fn out<T>(pointer: *mut T, name: &str) -> Result<Out<T>> {
 /// # Safety
 /// `pointer` is null, or may be read and written for as long as the place is used.
 #[inline]
-pub unsafe fn in_out<T: Copy>(pointer: *mut T, name: &str) -> Result<InOut<T>> {
+pub(crate) unsafe fn in_out<T: Copy>(pointer: *mut T, name: &str) -> Result<InOut<T>> {
     // SAFETY: the caller's promise.
     unsafe { out(pointer, name) }.map(InOut)
 }
@@ -126,7 +127,7 @@ pub unsafe fn in_out<T: Copy>(pointer: *mut T, name: &str) -> Result<InOut<T>> {
 /// # Safety
 /// `pointer` is null, or may be read and nobody writes there for as long as the reference lives.
 #[inline]
-pub unsafe fn input<'a, T>(pointer: *const T, name: &str) -> Result<&'a T> {
+pub(crate) unsafe fn input<'a, T>(pointer: *const T, name: &str) -> Result<&'a T> {
     // SAFETY: the caller's promise.
     unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
 }
@@ -139,7 +140,9 @@ pub unsafe fn input<'a, T>(pointer: *const T, name: &str) -> Result<&'a T> {
 /// # Safety
 /// `array` is null or has as many elements as it says, and nobody writes them meanwhile.
 #[inline]
-pub unsafe fn list<'a, T>((len, array): (impl Length, *const T), name: &str) -> Result<&'a [T]> {
+pub(crate) unsafe fn list<'a, T>(
+    (len, array): (impl Length, *const T), name: &str,
+) -> Result<&'a [T]> {
     match length(len, array.is_null(), name)? {
         0 => Ok(&[]),
         // SAFETY: the caller's promise.
@@ -155,7 +158,9 @@ pub unsafe fn list<'a, T>((len, array): (impl Length, *const T), name: &str) -> 
 /// # Safety
 /// `array` is null, or may be written for as many elements as it says for as long as it is used.
 #[inline]
-pub unsafe fn out_list<T>((len, first): (impl Length, *mut T), name: &str) -> Result<OutList<T>> {
+pub(crate) unsafe fn out_list<T>(
+    (len, first): (impl Length, *mut T), name: &str,
+) -> Result<OutList<T>> {
     Ok(OutList { first, len: length(len, first.is_null(), name)? })
 }
 
@@ -166,7 +171,7 @@ pub unsafe fn out_list<T>((len, first): (impl Length, *mut T), name: &str) -> Re
 ///
 /// # Safety
 /// `array` is null, or may be written for as many elements as it says for as long as it is used.
-pub unsafe fn checked_out_list<T>(
+pub(crate) unsafe fn checked_out_list<T>(
     len: usize, (room, array): (impl Length, *mut T), name: &str,
 ) -> Result<OutList<T>> {
     if room.try_into().is_ok_and(|room: usize| len <= room) {
@@ -181,7 +186,7 @@ pub unsafe fn checked_out_list<T>(
 ///
 /// # Safety
 /// As for [`in_out`].
-pub unsafe fn free_handle<T: Copy + Into<Scope>>(
+pub(crate) unsafe fn free_handle<T: Copy + Into<Scope>>(
     function: &str, (pointer, name): (*mut T, &str), gone: T, free: impl FnOnce(T) -> Result,
 ) -> c_int {
     // SAFETY: the caller's promise.
@@ -206,13 +211,13 @@ fn length(len: impl Length, is_null: bool, name: &str) -> Result<usize> {
 
 /// A pointer that is null, and is the argument of that name.
 #[cold]
-pub fn null(name: &str) -> Box<MpiError> {
+pub(crate) fn null(name: &str) -> Box<MpiError> {
     ErrorClass::Arg.error(format!("the pointer `{name}` is null"))
 }
 
 /// An array of `len` elements that is null, and is the argument of that name.
 #[cold]
-pub fn null_list(len: usize, name: &str) -> Box<MpiError> {
+pub(crate) fn null_list(len: usize, name: &str) -> Box<MpiError> {
     ErrorClass::Arg.error(format!("the array `{name}` of {len} elements is null"))
 }
 

@@ -22,7 +22,7 @@ use platform::base::{ErrorClass, MpiError, Result};
 use platform::diagnosis::wait_report::WaitReport;
 
 /// An array of requests, and an array of statuses of the same length or null.
-pub struct RequestArray {
+pub(crate) struct RequestArray {
     /// How many requests.
     pub len: usize,
     requests: *mut MPI_Request,
@@ -35,7 +35,7 @@ pub struct RequestArray {
 
 /// What there is among several requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AnyRequest {
+pub(crate) enum AnyRequest {
     /// None is active.
     Idle,
     /// Some are active, none is over.
@@ -46,7 +46,7 @@ pub enum AnyRequest {
 
 impl AnyRequest {
     /// The index as the application gets it.
-    pub fn index(self) -> c_int {
+    pub(crate) fn index(self) -> c_int {
         match self {
             Self::Ready(index) => index as c_int,
             Self::Idle | Self::Pending => MPI_UNDEFINED,
@@ -56,7 +56,7 @@ impl AnyRequest {
 
 /// Where the application wants to know which requests are over.
 #[derive(Clone, Copy)]
-pub struct Indices {
+pub(crate) struct Indices {
     count: Out<c_int>,
     indices: OutList<c_int>,
 }
@@ -69,7 +69,7 @@ impl Indices {
     ///
     /// # Safety
     /// Both are null or may be written as long as this is used, `indices` for `len` elements.
-    pub unsafe fn new(len: c_int, count: *mut c_int, indices: *mut c_int) -> Result<Self> {
+    pub(crate) unsafe fn new(len: c_int, count: *mut c_int, indices: *mut c_int) -> Result<Self> {
         // SAFETY: the caller's promise.
         let (count, indices) =
             unsafe { (out(count, "outcount")?, out_list((len, indices), "array_of_indices")?) };
@@ -77,7 +77,7 @@ impl Indices {
     }
 
     /// Stores which requests they are; `None`: no request was active.
-    pub fn put(self, indices: Option<&[usize]>) {
+    pub(crate) fn put(self, indices: Option<&[usize]>) {
         self.count.put(indices.map_or(MPI_UNDEFINED, |indices| indices.len() as c_int));
         self.indices.put(indices.unwrap_or_default().iter().map(|index| *index as c_int));
     }
@@ -85,7 +85,7 @@ impl Indices {
 
 /// Requests that one call has completed.
 #[derive(Default)]
-pub struct Batch {
+pub(crate) struct Batch {
     /// Which ones, if the call did not say.
     pub indices: Vec<usize>,
     /// Generalized requests among them, whose functions are to be called with the lock free.
@@ -104,7 +104,7 @@ impl RequestArray {
     /// `requests` is null or has that many elements, and so has `statuses` unless it is null; both
     /// may be read and written as long as the list is used.
     #[inline]
-    pub unsafe fn new(
+    pub(crate) unsafe fn new(
         len: c_int, requests: *mut MPI_Request, statuses: *mut MPI_Status,
     ) -> Result<Self> {
         let len = checked_count(len.into())?;
@@ -122,14 +122,14 @@ impl RequestArray {
     /// # Safety
     /// `request` is null, or may be read and written as long as the list is used.
     #[inline]
-    pub unsafe fn one(request: *mut MPI_Request) -> Result<Self> {
+    pub(crate) unsafe fn one(request: *mut MPI_Request) -> Result<Self> {
         // SAFETY: the caller's promise.
         unsafe { Self::new(1, out(request, "request")?.as_ptr(), null_mut()) }
     }
 
     /// The request at `index`.
     #[inline]
-    pub fn get(&self, index: usize) -> Handle {
+    pub(crate) fn get(&self, index: usize) -> Handle {
         debug_assert!(index < self.len);
         // SAFETY: `new` was promised that many elements.
         number(unsafe { *self.requests.add(index) })
@@ -140,7 +140,7 @@ impl RequestArray {
     /// # Errors
     /// `Request` for an element that is none.
     #[inline]
-    pub fn is_complete(&self, mpi: &ProcessMpi) -> Result<bool> {
+    pub(crate) fn is_complete(&self, mpi: &ProcessMpi) -> Result<bool> {
         while self.complete_before.get() < self.len {
             if mpi.readiness(self.get(self.complete_before.get()))? == Readiness::Pending {
                 return Ok(false);
@@ -151,7 +151,7 @@ impl RequestArray {
     }
 
     /// The call `function`, which waits for all or any of the requests.
-    pub fn blocked(&self, mpi: &ProcessMpi, function: &str, any: bool) -> WaitReport {
+    pub(crate) fn blocked(&self, mpi: &ProcessMpi, function: &str, any: bool) -> WaitReport {
         let handles = (self.complete_before.get()..self.len).map(|index| self.get(index));
         mpi.blocked_requests(function, any, handles)
     }
@@ -160,7 +160,7 @@ impl RequestArray {
     ///
     /// # Errors
     /// `Request` for an element that is none.
-    pub fn any(&self, mpi: &ProcessMpi) -> Result<AnyRequest> {
+    pub(crate) fn any(&self, mpi: &ProcessMpi) -> Result<AnyRequest> {
         let mut found = AnyRequest::Idle;
         for index in 0..self.len {
             match mpi.readiness(self.get(index))? {
@@ -176,7 +176,7 @@ impl RequestArray {
     ///
     /// # Errors
     /// `Request` for an element that is none.
-    pub fn ready(&self, mpi: &ProcessMpi) -> Result<Option<Vec<usize>>> {
+    pub(crate) fn ready(&self, mpi: &ProcessMpi) -> Result<Option<Vec<usize>>> {
         let mut ready = Vec::new();
         let mut active = false;
         for index in 0..self.len {
@@ -191,7 +191,7 @@ impl RequestArray {
 
     /// Stores the status of a request that is over without completing it, as number `place`; that
     /// of a generalized request its function will fill.
-    pub fn peek_status(
+    pub(crate) fn peek_status(
         &self, mpi: &ProcessMpi, index: usize, place: usize,
     ) -> Option<GeneralizedCompletion> {
         self.put_status(place, &mpi.request_status(self.get(index)));
@@ -204,7 +204,7 @@ impl RequestArray {
     /// # Errors
     /// `Request` if it is none.
     #[inline(always)]
-    pub fn complete(&self, mpi: &mut ProcessMpi, index: usize) -> Result<Option<Completed>> {
+    pub(crate) fn complete(&self, mpi: &mut ProcessMpi, index: usize) -> Result<Option<Completed>> {
         let completed = mpi.complete(self.get(index))?;
         if completed.as_ref().is_some_and(|completed| completed.handle_freed) {
             // SAFETY: `new` was promised that many elements.
@@ -218,7 +218,7 @@ impl RequestArray {
     ///
     /// # Errors
     /// `Request` for an element that is none.
-    pub fn complete_each(
+    pub(crate) fn complete_each(
         &self, mpi: &mut ProcessMpi, indices: impl IntoIterator<Item = usize>,
     ) -> Result<Batch> {
         let mut some = Batch::default();
@@ -235,7 +235,7 @@ impl RequestArray {
     ///
     /// # Errors
     /// `Request` for an element that is none; those before it are complete.
-    pub fn complete_in_turn(&mut self, mpi: &mut ProcessMpi) -> Result<Option<Batch>> {
+    pub(crate) fn complete_in_turn(&mut self, mpi: &mut ProcessMpi) -> Result<Option<Batch>> {
         let mut batch = std::mem::take(&mut self.batch);
         for index in self.complete_before.get()..self.len {
             let Some(completed) = self.complete(mpi, index)? else {
@@ -265,7 +265,7 @@ impl RequestArray {
     ///
     /// # Errors
     /// `Request` for an element that is none.
-    pub fn complete_any(
+    pub(crate) fn complete_any(
         &self, mpi: &mut ProcessMpi, result: Out<c_int>,
     ) -> Result<Option<Completed>> {
         let any = self.any(mpi)?;
@@ -281,7 +281,9 @@ impl RequestArray {
     ///
     /// # Errors
     /// `Request` for an element that is none.
-    pub fn complete_some(&self, mpi: &mut ProcessMpi, found: Indices) -> Result<Option<Batch>> {
+    pub(crate) fn complete_some(
+        &self, mpi: &mut ProcessMpi, found: Indices,
+    ) -> Result<Option<Batch>> {
         let ready = self.ready(mpi)?;
         found.put(ready.as_deref());
         let Some(indices) = ready else { return Ok(None) };
@@ -315,7 +317,9 @@ impl RequestArray {
 /// # Safety
 /// `status` is null or may be written.
 #[inline]
-pub unsafe fn end_one(name: &str, completed: Result<Completed>, status: *mut MPI_Status) -> c_int {
+pub(crate) unsafe fn end_one(
+    name: &str, completed: Result<Completed>, status: *mut MPI_Status,
+) -> c_int {
     match completed {
         Ok(Completed { outcome, comm, functions, inactive: idle, .. }) => {
             // SAFETY: the caller's promise.
@@ -338,7 +342,7 @@ pub unsafe fn end_one(name: &str, completed: Result<Completed>, status: *mut MPI
 /// # Safety
 /// `status` is null or may be written.
 #[inline]
-pub unsafe fn end_test(
+pub(crate) unsafe fn end_test(
     name: &str, tested: Result<Option<Completed>>, status: *mut MPI_Status,
 ) -> c_int {
     match tested.transpose() {
@@ -349,7 +353,7 @@ pub unsafe fn end_test(
 }
 
 /// The end of a call that completes several requests.
-pub fn end_many(name: &str, completed: Result<Batch>) -> c_int {
+pub(crate) fn end_many(name: &str, completed: Result<Batch>) -> c_int {
     let completed = completed.map(|mut batch| {
         let failed = store_errors(batch.generalized.drain(..), GeneralizedCompletion::conclude);
         batch.error = batch.error.or(failed);
@@ -368,7 +372,7 @@ pub fn end_many(name: &str, completed: Result<Batch>) -> c_int {
 
 /// The end of a call that looked at several requests: the functions of generalized ones tell their
 /// statuses.
-pub fn end_peek(name: &str, shown: Result<Vec<GeneralizedCompletion>>) -> c_int {
+pub(crate) fn end_peek(name: &str, shown: Result<Vec<GeneralizedCompletion>>) -> c_int {
     end_many(
         name,
         shown.map(|found| Batch {
@@ -401,7 +405,7 @@ fn store_errors(
 ///
 /// # Safety
 /// `status` is null or may be written.
-pub unsafe fn put_empty_status(status: *mut MPI_Status) {
+pub(crate) unsafe fn put_empty_status(status: *mut MPI_Status) {
     // SAFETY: the caller's promise.
     unsafe {
         put_status(status, &Status::EMPTY);

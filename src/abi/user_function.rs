@@ -27,7 +27,7 @@ use platform::base::Span;
 const ALIGNMENT: usize = 16;
 
 /// The reduction by `function` on elements of `datatype`, which has this handle.
-pub fn combining(
+pub(crate) fn combining(
     function: UserFunction, datatype: &Datatype, type_handle: Handle,
 ) -> ReductionOperator {
     let layout = Arc::clone(datatype.layout());

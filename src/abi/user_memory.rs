@@ -22,7 +22,7 @@ const IN_PLACE: usize = 1;
 /// # Safety
 /// What the standard demands of a buffer: `Span::new`, for every byte that the datatype covers.
 #[inline(always)]
-pub unsafe fn memory(
+pub(crate) unsafe fn memory(
     mpi: &ProcessMpi, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
 ) -> Result<Memory> {
     let datatype = mpi.objects.datatypes.committed(number(datatype))?;
@@ -38,7 +38,7 @@ pub unsafe fn memory(
 /// # Safety
 /// As for [`memory`].
 #[inline(always)]
-pub unsafe fn memory_of(
+pub(crate) unsafe fn memory_of(
     buf: *const c_void, count: MPI_Count, datatype: &Datatype,
 ) -> Result<Memory> {
     // SAFETY: the caller's promise.
@@ -54,7 +54,7 @@ pub unsafe fn memory_of(
 /// # Safety
 /// As for [`memory`].
 #[inline(always)]
-pub unsafe fn memory_at(
+pub(crate) unsafe fn memory_at(
     buf: *const c_void, displacement: isize, count: MPI_Count, datatype: &Datatype,
 ) -> Result<Memory> {
     let layout = datatype.layout();
@@ -77,7 +77,7 @@ pub unsafe fn memory_at(
 
 /// Whether an address is `MPI_IN_PLACE`.
 #[inline]
-pub fn is_in_place(buf: *const c_void) -> bool {
+pub(crate) fn is_in_place(buf: *const c_void) -> bool {
     buf.addr() == IN_PLACE
 }
 
@@ -86,7 +86,7 @@ pub fn is_in_place(buf: *const c_void) -> bool {
 /// # Errors
 /// `Count` if it is negative.
 #[inline]
-pub fn checked_count(count: MPI_Count) -> Result<usize> {
+pub(crate) fn checked_count(count: MPI_Count) -> Result<usize> {
     usize::try_from(count).map_err(|_| negative(count))
 }
 

@@ -26,7 +26,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const TRIES_MAX: usize = 10_000;
 
 /// Runs the suite on the devices that `network` makes: ranks 0, 1, ... of one new network.
-pub fn check<D: Device>(network: impl Fn(usize) -> Vec<D>) {
+pub(crate) fn check<D: Device>(network: impl Fn(usize) -> Vec<D>) {
     let wrap = |n| network(n).into_iter().enumerate().map(|(rank, device)| (rank as u64, device));
     suite(&network);
     suite(&|n| wrap(n).map(|(rank, device)| Fault::new(device, rank, 4)).collect());
@@ -39,7 +39,7 @@ pub fn check<D: Device>(network: impl Fn(usize) -> Vec<D>) {
 }
 
 /// Runs only what is about one-sided access and programs, for interfaces of other kinds.
-pub fn check_offload<D: Device>(network: impl Fn(usize) -> Vec<D>) {
+pub(crate) fn check_offload<D: Device>(network: impl Fn(usize) -> Vec<D>) {
     rma::check(&network);
     trigger::check(&network);
 }
@@ -62,7 +62,7 @@ fn suite<D: Device>(network: &impl Fn(usize) -> Vec<D>) {
 }
 
 /// A sink that drops everything.
-pub struct Ignore;
+pub(crate) struct Ignore;
 
 impl PacketSink for Ignore {
     fn packet(&mut self, _from: Peer, _header: &Header, _data: &[u8]) {}

@@ -19,7 +19,7 @@
 //! middleware devices that inject faults, delay packets and trace them.
 
 #[cfg(test)]
-pub mod conformance;
+pub(crate) mod conformance;
 pub mod middleware;
 pub mod rma;
 pub mod trigger;
@@ -46,7 +46,7 @@ pub struct Header {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
     /// The longest data that [`Device::send_short`] takes.
-    pub short_max: usize,
+    pub(crate) short_max: usize,
     /// The longest data that [`Device::send`] takes; at least `short_max`.
     pub packet_max: usize,
 }

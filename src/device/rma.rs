@@ -12,22 +12,22 @@ use platform::base::{Peer, Result, Span};
 
 /// What a peer names registered memory by. Never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct MemoryKey(pub u64);
+pub struct MemoryKey(pub(crate) u64);
 
 /// Memory of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RemoteAddress {
     /// Whose.
-    pub peer: Peer,
+    pub(crate) peer: Peer,
     /// What it told about the memory.
-    pub key: MemoryKey,
+    pub(crate) key: MemoryKey,
     /// The first byte, from the beginning of what was registered.
-    pub offset: u64,
+    pub(crate) offset: u64,
 }
 
 /// Names an access until its end was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct RmaTicket(pub u64);
+pub struct RmaTicket(pub(crate) u64);
 
 /// What peers may do with registered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

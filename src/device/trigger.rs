@@ -50,11 +50,11 @@ pub enum TriggerClass {
 
 /// What peers name a counter by. Never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CounterKey(pub u64);
+pub struct CounterKey(pub(crate) u64);
 
 /// A loaded program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ProgramKey(pub u32);
+pub struct ProgramKey(pub(crate) u32);
 
 /// A program and everything that its names stand for.
 #[derive(Clone, Debug)]

@@ -28,13 +28,13 @@ use platform::base::Peer;
 use platform::sys::{futex, shm};
 
 /// Packets that wait at a rank before its senders meet [`Busy`].
-pub const QUEUE_PACKETS: usize = 8;
+pub(crate) const QUEUE_PACKETS: usize = 8;
 
 /// Bytes: the same bound as a cache line leaves, so that tests cross it as on shared memory.
-pub const SHORT_MAX: usize = 40;
+pub(crate) const SHORT_MAX: usize = 40;
 
 /// Bytes: small, so that a test message needs many packets.
-pub const PACKET_MAX: usize = 256;
+pub(crate) const PACKET_MAX: usize = 256;
 
 /// One rank of a network that [`Loopback::network`] made.
 pub struct Loopback {

@@ -2,9 +2,9 @@
 //!
 //! [`rings`] is no device: it is what those have in common whose ranks share memory.
 
-pub mod interface;
+pub(crate) mod interface;
 pub mod loopback;
-pub mod rings;
+pub(crate) mod rings;
 pub mod shm;
-pub mod tofu;
+pub(crate) mod tofu;
 pub mod torus;

@@ -104,7 +104,7 @@ impl Memory {
     }
 
     /// Whether there is no data.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
@@ -122,7 +122,7 @@ impl Memory {
     /// Whether some byte is known to be in both: adjacent bytes are compared, scattered ones only
     /// by the address that they count from.
     #[inline]
-    pub fn overlaps(&self, other: &Self) -> bool {
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Typed(one), Self::Typed(two)) => one.base == two.base && !self.is_empty(),
             _ => match (self.span(), other.span()) {
@@ -209,7 +209,7 @@ impl Memory {
 
 impl OwnedBytes {
     /// `len` zeros.
-    pub fn zeroed(len: usize) -> Self {
+    pub(crate) fn zeroed(len: usize) -> Self {
         Self::from(vec![0; len].into_boxed_slice())
     }
 
@@ -223,13 +223,15 @@ impl OwnedBytes {
     }
 
     /// The bytes to look at.
-    pub fn as_slice(&self) -> &[u8] {
+    #[cfg(test)]
+    pub(crate) fn as_slice(&self) -> &[u8] {
         // SAFETY: made from a box in `from`, freed in `drop` only.
         unsafe { &*self.0 }
     }
 
     /// The bytes to change.
-    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+    #[cfg(test)]
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
         // SAFETY: as above, and `&mut self` is the only access.
         unsafe { &mut *self.0 }
     }
@@ -250,12 +252,12 @@ impl Drop for OwnedBytes {
 
 impl TypedMemory {
     /// The address that the application gave.
-    pub fn address(&self) -> usize {
+    pub(crate) fn address(&self) -> usize {
         self.base
     }
 
     /// How many elements of `layout` there are, if they are several and nothing else.
-    pub fn count_of(&self, layout: &Arc<Layout>) -> Option<usize> {
+    pub(crate) fn count_of(&self, layout: &Arc<Layout>) -> Option<usize> {
         self.run.repeats(layout).then_some(self.run.count)
     }
 

@@ -2,5 +2,5 @@
 
 pub mod memory;
 pub mod point_to_point;
-pub mod programs;
+pub(crate) mod programs;
 pub mod schedules;

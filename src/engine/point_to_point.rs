@@ -23,8 +23,8 @@ pub(in crate::engine) mod direct_copy;
 pub(in crate::engine) mod linked_queue;
 pub(in crate::engine) mod match_table;
 pub mod matching;
-pub mod operation;
-pub mod pending;
+pub(crate) mod operation;
+pub(crate) mod pending;
 pub(in crate::engine) mod protocol;
 pub(in crate::engine) mod rendezvous;
 pub mod wire;
@@ -73,11 +73,6 @@ impl ProbedMessage {
     pub fn len(&self) -> u64 {
         self.message.len()
     }
-
-    /// Whether the message has no bytes.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
 }
 
 /// Point-to-point messages and schedules over `device`.
@@ -118,17 +113,17 @@ impl<D: Device> Engine<D> {
 
     /// The longest message that is sent eagerly, in bytes.
     #[inline]
-    pub fn eager_max(&self) -> usize {
+    pub(crate) fn eager_max(&self) -> usize {
         self.eager_max
     }
 
     /// How many programs the host runs for the interface, as it lacked something for them.
-    pub fn host_programs(&mut self) -> u64 {
+    pub(crate) fn host_programs(&mut self) -> u64 {
         self.device.trigger().map_or(0, |trigger| trigger.fallbacks())
     }
 
     /// This rank.
-    pub fn me(&self) -> Peer {
+    pub(crate) fn me(&self) -> Peer {
         self.protocol.me
     }
 
@@ -331,13 +326,13 @@ impl<D: Device> Engine<D> {
     }
 
     /// Whether packets wait for room in the device, which wakes nobody when it has some.
-    pub fn is_congested(&self) -> bool {
+    pub(crate) fn is_congested(&self) -> bool {
         !self.protocol.outbox.is_empty()
     }
 
     /// Whether there is something to do that needs no packet to arrive: for the next poll.
     #[inline]
-    pub fn needs_poll(&self) -> bool {
+    pub(crate) fn needs_poll(&self) -> bool {
         self.protocol.needs_poll()
     }
 
@@ -354,30 +349,30 @@ impl<D: Device> Engine<D> {
     /// operation or of a step that the application does, the arrival of a message that nobody has
     /// asked for, and what [`Engine::note_event`] notes.
     #[inline]
-    pub fn events(&self) -> u64 {
+    pub(crate) fn events(&self) -> u64 {
         self.protocol.events.wrapping_add(self.packets_sent as u64)
     }
 
     /// Something happened outside the engine that a call may wait for.
-    pub fn note_event(&mut self) {
+    pub(crate) fn note_event(&mut self) {
         self.protocol.events += 1;
     }
 
     /// A number that changes whenever something begins that goes on after the call: a message that
     /// is announced or may be, a run with steps left, and what [`Engine::note_long_start`] notes.
     #[inline]
-    pub fn long_starts(&self) -> u32 {
+    pub(crate) fn long_starts(&self) -> u32 {
         self.long_starts
     }
 
     /// Something began that goes on after the call.
     #[inline]
-    pub fn note_long_start(&mut self) {
+    pub(crate) fn note_long_start(&mut self) {
         self.long_starts = self.long_starts.wrapping_add(1);
     }
 
     /// Whether [`Engine::fault`] has something to tell.
-    pub fn has_fault(&self) -> bool {
+    pub(crate) fn has_fault(&self) -> bool {
         !self.protocol.faults.is_empty()
     }
 
@@ -398,17 +393,17 @@ impl<D: Device> Engine<D> {
     }
 
     /// [`Device::arm`].
-    pub fn arm(&mut self) -> WakeSource {
+    pub(crate) fn arm(&mut self) -> WakeSource {
         self.device.arm()
     }
 
     /// [`Device::disarm`].
-    pub fn disarm(&mut self) {
+    pub(crate) fn disarm(&mut self) {
         self.device.disarm();
     }
 
     /// [`Device::wake_self`].
-    pub fn wake_self(&mut self) {
+    pub(crate) fn wake_self(&mut self) {
         self.device.wake_self();
     }
 
@@ -419,7 +414,7 @@ impl<D: Device> Engine<D> {
 
     /// [`Device::notify`].
     #[inline]
-    pub fn notify(&mut self, peer: Peer) {
+    pub(crate) fn notify(&mut self, peer: Peer) {
         self.device.notify(peer);
     }
 

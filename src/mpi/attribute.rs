@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 use platform::base::{ErrorClass, Result};
 
 /// `MPI_KEYVAL_INVALID` of the standard ABI.
-pub const KEYVAL_INVALID: i32 = 0;
+pub(crate) const KEYVAL_INVALID: i32 = 0;
 /// The first key that is handed out, above the predefined ones of the standard ABI (501 .. 605).
 const FIRST_KEYVAL: i32 = 1024;
 /// The first number of freed keys among which those that are gone are looked for.
@@ -21,7 +21,7 @@ const FIRST_SWEEP: usize = 64;
 
 /// The kinds of object that have attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyvalKind {
+pub(crate) enum KeyvalKind {
     /// Communicators.
     Comm,
     /// Datatypes.
@@ -32,7 +32,7 @@ pub enum KeyvalKind {
 
 /// How values are passed in a language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AttributeLanguage {
+pub(crate) enum AttributeLanguage {
     /// Pointers of C.
     C,
     /// Fortran's integers of type INTEGER, those of MPI-1.
@@ -43,7 +43,7 @@ pub enum AttributeLanguage {
 
 /// A value as it was set.
 #[derive(Clone, Debug)]
-pub enum AttributeValue {
+pub(crate) enum AttributeValue {
     /// A pointer of C.
     Pointer(usize),
     /// An INTEGER, at an address that C may know and write to.
@@ -57,7 +57,7 @@ impl AttributeValue {
     ///
     /// # Panics
     /// If the language is C.
-    pub fn from_fortran(language: AttributeLanguage, value: isize) -> Self {
+    pub(crate) fn from_fortran(language: AttributeLanguage, value: isize) -> Self {
         match language {
             AttributeLanguage::C => unreachable!("a pointer is no integer"),
             AttributeLanguage::FortranInteger => {
@@ -70,7 +70,7 @@ impl AttributeValue {
     }
 
     /// What C gets: the pointer, or one to the integer, which is there as long as the attribute.
-    pub fn in_c(&self) -> usize {
+    pub(crate) fn in_c(&self) -> usize {
         match self {
             Self::Pointer(address) => *address,
             Self::FortranInteger(cell) => cell.as_ptr().expose_provenance(),
@@ -79,7 +79,7 @@ impl AttributeValue {
     }
 
     /// What Fortran gets.
-    pub fn in_fortran(&self) -> isize {
+    pub(crate) fn in_fortran(&self) -> isize {
         match self {
             Self::Pointer(address) => *address as isize,
             Self::FortranInteger(cell) => cell.load(Ordering::Relaxed) as isize,
@@ -88,7 +88,7 @@ impl AttributeValue {
     }
 
     /// An equal value of another attribute.
-    pub fn duplicate(&self) -> Self {
+    pub(crate) fn duplicate(&self) -> Self {
         match self {
             Self::Pointer(address) => Self::Pointer(*address),
             Self::FortranInteger(_) => {
@@ -102,13 +102,13 @@ impl AttributeValue {
 
     /// What a copy function in C has made of this value. The same pointer means an equal value: a
     /// pointer to this one's integer would not be there as long as the copy.
-    pub fn copied_in_c(&self, copied: usize) -> Self {
+    pub(crate) fn copied_in_c(&self, copied: usize) -> Self {
         if copied == self.in_c() { self.duplicate() } else { Self::Pointer(copied) }
     }
 
     /// What a copy function in Fortran has made of this value. The same number means an equal value:
     /// a pointer of C stays one.
-    pub fn copied_in_fortran(&self, language: AttributeLanguage, copied: isize) -> Self {
+    pub(crate) fn copied_in_fortran(&self, language: AttributeLanguage, copied: isize) -> Self {
         let was = match language {
             AttributeLanguage::FortranInteger => self.in_fortran() as i32 as isize,
             AttributeLanguage::C | AttributeLanguage::FortranAddress => self.in_fortran(),
@@ -119,32 +119,32 @@ impl AttributeValue {
 
 /// What a key was created with.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Keyval {
+pub(crate) struct Keyval {
     /// The number that the application knows.
-    pub number: i32,
+    pub(crate) number: i32,
     /// What kind of object it is for.
-    pub kind: KeyvalKind,
+    pub(crate) kind: KeyvalKind,
     /// Its functions.
-    pub functions: KeyvalFunctions,
+    pub(crate) functions: KeyvalFunctions,
 }
 
 /// The functions of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeyvalFunctions {
+pub(crate) struct KeyvalFunctions {
     /// What both are written in.
-    pub language: AttributeLanguage,
+    pub(crate) language: AttributeLanguage,
     /// The address of the copy function.
-    pub copy: usize,
+    pub(crate) copy: usize,
     /// The address of the delete function.
-    pub delete: usize,
+    pub(crate) delete: usize,
     /// The address, or the integer, that both get.
-    pub extra_state: usize,
+    pub(crate) extra_state: usize,
 }
 
 /// The keys in use. A freed key stays one until the last attribute that has it is gone: "the actual
 /// free does not transpire until after all references to the key have been freed" (§7.7.2).
 #[derive(Debug)]
-pub struct Keyvals {
+pub(crate) struct Keyvals {
     keyvals: BTreeMap<i32, Arc<Keyval>>,
     freed: BTreeMap<i32, Weak<Keyval>>,
     /// How many freed keys make it worth while to look which of them are gone.
@@ -161,7 +161,7 @@ impl Default for Keyvals {
 
 impl Keyvals {
     /// A new key.
-    pub fn create(&mut self, of: KeyvalKind, functions: KeyvalFunctions) -> i32 {
+    pub(crate) fn create(&mut self, of: KeyvalKind, functions: KeyvalFunctions) -> i32 {
         let number = self.next;
         self.next += 1;
         self.keyvals.insert(number, Arc::new(Keyval { number, kind: of, functions }));
@@ -172,7 +172,7 @@ impl Keyvals {
     ///
     /// # Errors
     /// `Keyval` if there is none.
-    pub fn get(&self, of: KeyvalKind, number: i32) -> Result<Arc<Keyval>> {
+    pub(crate) fn get(&self, of: KeyvalKind, number: i32) -> Result<Arc<Keyval>> {
         let in_attributes = || self.freed.get(&number).and_then(Weak::upgrade);
         let keyval = self.keyvals.get(&number).cloned().or_else(in_attributes);
         keyval.filter(|keyval| keyval.kind == of).ok_or_else(|| {
@@ -192,7 +192,7 @@ impl Keyvals {
     ///
     /// # Errors
     /// `Keyval` if there is no such key.
-    pub fn free(&mut self, of: KeyvalKind, number: i32) -> Result {
+    pub(crate) fn free(&mut self, of: KeyvalKind, number: i32) -> Result {
         self.get(of, number)?;
         if let Some(keyval) = self.keyvals.remove(&number) {
             self.freed.insert(number, Arc::downgrade(&keyval));
@@ -207,11 +207,11 @@ impl Keyvals {
 
 /// One cached value.
 #[derive(Clone, Debug)]
-pub struct Attribute {
+pub(crate) struct Attribute {
     /// Its key.
-    pub keyval: Arc<Keyval>,
+    pub(crate) keyval: Arc<Keyval>,
     /// Its value.
-    pub value: AttributeValue,
+    pub(crate) value: AttributeValue,
 }
 
 /// The values cached on one object, in the order in which they were set.
@@ -220,29 +220,29 @@ pub struct Attributes(Vec<Attribute>);
 
 impl Attributes {
     /// The value under a key.
-    pub fn get(&self, keyval: i32) -> Option<&AttributeValue> {
+    pub(crate) fn get(&self, keyval: i32) -> Option<&AttributeValue> {
         self.0.iter().find(|attribute| attribute.keyval.number == keyval).map(|found| &found.value)
     }
 
     /// Sets a value. The old one has been deleted before.
-    pub fn set(&mut self, keyval: Arc<Keyval>, value: AttributeValue) {
+    pub(crate) fn set(&mut self, keyval: Arc<Keyval>, value: AttributeValue) {
         self.remove(keyval.number);
         self.0.push(Attribute { keyval, value });
     }
 
     /// Removes a value.
-    pub fn remove(&mut self, keyval: i32) -> Option<Attribute> {
+    pub(crate) fn remove(&mut self, keyval: i32) -> Option<Attribute> {
         let at = self.0.iter().position(|attribute| attribute.keyval.number == keyval)?;
         Some(self.0.remove(at))
     }
 
     /// All of them, oldest first.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Attribute> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Attribute> {
         self.0.iter()
     }
 
     /// The newest one, which is deleted first when the object goes (§11.2.4: reverse order).
-    pub fn newest(&self) -> Option<&Attribute> {
+    pub(crate) fn newest(&self) -> Option<&Attribute> {
         self.0.last()
     }
 }

@@ -32,7 +32,7 @@ struct PendingActivity {
 
 impl<D: Device> Mpi<D> {
     /// The call `function`, which waits for all of these activities.
-    pub fn blocked<'a>(
+    pub(crate) fn blocked<'a>(
         &self, function: &str, activities: impl IntoIterator<Item = &'a Activity>,
     ) -> WaitReport {
         let mut parts = Vec::new();

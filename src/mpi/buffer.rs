@@ -10,11 +10,11 @@ use crate::engine::point_to_point::operation::OperationId;
 use platform::base::{ErrorClass, Result};
 
 /// Bytes that a message takes beside its data (`MPI_BSEND_OVERHEAD` of the standard ABI).
-pub const OVERHEAD: usize = 512;
+pub(crate) const OVERHEAD: usize = 512;
 
 /// What was attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AttachedMemory {
+pub(crate) enum AttachedMemory {
     /// Nothing.
     Detached,
     /// Memory of the application: `MPI_Buffer_detach` gives both back.
@@ -41,7 +41,7 @@ pub enum BufferOwner {
 
 /// The buffer of a communicator, a session or the process.
 #[derive(Debug)]
-pub struct BsendBuffer {
+pub(crate) struct BsendBuffer {
     attached: AttachedMemory,
     /// Sends that have not left, with the bytes that each takes.
     pending: Vec<(OperationId, usize)>,
@@ -55,7 +55,7 @@ impl Default for BsendBuffer {
 
 impl BsendBuffer {
     /// Whether there is a buffer.
-    pub fn is_attached(&self) -> bool {
+    pub(crate) fn is_attached(&self) -> bool {
         self.attached != AttachedMemory::Detached
     }
 
@@ -87,7 +87,7 @@ impl BsendBuffer {
     ///
     /// # Errors
     /// `Buffer` if it does not.
-    pub fn check_space(&self, len: usize) -> Result {
+    pub(crate) fn check_space(&self, len: usize) -> Result {
         let taken: usize = self.pending.iter().map(|(_, bytes)| bytes).sum();
         match self.attached {
             AttachedMemory::Automatic => Ok(()),
@@ -101,17 +101,17 @@ impl BsendBuffer {
     }
 
     /// Notes a send of `len` bytes that has not left yet.
-    pub fn add_pending(&mut self, operation: OperationId, len: usize) {
+    pub(crate) fn add_pending(&mut self, operation: OperationId, len: usize) {
         self.pending.push((operation, len + OVERHEAD));
     }
 
     /// Whether every send has left, as `have_all_left` says of each.
-    pub fn have_all_left(&self, has_left: impl Fn(OperationId) -> bool) -> bool {
+    pub(crate) fn have_all_left(&self, has_left: impl Fn(OperationId) -> bool) -> bool {
         self.pending.iter().all(|(operation, _)| has_left(*operation))
     }
 
     /// Forgets the sends of which `have_all_left` says so; true if none remain.
-    pub fn remove_sent(&mut self, mut has_left: impl FnMut(OperationId) -> bool) -> bool {
+    pub(crate) fn remove_sent(&mut self, mut has_left: impl FnMut(OperationId) -> bool) -> bool {
         self.pending.retain(|(operation, _)| !has_left(*operation));
         self.pending.is_empty()
     }

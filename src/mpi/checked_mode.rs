@@ -46,7 +46,7 @@ const USER_OP: u32 = 0;
 
 /// What a rank says of its collective call; `None` is not compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CallRecord {
+pub(crate) struct CallRecord {
     /// The function; empty for an operation within another call.
     name: String,
     /// The root, as a member.
@@ -63,39 +63,39 @@ pub struct CallRecord {
 
 /// Whether this process checks, and what the call in hand has said so far.
 #[derive(Debug, Default)]
-pub struct CheckedMode {
+pub(crate) struct CheckedMode {
     on: bool,
     record: CallRecord,
 }
 
 impl CheckedMode {
     /// Switches it on or off; the same on all ranks.
-    pub fn set(&mut self, on: bool) {
+    pub(crate) fn set(&mut self, on: bool) {
         self.on = on;
     }
 
     /// Whether it is on.
     #[inline]
-    pub fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.on
     }
 }
 
 impl CallRecord {
     /// Names the root, a member.
-    pub fn root(&mut self, root: u32) -> &mut Self {
+    pub(crate) fn root(&mut self, root: u32) -> &mut Self {
         self.root = Some(root);
         self
     }
 
     /// Names the amount of data, in bytes.
-    pub fn bytes(&mut self, bytes: usize) -> &mut Self {
+    pub(crate) fn bytes(&mut self, bytes: usize) -> &mut Self {
         self.bytes = Some(bytes as u64);
         self
     }
 
     /// Names the lengths of all blocks, in bytes.
-    pub fn blocks(&mut self, lens: impl Iterator<Item = usize>) -> &mut Self {
+    pub(crate) fn blocks(&mut self, lens: impl Iterator<Item = usize>) -> &mut Self {
         let (mut hasher, mut total) = (DefaultHasher::new(), 0);
         for len in lens {
             hasher.write_usize(len);
@@ -106,7 +106,7 @@ impl CallRecord {
     }
 
     /// Names the operation.
-    pub fn op(&mut self, op: Op) -> &mut Self {
+    pub(crate) fn op(&mut self, op: Op) -> &mut Self {
         self.op = Some(match op {
             Op::Predefined(operator) => operator as u32,
             Op::User(_) => USER_OP,
@@ -229,7 +229,7 @@ fn member_names(comm: &Comm) -> impl Fn(u32) -> String + Send + 'static {
 impl<D: Device> Mpi<D> {
     /// The collective function `name` begins.
     #[inline]
-    pub fn begin_record(&mut self, name: &str) {
+    pub(crate) fn begin_record(&mut self, name: &str) {
         if self.checked_mode.on {
             self.checked_mode.record =
                 CallRecord { name: name.to_owned(), ..CallRecord::default() };
@@ -238,7 +238,7 @@ impl<D: Device> Mpi<D> {
 
     /// Notes what the call in hand is about.
     #[inline]
-    pub fn add_to_record(&mut self, say: impl FnOnce(&mut CallRecord) -> &mut CallRecord) {
+    pub(crate) fn add_to_record(&mut self, say: impl FnOnce(&mut CallRecord) -> &mut CallRecord) {
         if self.checked_mode.on {
             say(&mut self.checked_mode.record);
         }
@@ -254,7 +254,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// What is wrong; `Comm` if there is no such communicator.
-    pub fn check_or_report(
+    pub(crate) fn check_or_report(
         &mut self, call: Call, prepared: Result<Bound>,
         keep: impl FnOnce(&mut Self, Bound) -> Result,
     ) -> Result<Activity> {
@@ -283,7 +283,9 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// What is wrong; `Comm` if there is no such communicator.
     #[inline]
-    pub fn launch_or_report(&mut self, call: Call, prepared: Result<Bound>) -> Result<Activity> {
+    pub(crate) fn launch_or_report(
+        &mut self, call: Call, prepared: Result<Bound>,
+    ) -> Result<Activity> {
         match prepared {
             Ok(prepared) => self.launch(call.comm, prepared),
             Err(error) => self.report_error(call, error),

@@ -12,10 +12,10 @@
 
 pub mod algorithms;
 pub mod calls;
-pub mod offload;
-pub mod persistent;
+pub(crate) mod offload;
+pub(crate) mod persistent;
 pub mod reduction_operator;
-pub mod schedule_cache;
+pub(crate) mod schedule_cache;
 pub mod selection;
 pub mod shared;
 
@@ -73,7 +73,7 @@ pub enum Bound {
 
 impl Bound {
     /// One that only moves data, by messages.
-    pub fn moving(schedule: impl Into<Arc<Schedule>>, buffers: Vec<Memory>) -> Self {
+    pub(crate) fn moving(schedule: impl Into<Arc<Schedule>>, buffers: Vec<Memory>) -> Self {
         Self::Messages(RunPlan::moving(schedule, buffers))
     }
 }

@@ -26,7 +26,7 @@ use platform::base::Result;
 
 /// How a collective operation is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallForm {
+pub(crate) enum CallForm {
     /// The call returns once it is over.
     Blocking,
     /// The call starts it and gives a request.
@@ -39,7 +39,7 @@ pub enum CallForm {
 
 /// On which communicator a collective operation is called, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
+pub(crate) struct Call {
     /// The communicator.
     pub comm: Handle,
     /// The form of the call.
@@ -48,14 +48,14 @@ pub struct Call {
 
 impl Call {
     /// A blocking call on `comm`.
-    pub fn blocking(comm: Handle) -> Self {
+    pub(crate) fn blocking(comm: Handle) -> Self {
         Self { comm, form: CallForm::Blocking }
     }
 }
 
 /// A collective operation that is ready to start.
 #[derive(Debug)]
-pub enum Bound {
+pub(crate) enum Bound {
     /// By messages that a schedule exchanges.
     Messages(RunPlan),
     /// In memory that the ranks share: in this hall, or in one of its own if it is persistent.
@@ -64,7 +64,7 @@ pub enum Bound {
 
 impl Bound {
     /// One that only moves data, by messages.
-    pub fn moving(schedule: impl Into<Arc<Schedule>>, buffers: Vec<Memory>) -> Self {
+    pub(crate) fn moving(schedule: impl Into<Arc<Schedule>>, buffers: Vec<Memory>) -> Self {
         Self::Messages(RunPlan::moving(schedule, buffers))
     }
 }
@@ -75,7 +75,7 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Comm` if there is no such communicator.
     #[inline]
-    pub fn launch(&mut self, comm: Handle, prepared: Bound) -> Result<Activity> {
+    pub(crate) fn launch(&mut self, comm: Handle, prepared: Bound) -> Result<Activity> {
         match prepared {
             Bound::Messages(plan) => Ok(Activity::Run(self.launch_run(comm, plan)?)),
             Bound::Shared(hall, task) => {
@@ -89,7 +89,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Comm` if there is no such communicator.
-    pub fn start_barrier(&mut self, comm: Handle) -> Result<Activity> {
+    pub(crate) fn start_barrier(&mut self, comm: Handle) -> Result<Activity> {
         let barrier = self.barrier(Call::blocking(comm))?;
         self.launch(comm, barrier)
     }

@@ -34,9 +34,6 @@ pub const COMM_WORLD: Handle = 0x101;
 /// `MPI_COMM_SELF` of the standard ABI.
 pub const COMM_SELF: Handle = 0x102;
 
-/// The longest name of an object in bytes, without the final zero (`MPI_MAX_OBJECT_NAME` - 1).
-pub const NAME_MAX: usize = 127;
-
 /// The bits of a context that tell kinds of traffic apart.
 const TRAFFIC_BITS: u32 = 3;
 
@@ -46,7 +43,7 @@ const NO_LEADER: Peer = (1 << 29) - 1;
 /// The kinds of traffic within one communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
-pub enum Traffic {
+pub(crate) enum Traffic {
     /// The application's messages.
     PointToPoint = 0,
     /// Messages of collective operations.
@@ -66,32 +63,32 @@ pub struct Context(u64);
 
 impl Context {
     /// What stands for no context in a message that has none to tell.
-    pub const NONE: Self = Self(0);
+    pub(crate) const NONE: Self = Self(0);
 
     /// The context with number `counter` of process `leader`.
-    pub fn new(leader: Peer, counter: u32) -> Self {
+    pub(crate) fn new(leader: Peer, counter: u32) -> Self {
         Self(u64::from(leader) << 35 | u64::from(counter) << TRAFFIC_BITS)
     }
 
     /// A context that no process chose and no communicator has, where processes meet that agreed
     /// on these bits ([`CreationKey`](super::comm_from_group::CreationKey)).
-    pub fn without_leader(bits: u32) -> Self {
+    pub(crate) fn without_leader(bits: u32) -> Self {
         Self::new(NO_LEADER, bits)
     }
 
     /// As sent to those who will share it.
-    pub fn bits(self) -> u64 {
+    pub(crate) fn bits(self) -> u64 {
         self.0
     }
 
     /// As received.
-    pub fn from_bits(bits: u64) -> Self {
+    pub(crate) fn from_bits(bits: u64) -> Self {
         Self(bits >> TRAFFIC_BITS << TRAFFIC_BITS)
     }
 
     /// What messages of this kind are matched by.
     #[inline]
-    pub fn for_traffic(self, traffic: Traffic) -> u64 {
+    pub(crate) fn for_traffic(self, traffic: Traffic) -> u64 {
         self.0 | traffic as u64
     }
 }
@@ -100,38 +97,38 @@ impl Context {
 #[derive(Debug)]
 pub struct Comm {
     /// Its context.
-    pub context: Context,
+    pub(crate) context: Context,
     /// Its processes; the local group of an intercommunicator.
     pub group: Arc<Group>,
     /// The other group of an intercommunicator.
-    pub remote: Option<Arc<Group>>,
+    pub(crate) remote: Option<Arc<Group>>,
     /// Both groups of an intercommunicator, in one numbering.
     pub(super) inter_view: Option<IntercommView>,
     /// This process's rank in its group.
     pub rank: u32,
     /// Its error handler.
-    pub handler: Handler,
+    pub(crate) handler: Handler,
     /// Its attributes.
-    pub attributes: Attributes,
+    pub(crate) attributes: Attributes,
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Collective calls so far.
-    pub calls: u32,
+    pub(crate) calls: u32,
     /// Persistent collective operations made so far.
-    pub inits: u32,
+    pub(crate) inits: u32,
     /// Its buffer for buffered sends.
-    pub bsend_buffer: BsendBuffer,
+    pub(crate) bsend_buffer: BsendBuffer,
     /// Its virtual topology.
-    pub topology: Option<Arc<VirtualTopology>>,
+    pub(crate) topology: Option<Arc<VirtualTopology>>,
     /// What its neighborhood collectives need, once it has had one.
     pub(super) neighborhood_cache: Option<Box<NeighborhoodCache>>,
     /// What the application promised about it.
-    pub hints: CommHints,
+    pub(crate) hints: CommHints,
     /// The room of its blocking collective calls; all of its processes have it, or none
     /// (`comm_room`).
-    pub shared_collective: Option<SharedCollectiveId>,
+    pub(crate) shared_collective: Option<SharedCollectiveId>,
     /// Which of its processes are near each other, if not all are; not of an intercommunicator.
-    pub nodes: Option<Arc<Nodes>>,
+    pub(crate) nodes: Option<Arc<Nodes>>,
 }
 
 impl Comm {
@@ -169,7 +166,7 @@ impl Comm {
 
     /// Another communicator of the same processes, with nothing but the error handler from here,
     /// and without a room.
-    pub fn with_context(&self, context: Context) -> Self {
+    pub(crate) fn with_context(&self, context: Context) -> Self {
         Self {
             remote: self.remote.clone(),
             inter_view: self.inter_view.clone(),
@@ -178,7 +175,7 @@ impl Comm {
     }
 
     /// What to call it in a sentence.
-    pub fn title(&self) -> &str {
+    pub(crate) fn title(&self) -> &str {
         match (&*self.name, self.is_inter()) {
             ("", false) => "a communicator without a name",
             ("", true) => "an intercommunicator without a name",
@@ -193,13 +190,13 @@ impl Comm {
     }
 
     /// The number of the collective call that starts now.
-    pub fn next_call(&mut self) -> u32 {
+    pub(crate) fn next_call(&mut self) -> u32 {
         self.calls = self.calls.wrapping_add(1);
         self.calls
     }
 
     /// The number of the persistent collective operation that is made now.
-    pub fn next_init(&mut self) -> u32 {
+    pub(crate) fn next_init(&mut self) -> u32 {
         self.inits = self.inits.wrapping_add(1);
         self.inits
     }
@@ -209,7 +206,7 @@ impl Comm {
     /// # Errors
     /// `Rank` if there is no such rank.
     #[inline]
-    pub fn check_rank(&self, rank: i32) -> Result<u32> {
+    pub(crate) fn check_rank(&self, rank: i32) -> Result<u32> {
         if rank >= 0 && (rank as u32) < self.targets().size() {
             return Ok(rank as u32);
         }
@@ -257,14 +254,15 @@ impl Comms {
     ///
     /// # Errors
     /// `Group` if there is no such process.
-    pub fn new(me: Peer, size: u32) -> Result<Self> {
+    #[cfg(test)]
+    pub(crate) fn new(me: Peer, size: u32) -> Result<Self> {
         let mut comms = Self::without_world(me, size);
         comms.open_world(&Handler::Fatal)?;
         Ok(comms)
     }
 
     /// No communicators yet of process `me` of `size`.
-    pub fn without_world(me: Peer, size: u32) -> Self {
+    pub(crate) fn without_world(me: Peer, size: u32) -> Self {
         // The first two numbers of process 0 are taken, on all processes alike.
         let table = HandleTable::new(HandleKind::Comm);
         Self { table, world: 0, self_comm: 0, contexts_chosen: 2, me, size, nodes: None }
@@ -286,7 +284,7 @@ impl Comms {
     ///
     /// # Errors
     /// `Group` if this process is none of the world.
-    pub fn open_world(&mut self, handler: &Handler) -> Result {
+    pub(crate) fn open_world(&mut self, handler: &Handler) -> Result {
         let world = Group::range(0, self.size, self.me);
         let own = Group::range(self.me, 1, self.me);
         self.world = self.predefined(0, world, "MPI_COMM_WORLD", handler)?;
@@ -303,18 +301,18 @@ impl Comms {
     }
 
     /// Whether `MPI_COMM_WORLD` may be used.
-    pub fn has_world(&self) -> bool {
+    pub(crate) fn has_world(&self) -> bool {
         self.world != 0
     }
 
     /// How many processes the job has.
-    pub fn processes(&self) -> u32 {
+    pub(crate) fn processes(&self) -> u32 {
         self.size
     }
 
     /// Takes all communicators away that were derived from this session, or for `None` from the
     /// world model, whose own two go too.
-    pub fn take_derived(&mut self, session: Option<Handle>) -> Vec<Comm> {
+    pub(crate) fn take_derived(&mut self, session: Option<Handle>) -> Vec<Comm> {
         if session.is_none() {
             (self.world, self.self_comm) = (0, 0);
         }
@@ -325,7 +323,7 @@ impl Comms {
     }
 
     /// A context that no communicator ever had.
-    pub fn choose_context(&mut self) -> Context {
+    pub(crate) fn choose_context(&mut self) -> Context {
         let context = Context::new(self.me, self.contexts_chosen);
         self.contexts_chosen += 1;
         context
@@ -335,7 +333,7 @@ impl Comms {
     ///
     /// # Errors
     /// `NoMem` without a free handle.
-    pub fn insert(&mut self, mut comm: Comm) -> Result<Handle> {
+    pub(crate) fn insert(&mut self, mut comm: Comm) -> Result<Handle> {
         if let Some(places) = self.nodes.as_ref().filter(|_| !comm.is_inter()) {
             let place = |peer| places[peer as usize];
             comm.nodes = Nodes::new(comm.group.peers().map(place)).map(Arc::new);
@@ -353,13 +351,13 @@ impl Comms {
     }
 
     /// The communicator whose messages are matched in `context`, whatever kind of traffic.
-    pub fn of_context(&self, context: u64) -> Option<&Comm> {
+    pub(crate) fn of_context(&self, context: u64) -> Option<&Comm> {
         let context = Context::from_bits(context);
         self.table.iter().map(|(_, comm)| comm).find(|comm| comm.context == context)
     }
 
     /// The communicator of a hall.
-    pub fn of_shared_collective(&self, hall: SharedCollectiveId) -> Option<&Comm> {
+    pub(crate) fn of_shared_collective(&self, hall: SharedCollectiveId) -> Option<&Comm> {
         self.table.iter().map(|(_, comm)| comm).find(|comm| comm.shared_collective == Some(hall))
     }
 
@@ -368,7 +366,7 @@ impl Comms {
     /// # Errors
     /// As [`Comms::get`].
     #[inline]
-    pub fn get_mut(&mut self, handle: Handle) -> Result<&mut Comm> {
+    pub(crate) fn get_mut(&mut self, handle: Handle) -> Result<&mut Comm> {
         self.table.get_mut(self.resolve_handle(handle)).ok_or_else(|| not_a_comm(handle))
     }
 
@@ -376,7 +374,7 @@ impl Comms {
     ///
     /// # Errors
     /// As [`Comms::get`], and `Comm` for the predefined ones.
-    pub fn freeable(&self, handle: Handle) -> Result<&Comm> {
+    pub(crate) fn freeable(&self, handle: Handle) -> Result<&Comm> {
         let comm = self.get(handle)?;
         if [self.world, self.self_comm].contains(&self.resolve_handle(handle)) {
             let why = format!("{} must not be freed", comm.title());
@@ -389,7 +387,7 @@ impl Comms {
     ///
     /// # Errors
     /// As [`Comms::freeable`].
-    pub fn remove(&mut self, handle: Handle) -> Result<Comm> {
+    pub(crate) fn remove(&mut self, handle: Handle) -> Result<Comm> {
         self.freeable(handle)?;
         self.table.remove(handle).ok_or_else(|| not_a_comm(handle))
     }

@@ -132,7 +132,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Comm` if there is no such communicator, `NoMem` without a free handle.
-    pub fn comm_like(&mut self, comm: Handle, attributes: Attributes) -> Result<Handle> {
+    pub(crate) fn comm_like(&mut self, comm: Handle, attributes: Attributes) -> Result<Handle> {
         let context = self.comms.choose_context();
         let old = self.comms.get(comm)?;
         let mut new = old.with_context(context);
@@ -364,12 +364,12 @@ impl<D: Device> Mpi<D> {
 
     /// Whether everything that was started on a communicator and has a request or a place in its
     /// buffer is over.
-    pub fn is_quiescent(&self, comm: Handle) -> bool {
+    pub(crate) fn is_quiescent(&self, comm: Handle) -> bool {
         self.has_flushed(BufferOwner::Comm(comm)) && self.are_complete(comm)
     }
 
     /// The call `function`, which waits for a split.
-    pub fn blocked_split(&self, function: &str, split: &Split) -> WaitReport {
+    pub(crate) fn blocked_split(&self, function: &str, split: &Split) -> WaitReport {
         self.blocked(function, [&Activity::Run(split.run)])
     }
 

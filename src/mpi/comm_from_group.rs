@@ -28,15 +28,15 @@ use crate::engine::schedules::run::{Launch, Members, RunPlan};
 use platform::base::{ErrorClass, Peer, Result};
 
 /// The longest string in bytes, without the final zero (`MPI_MAX_STRINGTAG_LEN` - 1).
-pub const STRING_MAX: usize = 1023;
+pub(crate) const STRING_MAX: usize = 1023;
 
 /// Where processes without a communicator meet: what their messages are matched by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CreationKey {
+pub(crate) struct CreationKey {
     /// The context of the messages.
-    pub context: u64,
+    pub(crate) context: u64,
     /// Their tag: as for collectives, a sequence number and a label.
-    pub tag: u32,
+    pub(crate) tag: u32,
 }
 
 impl CreationKey {
@@ -44,7 +44,9 @@ impl CreationKey {
     ///
     /// # Errors
     /// `Arg` for a string that is too long.
-    pub fn from_string(string: &[u8], peers: impl IntoIterator<Item = Peer>) -> Result<Self> {
+    pub(crate) fn from_string(
+        string: &[u8], peers: impl IntoIterator<Item = Peer>,
+    ) -> Result<Self> {
         if string.len() > STRING_MAX {
             let why = format!(
                 "the string tag {:?} has more than {STRING_MAX} bytes",
@@ -59,12 +61,12 @@ impl CreationKey {
     }
 
     /// The tag's part that is a [`Launch`]'s sequence number.
-    pub fn sequence(self) -> u32 {
+    pub(crate) fn sequence(self) -> u32 {
         self.tag >> 16
     }
 
     /// The tag's part that is the label of a schedule's step.
-    pub fn label(self) -> u16 {
+    pub(crate) fn label(self) -> u16 {
         self.tag as u16
     }
 }

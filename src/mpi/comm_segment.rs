@@ -37,26 +37,26 @@ use platform::diagnosis::wait_report::WaitReport;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ContextMessage {
     /// The context.
-    pub context: Context,
+    pub(crate) context: Context,
     /// The room, if there is one.
-    pub segment: Option<u32>,
+    pub(crate) segment: Option<u32>,
 }
 
 impl ContextMessage {
     /// How many bytes it is on its way.
-    pub const BYTES: usize = 12;
+    pub(crate) const BYTES: usize = 12;
 
     /// Everybody's room is granted to nobody, so that its number says that there is none.
     const NO_SEGMENT: u32 = 0;
 
-    pub fn emit(self) -> [u8; Self::BYTES] {
+    pub(crate) fn emit(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[..8].copy_from_slice(&self.context.bits().to_le_bytes());
         bytes[8..].copy_from_slice(&self.segment.unwrap_or(Self::NO_SEGMENT).to_le_bytes());
         bytes
     }
 
-    pub fn parse(bytes: &[u8; Self::BYTES]) -> Self {
+    pub(crate) fn parse(bytes: &[u8; Self::BYTES]) -> Self {
         let [low, high, room] = [0, 4, 8].map(|at| {
             let word: &[u8; 4] = bytes[at..].first_chunk().expect("12 bytes are three words");
             u32::from_le_bytes(*word)
@@ -66,12 +66,12 @@ impl ContextMessage {
     }
 
     /// As a message.
-    pub fn to_memory(self) -> Memory {
+    pub(crate) fn to_memory(self) -> Memory {
         Memory::owned(self.emit())
     }
 
     /// From a message.
-    pub fn from_memory(memory: &Memory) -> Self {
+    pub(crate) fn from_memory(memory: &Memory) -> Self {
         let mut bytes = [0; Self::BYTES];
         memory.pack(0, &mut bytes);
         Self::parse(&bytes)
@@ -224,7 +224,9 @@ impl<D: Device> Mpi<D> {
     }
 
     /// The call `function`, which waits for a room.
-    pub fn segment_wait_report(&self, function: &str, request: &SegmentRequest) -> WaitReport {
+    pub(crate) fn segment_wait_report(
+        &self, function: &str, request: &SegmentRequest,
+    ) -> WaitReport {
         self.blocked(function, [&Activity::Run(request.run)])
     }
 }

@@ -10,7 +10,7 @@ use super::table::{Handle, HandleKind, HandleTable};
 use platform::base::{ErrorClass, Result};
 
 /// The largest error code the standard ABI leaves to the library (`MPI_ERR_LASTCODE`).
-pub const LAST_CODE: i32 = 16383;
+pub(crate) const LAST_CODE: i32 = 16383;
 
 /// Predefined handles of the standard ABI.
 const NULL: Handle = 0x140;
@@ -34,7 +34,7 @@ pub enum Handler {
 
 impl Handler {
     /// The handler that a value of `mpi_initial_errhandler` names (§11.5, §11.8.4).
-    pub fn from_name(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         match name {
             "mpi_errors_are_fatal" => Some(Self::Fatal),
             "mpi_errors_abort" => Some(Self::Abort),
@@ -48,16 +48,16 @@ impl Handler {
 #[derive(Debug, PartialEq, Eq)]
 pub struct ErrhandlerFunction {
     /// What kind of object it is for.
-    pub kind: ErrhandlerKind,
+    pub(crate) kind: ErrhandlerKind,
     /// The function's address; only the C boundary makes a call of it.
-    pub address: usize,
+    pub(crate) address: usize,
     /// A number that no other function has.
-    pub serial: u64,
+    pub(crate) serial: u64,
 }
 
 /// The kinds of object that have error handlers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrhandlerKind {
+pub(crate) enum ErrhandlerKind {
     /// Communicators.
     Comm,
     /// Windows.
@@ -70,7 +70,7 @@ pub enum ErrhandlerKind {
 
 /// All error handlers that have a handle.
 #[derive(Debug)]
-pub struct Errhandlers {
+pub(crate) struct Errhandlers {
     table: HandleTable<ErrhandlerEntry>,
     created: u64,
 }
@@ -93,7 +93,7 @@ impl Errhandlers {
     ///
     /// # Errors
     /// `NoMem` without a free handle.
-    pub fn create(&mut self, of: ErrhandlerKind, address: usize) -> Result<Handle> {
+    pub(crate) fn create(&mut self, of: ErrhandlerKind, address: usize) -> Result<Handle> {
         self.created += 1;
         let function = ErrhandlerFunction { kind: of, address, serial: self.created };
         let handler = Handler::Function(Arc::new(function));
@@ -104,7 +104,7 @@ impl Errhandlers {
     ///
     /// # Errors
     /// `Errhandler` for the null handle and for what is no handle.
-    pub fn get(&self, handle: Handle) -> Result<Handler> {
+    pub(crate) fn get(&self, handle: Handle) -> Result<Handler> {
         match handle {
             ARE_FATAL => Ok(Handler::Fatal),
             ABORT => Ok(Handler::Abort),
@@ -120,7 +120,7 @@ impl Errhandlers {
     ///
     /// # Errors
     /// As [`Errhandlers::get`], and `Errhandler` for a function made for another kind.
-    pub fn get_for(&self, of: ErrhandlerKind, handle: Handle) -> Result<Handler> {
+    pub(crate) fn get_for(&self, of: ErrhandlerKind, handle: Handle) -> Result<Handler> {
         let handler = self.get(handle)?;
         match &handler {
             Handler::Function(function) if function.kind != of => Err(ErrorClass::Errhandler
@@ -137,7 +137,7 @@ impl Errhandlers {
     ///
     /// # Errors
     /// `NoMem` without a free handle.
-    pub fn handle_of(&mut self, handler: &Handler) -> Result<Handle> {
+    pub(crate) fn handle_of(&mut self, handler: &Handler) -> Result<Handle> {
         match handler {
             Handler::Fatal => Ok(ARE_FATAL),
             Handler::Abort => Ok(ABORT),
@@ -161,7 +161,7 @@ impl Errhandlers {
     ///
     /// # Errors
     /// `Errhandler` for what is no handle, or `MPI_ERRHANDLER_NULL`.
-    pub fn free(&mut self, handle: Handle) -> Result {
+    pub(crate) fn free(&mut self, handle: Handle) -> Result {
         self.get(handle)?;
         match self.table.get_mut(handle) {
             Some(held) if held.handles_given > 1 => held.handles_given -= 1,
@@ -176,14 +176,14 @@ impl Errhandlers {
 ///
 /// Classes and codes share one range above [`LAST_CODE`]; a class is a code of itself.
 #[derive(Debug, Default)]
-pub struct ErrorCodes {
+pub(crate) struct ErrorCodes {
     /// For each added code its class and its text.
     added: BTreeMap<i32, (i32, String)>,
 }
 
 impl ErrorCodes {
     /// A new error class.
-    pub fn add_class(&mut self) -> i32 {
+    pub(crate) fn add_class(&mut self) -> i32 {
         let class = self.last() + 1;
         self.added.insert(class, (class, String::new()));
         class
@@ -206,7 +206,7 @@ impl ErrorCodes {
     ///
     /// # Errors
     /// `Arg` if the code is not one that was added.
-    pub fn set_text(&mut self, code: i32, text: &str) -> Result {
+    pub(crate) fn set_text(&mut self, code: i32, text: &str) -> Result {
         let entry = self.added.get_mut(&code).ok_or_else(|| not_added(code))?;
         text.clone_into(&mut entry.1);
         Ok(())
@@ -216,7 +216,7 @@ impl ErrorCodes {
     ///
     /// # Errors
     /// `Arg` if it was not added, is the class of a code, or has a text.
-    pub fn remove(&mut self, code: i32, is_class: bool) -> Result {
+    pub(crate) fn remove(&mut self, code: i32, is_class: bool) -> Result {
         if !self.added.contains_key(&code) || self.is_added_class(code) != is_class {
             return Err(not_added(code));
         }
@@ -254,7 +254,7 @@ impl ErrorCodes {
     }
 
     /// The largest code in use: `MPI_LASTUSEDCODE`.
-    pub fn last(&self) -> i32 {
+    pub(crate) fn last(&self) -> i32 {
         self.added.last_key_value().map_or(LAST_CODE, |(code, _)| *code)
     }
 

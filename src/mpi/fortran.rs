@@ -18,7 +18,7 @@ const SIZES: [(&[u8], &[u8]); 4] = [
 
 /// What is known of Fortran.
 #[derive(Debug, Default)]
-pub struct Fortran {
+pub(crate) struct Fortran {
     info: Option<Info>,
     booleans: Option<Booleans>,
 }
@@ -34,7 +34,7 @@ pub struct Booleans {
 
 impl Fortran {
     /// The description of Fortran's types, if there is one.
-    pub fn info(&self) -> Option<&Info> {
+    pub(crate) fn info(&self) -> Option<&Info> {
         self.info.as_ref()
     }
 
@@ -61,7 +61,7 @@ impl Fortran {
     }
 
     /// The truth values, if they are known.
-    pub fn booleans(&self) -> Option<Booleans> {
+    pub(crate) fn booleans(&self) -> Option<Booleans> {
         self.booleans
     }
 
@@ -81,7 +81,7 @@ impl Fortran {
 
 impl Booleans {
     /// The values with these bytes, which are as many in both.
-    pub fn new(truth: &[u8], falsity: &[u8]) -> Self {
+    pub(crate) fn new(truth: &[u8], falsity: &[u8]) -> Self {
         debug_assert_eq!(truth.len(), falsity.len());
         Self { size: truth.len(), truth: integer(truth), falsity: integer(falsity) }
     }
@@ -90,7 +90,7 @@ impl Booleans {
     ///
     /// # Errors
     /// `Abi` if they are known of LOGICALs of another size.
-    pub fn of_size(&self, size: usize) -> Result<[Vec<u8>; 2]> {
+    pub(crate) fn of_size(&self, size: usize) -> Result<[Vec<u8>; 2]> {
         if size != self.size {
             let known = self.size;
             let why = format!("LOGICALs are known to have {known} bytes, {size} were asked for");
@@ -100,12 +100,12 @@ impl Booleans {
     }
 
     /// Whether they are 1 and 0, as in C.
-    pub fn are_those_of_c(&self) -> bool {
+    pub(crate) fn are_those_of_c(&self) -> bool {
         (self.truth, self.falsity) == (1, 0)
     }
 
     /// `.TRUE.` and `.FALSE.` of a LOGICAL of `N` bytes.
-    pub fn values<const N: usize>(&self) -> [[u8; N]; 2] {
+    pub(crate) fn values<const N: usize>(&self) -> [[u8; N]; 2] {
         [self.truth, self.falsity].map(|value| std::array::from_fn(|at| value.to_le_bytes()[at]))
     }
 }
@@ -114,7 +114,7 @@ impl Booleans {
 ///
 /// # Errors
 /// `Arg` if no Fortran compiler has such LOGICALs.
-pub fn logical_size(size: i32) -> Result<usize> {
+pub(crate) fn logical_size(size: i32) -> Result<usize> {
     match size {
         1 | 2 | 4 | 8 | 16 => Ok(size as usize),
         _ => {

@@ -21,18 +21,18 @@ use platform::base::{ErrorClass, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GrequestFunctions {
     /// Fills the status.
-    pub query: usize,
+    pub(crate) query: usize,
     /// Frees what belongs to the request.
-    pub free: usize,
+    pub(crate) free: usize,
     /// Is asked to cancel.
-    pub cancel: usize,
+    pub(crate) cancel: usize,
     /// What all of them are given.
-    pub extra_state: usize,
+    pub(crate) extra_state: usize,
 }
 
 /// How far a generalized request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GrequestState {
+pub(crate) enum GrequestState {
     /// The application has not said that its operation is complete.
     Active,
     /// It has.
@@ -45,9 +45,9 @@ pub enum GrequestState {
 #[derive(Debug)]
 pub struct GeneralizedRequest {
     /// What to call.
-    pub functions: GrequestFunctions,
+    pub(crate) functions: GrequestFunctions,
     /// How far it is.
-    pub state: GrequestState,
+    pub(crate) state: GrequestState,
 }
 
 impl<D: Device> Mpi<D> {
@@ -56,7 +56,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `NoMem` without a free handle.
-    pub fn start_generalized(&mut self, functions: GrequestFunctions) -> Result<Handle> {
+    pub(crate) fn start_generalized(&mut self, functions: GrequestFunctions) -> Result<Handle> {
         let general = GeneralizedRequest { functions, state: GrequestState::Active };
         self.request(COMM_SELF, Activity::Generalized(Box::new(general)))
     }
@@ -66,7 +66,9 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Request` if it is no generalized request, or complete already.
-    pub fn complete_generalized(&mut self, handle: Handle) -> Result<Option<GrequestFunctions>> {
+    pub(crate) fn complete_generalized(
+        &mut self, handle: Handle,
+    ) -> Result<Option<GrequestFunctions>> {
         let request = self.requests.get_mut(handle).ok_or_else(|| not_a_request(handle))?;
         let Some(Activity::Generalized(general)) = &mut request.activity else {
             let why = format!("request {handle:#x} is not a generalized request");
@@ -92,7 +94,7 @@ impl<D: Device> Mpi<D> {
     }
 
     /// Whether there is an operation that the application carries out and has not completed.
-    pub fn has_generalized(&self) -> bool {
+    pub(crate) fn has_generalized(&self) -> bool {
         self.requests.iter().any(|(_, request)| {
             let activity = request.activity.as_ref();
             matches!(activity, Some(Activity::Generalized(it)) if it.state != GrequestState::Complete)
@@ -100,7 +102,7 @@ impl<D: Device> Mpi<D> {
     }
 
     /// The functions of a request, if it is a generalized one.
-    pub fn functions(&self, handle: Handle) -> Option<GrequestFunctions> {
+    pub(crate) fn functions(&self, handle: Handle) -> Option<GrequestFunctions> {
         self.activity(handle)?.functions()
     }
 }

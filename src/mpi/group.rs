@@ -12,7 +12,7 @@ use platform::base::Peer;
 
 /// Which peer each rank of a group is.
 #[derive(Clone, Debug)]
-pub enum RankMap {
+pub(crate) enum RankMap {
     /// Rank `r` is peer `first + r * stride`.
     Range {
         /// The peer of rank 0.
@@ -46,12 +46,12 @@ impl Group {
     }
 
     /// [`Group::new`] without a list of the peers where they are evenly spaced.
-    pub fn collect(peers: impl Iterator<Item = Peer>, me: Peer) -> Self {
+    pub(crate) fn collect(peers: impl Iterator<Item = Peer>, me: Peer) -> Self {
         Self::with(RankMap::collect(peers), me)
     }
 
     /// `count` peers from `first` on.
-    pub fn range(first: Peer, count: u32, me: Peer) -> Self {
+    pub(crate) fn range(first: Peer, count: u32, me: Peer) -> Self {
         Self::with(RankMap::Range { first, stride: 1, count }, me)
     }
 
@@ -62,12 +62,12 @@ impl Group {
     }
 
     /// The same group as one that was derived from this session.
-    pub fn in_session(self, session: Option<Handle>) -> Self {
+    pub(crate) fn in_session(self, session: Option<Handle>) -> Self {
         Self { session, ..self }
     }
 
     /// The session that it was derived from, however indirectly; `None`: the world model.
-    pub fn session(&self) -> Option<Handle> {
+    pub(crate) fn session(&self) -> Option<Handle> {
         self.session
     }
 
@@ -78,7 +78,7 @@ impl Group {
 
     /// How many processes.
     #[inline]
-    pub fn size(&self) -> u32 {
+    pub(crate) fn size(&self) -> u32 {
         match &self.ranks {
             RankMap::Range { count, .. } => *count,
             RankMap::List(peers) => peers.len() as u32,
@@ -92,7 +92,7 @@ impl Group {
     }
 
     /// The rank of a peer.
-    pub fn rank_of(&self, peer: Peer) -> Option<u32> {
+    pub(crate) fn rank_of(&self, peer: Peer) -> Option<u32> {
         match &self.ranks {
             RankMap::List(peers) if peers.len() > SEARCHED_MAX => {
                 let index = self.index.get_or_init(|| {

@@ -9,11 +9,11 @@ use crate::engine::schedules::run::Members;
 use platform::base::{ErrorClass, MpiError, Peer, Result};
 
 /// `MPI_UNDEFINED` of the standard ABI.
-pub const UNDEFINED: i32 = -32766;
+pub(crate) const UNDEFINED: i32 = -32766;
 
 /// How two groups compare (`MPI_Group_compare`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GroupComparison {
+pub(crate) enum GroupComparison {
     /// The same processes in the same order.
     Ident,
     /// The same processes in another order.
@@ -23,14 +23,14 @@ pub enum GroupComparison {
 }
 
 /// A range of ranks: first, last, stride.
-pub type Triplet = [i32; 3];
+pub(crate) type Triplet = [i32; 3];
 
 impl Group {
     /// The listed ranks, in the order of the list.
     ///
     /// # Errors
     /// `Rank` for a rank that is not there or comes twice.
-    pub fn include(&self, ranks: &[i32], me: Peer) -> Result<Self> {
+    pub(crate) fn include(&self, ranks: &[i32], me: Peer) -> Result<Self> {
         self.check_distinct(ranks)?;
         Ok(Self::collect(ranks.iter().map(|rank| self.peer(*rank as u32)), me))
     }
@@ -39,7 +39,7 @@ impl Group {
     ///
     /// # Errors
     /// `Rank` for a rank that is not there or comes twice.
-    pub fn exclude(&self, ranks: &[i32], me: Peer) -> Result<Self> {
+    pub(crate) fn exclude(&self, ranks: &[i32], me: Peer) -> Result<Self> {
         let sorted = self.check_distinct(ranks)?;
         let mut left_out = sorted.into_iter().peekable();
         let kept = (0..self.size()).filter(|rank| left_out.next_if_eq(&(*rank as i32)).is_none());
@@ -50,7 +50,7 @@ impl Group {
     ///
     /// # Errors
     /// `Rank` for a rank that is not there or comes twice, `Arg` for a range that never ends.
-    pub fn include_ranges(&self, ranges: &[Triplet], me: Peer) -> Result<Self> {
+    pub(crate) fn include_ranges(&self, ranges: &[Triplet], me: Peer) -> Result<Self> {
         if let ([range], RankMap::Range { first, stride, .. }) = (ranges, self.ranks()) {
             let RankRange { start, step, count } = self.checked_range(range)?;
             let first = (i64::from(*first) + i64::from(start) * stride) as Peer;
@@ -64,7 +64,7 @@ impl Group {
     ///
     /// # Errors
     /// As [`Group::include_ranges`].
-    pub fn exclude_ranges(&self, ranges: &[Triplet], me: Peer) -> Result<Self> {
+    pub(crate) fn exclude_ranges(&self, ranges: &[Triplet], me: Peer) -> Result<Self> {
         if let [range] = ranges {
             let stretch = self.checked_range(range)?;
             let kept = (0..self.size()).filter(|rank| !stretch.contains(*rank));
@@ -74,23 +74,23 @@ impl Group {
     }
 
     /// This group's processes, then those that only the other has.
-    pub fn union(&self, other: &Self, me: Peer) -> Self {
+    pub(crate) fn union(&self, other: &Self, me: Peer) -> Self {
         let more = other.peers().filter(|peer| self.rank_of(*peer).is_none());
         Self::collect(self.peers().chain(more), me)
     }
 
     /// This group's processes that the other has too.
-    pub fn intersection(&self, other: &Self, me: Peer) -> Self {
+    pub(crate) fn intersection(&self, other: &Self, me: Peer) -> Self {
         self.filtered(other, true, me)
     }
 
     /// This group's processes that the other has not.
-    pub fn difference(&self, other: &Self, me: Peer) -> Self {
+    pub(crate) fn difference(&self, other: &Self, me: Peer) -> Self {
         self.filtered(other, false, me)
     }
 
     /// How this group compares with another.
-    pub fn compare(&self, other: &Self) -> GroupComparison {
+    pub(crate) fn compare(&self, other: &Self) -> GroupComparison {
         if self.size() != other.size() {
             return GroupComparison::Unequal;
         }
@@ -104,12 +104,12 @@ impl Group {
     }
 
     /// Whether the other group has all of this one's processes.
-    pub fn is_within(&self, other: &Self) -> bool {
+    pub(crate) fn is_within(&self, other: &Self) -> bool {
         self.peers().all(|peer| other.rank_of(peer).is_some())
     }
 
     /// The ranks that this group's processes have in another, but for those it has not.
-    pub fn ranks_within(&self, other: &Self) -> Vec<u32> {
+    pub(crate) fn ranks_within(&self, other: &Self) -> Vec<u32> {
         self.peers().filter_map(|peer| other.rank_of(peer)).collect()
     }
 
@@ -118,7 +118,7 @@ impl Group {
     ///
     /// # Errors
     /// `Rank` for a rank that is not in this group.
-    pub fn translate(&self, ranks: &[i32], other: &Self) -> Result<Vec<i32>> {
+    pub(crate) fn translate(&self, ranks: &[i32], other: &Self) -> Result<Vec<i32>> {
         let translated = ranks.iter().map(|&rank| match rank {
             PROC_NULL => Ok(PROC_NULL),
             _ => {

@@ -6,7 +6,7 @@
 
 /// A type of hardware resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resource {
+pub(crate) enum Resource {
     /// The host, whose processes share memory.
     Machine,
     /// A socket.
@@ -27,7 +27,7 @@ pub enum Resource {
 
 impl Resource {
     /// All of them, the widest first.
-    pub const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Machine,
         Self::Package,
         Self::Numa,
@@ -39,7 +39,7 @@ impl Resource {
     ];
 
     /// Its name as a value of `mpi_hw_resource_type`.
-    pub fn uri(self) -> &'static str {
+    pub(crate) fn uri(self) -> &'static str {
         match self {
             Self::Machine => "hwloc://Machine",
             Self::Package => "hwloc://Package",
@@ -55,7 +55,7 @@ impl Resource {
     /// The resource that a value of `mpi_hw_resource_type` means: the standard's own name for what
     /// shares memory, a URI, or its last part in any case. Other libraries say `socket`,
     /// `numanode`, `hwthread` and `node`.
-    pub fn named(value: &str) -> Option<Self> {
+    pub(crate) fn named(value: &str) -> Option<Self> {
         let value = value.trim();
         if value == "mpi_shared_memory" {
             return Some(Self::Machine);
@@ -73,7 +73,7 @@ impl Resource {
 
 /// Where a process is among the resources of one type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ResourceLocation {
+pub(crate) enum ResourceLocation {
     /// The machine does not show such resources.
     #[default]
     Unknown,
@@ -85,16 +85,16 @@ pub enum ResourceLocation {
 
 /// Where a process is, by [`Resource`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ResourceLocations([ResourceLocation; Resource::ALL.len()]);
+pub(crate) struct ResourceLocations([ResourceLocation; Resource::ALL.len()]);
 
 impl ResourceLocations {
     /// The places that `find` knows.
-    pub fn new(find: impl Fn(Resource) -> ResourceLocation) -> Self {
+    pub(crate) fn new(find: impl Fn(Resource) -> ResourceLocation) -> Self {
         Self(Resource::ALL.map(find))
     }
 
     /// The place among resources of this type.
-    pub fn of(&self, resource: Resource) -> ResourceLocation {
+    pub(crate) fn of(&self, resource: Resource) -> ResourceLocation {
         self.0[resource as usize]
     }
 }

@@ -22,11 +22,11 @@ const FLAGS: [&str; 5] = [
 const ASSERTED_KINDS: &str = "mpi_assert_memory_alloc_kinds";
 
 /// The key that tells where messages may lie.
-pub const MEMORY_KINDS: &str = "mpi_memory_alloc_kinds";
+pub(crate) const MEMORY_KINDS: &str = "mpi_memory_alloc_kinds";
 
 /// The promises about one communicator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CommHints {
+pub(crate) struct CommHints {
     flags: [bool; FLAGS.len()],
     memory_kinds: Option<Box<str>>,
 }
@@ -36,7 +36,7 @@ impl CommHints {
     ///
     /// # Errors
     /// None that `Info` has for these keys.
-    pub fn of(given: Option<&Info>) -> Result<Self> {
+    pub(crate) fn of(given: Option<&Info>) -> Result<Self> {
         let mut hints = Self::default();
         given.map_or(Ok(()), |given| hints.update(given))?;
         Ok(hints)
@@ -47,7 +47,7 @@ impl CommHints {
     ///
     /// # Errors
     /// None that `Info` has for these keys.
-    pub fn update(&mut self, given: &Info) -> Result {
+    pub(crate) fn update(&mut self, given: &Info) -> Result {
         for (flag, key) in self.flags.iter_mut().zip(FLAGS) {
             match text(given, key)? {
                 Some("true") => *flag = true,
@@ -66,7 +66,7 @@ impl CommHints {
     ///
     /// # Errors
     /// None that `Info` has for these keys.
-    pub fn info(&self, provided: &[u8]) -> Result<Info> {
+    pub(crate) fn info(&self, provided: &[u8]) -> Result<Info> {
         let mut info = Info::default();
         for (flag, key) in self.flags.iter().zip(FLAGS) {
             info.set(key.as_bytes(), if *flag { b"true" } else { b"false" })?;

@@ -7,14 +7,14 @@
 use platform::base::{ErrorClass, Result};
 
 /// `MPI_MAX_INFO_KEY` of the ABI.
-pub const KEY_MAX: usize = 256;
+pub(crate) const KEY_MAX: usize = 256;
 
 /// `MPI_MAX_INFO_VAL` of the ABI.
-pub const VALUE_MAX: usize = 1024;
+pub(crate) const VALUE_MAX: usize = 1024;
 
 /// An info object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Info {
+pub(crate) struct Info {
     entries: Vec<InfoEntry>,
 }
 
@@ -50,7 +50,7 @@ impl Info {
     ///
     /// # Errors
     /// `InfoKey` if the key is empty or too long.
-    pub fn get(&self, key: &[u8]) -> Result<Option<&[u8]>> {
+    pub(crate) fn get(&self, key: &[u8]) -> Result<Option<&[u8]>> {
         check_key(key)?;
         Ok(self.position(key).map(|place| &*self.entries[place].value))
     }
@@ -69,20 +69,15 @@ impl Info {
     }
 
     /// How many keys are set.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.entries.len()
-    }
-
-    /// Whether no key is set.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
     }
 
     /// The key numbered `number`, from 0 on.
     ///
     /// # Errors
     /// `Arg` if there are not as many.
-    pub fn key(&self, number: i32) -> Result<&[u8]> {
+    pub(crate) fn key(&self, number: i32) -> Result<&[u8]> {
         let entry = usize::try_from(number).ok().and_then(|number| self.entries.get(number));
         entry.map(|entry| &*entry.key).ok_or_else(|| {
             let count = self.len();
@@ -91,7 +86,7 @@ impl Info {
     }
 
     /// The keys with their values in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.entries.iter().map(|entry| (&*entry.key, &*entry.value))
     }
 

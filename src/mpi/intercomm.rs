@@ -25,7 +25,7 @@ use platform::base::{ErrorClass, MpiError, Peer, Result};
 
 /// Both groups of an intercommunicator, in one numbering.
 #[derive(Clone, Debug)]
-pub struct GroupUnion {
+pub(crate) struct GroupUnion {
     sides: [Arc<Group>; 2],
 }
 
@@ -72,7 +72,7 @@ impl Comm {
     ///
     /// # Errors
     /// `Group` if it is not, or if a group is empty; `Comm` if the groups have a common process.
-    pub fn new_inter(
+    pub(crate) fn new_inter(
         context: Context, local: Arc<Group>, remote: Arc<Group>, handler: Handler,
     ) -> Result<Self> {
         if remote.size() == 0 {
@@ -111,7 +111,7 @@ impl Comm {
 
     /// # Errors
     /// `Comm` if this is an intercommunicator, which `what` has no meaning on.
-    pub fn check_intra(&self, what: &str) -> Result {
+    pub(crate) fn check_intra(&self, what: &str) -> Result {
         match self.is_inter() {
             false => Ok(()),
             true => {
@@ -123,7 +123,7 @@ impl Comm {
     }
 
     /// Which side of the members this process is on: 0 or 1, and 0 in an intracommunicator.
-    pub fn side(&self) -> usize {
+    pub(crate) fn side(&self) -> usize {
         self.inter_view.as_ref().map_or(0, |across| across.side)
     }
 
@@ -145,7 +145,7 @@ impl Comm {
     }
 
     /// The rank among the members of a process that messages name by `target`.
-    pub fn member_of(&self, target: u32) -> u32 {
+    pub(crate) fn member_of(&self, target: u32) -> u32 {
         match &self.inter_view {
             Some(IntercommView { union, side: 0 }) => union.sizes()[0] + target,
             Some(_) | None => target,
@@ -154,7 +154,7 @@ impl Comm {
 
     /// The members on this process's side and those on the other side, of which an
     /// intracommunicator has none.
-    pub fn sides(&self) -> [Range<u32>; 2] {
+    pub(crate) fn sides(&self) -> [Range<u32>; 2] {
         let all = self.members_shape().ranks;
         match (&self.remote, self.side()) {
             (None, _) => [0..all, all..all],
@@ -164,7 +164,7 @@ impl Comm {
     }
 
     /// How the processes of two communicators compare, group by group (§7.4.1).
-    pub fn compare(&self, other: &Self) -> GroupComparison {
+    pub(crate) fn compare(&self, other: &Self) -> GroupComparison {
         let local = self.group.compare(&other.group);
         match (&self.remote, &other.remote) {
             (None, None) => local,
@@ -182,7 +182,7 @@ impl Comm {
     }
 
     /// All members as if they were one group, for operations that do not tell sides apart.
-    pub fn members_shape(&self) -> Shape {
+    pub(crate) fn members_shape(&self) -> Shape {
         let ranks = match &self.inter_view {
             None => self.size(),
             Some(across) => across.union.sizes().iter().sum(),
@@ -191,7 +191,7 @@ impl Comm {
     }
 
     /// What algorithms on an intercommunicator may know of it; `None` for an intracommunicator.
-    pub fn inter_shape(&self) -> Option<InterShape> {
+    pub(crate) fn inter_shape(&self) -> Option<InterShape> {
         self.inter_view.as_ref().map(|across| InterShape { sizes: across.union.sizes() })
     }
 
@@ -200,7 +200,7 @@ impl Comm {
     /// # Errors
     /// `Comm` if it is an intercommunicator.
     #[inline]
-    pub fn shape(&self) -> Result<Shape> {
+    pub(crate) fn shape(&self) -> Result<Shape> {
         match self.is_inter() {
             false => Ok(Shape { ranks: self.size() }),
             true => Err(self.unsupported_intercomm()),

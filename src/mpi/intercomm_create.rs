@@ -352,7 +352,9 @@ impl<D: Device> Mpi<D> {
     }
 
     /// The call `function`, which waits for a bridge.
-    pub fn blocked_intercomm(&self, function: &str, bridge: &IntercommCreation) -> WaitReport {
+    pub(crate) fn blocked_intercomm(
+        &self, function: &str, bridge: &IntercommCreation,
+    ) -> WaitReport {
         let needs = self.engine.pending_run(bridge.run).map(|pending| WaitCondition {
             peers: pending.peers,
             any: false,

@@ -5,7 +5,7 @@
 //! the memory of the system, and that of MPI.
 
 /// The kinds that are there without a request.
-pub const DEFAULT: &str = "mpi,system";
+pub(crate) const DEFAULT: &str = "mpi,system";
 
 /// The kinds of this library with their restrictors.
 const KINDS: [(&str, &[&str]); 2] =
@@ -13,7 +13,7 @@ const KINDS: [(&str, &[&str]); 2] =
 
 /// The kinds that are there for who requests these: the default ones, and each requested one that
 /// this library knows.
-pub fn provided(requested: &str) -> String {
+pub(crate) fn provided(requested: &str) -> String {
     let mut provided: Vec<&str> = kinds(DEFAULT).collect();
     for kind in kinds(requested).filter(|kind| is_known(kind)) {
         if !provided.contains(&kind) {
@@ -24,7 +24,7 @@ pub fn provided(requested: &str) -> String {
 }
 
 /// Whether this library knows all kinds of a list, which may be empty.
-pub fn are_known(list: &str) -> bool {
+pub(crate) fn are_known(list: &str) -> bool {
     kinds(list).all(is_known)
 }
 

@@ -6,37 +6,37 @@
 //! stored here; who calls [`Mpi`] runs them, outside.
 
 pub mod attribute;
-pub mod blocked;
-pub mod buffer;
-pub mod checked_mode;
+pub(crate) mod blocked;
+pub(crate) mod buffer;
+pub(crate) mod checked_mode;
 pub mod collective;
 pub mod comm;
 pub mod comm_create;
-pub mod comm_from_group;
-pub mod comm_segment;
+pub(crate) mod comm_from_group;
+pub(crate) mod comm_segment;
 pub mod datatype;
 pub mod errhandler;
-pub mod fortran;
-pub mod grequest;
+pub(crate) mod fortran;
+pub(crate) mod grequest;
 pub mod group;
-pub mod group_sets;
-pub mod hardware;
-pub mod hints;
-pub mod info;
-pub mod intercomm;
+pub(crate) mod group_sets;
+pub(crate) mod hardware;
+pub(crate) mod hints;
+pub(crate) mod info;
+pub(crate) mod intercomm;
 pub mod intercomm_create;
-pub mod memory_kinds;
+pub(crate) mod memory_kinds;
 pub mod objects;
 pub mod op;
 pub mod p2p;
 pub mod request;
-pub mod session;
-pub mod split_type;
+pub(crate) mod session;
+pub(crate) mod split_type;
 pub mod status;
 pub mod table;
-pub mod tool;
+pub(crate) mod tool;
 pub mod topology;
-pub mod window;
+pub(crate) mod window;
 
 use crate::device::Device;
 pub use crate::engine::memory::Memory;
@@ -44,7 +44,6 @@ pub use crate::engine::memory::layout::Layout;
 use crate::engine::point_to_point::Engine;
 use crate::offload::Scheme;
 use crate::offload::packing::PackingPolicy;
-use platform::base::Result;
 
 use crate::mpi::collective::schedule_cache::ScheduleCache;
 use crate::mpi::collective::selection::Selection;
@@ -63,9 +62,9 @@ use window::Windows;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorldAttributes {
     /// `MPI_APPNUM`.
-    pub app_number: Option<i32>,
+    pub(crate) app_number: Option<i32>,
     /// `MPI_UNIVERSE_SIZE`.
-    pub universe_size: Option<i32>,
+    pub(crate) universe_size: Option<i32>,
 }
 
 /// One process's MPI, while the world model or a session uses it.
@@ -77,19 +76,19 @@ pub struct Mpi<D> {
     /// Communicators.
     pub comms: Comms,
     /// Windows.
-    pub windows: Windows,
+    pub(crate) windows: Windows,
     /// Sessions.
-    pub sessions: Sessions,
+    pub(crate) sessions: Sessions,
     /// What the launcher told.
-    pub world_attributes: WorldAttributes,
+    pub(crate) world_attributes: WorldAttributes,
     /// Shared memory of communicators.
     shared_collectives: SharedCollectives,
     /// Checked mode.
-    pub checked_mode: CheckedMode,
+    pub(crate) checked_mode: CheckedMode,
     requests: HandleTable<Request>,
     messages: HandleTable<MatchedMessage>,
     /// How algorithms of collective calls are chosen; set before the first of them.
-    pub selection: Selection,
+    pub(crate) selection: Selection,
     /// How the device runs persistent collectives, if it can; set before the first of them.
     pub offload: Option<Scheme>,
     /// How puts of operations that start together are arranged; `None`: as they come.
@@ -101,18 +100,6 @@ pub struct Mpi<D> {
 }
 
 impl<D: Device> Mpi<D> {
-    /// Process `me` of `size`, over `device`, in the world model.
-    ///
-    /// # Errors
-    /// `Group` if there is no such process.
-    pub fn new(
-        device: D, me: u32, size: u32, objects: Objects, facts: WorldAttributes,
-    ) -> Result<Self> {
-        let mut mpi = Self::without_world(device, me, size, objects, facts);
-        mpi.begin_world()?;
-        Ok(mpi)
-    }
-
     /// Process `me` of `size`, over `device`, that nobody uses yet.
     pub fn without_world(
         device: D, me: u32, size: u32, objects: Objects, world_attributes: WorldAttributes,
@@ -142,7 +129,7 @@ impl<D: Device> Mpi<D> {
     }
 
     /// The communicator whose error handler hears of errors of a request.
-    pub fn comm_of_request(&self, request: table::Handle) -> Option<table::Handle> {
+    pub(crate) fn comm_of_request(&self, request: table::Handle) -> Option<table::Handle> {
         Some(self.requests.get(request)?.comm)
     }
 }

@@ -16,17 +16,17 @@ use super::tool::ToolInterface;
 use platform::base::{ErrorClass, MpiError, Result};
 
 /// `MPI_DATATYPE_NULL` of the standard ABI.
-pub const DATATYPE_NULL: Handle = 0x200;
+pub(crate) const DATATYPE_NULL: Handle = 0x200;
 /// `MPI_OP_NULL` of the standard ABI.
-pub const OP_NULL: Handle = 0x20;
+pub(crate) const OP_NULL: Handle = 0x20;
 /// `MPI_GROUP_NULL` of the standard ABI.
-pub const GROUP_NULL: Handle = 0x108;
+pub(crate) const GROUP_NULL: Handle = 0x108;
 /// `MPI_GROUP_EMPTY` of the standard ABI.
-pub const GROUP_EMPTY: Handle = 0x109;
+pub(crate) const GROUP_EMPTY: Handle = 0x109;
 /// `MPI_INFO_NULL` of the standard ABI.
-pub const INFO_NULL: Handle = 0x130;
+pub(crate) const INFO_NULL: Handle = 0x130;
 /// `MPI_INFO_ENV` of the standard ABI.
-pub const INFO_ENV: Handle = 0x131;
+pub(crate) const INFO_ENV: Handle = 0x131;
 
 /// Everything that needs no engine.
 pub struct Objects {
@@ -35,24 +35,24 @@ pub struct Objects {
     /// Groups.
     pub groups: Groups,
     /// Reduction operations.
-    pub ops: Ops,
+    pub(crate) ops: Ops,
     /// Info objects.
-    pub infos: Infos,
+    pub(crate) infos: Infos,
     /// Error handlers.
-    pub errhandlers: Errhandlers,
+    pub(crate) errhandlers: Errhandlers,
     /// The error handler of files to be opened.
-    pub file_handler: Handler,
+    pub(crate) file_handler: Handler,
     /// The error handler of the world and of this process when they begin, and of all errors
     /// before and after that (§9.3).
-    pub initial_handler: Handler,
+    pub(crate) initial_handler: Handler,
     /// Error classes, codes and strings of the application.
-    pub codes: ErrorCodes,
+    pub(crate) codes: ErrorCodes,
     /// Attribute keys.
-    pub keyvals: Keyvals,
+    pub(crate) keyvals: Keyvals,
     /// What is known of Fortran.
-    pub fortran: Fortran,
+    pub(crate) fortran: Fortran,
     /// Users of the tool interface.
-    pub tools: ToolInterface,
+    pub(crate) tools: ToolInterface,
 }
 
 impl Default for Objects {
@@ -74,15 +74,15 @@ impl Default for Objects {
 }
 
 /// A datatype with what belongs to its handle.
-pub struct DatatypeObject {
+pub(crate) struct DatatypeObject {
     /// The type itself.
-    pub datatype: Datatype,
+    pub(crate) datatype: Datatype,
     /// Whether it may be used to communicate (§5.1.9).
-    pub committed: bool,
+    pub(crate) committed: bool,
     /// Its attributes.
-    pub attributes: Attributes,
+    pub(crate) attributes: Attributes,
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
 }
 
 /// All datatypes.
@@ -110,7 +110,7 @@ impl Datatypes {
     ///
     /// # Errors
     /// `NoMem` without a free handle.
-    pub fn insert(&mut self, datatype: Datatype, committed: bool) -> Result<Handle> {
+    pub(crate) fn insert(&mut self, datatype: Datatype, committed: bool) -> Result<Handle> {
         let (attributes, name) = (Attributes::default(), String::new());
         self.table.insert(DatatypeObject { datatype, committed, attributes, name })
     }
@@ -120,7 +120,7 @@ impl Datatypes {
     ///
     /// # Errors
     /// `Arg` if there is no such datatype, `NoMem` without a free handle.
-    pub fn unnamed(&mut self, asked: Unnamed) -> Result<Handle> {
+    pub(crate) fn unnamed(&mut self, asked: Unnamed) -> Result<Handle> {
         if let Some(handle) = self.unnamed.get(&asked) {
             return Ok(*handle);
         }
@@ -134,7 +134,7 @@ impl Datatypes {
     ///
     /// # Errors
     /// As [`Datatypes::get`] for either, and `NoMem` without a free handle.
-    pub fn value_index(&mut self, value: Handle, index: Handle) -> Result<Handle> {
+    pub(crate) fn value_index(&mut self, value: Handle, index: Handle) -> Result<Handle> {
         self.get(value)?;
         self.get(index)?;
         let named = Predefined::all().iter().find(|entry| entry.pair == Some([value, index]));
@@ -146,7 +146,7 @@ impl Datatypes {
     }
 
     /// The handle of a predefined datatype, with or without a name; `None` of a derived one.
-    pub fn predefined_handle(&self, datatype: &Datatype) -> Option<Handle> {
+    pub(crate) fn predefined_handle(&self, datatype: &Datatype) -> Option<Handle> {
         match datatype.as_unnamed() {
             Some(asked) => self.unnamed.get(&asked).copied(),
             None => datatype.as_predefined().map(|entry| entry.handle),
@@ -157,7 +157,7 @@ impl Datatypes {
     ///
     /// # Errors
     /// `Type` for the null handle, a stale one and what is no handle.
-    pub fn get(&self, handle: Handle) -> Result<&DatatypeObject> {
+    pub(crate) fn get(&self, handle: Handle) -> Result<&DatatypeObject> {
         let found = match self.predefined.find(handle) {
             Some(predefined) => Some(predefined),
             None => self.table.get(handle),
@@ -169,7 +169,7 @@ impl Datatypes {
     ///
     /// # Errors
     /// As [`Datatypes::get`].
-    pub fn get_mut(&mut self, handle: Handle) -> Result<&mut DatatypeObject> {
+    pub(crate) fn get_mut(&mut self, handle: Handle) -> Result<&mut DatatypeObject> {
         match self.predefined.find_mut(handle) {
             Some(predefined) => Ok(predefined),
             None => self.table.get_mut(handle).ok_or_else(|| not_a_datatype(handle)),
@@ -193,7 +193,7 @@ impl Datatypes {
     ///
     /// # Errors
     /// As [`Datatypes::get`], and `Type` for a predefined one.
-    pub fn remove(&mut self, handle: Handle) -> Result<DatatypeObject> {
+    pub(crate) fn remove(&mut self, handle: Handle) -> Result<DatatypeObject> {
         self.derived(handle)?;
         self.table.remove(handle).ok_or_else(|| not_a_datatype(handle))
     }
@@ -202,7 +202,7 @@ impl Datatypes {
     ///
     /// # Errors
     /// As [`Datatypes::remove`].
-    pub fn derived(&self, handle: Handle) -> Result<&DatatypeObject> {
+    pub(crate) fn derived(&self, handle: Handle) -> Result<&DatatypeObject> {
         let named = self.get(handle)?;
         // With sections it was made for one call, whatever its elements are.
         match named.datatype.as_predefined().filter(|_| !named.datatype.has_sections()) {
@@ -244,7 +244,7 @@ impl Groups {
     ///
     /// # Errors
     /// `Group` for the null handle, a stale one and what is no handle.
-    pub fn get(&self, handle: Handle) -> Result<&Arc<Group>> {
+    pub(crate) fn get(&self, handle: Handle) -> Result<&Arc<Group>> {
         match handle {
             GROUP_EMPTY => Ok(&self.empty),
             _ => self.table.get(handle).ok_or_else(|| not_a_group(handle)),
@@ -255,7 +255,7 @@ impl Groups {
     ///
     /// # Errors
     /// As [`Groups::get`].
-    pub fn free(&mut self, handle: Handle) -> Result {
+    pub(crate) fn free(&mut self, handle: Handle) -> Result {
         match handle {
             GROUP_EMPTY => Ok(()),
             _ => self.table.remove(handle).map(drop).ok_or_else(|| not_a_group(handle)),
@@ -264,7 +264,7 @@ impl Groups {
 }
 
 /// The reduction operations of the application; the predefined ones are known by their handles.
-pub struct Ops(HandleTable<UserFunction>);
+pub(crate) struct Ops(HandleTable<UserFunction>);
 
 impl Default for Ops {
     fn default() -> Self {
@@ -277,7 +277,7 @@ impl Ops {
     ///
     /// # Errors
     /// `NoMem` without a free handle.
-    pub fn insert(&mut self, function: UserFunction) -> Result<Handle> {
+    pub(crate) fn insert(&mut self, function: UserFunction) -> Result<Handle> {
         self.0.insert(function)
     }
 
@@ -286,7 +286,7 @@ impl Ops {
     /// # Errors
     /// `Op` for the null handle, a stale one and what is no handle.
     #[inline]
-    pub fn get(&self, handle: Handle) -> Result<Op> {
+    pub(crate) fn get(&self, handle: Handle) -> Result<Op> {
         let own = || self.0.get(handle).map(|function| Op::User(*function));
         Op::predefined(handle).or_else(own).ok_or_else(|| not_an_op(handle))
     }
@@ -306,10 +306,10 @@ impl Ops {
 
 /// All info objects that have a handle.
 #[derive(Debug)]
-pub struct Infos {
+pub(crate) struct Infos {
     table: HandleTable<Info>,
     /// What `MPI_INFO_ENV` holds; empty before initialization.
-    pub environment: Info,
+    pub(crate) environment: Info,
 }
 
 impl Default for Infos {
@@ -323,7 +323,7 @@ impl Infos {
     ///
     /// # Errors
     /// `NoMem` without a free handle.
-    pub fn insert(&mut self, info: Info) -> Result<Handle> {
+    pub(crate) fn insert(&mut self, info: Info) -> Result<Handle> {
         self.table.insert(info)
     }
 
@@ -331,7 +331,7 @@ impl Infos {
     ///
     /// # Errors
     /// `Info` for the null handle, a stale one and what is no handle.
-    pub fn get(&self, handle: Handle) -> Result<&Info> {
+    pub(crate) fn get(&self, handle: Handle) -> Result<&Info> {
         match handle {
             INFO_ENV => Ok(&self.environment),
             _ => self.table.get(handle).ok_or_else(|| not_an_info(handle)),
@@ -342,7 +342,7 @@ impl Infos {
     ///
     /// # Errors
     /// `Info` for a stale handle and what is no handle.
-    pub fn hints(&self, handle: Handle) -> Result<Option<&Info>> {
+    pub(crate) fn hints(&self, handle: Handle) -> Result<Option<&Info>> {
         match handle {
             INFO_NULL => Ok(None),
             _ => self.get(handle).map(Some),
@@ -353,7 +353,7 @@ impl Infos {
     ///
     /// # Errors
     /// As [`Infos::get`], and `Info` for `MPI_INFO_ENV`.
-    pub fn get_mut(&mut self, handle: Handle) -> Result<&mut Info> {
+    pub(crate) fn get_mut(&mut self, handle: Handle) -> Result<&mut Info> {
         self.table.get_mut(handle).ok_or_else(|| not_an_info(handle))
     }
 
@@ -361,7 +361,7 @@ impl Infos {
     ///
     /// # Errors
     /// As [`Infos::get_mut`].
-    pub fn remove(&mut self, handle: Handle) -> Result<Info> {
+    pub(crate) fn remove(&mut self, handle: Handle) -> Result<Info> {
         self.table.remove(handle).ok_or_else(|| not_an_info(handle))
     }
 }

@@ -18,10 +18,8 @@ use platform::base::{ErrorClass, MpiError, Peer, Result};
 
 /// The largest tag (`MPI_TAG_UB`).
 pub const TAG_MAX: i32 = i32::MAX;
-/// `MPI_MESSAGE_NULL` of the standard ABI.
-pub const MESSAGE_NULL: Handle = 0x128;
 /// `MPI_MESSAGE_NO_PROC` of the standard ABI.
-pub const MESSAGE_NO_PROC: Handle = 0x129;
+pub(crate) const MESSAGE_NO_PROC: Handle = 0x129;
 
 /// The four modes of a send (§3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +67,7 @@ pub enum StartArguments {
 
 impl StartArguments {
     /// The same once more.
-    pub fn duplicate(&self) -> Self {
+    pub(crate) fn duplicate(&self) -> Self {
         match self {
             Self::ProcNull(status) => Self::ProcNull(*status),
             Self::Send { mode, to, envelope, memory } => {
@@ -87,7 +85,7 @@ impl StartArguments {
 
 /// A message that a matched probe took, and whose communicator it came from.
 #[derive(Debug)]
-pub struct MatchedMessage {
+pub(crate) struct MatchedMessage {
     matched: ProbedMessage,
     comm: Handle,
 }
@@ -129,7 +127,7 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// As [`Mpi::send_arguments`] and [`Mpi::start_operation`].
     #[inline(always)]
-    pub fn send(
+    pub(crate) fn send(
         &mut self, mode: SendMode, memory: Memory, dest: i32, tag: i32, comm: Handle,
     ) -> Result<Activity> {
         if mode != SendMode::Standard || dest == PROC_NULL {
@@ -148,7 +146,7 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// As [`Mpi::receive_arguments`].
     #[inline(always)]
-    pub fn receive(
+    pub(crate) fn receive(
         &mut self, memory: Memory, source: i32, tag: i32, comm: Handle,
     ) -> Result<Activity> {
         Ok(match self.pattern(source, tag, comm)? {
@@ -228,7 +226,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Comm` or `Session` if there is no such communicator or session.
-    pub fn bsend_buffer(
+    pub(crate) fn bsend_buffer(
         &mut self, place: BufferOwner,
     ) -> Result<(&mut BsendBuffer, &mut Engine<D>)> {
         let buffering = match place {
@@ -240,7 +238,7 @@ impl<D: Device> Mpi<D> {
     }
 
     /// Whether all messages of a buffer have left; true where there is no buffer.
-    pub fn has_flushed(&self, place: BufferOwner) -> bool {
+    pub(crate) fn has_flushed(&self, place: BufferOwner) -> bool {
         let buffering = match place {
             BufferOwner::Comm(comm) => self.comms.get(comm).ok().map(|comm| &comm.bsend_buffer),
             BufferOwner::Session(session) => {
@@ -257,7 +255,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// As [`Mpi::bsend_buffer`].
-    pub fn poll_flush(&mut self, place: BufferOwner) -> Result<bool> {
+    pub(crate) fn poll_flush(&mut self, place: BufferOwner) -> Result<bool> {
         let (buffering, engine) = self.bsend_buffer(place)?;
         Ok(buffering.remove_sent(|operation| engine.take_completion(operation).is_some()))
     }
@@ -266,7 +264,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Comm`, `Rank`, `Tag` for a wrong argument.
-    pub fn probe(&mut self, source: i32, tag: i32, comm: Handle) -> Result<Option<Status>> {
+    pub(crate) fn probe(&mut self, source: i32, tag: i32, comm: Handle) -> Result<Option<Status>> {
         let Some(pattern) = self.pattern(source, tag, comm)? else {
             return Ok(Some(Status::PROC_NULL));
         };
@@ -277,7 +275,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Comm`, `Rank`, `Tag` for a wrong argument.
-    pub fn probe_matched(
+    pub(crate) fn probe_matched(
         &mut self, source: i32, tag: i32, comm: Handle,
     ) -> Result<Option<(Handle, Status)>> {
         let Some(pattern) = self.pattern(source, tag, comm)? else {
@@ -289,7 +287,7 @@ impl<D: Device> Mpi<D> {
     }
 
     /// The communicator of a message, for its error handler.
-    pub fn comm_of_message(&self, message: Handle) -> Option<Handle> {
+    pub(crate) fn comm_of_message(&self, message: Handle) -> Option<Handle> {
         Some(self.messages.get(message)?.comm)
     }
 
@@ -297,7 +295,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Request` if the handle is no message.
-    pub fn receive_matched(
+    pub(crate) fn receive_matched(
         &mut self, message: Handle, memory: Memory,
     ) -> Result<(Activity, Handle)> {
         if message == MESSAGE_NO_PROC {

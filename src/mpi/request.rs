@@ -24,7 +24,7 @@ use crate::mpi::collective::shared::running::SharedCollectiveId;
 use platform::base::{ErrorClass, MpiError, Result};
 
 /// `MPI_REQUEST_NULL` of the standard ABI.
-pub const REQUEST_NULL: Handle = 0x180;
+pub(crate) const REQUEST_NULL: Handle = 0x180;
 
 /// Something that goes on until it is over.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub enum Activity {
 
 impl Activity {
     /// A receive and a send as one.
-    pub fn both(halves: [Self; 2]) -> Self {
+    pub(crate) fn both(halves: [Self; 2]) -> Self {
         Self::Both(Box::new(halves))
     }
 }
@@ -76,18 +76,18 @@ pub struct Completed {
     /// How it ended.
     pub outcome: Outcome,
     /// The communicator whose error handler hears of its error.
-    pub comm: Handle,
+    pub(crate) comm: Handle,
     /// Whether its handle is stale now.
     pub handle_freed: bool,
     /// The functions of a generalized request, of which query and free are to be called now.
-    pub functions: Option<GrequestFunctions>,
+    pub(crate) functions: Option<GrequestFunctions>,
     /// Whether nothing was active: the status is the empty one, error included (§3.7.3).
     pub inactive: bool,
 }
 
 impl Completed {
     /// The completion of a null or inactive request, or of none at all.
-    pub const EMPTY: Self = Self {
+    pub(crate) const EMPTY: Self = Self {
         outcome: Outcome { status: Status::EMPTY, error: None },
         comm: COMM_SELF,
         handle_freed: false,
@@ -98,9 +98,9 @@ impl Completed {
 
 /// A request.
 #[derive(Debug)]
-pub struct Request {
+pub(crate) struct Request {
     /// The communicator whose error handler hears of errors.
-    pub comm: Handle,
+    pub(crate) comm: Handle,
     /// What goes on; `None` while a persistent request is inactive.
     pub(super) activity: Option<Activity>,
     /// What a persistent request starts.
@@ -169,7 +169,7 @@ impl<D: Device> Mpi<D> {
 
     /// Ends an activity if it is over, which it must then not be asked again.
     #[inline(always)]
-    pub fn end_if_complete(&mut self, activity: &mut Activity) -> Option<Outcome> {
+    pub(crate) fn end_if_complete(&mut self, activity: &mut Activity) -> Option<Outcome> {
         match activity {
             Activity::Complete(status) => Some((*status).into()),
             Activity::Message(operation) => {
@@ -244,7 +244,7 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `NoMem` without a free handle.
     #[inline(always)]
-    pub fn request(&mut self, comm: Handle, activity: Activity) -> Result<Handle> {
+    pub(crate) fn request(&mut self, comm: Handle, activity: Activity) -> Result<Handle> {
         let inactive = Request { comm, activity: None, arguments: None };
         let (handle, request) = self.requests.insert_mut(inactive)?;
         // Not copied as a whole: it was written in pieces just now (`Protocol::complete`).
@@ -259,7 +259,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `NoMem` without a free handle.
-    pub fn persistent(&mut self, comm: Handle, recipe: StartArguments) -> Result<Handle> {
+    pub(crate) fn persistent(&mut self, comm: Handle, recipe: StartArguments) -> Result<Handle> {
         self.requests.insert(Request { comm, activity: None, arguments: Some(Box::new(recipe)) })
     }
 
@@ -349,7 +349,7 @@ impl<D: Device> Mpi<D> {
     }
 
     /// What a request that is over will say, without completing it (`MPI_Request_get_status`).
-    pub fn request_status(&self, handle: Handle) -> Status {
+    pub(crate) fn request_status(&self, handle: Handle) -> Status {
         self.activity(handle).map_or(Status::EMPTY, |activity| self.status(activity))
     }
 
@@ -438,7 +438,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Request` if it is none or inactive.
-    pub fn cancel(&mut self, handle: Handle) -> Result<Option<(GrequestFunctions, bool)>> {
+    pub(crate) fn cancel(&mut self, handle: Handle) -> Result<Option<(GrequestFunctions, bool)>> {
         let request = self.request_object(handle)?;
         match &request.activity {
             Some(Activity::Generalized(general)) => {

@@ -19,22 +19,22 @@ use crate::device::Device;
 use platform::base::{ErrorClass, MpiError, Peer, Result};
 
 /// `MPI_SESSION_NULL` of the standard ABI.
-pub const SESSION_NULL: Handle = 0x120;
+pub(crate) const SESSION_NULL: Handle = 0x120;
 
 /// A session.
 #[derive(Debug)]
-pub struct Session {
+pub(crate) struct Session {
     /// Its error handler.
-    pub handler: Handler,
+    pub(crate) handler: Handler,
     /// Its hints in use: the level of thread support, kinds of memory.
-    pub hints: Info,
+    pub(crate) hints: Info,
     /// Its buffer for buffered sends.
-    pub bsend_buffer: BsendBuffer,
+    pub(crate) bsend_buffer: BsendBuffer,
 }
 
 /// All sessions of this process.
 #[derive(Debug)]
-pub struct Sessions(HandleTable<Session>);
+pub(crate) struct Sessions(HandleTable<Session>);
 
 impl Default for Sessions {
     fn default() -> Self {
@@ -47,7 +47,7 @@ impl Sessions {
     ///
     /// # Errors
     /// `NoMem` without a free handle.
-    pub fn insert(&mut self, handler: Handler, hints: Info) -> Result<Handle> {
+    pub(crate) fn insert(&mut self, handler: Handler, hints: Info) -> Result<Handle> {
         self.0.insert(Session { handler, hints, bsend_buffer: BsendBuffer::default() })
     }
 
@@ -55,7 +55,7 @@ impl Sessions {
     ///
     /// # Errors
     /// `Session` for the null handle, a stale one and what is no handle.
-    pub fn get(&self, handle: Handle) -> Result<&Session> {
+    pub(crate) fn get(&self, handle: Handle) -> Result<&Session> {
         self.0.get(handle).ok_or_else(|| not_a_session(handle))
     }
 
@@ -63,24 +63,24 @@ impl Sessions {
     ///
     /// # Errors
     /// As [`Sessions::get`].
-    pub fn get_mut(&mut self, handle: Handle) -> Result<&mut Session> {
+    pub(crate) fn get_mut(&mut self, handle: Handle) -> Result<&mut Session> {
         self.0.get_mut(handle).ok_or_else(|| not_a_session(handle))
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
 /// The process sets that every session knows, in the order of their numbers (§11.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProcessSet {
+pub(crate) enum ProcessSet {
     /// All processes of the job.
     World,
     /// The calling process.
@@ -89,10 +89,10 @@ pub enum ProcessSet {
 
 impl ProcessSet {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::World, Self::Own];
+    pub(crate) const ALL: [Self; 2] = [Self::World, Self::Own];
 
     /// What it is called.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::World => "mpi://WORLD",
             Self::Own => "mpi://SELF",
@@ -103,7 +103,7 @@ impl ProcessSet {
     ///
     /// # Errors
     /// `Arg` if there is none.
-    pub fn nth(number: i32) -> Result<Self> {
+    pub(crate) fn nth(number: i32) -> Result<Self> {
         let found = usize::try_from(number).ok().and_then(|number| Self::ALL.get(number));
         found.copied().ok_or_else(|| {
             let count = Self::ALL.len();
@@ -115,7 +115,7 @@ impl ProcessSet {
     ///
     /// # Errors
     /// `Arg` if there is none.
-    pub fn named(name: &[u8]) -> Result<Self> {
+    pub(crate) fn named(name: &[u8]) -> Result<Self> {
         let found = Self::ALL.iter().find(|set| set.name().as_bytes().eq_ignore_ascii_case(name));
         found.copied().ok_or_else(|| {
             let name = String::from_utf8_lossy(name);
@@ -124,7 +124,7 @@ impl ProcessSet {
     }
 
     /// Its processes, as process `me` of `count` sees them.
-    pub fn group(self, me: Peer, count: u32) -> Group {
+    pub(crate) fn group(self, me: Peer, count: u32) -> Group {
         match self {
             Self::World => Group::range(0, count, me),
             Self::Own => Group::range(me, 1, me),
@@ -137,7 +137,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Session` if there is no such session.
-    pub fn group_of_set(&self, session: Handle, set: ProcessSet) -> Result<Group> {
+    pub(crate) fn group_of_set(&self, session: Handle, set: ProcessSet) -> Result<Group> {
         self.sessions.get(session)?;
         let group = set.group(self.engine.me(), self.comms.processes());
         Ok(group.in_session(Some(session)))
@@ -148,7 +148,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Session` if there is no such session.
-    pub fn may_end_session(&mut self, session: Handle) -> Result<bool> {
+    pub(crate) fn may_end_session(&mut self, session: Handle) -> Result<bool> {
         let is_last = self.sessions.len() == 1 && !self.comms.has_world();
         let is_flushed = self.poll_flush(BufferOwner::Session(session))?;
         Ok(is_flushed && (!is_last || self.is_drained()))
@@ -158,7 +158,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Session` if there is no such session.
-    pub fn end_session(&mut self, session: Handle) -> Result {
+    pub(crate) fn end_session(&mut self, session: Handle) -> Result {
         let mut ended = self.sessions.0.remove(session).ok_or_else(|| not_a_session(session))?;
         self.release_pending(&mut ended.bsend_buffer);
         self.release_comms(Some(session));
@@ -175,7 +175,7 @@ impl<D: Device> Mpi<D> {
     }
 
     /// Ends the world model: `MPI_COMM_WORLD` and all that was derived from it.
-    pub fn end_world(&mut self) {
+    pub(crate) fn end_world(&mut self) {
         let mut buffering = std::mem::take(&mut self.bsend_buffer);
         self.release_pending(&mut buffering);
         self.release_comms(None);

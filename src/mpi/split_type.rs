@@ -25,7 +25,7 @@ use platform::diagnosis::wait_report::WaitReport;
 
 /// What a rank asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SplitCriterion {
+pub(crate) enum SplitCriterion {
     /// No communicator.
     Undefined,
     /// Those who use the same resource of a type.
@@ -95,7 +95,7 @@ impl CriterionRecord {
 
 /// A question to all ranks of a communicator under way.
 #[derive(Debug)]
-pub struct SplitTypeExchange {
+pub(crate) struct SplitTypeExchange {
     run: RunId,
     rank: usize,
     criterion: SplitCriterion,
@@ -103,11 +103,11 @@ pub struct SplitTypeExchange {
 
 /// What came of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SplitAssignment {
+pub(crate) struct SplitAssignment {
     /// The color of this rank, if it gets a communicator.
-    pub color: Option<i32>,
+    pub(crate) color: Option<i32>,
     /// What those of the color share, if it is hardware.
-    pub resource: Option<Resource>,
+    pub(crate) resource: Option<Resource>,
 }
 
 impl<D: Device> Mpi<D> {
@@ -116,7 +116,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Comm` if there is no such communicator.
-    pub fn start_split_type(
+    pub(crate) fn start_split_type(
         &mut self, comm: Handle, by: SplitCriterion, places: ResourceLocations,
     ) -> Result<SplitTypeExchange> {
         let asking = self.comms.get(comm)?;
@@ -133,7 +133,9 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// What went wrong with a message; `Arg` if ranks ask for different things.
-    pub fn end_split_type(&mut self, asked: &SplitTypeExchange) -> Result<Option<SplitAssignment>> {
+    pub(crate) fn end_split_type(
+        &mut self, asked: &SplitTypeExchange,
+    ) -> Result<Option<SplitAssignment>> {
         let Some(end) = self.engine.take_run_end(asked.run) else { return Ok(None) };
         if let Some(error) = end.error {
             return Err(error);
@@ -147,7 +149,9 @@ impl<D: Device> Mpi<D> {
     }
 
     /// The call `function`, which waits for an answer.
-    pub fn blocked_split_type(&self, function: &str, asked: &SplitTypeExchange) -> WaitReport {
+    pub(crate) fn blocked_split_type(
+        &self, function: &str, asked: &SplitTypeExchange,
+    ) -> WaitReport {
         self.blocked(function, [&Activity::Run(asked.run)])
     }
 }

@@ -17,20 +17,20 @@ pub struct Status {
     /// The tag.
     pub tag: i32,
     /// The error code of this operation, where a call completes several.
-    pub error: i32,
+    pub(crate) error: i32,
     /// Bytes received, of the packed message.
     pub bytes: u64,
     /// Whether the operation was cancelled.
-    pub cancelled: bool,
+    pub(crate) cancelled: bool,
 }
 
 impl Status {
     /// The empty status (§3.7.3): of sends, null requests and inactive ones.
-    pub const EMPTY: Self =
+    pub(crate) const EMPTY: Self =
         Self { source: ANY_SOURCE, tag: ANY_TAG, error: 0, bytes: 0, cancelled: false };
 
     /// What a receive from `MPI_PROC_NULL` says (§3.10).
-    pub const PROC_NULL: Self = Self { source: PROC_NULL, ..Self::EMPTY };
+    pub(crate) const PROC_NULL: Self = Self { source: PROC_NULL, ..Self::EMPTY };
 }
 
 impl From<&Completion> for Status {

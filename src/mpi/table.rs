@@ -19,7 +19,7 @@ pub type Handle = u32;
 /// What a handle is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum HandleKind {
+pub(crate) enum HandleKind {
     /// A communicator.
     Comm = 1,
     /// A datatype.
@@ -27,6 +27,10 @@ pub enum HandleKind {
     /// An error handler.
     Errhandler,
     /// A file.
+    #[allow(
+        dead_code,
+        reason = "the numbers after it are those of handles; there are no files yet"
+    )]
     File,
     /// A group.
     Group,
@@ -55,11 +59,11 @@ const AGE_BITS: u32 = 7;
 /// Free slots that a table keeps back before it uses one again.
 const FREE_RESERVE: usize = 31;
 /// Objects of one kind that can live at once.
-pub const SLOTS_MAX: usize = 1 << SLOT_BITS;
+pub(crate) const SLOTS_MAX: usize = 1 << SLOT_BITS;
 
 /// The objects of one kind.
 #[derive(Debug)]
-pub struct HandleTable<T> {
+pub(crate) struct HandleTable<T> {
     kind: HandleKind,
     slots: Vec<HandleSlot<T>>,
     /// The free slots, oldest first, are a list: its ends and its length.
@@ -79,7 +83,7 @@ struct HandleSlot<T> {
 
 impl<T> HandleTable<T> {
     /// An empty table of this kind.
-    pub fn new(kind: HandleKind) -> Self {
+    pub(crate) fn new(kind: HandleKind) -> Self {
         Self { kind, slots: Vec::new(), oldest: 0, newest: 0, free: 0 }
     }
 
@@ -88,7 +92,7 @@ impl<T> HandleTable<T> {
     /// # Errors
     /// `NoMem` with [`SLOTS_MAX`] objects.
     #[inline]
-    pub fn insert(&mut self, value: T) -> Result<Handle> {
+    pub(crate) fn insert(&mut self, value: T) -> Result<Handle> {
         self.insert_mut(value).map(|(handle, _)| handle)
     }
 
@@ -97,7 +101,7 @@ impl<T> HandleTable<T> {
     /// # Errors
     /// As [`HandleTable::insert`].
     #[inline(always)]
-    pub fn insert_mut(&mut self, value: T) -> Result<(Handle, &mut T)> {
+    pub(crate) fn insert_mut(&mut self, value: T) -> Result<(Handle, &mut T)> {
         let index = self.slots.len();
         if self.free > FREE_RESERVE || index == SLOTS_MAX && self.free > 0 {
             let slot = &mut self.slots[self.oldest as usize];
@@ -121,21 +125,21 @@ impl<T> HandleTable<T> {
 
     /// The object of a handle; `None` if the handle is stale, of another kind or garbage.
     #[inline]
-    pub fn get(&self, handle: Handle) -> Option<&T> {
+    pub(crate) fn get(&self, handle: Handle) -> Option<&T> {
         let slot = self.slots.get(index(handle))?;
         if slot.handle == handle { slot.value.as_ref() } else { None }
     }
 
     /// The object of a handle, to change it.
     #[inline]
-    pub fn get_mut(&mut self, handle: Handle) -> Option<&mut T> {
+    pub(crate) fn get_mut(&mut self, handle: Handle) -> Option<&mut T> {
         let slot = self.slots.get_mut(index(handle))?;
         if slot.handle == handle { slot.value.as_mut() } else { None }
     }
 
     /// Takes the object out; the handle is stale from now on.
     #[inline]
-    pub fn remove(&mut self, handle: Handle) -> Option<T> {
+    pub(crate) fn remove(&mut self, handle: Handle) -> Option<T> {
         let slot = self.slots.get_mut(index(handle)).filter(|slot| slot.handle == handle)?;
         let value = slot.value.take()?;
         slot.handle = next_age(handle);
@@ -154,17 +158,17 @@ impl<T> HandleTable<T> {
     }
 
     /// All objects with their handles.
-    pub fn iter(&self) -> impl Iterator<Item = (Handle, &T)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Handle, &T)> {
         self.slots.iter().filter_map(|slot| Some((slot.handle, slot.value.as_ref()?)))
     }
 
     /// How many objects there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free
     }
 
     /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }

@@ -11,20 +11,20 @@ use platform::base::Result;
 
 /// A performance variable: a number of 64 bits, of this process alone, that only the library changes.
 #[derive(Clone, Copy, Debug)]
-pub struct PerformanceVariable {
+pub(crate) struct PerformanceVariable {
     /// Its name.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What it counts, in a sentence.
-    pub meaning: &'static str,
+    pub(crate) meaning: &'static str,
     /// How it changes.
-    pub class: VariableClass,
+    pub(crate) class: VariableClass,
     /// Where it is.
     source: VariableSource,
 }
 
 /// How a performance variable changes (§15.3.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VariableClass {
+pub(crate) enum VariableClass {
     /// How much of something there is now.
     Level,
     /// How often something has happened.
@@ -40,7 +40,7 @@ enum VariableSource {
 }
 
 /// All performance variables.
-pub const VARIABLES: &[PerformanceVariable] = &[
+pub(crate) const VARIABLES: &[PerformanceVariable] = &[
     PerformanceVariable {
         name: "suiro_posted_receives",
         meaning: "receives that no message has matched",
@@ -73,7 +73,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Panics
     /// If there is none.
-    pub fn read_variable(&mut self, index: usize) -> u64 {
+    pub(crate) fn read_variable(&mut self, index: usize) -> u64 {
         let queues = self.engine.queues();
         match VARIABLES[index].source {
             VariableSource::Posted => queues.posted as u64,
@@ -86,10 +86,10 @@ impl<D: Device> Mpi<D> {
 
 /// Who uses the tool interface, and what they hold.
 #[derive(Debug)]
-pub struct ToolInterface {
+pub(crate) struct ToolInterface {
     users: usize,
     /// The index of a control variable.
-    pub controls: HandleTable<usize>,
+    pub(crate) controls: HandleTable<usize>,
     sessions: HandleTable<()>,
     performance: HandleTable<PerformanceHandle>,
 }
@@ -114,12 +114,12 @@ impl Default for ToolInterface {
 
 impl ToolInterface {
     /// One more user.
-    pub fn enter(&mut self) {
+    pub(crate) fn enter(&mut self) {
         self.users += 1;
     }
 
     /// One user less; whether there was one. The last one takes all sessions and handles along.
-    pub fn leave(&mut self) -> bool {
+    pub(crate) fn leave(&mut self) -> bool {
         match self.users {
             0 => return false,
             1 => *self = Self::default(),
@@ -129,7 +129,7 @@ impl ToolInterface {
     }
 
     /// Whether anybody uses it.
-    pub fn is_used(&self) -> bool {
+    pub(crate) fn is_used(&self) -> bool {
         self.users > 0
     }
 
@@ -137,12 +137,12 @@ impl ToolInterface {
     ///
     /// # Errors
     /// `NoMem` without a free handle.
-    pub fn open(&mut self) -> Result<Handle> {
+    pub(crate) fn open(&mut self) -> Result<Handle> {
         self.sessions.insert(())
     }
 
     /// Ends a session and all handles in it; whether there was one.
-    pub fn close(&mut self, session: Handle) -> bool {
+    pub(crate) fn close(&mut self, session: Handle) -> bool {
         let inside = self.performance.iter().filter(|(_, reading)| reading.session == session);
         let inside: Vec<_> = inside.map(|(handle, _)| handle).collect();
         for handle in inside {
@@ -152,7 +152,7 @@ impl ToolInterface {
     }
 
     /// Whether there is such a session.
-    pub fn is_open(&self, session: Handle) -> bool {
+    pub(crate) fn is_open(&self, session: Handle) -> bool {
         self.sessions.get(session).is_some()
     }
 
@@ -160,18 +160,18 @@ impl ToolInterface {
     ///
     /// # Errors
     /// `NoMem` without a free handle.
-    pub fn bind(&mut self, session: Handle, variable: usize) -> Result<Handle> {
+    pub(crate) fn bind(&mut self, session: Handle, variable: usize) -> Result<Handle> {
         self.performance.insert(PerformanceHandle { session, variable })
     }
 
     /// The performance variable of a handle of this session.
-    pub fn bound(&self, session: Handle, handle: Handle) -> Option<usize> {
+    pub(crate) fn bound(&self, session: Handle, handle: Handle) -> Option<usize> {
         let reading = self.performance.get(handle).filter(|reading| reading.session == session);
         reading.map(|reading| reading.variable)
     }
 
     /// Frees a handle of this session; whether there was one.
-    pub fn unbind(&mut self, session: Handle, handle: Handle) -> bool {
+    pub(crate) fn unbind(&mut self, session: Handle, handle: Handle) -> bool {
         self.bound(session, handle).is_some() && self.performance.remove(handle).is_some()
     }
 }

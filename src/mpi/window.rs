@@ -15,13 +15,13 @@ use crate::device::Device;
 use platform::base::{ErrorClass, MpiError, Result};
 
 /// `MPI_WIN_NULL` of the standard ABI.
-pub const WIN_NULL: Handle = 0x110;
+pub(crate) const WIN_NULL: Handle = 0x110;
 
 /// Where a window's memory comes from: `MPI_WIN_CREATE_FLAVOR`, with its values in the standard
 /// ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
-pub enum Flavor {
+pub(crate) enum Flavor {
     /// The application's, fixed.
     Create = 311,
     /// The library's.
@@ -37,17 +37,17 @@ const UNIFIED: i32 = 321;
 /// addresses of these fields, so the values stay where they are as long as the window lives.
 #[derive(Debug)]
 #[repr(C)]
-pub struct WindowMemory {
+pub(crate) struct WindowMemory {
     /// The address of its first byte.
-    pub base: usize,
+    pub(crate) base: usize,
     /// Bytes.
-    pub size: isize,
+    pub(crate) size: isize,
     /// Bytes of a unit of displacements. It is read as an `int` too: the low half comes first.
-    pub unit: isize,
+    pub(crate) unit: isize,
     /// A [`Flavor`].
-    pub flavor: i32,
+    pub(crate) flavor: i32,
     /// The memory model.
-    pub model: i32,
+    pub(crate) model: i32,
 }
 
 impl WindowMemory {
@@ -55,7 +55,7 @@ impl WindowMemory {
     ///
     /// # Errors
     /// `Size` for a negative size, `Disp` for a unit that is not positive.
-    pub fn new(flavor: Flavor, base: usize, size: isize, unit: isize) -> Result<Self> {
+    pub(crate) fn new(flavor: Flavor, base: usize, size: isize, unit: isize) -> Result<Self> {
         check_size(size)?;
         if unit <= 0 {
             let why = format!("the displacement unit {unit} is not positive");
@@ -65,28 +65,28 @@ impl WindowMemory {
     }
 
     /// The whole address space, of which nothing is attached yet.
-    pub fn dynamic() -> Self {
+    pub(crate) fn dynamic() -> Self {
         Self { base: 0, size: 0, unit: 1, flavor: Flavor::Dynamic as i32, model: UNIFIED }
     }
 }
 
 /// A window.
 #[derive(Debug)]
-pub struct Window {
+pub(crate) struct Window {
     /// Its own communicator.
-    pub comm: Handle,
+    pub(crate) comm: Handle,
     /// Its memory.
-    pub memory: Box<WindowMemory>,
+    pub(crate) memory: Box<WindowMemory>,
     /// What is attached to a dynamic window: the length in bytes by the address.
     attached: BTreeMap<usize, usize>,
     /// Its hints, all of those that are known.
     hints: Info,
     /// Its error handler.
-    pub handler: Handler,
+    pub(crate) handler: Handler,
     /// Its attributes.
-    pub attributes: Attributes,
+    pub(crate) attributes: Attributes,
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
 }
 
 /// A hint for windows that is known (§12.2.1): its key, what it is if nobody gives it, and what
@@ -125,7 +125,7 @@ impl Window {
     ///
     /// # Errors
     /// None but a bug's: the defaults are keys and values of legal length.
-    pub fn new(comm: Handle, extent: WindowMemory) -> Result<Self> {
+    pub(crate) fn new(comm: Handle, extent: WindowMemory) -> Result<Self> {
         let mut hints = Info::default();
         for WindowHint(key, default, _) in HINTS {
             hints.set(key, default)?;
@@ -142,7 +142,7 @@ impl Window {
     }
 
     /// What to call it in a sentence.
-    pub fn title(&self) -> &str {
+    pub(crate) fn title(&self) -> &str {
         match &*self.name {
             "" => "a window without a name",
             name => name,
@@ -150,7 +150,7 @@ impl Window {
     }
 
     /// Its hints, those in force with their values.
-    pub fn hints(&self) -> &Info {
+    pub(crate) fn hints(&self) -> &Info {
         &self.hints
     }
 
@@ -159,7 +159,7 @@ impl Window {
     ///
     /// # Errors
     /// None but a bug's.
-    pub fn advise(&mut self, hints: &Info) -> Result {
+    pub(crate) fn advise(&mut self, hints: &Info) -> Result {
         for WindowHint(key, _, is_legal) in HINTS {
             if let Some(value) = hints.get(key)?.filter(|value| is_legal(value)) {
                 self.hints.set(key, value)?;
@@ -173,7 +173,7 @@ impl Window {
     /// # Errors
     /// `Size` for a negative length, `RmaFlavor` if the window is not dynamic, `RmaAttach` if some
     /// of the bytes are attached already or there are not so many addresses.
-    pub fn attach(&mut self, address: usize, len: isize) -> Result {
+    pub(crate) fn attach(&mut self, address: usize, len: isize) -> Result {
         let len = check_size(len)?;
         self.check_dynamic()?;
         let Some(end) = address.checked_add(len) else {
@@ -195,7 +195,7 @@ impl Window {
     ///
     /// # Errors
     /// `RmaFlavor` if the window is not dynamic, `Base` if nothing was attached there.
-    pub fn detach(&mut self, address: usize) -> Result {
+    pub(crate) fn detach(&mut self, address: usize) -> Result {
         self.check_dynamic()?;
         self.attached.remove(&address).map(drop).ok_or_else(|| {
             let why = format!("nothing is attached to {} at {address:#x}", self.title());
@@ -214,7 +214,7 @@ impl Window {
 
 /// All windows of this process.
 #[derive(Debug)]
-pub struct Windows(HandleTable<Window>);
+pub(crate) struct Windows(HandleTable<Window>);
 
 impl Default for Windows {
     fn default() -> Self {
@@ -228,7 +228,7 @@ impl Windows {
     /// # Errors
     /// `Win` for the null handle, a stale one and what is no handle.
     #[inline]
-    pub fn get(&self, handle: Handle) -> Result<&Window> {
+    pub(crate) fn get(&self, handle: Handle) -> Result<&Window> {
         self.0.get(handle).ok_or_else(|| not_a_window(handle))
     }
 
@@ -236,7 +236,7 @@ impl Windows {
     ///
     /// # Errors
     /// As [`Windows::get`].
-    pub fn get_mut(&mut self, handle: Handle) -> Result<&mut Window> {
+    pub(crate) fn get_mut(&mut self, handle: Handle) -> Result<&mut Window> {
         self.0.get_mut(handle).ok_or_else(|| not_a_window(handle))
     }
 
@@ -244,7 +244,7 @@ impl Windows {
     ///
     /// # Errors
     /// `NoMem` without a free handle.
-    pub fn insert(&mut self, window: Window) -> Result<Handle> {
+    pub(crate) fn insert(&mut self, window: Window) -> Result<Handle> {
         self.0.insert(window)
     }
 }
@@ -255,7 +255,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Win` if there is no such window.
-    pub fn free_window(&mut self, window: Handle) -> Result<Window> {
+    pub(crate) fn free_window(&mut self, window: Handle) -> Result<Window> {
         let freed = self.windows.0.remove(window).ok_or_else(|| not_a_window(window))?;
         self.free_comm(freed.comm)?;
         Ok(freed)

@@ -11,7 +11,7 @@ use super::{Arithmetic, DeferredWork, Program, ProgramOp, Schedule, StepAction};
 ///
 /// # Panics
 /// If `schedule` is not what the program was made from.
-pub fn with_gates(
+pub(crate) fn with_gates(
     program: &Program, schedule: &Schedule, with: Arithmetic, numbers: usize,
 ) -> Program {
     let gate = |work: &DeferredWork| {

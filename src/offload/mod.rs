@@ -15,7 +15,7 @@ pub mod resources;
 mod schedule;
 pub mod table;
 
-pub use gates::with_gates;
+pub(crate) use gates::with_gates;
 pub use program::{
     Arithmetic, CounterAdd, CounterId, DeferredWork, Instance, Program, ProgramOp, Scheme,
 };

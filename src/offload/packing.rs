@@ -47,7 +47,7 @@ pub struct Put {
 
 impl Put {
     /// Whether its way turns, so that it meets puts in other directions.
-    pub fn is_diagonal(&self) -> bool {
+    pub(crate) fn is_diagonal(&self) -> bool {
         self.links.iter().any(|link| *link != self.links[0])
     }
 }
@@ -84,7 +84,7 @@ impl InterfaceModel {
     };
 
     /// How long a put takes an engine if nobody is in its way, rounded up; never 0.
-    pub fn alone_ns(&self, put: &Put) -> u64 {
+    pub(crate) fn alone_ns(&self, put: &Put) -> u64 {
         ((put.bytes as f64 / self.put_rate + self.gap_ns).ceil() as u64).max(1)
     }
 }
@@ -198,7 +198,8 @@ impl Packing {
     }
 
     /// When the last put was meant to be over.
-    pub fn makespan_ns(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn makespan_ns(&self) -> u64 {
         self.placements.iter().map(|place| place.end_ns).max().unwrap_or(0)
     }
 
@@ -213,7 +214,7 @@ impl Packing {
 
     /// When each put starts and ends if all ranks run this packing at the same time, without
     /// barriers: the model of flows.
-    pub fn predicted(&self, puts: &[Put], machine: &InterfaceModel) -> Vec<TransferTime> {
+    pub(crate) fn predicted(&self, puts: &[Put], machine: &InterfaceModel) -> Vec<TransferTime> {
         let classes = puts.iter().flat_map(|put| &put.links).max().map_or(0, |most| most + 1);
         let mut capacity = vec![machine.link_rate; classes.into()];
         capacity.push(machine.rank_rate);

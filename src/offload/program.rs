@@ -71,7 +71,7 @@ pub enum Arithmetic {
 
 impl Arithmetic {
     /// The result for two numbers.
-    pub fn apply(self, one: u64, other: u64) -> u64 {
+    pub(crate) fn apply(self, one: u64, other: u64) -> u64 {
         let (signed, other_signed) = (one as i64, other as i64);
         match self {
             Self::Sum => one.wrapping_add(other),
@@ -225,7 +225,7 @@ impl Instance {
     }
 
     /// The next instance of the same program, in the same memory.
-    pub fn restart(&mut self, program: &Program) {
+    pub(crate) fn restart(&mut self, program: &Program) {
         let starts = std::iter::once(0).chain(program.ends.iter().copied());
         self.next.iter_mut().zip(starts).for_each(|(next, start)| *next = start);
     }

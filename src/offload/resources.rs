@@ -21,7 +21,7 @@ pub struct Resources {
     /// Levels that work waits for, the start and the end among them.
     pub levels: u32,
     /// Additions to other ranks, with data or without.
-    pub messages: u32,
+    pub(crate) messages: u32,
 }
 
 impl Resources {

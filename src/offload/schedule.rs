@@ -257,7 +257,7 @@ impl Schedule {
     }
 
     /// How many steps must be complete before the run is: those that are not detached.
-    pub fn attached(&self) -> usize {
+    pub(crate) fn attached(&self) -> usize {
         self.attached
     }
 
@@ -286,7 +286,7 @@ impl ScheduleBuilder {
     }
 
     /// One more buffer that the run owns, of `bytes` bytes.
-    pub fn scratch(&mut self, bytes: usize) -> Buffer {
+    pub(crate) fn scratch(&mut self, bytes: usize) -> Buffer {
         self.scratch.push(bytes);
         Buffer::Scratch(index(self.scratch.len() - 1))
     }
@@ -295,7 +295,9 @@ impl ScheduleBuilder {
     ///
     /// # Panics
     /// If the round does not fit in a label.
-    pub fn send(&mut self, peer: u32, region: Region, round: u32, after: &[StepId]) -> StepId {
+    pub(crate) fn send(
+        &mut self, peer: u32, region: Region, round: u32, after: &[StepId],
+    ) -> StepId {
         self.push(StepAction::Send { peer, region, label: label(round) }, round, Wait::All, after)
     }
 
@@ -303,7 +305,9 @@ impl ScheduleBuilder {
     ///
     /// # Panics
     /// If the round does not fit in a label.
-    pub fn receive(&mut self, peer: u32, region: Region, round: u32, after: &[StepId]) -> StepId {
+    pub(crate) fn receive(
+        &mut self, peer: u32, region: Region, round: u32, after: &[StepId],
+    ) -> StepId {
         self.push(
             StepAction::Receive { peer, region, label: label(round) },
             round,
@@ -316,7 +320,7 @@ impl ScheduleBuilder {
     ///
     /// # Panics
     /// If the lengths differ.
-    pub fn copy(&mut self, from: Region, to: Region, after: &[StepId]) -> StepId {
+    pub(crate) fn copy(&mut self, from: Region, to: Region, after: &[StepId]) -> StepId {
         assert_eq!(from.len, to.len);
         self.push(StepAction::Copy { from, to }, self.round_of(after), Wait::All, after)
     }
@@ -325,13 +329,13 @@ impl ScheduleBuilder {
     ///
     /// # Panics
     /// If the lengths differ.
-    pub fn reduce(&mut self, from: Region, into: Region, after: &[StepId]) -> StepId {
+    pub(crate) fn reduce(&mut self, from: Region, into: Region, after: &[StepId]) -> StepId {
         assert_eq!(from.len, into.len);
         self.push(StepAction::Reduce { from, into }, self.round_of(after), Wait::All, after)
     }
 
     /// A copy of what the first complete step of `predecessors` has written, which is as long as `to`.
-    pub fn copy_first(&mut self, to: Region, after: &[StepId]) -> StepId {
+    pub(crate) fn copy_first(&mut self, to: Region, after: &[StepId]) -> StepId {
         let from = Buffer::First.region(0, to.len);
         self.push(StepAction::Copy { from, to }, self.round_of(after), Wait::Any, after)
     }
@@ -341,7 +345,9 @@ impl ScheduleBuilder {
     ///
     /// # Panics
     /// If the round does not fit in a label.
-    pub fn send_first(&mut self, peer: u32, len: usize, round: u32, after: &[StepId]) -> StepId {
+    pub(crate) fn send_first(
+        &mut self, peer: u32, len: usize, round: u32, after: &[StepId],
+    ) -> StepId {
         let region = Buffer::First.region(0, len);
         self.push(StepAction::Send { peer, region, label: label(round) }, round, Wait::Any, after)
     }
@@ -372,12 +378,12 @@ impl ScheduleBuilder {
     ///
     /// # Panics
     /// If there is no such step.
-    pub fn detach(&mut self, id: StepId) {
+    pub(crate) fn detach(&mut self, id: StepId) {
         self.steps[id as usize].detached = true;
     }
 
     /// The highest round among `predecessors`: that of a copy or a reduction which waits on these.
-    pub fn round_of(&self, after: &[StepId]) -> u32 {
+    pub(crate) fn round_of(&self, after: &[StepId]) -> u32 {
         after.iter().map(|&id| self.steps[id as usize].round).max().unwrap_or(0)
     }
 

@@ -65,7 +65,7 @@ pub struct TableRow {
     /// The place of its level among those that this rank waits for, from 1: the paper's "R".
     pub step: u32,
     /// The counter of this rank that it waits for.
-    pub waits: CounterId,
+    pub(crate) waits: CounterId,
     /// The level that it waits for.
     pub threshold: u64,
     /// What it does.

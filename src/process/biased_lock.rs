@@ -35,31 +35,31 @@ use super::biased_lock_primitive::{
 };
 
 /// Nobody has the flag.
-pub const UNBIASED: usize = 0;
+pub(crate) const UNBIASED: usize = 0;
 /// Every call has it: they never overlap.
-pub const BIASED_TO_ALL: usize = 1;
+pub(crate) const BIASED_TO_ALL: usize = 1;
 /// It is stopped: somebody with the mutex is inside or about to be.
 const REVOKED: usize = 2;
 // Every other value of the word is the owner, a thread (`this_thread` gives no small number).
 
 /// No thread has that number: there will be no owner.
-pub const NO_OWNER: usize = usize::MAX;
+pub(crate) const NO_OWNER: usize = usize::MAX;
 
 /// The flag and whose it is.
-pub struct BiasedLock {
+pub(crate) struct BiasedLock {
     /// `UNBIASED`, `BIASED_TO_ALL`, `REVOKED` or the owner. Changes with the mutex locked.
-    pub word: AtomicUsize,
+    pub(crate) word: AtomicUsize,
     /// Whether somebody is inside by the flag.
-    pub held: AtomicBool,
+    pub(crate) held: AtomicBool,
     /// The thread that may have the flag alone; 0 until that is decided. Used with the mutex locked.
-    pub owner: AtomicUsize,
+    pub(crate) owner: AtomicUsize,
     /// Its calls in a row that had the mutex to themselves. Used with the mutex locked.
-    pub owner_streak: AtomicU32,
+    pub(crate) owner_streak: AtomicU32,
 }
 
 /// How a thread came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LockEntry {
+pub(crate) enum LockEntry {
     /// By the flag.
     Flag,
     /// By the mutex.
@@ -75,7 +75,7 @@ impl BiasedLock {
     /// # Panics
     /// If another call is inside that should not be.
     #[inline]
-    pub fn try_enter(&self) -> bool {
+    pub(crate) fn try_enter(&self) -> bool {
         let word = self.word.load(Ordering::Relaxed);
         // Below MPI_THREAD_MULTIPLE it is enough to look.
         if word != BIASED_TO_ALL && (word == UNBIASED || word == REVOKED || word != this_thread()) {
@@ -95,13 +95,13 @@ impl BiasedLock {
 
     /// Leaves after [`BiasedLock::try_enter`].
     #[inline]
-    pub fn leave(&self) {
+    pub(crate) fn leave(&self) {
         self.held.store(false, Ordering::Release);
     }
 
     /// Whether somebody waits for whoever is inside by the flag.
     #[inline]
-    pub fn is_revoked(&self) -> bool {
+    pub(crate) fn is_revoked(&self) -> bool {
         self.word.load(Ordering::Relaxed) == REVOKED
     }
 
@@ -110,7 +110,7 @@ impl BiasedLock {
     ///
     /// # Panics
     /// As [`BiasedLock::try_enter`].
-    pub fn enter_locked(&self, visits: bool, is_contended: bool) -> LockEntry {
+    pub(crate) fn enter_locked(&self, visits: bool, is_contended: bool) -> LockEntry {
         let word = self.word.load(Ordering::Relaxed);
         if word == UNBIASED {
             self.count_owner_calls(is_contended);
@@ -136,7 +136,7 @@ impl BiasedLock {
     }
 
     /// Leaves with the mutex locked, which is to be unlocked afterwards.
-    pub fn leave_locked(&self, entry: LockEntry) {
+    pub(crate) fn leave_locked(&self, entry: LockEntry) {
         if let LockEntry::Visit { flag } = entry {
             self.word.store(flag, Ordering::Release);
         }
@@ -145,7 +145,7 @@ impl BiasedLock {
     /// Says from inside, with the mutex locked, whether calls may overlap from now on. If so, the
     /// flag is this thread's for now, if it is the owner or the first to ask. Nobody has it where
     /// there is no membarrier(2).
-    pub fn set_overlapping(&self, met: bool) {
+    pub(crate) fn set_overlapping(&self, met: bool) {
         let thread = this_thread();
         if self.owner.load(Ordering::Relaxed) == 0 {
             self.owner.store(if met { thread } else { NO_OWNER }, Ordering::Relaxed);

@@ -18,7 +18,7 @@ pub fn has_heavy_fence() -> bool {
 
 /// The cheap half of a pair of fences; the processor's half is done by [`heavy_fence`].
 #[inline]
-pub fn light_fence() {
+pub(crate) fn light_fence() {
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
 }
 

@@ -21,7 +21,7 @@ use platform::base::{ErrorClass, Result};
 
 /// Who makes progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ProgressMode {
+pub(crate) enum ProgressMode {
     /// Whoever calls MPI.
     #[default]
     Polling,
@@ -38,7 +38,7 @@ impl ProgressMode {
     /// What that comes to for `ranks` local ranks on `processors` processors. A rank alone has
     /// nothing that goes on without calls, and where ranks share processors, the thread of one would
     /// run in the time of another one that computes.
-    pub fn resolve(self, ranks: usize, processors: usize) -> Self {
+    pub(crate) fn resolve(self, ranks: usize, processors: usize) -> Self {
         match self {
             Self::Auto if ranks == 1 || ranks > processors => Self::Polling,
             chosen => chosen,
@@ -48,7 +48,7 @@ impl ProgressMode {
 
 /// What happens when all ranks wait for each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Deadlock {
+pub(crate) enum Deadlock {
     /// One of them says so.
     #[default]
     Report,
@@ -60,7 +60,7 @@ pub enum Deadlock {
 
 /// How a call waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WaitMode {
+pub(crate) enum WaitMode {
     /// By the number of local ranks and processors.
     #[default]
     Auto,
@@ -74,7 +74,7 @@ pub enum WaitMode {
 
 /// The longest message to send eagerly, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EagerMax(pub usize);
+pub(crate) struct EagerMax(pub(crate) usize);
 
 impl Default for EagerMax {
     fn default() -> Self {
@@ -84,7 +84,7 @@ impl Default for EagerMax {
 
 /// What carries messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DeviceKind {
+pub(crate) enum DeviceKind {
     /// Shared memory.
     #[default]
     Shm,
@@ -94,7 +94,7 @@ pub enum DeviceKind {
 
 /// How an interface that can runs persistent collectives: `None` if it does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Offload(pub Option<Scheme>);
+pub(crate) struct Offload(pub(crate) Option<Scheme>);
 
 impl Default for Offload {
     fn default() -> Self {
@@ -106,39 +106,39 @@ impl Default for Offload {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     /// `SUIRO_LOG`.
-    pub log: Option<String>,
+    pub(crate) log: Option<String>,
     /// `SUIRO_PROGRESS`.
-    pub progress: ProgressMode,
+    pub(crate) progress: ProgressMode,
     /// `SUIRO_WAIT`.
-    pub waiting: WaitMode,
+    pub(crate) waiting: WaitMode,
     /// `SUIRO_DEVICE`.
-    pub device: DeviceKind,
+    pub(crate) device: DeviceKind,
     /// `SUIRO_OFFLOAD`.
-    pub offload: Offload,
+    pub(crate) offload: Offload,
     /// `SUIRO_RDMA_SCHEDULE`.
-    pub rdma_schedule: Option<PackingPolicy>,
+    pub(crate) rdma_schedule: Option<PackingPolicy>,
     /// `SUIRO_TOFU_*`.
-    pub tofu: tofu::TofuSettings,
+    pub(crate) tofu: tofu::TofuSettings,
     /// `SUIRO_SHM_COPY`.
-    pub copy: CopyMethod,
+    pub(crate) copy: CopyMethod,
     /// `SUIRO_EAGER_MAX`.
-    pub eager_max: EagerMax,
+    pub(crate) eager_max: EagerMax,
     /// `SUIRO_CHECK`.
-    pub check: bool,
+    pub(crate) check: bool,
     /// `SUIRO_HANG_REPORT`.
-    pub hang_report: Option<Duration>,
+    pub(crate) hang_report: Option<Duration>,
     /// `SUIRO_DEADLOCK`.
-    pub deadlock: Deadlock,
+    pub(crate) deadlock: Deadlock,
     /// `SUIRO_EXPLAIN`.
-    pub explain: bool,
+    pub(crate) explain: bool,
     /// `SUIRO_INITIAL_ERRHANDLER`.
-    pub initial_errhandler: Handler,
+    pub(crate) initial_errhandler: Handler,
     /// `SUIRO_MEMORY_KINDS`.
-    pub memory_kinds: String,
+    pub(crate) memory_kinds: String,
     /// `SUIRO_COLL_*`.
     pub selection: Selection,
     /// The settings that must be the same on all ranks ([`settings::agreed`]).
-    pub agreed: String,
+    pub(crate) agreed: String,
 }
 
 /// What the `mpirun` of Open MPI makes of its option `--initial-errhandler`.
@@ -255,7 +255,7 @@ impl Config {
     ///
     /// # Errors
     /// `Other` for a value that a setting does not take, or an operation that has no algorithms.
-    pub fn read() -> Result<Self> {
+    pub(crate) fn read() -> Result<Self> {
         let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
         names
             .filter_map(|name| name.strip_prefix(COLLECTIVE_PREFIX).map(str::to_owned))
@@ -302,7 +302,7 @@ impl Config {
 }
 
 /// What a setting is now, or is by default.
-pub fn current_value(setting: &Setting) -> String {
+pub(crate) fn current_value(setting: &Setting) -> String {
     let value = std::env::var(setting.name).ok().filter(|value| !value.is_empty());
     value.unwrap_or_else(|| setting.default.to_owned())
 }

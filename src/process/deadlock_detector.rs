@@ -83,35 +83,35 @@ const MARGIN: Duration = Duration::from_millis(10);
 const EXIT_GRACE: Duration = Duration::from_secs(1);
 
 /// The code of a job that `SUIRO_DEADLOCK=abort` ends: `EDEADLK`.
-pub const DEADLOCK_CODE: i32 = 35;
+pub(crate) const DEADLOCK_CODE: i32 = 35;
 
 /// How many groups of ranks are told.
 const GROUPS_MAX: usize = 100;
 
 /// What is to be said, and whether the job ends then. It is printed with the lock free.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WaitDiagnostic {
+pub(crate) struct WaitDiagnostic {
     /// Lines, the last one ended too.
-    pub text: String,
+    pub(crate) text: String,
     /// Why the job ends, if it does.
-    pub abort_reason: Option<&'static str>,
+    pub(crate) abort_reason: Option<&'static str>,
 }
 
 /// A rank that waits, as it looks.
 #[derive(Clone, Copy, Debug)]
-pub struct WaitSnapshot {
+pub(crate) struct WaitSnapshot {
     /// The call that has waited longest.
-    pub wait_id: WaitId,
+    pub(crate) wait_id: WaitId,
     /// A number that is another one once anything has happened to this rank.
-    pub state: u64,
+    pub(crate) state: u64,
     /// Whether others of the job must act before it can go on, and only they.
-    pub is_conclusive: bool,
+    pub(crate) is_conclusive: bool,
     /// Whether threads of this rank may call MPI at any time.
-    pub is_multiple: bool,
+    pub(crate) is_multiple: bool,
 }
 
 /// This rank's watch over its own waits and those of the others.
-pub struct DeadlockDetector {
+pub(crate) struct DeadlockDetector {
     rank: u32,
     /// Threads that never call MPI.
     helper_threads: usize,
@@ -206,7 +206,7 @@ enum PeerWait {
 impl DeadlockDetector {
     /// The watch of `rank`, in a job of `size` ranks. So many threads of this process belong to the
     /// launcher's library, as `helper_threads` says.
-    pub fn new(
+    pub(crate) fn new(
         config: &Config, rank: u32, size: u32, helper_threads: usize,
         board: impl FnOnce() -> WaitTable,
     ) -> Self {
@@ -234,7 +234,7 @@ impl DeadlockDetector {
 
     /// Whether to look at a wait that began at `since_ns`.
     #[inline]
-    pub fn is_due(&self, since_ns: u64, now_ns: u64) -> bool {
+    pub(crate) fn is_due(&self, since_ns: u64, now_ns: u64) -> bool {
         let begin = match (&self.wait_table, self.hang_report) {
             (None, None) => return false,
             (None, Some(limit)) => limit,
@@ -244,7 +244,7 @@ impl DeadlockDetector {
     }
 
     /// Looks, at `now_ns` of the host's clock; what there is to say.
-    pub fn check(
+    pub(crate) fn check(
         &mut self, now_ns: u64, standing: WaitSnapshot, blocked: impl FnOnce() -> WaitReport,
     ) -> Option<WaitDiagnostic> {
         self.next_ns = now_ns + nanoseconds(LOOK_INTERVAL);
@@ -276,7 +276,7 @@ impl DeadlockDetector {
 
     /// A wait of this rank has ended; what there is to say about that.
     #[inline]
-    pub fn wait_ended(&mut self) -> Option<WaitDiagnostic> {
+    pub(crate) fn wait_ended(&mut self) -> Option<WaitDiagnostic> {
         if self.has_written { self.retract() } else { None }
     }
 
@@ -438,7 +438,7 @@ fn deadlock_text(now_ns: u64, others: &[PeerWait], deadlock: Deadlock, ends: boo
 }
 
 /// A digest of everything that changes when something happens to a rank.
-pub fn digest(parts: impl Hash) -> u64 {
+pub(crate) fn digest(parts: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     parts.hash(&mut hasher);
     hasher.finish()

@@ -54,7 +54,7 @@ fn described(arguments: Option<Vec<Vec<u8>>>, size: Option<u32>, memory_kinds: &
 ///
 /// # Errors
 /// None for keys and values that are in an info object already.
-pub fn overlay(environment: &Info, own: &Info) -> Result<Info> {
+pub(crate) fn overlay(environment: &Info, own: &Info) -> Result<Info> {
     let mut all = environment.clone();
     own.iter().try_for_each(|(key, value)| all.set(key, value))?;
     Ok(all)

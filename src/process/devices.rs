@@ -14,7 +14,7 @@ use crate::devices::tofu::{self, Tofu};
 use platform::base::{Peer, Result};
 
 /// The devices of this process.
-pub struct Devices {
+pub(crate) struct Devices {
     node: Shm,
     /// What carries messages instead of `node`.
     interface: Option<Box<Tofu>>,
@@ -38,7 +38,9 @@ impl Devices {
     ///
     /// # Errors
     /// As [`Shm::attach`].
-    pub fn attach(segment: OwnedFd, me: usize, ranks: &[Peer], copy: CopyMethod) -> Result<Self> {
+    pub(crate) fn attach(
+        segment: OwnedFd, me: usize, ranks: &[Peer], copy: CopyMethod,
+    ) -> Result<Self> {
         Ok(Self { node: Shm::attach(segment, me, ranks, copy)?, interface: None })
     }
 
@@ -47,7 +49,7 @@ impl Devices {
     ///
     /// # Errors
     /// As [`Tofu::attach`].
-    pub fn attach_interface(
+    pub(crate) fn attach_interface(
         &mut self, segment: OwnedFd, me: usize, ranks: &[Peer], settings: &tofu::TofuSettings,
     ) -> Result {
         self.interface = Some(Box::new(Tofu::attach(segment, me, ranks, settings)?));
@@ -58,12 +60,14 @@ impl Devices {
     ///
     /// # Errors
     /// Whose text is another.
-    pub fn agree(&self, rank: Peer, text: &str, proposal: bool) -> Result<bool, SettingsMismatch> {
+    pub(crate) fn agree(
+        &self, rank: Peer, text: &str, proposal: bool,
+    ) -> Result<bool, SettingsMismatch> {
         self.node.agree(rank, text, proposal)
     }
 
     /// Each rank has a processor of its own.
-    pub fn have_processors(&mut self) {
+    pub(crate) fn have_processors(&mut self) {
         self.node.enable_split_copies();
     }
 
@@ -71,7 +75,7 @@ impl Devices {
     ///
     /// # Panics
     /// After the first packet.
-    pub fn share_processors(&mut self) {
+    pub(crate) fn share_processors(&mut self) {
         self.node.share_processors();
         if let Some(interface) = &mut self.interface {
             interface.share_processors();
@@ -79,13 +83,13 @@ impl Devices {
     }
 
     /// What the ranks tell each other about calls that wait for long.
-    pub fn wait_table(&self) -> WaitTable {
+    pub(crate) fn wait_table(&self) -> WaitTable {
         self.node.wait_table()
     }
 
     /// A number that changes whenever a packet arrives, or a counter of this rank does. `None` while
     /// an interface is at work, so that something will happen to this rank or a peer.
-    pub fn arrivals(&self) -> Option<u64> {
+    pub(crate) fn arrivals(&self) -> Option<u64> {
         match &self.interface {
             None => Some(self.node.arrivals()),
             Some(interface) => interface.arrivals(),

@@ -10,30 +10,30 @@ use crate::offload::Scheme;
 
 /// What the sentences are about.
 #[derive(Clone, Copy, Debug)]
-pub struct Decisions<'a> {
+pub(crate) struct Decisions<'a> {
     /// The settings.
-    pub config: &'a Config,
+    pub(crate) config: &'a Config,
     /// The level of thread support.
-    pub level: ThreadLevel,
+    pub(crate) level: ThreadLevel,
     /// How many ranks the job has.
-    pub ranks: u32,
+    pub(crate) ranks: u32,
     /// Who started them, in words.
-    pub launcher: &'a str,
+    pub(crate) launcher: &'a str,
     /// The name of this host, where all ranks run.
-    pub host: &'a str,
+    pub(crate) host: &'a str,
     /// How many threads can run at once here.
-    pub processors: usize,
+    pub(crate) processors: usize,
     /// How calls wait.
-    pub policy: WaitPolicy,
+    pub(crate) policy: WaitPolicy,
     /// What collective operations are taken to cost.
-    pub machine: MachineModel,
+    pub(crate) machine: MachineModel,
     /// Can this process read the memory of another at all?
-    pub reads_memory: bool,
+    pub(crate) reads_memory: bool,
 }
 
 impl Decisions<'_> {
     /// One sentence each.
-    pub fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let Self { ranks, launcher, host, .. } = self;
         let device = match (ranks, self.config.device) {
             (1, DeviceKind::Shm) => "device shm: one rank, which sends to itself only".to_owned(),

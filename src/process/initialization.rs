@@ -43,7 +43,7 @@ impl Process {
     ///
     /// # Errors
     /// `NoMem` without a free handle; as [`Process::join`].
-    pub fn open_session(
+    pub(crate) fn open_session(
         &'static self, handler: Handler, level: ThreadLevel, kinds: Option<&str>,
     ) -> Result<Handle> {
         self.join(ProcessModel::Session, level, |now| {
@@ -65,7 +65,7 @@ impl Process {
     ///
     /// # Errors
     /// `Session` if there is no such session, `Other` if the launcher is gone.
-    pub fn close_session(&self, session: Handle) -> Result {
+    pub(crate) fn close_session(&self, session: Handle) -> Result {
         let end = |mpi: &mut ProcessMpi| match mpi.may_end_session(session)? {
             true => mpi.end_session(session).map(Some),
             false => Ok(None),

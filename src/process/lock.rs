@@ -31,7 +31,7 @@ use super::biased_lock::{BiasedLock, LockEntry, UNBIASED};
 const HANDOFF_SPINS: u32 = 50;
 
 /// A value that one thread at a time may use.
-pub struct ProcessLock<T> {
+pub(crate) struct ProcessLock<T> {
     bias: BiasedLock,
     mutex: RawMutex,
     /// Threads that wait for the mutex.
@@ -43,7 +43,7 @@ pub struct ProcessLock<T> {
 unsafe impl<T: Send> Sync for ProcessLock<T> {}
 
 /// The lock, held.
-pub struct Guard<'a, T> {
+pub(crate) struct Guard<'a, T> {
     lock: &'a ProcessLock<T>,
     /// How it came in; `None`: it has left again.
     entry: Option<LockEntry>,
@@ -53,7 +53,7 @@ pub struct Guard<'a, T> {
 
 impl<T> ProcessLock<T> {
     /// A lock for threads that may meet.
-    pub const fn new(value: T) -> Self {
+    pub(crate) const fn new(value: T) -> Self {
         let bias = BiasedLock {
             word: AtomicUsize::new(UNBIASED),
             held: AtomicBool::new(false),
@@ -73,13 +73,13 @@ impl<T> ProcessLock<T> {
     /// # Panics
     /// If another thread is inside although the application promised that none would be.
     #[inline]
-    pub fn lock(&self) -> Guard<'_, T> {
+    pub(crate) fn lock(&self) -> Guard<'_, T> {
         Guard { lock: self, entry: Some(self.enter()), visits: false }
     }
 
     /// Enters from any thread at any time, at the price of a system call where others enter by the
     /// flag, which they still do afterwards.
-    pub fn visit(&self) -> Guard<'_, T> {
+    pub(crate) fn visit(&self) -> Guard<'_, T> {
         Guard { lock: self, entry: Some(self.enter_mutex(true)), visits: true }
     }
 
@@ -110,7 +110,7 @@ impl<T> Guard<'_, T> {
     ///
     /// # Panics
     /// If this is not the guard of a visit.
-    pub fn set_overlapping(&mut self, met: bool) {
+    pub(crate) fn set_overlapping(&mut self, met: bool) {
         assert!(self.visits, "only a visitor may decide");
         self.lock.bias.set_overlapping(met);
         self.entry = Some(LockEntry::Mutex);
@@ -118,7 +118,7 @@ impl<T> Guard<'_, T> {
 
     /// Whether another thread waits for the lock.
     #[inline]
-    pub fn is_contended(&self) -> bool {
+    pub(crate) fn is_contended(&self) -> bool {
         match self.entry {
             Some(LockEntry::Flag) => self.lock.bias.is_revoked(),
             _ => self.lock.waiting_threads.load(Ordering::Relaxed) > 0,
@@ -127,7 +127,7 @@ impl<T> Guard<'_, T> {
 
     /// Does something with the lock free.
     #[inline]
-    pub fn unlocked<R>(&mut self, body: impl FnOnce() -> R) -> R {
+    pub(crate) fn unlocked<R>(&mut self, body: impl FnOnce() -> R) -> R {
         self.leave(false);
         let result = body();
         self.reenter();
@@ -136,7 +136,7 @@ impl<T> Guard<'_, T> {
 
     /// Lets a thread in that wants the lock, before this one goes on.
     #[cold]
-    pub fn hand_off(&mut self) {
+    pub(crate) fn hand_off(&mut self) {
         self.leave(true);
         for _ in 0..HANDOFF_SPINS {
             if self.lock.waiting_threads.load(Ordering::Relaxed) == 0 {

@@ -17,7 +17,7 @@ mod biased_lock;
 mod biased_lock_primitive;
 pub mod config;
 mod deadlock_detector;
-pub mod description;
+pub(crate) mod description;
 mod devices;
 mod explain;
 mod initialization;
@@ -43,20 +43,20 @@ use platform::diagnosis::wait_report::WaitReport;
 
 use config::{Config, ProgressMode};
 use deadlock_detector::DeadlockDetector;
-pub use devices::Devices;
+pub(crate) use devices::Devices;
 use lock::{Guard, ProcessLock};
 use progress::CallCounters;
-pub use progress::ProgressThread;
+pub(crate) use progress::ProgressThread;
 use wait_policy::{SpinHistory, WaitPolicy};
 use wait_state::WaitState;
 use waiting::CallWaiters;
 pub use world::{ThreadLevel, host_name, locality_id};
 
 /// MPI over the devices in use.
-pub type ProcessMpi = crate::mpi::Mpi<Devices>;
+pub(crate) type ProcessMpi = crate::mpi::Mpi<Devices>;
 
 /// This process, as far as MPI goes.
-pub struct Process {
+pub(crate) struct Process {
     state: ProcessLock<ProcessState>,
     /// A [`WorldStage`], to be read at any time.
     stage: AtomicU8,
@@ -120,7 +120,7 @@ impl WorldModel {
 /// What `MPI_Initialized` and `MPI_Finalized` tell: how far the world model is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum WorldStage {
+pub(crate) enum WorldStage {
     /// Before `MPI_Init`.
     Before,
     /// It runs.
@@ -131,7 +131,7 @@ pub enum WorldStage {
 
 impl Process {
     /// A process that has not called MPI.
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             state: ProcessLock::new(ProcessState::Uninitialized),
             stage: AtomicU8::new(WorldStage::Before as u8),
@@ -141,7 +141,7 @@ impl Process {
 
     /// How far the world model is, whatever sessions there are. Any thread may ask at any time,
     /// also while another initializes.
-    pub fn stage(&self) -> WorldStage {
+    pub(crate) fn stage(&self) -> WorldStage {
         match self.stage.load(Ordering::Acquire) {
             stage if stage == WorldStage::Before as u8 => WorldStage::Before,
             stage if stage == WorldStage::Running as u8 => WorldStage::Running,
@@ -150,12 +150,12 @@ impl Process {
     }
 
     /// Whether the world model or a session uses MPI.
-    pub fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         matches!(*self.state.visit(), ProcessState::Running(_))
     }
 
     /// Does what any thread may do at any time, whatever the level of thread support (§11.4.1).
-    pub fn visit<T>(&self, body: impl FnOnce(&mut Objects) -> T) -> T {
+    pub(crate) fn visit<T>(&self, body: impl FnOnce(&mut Objects) -> T) -> T {
         with_objects(&mut self.state.visit(), body)
     }
 
@@ -163,12 +163,14 @@ impl Process {
     ///
     /// # Errors
     /// `Other` unless MPI runs; what `body` says.
-    pub fn visit_running<T>(&self, body: impl FnOnce(&mut ProcessMpi) -> Result<T>) -> Result<T> {
+    pub(crate) fn visit_running<T>(
+        &self, body: impl FnOnce(&mut ProcessMpi) -> Result<T>,
+    ) -> Result<T> {
         body(&mut running(&mut self.state.visit())?.mpi)
     }
 
     /// Does what works at any time, also before initialization and after finalization.
-    pub fn early<T>(&self, body: impl FnOnce(&mut Objects) -> T) -> T {
+    pub(crate) fn early<T>(&self, body: impl FnOnce(&mut Objects) -> T) -> T {
         with_objects(&mut self.state.lock(), body)
     }
 
@@ -179,7 +181,7 @@ impl Process {
     /// # Errors
     /// `Other` unless MPI runs; what `body` says.
     #[inline]
-    pub fn with_mpi<T>(
+    pub(crate) fn with_mpi<T>(
         &'static self, body: impl FnOnce(&mut ProcessMpi) -> Result<T>,
     ) -> Result<T> {
         let mut state = self.state.lock();
@@ -226,7 +228,7 @@ impl Process {
     /// # Errors
     /// `Other` unless MPI runs; what `body` says.
     #[inline]
-    pub fn test<T>(
+    pub(crate) fn test<T>(
         &self, body: impl FnOnce(&mut ProcessMpi) -> Result<T>, found: impl FnOnce(&T) -> bool,
     ) -> Result<T> {
         let mut state = self.state.lock();
@@ -255,7 +257,7 @@ impl Process {
     /// # Errors
     /// `Other` unless MPI runs; what `start` and `done` say; a peer that broke the protocol.
     #[inline]
-    pub fn until<S, T>(
+    pub(crate) fn until<S, T>(
         &self, start: impl FnOnce(&mut ProcessMpi) -> Result<S>,
         mut done: impl FnMut(&mut ProcessMpi, &mut S) -> Result<Option<T>>,
         blocked: impl Fn(&ProcessMpi, &S) -> WaitReport,

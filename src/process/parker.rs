@@ -16,7 +16,7 @@ const NOTIFIED: u32 = 2;
 
 /// How a sleep for a limited time ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParkOutcome {
+pub(crate) enum ParkOutcome {
     /// It did not begin: the bell had been rung.
     AlreadyNotified,
     /// The bell rang.
@@ -26,30 +26,30 @@ pub enum ParkOutcome {
 }
 
 /// A bell for one listener.
-pub struct Parker {
+pub(crate) struct Parker {
     word: AtomicU32,
 }
 
 impl Parker {
     /// A bell that nobody has rung.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { word: AtomicU32::new(EMPTY) }
     }
 
     /// Wakes the listener. What was written before, it sees.
-    pub fn notify(&self) {
+    pub(crate) fn notify(&self) {
         if self.word.swap(NOTIFIED, Ordering::SeqCst) == PARKED {
             wake(&self.word);
         }
     }
 
     /// Whether it has been rung.
-    pub fn is_notified(&self) -> bool {
+    pub(crate) fn is_notified(&self) -> bool {
         self.word.load(Ordering::Acquire) == NOTIFIED
     }
 
     /// Sleeps until it is rung.
-    pub fn park(&self) {
+    pub(crate) fn park(&self) {
         let (order, failed) = (Ordering::SeqCst, Ordering::Acquire);
         // It fails if the bell was rung, and nobody sleeps then.
         let _ = self.word.compare_exchange(EMPTY, PARKED, order, failed);
@@ -59,7 +59,7 @@ impl Parker {
     }
 
     /// Sleeps until it is rung, or about so long, unless it has been rung already, and answers it.
-    pub fn park_timeout(&self, longest: Duration) -> ParkOutcome {
+    pub(crate) fn park_timeout(&self, longest: Duration) -> ParkOutcome {
         let (order, failed) = (Ordering::SeqCst, Ordering::Acquire);
         if self.word.compare_exchange(EMPTY, PARKED, order, failed).is_ok() {
             wait(&self.word, PARKED, Some(longest));

@@ -1,6 +1,6 @@
 //! What [`super::parker`] is made of. For the model checker: `models/src/parker_primitive.rs`.
 
-pub use std::sync::atomic::{AtomicU32, Ordering};
+pub(crate) use std::sync::atomic::{AtomicU32, Ordering};
 
 use std::time::Duration;
 

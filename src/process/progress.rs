@@ -53,7 +53,7 @@ const PAUSE_MAX: Duration = Duration::from_millis(10);
 pub(super) const SLEEP_SLICE: Duration = PAUSE_MAX;
 
 /// A progress thread that runs.
-pub struct ProgressThread {
+pub(crate) struct ProgressThread {
     thread: JoinHandle<()>,
     shared: Arc<ProgressControl>,
 }
@@ -68,7 +68,7 @@ struct ProgressControl {
 
 /// Who is inside MPI: written with the lock held, and read by the thread without.
 #[derive(Debug, Default)]
-pub struct CallCounters {
+pub(crate) struct CallCounters {
     /// Threads that wait.
     waiting: AtomicU32,
     /// Calls so far that polled.
@@ -77,26 +77,26 @@ pub struct CallCounters {
 
 impl CallCounters {
     /// Nobody, ever.
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { waiting: AtomicU32::new(0), calls: AtomicU32::new(0) }
     }
 
     /// A call polls. The lock is held.
     #[inline]
-    pub fn note_call(&self) {
+    pub(crate) fn note_call(&self) {
         add_unshared(&self.calls, 1);
     }
 
     /// A thread begins to wait. The lock is held.
     #[inline]
-    pub fn begin_wait(&self) {
+    pub(crate) fn begin_wait(&self) {
         self.note_call();
         add_unshared(&self.waiting, 1);
     }
 
     /// It has ended to. The lock is held.
     #[inline]
-    pub fn end_wait(&self) {
+    pub(crate) fn end_wait(&self) {
         add_unshared(&self.waiting, u32::MAX);
     }
 
@@ -129,7 +129,7 @@ impl ProgressThread {
     }
 
     /// Ends the thread, which has been told to. Nothing may be locked.
-    pub fn join(self) {
+    pub(crate) fn join(self) {
         // A panic of the thread has been printed by itself.
         drop(self.thread.join());
     }

@@ -58,7 +58,7 @@ const REPORT_POLLS: u32 = 10_000;
 
 /// What to do before the next poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WaitStep {
+pub(crate) enum WaitStep {
     /// Poll again at once.
     Spin,
     /// Let others run.
@@ -69,7 +69,7 @@ pub enum WaitStep {
 
 /// Where each rank has a processor, and where ranks share them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WaitPolicy {
+pub(crate) struct WaitPolicy {
     /// Polls that spin, with trust and without.
     spins: u32,
     unproven_spins: u32,
@@ -82,7 +82,7 @@ pub struct WaitPolicy {
 
 impl WaitPolicy {
     /// The policy for `ranks` local ranks on `processors` processors.
-    pub fn new(waiting: WaitMode, ranks: usize, processors: usize) -> Self {
+    pub(crate) fn new(waiting: WaitMode, ranks: usize, processors: usize) -> Self {
         let (spins, unproven_spins, yield_ns) = match waiting {
             WaitMode::Auto if ranks <= processors => (SPINS, SPINS, YIELD_NS),
             WaitMode::Auto => (SHORT_SPINS, 0, YIELD_NS),
@@ -95,37 +95,37 @@ impl WaitPolicy {
     }
 
     /// The policy of threads that another thread of their rank polls for.
-    pub fn for_parked_thread(self) -> Self {
+    pub(crate) fn for_parked_thread(self) -> Self {
         let spins = if self.crowded { 0 } else { self.spins };
         Self { spins, unproven_spins: spins, shared: spins == 0, ..self }
     }
 
     /// The policy of a progress thread, which works beside the application: it spins only where
     /// there is a processor for it, and never yields, as a wake-up reaches it sooner.
-    pub fn for_progress_thread(self) -> Self {
+    pub(crate) fn for_progress_thread(self) -> Self {
         let spins = if self.crowded { 0 } else { SPINS };
         Self { spins, unproven_spins: spins, yield_ns: 0, ..self }
     }
 
     /// Sleeps at once.
-    pub fn sleep_at_once(self) -> Self {
+    pub(crate) fn sleep_at_once(self) -> Self {
         Self { spins: 0, unproven_spins: 0, yield_ns: 0, ..self }
     }
 
     /// Whether threads of one rank that spin take the processor from each other or another rank.
-    pub fn is_crowded(&self) -> bool {
+    pub(crate) fn is_crowded(&self) -> bool {
         self.crowded
     }
 
     /// Whether others need the processor that this rank waits on.
-    pub fn is_shared(&self) -> bool {
+    pub(crate) fn is_shared(&self) -> bool {
         self.shared
     }
 }
 
 /// What earlier waits have taught.
 #[derive(Debug)]
-pub struct SpinHistory {
+pub(crate) struct SpinHistory {
     policy: WaitPolicy,
     /// In spinning.
     score: u32,
@@ -137,7 +137,7 @@ pub struct SpinHistory {
 
 impl SpinHistory {
     /// Nothing is known yet.
-    pub fn new(policy: WaitPolicy) -> Self {
+    pub(crate) fn new(policy: WaitPolicy) -> Self {
         let score = if policy.shared { 0 } else { SCORE_MAX };
         Self { policy, score, spin_waits: 0, slot: 0 }
     }
@@ -174,7 +174,7 @@ impl SpinHistory {
 
 /// One wait.
 #[derive(Debug)]
-pub struct WaitBackoff {
+pub(crate) struct WaitBackoff {
     /// Polls that may spin, and that did.
     spins_max: u32,
     spins: u32,
@@ -189,13 +189,13 @@ pub struct WaitBackoff {
 impl WaitBackoff {
     /// A wait that begins.
     #[inline]
-    pub fn new(habit: &mut SpinHistory) -> Self {
+    pub(crate) fn new(habit: &mut SpinHistory) -> Self {
         let spins_max = habit.spins();
         Self { spins_max, spins: 0, polls: 0, since_ns: None, learned: false }
     }
 
     /// Something arrived: begin again.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.spins = 0;
         self.since_ns = None;
         self.learned = false;
@@ -204,14 +204,16 @@ impl WaitBackoff {
     /// Whether it is time to say what is waited for, though this is no sleep. To be asked once for
     /// each poll that brought nothing.
     #[inline]
-    pub fn is_report_due(&mut self) -> bool {
+    pub(crate) fn is_report_due(&mut self) -> bool {
         self.polls = self.polls.wrapping_add(1);
         self.polls.is_multiple_of(REPORT_POLLS)
     }
 
     /// What to do after a poll that brought nothing; `now_ns` is only asked for beyond spinning.
     #[inline]
-    pub fn next(&mut self, habit: &mut SpinHistory, now_ns: impl FnOnce() -> u64) -> WaitStep {
+    pub(crate) fn next(
+        &mut self, habit: &mut SpinHistory, now_ns: impl FnOnce() -> u64,
+    ) -> WaitStep {
         if self.spins < self.spins_max {
             self.spins += 1;
             return WaitStep::Spin;
@@ -237,7 +239,7 @@ impl WaitBackoff {
     /// The wait is over: it teaches the next ones. `now_ns` is only asked for after spinning in
     /// vain.
     #[inline]
-    pub fn end(mut self, habit: &mut SpinHistory, now_ns: impl FnOnce() -> u64) {
+    pub(crate) fn end(mut self, habit: &mut SpinHistory, now_ns: impl FnOnce() -> u64) {
         if self.since_ns.is_none() {
             habit.spin_waits = habit.spin_waits.wrapping_add(1);
             if self.has_spun(habit) {

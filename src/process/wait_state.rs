@@ -11,7 +11,7 @@
 
 /// What the progress thread sleeps on, if there is one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WaitState {
+pub(crate) enum WaitState {
     /// Not on the device.
     #[default]
     Away,
@@ -24,13 +24,13 @@ pub enum WaitState {
 impl WaitState {
     /// Whether the device must stay armed for the thread.
     #[inline]
-    pub fn is_armed(self) -> bool {
+    pub(crate) fn is_armed(self) -> bool {
         self == Self::Armed
     }
 
     /// A call polls instead. Whether the device need not be armed for the thread any more.
     #[inline]
-    pub fn disarm(&mut self) -> bool {
+    pub(crate) fn disarm(&mut self) -> bool {
         let relieves = self.is_armed();
         if relieves {
             *self = Self::Disarmed;
@@ -39,7 +39,7 @@ impl WaitState {
     }
 
     /// The thread is to wake up. Whether the device must be roused for that.
-    pub fn wake(&mut self) -> bool {
+    pub(crate) fn wake(&mut self) -> bool {
         std::mem::take(self) != Self::Away
     }
 }

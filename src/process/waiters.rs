@@ -24,10 +24,10 @@ use std::sync::Arc;
 use super::parker::Parker;
 
 /// A thread's seat among those that wait.
-pub type WaiterId = u64;
+pub(crate) type WaiterId = u64;
 
 /// The threads that wait with the lock free, oldest first. `C` is what they wait for.
-pub struct Waiters<C> {
+pub(crate) struct Waiters<C> {
     waiting: Vec<Waiter<C>>,
     /// The one that polls is between two polls, with the lock free.
     polling: bool,
@@ -48,17 +48,17 @@ struct Waiter<C> {
 /// Whom to ring once the lock is free.
 #[must_use]
 #[derive(Default)]
-pub struct Wakeups {
+pub(crate) struct Wakeups {
     /// One of them, as there is hardly ever more: so that ringing takes no memory.
     first: Option<Arc<Parker>>,
     others: Vec<Arc<Parker>>,
     /// Whether those who doze on the device must be roused, with the lock held.
-    pub wake_device_sleeper: bool,
+    pub(crate) wake_device_sleeper: bool,
 }
 
 impl<C> Waiters<C> {
     /// Nobody waits.
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             waiting: Vec::new(),
             polling: false,
@@ -70,52 +70,52 @@ impl<C> Waiters<C> {
 
     /// Whether nobody waits but who is polling.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
     /// Whether another thread polls, so that the caller may park.
     #[inline]
-    pub fn has_poller(&self) -> bool {
+    pub(crate) fn has_poller(&self) -> bool {
         self.polling || self.delegated
     }
 
     /// Whether a thread of the library polls for all.
     #[inline]
-    pub fn is_delegated(&self) -> bool {
+    pub(crate) fn is_delegated(&self) -> bool {
         self.delegated
     }
 
     /// A thread of the library begins to poll for all, or ends.
-    pub fn set_delegated(&mut self, delegated: bool) {
+    pub(crate) fn set_delegated(&mut self, delegated: bool) {
         self.delegated = delegated;
     }
 
     /// The caller, who polls, frees the lock for a moment, or has it back.
     #[inline]
-    pub fn set_polling(&mut self, polling: bool) {
+    pub(crate) fn set_polling(&mut self, polling: bool) {
         self.polling = polling;
     }
 
     /// Whether somebody sleeps on the device, so that the caller need not.
-    pub fn has_device_sleeper(&self) -> bool {
+    pub(crate) fn has_device_sleeper(&self) -> bool {
         self.waiting.iter().any(|waiter| waiter.parker.is_none())
     }
 
     /// The caller frees the lock and listens to the bell.
-    pub fn park(&mut self, call: C) -> (WaiterId, Arc<Parker>) {
+    pub(crate) fn park(&mut self, call: C) -> (WaiterId, Arc<Parker>) {
         let bell = Arc::new(Parker::new());
         (self.insert(call, Some(Arc::clone(&bell))), bell)
     }
 
     /// The caller frees the lock and sleeps on the device.
-    pub fn sleep_on_device(&mut self, call: C) -> WaiterId {
+    pub(crate) fn sleep_on_device(&mut self, call: C) -> WaiterId {
         self.device_sleeper_woken = false;
         self.insert(call, None)
     }
 
     /// Whether somebody dozes who must be roused, as the caller is about to do.
-    pub fn claim_device_wake(&mut self) -> bool {
+    pub(crate) fn claim_device_wake(&mut self) -> bool {
         !self.device_sleeper_woken
             && self.has_device_sleeper()
             && !std::mem::replace(&mut self.device_sleeper_woken, true)
@@ -128,13 +128,13 @@ impl<C> Waiters<C> {
     }
 
     /// The caller has the lock again. False if its wait is over.
-    pub fn remove(&mut self, seat: WaiterId) -> bool {
+    pub(crate) fn remove(&mut self, seat: WaiterId) -> bool {
         let found = self.waiting.iter().position(|waiter| waiter.id == seat);
         found.map(|index| self.waiting.remove(index)).is_some()
     }
 
     /// Takes out those whose wait is over, as `look` finds.
-    pub fn take_completed(&mut self, mut look: impl FnMut(&mut C) -> bool) -> Wakeups {
+    pub(crate) fn take_completed(&mut self, mut look: impl FnMut(&mut C) -> bool) -> Wakeups {
         let mut rings = Wakeups::default();
         for waiter in self.waiting.extract_if(.., |waiter| look(&mut waiter.call)) {
             rings.wake_device_sleeper |= waiter.parker.is_none();
@@ -146,26 +146,26 @@ impl<C> Waiters<C> {
     /// The caller, who polled, goes: adds whom to ring so that somebody polls.
     ///
     /// That is the one who parked last, who may still be awake.
-    pub fn hand_over_polling(&self, rings: &mut Wakeups) {
+    pub(crate) fn hand_over_polling(&self, rings: &mut Wakeups) {
         if !self.has_poller() && !self.has_device_sleeper() {
             self.wake_one(rings);
         }
     }
 
     /// Adds one of those who park, who may still be awake.
-    pub fn wake_one(&self, rings: &mut Wakeups) {
+    pub(crate) fn wake_one(&self, rings: &mut Wakeups) {
         if let Some(bell) = self.waiting.last().and_then(|waiter| waiter.parker.clone()) {
             rings.add(bell);
         }
     }
 
     /// Takes out all: there is nothing any more that could end their waits.
-    pub fn take_all(&mut self) -> Wakeups {
+    pub(crate) fn take_all(&mut self) -> Wakeups {
         self.take_completed(|_| true)
     }
 
     /// What the others wait for, oldest first.
-    pub fn calls(&mut self) -> impl Iterator<Item = &mut C> {
+    pub(crate) fn calls(&mut self) -> impl Iterator<Item = &mut C> {
         self.waiting.iter_mut().map(|waiter| &mut waiter.call)
     }
 }
@@ -173,12 +173,12 @@ impl<C> Waiters<C> {
 impl Wakeups {
     /// Whether there is nobody to ring.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.first.is_none()
     }
 
     /// Adds a bell.
-    pub fn add(&mut self, bell: Arc<Parker>) {
+    pub(crate) fn add(&mut self, bell: Arc<Parker>) {
         match self.first {
             None => self.first = Some(bell),
             Some(_) => self.others.push(bell),
@@ -186,7 +186,7 @@ impl Wakeups {
     }
 
     /// Rings; best with the lock free, for which those who are rung are waiting.
-    pub fn notify_all(self) {
+    pub(crate) fn notify_all(self) {
         self.first.into_iter().chain(self.others).for_each(|bell| bell.notify());
     }
 }

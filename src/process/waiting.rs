@@ -38,11 +38,11 @@ const CONGESTED_SLEEP_MAX: Duration = Duration::from_millis(1);
 const CONGESTED_SLICE: Duration = Duration::from_micros(50);
 
 /// Threads that wait with the lock free.
-pub type CallWaiters = waiters::Waiters<ParkedCall>;
+pub(crate) type CallWaiters = waiters::Waiters<ParkedCall>;
 
 /// Which wait, and since when, in nanoseconds of the host's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WaitId {
+pub(crate) struct WaitId {
     since_ns: u64,
     /// Where it lies in memory.
     address: usize,
@@ -51,7 +51,7 @@ pub struct WaitId {
 impl WaitId {
     /// The wait that began at `since_ns` in this `address`.
     #[cfg(test)]
-    pub fn new(since_ns: u64, address: usize) -> Self {
+    pub(crate) fn new(since_ns: u64, address: usize) -> Self {
         Self { since_ns, address }
     }
 
@@ -62,7 +62,7 @@ impl WaitId {
     }
 
     /// Since when it waits.
-    pub fn since_ns(self) -> u64 {
+    pub(crate) fn since_ns(self) -> u64 {
         self.since_ns
     }
 }
@@ -89,7 +89,7 @@ struct OwnCall<'a, S, T, D, B> {
 }
 
 /// The call of a thread that has freed the lock and sits among the [`CallWaiters`].
-pub struct ParkedCall(*mut dyn WaitingCall);
+pub(crate) struct ParkedCall(*mut dyn WaitingCall);
 
 // SAFETY: a call is used by whoever holds the lock, one thread at a time. What it captures are
 // places in the application's memory, and values of the library that lie behind the lock otherwise.

@@ -62,7 +62,7 @@ impl Process {
     ///
     /// # Errors
     /// `Other` if it has been started before; as [`Process::join`].
-    pub fn initialize(&'static self, level: ThreadLevel) -> Result {
+    pub(crate) fn initialize(&'static self, level: ThreadLevel) -> Result {
         self.join(ProcessModel::World, level, |now| {
             now.mpi.begin_world()?;
             now.world = WorldModel::Running { level, main: std::thread::current().id() };
@@ -79,7 +79,7 @@ impl Process {
     ///
     /// # Errors
     /// `Other` outside the world model.
-    pub fn threads(&self) -> Result<(ThreadLevel, bool)> {
+    pub(crate) fn threads(&self) -> Result<(ThreadLevel, bool)> {
         let mut state = self.state.visit();
         match running(&mut state)?.world {
             WorldModel::Running { level, main } => Ok((level, main == std::thread::current().id())),
@@ -93,7 +93,7 @@ impl Process {
     ///
     /// # Errors
     /// `Other` outside the world model, or if the launcher is gone.
-    pub fn finalize(&self) -> Result {
+    pub(crate) fn finalize(&self) -> Result {
         self.until(
             |mpi| if mpi.comms.has_world() { Ok(()) } else { Err(no_world()) },
             |mpi, ()| Ok(has_left(mpi).then_some(())),
@@ -116,7 +116,7 @@ impl Process {
 
     /// Says why, ends the job with this exit code, and never returns. The lock is free for what
     /// the application registered with atexit(3).
-    pub fn abort(&self, code: i32, why: &str) -> ! {
+    pub(crate) fn abort(&self, code: i32, why: &str) -> ! {
         abort(&mut self.state.lock(), code, why)
     }
 }

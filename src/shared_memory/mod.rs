@@ -3,5 +3,5 @@
 //!
 //! Below the device contract, because a device gives segments and MPI uses them.
 
-pub mod primitive;
+pub(crate) mod primitive;
 pub mod segment;

@@ -13,19 +13,19 @@ use platform::base::Span;
 
 /// Keeps the order of a store before a load, for which the processor needs a full fence.
 #[inline]
-pub fn full_fence() {
+pub(crate) fn full_fence() {
     fence(Ordering::SeqCst);
 }
 
 /// The same where the other side of the pair calls membarrier(2): only the compiler is told.
 #[inline]
-pub fn light_fence() {
+pub(crate) fn light_fence() {
     compiler_fence(Ordering::SeqCst);
 }
 
 /// Fetches the cache line of `place` for writing, without waiting for it; a hint.
 #[inline]
-pub fn fetch_for_writing<T>(place: &T) {
+pub(crate) fn fetch_for_writing<T>(place: &T) {
     // SAFETY: prefetching has no effect on memory or registers, at whatever address. (The intrinsic
     // is a plain read prefetch unless the whole program is compiled for newer processors.)
     #[cfg(target_arch = "x86_64")]
@@ -43,11 +43,11 @@ pub fn fetch_for_writing<T>(place: &T) {
 
 /// A value that the protocol of a ring gives to one side at a time.
 #[repr(transparent)]
-pub struct SharedCell<T>(UnsafeCell<T>);
+pub(crate) struct SharedCell<T>(UnsafeCell<T>);
 
 /// What lent bytes are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AccessMode {
+pub(crate) enum AccessMode {
     /// They are only read.
     Read,
     /// They are written and read.
@@ -56,7 +56,7 @@ pub enum AccessMode {
 
 /// `N` bytes, of which the protocol of a ring gives disjoint parts to either side.
 #[repr(transparent)]
-pub struct SharedBytes<const N: usize>(UnsafeCell<[u8; N]>);
+pub(crate) struct SharedBytes<const N: usize>(UnsafeCell<[u8; N]>);
 
 // SAFETY: all access is through unsafe functions, whose callers promise that nobody else has it.
 unsafe impl<T: Send> Sync for SharedCell<T> {}
@@ -69,7 +69,7 @@ impl<T: Copy> SharedCell<T> {
     /// # Safety
     /// Nobody writes it at the same time, and the last write happened before.
     #[inline]
-    pub unsafe fn load(&self) -> T {
+    pub(crate) unsafe fn load(&self) -> T {
         // SAFETY: the caller's promise. Any bit pattern is valid for the integers held here.
         unsafe { *self.0.get() }
     }
@@ -79,7 +79,7 @@ impl<T: Copy> SharedCell<T> {
     /// # Safety
     /// Nobody reads or writes it at the same time.
     #[inline]
-    pub unsafe fn store(&self, value: T) {
+    pub(crate) unsafe fn store(&self, value: T) {
         // SAFETY: the caller's promise.
         unsafe { *self.0.get() = value }
     }
@@ -94,7 +94,7 @@ impl<const N: usize> SharedBytes<N> {
     /// # Panics
     /// If they are not all inside.
     #[inline]
-    pub unsafe fn write(&self, at: usize, len: usize, fill: impl FnOnce(&mut [u8])) {
+    pub(crate) unsafe fn write(&self, at: usize, len: usize, fill: impl FnOnce(&mut [u8])) {
         assert!(at <= N && len <= N - at);
         // SAFETY: inside the array (above), and the caller promises that it is not shared now.
         fill(unsafe { std::slice::from_raw_parts_mut(self.0.get().cast::<u8>().add(at), len) });
@@ -108,7 +108,7 @@ impl<const N: usize> SharedBytes<N> {
     /// # Panics
     /// If they are not all inside.
     #[inline]
-    pub unsafe fn read<R>(&self, at: usize, len: usize, look: impl FnOnce(&[u8]) -> R) -> R {
+    pub(crate) unsafe fn read<R>(&self, at: usize, len: usize, look: impl FnOnce(&[u8]) -> R) -> R {
         assert!(at <= N && len <= N - at);
         // SAFETY: inside the array (above), and the caller promises that nobody writes now.
         look(unsafe { std::slice::from_raw_parts(self.0.get().cast::<u8>().add(at), len) })

@@ -53,10 +53,10 @@ use super::primitive::{AccessMode, AtomicU32, AtomicU64, Ordering, SharedBytes};
 use platform::base::Span;
 
 /// Entries of a seat.
-pub const RING_ENTRIES: usize = 8;
+pub(crate) const RING_ENTRIES: usize = 8;
 
 /// Bytes of data that travel in the line of an entry.
-pub const INLINE: usize = 40;
+pub(crate) const INLINE: usize = 40;
 
 /// Bytes of data in an entry.
 const DATA_MAX: usize = 32 << 10;
@@ -83,7 +83,7 @@ pub struct SlotHeader {
 
 /// What all see of a seat, but for long data.
 #[repr(C, align(128))]
-pub struct SegmentSlot<const ENTRIES: usize> {
+pub(crate) struct SegmentSlot<const ENTRIES: usize> {
     /// It will not read entries of this round or earlier ones again.
     done: PaddedWord,
     entries: [SlotEntry; ENTRIES],
@@ -111,7 +111,7 @@ struct PackedHeader(u64);
 
 /// Long data of a seat.
 #[repr(C, align(4096))]
-pub struct SlotBuffer<const ENTRIES: usize, const DATA: usize>([SharedBytes<DATA>; ENTRIES]);
+pub(crate) struct SlotBuffer<const ENTRIES: usize, const DATA: usize>([SharedBytes<DATA>; ENTRIES]);
 
 /// The rounds of a room with rings of `ENTRIES` entries of up to `DATA` bytes ([`SharedSegment`]).
 pub struct SizedSegment<const ENTRIES: usize, const DATA: usize> {
@@ -167,10 +167,10 @@ impl PackedHeader {
 
 impl<const ENTRIES: usize, const DATA: usize> SizedSegment<ENTRIES, DATA> {
     /// The longest data of an entry, in bytes.
-    pub const DATA_MAX: usize = DATA;
+    pub(crate) const DATA_MAX: usize = DATA;
 
     /// A seat may publish so many rounds that it is not done with.
-    pub const AHEAD: u64 = (ENTRIES - Self::DONE_INTERVAL as usize) as u64;
+    pub(crate) const AHEAD: u64 = (ENTRIES - Self::DONE_INTERVAL as usize) as u64;
 
     /// A seat tells that it is done after so many rounds.
     const DONE_INTERVAL: u64 = (ENTRIES / 2) as u64;
@@ -186,7 +186,7 @@ impl<const ENTRIES: usize, const DATA: usize> SizedSegment<ENTRIES, DATA> {
     ///
     /// # Panics
     /// If there is no such seat.
-    pub unsafe fn new(
+    pub(crate) unsafe fn new(
         number: u32, local_rank: usize, slots: NonNull<[SegmentSlot<ENTRIES>]>,
         buffers: NonNull<[SlotBuffer<ENTRIES, DATA>]>, memory: Arc<dyn Any + Send + Sync>,
     ) -> Self {
@@ -224,11 +224,6 @@ impl<const ENTRIES: usize, const DATA: usize> SizedSegment<ENTRIES, DATA> {
     #[inline]
     pub fn len(&self) -> usize {
         self.slots.len()
-    }
-
-    /// Never: the own seat is one.
-    pub fn is_empty(&self) -> bool {
-        false
     }
 
     /// Takes the next `rounds` rounds, which must be as many on all ranks, and gives the first.
@@ -299,7 +294,7 @@ impl<const ENTRIES: usize, const DATA: usize> SizedSegment<ENTRIES, DATA> {
     /// # Panics
     /// If there is no such seat.
     #[inline]
-    pub fn is_published(&self, seat: usize, round: u64) -> bool {
+    pub(crate) fn is_published(&self, seat: usize, round: u64) -> bool {
         let entry = &self.slots()[seat].entries[round as usize % ENTRIES];
         entry.sequence.load(Ordering::Relaxed) == round
     }
@@ -359,7 +354,7 @@ impl<const ENTRIES: usize, const DATA: usize> SizedSegment<ENTRIES, DATA> {
     }
 
     /// The own seat is left; the last one clears the room and frees it. `word` is the room's.
-    pub fn leave(self, word: &AtomicU32) {
+    pub(crate) fn leave(self, word: &AtomicU32) {
         // Acquire: what the others have read and written happened before it is cleared.
         if word.fetch_add(1, Ordering::AcqRel) as usize != self.len() {
             return;
@@ -386,7 +381,7 @@ impl<const ENTRIES: usize> SegmentSlot<ENTRIES> {
 #[cfg(loom)]
 impl<const ENTRIES: usize> SegmentSlot<ENTRIES> {
     /// Never used, for the model checker.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let entry = |_| SlotEntry {
             sequence: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
@@ -400,7 +395,7 @@ impl<const ENTRIES: usize> SegmentSlot<ENTRIES> {
 #[cfg(loom)]
 impl<const ENTRIES: usize, const DATA: usize> SlotBuffer<ENTRIES, DATA> {
     /// Never used, for the model checker.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(std::array::from_fn(|_| SharedBytes::new()))
     }
 }
@@ -413,7 +408,7 @@ impl<const ENTRIES: usize, const DATA: usize> fmt::Debug for SizedSegment<ENTRIE
 }
 
 /// Takes a room that is free, the first one first: its pages have memory already.
-pub fn claim(words: &[AtomicU32]) -> Option<usize> {
+pub(crate) fn claim(words: &[AtomicU32]) -> Option<usize> {
     let free = |word: &AtomicU32| {
         word.load(Ordering::Relaxed) == 0
             && word.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
@@ -427,7 +422,7 @@ pub fn claim(words: &[AtomicU32]) -> Option<usize> {
 /// | a word for each room | its seats, room by room | its stores, room by room |
 /// ```
 #[derive(Clone)]
-pub struct SegmentPool {
+pub(crate) struct SegmentPool {
     start: NonNull<u8>,
     ranks: usize,
     memory: Arc<dyn Any + Send + Sync>,
@@ -443,14 +438,14 @@ type PoolBuffer = SlotBuffer<RING_ENTRIES, DATA_MAX>;
 
 impl SegmentPool {
     /// How much memory rooms for so many ranks take, in bytes; `None` if no address is as high.
-    pub fn bytes(ranks: usize) -> Option<usize> {
+    pub(crate) fn bytes(ranks: usize) -> Option<usize> {
         let count = Self::count(ranks);
         let stores = count.checked_mul(ranks)?.checked_mul(size_of::<PoolBuffer>())?;
         Self::offset_of_buffers(ranks).checked_add(stores)
     }
 
     /// How many there are: two for each rank, but not so many that they take too many addresses.
-    pub fn count(ranks: usize) -> usize {
+    pub(crate) fn count(ranks: usize) -> usize {
         let fitting = BYTES_MAX / size_of::<PoolBuffer>() / ranks.max(1);
         SEGMENTS_MIN.max(2 * ranks).min(fitting.max(1))
     }
@@ -470,7 +465,7 @@ impl SegmentPool {
     /// From `start` on, the beginning of a page, there are [`SegmentPool::bytes`] bytes as long as `memory`
     /// lives. They were zero when the first rank came, and are used through this only, by all ranks
     /// with the same number of `ranks`.
-    pub unsafe fn new(
+    pub(crate) unsafe fn new(
         start: NonNull<u8>, ranks: usize, memory: Arc<dyn Any + Send + Sync>,
     ) -> Self {
         assert!(start.cast::<PoolBuffer>().is_aligned());
@@ -478,33 +473,33 @@ impl SegmentPool {
     }
 
     /// [`SharedMemory::claim`](crate::device::SharedMemory::claim).
-    pub fn claim(&self) -> Option<u32> {
+    pub(crate) fn claim(&self) -> Option<u32> {
         claim(&self.words()[1..]).map(|index| index as u32 + 1)
     }
 
     /// [`SharedMemory::claim_spare`](crate::device::SharedMemory::claim_spare).
-    pub fn claim_spare(&self) -> Option<u32> {
+    pub(crate) fn claim_spare(&self) -> Option<u32> {
         let rooms = &self.words()[1..];
         let free = rooms.iter().filter(|word| word.load(Ordering::Relaxed) == 0).count();
         if 2 * free >= rooms.len() { self.claim() } else { None }
     }
 
     /// [`SharedMemory::release`](crate::device::SharedMemory::release).
-    pub fn release(&self, number: u32) {
+    pub(crate) fn release(&self, number: u32) {
         if let Some(word) = self.words().get(number as usize) {
             word.store(0, Ordering::Release);
         }
     }
 
     /// Where the long data of room 0 lies, in bytes, if all of `ranks` are in it.
-    pub fn first_segment_buffers(ranks: usize) -> Range<usize> {
+    pub(crate) fn first_segment_buffers(ranks: usize) -> Range<usize> {
         let start = Self::offset_of_buffers(ranks);
         start..start + ranks * size_of::<PoolBuffer>()
     }
 
     /// Enters room `number` in this seat of `slots`; `None` if there is no such room or none of
     /// that size.
-    pub fn enter(&self, number: u32, seat: usize, seats: usize) -> Option<SharedSegment> {
+    pub(crate) fn enter(&self, number: u32, seat: usize, seats: usize) -> Option<SharedSegment> {
         let room = number as usize;
         if room >= Self::count(self.ranks) || seats > self.ranks {
             return None;
@@ -518,7 +513,7 @@ impl SegmentPool {
     }
 
     /// [`SharedMemory::leave`](crate::device::SharedMemory::leave).
-    pub fn leave(&self, room: SharedSegment) {
+    pub(crate) fn leave(&self, room: SharedSegment) {
         if room.number > 0
             && let Some(word) = self.words().get(room.number as usize)
         {

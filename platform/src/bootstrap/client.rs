@@ -26,9 +26,9 @@ use super::pmix::Pmix;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KvsLimits {
     /// A key.
-    pub key_bytes: usize,
+    pub(crate) key_bytes: usize,
     /// A value.
-    pub value_bytes: usize,
+    pub(crate) value_bytes: usize,
 }
 
 /// What a launcher tells a rank that joins.
@@ -39,15 +39,15 @@ pub struct JobAttributes {
     /// How many processes the job has.
     pub size: u32,
     /// The number of this program on the launcher's command line, if the launcher counts them.
-    pub app_number: Option<u32>,
+    pub(crate) app_number: Option<u32>,
     /// How many processes there could be, if the launcher knows a number.
-    pub universe_size: Option<u32>,
+    pub(crate) universe_size: Option<u32>,
     /// The name of the job, the same on all its ranks.
-    pub job_name: String,
+    pub(crate) job_name: String,
     /// The ranks on this host, this one included, ascending, if the launcher tells.
-    pub local_ranks: Option<Vec<u32>>,
+    pub(crate) local_ranks: Option<Vec<u32>>,
     /// What fits into the launcher's key-value space.
-    pub limits: KvsLimits,
+    pub(crate) limits: KvsLimits,
     /// Is it our own launcher, which passes descriptors and prints the message of an abort?
     pub is_own_launcher: bool,
 }

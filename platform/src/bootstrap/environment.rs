@@ -75,35 +75,35 @@ pub struct Environment {
     /// `PMI_FD`: the socket to the launcher.
     pub pmi_fd: Option<i32>,
     /// `PMI_PORT`: where to connect to the launcher, `host:port`.
-    pub pmi_port: Option<String>,
+    pub(crate) pmi_port: Option<String>,
     /// `PMI_ID`: who we are when we connect.
-    pub pmi_id: Option<u32>,
+    pub(crate) pmi_id: Option<u32>,
     /// `PMI_RANK`.
     pub pmi_rank: Option<u32>,
     /// `PMI_SIZE`.
     pub pmi_size: Option<u32>,
     /// `PMI_JOBID`: what Slurm wants to hear in PMI-2.
-    pub pmi_job: Option<String>,
+    pub(crate) pmi_job: Option<String>,
     /// `PMIX_NAMESPACE`: the job, where the launcher speaks PMIx.
-    pub pmix_job: Option<String>,
+    pub(crate) pmix_job: Option<String>,
     /// `PMIX_RANK`.
     pub pmix_rank: Option<u32>,
     /// `SUIRO_PMIX_LIBRARY`.
-    pub pmix_library: Option<String>,
+    pub(crate) pmix_library: Option<String>,
     /// `SUIRO_PMI`.
-    pub protocol: Option<String>,
+    pub(crate) protocol: Option<String>,
     /// `SUIRO_SEGMENT_FD`.
-    pub segment_fd: Option<i32>,
+    pub(crate) segment_fd: Option<i32>,
     /// `SUIRO_INTERFACE_FD`.
-    pub interface_fd: Option<i32>,
+    pub(crate) interface_fd: Option<i32>,
     /// `SUIRO_JOB_FD`.
-    pub job_fd: Option<i32>,
+    pub(crate) job_fd: Option<i32>,
     /// `SUIRO_STATUS_FD`.
-    pub status_fd: Option<i32>,
+    pub(crate) status_fd: Option<i32>,
     /// `SUIRO_BOUND`.
     pub bound: Option<CpuBinding>,
     /// `SUIRO_SINGLETON` is 1.
-    pub singleton: bool,
+    pub(crate) singleton: bool,
     /// A variable, with its value, which shows that this process is one of several, or of nobody
     /// knows how many: then it must not be alone.
     pub several: Option<String>,
@@ -138,7 +138,7 @@ impl Environment {
     }
 
     /// Reads the environment that `lookup` knows.
-    pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Self {
+    pub(crate) fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Self {
         let text = |name: &str| lookup(name).filter(|text| !text.is_empty());
         let number = |name: &str| text(name)?.parse::<u32>().ok();
         let descriptor = |name: &str| text(name)?.parse::<i32>().ok();

@@ -24,8 +24,6 @@ pub struct JobView {
     pub app_number: Option<u32>,
     /// How many processes there could be, if the launcher knows.
     pub universe_size: Option<u32>,
-    /// The job's name, the same on all ranks; empty for a process that is alone.
-    pub name: String,
     /// A memory file that the launcher made for the ranks of this host, size 0 until one of them
     /// grows it. Only our own launcher makes one.
     pub segment: Option<OwnedFd>,
@@ -37,14 +35,13 @@ pub struct JobView {
 
 impl JobView {
     /// A process that nobody launched.
-    pub fn singleton() -> Self {
+    pub(crate) fn singleton() -> Self {
         Self {
             rank: 0,
             size: 1,
             local_ranks: vec![0],
             app_number: None,
             universe_size: None,
-            name: String::new(),
             segment: None,
             interface: None,
             secret: None,
@@ -67,19 +64,9 @@ impl JobView {
             Some(ranks) => ranks,
             None => compare_hosts(client)?,
         };
-        let JobAttributes { rank, size, app_number, universe_size, job_name: name, .. } =
+        let JobAttributes { rank, size, app_number, universe_size, .. } =
             client.attributes().clone();
-        Ok(Self {
-            rank,
-            size,
-            local_ranks,
-            app_number,
-            universe_size,
-            name,
-            segment,
-            interface,
-            secret,
-        })
+        Ok(Self { rank, size, local_ranks, app_number, universe_size, segment, interface, secret })
     }
 }
 

@@ -12,14 +12,14 @@
 use std::fmt::Write;
 
 /// A line may be this long at most, in bytes; a value of 1024 bytes fits many times.
-pub const LINE_MAX_BYTES: usize = 64 * 1024;
+pub(crate) const LINE_MAX_BYTES: usize = 64 * 1024;
 
 /// A spawn request may have this many lines at most.
 const SPAWN_LINES_MAX: usize = 64 * 1024;
 
 /// What a client can ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PmiRequest {
+pub(crate) enum PmiRequest {
     /// The first words: which protocol the client speaks.
     Init {
         /// 1, or 2 for a protocol that we do not serve.
@@ -86,17 +86,17 @@ pub enum PmiRequest {
 
 /// A line that is no request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Malformed {
+pub(crate) struct Malformed {
     /// What is wrong with it, in a sentence without a final stop.
-    pub why: String,
+    pub(crate) why: String,
     /// The name of the reply that the client now waits for; `None` when the line does not say
     /// what it is, so that the connection is of no use any more.
-    pub reply: Option<&'static str>,
+    pub(crate) reply: Option<&'static str>,
 }
 
 /// Cuts a stream of bytes into lines.
 #[derive(Debug, Default)]
-pub struct PmiLines {
+pub(crate) struct PmiLines {
     bytes: Vec<u8>,
     /// Where the next line starts.
     start: usize,
@@ -104,7 +104,7 @@ pub struct PmiLines {
 
 impl PmiLines {
     /// Adds what has arrived.
-    pub fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.start);
         self.start = 0;
         self.bytes.extend_from_slice(bytes);
@@ -114,7 +114,7 @@ impl PmiLines {
     ///
     /// # Errors
     /// [`Malformed`], for good, when a line is too long or is not text.
-    pub fn next_line(&mut self) -> Option<Result<&str, Malformed>> {
+    pub(crate) fn next_line(&mut self) -> Option<Result<&str, Malformed>> {
         let rest = &self.bytes[self.start..];
         let len_bytes = match rest.iter().position(|byte| *byte == b'\n') {
             Some(len_bytes) if len_bytes <= LINE_MAX_BYTES => len_bytes,
@@ -134,7 +134,7 @@ impl PmiLines {
 
 /// Turns a stream of bytes into requests.
 #[derive(Debug, Default)]
-pub struct PmiRequests {
+pub(crate) struct PmiRequests {
     lines: PmiLines,
     /// How many lines of a spawn request have passed, while one is under way.
     spawn_lines: Option<usize>,
@@ -142,12 +142,12 @@ pub struct PmiRequests {
 
 impl PmiRequests {
     /// Adds what has arrived.
-    pub fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.lines.push(bytes);
     }
 
     /// The next whole request, or what is wrong with it.
-    pub fn next_request(&mut self) -> Option<Result<PmiRequest, Malformed>> {
+    pub(crate) fn next_request(&mut self) -> Option<Result<PmiRequest, Malformed>> {
         loop {
             let line = match self.lines.next_line()? {
                 Ok(line) => line,
@@ -173,7 +173,7 @@ impl PmiRequests {
 ///
 /// # Errors
 /// [`Malformed`] when it is no request or lacks a part.
-pub fn parse_request(line: &str) -> Result<PmiRequest, Malformed> {
+pub(crate) fn parse_request(line: &str) -> Result<PmiRequest, Malformed> {
     let fields = PmiFields::of(line).ok_or_else(|| {
         unusable_line(format!("a line does not start with a command: {}", excerpt(line)))
     })?;
@@ -216,27 +216,27 @@ pub fn parse_request(line: &str) -> Result<PmiRequest, Malformed> {
 ///
 /// Both sides use it: requests and replies have the same form.
 #[derive(Clone, Copy, Debug)]
-pub struct PmiFields<'a> {
+pub(crate) struct PmiFields<'a> {
     /// The name after `cmd=`.
-    pub command: &'a str,
+    pub(crate) command: &'a str,
     rest: &'a str,
 }
 
 impl<'a> PmiFields<'a> {
     /// `None` if the line does not start with a command.
-    pub fn of(line: &'a str) -> Option<Self> {
+    pub(crate) fn of(line: &'a str) -> Option<Self> {
         let line = line.strip_prefix("cmd=")?;
         let (command, rest) = line.split_once(' ').unwrap_or((line, ""));
         (!command.is_empty()).then_some(Self { command, rest })
     }
 
     /// The value of `key` up to the next space that is not escaped.
-    pub fn value(&self, key: &str) -> Option<String> {
+    pub(crate) fn value(&self, key: &str) -> Option<String> {
         Some(unescape(until_space(self.raw(key)?)))
     }
 
     /// The value of `key` to the end of the line.
-    pub fn text_value(&self, key: &str) -> Option<String> {
+    pub(crate) fn text_value(&self, key: &str) -> Option<String> {
         Some(unescape(self.raw(key)?))
     }
 
@@ -282,23 +282,23 @@ impl<'a> PmiFields<'a> {
 
 /// A line under construction.
 #[derive(Clone, Debug)]
-pub struct PmiLine(String);
+pub(crate) struct PmiLine(String);
 
 impl PmiLine {
     /// A line that starts with `command`.
-    pub fn new(command: &str) -> Self {
+    pub(crate) fn new(command: &str) -> Self {
         Self(format!("cmd={command}"))
     }
 
     /// Adds a number.
-    pub fn number(mut self, key: &str, value: impl Into<i64>) -> Self {
+    pub(crate) fn number(mut self, key: &str, value: impl Into<i64>) -> Self {
         let value = value.into();
         write!(self.0, " {key}={value}").expect("a string takes any text");
         self
     }
 
     /// Adds a text; what the wire could not carry is escaped, and line ends become spaces.
-    pub fn text(mut self, key: &str, value: &str) -> Self {
+    pub(crate) fn text(mut self, key: &str, value: &str) -> Self {
         self.0.push(' ');
         self.0.push_str(key);
         self.0.push('=');
@@ -313,7 +313,7 @@ impl PmiLine {
     }
 
     /// The bytes to send, with the line's end.
-    pub fn into_bytes(mut self) -> Vec<u8> {
+    pub(crate) fn into_bytes(mut self) -> Vec<u8> {
         self.0.push('\n');
         self.0.into_bytes()
     }

@@ -36,7 +36,7 @@ pub struct StatusEntry {
 
 /// A number of notices that processes share.
 #[derive(Debug)]
-pub struct StatusTable {
+pub(crate) struct StatusTable {
     map: MmapRaw,
 }
 
@@ -45,7 +45,7 @@ impl StatusTable {
     ///
     /// # Errors
     /// When the system has no room for it.
-    pub fn create(count: usize) -> io::Result<(Self, OwnedFd)> {
+    pub(crate) fn create(count: usize) -> io::Result<(Self, OwnedFd)> {
         let file = shm::create()?;
         let bytes = count.max(1).saturating_mul(size_of::<StatusEntry>());
         let map = shm::map(file.try_clone()?, bytes).map_err(io::Error::other)?;
@@ -56,7 +56,7 @@ impl StatusTable {
     ///
     /// # Errors
     /// When the descriptor is none of a board.
-    pub fn open(file: OwnedFd) -> io::Result<Self> {
+    pub(crate) fn open(file: OwnedFd) -> io::Result<Self> {
         let file = File::from(file);
         let bytes = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
         if bytes == 0 || !bytes.is_multiple_of(size_of::<StatusEntry>()) {
@@ -67,14 +67,14 @@ impl StatusTable {
     }
 
     /// [`StatusEntry::write`] of notice `number`; one that the board does not have is nothing.
-    pub fn write(&self, number: usize, text: &[u8]) {
+    pub(crate) fn write(&self, number: usize, text: &[u8]) {
         if let Some(notice) = self.entry(number) {
             notice.write(text);
         }
     }
 
     /// [`StatusEntry::read`] of notice `number`.
-    pub fn read(&self, number: usize) -> Option<Vec<u8>> {
+    pub(crate) fn read(&self, number: usize) -> Option<Vec<u8>> {
         self.entry(number)?.read()
     }
 

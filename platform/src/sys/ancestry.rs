@@ -14,13 +14,13 @@ const GENERATIONS_MAX: usize = 64;
 
 /// A process above this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ancestor {
+pub(crate) struct Ancestor {
     /// Its number.
-    pub pid: u32,
+    pub(crate) pid: u32,
 }
 
 /// The parent of this process, its parent, and so on.
-pub fn ancestors() -> impl Iterator<Item = Ancestor> {
+pub(crate) fn ancestors() -> impl Iterator<Item = Ancestor> {
     let parent = |pid: &u32| parent_of(*pid).filter(|parent| *parent != 0);
     std::iter::successors(parent(&own_pid()), parent)
         .take(GENERATIONS_MAX)
@@ -29,18 +29,18 @@ pub fn ancestors() -> impl Iterator<Item = Ancestor> {
 
 impl Ancestor {
     /// The value that the variable `name` had when the program of this process started.
-    pub fn variable(&self, name: &str) -> Option<String> {
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
         variable_in(&fs::read(self.place("environ")).ok()?, name)
     }
 
     /// The first file with a name that starts so among those that this process has mapped.
-    pub fn mapped_file(&self, start: &str) -> Option<PathBuf> {
+    pub(crate) fn mapped_file(&self, start: &str) -> Option<PathBuf> {
         file_in(&fs::read(self.place("maps")).ok()?, start)
     }
 
     /// Whether the socket with this number is closed when the process runs another program;
     /// `None` if it has no such socket.
-    pub fn closes_socket_on_exec(&self, number: i32) -> Option<bool> {
+    pub(crate) fn closes_socket_on_exec(&self, number: i32) -> Option<bool> {
         let target = fs::read_link(self.place(&format!("fd/{number}"))).ok()?;
         if !target.as_os_str().as_bytes().starts_with(b"socket:") {
             return None;

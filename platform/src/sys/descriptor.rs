@@ -17,7 +17,7 @@ use nix::sys::stat::{SFlag, fstat};
 use nix::unistd::pipe2;
 
 /// The bytes of a job's secret.
-pub const SECRET_BYTES: usize = 32;
+pub(crate) const SECRET_BYTES: usize = 32;
 
 /// A pipe, read end first, closed on exec.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -51,7 +51,7 @@ pub fn secret_file() -> io::Result<OwnedFd> {
 ///
 /// # Errors
 /// `FileTooLarge` with the limit, if not.
-pub fn check_file_size(bytes: u64) -> io::Result<()> {
+pub(crate) fn check_file_size(bytes: u64) -> io::Result<()> {
     match getrlimit(Resource::RLIMIT_FSIZE) {
         Ok((limit, _)) if limit < bytes => {
             let why = format!("files are limited to {limit} bytes (ulimit -f)");
@@ -62,7 +62,7 @@ pub fn check_file_size(bytes: u64) -> io::Result<()> {
 }
 
 /// The secret that [`secret_file`] wrote.
-pub fn read_secret(file: OwnedFd) -> io::Result<[u8; SECRET_BYTES]> {
+pub(crate) fn read_secret(file: OwnedFd) -> io::Result<[u8; SECRET_BYTES]> {
     let mut secret = [0; SECRET_BYTES];
     File::from(file).read_exact_at(&mut secret, 0)?;
     Ok(secret)
@@ -74,7 +74,7 @@ pub fn read_secret(file: OwnedFd) -> io::Result<[u8; SECRET_BYTES]> {
 ///
 /// # Errors
 /// When no such descriptor is open.
-pub fn inherit(number: i32) -> io::Result<OwnedFd> {
+pub(crate) fn inherit(number: i32) -> io::Result<OwnedFd> {
     let copy = duplicate(number)?;
     close_on_exec(number);
     Ok(copy)
@@ -101,7 +101,7 @@ pub(super) fn close_on_exec(number: i32) {
 }
 
 /// Is `number` an open socket of this process?
-pub fn is_socket(number: i32) -> bool {
+pub(crate) fn is_socket(number: i32) -> bool {
     std::fs::read_link(format!("/proc/self/fd/{number}"))
         .is_ok_and(|target| target.as_os_str().as_bytes().starts_with(b"socket:"))
 }

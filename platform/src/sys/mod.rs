@@ -1,6 +1,6 @@
 //! Linux behind safe functions: the only callers of libc, nix and memmap2.
 
-pub mod ancestry;
+pub(crate) mod ancestry;
 pub mod clock;
 pub mod cma;
 pub mod cpu;
@@ -9,7 +9,7 @@ pub mod file_system;
 pub mod futex;
 pub mod host;
 pub mod membarrier;
-pub mod pmix;
+pub(crate) mod pmix;
 pub mod poll;
 pub mod process;
 pub mod shm;

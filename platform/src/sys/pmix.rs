@@ -15,20 +15,20 @@ use std::path::Path;
 use std::ptr;
 
 /// The rank that stands for the job as a whole.
-pub const JOB: u32 = u32::MAX - 1;
+pub(crate) const JOB: u32 = u32::MAX - 1;
 
 /// `PMIX_ERR_UNREACH`: no server.
-pub const UNREACHABLE: PmixStatus = PmixStatus(-25);
+pub(crate) const UNREACHABLE: PmixStatus = PmixStatus(-25);
 /// `PMIX_ERR_NOT_FOUND`.
-pub const NOT_FOUND: PmixStatus = PmixStatus(-46);
+pub(crate) const NOT_FOUND: PmixStatus = PmixStatus(-46);
 
 /// What is not `PMIX_SUCCESS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PmixStatus(pub i32);
+pub(crate) struct PmixStatus(pub(crate) i32);
 
 /// What a key may stand for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PmixValue {
+pub(crate) enum PmixValue {
     /// A text.
     Text(String),
     /// A number that is not negative.
@@ -39,10 +39,10 @@ pub enum PmixValue {
 
 /// Who a process is: the name of its job and its number there.
 #[derive(Clone, Copy)]
-pub struct PmixIdentity(RawProcess);
+pub(crate) struct PmixIdentity(RawProcess);
 
 /// The library, loaded.
-pub struct PmixLibrary {
+pub(crate) struct PmixLibrary {
     functions: PmixFunctions,
 }
 
@@ -102,15 +102,15 @@ struct RawInfo {
 
 /// Types of values: `PMIX_BOOL` and so on.
 mod kind {
-    pub const BOOL: u16 = 1;
-    pub const STRING: u16 = 3;
-    pub const SIZE: u16 = 4;
-    pub const INT: u16 = 6;
-    pub const UINT: u16 = 11;
-    pub const UINT16: u16 = 13;
-    pub const UINT32: u16 = 14;
-    pub const UINT64: u16 = 15;
-    pub const PROC_RANK: u16 = 40;
+    pub(crate) const BOOL: u16 = 1;
+    pub(crate) const STRING: u16 = 3;
+    pub(crate) const SIZE: u16 = 4;
+    pub(crate) const INT: u16 = 6;
+    pub(crate) const UINT: u16 = 11;
+    pub(crate) const UINT16: u16 = 13;
+    pub(crate) const UINT32: u16 = 14;
+    pub(crate) const UINT64: u16 = 15;
+    pub(crate) const PROC_RANK: u16 = 40;
 }
 
 /// `PMIX_GLOBAL`: for all processes, wherever they are.
@@ -129,7 +129,7 @@ impl PmixLibrary {
     ///
     /// # Errors
     /// In words of the loader, when there is none or it lacks a function.
-    pub fn open(path: &Path) -> Result<Self, String> {
+    pub(crate) fn open(path: &Path) -> Result<Self, String> {
         // SAFETY: loading runs what the library does when it starts. The path is the user's
         // setting, a file that the launcher itself has mapped, or found by the loader: whoever
         // could put something else there could preload it as well.
@@ -147,7 +147,7 @@ impl PmixLibrary {
     ///
     /// # Errors
     /// [`UNREACHABLE`] without a server.
-    pub fn init(&self) -> Result<PmixIdentity, PmixStatus> {
+    pub(crate) fn init(&self) -> Result<PmixIdentity, PmixStatus> {
         let mut me = RawProcess { namespace: [0; 256], rank: 0 };
         // SAFETY: `me` is a valid place for the answer; no information is passed.
         check_status(unsafe { (self.functions.init)(&raw mut me, ptr::null_mut(), 0) })?;
@@ -158,7 +158,7 @@ impl PmixLibrary {
     ///
     /// # Errors
     /// When the server does not answer.
-    pub fn finalize(&self) -> Result<(), PmixStatus> {
+    pub(crate) fn finalize(&self) -> Result<(), PmixStatus> {
         // SAFETY: no information is passed.
         check_status(unsafe { (self.functions.finalize)(ptr::null(), 0) })
     }
@@ -168,7 +168,9 @@ impl PmixLibrary {
     /// # Errors
     /// [`NOT_FOUND`] or another status, depending on the server, when there is none: the server
     /// is asked but nobody is waited for.
-    pub fn get(&self, me: &PmixIdentity, rank: u32, key: &str) -> Result<PmixValue, PmixStatus> {
+    pub(crate) fn get(
+        &self, me: &PmixIdentity, rank: u32, key: &str,
+    ) -> Result<PmixValue, PmixStatus> {
         let key = text(key)?;
         let whose = RawProcess { rank, ..me.0 };
         let at_once = flag("pmix.immediate");
@@ -194,7 +196,7 @@ impl PmixLibrary {
     ///
     /// # Errors
     /// When the library refuses the key.
-    pub fn put(&self, key: &str, value: &str) -> Result<(), PmixStatus> {
+    pub(crate) fn put(&self, key: &str, value: &str) -> Result<(), PmixStatus> {
         let (key, value) = (text(key)?, text(value)?);
         let mut value =
             RawValue { kind: kind::STRING, data: RawData { text: value.as_ptr().cast_mut() } };
@@ -206,7 +208,7 @@ impl PmixLibrary {
     ///
     /// # Errors
     /// When the server does not answer.
-    pub fn commit(&self) -> Result<(), PmixStatus> {
+    pub(crate) fn commit(&self) -> Result<(), PmixStatus> {
         // SAFETY: no arguments.
         check_status(unsafe { (self.functions.commit)() })
     }
@@ -215,7 +217,7 @@ impl PmixLibrary {
     ///
     /// # Errors
     /// When the server does not answer, or a process of the job has ended.
-    pub fn fence(&self) -> Result<(), PmixStatus> {
+    pub(crate) fn fence(&self) -> Result<(), PmixStatus> {
         let collect = flag("pmix.collect");
         // SAFETY: no processes mean all of the job; there is one information, valid for the call.
         check_status(unsafe { (self.functions.fence)(ptr::null(), 0, &raw const collect, 1) })
@@ -225,14 +227,14 @@ impl PmixLibrary {
     ///
     /// # Errors
     /// When the server does not answer.
-    pub fn abort(&self, code: i32, message: &str) -> Result<(), PmixStatus> {
+    pub(crate) fn abort(&self, code: i32, message: &str) -> Result<(), PmixStatus> {
         let message = text(message)?;
         // SAFETY: the text is valid for the call; no processes mean all of the job.
         check_status(unsafe { (self.functions.abort)(code, message.as_ptr(), ptr::null_mut(), 0) })
     }
 
     /// A status in the words of the library.
-    pub fn explain(&self, status: PmixStatus) -> String {
+    pub(crate) fn explain(&self, status: PmixStatus) -> String {
         // SAFETY: any number may be asked for.
         let words = unsafe { (self.functions.error_text)(status.0) };
         if words.is_null() {
@@ -273,12 +275,12 @@ impl PmixFunctions {
 
 impl PmixIdentity {
     /// The number of the process in its job.
-    pub fn rank(&self) -> u32 {
+    pub(crate) fn rank(&self) -> u32 {
         self.0.rank
     }
 
     /// The name of the job.
-    pub fn job_name(&self) -> String {
+    pub(crate) fn job_name(&self) -> String {
         let name = CStr::from_bytes_until_nul(&self.0.namespace).unwrap_or_default();
         name.to_string_lossy().into_owned()
     }

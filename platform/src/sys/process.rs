@@ -390,7 +390,7 @@ pub fn descendants() -> Vec<u32> {
 }
 
 /// The parent of `pid`, unless that has ended.
-pub fn parent_of(pid: u32) -> Option<u32> {
+pub(crate) fn parent_of(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     parse_stat(&stat)
 }

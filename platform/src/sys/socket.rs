@@ -47,7 +47,7 @@ impl SocketStream {
     }
 
     /// Connects to `address`, `host:port`.
-    pub fn connect(address: &str) -> io::Result<Self> {
+    pub(crate) fn connect(address: &str) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         Ok(Self(stream.into()))

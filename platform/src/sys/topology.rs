@@ -85,7 +85,7 @@ pub enum Residence {
 }
 
 /// Where the processors `allowed` are, by level.
-pub fn residences(
+pub(crate) fn residences(
     allowed: &[usize], read: SysfsReader<'_>,
 ) -> [Residence; HardwareLevel::ALL.len()] {
     let Some(&number) = allowed.first() else {
@@ -130,7 +130,7 @@ pub struct CpuTopology {
 }
 
 /// The text of a file below /sys, if it is there.
-pub type SysfsReader<'a> = &'a dyn Fn(&Path) -> Option<String>;
+pub(crate) type SysfsReader<'a> = &'a dyn Fn(&Path) -> Option<String>;
 
 impl CpuTopology {
     /// That of the calling thread.

@@ -49,7 +49,7 @@ pub struct Registers {
     /// The frame pointer, if the program uses one.
     pub frame: u64,
     /// Where the innermost call returns to, on processors that keep it in a register; else 0.
-    pub link: u64,
+    pub(crate) link: u64,
 }
 
 /// A range of addresses and what it shows.

@@ -7,20 +7,20 @@ use platform::base::{Peer, Span};
 
 /// Names an action until its owner has reported its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ActionId(pub u32);
+pub(crate) struct ActionId(pub(crate) u32);
 
 /// An addition to a counter of the rank that the action is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Signal {
+pub(crate) struct Signal {
     /// Which counter.
-    pub counter: CounterKey,
+    pub(crate) counter: CounterKey,
     /// How much; wrapping.
-    pub value: u64,
+    pub(crate) value: u64,
 }
 
 /// Something that an interface does to memory and counters of this rank and others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InterfaceAction {
+pub(crate) enum InterfaceAction {
     /// Copies `from` to memory of a peer, then adds to its counter.
     Put {
         /// What is read.
@@ -75,18 +75,18 @@ pub enum InterfaceAction {
 
 /// An action that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DueAction {
+pub(crate) struct DueAction {
     /// What its end is reported by.
-    pub id: ActionId,
+    pub(crate) id: ActionId,
     /// What is to be done.
-    pub action: InterfaceAction,
+    pub(crate) action: InterfaceAction,
     /// The engine that does it.
-    pub engine: u8,
+    pub(crate) engine: u8,
 }
 
 impl InterfaceAction {
     /// The other rank that it is for.
-    pub fn peer(&self) -> Option<Peer> {
+    pub(crate) fn peer(&self) -> Option<Peer> {
         match *self {
             Self::Put { to, .. } => Some(to.peer),
             Self::Get { from, .. } => Some(from.peer),
@@ -128,7 +128,7 @@ pub fn combine(from: Span, into: Span, with: Arithmetic) {
 
 impl Update {
     /// What a number of `bytes` (4 or 8) bytes becomes.
-    pub fn apply(self, old: u64, bytes: u8) -> u64 {
+    pub(crate) fn apply(self, old: u64, bytes: u8) -> u64 {
         let mask = if bytes == 4 { u64::from(u32::MAX) } else { u64::MAX };
         let new = match self {
             Self::Add(value) => old.wrapping_add(value),

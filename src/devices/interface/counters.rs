@@ -16,7 +16,7 @@ use platform::base::{ErrorClass, Result};
 /// Where the levels of this rank's counters are. The owner of the interface supplies it.
 ///
 /// Peers add to the same levels at any time: additions are atomic.
-pub trait Counters {
+pub(crate) trait Counters {
     /// The level; what was written before the additions that it contains is seen after this.
     fn level(&self, counter: CounterKey) -> u64;
 

@@ -30,10 +30,9 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-pub use action::{ActionId, DueAction, InterfaceAction, Signal, combine};
-pub use counters::Counters;
-pub use network_model::{NetworkModel, TransferPath, TransferTimes};
-pub use session::STEPS_MAX;
+pub(crate) use action::{ActionId, DueAction, InterfaceAction, Signal, combine};
+pub(crate) use counters::Counters;
+pub(crate) use network_model::{NetworkModel, TransferPath, TransferTimes};
 
 use crate::device::rma::{RemoteAddress, RmaTicket, Update};
 use crate::device::trigger::{
@@ -54,7 +53,7 @@ struct ActivePrograms(Vec<u32>);
 
 /// The interface of one rank.
 #[derive(Debug)]
-pub struct NetworkInterface {
+pub(crate) struct NetworkInterface {
     limits: InterfaceLimits,
     counters: CounterPool,
     slots_left: u32,
@@ -72,7 +71,7 @@ pub struct NetworkInterface {
 impl NetworkInterface {
     /// An interface with these limits whose rank has `words` counters in all; those beyond
     /// [`InterfaceLimits::counters`] trigger nothing.
-    pub fn new(limits: InterfaceLimits, words: u32) -> Self {
+    pub(crate) fn new(limits: InterfaceLimits, words: u32) -> Self {
         Self {
             limits,
             counters: CounterPool::new(limits.counters, words),
@@ -89,13 +88,13 @@ impl NetworkInterface {
 
     /// The same at the pace of these links: an action is handed out when its time is over.
     #[must_use]
-    pub fn paced(mut self, links: Box<dyn NetworkModel>) -> Self {
+    pub(crate) fn paced(mut self, links: Box<dyn NetworkModel>) -> Self {
         self.engines.set_network(links);
         self
     }
 
     /// What it has.
-    pub fn limits(&self) -> InterfaceLimits {
+    pub(crate) fn limits(&self) -> InterfaceLimits {
         self.limits
     }
 
@@ -103,24 +102,26 @@ impl NetworkInterface {
     ///
     /// # Errors
     /// `NoMem` without so many of either kind.
-    pub fn reserve(&mut self, count: usize, levels: &impl Counters) -> Result<Vec<CounterKey>> {
+    pub(crate) fn reserve(
+        &mut self, count: usize, levels: &impl Counters,
+    ) -> Result<Vec<CounterKey>> {
         self.counters.take(count, levels)
     }
 
     /// Gives counters back.
-    pub fn release(&mut self, counters: &[CounterKey]) {
+    pub(crate) fn release(&mut self, counters: &[CounterKey]) {
         for &counter in counters {
             self.counters.release(counter);
         }
     }
 
     /// Starts to copy `from` to memory of a peer.
-    pub fn put(&mut self, from: Span, to: RemoteAddress, engine: Option<u8>) -> RmaTicket {
+    pub(crate) fn put(&mut self, from: Span, to: RemoteAddress, engine: Option<u8>) -> RmaTicket {
         self.access(InterfaceAction::Put { from, to, signal: None }, engine)
     }
 
     /// Starts to copy memory of a peer to `into`.
-    pub fn get(&mut self, from: RemoteAddress, into: Span, engine: Option<u8>) -> RmaTicket {
+    pub(crate) fn get(&mut self, from: RemoteAddress, into: Span, engine: Option<u8>) -> RmaTicket {
         self.access(InterfaceAction::Get { from, into }, engine)
     }
 
@@ -128,7 +129,7 @@ impl NetworkInterface {
     ///
     /// # Errors
     /// `Arg` unless it has 4 or 8 bytes, lies at a multiple of that, and `old` is as long or empty.
-    pub fn update(
+    pub(crate) fn update(
         &mut self, at: RemoteAddress, bytes: u8, update: Update, old: Span,
     ) -> Result<RmaTicket> {
         if bytes != 4 && bytes != 8 || !at.offset.is_multiple_of(u64::from(bytes)) {
@@ -162,7 +163,7 @@ impl NetworkInterface {
     ///
     /// # Panics
     /// If it names ranks, counters or memory that `loading` does not have.
-    pub fn load(&mut self, loading: ProgramBinding, host: bool) -> ProgramKey {
+    pub(crate) fn load(&mut self, loading: ProgramBinding, host: bool) -> ProgramKey {
         let granted = self.grant(&loading);
         let (runner, window) = match granted {
             _ if host => (Runner::Host("that was asked for"), 0),
@@ -209,7 +210,7 @@ impl NetworkInterface {
     ///
     /// # Panics
     /// As all that follow, without such a program.
-    pub fn runner(&self, program: ProgramKey) -> Runner {
+    pub(crate) fn runner(&self, program: ProgramKey) -> Runner {
         self.programs[program.0].runner
     }
 
@@ -217,7 +218,7 @@ impl NetworkInterface {
     ///
     /// # Panics
     /// As all that follow, without such a program.
-    pub fn assign_engines(&mut self, program: ProgramKey, engines: &[(u32, u8)]) {
+    pub(crate) fn assign_engines(&mut self, program: ProgramKey, engines: &[(u32, u8)]) {
         self.programs[program.0].assign_engines(engines);
     }
 
@@ -225,7 +226,7 @@ impl NetworkInterface {
     ///
     /// # Panics
     /// If it is not idle.
-    pub fn start(&mut self, program: ProgramKey) {
+    pub(crate) fn start(&mut self, program: ProgramKey) {
         let loaded = &mut self.programs[program.0];
         loaded.start();
         match loaded.runner {
@@ -235,7 +236,7 @@ impl NetworkInterface {
     }
 
     /// How far an instance is.
-    pub fn poll_program(&mut self, program: ProgramKey) -> InstanceState {
+    pub(crate) fn poll_program(&mut self, program: ProgramKey) -> InstanceState {
         let look = self.programs[program.0].poll();
         if matches!(look, InstanceState::Completed(_)) {
             self.by_interface.remove(program.0);
@@ -265,12 +266,12 @@ impl NetworkInterface {
     }
 
     /// How many programs were loaded that the host runs for lack of something.
-    pub fn fallbacks(&self) -> u64 {
+    pub(crate) fn fallbacks(&self) -> u64 {
         self.fallbacks
     }
 
     /// What is to be done at `now_ns`; `None` until something happens, or [`NetworkInterface::next_event_ns`].
-    pub fn next(&mut self, now_ns: u64, levels: &impl Counters) -> Option<DueAction> {
+    pub(crate) fn next(&mut self, now_ns: u64, levels: &impl Counters) -> Option<DueAction> {
         if let due @ Some(_) = self.engines.next(now_ns) {
             return due;
         }
@@ -284,7 +285,7 @@ impl NetworkInterface {
 
     /// When there is something to do although nothing happens before, in nanoseconds; always `None`
     /// without a pace.
-    pub fn next_event_ns(&self) -> Option<u64> {
+    pub(crate) fn next_event_ns(&self) -> Option<u64> {
         self.engines.next_event_ns()
     }
 
@@ -319,7 +320,7 @@ impl NetworkInterface {
     ///
     /// # Panics
     /// As [`NetworkInterface::done`], if it was not handed out.
-    pub fn sent(&mut self, action: ActionId, levels: &impl Counters) {
+    pub(crate) fn sent(&mut self, action: ActionId, levels: &impl Counters) {
         if let Some(CommandOrigin::Work { program, done }) = self.engines.sent(action) {
             self.work_sent(program, done, Ok(()), levels);
         }
@@ -328,7 +329,7 @@ impl NetworkInterface {
     /// An action is over, whether or not its owner said before that it has left.
     ///
     /// After [`NetworkInterface::sent`], an error is told of an access only: a program may be over by then.
-    pub fn done(&mut self, action: ActionId, end: Result, levels: &impl Counters) {
+    pub(crate) fn done(&mut self, action: ActionId, end: Result, levels: &impl Counters) {
         let action = self.engines.done(action);
         match action.origin {
             CommandOrigin::Access(key) => {
@@ -355,12 +356,12 @@ impl NetworkInterface {
 
     /// Whether something happened since the last call that [`NetworkInterface::poll_program`] or [`NetworkInterface::take_completion`] tells, or
     /// that is for [`NetworkInterface::run_host`] to go on with.
-    pub fn take_progressed(&mut self) -> bool {
+    pub(crate) fn take_progressed(&mut self) -> bool {
         std::mem::take(&mut self.progressed)
     }
 
     /// Whether no command waits and none is under way: one that is posted now is next.
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.engines.are_idle()
     }
 }

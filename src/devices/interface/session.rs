@@ -19,7 +19,7 @@
 use crate::offload::{CounterAdd, Program, ProgramOp};
 
 /// The most that one arrival lets a queue progress.
-pub const STEPS_MAX: u64 = 15;
+pub(crate) const STEPS_MAX: u64 = 15;
 
 /// How many entries of queues a program occupies.
 ///

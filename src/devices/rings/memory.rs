@@ -18,10 +18,10 @@ use platform::sys::shm;
 
 /// A segment in this process.
 #[derive(Clone)]
-pub struct SegmentMemory(Arc<MmapRaw>);
+pub(crate) struct SegmentMemory(Arc<MmapRaw>);
 
 /// A part of a segment, which stays mapped as long as this exists.
-pub struct Mapped<T> {
+pub(crate) struct Mapped<T> {
     part: NonNull<T>,
     memory: Arc<MmapRaw>,
     _shared: PhantomData<T>,
@@ -37,7 +37,7 @@ unsafe impl<T: Sync> Sync for Mapped<T> {}
 /// # Safety
 /// It consists of atomics and cells that are valid whatever their bits, all zero included, and that
 /// may change at any time.
-pub unsafe trait Shareable: Sync {}
+pub(crate) unsafe trait Shareable: Sync {}
 
 impl SegmentMemory {
     /// Sizes and maps `file`, whose first word is to become `layout`, not 0.
@@ -64,7 +64,7 @@ impl SegmentMemory {
     ///
     /// # Panics
     /// If that is not aligned or not inside.
-    pub fn part<T: Shareable>(&self, offset: usize) -> Mapped<T> {
+    pub(crate) fn part<T: Shareable>(&self, offset: usize) -> Mapped<T> {
         let part = self.start_of(offset, size_of::<T>()).cast::<T>();
         assert!(offset.is_multiple_of(align_of::<T>()));
         Mapped { part, memory: self.0.clone(), _shared: PhantomData }
@@ -74,7 +74,7 @@ impl SegmentMemory {
     ///
     /// # Panics
     /// If they are not inside.
-    pub fn bytes(&self, offset: usize, len: usize) -> (NonNull<u8>, Arc<MmapRaw>) {
+    pub(crate) fn bytes(&self, offset: usize, len: usize) -> (NonNull<u8>, Arc<MmapRaw>) {
         (self.start_of(offset, len), self.0.clone())
     }
 
@@ -103,7 +103,7 @@ impl<T> Mapped<T> {
     }
 
     /// A part of this part.
-    pub fn part<U>(&self, choose: impl FnOnce(&T) -> &U) -> Mapped<U> {
+    pub(crate) fn part<U>(&self, choose: impl FnOnce(&T) -> &U) -> Mapped<U> {
         let part = NonNull::from(choose(self));
         Mapped { part, memory: self.memory.clone(), _shared: PhantomData }
     }
@@ -134,7 +134,7 @@ unsafe impl Shareable for super::primitive::AtomicU32 {}
 unsafe impl Shareable for super::ReceiveQueues {}
 
 /// A number that differs where one of `parts`, or the version of the library, does; never 0.
-pub fn digest(parts: impl Iterator<Item = u64>) -> u64 {
+pub(crate) fn digest(parts: impl Iterator<Item = u64>) -> u64 {
     let version = env!("CARGO_PKG_VERSION").bytes().map(u64::from);
     // FNV-1a over words.
     let mix = |hash: u64, part: u64| (hash ^ part).wrapping_mul(0x0000_0100_0000_01b3);

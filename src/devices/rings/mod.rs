@@ -19,13 +19,13 @@
 //! from there are checked or masked; what cannot be right is a panic that says so.
 #![allow(unsafe_code)]
 
-pub mod memory;
-pub mod mpsc_queue;
+pub(crate) mod memory;
+pub(crate) mod mpsc_queue;
 mod node_ranks;
-pub mod peer_address;
+pub(crate) mod peer_address;
 mod receive_queues;
 mod spsc_ring;
-pub mod wake_word;
+pub(crate) mod wake_word;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -37,12 +37,12 @@ use mpsc_queue::QueueArrival;
 pub use node_ranks::NodeRanks;
 use platform::base::Peer;
 use platform::sys::{futex, membarrier};
-pub use receive_queues::{LAYOUT, PACKET_MAX, RING_COUNT, ReceiveQueues};
+pub(crate) use receive_queues::{LAYOUT, PACKET_MAX, RING_COUNT, ReceiveQueues};
 use receive_queues::{OVERSUBSCRIBED_RING_BYTES, PacketQueue, PacketRing, RING_BYTES};
 use wake_word::WakeWord;
 
 /// Packets that a sender puts into a queue before it asks for a lane, if there may be too few.
-pub const QUEUE_FIRST: u32 = 4;
+pub(crate) const QUEUE_FIRST: u32 = 4;
 
 /// Packets that one poll takes from each lane and from the queue.
 const BATCH: usize = 16;
@@ -54,7 +54,7 @@ const BATCH: usize = 16;
 const PREFAULT_RANKS_MAX: usize = RING_COUNT;
 
 /// One rank's end of all rings of its node.
-pub struct Packets {
+pub(crate) struct Packets {
     me: usize,
     node_ranks: NodeRanks,
     receive_queues: Mapped<ReceiveQueues>,
@@ -119,7 +119,9 @@ impl Packets {
     ///
     /// # Panics
     /// If `ranks` has no entry `me`, names a rank twice, or has more than 32,767 entries.
-    pub unsafe fn attach(me: usize, ranks: &[Peer], inlets: Vec<Mapped<ReceiveQueues>>) -> Self {
+    pub(crate) unsafe fn attach(
+        me: usize, ranks: &[Peer], inlets: Vec<Mapped<ReceiveQueues>>,
+    ) -> Self {
         assert!(me < ranks.len() && ranks.len() == inlets.len());
         let node_ranks = NodeRanks::new(ranks);
         let receive_queues = inlets[me].clone();
@@ -153,7 +155,7 @@ impl Packets {
     ///
     /// # Panics
     /// After the first packet.
-    pub fn share_processors(&mut self) {
+    pub(crate) fn share_processors(&mut self) {
         let is_first = self.outbound.iter().all(Outbound::is_unused);
         assert!(is_first && self.queue.position() == 0, "packets came before the job was known");
         self.ring_bytes = OVERSUBSCRIBED_RING_BYTES;
@@ -161,34 +163,34 @@ impl Packets {
     }
 
     /// Whether memory that will be used is made present at once.
-    pub fn prefaults(&self) -> bool {
+    pub(crate) fn prefaults(&self) -> bool {
         self.prefault
     }
 
     /// A number that changes whenever a packet arrives.
-    pub fn arrivals(&self) -> u64 {
+    pub(crate) fn arrivals(&self) -> u64 {
         let lanes = self.inbound.iter().map(|inbound| u64::from(inbound.reader.position()));
         lanes.sum::<u64>() + u64::from(self.queue.position())
     }
 
     /// Which rank is in which slot.
     #[inline]
-    pub fn node_ranks(&self) -> &NodeRanks {
+    pub(crate) fn node_ranks(&self) -> &NodeRanks {
         &self.node_ranks
     }
 
     /// The slot of this rank.
-    pub fn own_slot(&self) -> usize {
+    pub(crate) fn own_slot(&self) -> usize {
         self.me
     }
 
     /// Whether the rank in `slot` sleeps: a hint.
-    pub fn is_armed(&self, slot: usize) -> bool {
+    pub(crate) fn is_armed(&self, slot: usize) -> bool {
         self.outbound[slot].wake_word.is_armed()
     }
 
     /// Of packets, for [`Device::caps`](crate::device::Device::caps).
-    pub fn caps(&self) -> Caps {
+    pub(crate) fn caps(&self) -> Caps {
         Caps { short_max: spsc_ring::INLINE, packet_max: PACKET_MAX }
     }
 
@@ -197,7 +199,9 @@ impl Packets {
     /// # Errors
     /// [`Busy`] without room.
     #[inline]
-    pub fn send_short(&mut self, peer: Peer, header: &Header, data: &[u8]) -> Result<(), Busy> {
+    pub(crate) fn send_short(
+        &mut self, peer: Peer, header: &Header, data: &[u8],
+    ) -> Result<(), Busy> {
         let slot = self.node_ranks.slot_of(peer);
         let fill = |room: &mut [u8]| room.copy_from_slice(data);
         match &mut self.outbound[slot].route {
@@ -213,7 +217,7 @@ impl Packets {
     /// # Errors
     /// [`Busy`] without room; `fill` has not been called then.
     #[inline(always)]
-    pub fn send(
+    pub(crate) fn send(
         &mut self, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         let slot = self.node_ranks.slot_of(peer);
@@ -227,7 +231,7 @@ impl Packets {
 
     /// [`Device::poll`](crate::device::Device::poll).
     #[inline]
-    pub fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
+    pub(crate) fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
         // The queue first: a lane that is opened there is looked at in the same poll.
         let mut count = self.poll_queue(sink);
         for inbound in &mut self.inbound {
@@ -258,7 +262,7 @@ impl Packets {
     }
 
     /// [`Device::disarm`](crate::device::Device::disarm).
-    pub fn disarm(&mut self) {
+    pub(crate) fn disarm(&mut self) {
         self.receive_queues.wake_word.disarm();
     }
 
@@ -346,18 +350,18 @@ impl Packets {
 #[cfg(test)]
 impl Packets {
     /// As where there is no membarrier.
-    pub fn fence_everything(&mut self) {
+    pub(crate) fn fence_everything(&mut self) {
         self.fences = Fences { sending: true, receiving: true };
         self.receive_queues.wake_word.require_fences();
     }
 
     /// How many senders have switched to a lane.
-    pub fn inbound_rings(&self) -> usize {
+    pub(crate) fn inbound_rings(&self) -> usize {
         self.inbound.len()
     }
 
     /// How this rank sends to the one in `slot`.
-    pub fn route(&self, slot: usize) -> &'static str {
+    pub(crate) fn route(&self, slot: usize) -> &'static str {
         match self.outbound[slot].route {
             SendRoute::Queued { packets: 0 } => "unused",
             SendRoute::Queued { .. } => "queued",

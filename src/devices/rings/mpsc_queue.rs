@@ -24,7 +24,7 @@ const INLINE: usize = 36;
 
 /// `CELLS` packets at most (a power of two), each of `PACKET` bytes at most.
 #[repr(C, align(128))]
-pub struct MpscQueue<const CELLS: usize, const PACKET: usize> {
+pub(crate) struct MpscQueue<const CELLS: usize, const PACKET: usize> {
     /// The next position to be taken.
     tail: AtomicU32,
     cells: [QueueCell; CELLS],
@@ -46,7 +46,7 @@ struct QueueCell {
 const SWITCH: u32 = 1 << 31;
 
 /// What the receiver finds.
-pub enum QueueArrival<'a> {
+pub(crate) enum QueueArrival<'a> {
     /// A packet.
     Packet {
         /// As the sender calls itself: unchecked.
@@ -66,7 +66,7 @@ pub enum QueueArrival<'a> {
 }
 
 /// The receiving side.
-pub struct QueueReader<Q> {
+pub(crate) struct QueueReader<Q> {
     queue: Q,
     /// The next position to read.
     position: u32,
@@ -82,7 +82,7 @@ impl<const CELLS: usize, const PACKET: usize> MpscQueue<CELLS, PACKET> {
     ///
     /// # Panics
     /// If `len` is too long.
-    pub fn send(
+    pub(crate) fn send(
         &self, from: u32, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         assert!(len <= PACKET);
@@ -108,7 +108,7 @@ impl<const CELLS: usize, const PACKET: usize> MpscQueue<CELLS, PACKET> {
     ///
     /// # Errors
     /// [`Busy`] if the queue is full.
-    pub fn switch(&self, from: u32, lane: usize) -> Result<(), Busy> {
+    pub(crate) fn switch(&self, from: u32, lane: usize) -> Result<(), Busy> {
         let header = Header { words: [lane as u64, 0], kind: 0 };
         self.send(from | SWITCH, &header, 0, |_| ())
     }
@@ -140,7 +140,7 @@ impl<const CELLS: usize, const PACKET: usize> MpscQueue<CELLS, PACKET> {
 #[cfg(loom)]
 impl<const CELLS: usize, const PACKET: usize> MpscQueue<CELLS, PACKET> {
     /// An empty queue for the model checker.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let cell = |_| QueueCell {
             stamp: AtomicU32::new(0),
             shape: SharedCell::new(0),
@@ -161,13 +161,13 @@ where
     ///
     /// # Safety
     /// It is the only one that the queue ever has.
-    pub unsafe fn new(queue: Q) -> Self {
+    pub(crate) unsafe fn new(queue: Q) -> Self {
         let () = MpscQueue::<CELLS, PACKET>::SOUND;
         Self { queue, position: 0 }
     }
 
     /// How many packets and switches have been read, modulo 2^32.
-    pub fn position(&self) -> u32 {
+    pub(crate) fn position(&self) -> u32 {
         self.position
     }
 
@@ -176,7 +176,7 @@ where
     /// # Panics
     /// If it has a length that no sender writes: the segment is damaged.
     #[inline]
-    pub fn next<R>(&mut self, deliver: impl FnOnce(QueueArrival<'_>) -> R) -> Option<R> {
+    pub(crate) fn next<R>(&mut self, deliver: impl FnOnce(QueueArrival<'_>) -> R) -> Option<R> {
         let index = self.position as usize % CELLS;
         let lap = self.position.wrapping_sub(index as u32);
         let cell = &self.queue.cells[index];

@@ -15,7 +15,7 @@ impl NodeRanks {
     ///
     /// # Panics
     /// If one is there twice, or there are more than 32,767.
-    pub fn new(ranks: &[Peer]) -> Self {
+    pub(crate) fn new(ranks: &[Peer]) -> Self {
         assert!(ranks.len() <= i16::MAX as usize);
         let smallest = ranks.iter().copied().min().unwrap_or(0);
         let largest = ranks.iter().copied().max().unwrap_or(0);
@@ -30,7 +30,7 @@ impl NodeRanks {
 
     /// By slot.
     #[inline]
-    pub fn ranks(&self) -> &[Peer] {
+    pub(crate) fn ranks(&self) -> &[Peer] {
         &self.ranks
     }
 
@@ -39,13 +39,13 @@ impl NodeRanks {
     /// # Panics
     /// If it is not on this node: `process` has routed wrongly.
     #[inline]
-    pub fn slot_of(&self, peer: Peer) -> usize {
+    pub(crate) fn slot_of(&self, peer: Peer) -> usize {
         self.find_slot(peer).unwrap_or_else(|| panic!("rank {peer} is not on this node"))
     }
 
     /// The slot of `peer`, if it is on this node.
     #[inline]
-    pub fn find_slot(&self, peer: Peer) -> Option<usize> {
+    pub(crate) fn find_slot(&self, peer: Peer) -> Option<usize> {
         let entry = *self.table.get(peer.wrapping_sub(self.smallest) as usize)?;
         usize::from(entry).checked_sub(1)
     }

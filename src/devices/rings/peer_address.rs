@@ -12,28 +12,30 @@ use platform::sys::{cma, process};
 
 /// What a rank tells about itself, written once, the process number last.
 #[repr(C, align(128))]
-pub struct PeerAddress {
+pub(crate) struct PeerAddress {
     /// The process that took this slot, or 0.
-    pub owner: AtomicU32,
+    pub(crate) owner: AtomicU32,
     /// Its process number; 0 before it has come.
-    pub pid: AtomicU32,
+    pub(crate) pid: AtomicU32,
     /// Where in its own memory it keeps `probe`, as a test for others.
     probe_address: AtomicU64,
     /// A number that no other process has.
-    pub probe: AtomicU64,
+    pub(crate) probe: AtomicU64,
     /// The namespace in which the process has that number; 0 if it does not know.
-    pub namespace: AtomicU64,
+    pub(crate) namespace: AtomicU64,
 }
 
 /// What stands on the card of this rank, where others look for it as long as this exists.
-pub struct PublishedAddress(#[allow(dead_code, reason = "other processes read it")] Box<AtomicU64>);
+pub(crate) struct PublishedAddress(
+    #[allow(dead_code, reason = "other processes read it")] Box<AtomicU64>,
+);
 
 impl PeerAddress {
     /// Fills in this rank's card.
     ///
     /// # Errors
     /// `Other` if a process has done so before.
-    pub fn publish(&self) -> Result<PublishedAddress> {
+    pub(crate) fn publish(&self) -> Result<PublishedAddress> {
         let pid = std::process::id();
         let order = (Ordering::AcqRel, Ordering::Acquire);
         if let Err(other) = self.owner.compare_exchange(0, pid, order.0, order.1) {
@@ -52,12 +54,12 @@ impl PeerAddress {
     }
 
     /// The number of its process; 0 if it has not come.
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.pid.load(Ordering::Acquire)
     }
 
     /// Whether the memory of its process can be read.
-    pub fn is_readable(&self) -> bool {
+    pub(crate) fn is_readable(&self) -> bool {
         let pid = self.pid();
         let mut bytes = [0; 8];
         // SAFETY: `bytes` outlives the call and nobody else uses it.
@@ -71,7 +73,7 @@ impl PeerAddress {
     ///
     /// # Errors
     /// A sentence with the cause.
-    pub fn check_writable(&self) -> Result<(), String> {
+    pub(crate) fn check_writable(&self) -> Result<(), String> {
         let pid = self.pid();
         if !self.is_readable() {
             return Err(format!("cannot read the memory of process {pid}"));

@@ -9,37 +9,37 @@ use super::{mpsc_queue, spsc_ring};
 
 /// The longest packet, in bytes. Larger ones pipeline less of a message, smaller ones cost more
 /// per byte: 32 KiB is the knee of the measured curve.
-pub const PACKET_MAX: usize = 32 << 10;
+pub(crate) const PACKET_MAX: usize = 32 << 10;
 
 /// Lanes into a rank; the other senders share its queue.
-pub const RING_COUNT: usize = 16;
+pub(crate) const RING_COUNT: usize = 16;
 
 /// Packets in a lane: 16 KiB of cells, a third of a first-level cache.
 const RING_CELLS: usize = 256;
 
 /// Bytes of longer packets in a lane. Measured for streams of 64 KiB to 4 MiB: 10 to 17 % faster
 /// than 256 KiB, which both ends fill and drain faster than they see each other do it.
-pub const RING_BYTES: usize = 1024 << 10;
+pub(crate) const RING_BYTES: usize = 1024 << 10;
 
 /// The same where ranks share processors. Messages of 1 KiB went through all of the larger ring,
 /// and the lanes of four ranks are more than a second-level cache: they took twice as long.
-pub const OVERSUBSCRIBED_RING_BYTES: usize = 128 << 10;
+pub(crate) const OVERSUBSCRIBED_RING_BYTES: usize = 128 << 10;
 
 /// Packets in a queue.
 const QUEUE_CELLS: usize = 64;
 
 /// A lane of the size used here.
-pub type PacketRing = spsc_ring::SpscRing<RING_CELLS, RING_BYTES>;
+pub(crate) type PacketRing = spsc_ring::SpscRing<RING_CELLS, RING_BYTES>;
 
 /// A queue of the size used here.
-pub type PacketQueue = mpsc_queue::MpscQueue<QUEUE_CELLS, PACKET_MAX>;
+pub(crate) type PacketQueue = mpsc_queue::MpscQueue<QUEUE_CELLS, PACKET_MAX>;
 
 const _: () = assert!(PACKET_MAX <= spsc_ring::packet_max(OVERSUBSCRIBED_RING_BYTES));
 
 /// A rank's place for packets: 6.2 MiB of addresses. Zero is the beginning of everything, so a rank
 /// may write to that of a peer that has not yet come; pages that nobody has used take no memory.
 #[repr(C, align(4096))]
-pub struct ReceiveQueues {
+pub(crate) struct ReceiveQueues {
     /// Whether the rank sleeps.
     pub(super) wake_word: WakeWord,
     /// For each lane 1 + the slot of its sender, or 0.
@@ -52,13 +52,13 @@ pub struct ReceiveQueues {
 
 impl ReceiveQueues {
     /// Whether the rank sleeps, for who has something other than a packet for it.
-    pub fn wake_word(&self) -> &WakeWord {
+    pub(crate) fn wake_word(&self) -> &WakeWord {
         &self.wake_word
     }
 }
 
 /// What differs where the layout of an inlet does, for [`memory::digest`](super::memory::digest).
-pub const LAYOUT: [usize; 10] = [
+pub(crate) const LAYOUT: [usize; 10] = [
     size_of::<ReceiveQueues>(),
     offset_of!(ReceiveQueues, ring_owners),
     offset_of!(ReceiveQueues, queue),

@@ -28,7 +28,7 @@ use super::primitive::{
 use crate::device::{Busy, Header};
 
 /// Bytes that travel inside a cell.
-pub const INLINE: usize = 40;
+pub(crate) const INLINE: usize = 40;
 
 /// How far ahead of the next cell a sender fetches the line that it will write: in a stream of small
 /// messages each line has to come back from the receiver first, and several are on the way at once.
@@ -39,13 +39,13 @@ const LINE: usize = 64;
 
 /// The longest packet of a ring: a quarter of it, so that an idle receiver always has told of room
 /// for one (less than a quarter is untold, and less than another is padding).
-pub const fn packet_max(ring: usize) -> usize {
+pub(crate) const fn packet_max(ring: usize) -> usize {
     ring / 4
 }
 
 /// `CELLS` packets at most, `BYTES` of those that are longer than [`INLINE`]; powers of two.
 #[repr(C, align(128))]
-pub struct SpscRing<const CELLS: usize, const BYTES: usize> {
+pub(crate) struct SpscRing<const CELLS: usize, const BYTES: usize> {
     /// The receiver's position in cells (high half) and bytes (low half), now and then.
     credit: AtomicU64,
     cells: [RingCell; CELLS],
@@ -63,7 +63,7 @@ struct RingCell {
 }
 
 /// The sending side.
-pub struct RingWriter<L> {
+pub(crate) struct RingWriter<L> {
     shared: L,
     /// How many of the bytes are used: the first ones. Both sides have the same number.
     ring_bytes: usize,
@@ -76,7 +76,7 @@ pub struct RingWriter<L> {
 }
 
 /// The receiving side.
-pub struct RingReader<L> {
+pub(crate) struct RingReader<L> {
     shared: L,
     /// As the sender has it.
     ring_bytes: usize,
@@ -94,7 +94,7 @@ impl<const CELLS: usize, const BYTES: usize> SpscRing<CELLS, BYTES> {
     );
 
     /// How many of its first bytes are ever used.
-    pub const fn used_bytes(ring: usize) -> usize {
+    pub(crate) const fn used_bytes(ring: usize) -> usize {
         std::mem::offset_of!(Self, bytes) + ring
     }
 
@@ -125,7 +125,7 @@ impl<const CELLS: usize, const BYTES: usize> SpscRing<CELLS, BYTES> {
 #[cfg(loom)]
 impl<const CELLS: usize, const BYTES: usize> SpscRing<CELLS, BYTES> {
     /// An empty lane for the model checker.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let cell = |_| RingCell {
             stamp: AtomicU32::new(0),
             shape: SharedCell::new(0),
@@ -152,7 +152,7 @@ where
     ///
     /// # Panics
     /// If there is no such ring.
-    pub unsafe fn new(shared: L, ring: usize) -> Self {
+    pub(crate) unsafe fn new(shared: L, ring: usize) -> Self {
         let ring_bytes = SpscRing::<CELLS, BYTES>::checked_ring(ring);
         let (cell_limit, byte_limit) = (CELLS as u32, ring_bytes as u32);
         Self { shared, ring_bytes, cell: 0, byte: 0, cell_limit, byte_limit }
@@ -166,7 +166,7 @@ where
     /// # Panics
     /// If `len` is too long.
     #[inline]
-    pub fn send_inline(
+    pub(crate) fn send_inline(
         &mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         if self.cell == self.cell_limit {
@@ -188,7 +188,7 @@ where
     /// # Panics
     /// If `len` is too long.
     #[inline(always)]
-    pub fn send(
+    pub(crate) fn send(
         &mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         if len <= INLINE {
@@ -222,14 +222,14 @@ where
 
     /// How many packets have been sent, modulo 2^32.
     #[inline]
-    pub fn position(&self) -> u32 {
+    pub(crate) fn position(&self) -> u32 {
         self.cell
     }
 
     /// A packet is probably sent soon: gets the line that it will need. The receiver polls that line,
     /// so taking it from there costs a transfer, which now overlaps with what comes in between.
     #[inline]
-    pub fn prefetch(&self) {
+    pub(crate) fn prefetch(&self) {
         fetch_for_writing(self.shared.cell(self.cell));
     }
 
@@ -277,13 +277,13 @@ where
     ///
     /// # Panics
     /// If there is no such ring.
-    pub unsafe fn new(shared: L, ring: usize) -> Self {
+    pub(crate) unsafe fn new(shared: L, ring: usize) -> Self {
         let ring_bytes = SpscRing::<CELLS, BYTES>::checked_ring(ring);
         Self { shared, ring_bytes, cell: 0, byte: 0, cell_published: 0, byte_published: 0 }
     }
 
     /// How many packets have been read, modulo 2^32.
-    pub fn position(&self) -> u32 {
+    pub(crate) fn position(&self) -> u32 {
         self.cell
     }
 
@@ -292,7 +292,7 @@ where
     /// # Panics
     /// If the packet has a length that no sender writes: the segment is damaged.
     #[inline]
-    pub fn next(&mut self, deliver: impl FnOnce(&Header, &[u8])) -> bool {
+    pub(crate) fn next(&mut self, deliver: impl FnOnce(&Header, &[u8])) -> bool {
         let cell = self.shared.cell(self.cell);
         let after = self.cell.wrapping_add(1);
         if cell.stamp.load(Ordering::Acquire) != after {

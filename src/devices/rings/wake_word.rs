@@ -24,42 +24,42 @@ const NOTIFY_STEP: u32 = 4;
 
 /// All zero: awake, never rung.
 #[repr(C, align(128))]
-pub struct WakeWord {
+pub(crate) struct WakeWord {
     word: AtomicU32,
 }
 
 impl WakeWord {
     /// What to sleep on.
-    pub fn word(&self) -> &AtomicU32 {
+    pub(crate) fn word(&self) -> &AtomicU32 {
         &self.word
     }
 
     /// Senders must fence from now on.
-    pub fn require_fences(&self) {
+    pub(crate) fn require_fences(&self) {
         self.word.fetch_or(FENCE, Ordering::SeqCst);
     }
 
     /// The receiver is about to sleep, while the word is what this returns. To be followed by a
     /// membarrier unless fences are required.
-    pub fn arm(&self) -> u32 {
+    pub(crate) fn arm(&self) -> u32 {
         let armed = self.word.fetch_or(ARMED, Ordering::SeqCst) | ARMED;
         full_fence();
         armed
     }
 
     /// The receiver will not sleep.
-    pub fn disarm(&self) {
+    pub(crate) fn disarm(&self) {
         self.word.fetch_and(!ARMED, Ordering::Relaxed);
     }
 
     /// Whether the rank sleeps, or is about to: a hint.
-    pub fn is_armed(&self) -> bool {
+    pub(crate) fn is_armed(&self) -> bool {
         self.word.load(Ordering::Relaxed) & ARMED != 0
     }
 
     /// To be called after a packet was published; true if the caller must wake the word's waiters.
     #[inline]
-    pub fn notify(&self, fence: bool) -> bool {
+    pub(crate) fn notify(&self, fence: bool) -> bool {
         if fence {
             full_fence();
         } else {
@@ -71,7 +71,7 @@ impl WakeWord {
 
     /// Changes the word, armed or not: some thread of this rank may sleep on it for whom it is
     /// armed no longer. The caller must wake the word's waiters.
-    pub fn wake(&self) {
+    pub(crate) fn wake(&self) {
         let order = Ordering::SeqCst;
         let mut seen = self.word.load(Ordering::Relaxed);
         while let Err(now) = {
@@ -103,7 +103,7 @@ impl WakeWord {
 #[cfg(loom)]
 impl WakeWord {
     /// Awake, for the model checker.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { word: AtomicU32::new(0) }
     }
 }

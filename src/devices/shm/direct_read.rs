@@ -53,7 +53,7 @@ const WORTH_READING: f64 = 1.0 / 3.0;
 const TIMED_COPY_BYTES: (usize, usize) = (1 << 20, 4 << 20);
 
 /// What this rank knows about reading from its peers.
-pub struct DirectRead {
+pub(crate) struct DirectRead {
     copy: CopyMethod,
     /// What peers read to find out whether they can.
     _published: PublishedAddress,
@@ -86,19 +86,19 @@ impl DirectRead {
     ///
     /// # Errors
     /// `Other` if another process has done so before.
-    pub fn new(copy: CopyMethod, peers: usize, card: &PeerAddress) -> Result<Self> {
+    pub(crate) fn new(copy: CopyMethod, peers: usize, card: &PeerAddress) -> Result<Self> {
         let peers = vec![Readability::Unknown; peers];
         let verdict = ReadTrial::Trying { left: TRIALS, best: 0.0, len: 0 };
         Ok(Self { copy, _published: card.publish()?, peers, trial: verdict })
     }
 
     /// Whether reading may be preferred to packets at all.
-    pub fn is_possible(&self) -> bool {
+    pub(crate) fn is_possible(&self) -> bool {
         self.copy != CopyMethod::Pipe
     }
 
     /// Whether to read a message of `len` bytes from the peer in `slot`.
-    pub fn prefers(&mut self, slot: usize, card: &PeerAddress, len: usize) -> bool {
+    pub(crate) fn prefers(&mut self, slot: usize, card: &PeerAddress, len: usize) -> bool {
         let wanted = match (self.copy, self.trial) {
             (CopyMethod::Pipe, _) => false,
             (CopyMethod::Cma, _) => true,
@@ -122,7 +122,7 @@ impl DirectRead {
     ///
     /// # Errors
     /// A sentence with the cause.
-    pub fn read(
+    pub(crate) fn read(
         &mut self, slot: usize, card: &PeerAddress, from: u64, into: Span,
     ) -> Result<(), String> {
         let begin = Instant::now();
@@ -140,7 +140,7 @@ impl DirectRead {
 
     /// Reads pieces of a message from the peer in `slot`, until none is left; after a failure it is
     /// never read again.
-    pub fn read_split(
+    pub(crate) fn read_split(
         &mut self, slot: usize, card: &PeerAddress, joint: &SplitCopy, from: u64, into: Span,
     ) -> SplitEnd {
         let begin = Instant::now();

@@ -27,9 +27,9 @@ use platform::base::{Peer, Result, Span};
 use platform::sys::cma;
 use segment::{NodeSegment, RankArea};
 use settings_agreement::SettingsAgreement;
-pub use settings_agreement::SettingsMismatch;
+pub(crate) use settings_agreement::SettingsMismatch;
 use split_copy::SplitCopy;
-pub use wait_table::{PeerState, WaitTable};
+pub(crate) use wait_table::{PeerState, WaitTable};
 
 pub use direct_read::CopyMethod;
 
@@ -86,7 +86,7 @@ impl Shm {
     }
 
     /// Each rank has a processor of its own: long messages are copied by both of their ends.
-    pub fn enable_split_copies(&mut self) {
+    pub(crate) fn enable_split_copies(&mut self) {
         self.can_split = true;
     }
 
@@ -95,7 +95,7 @@ impl Shm {
     ///
     /// # Panics
     /// After the first packet.
-    pub fn share_processors(&mut self) {
+    pub(crate) fn share_processors(&mut self) {
         self.packets.share_processors();
     }
 
@@ -104,18 +104,20 @@ impl Shm {
     ///
     /// # Errors
     /// Whose text is another.
-    pub fn agree(&self, rank: Peer, text: &str, proposal: bool) -> Result<bool, SettingsMismatch> {
+    pub(crate) fn agree(
+        &self, rank: Peer, text: &str, proposal: bool,
+    ) -> Result<bool, SettingsMismatch> {
         self.settings.agree(rank, text, proposal)
     }
 
     /// What the ranks tell each other about calls that wait for long.
-    pub fn wait_table(&self) -> WaitTable {
+    pub(crate) fn wait_table(&self) -> WaitTable {
         let (me, ranks) = (self.packets.own_slot(), self.packets.node_ranks().ranks().to_vec());
         WaitTable::new(me, ranks, self.areas.clone(), self.alarm.clone())
     }
 
     /// A number that changes whenever a packet arrives.
-    pub fn arrivals(&self) -> u64 {
+    pub(crate) fn arrivals(&self) -> u64 {
         self.packets.arrivals()
     }
 }

@@ -27,7 +27,7 @@ use platform::diagnosis::status_table::StatusEntry;
 
 /// Messages to one rank that are copied by both ends at once. The receiver is at work on one of
 /// them; of others it waits for a last piece of the sender.
-pub const SPLIT_COPIES: usize = 4;
+pub(crate) const SPLIT_COPIES: usize = 4;
 
 /// Counts changes of the meaning (not the sizes) of what is in the segment.
 const REVISION: u64 = 7;
@@ -44,15 +44,15 @@ struct NodePreamble {
 
 /// The place of one rank.
 #[repr(C, align(4096))]
-pub struct RankArea {
+pub(crate) struct RankArea {
     /// Where its packets arrive.
-    pub receive_queues: ReceiveQueues,
+    pub(crate) receive_queues: ReceiveQueues,
     /// Who it is.
-    pub address: PeerAddress,
+    pub(crate) address: PeerAddress,
     /// Messages to this rank that both ends copy.
-    pub split_copies: [SplitCopy; SPLIT_COPIES],
+    pub(crate) split_copies: [SplitCopy; SPLIT_COPIES],
     /// What it says of a call that waits for long (`board`).
-    pub wait_entry: StatusEntry,
+    pub(crate) wait_entry: StatusEntry,
 }
 
 // SAFETY: atomics, and parts that are themselves shareable.
@@ -62,7 +62,7 @@ unsafe impl Shareable for SettingsAgreement {}
 
 /// The segment in this process.
 #[derive(Clone)]
-pub struct NodeSegment {
+pub(crate) struct NodeSegment {
     memory: SegmentMemory,
     ranks: usize,
 }
@@ -73,7 +73,7 @@ impl NodeSegment {
     /// # Errors
     /// `NoMem` without room; `Arg` if it has another size; `Other` if a process of another build of
     /// this library shares it.
-    pub fn open(file: OwnedFd, ranks: usize) -> Result<Self> {
+    pub(crate) fn open(file: OwnedFd, ranks: usize) -> Result<Self> {
         let bytes = ranks
             .checked_mul(size_of::<RankArea>())
             .and_then(|areas| areas.checked_add(size_of::<NodePreamble>()))
@@ -85,23 +85,23 @@ impl NodeSegment {
     ///
     /// # Panics
     /// If there is no such slot.
-    pub fn area(&self, slot: usize) -> Mapped<RankArea> {
+    pub(crate) fn area(&self, slot: usize) -> Mapped<RankArea> {
         assert!(slot < self.ranks);
         self.memory.part(size_of::<NodePreamble>() + slot * size_of::<RankArea>())
     }
 
     /// What all ranks have in common.
-    pub fn settings(&self) -> Mapped<SettingsAgreement> {
+    pub(crate) fn settings(&self) -> Mapped<SettingsAgreement> {
         self.memory.part(offset_of!(NodePreamble, settings))
     }
 
     /// Whether a rank has said that none can go on.
-    pub fn alarm(&self) -> Mapped<AtomicU32> {
+    pub(crate) fn alarm(&self) -> Mapped<AtomicU32> {
         self.memory.part(offset_of!(NodePreamble, alarm))
     }
 
     /// The rooms behind the areas.
-    pub fn segment_pool(&self) -> SegmentPool {
+    pub(crate) fn segment_pool(&self) -> SegmentPool {
         let bytes = SegmentPool::bytes(self.ranks).unwrap_or(usize::MAX);
         let (start, memory) = self.memory.bytes(self.pool_offset(), bytes);
         // SAFETY: inside the mapping (`bytes`), at the beginning of a page. The memory begins as
@@ -110,7 +110,7 @@ impl NodeSegment {
     }
 
     /// Makes the pages of long data present in the room that all ranks enter first.
-    pub fn prefault_first_segment(&self) {
+    pub(crate) fn prefault_first_segment(&self) {
         let (offset, stores) = (self.pool_offset(), SegmentPool::first_segment_buffers(self.ranks));
         self.memory.prefault(offset + stores.start..offset + stores.end);
     }

@@ -22,7 +22,7 @@ const POLLS_MAX: u32 = 1000;
 
 /// See the module's text.
 #[repr(C)]
-pub struct SettingsAgreement {
+pub(crate) struct SettingsAgreement {
     /// [`digest`]; 0 before anybody has come.
     digest: AtomicU64,
     /// Who came first.
@@ -34,11 +34,11 @@ pub struct SettingsAgreement {
 
 /// Another rank has other terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SettingsMismatch {
+pub(crate) struct SettingsMismatch {
     /// That rank.
-    pub rank: u32,
+    pub(crate) rank: u32,
     /// Its text, or the beginning of a long one.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 impl SettingsAgreement {
@@ -46,7 +46,9 @@ impl SettingsAgreement {
     ///
     /// # Errors
     /// Whose text is another.
-    pub fn agree(&self, rank: u32, text: &str, proposal: bool) -> Result<bool, SettingsMismatch> {
+    pub(crate) fn agree(
+        &self, rank: u32, text: &str, proposal: bool,
+    ) -> Result<bool, SettingsMismatch> {
         let ours = digest(text) | u64::from(proposal);
         let order = (Ordering::AcqRel, Ordering::Acquire);
         match self.digest.compare_exchange(0, ours, order.0, order.1) {

@@ -46,7 +46,7 @@ const GENERATION_SHIFT: u32 = 32;
 
 /// A place for one message at a time. All zero: free.
 #[repr(C, align(128))]
-pub struct SplitCopy {
+pub(crate) struct SplitCopy {
     word: AtomicU64,
     /// Where the receiver keeps the message, in its own memory.
     into: AtomicU64,
@@ -56,17 +56,17 @@ pub struct SplitCopy {
 
 /// A piece that the sender has to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SplitPiece {
+pub(crate) struct SplitPiece {
     /// Which bytes of the message.
-    pub range: Range<usize>,
+    pub(crate) range: Range<usize>,
     /// The address of the first of them in the receiver's memory.
-    pub to: u64,
+    pub(crate) to: u64,
 }
 
 impl SplitCopy {
     /// The receiver begins with a message of `len` bytes that it keeps at address `into`: the
     /// generation to tell the sender. `None` if another message is still in here.
-    pub fn begin(&self, into: u64, len: usize) -> Option<u32> {
+    pub(crate) fn begin(&self, into: u64, len: usize) -> Option<u32> {
         let before = self.word.load(Ordering::Acquire);
         if before & (RECEIVER | SENDER) != 0 {
             return None;
@@ -79,7 +79,7 @@ impl SplitCopy {
     }
 
     /// The receiver takes a piece; `None` if there is no more to do for it.
-    pub fn take_front(&self) -> Option<Range<usize>> {
+    pub(crate) fn take_front(&self) -> Option<Range<usize>> {
         // Its own values: nobody else changes them.
         let len = self.len.load(Ordering::Relaxed) as usize;
         let before = self.update(|word| (taken(word) < pieces(len)).then_some(word + 1))?;
@@ -88,7 +88,7 @@ impl SplitCopy {
 
     /// The sender takes a piece of a message for which it has `available` bytes; `None` if there is
     /// no more to do for it, or not of this message.
-    pub fn take_back(&self, told: u32, available: usize) -> Option<SplitPiece> {
+    pub(crate) fn take_back(&self, told: u32, available: usize) -> Option<SplitPiece> {
         let mut len = 0;
         let before = self.update(|word| {
             len = self.len.load(Ordering::Relaxed) as usize;
@@ -103,17 +103,17 @@ impl SplitCopy {
     }
 
     /// A piece could not be copied: nobody takes another one.
-    pub fn fail(&self) {
+    pub(crate) fn fail(&self) {
         self.word.fetch_or(FAILED, Ordering::AcqRel);
     }
 
     /// The receiver's part is over.
-    pub fn leave_front(&self) -> SplitEnd {
+    pub(crate) fn leave_front(&self) -> SplitEnd {
         end(self.word.fetch_and(!RECEIVER, Ordering::AcqRel), SENDER)
     }
 
     /// The sender's part is over, which has taken a piece.
-    pub fn leave_back(&self) -> SplitEnd {
+    pub(crate) fn leave_back(&self) -> SplitEnd {
         end(self.word.fetch_and(!SENDER, Ordering::AcqRel), RECEIVER)
     }
 
@@ -134,7 +134,7 @@ impl SplitCopy {
 #[cfg(loom)]
 impl SplitCopy {
     /// Free, for the model checker.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { word: AtomicU64::new(0), into: AtomicU64::new(0), len: AtomicU64::new(0) }
     }
 }

@@ -18,7 +18,7 @@ const RAISED: u32 = 1;
 const WITHDRAWN: u32 = 2;
 
 /// The notices of all ranks of a node.
-pub struct WaitTable {
+pub(crate) struct WaitTable {
     me: usize,
     /// By slot.
     ranks: Vec<Peer>,
@@ -28,7 +28,7 @@ pub struct WaitTable {
 
 /// What is known of a rank by looking.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PeerState {
+pub(crate) enum PeerState {
     /// It waits, and says this.
     Waiting(Vec<u8>),
     /// Its process has ended.
@@ -45,12 +45,12 @@ impl WaitTable {
     }
 
     /// The ranks of the node, by slot.
-    pub fn ranks(&self) -> &[Peer] {
+    pub(crate) fn ranks(&self) -> &[Peer] {
         &self.ranks
     }
 
     /// The slot of this rank.
-    pub fn own_slot(&self) -> usize {
+    pub(crate) fn own_slot(&self) -> usize {
         self.me
     }
 
@@ -76,17 +76,17 @@ impl WaitTable {
     ///
     /// # Panics
     /// If there is no such slot.
-    pub fn has_ended(&self, slot: usize) -> bool {
+    pub(crate) fn has_ended(&self, slot: usize) -> bool {
         self.areas[slot].address.has_ended(&self.areas[self.me].address)
     }
 
     /// Says that no rank can go on; true for the first to say so.
-    pub fn raise_alarm(&self) -> bool {
+    pub(crate) fn raise_alarm(&self) -> bool {
         self.swap(0, RAISED)
     }
 
     /// This rank goes on; true if it was said that none can, for the first to find that wrong.
-    pub fn withdraw_alarm(&self) -> bool {
+    pub(crate) fn withdraw_alarm(&self) -> bool {
         self.swap(RAISED, WITHDRAWN)
     }
 

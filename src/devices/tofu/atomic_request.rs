@@ -17,7 +17,7 @@ use platform::base::{ErrorClass, Result};
 
 /// A letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AtomicRequest {
+pub(crate) enum AtomicRequest {
     /// A number is to be changed.
     Update {
         /// The action of the one who asks.
@@ -41,7 +41,7 @@ pub enum AtomicRequest {
 }
 
 /// Bytes beside the header.
-pub const REQUEST_BYTES: usize = 24;
+pub(crate) const REQUEST_BYTES: usize = 24;
 
 const REPLY: u8 = 64;
 const ERROR_REPLY: u8 = 65;
@@ -50,7 +50,7 @@ const WIDE: u8 = 32;
 
 impl AtomicRequest {
     /// As a packet.
-    pub fn pack(self) -> (Header, [u8; REQUEST_BYTES]) {
+    pub(crate) fn pack(self) -> (Header, [u8; REQUEST_BYTES]) {
         let mut data = [0; REQUEST_BYTES];
         match self {
             Self::Update { ticket, key, offset, bytes, update } => {
@@ -79,7 +79,7 @@ impl AtomicRequest {
     }
 
     /// What a packet says; `None` if nobody sends such a one.
-    pub fn unpack(header: &Header, data: &[u8]) -> Option<Self> {
+    pub(crate) fn unpack(header: &Header, data: &[u8]) -> Option<Self> {
         let [ticket, word] = header.words;
         let ticket = ActionId(u32::try_from(ticket).ok()?);
         let data: &[u8; REQUEST_BYTES] = data.try_into().ok()?;

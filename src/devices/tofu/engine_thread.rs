@@ -29,7 +29,7 @@ use platform::sys::{clock, cpu, futex, signals};
 const LINGER_NS: u64 = 1_000_000;
 
 /// A running engine thread, which ends when this is dropped.
-pub struct EngineThread {
+pub(crate) struct EngineThread {
     thread: Option<JoinHandle<()>>,
     stopping: Arc<AtomicBool>,
     interface: Arc<TofuInterface>,
@@ -66,7 +66,7 @@ impl EngineThread {
     ///
     /// # Safety
     /// It is the only one that the interface ever has.
-    pub unsafe fn start(interface: Arc<TofuInterface>, cpus: &[usize]) -> Result<Self> {
+    pub(crate) unsafe fn start(interface: Arc<TofuInterface>, cpus: &[usize]) -> Result<Self> {
         let stopping = Arc::new(AtomicBool::new(false));
         // SAFETY: the only one, as the caller promises.
         let mail =

@@ -18,7 +18,7 @@ use platform::base::{ErrorClass, Peer, Result, Span};
 use platform::sys::{cma, futex};
 
 /// All ranks of a node, as one of them sees them.
-pub struct TofuFabric {
+pub(crate) struct TofuFabric {
     me: usize,
     node_ranks: NodeRanks,
     /// By slot.
@@ -27,23 +27,23 @@ pub struct TofuFabric {
 
 impl TofuFabric {
     /// As the rank `ranks[me]`, where `areas` are those of all ranks, in the same order.
-    pub fn new(me: usize, ranks: &[Peer], areas: Vec<Mapped<TofuArea>>) -> Self {
+    pub(crate) fn new(me: usize, ranks: &[Peer], areas: Vec<Mapped<TofuArea>>) -> Self {
         assert!(me < ranks.len() && ranks.len() == areas.len());
         Self { me, node_ranks: NodeRanks::new(ranks), areas: areas.into() }
     }
 
     /// The slot of this rank.
-    pub fn own_slot(&self) -> usize {
+    pub(crate) fn own_slot(&self) -> usize {
         self.me
     }
 
     /// The area of this rank.
-    pub fn own(&self) -> &Mapped<TofuArea> {
+    pub(crate) fn own(&self) -> &Mapped<TofuArea> {
         &self.areas[self.me]
     }
 
     /// The areas of all, by slot.
-    pub fn areas(&self) -> &[Mapped<TofuArea>] {
+    pub(crate) fn areas(&self) -> &[Mapped<TofuArea>] {
         &self.areas
     }
 
@@ -51,17 +51,17 @@ impl TofuFabric {
     ///
     /// # Panics
     /// If it is not on this node.
-    pub fn slot_of(&self, peer: Peer) -> usize {
+    pub(crate) fn slot_of(&self, peer: Peer) -> usize {
         self.node_ranks.slot_of(peer)
     }
 
     /// Wakes this rank if it sleeps: something that it waits for has happened.
-    pub fn wake_host(&self) {
+    pub(crate) fn wake_host(&self) {
         wake(self.own().receive_queues.wake_word());
     }
 
     /// Wakes the engine thread of this rank if it sleeps.
-    pub fn wake_engine(&self) {
+    pub(crate) fn wake_engine(&self) {
         wake(&self.own().engine_wake_word);
     }
 
@@ -69,7 +69,7 @@ impl TofuFabric {
     ///
     /// # Errors
     /// `Rank` without such a peer; else as [`TagTable::resolve`](super::tags::TagTable::find).
-    pub fn resolve(
+    pub(crate) fn resolve(
         &self, at: RemoteAddress, len: usize, access: RemoteAccess,
     ) -> Result<(usize, u64)> {
         let Some(slot) = self.node_ranks.find_slot(at.peer) else {
@@ -82,7 +82,7 @@ impl TofuFabric {
     ///
     /// # Errors
     /// [`Busy`] without room for it.
-    pub fn post(&self, slot: usize, letter: AtomicRequest) -> Result<(), Busy> {
+    pub(crate) fn post(&self, slot: usize, letter: AtomicRequest) -> Result<(), Busy> {
         let (header, data) = letter.pack();
         let area = &self.areas[slot];
         area.atomic_requests
@@ -98,7 +98,7 @@ impl TofuFabric {
     ///
     /// # Panics
     /// If it is an update, which its owner makes ([`TofuFabric::post`]).
-    pub fn perform(&self, action: &InterfaceAction) -> Result {
+    pub(crate) fn perform(&self, action: &InterfaceAction) -> Result {
         match *action {
             InterfaceAction::Put { from, to, signal } => {
                 self.write(from, to)?;

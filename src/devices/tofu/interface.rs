@@ -39,8 +39,8 @@ const SHORT_MAX: usize = 4 << 10;
 const BYPASS_MAX: usize = 64;
 
 /// See the module's text.
-pub struct TofuInterface {
-    pub fabric: TofuFabric,
+pub(crate) struct TofuInterface {
+    pub(crate) fabric: TofuFabric,
     state: Mutex<InterfaceState>,
     /// Counts what applications leave to the engine thread.
     deferred: AtomicU64,
@@ -66,14 +66,14 @@ struct InterfaceState {
 
 /// How far the engine thread has seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EngineProgress {
+pub(crate) struct EngineProgress {
     additions: u64,
     deferred: u64,
 }
 
 impl TofuInterface {
     /// The interface of the rank that `fabric` is seen from, at the pace of `links` if there are any.
-    pub fn new(
+    pub(crate) fn new(
         fabric: TofuFabric, limits: InterfaceLimits, links: Option<Box<dyn NetworkModel>>,
     ) -> Self {
         let (nic, is_paced) = (NetworkInterface::new(limits, WORDS as u32), links.is_some());
@@ -100,12 +100,12 @@ impl TofuInterface {
     }
 
     /// What it has.
-    pub fn limits(&self) -> InterfaceLimits {
+    pub(crate) fn limits(&self) -> InterfaceLimits {
         self.limits
     }
 
     /// How many additions to its counters there were.
-    pub fn additions(&self) -> u64 {
+    pub(crate) fn additions(&self) -> u64 {
         self.fabric.own().counter_activity.additions.load(Ordering::SeqCst)
     }
 
@@ -152,7 +152,7 @@ impl TofuInterface {
     }
 
     /// What the engine thread has not seen, if there is something.
-    pub fn has_changed(&self, seen: &mut EngineProgress) -> bool {
+    pub(crate) fn has_changed(&self, seen: &mut EngineProgress) -> bool {
         let now = EngineProgress {
             additions: self.additions(),
             deferred: self.deferred.load(Ordering::SeqCst),
@@ -162,7 +162,7 @@ impl TofuInterface {
     }
 
     /// Wakes the host at a time, once.
-    pub fn wake_host_at(&self, at_ns: u64) {
+    pub(crate) fn wake_host_at(&self, at_ns: u64) {
         if self.alarm_ns.swap(at_ns, Ordering::SeqCst) != at_ns {
             self.deferred.fetch_add(1, Ordering::SeqCst);
             self.fabric.wake_engine();
@@ -185,7 +185,7 @@ impl TofuInterface {
 
     /// The engine thread's part: everything that is due. When it is to be called again if nothing
     /// happens: at once if something has to wait for room in the queue of a peer.
-    pub fn work(&self) -> u64 {
+    pub(crate) fn work(&self) -> u64 {
         let alarm_ns = self.wake_host_if_due();
         let mut state = self.state.lock();
         let mut refused = VecDeque::new();
@@ -242,7 +242,7 @@ impl TofuInterface {
     }
 
     /// A letter from the interface of a peer; what to answer.
-    pub fn receive(&self, letter: AtomicRequest) -> Option<AtomicRequest> {
+    pub(crate) fn receive(&self, letter: AtomicRequest) -> Option<AtomicRequest> {
         match letter {
             AtomicRequest::Update { ticket, key, offset, bytes, update } => {
                 let tags = &self.fabric.own().tags;
@@ -270,12 +270,12 @@ impl TofuInterface {
     }
 
     /// [`Rma::register`](crate::device::rma::Rma::register).
-    pub fn register(&self, memory: Span, access: RemoteAccess) -> Result<MemoryKey> {
+    pub(crate) fn register(&self, memory: Span, access: RemoteAccess) -> Result<MemoryKey> {
         self.fabric.own().tags.register(&mut self.state.lock().tags, memory, access)
     }
 
     /// [`Rma::deregister`](crate::device::rma::Rma::deregister).
-    pub fn deregister(&self, key: MemoryKey) {
+    pub(crate) fn deregister(&self, key: MemoryKey) {
         self.fabric.own().tags.deregister(&mut self.state.lock().tags, key);
     }
 
@@ -292,7 +292,7 @@ impl TofuInterface {
     }
 
     /// [`Rma::update`](crate::device::rma::Rma::update).
-    pub fn update(
+    pub(crate) fn update(
         &self, at: RemoteAddress, bytes: u8, update: Update, old: Span,
     ) -> Result<RmaTicket> {
         self.fabric.resolve(at, usize::from(bytes), RemoteAccess::ReadWrite)?;
@@ -300,22 +300,22 @@ impl TofuInterface {
     }
 
     /// [`Rma::end`](crate::device::rma::Rma::end).
-    pub fn take_completion(&self, ticket: RmaTicket) -> Option<Result> {
+    pub(crate) fn take_completion(&self, ticket: RmaTicket) -> Option<Result> {
         self.state.lock().nic.take_completion(ticket)
     }
 
     /// [`Trigger::reserve`](crate::device::trigger::Trigger::reserve).
-    pub fn reserve(&self, counters: usize) -> Result<Vec<CounterKey>> {
+    pub(crate) fn reserve(&self, counters: usize) -> Result<Vec<CounterKey>> {
         self.state.lock().nic.reserve(counters, &self.fabric)
     }
 
     /// [`Trigger::release`](crate::device::trigger::Trigger::release).
-    pub fn release(&self, counters: &[CounterKey]) {
+    pub(crate) fn release(&self, counters: &[CounterKey]) {
         self.state.lock().nic.release(counters);
     }
 
     /// [`Trigger::load`](crate::device::trigger::Trigger::load).
-    pub fn load(&self, loading: ProgramBinding, host: bool) -> ProgramKey {
+    pub(crate) fn load(&self, loading: ProgramBinding, host: bool) -> ProgramKey {
         let mut state = self.state.lock();
         let program = state.nic.load(loading, host);
         if matches!(state.nic.runner(program), Runner::Host(_)) {
@@ -325,7 +325,7 @@ impl TofuInterface {
     }
 
     /// [`Trigger::unload`](crate::device::trigger::Trigger::unload).
-    pub fn unload(&self, program: ProgramKey) {
+    pub(crate) fn unload(&self, program: ProgramKey) {
         let mut state = self.state.lock();
         let by_host = matches!(state.nic.runner(program), Runner::Host(_));
         state.nic.unload(program);
@@ -335,17 +335,17 @@ impl TofuInterface {
     }
 
     /// [`Trigger::runner`](crate::device::trigger::Trigger::runner).
-    pub fn runner(&self, program: ProgramKey) -> Runner {
+    pub(crate) fn runner(&self, program: ProgramKey) -> Runner {
         self.state.lock().nic.runner(program)
     }
 
     /// [`Trigger::assign_engines`](crate::device::trigger::Trigger::assign_engines).
-    pub fn assign_engines(&self, program: ProgramKey, engines: &[(u32, u8)]) {
+    pub(crate) fn assign_engines(&self, program: ProgramKey, engines: &[(u32, u8)]) {
         self.state.lock().nic.assign_engines(program, engines);
     }
 
     /// [`Trigger::start`](crate::device::trigger::Trigger::start).
-    pub fn start(&self, program: ProgramKey) {
+    pub(crate) fn start(&self, program: ProgramKey) {
         self.command(|state| {
             state.nic.start(program);
             self.run_host(state);
@@ -353,12 +353,12 @@ impl TofuInterface {
     }
 
     /// [`Trigger::poll_program`](crate::device::trigger::Trigger::poll_program).
-    pub fn poll_program(&self, program: ProgramKey) -> InstanceState {
+    pub(crate) fn poll_program(&self, program: ProgramKey) -> InstanceState {
         self.state.lock().nic.poll_program(program)
     }
 
     /// [`Trigger::host_done`](crate::device::trigger::Trigger::host_done).
-    pub fn host_done(&self, program: ProgramKey, step: StepId) {
+    pub(crate) fn host_done(&self, program: ProgramKey, step: StepId) {
         self.command(|state| {
             state.nic.host_done(program, step, &self.fabric);
             self.run_host(state);
@@ -367,7 +367,7 @@ impl TofuInterface {
 
     /// The host's part of programs that it runs, and without a pace what is due and short of those of
     /// the interface.
-    pub fn run_short_commands(&self) {
+    pub(crate) fn run_short_commands(&self) {
         let by_host = self.fabric.own().counter_activity.host_programs.load(Ordering::Relaxed) > 0;
         if by_host || !self.is_paced {
             self.command(|state| self.run_host(state));
@@ -386,12 +386,12 @@ impl TofuInterface {
     }
 
     /// [`Trigger::fallbacks`](crate::device::trigger::Trigger::fallbacks).
-    pub fn fallbacks(&self) -> u64 {
+    pub(crate) fn fallbacks(&self) -> u64 {
         self.state.lock().nic.fallbacks()
     }
 
     /// [`Trigger::quiescence`](crate::device::trigger::Trigger::quiescence).
-    pub fn quiescence(&self) -> Option<u64> {
+    pub(crate) fn quiescence(&self) -> Option<u64> {
         let state = self.state.lock();
         let additions = self.additions();
         let by_host = self.fabric.own().counter_activity.host_programs.load(Ordering::Relaxed) > 0;

@@ -60,21 +60,21 @@ const GET_MIN: usize = 32 << 10;
 
 /// What is simulated, and how; the same on all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TofuSettings {
+pub(crate) struct TofuSettings {
     /// Whose rates the interfaces and the network have.
-    pub generation: Generation,
+    pub(crate) generation: Generation,
     /// What each interface has: that of its generation, or less or more.
-    pub limits: InterfaceLimits,
+    pub(crate) limits: InterfaceLimits,
     /// Whether transfers take as long as they would on the real thing, or as short as they can.
-    pub is_paced: bool,
+    pub(crate) is_paced: bool,
     /// How many nodes lie along each dimension, a rank on each; as few as the ranks need if `None`.
-    pub torus: Option<TorusShape>,
+    pub(crate) torus: Option<TorusShape>,
     /// Processors for engine threads; any that the rank may use if there are none.
-    pub cpus: Vec<usize>,
+    pub(crate) cpus: Vec<usize>,
 }
 
 /// One rank's interface.
-pub struct Tofu {
+pub(crate) struct Tofu {
     packets: Packets,
     interface: Arc<TofuInterface>,
     /// Packets take their time.
@@ -114,7 +114,7 @@ impl Tofu {
     ///
     /// # Panics
     /// If `ranks` has no entry `me`, names a rank twice, or has more than 32,767 entries.
-    pub fn attach(
+    pub(crate) fn attach(
         segment: OwnedFd, me: usize, ranks: &[Peer], settings: &TofuSettings,
     ) -> Result<Self> {
         assert!(me < ranks.len());
@@ -151,7 +151,7 @@ impl Tofu {
 
     /// Why the interface can carry nothing but packets, if it is so: ranks that have come by now
     /// cannot be written to.
-    pub fn refusal(&mut self) -> Option<&str> {
+    pub(crate) fn refusal(&mut self) -> Option<&str> {
         if self.refusal.is_none() && !self.unchecked.is_empty() {
             let areas = self.interface.fabric.areas();
             let mut refusal = None;
@@ -181,7 +181,7 @@ impl Tofu {
     ///
     /// # Panics
     /// After the first packet.
-    pub fn share_processors(&mut self) {
+    pub(crate) fn share_processors(&mut self) {
         self.packets.share_processors();
     }
 
@@ -212,7 +212,7 @@ impl Tofu {
 
     /// A number that changes whenever a packet arrives or a counter of this rank changes; `None` while
     /// the interface has something to do.
-    pub fn arrivals(&self) -> Option<u64> {
+    pub(crate) fn arrivals(&self) -> Option<u64> {
         if self.paced.as_ref().is_some_and(|paced| !paced.is_empty()) {
             return None;
         }

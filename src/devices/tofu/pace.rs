@@ -15,19 +15,19 @@ use crate::devices::torus::{NetworkRates, TorusEndpoint, TorusFabric, TorusShape
 use platform::base::Peer;
 
 /// Bytes at the end of a packet that say when it arrives.
-pub const STAMP_BYTES: usize = 8;
+pub(crate) const STAMP_BYTES: usize = 8;
 
 /// Packets that a receiver holds before it leaves the others in the rings, where they fill up.
 const HELD_MAX: usize = 64;
 
 /// The network as one rank sees it. The rank in slot `n` is node `n`.
-pub struct PacedNetwork {
+pub(crate) struct PacedNetwork {
     endpoint: TorusEndpoint<BusyTimes>,
     node_ranks: NodeRanks,
 }
 
 /// The packets of one rank.
-pub struct PacedPackets {
+pub(crate) struct PacedPackets {
     network: PacedNetwork,
     /// By slot: when the last packet to that rank arrives.
     last_ns: Vec<u64>,
@@ -46,7 +46,7 @@ struct PacedPacket {
 
 impl PacedNetwork {
     /// As the rank `ranks[node]` sees it.
-    pub fn new(
+    pub(crate) fn new(
         shape: TorusShape, rates: NetworkRates, busy: BusyTimes, me: usize, ranks: &[Peer],
     ) -> Self {
         let endpoint =
@@ -75,13 +75,13 @@ impl fmt::Debug for PacedNetwork {
 
 impl PacedPackets {
     /// No packet is on its way.
-    pub fn new(network: PacedNetwork) -> Self {
+    pub(crate) fn new(network: PacedNetwork) -> Self {
         let last_ns = vec![0; network.node_ranks.ranks().len()];
         Self { network, last_ns, held: PacedQueue::default() }
     }
 
     /// A packet of `bytes` bytes leaves for `peer`: the stamp that it gets.
-    pub fn stamp(&mut self, peer: Peer, bytes: usize, now_ns: u64) -> [u8; STAMP_BYTES] {
+    pub(crate) fn stamp(&mut self, peer: Peer, bytes: usize, now_ns: u64) -> [u8; STAMP_BYTES] {
         let last_ns = &mut self.last_ns[self.network.node_ranks.slot_of(peer)];
         let flight = self.network.send(TransferPath::ToPeer(peer), 0, bytes as u64, now_ns);
         // None overtakes another one.
@@ -90,12 +90,14 @@ impl PacedPackets {
     }
 
     /// Where packets from the rings go, if there is room for more.
-    pub fn packet_sink(&mut self) -> Option<&mut (impl PacketSink + use<>)> {
+    pub(crate) fn packet_sink(&mut self) -> Option<&mut (impl PacketSink + use<>)> {
         (self.held.0.len() < HELD_MAX).then_some(&mut self.held)
     }
 
     /// Delivers what has arrived by now, and says how much that was and when the next one arrives.
-    pub fn deliver(&mut self, now_ns: u64, sink: &mut impl PacketSink) -> (usize, Option<u64>) {
+    pub(crate) fn deliver(
+        &mut self, now_ns: u64, sink: &mut impl PacketSink,
+    ) -> (usize, Option<u64>) {
         let before = self.held.0.len();
         for packet in std::mem::take(&mut self.held.0) {
             if packet.due_ns <= now_ns {
@@ -109,7 +111,7 @@ impl PacedPackets {
     }
 
     /// Whether packets are on their way to this rank.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.held.0.is_empty()
     }
 }

@@ -34,13 +34,13 @@ use crate::devices::rings::{self, ReceiveQueues};
 use platform::base::Result;
 
 /// Counters of a rank in all, those that trigger nothing included.
-pub const WORDS: usize = 1 << 16;
+pub(crate) const WORDS: usize = 1 << 16;
 
 /// Letters that wait at a rank (`atomic_requests`). They fit into the cells of the queue.
 const ATOMIC_REQUESTS: usize = 64;
 
 /// What interfaces of peers ask of one.
-pub type AtomicRequestQueue = MpscQueue<ATOMIC_REQUESTS, { atomic_request::REQUEST_BYTES }>;
+pub(crate) type AtomicRequestQueue = MpscQueue<ATOMIC_REQUESTS, { atomic_request::REQUEST_BYTES }>;
 
 /// Counts changes of the meaning (not the sizes) of what is in the segment.
 const REVISION: u64 = 1;
@@ -53,30 +53,30 @@ struct TofuPreamble {
 
 /// The place of one rank.
 #[repr(C, align(4096))]
-pub struct TofuArea {
+pub(crate) struct TofuArea {
     /// Where its packets arrive.
-    pub receive_queues: ReceiveQueues,
+    pub(crate) receive_queues: ReceiveQueues,
     /// Who it is.
-    pub address: PeerAddress,
+    pub(crate) address: PeerAddress,
     /// What its engine thread sleeps on.
-    pub engine_wake_word: WakeWord,
+    pub(crate) engine_wake_word: WakeWord,
     /// What interfaces of peers ask of this one.
-    pub atomic_requests: AtomicRequestQueue,
+    pub(crate) atomic_requests: AtomicRequestQueue,
     /// What changes with its counters.
-    pub counter_activity: CounterActivity,
+    pub(crate) counter_activity: CounterActivity,
     /// Levels.
-    pub counters: [AtomicU64; WORDS],
+    pub(crate) counters: [AtomicU64; WORDS],
     /// What peers may read and write.
-    pub tags: TagTable,
+    pub(crate) tags: TagTable,
 }
 
 /// What whoever adds to a counter of a rank reads and writes beside it.
 #[repr(C, align(128))]
-pub struct CounterActivity {
+pub(crate) struct CounterActivity {
     /// Counts additions to counters, after each of them.
-    pub additions: AtomicU64,
+    pub(crate) additions: AtomicU64,
     /// Programs that the host of the rank runs: additions wake it too.
-    pub host_programs: AtomicU32,
+    pub(crate) host_programs: AtomicU32,
 }
 
 // SAFETY: atomics, and parts that are themselves shareable.
@@ -84,7 +84,7 @@ unsafe impl Shareable for TofuArea {}
 
 /// The segment in this process.
 #[derive(Clone)]
-pub struct TofuSegment {
+pub(crate) struct TofuSegment {
     memory: SegmentMemory,
     ranks: usize,
     /// Of [`BusyTimes`].
@@ -92,7 +92,7 @@ pub struct TofuSegment {
 }
 
 /// Words of the network between the interfaces.
-pub struct BusyTimes {
+pub(crate) struct BusyTimes {
     start: NonNull<AtomicU64>,
     words: usize,
     _memory: Arc<MmapRaw>,
@@ -120,7 +120,7 @@ impl TofuSegment {
     /// # Errors
     /// `NoMem` without room; `Arg` if it has another size; `Other` if a process of another build of
     /// this library shares it.
-    pub fn open(file: OwnedFd, ranks: usize, words: usize) -> Result<Self> {
+    pub(crate) fn open(file: OwnedFd, ranks: usize, words: usize) -> Result<Self> {
         let bytes = ranks
             .checked_mul(size_of::<TofuArea>())
             .and_then(|areas| areas.checked_add(size_of::<TofuPreamble>()))
@@ -130,7 +130,7 @@ impl TofuSegment {
     }
 
     /// The words of the network, behind the areas.
-    pub fn busy(&self) -> BusyTimes {
+    pub(crate) fn busy(&self) -> BusyTimes {
         let offset = size_of::<TofuPreamble>() + self.ranks * size_of::<TofuArea>();
         let (start, memory) = self.memory.bytes(offset, self.words * size_of::<AtomicU64>());
         // Pages are aligned for them.
@@ -141,7 +141,7 @@ impl TofuSegment {
     ///
     /// # Panics
     /// If there is no such slot.
-    pub fn area(&self, slot: usize) -> Mapped<TofuArea> {
+    pub(crate) fn area(&self, slot: usize) -> Mapped<TofuArea> {
         assert!(slot < self.ranks);
         self.memory.part(size_of::<TofuPreamble>() + slot * size_of::<TofuArea>())
     }

@@ -16,11 +16,11 @@ use crate::device::rma::{MemoryKey, RemoteAccess};
 use platform::base::{ErrorClass, Result, Span};
 
 /// Registrations of a rank at a time.
-pub const TAGS: usize = 1 << 16;
+pub(crate) const TAGS: usize = 1 << 16;
 
 /// The table of one rank.
 #[repr(C, align(128))]
-pub struct TagTable([TagEntry; TAGS]);
+pub(crate) struct TagTable([TagEntry; TAGS]);
 
 #[repr(C, align(32))]
 struct TagEntry {
@@ -34,7 +34,7 @@ struct TagEntry {
 
 /// What the owner of a table knows of it.
 #[derive(Debug, Default)]
-pub struct TagPool {
+pub(crate) struct TagPool {
     /// Tags that were given back; the one that was first is taken first.
     released: std::collections::VecDeque<u32>,
     /// From here on they have never been used.
@@ -46,7 +46,7 @@ impl TagTable {
     ///
     /// # Errors
     /// `NoMem` if all tags are in use.
-    pub fn register(
+    pub(crate) fn register(
         &self, taken: &mut TagPool, memory: Span, access: RemoteAccess,
     ) -> Result<MemoryKey> {
         let fresh = (taken.next_unused < TAGS as u32).then_some(taken.next_unused);
@@ -66,7 +66,7 @@ impl TagTable {
     }
 
     /// Ends that; its owner calls this. A key that means nothing is left alone.
-    pub fn deregister(&self, taken: &mut TagPool, key: MemoryKey) {
+    pub(crate) fn deregister(&self, taken: &mut TagPool, key: MemoryKey) {
         if let Some((tag, entry)) = self.entry(key) {
             entry.generation.fetch_add(1, Ordering::AcqRel);
             taken.released.push_back(tag as u32);
@@ -77,7 +77,7 @@ impl TagTable {
     ///
     /// # Errors
     /// `RmaRange` if it names nothing, or not that much; `RemoteAccess` if it is only to be read.
-    pub fn find(
+    pub(crate) fn find(
         &self, key: MemoryKey, offset: u64, len: usize, access: RemoteAccess,
     ) -> Result<u64> {
         let bounds = || {

@@ -25,7 +25,7 @@ const WORDS: usize = PORTS + ENGINES + 1;
 
 /// The network between the nodes, as far as it is busy.
 #[derive(Debug)]
-pub struct TorusFabric<Words> {
+pub(crate) struct TorusFabric<Words> {
     shape: TorusShape,
     rates: NetworkRates,
     /// Until when each resource is busy, in nanoseconds.
@@ -37,7 +37,7 @@ impl<Words: AsRef<[AtomicU64]>> TorusFabric<Words> {
     ///
     /// # Panics
     /// With fewer than [`busy_words`].
-    pub fn new(shape: TorusShape, rates: NetworkRates, busy: Words) -> Self {
+    pub(crate) fn new(shape: TorusShape, rates: NetworkRates, busy: Words) -> Self {
         assert!(busy.as_ref().len() >= busy_words(shape));
         Self { shape, rates, busy }
     }
@@ -46,7 +46,7 @@ impl<Words: AsRef<[AtomicU64]>> TorusFabric<Words> {
     ///
     /// # Panics
     /// If there are no such nodes.
-    pub fn send(
+    pub(crate) fn send(
         &self, from: TorusNode, to: TorusNode, engine: u8, bytes: u64, at_ns: u64,
     ) -> TransferTimes {
         let NetworkRates { link, flow, node, command_ns, .. } = self.rates;
@@ -63,7 +63,7 @@ impl<Words: AsRef<[AtomicU64]>> TorusFabric<Words> {
     }
 
     /// How long a word goes from one node to another through an empty network, in nanoseconds.
-    pub fn latency_ns(&self, from: TorusNode, to: TorusNode) -> u64 {
+    pub(crate) fn latency_ns(&self, from: TorusNode, to: TorusNode) -> u64 {
         let hops = self.shape.route(from, to).count() as u64;
         self.rates.latency_ns + hops.saturating_sub(1) * self.rates.hop_ns
     }
@@ -80,11 +80,11 @@ impl<Words: AsRef<[AtomicU64]>> TorusFabric<Words> {
 
 /// The network as a node sees it, which has the rank of that number.
 #[derive(Debug)]
-pub struct TorusEndpoint<Words> {
+pub(crate) struct TorusEndpoint<Words> {
     /// The network.
-    pub fabric: TorusFabric<Words>,
+    pub(crate) fabric: TorusFabric<Words>,
     /// The node.
-    pub node: TorusNode,
+    pub(crate) node: TorusNode,
 }
 
 impl<Words: AsRef<[AtomicU64]> + fmt::Debug + Send> NetworkModel for TorusEndpoint<Words> {
@@ -103,7 +103,7 @@ impl<Words: AsRef<[AtomicU64]> + fmt::Debug + Send> NetworkModel for TorusEndpoi
 }
 
 /// How many words a network of this shape needs.
-pub fn busy_words(shape: TorusShape) -> usize {
+pub(crate) fn busy_words(shape: TorusShape) -> usize {
     shape.nodes() * WORDS
 }
 

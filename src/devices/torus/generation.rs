@@ -19,7 +19,7 @@ use crate::device::trigger::{InterfaceLimits, TriggerClass};
 
 /// A kind of interface, with its network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Generation {
+pub(crate) enum Generation {
     /// That of the K computer, with the counters that it lacks.
     #[default]
     Tofu1,
@@ -33,27 +33,27 @@ pub enum Generation {
 
 /// How fast an interface and its network are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NetworkRates {
+pub(crate) struct NetworkRates {
     /// Bytes a microsecond through one link.
-    pub link: u64,
+    pub(crate) link: u64,
     /// Bytes a microsecond of one transfer, which one engine sends and one receives.
-    pub flow: u64,
+    pub(crate) flow: u64,
     /// Bytes a microsecond that all engines of a node send together.
-    pub node: u64,
+    pub(crate) node: u64,
     /// Nanoseconds from a command of 8 bytes to its arrival at the nearest node.
-    pub latency_ns: u64,
+    pub(crate) latency_ns: u64,
     /// Nanoseconds for each further link.
-    pub hop_ns: u64,
+    pub(crate) hop_ns: u64,
     /// Nanoseconds that an engine is busy with a command of no bytes.
-    pub command_ns: u64,
+    pub(crate) command_ns: u64,
 }
 
 impl Generation {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Tofu1, Self::Tofu2, Self::TofuD, Self::Bxi];
+    pub(crate) const ALL: [Self; 4] = [Self::Tofu1, Self::Tofu2, Self::TofuD, Self::Bxi];
 
     /// Its name in settings.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Tofu1 => "tofu1",
             Self::Tofu2 => "tofu2",
@@ -63,7 +63,7 @@ impl Generation {
     }
 
     /// What one of its interfaces has.
-    pub fn limits(self) -> InterfaceLimits {
+    pub(crate) fn limits(self) -> InterfaceLimits {
         // Tofu delivers in order along a path (a). Queues that can be in session mode: 12 for each
         // engine (b), of which one is for everything else. Numbers that a barrier gate combines: 1,
         // and 6 of TofuD (c). Work that is posted at a time: 1024, as BXI (f), where nothing is
@@ -88,7 +88,7 @@ impl Generation {
     }
 
     /// How fast it is.
-    pub fn rates(self) -> NetworkRates {
+    pub(crate) fn rates(self) -> NetworkRates {
         match self {
             // Links of 5000 (a), of which one flow gets 4150, two 4870, and a node 13,200 (d).
             Self::Tofu1 => NetworkRates {

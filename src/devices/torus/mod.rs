@@ -15,8 +15,8 @@
 mod fabric;
 mod generation;
 
-pub use fabric::{TorusEndpoint, TorusFabric, busy_words};
-pub use generation::{Generation, NetworkRates};
+pub(crate) use fabric::{TorusEndpoint, TorusFabric, busy_words};
+pub(crate) use generation::{Generation, NetworkRates};
 
 use std::fmt;
 use std::str::FromStr;
@@ -55,7 +55,7 @@ impl TorusShape {
     ///
     /// # Errors
     /// A sentence if there are too many.
-    pub fn fitting(ranks: usize) -> Result<Self, String> {
+    pub(crate) fn fitting(ranks: usize) -> Result<Self, String> {
         let small = [[1, 1, 1], [2, 1, 1], [2, 1, 2], [2, 3, 1], [2, 3, 2]];
         let unit = small.into_iter().find(|unit| ranks <= unit.iter().product::<u32>() as usize);
         let [a, b, c] = unit.unwrap_or([2, 3, 2]);

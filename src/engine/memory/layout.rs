@@ -26,22 +26,22 @@ const DEPTH_MAX: u32 = 64;
 
 /// `count` pieces of `len` packed bytes each, `stride` apart, in packed order.
 #[derive(Clone, Debug)]
-pub struct StridedRun {
+pub(crate) struct StridedRun {
     /// Where the first piece is, counted from the element's address.
-    pub offset: isize,
+    pub(crate) offset: isize,
     /// Packed bytes of one piece; never 0.
-    pub len: usize,
+    pub(crate) len: usize,
     /// How many pieces; never 0.
-    pub count: usize,
+    pub(crate) count: usize,
     /// From one piece to the next; 0 if there is only one.
-    pub stride: isize,
+    pub(crate) stride: isize,
     /// What a piece looks like, if it is not `len` adjacent bytes.
-    pub nested: Option<Arc<Layout>>,
+    pub(crate) nested: Option<Arc<Layout>>,
 }
 
 impl StridedRun {
     /// Packed bytes of all pieces.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.len * self.count
     }
 
@@ -115,7 +115,7 @@ pub struct Block<'a> {
 
 impl<'a> Block<'a> {
     /// `count` elements next to each other.
-    pub fn array(displacement: isize, count: usize, layout: &'a Arc<Layout>) -> Self {
+    pub(crate) fn array(displacement: isize, count: usize, layout: &'a Arc<Layout>) -> Self {
         Self { displacement, count, stride: layout.extent, layout }
     }
 
@@ -228,22 +228,22 @@ impl Layout {
 
     /// Packed bytes.
     #[inline]
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.size
     }
 
     /// The lower bound.
-    pub fn lb(&self) -> isize {
+    pub(crate) fn lb(&self) -> isize {
         self.lb
     }
 
     /// The upper bound.
-    pub fn ub(&self) -> isize {
+    pub(crate) fn ub(&self) -> isize {
         self.lb + self.extent
     }
 
     /// From the lower bound to the upper: the distance between elements of an array.
-    pub fn extent(&self) -> isize {
+    pub(crate) fn extent(&self) -> isize {
         self.extent
     }
 
@@ -258,18 +258,18 @@ impl Layout {
     }
 
     /// What the address of an element is expected to be a multiple of.
-    pub fn alignment(&self) -> usize {
+    pub(crate) fn alignment(&self) -> usize {
         self.alignment
     }
 
     /// The runs in packed order.
-    pub fn runs(&self) -> &[StridedRun] {
+    pub(crate) fn runs(&self) -> &[StridedRun] {
         &self.runs
     }
 
     /// Whether an array of it is one block of adjacent bytes that starts at the array's address.
     #[inline]
-    pub fn is_dense(&self) -> bool {
+    pub(crate) fn is_dense(&self) -> bool {
         self.dense
     }
 
@@ -282,7 +282,7 @@ impl Layout {
     }
 
     /// The offset of its bytes, if they are adjacent (and there are any).
-    pub fn contiguous(&self) -> Option<isize> {
+    pub(crate) fn contiguous(&self) -> Option<isize> {
         match &*self.runs {
             [run] if run.count == 1 && run.nested.is_none() => Some(run.offset),
             _ => None,

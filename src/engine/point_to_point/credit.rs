@@ -15,11 +15,11 @@
 //! held back: progress never waits for credit.
 
 /// Bytes of eager payload that may be on the way to, or unexpected at, one receiver.
-pub const ALLOWANCE: usize = 512 << 10;
+pub(crate) const ALLOWANCE: usize = 512 << 10;
 
 /// What one rank knows of the credit between itself and one peer, in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Credit {
+pub(crate) struct Credit {
     /// Bytes that we may still send.
     left: usize,
     /// Bytes that we have consumed and not told the peer yet.
@@ -35,7 +35,7 @@ impl Default for Credit {
 impl Credit {
     /// Takes credit for a message of `len` bytes; false if there is not enough.
     #[inline]
-    pub fn spend(&mut self, len: usize) -> bool {
+    pub(crate) fn spend(&mut self, len: usize) -> bool {
         match self.left.checked_sub(len) {
             Some(left) => {
                 self.left = left;
@@ -46,14 +46,14 @@ impl Credit {
     }
 
     /// The peer has consumed `bytes`.
-    pub fn refill(&mut self, bytes: u64) {
+    pub(crate) fn refill(&mut self, bytes: u64) {
         let bytes = usize::try_from(bytes).unwrap_or(ALLOWANCE);
         self.left = ALLOWANCE.min(self.left.saturating_add(bytes));
     }
 
     /// We have consumed `len` bytes of the peer's; the result is due to be told now.
     #[inline]
-    pub fn consume(&mut self, len: usize) -> Option<u64> {
+    pub(crate) fn consume(&mut self, len: usize) -> Option<u64> {
         self.owed += len;
         (self.owed >= ALLOWANCE / 2).then(|| std::mem::take(&mut self.owed) as u64)
     }

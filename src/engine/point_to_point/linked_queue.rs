@@ -9,7 +9,7 @@ const NONE: u32 = u32::MAX;
 
 /// Entries of type `T`, oldest first.
 #[derive(Debug)]
-pub struct LinkedQueue<T> {
+pub(crate) struct LinkedQueue<T> {
     nodes: Slab<QueueNode<T>>,
     first: u32,
     last: u32,
@@ -37,7 +37,7 @@ impl<T> LinkedQueue<T> {
 
     /// Whether there are none.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.first == NONE
     }
 
@@ -74,13 +74,13 @@ impl<T> LinkedQueue<T> {
 
     /// The number of the oldest entry for which `fits` holds, of the `most` oldest.
     #[inline]
-    pub fn find_first(&self, most: usize, fits: impl Fn(&T) -> bool) -> Option<u32> {
+    pub(crate) fn find_first(&self, most: usize, fits: impl Fn(&T) -> bool) -> Option<u32> {
         self.iter().take(most).find(|(_, entry)| fits(entry)).map(|(number, _)| number)
     }
 
     /// The entries with their numbers, oldest first.
     #[inline]
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         let mut at = self.first;
         std::iter::from_fn(move || {
             if at == NONE {

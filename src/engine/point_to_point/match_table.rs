@@ -12,14 +12,14 @@
 //! number, so numbers should be small, and half a cache line is all that an entry takes here.
 
 /// What entries are found by: two words.
-pub type MatchKey = [u64; 2];
+pub(crate) type MatchKey = [u64; 2];
 
 /// No number.
 const NONE: u32 = u32::MAX;
 
 /// Queues of numbers, one for each key. Without any it has no memory.
 #[derive(Debug, Default)]
-pub struct MatchTable {
+pub(crate) struct MatchTable {
     /// By number.
     links: Vec<MatchLink>,
     /// The first leader of each chain; a power of two of them, at least as many as keys.
@@ -47,7 +47,7 @@ const BUCKETS_MIN: usize = 64;
 
 impl MatchTable {
     /// Appends a number to the queue of `key`. It must be in no queue.
-    pub fn push(&mut self, key: MatchKey, number: u32) {
+    pub(crate) fn push(&mut self, key: MatchKey, number: u32) {
         if self.links.len() <= number as usize {
             self.links.resize(number as usize + 1, VACANT);
         }
@@ -74,7 +74,7 @@ impl MatchTable {
 
     /// The first of a key.
     #[inline]
-    pub fn first(&self, key: MatchKey) -> Option<u32> {
+    pub(crate) fn first(&self, key: MatchKey) -> Option<u32> {
         if self.keys == 0 {
             return None;
         }
@@ -90,7 +90,7 @@ impl MatchTable {
     }
 
     /// Removes a number from its queue, in which it must be.
-    pub fn remove(&mut self, number: u32) {
+    pub(crate) fn remove(&mut self, number: u32) {
         let MatchLink { key, previous, next, chain, is_leader: leads } =
             self.links[number as usize];
         if !leads {

@@ -90,11 +90,11 @@ fn masked([context, second]: MatchKey, mask: u64) -> MatchKey {
 
 /// Where a posted receive waits, to take it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PostedId(u32);
+pub(crate) struct PostedId(u32);
 
 /// Both lines: receives of type `R` and messages of type `M`.
 #[derive(Debug)]
-pub struct Matching<R, M> {
+pub(crate) struct Matching<R, M> {
     receives: LinkedQueue<PostedReceive<R>>,
     /// Receives posted so far: the age of each.
     posted: u64,
@@ -139,7 +139,7 @@ impl<R, M> Default for Matching<R, M> {
 impl<R: Copy, M> Matching<R, M> {
     /// Queues a receive that no waiting message fits; ask [`Matching::take_message`] first.
     #[inline]
-    pub fn post(&mut self, pattern: MatchPattern, receive: R) -> PostedId {
+    pub(crate) fn post(&mut self, pattern: MatchPattern, receive: R) -> PostedId {
         let wanted = MaskedKey::new(pattern);
         self.posted += 1;
         let number =
@@ -155,7 +155,7 @@ impl<R: Copy, M> Matching<R, M> {
     /// # Panics
     /// If it is not posted any more.
     #[inline]
-    pub fn unpost(&mut self, PostedId(number): PostedId) -> R {
+    pub(crate) fn unpost(&mut self, PostedId(number): PostedId) -> R {
         let PostedReceive { masked_key: wanted, receive, .. } = self.receives.remove(number);
         if self.receives_hashed {
             self.receive_tables[wanted.kind()].remove(number);
@@ -209,7 +209,7 @@ impl<R: Copy, M> Matching<R, M> {
 impl<R: Copy, M> Matching<R, M> {
     /// Queues a message that no posted receive fits.
     #[inline]
-    pub fn push_message(&mut self, envelope: Envelope, message: M) {
+    pub(crate) fn push_message(&mut self, envelope: Envelope, message: M) {
         let key = key(envelope);
         let number = self.messages.push(QueuedMessage { key, message });
         for kind in kinds(self.messages_hashed) {
@@ -219,7 +219,7 @@ impl<R: Copy, M> Matching<R, M> {
 
     /// The oldest waiting message that fits.
     #[inline]
-    pub fn peek_message(&mut self, pattern: MatchPattern) -> Option<(Envelope, &M)> {
+    pub(crate) fn peek_message(&mut self, pattern: MatchPattern) -> Option<(Envelope, &M)> {
         let number = self.find(pattern)?;
         let QueuedMessage { key, message } = &self.messages[number];
         Some((envelope(*key), message))
@@ -227,7 +227,7 @@ impl<R: Copy, M> Matching<R, M> {
 
     /// Takes the oldest waiting message that fits.
     #[inline]
-    pub fn take_message(&mut self, pattern: MatchPattern) -> Option<(Envelope, M)> {
+    pub(crate) fn take_message(&mut self, pattern: MatchPattern) -> Option<(Envelope, M)> {
         let number = self.find(pattern)?;
         let QueuedMessage { key, message } = self.messages.remove(number);
         for kind in kinds(self.messages_hashed) {
@@ -265,7 +265,7 @@ impl<R: Copy, M> Matching<R, M> {
     }
 
     /// The messages of a communicator that no receive has asked for, oldest first.
-    pub fn messages(&self, context: u64) -> impl Iterator<Item = (Envelope, &M)> {
+    pub(crate) fn messages(&self, context: u64) -> impl Iterator<Item = (Envelope, &M)> {
         let all = self.messages.iter().map(|(_, QueuedMessage { key, message })| (*key, message));
         all.filter(move |(key, _)| key[0] == context).map(|(key, message)| (envelope(key), message))
     }

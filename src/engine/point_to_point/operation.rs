@@ -11,11 +11,11 @@ use crate::engine::point_to_point::wire::Envelope;
 use platform::base::{MpiError, Peer};
 
 /// The key of an operation.
-pub type OperationId = u32;
+pub(crate) type OperationId = u32;
 
 /// Who is told when an operation ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OperationOwner {
+pub(crate) enum OperationOwner {
     /// Whoever started it; the result waits until they take it.
     Caller,
     /// Nobody: it disappears when it ends.
@@ -31,16 +31,16 @@ pub enum OperationOwner {
 
 /// A send or a receive.
 #[derive(Debug)]
-pub struct Operation {
+pub(crate) struct Operation {
     /// Who is told.
-    pub owner: OperationOwner,
+    pub(crate) owner: OperationOwner,
     /// How far it is.
-    pub state: OperationState,
+    pub(crate) state: OperationState,
 }
 
 /// How far an operation is.
 #[derive(Debug)]
-pub enum OperationState {
+pub(crate) enum OperationState {
     /// A send that has not handed over its last byte.
     Send(SendOperation),
     /// A receive that has not got its last byte.
@@ -51,31 +51,31 @@ pub enum OperationState {
 
 /// A send in flight.
 #[derive(Debug)]
-pub struct SendOperation {
+pub(crate) struct SendOperation {
     /// Where to.
-    pub to: Peer,
+    pub(crate) to: Peer,
     /// What it is matched by.
-    pub envelope: Envelope,
+    pub(crate) envelope: Envelope,
     /// The message.
-    pub message: MemoryRange,
+    pub(crate) message: MemoryRange,
     /// The state of the rendezvous; `None` if the message goes eagerly.
-    pub rendezvous: Option<RendezvousSender>,
+    pub(crate) rendezvous: Option<RendezvousSender>,
     /// The receiving operation, once it has granted the rendezvous.
-    pub receiver: OperationId,
+    pub(crate) receiver: OperationId,
 }
 
 /// A receive in flight.
 #[derive(Debug)]
-pub struct ReceiveOperation {
+pub(crate) struct ReceiveOperation {
     /// Where the message goes.
-    pub buffer: MemoryRange,
+    pub(crate) buffer: MemoryRange,
     /// How far the receive is.
-    pub phase: ReceivePhase,
+    pub(crate) phase: ReceivePhase,
 }
 
 /// How far a receive is.
 #[derive(Debug)]
-pub enum ReceivePhase {
+pub(crate) enum ReceivePhase {
     /// Posted: no message has matched.
     Posted(PostedId),
     /// Matched an announced message.
@@ -89,46 +89,46 @@ pub enum ReceivePhase {
 
 /// A range of the packed stream of a buffer.
 #[derive(Debug)]
-pub struct MemoryRange {
+pub(crate) struct MemoryRange {
     /// The buffer.
-    pub memory: Memory,
+    pub(crate) memory: Memory,
     /// The first byte.
-    pub start: usize,
+    pub(crate) start: usize,
     /// How many bytes.
-    pub len: usize,
+    pub(crate) len: usize,
 }
 
 impl MemoryRange {
     /// All of a buffer.
     #[inline]
-    pub fn all(memory: Memory) -> Self {
+    pub(crate) fn all(memory: Memory) -> Self {
         let len = memory.len();
         Self { memory, start: 0, len }
     }
 
     /// Packs the bytes from `from` on into `out`.
     #[inline]
-    pub fn pack(&self, from: usize, out: &mut [u8]) {
+    pub(crate) fn pack(&self, from: usize, out: &mut [u8]) {
         debug_assert!(from + out.len() <= self.len);
         self.memory.pack(self.start + from, out);
     }
 
     /// Unpacks `data` to the bytes from `from` on.
     #[inline]
-    pub fn unpack(&mut self, from: usize, data: &[u8]) {
+    pub(crate) fn unpack(&mut self, from: usize, data: &[u8]) {
         debug_assert!(from + data.len() <= self.len);
         self.memory.unpack(self.start + from, data);
     }
 
     /// Copies `len` bytes from `from` on to the same bytes of `to`.
     #[inline]
-    pub fn copy(&self, from: usize, to: &mut Self, len: usize) {
+    pub(crate) fn copy(&self, from: usize, to: &mut Self, len: usize) {
         debug_assert!(from + len <= self.len.min(to.len));
         self.memory.copy(self.start + from, &mut to.memory, to.start + from, len);
     }
 
     /// The same part for one more use, while this one lives.
-    pub fn alias(&self) -> Self {
+    pub(crate) fn alias(&self) -> Self {
         Self { memory: self.memory.alias(), ..*self }
     }
 

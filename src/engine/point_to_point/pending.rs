@@ -45,11 +45,11 @@ pub enum PendingOperation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingRun {
     /// The context of its messages.
-    pub context: u64,
+    pub(crate) context: u64,
     /// The number of the call on its communicator.
-    pub sequence: u32,
+    pub(crate) sequence: u32,
     /// Who must send or receive something next, ascending.
-    pub peers: Vec<Peer>,
+    pub(crate) peers: Vec<Peer>,
 }
 
 impl<D: Device> Engine<D> {
@@ -80,7 +80,7 @@ impl<D: Device> Engine<D> {
     ///
     /// # Panics
     /// If there is no such run.
-    pub fn pending_run(&self, id: RunId) -> Option<PendingRun> {
+    pub(crate) fn pending_run(&self, id: RunId) -> Option<PendingRun> {
         if self.is_run_complete(id) {
             return None;
         }
@@ -104,7 +104,7 @@ impl<D: Device> Engine<D> {
     }
 
     /// What is in the queues.
-    pub fn queues(&self) -> QueueLengths {
+    pub(crate) fn queues(&self) -> QueueLengths {
         let (posted, unexpected) = self.queue_lengths();
         let peers = self.protocol.outbox.iter().map(|peer| &self.protocol.peers[*peer as usize]);
         let outgoing = peers.map(|peer| peer.envelopes.len() + peer.streams.len()).sum();
@@ -112,7 +112,7 @@ impl<D: Device> Engine<D> {
     }
 
     /// The device, to be looked at.
-    pub fn device(&self) -> &D {
+    pub(crate) fn device(&self) -> &D {
         &self.device
     }
 

@@ -23,53 +23,53 @@ const FREE_BUFFERS_MAX: usize = 64;
 const FREE_BUFFER_BYTES_MAX: usize = 64 << 10;
 
 /// The state of all messages of one rank.
-pub struct MessageProtocol {
-    pub me: Peer,
+pub(crate) struct MessageProtocol {
+    pub(crate) me: Peer,
     short_max: usize,
-    pub matching: Matching<OperationId, UnexpectedMessage>,
-    pub operations: Slab<Operation>,
-    pub peers: Vec<PeerQueues>,
+    pub(crate) matching: Matching<OperationId, UnexpectedMessage>,
+    pub(crate) operations: Slab<Operation>,
+    pub(crate) peers: Vec<PeerQueues>,
     /// Peers for whom something waits; each once (`PeerQueues::queued`).
-    pub outbox: VecDeque<Peer>,
+    pub(crate) outbox: VecDeque<Peer>,
     /// Matched announcements that have not been answered.
-    pub pulls: VecDeque<(OperationId, Peer, Rts)>,
+    pub(crate) pulls: VecDeque<(OperationId, Peer, Rts)>,
     /// Announced sends whose receivers ask for help: the sender, the receiver, the ticket.
-    pub copy_assists: VecDeque<(Peer, OperationId, OperationId, u64)>,
+    pub(crate) copy_assists: VecDeque<(Peer, OperationId, OperationId, u64)>,
     /// Steps of schedules whose operation has completed.
-    pub steps: VecDeque<CompletedStep>,
+    pub(crate) steps: VecDeque<CompletedStep>,
     /// Sentences about peers that broke the protocol.
-    pub faults: Vec<String>,
+    pub(crate) faults: Vec<String>,
     /// How often something happened that somebody may wait for.
-    pub events: u64,
+    pub(crate) events: u64,
     free_buffers: Vec<Vec<u8>>,
 }
 
 /// A step of a schedule whose operation has ended.
-pub struct CompletedStep {
-    pub run: u32,
-    pub step: u32,
+pub(crate) struct CompletedStep {
+    pub(crate) run: u32,
+    pub(crate) step: u32,
     /// Bytes received; of a receive.
-    pub bytes: usize,
-    pub error: Option<Box<MpiError>>,
+    pub(crate) bytes: usize,
+    pub(crate) error: Option<Box<MpiError>>,
 }
 
 /// What is known of one peer.
 #[derive(Default)]
-pub struct PeerQueues {
-    pub credit: Credit,
+pub(crate) struct PeerQueues {
+    pub(crate) credit: Credit,
     /// Packets in the order in which they must leave.
-    pub envelopes: VecDeque<OutgoingPacket>,
+    pub(crate) envelopes: VecDeque<OutgoingPacket>,
     /// Granted sends; their data comes after the envelopes.
-    pub streams: VecDeque<OperationId>,
+    pub(crate) streams: VecDeque<OperationId>,
     /// Whether the peer is in the outbox.
-    pub queued: bool,
+    pub(crate) queued: bool,
     /// Announced sends to it that it has not answered: what it has to do before it can help.
-    pub unanswered_rts: u32,
+    pub(crate) unanswered_rts: u32,
 }
 
 /// A packet that waits to leave.
 #[derive(Clone, Copy)]
-pub enum OutgoingPacket {
+pub(crate) enum OutgoingPacket {
     /// The first packet of a send.
     Envelope(OperationId),
     /// A reply.
@@ -78,14 +78,14 @@ pub enum OutgoingPacket {
 
 /// An unexpected message.
 #[derive(Debug)]
-pub struct UnexpectedMessage {
-    pub from: Peer,
-    pub body: MessageBody,
+pub(crate) struct UnexpectedMessage {
+    pub(crate) from: Peer,
+    pub(crate) body: MessageBody,
 }
 
 /// What there is of an unexpected message.
 #[derive(Debug)]
-pub enum MessageBody {
+pub(crate) enum MessageBody {
     /// All of it.
     Whole(Vec<u8>),
     /// Its announcement.
@@ -94,7 +94,7 @@ pub enum MessageBody {
 
 impl UnexpectedMessage {
     /// Bytes of the packed message.
-    pub fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         match &self.body {
             MessageBody::Whole(data) => data.len() as u64,
             MessageBody::Rts(announce) => announce.total,
@@ -103,7 +103,7 @@ impl UnexpectedMessage {
 }
 
 impl MessageProtocol {
-    pub fn new(me: Peer, size: usize, short_max: usize) -> Self {
+    pub(crate) fn new(me: Peer, size: usize, short_max: usize) -> Self {
         Self {
             me,
             short_max,
@@ -122,7 +122,7 @@ impl MessageProtocol {
 
     /// Whether a poll left anything to send or to advance.
     #[inline]
-    pub fn needs_poll(&self) -> bool {
+    pub(crate) fn needs_poll(&self) -> bool {
         !(self.outbox.is_empty()
             && self.pulls.is_empty()
             && self.copy_assists.is_empty()
@@ -130,13 +130,13 @@ impl MessageProtocol {
     }
 
     /// Queues a packet for `to`.
-    pub fn queue(&mut self, to: Peer, outgoing: OutgoingPacket) {
+    pub(crate) fn queue(&mut self, to: Peer, outgoing: OutgoingPacket) {
         self.peers[to as usize].envelopes.push_back(outgoing);
         self.queue_peer(to);
     }
 
     /// Puts a peer for whom something waits into the outbox.
-    pub fn queue_peer(&mut self, to: Peer) {
+    pub(crate) fn queue_peer(&mut self, to: Peer) {
         if !std::mem::replace(&mut self.peers[to as usize].queued, true) {
             self.outbox.push_back(to);
         }
@@ -154,7 +154,7 @@ impl MessageProtocol {
     }
 
     /// Starts a receive of a message that was unexpected.
-    pub fn accept(
+    pub(crate) fn accept(
         &mut self, envelope: Envelope, message: UnexpectedMessage, mut room: MemoryRange,
         owner: OperationOwner,
     ) -> OperationId {
@@ -176,7 +176,7 @@ impl MessageProtocol {
 
     /// Ends an operation and tells its owner.
     #[inline(always)]
-    pub fn complete(&mut self, id: OperationId, completion: Completion) {
+    pub(crate) fn complete(&mut self, id: OperationId, completion: Completion) {
         let operation = &mut self.operations[id];
         if operation.owner == OperationOwner::Caller {
             self.events += 1;
@@ -211,7 +211,7 @@ impl MessageProtocol {
     }
 
     /// Ends a receive whose announced message has arrived.
-    pub fn end_receive(&mut self, id: OperationId) {
+    pub(crate) fn end_receive(&mut self, id: OperationId) {
         let OperationState::Receive(receive) = &self.operations[id].state else { return };
         let ReceivePhase::Matched { envelope, progress } = &receive.phase else { return };
         let (envelope, bytes, truncated) = (*envelope, progress.limit(), progress.is_truncated());
@@ -260,7 +260,7 @@ impl MessageProtocol {
     }
 
     /// A whole message of this rank to itself: straight into its receive, or kept.
-    pub fn message_to_self(&mut self, envelope: Envelope, message: &MemoryRange) {
+    pub(crate) fn message_to_self(&mut self, envelope: Envelope, message: &MemoryRange) {
         let Some(id) = self.matching.take_receive(envelope) else {
             let mut body = self.take_buffer(message.len);
             message.pack(0, &mut body);
@@ -277,7 +277,7 @@ impl MessageProtocol {
     }
 
     /// A part of a granted message of this rank to itself.
-    pub fn data_to_self(
+    pub(crate) fn data_to_self(
         &mut self, receiver: OperationId, message: &MemoryRange, range: Range<usize>,
     ) {
         let (start, len) = (range.start, range.len());
@@ -356,7 +356,7 @@ impl MessageProtocol {
     }
 
     /// An announced send to `to` needs nothing more of it but what it asks for.
-    pub fn rts_answered(&mut self, to: Peer) {
+    pub(crate) fn rts_answered(&mut self, to: Peer) {
         let announced = &mut self.peers[to as usize].unanswered_rts;
         *announced = announced.saturating_sub(1);
     }
@@ -424,14 +424,14 @@ impl MessageProtocol {
     }
 
     /// A buffer of `len` bytes, one of the kept ones if there is any.
-    pub fn take_buffer(&mut self, len: usize) -> Vec<u8> {
+    pub(crate) fn take_buffer(&mut self, len: usize) -> Vec<u8> {
         let mut spare = self.free_buffers.pop().unwrap_or_default();
         spare.resize(len, 0);
         spare
     }
 
     /// Keeps a buffer for later.
-    pub fn recycle_buffer(&mut self, spare: Vec<u8>) {
+    pub(crate) fn recycle_buffer(&mut self, spare: Vec<u8>) {
         if self.free_buffers.len() < FREE_BUFFERS_MAX && spare.capacity() <= FREE_BUFFER_BYTES_MAX {
             self.free_buffers.push(spare);
         }

@@ -32,7 +32,7 @@ use std::ops::Range;
 ///     \-- finished -------------------------->-/
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RendezvousSender {
+pub(crate) struct RendezvousSender {
     total: usize,
     state: SenderState,
 }
@@ -49,21 +49,21 @@ enum SenderState {
 
 /// The peer broke the protocol; nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProtocolViolation;
+pub(crate) struct ProtocolViolation;
 
 impl RendezvousSender {
     /// A message of `total` bytes that is announced now.
-    pub fn new(total: usize) -> Self {
+    pub(crate) fn new(total: usize) -> Self {
         Self { total, state: SenderState::RtsSent }
     }
 
     /// Bytes of the whole message.
-    pub fn total(&self) -> usize {
+    pub(crate) fn total(&self) -> usize {
         self.total
     }
 
     /// Whether the buffer may be reused.
-    pub fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.state == SenderState::Done
     }
 
@@ -71,7 +71,7 @@ impl RendezvousSender {
     ///
     /// # Errors
     /// [`ProtocolViolation`] if no grant was due.
-    pub fn cts(&mut self, limit: usize) -> Result<(), ProtocolViolation> {
+    pub(crate) fn cts(&mut self, limit: usize) -> Result<(), ProtocolViolation> {
         match self.state {
             SenderState::RtsSent => {
                 self.state = Self::sending(0, limit.min(self.total));
@@ -85,7 +85,7 @@ impl RendezvousSender {
     ///
     /// # Errors
     /// [`ProtocolViolation`] if it had asked for packets.
-    pub fn finish(&mut self) -> Result<(), ProtocolViolation> {
+    pub(crate) fn finish(&mut self) -> Result<(), ProtocolViolation> {
         match self.state {
             SenderState::RtsSent => {
                 self.state = SenderState::Done;
@@ -97,7 +97,7 @@ impl RendezvousSender {
 
     /// The part that the next packet of at most `room` bytes carries; `None` while the receiver
     /// must speak first, and once done.
-    pub fn next(&self, room: usize) -> Option<Range<usize>> {
+    pub(crate) fn next(&self, room: usize) -> Option<Range<usize>> {
         match self.state {
             SenderState::Sending { sent, limit } => Some(sent..limit.min(sent + room)),
             SenderState::RtsSent | SenderState::Done => None,
@@ -105,7 +105,7 @@ impl RendezvousSender {
     }
 
     /// The device took the packet that ends at `end`.
-    pub fn sent(&mut self, end: usize) {
+    pub(crate) fn sent(&mut self, end: usize) {
         match self.state {
             SenderState::Sending { limit, .. } => self.state = Self::sending(end, limit),
             SenderState::RtsSent | SenderState::Done => debug_assert!(false, "nothing was due"),
@@ -119,7 +119,7 @@ impl RendezvousSender {
 
 /// The receiving side: from the match on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RendezvousReceiver {
+pub(crate) struct RendezvousReceiver {
     /// Bytes granted.
     limit: usize,
     /// Bytes arrived.
@@ -132,23 +132,23 @@ pub struct RendezvousReceiver {
 
 impl RendezvousReceiver {
     /// A message of `total` bytes met a receive with room for `capacity`.
-    pub fn new(total: u64, capacity: usize) -> Self {
+    pub(crate) fn new(total: u64, capacity: usize) -> Self {
         let limit = usize::try_from(total).map_or(capacity, |total| total.min(capacity));
         Self { limit, received: 0, truncated: total > capacity as u64, assisted: false }
     }
 
     /// How many bytes to ask for.
-    pub fn limit(&self) -> usize {
+    pub(crate) fn limit(&self) -> usize {
         self.limit
     }
 
     /// Whether the message was cut.
-    pub fn is_truncated(&self) -> bool {
+    pub(crate) fn is_truncated(&self) -> bool {
         self.truncated
     }
 
     /// Whether everything asked for has arrived.
-    pub fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.received == self.limit
     }
 
@@ -156,7 +156,7 @@ impl RendezvousReceiver {
     ///
     /// # Errors
     /// [`ProtocolViolation`] if they are not the next ones or too many.
-    pub fn data(&mut self, offset: u64, len: usize) -> Result<(), ProtocolViolation> {
+    pub(crate) fn data(&mut self, offset: u64, len: usize) -> Result<(), ProtocolViolation> {
         if self.assisted || offset != self.received as u64 || len > self.limit - self.received {
             return Err(ProtocolViolation);
         }
@@ -165,12 +165,12 @@ impl RendezvousReceiver {
     }
 
     /// Everything was read directly.
-    pub fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         self.received = self.limit;
     }
 
     /// The sender writes the last bytes directly.
-    pub fn await_sender(&mut self) {
+    pub(crate) fn await_sender(&mut self) {
         self.assisted = true;
     }
 
@@ -178,7 +178,7 @@ impl RendezvousReceiver {
     ///
     /// # Errors
     /// [`ProtocolViolation`] if it had nothing to write.
-    pub fn copy_assist_done(&mut self, whole: bool) -> Result<(), ProtocolViolation> {
+    pub(crate) fn copy_assist_done(&mut self, whole: bool) -> Result<(), ProtocolViolation> {
         if !std::mem::take(&mut self.assisted) {
             return Err(ProtocolViolation);
         }

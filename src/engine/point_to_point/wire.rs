@@ -21,7 +21,7 @@ use crate::device::Header;
 /// The kinds of packet, as in [`Header::kind`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum PacketKind {
+pub(crate) enum PacketKind {
     /// A message that fits one packet.
     Eager = 1,
     /// A message that wants to be asked for.
@@ -54,14 +54,14 @@ pub struct Envelope {
 impl Envelope {
     /// The header of a packet of `kind` that carries this envelope.
     #[inline]
-    pub fn header(self, kind: PacketKind) -> Header {
+    pub(crate) fn header(self, kind: PacketKind) -> Header {
         let second = u64::from(self.source) << 32 | u64::from(self.tag as u32);
         Header { words: [self.context, second], kind: kind as u8 }
     }
 
     /// The envelope in a header.
     #[inline]
-    pub fn of(header: &Header) -> Self {
+    pub(crate) fn of(header: &Header) -> Self {
         let [context, second] = header.words;
         Self { context, source: (second >> 32) as u32, tag: second as u32 as i32 }
     }
@@ -69,21 +69,21 @@ impl Envelope {
 
 /// The data of an [`PacketKind::Rts`] packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rts {
+pub(crate) struct Rts {
     /// The operation at the sender.
-    pub sender: u32,
+    pub(crate) sender: u32,
     /// Bytes of the packed message.
-    pub total: u64,
+    pub(crate) total: u64,
     /// Where the message lies contiguously in the sender's memory; 0 if it does not.
-    pub address: u64,
+    pub(crate) address: u64,
 }
 
 impl Rts {
     /// The data's length in bytes.
-    pub const LEN: usize = 20;
+    pub(crate) const LEN: usize = 20;
 
     /// The data.
-    pub fn emit(self) -> [u8; Self::LEN] {
+    pub(crate) fn emit(self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
         bytes[..4].copy_from_slice(&self.sender.to_le_bytes());
         bytes[4..12].copy_from_slice(&self.total.to_le_bytes());
@@ -92,7 +92,7 @@ impl Rts {
     }
 
     /// Reads the data; `None` if it has the wrong length.
-    pub fn parse(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::LEN] = bytes.try_into().ok()?;
         let (sender, rest) = bytes.split_first_chunk()?;
         let (total, address) = rest.split_first_chunk()?;
@@ -106,7 +106,7 @@ impl Rts {
 
 /// A packet without an envelope: two words are all it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Control {
+pub(crate) enum Control {
     /// Asks for a message.
     Cts {
         /// The operation that announced it.
@@ -160,7 +160,7 @@ fn pair(sender: u32, receiver: u32) -> u64 {
 
 impl Control {
     /// The header.
-    pub fn header(self) -> Header {
+    pub(crate) fn header(self) -> Header {
         let (kind, words) = match self {
             Self::Cts { sender, receiver, limit } => {
                 (PacketKind::Cts, [pair(sender, receiver), limit])
@@ -179,7 +179,7 @@ impl Control {
     }
 
     /// Reads a header; `None` if it is not of one of these kinds.
-    pub fn parse(header: &Header) -> Option<Self> {
+    pub(crate) fn parse(header: &Header) -> Option<Self> {
         let [first, second] = header.words;
         let (sender, receiver) = ((first >> 32) as u32, first as u32);
         Some(match header.kind {

@@ -20,10 +20,10 @@ use platform::base::Peer;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) struct PeerTraffic {
     /// The rank as the program calls it, and as the device does.
-    pub rank: u32,
-    pub peer: Peer,
+    pub(crate) rank: u32,
+    pub(crate) peer: Peer,
     /// How much that is.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 /// What is put to each rank, if all of it starts at the same time; else nothing.
@@ -50,7 +50,7 @@ impl<D: Device> Engine<D> {
     ///
     /// # Panics
     /// If there is no such operation.
-    pub fn assign_engines(&mut self, together: &[OffloadedId], policy: PackingPolicy) {
+    pub(crate) fn assign_engines(&mut self, together: &[OffloadedId], policy: PackingPolicy) {
         let mut hasher = DefaultHasher::new();
         (together, policy).hash(&mut hasher);
         let arrangement = hasher.finish();

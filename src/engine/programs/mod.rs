@@ -1,5 +1,5 @@
 //! Programs of deferred work: their setup with the peers, and operations that a device runs by itself.
 
 mod engine_assignment;
-pub mod offloaded;
-pub mod program_setup;
+pub(crate) mod offloaded;
+pub(crate) mod program_setup;

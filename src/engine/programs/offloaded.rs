@@ -28,27 +28,27 @@ use crate::offload::{Buffer, Region, StepAction, StepId};
 use platform::base::{MpiError, Peer, Slab, Span};
 
 /// The key of an operation that the device runs.
-pub type OffloadedId = u32;
+pub(crate) type OffloadedId = u32;
 
 /// Scattered memory of the application, and the entry of the table of buffers that has its bytes
 /// while the operation is under way.
 pub(in crate::engine) struct PackedBuffer {
     /// The entry.
-    pub entry: usize,
+    pub(crate) entry: usize,
     /// The memory.
-    pub memory: Memory,
+    pub(crate) memory: Memory,
     /// The bytes that steps read, and those that steps write.
-    pub read: Vec<Range<usize>>,
-    pub written: Vec<Range<usize>>,
+    pub(crate) read: Vec<Range<usize>>,
+    pub(crate) written: Vec<Range<usize>>,
 }
 
 /// What the device gave for an operation, to be given back.
 #[derive(Default)]
 pub(in crate::engine) struct ReservedResources {
     /// Counters of this rank: all of tank 0, all of tank 1.
-    pub counters: Vec<CounterKey>,
+    pub(crate) counters: Vec<CounterKey>,
     /// Memory that peers write to.
-    pub keys: Vec<(Buffer, MemoryKey)>,
+    pub(crate) keys: Vec<(Buffer, MemoryKey)>,
 }
 
 /// How far an operation is.
@@ -64,15 +64,15 @@ enum OffloadState {
 
 /// An operation with all that it uses.
 pub(in crate::engine) struct OffloadedOperation {
-    pub launch: Launch,
-    pub packed: Vec<PackedBuffer>,
-    pub scratch: Vec<OwnedBytes>,
-    pub reserved: ReservedResources,
-    pub program: ProgramKey,
+    pub(crate) launch: Launch,
+    pub(crate) packed: Vec<PackedBuffer>,
+    pub(crate) scratch: Vec<OwnedBytes>,
+    pub(crate) reserved: ReservedResources,
+    pub(crate) program: ProgramKey,
     /// Whom the program names, ascending.
-    pub peers: Vec<Peer>,
+    pub(crate) peers: Vec<Peer>,
     /// What it puts, if all of that starts at the same time.
-    pub traffic: Vec<PeerTraffic>,
+    pub(crate) traffic: Vec<PeerTraffic>,
     /// Stands for how its puts were arranged last.
     assignment: Option<u64>,
     state: OffloadState,
@@ -83,7 +83,7 @@ pub(in crate::engine) struct OffloadedOperation {
 
 /// The operations that the device runs for an engine.
 #[derive(Default)]
-pub struct Offloads {
+pub(crate) struct Offloads {
     all: Slab<OffloadedOperation>,
     /// Those that have started and are not over.
     active: Vec<OffloadedId>,
@@ -107,7 +107,7 @@ impl PackedBuffer {
 
 impl OffloadedOperation {
     /// One that is idle.
-    pub fn new(
+    pub(crate) fn new(
         launch: Launch, packed: Vec<PackedBuffer>, scratch: Vec<OwnedBytes>,
         reserved: ReservedResources, program: ProgramKey, peers: Vec<Peer>,
         traffic: Vec<PeerTraffic>,
@@ -197,7 +197,7 @@ impl<D: Device> Engine<D> {
     ///
     /// # Panics
     /// If there is no such operation.
-    pub fn start_offloaded(&mut self, id: OffloadedId) {
+    pub(crate) fn start_offloaded(&mut self, id: OffloadedId) {
         let operation = &mut self.offloads.all[id];
         debug_assert!(operation.state == OffloadState::Idle);
         operation.pack();
@@ -221,7 +221,7 @@ impl<D: Device> Engine<D> {
     /// # Panics
     /// If there is no such operation.
     #[inline]
-    pub fn is_offloaded_complete(&self, id: OffloadedId) -> bool {
+    pub(crate) fn is_offloaded_complete(&self, id: OffloadedId) -> bool {
         self.offloads.all[id].state != OffloadState::Active
     }
 
@@ -229,7 +229,7 @@ impl<D: Device> Engine<D> {
     ///
     /// # Panics
     /// If there is no such operation.
-    pub fn take_offloaded_error(&mut self, id: OffloadedId) -> Option<Box<MpiError>> {
+    pub(crate) fn take_offloaded_error(&mut self, id: OffloadedId) -> Option<Box<MpiError>> {
         let operation = &mut self.offloads.all[id];
         debug_assert!(operation.state != OffloadState::Active);
         operation.state = OffloadState::Idle;
@@ -240,7 +240,7 @@ impl<D: Device> Engine<D> {
     ///
     /// # Panics
     /// If there is no such operation.
-    pub fn release_offloaded(&mut self, id: OffloadedId) {
+    pub(crate) fn release_offloaded(&mut self, id: OffloadedId) {
         let operation = &mut self.offloads.all[id];
         operation.released = true;
         if operation.state != OffloadState::Active {
@@ -336,7 +336,7 @@ impl<D: Device> Engine<D> {
 
     /// Whether the device runs anything, and does nothing now; then a number that changes whenever
     /// it has done something. `None` while it may be doing something.
-    pub fn offload_quiescence(&self) -> Option<u64> {
+    pub(crate) fn offload_quiescence(&self) -> Option<u64> {
         if self.offloads.active.is_empty() { Some(0) } else { self.offloads.quiescence }
     }
 

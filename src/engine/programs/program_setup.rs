@@ -44,10 +44,10 @@ const KEYS: usize = 3;
 const TARGET_BYTES: usize = (ArrivalTarget::WORDS + KEYS) * 8;
 
 /// What was to be made, for a run by messages, and why it was not.
-pub type SetupError<Why> = Box<(Launch, Why)>;
+pub(crate) type SetupError<Why> = Box<(Launch, Why)>;
 
 /// An operation whose program is being made.
-pub struct ProgramSetup {
+pub(crate) struct ProgramSetup {
     launch: Launch,
     draft: Draft,
     tanks: usize,
@@ -90,7 +90,7 @@ impl ProgramSetup {
     }
 
     /// The exchange of grants.
-    pub fn grant_exchange(&self) -> Launch {
+    pub(crate) fn grant_exchange(&self) -> Launch {
         let send = |peer| (peer, encode(self.draft.grants_to(peer), u16::to_le_bytes));
         let receive = |peer| (peer, size_of::<u16>() * self.draft.grants_due(peer));
         let sends = self.draft.sources().map(send).collect();
@@ -99,7 +99,7 @@ impl ProgramSetup {
     }
 
     /// Notes what that brought.
-    pub fn take_grants(&mut self, received: &[Memory]) {
+    pub(crate) fn take_grants(&mut self, received: &[Memory]) {
         let received = received.iter().map(|memory| decode(memory, u16::from_le_bytes));
         let destinations: Vec<u32> = self.draft.destinations().collect();
         let grants: HashMap<u32, Vec<u16>> = destinations.into_iter().zip(received).collect();
@@ -114,7 +114,7 @@ impl ProgramSetup {
     }
 
     /// The exchange of places.
-    pub fn target_exchange(&self) -> Launch {
+    pub(crate) fn target_exchange(&self) -> Launch {
         let peers = self.draft.peers();
         let send = |(peer, due): (&u32, &usize)| {
             if self.failed.is_some() {
@@ -217,7 +217,7 @@ impl<D: Device> Engine<D> {
     ///
     /// # Errors
     /// The launch, and why this rank cannot.
-    pub fn draft(
+    pub(crate) fn draft(
         &mut self, launch: Launch, scheme: Scheme,
     ) -> Result<ProgramSetup, SetupError<String>> {
         let ordered = match self.device.trigger() {
@@ -238,7 +238,7 @@ impl<D: Device> Engine<D> {
     }
 
     /// Takes of the device what peers are told of.
-    pub fn reserve_resources(&mut self, linking: &mut ProgramSetup) {
+    pub(crate) fn reserve_resources(&mut self, linking: &mut ProgramSetup) {
         if linking.failed.is_none() {
             linking.failed = self.reserve(linking).err();
         }
@@ -272,7 +272,7 @@ impl<D: Device> Engine<D> {
     ///
     /// # Errors
     /// The launch, and what went wrong on the way.
-    pub fn load(
+    pub(crate) fn load(
         &mut self, mut linking: ProgramSetup, received: &[Memory],
     ) -> Result<OffloadedId, SetupError<Box<MpiError>>> {
         if let Some(why) = linking.failed.take() {
@@ -329,7 +329,7 @@ impl<D: Device> Engine<D> {
     }
 
     /// Gives up what is being made.
-    pub fn cancel_setup(&mut self, mut linking: ProgramSetup) -> Launch {
+    pub(crate) fn cancel_setup(&mut self, mut linking: ProgramSetup) -> Launch {
         self.release_reserved(std::mem::take(&mut linking.reserved));
         linking.into_launch()
     }

@@ -14,12 +14,12 @@ use crate::engine::schedules::run::RunPlan;
 use platform::base::Result;
 
 /// Says whether a run may go on, by the user buffers that its first plan had.
-pub type ContinuationCheck = Box<dyn FnOnce(&[Memory]) -> Result + Send>;
+pub(crate) type ContinuationCheck = Box<dyn FnOnce(&[Memory]) -> Result + Send>;
 
 /// What follows a run whose steps are all complete.
-pub struct Continuation {
+pub(crate) struct Continuation {
     /// Whether it may go on.
-    pub check: ContinuationCheck,
+    pub(crate) check: ContinuationCheck,
     /// With what, under which number of the call; `None` if that was all.
-    pub next: Option<(RunPlan, u32)>,
+    pub(crate) next: Option<(RunPlan, u32)>,
 }

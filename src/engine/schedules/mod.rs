@@ -1,5 +1,5 @@
 //! Runs of schedules: steps that start as the steps before them complete.
 
-pub mod continuation;
+pub(crate) mod continuation;
 pub mod run;
 mod run_progress;

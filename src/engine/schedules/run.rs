@@ -81,13 +81,13 @@ pub struct RunPlan {
 /// Scattered memory whose packed bytes are a buffer of their own: what reductions want.
 pub struct StagedBuffer {
     /// The entry of the table of buffers, which has adjacent bytes as many as there are here.
-    pub buffer: usize,
+    pub(crate) buffer: usize,
     /// The memory of the application.
-    pub memory: Memory,
+    pub(crate) memory: Memory,
     /// Whether it is packed before the first step.
-    pub read: bool,
+    pub(crate) read: bool,
     /// Whether it is unpacked after the last attached one.
-    pub written: bool,
+    pub(crate) written: bool,
 }
 
 /// Everything that makes a schedule a run.
@@ -172,14 +172,14 @@ impl RunPlan {
 
 impl StagedBuffer {
     /// Packs the memory into its entry of `buffers`, if it is to be read.
-    pub fn pack(&self, buffers: &mut [Memory]) {
+    pub(crate) fn pack(&self, buffers: &mut [Memory]) {
         if self.read {
             self.memory.copy(0, &mut buffers[self.buffer], 0, self.memory.len());
         }
     }
 
     /// Unpacks the memory from its entry of `buffers`, if it is to be written.
-    pub fn unpack(&mut self, buffers: &[Memory]) {
+    pub(crate) fn unpack(&mut self, buffers: &[Memory]) {
         if self.written {
             let len = self.memory.len();
             buffers[self.buffer].copy(0, &mut self.memory, 0, len);
@@ -215,7 +215,7 @@ struct ScheduleRun {
 
 /// The runs of an engine.
 #[derive(Default)]
-pub struct Runs {
+pub(crate) struct Runs {
     runs: Slab<ScheduleRun>,
     free_list: ProgressFreeList,
     work: VecDeque<ReductionWork>,
@@ -334,7 +334,7 @@ impl<D: Device> Engine<D> {
     }
 
     /// Starts a run that goes on as `continuation` says; it has no detached steps before that.
-    pub fn launch_with(&mut self, launch: Launch, sequel: Continuation) -> RunId {
+    pub(crate) fn launch_with(&mut self, launch: Launch, sequel: Continuation) -> RunId {
         let run = self.runs.insert(launch, false);
         self.runs.runs[run].continuation = Some(Box::new(sequel));
         self.begin_run(run);
@@ -364,7 +364,7 @@ impl<D: Device> Engine<D> {
 
     /// A run that may start as often as wanted ([`Engine::start`]), one instance after the other.
     /// It stays until it is released.
-    pub fn create_persistent(&mut self, launch: Launch) -> RunId {
+    pub(crate) fn create_persistent(&mut self, launch: Launch) -> RunId {
         self.runs.insert(launch, true)
     }
 
@@ -373,7 +373,7 @@ impl<D: Device> Engine<D> {
     ///
     /// # Panics
     /// If there is no such run.
-    pub fn start(&mut self, run: RunId) -> RunId {
+    pub(crate) fn start(&mut self, run: RunId) -> RunId {
         debug_assert!(self.is_run_complete(run) && self.runs.runs[run].persistent);
         let is_done = self.runs.runs[run].progress.has_completed_all();
         let run = if is_done { run } else { self.runs.split_off(run) };
@@ -401,7 +401,7 @@ impl<D: Device> Engine<D> {
     /// # Panics
     /// If there is no such run.
     #[inline]
-    pub fn is_run_complete(&self, run: RunId) -> bool {
+    pub(crate) fn is_run_complete(&self, run: RunId) -> bool {
         let run = &self.runs.runs[run];
         let begun = !run.persistent || run.progress.has_started_all();
         run.progress.is_complete() && begun && run.continuation.is_none()
@@ -428,7 +428,7 @@ impl<D: Device> Engine<D> {
     }
 
     /// Lets a run go on without anybody waiting for it; it does not start again.
-    pub fn release_run(&mut self, run: RunId) {
+    pub(crate) fn release_run(&mut self, run: RunId) {
         let released = &mut self.runs.runs[run];
         (released.owner, released.persistent) = (OperationOwner::Released, false);
         self.runs.remove_if_done(run);
@@ -442,7 +442,7 @@ impl<D: Device> Engine<D> {
 
     /// Whether there is [`ReductionWork`] to take.
     #[inline]
-    pub fn has_work(&self) -> bool {
+    pub(crate) fn has_work(&self) -> bool {
         !self.runs.work.is_empty()
     }
 

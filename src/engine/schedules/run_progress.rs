@@ -16,7 +16,7 @@ const FREE_MAX: usize = 16;
 const FREE_BYTES_MAX: usize = 4 << 20;
 
 /// The state of one run of a schedule.
-pub struct RunProgress {
+pub(crate) struct RunProgress {
     schedule: Arc<Schedule>,
     scratch: Vec<OwnedBytes>,
     /// Completions that each step still waits for.
@@ -45,12 +45,12 @@ impl RunProgress {
     }
 
     /// The schedule.
-    pub fn schedule(&self) -> &Schedule {
+    pub(crate) fn schedule(&self) -> &Schedule {
         &self.schedule
     }
 
     /// Goes back to the beginning. Scratch buffers hold anything.
-    pub fn rewind(&mut self) {
+    pub(crate) fn rewind(&mut self) {
         debug_assert!(self.has_completed_all() && self.ready.is_empty());
         self.waits.clear();
         self.waits.extend_from_slice(self.schedule.waits());
@@ -64,14 +64,14 @@ impl RunProgress {
 
     /// A step that may start now, and the one whose completion let it.
     #[inline]
-    pub fn next(&mut self) -> Option<(StepId, StepId)> {
+    pub(crate) fn next(&mut self) -> Option<(StepId, StepId)> {
         let next = self.ready.pop_front();
         self.unstarted -= usize::from(next.is_some());
         next
     }
 
     /// Notes the end of a step: its successors may become ready. Whether the run is over by that.
-    pub fn complete_step(&mut self, step: StepId) -> bool {
+    pub(crate) fn complete_step(&mut self, step: StepId) -> bool {
         self.all -= 1;
         let attached = !self.schedule.steps()[step as usize].detached;
         self.attached -= usize::from(attached);
@@ -89,24 +89,24 @@ impl RunProgress {
 
     /// Whether all steps are complete that the run is not over without.
     #[inline]
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.attached == 0
     }
 
     /// Whether all steps have started.
     #[inline]
-    pub fn has_started_all(&self) -> bool {
+    pub(crate) fn has_started_all(&self) -> bool {
         self.unstarted == 0
     }
 
     /// Whether all steps are complete, so that nobody touches the scratch buffers any more.
     #[inline]
-    pub fn has_completed_all(&self) -> bool {
+    pub(crate) fn has_completed_all(&self) -> bool {
         self.all == 0
     }
 
     /// A scratch buffer, good while this lives and until the run is done.
-    pub fn scratch(&self, index: u32) -> Span {
+    pub(crate) fn scratch(&self, index: u32) -> Span {
         self.scratch[index as usize].span()
     }
 
@@ -117,14 +117,14 @@ impl RunProgress {
 
 /// States of runs that are over, for the next runs of their schedules; the oldest goes first.
 #[derive(Default)]
-pub struct ProgressFreeList {
+pub(crate) struct ProgressFreeList {
     free: VecDeque<RunProgress>,
     bytes: usize,
 }
 
 impl ProgressFreeList {
     /// A state for a run of `schedule`, to be rewound.
-    pub fn take(&mut self, schedule: &Arc<Schedule>) -> RunProgress {
+    pub(crate) fn take(&mut self, schedule: &Arc<Schedule>) -> RunProgress {
         let fitting = |spare: &RunProgress| Arc::ptr_eq(&spare.schedule, schedule);
         let spare = self.free.iter().rposition(fitting).and_then(|at| self.free.remove(at));
         match spare {
@@ -137,7 +137,7 @@ impl ProgressFreeList {
     }
 
     /// Keeps a state that is done, unless it is too large or nobody else has the schedule.
-    pub fn recycle(&mut self, spare: RunProgress) {
+    pub(crate) fn recycle(&mut self, spare: RunProgress) {
         let bytes = spare.bytes();
         if Arc::strong_count(&spare.schedule) == 1 || bytes > FREE_BYTES_MAX {
             return;

@@ -8,7 +8,7 @@
 //! significant.
 
 pub mod inter;
-pub mod neighborhood;
+pub(crate) mod neighborhood;
 
 use std::sync::Arc;
 

@@ -107,7 +107,7 @@ impl<D: Device> Mpi<D> {
     }
 
     /// The call `function`, which waits for others to make a request.
-    pub fn persistent_init_wait_report(
+    pub(crate) fn persistent_init_wait_report(
         &self, function: &str, making: &PersistentInit,
     ) -> WaitReport {
         match making {

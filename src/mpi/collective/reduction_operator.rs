@@ -101,7 +101,7 @@ impl ReductionOperator {
 
     /// Computes `into = from op into` (`MPI_Reduce_local`). It may call the application, so
     /// nothing may be locked.
-    pub fn combine(&self, from: Memory, into: Memory) {
+    pub(crate) fn combine(&self, from: Memory, into: Memory) {
         if into.is_empty() {
             return;
         }
@@ -131,11 +131,11 @@ pub(in crate::mpi) enum BufferUse {
 }
 
 /// The receive buffer of a reduction, and what it is for.
-pub(in crate::mpi) struct ResultBuffer(pub Memory, pub BufferUse);
+pub(in crate::mpi) struct ResultBuffer(pub(crate) Memory, pub BufferUse);
 
 impl ResultBuffer {
     /// A receive buffer for a result, which has the operand if that is in place.
-    pub fn result(memory: Memory, in_place: bool) -> Self {
+    pub(crate) fn result(memory: Memory, in_place: bool) -> Self {
         Self(memory, if in_place { BufferUse::Both } else { BufferUse::Written })
     }
 }

@@ -15,14 +15,14 @@ type ScheduleKey = (Collective, Shape, u32, Option<Arc<Nodes>>);
 
 /// The schedules of recent calls, the oldest of which makes room for a new one.
 #[derive(Debug, Default)]
-pub struct ScheduleCache {
+pub(crate) struct ScheduleCache {
     schedules: Vec<(ScheduleKey, Arc<Schedule>)>,
     oldest: usize,
 }
 
 impl ScheduleCache {
     /// The part of `rank` in an operation; all calls are to choose alike.
-    pub fn schedule(
+    pub(crate) fn schedule(
         &mut self, by: &Selection, collective: Collective, shape: Shape, rank: u32,
         nodes: Option<&Arc<Nodes>>,
     ) -> Arc<Schedule> {

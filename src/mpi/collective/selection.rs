@@ -43,7 +43,7 @@ impl AlgorithmChoice {
     }
 
     /// What may be said of `operation`, as settings list it.
-    pub fn texts(operation: CollectiveOperation) -> String {
+    pub(crate) fn texts(operation: CollectiveOperation) -> String {
         let names = operation.algorithms();
         ["auto", "shared"].into_iter().chain(names).collect::<Vec<_>>().join("|")
     }
@@ -69,7 +69,7 @@ impl Default for Selection {
 
 impl Selection {
     /// What is cheapest on `machine_model`, and on a network between several of that kind.
-    pub fn new(machine: MachineModel) -> Self {
+    pub(crate) fn new(machine: MachineModel) -> Self {
         let choices = [AlgorithmChoice::Auto; CollectiveOperation::ALL.len()];
         let network = machine_model::NETWORK;
         Self { machine, network, choices, reproducible: false, warned: Cell::new(0) }
@@ -91,7 +91,7 @@ impl Selection {
     }
 
     /// Admits only algorithms that put operands together in one way (`coll`, "Association").
-    pub fn set_reproducible(&mut self, reproducible: bool) {
+    pub(crate) fn set_reproducible(&mut self, reproducible: bool) {
         self.reproducible = reproducible;
     }
 
@@ -102,24 +102,24 @@ impl Selection {
     }
 
     /// Whether `operation` goes through memory that all ranks share, if they do.
-    pub fn is_shared(&self, operation: CollectiveOperation) -> bool {
+    pub(crate) fn is_shared(&self, operation: CollectiveOperation) -> bool {
         !matches!(self.choice(operation), AlgorithmChoice::Algorithm(_))
             && (!self.reproducible || operation.reproducible().is_none())
     }
 
     /// Whether `operation`, if it only moves `bytes` bytes to each rank, is better off with messages
     /// although the ranks share memory.
-    pub fn prefers_messages(&self, operation: CollectiveOperation, bytes: usize) -> bool {
+    pub(crate) fn prefers_messages(&self, operation: CollectiveOperation, bytes: usize) -> bool {
         bytes >= self.machine.long_bytes && self.choice(operation) == AlgorithmChoice::Auto
     }
 
     /// Whose costs are compared.
-    pub fn machine(&self) -> &MachineModel {
+    pub(crate) fn machine(&self) -> &MachineModel {
         &self.machine
     }
 
     /// Whose costs are compared for what crosses between nodes.
-    pub fn network(&self) -> &MachineModel {
+    pub(crate) fn network(&self) -> &MachineModel {
         &self.network
     }
 
@@ -137,7 +137,7 @@ impl Selection {
     ///
     /// # Panics
     /// As [`Selection::choose`].
-    pub fn choose_across_nodes<A: Arguments>(
+    pub(crate) fn choose_across_nodes<A: Arguments>(
         &self, family: &AlgorithmFamily<A>, shape: Shape, args: A::Borrowed<'_>,
     ) -> &'static Algorithm<A> {
         self.choose_by(&self.network, family, shape, args)

@@ -56,15 +56,15 @@ pub enum ConstructorForm {
 #[derive(Debug)]
 pub struct Contents {
     /// Which constructor.
-    pub combiner: Combiner,
+    pub(crate) combiner: Combiner,
     /// Arguments that are `int`.
-    pub integers: Vec<i32>,
+    pub(crate) integers: Vec<i32>,
     /// Arguments that are `MPI_Aint`.
-    pub addresses: Vec<i64>,
+    pub(crate) addresses: Vec<i64>,
     /// Arguments that are `MPI_Count`; only the large form has any.
-    pub counts: Vec<i64>,
+    pub(crate) counts: Vec<i64>,
     /// The datatypes that it was made of.
-    pub types: Vec<Datatype>,
+    pub(crate) types: Vec<Datatype>,
     form: ConstructorForm,
 }
 

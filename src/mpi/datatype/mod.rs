@@ -23,8 +23,7 @@ use std::sync::Arc;
 pub use array::{ArrayOrder, Distribution};
 pub use contents::{Combiner, ConstructorForm, Contents};
 pub use predefined::{ByHandle, DatatypeClass, Predefined, Unit};
-pub use section::ArraySection;
-pub use signature::Signature;
+pub(crate) use section::ArraySection;
 pub use unnamed::{Precision, Unnamed, ValueIndex};
 
 use crate::engine::memory::layout::{Block, Layout};
@@ -114,12 +113,12 @@ impl Datatype {
 
     /// Which predefined datatype it is, or which one has the representation of this unnamed one;
     /// `None` if it is derived.
-    pub fn as_predefined(&self) -> Option<&Predefined> {
+    pub(crate) fn as_predefined(&self) -> Option<&Predefined> {
         self.0.predefined.as_ref()
     }
 
     /// What an unnamed predefined datatype was asked for by; `None` of all others.
-    pub fn as_unnamed(&self) -> Option<Unnamed> {
+    pub(crate) fn as_unnamed(&self) -> Option<Unnamed> {
         self.0.unnamed
     }
 
@@ -129,7 +128,7 @@ impl Datatype {
     }
 
     /// Its name in a message to people.
-    pub fn describe(&self) -> &'static str {
+    pub(crate) fn describe(&self) -> &'static str {
         match &self.0.predefined {
             Some(_) if self.0.unnamed.is_some() => "an unnamed predefined datatype",
             Some(entry) => entry.name,
@@ -138,12 +137,13 @@ impl Datatype {
     }
 
     /// How it was made.
-    pub fn contents(&self) -> &Contents {
+    pub(crate) fn contents(&self) -> &Contents {
         &self.0.contents
     }
 
     /// Whether the two are one value: made by the same call.
-    pub fn is(&self, other: &Self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 

@@ -101,7 +101,7 @@ units! {
 
 impl Unit {
     /// The two members of a pair: the value and the index.
-    pub const fn members(self) -> Option<[Self; 2]> {
+    pub(crate) const fn members(self) -> Option<[Self; 2]> {
         Some(match self {
             Self::F32I32 => [Self::F32, Self::I32],
             Self::F64I32 => [Self::F64, Self::I32],
@@ -118,7 +118,7 @@ impl Unit {
 
     /// A value of the one representation and an index of the other; `None` unless they are numbers
     /// and the index is an integer.
-    pub fn value_index(members: [Self; 2]) -> Option<Self> {
+    pub(crate) fn value_index(members: [Self; 2]) -> Option<Self> {
         VALUE_INDEX.iter().find(|pair| **pair == members).map(Self::ValueIndex)
     }
 }
@@ -149,11 +149,11 @@ pub struct Predefined {
     /// Its name in `mpi.h`.
     pub name: &'static str,
     /// Which operations take it.
-    pub class: DatatypeClass,
+    pub(crate) class: DatatypeClass,
     /// Its representation.
     pub unit: Unit,
     /// The handle values of its value and its index, if it is a pair.
-    pub pair: Option<[u32; 2]>,
+    pub(crate) pair: Option<[u32; 2]>,
 }
 
 impl fmt::Debug for Predefined {
@@ -186,18 +186,18 @@ pub struct ByHandle<T>(Box<[Option<T>]>);
 
 impl<T> ByHandle<T> {
     /// Fills the table.
-    pub fn new(make: impl Fn(&'static Predefined) -> T) -> Self {
+    pub(crate) fn new(make: impl Fn(&'static Predefined) -> T) -> Self {
         Self((FIRST..END).map(|handle| Predefined::find(handle).map(&make)).collect())
     }
 
     /// The entry of the datatype with this handle value.
     #[inline]
-    pub fn find(&self, handle: u32) -> Option<&T> {
+    pub(crate) fn find(&self, handle: u32) -> Option<&T> {
         self.0.get(handle.wrapping_sub(FIRST) as usize)?.as_ref()
     }
 
     /// The same, to change it.
-    pub fn find_mut(&mut self, handle: u32) -> Option<&mut T> {
+    pub(crate) fn find_mut(&mut self, handle: u32) -> Option<&mut T> {
         self.0.get_mut(handle.wrapping_sub(FIRST) as usize)?.as_mut()
     }
 }

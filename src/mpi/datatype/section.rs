@@ -24,7 +24,7 @@ use platform::base::{ErrorClass, Result};
 
 /// An array of which some elements are a buffer.
 #[derive(Clone, Debug)]
-pub struct ArraySection {
+pub(crate) struct ArraySection {
     /// The address of the first element.
     base: usize,
     /// What a section of the first so many dimensions is: at first adjacent bytes.
@@ -62,7 +62,7 @@ impl ArraySection {
     ///
     /// # Errors
     /// `Arg` if the section does not fit the address space.
-    pub fn new(base: usize, element: usize, dimensions: &[(usize, isize)]) -> Result<Self> {
+    pub(crate) fn new(base: usize, element: usize, dimensions: &[(usize, isize)]) -> Result<Self> {
         let adjacent = SectionLevel { layout: Arc::new(Layout::dense(element)), stride: 0 };
         let mut levels = vec![adjacent];
         for (extent, stride) in dimensions.iter().copied().filter(|(extent, _)| *extent != 1) {
@@ -79,7 +79,9 @@ impl ArraySection {
     ///
     /// # Errors
     /// `Buffer` if the section has not so many.
-    pub fn layout(&self, datatype: &Datatype, count: usize, displacement: isize) -> Result<Layout> {
+    pub(crate) fn layout(
+        &self, datatype: &Datatype, count: usize, displacement: isize,
+    ) -> Result<Layout> {
         let mut pieces = Vec::new();
         let element = datatype.layout();
         match element.contiguous().filter(|_| element.extent() == element.size() as isize) {
@@ -174,7 +176,7 @@ impl ArraySection {
 
 impl Datatype {
     /// This datatype, of handle `element`, for a call of which some buffers are sections.
-    pub fn with_sections(&self, element: u32, sections: Vec<ArraySection>) -> Self {
+    pub(crate) fn with_sections(&self, element: u32, sections: Vec<ArraySection>) -> Self {
         let inner = &self.0;
         let all = sections.into_boxed_slice();
         Self(Arc::new(DatatypeInner {
@@ -192,18 +194,18 @@ impl Datatype {
 
     /// Whether some buffers of it are sections.
     #[inline]
-    pub fn has_sections(&self) -> bool {
+    pub(crate) fn has_sections(&self) -> bool {
         self.0.sections.is_some()
     }
 
     /// The section at this address.
-    pub fn section(&self, base: usize) -> Option<&ArraySection> {
+    pub(crate) fn section(&self, base: usize) -> Option<&ArraySection> {
         let sections = self.0.sections.as_ref()?;
         sections.all.iter().find(|section| section.base == base)
     }
 
     /// The handle of the datatype that this one is with sections; `None` if it has none.
-    pub fn without_sections(&self) -> Option<u32> {
+    pub(crate) fn without_sections(&self) -> Option<u32> {
         self.0.sections.as_ref().map(|sections| sections.element)
     }
 }

@@ -7,7 +7,7 @@ use super::{Combiner, Datatype, Predefined};
 ///
 /// It keeps its place in a list and not on the stack: datatypes may be nested as deep as memory
 /// allows.
-pub struct Signature<'a> {
+pub(crate) struct Signature<'a> {
     levels: Vec<SignatureLevel<'a>>,
 }
 
@@ -22,7 +22,7 @@ struct SignatureLevel<'a> {
 
 impl<'a> Signature<'a> {
     /// The signature of `count` elements of `datatype`.
-    pub fn new(datatype: &'a Datatype, count: usize) -> Self {
+    pub(crate) fn new(datatype: &'a Datatype, count: usize) -> Self {
         Self { levels: vec![SignatureLevel { datatype, left: count, part: 0 }] }
     }
 }

@@ -9,22 +9,22 @@ use std::cmp::Ordering;
 /// IEEE binary16: 1 sign bit, 5 bits of exponent, 10 of fraction.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
-pub struct F16(pub u16);
+pub(crate) struct F16(pub(crate) u16);
 
 /// IEEE binary128: 1 sign bit, 15 bits of exponent, 112 of fraction.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
-pub struct F128(pub u128);
+pub(crate) struct F128(pub(crate) u128);
 
 /// The x87's extended format: 64 bits of significand (its leading bit included), 15 of exponent,
 /// 1 sign bit. The other 6 bytes are padding.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
-pub struct F80(pub [u8; 16]);
+pub(crate) struct F80(pub(crate) [u8; 16]);
 
 impl F16 {
     /// The same value with more bits.
-    pub fn wide(self) -> f32 {
+    pub(crate) fn wide(self) -> f32 {
         let sign = u32::from(self.0 >> 15) << 31;
         let fraction = u32::from(self.0 & 0x3ff);
         let magnitude = match self.0 >> 10 & 0x1f {
@@ -37,7 +37,7 @@ impl F16 {
 
     /// The nearest value. A sum or product of two `F16`s is right even though it was rounded to
     /// `f32` before: that has more than twice as many bits.
-    pub fn nearest(value: f32) -> Self {
+    pub(crate) fn nearest(value: f32) -> Self {
         let sign = (value.to_bits() >> 31 << 15) as u16;
         let magnitude = value.abs();
         let bits = magnitude.to_bits();
@@ -57,17 +57,17 @@ impl F16 {
     }
 
     /// The sum, rounded.
-    pub fn sum(self, other: Self) -> Self {
+    pub(crate) fn sum(self, other: Self) -> Self {
         Self::nearest(self.wide() + other.wide())
     }
 
     /// The difference, rounded.
-    pub fn difference(self, other: Self) -> Self {
+    pub(crate) fn difference(self, other: Self) -> Self {
         Self::nearest(self.wide() - other.wide())
     }
 
     /// The product, rounded.
-    pub fn product(self, other: Self) -> Self {
+    pub(crate) fn product(self, other: Self) -> Self {
         Self::nearest(self.wide() * other.wide())
     }
 }
@@ -144,7 +144,7 @@ struct FloatParts {
 
 impl F128 {
     /// The sum, rounded.
-    pub fn sum(self, other: Self) -> Self {
+    pub(crate) fn sum(self, other: Self) -> Self {
         let (one, other) = (self.0, other.0);
         if is_nan(one) || is_nan(other) {
             return Self(QUIET_NAN);
@@ -164,12 +164,12 @@ impl F128 {
     }
 
     /// The difference, rounded.
-    pub fn difference(self, other: Self) -> Self {
+    pub(crate) fn difference(self, other: Self) -> Self {
         self.sum(Self(other.0 ^ SIGN))
     }
 
     /// The product, rounded.
-    pub fn product(self, other: Self) -> Self {
+    pub(crate) fn product(self, other: Self) -> Self {
         let sign = (self.0 ^ other.0) & SIGN;
         if is_nan(self.0) || is_nan(other.0) {
             return Self(QUIET_NAN);
@@ -288,7 +288,7 @@ fn rounded(sign: u128, exponent: i32, significand: u128) -> u128 {
 #[cfg(test)]
 impl F128 {
     /// A normal number, 0 or infinity.
-    pub fn of(value: f64) -> Self {
+    pub(crate) fn of(value: f64) -> Self {
         let bits = value.to_bits();
         let sign = u128::from(bits >> 63) << 127;
         let exponent = match u128::from(bits >> 52 & 0x7ff) {
@@ -303,7 +303,7 @@ impl F128 {
 #[cfg(test)]
 impl F80 {
     /// A normal number, 0 or infinity; the padding is not zero.
-    pub fn of(value: f64) -> Self {
+    pub(crate) fn of(value: f64) -> Self {
         let quad = F128::of(value).0;
         let integer = u128::from(value != 0.0) << 63;
         let fraction = quad >> 49 & ((1 << 63) - 1);

@@ -106,11 +106,6 @@ impl OpKernel {
         Some(Self { run: run?, unit: unit.size() })
     }
 
-    /// Packed bytes of an element.
-    pub fn unit(self) -> usize {
-        self.unit
-    }
-
     /// Computes `into = from op into`, element by element.
     ///
     /// # Panics
@@ -127,7 +122,7 @@ impl OpKernel {
     }
 
     /// The form in which the engine runs it.
-    pub fn shared(self) -> run::ReductionKernel {
+    pub(crate) fn shared(self) -> run::ReductionKernel {
         Arc::new(move |from, into| self.reduce(from, into))
     }
 }

@@ -11,8 +11,8 @@ mod pairs;
 #[cfg(test)]
 mod tests;
 
-pub use kernels::OpKernel;
-pub use pairs::PaddedKernel;
+pub(crate) use kernels::OpKernel;
+pub(crate) use pairs::PaddedKernel;
 
 use crate::engine::schedules::run;
 use crate::mpi::datatype::{Datatype, DatatypeClass, Predefined, Unit};
@@ -22,7 +22,7 @@ use platform::base::{ErrorClass, Result, Span};
 
 /// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op {
+pub(crate) enum Op {
     /// One of the standard's.
     Predefined(Operator),
     /// One of the application's.
@@ -40,13 +40,13 @@ pub enum Combination {
 
 /// A function that the application registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UserFunction {
+pub(crate) struct UserFunction {
     /// Its address.
-    pub address: usize,
+    pub(crate) address: usize,
     /// Whether its count is an `MPI_Count` (`MPI_Op_create_c`) and not an `int`.
-    pub large: bool,
+    pub(crate) large: bool,
     /// Whether the operands may be swapped.
-    pub commutative: bool,
+    pub(crate) commutative: bool,
 }
 
 macro_rules! operators {
@@ -89,13 +89,13 @@ operators! {
 
 impl Op {
     /// The predefined operation with this handle value; `None` for `MPI_OP_NULL` and others.
-    pub fn predefined(handle: u32) -> Option<Self> {
+    pub(crate) fn predefined(handle: u32) -> Option<Self> {
         let operator = Operator::ALL.iter().find(|operator| **operator as u32 == handle)?;
         Some(Self::Predefined(*operator))
     }
 
     /// Whether the operands may be swapped.
-    pub fn is_commutative(self) -> bool {
+    pub(crate) fn is_commutative(self) -> bool {
         match self {
             Self::Predefined(operator) => !matches!(operator, Operator::Replace | Operator::NoOp),
             Self::User(function) => function.commutative,
@@ -109,7 +109,7 @@ impl Combination {
     /// # Panics
     /// If the two have not the same length, or that is not a whole number of elements.
     #[inline]
-    pub fn apply(&self, from: Span, into: Span) {
+    pub(crate) fn apply(&self, from: Span, into: Span) {
         match self {
             Self::Plain(kernel) => kernel.reduce(from, into),
             Self::Shared(kernel) => kernel(from, into),
@@ -129,7 +129,7 @@ impl Combination {
     }
 
     /// The form in which the engine runs it.
-    pub fn shared(self) -> run::ReductionKernel {
+    pub(crate) fn shared(self) -> run::ReductionKernel {
         match self {
             Self::Plain(kernel) => kernel.shared(),
             Self::Shared(kernel) => kernel,
@@ -153,7 +153,7 @@ impl Operator {
     /// `Op` if the standard does not have this pair: §6.9.2 for predefined datatypes; derived ones
     /// take user-defined operations only, and `MPI_REPLACE` and `MPI_NO_OP` are for one-sided
     /// communication.
-    pub fn reduction(self, datatype: &Datatype) -> Result<OpKernel> {
+    pub(crate) fn reduction(self, datatype: &Datatype) -> Result<OpKernel> {
         let for_reductions = !matches!(self, Self::Replace | Self::NoOp);
         let entry = datatype.as_predefined().filter(|_| for_reductions);
         entry.and_then(|entry| self.kernel(entry)).ok_or_else(|| self.not_for(datatype))
@@ -163,7 +163,7 @@ impl Operator {
     ///
     /// # Errors
     /// As [`Operator::reduction`].
-    pub fn combination(
+    pub(crate) fn combination(
         self, datatype: &Datatype, booleans: Option<Booleans>,
     ) -> Result<Combination> {
         let kernel = self.reduction(datatype)?;
@@ -178,12 +178,13 @@ impl Operator {
     ///
     /// # Errors
     /// `Op` if the standard does not have this pair.
-    pub fn accumulation(self, datatype: &Datatype) -> Result<OpKernel> {
+    #[cfg(test)]
+    pub(crate) fn accumulation(self, datatype: &Datatype) -> Result<OpKernel> {
         datatype.unit().and_then(|entry| self.kernel(entry)).ok_or_else(|| self.not_for(datatype))
     }
 
     /// What an interface would call this operation on elements of `datatype`: integers of 8 bytes.
-    pub fn arithmetic(self, datatype: &Datatype) -> Option<Arithmetic> {
+    pub(crate) fn arithmetic(self, datatype: &Datatype) -> Option<Arithmetic> {
         let entry = datatype.as_predefined().filter(|entry| self.takes(entry.class))?;
         match (self, entry.unit) {
             (Self::Sum, Unit::I64 | Unit::U64) => Some(Arithmetic::Sum),

@@ -19,14 +19,14 @@ const BLOCK: usize = 8;
 
 /// A loop over arrays of one type of pairs.
 #[derive(Debug)]
-pub struct PaddedKernel {
+pub(crate) struct PaddedKernel {
     run: Loop,
     layout: Arc<Layout>,
 }
 
 impl PaddedKernel {
     /// The loop of `operator` on this datatype; `None` unless it is a pair with padding.
-    pub fn find(operator: Operator, datatype: &Datatype) -> Option<Self> {
+    pub(crate) fn find(operator: Operator, datatype: &Datatype) -> Option<Self> {
         let members = datatype.as_predefined()?.unit.members()?;
         let is_padded = !datatype.layout().is_dense();
         let run = padded(operator, members).filter(|_| is_padded)?;
@@ -35,7 +35,7 @@ impl PaddedKernel {
 
     /// Computes `into = from op into` where both are arrays of the datatype, of the same length.
     /// Tells whether they are; otherwise nothing is done.
-    pub fn reduce(&self, from: &Memory, into: &Memory) -> bool {
+    pub(crate) fn reduce(&self, from: &Memory, into: &Memory) -> bool {
         let (Memory::Typed(from), Memory::Typed(into)) = (from, into) else { return false };
         let counts = from.count_of(&self.layout).zip(into.count_of(&self.layout));
         let Some((elements, _)) = counts.filter(|(one, other)| one == other) else { return false };

@@ -6,11 +6,11 @@ use platform::base::{ErrorClass, Result};
 
 /// One dimension of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dimension {
+pub(crate) struct Dimension {
     /// How many coordinates, at least 1.
-    pub len: u32,
+    pub(crate) len: u32,
     /// Whether the last one is beside the first.
-    pub periodic: bool,
+    pub(crate) periodic: bool,
 }
 
 /// A grid. One without dimensions has one rank.
@@ -21,13 +21,13 @@ pub struct Cart {
 
 /// What a rank belongs to once some dimensions of its grid are dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CartSlice {
+pub(crate) struct CartSlice {
     /// The grid of the other dimensions.
-    pub cart: Cart,
+    pub(crate) cart: Cart,
     /// Which of the slices it is.
-    pub number: u32,
+    pub(crate) number: u32,
     /// The rank in it.
-    pub rank: u32,
+    pub(crate) rank: u32,
 }
 
 impl Cart {
@@ -51,7 +51,7 @@ impl Cart {
     }
 
     /// Its dimensions.
-    pub fn dimensions(&self) -> &[Dimension] {
+    pub(crate) fn dimensions(&self) -> &[Dimension] {
         &self.dimensions
     }
 
@@ -75,7 +75,7 @@ impl Cart {
     ///
     /// # Errors
     /// `Arg` for a coordinate outside of a dimension that is not periodic.
-    pub fn rank(&self, coordinates: &[i32]) -> Result<u32> {
+    pub(crate) fn rank(&self, coordinates: &[i32]) -> Result<u32> {
         let mut rank = 0;
         for (number, (given, dimension)) in coordinates.iter().zip(&self.dimensions).enumerate() {
             let Dimension { len, .. } = *dimension;
@@ -112,7 +112,7 @@ impl Cart {
     }
 
     /// The part of the grid that `rank` is in if only the dimensions that are true remain (§8.5.7).
-    pub fn slice(&self, rank: u32, remain: &[bool]) -> CartSlice {
+    pub(crate) fn slice(&self, rank: u32, remain: &[bool]) -> CartSlice {
         let mut slice = CartSlice { cart: Self { dimensions: Vec::new() }, number: 0, rank: 0 };
         let places = self.coordinates(rank).into_iter().zip(&self.dimensions);
         for ((coordinate, dimension), remains) in places.zip(remain) {
@@ -126,7 +126,7 @@ impl Cart {
     }
 
     /// Every pair of ranks beside each other: from each rank to the next one along each dimension.
-    pub fn edges(&self) -> impl Iterator<Item = (u32, u32)> {
+    pub(crate) fn edges(&self) -> impl Iterator<Item = (u32, u32)> {
         let directions = 0..self.dimensions.len() as i32;
         (0..self.size()).flat_map(move |rank| {
             directions.clone().filter_map(move |direction| {

@@ -194,7 +194,9 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Comm` if there is no such communicator, `VirtualTopology` if it has no grid.
-    pub fn create_slices(&mut self, comm: Handle, remain: &[bool]) -> Result<TopologyCreation> {
+    pub(crate) fn create_slices(
+        &mut self, comm: Handle, remain: &[bool],
+    ) -> Result<TopologyCreation> {
         let old = self.comms.get(comm)?;
         let slice = old.cart()?.slice(old.rank, remain);
         let split = self.split(comm, Some(slice.number as i32), slice.rank as i32)?;
@@ -367,7 +369,7 @@ impl<D: Device> Mpi<D> {
     }
 
     /// The call `function`, which waits for a communicator with a topology.
-    pub fn blocked_topology(&self, function: &str, making: &TopologyCreation) -> WaitReport {
+    pub(crate) fn blocked_topology(&self, function: &str, making: &TopologyCreation) -> WaitReport {
         match &making.stage {
             TopologyStage::Splitting(split, _) => self.blocked_split(function, split),
             TopologyStage::Nodes(run, _)

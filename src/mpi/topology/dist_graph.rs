@@ -9,7 +9,7 @@ use super::count;
 use platform::base::{ErrorClass, Result};
 
 /// Bytes of an [`GraphEdge`] on its way.
-pub const EDGE_BYTES: usize = 16;
+pub(crate) const EDGE_BYTES: usize = 16;
 
 /// For whom an edge is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,8 @@ pub struct GraphEdge {
 
 impl GraphEdge {
     /// Whether `rank` is to know of it.
-    pub fn is_known_to(&self, rank: u32) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_known_to(&self, rank: u32) -> bool {
         self.enters(rank) || self.leaves(rank)
     }
 
@@ -50,14 +51,14 @@ impl GraphEdge {
     }
 
     /// The ranks that are to know of it; one rank may come twice.
-    pub fn ends(&self) -> impl Iterator<Item = u32> + use<> {
+    pub(crate) fn ends(&self) -> impl Iterator<Item = u32> + use<> {
         let destination = (self.role != EdgeRole::Outgoing).then_some(self.destination);
         let source = (self.role != EdgeRole::Incoming).then_some(self.source);
         source.into_iter().chain(destination)
     }
 
     /// As sent.
-    pub fn emit(&self) -> [u8; EDGE_BYTES] {
+    pub(crate) fn emit(&self) -> [u8; EDGE_BYTES] {
         let mut bytes = [0; EDGE_BYTES];
         let words = [self.source, self.destination, self.weight as u32, self.role as u32];
         for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
@@ -67,7 +68,7 @@ impl GraphEdge {
     }
 
     /// As received.
-    pub fn parse(bytes: &[u8; EDGE_BYTES]) -> Self {
+    pub(crate) fn parse(bytes: &[u8; EDGE_BYTES]) -> Self {
         let [source, destination, weight, role] = [0, 4, 8, 12].map(|at| {
             let word: &[u8; 4] = bytes[at..].first_chunk().expect("16 bytes are four words");
             u32::from_le_bytes(*word)
@@ -83,11 +84,11 @@ impl GraphEdge {
 
 /// Ranks at the other ends of edges, with their weights; `None` if the edges have none.
 #[derive(Clone, Copy, Debug)]
-pub struct NeighborList<'a> {
+pub(crate) struct NeighborList<'a> {
     /// The ranks.
-    pub ranks: &'a [i32],
+    pub(crate) ranks: &'a [i32],
     /// As many weights.
-    pub weights: Option<&'a [i32]>,
+    pub(crate) weights: Option<&'a [i32]>,
 }
 
 impl NeighborList<'_> {
@@ -108,7 +109,7 @@ impl NeighborList<'_> {
 ///
 /// # Errors
 /// `Arg` for a rank that is not there, or a negative weight or degree.
-pub fn edges_by_source(
+pub(crate) fn edges_by_source(
     size: u32, sources: &[i32], degrees: &[i32], ends: NeighborList<'_>,
 ) -> Result<Vec<GraphEdge>> {
     let mut edges = Vec::with_capacity(ends.ranks.len());
@@ -127,7 +128,7 @@ pub fn edges_by_source(
 ///
 /// # Errors
 /// `Arg` for a negative degree, or if they are more than an `int` can count.
-pub fn total_degree(degrees: &[i32]) -> Result<usize> {
+pub(crate) fn total_degree(degrees: &[i32]) -> Result<usize> {
     let mut total = 0_usize;
     for degree in degrees {
         total += count("edges", *degree)?;
@@ -142,7 +143,7 @@ pub fn total_degree(degrees: &[i32]) -> Result<usize> {
 ///
 /// # Errors
 /// As [`edges_by_source`].
-pub fn adjacent(
+pub(crate) fn adjacent(
     size: u32, rank: u32, sources: NeighborList<'_>, destinations: NeighborList<'_>,
 ) -> Result<Vec<GraphEdge>> {
     let incoming = sources.checked(size).map(|given| {
@@ -180,7 +181,7 @@ pub struct DistGraph {
     /// Where its outgoing edges go to.
     pub destinations: Vec<Neighbor>,
     /// Whether the graph was made with weights.
-    pub weighted: bool,
+    pub(crate) weighted: bool,
 }
 
 impl DistGraph {

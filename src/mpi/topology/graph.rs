@@ -42,22 +42,22 @@ impl Graph {
     ///
     /// # Errors
     /// `Arg` if that is negative.
-    pub fn neighbor_count(ends: &[i32]) -> Result<usize> {
+    pub(crate) fn neighbor_count(ends: &[i32]) -> Result<usize> {
         ends.last().map_or(Ok(0), |end| count("edges", *end))
     }
 
     /// How many ranks.
-    pub fn size(&self) -> u32 {
+    pub(crate) fn size(&self) -> u32 {
         self.ends.len() as u32
     }
 
     /// Where the neighbors of each rank end.
-    pub fn ends(&self) -> &[u32] {
+    pub(crate) fn ends(&self) -> &[u32] {
         &self.ends
     }
 
     /// The neighbors of all ranks, one after the other.
-    pub fn all_neighbors(&self) -> &[u32] {
+    pub(crate) fn all_neighbors(&self) -> &[u32] {
         &self.neighbors
     }
 
@@ -65,7 +65,7 @@ impl Graph {
     ///
     /// # Errors
     /// `Rank` if there is no such rank.
-    pub fn neighbors(&self, rank: i32) -> Result<&[u32]> {
+    pub(crate) fn neighbors(&self, rank: i32) -> Result<&[u32]> {
         let place = usize::try_from(rank).ok().filter(|place| *place < self.ends.len());
         let place = place.ok_or_else(|| {
             let nodes = self.ends.len();
@@ -76,7 +76,7 @@ impl Graph {
     }
 
     /// All edges, from each rank to its neighbors.
-    pub fn edges(&self) -> impl Iterator<Item = (u32, u32)> {
+    pub(crate) fn edges(&self) -> impl Iterator<Item = (u32, u32)> {
         (0..self.size()).flat_map(|rank| {
             let neighbors = self.neighbors(rank as i32).unwrap_or(&[]);
             neighbors.iter().map(move |neighbor| (rank, *neighbor))

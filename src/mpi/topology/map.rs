@@ -18,10 +18,10 @@ use std::collections::BinaryHeap;
 use super::{Cart, Graph};
 
 /// Where a process runs: processes with equal numbers are near each other.
-pub type NodeNumber = u64;
+pub(crate) type NodeNumber = u64;
 
 /// For each new rank the old one, among as many processes as the grid has places.
-pub fn of_cart(cart: &Cart, nodes: &[NodeNumber]) -> Vec<u32> {
+pub(crate) fn of_cart(cart: &Cart, nodes: &[NodeNumber]) -> Vec<u32> {
     let edges: Vec<_> = cart.edges().map(|(one, other)| (one, other, 1)).collect();
     let crews = RanksByNode::new(nodes);
     let mut best = BestOrder::new(&crews, &edges);
@@ -35,13 +35,13 @@ pub fn of_cart(cart: &Cart, nodes: &[NodeNumber]) -> Vec<u32> {
 }
 
 /// The same for a graph.
-pub fn of_graph(graph: &Graph, nodes: &[NodeNumber]) -> Vec<u32> {
+pub(crate) fn of_graph(graph: &Graph, nodes: &[NodeNumber]) -> Vec<u32> {
     let edges: Vec<_> = graph.edges().map(|(one, other)| (one, other, 1)).collect();
     of_edges(&edges, nodes)
 }
 
 /// The same for edges with weights.
-pub fn of_edges(edges: &[(u32, u32, u64)], nodes: &[NodeNumber]) -> Vec<u32> {
+pub(crate) fn of_edges(edges: &[(u32, u32, u64)], nodes: &[NodeNumber]) -> Vec<u32> {
     let crews = RanksByNode::new(nodes);
     let mut best = BestOrder::new(&crews, edges);
     if crews.can_improve() {

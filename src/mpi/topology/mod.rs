@@ -11,12 +11,12 @@
 //!
 //! Ranks, lengths and weights of the application come in as they are, and are checked here.
 
-pub mod cart;
+pub(crate) mod cart;
 pub mod create;
-pub mod dims;
+pub(crate) mod dims;
 pub mod dist_graph;
-pub mod graph;
-pub mod map;
+pub(crate) mod graph;
+pub(crate) mod map;
 mod neighborhood;
 
 pub use cart::Cart;
@@ -45,7 +45,7 @@ impl Comm {
     ///
     /// # Errors
     /// `Comm` if it is an intercommunicator.
-    pub fn topology(&self) -> Result<Option<&VirtualTopology>> {
+    pub(crate) fn topology(&self) -> Result<Option<&VirtualTopology>> {
         self.check_intra(TOPOLOGY_NAME)?;
         Ok(self.topology.as_deref())
     }
@@ -65,7 +65,7 @@ impl Comm {
     ///
     /// # Errors
     /// `VirtualTopology` if it has none, `Comm` if it is an intercommunicator.
-    pub fn graph(&self) -> Result<&Graph> {
+    pub(crate) fn graph(&self) -> Result<&Graph> {
         match self.topology()? {
             Some(VirtualTopology::Graph(graph)) => Ok(graph),
             _ => Err(self.without("graph")),
@@ -87,7 +87,7 @@ impl Comm {
     ///
     /// # Errors
     /// `Comm` if it is an intercommunicator, `Arg` if it has not so many ranks.
-    pub fn check_topology_size(&self, places: u32) -> Result {
+    pub(crate) fn check_topology_size(&self, places: u32) -> Result {
         self.check_intra(TOPOLOGY_NAME)?;
         let size = self.size();
         if places <= size {

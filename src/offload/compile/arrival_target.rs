@@ -4,19 +4,19 @@ use super::super::{Buffer, CounterAdd, Region};
 
 /// Where an arrival counts, and where its bytes go: both are the receiver's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ArrivalTarget {
+pub(crate) struct ArrivalTarget {
     /// What it adds to which counter of the receiver.
-    pub signal: CounterAdd,
+    pub(crate) signal: CounterAdd,
     /// Where its bytes go; [`Region::EMPTY`] if it has none.
-    pub into: Region,
+    pub(crate) into: Region,
 }
 
 impl ArrivalTarget {
     /// How many numbers a place is in a message.
-    pub const WORDS: usize = 4;
+    pub(crate) const WORDS: usize = 4;
 
     /// As numbers, for a message.
-    pub fn to_words(self) -> [u64; Self::WORDS] {
+    pub(crate) fn to_words(self) -> [u64; Self::WORDS] {
         let (kind, index) = match self.into.buffer {
             Buffer::None | Buffer::First => (0, 0),
             Buffer::User(index) => (1, index),
@@ -30,7 +30,9 @@ impl ArrivalTarget {
     ///
     /// # Errors
     /// A sentence if they are none.
-    pub fn from_words([names, value, start, len]: [u64; Self::WORDS]) -> Result<Self, String> {
+    pub(crate) fn from_words(
+        [names, value, start, len]: [u64; Self::WORDS],
+    ) -> Result<Self, String> {
         let index = (names >> 32) as u32;
         let buffer = match names >> 16 & 0xffff {
             0 => Buffer::None,

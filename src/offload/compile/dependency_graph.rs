@@ -23,7 +23,7 @@ pub(super) struct ArrivalLevel(u64);
 
 impl ArrivalLevel {
     /// After everything.
-    pub const MAX: Self = Self(u64::MAX);
+    pub(crate) const MAX: Self = Self(u64::MAX);
 
     fn ready(round: u32) -> Self {
         Self((2 * u64::from(round) - 1) << 32)
@@ -50,12 +50,12 @@ impl ArrivalLevel {
 /// Something that adds to a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Arrival {
-    pub kind: ArrivalKind,
-    pub level: ArrivalLevel,
+    pub(crate) kind: ArrivalKind,
+    pub(crate) level: ArrivalLevel,
     /// Where it comes from if it carries bytes of another rank.
-    pub source: Option<u32>,
+    pub(crate) source: Option<u32>,
     /// The place among what comes from there: round and label of the message.
-    pub sequence: (u32, u16),
+    pub(crate) sequence: (u32, u16),
 }
 
 /// What it is that arrives.
@@ -72,12 +72,12 @@ pub(super) enum ArrivalKind {
 /// What starts once some arrivals are there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CounterTask {
-    pub kind: TaskKind,
+    pub(crate) kind: TaskKind,
     /// The arrivals that it waits for.
-    pub needs: Vec<ArrivalId>,
+    pub(crate) needs: Vec<ArrivalId>,
     /// It also waits for all others up to this level, which is that of the latest at least.
-    pub level: ArrivalLevel,
-    pub round: u32,
+    pub(crate) level: ArrivalLevel,
+    pub(crate) round: u32,
 }
 
 /// What a task does.
@@ -111,12 +111,12 @@ pub(super) type EdgeSteps = Vec<StepId>;
 #[derive(Clone, Debug)]
 pub(super) struct DependencyGraph {
     /// Each step with what it reads.
-    pub actions: Vec<StepAction>,
+    pub(crate) actions: Vec<StepAction>,
     rounds: Vec<u32>,
     after: Vec<Box<[StepId]>>,
-    pub arrivals: Vec<Arrival>,
+    pub(crate) arrivals: Vec<Arrival>,
     /// The arrival of the message of a receive, and of the end of any other step that has one.
-    pub own: Vec<Option<ArrivalId>>,
+    pub(crate) own: Vec<Option<ArrivalId>>,
     /// For each step the arrivals that are there when it is complete.
     complete: Vec<Vec<ArrivalId>>,
     /// For each receive, its group, which has an index among those of its source.
@@ -125,12 +125,12 @@ pub(super) struct DependencyGraph {
     /// For each send, the arrival of its ready-to-receive.
     ready: Vec<Option<ArrivalId>>,
     /// At the source of everything, the arrivals of the others' word that they are ready.
-    pub joins: Vec<ArrivalId>,
+    pub(crate) joins: Vec<ArrivalId>,
 }
 
 impl DependencyGraph {
     /// The part of the graph that the schedule alone says.
-    pub fn new(schedule: &Schedule, rules: &Rules) -> Result<Self, String> {
+    pub(crate) fn new(schedule: &Schedule, rules: &Rules) -> Result<Self, String> {
         let steps = schedule.steps().len();
         let mut flow = Self {
             actions: Vec::with_capacity(steps),
@@ -154,7 +154,7 @@ impl DependencyGraph {
     }
 
     /// The highest round of any step.
-    pub fn rounds(&self) -> u32 {
+    pub(crate) fn rounds(&self) -> u32 {
         self.rounds.iter().copied().max().unwrap_or(0)
     }
 
@@ -188,7 +188,7 @@ impl DependencyGraph {
     }
 
     /// Whether this rank tells the source of everything that it is ready.
-    pub fn joins(&self, rules: &Rules) -> bool {
+    pub(crate) fn joins(&self, rules: &Rules) -> bool {
         let receives = || self.actions.iter().any(|it| matches!(it, StepAction::Receive { .. }));
         rules.single.is_some() && !rules.is_source() && receives()
     }
@@ -289,7 +289,7 @@ impl DependencyGraph {
     }
 
     /// The group of a receive among those from its source, [`NO_GROUP`] if it has none.
-    pub fn group(&self, receive: StepId) -> u16 {
+    pub(crate) fn group(&self, receive: StepId) -> u16 {
         let group = self.group[receive as usize];
         group.map_or(NO_GROUP, |at| self.groups[at as usize].index)
     }
@@ -298,7 +298,7 @@ impl DependencyGraph {
     ///
     /// # Errors
     /// A sentence if there are two of one label.
-    pub fn edges(&self, incoming: bool) -> Result<Vec<(u32, EdgeSteps)>, String> {
+    pub(crate) fn edges(&self, incoming: bool) -> Result<Vec<(u32, EdgeSteps)>, String> {
         let mut messages: Vec<(u32, u16, StepId)> = Vec::new();
         for (step, action) in (0..).zip(&self.actions) {
             match *action {
@@ -324,7 +324,9 @@ impl DependencyGraph {
 
     /// Notes the groups that a receiver made of the messages that go to it, and returns the arrival
     /// of each group's ready-to-receive.
-    pub fn grant(&mut self, sends: &[StepId], groups: &[u16], rules: &Rules) -> Vec<ArrivalId> {
+    pub(crate) fn grant(
+        &mut self, sends: &[StepId], groups: &[u16], rules: &Rules,
+    ) -> Vec<ArrivalId> {
         let count = groups.iter().filter(|&&group| group != NO_GROUP).max();
         let count = count.map_or(0, |&last| last as usize + 1);
         let mut levels = vec![ArrivalLevel::MAX; count];
@@ -349,7 +351,7 @@ impl DependencyGraph {
 
     /// All tasks, in the order in which those of one level start: steps as listed, and a
     /// ready-to-receive in the place of its first receive.
-    pub fn tasks(&self, rules: &Rules) -> Vec<CounterTask> {
+    pub(crate) fn tasks(&self, rules: &Rules) -> Vec<CounterTask> {
         let mut tasks = Vec::new();
         if let Some(single) = rules.single.filter(|_| self.joins(rules)) {
             let kind = TaskKind::Join { to: single.source };

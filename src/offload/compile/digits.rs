@@ -39,13 +39,13 @@ use super::dependency_graph::{Arrival, ArrivalId, ArrivalKind, ArrivalLevel, Cou
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Digits {
     /// What each arrival adds.
-    pub adds: Vec<CounterAdd>,
+    pub(crate) adds: Vec<CounterAdd>,
     /// For each task, the counter and the level that let it start.
-    pub due: Vec<(CounterId, u64)>,
+    pub(crate) due: Vec<(CounterId, u64)>,
     /// The level of each counter when all has arrived.
-    pub full: Vec<u64>,
+    pub(crate) full: Vec<u64>,
     /// Additions to counters of this rank, each with the counter and the level that let it start.
-    pub chained: Vec<(CounterId, u64, CounterAdd)>,
+    pub(crate) chained: Vec<(CounterId, u64, CounterAdd)>,
 }
 
 /// What is counted together.
@@ -81,7 +81,9 @@ impl Digits {
     ///
     /// # Errors
     /// A sentence if there are too many counters.
-    pub fn new(arrivals: &[Arrival], tasks: &[CounterTask], rules: &Rules) -> Result<Self, String> {
+    pub(crate) fn new(
+        arrivals: &[Arrival], tasks: &[CounterTask], rules: &Rules,
+    ) -> Result<Self, String> {
         let mut parts = parts(arrivals, tasks, rules);
         // The ends of all parts but the last arrive there.
         let mut all = arrivals.to_vec();

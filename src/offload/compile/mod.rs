@@ -36,13 +36,13 @@ use super::{
 use dependency_graph::{ArrivalId, CounterTask, DependencyGraph, EdgeSteps, NO_GROUP, TaskKind};
 use digits::Digits;
 
-pub use arrival_target::ArrivalTarget;
+pub(crate) use arrival_target::ArrivalTarget;
 pub use link::{link_all, link_one, link_some};
 pub use rules::{Rules, SingleSource};
 
 /// One rank's program under way.
 #[derive(Clone, Debug)]
-pub struct Draft {
+pub(crate) struct Draft {
     rules: Rules,
     graph: DependencyGraph,
     /// Receives, by source.
@@ -78,7 +78,7 @@ impl Draft {
     ///
     /// # Errors
     /// A sentence, if counters cannot run it: it takes what comes first, or lets steps be late.
-    pub fn new(schedule: &Schedule, rules: &Rules) -> Result<Self, String> {
+    pub(crate) fn new(schedule: &Schedule, rules: &Rules) -> Result<Self, String> {
         if rules.single.is_some() && rules.scheme == Scheme::Prematched {
             return Err("messages matched one by one have no common ready-to-receive".into());
         }
@@ -107,17 +107,17 @@ impl Draft {
     }
 
     /// The ranks that messages come from, ascending: those that grants go to.
-    pub fn sources(&self) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn sources(&self) -> impl Iterator<Item = u32> + '_ {
         self.incoming.keys().copied()
     }
 
     /// The ranks that messages go to, ascending: those that grants come from.
-    pub fn destinations(&self) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn destinations(&self) -> impl Iterator<Item = u32> + '_ {
         self.outgoing.keys().copied()
     }
 
     /// All of these, ascending: places go to each and come from each.
-    pub fn peers(&self) -> Vec<u32> {
+    pub(crate) fn peers(&self) -> Vec<u32> {
         let mut peers: Vec<u32> = self.sources().chain(self.destinations()).collect();
         if let Some(single) = self.rules.single {
             let all = 0..single.ranks;
@@ -131,13 +131,13 @@ impl Draft {
 
     /// For each message from `peer`, by label, the number of the ready-to-receive that covers it, or
     /// `u16::MAX` if it needs none.
-    pub fn grants_to(&self, peer: u32) -> Vec<u16> {
+    pub(crate) fn grants_to(&self, peer: u32) -> Vec<u16> {
         let receives = self.incoming.get(&peer).into_iter().flatten();
         receives.map(|&step| self.graph.group(step)).collect()
     }
 
     /// How many numbers [`Draft::take_grants`] wants from `peer`.
-    pub fn grants_due(&self, peer: u32) -> usize {
+    pub(crate) fn grants_due(&self, peer: u32) -> usize {
         self.outgoing.get(&peer).map_or(0, |outgoing| outgoing.sends.len())
     }
 
@@ -145,7 +145,7 @@ impl Draft {
     ///
     /// # Errors
     /// A sentence if it does not fit the messages that go there, and changes nothing then.
-    pub fn take_grants(&mut self, peer: u32, groups: &[u16]) -> Result<(), String> {
+    pub(crate) fn take_grants(&mut self, peer: u32, groups: &[u16]) -> Result<(), String> {
         let due = self.grants_due(peer);
         if groups.len() != due {
             return Err(format!("rank {peer} grants {} messages of {due}", groups.len()));
@@ -183,7 +183,7 @@ impl Draft {
     ///
     /// # Panics
     /// Before all grants are here.
-    pub fn counters(&self) -> CounterId {
+    pub(crate) fn counters(&self) -> CounterId {
         self.plan().digits.full.len() as CounterId
     }
 
@@ -192,7 +192,7 @@ impl Draft {
     ///
     /// # Panics
     /// Before all grants are here.
-    pub fn targets_to(&self, peer: u32) -> Vec<ArrivalTarget> {
+    pub(crate) fn targets_to(&self, peer: u32) -> Vec<ArrivalTarget> {
         let adds = &self.plan().digits.adds;
         let receives = self.incoming.get(&peer).into_iter().flatten();
         let messages = receives.map(|&step| {
@@ -215,7 +215,7 @@ impl Draft {
     }
 
     /// How many places [`Draft::take_targets`] wants from `peer`.
-    pub fn targets_due(&self, peer: u32) -> usize {
+    pub(crate) fn targets_due(&self, peer: u32) -> usize {
         let groups = self.grants_to(peer).into_iter().filter(|&group| group != NO_GROUP).max();
         let is_source =
             |single: SingleSource| single.source == peer && self.graph.joins(&self.rules);
@@ -231,7 +231,9 @@ impl Draft {
     ///
     /// # Panics
     /// Before all grants are here.
-    pub fn take_targets(&mut self, peer: u32, places: Vec<ArrivalTarget>) -> Result<(), String> {
+    pub(crate) fn take_targets(
+        &mut self, peer: u32, places: Vec<ArrivalTarget>,
+    ) -> Result<(), String> {
         let due = self.targets_due(peer);
         if places.len() != due {
             return Err(format!("rank {peer} tells {} places of {due}", places.len()));
@@ -252,7 +254,7 @@ impl Draft {
     ///
     /// # Errors
     /// A sentence if the places of some peer are not here.
-    pub fn finish(self) -> Result<Program, String> {
+    pub(crate) fn finish(self) -> Result<Program, String> {
         let plan = self.plan.as_ref().ok_or("the grants of some rank are not here")?;
         let missing = self.peers().into_iter().find(|peer| !plan.targets.contains_key(peer));
         if let Some(peer) = missing {

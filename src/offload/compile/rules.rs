@@ -102,7 +102,7 @@ impl Rules {
     }
 
     /// How often each counter exists.
-    pub fn tanks(&self) -> u8 {
+    pub(crate) fn tanks(&self) -> u8 {
         1 + u8::from(self.parity)
     }
 }

@@ -18,11 +18,11 @@ const NEGLIGIBLE_BYTES: f64 = 1e-3;
 const RATE_EPSILON: f64 = 1e-9;
 
 /// Names a flow until it is over.
-pub type FlowId = usize;
+pub(crate) type FlowId = usize;
 
 /// Flows under way, as a value: the time is an argument and never runs backwards.
 #[derive(Clone, Debug, Default)]
-pub struct Fluid {
+pub(crate) struct Fluid {
     capacity: Vec<f64>,
     flows: Vec<Option<FluidFlow>>,
     free: Vec<FlowId>,
@@ -40,7 +40,7 @@ struct FluidFlow {
 
 impl Fluid {
     /// No flows over resources of these capacities, in bytes a nanosecond.
-    pub fn new(capacity: Vec<f64>) -> Self {
+    pub(crate) fn new(capacity: Vec<f64>) -> Self {
         Self { capacity, ..Self::default() }
     }
 
@@ -48,7 +48,9 @@ impl Fluid {
     ///
     /// # Panics
     /// If a resource is not there.
-    pub fn start(&mut self, now_ns: f64, bytes: f64, fastest: f64, over: Vec<u32>) -> FlowId {
+    pub(crate) fn start(
+        &mut self, now_ns: f64, bytes: f64, fastest: f64, over: Vec<u32>,
+    ) -> FlowId {
         assert!(over.iter().all(|&resource| (resource as usize) < self.capacity.len()));
         self.elapse(now_ns);
         self.is_rated = false;
@@ -66,14 +68,14 @@ impl Fluid {
     }
 
     /// When the next flow will be over, if none is started before.
-    pub fn next_end(&mut self) -> Option<f64> {
+    pub(crate) fn next_end(&mut self) -> Option<f64> {
         self.rate();
         let left = self.flows.iter().flatten().map(|flow| flow.left_bytes.max(0.0) / flow.rate);
         left.reduce(f64::min).map(|left_ns| self.now_ns + left_ns)
     }
 
     /// Lets time pass; `ended` gets the flows that are over.
-    pub fn advance(&mut self, now_ns: f64, ended: &mut Vec<FlowId>) {
+    pub(crate) fn advance(&mut self, now_ns: f64, ended: &mut Vec<FlowId>) {
         self.elapse(now_ns);
         for (id, slot) in self.flows.iter_mut().enumerate() {
             if slot.as_ref().is_some_and(|flow| flow.left_bytes <= NEGLIGIBLE_BYTES) {

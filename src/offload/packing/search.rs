@@ -13,7 +13,7 @@ const TRANSFERS_MAX: usize = 20_000;
 const GAIN_NS: f64 = 1.0;
 
 /// What all other policies do, improved.
-pub fn best(puts: &[Put], machine: &InterfaceModel) -> Packing {
+pub(crate) fn best(puts: &[Put], machine: &InterfaceModel) -> Packing {
     let given = PackingPolicy::ALL.into_iter().filter(|policy| *policy != PackingPolicy::Best);
     let queues = given.map(|policy| Packing::new(policy, puts, machine).queues);
     let mut search = PackingSearch { puts, machine, left: TRANSFERS_MAX / puts.len().max(1) };

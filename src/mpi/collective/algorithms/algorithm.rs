@@ -61,35 +61,35 @@ impl Cost {
     pub const ZERO: Self = Self { rounds: 0, messages: 0, bytes: 0, reduced: 0, copied: 0 };
 
     /// Of a call in which each rank copies `bytes` bytes at most.
-    pub fn of_copy(bytes: u64) -> Self {
+    pub(crate) fn of_copy(bytes: u64) -> Self {
         Self { copied: bytes, ..Self::ZERO }
     }
 }
 
 /// How a message is cut: all segments but the last have one length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segments {
+pub(crate) struct Segments {
     /// How many there are.
-    pub count: u64,
+    pub(crate) count: u64,
     len: u64,
     last: u64,
 }
 
 impl Segments {
     /// `bytes` bytes in segments of `segment`.
-    pub fn of(bytes: usize, segment: usize) -> Self {
+    pub(crate) fn of(bytes: usize, segment: usize) -> Self {
         let count = bytes.div_ceil(segment);
         let last = bytes - count.saturating_sub(1) * segment;
         Self { count: count as u64, len: segment.min(bytes) as u64, last: last as u64 }
     }
 
     /// The rounds of a pipeline in which each segment makes `hops` hops.
-    pub fn rounds(self, hops: u64) -> u64 {
+    pub(crate) fn rounds(self, hops: u64) -> u64 {
         if self.count == 0 || hops == 0 { 0 } else { self.count - 1 + hops }
     }
 
     /// The bytes that pass one after the other in that pipeline.
-    pub fn bytes(self, hops: u64) -> u64 {
+    pub(crate) fn bytes(self, hops: u64) -> u64 {
         match self.rounds(hops) {
             0 => 0,
             rounds => (rounds - 1) * self.len + self.last,

@@ -12,7 +12,7 @@ use super::{RECEIVE, RankBlocks, SEND, Shape, UniformBlocks, block_buffer};
 use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
-pub const ALLGATHER: Algorithm<UniformBlocks> = Algorithm {
+pub(crate) const ALLGATHER: Algorithm<UniformBlocks> = Algorithm {
     name: "bruck",
     about: "the number of blocks that a rank has doubles in each round",
     fits: |_, _| true,
@@ -22,7 +22,7 @@ pub const ALLGATHER: Algorithm<UniformBlocks> = Algorithm {
 };
 
 /// See the module's text.
-pub const ALLGATHERV: Algorithm<RankBlocks> = Algorithm {
+pub(crate) const ALLGATHERV: Algorithm<RankBlocks> = Algorithm {
     name: "bruck",
     about: "the number of blocks that a rank has doubles in each round",
     fits: |_, _| true,
@@ -54,7 +54,7 @@ fn cost(shape: Shape, longest: usize, all: usize, own: usize) -> Cost {
 }
 
 /// The part of `rank` in an allgather.
-pub fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     let block = args.block;
     if block == 0 {
@@ -74,7 +74,7 @@ pub fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
 }
 
 /// The part of `rank` in an allgatherv; messages of no bytes are not sent.
-pub fn allgatherv(shape: Shape, rank: u32, args: RankBlocks<'_>) -> Schedule {
+pub(crate) fn allgatherv(shape: Shape, rank: u32, args: RankBlocks<'_>) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     let place = |of: u32| block_buffer(of).region(0, args.blocks[of as usize]);
     let own = if args.in_place { place(rank) } else { SEND.region(0, place(rank).len) };

@@ -13,7 +13,7 @@ use super::{RECEIVE, SEND, Shape, UniformBlocks};
 use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<UniformBlocks> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<UniformBlocks> = Algorithm {
     name: "doubling",
     about: "partners at distance 1, 2, 4, ... exchange all blocks they have",
     fits: |_, _| true,

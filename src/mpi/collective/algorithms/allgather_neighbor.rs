@@ -18,7 +18,7 @@ use super::{RECEIVE, SEND, Shape, UniformBlocks};
 use crate::offload::{Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<UniformBlocks> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<UniformBlocks> = Algorithm {
     name: "neighbor",
     about: "each rank exchanges blocks with its two neighbors in turns",
     // The number of a round has 16 bits.
@@ -47,7 +47,7 @@ fn cost(shape: Shape, args: UniformBlocks) -> Cost {
 ///
 /// # Panics
 /// If the number of ranks is odd.
-pub fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
     assert!(shape.ranks.is_multiple_of(2));
     let UniformBlocks { block, in_place } = args;
     let mut plan = ScheduleBuilder::new();

@@ -7,7 +7,7 @@ use super::{RECEIVE, RankBlocks, SEND, Shape, UniformBlocks, block_buffer};
 use crate::offload::{Region, Schedule, ScheduleBuilder};
 
 /// See the module's text.
-pub const ALLGATHER: Algorithm<UniformBlocks> = Algorithm {
+pub(crate) const ALLGATHER: Algorithm<UniformBlocks> = Algorithm {
     name: "ring",
     about: "each rank passes on to the next the block that it got last",
     fits,
@@ -17,7 +17,7 @@ pub const ALLGATHER: Algorithm<UniformBlocks> = Algorithm {
 };
 
 /// See the module's text.
-pub const ALLGATHERV: Algorithm<RankBlocks> = Algorithm {
+pub(crate) const ALLGATHERV: Algorithm<RankBlocks> = Algorithm {
     name: "ring",
     about: "each rank passes on to the next the block that it got last",
     fits: |_, _| true,
@@ -46,13 +46,13 @@ fn cost(shape: Shape, longest_block: usize, in_place: bool) -> Cost {
 }
 
 /// The part of `rank` in an allgather.
-pub fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
     let block = args.block;
     ring(shape, rank, args.in_place, |of| RECEIVE.region(of as usize * block, block))
 }
 
 /// The part of `rank` in an allgatherv; blocks of no bytes are not sent.
-pub fn allgatherv(shape: Shape, rank: u32, args: RankBlocks<'_>) -> Schedule {
+pub(crate) fn allgatherv(shape: Shape, rank: u32, args: RankBlocks<'_>) -> Schedule {
     ring(shape, rank, args.in_place, |of| block_buffer(of).region(0, args.blocks[of as usize]))
 }
 

@@ -11,7 +11,7 @@ use super::{Allreduce, RECEIVE, Shape};
 use crate::offload::{Schedule, ScheduleBuilder};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<Allreduce> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<Allreduce> = Algorithm {
     name: "doubling",
     about: "partners at distance 1, 2, 4, ... exchange all they have",
     fits: |_, _| true,
@@ -38,7 +38,7 @@ fn cost(shape: Shape, args: Allreduce) -> Cost {
 }
 
 /// The part of `rank`.
-pub fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
     let bytes = args.operands.bytes;
     if bytes == 0 || shape.ranks == 1 {
         return butterfly::local_copy(bytes, args.in_place);

@@ -17,7 +17,7 @@ use super::{Allreduce, Operands, RECEIVE, Shape};
 use crate::offload::{Schedule, ScheduleBuilder};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<Allreduce> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<Allreduce> = Algorithm {
     name: "rabenseifner",
     about: "reduce-scatter by recursive halving, then allgather by doubling",
     // Pieces would be empty otherwise.
@@ -58,7 +58,7 @@ pub(super) fn longest(halvings: u32, operands: Operands) -> u64 {
 }
 
 /// The part of `rank`.
-pub fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
     let bytes = args.operands.bytes;
     if bytes == 0 || shape.ranks == 1 {
         return butterfly::local_copy(bytes, args.in_place);

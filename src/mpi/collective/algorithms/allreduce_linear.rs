@@ -9,7 +9,7 @@ use super::{Allreduce, RECEIVE, Reduce, Shape, butterfly, input_buffer, reduce_l
 use crate::offload::Schedule;
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<Allreduce> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<Allreduce> = Algorithm {
     name: "linear",
     about: "rank 0 combines all operands and sends every rank the result",
     fits: |_, _| true,
@@ -35,7 +35,7 @@ fn cost(shape: Shape, args: Allreduce) -> Cost {
 }
 
 /// The part of `rank`.
-pub fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
     let Allreduce { operands, in_place } = args;
     let bytes = operands.bytes;
     if bytes == 0 || shape.ranks == 1 {

@@ -37,7 +37,7 @@ use super::{Allreduce, RECEIVE, Shape, input_buffer};
 use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<Allreduce> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<Allreduce> = Algorithm {
     name: "redundant",
     about: "doubling with extra rounds, in which the first of several copies wins",
     fits: |_, _| true,
@@ -87,7 +87,7 @@ fn butterfly_rounds(bits: u32, extras: ExtraRounds) -> Vec<ButterflyRound> {
 }
 
 /// What it costs with these extra rounds.
-pub fn cost(shape: Shape, args: Allreduce, extras: ExtraRounds) -> Cost {
+pub(crate) fn cost(shape: Shape, args: Allreduce, extras: ExtraRounds) -> Cost {
     let bytes = args.operands.bytes as u64;
     if bytes == 0 || shape.ranks == 1 {
         return butterfly::local_copy_cost(bytes, args.in_place);

@@ -19,7 +19,7 @@ use super::{
 use crate::offload::{Region, Schedule};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<Allreduce> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<Allreduce> = Algorithm {
     name: "ring",
     about: "reduce-scatter and allgather around a ring",
     // Pieces would be empty otherwise; the number of a round has 16 bits.
@@ -50,7 +50,7 @@ fn cost(shape: Shape, args: Allreduce) -> Cost {
 }
 
 /// The part of `rank`.
-pub fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
     let Allreduce { operands, in_place } = args;
     if operands.bytes == 0 || shape.ranks == 1 {
         return butterfly::local_copy(operands.bytes, in_place);

@@ -22,7 +22,7 @@ use super::{RECEIVE, SEND, Shape, UniformBlocks};
 use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<UniformBlocks> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<UniformBlocks> = Algorithm {
     name: "bruck",
     about: "blocks travel by the bits of how many ranks they have to go",
     fits: |_, _| true,
@@ -49,7 +49,7 @@ fn cost(shape: Shape, args: UniformBlocks) -> Cost {
 }
 
 /// The part of `rank`.
-pub fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
     let UniformBlocks { block, in_place } = args;
     let mut plan = ScheduleBuilder::new();
     if block == 0 {

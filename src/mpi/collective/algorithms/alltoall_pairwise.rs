@@ -10,10 +10,10 @@ use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepId};
 
 /// How many sends and as many receives a rank has under way: enough to hide latency, few enough
 /// not to flood a peer that is late.
-pub const WINDOW: u32 = 32;
+pub(crate) const WINDOW: u32 = 32;
 
 /// See the module's text.
-pub const ALLTOALL: Algorithm<UniformBlocks> = Algorithm {
+pub(crate) const ALLTOALL: Algorithm<UniformBlocks> = Algorithm {
     name: "pairwise",
     about: "at distance k each rank sends to the rank k after it",
     fits: |_, _| true,
@@ -23,7 +23,7 @@ pub const ALLTOALL: Algorithm<UniformBlocks> = Algorithm {
 };
 
 /// See the module's text.
-pub const ALLTOALLV: Algorithm<BlockPairs> = Algorithm {
+pub(crate) const ALLTOALLV: Algorithm<BlockPairs> = Algorithm {
     name: "pairwise",
     about: "at distance k each rank sends to the rank k after it",
     fits: |_, _| true,
@@ -53,12 +53,12 @@ pub(super) fn windowed_cost(shape: Shape, window: u32) -> Cost {
 }
 
 /// The part of `rank` in an alltoall.
-pub fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
     windowed(shape, rank, args, WINDOW)
 }
 
 /// The part of `rank` in an alltoallv or alltoallw; blocks of no bytes are not sent.
-pub fn alltoallv(shape: Shape, rank: u32, args: BlockPairs<'_>) -> Schedule {
+pub(crate) fn alltoallv(shape: Shape, rank: u32, args: BlockPairs<'_>) -> Schedule {
     windowed_blocks(shape, rank, args, WINDOW)
 }
 

@@ -11,7 +11,7 @@ use super::{BlockPairs, Shape, UniformBlocks};
 use crate::offload::Schedule;
 
 /// See the module's text.
-pub const ALLTOALL: Algorithm<UniformBlocks> = Algorithm {
+pub(crate) const ALLTOALL: Algorithm<UniformBlocks> = Algorithm {
     name: "spread",
     about: "all receives and all sends are under way together",
     fits: |_, _| true,
@@ -21,7 +21,7 @@ pub const ALLTOALL: Algorithm<UniformBlocks> = Algorithm {
 };
 
 /// See the module's text.
-pub const ALLTOALLV: Algorithm<BlockPairs> = Algorithm {
+pub(crate) const ALLTOALLV: Algorithm<BlockPairs> = Algorithm {
     name: "spread",
     about: "all receives and all sends are under way together",
     fits: |_, _| true,
@@ -31,11 +31,11 @@ pub const ALLTOALLV: Algorithm<BlockPairs> = Algorithm {
 };
 
 /// The part of `rank` in an alltoall.
-pub fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
     windowed(shape, rank, args, shape.ranks)
 }
 
 /// The part of `rank` in an alltoallv or alltoallw; blocks of no bytes are not sent.
-pub fn alltoallv(shape: Shape, rank: u32, args: BlockPairs<'_>) -> Schedule {
+pub(crate) fn alltoallv(shape: Shape, rank: u32, args: BlockPairs<'_>) -> Schedule {
     windowed_blocks(shape, rank, args, shape.ranks)
 }

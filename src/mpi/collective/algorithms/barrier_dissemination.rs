@@ -11,7 +11,7 @@ use super::algorithm::{Algorithm, Cost};
 use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<()> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<()> = Algorithm {
     name: "dissemination",
     about: "in round r each rank tells the one 2^(r-1) after it",
     fits: |_, ()| true,

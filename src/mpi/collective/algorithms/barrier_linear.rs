@@ -7,7 +7,7 @@ use super::algorithm::{Algorithm, Cost};
 use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<()> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<()> = Algorithm {
     name: "linear",
     about: "all tell rank 0, and it tells all",
     fits: |_, ()| true,
@@ -22,7 +22,7 @@ fn cost(shape: Shape) -> Cost {
 }
 
 /// The part of `rank`.
-pub fn schedule(shape: Shape, rank: u32) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     if rank > 0 {
         plan.receive(0, Region::EMPTY, 2, &[]);

@@ -9,7 +9,7 @@ use super::{Shape, signal};
 use crate::offload::Schedule;
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<()> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<()> = Algorithm {
     name: "tree",
     about: "rank 0 hears of all along a binomial tree, and all from it",
     fits: |_, ()| true,
@@ -24,7 +24,7 @@ fn cost(shape: Shape) -> Cost {
 }
 
 /// The part of `rank`.
-pub fn schedule(shape: Shape, rank: u32) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32) -> Schedule {
     let mut phases = Phases::default();
     phases.then_synchronized(&signal::fan_in(shape, rank), shape.doublings(), &|rank| rank);
     phases.then_synchronized(&signal::fan_out(shape, rank), shape.ranks.ilog2(), &|rank| rank);

@@ -13,7 +13,7 @@ use super::{Bcast, Shape};
 use crate::offload::Schedule;
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<Bcast> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<Bcast> = Algorithm {
     name: "binary",
     about: "along a complete binary tree, in segments",
     fits: |_, _| true,

@@ -7,7 +7,7 @@ use super::algorithm::Algorithm;
 use super::{Bcast, bcast_knomial};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<Bcast> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<Bcast> = Algorithm {
     name: "binomial",
     about: "along a binomial tree, in segments",
     ..bcast_knomial::of_radix::<2>()

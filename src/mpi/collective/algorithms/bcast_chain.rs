@@ -10,7 +10,7 @@ use super::{Bcast, Shape};
 use crate::offload::Schedule;
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<Bcast> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<Bcast> = Algorithm {
     name: "chain",
     about: "along a chain of all ranks, in segments",
     // The number of a round has 16 bits.

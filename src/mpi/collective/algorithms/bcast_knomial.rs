@@ -13,14 +13,14 @@ use super::{BUFFER, Bcast, Shape};
 use crate::offload::{Schedule, ScheduleBuilder};
 
 /// With four times as many places in each level.
-pub const FOUR: Algorithm<Bcast> = Algorithm {
+pub(crate) const FOUR: Algorithm<Bcast> = Algorithm {
     name: "knomial_4",
     about: "along a tree whose levels hold four times as many ranks each",
     ..of_radix::<4>()
 };
 
 /// With eight times as many places in each level.
-pub const EIGHT: Algorithm<Bcast> = Algorithm {
+pub(crate) const EIGHT: Algorithm<Bcast> = Algorithm {
     name: "knomial_8",
     about: "along a tree whose levels hold eight times as many ranks each",
     ..of_radix::<8>()
@@ -65,7 +65,9 @@ pub(super) fn cost_of_tree(args: Bcast, segment: usize, depth: u32, children: u3
 }
 
 /// The part of `rank`; every segment but the last has `segment` bytes.
-pub fn schedule(shape: Shape, rank: u32, args: Bcast, radix: u32, segment: usize) -> Schedule {
+pub(crate) fn schedule(
+    shape: Shape, rank: u32, args: Bcast, radix: u32, segment: usize,
+) -> Schedule {
     let tree = Tree { shape, radix };
     let place = shape.before(rank, args.root);
     let rank_at = |place| shape.after(args.root, place);

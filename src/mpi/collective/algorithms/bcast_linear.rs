@@ -8,7 +8,7 @@ use super::{Bcast, Shape};
 use crate::offload::Schedule;
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<Bcast> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<Bcast> = Algorithm {
     name: "linear",
     about: "the root sends to each rank",
     fits: |_, _| true,
@@ -23,7 +23,7 @@ fn whole(args: Bcast) -> usize {
 }
 
 /// The part of `rank`.
-pub fn schedule(shape: Shape, rank: u32, args: Bcast) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: Bcast) -> Schedule {
     let segment = whole(args);
     if rank != args.root {
         return pass_on(args.bytes, segment, 1, Some(args.root), &[]);

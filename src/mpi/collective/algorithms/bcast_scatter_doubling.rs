@@ -15,7 +15,7 @@ use super::{Bcast, Shape};
 use crate::offload::{Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<Bcast> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<Bcast> = Algorithm {
     name: "scatter_doubling",
     about: "pieces are scattered, and gathered by all by recursive doubling",
     fits: |shape, _| shape.ranks.is_power_of_two(),
@@ -43,7 +43,7 @@ fn cost(shape: Shape, args: Bcast) -> Cost {
 ///
 /// # Panics
 /// If the number of ranks is no power of two.
-pub fn schedule(shape: Shape, rank: u32, args: Bcast) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: Bcast) -> Schedule {
     assert!(shape.ranks.is_power_of_two());
     let pieces = Pieces::new(shape, args);
     let place = shape.before(rank, args.root);

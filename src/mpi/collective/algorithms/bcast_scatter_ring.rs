@@ -15,7 +15,7 @@ use super::{BUFFER, Bcast, Shape};
 use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<Bcast> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<Bcast> = Algorithm {
     name: "scatter_ring",
     about: "pieces are scattered, and gathered by all around the ring",
     fits: |shape, _| shape.ranks <= RANKS_MAX,
@@ -45,7 +45,7 @@ fn cost(shape: Shape, args: Bcast) -> Cost {
 }
 
 /// The part of `rank`; pieces of no bytes are not sent.
-pub fn schedule(shape: Shape, rank: u32, args: Bcast) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: Bcast) -> Schedule {
     let pieces = Pieces::new(shape, args);
     let place = shape.before(rank, args.root);
     let mut plan = ScheduleBuilder::new();
@@ -86,7 +86,7 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    pub fn new(shape: Shape, args: Bcast) -> Self {
+    pub(crate) fn new(shape: Shape, args: Bcast) -> Self {
         Self { tree: binomial(shape), args, piece: args.bytes.div_ceil(shape.ranks as usize) }
     }
 
@@ -96,7 +96,7 @@ impl Pieces {
     }
 
     /// What the scatter costs: the root sends all but its own piece.
-    pub fn cost_of_scatter(&self) -> Cost {
+    pub(crate) fn cost_of_scatter(&self) -> Cost {
         let messages = self.count().next_power_of_two().trailing_zeros();
         let bytes = self.args.bytes - self.region(0, 1).len;
         let rounds = self.tree.shape.doublings().into();
@@ -104,23 +104,23 @@ impl Pieces {
     }
 
     /// The rank at a place.
-    pub fn rank(&self, place: u32) -> u32 {
+    pub(crate) fn rank(&self, place: u32) -> u32 {
         self.tree.shape.after(self.args.root, place)
     }
 
     /// The bytes of `count` pieces.
-    pub fn region(&self, first: u32, count: u32) -> Region {
+    pub(crate) fn region(&self, first: u32, count: u32) -> Region {
         let start = |piece: u32| (piece as usize * self.piece).min(self.args.bytes);
         BUFFER.region(start(first), start(first + count) - start(first))
     }
 
     /// The pieces that the scatter leaves at a place.
-    pub fn pieces_scattered_to(&self, place: u32) -> std::ops::Range<u32> {
+    pub(crate) fn pieces_scattered_to(&self, place: u32) -> std::ops::Range<u32> {
         place..place + self.tree.subtree_size(place)
     }
 
     /// A place receives its part of the scatter, if there is any and it has not all anyway.
-    pub fn receive(&self, plan: &mut ScheduleBuilder, place: u32) -> Option<StepId> {
+    pub(crate) fn receive(&self, plan: &mut ScheduleBuilder, place: u32) -> Option<StepId> {
         let region = self.region(place, self.tree.subtree_size(place));
         (place > 0 && region.len > 0).then(|| {
             plan.receive(self.rank(self.tree.parent(place)), region, self.round(place), &[])
@@ -128,7 +128,7 @@ impl Pieces {
     }
 
     /// A place hands on their parts of what it has received to the places below it.
-    pub fn forward(&self, plan: &mut ScheduleBuilder, place: u32, received: Option<StepId>) {
+    pub(crate) fn forward(&self, plan: &mut ScheduleBuilder, place: u32, received: Option<StepId>) {
         for child in self.tree.children(place) {
             let region = self.region(child, self.tree.subtree_size(child));
             if region.len > 0 {

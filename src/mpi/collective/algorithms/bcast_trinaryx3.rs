@@ -28,7 +28,7 @@ use super::{BUFFER, Bcast, Shape};
 use crate::offload::{Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<Bcast> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<Bcast> = Algorithm {
     name: "trinaryx3",
     about: "along three trees on a torus at once, in segments",
     // The number of a round has 16 bits.

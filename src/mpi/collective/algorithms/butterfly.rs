@@ -32,7 +32,7 @@ pub(super) enum ButterflyRole {
 
 impl ButterflyRole {
     /// The part of `rank` where `root` has a place, so that it acts for its pair if it is in one.
-    pub fn for_root(shape: Shape, rank: u32, root: u32) -> Self {
+    pub(crate) fn for_root(shape: Shape, rank: u32, root: u32) -> Self {
         match (Self::of(shape, rank), Self::of(shape, root)) {
             (Self::Absorbed { by }, _) if rank == root => {
                 Self::Place { place: place_of(shape, rank), absorbs: Some(by) }
@@ -44,7 +44,7 @@ impl ButterflyRole {
         }
     }
 
-    pub fn of(shape: Shape, rank: u32) -> Self {
+    pub(crate) fn of(shape: Shape, rank: u32) -> Self {
         let pairs = shape.ranks - places(shape);
         if rank >= 2 * pairs {
             Self::Place { place: rank - pairs, absorbs: None }
@@ -86,19 +86,19 @@ pub(super) fn rounds_before(shape: Shape) -> u32 {
 /// One meeting of a rank with a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PeerExchange {
-    pub peer: u32,
+    pub(crate) peer: u32,
     /// Whether the peer stands for the ranks above; else for those below.
-    pub above: bool,
-    pub round: u32,
+    pub(crate) above: bool,
+    pub(crate) round: u32,
     /// The bytes of the result so far that the peer gets.
-    pub give: Option<Range<usize>>,
+    pub(crate) give: Option<Range<usize>>,
     /// The bytes that this rank goes on with, and gets from the peer.
-    pub keep: Range<usize>,
+    pub(crate) keep: Range<usize>,
 }
 
 impl PeerExchange {
     /// The meeting with the rank that this one acts for.
-    pub fn absorbing(peer: u32, operands: Operands) -> Self {
+    pub(crate) fn absorbing(peer: u32, operands: Operands) -> Self {
         Self { peer, above: true, round: 1, give: None, keep: 0..operands.bytes }
     }
 }
@@ -106,16 +106,16 @@ impl PeerExchange {
 /// Where a rank's operand is, and whether the receive buffer may be used for what it makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ButterflyBuffers {
-    pub input: Buffer,
-    pub receives: bool,
+    pub(crate) input: Buffer,
+    pub(crate) receives: bool,
 }
 
 impl ButterflyBuffers {
     /// Of a rank that passes on what it makes.
-    pub const FORWARDING: Self = Self { input: SEND, receives: false };
+    pub(crate) const FORWARDING: Self = Self { input: SEND, receives: false };
 
     /// Of a rank that gets a result.
-    pub fn of(in_place: bool) -> Self {
+    pub(crate) fn of(in_place: bool) -> Self {
         match in_place {
             true => Self { input: RECEIVE, receives: false },
             false => Self { input: SEND, receives: true },
@@ -125,8 +125,8 @@ impl ButterflyBuffers {
 
 /// Where the part of a peer arrives, and by which step.
 pub(super) struct ExchangeReceive {
-    pub region: Region,
-    pub step: StepId,
+    pub(crate) region: Region,
+    pub(crate) step: StepId,
 }
 
 /// Where a rank has the result so far.
@@ -136,19 +136,19 @@ pub(super) struct PartialResult {
     /// The byte of the operand that is the buffer's first.
     offset: usize,
     /// The step that completes it.
-    pub ready: Option<StepId>,
+    pub(crate) ready: Option<StepId>,
     /// The send of each meeting.
-    pub sends: Vec<Option<StepId>>,
+    pub(crate) sends: Vec<Option<StepId>>,
 }
 
 impl PartialResult {
     /// What is in `region`, all of what a rank has, once `ready` is complete.
-    pub fn at(region: Region, ready: Option<StepId>) -> Self {
+    pub(crate) fn at(region: Region, ready: Option<StepId>) -> Self {
         Self { buffer: region.buffer, offset: 0, ready, sends: Vec::new() }
     }
 
     /// Combines it with what arrives in the meetings, which begin with everything that is held.
-    pub fn combine_all(
+    pub(crate) fn combine_all(
         mut self, plan: &mut ScheduleBuilder, meetings: &[PeerExchange],
         arrivals: &[ExchangeReceive], receives: bool,
     ) -> Self {
@@ -206,12 +206,14 @@ impl PartialResult {
     }
 
     /// These bytes of it.
-    pub fn part(&self, range: &Range<usize>) -> Region {
+    pub(crate) fn part(&self, range: &Range<usize>) -> Region {
         self.buffer.region(range.start - self.offset, range.len())
     }
 
     /// Copies these bytes to the receive buffer, unless they are there; returns the last step.
-    pub fn deliver(&self, plan: &mut ScheduleBuilder, range: &Range<usize>) -> Option<StepId> {
+    pub(crate) fn deliver(
+        &self, plan: &mut ScheduleBuilder, range: &Range<usize>,
+    ) -> Option<StepId> {
         if self.buffer == RECEIVE {
             return self.ready;
         }

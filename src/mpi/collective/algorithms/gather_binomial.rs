@@ -13,7 +13,7 @@ use super::{RECEIVE, Rooted, SEND, Shape};
 use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<Rooted> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<Rooted> = Algorithm {
     name: "binomial",
     about: "each rank passes on the blocks of all below it in a binomial tree",
     fits: |_, _| true,
@@ -45,7 +45,7 @@ pub(super) fn cost(shape: Shape, args: Rooted) -> Cost {
 }
 
 /// The part of `rank`.
-pub fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
     let Rooted { block, root, in_place } = args;
     let mut plan = ScheduleBuilder::new();
     if block == 0 {
@@ -88,15 +88,15 @@ pub fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
 /// those, of the first.
 pub(super) struct WrappedBlocks {
     /// Where the first block is, and how many bytes there are before the end of the buffer.
-    pub start: usize,
-    pub upper: usize,
+    pub(crate) start: usize,
+    pub(crate) upper: usize,
     /// How many bytes are at the begin of the buffer.
-    pub lower: usize,
+    pub(crate) lower: usize,
 }
 
 impl WrappedBlocks {
     /// The blocks of `count` ranks from `first` on.
-    pub fn of(shape: Shape, first: u32, count: u32, block: usize) -> Self {
+    pub(crate) fn of(shape: Shape, first: u32, count: u32, block: usize) -> Self {
         let upper = count.min(shape.ranks - first);
         let bytes = |blocks: u32| blocks as usize * block;
         Self { start: bytes(first), upper: bytes(upper), lower: bytes(count - upper) }

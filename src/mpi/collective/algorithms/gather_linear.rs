@@ -7,7 +7,7 @@ use super::{RECEIVE, Rooted, RootedBlocks, SEND, Shape, block_buffer};
 use crate::offload::{Region, Schedule, ScheduleBuilder};
 
 /// See the module's text.
-pub const GATHER: Algorithm<Rooted> = Algorithm {
+pub(crate) const GATHER: Algorithm<Rooted> = Algorithm {
     name: "linear",
     about: "every rank sends its block to the root",
     fits: |_, _| true,
@@ -17,7 +17,7 @@ pub const GATHER: Algorithm<Rooted> = Algorithm {
 };
 
 /// See the module's text.
-pub const GATHERV: Algorithm<RootedBlocks> = Algorithm {
+pub(crate) const GATHERV: Algorithm<RootedBlocks> = Algorithm {
     name: "linear",
     about: "every rank sends its block to the root",
     fits: |_, _| true,
@@ -42,7 +42,7 @@ pub(super) fn cost_of_all_peers(shape: Shape, bytes: usize) -> Cost {
 }
 
 /// The part of `rank` in a gather.
-pub fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
     let Rooted { block, root, in_place } = args;
     if rank == root {
         receive(shape, root, in_place, |from| RECEIVE.region(from as usize * block, block))
@@ -52,7 +52,7 @@ pub fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
 }
 
 /// The part of `rank` in a gatherv; blocks of no bytes are not sent.
-pub fn gatherv(shape: Shape, rank: u32, args: RootedBlocks<'_>) -> Schedule {
+pub(crate) fn gatherv(shape: Shape, rank: u32, args: RootedBlocks<'_>) -> Schedule {
     let RootedBlocks { own, blocks, root, in_place } = args;
     if rank == root {
         receive(shape, root, in_place, |from| block_buffer(from).region(0, blocks[from as usize]))

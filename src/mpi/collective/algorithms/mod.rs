@@ -41,54 +41,54 @@
 //! on all ranks.
 
 pub mod algorithm;
-pub mod allgather_bruck;
+pub(crate) mod allgather_bruck;
 pub mod allgather_doubling;
-pub mod allgather_linear;
-pub mod allgather_neighbor;
-pub mod allgather_ring;
-pub mod allreduce_doubling;
-pub mod allreduce_halving;
-pub mod allreduce_linear;
+pub(crate) mod allgather_linear;
+pub(crate) mod allgather_neighbor;
+pub(crate) mod allgather_ring;
+pub(crate) mod allreduce_doubling;
+pub(crate) mod allreduce_halving;
+pub(crate) mod allreduce_linear;
 pub mod allreduce_redundant;
-pub mod allreduce_ring;
-pub mod alltoall_bruck;
-pub mod alltoall_pairwise;
-pub mod alltoall_spread;
+pub(crate) mod allreduce_ring;
+pub(crate) mod alltoall_bruck;
+pub(crate) mod alltoall_pairwise;
+pub(crate) mod alltoall_spread;
 pub mod barrier_dissemination;
-pub mod barrier_linear;
-pub mod barrier_tree;
+pub(crate) mod barrier_linear;
+pub(crate) mod barrier_tree;
 pub mod bcast_binary;
-pub mod bcast_binomial;
+pub(crate) mod bcast_binomial;
 pub mod bcast_chain;
-pub mod bcast_knomial;
-pub mod bcast_linear;
-pub mod bcast_scatter_doubling;
-pub mod bcast_scatter_ring;
+pub(crate) mod bcast_knomial;
+pub(crate) mod bcast_linear;
+pub(crate) mod bcast_scatter_doubling;
+pub(crate) mod bcast_scatter_ring;
 pub mod bcast_trinaryx3;
 mod butterfly;
-pub mod gather_binomial;
-pub mod gather_linear;
+pub(crate) mod gather_binomial;
+pub(crate) mod gather_linear;
 pub mod hierarchical;
 pub mod inter;
 pub mod neighbor;
 mod phases;
 mod pipeline;
-pub mod reduce_binomial;
-pub mod reduce_chain;
-pub mod reduce_in_order;
-pub mod reduce_linear;
-pub mod reduce_rabenseifner;
-pub mod reduce_scatter_halving;
-pub mod reduce_scatter_in_order;
-pub mod reduce_scatter_linear;
-pub mod reduce_scatter_pairwise;
-pub mod reduce_scatter_ring;
+pub(crate) mod reduce_binomial;
+pub(crate) mod reduce_chain;
+pub(crate) mod reduce_in_order;
+pub(crate) mod reduce_linear;
+pub(crate) mod reduce_rabenseifner;
+pub(crate) mod reduce_scatter_halving;
+pub(crate) mod reduce_scatter_in_order;
+pub(crate) mod reduce_scatter_linear;
+pub(crate) mod reduce_scatter_pairwise;
+pub(crate) mod reduce_scatter_ring;
 pub mod registry;
-pub mod scan_chain;
-pub mod scan_doubling;
-pub mod scan_linear;
-pub mod scatter_binomial;
-pub mod scatter_linear;
+pub(crate) mod scan_chain;
+pub(crate) mod scan_doubling;
+pub(crate) mod scan_linear;
+pub(crate) mod scatter_binomial;
+pub(crate) mod scatter_linear;
 mod signal;
 mod tree;
 
@@ -106,17 +106,17 @@ pub struct Shape {
 
 impl Shape {
     /// The rank `steps` after `rank`, on the ring of all ranks; `steps` is at most `ranks`.
-    pub fn after(self, rank: u32, steps: u32) -> u32 {
+    pub(crate) fn after(self, rank: u32, steps: u32) -> u32 {
         ((u64::from(rank) + u64::from(steps)) % u64::from(self.ranks)) as u32
     }
 
     /// The rank `steps` before `rank`, on the ring of all ranks; `steps` is at most `ranks`.
-    pub fn before(self, rank: u32, steps: u32) -> u32 {
+    pub(crate) fn before(self, rank: u32, steps: u32) -> u32 {
         self.after(rank, self.ranks - steps)
     }
 
     /// How many doublings from 1 reach all ranks.
-    pub fn doublings(self) -> u32 {
+    pub(crate) fn doublings(self) -> u32 {
         self.ranks.next_power_of_two().trailing_zeros()
     }
 }
@@ -132,14 +132,14 @@ pub struct InterShape {
 }
 
 /// The buffer of a broadcast.
-pub const BUFFER: Buffer = Buffer::User(0);
+pub(crate) const BUFFER: Buffer = Buffer::User(0);
 /// The send buffer of operations that have one for all ranks.
-pub const SEND: Buffer = Buffer::User(0);
+pub(crate) const SEND: Buffer = Buffer::User(0);
 /// The receive buffer of operations that have one for all ranks.
 pub const RECEIVE: Buffer = Buffer::User(1);
 
 /// The buffer of block `rank` of gatherv, scatterv and allgatherv.
-pub fn block_buffer(rank: u32) -> Buffer {
+pub(crate) fn block_buffer(rank: u32) -> Buffer {
     Buffer::User(1 + rank)
 }
 

@@ -18,12 +18,12 @@ use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepAction, Wait
 
 /// An edge of the topology, as the rank at one of its ends sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct NeighborEdge {
+pub(crate) struct NeighborEdge {
     /// The rank at the other end.
-    pub peer: u32,
+    pub(crate) peer: u32,
     /// Tells the edge from others with the same source and the same destination; equal at both
     /// ends.
-    pub number: u32,
+    pub(crate) number: u32,
 }
 
 impl NeighborEdge {
@@ -46,7 +46,7 @@ pub struct Neighborhood {
 
 impl Neighborhood {
     /// The neighborhood of `rank`; `None` if an edge to itself has only one end in the lists.
-    pub fn new(
+    pub(crate) fn new(
         rank: u32, sources: Vec<Option<NeighborEdge>>, destinations: Vec<Option<NeighborEdge>>,
     ) -> Option<Self> {
         let own = |edge: &Option<NeighborEdge>| edge.filter(|edge| edge.peer == rank);
@@ -62,7 +62,7 @@ impl Neighborhood {
     }
 
     /// How many places there are to receive from.
-    pub fn indegree(&self) -> usize {
+    pub(crate) fn indegree(&self) -> usize {
         self.sources.len()
     }
 
@@ -72,7 +72,7 @@ impl Neighborhood {
     }
 
     /// The edges from this rank to itself: their places among destinations and sources.
-    pub fn loops(&self) -> &[(usize, usize)] {
+    pub(crate) fn loops(&self) -> &[(usize, usize)] {
         &self.loops
     }
 
@@ -99,7 +99,7 @@ pub enum NeighborBlocks<'a> {
 
 impl NeighborBlocks<'_> {
     /// The length of the block at `place`.
-    pub fn len(&self, place: usize) -> usize {
+    pub(crate) fn len(&self, place: usize) -> usize {
         match self {
             Self::Same(len) | Self::Contiguous(len) => *len,
             Self::Each(lens) => lens[place],

@@ -35,9 +35,9 @@ pub(super) struct Phases {
 /// How a phase for some ranks becomes part of a larger schedule.
 pub(super) struct PhasePlacement<'a> {
     /// Which rank of the whole a rank of the phase is.
-    pub member: &'a dyn Fn(u32) -> u32,
+    pub(crate) member: &'a dyn Fn(u32) -> u32,
     /// The place of each user buffer of the phase.
-    pub buffer: &'a dyn Fn(u32) -> Region,
+    pub(crate) buffer: &'a dyn Fn(u32) -> Region,
 }
 
 /// When the steps of a phase may start.
@@ -50,12 +50,12 @@ enum PhaseStart {
 }
 
 impl Phases {
-    pub fn scratch(&mut self, bytes: usize) -> Region {
+    pub(crate) fn scratch(&mut self, bytes: usize) -> Region {
         self.plan.scratch(bytes).region(0, bytes)
     }
 
     /// A phase that takes at most `rounds` rounds on any rank; this one's part may be empty.
-    pub fn then(&mut self, part: &Schedule, rounds: u32, place: &PhasePlacement<'_>) {
+    pub(crate) fn then(&mut self, part: &Schedule, rounds: u32, place: &PhasePlacement<'_>) {
         // What waits for any of several steps cannot wait on one more.
         let is_plain = part.steps().iter().all(|step| step.wait == Wait::All);
         self.append(
@@ -67,7 +67,9 @@ impl Phases {
     }
 
     /// As [`Phases::then`], for a phase of messages that tell that those before it are over here.
-    pub fn then_synchronized(&mut self, part: &Schedule, rounds: u32, member: &dyn Fn(u32) -> u32) {
+    pub(crate) fn then_synchronized(
+        &mut self, part: &Schedule, rounds: u32, member: &dyn Fn(u32) -> u32,
+    ) {
         self.append(
             part,
             rounds,
@@ -77,7 +79,7 @@ impl Phases {
     }
 
     /// A round of messages, each with the other side's rank and the place of its bytes.
-    pub fn round(&mut self, receives: &[(u32, Region)], sends: &[(u32, Region)]) {
+    pub(crate) fn round(&mut self, receives: &[(u32, Region)], sends: &[(u32, Region)]) {
         let mut part = ScheduleBuilder::new();
         for (peer, region) in receives {
             part.receive(*peer, *region, 1, &[]);
@@ -89,7 +91,7 @@ impl Phases {
     }
 
     /// Copies from one region to another each.
-    pub fn copy(&mut self, pairs: impl IntoIterator<Item = (Region, Region)>) {
+    pub(crate) fn copy(&mut self, pairs: impl IntoIterator<Item = (Region, Region)>) {
         let mut part = ScheduleBuilder::new();
         for (from, to) in pairs.into_iter().filter(|(from, to)| from.len > 0 && from != to) {
             part.copy(from, to, &[]);
@@ -98,18 +100,18 @@ impl Phases {
     }
 
     /// Combines: `into = from op into`.
-    pub fn reduce(&mut self, from: Region, into: Region) {
+    pub(crate) fn reduce(&mut self, from: Region, into: Region) {
         let mut part = ScheduleBuilder::new();
         part.reduce(from, into, &[]);
         self.append_steps(&part.finish(), 0, PhaseStart::Ready, &|action| action);
     }
 
     /// Rounds that this rank has no part in.
-    pub fn skip_rounds(&mut self, rounds: u32) {
+    pub(crate) fn skip_rounds(&mut self, rounds: u32) {
         self.rounds += rounds;
     }
 
-    pub fn finish(self) -> Schedule {
+    pub(crate) fn finish(self) -> Schedule {
         self.plan.finish()
     }
 

@@ -13,7 +13,7 @@ use super::{RECEIVE, Reduce, SEND, Shape};
 use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<Reduce> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<Reduce> = Algorithm {
     name: "binomial",
     about: "along a binomial tree",
     fits: |_, _| true,
@@ -42,7 +42,7 @@ fn cost(shape: Shape, args: Reduce) -> Cost {
 }
 
 /// The part of `rank`.
-pub fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     let Reduce { operands, root, in_place } = args;
     let whole = |buffer: Buffer| buffer.region(0, operands.bytes);

@@ -20,7 +20,7 @@ use super::{RECEIVE, Reduce, SEND, Shape, butterfly, input_buffer};
 use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<Reduce> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<Reduce> = Algorithm {
     name: "chain",
     about: "along chains of ranks that end at the root, in segments",
     // The number of a round has 16 bits.
@@ -123,7 +123,7 @@ fn step_before_window(steps: &[StepId], number: usize) -> Option<StepId> {
 }
 
 /// The part of `rank`; every segment but the last has `segment` bytes, whole elements.
-pub fn schedule(shape: Shape, rank: u32, args: Reduce, segment: usize) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: Reduce, segment: usize) -> Schedule {
     let bytes = args.operands.bytes;
     if bytes == 0 || shape.ranks == 1 {
         return butterfly::local_copy(bytes, args.in_place);

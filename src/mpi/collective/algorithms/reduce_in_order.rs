@@ -15,7 +15,7 @@ use super::{Reduce, SEND, Shape};
 use crate::offload::{Schedule, ScheduleBuilder};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<Reduce> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<Reduce> = Algorithm {
     name: "in_order",
     about: "along a binomial tree of adjacent ranks, whose last meeting is at the root",
     fits: |_, _| true,
@@ -35,7 +35,7 @@ fn cost(shape: Shape, args: Reduce) -> Cost {
 }
 
 /// The part of `rank`.
-pub fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
     let Reduce { operands, root, in_place } = args;
     let bytes = operands.bytes;
     if bytes == 0 || shape.ranks == 1 {

@@ -12,7 +12,7 @@ use super::{RECEIVE, Reduce, SEND, Shape, butterfly, input_buffer};
 use crate::offload::{Schedule, ScheduleBuilder};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<Reduce> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<Reduce> = Algorithm {
     name: "linear",
     about: "every rank sends its operand to the root",
     fits: |_, _| true,
@@ -43,7 +43,7 @@ pub(super) fn rounds(shape: Shape) -> u32 {
 }
 
 /// The part of `rank`.
-pub fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
     let Reduce { operands, root, in_place } = args;
     let bytes = operands.bytes;
     if bytes == 0 || shape.ranks == 1 {

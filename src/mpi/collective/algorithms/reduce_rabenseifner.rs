@@ -19,7 +19,7 @@ use super::{RECEIVE, Reduce, Shape};
 use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<Reduce> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<Reduce> = Algorithm {
     name: "rabenseifner",
     about: "reduce-scatter by recursive halving, then gather to the root",
     // Pieces would be empty otherwise.
@@ -73,7 +73,7 @@ fn is_folded(shape: Shape, place: u32) -> bool {
 }
 
 /// The part of `rank`.
-pub fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
     let Reduce { operands, root, in_place } = args;
     let bytes = operands.bytes;
     if bytes == 0 || shape.ranks == 1 {

@@ -20,7 +20,7 @@ use super::{RECEIVE, ReduceScatter, Shape, block_offsets};
 use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<ReduceScatter> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<ReduceScatter> = Algorithm {
     name: "halving",
     about: "in each round a rank sends half of the blocks that it still works for",
     fits: |_, args| args.commutative,
@@ -43,7 +43,7 @@ fn cost(shape: Shape, args: ReduceScatter<'_>) -> Cost {
 }
 
 /// The part of `rank`; blocks of no bytes are not sent.
-pub fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     let ReduceScatter { blocks, in_place, .. } = args;
     if in_place && shape.ranks == 1 {

@@ -21,7 +21,7 @@ use super::{RECEIVE, ReduceScatter, Shape, block_offsets};
 use crate::offload::{Schedule, ScheduleBuilder};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<ReduceScatter> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<ReduceScatter> = Algorithm {
     name: "in_order",
     about: "adjacent ranks exchange halves of the blocks that they still work for",
     fits: |_, _| true,
@@ -56,7 +56,7 @@ fn cost(shape: Shape, args: ReduceScatter<'_>) -> Cost {
 }
 
 /// The part of `rank`.
-pub fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
     let ReduceScatter { blocks, in_place, .. } = args;
     let total: usize = blocks.iter().sum();
     let own = blocks[rank as usize];

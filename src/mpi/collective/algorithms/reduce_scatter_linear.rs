@@ -13,7 +13,7 @@ use super::{
 use crate::offload::Schedule;
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<ReduceScatter> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<ReduceScatter> = Algorithm {
     name: "linear",
     about: "rank 0 combines all operands and sends every rank its block",
     fits: |_, _| true,
@@ -40,7 +40,7 @@ fn cost(shape: Shape, args: ReduceScatter<'_>) -> Cost {
 }
 
 /// The part of `rank`; blocks of no bytes are not sent.
-pub fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
     let ReduceScatter { blocks, commutative, in_place } = args;
     let total: usize = blocks.iter().sum();
     let own = blocks[rank as usize];

@@ -21,7 +21,7 @@ use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepId};
 const WINDOW: usize = 8;
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<ReduceScatter> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<ReduceScatter> = Algorithm {
     name: "pairwise",
     about: "each rank hears from every other, which sends its operand for that rank's block",
     // The number of a round has 16 bits.
@@ -52,7 +52,7 @@ fn cost(shape: Shape, args: ReduceScatter<'_>) -> Cost {
 }
 
 /// The part of `rank`; blocks of no bytes are not sent.
-pub fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
     let ReduceScatter { blocks, in_place, .. } = args;
     let mut plan = ScheduleBuilder::new();
     let starts: Vec<usize> = block_offsets(blocks).collect();
@@ -102,9 +102,9 @@ pub(super) fn round_of(number: u32) -> u32 {
 /// The combination of consecutive ranks.
 #[derive(Clone, Copy)]
 pub(super) struct PartialSum {
-    pub region: Region,
+    pub(crate) region: Region,
     /// The step that completes it.
-    pub ready: Option<StepId>,
+    pub(crate) ready: Option<StepId>,
 }
 
 /// The block of this rank, as it is combined.
@@ -116,12 +116,14 @@ pub(super) struct BlockReduction {
     /// This rank and those above it.
     upper: PartialSum,
     /// The ranks below it.
-    pub lower: Option<PartialSum>,
+    pub(crate) lower: Option<PartialSum>,
 }
 
 impl BlockReduction {
     /// The block `own`, to be combined with those of so many `others`.
-    pub fn new(plan: &mut ScheduleBuilder, own: Region, result: Region, others: u32) -> Self {
+    pub(crate) fn new(
+        plan: &mut ScheduleBuilder, own: Region, result: Region, others: u32,
+    ) -> Self {
         let count = if own.len > 0 { WINDOW.min(others as usize) } else { 0 };
         let buffers = (0..count).map(|_| (plan.scratch(own.len), None)).collect();
         Self { own, result, buffers, upper: PartialSum { region: own, ready: None }, lower: None }
@@ -136,7 +138,7 @@ impl BlockReduction {
     }
 
     /// Receives the part of rank `from`, the `number`-th, in `round`.
-    pub fn receive(
+    pub(crate) fn receive(
         &self, plan: &mut ScheduleBuilder, from: u32, number: u32, round: u32, is_last: bool,
     ) -> ReceivedBlock {
         let (buffer, free) = self.buffers[number as usize % self.buffers.len()];
@@ -148,7 +150,7 @@ impl BlockReduction {
     }
 
     /// Combines with the part of rank `from`, which is the next.
-    pub fn add(
+    pub(crate) fn add(
         &mut self, plan: &mut ScheduleBuilder, arrival: ReceivedBlock, rank: u32, from: u32,
     ) {
         let ReceivedBlock { region, step } = arrival;
@@ -175,7 +177,7 @@ impl BlockReduction {
     }
 
     /// Combines both runs; returns the step that completes the result.
-    pub fn finish(mut self, plan: &mut ScheduleBuilder) -> Option<StepId> {
+    pub(crate) fn finish(mut self, plan: &mut ScheduleBuilder) -> Option<StepId> {
         if self.own.len == 0 {
             return None;
         }

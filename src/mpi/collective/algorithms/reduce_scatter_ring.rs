@@ -12,7 +12,7 @@ use super::{RECEIVE, ReduceScatter, Shape, block_offsets};
 use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<ReduceScatter> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<ReduceScatter> = Algorithm {
     name: "ring",
     about: "blocks travel around a ring, and each rank adds its operand",
     // The number of a round has 16 bits.
@@ -41,7 +41,7 @@ fn cost(shape: Shape, args: ReduceScatter<'_>) -> Cost {
 }
 
 /// The part of `rank`; blocks of no bytes are not sent.
-pub fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
     let ReduceScatter { blocks, in_place, .. } = args;
     let own = blocks[rank as usize];
     if shape.ranks == 1 {

@@ -113,7 +113,7 @@ impl CollectiveOperation {
     }
 
     /// The names of its algorithms.
-    pub fn algorithms(self) -> Vec<&'static str> {
+    pub(crate) fn algorithms(self) -> Vec<&'static str> {
         let mut names = self.visit(Shape { ranks: 1 }, 0, AlgorithmNames);
         names.extend(costs::OPERATIONS.contains(&self).then_some(costs::NAME));
         names

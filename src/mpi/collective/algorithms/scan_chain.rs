@@ -12,7 +12,7 @@ use super::{Operands, RECEIVE, Scan, Shape};
 use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
-pub const SCAN: Algorithm<Scan> = Algorithm {
+pub(crate) const SCAN: Algorithm<Scan> = Algorithm {
     name: "chain",
     about: "along a chain of all ranks, in segments",
     fits,
@@ -22,7 +22,7 @@ pub const SCAN: Algorithm<Scan> = Algorithm {
 };
 
 /// See the module's text.
-pub const EXSCAN: Algorithm<Scan> = Algorithm {
+pub(crate) const EXSCAN: Algorithm<Scan> = Algorithm {
     name: "chain",
     about: "along a chain of all ranks, in segments",
     fits,
@@ -77,7 +77,7 @@ fn pipeline_cost(segments: Segments, hops: u64) -> Cost {
 const WINDOW: usize = 4;
 
 /// The part of `rank` in a scan; every segment but the last has `segment` bytes, whole elements.
-pub fn scan(shape: Shape, rank: u32, args: Scan, segment: usize) -> Schedule {
+pub(crate) fn scan(shape: Shape, rank: u32, args: Scan, segment: usize) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     let own = args.input();
     if rank == 0 {
@@ -105,7 +105,7 @@ pub fn scan(shape: Shape, rank: u32, args: Scan, segment: usize) -> Schedule {
 }
 
 /// The part of `rank` in an exscan, with segments as in [`scan`]; rank 0 has no result.
-pub fn exscan(shape: Shape, rank: u32, args: Scan, segment: usize) -> Schedule {
+pub(crate) fn exscan(shape: Shape, rank: u32, args: Scan, segment: usize) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     let own = args.input();
     if rank == 0 {

@@ -20,7 +20,7 @@ use super::{RECEIVE, Scan, Shape};
 use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
-pub const SCAN: Algorithm<Scan> = Algorithm {
+pub(crate) const SCAN: Algorithm<Scan> = Algorithm {
     name: "doubling",
     about: "each rank sends what it has to the rank 1, 2, 4, ... after it",
     fits: |_, _| true,
@@ -34,7 +34,7 @@ pub const SCAN: Algorithm<Scan> = Algorithm {
 };
 
 /// See the module's text.
-pub const EXSCAN: Algorithm<Scan> = Algorithm {
+pub(crate) const EXSCAN: Algorithm<Scan> = Algorithm {
     name: "doubling",
     about: "each rank sends what it has to the rank 1, 2, 4, ... after it",
     fits: |_, _| true,
@@ -74,7 +74,7 @@ fn exscan_reductions(shape: Shape) -> u64 {
 }
 
 /// The part of `rank` in a scan.
-pub fn scan(shape: Shape, rank: u32, args: Scan) -> Schedule {
+pub(crate) fn scan(shape: Shape, rank: u32, args: Scan) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     let bytes = args.operands.bytes;
     if bytes == 0 {
@@ -99,7 +99,7 @@ pub fn scan(shape: Shape, rank: u32, args: Scan) -> Schedule {
 }
 
 /// The part of `rank` in an exscan; rank 0 has no result.
-pub fn exscan(shape: Shape, rank: u32, args: Scan) -> Schedule {
+pub(crate) fn exscan(shape: Shape, rank: u32, args: Scan) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     let bytes = args.operands.bytes;
     if bytes == 0 {

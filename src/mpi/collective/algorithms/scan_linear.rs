@@ -11,7 +11,7 @@ use super::{RECEIVE, Scan, Shape, butterfly};
 use crate::offload::{Schedule, ScheduleBuilder, StepId};
 
 /// See the module's text.
-pub const SCAN: Algorithm<Scan> = Algorithm {
+pub(crate) const SCAN: Algorithm<Scan> = Algorithm {
     name: "linear",
     about: "every rank sends its operand to all ranks after it",
     fits: |_, _| true,
@@ -21,7 +21,7 @@ pub const SCAN: Algorithm<Scan> = Algorithm {
 };
 
 /// See the module's text.
-pub const EXSCAN: Algorithm<Scan> = Algorithm {
+pub(crate) const EXSCAN: Algorithm<Scan> = Algorithm {
     name: "linear",
     about: "every rank sends its operand to all ranks after it",
     fits: |_, _| true,
@@ -54,7 +54,7 @@ fn message_cost(shape: Shape, bytes: u64) -> Cost {
 }
 
 /// The part of `rank` in a scan.
-pub fn scan(shape: Shape, rank: u32, args: Scan) -> Schedule {
+pub(crate) fn scan(shape: Shape, rank: u32, args: Scan) -> Schedule {
     let bytes = args.operands.bytes;
     if bytes == 0 || shape.ranks == 1 {
         return butterfly::local_copy(bytes, args.in_place);
@@ -86,7 +86,7 @@ pub fn scan(shape: Shape, rank: u32, args: Scan) -> Schedule {
 }
 
 /// The part of `rank` in an exscan; rank 0 has no result.
-pub fn exscan(shape: Shape, rank: u32, args: Scan) -> Schedule {
+pub(crate) fn exscan(shape: Shape, rank: u32, args: Scan) -> Schedule {
     let bytes = args.operands.bytes;
     let mut plan = ScheduleBuilder::new();
     if bytes == 0 {

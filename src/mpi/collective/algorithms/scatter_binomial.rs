@@ -12,7 +12,7 @@ use super::{RECEIVE, Rooted, SEND, Shape};
 use crate::offload::{Region, Schedule, ScheduleBuilder};
 
 /// See the module's text.
-pub const ALGORITHM: Algorithm<Rooted> = Algorithm {
+pub(crate) const ALGORITHM: Algorithm<Rooted> = Algorithm {
     name: "binomial",
     about: "each rank hands on their blocks to all below it in a binomial tree",
     fits: |_, _| true,
@@ -22,7 +22,7 @@ pub const ALGORITHM: Algorithm<Rooted> = Algorithm {
 };
 
 /// The part of `rank`.
-pub fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
     let Rooted { block, root, in_place } = args;
     let mut plan = ScheduleBuilder::new();
     if block == 0 {

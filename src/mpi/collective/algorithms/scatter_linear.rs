@@ -11,7 +11,7 @@ use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder};
 const OWN: Buffer = Buffer::User(0);
 
 /// See the module's text.
-pub const SCATTER: Algorithm<Rooted> = Algorithm {
+pub(crate) const SCATTER: Algorithm<Rooted> = Algorithm {
     name: "linear",
     about: "the root sends every rank its block",
     fits: |_, _| true,
@@ -21,7 +21,7 @@ pub const SCATTER: Algorithm<Rooted> = Algorithm {
 };
 
 /// See the module's text.
-pub const SCATTERV: Algorithm<RootedBlocks> = Algorithm {
+pub(crate) const SCATTERV: Algorithm<RootedBlocks> = Algorithm {
     name: "linear",
     about: "the root sends every rank its block",
     fits: |_, _| true,
@@ -31,7 +31,7 @@ pub const SCATTERV: Algorithm<RootedBlocks> = Algorithm {
 };
 
 /// The part of `rank` in a scatter.
-pub fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
+pub(crate) fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
     let Rooted { block, root, in_place } = args;
     if rank == root {
         let own = (!in_place).then_some(RECEIVE);
@@ -42,7 +42,7 @@ pub fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
 }
 
 /// The part of `rank` in a scatterv; blocks of no bytes are not sent.
-pub fn scatterv(shape: Shape, rank: u32, args: RootedBlocks<'_>) -> Schedule {
+pub(crate) fn scatterv(shape: Shape, rank: u32, args: RootedBlocks<'_>) -> Schedule {
     let RootedBlocks { own, blocks, root, in_place } = args;
     if rank == root {
         let own = (!in_place).then_some(OWN);

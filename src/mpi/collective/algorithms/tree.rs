@@ -23,9 +23,9 @@ use super::Shape;
 /// The tree of a communicator.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tree {
-    pub shape: Shape,
+    pub(crate) shape: Shape,
     /// At least 2.
-    pub radix: u32,
+    pub(crate) radix: u32,
 }
 
 /// The binomial tree.
@@ -35,13 +35,13 @@ pub(super) fn binomial(shape: Shape) -> Tree {
 
 impl Tree {
     /// The parent of a place other than 0.
-    pub fn parent(self, place: u32) -> u32 {
+    pub(crate) fn parent(self, place: u32) -> u32 {
         let weight = u64::from(self.radix).pow(self.height(place) + 1);
         place - (u64::from(place) % weight) as u32
     }
 
     /// The children of a place, those with the most room below them first.
-    pub fn children(self, place: u32) -> impl Iterator<Item = u32> {
+    pub(crate) fn children(self, place: u32) -> impl Iterator<Item = u32> {
         let weights = (0..self.height(place)).rev().map(move |digit| self.weight(digit));
         let child = move |weight: u64| {
             (1..u64::from(self.radix)).map(move |digit| u64::from(place) + digit * weight)
@@ -50,12 +50,12 @@ impl Tree {
     }
 
     /// How many places there are from this one down, itself included: those that follow it.
-    pub fn subtree_size(self, place: u32) -> u32 {
+    pub(crate) fn subtree_size(self, place: u32) -> u32 {
         self.weight(self.height(place)).min(self.ranks() - u64::from(place)) as u32
     }
 
     /// How many messages are between a place and the root.
-    pub fn depth(self, place: u32) -> u32 {
+    pub(crate) fn depth(self, place: u32) -> u32 {
         let mut rest = place;
         let mut depth = 0;
         while rest > 0 {
@@ -66,7 +66,7 @@ impl Tree {
     }
 
     /// The depth of the deepest place.
-    pub fn depth_max(self) -> u32 {
+    pub(crate) fn depth_max(self) -> u32 {
         // The first place of each depth has as many digits, all of them 1.
         let firsts = successors(Some(1), |first| Some(first * u64::from(self.radix) + 1));
         firsts.take_while(|first| *first < self.ranks()).count() as u32
@@ -74,7 +74,7 @@ impl Tree {
 
     /// How many digits of the places below a place differ from its own; that of a parent is
     /// higher than those of its children.
-    pub fn height(self, place: u32) -> u32 {
+    pub(crate) fn height(self, place: u32) -> u32 {
         let below = |&digit: &u32| {
             let is_zero = u64::from(place).is_multiple_of(self.weight(digit + 1));
             is_zero && self.weight(digit) < self.ranks()

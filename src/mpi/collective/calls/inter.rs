@@ -55,7 +55,7 @@ impl Comm {
     ///
     /// # Errors
     /// `Buffer` if this is an intercommunicator.
-    pub fn check_in_place(&self) -> Result {
+    pub(crate) fn check_in_place(&self) -> Result {
         match self.is_inter() {
             false => Ok(()),
             true => {

@@ -51,7 +51,7 @@ impl Comm {
     /// # Errors
     /// `Topology` if it has none, or one that is not for neighborhood collectives; `Comm` if it is
     /// an intercommunicator.
-    pub fn neighborhood(&mut self) -> Result<&Arc<Neighborhood>> {
+    pub(crate) fn neighborhood(&mut self) -> Result<&Arc<Neighborhood>> {
         Ok(&self.neighborhood_cache()?.neighborhood)
     }
 
@@ -131,7 +131,7 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Comm` if there is no such communicator, `Topology` if it has none; `Truncate` or `Count`
     /// if a block to this rank itself has not the length of its place.
-    pub fn neighbor_allgather(
+    pub(crate) fn neighbor_allgather(
         &mut self, call: Call, send: Memory, receive: Memory,
     ) -> Result<Bound> {
         self.bind_neighbor(call, NeighborCollective::Allgather, vec![send, receive])
@@ -141,7 +141,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// As [`Mpi::neighbor_allgather`].
-    pub fn neighbor_allgatherv(
+    pub(crate) fn neighbor_allgatherv(
         &mut self, call: Call, send: Memory, receive: Vec<Memory>,
     ) -> Result<Bound> {
         let buffers = std::iter::once(send).chain(receive).collect();
@@ -152,7 +152,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// As [`Mpi::neighbor_allgather`].
-    pub fn neighbor_alltoall(
+    pub(crate) fn neighbor_alltoall(
         &mut self, call: Call, send: Memory, receive: Memory,
     ) -> Result<Bound> {
         self.bind_neighbor(call, NeighborCollective::Alltoall, vec![send, receive])

@@ -31,7 +31,7 @@
 //! of them, and the element of a reduction. Each entry says what call it belongs to: who finds
 //! another one than its own fails, and both leave the room as far as the longer call would have.
 
-pub mod running;
+pub(crate) mod running;
 mod segmentation;
 mod shared_collective;
 mod transfer;
@@ -96,7 +96,7 @@ impl SharedOperation {
     }
 
     /// The function of MPI.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Barrier => "MPI_Barrier",
             Self::Bcast => "MPI_Bcast",
@@ -148,7 +148,7 @@ pub struct SharedArguments {
 
 impl SharedArguments {
     /// Nothing to give and nothing to take.
-    pub const EMPTY: Self = Self {
+    pub(crate) const EMPTY: Self = Self {
         kind: SharedOperation::Barrier,
         root: 0,
         bytes: 0,
@@ -317,11 +317,6 @@ impl SharedArguments {
             element_bytes,
             ..Self::EMPTY
         }
-    }
-
-    /// Which operation it is.
-    pub fn kind(&self) -> SharedOperation {
-        self.kind
     }
 
     /// Length of the block for or of `rank`, in operations with blocks.

@@ -24,11 +24,11 @@ use crate::shared_memory::segment::SharedSegment;
 use platform::base::{MpiError, Peer, Result, Slab};
 
 /// The key of a hall.
-pub type SharedCollectiveId = u32;
+pub(crate) type SharedCollectiveId = u32;
 
 /// The halls that this process is in.
 #[derive(Debug, Default)]
-pub struct SharedCollectives {
+pub(crate) struct SharedCollectives {
     all: Slab<OwnedCollective>,
     /// Those in which a call is under way.
     running: Vec<SharedCollectiveId>,

@@ -9,18 +9,20 @@ const ALLREDUCE_PARTS_MIN_BYTES: usize = 16 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segmentation {
     /// Bytes of the message, or of each block, in one round.
-    pub segment_bytes: usize,
+    pub(crate) segment_bytes: usize,
     /// How many rounds there are.
-    pub rounds: u32,
+    pub(crate) rounds: u32,
     /// In an allreduce by parts: the part of a piece that one rank combines, and after how many
     /// rounds the result goes out.
-    pub parts: Option<(usize, u32)>,
+    pub(crate) parts: Option<(usize, u32)>,
 }
 
 impl Segmentation {
     /// The cut of an operation on `bytes` bytes of a message or of the longest block, in elements
     /// of `unit` bytes, whose entries have at most `room` bytes, an element for each rank at least.
-    pub fn of(kind: SharedOperation, ranks: u32, bytes: usize, unit: usize, room: usize) -> Self {
+    pub(crate) fn of(
+        kind: SharedOperation, ranks: u32, bytes: usize, unit: usize, room: usize,
+    ) -> Self {
         let ranks = ranks as usize;
         let slots = match kind {
             SharedOperation::Barrier => return Self { segment_bytes: 0, rounds: 1, parts: None },
@@ -67,7 +69,7 @@ impl Segmentation {
     }
 
     /// Which of `bytes` bytes are in round `round`.
-    pub fn range(&self, round: u32, bytes: usize) -> (usize, usize) {
+    pub(crate) fn range(&self, round: u32, bytes: usize) -> (usize, usize) {
         let start = (round as usize).saturating_mul(self.segment_bytes).min(bytes);
         (start, self.segment_bytes.min(bytes - start))
     }

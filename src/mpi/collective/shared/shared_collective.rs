@@ -67,22 +67,22 @@ impl SharedCollective {
     }
 
     /// Which room it is.
-    pub fn segment_number(&self) -> u32 {
+    pub(crate) fn segment_number(&self) -> u32 {
         self.segment.number()
     }
 
     /// The room.
-    pub fn segment(&mut self) -> &mut SharedSegment {
+    pub(crate) fn segment(&mut self) -> &mut SharedSegment {
         &mut self.segment
     }
 
     /// The room, which everybody has to leave.
-    pub fn into_segment(self) -> SharedSegment {
+    pub(crate) fn into_segment(self) -> SharedSegment {
         self.segment
     }
 
     /// Whether a room for so many ranks has place for an element for each in an entry.
-    pub fn fits(ranks: usize) -> bool {
+    pub(crate) fn fits(ranks: usize) -> bool {
         ranks * ELEMENT_MAX_BYTES <= SharedSegment::DATA_MAX
     }
 
@@ -95,7 +95,7 @@ impl SharedCollective {
 
     /// Makes a call ready for [`SharedCollective::restart`]. None is under way.
     #[inline]
-    pub fn prepare(&mut self, task: SharedArguments) {
+    pub(crate) fn prepare(&mut self, task: SharedArguments) {
         let ranks = self.segment.len() as u32;
         let cut = Segmentation::of(
             task.kind,
@@ -109,7 +109,7 @@ impl SharedCollective {
 
     /// Begins the call that was prepared, or the last one once more, as [`SharedCollective::begin`] does.
     #[inline]
-    pub fn restart<D: Device>(&mut self, engine: &mut Engine<D>) -> bool {
+    pub(crate) fn restart<D: Device>(&mut self, engine: &mut Engine<D>) -> bool {
         let call = &mut self.running;
         call.first = self.segment.begin(0);
         (call.published, call.consumed, call.seen) = (0, 0, 0);
@@ -144,7 +144,7 @@ impl SharedCollective {
     }
 
     /// The peers that the call under way may wait for.
-    pub fn waits_for(&self) -> Vec<Peer> {
+    pub(crate) fn waits_for(&self) -> Vec<Peer> {
         let own = self.segment.local_rank();
         let seen = self.running.seen as usize;
         let others =
@@ -153,25 +153,25 @@ impl SharedCollective {
     }
 
     /// Changes when the call comes further.
-    pub fn progress(&self) -> u32 {
+    pub(crate) fn progress(&self) -> u32 {
         self.running.published.wrapping_add(self.running.consumed)
     }
 
     /// The same, finer: changes with every entry that the call finds. It never shrinks.
-    pub fn position(&self) -> u64 {
+    pub(crate) fn position(&self) -> u64 {
         let Running { first, published, consumed: taken, seen, .. } = self.running;
         let entries = u64::from(taken) * (self.segment.len() as u64 + 1) + u64::from(seen);
         first + u64::from(published) + entries
     }
 
     /// Of the last call: bytes of a message or one rank's block.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.running.arguments.bytes
     }
 
     /// Whether there is an error to be told.
     #[inline]
-    pub fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.running.error.is_some()
     }
 

@@ -12,18 +12,18 @@ pub(super) const BLOCK_BYTES: usize = 4 << 10;
 
 /// One rank's view of a call.
 pub(super) struct TransferView<'a> {
-    pub arguments: &'a mut SharedArguments,
-    pub segmentation: Segmentation,
-    pub rank: u32,
-    pub ranks: u32,
+    pub(crate) arguments: &'a mut SharedArguments,
+    pub(crate) segmentation: Segmentation,
+    pub(crate) rank: u32,
+    pub(crate) ranks: u32,
     /// Place for an operand that is in the way of the result, [`BLOCK_BYTES`] long.
-    pub scratch: Span,
+    pub(crate) scratch: Span,
 }
 
 impl TransferView<'_> {
     /// Whether this rank publishes.
     #[inline]
-    pub fn publishes(&self) -> bool {
+    pub(crate) fn publishes(&self) -> bool {
         match self.arguments.kind {
             SharedOperation::Bcast | SharedOperation::Scatter => self.rank == self.arguments.root,
             SharedOperation::Gather | SharedOperation::Reduce => self.rank != self.arguments.root,
@@ -33,7 +33,7 @@ impl TransferView<'_> {
 
     /// Which ranks' entries this rank reads.
     #[inline]
-    pub fn sources(&self) -> std::ops::Range<u32> {
+    pub(crate) fn sources(&self) -> std::ops::Range<u32> {
         let SharedArguments { kind, root, .. } = *self.arguments;
         match kind {
             SharedOperation::Bcast | SharedOperation::Scatter if self.rank == root => 0..0,
@@ -51,7 +51,7 @@ impl TransferView<'_> {
 
     /// Bytes of the entry of `rank` in `round`.
     #[inline]
-    pub fn len(&self, rank: u32, round: u32) -> usize {
+    pub(crate) fn len(&self, rank: u32, round: u32) -> usize {
         let (task, cut) = (&*self.arguments, self.segmentation);
         match task.kind {
             SharedOperation::Barrier => 0,
@@ -70,7 +70,7 @@ impl TransferView<'_> {
 
     /// Writes this rank's entry of `round`.
     #[inline]
-    pub fn fill_slot(&mut self, round: u32, entry: Span) {
+    pub(crate) fn fill_slot(&mut self, round: u32, entry: Span) {
         let cut = self.segmentation;
         match self.arguments.kind {
             SharedOperation::Barrier => {}
@@ -104,7 +104,7 @@ impl TransferView<'_> {
 
     /// Uses the entries of all [`TransferView::sources`] in `round`, which are there.
     #[inline]
-    pub fn read_round(&mut self, room: &mut SharedSegment, first: u64, round: u32) {
+    pub(crate) fn read_round(&mut self, room: &mut SharedSegment, first: u64, round: u32) {
         let (cut, task) = (self.segmentation, &mut *self.arguments);
         let at = first + u64::from(round);
         match task.kind {

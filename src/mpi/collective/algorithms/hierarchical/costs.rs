@@ -17,10 +17,10 @@ use crate::mpi::collective::selection::{AlgorithmChoice, Selection};
 use crate::offload::Schedule;
 
 /// What this way is called in settings.
-pub const NAME: &str = "two_level";
+pub(crate) const NAME: &str = "two_level";
 
 /// The operations that can be done this way.
-pub const OPERATIONS: [CollectiveOperation; 9] = [
+pub(crate) const OPERATIONS: [CollectiveOperation; 9] = [
     BARRIER.operation,
     BCAST.operation,
     GATHER.operation,
@@ -307,7 +307,7 @@ impl Add for Cost {
 impl Selection {
     /// The part of a rank on several nodes: in one level or two, whichever is cheaper, or as a
     /// setting says.
-    pub fn schedule_on_nodes<A: Arguments>(
+    pub(crate) fn schedule_on_nodes<A: Arguments>(
         &self, family: &AlgorithmFamily<A>, two: &TwoLevel<A>, nodes: &Nodes, rank: u32,
         args: A::Borrowed<'_>,
     ) -> Schedule {

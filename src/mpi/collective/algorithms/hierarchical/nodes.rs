@@ -68,7 +68,7 @@ impl Nodes {
     }
 
     /// The number of ranks of the largest.
-    pub fn largest(&self) -> u32 {
+    pub(crate) fn largest(&self) -> u32 {
         self.ranks.iter().map(|ranks| ranks.len() as u32).max().unwrap_or(1)
     }
 }

@@ -10,7 +10,7 @@ use crate::mpi::collective::algorithms::{InterShape, Shape, barrier_disseminatio
 use crate::offload::Schedule;
 
 /// The part of `rank`.
-pub fn barrier(shape: InterShape, rank: u32) -> Schedule {
+pub(crate) fn barrier(shape: InterShape, rank: u32) -> Schedule {
     let view = InterView::new(shape, rank);
     let (near, rounds) = (|rank| view.local_member(rank), view.larger().doublings());
     let mut phases = Phases::default();

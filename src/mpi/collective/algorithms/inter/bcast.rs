@@ -10,7 +10,7 @@ use crate::mpi::collective::algorithms::{BUFFER, Bcast, InterShape, Shape};
 use crate::offload::{Region, Schedule};
 
 /// A broadcast inside a group.
-pub type GroupBcast<'a> = &'a dyn Fn(Shape, u32, Bcast) -> Schedule;
+pub(crate) type GroupBcast<'a> = &'a dyn Fn(Shape, u32, Bcast) -> Schedule;
 
 /// The part of `rank`; `args.root` is a member. Inside the group, or straight, it goes `by` this.
 pub fn bcast(

@@ -25,7 +25,7 @@ mod scatter;
 
 pub use allgather::{allgather, allgatherv};
 pub use alltoall::{alltoall, alltoallv};
-pub use barrier::barrier;
+pub(crate) use barrier::barrier;
 pub use bcast::bcast;
 pub use gather::{gather, gatherv};
 pub use reduce::{allreduce, reduce, reduce_scatter};
@@ -50,7 +50,7 @@ pub enum InterRoute {
 
 impl InterRoute {
     /// How `bytes` bytes of all ranks get to the other group.
-    pub fn of(bytes: usize) -> Self {
+    pub(crate) fn of(bytes: usize) -> Self {
         if bytes <= VIA_LEADER_MAX_BYTES { Self::ViaLeader } else { Self::Direct }
     }
 }
@@ -78,7 +78,7 @@ pub enum InterCollective {
 
 impl InterCollective {
     /// The operation with these arguments, if they mean the same between groups.
-    pub fn of(collective: Collective) -> Option<Self> {
+    pub(crate) fn of(collective: Collective) -> Option<Self> {
         Some(match collective {
             Collective::Barrier => Self::Barrier,
             Collective::Bcast(args) => Self::Bcast(args),
