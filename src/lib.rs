@@ -1,68 +1,79 @@
 //! Suiro (水路, "waterway"): an MPI library with the standard ABI of MPI 5.0.
 //!
-//! # Layers
+//! # Crates
 //!
 //! ```text
-//!                 abi                         bin/mpirun        bin/suiro-sim
-//!                  │                               │                  │
-//!               process ──────────────┐         launch               sim
-//!              /   │   \              │            │               /   │
-//!            mpi devices bootstrap ───┼────────────┤            mpi  device
-//!             │    │        │         │            │
-//!            core  │        └── sys ──┴────────────┘
-//!           /    \ │          /
-//!      offload   device ◄────/
-//!           \     /
-//!            base
+//!   launch/           launch/info/         sim/            programs: mpirun and the wrappers,
+//!      │               │   │   │            │  │           suiro-info, suiro-sim
+//!      │   ┌───────────┘   │   │            │  │
+//!      │   │            (launch)     src/ ──┘  │           this library, and fortran/ above its C symbols
+//!      ▼   ▼                          │        │
+//!    platform/ ◄──────────────────────┴────────┘           errors, Linux, wire-up, diagnosis
 //! ```
 //!
-//! Imports run downwards only; `tests/tidy.rs` has the exact table and enforces it.
+//! Cargo enforces these arrows. `chart/` (SVG charts), `npb-harness/` (NAS benchmarks) and `models/`
+//! (the model checker loom) use nothing above them.
 //!
-//! * `platform::base`: errors, peers, slabs, spans of memory. Knows nothing of MPI or Linux.
-//! * `platform::sys`: Linux behind safe functions. The only callers of libc, nix and memmap2.
+//! # Layers of the library
+//!
+//! ```text
+//!                 abi               C symbols, and the only global
+//!                  │
+//!               process             settings, wire-up, locks, waiting, the progress thread
+//!              /       \
+//!            mpi      devices       communicators, datatypes, collectives │ loopback, shm, tofu
+//!             │          │
+//!          engine        │          matching, protocols, runs of schedules
+//!          /    \        │
+//!     offload   device ◄─┘          schedules and programs as data │ the contract of devices
+//!                  │
+//!            shared_memory          segments that ranks share, as values over bytes
+//! ```
+//!
+//! Imports run downwards only; `tests/tidy.rs` has the exact table and enforces it. All layers may use
+//! [`platform::base`]; `devices` and `process` alone use [`platform::sys`].
+//!
+//! * [`platform`]: errors, settings and spans of memory (`base`); Linux behind safe functions (`sys`),
+//!   the only caller of libc, nix and memmap2; how a process joins a job by PMI (`bootstrap`); why a job
+//!   does not go on (`diagnosis`).
+//! * [`shared_memory`]: the segment that the ranks of a communicator share, and the atomics under it.
 //! * [`offload`]: a collective operation as data, a [`Schedule`](offload::Schedule); its compiler to a
-//!   [`Program`](offload::Program), which a network interface with counters runs; how puts are packed
+//!   [`Program`](offload::Program), which a network interface with counters runs; the packing of puts
 //!   on engines.
-//! * [`device`]: the contract of anything that carries packets, one-sided access or programs; its
-//!   conformance suite; devices around devices for faults, delay and traces; a network interface
-//!   (`nic`) and a network (`torus`) as values, for devices and simulators.
-//! * [`devices`]: `loopback` (ranks in one process), `shm` (one host) and `tofu` (one host, as if each
-//!   rank had a network interface). None knows another, or the engine.
-//! * [`engine`]: the engine: matching, protocols, operations, runs of schedules. It has no clock, no
-//!   thread and makes no system call; it moves when it is called.
-//! * [`mpi`]: what the standard says: communicators, groups, datatypes, operations, requests, the
-//!   algorithms of collectives. As free of the system as the engine.
-//! * `platform::bootstrap`: how a process learns who it is (PMI), and the launcher's side of that.
-//! * [`process`]: settings, wire-up and devices become a running MPI; calls wait here.
-//! * [`abi`]: every exported symbol, and the only global.
-//! * `launch/`: `mpirun` and the compiler wrappers.
-//! * `fortran/`, a workspace member: the entry points of Fortran, made from a table of all routines.
-//!   It calls the C functions of whichever library has them, and knows nothing of this crate.
-//! * `sim/`: what networks make of communication, in virtual time, for `suiro-sim`.
-//! * `launch/info/`: what this installation is and can do, for `suiro-info`; it asks all others.
+//! * [`device`]: the contract of a transport: packets, one-sided access, programs. Its conformance suite,
+//!   and middleware for faults, delays and traces.
+//! * [`devices`]: `loopback` (ranks in one process), `shm` (one host) and `tofu` (one host, with a
+//!   simulated network interface per rank). A device knows no other device and no engine.
+//! * [`engine`]: matching, eager and rendezvous protocols, operations, runs of schedules. The engine has
+//!   no clock and no thread, and makes no system call; it moves when it is called.
+//! * [`mpi`]: the objects and rules of the standard: communicators, groups, datatypes, operations,
+//!   requests, collectives. Like the engine, it does not know the system.
+//! * [`process`]: settings, wire-up and devices become a running MPI; a call waits here.
+//! * [`abi`]: the exported symbols.
 //!
-//! # Six ideas that everything rests on
+//! # Six ideas
 //!
 //! **A collective is data.** An algorithm is a pure function from (shape of the communicator, rank,
 //! arguments) to a schedule: a graph of sends, receives, copies and reductions. The engine runs
-//! schedules; tests run them on symbolic bytes for all ranks at once. Blocking and nonblocking
-//! calls share them.
+//! schedules. Tests run them on symbolic bytes for all ranks at once. Blocking, nonblocking and
+//! persistent calls share them.
 //!
-//! **What a network interface can run is data, too.** A program is work that waits for levels of
-//! counters, compiled from a schedule. The interface runs it, or the host where that lacks something,
-//! with the same behaviour on the wire; a model checker tries all orders of arrival.
+//! **A program for a network interface is data, too.** A program is work that waits for levels of
+//! counters, compiled from a schedule. The interface runs it, or the host if the interface lacks a
+//! resource, with the same behaviour on the wire. A model checker tries all orders of arrival.
 //!
-//! **The engine is a value.** Time and I/O are arguments, so many ranks run in one test, in an
-//! order that a seed decides.
+//! **The engine is a value.** Time and I/O are arguments, so one test runs many ranks, in an order
+//! that a seed decides.
 //!
-//! **The device contract fits on a page.** A device takes a packet or says it is busy; it never
-//! blocks, queues or retries. What has no room waits in the engine, in order.
+//! **The device contract fits on a page.** A device accepts a packet or returns `Busy`. It never
+//! blocks, queues or retries. A packet without room waits in the engine, in order.
 //!
-//! **User code never runs inside.** Reduction functions, attribute callbacks and error handlers are
-//! called with the process lock free, on a thread of the application.
+//! **User code never runs inside.** Reduction functions, attribute callbacks and error handlers run
+//! on a thread of the application, without the process lock.
 //!
-//! **Waiting costs nobody a processor.** Calls spin only where each local rank has a processor,
-//! or where that proves faster; they yield for a millisecond, then sleep on a futex.
+//! **A waiting call costs no processor that another rank needs.** A call spins only if each local rank
+//! has a processor, or if spinning has proved faster. Otherwise it yields for a millisecond, then sleeps
+//! on a futex.
 
 pub mod abi;
 pub mod device;

@@ -4,7 +4,7 @@
 #[path = "../generator/functions.rs"]
 mod functions;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -97,6 +97,19 @@ const CODE: &[&str] =
 /// The table of functions.
 const TABLE: &str = "generator/functions.tsv";
 
+/// The members in which a type name is used once, all together: a name found in a message, a backtrace
+/// or a search leads to one definition.
+const ONE_NAME: &[&str] = &["src", "platform/src", "launch/src", "launch/info/src", "sim/src"];
+
+/// Type names with several definitions, and why.
+const SHARED_NAMES: &[(&str, &str)] = &[];
+
+/// Names of the standard library that a type must not hide.
+const OF_THE_STANDARD_LIBRARY: &[&str] = &[
+    "Clone", "Copy", "Debug", "Default", "Drop", "Eq", "From", "Into", "Iterator", "Option", "Ord",
+    "Ordering", "Send", "Sized", "String", "Sync", "Vec",
+];
+
 /// Files with more lines are two files.
 const LINES_MAX: usize = 800;
 
@@ -121,6 +134,26 @@ fn code(text: &str) -> Vec<Line> {
         inside_use = (inside_use || begins) && !code.contains(';');
     }
     lines
+}
+
+/// The structs, enums, unions, traits and aliases that code defines, with their lines; no associated
+/// types.
+fn types(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for Line { number, code } in code(text) {
+        let is_inside = code.starts_with(char::is_whitespace);
+        let mut words = code.split_whitespace().skip_while(|word| {
+            word.starts_with("pub") || *word == "unsafe" || word.starts_with("crate::")
+        });
+        let (kind, name) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+        let is_type =
+            matches!(kind, "struct" | "enum" | "union" | "trait") || kind == "type" && !is_inside;
+        let end = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
+        if is_type && end > 0 {
+            found.push((number, name[..end].to_string()));
+        }
+    }
+    found
 }
 
 /// The paths that a line names below `crate::`, `platform::` or, seen from `module`, below `super::`.
@@ -263,6 +296,42 @@ fn layers_statics_and_unsafe_are_where_they_belong() {
     report(wrong);
 }
 
+/// Type names of `files` that are used twice or hide one of the standard library.
+fn check_type_names(files: &[(String, String)], wrong: &mut Vec<String>) {
+    let mut first: BTreeMap<String, String> = BTreeMap::new();
+    for (path, text) in files {
+        for (line, name) in types(text) {
+            let place = format!("{path}:{line}");
+            if OF_THE_STANDARD_LIBRARY.contains(&name.as_str()) {
+                wrong.push(format!("{place}: {name} hides a name of the standard library"));
+            }
+            let is_shared = SHARED_NAMES.iter().any(|(shared, _)| *shared == name);
+            if let Some(other) = first.insert(name.clone(), place.clone())
+                && !is_shared
+            {
+                wrong.push(format!("{place}: type {name} is defined at {other} too"));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_type_name_stands_for_one_type() {
+    // Unit tests in files of their own are seen by nobody else.
+    let is_test = |path: &str| path.ends_with("/tests.rs");
+    let files: Vec<_> = ONE_NAME.iter().copied().flat_map(files).collect();
+    let files: Vec<_> = files.into_iter().filter(|(path, _)| !is_test(path)).collect();
+    let mut wrong = Vec::new();
+    check_type_names(&files, &mut wrong);
+    for (name, why) in SHARED_NAMES {
+        let count = files.iter().flat_map(|(_, text)| types(text)).filter(|(_, n)| n == name);
+        if count.count() < 2 {
+            wrong.push(format!("SHARED_NAMES: {name} ({why}) has one definition"));
+        }
+    }
+    report(wrong);
+}
+
 #[test]
 fn files_are_short_and_finished() {
     let unfinished = [["TO", "DO"].concat(), ["FIX", "ME"].concat(), ["..", "shared"].join("/")];
@@ -354,6 +423,16 @@ fn the_checks_find_what_they_are_for() {
         check_unsafe(path, text, &mut wrong);
         wrong.len()
     };
+    let names = |texts: &[&str]| {
+        let files: Vec<_> = texts.iter().map(|text| ("a.rs".into(), text.to_string())).collect();
+        let mut wrong = Vec::new();
+        check_type_names(&files, &mut wrong);
+        wrong.len()
+    };
+    assert_eq!(names(&["pub(crate) struct Cell<T>(T);\n", "enum Cell {\n}\n"]), 1);
+    assert_eq!(names(&["type Cell = u8;\n", "impl A for B {\n    type Cell = u8;\n}\n"]), 0);
+    assert_eq!(names(&["pub(in crate::mpi) enum Copy {\n}\n"]), 1);
+    assert_eq!(names(&["struct A;\n#[cfg(test)]\nmod tests {\nstruct A;\n}\n"]), 0);
     assert_eq!(found("src/engine/run.rs", "use crate::{base::Result, mpi::Op, sys};\n"), 2);
     assert_eq!(found("src/engine/run.rs", "use super::super::devices::{shm, tcp};\n"), 1);
     assert_eq!(found("src/engine/run.rs", "use crate::{\n    base,\n    mpi::Op,\n};\n"), 1);
