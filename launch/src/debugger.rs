@@ -1,14 +1,14 @@
-//! How a parallel debugger learns of the ranks.
+//! Passes the processes of a job to a parallel debugger.
 //!
 //! ```text
-//!   run  ──process numbers──> front ──> Debugger::show     the debugger attaches
-//!        <────────go on──────
+//!   job loop ──process ids──> supervisor ──> Debugger::show     the debugger attaches
+//!            <────release────
 //! ```
 //!
-//! A debugger knows the process that the shell knows, so that one has the table. If one is there
-//! from the start, ranks are held in `MPI_Init`, where the launcher does not answer them, until it
-//! has seen the table; one that attaches later finds the table. What the table looks like to a
-//! debugger is the program's, not the library's.
+//! A debugger attaches to the supervisor, so the supervisor has the process table. If a debugger is
+//! attached at the start, the launcher does not answer ranks in `MPI_Init` before the debugger has
+//! seen the table. A debugger that attaches later finds the table. The symbols of the table (MPIR)
+//! are in the program `mpirun`, not here.
 
 use std::ffi::OsString;
 use std::io;
@@ -19,77 +19,77 @@ use platform::sys::socket::SocketStream;
 /// A process of the job, for a debugger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DebuggedProcess {
-    /// The host that it runs on.
+    /// Name of its host.
     pub host: String,
-    /// The program, as the command line has it.
+    /// The program, as on the command line.
     pub program: OsString,
-    /// Its number there.
+    /// Process id on that host.
     pub pid: u32,
 }
 
-/// What a debugger may do with a launcher.
+/// A debugger of the launcher.
 pub trait Debugger {
-    /// Does one watch this process?
+    /// Whether a debugger is attached to this process.
     fn is_there(&self) -> bool;
 
-    /// Shows it the ranks, in order; called once, when all have started.
+    /// Shows the processes in the order of ranks. Called once, when all have started.
     fn show(&mut self, processes: &[DebuggedProcess]);
 }
 
-/// The side that starts the ranks.
+/// The end of the job loop.
 #[derive(Debug)]
-pub struct PidSender {
+pub(crate) struct PidSender {
     supervisor: SocketStream,
     holding: bool,
 }
 
-/// The side that the debugger watches.
+/// The end of the supervisor.
 #[derive(Debug)]
-pub struct PidReceiver {
-    runner: SocketStream,
+pub(crate) struct PidReceiver {
+    job_loop: SocketStream,
     received: Vec<u8>,
     ranks: usize,
 }
 
-/// Both sides, for a job of so many ranks; `hold` says that a debugger is there.
+/// Both ends for a job of `ranks` ranks; with `hold`, ranks wait for the debugger.
 ///
 /// # Errors
-/// When the system has no room for a socket.
-pub fn connected(ranks: usize, hold: bool) -> io::Result<(PidSender, PidReceiver)> {
-    let (front, runner) = SocketStream::pair()?;
-    let listener = PidReceiver { runner, received: Vec::new(), ranks };
-    Ok((PidSender { supervisor: front, holding: hold }, listener))
+/// The system cannot make a socket.
+pub(crate) fn connected(ranks: usize, hold: bool) -> io::Result<(PidSender, PidReceiver)> {
+    let (supervisor, job_loop) = SocketStream::pair()?;
+    let receiver = PidReceiver { job_loop, received: Vec::new(), ranks };
+    Ok((PidSender { supervisor, holding: hold }, receiver))
 }
 
 impl PidSender {
-    /// Tells the numbers of all ranks.
-    pub fn send(&self, pids: &[u32]) {
+    /// Sends the process ids of all ranks.
+    pub(crate) fn send(&self, pids: &[u32]) {
         let bytes: Vec<u8> = pids.iter().flat_map(|pid| pid.to_ne_bytes()).collect();
-        // A front that is gone ends the job by other ways.
+        // The end of the supervisor is noticed by its pidfd.
         let _ = self.supervisor.send_all(&bytes);
     }
 
-    /// Must ranks be held? Then this becomes readable when they may go on.
-    pub fn hold_fd(&self) -> Option<BorrowedFd<'_>> {
+    /// While ranks are held, a descriptor that becomes readable when they are released.
+    pub(crate) fn hold_fd(&self) -> Option<BorrowedFd<'_>> {
         self.holding.then(|| self.supervisor.as_fd())
     }
 
-    /// The ranks may go on.
-    pub fn release(&mut self) {
+    /// Releases the ranks.
+    pub(crate) fn release(&mut self) {
         self.holding = false;
     }
 }
 
 impl PidReceiver {
-    /// Readable when there is something to [`PidReceiver::receive`].
-    pub fn as_fd(&self) -> Option<BorrowedFd<'_>> {
-        (self.received.len() < self.ranks * size_of::<u32>()).then(|| self.runner.as_fd())
+    /// Readable when [`PidReceiver::receive`] has data; `None` once all ids have arrived.
+    pub(crate) fn as_fd(&self) -> Option<BorrowedFd<'_>> {
+        (self.received.len() < self.ranks * size_of::<u32>()).then(|| self.job_loop.as_fd())
     }
 
-    /// The numbers of all ranks, once.
-    pub fn receive(&mut self) -> Option<Vec<u32>> {
+    /// The process ids of all ranks, once they have arrived.
+    pub(crate) fn receive(&mut self) -> Option<Vec<u32>> {
         let mut buffer = [0; 4096];
-        match self.runner.receive_now(&mut buffer) {
+        match self.job_loop.receive_now(&mut buffer) {
             Ok(received) if received.len_bytes > 0 => {
                 self.received.extend_from_slice(&buffer[..received.len_bytes]);
             }
@@ -102,9 +102,9 @@ impl PidReceiver {
             .then(|| numbers.iter().map(|bytes| u32::from_ne_bytes(*bytes)).collect())
     }
 
-    /// The table has been shown.
-    pub fn release(&self) {
-        let _ = self.runner.send_all(&[1]);
+    /// Reports that the debugger has seen the table.
+    pub(crate) fn release(&self) {
+        let _ = self.job_loop.send_all(&[1]);
     }
 }
 
@@ -113,23 +113,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_arrive_once_and_ranks_are_released() {
-        let (mut announcer, mut listener) = connected(3, true).unwrap();
-        assert!(listener.as_fd().is_some());
-        assert_eq!(listener.receive(), None);
-        announcer.send(&[7, 8, 9]);
-        assert_eq!(listener.receive(), Some(vec![7, 8, 9]));
-        assert!(listener.as_fd().is_none() && announcer.hold_fd().is_some());
-        listener.release();
-        announcer.release();
-        assert!(announcer.hold_fd().is_none());
+    fn process_ids_arrive_once_and_ranks_are_released() {
+        let (mut sender, mut receiver) = connected(3, true).unwrap();
+        assert!(receiver.as_fd().is_some());
+        assert_eq!(receiver.receive(), None);
+        sender.send(&[7, 8, 9]);
+        assert_eq!(receiver.receive(), Some(vec![7, 8, 9]));
+        assert!(receiver.as_fd().is_none() && sender.hold_fd().is_some());
+        receiver.release();
+        sender.release();
+        assert!(sender.hold_fd().is_none());
     }
 
     #[test]
-    fn a_job_that_never_started_says_nothing() {
-        let (announcer, mut listener) = connected(2, false).unwrap();
-        drop(announcer);
-        assert_eq!(listener.receive(), None);
-        assert!(listener.as_fd().is_none());
+    fn a_job_that_never_started_sends_no_process_ids() {
+        let (sender, mut receiver) = connected(2, false).unwrap();
+        drop(sender);
+        assert_eq!(receiver.receive(), None);
+        assert!(receiver.as_fd().is_none());
     }
 }

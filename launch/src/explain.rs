@@ -1,31 +1,30 @@
-//! What the launcher decided for a job, and why, in sentences for people (`--explain`). Rank 0
-//! tells the rest, which only the library knows.
+//! `--explain`: the decisions of the launcher for a job, with reasons. Rank 0 prints those of the
+//! library.
 
 use super::placement::Placement;
 use crate::command_line::plan::LaunchPlan;
 
-/// What this host is, for a job.
+/// The host of a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Host<'a> {
-    /// Its name.
     pub name: &'a str,
-    /// How many processors the launcher may use, and gives to the ranks.
+    /// Processors that the ranks may use.
     pub processors: usize,
-    /// Processors' worth of time that control groups leave, if they limit it.
+    /// The limit of control groups on processor time, in processors.
     pub quota: Option<f64>,
-    /// How many threads a rank may have, as far as the environment says.
+    /// Threads of each rank, by `OMP_NUM_THREADS`.
     pub threads: usize,
 }
 
 /// One sentence for each decision about `plan`.
 pub(crate) fn lines(plan: &LaunchPlan, placement: &Placement, host: Host<'_>) -> Vec<String> {
-    let timeout = plan.timeout.map(|time| format!("the job may take {} s", time.as_secs_f64()));
+    let timeout = plan.timeout.map(|time| format!("time limit: {} s", time.as_secs_f64()));
     [size(plan, host), binding(plan, placement, host)]
         .into_iter()
         .chain(timeout)
         .chain([
-            "no port is open: ranks inherit a socket to the launcher (PMI-1), a memory file to \
-                 share, and the job's secret"
+            "no open port: ranks inherit a socket to the launcher (PMI-1), a shared memory file and \
+            the secret of the job"
                 .to_owned(),
         ])
         .collect()
@@ -33,8 +32,9 @@ pub(crate) fn lines(plan: &LaunchPlan, placement: &Placement, host: Host<'_>) ->
 
 fn size(plan: &LaunchPlan, host: Host<'_>) -> String {
     let Host { name, processors, quota, .. } = host;
-    let quota = quota.map_or(String::new(), |quota| format!(", {quota} processors' worth of time"));
-    format!("{} ranks on {name}, with {processors} processors to use{quota}", plan.size())
+    let quota =
+        quota.map_or(String::new(), |quota| format!(", limited to the time of {quota} processors"));
+    format!("{} ranks on {name}; {processors} usable processors{quota}", plan.size())
 }
 
 fn binding(plan: &LaunchPlan, placement: &Placement, host: Host<'_>) -> String {
@@ -43,20 +43,21 @@ fn binding(plan: &LaunchPlan, placement: &Placement, host: Host<'_>) -> String {
     let how = match bound {
         0 => "no rank is bound to processors".to_owned(),
         _ if bound == plan.size() as usize => "all ranks are bound to processors".to_owned(),
+        1 => "1 rank is bound to processors".to_owned(),
         _ => format!("{bound} ranks are bound to processors"),
     };
     let why = match (plan.placement.decides_binding(), bound) {
-        (true, _) => "options or the environment say so".to_owned(),
+        (true, _) => "by options or the environment".to_owned(),
         (false, 0) => format!(
-            "{} ranks of {threads} threads do not fill {processors} processors exactly, so \
-             others may need them",
+            "{} ranks of {threads} threads do not fill {processors} processors exactly, and \
+             other jobs may need them",
             plan.size()
         ),
         (false, _) => {
             format!("{} ranks of {threads} threads fill {processors} processors", plan.size())
         }
     };
-    format!("{how}: {why}; --report-bindings shows it")
+    format!("{how}: {why}; --report-bindings prints them")
 }
 
 #[cfg(test)]
@@ -70,10 +71,13 @@ mod tests {
             LaunchPlan { apps: vec![App { count: 2, ..App::default() }], ..LaunchPlan::default() };
         let host = Host { name: "here", processors: 4, quota: Some(1.5), threads: 1 };
         let free = lines(&plan, &Placement::default(), host).join("\n");
-        assert!(free.contains("2 ranks on here, with 4 processors to use, 1.5"), "{free}");
+        assert!(
+            free.contains("2 ranks on here; 4 usable processors, limited to the time of 1.5"),
+            "{free}"
+        );
         assert!(free.contains("no rank is bound"), "{free}");
         assert!(free.contains("do not fill 4 processors exactly"), "{free}");
         let bound = Placement { processors: vec![Some(vec![0]), None], ..Placement::default() };
-        assert!(lines(&plan, &bound, host)[1].starts_with("1 ranks are bound"));
+        assert!(lines(&plan, &bound, host)[1].starts_with("1 rank is bound"));
     }
 }

@@ -1,27 +1,27 @@
-//! Where the parts of this installation are, found from the place of the running program: an
-//! installation can be moved.
+//! The directories of this installation, relative to the running program: an installation can be
+//! moved.
 //!
-//! `P/bin/mpicc` belongs to `P/include` and `P/lib`. In cargo's target folder the library is the
-//! one that was built last, and the headers are those of the source tree.
+//! `P/bin/mpicc` belongs to `P/include` and `P/lib`. In cargo's target directory, the library is
+//! the one that was built last, and the headers are those of the source tree.
 
 use std::env;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// The library's file without its version, as the linker looks for it.
+/// The library's file name for the linker.
 const LIBRARY: &str = "libmpi_abi.so";
 
-/// The name that programs have in them, as the loader looks for it.
+/// The library's name for the loader.
 pub const SONAME: &str = "libmpi_abi.so.1";
 
-/// The file of what Fortran programs call, as the linker looks for it.
+/// The Fortran library's file name for the linker.
 pub const FORTRAN_LIBRARY: &str = "libmpifort_abi.so";
 
-/// The name that Fortran programs have in them, as the loader looks for it.
+/// The Fortran library's name for the loader.
 pub const FORTRAN_SONAME: &str = "libmpifort_abi.so.1";
 
-/// The folders of an installation.
+/// The directories of an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folders {
     /// `mpirun`, `mpicc`.
@@ -30,25 +30,25 @@ pub struct Folders {
     pub include: PathBuf,
     /// `libmpi_abi.so`.
     pub library: PathBuf,
-    /// A folder for each Fortran compiler that modules have been built for.
+    /// A directory for each Fortran compiler that modules have been built for.
     pub modules: PathBuf,
-    /// Is this cargo's target folder, instead of an installation?
+    /// Whether this is cargo's target directory and not an installation.
     pub is_build: bool,
 }
 
 impl Folders {
-    /// Those of the program that runs.
+    /// The directories of the running program.
     ///
     /// # Errors
-    /// What readlink(2) says of `/proc/self/exe`.
+    /// Those of readlink(2) for `/proc/self/exe`.
     pub fn own() -> io::Result<Self> {
         env::current_exe().map(|program| Self::of(&program))
     }
 
     fn of(program: &Path) -> Self {
         let programs = program.parent().unwrap_or(Path::new(".")).to_owned();
-        // Every build of cargo renews the library in `deps`, but only `cargo build` the one
-        // beside us.
+        // Every build by cargo renews the library in `deps`; only `cargo build` renews the one
+        // beside this program.
         let mut built = [programs.join("deps"), programs.clone()].into_iter();
         let Some(library) = built.find(|folder| folder.join(LIBRARY).exists()) else {
             let prefix = programs.parent().unwrap_or(&programs);
@@ -56,8 +56,8 @@ impl Folders {
             let modules = include.join("suiro");
             return Self { programs, include, library, modules, is_build: false };
         };
-        // Cargo does not make the names that programs ask the loader for. Where they cannot be made
-        // (a read-only folder) the program still compiles.
+        // Cargo does not make the loader's names. In a read-only directory they cannot be made;
+        // programs still compile.
         for (file, name) in [(LIBRARY, SONAME), (FORTRAN_LIBRARY, FORTRAN_SONAME)] {
             let _ = symlink(file, library.join(name));
         }

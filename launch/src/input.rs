@@ -1,15 +1,15 @@
-//! Who reads the launcher's standard input.
+//! The ranks that read the launcher's standard input.
 //!
 //! ```text
 //!   one rank:      standard input --(the descriptor itself)--> rank
-//!   several:       standard input --> window --> pipe --> rank   (for each its own place)
+//!   several:       standard input --> window --> pipe --> rank   (each with its own position)
 //!   the others:    /dev/null
 //! ```
 //!
-//! A file that several ranks read is opened once for each of them; for anything else the launcher
-//! makes the copies. It reads on when one rank has taken everything, and keeps at most a window of
-//! bytes for slower ones. With the window full the fast wait for the slowest, but not for ever: a
-//! rank that takes nothing for some time while others wait loses the rest.
+//! A regular file is opened once for each of several ranks. Other input is copied by the launcher:
+//! it reads more when one rank has read everything, and keeps at most a window of bytes for slower
+//! ranks. With a full window, fast ranks wait for the slowest. If a rank reads nothing for
+//! [`SLOW_READER_TIMEOUT`] while others wait, its input is closed.
 //!
 //! [`InputWindow`] is a value without I/O.
 
@@ -25,16 +25,14 @@ use platform::sys::poll::PollSet;
 use super::{LaunchError, USAGE};
 use crate::command_line::plan::RankSet;
 
-/// The most that is kept for slow ranks.
 const WINDOW_BYTES: usize = 64 << 20;
 
-/// What is read at once.
 const READ_BYTES: usize = 64 * 1024;
 
-/// How long the others wait for a rank that takes nothing.
+/// The time that fast ranks wait for a rank that reads nothing.
 const SLOW_READER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The ranks that read the launcher's standard input; if there are several, each its own copy.
+/// The ranks that read standard input. Each of several ranks gets a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Input(RankSet);
 
@@ -46,23 +44,23 @@ impl Default for Input {
 }
 
 impl Input {
-    /// `--stdin word` and `-s word`: `all`, `none`, a rank, or several as in `0,2-4`.
+    /// `--stdin word` and `-s word`: `all`, `none`, or ranks such as `0,2-4`.
     ///
     /// # Errors
-    /// When it is something else.
+    /// Any other word.
     pub(crate) fn parse(word: &str) -> Result<Self, LaunchError> {
         let ranks = match word {
             "none" => Some(RankSet::Ranges(Vec::new())),
             ranks => RankSet::parse(ranks),
         };
-        let why = || format!("--stdin {word}: give all, none, or ranks such as 0,2-4");
+        let why = || format!("--stdin {word}: expected all, none, or ranks such as 0,2-4");
         ranks.map(Self).ok_or_else(|| LaunchError::new(USAGE, why()))
     }
 
-    /// Are all of its ranks among the `size` of a job?
+    /// Checks that all ranks are below `size`.
     ///
     /// # Errors
-    /// When one is not.
+    /// A rank is not.
     pub(crate) fn check(&self, size: u32) -> Result<(), LaunchError> {
         let RankSet::Ranges(ranges) = &self.0 else { return Ok(()) };
         match ranges.iter().map(|(_, last)| *last).find(|last| *last >= size) {
@@ -75,16 +73,15 @@ impl Input {
     }
 }
 
-/// What a wait of [`Feed`] was for.
+/// A descriptor of [`Feed`] that became ready.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum InputReady {
-    /// There is more to read.
     Source,
-    /// A copy can take more.
+    /// The pipe of this reader.
     Reader(usize),
 }
 
-/// The standard input on its way to the ranks.
+/// Passes standard input to the ranks.
 #[derive(Debug)]
 pub(crate) struct Feed {
     input: Input,
@@ -96,27 +93,27 @@ pub(crate) struct Feed {
 
 #[derive(Debug)]
 enum InputSource {
-    /// Nobody is to have it any more.
+    /// No rank reads it any more.
     Closed,
-    /// The one rank that is to have it.
+    /// One rank gets the descriptor.
     One(OwnedFd),
-    /// A file that each may open.
+    /// A file that is opened for each rank.
     Regular(OwnedFd),
-    /// What is copied to several.
+    /// Input that is copied to several ranks.
     Copied(File),
-    /// It has ended, and copies have not.
+    /// The input has ended; copies are not complete.
     Ended,
 }
 
 #[derive(Debug)]
 struct InputReader {
     rank: u32,
-    /// `None` when this rank takes no more.
+    /// `None` once the input of this rank is closed.
     pipe: Option<File>,
 }
 
 impl Feed {
-    /// The way from `stdin` to those of `size` ranks that `input` names.
+    /// Passes `stdin` to those of `size` ranks that `input` names.
     pub(crate) fn new(input: Input, stdin: OwnedFd, size: u32) -> io::Result<Self> {
         let source = match (0..size).filter(|rank| input.0.contains(*rank)).count() {
             0 => InputSource::Closed,
@@ -124,17 +121,11 @@ impl Feed {
             _ if descriptor::reopen_for_reading(&stdin).is_some() => InputSource::Regular(stdin),
             _ => InputSource::Copied(stdin.into()),
         };
-        let silence = File::open("/dev/null")?.into();
-        Ok(Self {
-            input,
-            source,
-            null_input: silence,
-            readers: Vec::new(),
-            window: InputWindow::default(),
-        })
+        let null_input = File::open("/dev/null")?.into();
+        Ok(Self { input, source, null_input, readers: Vec::new(), window: InputWindow::default() })
     }
 
-    /// The standard input of `rank`, which is about to start.
+    /// The standard input for `rank`, before its start.
     pub(crate) fn of_rank(&mut self, rank: u32) -> io::Result<OwnedFd> {
         if !self.input.0.contains(rank) {
             return self.null_input.try_clone();
@@ -158,7 +149,7 @@ impl Feed {
         }
     }
 
-    /// Adds what to wait for; `token` makes the caller's tokens.
+    /// Adds descriptors to poll; `token` makes the caller's tokens.
     pub(crate) fn interests<'a, Token: std::marker::Copy>(
         &'a self, set: &mut PollSet<'a, Token>, token: impl Fn(InputReady) -> Token,
     ) {
@@ -176,12 +167,12 @@ impl Feed {
         }
     }
 
-    /// When [`Feed::drop_slow_readers`] has something to do.
+    /// The time to call [`Feed::drop_slow_readers`].
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.window.waiting_since.map(|since| since + SLOW_READER_TIMEOUT)
     }
 
-    /// Does what poll says can be done.
+    /// Reads or writes a ready descriptor.
     pub(crate) fn handle(&mut self, ready: InputReady, now: Instant) {
         match ready {
             InputReady::Source => self.read(now),
@@ -189,7 +180,7 @@ impl Feed {
         }
     }
 
-    /// Stops waiting for ranks that take nothing while others wait; their numbers.
+    /// Closes the input of ranks that read nothing while others wait; these ranks.
     pub(crate) fn drop_slow_readers(&mut self, now: Instant) -> Vec<u32> {
         if self.deadline().is_none_or(|at| at > now) {
             return Vec::new();
@@ -240,7 +231,7 @@ impl Feed {
     }
 }
 
-/// What some readers of a stream have not read yet.
+/// The part of a stream that some readers have not read.
 ///
 /// ```text
 ///      start                               start + bytes.len()
@@ -250,29 +241,32 @@ impl Feed {
 #[derive(Debug, Default)]
 struct InputWindow {
     bytes: VecDeque<u8>,
-    /// Where `bytes` begins in the stream.
+    /// Position of `bytes` in the stream.
     start: u64,
-    /// The place of each reader in the stream; `None` when it reads no more.
-    places: Vec<Option<u64>>,
-    /// Since when it is full, others wait, and the slowest readers have taken nothing.
+    /// The position of each reader; `None` once its input is closed.
+    positions: Vec<Option<u64>>,
+    /// The window is full, others wait, and the slowest readers have read nothing since then.
     waiting_since: Option<Instant>,
 }
 
 impl InputWindow {
-    /// One more reader, from the beginning.
+    /// Adds a reader at the beginning.
     fn add_reader(&mut self) {
-        self.places.push(Some(0));
+        self.positions.push(Some(0));
     }
 
-    /// Has one reader everything, and is there room?
+    /// Whether a reader has read everything and the window is not full.
     fn wants_more(&self) -> bool {
         !self.is_full() && self.is_waited_for()
     }
 
-    /// The readers that have taken least.
+    /// The readers that have read least.
     fn slowest(&self) -> Vec<usize> {
-        let places = self.places.iter().enumerate();
-        places.filter(|(_, place)| **place == Some(self.start)).map(|(number, _)| number).collect()
+        let positions = self.positions.iter().enumerate();
+        positions
+            .filter(|(_, position)| **position == Some(self.start))
+            .map(|(number, _)| number)
+            .collect()
     }
 
     fn push(&mut self, bytes: &[u8], now: Instant) {
@@ -280,38 +274,38 @@ impl InputWindow {
         self.discard_read(now);
     }
 
-    /// Is there nothing for this reader?
+    /// Whether this reader has read everything.
     fn is_read_by(&self, number: usize) -> bool {
-        self.places[number].is_none_or(|place| place == self.end())
+        self.positions[number].is_none_or(|position| position == self.end())
     }
 
-    /// The next bytes for this reader; maybe not all.
+    /// The next bytes for this reader; possibly only a part.
     fn unread_by(&self, number: usize) -> &[u8] {
         let (front, back) = self.bytes.as_slices();
-        let skip =
-            self.places[number].map_or(self.bytes.len(), |place| (place - self.start) as usize);
+        let skip = self.positions[number]
+            .map_or(self.bytes.len(), |position| (position - self.start) as usize);
         front
             .get(skip..)
             .filter(|rest| !rest.is_empty())
             .unwrap_or_else(|| &back[skip - front.len()..])
     }
 
-    /// This reader took `count` bytes.
+    /// This reader has read `count` bytes.
     fn take(&mut self, number: usize, count: usize, now: Instant) {
-        if let Some(place) = &mut self.places[number] {
-            *place += count as u64;
+        if let Some(position) = &mut self.positions[number] {
+            *position += count as u64;
         }
         self.discard_read(now);
     }
 
     fn remove_reader(&mut self, number: usize, now: Instant) {
-        self.places[number] = None;
+        self.positions[number] = None;
         self.discard_read(now);
     }
 
-    /// Forgets what all have read.
+    /// Discards the bytes that all have read.
     fn discard_read(&mut self, now: Instant) {
-        let slowest = self.places.iter().flatten().min().copied().unwrap_or(self.end());
+        let slowest = self.positions.iter().flatten().min().copied().unwrap_or(self.end());
         let read = (slowest - self.start) as usize;
         self.bytes.drain(..read);
         self.start = slowest;
@@ -325,7 +319,7 @@ impl InputWindow {
     }
 
     fn is_waited_for(&self) -> bool {
-        self.places.iter().any(|place| *place == Some(self.end()))
+        self.positions.iter().any(|position| *position == Some(self.end()))
     }
 
     fn end(&self) -> u64 {
@@ -356,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn each_reader_has_its_own_place() {
+    fn each_reader_has_its_own_position() {
         let (mut window, now) = (InputWindow::default(), Instant::now());
         window.add_reader();
         window.add_reader();
@@ -377,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_wraps_gives_all() {
+    fn a_window_that_wraps_loses_nothing() {
         let (mut window, now) = (InputWindow::default(), Instant::now());
         window.add_reader();
         let (mut sent, mut seen) = (Vec::new(), Vec::new());

@@ -1,14 +1,13 @@
-//! Lists and files of hosts, in the forms of Open MPI, MPICH, Intel MPI and the resource managers.
+//! Lists and files of hosts, in the syntax of Open MPI, MPICH, Intel MPI and resource managers.
 //!
 //! ```text
-//!   on the command line     a:4,b,c          repeated names add up
+//!   on the command line     a:4,b,c          slots of repeated names are added
 //!   a line of a file        a:4 [key=value]...       MPICH, Intel
 //!                           a slots=4 [max_slots=8]  Open MPI
-//!                           ^a                       Open MPI: not this one
+//!                           ^a                       Open MPI: exclude this host
 //! ```
 //!
-//! Jobs run on one host, so each name must be this host's; what is left then is the number of
-//! slots, which is what the user said fits there.
+//! Jobs run on one host, so each name must be this host's. The result is its number of slots.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -16,13 +15,13 @@ use std::net::Ipv6Addr;
 
 use crate::{LaunchError, USAGE};
 
-/// Is the host of this name the one that this process runs on?
+/// Whether a name is that of the local host.
 pub(crate) type IsLocalHost<'a> = dyn Fn(&str) -> bool + 'a;
 
 /// The environment of the launcher.
 pub(crate) type EnvironmentLookup<'a> = dyn Fn(&str) -> Option<OsString> + 'a;
 
-/// The hosts that were named, in order.
+/// The requested hosts, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hosts {
     entries: Vec<HostEntry>,
@@ -32,22 +31,21 @@ pub(crate) struct Hosts {
 struct HostEntry {
     name: String,
     slots: Option<u32>,
-    /// Not this one.
+    /// Written as `^name`.
     excluded: bool,
-    /// What named it, for messages.
+    /// The option or variable that named it, for messages.
     source: String,
 }
 
 impl Hosts {
-    /// Was none named?
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Adds a list with commas; `source` is the option that has it.
+    /// Adds a comma-separated list; `source` is its option.
     ///
     /// # Errors
-    /// A [`LaunchError`] that names an entry that is none.
+    /// Names the invalid entry.
     pub(crate) fn add_list(&mut self, source: &str, list: &str) -> Result<(), LaunchError> {
         for word in list.split([',', ' ']).filter(|word| !word.is_empty()) {
             let entry = entry(source, word).ok_or_else(|| not_a_host(source, word))?;
@@ -59,7 +57,7 @@ impl Hosts {
     /// Adds the lines of a file; `source` is the option that names it.
     ///
     /// # Errors
-    /// A [`LaunchError`] if it cannot be read, or that names the line that is wrong.
+    /// The file cannot be read, or a line is invalid.
     pub(crate) fn add_file(&mut self, source: &str, path: &OsStr) -> Result<(), LaunchError> {
         let source = format!("{source} {}", path.to_string_lossy());
         let text = fs::read_to_string(path)
@@ -69,15 +67,15 @@ impl Hosts {
             self.entries.extend(line_of_file(&source, line)?);
         }
         if self.entries.len() == before {
-            return Err(LaunchError::new(USAGE, format!("{source}: there is no host in it")));
+            return Err(LaunchError::new(USAGE, format!("{source}: the file names no host")));
         }
         Ok(())
     }
 
-    /// Adds what a resource manager (PBS, Grid Engine, LSF, Slurm) gave to this job, if one did.
+    /// Adds the allocation of a resource manager (PBS, Grid Engine, LSF, Slurm), if there is one.
     ///
     /// # Errors
-    /// A [`LaunchError`] if the file that it names cannot be read.
+    /// The file of the allocation cannot be read.
     pub(crate) fn add_allocation(
         &mut self, lookup: &EnvironmentLookup<'_>,
     ) -> Result<(), LaunchError> {
@@ -107,7 +105,7 @@ impl Hosts {
         Ok(())
     }
 
-    /// On one node Slurm's own name for it is this host; on several it is listed as Slurm has it.
+    /// On one node, Slurm's name for it means this host. A list of several nodes is kept as one name.
     fn add_slurm(&mut self, lookup: &EnvironmentLookup<'_>) {
         let text = |name: &str| lookup(name)?.into_string().ok();
         let number = |name: &str| text(name)?.parse::<u32>().ok();
@@ -126,17 +124,17 @@ impl Hosts {
         }
     }
 
-    /// How many processes fit, if the entries say. All entries must be this host.
+    /// The number of slots, if the entries have one. All entries must be this host.
     ///
     /// # Errors
-    /// A [`LaunchError`] that names a host that is not this one.
+    /// Names a host that is not this one.
     pub(crate) fn slots(&self, local: &IsLocalHost<'_>) -> Result<Option<u32>, LaunchError> {
         let is_here =
             |entry: &&HostEntry| matches!(&*entry.name, "+n0" | "+e") || local(&entry.name);
         let (excluded, named): (Vec<_>, Vec<_>) =
             self.entries.iter().partition(|entry| entry.excluded);
         if let Some(entry) = excluded.into_iter().find(is_here) {
-            let why = format!("{}: ^{} leaves this host out", entry.source, entry.name);
+            let why = format!("{}: ^{} excludes this host", entry.source, entry.name);
             return Err(LaunchError::new(USAGE, why));
         }
         if let Some(entry) = named.iter().find(|entry| !is_here(entry)) {
@@ -158,7 +156,7 @@ fn named(source: &str, name: &str) -> HostEntry {
     HostEntry { name: name.to_owned(), slots: None, excluded: false, source: source.to_owned() }
 }
 
-/// `name`, `name:slots`, `^name`; an address of IPv6 has colons of its own.
+/// `name`, `name:slots`, `^name`; an IPv6 address contains colons.
 fn entry(source: &str, word: &str) -> Option<HostEntry> {
     let (excluded, word) = match word.strip_prefix('^') {
         Some(word) => (true, word),
@@ -169,7 +167,7 @@ fn entry(source: &str, word: &str) -> Option<HostEntry> {
         Some((name, slots)) => (name, Some(slots.parse().ok().filter(|slots| *slots > 0)?)),
         None => (word, None),
     };
-    // A name with an account before it, as ssh has it.
+    // `user@host`, as for ssh.
     let name = name.rsplit('@').next().unwrap_or(name);
     let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
     let allowed =
@@ -183,7 +181,7 @@ fn line_of_file(source: &str, line: &str) -> Result<Option<HostEntry>, LaunchErr
     let Some(first) = words.next() else { return Ok(None) };
     let mut entry = entry(source, first).ok_or_else(|| not_a_host(source, first))?;
     while let Some(word) = words.next() {
-        // Open MPI's files may have spaces around the "=".
+        // Open MPI's files may have spaces around "=".
         let mut pair = word.to_owned();
         while pair.ends_with('=') || words.peek().is_some_and(|next| next.starts_with('=')) {
             let Some(next) = words.next() else { break };
@@ -201,7 +199,7 @@ fn line_of_file(source: &str, line: &str) -> Result<Option<HostEntry>, LaunchErr
 }
 
 fn not_a_host(source: &str, word: &str) -> LaunchError {
-    let why = format!("{source}: {word:?} is not a host, nor a host with a number of slots");
+    let why = format!("{source}: {word:?} is neither HOST nor HOST:SLOTS");
     LaunchError::new(USAGE, why)
 }
 
@@ -226,7 +224,7 @@ mod tests {
     fn both_dialects_of_files_are_read() {
         for (lines, slots) in [
             ("here:4", Some(4)),
-            ("here slots=4 max_slots=8\n\n# nobody", Some(4)),
+            ("here slots=4 max_slots=8\n\n# none", Some(4)),
             ("here slots = 4 # many", Some(4)),
             ("here:2 binding=user:0\nlocalhost:3", Some(5)),
             ("here\nhere\nhere", Some(3)),
@@ -242,7 +240,7 @@ mod tests {
             ("here:many", "here:many"),
             ("here slots=0", "slots=0"),
             ("here slots", "slots is not key=value"),
-            ("^here", "leaves this host out"),
+            ("^here", "excludes this host"),
             ("a/b", "a/b"),
         ] {
             let why = slots_of(lines).unwrap_err().why;
@@ -265,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn resource_managers_tell_the_slots_by_variables() {
+    fn slots_of_resource_managers_come_from_variables() {
         let slots = |pairs: &[(&str, &str)]| {
             let mut hosts = Hosts::default();
             let lookup = |name: &str| {

@@ -5,9 +5,9 @@
 //!   mpirun [options] --app FILE          each line of FILE stands between two ':'
 //! ```
 //!
-//! What the options are is in [`crate::command_line::options`]; here is what they mean. Options about the whole
-//! job may stand before any program. The launcher's own environment stands in for some that are
-//! not given, under the names that other launchers use.
+//! [`options`] has the table of options; this module gives them their meaning. Options for the
+//! whole job may precede any program. Variables of the environment replace some options that are
+//! not given, with the names that other launchers use.
 
 pub(crate) mod hosts;
 pub(crate) mod options;
@@ -35,8 +35,8 @@ use crate::command_line::plan::{
 };
 use platform::sys::signals;
 
-/// The file of hosts, if no option names one: MPICH's, Intel's and Open MPI's variables, as the
-/// MPI Operator of Kubernetes sets them.
+/// Variables with the host file if no option names one: those of MPICH, Intel MPI and Open MPI,
+/// which the MPI Operator of Kubernetes sets.
 const HOST_FILES: &[&str] = &[
     "HYDRA_HOST_FILE",
     "I_MPI_HYDRA_HOST_FILE",
@@ -44,10 +44,10 @@ const HOST_FILES: &[&str] = &[
     "PRTE_MCA_prte_default_hostfile",
 ];
 
-/// The time that a job may take, if no option says.
+/// Variables with the time limit, without `--timeout`.
 const TIMEOUTS: &[&str] = &["MPIEXEC_TIMEOUT", "I_MPI_JOB_TIMEOUT"];
 
-/// How variables start that other libraries read, and whose they are.
+/// Prefixes of variables that other libraries read, with the library.
 const TUNING: &[(&str, &str)] = &[
     ("I_MPI_", "Intel MPI"),
     ("MPIR_CVAR_", "MPICH"),
@@ -57,7 +57,7 @@ const TUNING: &[(&str, &str)] = &[
     ("PRTE_MCA_", "Open MPI"),
 ];
 
-/// What the command line asks for.
+/// The parsed command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LaunchCommand {
     /// Start these programs.
@@ -68,36 +68,36 @@ pub(crate) enum LaunchCommand {
     Settings,
 }
 
-/// What the command line is read with: this host, and the environment of the launcher.
+/// The host and the environment that complete a command line.
 pub(crate) struct HostEnvironment<'a> {
-    /// Is a host this one?
+    /// Whether a name is that of the local host.
     pub is_local: &'a IsLocalHost<'a>,
-    /// The processors that may be used.
+    /// The usable processors.
     pub topology: &'a dyn Fn() -> io::Result<CpuTopology>,
-    /// The launcher's own environment.
+    /// The environment of the launcher.
     pub environment: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
-/// Parses everything after the launcher's own name.
+/// Parses the arguments after the launcher's own name.
 ///
 /// # Errors
-/// A [`LaunchError`] with code 2 that names the word that is wrong.
+/// A [`LaunchError`] with code 2 that names the wrong argument.
 pub(crate) fn parse(
-    words: Vec<OsString>, here: &HostEnvironment<'_>,
+    arguments: Vec<OsString>, here: &HostEnvironment<'_>,
 ) -> Result<LaunchCommand, LaunchError> {
     let mut command = options::command();
-    let mut reading = PlanBuilder::default();
-    for words in words.split(|word| word == ":") {
+    let mut builder = PlanBuilder::default();
+    for words in arguments.split(|word| word == ":") {
         let matches = options::parse(&mut command, words.to_vec())?;
-        if let Some(order) = question(&mut command, &matches) {
-            return Ok(order);
+        if let Some(query) = query(&mut command, &matches) {
+            return Ok(query);
         }
-        reading.section(&mut command, &matches)?;
+        builder.section(&mut command, &matches)?;
     }
-    reading.finish(here).map(|plan| LaunchCommand::Run(Box::new(plan)))
+    builder.finish(here).map(|plan| LaunchCommand::Run(Box::new(plan)))
 }
 
-fn question(command: &mut Command, matches: &ArgMatches) -> Option<LaunchCommand> {
+fn query(command: &mut Command, matches: &ArgMatches) -> Option<LaunchCommand> {
     if matches.get_flag("help") {
         return Some(LaunchCommand::Print(command.render_help().to_string()));
     }
@@ -108,18 +108,17 @@ fn question(command: &mut Command, matches: &ArgMatches) -> Option<LaunchCommand
     matches.get_flag("help-settings").then_some(LaunchCommand::Settings)
 }
 
-/// What has been read so far.
 #[derive(Default)]
 struct PlanBuilder {
     plan: LaunchPlan,
-    /// For each program its count, if it was given.
+    /// The count of each program, if one was given.
     counts: Vec<Option<u32>>,
     hosts: Hosts,
     without_effect: Vec<String>,
 }
 
 impl PlanBuilder {
-    /// Takes the words between two `:`.
+    /// Adds the arguments between two `:`.
     fn section(&mut self, command: &mut Command, matches: &ArgMatches) -> Result<(), LaunchError> {
         self.of_job(matches)?;
         let program: Vec<_> =
@@ -128,14 +127,14 @@ impl PlanBuilder {
             (Some(file), true) => self.app_file(command, &file),
             (Some(file), false) => {
                 let (file, program) = (file.to_string_lossy(), program[0].to_string_lossy());
-                let why = format!("--app {file}: the file names the programs, so {program} cannot");
+                let why = format!("--app {file}: the file names the programs; remove {program}");
                 Err(LaunchError::new(USAGE, why))
             }
             (None, _) => self.app(matches, program),
         }
     }
 
-    /// Takes the options about the whole job.
+    /// Adds the options for the whole job.
     fn of_job(&mut self, matches: &ArgMatches) -> Result<(), LaunchError> {
         let plan = &mut self.plan;
         plan.explain |= matches.get_flag("explain") || matches.get_flag("verbose");
@@ -163,10 +162,10 @@ impl PlanBuilder {
         Ok(())
     }
 
-    /// Takes one program.
+    /// Adds one program.
     fn app(&mut self, matches: &ArgMatches, mut program: Vec<OsString>) -> Result<(), LaunchError> {
         if program.is_empty() {
-            let why = "no program to start is given; mpirun --help shows the usage";
+            let why = "no program to start was given; mpirun --help shows the usage";
             return Err(LaunchError::new(USAGE, why));
         }
         let count = last(matches, "n").map(|count| parse_count("-n", &count)).transpose()?;
@@ -184,7 +183,7 @@ impl PlanBuilder {
         Ok(())
     }
 
-    /// Takes a file with a program on each line.
+    /// Adds the programs of a file, one on each line.
     fn app_file(&mut self, command: &mut Command, file: &OsStr) -> Result<(), LaunchError> {
         let name = file.to_string_lossy();
         let wrong = |why: String| LaunchError::new(USAGE, format!("--app {name}: {why}"));
@@ -193,24 +192,24 @@ impl PlanBuilder {
         for line in text.split(|byte| *byte == b'\n') {
             let words = shlex::bytes::split(line);
             let words = words.ok_or_else(|| {
-                wrong(format!("a quote without an end in {:?}", String::from_utf8_lossy(line)))
+                wrong(format!("unterminated quote in {:?}", String::from_utf8_lossy(line)))
             })?;
             let words: Vec<_> = words.into_iter().map(OsString::from_vec).collect();
             for words in words.split(|word| word == ":").filter(|words| !words.is_empty()) {
                 let matches = options::parse(command, words.to_vec())?;
                 if is_given(&matches, "app") {
-                    return Err(wrong("it cannot name another such file".to_owned()));
+                    return Err(wrong("--app is not allowed inside such a file".to_owned()));
                 }
                 self.section(command, &matches)?;
             }
         }
         if self.plan.apps.len() == before {
-            return Err(wrong("there is no program in it".to_owned()));
+            return Err(wrong("the file has no program".to_owned()));
         }
         Ok(())
     }
 
-    /// Looks at everything together.
+    /// Completes and checks the plan.
     fn finish(mut self, here: &HostEnvironment<'_>) -> Result<LaunchPlan, LaunchError> {
         self.environment(here)?;
         let slots = self.hosts.slots(here.is_local)?;
@@ -225,7 +224,7 @@ impl PlanBuilder {
         }
         self.compare_with_slots(slots)?;
         if self.plan.explain {
-            // Ranks tell the rest: what only they know.
+            // The library explains its own decisions.
             self.plan
                 .global_environment
                 .edits
@@ -238,7 +237,7 @@ impl PlanBuilder {
         Ok(self.plan)
     }
 
-    /// Takes from the environment what no option gave.
+    /// Fills in options that were not given from the environment.
     fn environment(&mut self, here: &HostEnvironment<'_>) -> Result<(), LaunchError> {
         let first = |names: &[&'static str]| {
             let value = |name: &&'static str| Some((*name, (here.environment)(name)?));
@@ -272,7 +271,8 @@ impl PlanBuilder {
                 Err(LaunchError::new(USAGE, why))
             }
             None => {
-                let note = format!("{size} processes on {slots} slots (--oversubscribe: no note)");
+                let note =
+                    format!("{size} processes on {slots} slots (--oversubscribe omits this note)");
                 self.plan.notes.push(note);
                 Ok(())
             }
@@ -284,8 +284,8 @@ impl PlanBuilder {
         for edit in edits.chain(&self.plan.global_environment.edits) {
             let EnvironmentEdit::Set(name, _) = edit else { continue };
             let name = name.to_string_lossy();
-            if let Some((_, whose)) = TUNING.iter().find(|(start, _)| name.starts_with(start)) {
-                self.without_effect.push(format!("{name} (of {whose}; programs see it)"));
+            if let Some((_, library)) = TUNING.iter().find(|(start, _)| name.starts_with(start)) {
+                self.without_effect.push(format!("{name} (of {library}; programs see it)"));
             }
         }
         if !self.without_effect.is_empty() {
@@ -295,15 +295,14 @@ impl PlanBuilder {
     }
 }
 
-/// The value that was given last.
+/// The last value of the option.
 fn last(matches: &ArgMatches, name: &str) -> Option<OsString> {
     occurrences(matches, name).pop()?.pop()
 }
 
-/// What an option does to the form of output.
 type OutputSetter = fn(&mut OutputOptions, &OsStr) -> Result<(), LaunchError>;
 
-/// How output comes out.
+/// Applies the options for output.
 fn form(form: &mut OutputOptions, matches: &ArgMatches) -> Result<(), LaunchError> {
     let flags = [
         ("tag-output", "tag"),
@@ -385,14 +384,17 @@ fn variables(matches: &ArgMatches) -> Result<EnvironmentChanges, LaunchError> {
     Ok(all)
 }
 
-/// What sets `environment`, a setting of the library, to the value of `option`, one of `known`.
+/// The edit that sets `variable`, a setting of the library, to the value of `option`, one of `known`.
 fn setting(
     matches: &ArgMatches, option: &str, variable: &str, known: &[&str],
 ) -> Result<Option<EnvironmentEdit>, LaunchError> {
     let Some(value) = last(matches, option) else { return Ok(None) };
     if !known.iter().any(|name| value == *name) {
         let (value, known) = (value.to_string_lossy(), known.join(", "));
-        return Err(LaunchError::new(USAGE, format!("--{option} {value} is not one of {known}")));
+        return Err(LaunchError::new(
+            USAGE,
+            format!("--{option} {value}: expected one of {known}"),
+        ));
     }
     Ok(Some(EnvironmentEdit::Set(variable.into(), value)))
 }
@@ -408,11 +410,11 @@ fn global_environment(
     Ok(())
 }
 
-/// Which variables pass: `names` are the options for all, none, some and all but some.
+/// Sets the filter; `names` are the options for all, none, only some, and all except some.
 fn pass(
     all: &mut EnvironmentChanges, matches: &ArgMatches, names: [&str; 4],
 ) -> Result<(), LaunchError> {
-    let [every, none, some, but] = names;
+    let [every, none, some, except] = names;
     let list = |option: &str| -> Result<Option<Vec<VariablePattern>>, LaunchError> {
         let Some(list) = last(matches, option) else { return Ok(None) };
         let words = list.as_bytes().split(|byte| *byte == b',').filter(|word| !word.is_empty());
@@ -423,7 +425,7 @@ fn pass(
         all.filter = Some(EnvironmentFilter::All);
     } else if let Some(patterns) = list(some)? {
         all.filter = Some(EnvironmentFilter::Only(patterns));
-    } else if let Some(patterns) = list(but)? {
+    } else if let Some(patterns) = list(except)? {
         all.filter = Some(EnvironmentFilter::Except(patterns));
     } else if matches.get_flag(none) {
         all.filter = Some(EnvironmentFilter::Only(Vec::new()));
@@ -431,7 +433,7 @@ fn pass(
     Ok(())
 }
 
-/// The commands that ranks run under.
+/// The wrapper commands of ranks.
 fn wraps(matches: &ArgMatches) -> Result<Vec<RankWrapper>, LaunchError> {
     let mut all = Vec::new();
     for pair in occurrences(matches, "debug") {
@@ -450,29 +452,29 @@ fn wraps(matches: &ArgMatches) -> Result<Vec<RankWrapper>, LaunchError> {
 fn wrap(option: &str, command: &OsStr, ranks: &str) -> Result<RankWrapper, LaunchError> {
     let wrong = |why: String| LaunchError::new(USAGE, format!("{option} {why}"));
     let ranks = RankSet::parse(ranks)
-        .ok_or_else(|| wrong(format!("{ranks}: not ranks such as 0,2-4 or all")))?;
+        .ok_or_else(|| wrong(format!("{ranks}: expected ranks such as 0,2-4, or all")))?;
     let words = shlex::bytes::split(command.as_bytes()).filter(|words| !words.is_empty());
     let words =
-        words.ok_or_else(|| wrong(format!("{}: not a command", command.to_string_lossy())))?;
+        words.ok_or_else(|| wrong(format!("{}: expected a command", command.to_string_lossy())))?;
     Ok(RankWrapper { ranks, words: words.into_iter().map(OsString::from_vec).collect() })
 }
 
-/// A number of seconds, not 0.
+/// Seconds, more than 0.
 fn duration(option: &str, word: &OsStr) -> Result<Duration, LaunchError> {
     let seconds = word.to_str().and_then(|text| text.parse::<f64>().ok());
     let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     duration.filter(|duration| !duration.is_zero()).ok_or_else(|| {
-        let why = format!("{option} {}: not a number of seconds", word.to_string_lossy());
+        let why = format!("{option} {}: expected a number of seconds", word.to_string_lossy());
         LaunchError::new(USAGE, why)
     })
 }
 
-/// Signals by name or number, with commas; or `none`.
+/// A comma-separated list of signals by name or number; or `none`.
 fn signal_list(list: &OsStr) -> Result<Vec<i32>, LaunchError> {
     let list = list.to_string_lossy();
     let words = list.split(',').filter(|word| !word.is_empty() && *word != "none");
     let signal = |word| {
-        let why = format!("--forward-signals {word}: not a signal that can be sent on");
+        let why = format!("--forward-signals {word}: expected a signal that can be forwarded");
         signals::parse(word).ok_or_else(|| LaunchError::new(USAGE, why))
     };
     words.map(signal).collect()
@@ -481,7 +483,7 @@ fn signal_list(list: &OsStr) -> Result<Vec<i32>, LaunchError> {
 fn parse_count(option: &str, word: &OsStr) -> Result<u32, LaunchError> {
     let count = word.to_str().and_then(|text| text.parse().ok()).filter(|count| *count > 0);
     count.ok_or_else(|| {
-        let why = format!("{option} {}: not a number of processes", word.to_string_lossy());
+        let why = format!("{option} {}: expected a number of processes", word.to_string_lossy());
         LaunchError::new(USAGE, why)
     })
 }
@@ -507,10 +509,10 @@ fn separated(option: &str, word: &OsStr) -> Result<(OsString, u8), LaunchError> 
     Ok((variable(option, OsStr::from_bytes(name))?, separator))
 }
 
-/// The name of a variable, if it is one.
+/// Checks the name of a variable.
 fn variable(option: &str, name: &OsStr) -> Result<OsString, LaunchError> {
     if name.is_empty() || name.as_bytes().contains(&b'=') {
-        let why = format!("{option} {}: not the name of a variable", name.to_string_lossy());
+        let why = format!("{option} {}: expected the name of a variable", name.to_string_lossy());
         return Err(LaunchError::new(USAGE, why));
     }
     Ok(name.to_owned())
@@ -525,7 +527,7 @@ mod tests {
         line.split(' ').filter(|word| !word.is_empty()).map(OsString::from).collect()
     }
 
-    fn order_in(variables: &[(&str, &str)], line: &str) -> Result<LaunchCommand, LaunchError> {
+    fn parse_in(variables: &[(&str, &str)], line: &str) -> Result<LaunchCommand, LaunchError> {
         let variable = |name: &str| {
             variables.iter().find(|pair| pair.0 == name).map(|pair| OsString::from(pair.1))
         };
@@ -538,7 +540,7 @@ mod tests {
     }
 
     fn plan_in(variables: &[(&str, &str)], line: &str) -> LaunchPlan {
-        match order_in(variables, line) {
+        match parse_in(variables, line) {
             Ok(LaunchCommand::Run(plan)) => *plan,
             other => panic!("{line}: {other:?}"),
         }
@@ -568,14 +570,14 @@ mod tests {
     }
 
     #[test]
-    fn everything_after_the_program_is_its_own() {
+    fn arguments_after_the_program_belong_to_it() {
         let plan = plan("-n 2 prog -n 3 --help -x");
         assert_eq!(plan.apps[0].arguments, ["-n", "3", "--help", "-x"]);
         assert_eq!(self::plan("-n 1 -- -odd").apps[0].program, "-odd");
     }
 
     #[test]
-    fn programs_follow_each_other_and_count_on() {
+    fn ranks_are_counted_through_all_programs() {
         let plan = plan("-n 2 -wdir /tmp a b : -n 1 c : d");
         let programs: Vec<_> = plan.apps.iter().map(|app| app.program.to_str().unwrap()).collect();
         assert_eq!(programs, ["a", "c", "d"]);
@@ -594,11 +596,11 @@ mod tests {
         let edits =
             self::plan("-initial-errhandler mpi_errors_abort a").apps[0].variables.edits.clone();
         assert_eq!(edits, [set("SUIRO_INITIAL_ERRHANDLER", "mpi_errors_abort")]);
-        assert!(order_in(&[], "-initial-errhandler loud a").unwrap_err().why.contains("loud is"));
+        assert!(parse_in(&[], "-initial-errhandler loud a").unwrap_err().why.contains("loud: "));
         let edits = self::plan("--device tofu a").apps[0].variables.edits.clone();
         assert_eq!(edits, [set("SUIRO_DEVICE", "tofu")]);
-        let why = order_in(&[], "--device pigeon a").unwrap_err().why;
-        assert_eq!(why, "--device pigeon is not one of shm, tofu");
+        let why = parse_in(&[], "--device pigeon a").unwrap_err().why;
+        assert_eq!(why, "--device pigeon: expected one of shm, tofu");
         assert_eq!(plan.global_environment.edits, [set("D", "4")]);
         assert_eq!(plan.global_environment.filter, Some(EnvironmentFilter::Only(vec![])));
         let edits = self::plan("--prefix /p --append-env L[;] v -env N -1 a").apps[0]
@@ -618,16 +620,16 @@ mod tests {
         std::fs::write(&file, "# two programs\n-n 2 a 'b c'\n\n-n 1 -x K=V c : -n 3 d\n").unwrap();
         let plan = plan(&format!("-ppn 4 --app {}", file.display()));
         std::fs::write(&file, "-n 2 'a\n").unwrap();
-        let wrong = order_in(&[], &format!("-configfile {}", file.display())).unwrap_err();
+        let wrong = parse_in(&[], &format!("-configfile {}", file.display())).unwrap_err();
         std::fs::remove_file(&file).unwrap();
         let counts: Vec<_> = plan.apps.iter().map(|app| app.count).collect();
         assert_eq!(counts, [2, 1, 3]);
         assert_eq!(plan.apps[0].arguments, ["b c"]);
-        assert!(wrong.why.contains("a quote without an end"), "{}", wrong.why);
+        assert!(wrong.why.contains("unterminated quote"), "{}", wrong.why);
     }
 
     #[test]
-    fn debuggers_go_before_the_program_of_their_ranks() {
+    fn debuggers_precede_the_program_of_their_ranks() {
         let plan = plan("--debug 0,2-3 gdb -gtool valgrind:1;strace a");
         let wraps = &plan.apps[0].wraps;
         assert_eq!(wraps[0].ranks, RankSet::parse("0,2-3").unwrap());
@@ -635,7 +637,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_tunes_other_libraries_is_noted_once() {
+    fn options_that_tune_other_libraries_are_noted_once() {
         let line =
             "--mca btl self,sm -genv I_MPI_FABRICS shm -launcher ssh -disable-auto-cleanup a";
         let [note] = &plan(line).notes[..] else { panic!("one note") };
@@ -649,12 +651,12 @@ mod tests {
     }
 
     #[test]
-    fn too_few_slots_are_a_note_unless_that_is_forbidden() {
+    fn too_few_slots_are_a_note_or_with_nooversubscribe_an_error() {
         assert!(plan("--host here:2 -n 3 a").notes[0].contains("3 processes on 2 slots"));
         assert!(plan("--host here:2 -n 3 --oversubscribe a").notes.is_empty());
         assert!(plan("--host here:2 -n 2 a").notes.is_empty());
-        let refusal = order_in(&[], "--host here:2 -n 3 --nooversubscribe a").unwrap_err();
-        assert!(refusal.why.contains("3 processes on 2 slots"), "{}", refusal.why);
+        let error = parse_in(&[], "--host here:2 -n 3 --nooversubscribe a").unwrap_err();
+        assert!(error.why.contains("3 processes on 2 slots"), "{}", error.why);
     }
 
     #[test]
@@ -667,7 +669,7 @@ mod tests {
         assert_eq!(seconds(&set, "--timeout 2.5 a"), Some(2.5));
         assert_eq!(seconds(&set, "a"), Some(7.0));
         assert!(
-            order_in(&[("MPIEXEC_TIMEOUT", "x")], "a")
+            parse_in(&[("MPIEXEC_TIMEOUT", "x")], "a")
                 .unwrap_err()
                 .why
                 .contains("MPIEXEC_TIMEOUT x")
@@ -675,7 +677,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_words_are_named() {
+    fn wrong_arguments_are_named() {
         for (line, word) in [
             ("-n zero a", "-n zero"),
             ("-n 0 a", "-n 0"),
@@ -692,28 +694,28 @@ mod tests {
             ("--host there a", "there is not this host"),
             ("--hostfile /nowhere a", "/nowhere"),
             ("--app /nowhere", "/nowhere"),
-            ("--app f a", "so a cannot"),
+            ("--app f a", "remove a"),
             ("--xterm 1 a", "--xterm is not supported; use --debug"),
             ("", "no program"),
             ("-n 2", "no program"),
             ("-n 2 a : -n 1", "no program"),
             ("-n 2 a :", "no program"),
         ] {
-            let refusal = order_in(&[], line).unwrap_err();
-            assert_eq!(refusal.code, USAGE, "{line}");
-            assert!(refusal.why.contains(word), "{line}: {}", refusal.why);
+            let error = parse_in(&[], line).unwrap_err();
+            assert_eq!(error.code, USAGE, "{line}");
+            assert!(error.why.contains(word), "{line}: {}", error.why);
         }
     }
 
     #[test]
-    fn questions_end_the_parsing() {
-        let printed = |line: &str| match order_in(&[], line) {
+    fn queries_end_the_parsing() {
+        let printed = |line: &str| match parse_in(&[], line) {
             Ok(LaunchCommand::Print(text)) => text,
             other => panic!("{line}: {other:?}"),
         };
         assert!(printed("-n 2 -V").starts_with("mpirun (Suiro) "));
         assert!(printed("--help").contains("--timeout <SECONDS>"));
-        assert_eq!(order_in(&[], "--help-settings"), Ok(LaunchCommand::Settings));
+        assert_eq!(parse_in(&[], "--help-settings"), Ok(LaunchCommand::Settings));
     }
 
     proptest! {

@@ -1,9 +1,9 @@
-//! The options of `mpirun`: one table of those that do something, one of those that other
-//! launchers have and that mean nothing here, one of those that are refused with a reason.
+//! The options of `mpirun` in three tables: supported options, options of other launchers that
+//! are accepted without effect, and options that are refused with a reason.
 //!
-//! Launchers have options such as `-np` and `-genv NAME VALUE`, which no parser for the usual long
-//! and short options knows. So [`with_two_dashes`] gives every option two dashes first, which takes
-//! knowing how many values each has; then they are long options like any other.
+//! Launchers have options such as `-np` and `-genv NAME VALUE`, which parsers for long and short
+//! options do not support. [`with_two_dashes`] makes long options of them before the parser runs;
+//! for that it needs the number of values of each option.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -14,25 +14,24 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use crate::placement::options::SHORTHANDS;
 use crate::{LaunchError, USAGE};
 
-/// The name of the argument that holds the program and what follows.
+/// The argument with the program and its own arguments.
 pub(crate) const PROGRAM: &str = "program";
 
 const USAGE_LINE: &str =
     "mpirun [options] program [arguments] [: [options] program [arguments]]...";
 
 const HELP_NOTES: &str = "\
-Options take one dash or two, and their value in the next word or after '='. Those of Open MPI,
-MPICH and Intel MPI that only tune these libraries are accepted without effect, with one note.
+Options have one dash or two, and their value in the next argument or after '='. Options of Open
+MPI, MPICH and Intel MPI that only tune these libraries are accepted without effect, with one note.
 
-The exit code is that of the first process that failed: its own code, 128 and the number of the
-signal that ended it, or the code that it gave to MPI_Abort.
-124: the time was up; 127: a program was not found; 126: it could not be started; 2: wrong
-arguments.";
+The exit code is that of the first process that failed: its own code, 128 plus the number of the
+signal that killed it, or the code of MPI_Abort.
+124: time limit; 127: program not found; 126: program could not be started; 2: wrong arguments.";
 
-/// An option without a value: its name, its other names, what it does.
+/// An option without a value: its name, its aliases, its help.
 type Flag = (&'static str, &'static [&'static str], &'static str);
 
-/// An option with values: its name, its other names, the values' names, what it does.
+/// An option with values: its name, its aliases, the names of its values, its help.
 type Valued = (&'static str, &'static [&'static str], &'static [&'static str], &'static str);
 
 /// Options under one heading.
@@ -44,51 +43,47 @@ struct OptionSection {
 
 const SECTIONS: &[OptionSection] = &[
     OptionSection {
-        heading: "What to start",
+        heading: "Programs",
         flags: &[],
         valued: &[
             (
                 "n",
                 &["np", "c"],
                 &["COUNT"],
-                "start COUNT processes; if not given, as many as \
-              hosts have slots or -ppn says, or 1",
+                "start COUNT processes; default: the slots of the hosts, or -ppn, or 1",
             ),
-            ("wdir", &["wd", "cwd"], &["FOLDER"], "start them in FOLDER"),
-            ("path", &[], &["FOLDERS"], "look the program up in FOLDERS first"),
+            ("wdir", &["wd", "cwd"], &["DIRECTORY"], "working directory of the processes"),
+            ("path", &[], &["DIRECTORIES"], "search the program in DIRECTORIES first"),
             (
                 "prefix",
                 &[],
-                &["FOLDER"],
-                "put FOLDER/bin and FOLDER/lib before PATH and \
-              LD_LIBRARY_PATH",
+                &["DIRECTORY"],
+                "put DIRECTORY/bin and DIRECTORY/lib before PATH and LD_LIBRARY_PATH",
             ),
             ("app", &["configfile"], &["FILE"], "a program with its options on each line of FILE"),
             (
                 "debug",
                 &["wrap"],
                 &["RANKS", "COMMAND"],
-                "start these ranks (0,2-4 or all) by \
-              COMMAND, such as 'gdb -args'",
+                "start these ranks (0,2-4 or all) under COMMAND, such as 'gdb -args'",
             ),
-            ("gtool", &[], &["COMMAND:RANKS"], "the same as Intel MPI writes it"),
+            ("gtool", &[], &["COMMAND:RANKS"], "--debug in the form of Intel MPI"),
         ],
     },
     OptionSection {
-        heading: "Where",
+        heading: "Placement",
         flags: &[
-            ("oversubscribe", &[], "accepted; there may always be more processes than cores"),
-            ("nooversubscribe", &[], "refuse to start more processes than slots or cores"),
-            ("allow-run-as-root", &[], "accepted; that is always allowed"),
-            ("report-bindings", &[], "say for each rank which processors it may use"),
+            ("oversubscribe", &[], "accepted; more processes than cores are always allowed"),
+            ("nooversubscribe", &[], "refuse more processes than slots or cores"),
+            ("allow-run-as-root", &[], "accepted; always allowed"),
+            ("report-bindings", &[], "print the processors of each rank"),
         ],
         valued: &[
             (
                 "host",
                 &["H", "hosts"],
                 &["HOSTS"],
-                "hosts, each with a number of slots if you \
-              like: a:4,b",
+                "hosts, each with an optional number of slots: a:4,b",
             ),
             (
                 "hostfile",
@@ -100,89 +95,88 @@ const SECTIONS: &[OptionSection] = &[
                 "ppn",
                 &["perhost", "grr"],
                 &["COUNT"],
-                "processes on each host; -n may say more, which go round the hosts again",
+                "processes on each host; with a larger -n, wrap around the hosts",
             ),
-            ("npernode", &["N"], &["COUNT"], "processes on each host, and no more"),
+            ("npernode", &["N"], &["COUNT"], "processes on each host, at most"),
             ("npersocket", &[], &["COUNT"], "processes on each package"),
             (
                 "map-by",
                 &[],
-                &["WORDS"],
-                "spread ranks over slot, hwthread, core, l1cache, l2cache, l3cache, numa, package \
-                 or ppr:N:OBJECT, with :PE=N for N cores each; or as pe-list=LIST or \
-                 rankfile:file=FILE says",
+                &["POLICY"],
+                "distribute ranks over slot, hwthread, core, l1cache, l2cache, l3cache, numa, \
+                package or ppr:N:OBJECT, with :PE=N for N cores each; or by pe-list=LIST or \
+                rankfile:file=FILE",
             ),
-            ("rank-by", &[], &["WORD"], "number them so: slot, fill (object by object), span"),
+            ("rank-by", &[], &["ORDER"], "order of the ranks: slot, fill (object by object), span"),
             (
                 "bind-to",
                 &[],
-                &["WORDS"],
-                "keep each rank on a hwthread, core, l2cache, l3cache, numa, package; none; core:N \
-                 for N of them; user:LIST,LIST... If not said: cores, if the ranks fill them \
-                 exactly, once or several times",
+                &["OBJECT"],
+                "bind each rank to a hwthread, core, l2cache, l3cache, numa, package; none; core:N \
+                for N cores; user:LIST,LIST... Default: cores, if the ranks fill them exactly, \
+                once or several times",
             ),
             (
                 "rankfile",
                 &["rf"],
                 &["FILE"],
-                "the place of each rank: 'rank 0=HOST slot=0-1' or slot=PACKAGE:CORES",
+                "the processors of each rank: 'rank 0=HOST slot=0-1' or slot=PACKAGE:CORES",
             ),
             ("cpu-set", &["cpu-list"], &["LIST"], "use these cores only"),
-            ("cpus-per-proc", &["cpus-per-rank"], &["COUNT"], "the same as --map-by :PE=COUNT"),
-            ("display", &[], &["WORDS"], "show before the start: map, bindings, allocation, topo"),
+            ("cpus-per-proc", &["cpus-per-rank"], &["COUNT"], "same as --map-by :PE=COUNT"),
+            ("display", &[], &["LIST"], "print before the start: map, bindings, allocation, topo"),
         ],
     },
     OptionSection {
         heading: "Environment",
         flags: &[
-            ("envall", &[], "pass the whole environment to this program (so it is if not said)"),
-            ("envnone", &[], "pass nothing of the environment to this program"),
+            ("envall", &[], "pass the whole environment to this program (default)"),
+            ("envnone", &[], "pass no variables to this program"),
             ("genvall", &[], "pass the whole environment to all programs"),
-            ("genvnone", &[], "pass nothing of the environment to any program"),
+            ("genvnone", &[], "pass no variables to any program"),
         ],
         valued: &[
             (
                 "x",
                 &[],
                 &["NAME[=VALUE]"],
-                "set NAME for this program, or pass it as it is here; \
-              NAME* stands for all names that start so",
+                "set NAME for this program, or pass its value here; NAME* is every name with \
+                this prefix",
             ),
             ("env", &[], &["NAME", "VALUE"], "set NAME for this program"),
             ("genv", &[], &["NAME", "VALUE"], "set NAME for all programs"),
             ("envlist", &[], &["NAMES"], "pass only these variables to this program"),
             ("genvlist", &[], &["NAMES"], "pass only these variables to all programs"),
-            ("envexcl", &[], &["NAMES"], "pass all but these variables to this program"),
-            ("genvexcl", &[], &["NAMES"], "pass all but these variables to all programs"),
+            ("envexcl", &[], &["NAMES"], "pass all variables except these to this program"),
+            ("genvexcl", &[], &["NAMES"], "pass all variables except these to all programs"),
             ("set-env", &[], &["NAME=VALUE"], "set NAME for this program"),
-            ("unset-env", &[], &["NAME"], "take NAME (or NAME*) away"),
+            ("unset-env", &[], &["NAME"], "remove NAME (or NAME*)"),
             (
                 "prepend-env",
                 &[],
                 &["NAME[SEPARATOR]", "VALUE"],
-                "put VALUE before what NAME \
-              holds, with ':' or SEPARATOR between",
+                "put VALUE before the value of NAME, with ':' or SEPARATOR between",
             ),
-            ("append-env", &[], &["NAME[SEPARATOR]", "VALUE"], "put VALUE after what NAME holds"),
+            ("append-env", &[], &["NAME[SEPARATOR]", "VALUE"], "put VALUE after the value of NAME"),
             (
                 "initial-errhandler",
                 &[],
                 &["HANDLER"],
-                "what an error does in this program until it sets an error handler: \
+                "the error handler before the program sets one: \
                  mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return",
             ),
             (
                 "device",
                 &[],
                 &["DEVICE"],
-                "what carries messages between the ranks: shm, shared memory, or tofu, a simulated \
-                 network interface that runs persistent collectives by itself",
+                "what transports messages: shm (shared memory) or tofu (a simulated network \
+                interface that runs persistent collectives)",
             ),
             (
                 "memory-alloc-kinds",
                 &[],
                 &["KINDS"],
-                "ask the library for these memory allocation kinds, such as mpi:alloc_mem,system",
+                "request these memory allocation kinds, such as mpi:alloc_mem,system",
             ),
         ],
     },
@@ -193,80 +187,80 @@ const SECTIONS: &[OptionSection] = &[
             ("tag-output", &[], "begin each line with [1,RANK]<stdout>:"),
             ("timestamp-output", &[], "begin each line with the time and the stream"),
             ("prepend-timestamp", &[], "begin each line with the time"),
-            ("merge-stderr-to-stdout", &[], "standard error goes to standard output"),
+            ("merge-stderr-to-stdout", &[], "write standard error to standard output"),
         ],
         valued: &[
             (
                 "output",
                 &[],
-                &["WORDS"],
+                &["LIST"],
                 "a list of tag, tag-detailed, tag-fullname, rank, timestamp, merge, raw (do not \
-                 wait for whole lines), dir=FOLDER, file=NAME, nocopy (files only)",
+                wait for whole lines), dir=DIRECTORY, file=NAME, nocopy (files only)",
             ),
             (
                 "prepend-pattern",
                 &[],
                 &["PATTERN"],
-                "begin each line so; %r: rank, %h: host, %t: time, %%: %",
+                "begin each line with PATTERN; %r: rank, %h: host, %t: time, %%: %",
             ),
-            ("outfile-pattern", &[], &["PATTERN"], "write standard output to such files, as o.%r"),
-            ("errfile-pattern", &[], &["PATTERN"], "write standard error to such files"),
+            ("outfile-pattern", &[], &["PATTERN"], "write standard output to files such as o.%r"),
+            ("errfile-pattern", &[], &["PATTERN"], "write standard error to files such as e.%r"),
             ("output-filename", &[], &["NAME"], "copy output to NAME.RANK.out and NAME.RANK.err"),
             (
                 "output-directory",
                 &[],
-                &["FOLDER"],
-                "copy output to FOLDER/1/rank.RANK/stdout and stderr",
+                &["DIRECTORY"],
+                "copy output to DIRECTORY/1/rank.RANK/stdout and stderr",
             ),
-            ("output-from", &[], &["RANK"], "show only what RANK prints"),
+            ("output-from", &[], &["RANK"], "show only the output of RANK"),
             (
                 "stdin",
                 &["s"],
                 &["RANKS"],
-                "who reads standard input: 0 (if not given), 0,2-4, all, none",
+                "ranks that read standard input: 0 (default), 0,2-4, all, none",
             ),
         ],
     },
     OptionSection {
         heading: "Limits and signals",
         flags: &[
-            ("get-stack-traces", &[], "accepted; --timeout always shows them"),
-            ("report-state-on-timeout", &[], "accepted; --timeout always does"),
+            ("get-stack-traces", &[], "accepted; --timeout always prints them"),
+            ("report-state-on-timeout", &[], "accepted; --timeout always prints it"),
         ],
         valued: &[
             (
                 "timeout",
                 &[],
                 &["SECONDS"],
-                "end the job after that time, with code 124 and \
-                 a picture of where each rank is (also MPIEXEC_TIMEOUT)",
+                "end the job after SECONDS with code 124, and print the state of each rank (also \
+                MPIEXEC_TIMEOUT)",
             ),
             (
                 "forward-signals",
                 &[],
                 &["SIGNALS"],
-                "signals, such as INT,ALRM, that go to the ranks and do not end the job; USR1, \
-                 USR2, TSTP and CONT always do",
+                "signals, such as INT,ALRM, that are forwarded to the ranks and do not end the job; \
+                USR1, USR2, TSTP and CONT always are",
             ),
         ],
     },
     OptionSection {
-        heading: "Questions",
+        heading: "Information",
         flags: &[
-            ("do-not-launch", &["dry-run"], "show the plan and start nothing"),
-            ("explain", &[], "show what was decided for this job, and why"),
-            ("help-settings", &[], "print the environment variables that change the library"),
-            ("verbose", &["v"], "the same as --explain"),
+            ("do-not-launch", &["dry-run"], "print the placement and start nothing"),
+            ("explain", &[], "print what was decided for this job, and why"),
+            ("help-settings", &[], "print the settings of the library (environment variables)"),
+            ("verbose", &["v"], "same as --explain"),
             ("quiet", &["q"], "print no notes"),
             ("version", &["V"], "print the version"),
-            ("help", &["h"], "print this"),
+            ("help", &["h"], "print this help"),
         ],
         valued: &[],
     },
 ];
 
-/// Options of other launchers without an effect here, by the number of their values. They tune
-/// what Suiro has not, or what one host has not.
+/// Options of other launchers that are accepted without effect, by their number of values. They
+/// tune parts that Suiro does not have, or several hosts.
 const IGNORED: &[(usize, &str)] = &[
     (
         0,
@@ -290,19 +284,19 @@ const IGNORED: &[(usize, &str)] = &[
     (2, "gmca gomca gpmixmca gprtemca mca omca pmixmca prtemca"),
 ];
 
-/// Options of other launchers that cannot be taken without doing what they say.
+/// Options of other launchers whose effect is missing and would be missed, with a replacement.
 const REFUSED: &[(&str, usize, &str)] = &[
     ("gdb", 0, "use --debug all 'gdb -args'"),
     ("gtoolfile", 1, "use --debug RANKS COMMAND for each line of the file"),
-    ("set-cwd-to-session-dir", 0, "there is no session folder; use --wdir"),
+    ("set-cwd-to-session-dir", 0, "there is no session directory; use --wdir"),
     ("stop-in-app", 0, "use --debug RANKS 'gdb -args'"),
     ("stop-in-init", 0, "use --debug RANKS 'gdb -args'"),
     ("stop-on-exec", 0, "use --debug RANKS 'gdb -args'"),
-    ("xml", 0, "use --tag-output, or --output dir=FOLDER"),
+    ("xml", 0, "use --tag-output, or --output dir=DIRECTORY"),
     ("xterm", 1, "use --debug RANKS 'xterm -e'"),
 ];
 
-/// The parser of one program's words: its options, then [`PROGRAM`].
+/// The parser for one program: its options, then [`PROGRAM`].
 pub(crate) fn command() -> Command {
     let mut command = Command::new("mpirun")
         .override_usage(USAGE_LINE)
@@ -338,7 +332,7 @@ fn flag(name: &'static str) -> Arg {
     Arg::new(name).long(name).action(ArgAction::SetTrue)
 }
 
-/// An option that may be repeated, each time with so many values of any form.
+/// An option that may be repeated, each time with `values` arbitrary values.
 fn option(name: &'static str, values: usize) -> Arg {
     if values == 0 {
         return flag(name);
@@ -380,24 +374,24 @@ fn is_called(option: &Arg, name: &[u8]) -> bool {
     names.any(|other| other.as_bytes() == name)
 }
 
-/// Parses the words of one program.
+/// Parses the arguments of one program.
 ///
 /// # Errors
-/// A [`LaunchError`] with code 2 that names what is wrong.
+/// A [`LaunchError`] with code 2 that names the wrong argument.
 pub(crate) fn parse(
     command: &mut Command, words: Vec<OsString>,
 ) -> Result<ArgMatches, LaunchError> {
     let words = with_two_dashes(command, words);
-    let matches = command.try_get_matches_from_mut(words).map_err(|error| refusal(&error))?;
+    let matches = command.try_get_matches_from_mut(words).map_err(|error| usage_error(&error))?;
     match REFUSED.iter().find(|(name, _, _)| is_given(&matches, name)) {
         None => Ok(matches),
-        Some((name, _, cure)) => {
-            Err(LaunchError::new(USAGE, format!("--{name} is not supported; {cure}")))
+        Some((name, _, replacement)) => {
+            Err(LaunchError::new(USAGE, format!("--{name} is not supported; {replacement}")))
         }
     }
 }
 
-/// Was the option `name` given?
+/// Whether the option `name` was given.
 pub(crate) fn is_given(matches: &ArgMatches, name: &str) -> bool {
     use clap::parser::ValueSource::CommandLine;
     matches.value_source(name) == Some(CommandLine)
@@ -421,13 +415,13 @@ pub(crate) fn ignored(matches: &ArgMatches) -> Vec<String> {
     found
 }
 
-/// The values of each time that `name` was given.
+/// The values of each occurrence of `name`.
 pub(crate) fn occurrences(matches: &ArgMatches, name: &str) -> Vec<Vec<OsString>> {
     let all = matches.get_occurrences::<OsString>(name).into_iter().flatten();
     all.map(|values| values.cloned().collect()).collect()
 }
 
-fn refusal(error: &clap::Error) -> LaunchError {
+fn usage_error(error: &clap::Error) -> LaunchError {
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(texts)) => texts.first().cloned(),
@@ -438,9 +432,10 @@ fn refusal(error: &clap::Error) -> LaunchError {
     let name = word.split(' ').next().unwrap_or_default();
     let why = match error.kind() {
         ErrorKind::UnknownArgument => {
-            let meant = context(ContextKind::SuggestedArg);
-            let meant = meant.map_or(String::new(), |other| format!(" (did you mean {other}?)"));
-            format!("unknown option {name}{meant}; mpirun --help lists the options")
+            let similar = context(ContextKind::SuggestedArg);
+            let similar =
+                similar.map_or(String::new(), |other| format!(" (did you mean {other}?)"));
+            format!("unknown option {name}{similar};  mpirun --help lists the options")
         }
         ErrorKind::WrongNumberOfValues | ErrorKind::TooFewValues => {
             format!("the option {name} lacks its second value")

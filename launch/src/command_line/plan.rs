@@ -1,4 +1,4 @@
-//! What a command line asks for, as a value: programs, their environment, and how to run them.
+//! The result of parsing: programs, their environment, placement, output, limits.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -14,93 +14,85 @@ use crate::placement::display::DisplayOptions;
 /// A job to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LaunchPlan {
-    /// At least one; ranks are counted through them in order.
+    /// At least one. Ranks are counted through them in order.
     pub apps: Vec<App>,
-    /// What all programs see of the environment; what a program says for itself wins.
+    /// Changes for all programs; those of a program override them.
     pub global_environment: EnvironmentChanges,
-    /// How what ranks print comes out.
+    /// Form and files of the output of ranks.
     pub output: OutputOptions,
-    /// Who reads the launcher's standard input.
+    /// The ranks that read the launcher's standard input.
     pub input: Input,
-    /// On which processors ranks run.
     pub placement: PlacementRequest,
-    /// What is shown of the job before it starts.
+    /// What is printed before the start.
     pub display: DisplayOptions,
     /// Print no notes.
     pub quiet: bool,
-    /// After this time the job is ended.
+    /// The job is ended after this time.
     pub timeout: Option<Duration>,
-    /// Signals that go to the ranks and do not end the job.
+    /// Signals that are forwarded to the ranks and do not end the job.
     pub forwarded: Vec<i32>,
-    /// Show what is decided, and why.
+    /// Print what was decided, and why.
     pub explain: bool,
-    /// Show the plan, and start nothing.
+    /// Print the placement and start nothing.
     pub dry_run: bool,
-    /// Sentences about the command line that its writer should read.
+    /// Notes about the command line for the user.
     pub notes: Vec<String>,
 }
 
 impl LaunchPlan {
-    /// For each rank the number of its program.
+    /// The index of the program of each rank.
     pub(crate) fn app_of_rank(&self) -> Vec<u32> {
         let apps = self.apps.iter().zip(0..);
         apps.flat_map(|(app, number)| std::iter::repeat_n(number, app.count as usize)).collect()
     }
 
-    /// How many ranks there are.
     pub(crate) fn size(&self) -> u32 {
         self.apps.iter().map(|app| app.count).sum()
     }
 }
 
-/// One program, started `count` times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct App {
-    /// How many processes.
     pub count: u32,
-    /// A path, or a name to look up.
+    /// A path, or a name to search.
     pub program: OsString,
-    /// What follows it.
     pub arguments: Vec<OsString>,
-    /// Where it starts, if not here.
+    /// The working directory, if not the launcher's.
     pub directory: Option<PathBuf>,
-    /// Folders to look the program up in, as `PATH` has them; before those of `PATH`.
+    /// Directories in the syntax of `PATH`, searched before those of `PATH`.
     pub path: Option<OsString>,
-    /// What it sees of the environment.
     pub variables: EnvironmentChanges,
-    /// Commands that some of its ranks run under.
+    /// Commands that start the program for some ranks.
     pub wraps: Vec<RankWrapper>,
 }
 
 impl App {
-    /// Is the program a path, and not a name to look up?
+    /// Whether the program is a path and not a name to search.
     pub(crate) fn names_file(&self) -> bool {
         self.program.as_bytes().contains(&b'/')
     }
 
-    /// Where the program may be in these lists of folders, each as `PATH` has them.
-    pub(crate) fn places<'a>(
+    /// Possible paths of the program in these lists of directories, each in the syntax of `PATH`.
+    pub(crate) fn candidates<'a>(
         &'a self, lists: impl Iterator<Item = &'a OsString>,
     ) -> impl Iterator<Item = PathBuf> {
-        lists.flat_map(env::split_paths).map(|folder| folder.join(&self.program))
+        lists.flat_map(env::split_paths).map(|directory| directory.join(&self.program))
     }
 }
 
-/// A command, such as a debugger's, that starts the program for some ranks of the job.
+/// A command, such as a debugger, that starts the program for some ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RankWrapper {
-    /// The ranks.
     pub ranks: RankSet,
-    /// Its words, before those of the program.
+    /// The command and its arguments.
     pub words: Vec<OsString>,
 }
 
-/// A set of ranks, as the command line has it.
+/// A set of ranks in the syntax of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RankSet {
-    /// All of them.
     All,
-    /// Those in these ranges, both ends included.
+    /// Inclusive ranges.
     Ranges(Vec<(u32, u32)>),
 }
 
@@ -118,7 +110,6 @@ impl RankSet {
         text.split(',').map(range).collect::<Option<_>>().map(Self::Ranges)
     }
 
-    /// Is `rank` one of them?
     pub(crate) fn contains(&self, rank: u32) -> bool {
         match self {
             Self::All => true,
@@ -129,10 +120,10 @@ impl RankSet {
     }
 }
 
-/// What becomes of the environment for the ranks.
+/// Changes of the environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EnvironmentChanges {
-    /// Which variables pass, if that is said.
+    /// Which variables pass; default: all.
     pub filter: Option<EnvironmentFilter>,
     /// Variables that pass in any case.
     pub passed: Vec<VariablePattern>,
@@ -140,19 +131,15 @@ pub(crate) struct EnvironmentChanges {
     pub edits: Vec<EnvironmentEdit>,
 }
 
-/// Which variables of the launcher's environment ranks see.
+/// The variables of the launcher's environment that ranks see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EnvironmentFilter {
-    /// All.
     All,
-    /// Only these.
     Only(Vec<VariablePattern>),
-    /// All but these.
     Except(Vec<VariablePattern>),
 }
 
 impl EnvironmentFilter {
-    /// Does the variable `name` pass?
     pub(crate) fn admits(&self, name: &OsStr) -> bool {
         match self {
             Self::All => true,
@@ -162,12 +149,11 @@ impl EnvironmentFilter {
     }
 }
 
-/// The name of a variable, or with `*` at its end all names that start so.
+/// The name of a variable; a `*` at the end makes it a prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct VariablePattern(pub OsString);
 
 impl VariablePattern {
-    /// Is `name` meant?
     pub(crate) fn matches(&self, name: &OsStr) -> bool {
         match self.0.as_bytes().strip_suffix(b"*") {
             Some(start) => name.as_bytes().starts_with(start),
@@ -181,15 +167,15 @@ impl VariablePattern {
 pub(crate) enum EnvironmentEdit {
     /// The variable gets this value.
     Set(OsString, OsString),
-    /// The variables are not there.
+    /// The variables are removed.
     Unset(VariablePattern),
-    /// The value goes before what there is, with the separator between them.
+    /// The value is put before the present one, with this separator.
     Prepend(OsString, OsString, u8),
-    /// The value goes after what there is, with the separator between them.
+    /// The value is put after the present one, with this separator.
     Append(OsString, OsString, u8),
 }
 
-/// The value `there` with `more` on one side.
+/// Both values with the separator between them; without it if one is empty.
 pub(crate) fn joined(first: &OsStr, separator: u8, second: &OsStr) -> OsString {
     let parts = [first.as_bytes(), second.as_bytes()];
     let filled: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
@@ -212,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_end_in_a_star_or_are_names() {
+    fn patterns_are_names_or_prefixes_with_a_star() {
         let star = VariablePattern("OMP_*".into());
         assert!(star.matches("OMP_NUM_THREADS".as_ref()) && !star.matches("XOMP_".as_ref()));
         let name = VariablePattern("HOME".into());

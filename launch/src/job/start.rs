@@ -152,7 +152,7 @@ fn found(app: &App, variables: &[EnvironmentVariable]) -> Option<OsString> {
         false => env::var_os("PATH"),
     };
     let lists = app.path.iter().chain(&own);
-    app.places(lists).find(|file| file.is_file()).map(OsString::from)
+    app.candidates(lists).find(|file| file.is_file()).map(OsString::from)
 }
 
 /// A pipe whose read end never waits.

@@ -1,7 +1,7 @@
 //! The symbols by which a parallel debugger (TotalView, DDT, gdb with a script) finds the ranks:
 //! the MPIR process acquisition interface 1.1. They are read and written from outside the process.
 //!
-//! They are here and not in the library, because a debugger must find them in the launcher only.
+//! They are in this program and not in a library: a debugger must find them in the launcher only.
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_char, c_int};
@@ -18,7 +18,7 @@ pub(crate) struct ProcessDescription {
     pid: c_int,
 }
 
-/// "All processes have started", for `MPIR_debug_state`.
+/// Value of `MPIR_debug_state`: all processes have started.
 const SPAWNED: c_int = 1;
 
 /// The processes, by rank.
@@ -26,12 +26,12 @@ const SPAWNED: c_int = 1;
 #[unsafe(no_mangle)]
 pub(crate) static mut MPIR_proctable: *mut ProcessDescription = ptr::null_mut();
 
-/// How many there are.
+/// The number of entries of `MPIR_proctable`.
 #[used]
 #[unsafe(no_mangle)]
 pub(crate) static mut MPIR_proctable_size: c_int = 0;
 
-/// What has happened when `MPIR_Breakpoint` is called.
+/// The event for which `MPIR_Breakpoint` is called.
 #[used]
 #[unsafe(no_mangle)]
 pub(crate) static mut MPIR_debug_state: c_int = 0;
@@ -41,12 +41,12 @@ pub(crate) static mut MPIR_debug_state: c_int = 0;
 #[unsafe(no_mangle)]
 pub(crate) static mut MPIR_being_debugged: c_int = 0;
 
-/// Its presence says that this process is no rank itself.
+/// Its presence means that this process is not a rank.
 #[used]
 #[unsafe(no_mangle)]
 pub(crate) static mut MPIR_i_am_starter: c_int = 1;
 
-/// Its presence says that ranks go on without being attached to.
+/// Its presence means that ranks run without an attached debugger.
 #[used]
 #[unsafe(no_mangle)]
 pub(crate) static mut MPIR_partial_attach_ok: c_int = 1;
@@ -55,12 +55,12 @@ pub(crate) static mut MPIR_partial_attach_ok: c_int = 1;
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub(crate) extern "C" fn MPIR_Breakpoint() {
-    // Something that no optimizer may merge with another empty function.
+    // Volatile, so that no optimizer merges this function with another empty one.
     // SAFETY: this process has one thread, and reads its own integer.
     std::hint::black_box(unsafe { (&raw const MPIR_debug_state).read_volatile() });
 }
 
-/// The table behind the symbols. It and its texts stay until the process ends.
+/// The table behind the symbols. Its memory is valid until the process ends.
 #[derive(Default)]
 pub(crate) struct Mpir {
     table: Vec<ProcessDescription>,
@@ -69,7 +69,7 @@ pub(crate) struct Mpir {
 
 impl Debugger for Mpir {
     fn is_there(&self) -> bool {
-        // SAFETY: a debugger writes this integer while the process is stopped; nobody else does.
+        // SAFETY: only a debugger writes this integer, while the process is stopped.
         unsafe { (&raw const MPIR_being_debugged).read_volatile() != 0 }
     }
 
@@ -77,7 +77,7 @@ impl Debugger for Mpir {
         for process in processes {
             let mut text = |bytes: &[u8]| {
                 self.texts.push(CString::new(bytes).unwrap_or_default());
-                // The text itself stays where it is when the vector of texts moves.
+                // The bytes of a `CString` do not move when the vector grows.
                 self.texts.last().map_or(ptr::null(), |text| text.as_ptr())
             };
             let host_name = text(process.host.as_bytes());
@@ -85,8 +85,8 @@ impl Debugger for Mpir {
             let pid = process.pid as c_int;
             self.table.push(ProcessDescription { host_name, executable_name, pid });
         }
-        // SAFETY: this process has one thread; the table stays in `self`, which lives in `main`
-        // until the process ends, and is never changed after this.
+        // SAFETY: this process has one thread; `self` lives in `main` until the process ends, and
+        // its table does not change after this.
         unsafe {
             (&raw mut MPIR_proctable).write_volatile(self.table.as_mut_ptr());
             (&raw mut MPIR_proctable_size).write_volatile(self.table.len() as c_int);
