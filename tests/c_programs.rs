@@ -4,33 +4,22 @@
 mod programs;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use programs::{Form, forms, harness, root, run, run_in};
 
 /// Compiles a C source with every warning an error; the program's path.
 fn compile(source: &Path) -> PathBuf {
-    compile_for("c", source)
+    harness::compile(source, &["-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-g", "-pthread"])
 }
 
-/// The same in a folder of its own for one test.
-fn compile_for(test: &str, source: &Path) -> PathBuf {
-    let name = source.file_stem().unwrap().to_str().unwrap();
-    let program = harness::folder(&format!("{test}-{name}")).join(name);
-    let output = Command::new(harness::built("mpicc"))
-        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-g", "-pthread", "-o"])
-        .args([&program, source])
-        .arg("-lm")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{} does not compile:\n{said}", source.display());
-    program
+/// A program of `c-tests`.
+fn program(name: &str) -> PathBuf {
+    compile(&root().join("c-tests").join(name).with_extension("c"))
 }
 
 /// Runs a program of `c-tests` in every form; each must end well and count no errors.
 fn check(name: &str) {
-    let program = compile(&root().join("c-tests").join(name).with_extension("c"));
+    let program = program(name);
     for form in forms() {
         let outcome = run(&program, &[], form);
         let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
@@ -40,7 +29,7 @@ fn check(name: &str) {
 
 /// The same for a program that must not end well; its text up to that end.
 fn check_failing(name: &str, expected: impl Fn(Option<i32>) -> bool, text: &str) {
-    let program = compile(&root().join("c-tests").join(name).with_extension("c"));
+    let program = program(name);
     for form in forms() {
         let outcome = run(&program, &[], form);
         let good = expected(outcome.code) && outcome.text() == text;
@@ -179,8 +168,7 @@ fn checked_mode() {
         "windows",
     ];
     for name in programs {
-        let source = root().join("c-tests").join(name).with_extension("c");
-        let program = compile_for("checked", &source);
+        let program = program(name);
         let ranks: &[u32] = if name == "coll_check" { &[2, 3, 4] } else { &[3] };
         for &ranks in ranks {
             let form = Form { ranks, copy: "auto", progress: "polling" };
@@ -214,8 +202,7 @@ fn on_network_interfaces() {
     ];
     let all = programs::is_long();
     for name in if all { PROGRAMS } else { SOME } {
-        let source = root().join("c-tests").join(name).with_extension("c");
-        let program = compile_for("tofu", &source);
+        let program = program(name);
         let ranks: &[u32] = if all { &[1, 2, 3, 4, 5, 6, 7, 8] } else { &[2, 3] };
         for (&ranks, progress) in ranks.iter().zip(["polling", "thread"].iter().cycle()) {
             let form = Form { ranks, copy: "auto", progress };
@@ -240,8 +227,7 @@ fn check_progress(progress: &'static str) {
         "threads_multiple",
     ];
     for name in programs {
-        let source = root().join("c-tests").join(name).with_extension("c");
-        let program = compile_for(progress, &source);
+        let program = program(name);
         let ranks: &[u32] = if name == "coll_nonblocking" { &[3] } else { &[1, 2, 3, 5] };
         for &ranks in ranks {
             let form = Form { ranks, copy: "auto", progress };
@@ -255,7 +241,7 @@ fn check_progress(progress: &'static str) {
 
 /// Messages move although a rank does not call MPI, which also gets along with children.
 fn check_beside(progress: &'static str, ranks: &[u32]) {
-    let program = compile_for(progress, &root().join("tests/data/beside.c"));
+    let program = compile(&root().join("tests/data/beside.c"));
     for (&ranks, copy) in ranks.iter().flat_map(|ranks| [(ranks, "pipe"), (ranks, "cma")]) {
         let folder = harness::folder(&format!("beside-{progress}-{ranks}-{copy}"));
         let form = Form { ranks, copy, progress };

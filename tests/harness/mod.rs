@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -301,14 +302,57 @@ pub fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// The program of `tests/data/NAME.c`, compiled into a folder of the test's own.
-pub fn compiled(name: &str, folder: &str) -> String {
+/// The program of `tests/data/NAME.c`.
+pub fn compiled(name: &str) -> String {
     let source = root().join(format!("tests/data/{name}.c"));
-    let program = self::folder(folder).join(name);
-    let mut mpicc = Command::new(built("mpicc"));
-    let status = mpicc.args(["-O2", "-g"]).arg(source).arg("-o").arg(&program).status().unwrap();
-    assert!(status.success(), "{name}.c does not compile");
-    program.to_str().unwrap().to_owned()
+    compile(&source, &["-O2", "-g"]).to_str().unwrap().to_owned()
+}
+
+/// A C program, compiled by our `mpicc` once for all tests with the same flags, and anew only when
+/// its source, a header or `mpicc` has changed.
+///
+/// # Panics
+/// If it does not compile, with the compiler's messages.
+pub fn compile(source: &Path, flags: &[&str]) -> PathBuf {
+    let name = source.file_stem().unwrap().to_str().unwrap();
+    let mut hasher = DefaultHasher::new();
+    (source, flags).hash(&mut hasher);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let folder = folder.join(format!("compiled/{name}-{:016x}", hasher.finish()));
+    fs::create_dir_all(&folder).unwrap();
+    let (program, made_from) = (folder.join(name), folder.join("made-from"));
+    // Tests are processes that run at the same time.
+    let lock = fs::File::create(folder.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let mpicc = built("mpicc");
+    let inputs = digest_of_inputs(source, Path::new(&mpicc));
+    if fs::read_to_string(&made_from).is_ok_and(|made_from| made_from == inputs) {
+        return program;
+    }
+    let new = folder.join("new");
+    let mut command = Command::new(mpicc);
+    let output = command.args(flags).arg("-o").args([&new, source]).arg("-lm").output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{} does not compile:\n{errors}", source.display());
+    // In one step: a test may be running the old one.
+    fs::rename(new, &program).unwrap();
+    fs::write(made_from, inputs).unwrap();
+    program
+}
+
+/// A digest of all that a program is compiled from: its source, headers that it may include, and
+/// the compiler's wrapper, by its time.
+fn digest_of_inputs(source: &Path, mpicc: &Path) -> String {
+    let headers = [root().join("include"), source.parent().unwrap().to_owned()];
+    let files = headers.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
+    let mut files: Vec<_> = files.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "h"));
+    files.sort_unstable();
+    files.push(source.to_owned());
+    let mut hasher = DefaultHasher::new();
+    files.iter().for_each(|path| fs::read(path).unwrap().hash(&mut hasher));
+    fs::metadata(mpicc).unwrap().modified().unwrap().hash(&mut hasher);
+    format!("{:016x}\n", hasher.finish())
 }
 
 /// The processes of the ranks that run.

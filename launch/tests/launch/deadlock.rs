@@ -110,7 +110,7 @@ fn all(jobs: impl IntoIterator<Item = Command>) -> Vec<Outcome> {
 
 #[test]
 fn ranks_that_wait_for_each_other_are_told_and_ended() {
-    let program = compiled("deadlock", "deadlock-abort");
+    let program = compiled("deadlock");
     let jobs = DEADLOCKS.iter().map(|(what, count, _)| aborting(job(&program, count, what)));
     for ((what, _, wanted), outcome) in DEADLOCKS.iter().zip(all(jobs)) {
         eprintln!("{what}");
@@ -120,7 +120,7 @@ fn ranks_that_wait_for_each_other_are_told_and_ended() {
 
 #[test]
 fn it_is_the_same_without_the_launchers_help() {
-    let program = compiled("deadlock", "deadlock-foreign");
+    let program = compiled("deadlock");
     let ours = ["receive", "ring", "long-short", "session"];
     let cases: Vec<_> = DEADLOCKS.iter().filter(|(what, ..)| ours.contains(what)).collect();
     let jobs = cases.iter().map(|(what, count, _)| aborting(foreign_job(&program, count, what)));
@@ -131,7 +131,7 @@ fn it_is_the_same_without_the_launchers_help() {
 
 #[test]
 fn every_way_to_wait_and_to_make_progress_is_seen() {
-    let program = compiled("deadlock", "deadlock-ways");
+    let program = compiled("deadlock");
     let ways = [("WAIT", "spin"), ("WAIT", "yield"), ("WAIT", "sleep"), ("PROGRESS", "thread")];
     let jobs = ways.map(|(name, value)| {
         let mut command = aborting(job(&program, "2", "receive"));
@@ -143,7 +143,7 @@ fn every_way_to_wait_and_to_make_progress_is_seen() {
 
 #[test]
 fn by_default_it_is_told_and_the_job_goes_on() {
-    let running = start(job(&compiled("deadlock", "deadlock-report"), "2", "receive"));
+    let running = start(job(&compiled("deadlock"), "2", "receive"));
     let end = "SUIRO_DEADLOCK=abort ends such a job\n";
     running.until_errors(|text| text.contains(end).then_some(()));
     running.signal("TERM");
@@ -154,7 +154,7 @@ fn by_default_it_is_told_and_the_job_goes_on() {
 
 #[test]
 fn with_threads_it_is_told_and_never_ended() {
-    let program = compiled("deadlock", "deadlock-threads");
+    let program = compiled("deadlock");
     let running = start(aborting(job(&program, "2", "threads-wait")));
     let end = "the job goes on, as threads may call MPI at any time (MPI_THREAD_MULTIPLE)\n";
     running.until_errors(|text| text.contains(end).then_some(()));
@@ -164,7 +164,7 @@ fn with_threads_it_is_told_and_never_ended() {
 
 #[test]
 fn who_only_waits_for_long_is_not_accused() {
-    let program = compiled("deadlock", "deadlock-slow");
+    let program = compiled("deadlock");
     let mut cases: Vec<_> =
         SLOW.iter().map(|(what, count)| (*what, job(&program, count, what))).collect();
     for (name, value) in [("WAIT", "yield"), ("PROGRESS", "thread")] {
@@ -181,7 +181,7 @@ fn who_only_waits_for_long_is_not_accused() {
 
 #[test]
 fn a_rank_that_is_stopped_is_not_accused() {
-    let program = compiled("deadlock", "deadlock-stopped");
+    let program = compiled("deadlock");
     let running = start(aborting(job(&program, "2", "stopped")));
     let victim = until(|| ranks(&running).get(&1).copied());
     std::thread::sleep(std::time::Duration::from_millis(600));
@@ -195,7 +195,7 @@ fn a_rank_that_is_stopped_is_not_accused() {
 
 #[test]
 fn what_the_application_may_still_complete_is_no_deadlock() {
-    let program = compiled("deadlock", "deadlock-generalized");
+    let program = compiled("deadlock");
     let outcome =
         start(aborting(mpirun(&["-n", "2", "--timeout", "2", &program, "generalized"]))).wait();
     assert_eq!(outcome.code, Some(124), "{}", outcome.stderr);
@@ -204,7 +204,7 @@ fn what_the_application_may_still_complete_is_no_deadlock() {
 
 #[test]
 fn nobody_looks_where_that_is_off() {
-    let program = compiled("deadlock", "deadlock-off");
+    let program = compiled("deadlock");
     let mut command = mpirun(&["-n", "2", "--timeout", "2", &program, "receive"]);
     command.env("SUIRO_DEADLOCK", "off");
     let outcome = start(command).wait();
@@ -214,7 +214,7 @@ fn nobody_looks_where_that_is_off() {
 
 #[test]
 fn long_waits_are_told_each_time_that_they_have_doubled() {
-    let program = compiled("deadlock", "deadlock-hang");
+    let program = compiled("deadlock");
     let jobs = [job(&program, "2", "sleep"), foreign_job(&program, "2", "sleep")].map(|mut it| {
         it.env("SUIRO_HANG_REPORT", "200ms");
         it
@@ -232,7 +232,7 @@ fn long_waits_are_told_each_time_that_they_have_doubled() {
 
 #[test]
 fn a_bad_setting_names_the_good_ones() {
-    let program = compiled("deadlock", "deadlock-settings");
+    let program = compiled("deadlock");
     for (name, good) in
         [("DEADLOCK", "report|abort|off"), ("HANG_REPORT", "off|a duration like 500ms, 30s or 2m")]
     {

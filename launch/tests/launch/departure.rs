@@ -23,7 +23,7 @@ const CASES: &[(&str, i32, &str)] = &[
 
 #[test]
 fn every_way_to_leave_ends_with_a_reason_or_well() {
-    let program = compiled("departure", "departure");
+    let program = compiled("departure");
     for (way, code, words) in CASES {
         let outcome = run(&["-n", "3", &program, way]);
         assert_eq!(outcome.code, Some(*code), "{way}: {}", outcome.stderr);
@@ -42,7 +42,7 @@ fn with_command(program: &str, command: &str) -> Outcome {
 
 #[test]
 fn a_program_that_a_rank_starts_is_alone_or_of_the_job_that_it_is_started_in() {
-    let program = compiled("departure", "departure-nested");
+    let program = compiled("departure");
     let outer = ["rank 0 of 2", "rank 1 of 2"];
     for command in [format!("{program} stay"), format!("sh -c '{program} stay; true'")] {
         let outcome = with_command(&program, &command);
@@ -58,7 +58,7 @@ fn a_program_that_a_rank_starts_is_alone_or_of_the_job_that_it_is_started_in() {
 
 #[test]
 fn a_rank_whose_connection_was_closed_on_the_way_is_an_error() {
-    let program = compiled("departure", "departure-closed");
+    let program = compiled("departure");
     let script = format!("eval \"exec $PMI_FD>&-\"; {program} stay");
     let outcome = run(&["-n", "2", "bash", "-c", &script]);
     assert_eq!(outcome.code, Some(16), "{}", outcome.stderr);

@@ -37,7 +37,7 @@ const CASES: &[Case] = &[
 
 #[test]
 fn every_fault_ends_the_job_at_once_with_its_code() {
-    let program = compiled("allreduce", "allreduce");
+    let program = compiled("allreduce");
     for (fault, code, words) in CASES {
         let before = files();
         let running = start(mpirun(&["-n", "3", &program]));
@@ -69,7 +69,7 @@ fn in_time(took: Duration) {
 
 #[test]
 fn outputs_that_take_no_more_end_the_job() {
-    let program = compiled("allreduce", "allreduce-output");
+    let program = compiled("allreduce");
     let begin = Instant::now();
     let mut command = mpirun(&["-n", "3", &program]);
     command.stdout(File::options().write(true).open("/dev/full").unwrap());
@@ -117,7 +117,7 @@ fn went_well(outcome: &Outcome, under: &str) {
 
 #[test]
 fn small_limits_are_enough_or_are_named() {
-    let program = compiled("allreduce", "allreduce-limits");
+    let program = compiled("allreduce");
     for enough in ["ulimit -n 64", "ulimit -l 0", "ulimit -c 0", "ulimit -s 256"] {
         went_well(&prepared(&program, enough), enough);
     }
@@ -155,7 +155,7 @@ fn mounted(program: &str, mounts: &str) -> Option<Outcome> {
 
 #[test]
 fn read_only_full_and_missing_file_systems_do_not_matter() {
-    let program = compiled("allreduce", "allreduce-mounts");
+    let program = compiled("allreduce");
     let scratch = folder("allreduce-scratch").to_str().unwrap().to_owned();
     let full = |folder: &str| {
         format!(
@@ -183,7 +183,7 @@ fn read_only_full_and_missing_file_systems_do_not_matter() {
 
 #[test]
 fn a_rank_that_stands_still_for_a_while_is_waited_for() {
-    let running = start(mpirun(&["-n", "3", &compiled("allreduce", "allreduce-still")]));
+    let running = start(mpirun(&["-n", "3", &compiled("allreduce")]));
     ready(&running);
     let victim = ranks(&running)[&2];
     signal_process(victim, "STOP");
@@ -200,7 +200,7 @@ fn a_rank_that_stands_still_for_a_while_is_waited_for() {
 /// `SUIRO_JOBS` makes it more than 30 jobs.
 #[test]
 fn jobs_in_a_row_do_not_meet() {
-    let program = compiled("allreduce", "allreduce-row");
+    let program = compiled("allreduce");
     let jobs = env::var("SUIRO_JOBS").ok().and_then(|text| text.parse().ok()).unwrap_or(30);
     let before = files();
     for _ in 0..jobs {

@@ -18,7 +18,7 @@ fn kill_mpi() {
     let number = |name| env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let runs = number("SUIRO_KILL_RUNS").unwrap_or(20);
     let limit = number("SUIRO_KILL_LIMIT_MS").map_or(Duration::MAX, Duration::from_millis);
-    let program = compiled("ring", "kill");
+    let program = compiled("ring");
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let mut took: Vec<_> = (0..runs)
         .map(|run| {

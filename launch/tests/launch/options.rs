@@ -74,7 +74,7 @@ fn ranks_know_their_place_in_every_dialect() {
 
 #[test]
 fn ranks_whose_settings_differ_are_told() {
-    let program = &compiled("allreduce", "allreduce-settings")[..];
+    let program = &compiled("allreduce")[..];
     let one = ["-n", "1", program, "10", ":", "-n", "1", "-env", "SUIRO_COLL_ALLREDUCE", "ring"];
     let outcome = run(&[&one[..], &[program, "10"]].concat());
     assert_ne!(outcome.code, Some(0));

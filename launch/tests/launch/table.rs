@@ -149,7 +149,7 @@ fn settings_of_the_library_are_listed() {
 
 #[test]
 fn decisions_are_explained_by_the_launcher_and_by_rank_0() {
-    let outcome = run(&["--explain", "-n", "3", &compiled("allreduce", "launch-explain"), "1"]);
+    let outcome = run(&["--explain", "-n", "3", &compiled("allreduce"), "1"]);
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     for part in [
         "mpirun: 3 ranks on ",

@@ -8,7 +8,7 @@ use super::harness::{
 
 /// Runs `stuck what` on `count` ranks until its time is over.
 fn stuck(count: &str, what: &str) -> Outcome {
-    let program = compiled("stuck", &format!("timeout-{what}"));
+    let program = compiled("stuck");
     let outcome = start(silent(&["-n", count, "--timeout", "3", &program, what])).wait();
     overdue(&outcome);
     outcome
@@ -110,7 +110,7 @@ fn receives_from_each_other_are_named_and_called_a_deadlock() {
 
 #[test]
 fn every_blocking_call_says_what_it_waits_for() {
-    let program = compiled("stuck", "timeout-calls");
+    let program = compiled("stuck");
     let start = |what| start(silent(&["-n", "2", "--timeout", "3", &program, what]));
     let running: Vec<_> = CASES.iter().map(|(what, _)| start(what)).collect();
     for ((_, wanted), running) in CASES.iter().zip(running) {
@@ -159,7 +159,7 @@ fn a_stopped_rank_is_told_and_not_taken_for_dead() {
 
 #[test]
 fn a_stopped_rank_that_goes_on_in_time_is_no_event() {
-    let program = compiled("stuck", "timeout-continue");
+    let program = compiled("stuck");
     let running = start(mpirun(&["-n", "2", "--timeout", "50", &program, "stop"]));
     let stopped = until(|| {
         let pid = *ranks(&running).get(&1)?;
@@ -172,7 +172,7 @@ fn a_stopped_rank_that_goes_on_in_time_is_no_event() {
 
 #[test]
 fn the_mpi_process_behind_a_shell_is_the_one_that_is_shown() {
-    let program = compiled("stuck", "timeout-shell");
+    let program = compiled("stuck");
     let script = format!("{program} receive; true");
     let words = ["-n", "2", "--timeout", "3", "--get-stack-traces", "sh", "-c", &script];
     let outcome = start(silent(&words)).wait();
@@ -210,7 +210,7 @@ fn a_job_that_ends_in_time_is_not_shown() {
 
 #[test]
 fn the_call_in_which_a_rank_was_killed_is_told() {
-    let running = start(mpirun(&["-n", "2", &compiled("stuck", "timeout-killed"), "receive"]));
+    let running = start(mpirun(&["-n", "2", &compiled("stuck"), "receive"]));
     let victim = until(|| ranks(&running).get(&1).copied());
     // After this line there is only the call, and who sleeps in it has said so before.
     running.until_output(|text| text.contains("of rank 1\n").then_some(()));
@@ -224,7 +224,7 @@ fn the_call_in_which_a_rank_was_killed_is_told() {
 
 #[test]
 fn sigquit_shows_where_all_ranks_are_and_the_job_goes_on() {
-    let program = compiled("stuck", "timeout-quit");
+    let program = compiled("stuck");
     let running = start(mpirun(&["-n", "2", &program, "stop"]));
     let stopped = until(|| {
         let pid = *ranks(&running).get(&1)?;
@@ -255,7 +255,7 @@ fn sigquit_shows_where_all_ranks_are_and_the_job_goes_on() {
 
 #[test]
 fn the_lengths_of_queues_are_shown() {
-    let program = compiled("stuck", "timeout-queues");
+    let program = compiled("stuck");
     let outcome = start(silent(&["-n", "2", "--timeout", "3", &program, "waitall"])).wait();
     let queues = " s, 1 receive posted, 2 messages not asked for\n";
     assert!(outcome.stderr.contains(queues), "{}", outcome.stderr);
