@@ -5,7 +5,7 @@ mod programs;
 
 use std::path::{Path, PathBuf};
 
-use programs::{Form, forms, harness, root, run, run_in};
+use programs::{Form, forms, harness, local_forms, root, run, run_in};
 
 /// Compiles a C source with every warning an error; the program's path.
 fn compile(source: &Path) -> PathBuf {
@@ -17,10 +17,25 @@ fn program(name: &str) -> PathBuf {
     compile(&root().join("c-tests").join(name).with_extension("c"))
 }
 
+/// The programs that call local functions only, and copy and free communicators, as `check.h` does in
+/// every program. The number of ranks and the way of messages make no difference to them.
+const LOCAL: &[&str] = &[
+    "attribute_errors",
+    "datatype_queries",
+    "error_codes",
+    "groups",
+    "info",
+    "topology_dims",
+    "type_constructors",
+    "type_external",
+    "type_origins",
+];
+
 /// Runs a program of `c-tests` in every form; each must end well and count no errors.
 fn check(name: &str) {
     let program = program(name);
-    for form in forms() {
+    let forms = if LOCAL.contains(&name) { local_forms() } else { forms() };
+    for form in forms {
         let outcome = run(&program, &[], form);
         let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
         assert!(good, "{name}, {form:?}: {:?}\n{}{}", outcome.code, outcome.text(), outcome.stderr);
@@ -332,4 +347,54 @@ fn every_program_is_listed() {
         PROGRAMS.iter().copied().chain(["abort", "errors_abort", "errors_fatal"]).collect();
     listed.sort_unstable();
     assert_eq!(found, listed);
+}
+
+/// What a local program may call, by the beginnings of names.
+const LOCAL_CALLS: &[&str] = &[
+    "Abi_",
+    "Add_error_",
+    "Aint_",
+    "Attr_",
+    "Comm_call_errhandler",
+    "Comm_create_errhandler",
+    "Comm_create_keyval",
+    "Comm_delete_attr",
+    "Comm_dup",
+    "Comm_free",
+    "Comm_get_",
+    "Comm_group",
+    "Comm_rank",
+    "Comm_set_",
+    "Comm_size",
+    "Dims_create",
+    "Errhandler_free",
+    "Error_",
+    "Finalize",
+    "Get_",
+    "Group_",
+    "Info_",
+    "Init",
+    "Keyval_",
+    "Pack",
+    "Remove_error_",
+    "Status_",
+    "Type_",
+    "Unpack",
+];
+
+/// A local program that begins to communicate needs all forms.
+#[test]
+fn local_programs_are_local() {
+    for name in LOCAL {
+        assert!(PROGRAMS.contains(name), "{name} is no program");
+        let text = std::fs::read_to_string(root().join(format!("c-tests/{name}.c"))).unwrap();
+        let calls = text.match_indices("MPI_").filter_map(|(start, prefix)| {
+            let rest = &text[start + prefix.len()..];
+            let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_')?;
+            rest[end..].starts_with('(').then_some(&rest[..end])
+        });
+        let is_local = |call: &&str| LOCAL_CALLS.iter().any(|begin| call.starts_with(begin));
+        let others: Vec<_> = calls.filter(|call| !is_local(call)).collect();
+        assert!(others.is_empty(), "{name} communicates, so it is not local: {others:?}");
+    }
 }

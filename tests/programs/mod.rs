@@ -35,6 +35,16 @@ pub fn forms() -> Vec<Form> {
     pipe.into_iter().chain(cma).chain([thread]).collect()
 }
 
+/// The forms of a program that does not communicate: alone, and on several ranks with a progress
+/// thread. The way of copying messages, which it does not send, cannot matter.
+pub fn local_forms() -> Vec<Form> {
+    if is_long() {
+        return forms();
+    }
+    let alone = Form { ranks: 1, copy: "auto", progress: "polling" };
+    vec![alone, Form { ranks: 3, progress: "thread", ..alone }]
+}
+
 /// Whether more is to be tried than there is time for every day.
 pub fn is_long() -> bool {
     env::var_os("SUIRO_TEST_LONG").is_some_and(|value| value == "1")
