@@ -2,23 +2,25 @@
 
 #![allow(unsafe_code)]
 
+pub mod callback;
+pub mod fortran;
+
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use super::callback;
 use super::constants::*;
 use super::entry_point::{PROCESS, Scope, early, finish, number};
-use super::pointer::{in_out, out};
 use super::types::*;
+use crate::abi::arguments::pointer::{in_out, out};
 use crate::mpi::attribute::{
     Attribute, AttributeLanguage, AttributeValue, Attributes, KeyvalFunctions, KeyvalKind, Keyvals,
 };
-use crate::mpi::comm::COMM_WORLD;
+use crate::mpi::communicator::COMM_WORLD;
 use crate::mpi::errhandler::LAST_CODE;
+use crate::mpi::handle::Handle;
 use crate::mpi::objects::Objects;
-use crate::mpi::p2p::TAG_MAX;
-use crate::mpi::status::{ANY_SOURCE, PROC_NULL};
-use crate::mpi::table::Handle;
+use crate::mpi::point_to_point::TAG_MAX;
+use crate::mpi::request::status::{ANY_SOURCE, PROC_NULL};
 use crate::mpi::window::WindowMemory;
 use platform::base::{ErrorClass, Result};
 
@@ -188,7 +190,7 @@ pub unsafe extern "C" fn PMPI_Win_set_attr(
 
 /// An object with attributes.
 #[derive(Clone, Copy)]
-pub(super) enum Holder {
+pub(crate) enum Holder {
     /// A communicator.
     Comm(Handle),
     /// A datatype.
@@ -229,7 +231,7 @@ impl Holder {
     }
 
     /// Lets `look` see a value.
-    pub(super) fn get<T>(
+    pub(crate) fn get<T>(
         self, keyval: c_int, look: impl FnOnce(&AttributeValue) -> T,
     ) -> Result<Option<T>> {
         self.with(|attributes, keyvals| {
@@ -243,7 +245,7 @@ impl Holder {
     }
 
     /// Sets a value; the one before is deleted first (§7.7.4).
-    pub(super) fn set(self, keyval: c_int, value: AttributeValue) -> Result {
+    pub(crate) fn set(self, keyval: c_int, value: AttributeValue) -> Result {
         self.delete_value(keyval)?;
         self.with(|attributes, keyvals| {
             attributes.set(keyvals.get(self.of(), keyval)?, value);
@@ -268,7 +270,7 @@ impl Holder {
     ///
     /// # Errors
     /// What [`Holder::with`] says; the code of the copy function.
-    pub(super) fn copies(
+    pub(crate) fn copies(
         self, stillborn: impl FnOnce(Attributes) -> Result<Self>,
     ) -> Result<Attributes> {
         let attributes = self.with(|attributes, _| Ok(attributes.clone()))?;
@@ -285,7 +287,7 @@ impl Holder {
     ///
     /// # Errors
     /// What [`Holder::with`] says; the code of a delete function, whose attribute stays.
-    pub(super) fn delete_all(self) -> Result {
+    pub(crate) fn delete_all(self) -> Result {
         while let Some(attribute) = self.newest()? {
             callback::delete(self.handle(), &attribute)?;
             self.remove(attribute.keyval.number)?;
@@ -339,13 +341,13 @@ static UNIVERSE_SIZE: AtomicI32 = AtomicI32::new(0);
 static LAST_USED_CODE: AtomicI32 = AtomicI32::new(LAST_CODE);
 
 /// Notes the largest error code in use, for those who look at `MPI_LASTUSEDCODE`.
-pub(super) fn publish_last_code(objects: &Objects) {
+pub(crate) fn publish_last_code(objects: &Objects) {
     LAST_USED_CODE.store(objects.codes.last(), Ordering::Relaxed);
 }
 
 /// A predefined attribute of a communicator (§9.1.2, §11.10), as the address of an integer;
 /// `None` if the key is not predefined.
-pub(super) fn predefined(comm: Handle, keyval: c_int) -> Option<Result<Option<usize>>> {
+pub(crate) fn predefined(comm: Handle, keyval: c_int) -> Option<Result<Option<usize>>> {
     let cell = match keyval {
         MPI_TAG_UB => &TAG_UB,
         MPI_IO => &IO,
@@ -375,7 +377,7 @@ pub(super) fn predefined(comm: Handle, keyval: c_int) -> Option<Result<Option<us
 
 /// A predefined attribute of a window (§12.2.7): its base itself, the address of anything else;
 /// `None` if the key is not predefined.
-pub(super) fn of_window(win: Handle, keyval: c_int) -> Option<Result<Option<usize>>> {
+pub(crate) fn of_window(win: Handle, keyval: c_int) -> Option<Result<Option<usize>>> {
     let field: fn(&WindowMemory) -> usize = match keyval {
         MPI_WIN_BASE => |extent| extent.base,
         MPI_WIN_SIZE => |extent| (&raw const extent.size).expose_provenance(),
@@ -391,7 +393,7 @@ pub(super) fn of_window(win: Handle, keyval: c_int) -> Option<Result<Option<usiz
 ///
 /// # Safety
 /// `attribute_val` and `flag` are null or may be written.
-pub(super) unsafe fn put<T>(
+pub(crate) unsafe fn put<T>(
     scope: impl Into<Scope>, name: &str, found: Result<Option<T>>, attribute_val: *mut T,
     flag: *mut c_int,
 ) -> c_int {
@@ -412,7 +414,7 @@ pub(super) unsafe fn put<T>(
 ///
 /// # Safety
 /// `keyval` is null or may be written.
-pub(super) unsafe fn create(
+pub(crate) unsafe fn create(
     name: &str, of: KeyvalKind, functions: KeyvalFunctions, (keyval, argument): (*mut c_int, &str),
 ) -> c_int {
     early(name, Scope::None, |objects| {

@@ -15,14 +15,14 @@ use std::mem::transmute;
 
 use super::constants::*;
 use super::handles::handle;
-use super::pointer::out;
 use super::types::*;
-use crate::mpi::comm::COMM_SELF;
+use crate::abi::arguments::pointer::out;
+use crate::mpi::communicator::COMM_SELF;
 use crate::mpi::errhandler::{ErrhandlerFunction, ErrhandlerKind, Handler};
+use crate::mpi::handle::Handle;
 use crate::mpi::objects::Objects;
+use crate::mpi::request::status::Status;
 use crate::mpi::request::{Activity, Outcome};
-use crate::mpi::status::Status;
-use crate::mpi::table::Handle;
 use crate::process::{Process, ProcessMpi};
 use platform::base::{ErrorClass, ErrorCode, MpiError, Result};
 

@@ -14,10 +14,10 @@ use super::constants::{
 };
 use super::entry_point::{Scope, early, finish, number, unlocked};
 use super::info::store;
-use super::pointer::out;
-use super::text::put_text;
 use super::types::*;
-use crate::mpi::hardware::{Resource, ResourceLocation, ResourceLocations};
+use crate::abi::arguments::pointer::out;
+use crate::abi::arguments::text::put_text;
+use crate::mpi::communicator::hardware::{Resource, ResourceLocation, ResourceLocations};
 use crate::mpi::info::Info;
 use crate::process::{self, description};
 use platform::base::{ErrorClass, Result};
@@ -131,7 +131,7 @@ fn restrictions(places: &ResourceLocations) -> Result<Info> {
 ///
 /// # Errors
 /// `InfoValue` for what is no number.
-pub(super) fn alignment(hints: Option<&Info>) -> Result<usize> {
+pub(crate) fn alignment(hints: Option<&Info>) -> Result<usize> {
     let Some(hints) = hints else { return Ok(allocation::ALIGNMENT) };
     let Some(value) = hints.get(b"mpi_minimum_memory_alignment")? else {
         return Ok(allocation::ALIGNMENT);

@@ -8,10 +8,10 @@ use super::attribute::publish_last_code;
 use super::constants::MPI_MAX_ERROR_STRING;
 use super::entry_point::{PROCESS, Scope, early, finish, local, number, raise, visit};
 use super::handles::{MPI_ERRHANDLER_NULL, MPI_FILE_NULL};
-use super::pointer::{in_out, out};
-use super::session::look_at;
-use super::text::{copy_text, put_text};
 use super::types::*;
+use crate::abi::arguments::pointer::{in_out, out};
+use crate::abi::arguments::text::{copy_text, put_text};
+use crate::abi::initialization::session::look_at;
 use crate::mpi::errhandler::ErrhandlerKind;
 use platform::base::{ErrorClass, Result};
 

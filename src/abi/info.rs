@@ -7,9 +7,9 @@ use std::ffi::{CStr, c_char, c_int};
 use super::constants::{MPI_MAX_INFO_KEY, MPI_MAX_INFO_VAL};
 use super::entry_point::{Scope, number, visit};
 use super::handles::MPI_INFO_NULL;
-use super::pointer::{InOut, Out, in_out, out, out_list};
-use super::text::{copy_bytes, store_bytes};
 use super::types::*;
+use crate::abi::arguments::pointer::{InOut, Out, in_out, out, out_list};
+use crate::abi::arguments::text::{copy_bytes, store_bytes};
 use crate::mpi::info::Info;
 use crate::mpi::objects::Infos;
 use crate::process::description;
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn PMPI_Info_set(
 ///
 /// # Safety
 /// `info` is null or may be written.
-pub(super) unsafe fn store(
+pub(crate) unsafe fn store(
     name: &str, (info, argument): (*mut MPI_Info, &str), body: impl FnOnce(&Infos) -> Result<Info>,
 ) -> c_int {
     visit(name, Scope::None, |objects| {

@@ -7,8 +7,8 @@ use std::ffi::{c_char, c_int};
 use super::constants::MPI_MAX_OBJECT_NAME;
 use super::entry_point::{Scope, early, local, number};
 use super::handles::{MPI_COMM_NULL, MPI_DATATYPE_NULL, MPI_WIN_NULL};
-use super::text::{copy_text, put_text};
 use super::types::*;
+use crate::abi::arguments::text::{copy_text, put_text};
 
 /// The name of a communicator.
 #[unsafe(no_mangle)]

@@ -2,12 +2,15 @@
 
 #![allow(unsafe_code)]
 
+pub mod event;
+pub mod variable;
+
 use std::ffi::c_int;
 
 use super::constants::MPI_THREAD_MULTIPLE;
 use super::entry_point::{PROCESS, Scope, finish, tool};
-use super::initialization::level_for;
-use super::pointer::out;
+use crate::abi::arguments::pointer::out;
+use crate::abi::initialization::world::level_for;
 
 /// A number that grows when categories change.
 #[unsafe(no_mangle)]

@@ -4,14 +4,14 @@
 use std::collections::BTreeSet;
 
 use super::Mpi;
-use super::comm::{Comm, Traffic};
 use super::request::Activity;
-use super::table::Handle;
 use crate::device::Device;
 use crate::engine::point_to_point::matching::MatchPattern;
 use crate::engine::point_to_point::pending::{PendingOperation, PendingRun};
 use crate::engine::schedules::run::Members;
 use crate::mpi::collective::shared::running::{CollectiveOwner, SharedCollectiveId};
+use crate::mpi::communicator::{Comm, Traffic};
+use crate::mpi::handle::Handle;
 use platform::base::Peer;
 use platform::diagnosis::wait_report::{CollectiveId, WaitCondition, WaitReport};
 

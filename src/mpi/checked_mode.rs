@@ -24,17 +24,17 @@
 use std::hash::{DefaultHasher, Hasher};
 
 use super::Mpi;
-use super::comm::{Comm, Traffic};
 use super::op::Op;
 use super::request::Activity;
-use super::status::Status;
-use super::table::Handle;
 use crate::device::Device;
 use crate::engine::memory::Memory;
 use crate::engine::schedules::continuation::Continuation;
 use crate::engine::schedules::run::{Launch, RunId, RunPlan};
 use crate::mpi::collective::algorithms::{UniformBlocks, allgather_bruck};
 use crate::mpi::collective::{Bound, Call, CallForm};
+use crate::mpi::communicator::{Comm, Traffic};
+use crate::mpi::handle::Handle;
+use crate::mpi::request::status::Status;
 use platform::base::{ErrorClass, MpiError, Result};
 
 /// Bytes of a record on its way, and of the name in it.
@@ -245,7 +245,7 @@ impl<D: Device> Mpi<D> {
     }
 
     /// What [`Mpi::launch`] does in checked mode.
-    pub(super) fn launch_checked(&mut self, comm: Handle, plan: RunPlan) -> Result<RunId> {
+    pub(crate) fn launch_checked(&mut self, comm: Handle, plan: RunPlan) -> Result<RunId> {
         self.exchange_records(comm, Some(plan), None)
     }
 

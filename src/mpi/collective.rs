@@ -22,14 +22,14 @@ pub mod shared;
 use std::sync::Arc;
 
 use super::Mpi;
-use super::comm::Traffic;
 use super::request::Activity;
-use super::table::Handle;
 use crate::device::Device;
 use crate::engine::memory::Memory;
 use crate::engine::schedules::run::{Launch, RunId, RunPlan};
 use crate::mpi::collective::shared::SharedArguments;
 use crate::mpi::collective::shared::running::SharedCollectiveId;
+use crate::mpi::communicator::Traffic;
+use crate::mpi::handle::Handle;
 use crate::offload::Schedule;
 use platform::base::Result;
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::table::{Handle, HandleKind, HandleTable};
+use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use platform::base::{ErrorClass, Result};
 
 /// The largest error code the standard ABI leaves to the library (`MPI_ERR_LASTCODE`).

@@ -4,10 +4,12 @@
 //! memory, also while they are made. Others are a list, and once they have been asked for many
 //! ranks of peers, an index of the list too. Knows no communicators.
 
+pub(crate) mod sets;
+
 use std::sync::{Arc, OnceLock};
 
-use super::table::Handle;
 use crate::engine::schedules::run::Members;
+use crate::mpi::handle::Handle;
 use platform::base::Peer;
 
 /// Which peer each rank of a group is.
@@ -56,7 +58,7 @@ impl Group {
     }
 
     /// These ranks, as seen by process `me`.
-    pub(super) fn with(ranks: RankMap, me: Peer) -> Self {
+    pub(crate) fn with(ranks: RankMap, me: Peer) -> Self {
         let rank = ranks.rank_of(me);
         Self { ranks, rank, index: OnceLock::new(), session: None }
     }
@@ -72,7 +74,7 @@ impl Group {
     }
 
     /// The map itself.
-    pub(super) fn ranks(&self) -> &RankMap {
+    pub(crate) fn ranks(&self) -> &RankMap {
         &self.ranks
     }
 

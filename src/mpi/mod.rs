@@ -7,33 +7,21 @@
 
 pub mod attribute;
 pub(crate) mod blocked;
-pub(crate) mod buffer;
 pub(crate) mod checked_mode;
 pub mod collective;
-pub mod comm;
-pub mod comm_create;
-pub(crate) mod comm_from_group;
-pub(crate) mod comm_segment;
+pub mod communicator;
 pub mod datatype;
 pub mod errhandler;
 pub(crate) mod fortran;
-pub(crate) mod grequest;
 pub mod group;
-pub(crate) mod group_sets;
-pub(crate) mod hardware;
-pub(crate) mod hints;
+pub mod handle;
 pub(crate) mod info;
-pub(crate) mod intercomm;
-pub mod intercomm_create;
 pub(crate) mod memory_kinds;
 pub mod objects;
 pub mod op;
-pub mod p2p;
+pub mod point_to_point;
 pub mod request;
 pub(crate) mod session;
-pub(crate) mod split_type;
-pub mod status;
-pub mod table;
 pub(crate) mod tool;
 pub mod topology;
 pub(crate) mod window;
@@ -48,14 +36,14 @@ use crate::offload::packing::PackingPolicy;
 use crate::mpi::collective::schedule_cache::ScheduleCache;
 use crate::mpi::collective::selection::Selection;
 use crate::mpi::collective::shared::running::SharedCollectives;
-use buffer::BsendBuffer;
+use crate::mpi::communicator::Comms;
+use crate::mpi::handle::{HandleKind, HandleTable};
+use crate::mpi::point_to_point::MatchedMessage;
+use crate::mpi::point_to_point::buffer::BsendBuffer;
 use checked_mode::CheckedMode;
-use comm::Comms;
 use objects::Objects;
-use p2p::MatchedMessage;
 use request::Request;
 use session::Sessions;
-use table::{HandleKind, HandleTable};
 use window::Windows;
 
 /// What the launcher told: attributes of `MPI_COMM_WORLD` (MPI 5.0 §9.1.2, §11.10).
@@ -129,7 +117,9 @@ impl<D: Device> Mpi<D> {
     }
 
     /// The communicator whose error handler hears of errors of a request.
-    pub(crate) fn comm_of_request(&self, request: table::Handle) -> Option<table::Handle> {
+    pub(crate) fn comm_of_request(
+        &self, request: crate::mpi::handle::Handle,
+    ) -> Option<crate::mpi::handle::Handle> {
         Some(self.requests.get(request)?.comm)
     }
 }

@@ -11,8 +11,8 @@ use super::fortran::Fortran;
 use super::group::Group;
 use super::info::Info;
 use super::op::{Op, UserFunction};
-use super::table::{Handle, HandleKind, HandleTable};
 use super::tool::ToolInterface;
+use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use platform::base::{ErrorClass, MpiError, Result};
 
 /// `MPI_DATATYPE_NULL` of the standard ABI.

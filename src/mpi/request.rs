@@ -9,18 +9,21 @@
 //! A request names an activity: an operation of the engine, a run of a schedule, or something that
 //! ended at once. Blocking calls use the activity without a request.
 
+pub(crate) mod generalized;
+pub mod status;
+
 use super::Mpi;
-use super::buffer::BufferOwner;
-use super::comm::COMM_SELF;
-use super::grequest::{GeneralizedRequest, GrequestFunctions, GrequestState};
-use super::p2p::StartArguments;
-use super::status::Status;
-use super::table::Handle;
 use crate::device::Device;
 use crate::engine::point_to_point::operation::OperationId;
 use crate::engine::programs::offloaded::OffloadedId;
 use crate::engine::schedules::run::RunId;
 use crate::mpi::collective::shared::running::SharedCollectiveId;
+use crate::mpi::communicator::COMM_SELF;
+use crate::mpi::handle::Handle;
+use crate::mpi::point_to_point::StartArguments;
+use crate::mpi::point_to_point::buffer::BufferOwner;
+use crate::mpi::request::generalized::{GeneralizedRequest, GrequestFunctions, GrequestState};
+use crate::mpi::request::status::Status;
 use platform::base::{ErrorClass, MpiError, Result};
 
 /// `MPI_REQUEST_NULL` of the standard ABI.
@@ -102,7 +105,7 @@ pub(crate) struct Request {
     /// The communicator whose error handler hears of errors.
     pub(crate) comm: Handle,
     /// What goes on; `None` while a persistent request is inactive.
-    pub(super) activity: Option<Activity>,
+    pub(crate) activity: Option<Activity>,
     /// What a persistent request starts.
     arguments: Option<Box<StartArguments>>,
 }
@@ -336,7 +339,7 @@ impl<D: Device> Mpi<D> {
     }
 
     /// Whether no request of a communicator is pending.
-    pub(super) fn are_complete(&self, comm: Handle) -> bool {
+    pub(crate) fn are_complete(&self, comm: Handle) -> bool {
         let mut requests = self.requests.iter().filter(|(_, request)| request.comm == comm);
         requests.all(|(_, request)| {
             request.activity.as_ref().is_none_or(|activity| self.is_complete(activity))
@@ -344,7 +347,7 @@ impl<D: Device> Mpi<D> {
     }
 
     /// What a request is about, if it is active.
-    pub(super) fn activity(&self, handle: Handle) -> Option<&Activity> {
+    pub(crate) fn activity(&self, handle: Handle) -> Option<&Activity> {
         self.requests.get(handle)?.activity.as_ref()
     }
 
@@ -470,7 +473,7 @@ impl<D: Device> Mpi<D> {
 }
 
 #[cold]
-pub(super) fn not_a_request(handle: Handle) -> Box<MpiError> {
+pub(crate) fn not_a_request(handle: Handle) -> Box<MpiError> {
     ErrorClass::Request.error(match handle {
         REQUEST_NULL => "the request is MPI_REQUEST_NULL".into(),
         _ => format!("{handle:#x} is not a request; it may have been completed or freed"),

@@ -9,13 +9,13 @@
 //! derived from `MPI_COMM_WORLD` has none, and ends with that model.
 
 use super::Mpi;
-use super::buffer::{BsendBuffer, BufferOwner};
-use super::comm::COMM_WORLD;
 use super::errhandler::Handler;
 use super::group::Group;
 use super::info::Info;
-use super::table::{Handle, HandleKind, HandleTable};
 use crate::device::Device;
+use crate::mpi::communicator::COMM_WORLD;
+use crate::mpi::handle::{Handle, HandleKind, HandleTable};
+use crate::mpi::point_to_point::buffer::{BsendBuffer, BufferOwner};
 use platform::base::{ErrorClass, MpiError, Peer, Result};
 
 /// `MPI_SESSION_NULL` of the standard ABI.

@@ -5,8 +5,8 @@
 //! no C; control variables are the settings of the library, which it does not know either.
 
 use super::Mpi;
-use super::table::{Handle, HandleKind, HandleTable};
 use crate::device::Device;
+use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use platform::base::Result;
 
 /// A performance variable: a number of 64 bits, of this process alone, that only the library changes.

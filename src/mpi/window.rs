@@ -10,8 +10,8 @@ use super::Mpi;
 use super::attribute::Attributes;
 use super::errhandler::Handler;
 use super::info::Info;
-use super::table::{Handle, HandleKind, HandleTable};
 use crate::device::Device;
+use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use platform::base::{ErrorClass, MpiError, Result};
 
 /// `MPI_WIN_NULL` of the standard ABI.

@@ -6,8 +6,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use super::config::Config;
 use super::world::host_name;
-use crate::mpi::hardware::{Resource, ResourceLocation, ResourceLocations};
-use crate::mpi::hints::MEMORY_KINDS;
+use crate::mpi::communicator::hardware::{Resource, ResourceLocation, ResourceLocations};
+use crate::mpi::communicator::hints::MEMORY_KINDS;
 use crate::mpi::info::{Info, VALUE_MAX};
 use crate::mpi::memory_kinds;
 use platform::base::Result;

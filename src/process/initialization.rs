@@ -9,11 +9,11 @@
 use super::config::{Config, ProgressMode};
 use super::world::assemble;
 use super::{Process, ProcessMpi, ProcessState, RunningMpi, ThreadLevel, WorldStage, running};
+use crate::mpi::communicator::hints::MEMORY_KINDS;
 use crate::mpi::errhandler::Handler;
-use crate::mpi::hints::MEMORY_KINDS;
+use crate::mpi::handle::Handle;
 use crate::mpi::info::Info;
 use crate::mpi::memory_kinds;
-use crate::mpi::table::Handle;
 use platform::base::{ErrorClass, Result};
 use platform::bootstrap::{Client, RequiredRanks};
 use platform::diagnosis::wait_report::WaitReport;

@@ -19,10 +19,10 @@ use super::{
 };
 use crate::devices::shm::SettingsMismatch;
 use crate::mpi::WorldAttributes;
-use crate::mpi::buffer::BufferOwner;
 use crate::mpi::collective::selection::machine_model;
 use crate::mpi::collective::selection::machine_model::MachineModel;
-use crate::mpi::comm::COMM_WORLD;
+use crate::mpi::communicator::COMM_WORLD;
+use crate::mpi::point_to_point::buffer::BufferOwner;
 use platform::base::{ErrorClass, Result, settings};
 use platform::bootstrap::{Client, Environment, JobView, RequiredRanks};
 use platform::diagnosis::status::StatusWriter;

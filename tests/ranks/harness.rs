@@ -119,7 +119,7 @@ fn run<T>(
     let result = body(&mut rank);
     rank.until(|mpi| mpi.is_drained().then_some(()));
     // Nobody leaves before all have what they sent.
-    let barrier = rank.mpi.start_barrier(mpi_abi::mpi::comm::COMM_WORLD).unwrap();
+    let barrier = rank.mpi.start_barrier(mpi_abi::mpi::communicator::COMM_WORLD).unwrap();
     rank.wait(barrier);
     rank.until(|mpi| mpi.is_drained().then_some(()));
     result

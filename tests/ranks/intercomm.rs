@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use mpi_abi::mpi::attribute::Attributes;
-use mpi_abi::mpi::comm::{COMM_NULL, COMM_WORLD};
-use mpi_abi::mpi::comm_create::Split;
+use mpi_abi::mpi::communicator::create::Split;
+use mpi_abi::mpi::communicator::intercomm_create::IntercommCreation;
+use mpi_abi::mpi::communicator::{COMM_NULL, COMM_WORLD};
 use mpi_abi::mpi::errhandler::Handler;
 use mpi_abi::mpi::group::Group;
-use mpi_abi::mpi::intercomm_create::IntercommCreation;
-use mpi_abi::mpi::p2p::SendMode;
-use mpi_abi::mpi::status::{ANY_SOURCE, ANY_TAG};
+use mpi_abi::mpi::point_to_point::SendMode;
+use mpi_abi::mpi::request::status::{ANY_SOURCE, ANY_TAG};
 use platform::base::{ErrorClass, Random};
 
 use super::harness::{Rank, ranks};

@@ -3,10 +3,10 @@
 
 use mpi_abi::mpi::Memory;
 use mpi_abi::mpi::collective::Call;
-use mpi_abi::mpi::comm::{COMM_SELF, COMM_WORLD};
-use mpi_abi::mpi::p2p::SendMode;
+use mpi_abi::mpi::communicator::{COMM_SELF, COMM_WORLD};
+use mpi_abi::mpi::point_to_point::SendMode;
 use mpi_abi::mpi::request::Activity;
-use mpi_abi::mpi::status::{ANY_SOURCE, ANY_TAG};
+use mpi_abi::mpi::request::status::{ANY_SOURCE, ANY_TAG};
 use platform::base::{ErrorClass, Random, Span};
 
 use super::harness::{Rank, ranks};

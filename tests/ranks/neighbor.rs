@@ -3,7 +3,7 @@
 
 use mpi_abi::mpi::Memory;
 use mpi_abi::mpi::collective::Call;
-use mpi_abi::mpi::comm::COMM_WORLD;
+use mpi_abi::mpi::communicator::COMM_WORLD;
 use mpi_abi::mpi::topology::create::LocalEdges;
 use mpi_abi::mpi::topology::dist_graph::{EdgeRole, GraphEdge};
 use platform::base::Random;

@@ -8,7 +8,7 @@ use mpi_abi::device::trigger::InterfaceLimits;
 use mpi_abi::devices::loopback::LIMITS;
 use mpi_abi::mpi::collective::reduction_operator::ReductionOperator;
 use mpi_abi::mpi::collective::{Bound, Call, CallForm};
-use mpi_abi::mpi::comm::COMM_WORLD;
+use mpi_abi::mpi::communicator::COMM_WORLD;
 use mpi_abi::mpi::datatype::predefined;
 use mpi_abi::mpi::op::Operator;
 use mpi_abi::mpi::request::Completed;

@@ -4,7 +4,7 @@
 
 use mpi_abi::device::trigger::InterfaceLimits;
 use mpi_abi::devices::loopback::LIMITS;
-use mpi_abi::mpi::comm::COMM_WORLD;
+use mpi_abi::mpi::communicator::COMM_WORLD;
 use mpi_abi::offload::Scheme;
 use platform::base::Random;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mpi_abi::mpi::attribute::Attributes;
-use mpi_abi::mpi::comm::{COMM_SELF, COMM_WORLD};
+use mpi_abi::mpi::communicator::{COMM_SELF, COMM_WORLD};
 use mpi_abi::mpi::errhandler::Handler;
 use mpi_abi::mpi::group::Group;
 use mpi_abi::mpi::request::Activity;

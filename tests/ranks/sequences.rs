@@ -11,9 +11,9 @@ use mpi_abi::mpi::attribute::Attributes;
 use mpi_abi::mpi::collective::calls::inter::{ROOT, RootRole};
 use mpi_abi::mpi::collective::reduction_operator::ReductionOperator;
 use mpi_abi::mpi::collective::{Bound, Call, CallForm};
-use mpi_abi::mpi::comm::COMM_WORLD;
+use mpi_abi::mpi::communicator::COMM_WORLD;
 use mpi_abi::mpi::request::Activity;
-use mpi_abi::mpi::status::PROC_NULL;
+use mpi_abi::mpi::request::status::PROC_NULL;
 use platform::base::{Random, Span};
 
 use super::collectives::{combine, combine_spans};

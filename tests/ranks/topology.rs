@@ -1,8 +1,8 @@
 //! Communicators with topologies whose ranks are reordered, on made-up nodes: on one host all
 //! processes may well be equally near.
 
-use mpi_abi::mpi::comm::COMM_WORLD;
-use mpi_abi::mpi::table::Handle;
+use mpi_abi::mpi::communicator::COMM_WORLD;
+use mpi_abi::mpi::handle::Handle;
 use mpi_abi::mpi::topology::create::{LocalEdges, ReplicatedTopology, TopologyCreation};
 use mpi_abi::mpi::topology::dist_graph::{DistGraph, EdgeRole, GraphEdge};
 use mpi_abi::mpi::topology::{Cart, Graph};

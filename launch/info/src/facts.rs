@@ -10,7 +10,7 @@ use launch::wrapper;
 use launch::wrapper::modules::Modules;
 use mpi_abi::abi::constants::{MPI_ABI_SUBVERSION, MPI_ABI_VERSION, MPI_SUBVERSION, MPI_VERSION};
 use mpi_abi::engine::point_to_point::EAGER_MAX;
-use mpi_abi::mpi::p2p::TAG_MAX;
+use mpi_abi::mpi::point_to_point::TAG_MAX;
 use mpi_abi::process::ThreadLevel;
 use platform::base::settings::{SETTINGS, Setting};
 use platform::bootstrap::PROTOCOLS;

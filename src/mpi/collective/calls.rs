@@ -4,7 +4,7 @@
 //! The algorithms are in `algorithms`; here their bytes are given memory and their ranks peers. A root is
 //! a member: of an intercommunicator, one of both groups. Memory that is `None` stands for
 //! `MPI_IN_PLACE`, or is not significant on this rank. Roots have been checked
-//! ([`Comm::root_role`](crate::mpi::comm::Comm::root_role)), because the caller must know which arguments are
+//! ([`Comm::root_role`](crate::mpi::communicator::Comm::root_role)), because the caller must know which arguments are
 //! significant.
 
 pub mod inter;

@@ -174,7 +174,7 @@ impl Datatype {
     }
 
     /// A datatype whose data is that of `old`, in these places.
-    pub(super) fn of_one<'a>(
+    pub(crate) fn of_one<'a>(
         contents: Contents, blocks: impl IntoIterator<Item = Block<'a>>, old: &Self,
     ) -> Result<Self> {
         let layout = Layout::join(blocks).ok_or_else(too_large)?;
@@ -182,7 +182,7 @@ impl Datatype {
     }
 
     /// A datatype made of its contents, which give the signature.
-    pub(super) fn derived(contents: Contents, layout: Layout) -> Self {
+    pub(crate) fn derived(contents: Contents, layout: Layout) -> Self {
         Self::sharing(contents, Arc::new(layout))
     }
 
@@ -206,7 +206,7 @@ impl Datatype {
 
 impl Contents {
     /// The length of block `index` of a structure.
-    pub(super) fn block_length(&self, index: usize) -> usize {
+    pub(crate) fn block_length(&self, index: usize) -> usize {
         debug_assert_eq!(self.combiner, Combiner::Struct);
         match self.counts.get(1 + index) {
             Some(count) => *count as usize,
@@ -253,6 +253,6 @@ fn block_length(length: i64) -> Result<usize> {
 }
 
 /// The error of a datatype whose size or bounds overflow.
-pub(super) fn too_large() -> Box<platform::base::MpiError> {
+pub(crate) fn too_large() -> Box<platform::base::MpiError> {
     ErrorClass::Arg.error("the datatype's size or bounds are more than an address can hold")
 }

@@ -70,7 +70,7 @@ pub struct Contents {
 
 impl Contents {
     /// No arguments yet.
-    pub(super) fn new(combiner: Combiner, form: ConstructorForm) -> Self {
+    pub(crate) fn new(combiner: Combiner, form: ConstructorForm) -> Self {
         Self {
             combiner,
             integers: Vec::new(),
@@ -82,13 +82,13 @@ impl Contents {
     }
 
     /// Adds arguments that are `int` in either form.
-    pub(super) fn integers(mut self, values: &[i64]) -> Self {
+    pub(crate) fn integers(mut self, values: &[i64]) -> Self {
         self.integers.extend(values.iter().map(|value| *value as i32));
         self
     }
 
     /// Adds arguments that are `int` in the one form and `MPI_Count` in the other.
-    pub(super) fn numbers(mut self, values: &[i64]) -> Self {
+    pub(crate) fn numbers(mut self, values: &[i64]) -> Self {
         match self.form {
             ConstructorForm::Int => self.integers(values),
             ConstructorForm::Large => {
@@ -99,7 +99,7 @@ impl Contents {
     }
 
     /// Adds arguments that are `MPI_Aint` in the one form and `MPI_Count` in the other.
-    pub(super) fn addresses(mut self, values: &[i64]) -> Self {
+    pub(crate) fn addresses(mut self, values: &[i64]) -> Self {
         match self.form {
             ConstructorForm::Int => self.addresses.extend(values),
             ConstructorForm::Large => self.counts.extend(values),
@@ -108,7 +108,7 @@ impl Contents {
     }
 
     /// Adds datatypes.
-    pub(super) fn types(mut self, types: &[Datatype]) -> Self {
+    pub(crate) fn types(mut self, types: &[Datatype]) -> Self {
         self.types.extend_from_slice(types);
         self
     }

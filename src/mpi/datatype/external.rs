@@ -124,7 +124,7 @@ impl ExternalFormat {
 }
 
 /// Bytes of one element outside.
-pub(super) fn element_size(entry: &Predefined) -> usize {
+pub(crate) fn element_size(entry: &Predefined) -> usize {
     let (first, second) = ExternalFormat::of(entry);
     first.external() + second.map_or(0, ExternalFormat::external)
 }

@@ -42,7 +42,7 @@ struct SectionLevel {
 
 /// A datatype with the sections that are buffers of it.
 #[derive(Debug)]
-pub(super) struct ArraySections {
+pub(crate) struct ArraySections {
     /// The handle of the datatype itself.
     element: u32,
     all: Box<[ArraySection]>,

@@ -22,7 +22,7 @@ use platform::base::Span;
 ///
 /// # Safety
 /// Both arrays are readable and `into` is writable, and nobody else touches them meanwhile.
-pub(super) type Loop = unsafe fn(from: *const u8, into: *mut u8, elements: usize);
+pub(crate) type Loop = unsafe fn(from: *const u8, into: *mut u8, elements: usize);
 
 /// The loop `$run` for the unit and the width that `$unit` is, out of the types listed.
 macro_rules! loop_for {
@@ -80,12 +80,12 @@ pub struct OpKernel {
 
 impl OpKernel {
     /// The loop of `operator` on elements of this representation, if it makes sense for them.
-    pub(super) fn find(operator: Operator, unit: Unit) -> Option<Self> {
+    pub(crate) fn find(operator: Operator, unit: Unit) -> Option<Self> {
         Self::of_width(operator, unit, Width::detect())
     }
 
     /// The same for a processor with registers of this width.
-    pub(super) fn of_width(operator: Operator, unit: Unit, width: Width) -> Option<Self> {
+    pub(crate) fn of_width(operator: Operator, unit: Unit, width: Width) -> Option<Self> {
         let elements = (unit, width);
         let run = match operator {
             Operator::Sum => numbers!(elements, sum),
@@ -150,7 +150,7 @@ macro_rules! loops {
         mod $name {
             use super::*;
 
-            pub(super) fn of<T: Copy + $bound>(width: Width) -> Loop {
+            pub(crate) fn of<T: Copy + $bound>(width: Width) -> Loop {
                 match width {
                     Width::Bits128 => any::<T>,
                     Width::Bits256 => avx2::<T>,
@@ -180,7 +180,7 @@ macro_rules! loops {
 
 /// The width of the registers that loops may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
-pub(super) enum Width {
+pub(crate) enum Width {
     /// Those of every x86-64.
     Bits128,
     /// AVX2.
@@ -191,7 +191,7 @@ pub(super) enum Width {
 
 impl Width {
     /// The widest of this processor; the standard library asks it once.
-    pub(super) fn detect() -> Self {
+    pub(crate) fn detect() -> Self {
         let wide = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")

@@ -16,7 +16,7 @@ const WINDOW_BYTES: usize = 1024;
 
 /// The loop of `operator` on a LOGICAL; `None` if it is no logical operation or `entry` is none of
 /// Fortran's types.
-pub(super) fn kernel(
+pub(crate) fn kernel(
     operator: Operator, entry: &Predefined, booleans: Booleans,
 ) -> Option<ReductionKernel> {
     if !entry.name.starts_with("MPI_LOGICAL") {

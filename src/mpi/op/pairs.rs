@@ -73,7 +73,7 @@ fn padded(operator: Operator, [value, index]: [Unit; 2]) -> Option<Loop> {
 }
 
 /// The loop on packed pairs.
-pub(super) fn packed(operator: Operator, unit: Unit) -> Option<Loop> {
+pub(crate) fn packed(operator: Operator, unit: Unit) -> Option<Loop> {
     let [value, index] = unit.members()?;
     match value {
         Unit::I8 => of_value::<i8>(operator, index),

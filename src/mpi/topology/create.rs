@@ -30,9 +30,9 @@ use crate::mpi::Mpi;
 use crate::mpi::collective::algorithms::{
     BlockPairs, Collective, RankBlocks, UniformBlocks, allgatherv, alltoallv,
 };
-use crate::mpi::comm_create::Split;
+use crate::mpi::communicator::create::Split;
+use crate::mpi::handle::Handle;
 use crate::mpi::request::Activity;
-use crate::mpi::table::Handle;
 use crate::offload::Schedule;
 use platform::base::{ErrorClass, MpiError, Result};
 use platform::diagnosis::wait_report::WaitReport;

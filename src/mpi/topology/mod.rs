@@ -23,7 +23,7 @@ pub use cart::Cart;
 pub use dist_graph::DistGraph;
 pub use graph::Graph;
 
-use super::comm::Comm;
+use crate::mpi::communicator::Comm;
 use platform::base::{ErrorClass, MpiError, Result};
 
 /// The topology of a communicator.

@@ -12,8 +12,8 @@ use crate::mpi::collective::algorithms::{BlockPairs, InterShape, ReduceScatter, 
 use crate::mpi::collective::calls::{buffer_table, lengths};
 use crate::mpi::collective::reduction_operator::{ReductionOperator, ResultBuffer};
 use crate::mpi::collective::{Bound, Call};
-use crate::mpi::comm::Comm;
-use crate::mpi::status::PROC_NULL;
+use crate::mpi::communicator::Comm;
+use crate::mpi::request::status::PROC_NULL;
 use crate::offload::Schedule;
 use platform::base::{ErrorClass, Result};
 
@@ -159,7 +159,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::mpi::comm::Context;
+    use crate::mpi::communicator::Context;
     use crate::mpi::errhandler::Handler;
     use crate::mpi::group::Group;
 

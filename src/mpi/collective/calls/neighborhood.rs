@@ -12,7 +12,7 @@ use crate::mpi::Mpi;
 use crate::mpi::collective::algorithms::neighbor::{NeighborBlocks, Neighborhood, schedule};
 use crate::mpi::collective::calls::{check_equal, lengths};
 use crate::mpi::collective::{Bound, Call};
-use crate::mpi::comm::Comm;
+use crate::mpi::communicator::Comm;
 use crate::offload::Schedule;
 use platform::base::{ErrorClass, Result};
 

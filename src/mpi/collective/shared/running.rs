@@ -19,7 +19,7 @@ use crate::mpi::collective::shared::{SharedArguments, SharedCollective};
 use crate::mpi::collective::{Call, CallForm};
 use crate::mpi::op::Combination;
 use crate::mpi::request::Activity;
-use crate::mpi::status::Status;
+use crate::mpi::request::status::Status;
 use crate::shared_memory::segment::SharedSegment;
 use platform::base::{MpiError, Peer, Result, Slab};
 

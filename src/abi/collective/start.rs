@@ -1,0 +1,680 @@
+//! What the forms of a collective operation have in common: from the arguments of C to an operation
+//! that is ready to start (MPI 5.0, chapter 6).
+//!
+//! Arguments that are not significant on a rank are not looked at.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+
+use crate::abi::arguments::pointer::out;
+use crate::abi::arguments::user_memory::{checked_count, is_in_place, memory, memory_at};
+use crate::abi::arguments::width::Integers;
+use crate::abi::entry_point::{PROCESS, finish, number, start, wait_for};
+use crate::abi::reduction::user_function;
+use crate::abi::types::*;
+use crate::mpi::Memory;
+use crate::mpi::checked_mode::CallRecord;
+use crate::mpi::collective::calls::inter::RootRole;
+use crate::mpi::collective::reduction_operator::ReductionOperator;
+use crate::mpi::collective::{Bound, Call, CallForm};
+use crate::mpi::objects::Objects;
+use crate::mpi::op::Op;
+use crate::process::ProcessMpi;
+use platform::base::{ErrorClass, MpiError, Result};
+
+/// A buffer as C passes it: `count` elements of `datatype` at `buf`, for each rank or in all.
+#[derive(Clone, Copy)]
+pub(crate) struct Elements {
+    pub(crate) buf: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+}
+
+/// Names the arguments of a buffer.
+#[inline]
+pub(crate) fn elements(
+    buf: *const c_void, count: impl Into<MPI_Count>, datatype: MPI_Datatype,
+) -> Elements {
+    Elements { buf, count: count.into(), datatype }
+}
+
+/// A buffer with a block for each rank, as C passes it.
+#[derive(Clone, Copy)]
+pub(crate) struct BlockArguments {
+    /// From where displacements count.
+    pub(crate) buf: *const c_void,
+    /// Elements of each block.
+    counts: Integers,
+    /// Where each block begins: in extents of the datatype or, if each has its own, in bytes.
+    displacements: Integers,
+    /// What the blocks consist of.
+    types: BlockTypes,
+}
+
+impl BlockArguments {
+    /// Names the arguments.
+    pub(crate) fn new(
+        buf: *const c_void, counts: Integers, displacements: Integers, types: BlockTypes,
+    ) -> Self {
+        Self { buf, counts, displacements, types }
+    }
+}
+
+/// The datatypes of blocks.
+#[derive(Clone, Copy)]
+pub(crate) enum BlockTypes {
+    /// All have this one.
+    One(MPI_Datatype),
+    /// Each has its own, in this array.
+    Each(*const MPI_Datatype),
+}
+
+/// The arguments of a reduction: `count` elements of `datatype` are combined by `op`.
+#[derive(Clone, Copy)]
+pub(crate) struct ReductionArguments {
+    send: Elements,
+    receive: Elements,
+    op: MPI_Op,
+}
+
+/// Names the arguments of a reduction.
+#[inline]
+pub(crate) fn reduction(
+    sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
+    op: MPI_Op,
+) -> ReductionArguments {
+    let buffer = |buf| elements(buf, count, datatype);
+    ReductionArguments { send: buffer(sendbuf), receive: buffer(recvbuf), op }
+}
+
+/// Does a collective operation on `comm` and waits for its end.
+#[inline]
+pub(crate) fn wait(
+    name: &str, comm: MPI_Comm, body: impl FnOnce(&mut ProcessMpi, CallForm) -> Result<Bound>,
+) -> c_int {
+    let body = |mpi: &mut ProcessMpi| {
+        mpi.begin_record(name);
+        let prepared = body(mpi, CallForm::Blocking);
+        mpi.launch_or_report(Call::blocking(number(comm)), prepared)
+    };
+    let result = wait_for(name, body).and_then(|outcome| outcome.error.map_or(Ok(()), Err));
+    finish(comm, name, result)
+}
+
+/// Starts a collective operation on `comm` and stores its request.
+///
+/// # Safety
+/// `request` is null or may be written.
+#[inline]
+pub(crate) unsafe fn begin(
+    name: &str, comm: MPI_Comm, request: *mut MPI_Request,
+    body: impl FnOnce(&mut ProcessMpi, CallForm) -> Result<Bound>,
+) -> c_int {
+    let body = |mpi: &mut ProcessMpi| {
+        mpi.begin_record(name);
+        let prepared = body(mpi, CallForm::Nonblocking);
+        mpi.launch_or_report(call(comm, CallForm::Nonblocking), prepared)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { start(name, comm, request, body) }
+}
+
+/// Makes a persistent request for a collective operation on `comm` and stores it. Every process of
+/// the communicator makes those in the same order; they start in any.
+///
+/// # Safety
+/// `request` is null or may be written.
+#[inline]
+pub(crate) unsafe fn init(
+    name: &str, (comm, info): (MPI_Comm, MPI_Info), request: *mut MPI_Request,
+    body: impl Fn(&mut ProcessMpi, CallForm) -> Result<Bound>,
+) -> c_int {
+    // SAFETY: the caller's promise of the result.
+    let place = match unsafe { out(request, "request") } {
+        Ok(place) => place,
+        Err(error) => return finish(comm, name, Err(error)),
+    };
+    let on = number(comm);
+    let start = |mpi: &mut ProcessMpi| {
+        mpi.comms.get(on)?;
+        mpi.objects.infos.hints(number(info))?;
+        mpi.begin_record(name);
+        let prepared = body(mpi, CallForm::Persistent);
+        mpi.begin_persistent_init(call(comm, CallForm::Persistent), prepared)
+    };
+    let by_messages = |mpi: &mut ProcessMpi| body(mpi, CallForm::PersistentByMessages);
+    let made = PROCESS.until(
+        start,
+        |mpi, making| mpi.end_persistent_init(making, on, by_messages),
+        |mpi, making| mpi.persistent_init_wait_report(name, making),
+    );
+    finish(comm, name, made.map(|request| place.put_handle(request)))
+}
+
+/// How `op` combines elements of `datatype`.
+///
+/// # Errors
+/// `Op`, `Type`; `Op` too if the operation is not for this datatype.
+pub(crate) fn combining(
+    objects: &Objects, op: MPI_Op, datatype: MPI_Datatype,
+) -> Result<ReductionOperator> {
+    let op = objects.ops.get(number(op))?;
+    let elements = objects.datatypes.committed(number(datatype))?;
+    match op {
+        Op::Predefined(operator) => {
+            ReductionOperator::predefined(operator, elements, objects.fortran.booleans())
+        }
+        Op::User(function) => {
+            let handle = elements.without_sections().unwrap_or_else(|| number(datatype));
+            Ok(user_function::combining(function, elements, handle))
+        }
+    }
+}
+
+/// `MPI_Bcast`.
+///
+/// # Safety
+/// The standard's promise of the buffer.
+#[inline]
+pub(crate) unsafe fn bcast(
+    mpi: &mut ProcessMpi, buffer: Elements, root: c_int, comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
+    let root = resolve_root(mpi, root, comm)?;
+    if root.role == RootRole::ProcNull {
+        return mpi.bind_empty(call(comm, form));
+    }
+    // SAFETY: the caller's promise.
+    let buffer = unsafe { elements_memory(mpi, buffer, 1)? };
+    mpi.add_to_record(|said| said.root(root.member).bytes(buffer.len()));
+    mpi.bcast(call(comm, form), root.member, buffer)
+}
+
+/// `MPI_Gather`.
+///
+/// # Safety
+/// The standard's promise of both buffers.
+pub(crate) unsafe fn gather(
+    mpi: &mut ProcessMpi, send: Elements, receive: Elements, root: c_int, comm: MPI_Comm,
+    form: CallForm,
+) -> Result<Bound> {
+    let root = resolve_root(mpi, root, comm)?;
+    // SAFETY: the caller's promise.
+    let (send, receive) = unsafe {
+        match root.role {
+            RootRole::Root => (
+                memory_unless_in_place(mpi, send, 1)?,
+                Some(elements_memory(mpi, receive, root.ranks)?),
+            ),
+            RootRole::InterRoot => (None, Some(elements_memory(mpi, receive, root.ranks)?)),
+            RootRole::NonRoot => (Some(elements_memory(mpi, send, 1)?), None),
+            RootRole::ProcNull => return mpi.bind_empty(call(comm, form)),
+        }
+    };
+    check_disjoint(&send, &receive)?;
+    mpi.add_to_record(|said| {
+        let all = receive.as_ref().map(|all| all.len() / root.ranks);
+        let block = all.or(send.as_ref().map(Memory::len));
+        said.root(root.member).bytes(block.unwrap_or(0))
+    });
+    mpi.gather(call(comm, form), root.member, send, receive)
+}
+
+/// `MPI_Gatherv`.
+///
+/// # Safety
+/// The standard's promise of both buffers and of the arrays.
+pub(crate) unsafe fn gatherv(
+    mpi: &mut ProcessMpi, send: Elements, receive: BlockArguments, root: c_int, comm: MPI_Comm,
+    form: CallForm,
+) -> Result<Bound> {
+    let root = resolve_root(mpi, root, comm)?;
+    // SAFETY: the caller's promise.
+    let (send, receive) = unsafe {
+        match root.role {
+            RootRole::Root => {
+                (memory_unless_in_place(mpi, send, 1)?, block_memories(mpi, receive, root.ranks)?)
+            }
+            RootRole::InterRoot => (None, block_memories(mpi, receive, root.ranks)?),
+            RootRole::NonRoot => (Some(elements_memory(mpi, send, 1)?), Vec::new()),
+            RootRole::ProcNull => return mpi.bind_empty(call(comm, form)),
+        }
+    };
+    check_disjoint(&send, &receive)?;
+    mpi.add_to_record(|said| said.root(root.member));
+    mpi.gatherv(call(comm, form), root.member, send, receive)
+}
+
+/// `MPI_Scatter`.
+///
+/// # Safety
+/// The standard's promise of both buffers.
+pub(crate) unsafe fn scatter(
+    mpi: &mut ProcessMpi, send: Elements, receive: Elements, root: c_int, comm: MPI_Comm,
+    form: CallForm,
+) -> Result<Bound> {
+    let root = resolve_root(mpi, root, comm)?;
+    // SAFETY: the caller's promise.
+    let (send, receive) = unsafe {
+        match root.role {
+            RootRole::Root => (
+                Some(elements_memory(mpi, send, root.ranks)?),
+                memory_unless_in_place(mpi, receive, 1)?,
+            ),
+            RootRole::InterRoot => (Some(elements_memory(mpi, send, root.ranks)?), None),
+            RootRole::NonRoot => (None, Some(elements_memory(mpi, receive, 1)?)),
+            RootRole::ProcNull => return mpi.bind_empty(call(comm, form)),
+        }
+    };
+    check_disjoint(&send, &receive)?;
+    mpi.add_to_record(|said| {
+        let all = send.as_ref().map(|all| all.len() / root.ranks);
+        let block = all.or(receive.as_ref().map(Memory::len));
+        said.root(root.member).bytes(block.unwrap_or(0))
+    });
+    mpi.scatter(call(comm, form), root.member, send, receive)
+}
+
+/// `MPI_Scatterv`.
+///
+/// # Safety
+/// The standard's promise of both buffers and of the arrays.
+pub(crate) unsafe fn scatterv(
+    mpi: &mut ProcessMpi, send: BlockArguments, receive: Elements, root: c_int, comm: MPI_Comm,
+    form: CallForm,
+) -> Result<Bound> {
+    let root = resolve_root(mpi, root, comm)?;
+    // SAFETY: the caller's promise.
+    let (send, receive) = unsafe {
+        match root.role {
+            RootRole::Root => {
+                (block_memories(mpi, send, root.ranks)?, memory_unless_in_place(mpi, receive, 1)?)
+            }
+            RootRole::InterRoot => (block_memories(mpi, send, root.ranks)?, None),
+            RootRole::NonRoot => (Vec::new(), Some(elements_memory(mpi, receive, 1)?)),
+            RootRole::ProcNull => return mpi.bind_empty(call(comm, form)),
+        }
+    };
+    check_disjoint(&receive, &send)?;
+    mpi.add_to_record(|said| said.root(root.member));
+    mpi.scatterv(call(comm, form), root.member, send, receive)
+}
+
+/// `MPI_Allgather`.
+///
+/// # Safety
+/// The standard's promise of both buffers.
+pub(crate) unsafe fn allgather(
+    mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
+    let ranks = partner_count(mpi, send.buf, comm)?;
+    // SAFETY: the caller's promise.
+    let (send, receive) =
+        unsafe { (memory_unless_in_place(mpi, send, 1)?, elements_memory(mpi, receive, ranks)?) };
+    check_disjoint(&send, [&receive])?;
+    record_equal(mpi, comm, |said| said.bytes(receive.len() / ranks));
+    mpi.allgather(call(comm, form), send, receive)
+}
+
+/// `MPI_Allgatherv`.
+///
+/// # Safety
+/// The standard's promise of both buffers and of the arrays.
+pub(crate) unsafe fn allgatherv(
+    mpi: &mut ProcessMpi, send: Elements, receive: BlockArguments, comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
+    let ranks = partner_count(mpi, send.buf, comm)?;
+    // SAFETY: the caller's promise.
+    let (send, receive) =
+        unsafe { (memory_unless_in_place(mpi, send, 1)?, block_memories(mpi, receive, ranks)?) };
+    check_disjoint(&send, &receive)?;
+    record_equal(mpi, comm, |said| said.blocks(receive.iter().map(Memory::len)));
+    mpi.allgatherv(call(comm, form), send, receive)
+}
+
+/// `MPI_Alltoall`.
+///
+/// # Safety
+/// The standard's promise of both buffers.
+pub(crate) unsafe fn alltoall(
+    mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
+    let ranks = partner_count(mpi, send.buf, comm)?;
+    // SAFETY: the caller's promise.
+    let (send, receive) = unsafe {
+        (memory_unless_in_place(mpi, send, ranks)?, elements_memory(mpi, receive, ranks)?)
+    };
+    check_disjoint(&send, [&receive])?;
+    record_equal(mpi, comm, |said| said.bytes(receive.len() / ranks));
+    mpi.alltoall(call(comm, form), send, receive)
+}
+
+/// `MPI_Alltoallv` and `MPI_Ialltoallw`.
+///
+/// # Safety
+/// The standard's promise of both buffers and of the arrays.
+pub(crate) unsafe fn alltoallv(
+    mpi: &mut ProcessMpi, send: BlockArguments, receive: BlockArguments, comm: MPI_Comm,
+    form: CallForm,
+) -> Result<Bound> {
+    let ranks = partner_count(mpi, send.buf, comm)?;
+    let in_place = is_in_place(send.buf);
+    // SAFETY: the caller's promise.
+    let (send, receive) = unsafe {
+        (
+            if in_place { None } else { Some(block_memories(mpi, send, ranks)?) },
+            block_memories(mpi, receive, ranks)?,
+        )
+    };
+    for (one, other) in send.iter().flatten().zip(&receive) {
+        check_disjoint([one], [other])?;
+    }
+    mpi.alltoallv(call(comm, form), send, receive)
+}
+
+/// `MPI_Reduce`.
+///
+/// # Safety
+/// The standard's promise of both buffers.
+pub(crate) unsafe fn reduce(
+    mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
+    root: c_int, comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
+    let root = resolve_root(mpi, root, comm)?;
+    // SAFETY: the caller's promise.
+    let (from, to) = unsafe {
+        match root.role {
+            RootRole::Root => {
+                (memory_unless_in_place(mpi, send, 1)?, Some(elements_memory(mpi, receive, 1)?))
+            }
+            RootRole::InterRoot => (None, Some(elements_memory(mpi, receive, 1)?)),
+            RootRole::NonRoot => (Some(elements_memory(mpi, send, 1)?), None),
+            RootRole::ProcNull => return mpi.bind_empty(call(comm, form)),
+        }
+    };
+    check_disjoint(&from, &to)?;
+    let combining = combining(&mpi.objects, op, send.datatype)?;
+    record_op(mpi, op);
+    mpi.add_to_record(|said| {
+        let operand = to.as_ref().or(from.as_ref());
+        said.root(root.member).bytes(operand.map_or(0, Memory::len))
+    });
+    mpi.reduce(call(comm, form), root.member, from, to, combining)
+}
+
+/// `MPI_Allreduce`.
+///
+/// # Safety
+/// The standard's promise of both buffers.
+#[inline]
+pub(crate) unsafe fn allreduce(
+    mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
+    comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
+    partner_count(mpi, send.buf, comm)?;
+    // SAFETY: the caller's promise.
+    let (from, to) =
+        unsafe { (memory_unless_in_place(mpi, send, 1)?, elements_memory(mpi, receive, 1)?) };
+    check_disjoint(&from, [&to])?;
+    let combining = combining(&mpi.objects, op, send.datatype)?;
+    record_op(mpi, op);
+    record_equal(mpi, comm, |said| said.bytes(to.len()));
+    mpi.allreduce(call(comm, form), from, to, combining)
+}
+
+/// `MPI_Reduce_scatter_block`: the count is that of one rank's block.
+///
+/// # Safety
+/// The standard's promise of both buffers.
+pub(crate) unsafe fn reduce_scatter_block(
+    mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
+    comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
+    partner_count(mpi, send.buf, comm)?;
+    let ranks = mpi.comms.get(number(comm))?.size() as usize;
+    let received = if is_in_place(send.buf) { ranks } else { 1 };
+    // SAFETY: the caller's promise.
+    let (from, to) = unsafe {
+        (memory_unless_in_place(mpi, send, ranks)?, elements_memory(mpi, receive, received)?)
+    };
+    check_disjoint(&from, [&to])?;
+    let combining = combining(&mpi.objects, op, send.datatype)?;
+    record_op(mpi, op);
+    record_equal(mpi, comm, |said| said.bytes(to.len() / received));
+    mpi.reduce_scatter_block(call(comm, form), from, to, combining)
+}
+
+/// `MPI_Reduce_scatter`: `counts` has the elements of each rank's block, and stands for the count
+/// of the reduction.
+///
+/// # Safety
+/// The standard's promise of both buffers and of the array.
+pub(crate) unsafe fn reduce_scatter(
+    mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
+    counts: Integers, comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
+    partner_count(mpi, send.buf, comm)?;
+    let on = mpi.comms.get(number(comm))?;
+    let (own, ranks) = (on.rank as usize, on.size() as usize);
+    // SAFETY: the caller's promise.
+    let counts = unsafe { lengths(counts, ranks)? };
+    let total = counts.iter().try_fold(0, |total: MPI_Count, count| total.checked_add(*count));
+    let count =
+        total.ok_or_else(|| ErrorClass::Count.error("the counts of all ranks are too many"))?;
+    let received = if is_in_place(send.buf) { count } else { counts[own] };
+    // SAFETY: the caller's promise.
+    let (from, to) = unsafe {
+        let receive = elements_memory(mpi, Elements { count: received, ..receive }, 1)?;
+        (memory_unless_in_place(mpi, Elements { count, ..send }, 1)?, receive)
+    };
+    let size = mpi.objects.datatypes.committed(number(send.datatype))?.size();
+    let blocks: Vec<usize> = counts.iter().map(|count| *count as usize * size).collect();
+    check_disjoint(&from, [&to])?;
+    let combining = combining(&mpi.objects, op, send.datatype)?;
+    record_op(mpi, op);
+    record_equal(mpi, comm, |said| said.blocks(blocks.iter().copied()));
+    mpi.reduce_scatter(call(comm, form), from, to, &blocks, combining)
+}
+
+/// `MPI_Scan`.
+///
+/// # Safety
+/// The standard's promise of both buffers.
+pub(crate) unsafe fn scan(
+    mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
+    comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
+    mpi.comms.get(number(comm))?.check_intra("a scan")?;
+    // SAFETY: the caller's promise.
+    let (from, to) =
+        unsafe { (memory_unless_in_place(mpi, send, 1)?, elements_memory(mpi, receive, 1)?) };
+    check_disjoint(&from, [&to])?;
+    let combining = combining(&mpi.objects, op, send.datatype)?;
+    record_op(mpi, op);
+    record_equal(mpi, comm, |said| said.bytes(to.len()));
+    mpi.scan(call(comm, form), from, to, combining)
+}
+
+/// `MPI_Exscan`.
+///
+/// # Safety
+/// The standard's promise of both buffers.
+pub(crate) unsafe fn exscan(
+    mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
+    comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
+    let on = mpi.comms.get(number(comm))?;
+    on.check_intra("a scan")?;
+    let is_first = on.rank == 0;
+    // SAFETY: the caller's promise.
+    let from = unsafe { memory_unless_in_place(mpi, send, 1)? };
+    // The first rank has no result: its receive buffer is not significant.
+    let received = !is_first || from.is_none();
+    // SAFETY: the caller's promise.
+    let to = unsafe { received.then(|| elements_memory(mpi, receive, 1)).transpose()? };
+    check_disjoint(&from, &to)?;
+    let combining = combining(&mpi.objects, op, send.datatype)?;
+    record_op(mpi, op);
+    record_equal(mpi, comm, |said| {
+        said.bytes(to.as_ref().or(from.as_ref()).map_or(0, Memory::len))
+    });
+    mpi.exscan(call(comm, form), from, to, combining)
+}
+
+/// The call of an operation on `comm`.
+#[inline]
+pub(crate) fn call(comm: MPI_Comm, form: CallForm) -> Call {
+    Call { comm: number(comm), form }
+}
+
+/// # Errors
+/// `Buffer` if what one buffer of an operation has is in the other too (§6.1: no aliasing).
+#[inline]
+pub(crate) fn check_disjoint<'a, 'b>(
+    one: impl IntoIterator<Item = &'a Memory>, other: impl IntoIterator<Item = &'b Memory> + Clone,
+) -> Result {
+    for one in one {
+        if other.clone().into_iter().any(|other| one.overlaps(other)) {
+            return Err(aliased());
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn aliased() -> Box<MpiError> {
+    ErrorClass::Buffer.error(
+        "the send buffer and the receive buffer overlap; MPI_IN_PLACE is for one buffer as both",
+    )
+}
+
+/// In checked mode, says amounts of data that both groups of an intercommunicator have for
+/// themselves, and all ranks of another communicator name alike.
+#[inline]
+fn record_equal(
+    mpi: &mut ProcessMpi, comm: MPI_Comm, say: impl FnOnce(&mut CallRecord) -> &mut CallRecord,
+) {
+    if mpi.checked_mode.is_on() && mpi.comms.get(number(comm)).is_ok_and(|comm| !comm.is_inter()) {
+        mpi.add_to_record(say);
+    }
+}
+
+/// In checked mode, says which operation it is.
+#[inline]
+fn record_op(mpi: &mut ProcessMpi, op: MPI_Op) {
+    if mpi.checked_mode.is_on()
+        && let Ok(op) = mpi.objects.ops.get(number(op))
+    {
+        mpi.add_to_record(|said| said.op(op));
+    }
+}
+
+/// The root of an operation, as this rank sees it.
+struct Root {
+    role: RootRole,
+    /// The member that it is.
+    member: u32,
+    /// How many ranks have a block at the root.
+    ranks: usize,
+}
+
+#[inline]
+fn resolve_root(mpi: &ProcessMpi, root: c_int, comm: MPI_Comm) -> Result<Root> {
+    let comm = mpi.comms.get(number(comm))?;
+    let (seat, member) = comm.root_role(root)?;
+    Ok(Root { role: seat, member, ranks: comm.targets().size() as usize })
+}
+
+/// How many ranks this one exchanges blocks with. `MPI_IN_PLACE` is refused where it has no
+/// meaning.
+#[inline]
+fn partner_count(mpi: &ProcessMpi, sendbuf: *const c_void, comm: MPI_Comm) -> Result<usize> {
+    let comm = mpi.comms.get(number(comm))?;
+    if is_in_place(sendbuf) {
+        comm.check_in_place()?;
+    }
+    Ok(comm.targets().size() as usize)
+}
+
+/// The memory of the elements for `ranks` ranks.
+///
+/// # Safety
+/// The standard's promise of the buffer.
+#[inline]
+pub(crate) unsafe fn elements_memory(
+    mpi: &ProcessMpi, of: Elements, ranks: usize,
+) -> Result<Memory> {
+    let count = MPI_Count::try_from(checked_count(of.count)?.saturating_mul(ranks));
+    let count = count.map_err(|_| {
+        let why = format!("{} elements for each of {ranks} ranks are too many", of.count);
+        ErrorClass::Count.error(why)
+    })?;
+    // SAFETY: the caller's promise.
+    unsafe { memory(mpi, of.buf, count, of.datatype) }
+}
+
+/// The memory of the elements for `ranks` ranks; `None` for `MPI_IN_PLACE`.
+///
+/// # Safety
+/// The standard's promise of the buffer.
+#[inline]
+unsafe fn memory_unless_in_place(
+    mpi: &ProcessMpi, of: Elements, ranks: usize,
+) -> Result<Option<Memory>> {
+    if is_in_place(of.buf) {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { elements_memory(mpi, of, ranks).map(Some) }
+}
+
+/// The count of each rank's block, none of them negative.
+///
+/// # Safety
+/// The array is null or has `ranks` elements.
+unsafe fn lengths(counts: Integers, ranks: usize) -> Result<Vec<MPI_Count>> {
+    let count = |rank| {
+        // SAFETY: the caller's promise.
+        let count = unsafe { counts.get(rank) }.ok_or_else(null_array_error)?;
+        checked_count(count).map(|_| count)
+    };
+    (0..ranks).map(count).collect()
+}
+
+#[cold]
+fn null_array_error() -> Box<MpiError> {
+    ErrorClass::Arg.error("an array of counts or displacements is a null pointer")
+}
+
+/// The memory of each rank's block.
+///
+/// # Safety
+/// The standard's promise of the buffer; the arrays are null or have `ranks` elements.
+pub(crate) unsafe fn block_memories(
+    mpi: &ProcessMpi, of: BlockArguments, ranks: usize,
+) -> Result<Vec<Memory>> {
+    let mut blocks = Vec::with_capacity(ranks);
+    for rank in 0..ranks {
+        // SAFETY: the caller's promise of the arrays.
+        let (count, displacement, datatype) = unsafe {
+            let datatype = match of.types {
+                BlockTypes::One(datatype) => datatype,
+                BlockTypes::Each(types) if types.is_null() => return Err(null_array_error()),
+                BlockTypes::Each(types) => *types.add(rank),
+            };
+            let count = of.counts.get(rank).ok_or_else(null_array_error)?;
+            (count, of.displacements.get(rank).ok_or_else(null_array_error)?, datatype)
+        };
+        let elements = mpi.objects.datatypes.committed(number(datatype))?;
+        let (unit, may_be_bottom) = match of.types {
+            BlockTypes::One(_) => (elements.extent(), !elements.layout().is_dense()),
+            BlockTypes::Each(_) => (1, true),
+        };
+        let displacement = match of.buf {
+            buf if buf.is_null() && !may_be_bottom || is_in_place(buf) => 0,
+            _ => (displacement as isize).wrapping_mul(unit),
+        };
+        // SAFETY: the caller's promise of the buffer.
+        blocks.push(unsafe { memory_at(of.buf, displacement, count, elements)? });
+    }
+    Ok(blocks)
+}

@@ -1,0 +1,99 @@
+//! What the forms of a neighborhood collective have in common: from the arguments of C to an
+//! operation that may start (MPI 5.0 §8.6).
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+
+use crate::abi::arguments::user_memory::is_in_place;
+use crate::abi::collective::start::{
+    BlockArguments, Elements, block_memories, call, check_disjoint, elements_memory,
+};
+use crate::abi::entry_point::number;
+use crate::abi::types::MPI_Comm;
+use crate::mpi::collective::{Bound, CallForm};
+use crate::process::ProcessMpi;
+use platform::base::{ErrorClass, Result};
+
+/// `MPI_Neighbor_allgather`.
+///
+/// # Safety
+/// The standard's promise of both buffers.
+pub(crate) unsafe fn neighbor_allgather(
+    mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
+    let [_, sources] = degrees(mpi, comm)?;
+    check_not_in_place([send.buf, receive.buf])?;
+    // SAFETY: the caller's promise.
+    let (send, receive) =
+        unsafe { (elements_memory(mpi, send, 1)?, elements_memory(mpi, receive, sources)?) };
+    check_disjoint([&send], [&receive])?;
+    mpi.neighbor_allgather(call(comm, form), send, receive)
+}
+
+/// `MPI_Neighbor_allgatherv`.
+///
+/// # Safety
+/// The standard's promise of both buffers and of the arrays.
+pub(crate) unsafe fn neighbor_allgatherv(
+    mpi: &mut ProcessMpi, send: Elements, receive: BlockArguments, comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
+    let [_, sources] = degrees(mpi, comm)?;
+    check_not_in_place([send.buf, receive.buf])?;
+    // SAFETY: the caller's promise.
+    let (send, receive) =
+        unsafe { (elements_memory(mpi, send, 1)?, block_memories(mpi, receive, sources)?) };
+    check_disjoint([&send], &receive)?;
+    mpi.neighbor_allgatherv(call(comm, form), send, receive)
+}
+
+/// `MPI_Neighbor_alltoall`.
+///
+/// # Safety
+/// The standard's promise of both buffers.
+pub(crate) unsafe fn neighbor_alltoall(
+    mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm, form: CallForm,
+) -> Result<Bound> {
+    let [destinations, sources] = degrees(mpi, comm)?;
+    check_not_in_place([send.buf, receive.buf])?;
+    // SAFETY: the caller's promise.
+    let (send, receive) = unsafe {
+        (elements_memory(mpi, send, destinations)?, elements_memory(mpi, receive, sources)?)
+    };
+    check_disjoint([&send], [&receive])?;
+    mpi.neighbor_alltoall(call(comm, form), send, receive)
+}
+
+/// `MPI_Neighbor_alltoallv` and `MPI_Neighbor_alltoallw`.
+///
+/// Whether blocks overlap is not looked at: parts of one array, its inside to send and its border
+/// to receive, are what these functions are for.
+///
+/// # Safety
+/// The standard's promise of both buffers and of the arrays.
+pub(crate) unsafe fn neighbor_alltoallv(
+    mpi: &mut ProcessMpi, send: BlockArguments, receive: BlockArguments, comm: MPI_Comm,
+    form: CallForm,
+) -> Result<Bound> {
+    let [destinations, sources] = degrees(mpi, comm)?;
+    check_not_in_place([send.buf, receive.buf])?;
+    // SAFETY: the caller's promise.
+    let (send, receive) = unsafe {
+        (block_memories(mpi, send, destinations)?, block_memories(mpi, receive, sources)?)
+    };
+    mpi.neighbor_alltoallv(call(comm, form), send, receive)
+}
+
+/// How many places this rank has to send to and to receive from.
+fn degrees(mpi: &mut ProcessMpi, comm: MPI_Comm) -> Result<[usize; 2]> {
+    let neighborhood = mpi.comms.get_mut(number(comm))?.neighborhood()?;
+    Ok([neighborhood.outdegree(), neighborhood.indegree()])
+}
+
+/// # Errors
+/// `Buffer` for `MPI_IN_PLACE`, which has no meaning here (§8.6).
+fn check_not_in_place(buffers: [*const c_void; 2]) -> Result {
+    match buffers.into_iter().any(is_in_place) {
+        false => Ok(()),
+        true => Err(ErrorClass::Buffer.error("MPI_IN_PLACE is not for neighborhood collectives")),
+    }
+}

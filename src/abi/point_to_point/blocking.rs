@@ -1,0 +1,170 @@
+//! Blocking point-to-point communication (MPI 5.0, chapter 3): the four send modes, receive,
+//! sendrecv.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+
+use crate::abi::arguments::user_memory::memory;
+use crate::abi::entry_point::{PROCESS, blocking, conclude, finish, number};
+use crate::abi::types::*;
+use crate::mpi::Memory;
+use crate::mpi::point_to_point::SendMode;
+use crate::mpi::request::Activity;
+use crate::process::ProcessMpi;
+use platform::base::Result;
+
+/// Buffered send: returns at once, the message waits in the attached buffer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Bsend_c(
+    buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
+    comm: MPI_Comm,
+) -> c_int {
+    // SAFETY: the caller's promise of the buffer (§3.2).
+    unsafe { send("MPI_Bsend", SendMode::Buffered, buf, count, datatype, dest, tag, comm) }
+}
+
+/// Receives one message; returns when it is in the buffer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Recv_c(
+    buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, source: c_int, tag: c_int,
+    comm: MPI_Comm, status: *mut MPI_Status,
+) -> c_int {
+    let body = |mpi: &mut ProcessMpi| {
+        // SAFETY: the caller's promise of the buffer (§3.2).
+        let memory = unsafe { memory(mpi, buf, count, datatype)? };
+        mpi.receive(memory, source, tag, number(comm))
+    };
+    // SAFETY: the caller's promise of the status.
+    unsafe { blocking("MPI_Recv", comm, status, body) }
+}
+
+/// Ready send: the matching receive must already be posted.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Rsend_c(
+    buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
+    comm: MPI_Comm,
+) -> c_int {
+    // SAFETY: the caller's promise of the buffer (§3.2).
+    unsafe { send("MPI_Rsend", SendMode::Ready, buf, count, datatype, dest, tag, comm) }
+}
+
+/// Standard send: returns when the buffer may be reused.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Send_c(
+    buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
+    comm: MPI_Comm,
+) -> c_int {
+    // SAFETY: the caller's promise of the buffer (§3.2).
+    unsafe { send("MPI_Send", SendMode::Standard, buf, count, datatype, dest, tag, comm) }
+}
+
+/// Sends one message and receives another, without deadlock.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Sendrecv_c(
+    sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, dest: c_int,
+    sendtag: c_int, recvbuf: *mut c_void, recvcount: MPI_Count, recvtype: MPI_Datatype,
+    source: c_int, recvtag: c_int, comm: MPI_Comm, status: *mut MPI_Status,
+) -> c_int {
+    let body = |mpi: &mut ProcessMpi| {
+        // SAFETY: the caller's promise of both buffers (§3.11).
+        let (from, to) = unsafe {
+            (memory(mpi, sendbuf, sendcount, sendtype)?, memory(mpi, recvbuf, recvcount, recvtype)?)
+        };
+        exchange(mpi, from, (dest, sendtag), to, (source, recvtag), comm)
+    };
+    // SAFETY: the caller's promise of the status.
+    unsafe { exchanging("MPI_Sendrecv", comm, status, body) }
+}
+
+/// `MPI_Sendrecv` with one buffer for both messages.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Sendrecv_replace_c(
+    buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, sendtag: c_int,
+    source: c_int, recvtag: c_int, comm: MPI_Comm, status: *mut MPI_Status,
+) -> c_int {
+    let body = |mpi: &mut ProcessMpi| {
+        // SAFETY: the caller's promise of the buffer (§3.11).
+        let to = unsafe { memory(mpi, buf, count, datatype)? };
+        exchange(mpi, copy_of(&to), (dest, sendtag), to, (source, recvtag), comm)
+    };
+    // SAFETY: the caller's promise of the status.
+    unsafe { exchanging("MPI_Sendrecv_replace", comm, status, body) }
+}
+
+/// Synchronous send: returns when the matching receive has started.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Ssend_c(
+    buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
+    comm: MPI_Comm,
+) -> c_int {
+    // SAFETY: the caller's promise of the buffer (§3.2).
+    unsafe { send("MPI_Ssend", SendMode::Synchronous, buf, count, datatype, dest, tag, comm) }
+}
+
+/// A blocking send in any mode.
+///
+/// # Safety
+/// What the standard demands of the buffer.
+#[inline]
+unsafe fn send(
+    name: &str, mode: SendMode, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
+    dest: c_int, tag: c_int, comm: MPI_Comm,
+) -> c_int {
+    let body = |mpi: &mut ProcessMpi| {
+        // SAFETY: the caller's promise.
+        let memory = unsafe { memory(mpi, buf, count, datatype)? };
+        mpi.send(mode, memory, dest, tag, number(comm))
+    };
+    // SAFETY: there is no status.
+    unsafe { blocking(name, comm, std::ptr::null_mut(), body) }
+}
+
+/// The packed bytes of a buffer that is about to be overwritten.
+pub(crate) fn copy_of(memory: &Memory) -> Memory {
+    let mut copy = vec![0; memory.len()];
+    memory.pack(0, &mut copy);
+    Memory::owned(copy)
+}
+
+/// Starts a receive and a send of an exchange; each place is a rank and a tag.
+pub(crate) fn exchange(
+    mpi: &mut ProcessMpi, from: Memory, (dest, sendtag): (c_int, c_int), to: Memory,
+    (source, recvtag): (c_int, c_int), comm: MPI_Comm,
+) -> Result<[Activity; 2]> {
+    let comm = number(comm);
+    let is_long = from.len() > mpi.engine.eager_max();
+    // All arguments are checked before anything starts.
+    let receive = mpi.receive_arguments(to, source, recvtag, comm)?;
+    let send = mpi.send_arguments(SendMode::Standard, from, dest, sendtag, comm)?;
+    // The receive may begin with copying a long message that is here already. A long one of ours is
+    // announced before that, so that its receiver copies at the same time.
+    if is_long {
+        let send = mpi.start_operation(send, comm)?;
+        return Ok([mpi.start_operation(receive, comm)?, send]);
+    }
+    Ok([mpi.start_operation(receive, comm)?, mpi.start_operation(send, comm)?])
+}
+
+/// Waits for both halves of an exchange; the status is the receive's.
+///
+/// # Safety
+/// `status` is null or may be written.
+unsafe fn exchanging(
+    name: &str, comm: MPI_Comm, status: *mut MPI_Status,
+    body: impl FnOnce(&mut ProcessMpi) -> Result<[Activity; 2]>,
+) -> c_int {
+    let result = PROCESS.until(
+        |mpi| Ok(Some(body(mpi)?)),
+        |mpi, halves| {
+            let over = halves.take_if(|halves| halves.iter().all(|half| mpi.is_complete(half)));
+            Ok(over.map(|halves| halves.map(|half| mpi.end(half))))
+        },
+        |mpi, halves| mpi.blocked(name, halves.iter().flatten()),
+    );
+    let result = result.and_then(|[receive, send]| {
+        // SAFETY: the caller's promise.
+        unsafe { conclude(receive, status) }.and(send.error.map_or(Ok(()), Err))
+    });
+    finish(comm, name, result)
+}

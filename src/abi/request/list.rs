@@ -1,0 +1,416 @@
+//! Lists of requests in the application's memory, and how calls that complete them end.
+
+#![allow(unsafe_code)]
+
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::ptr::null_mut;
+
+use crate::abi::arguments::pointer::{Out, OutList, null_list, out, out_list};
+use crate::abi::arguments::user_memory::checked_count;
+use crate::abi::constants::{MPI_SUCCESS, MPI_UNDEFINED};
+use crate::abi::entry_point::{Scope, conclude, finish, number, put_status};
+use crate::abi::handles::{MPI_REQUEST_NULL, handle};
+use crate::abi::request::generalized::GeneralizedCompletion;
+use crate::abi::types::*;
+use crate::mpi::communicator::COMM_SELF;
+use crate::mpi::handle::Handle;
+use crate::mpi::request::status::Status;
+use crate::mpi::request::{Completed, Readiness};
+use crate::process::ProcessMpi;
+use platform::base::{ErrorClass, MpiError, Result};
+use platform::diagnosis::wait_report::WaitReport;
+
+/// An array of requests, and an array of statuses of the same length or null.
+pub(crate) struct RequestArray {
+    /// How many requests.
+    pub len: usize,
+    requests: *mut MPI_Request,
+    statuses: *mut MPI_Status,
+    /// All requests before this one were not pending when looked at last; they stay so.
+    complete_before: Cell<usize>,
+    /// What has been completed by a call that waits for all.
+    batch: Batch,
+}
+
+/// What there is among several requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AnyRequest {
+    /// None is active.
+    Idle,
+    /// Some are active, none is over.
+    Pending,
+    /// This one is over.
+    Ready(usize),
+}
+
+impl AnyRequest {
+    /// The index as the application gets it.
+    pub(crate) fn index(self) -> c_int {
+        match self {
+            Self::Ready(index) => index as c_int,
+            Self::Idle | Self::Pending => MPI_UNDEFINED,
+        }
+    }
+}
+
+/// Where the application wants to know which requests are over.
+#[derive(Clone, Copy)]
+pub(crate) struct Indices {
+    count: Out<c_int>,
+    indices: OutList<c_int>,
+}
+
+impl Indices {
+    /// The application's number of requests that are over, and their indices, of at most `len`.
+    ///
+    /// # Errors
+    /// `Arg` for a null pointer.
+    ///
+    /// # Safety
+    /// Both are null or may be written as long as this is used, `indices` for `len` elements.
+    pub(crate) unsafe fn new(len: c_int, count: *mut c_int, indices: *mut c_int) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        let (count, indices) =
+            unsafe { (out(count, "outcount")?, out_list((len, indices), "array_of_indices")?) };
+        Ok(Self { count, indices })
+    }
+
+    /// Stores which requests they are; `None`: no request was active.
+    pub(crate) fn put(self, indices: Option<&[usize]>) {
+        self.count.put(indices.map_or(MPI_UNDEFINED, |indices| indices.len() as c_int));
+        self.indices.put(indices.unwrap_or_default().iter().map(|index| *index as c_int));
+    }
+}
+
+/// Requests that one call has completed.
+#[derive(Default)]
+pub(crate) struct Batch {
+    /// Which ones, if the call did not say.
+    pub indices: Vec<usize>,
+    /// Generalized requests among them, whose functions are to be called with the lock free.
+    generalized: Vec<GeneralizedCompletion>,
+    /// The first error, and the communicator it belongs to.
+    error: Option<(Handle, Box<MpiError>)>,
+}
+
+impl RequestArray {
+    /// The application's arrays.
+    ///
+    /// # Errors
+    /// `Count` for a negative length, `Arg` without an array.
+    ///
+    /// # Safety
+    /// `requests` is null or has that many elements, and so has `statuses` unless it is null; both
+    /// may be read and written as long as the list is used.
+    #[inline]
+    pub(crate) unsafe fn new(
+        len: c_int, requests: *mut MPI_Request, statuses: *mut MPI_Status,
+    ) -> Result<Self> {
+        let len = checked_count(len.into())?;
+        if requests.is_null() && len > 0 {
+            return Err(null_list(len, "array_of_requests"));
+        }
+        Ok(Self { len, requests, statuses, complete_before: Cell::new(0), batch: Batch::default() })
+    }
+
+    /// One request.
+    ///
+    /// # Errors
+    /// `Arg` for a null pointer.
+    ///
+    /// # Safety
+    /// `request` is null, or may be read and written as long as the list is used.
+    #[inline]
+    pub(crate) unsafe fn one(request: *mut MPI_Request) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::new(1, out(request, "request")?.as_ptr(), null_mut()) }
+    }
+
+    /// The request at `index`.
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> Handle {
+        debug_assert!(index < self.len);
+        // SAFETY: `new` was promised that many elements.
+        number(unsafe { *self.requests.add(index) })
+    }
+
+    /// Whether no request is pending.
+    ///
+    /// # Errors
+    /// `Request` for an element that is none.
+    #[inline]
+    pub(crate) fn is_complete(&self, mpi: &ProcessMpi) -> Result<bool> {
+        while self.complete_before.get() < self.len {
+            if mpi.readiness(self.get(self.complete_before.get()))? == Readiness::Pending {
+                return Ok(false);
+            }
+            self.complete_before.set(self.complete_before.get() + 1);
+        }
+        Ok(true)
+    }
+
+    /// The call `function`, which waits for all or any of the requests.
+    pub(crate) fn blocked(&self, mpi: &ProcessMpi, function: &str, any: bool) -> WaitReport {
+        let handles = (self.complete_before.get()..self.len).map(|index| self.get(index));
+        mpi.blocked_requests(function, any, handles)
+    }
+
+    /// The first request that is over.
+    ///
+    /// # Errors
+    /// `Request` for an element that is none.
+    pub(crate) fn any(&self, mpi: &ProcessMpi) -> Result<AnyRequest> {
+        let mut found = AnyRequest::Idle;
+        for index in 0..self.len {
+            match mpi.readiness(self.get(index))? {
+                Readiness::Ready => return Ok(AnyRequest::Ready(index)),
+                Readiness::Pending => found = AnyRequest::Pending,
+                Readiness::Inactive => {}
+            }
+        }
+        Ok(found)
+    }
+
+    /// All requests that are over; `None` if none is active.
+    ///
+    /// # Errors
+    /// `Request` for an element that is none.
+    pub(crate) fn ready(&self, mpi: &ProcessMpi) -> Result<Option<Vec<usize>>> {
+        let mut ready = Vec::new();
+        let mut active = false;
+        for index in 0..self.len {
+            let readiness = mpi.readiness(self.get(index))?;
+            active |= readiness != Readiness::Inactive;
+            if readiness == Readiness::Ready {
+                ready.push(index);
+            }
+        }
+        Ok(active.then_some(ready))
+    }
+
+    /// Stores the status of a request that is over without completing it, as number `place`; that
+    /// of a generalized request its function will fill.
+    pub(crate) fn peek_status(
+        &self, mpi: &ProcessMpi, index: usize, place: usize,
+    ) -> Option<GeneralizedCompletion> {
+        self.put_status(place, &mpi.request_status(self.get(index)));
+        let functions = mpi.functions(self.get(index))?;
+        Some(GeneralizedCompletion { functions, status: self.status(place) })
+    }
+
+    /// Completes the request at `index`, unless it is pending.
+    ///
+    /// # Errors
+    /// `Request` if it is none.
+    #[inline(always)]
+    pub(crate) fn complete(&self, mpi: &mut ProcessMpi, index: usize) -> Result<Option<Completed>> {
+        let completed = mpi.complete(self.get(index))?;
+        if completed.as_ref().is_some_and(|completed| completed.handle_freed) {
+            // SAFETY: `new` was promised that many elements.
+            unsafe { *self.requests.add(index) = MPI_REQUEST_NULL };
+        }
+        Ok(completed)
+    }
+
+    /// Completes these requests, none of which is pending, and stores their statuses, one after
+    /// another.
+    ///
+    /// # Errors
+    /// `Request` for an element that is none.
+    pub(crate) fn complete_each(
+        &self, mpi: &mut ProcessMpi, indices: impl IntoIterator<Item = usize>,
+    ) -> Result<Batch> {
+        let mut some = Batch::default();
+        for (place, index) in indices.into_iter().enumerate() {
+            if let Some(completed) = self.complete(mpi, index)? {
+                self.store_status(place, completed, &mut some);
+            }
+        }
+        Ok(some)
+    }
+
+    /// Completes one request after the other until one is pending, and stores their statuses; all
+    /// of them once none is.
+    ///
+    /// # Errors
+    /// `Request` for an element that is none; those before it are complete.
+    pub(crate) fn complete_in_turn(&mut self, mpi: &mut ProcessMpi) -> Result<Option<Batch>> {
+        let mut batch = std::mem::take(&mut self.batch);
+        for index in self.complete_before.get()..self.len {
+            let Some(completed) = self.complete(mpi, index)? else {
+                self.complete_before.set(index);
+                self.batch = batch;
+                return Ok(None);
+            };
+            self.store_status(index, completed, &mut batch);
+        }
+        Ok(Some(batch))
+    }
+
+    /// Stores the status of a request, as number `place`, and keeps what is to be done about it.
+    #[inline(always)]
+    fn store_status(&self, place: usize, completed: Completed, batch: &mut Batch) {
+        let Completed { outcome, comm, functions, .. } = completed;
+        self.put_status(place, &outcome.status);
+        if let Some(functions) = functions {
+            batch.generalized.push(GeneralizedCompletion { functions, status: self.status(place) });
+        }
+        if let Some(error) = outcome.error {
+            batch.error.get_or_insert((comm, error));
+        }
+    }
+
+    /// Completes the first request that is over and stores its index; nothing if none is active.
+    ///
+    /// # Errors
+    /// `Request` for an element that is none.
+    pub(crate) fn complete_any(
+        &self, mpi: &mut ProcessMpi, result: Out<c_int>,
+    ) -> Result<Option<Completed>> {
+        let any = self.any(mpi)?;
+        result.put(any.index());
+        Ok(match any {
+            AnyRequest::Pending => None,
+            AnyRequest::Idle => Some(Completed::EMPTY),
+            AnyRequest::Ready(index) => self.complete(mpi, index)?,
+        })
+    }
+
+    /// Completes all requests that are over and stores which they are; `None` if none is active.
+    ///
+    /// # Errors
+    /// `Request` for an element that is none.
+    pub(crate) fn complete_some(
+        &self, mpi: &mut ProcessMpi, found: Indices,
+    ) -> Result<Option<Batch>> {
+        let ready = self.ready(mpi)?;
+        found.put(ready.as_deref());
+        let Some(indices) = ready else { return Ok(None) };
+        let batch = self.complete_each(mpi, indices.iter().copied())?;
+        Ok(Some(Batch { indices, ..batch }))
+    }
+
+    /// Where status number `place` is; null if nobody wants it.
+    fn status(&self, place: usize) -> *mut MPI_Status {
+        if self.statuses.is_null() {
+            return self.statuses;
+        }
+        // SAFETY: `new` was promised as many statuses as requests.
+        unsafe { self.statuses.add(place) }
+    }
+
+    fn put_status(&self, place: usize, from: &Status) {
+        let status = self.status(place);
+        // SAFETY: `new` was promised as many statuses as requests.
+        unsafe {
+            put_status(status, from);
+            if let Some(status) = status.as_mut() {
+                status.MPI_ERROR = from.error;
+            }
+        }
+    }
+}
+
+/// The end of a call that completes one request.
+///
+/// # Safety
+/// `status` is null or may be written.
+#[inline]
+pub(crate) unsafe fn end_one(
+    name: &str, completed: Result<Completed>, status: *mut MPI_Status,
+) -> c_int {
+    match completed {
+        Ok(Completed { outcome, comm, functions, inactive: idle, .. }) => {
+            // SAFETY: the caller's promise.
+            let result = unsafe {
+                if idle {
+                    put_empty_status(status);
+                }
+                conclude(outcome, status)
+            };
+            let found = functions.map(|functions| GeneralizedCompletion { functions, status });
+            let result = found.map_or(result, GeneralizedCompletion::conclude);
+            finish(Scope::Comm(handle(comm as c_int)), name, result)
+        }
+        Err(error) => finish(Scope::None, name, Err(error)),
+    }
+}
+
+/// The end of a call that completes one request if it can; `None` if it could not.
+///
+/// # Safety
+/// `status` is null or may be written.
+#[inline]
+pub(crate) unsafe fn end_test(
+    name: &str, tested: Result<Option<Completed>>, status: *mut MPI_Status,
+) -> c_int {
+    match tested.transpose() {
+        // SAFETY: the caller's promise.
+        Some(completed) => unsafe { end_one(name, completed, status) },
+        None => MPI_SUCCESS,
+    }
+}
+
+/// The end of a call that completes several requests.
+pub(crate) fn end_many(name: &str, completed: Result<Batch>) -> c_int {
+    let completed = completed.map(|mut batch| {
+        let failed = store_errors(batch.generalized.drain(..), GeneralizedCompletion::conclude);
+        batch.error = batch.error.or(failed);
+        batch
+    });
+    let (scope, result) = match completed {
+        Ok(Batch { error: Some((comm, error)), .. }) => {
+            let error = ErrorClass::InStatus.error(error.why);
+            (Scope::Comm(handle(comm as c_int)), Err(error))
+        }
+        Ok(Batch { error: None, .. }) => (Scope::None, Ok(())),
+        Err(error) => (Scope::None, Err(error)),
+    };
+    finish(scope, name, result)
+}
+
+/// The end of a call that looked at several requests: the functions of generalized ones tell their
+/// statuses.
+pub(crate) fn end_peek(name: &str, shown: Result<Vec<GeneralizedCompletion>>) -> c_int {
+    end_many(
+        name,
+        shown.map(|found| Batch {
+            error: store_errors(found, GeneralizedCompletion::query),
+            ..Batch::default()
+        }),
+    )
+}
+
+/// Calls functions of generalized requests; their errors go to the statuses. The first error, and
+/// the communicator it belongs to.
+fn store_errors(
+    found: impl IntoIterator<Item = GeneralizedCompletion>,
+    call: impl Fn(GeneralizedCompletion) -> Result,
+) -> Option<(Handle, Box<MpiError>)> {
+    let mut first = None;
+    for found in found {
+        let status = found.status;
+        let result = call(found);
+        // SAFETY: `RequestArray::new` was promised that the statuses may be written.
+        if let Some(status) = unsafe { status.as_mut() } {
+            status.MPI_ERROR = result.as_ref().map_or_else(|error| error.code.0, |()| MPI_SUCCESS);
+        }
+        first = first.or(result.err().map(|error| (COMM_SELF, error)));
+    }
+    first
+}
+
+/// Stores the empty status, whose error is set, unlike that of a single completion (§3.7.3).
+///
+/// # Safety
+/// `status` is null or may be written.
+pub(crate) unsafe fn put_empty_status(status: *mut MPI_Status) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        put_status(status, &Status::EMPTY);
+        if let Some(status) = status.as_mut() {
+            status.MPI_ERROR = MPI_SUCCESS;
+        }
+    }
+}

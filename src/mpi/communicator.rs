@@ -1,0 +1,498 @@
+//! Communicators: what one is, and the table of them (MPI 5.0 §7).
+//!
+//! A communicator has a context of 64 bits that no other communicator ever had: the peer number of
+//! the process that chose it, and a counter of that process. Whoever creates a communicator sends
+//! the context along, so there is no agreement on masks. The three lowest bits tell the kinds of
+//! traffic apart:
+//!
+//! ```text
+//!  63 .. 35            34 .. 3      2 .. 0
+//!  peer of a leader    counter      0 point to point, 1 collectives, 2 creation by a group,
+//!                                   3 leaders of two groups, 4 persistent collectives
+//!  all ones            a hash       2 and 3, without a communicator
+//! ```
+
+pub mod create;
+pub(crate) mod from_group;
+pub(crate) mod hardware;
+pub(crate) mod hints;
+pub(crate) mod intercomm;
+pub mod intercomm_create;
+pub(crate) mod segment;
+pub(crate) mod split_type;
+
+use std::sync::Arc;
+
+use super::attribute::Attributes;
+use super::errhandler::Handler;
+use super::group::Group;
+use super::topology::VirtualTopology;
+use crate::mpi::collective::algorithms::hierarchical::Nodes;
+use crate::mpi::collective::calls::neighborhood::NeighborhoodCache;
+use crate::mpi::collective::shared::running::SharedCollectiveId;
+use crate::mpi::communicator::hints::CommHints;
+use crate::mpi::communicator::intercomm::IntercommView;
+use crate::mpi::handle::{Handle, HandleKind, HandleTable};
+use crate::mpi::point_to_point::buffer::BsendBuffer;
+use platform::base::{ErrorClass, MpiError, Peer, Result};
+
+/// `MPI_COMM_NULL` of the standard ABI.
+pub const COMM_NULL: Handle = 0x100;
+/// `MPI_COMM_WORLD` of the standard ABI.
+pub const COMM_WORLD: Handle = 0x101;
+/// `MPI_COMM_SELF` of the standard ABI.
+pub const COMM_SELF: Handle = 0x102;
+
+/// The bits of a context that tell kinds of traffic apart.
+const TRAFFIC_BITS: u32 = 3;
+
+/// What stands for a leader in contexts that nobody chose: no job has that many processes.
+const NO_LEADER: Peer = (1 << 29) - 1;
+
+/// The kinds of traffic within one communicator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(crate) enum Traffic {
+    /// The application's messages.
+    PointToPoint = 0,
+    /// Messages of collective operations.
+    Collective = 1,
+    /// Messages of `MPI_Comm_create_group` and `MPI_Comm_create_from_group`, which only some ranks
+    /// call.
+    Creation = 2,
+    /// Messages between the leaders of two groups that get an intercommunicator.
+    Leaders = 3,
+    /// Messages of persistent collective operations, which start in any order.
+    Persistent = 4,
+}
+
+/// A context: [`Traffic`] takes the lowest bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Context(u64);
+
+impl Context {
+    /// What stands for no context in a message that has none to tell.
+    pub(crate) const NONE: Self = Self(0);
+
+    /// The context with number `counter` of process `leader`.
+    pub(crate) fn new(leader: Peer, counter: u32) -> Self {
+        Self(u64::from(leader) << 35 | u64::from(counter) << TRAFFIC_BITS)
+    }
+
+    /// A context that no process chose and no communicator has, where processes meet that agreed
+    /// on these bits ([`CreationKey`](crate::mpi::communicator::from_group::CreationKey)).
+    pub(crate) fn without_leader(bits: u32) -> Self {
+        Self::new(NO_LEADER, bits)
+    }
+
+    /// As sent to those who will share it.
+    pub(crate) fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// As received.
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        Self(bits >> TRAFFIC_BITS << TRAFFIC_BITS)
+    }
+
+    /// What messages of this kind are matched by.
+    #[inline]
+    pub(crate) fn for_traffic(self, traffic: Traffic) -> u64 {
+        self.0 | traffic as u64
+    }
+}
+
+/// A communicator.
+#[derive(Debug)]
+pub struct Comm {
+    /// Its context.
+    pub(crate) context: Context,
+    /// Its processes; the local group of an intercommunicator.
+    pub group: Arc<Group>,
+    /// The other group of an intercommunicator.
+    pub(crate) remote: Option<Arc<Group>>,
+    /// Both groups of an intercommunicator, in one numbering.
+    pub(crate) inter_view: Option<IntercommView>,
+    /// This process's rank in its group.
+    pub rank: u32,
+    /// Its error handler.
+    pub(crate) handler: Handler,
+    /// Its attributes.
+    pub(crate) attributes: Attributes,
+    /// Its name.
+    pub(crate) name: String,
+    /// Collective calls so far.
+    pub(crate) calls: u32,
+    /// Persistent collective operations made so far.
+    pub(crate) inits: u32,
+    /// Its buffer for buffered sends.
+    pub(crate) bsend_buffer: BsendBuffer,
+    /// Its virtual topology.
+    pub(crate) topology: Option<Arc<VirtualTopology>>,
+    /// What its neighborhood collectives need, once it has had one.
+    pub(in crate::mpi) neighborhood_cache: Option<Box<NeighborhoodCache>>,
+    /// What the application promised about it.
+    pub(crate) hints: CommHints,
+    /// The room of its blocking collective calls; all of its processes have it, or none
+    /// (`comm_room`).
+    pub(crate) shared_collective: Option<SharedCollectiveId>,
+    /// Which of its processes are near each other, if not all are; not of an intercommunicator.
+    pub(crate) nodes: Option<Arc<Nodes>>,
+}
+
+impl Comm {
+    /// A communicator over a group that this process is in.
+    ///
+    /// # Errors
+    /// `Group` if it is not.
+    pub fn new(context: Context, group: Arc<Group>, handler: Handler) -> Result<Self> {
+        let rank = group.rank().ok_or_else(|| {
+            ErrorClass::Group.error("this process is not in the group of the communicator")
+        })?;
+        Ok(Self::blank(context, group, rank, handler))
+    }
+
+    fn blank(context: Context, group: Arc<Group>, rank: u32, handler: Handler) -> Self {
+        Self {
+            context,
+            group,
+            remote: None,
+            inter_view: None,
+            rank,
+            handler,
+            attributes: Attributes::default(),
+            name: String::new(),
+            calls: 0,
+            inits: 0,
+            bsend_buffer: BsendBuffer::default(),
+            topology: None,
+            neighborhood_cache: None,
+            hints: CommHints::default(),
+            shared_collective: None,
+            nodes: None,
+        }
+    }
+
+    /// Another communicator of the same processes, with nothing but the error handler from here,
+    /// and without a room.
+    pub(crate) fn with_context(&self, context: Context) -> Self {
+        Self {
+            remote: self.remote.clone(),
+            inter_view: self.inter_view.clone(),
+            ..Self::blank(context, Arc::clone(&self.group), self.rank, self.handler.clone())
+        }
+    }
+
+    /// What to call it in a sentence.
+    pub(crate) fn title(&self) -> &str {
+        match (&*self.name, self.is_inter()) {
+            ("", false) => "a communicator without a name",
+            ("", true) => "an intercommunicator without a name",
+            (name, _) => name,
+        }
+    }
+
+    /// How many processes its group has.
+    #[inline]
+    pub fn size(&self) -> u32 {
+        self.group.size()
+    }
+
+    /// The number of the collective call that starts now.
+    pub(crate) fn next_call(&mut self) -> u32 {
+        self.calls = self.calls.wrapping_add(1);
+        self.calls
+    }
+
+    /// The number of the persistent collective operation that is made now.
+    pub(crate) fn next_init(&mut self) -> u32 {
+        self.inits = self.inits.wrapping_add(1);
+        self.inits
+    }
+
+    /// Checks a rank that a message goes to or comes from.
+    ///
+    /// # Errors
+    /// `Rank` if there is no such rank.
+    #[inline]
+    pub(crate) fn check_rank(&self, rank: i32) -> Result<u32> {
+        if rank >= 0 && (rank as u32) < self.targets().size() {
+            return Ok(rank as u32);
+        }
+        Err(self.bad_rank(rank))
+    }
+
+    #[cold]
+    fn bad_rank(&self, rank: i32) -> Box<MpiError> {
+        ErrorClass::Rank.error(format!("rank {rank} is not in {}", self.ranks()))
+    }
+
+    /// Checks the root of a collective operation.
+    ///
+    /// # Errors
+    /// `Root` if there is no such rank.
+    pub fn check_root(&self, root: i32) -> Result<u32> {
+        self.check_rank(root)
+            .map_err(|_| ErrorClass::Root.error(format!("root {root} is not in {}", self.ranks())))
+    }
+
+    /// The ranks that messages and roots name, in words.
+    fn ranks(&self) -> String {
+        let of = if self.is_inter() { "the remote group of " } else { "" };
+        format!("0..{} of {of}{}", self.targets().size(), self.title())
+    }
+}
+
+/// All communicators of this process.
+#[derive(Debug)]
+pub struct Comms {
+    table: HandleTable<Comm>,
+    /// Its handle in the table; 0, which is none, outside the world model.
+    world: Handle,
+    self_comm: Handle,
+    /// Contexts chosen by this process so far.
+    contexts_chosen: u32,
+    me: Peer,
+    size: u32,
+    /// The node of each process, if there are several.
+    nodes: Option<Box<[u32]>>,
+}
+
+impl Comms {
+    /// `MPI_COMM_WORLD` of `size` processes and `MPI_COMM_SELF`, seen by process `me`.
+    ///
+    /// # Errors
+    /// `Group` if there is no such process.
+    #[cfg(test)]
+    pub(crate) fn new(me: Peer, size: u32) -> Result<Self> {
+        let mut comms = Self::without_world(me, size);
+        comms.open_world(&Handler::Fatal)?;
+        Ok(comms)
+    }
+
+    /// No communicators yet of process `me` of `size`.
+    pub(crate) fn without_world(me: Peer, size: u32) -> Self {
+        // The first two numbers of process 0 are taken, on all processes alike.
+        let table = HandleTable::new(HandleKind::Comm);
+        Self { table, world: 0, self_comm: 0, contexts_chosen: 2, me, size, nodes: None }
+    }
+
+    /// Processes are near each other if `nodes` has the same number for them; the same on all of
+    /// them. Communicators that are made from now on know it.
+    ///
+    /// # Panics
+    /// If it has not a number for each process.
+    pub fn set_nodes(&mut self, places: &[u32]) {
+        assert_eq!(places.len(), self.size as usize);
+        let are_apart = places.windows(2).any(|pair| pair[0] != pair[1]);
+        self.nodes = are_apart.then(|| places.into());
+    }
+
+    /// `MPI_COMM_WORLD` and `MPI_COMM_SELF` may be used from now on, with this error handler; there
+    /// are none yet.
+    ///
+    /// # Errors
+    /// `Group` if this process is none of the world.
+    pub(crate) fn open_world(&mut self, handler: &Handler) -> Result {
+        let world = Group::range(0, self.size, self.me);
+        let own = Group::range(self.me, 1, self.me);
+        self.world = self.predefined(0, world, "MPI_COMM_WORLD", handler)?;
+        self.self_comm = self.predefined(1, own, "MPI_COMM_SELF", handler)?;
+        Ok(())
+    }
+
+    fn predefined(
+        &mut self, number: u32, group: Group, name: &str, handler: &Handler,
+    ) -> Result<Handle> {
+        let mut comm = Comm::new(Context::new(0, number), Arc::new(group), handler.clone())?;
+        name.clone_into(&mut comm.name);
+        self.insert(comm)
+    }
+
+    /// Whether `MPI_COMM_WORLD` may be used.
+    pub(crate) fn has_world(&self) -> bool {
+        self.world != 0
+    }
+
+    /// How many processes the job has.
+    pub(crate) fn processes(&self) -> u32 {
+        self.size
+    }
+
+    /// Takes all communicators away that were derived from this session, or for `None` from the
+    /// world model, whose own two go too.
+    pub(crate) fn take_derived(&mut self, session: Option<Handle>) -> Vec<Comm> {
+        if session.is_none() {
+            (self.world, self.self_comm) = (0, 0);
+        }
+        let of_session = |(_, comm): &(Handle, &Comm)| comm.group.session() == session;
+        let handles = self.table.iter().filter(of_session).map(|(handle, _)| handle);
+        let handles: Vec<_> = handles.collect();
+        handles.into_iter().filter_map(|handle| self.table.remove(handle)).collect()
+    }
+
+    /// A context that no communicator ever had.
+    pub(crate) fn choose_context(&mut self) -> Context {
+        let context = Context::new(self.me, self.contexts_chosen);
+        self.contexts_chosen += 1;
+        context
+    }
+
+    /// A handle for a new communicator.
+    ///
+    /// # Errors
+    /// `NoMem` without a free handle.
+    pub(crate) fn insert(&mut self, mut comm: Comm) -> Result<Handle> {
+        if let Some(places) = self.nodes.as_ref().filter(|_| !comm.is_inter()) {
+            let place = |peer| places[peer as usize];
+            comm.nodes = Nodes::new(comm.group.peers().map(place)).map(Arc::new);
+        }
+        self.table.insert(comm)
+    }
+
+    /// The communicator of a handle.
+    ///
+    /// # Errors
+    /// `Comm` for the null handle, a stale one and what is no handle.
+    #[inline]
+    pub fn get(&self, handle: Handle) -> Result<&Comm> {
+        self.table.get(self.resolve_handle(handle)).ok_or_else(|| not_a_comm(handle))
+    }
+
+    /// The communicator whose messages are matched in `context`, whatever kind of traffic.
+    pub(crate) fn of_context(&self, context: u64) -> Option<&Comm> {
+        let context = Context::from_bits(context);
+        self.table.iter().map(|(_, comm)| comm).find(|comm| comm.context == context)
+    }
+
+    /// The communicator of a hall.
+    pub(crate) fn of_shared_collective(&self, hall: SharedCollectiveId) -> Option<&Comm> {
+        self.table.iter().map(|(_, comm)| comm).find(|comm| comm.shared_collective == Some(hall))
+    }
+
+    /// The communicator of a handle, to change it.
+    ///
+    /// # Errors
+    /// As [`Comms::get`].
+    #[inline]
+    pub(crate) fn get_mut(&mut self, handle: Handle) -> Result<&mut Comm> {
+        self.table.get_mut(self.resolve_handle(handle)).ok_or_else(|| not_a_comm(handle))
+    }
+
+    /// The communicator of a handle that may be freed.
+    ///
+    /// # Errors
+    /// As [`Comms::get`], and `Comm` for the predefined ones.
+    pub(crate) fn freeable(&self, handle: Handle) -> Result<&Comm> {
+        let comm = self.get(handle)?;
+        if [self.world, self.self_comm].contains(&self.resolve_handle(handle)) {
+            let why = format!("{} must not be freed", comm.title());
+            return Err(ErrorClass::Comm.error(why));
+        }
+        Ok(comm)
+    }
+
+    /// Takes a communicator away from its handle.
+    ///
+    /// # Errors
+    /// As [`Comms::freeable`].
+    pub(crate) fn remove(&mut self, handle: Handle) -> Result<Comm> {
+        self.freeable(handle)?;
+        self.table.remove(handle).ok_or_else(|| not_a_comm(handle))
+    }
+
+    #[inline]
+    fn resolve_handle(&self, handle: Handle) -> Handle {
+        match handle {
+            COMM_WORLD => self.world,
+            COMM_SELF => self.self_comm,
+            _ => handle,
+        }
+    }
+}
+
+#[cold]
+fn not_a_comm(handle: Handle) -> Box<platform::base::MpiError> {
+    ErrorClass::Comm.error(match handle {
+        COMM_NULL => "the communicator is MPI_COMM_NULL".into(),
+        COMM_WORLD => "MPI_COMM_WORLD can be used between MPI_Init and MPI_Finalize only".into(),
+        COMM_SELF => "MPI_COMM_SELF can be used between MPI_Init and MPI_Finalize only".into(),
+        _ => format!("{handle:#x} is not a communicator; it may have been freed"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn predefined_ones_are_there_and_stay() {
+        let mut comms = Comms::new(2, 4).unwrap();
+        assert_eq!(
+            (comms.get(COMM_WORLD).unwrap().rank, comms.get(COMM_SELF).unwrap().rank),
+            (2, 0)
+        );
+        assert!(comms.get(COMM_NULL).is_err());
+        assert!(comms.remove(COMM_WORLD).is_err() && comms.remove(COMM_SELF).is_err());
+        let world = comms.get(COMM_WORLD).unwrap();
+        assert!(world.check_rank(4).is_err() && world.check_rank(-1).is_err());
+        assert_eq!(world.check_root(9).unwrap_err().code.0, ErrorClass::Root as i32);
+    }
+
+    #[test]
+    fn the_world_comes_and_goes_and_what_a_session_made_stays() {
+        let mut comms = Comms::without_world(1, 3);
+        let error = comms.get(COMM_WORLD).unwrap_err();
+        assert_eq!(error.code.0, ErrorClass::Comm as i32);
+        assert!(error.why.contains("between MPI_Init and MPI_Finalize"), "{error}");
+        let of = |session| {
+            let group = Group::range(0, 3, 1).in_session(session);
+            Comm::new(Context::without_leader(0), Arc::new(group), Handler::Return).unwrap()
+        };
+        let mine = comms.insert(of(Some(7))).unwrap();
+        comms.open_world(&Handler::Return).unwrap();
+        let worlds = comms.insert(of(None)).unwrap();
+        assert!(comms.has_world() && comms.remove(COMM_SELF).is_err());
+        assert_eq!(comms.take_derived(None).len(), 3);
+        assert!(!comms.has_world() && comms.get(COMM_SELF).is_err() && comms.get(worlds).is_err());
+        assert!(comms.get(mine).is_ok());
+        assert_eq!(comms.take_derived(Some(7)).len(), 1);
+        assert!(comms.get(mine).is_err());
+    }
+
+    #[test]
+    fn communicators_know_which_ranks_are_near_each_other() {
+        let mut comms = Comms::without_world(1, 4);
+        comms.set_nodes(&[6, 2, 6, 2]);
+        comms.open_world(&Handler::Return).unwrap();
+        let world = comms.get(COMM_WORLD).unwrap();
+        let nodes = world.nodes.as_ref().unwrap();
+        assert_eq!((nodes.ranks(0), nodes.ranks(1)), (&[0, 2][..], &[1, 3][..]));
+        assert_eq!(comms.get(COMM_SELF).unwrap().nodes, None);
+        let mut on = |ranks: &[u32]| {
+            let group = Arc::new(Group::new(ranks, 1));
+            let comm = Comm::new(Context::without_leader(0), group, Handler::Return).unwrap();
+            let comm = comms.insert(comm).unwrap();
+            comms.get(comm).unwrap().nodes.clone()
+        };
+        assert_eq!(on(&[3, 1]), None);
+        assert_eq!(on(&[1, 2, 3]).unwrap().ranks(0), [0, 2]);
+        let mut near = Comms::without_world(0, 2);
+        near.set_nodes(&[5, 5]);
+        near.open_world(&Handler::Return).unwrap();
+        assert_eq!(near.get(COMM_WORLD).unwrap().nodes, None);
+    }
+
+    #[test]
+    fn contexts_differ_between_processes_and_in_time() {
+        let (mut one, mut two) = (Comms::new(0, 2).unwrap(), Comms::new(1, 2).unwrap());
+        let world = one.get(COMM_WORLD).unwrap().context;
+        let own = one.get(COMM_SELF).unwrap().context;
+        let chosen = [one.choose_context(), one.choose_context(), two.choose_context()];
+        let mut all: Vec<u64> = chosen.iter().chain([&world, &own]).map(|c| c.bits()).collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 5);
+        assert_eq!(Context::from_bits(chosen[2].for_traffic(Traffic::Creation)), chosen[2]);
+    }
+}

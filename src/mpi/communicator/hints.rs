@@ -1,0 +1,126 @@
+//! What the application promises about a communicator (MPI 5.0 §7.4.4).
+//!
+//! The promises are kept and told, and so bind the application; nothing here relies on them yet.
+//! Hints are those of one communicator: no operation passes them on to another.
+
+use std::str;
+
+use crate::mpi::info::Info;
+use crate::mpi::memory_kinds;
+use platform::base::Result;
+
+/// The promises that are true or false, false by default.
+const FLAGS: [&str; 5] = [
+    "mpi_assert_no_any_tag",
+    "mpi_assert_no_any_source",
+    "mpi_assert_exact_length",
+    "mpi_assert_allow_overtaking",
+    "mpi_assert_strict_persistent_collective_ordering",
+];
+
+/// The promise about where messages lie, which is not there by default.
+const ASSERTED_KINDS: &str = "mpi_assert_memory_alloc_kinds";
+
+/// The key that tells where messages may lie.
+pub(crate) const MEMORY_KINDS: &str = "mpi_memory_alloc_kinds";
+
+/// The promises about one communicator.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CommHints {
+    flags: [bool; FLAGS.len()],
+    memory_kinds: Option<Box<str>>,
+}
+
+impl CommHints {
+    /// The hints of a new communicator, if some are given.
+    ///
+    /// # Errors
+    /// None that `Info` has for these keys.
+    pub(crate) fn of(given: Option<&Info>) -> Result<Self> {
+        let mut hints = Self::default();
+        given.map_or(Ok(()), |given| hints.update(given))?;
+        Ok(hints)
+    }
+
+    /// Takes what is given. Keys that are unknown change nothing, nor do values that a hint cannot
+    /// have.
+    ///
+    /// # Errors
+    /// None that `Info` has for these keys.
+    pub(crate) fn update(&mut self, given: &Info) -> Result {
+        for (flag, key) in self.flags.iter_mut().zip(FLAGS) {
+            match text(given, key)? {
+                Some("true") => *flag = true,
+                Some("false") => *flag = false,
+                Some(_) | None => {}
+            }
+        }
+        let kinds = text(given, ASSERTED_KINDS)?.filter(|kinds| memory_kinds::are_known(kinds));
+        if let Some(kinds) = kinds {
+            self.memory_kinds = Some(kinds.into());
+        }
+        Ok(())
+    }
+
+    /// All hints with their values, and the memory kinds that there are.
+    ///
+    /// # Errors
+    /// None that `Info` has for these keys.
+    pub(crate) fn info(&self, provided: &[u8]) -> Result<Info> {
+        let mut info = Info::default();
+        for (flag, key) in self.flags.iter().zip(FLAGS) {
+            info.set(key.as_bytes(), if *flag { b"true" } else { b"false" })?;
+        }
+        if let Some(kinds) = &self.memory_kinds {
+            info.set(ASSERTED_KINDS.as_bytes(), kinds.as_bytes())?;
+        }
+        info.set(MEMORY_KINDS.as_bytes(), provided)?;
+        Ok(info)
+    }
+}
+
+/// The value of a key without the spaces around it (§10); none if it is no text.
+fn text<'a>(info: &'a Info, key: &str) -> Result<Option<&'a str>> {
+    let value = info.get(key.as_bytes())?;
+    Ok(value.and_then(|value| str::from_utf8(value).ok()).map(str::trim))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(pairs: &[(&str, &str)]) -> Info {
+        let mut info = Info::default();
+        for (key, value) in pairs {
+            info.set(key.as_bytes(), value.as_bytes()).unwrap();
+        }
+        info
+    }
+
+    fn told<'a>(info: &'a Info, key: &str) -> Option<&'a str> {
+        text(info, key).unwrap()
+    }
+
+    #[test]
+    fn known_hints_are_kept_and_told_with_the_defaults() {
+        let mut hints = CommHints::default();
+        let first = [(FLAGS[0], "true"), (FLAGS[1], " true "), ("unknown", "true")];
+        hints.update(&given(&first)).unwrap();
+        hints.update(&given(&[(FLAGS[0], "false"), (FLAGS[1], "maybe")])).unwrap();
+        let info = hints.info(b"mpi,system").unwrap();
+        assert_eq!(info.len(), 6);
+        assert_eq!((told(&info, FLAGS[0]), told(&info, FLAGS[1])), (Some("false"), Some("true")));
+        assert_eq!((told(&info, FLAGS[4]), told(&info, "unknown")), (Some("false"), None));
+        assert_eq!(told(&info, MEMORY_KINDS), Some("mpi,system"));
+        assert_eq!(CommHints::of(None), Ok(CommHints::default()));
+    }
+
+    #[test]
+    fn memory_kinds_are_promised_if_they_are_known() {
+        let mut hints = CommHints::of(Some(&given(&[(ASSERTED_KINDS, "system")]))).unwrap();
+        hints.update(&given(&[(ASSERTED_KINDS, "cuda")])).unwrap();
+        assert_eq!(told(&hints.info(b"").unwrap(), ASSERTED_KINDS), Some("system"));
+        hints.update(&given(&[(ASSERTED_KINDS, "")])).unwrap();
+        assert_eq!(told(&hints.info(b"").unwrap(), ASSERTED_KINDS), Some(""));
+    }
+}

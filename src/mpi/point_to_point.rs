@@ -1,0 +1,352 @@
+//! Point-to-point communication (MPI 5.0 §3): from ranks and tags to peers and envelopes.
+
+pub(crate) mod buffer;
+
+use super::Mpi;
+use super::request::Activity;
+use crate::device::Device;
+use crate::engine::memory::Memory;
+use crate::engine::point_to_point::matching::MatchPattern;
+use crate::engine::point_to_point::wire::Envelope;
+use crate::engine::point_to_point::{Engine, Mode, ProbedMessage};
+use crate::engine::programs::offloaded::OffloadedId;
+use crate::engine::schedules::run::{Members, RunId};
+use crate::mpi::collective::shared::running::SharedCollectiveId;
+use crate::mpi::communicator::{Comm, Traffic};
+use crate::mpi::handle::Handle;
+use crate::mpi::point_to_point::buffer::{BsendBuffer, BufferOwner};
+use crate::mpi::request::status::{ANY_SOURCE, ANY_TAG, PROC_NULL, Status};
+use platform::base::{ErrorClass, MpiError, Peer, Result};
+
+/// The largest tag (`MPI_TAG_UB`).
+pub const TAG_MAX: i32 = i32::MAX;
+/// `MPI_MESSAGE_NO_PROC` of the standard ABI.
+pub(crate) const MESSAGE_NO_PROC: Handle = 0x129;
+
+/// The four modes of a send (§3.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendMode {
+    /// The library decides whether it waits for the receive.
+    Standard,
+    /// Never waits: the message is kept in the attached buffer.
+    Buffered,
+    /// Waits for the receive.
+    Synchronous,
+    /// The receive has been posted; here the same as standard.
+    Ready,
+}
+
+/// What a persistent request starts, checked.
+#[derive(Debug)]
+pub enum StartArguments {
+    /// To or from `MPI_PROC_NULL`.
+    ProcNull(Status),
+    /// A send.
+    Send {
+        /// Its mode.
+        mode: SendMode,
+        /// Where to.
+        to: Peer,
+        /// What it is matched by.
+        envelope: Envelope,
+        /// The message.
+        memory: Memory,
+    },
+    /// A receive.
+    Receive {
+        /// What it accepts.
+        pattern: MatchPattern,
+        /// Where the message goes.
+        memory: Memory,
+    },
+    /// A collective operation, by its run.
+    Collective(RunId),
+    /// A collective operation in a hall of its own.
+    Shared(SharedCollectiveId),
+    /// A collective operation that the device runs.
+    Program(OffloadedId),
+}
+
+impl StartArguments {
+    /// The same once more.
+    pub(crate) fn duplicate(&self) -> Self {
+        match self {
+            Self::ProcNull(status) => Self::ProcNull(*status),
+            Self::Send { mode, to, envelope, memory } => {
+                Self::Send { mode: *mode, to: *to, envelope: *envelope, memory: memory.alias() }
+            }
+            Self::Receive { pattern, memory } => {
+                Self::Receive { pattern: *pattern, memory: memory.alias() }
+            }
+            Self::Collective(run) => Self::Collective(*run),
+            Self::Shared(hall) => Self::Shared(*hall),
+            Self::Program(program) => Self::Program(*program),
+        }
+    }
+}
+
+/// A message that a matched probe took, and whose communicator it came from.
+#[derive(Debug)]
+pub(crate) struct MatchedMessage {
+    matched: ProbedMessage,
+    comm: Handle,
+}
+
+impl<D: Device> Mpi<D> {
+    /// A send, ready to start.
+    ///
+    /// # Errors
+    /// `Comm`, `Rank`, `Tag` for a wrong argument.
+    #[inline]
+    pub fn send_arguments(
+        &self, mode: SendMode, memory: Memory, dest: i32, tag: i32, comm: Handle,
+    ) -> Result<StartArguments> {
+        if dest == PROC_NULL {
+            self.comms.get(comm)?;
+            check_tag(tag)?;
+            return Ok(StartArguments::ProcNull(Status::EMPTY));
+        }
+        let (to, envelope) = self.destination(dest, tag, comm)?;
+        Ok(StartArguments::Send { mode, to, envelope, memory })
+    }
+
+    /// A receive, ready to start.
+    ///
+    /// # Errors
+    /// `Comm`, `Rank`, `Tag` for a wrong argument.
+    #[inline]
+    pub fn receive_arguments(
+        &self, memory: Memory, source: i32, tag: i32, comm: Handle,
+    ) -> Result<StartArguments> {
+        Ok(match self.pattern(source, tag, comm)? {
+            Some(pattern) => StartArguments::Receive { pattern, memory },
+            None => StartArguments::ProcNull(Status::PROC_NULL),
+        })
+    }
+
+    /// Starts a send.
+    ///
+    /// # Errors
+    /// As [`Mpi::send_arguments`] and [`Mpi::start_operation`].
+    #[inline(always)]
+    pub(crate) fn send(
+        &mut self, mode: SendMode, memory: Memory, dest: i32, tag: i32, comm: Handle,
+    ) -> Result<Activity> {
+        if mode != SendMode::Standard || dest == PROC_NULL {
+            let recipe = self.send_arguments(mode, memory, dest, tag, comm)?;
+            return self.start_operation(recipe, comm);
+        }
+        let (to, envelope) = self.destination(dest, tag, comm)?;
+        Ok(match self.engine.send(to, envelope, memory, Mode::Standard) {
+            Some(operation) => Activity::Message(operation),
+            None => Activity::Complete(Status::EMPTY),
+        })
+    }
+
+    /// Starts a receive.
+    ///
+    /// # Errors
+    /// As [`Mpi::receive_arguments`].
+    #[inline(always)]
+    pub(crate) fn receive(
+        &mut self, memory: Memory, source: i32, tag: i32, comm: Handle,
+    ) -> Result<Activity> {
+        Ok(match self.pattern(source, tag, comm)? {
+            Some(pattern) => Activity::Message(self.engine.receive(pattern, memory)),
+            None => Activity::Complete(Status::PROC_NULL),
+        })
+    }
+
+    /// Who gets a message to the rank `dest`, and what it is matched by.
+    #[inline(always)]
+    fn destination(&self, dest: i32, tag: i32, comm: Handle) -> Result<(Peer, Envelope)> {
+        let comm = self.comms.get(comm)?;
+        check_tag(tag)?;
+        let to = comm.targets().peer(comm.check_rank(dest)?);
+        let context = comm.context.for_traffic(Traffic::PointToPoint);
+        Ok((to, Envelope { context, source: comm.rank, tag }))
+    }
+
+    /// Starts a send or a receive on `comm`.
+    ///
+    /// # Errors
+    /// `Buffer` for a buffered send without room.
+    #[inline]
+    pub fn start_operation(&mut self, recipe: StartArguments, comm: Handle) -> Result<Activity> {
+        Ok(match recipe {
+            StartArguments::ProcNull(status) => Activity::Complete(status),
+            StartArguments::Collective(run) => Activity::Run(self.engine.start(run)),
+            StartArguments::Shared(hall) => self.restart_shared(hall),
+            StartArguments::Program(program) => {
+                self.engine.start_offloaded(program);
+                Activity::Program(program)
+            }
+            StartArguments::Receive { pattern, memory } => {
+                Activity::Message(self.engine.receive(pattern, memory))
+            }
+            StartArguments::Send { mode: SendMode::Buffered, to, envelope, memory } => {
+                self.send_buffered(to, envelope, &memory, comm)?;
+                Activity::Complete(Status::EMPTY)
+            }
+            StartArguments::Send { mode, to, envelope, memory } => {
+                let mode = match mode {
+                    SendMode::Synchronous => Mode::Synchronous,
+                    SendMode::Standard | SendMode::Buffered | SendMode::Ready => Mode::Standard,
+                };
+                match self.engine.send(to, envelope, memory, mode) {
+                    Some(operation) => Activity::Message(operation),
+                    None => Activity::Complete(Status::EMPTY),
+                }
+            }
+        })
+    }
+
+    /// Keeps a copy of the message in the buffer of the communicator, else in that of its session
+    /// or of the process (§3.6).
+    fn send_buffered(
+        &mut self, to: Peer, envelope: Envelope, memory: &Memory, comm: Handle,
+    ) -> Result {
+        let comm = self.comms.get_mut(comm)?;
+        let buffering = match comm.group.session() {
+            _ if comm.bsend_buffer.is_attached() => &mut comm.bsend_buffer,
+            Some(session) => &mut self.sessions.get_mut(session)?.bsend_buffer,
+            None => &mut self.bsend_buffer,
+        };
+        let engine = &mut self.engine;
+        buffering.remove_sent(|operation| engine.take_completion(operation).is_some());
+        let len = memory.len();
+        buffering.check_space(len)?;
+        let mut copy = vec![0; len];
+        memory.pack(0, &mut copy);
+        if let Some(operation) = engine.send(to, envelope, Memory::owned(copy), Mode::Standard) {
+            buffering.add_pending(operation, len);
+        }
+        Ok(())
+    }
+
+    /// A buffer for buffered sends.
+    ///
+    /// # Errors
+    /// `Comm` or `Session` if there is no such communicator or session.
+    pub(crate) fn bsend_buffer(
+        &mut self, place: BufferOwner,
+    ) -> Result<(&mut BsendBuffer, &mut Engine<D>)> {
+        let buffering = match place {
+            BufferOwner::Comm(comm) => &mut self.comms.get_mut(comm)?.bsend_buffer,
+            BufferOwner::Session(session) => &mut self.sessions.get_mut(session)?.bsend_buffer,
+            BufferOwner::Process => &mut self.bsend_buffer,
+        };
+        Ok((buffering, &mut self.engine))
+    }
+
+    /// Whether all messages of a buffer have left; true where there is no buffer.
+    pub(crate) fn has_flushed(&self, place: BufferOwner) -> bool {
+        let buffering = match place {
+            BufferOwner::Comm(comm) => self.comms.get(comm).ok().map(|comm| &comm.bsend_buffer),
+            BufferOwner::Session(session) => {
+                self.sessions.get(session).ok().map(|session| &session.bsend_buffer)
+            }
+            BufferOwner::Process => Some(&self.bsend_buffer),
+        };
+        buffering.is_none_or(|buffering| {
+            buffering.have_all_left(|operation| self.engine.completion(operation).is_some())
+        })
+    }
+
+    /// The same, forgetting the messages that have left.
+    ///
+    /// # Errors
+    /// As [`Mpi::bsend_buffer`].
+    pub(crate) fn poll_flush(&mut self, place: BufferOwner) -> Result<bool> {
+        let (buffering, engine) = self.bsend_buffer(place)?;
+        Ok(buffering.remove_sent(|operation| engine.take_completion(operation).is_some()))
+    }
+
+    /// The oldest message that has arrived and fits (§3.8.1).
+    ///
+    /// # Errors
+    /// `Comm`, `Rank`, `Tag` for a wrong argument.
+    pub(crate) fn probe(&mut self, source: i32, tag: i32, comm: Handle) -> Result<Option<Status>> {
+        let Some(pattern) = self.pattern(source, tag, comm)? else {
+            return Ok(Some(Status::PROC_NULL));
+        };
+        Ok(self.engine.probe(pattern).map(|(envelope, bytes)| arrived(envelope, bytes)))
+    }
+
+    /// Takes the oldest message that has arrived and fits (§3.8.2).
+    ///
+    /// # Errors
+    /// `Comm`, `Rank`, `Tag` for a wrong argument.
+    pub(crate) fn probe_matched(
+        &mut self, source: i32, tag: i32, comm: Handle,
+    ) -> Result<Option<(Handle, Status)>> {
+        let Some(pattern) = self.pattern(source, tag, comm)? else {
+            return Ok(Some((MESSAGE_NO_PROC, Status::PROC_NULL)));
+        };
+        let Some(matched) = self.engine.probe_matched(pattern) else { return Ok(None) };
+        let status = arrived(matched.envelope, matched.len());
+        Ok(Some((self.messages.insert(MatchedMessage { matched, comm })?, status)))
+    }
+
+    /// The communicator of a message, for its error handler.
+    pub(crate) fn comm_of_message(&self, message: Handle) -> Option<Handle> {
+        Some(self.messages.get(message)?.comm)
+    }
+
+    /// Receives a message that a matched probe took, on the communicator given back.
+    ///
+    /// # Errors
+    /// `Request` if the handle is no message.
+    pub(crate) fn receive_matched(
+        &mut self, message: Handle, memory: Memory,
+    ) -> Result<(Activity, Handle)> {
+        if message == MESSAGE_NO_PROC {
+            return Ok((
+                Activity::Complete(Status::PROC_NULL),
+                crate::mpi::communicator::COMM_SELF,
+            ));
+        }
+        let taken = self.messages.remove(message).ok_or_else(|| {
+            let why = format!("{message:#x} is not a message; it may have been received");
+            ErrorClass::Request.error(why)
+        })?;
+        let operation = self.engine.receive_matched(taken.matched, memory);
+        Ok((Activity::Message(operation), taken.comm))
+    }
+
+    /// What a receive or probe accepts; `None` from `MPI_PROC_NULL`.
+    #[inline(always)]
+    pub(crate) fn pattern(
+        &self, source: i32, tag: i32, comm: Handle,
+    ) -> Result<Option<MatchPattern>> {
+        let comm: &Comm = self.comms.get(comm)?;
+        if tag != ANY_TAG {
+            check_tag(tag)?;
+        }
+        let source = match source {
+            PROC_NULL => return Ok(None),
+            ANY_SOURCE => None,
+            _ => Some(comm.check_rank(source)?),
+        };
+        let context = comm.context.for_traffic(Traffic::PointToPoint);
+        Ok(Some(MatchPattern { context, source, tag: (tag != ANY_TAG).then_some(tag) }))
+    }
+}
+
+fn arrived(envelope: Envelope, bytes: u64) -> Status {
+    let Envelope { source, tag, .. } = envelope;
+    Status { source: source as i32, tag, bytes, ..Status::EMPTY }
+}
+
+#[inline]
+pub(crate) fn check_tag(tag: i32) -> Result {
+    if tag >= 0 {
+        return Ok(());
+    }
+    Err(bad_tag(tag))
+}
+
+#[cold]
+fn bad_tag(tag: i32) -> Box<MpiError> {
+    ErrorClass::Tag.error(format!("tag {tag} is not in 0..={TAG_MAX}"))
+}
