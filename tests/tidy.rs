@@ -332,6 +332,37 @@ fn a_type_name_stands_for_one_type() {
     report(wrong);
 }
 
+/// The pages for people, whose paths must exist.
+const PAGES: &[&str] = &["README.md", "CONTRIBUTING.md", "docs"];
+
+/// The paths of the repository that a line of a page names in backticks.
+fn paths_named(line: &str) -> impl Iterator<Item = &str> {
+    let is_path = |text: &&str| {
+        let folders = CODE.iter().chain(&["c-tests", "scripts", "npb-harness", "chart", "docs"]);
+        let starts = |folder: &&str| text.starts_with(&format!("{folder}/"));
+        folders.into_iter().any(starts) && !text.contains(['*', ' '])
+    };
+    line.split('`').skip(1).step_by(2).filter(is_path)
+}
+
+#[test]
+fn pages_name_what_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut wrong = Vec::new();
+    for (page, text) in PAGES.iter().copied().flat_map(files) {
+        for (index, line) in text.lines().enumerate() {
+            for path in paths_named(line).filter(|path| !root.join(path).exists()) {
+                wrong.push(format!("{page}:{}: {path} does not exist", index + 1));
+            }
+        }
+    }
+    report(wrong);
+    assert_eq!(
+        paths_named("`src/mpi` and `npb`, `scripts/x --all`").collect::<Vec<_>>(),
+        ["src/mpi"]
+    );
+}
+
 #[test]
 fn files_are_short_and_finished() {
     let unfinished = [["TO", "DO"].concat(), ["FIX", "ME"].concat(), ["..", "shared"].join("/")];
