@@ -1,5 +1,5 @@
 // What messages and reductions take between two ranks: the terms of the cost model of collective
-// algorithms (src/mpi/coll/machine.rs). Best of many short runs, as noise only ever adds.
+// algorithms (src/mpi/collective/selection/machine_model.rs). Best of many short runs, as noise only ever adds.
 //
 //   machine [SECONDS for each term]
 #include <mpi.h>

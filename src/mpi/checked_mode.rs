@@ -30,7 +30,8 @@ use crate::device::Device;
 use crate::engine::memory::Memory;
 use crate::engine::schedules::continuation::Continuation;
 use crate::engine::schedules::run::{Launch, RunId, RunPlan};
-use crate::mpi::collective::algorithms::{UniformBlocks, allgather_bruck};
+use crate::mpi::collective::algorithms::UniformBlocks;
+use crate::mpi::collective::algorithms::allgather;
 use crate::mpi::collective::{Bound, Call, CallForm};
 use crate::mpi::communicator::{Comm, Traffic};
 use crate::mpi::handle::Handle;
@@ -316,7 +317,7 @@ impl<D: Device> Mpi<D> {
         let args = UniformBlocks { block: RECORD_BYTES, in_place: false };
         let all = vec![0; RECORD_BYTES * shape.ranks as usize];
         let buffers = vec![Memory::owned(said.emit()), Memory::owned(all)];
-        let question = RunPlan::moving(allgather_bruck::schedule(shape, rank, args), buffers);
+        let question = RunPlan::moving(allgather::bruck::schedule(shape, rank, args), buffers);
         let (title, member) = (comm.title().to_owned(), member_names(comm));
         let judge = move |buffers: &[Memory]| {
             let mut bytes = vec![0; buffers[1].len()];

@@ -33,8 +33,8 @@ use crate::engine::point_to_point::Engine;
 use crate::offload::Scheme;
 use crate::offload::packing::PackingPolicy;
 
-use crate::mpi::collective::schedule_cache::ScheduleCache;
 use crate::mpi::collective::selection::Selection;
+use crate::mpi::collective::selection::schedule_cache::ScheduleCache;
 use crate::mpi::collective::shared::running::SharedCollectives;
 use crate::mpi::communicator::Comms;
 use crate::mpi::handle::{HandleKind, HandleTable};

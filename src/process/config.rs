@@ -10,7 +10,7 @@ use super::interface_settings;
 use crate::devices::shm::CopyMethod;
 use crate::devices::tofu;
 use crate::engine::point_to_point::EAGER_MAX;
-use crate::mpi::collective::algorithms::registry::CollectiveOperation;
+use crate::mpi::collective::selection::registry::CollectiveOperation;
 use crate::mpi::collective::selection::{AlgorithmChoice, Selection};
 use crate::mpi::errhandler::Handler;
 use crate::offload::Scheme;

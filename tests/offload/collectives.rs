@@ -1,11 +1,11 @@
 //! Collective operations to try: the schedules of all ranks, with one byte for each block.
 
 use mpi_abi::mpi::collective::algorithms::algorithm::Arguments;
-use mpi_abi::mpi::collective::algorithms::registry;
-use mpi_abi::mpi::collective::algorithms::registry::AlgorithmFamily;
 use mpi_abi::mpi::collective::algorithms::{
     Allreduce, Bcast, Operands, Rooted, Shape, UniformBlocks,
 };
+use mpi_abi::mpi::collective::selection::registry;
+use mpi_abi::mpi::collective::selection::registry::AlgorithmFamily;
 use mpi_abi::offload::{Buffer, Schedule, ScheduleBuilder};
 
 /// Collective operations on so many ranks, as schedules of all of them.

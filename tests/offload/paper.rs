@@ -3,9 +3,9 @@
 //! persistent collective communication with the offload API of Open Fabrics Interfaces", in
 //! Japanese; its "2^n scheme").
 
-use mpi_abi::mpi::collective::algorithms::{
-    RECEIVE, Shape, UniformBlocks, allgather_doubling, barrier_dissemination,
-};
+use mpi_abi::mpi::collective::algorithms::allgather;
+use mpi_abi::mpi::collective::algorithms::barrier;
+use mpi_abi::mpi::collective::algorithms::{RECEIVE, Shape, UniformBlocks};
 use mpi_abi::offload::{CounterAdd, DeferredWork, Program, ProgramOp, Schedule, Scheme};
 
 use super::model::{Adds, Network, Reset, System};
@@ -85,7 +85,7 @@ fn allgather(n: u32, rank: u32, tanks: u8) -> Program {
 }
 
 fn barriers(ranks: u32, instances: u8, program: impl Fn(u32) -> Program) -> System {
-    let part = |rank| barrier_dissemination::schedule(Shape { ranks }, rank);
+    let part = |rank| barrier::dissemination::schedule(Shape { ranks }, rank);
     let schedules: Vec<Schedule> = (0..ranks).map(part).collect();
     let system = System::new((0..ranks).map(program).collect(), schedules, instances);
     // Messages of one instance stand for those of another: it is the entering that counts.
@@ -94,7 +94,7 @@ fn barriers(ranks: u32, instances: u8, program: impl Fn(u32) -> Program) -> Syst
 
 fn allgathers(ranks: u32, instances: u8, tanks: u8) -> System {
     let args = UniformBlocks { block: 1, in_place: true };
-    let part = |rank| allgather_doubling::schedule(Shape { ranks }, rank, args);
+    let part = |rank| allgather::doubling::schedule(Shape { ranks }, rank, args);
     let programs = (0..ranks).map(|rank| allgather(ranks.ilog2(), rank, tanks)).collect();
     System::new(programs, (0..ranks).map(part).collect(), instances)
 }

@@ -3,7 +3,7 @@
 use mpi_abi::mpi::collective::algorithms::algorithm::{
     AgreedArguments, Algorithm, Arguments, Cost,
 };
-use mpi_abi::mpi::collective::algorithms::registry::AlgorithmFamily;
+use mpi_abi::mpi::collective::selection::registry::AlgorithmFamily;
 use mpi_abi::offload::Schedule;
 
 use super::{Shape, sizes};

@@ -10,8 +10,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use mpi_abi::mpi::collective::algorithms::allreduce_redundant;
-use mpi_abi::mpi::collective::algorithms::allreduce_redundant::ExtraRounds;
+use mpi_abi::mpi::collective::algorithms::allreduce;
+use mpi_abi::mpi::collective::algorithms::allreduce::redundant::ExtraRounds;
 use mpi_abi::mpi::collective::algorithms::{Allreduce, Operands};
 use mpi_abi::offload::check::check;
 use mpi_abi::offload::{Buffer, Region, Schedule, StepAction};
@@ -181,7 +181,7 @@ impl Explorer<'_> {
 /// Explores an allreduce; returns the number of states.
 fn explore(ranks: u32, extras: ExtraRounds, in_place: bool) -> usize {
     let shape = Shape { ranks };
-    let part = |rank| allreduce_redundant::schedule(shape, rank, args(in_place), extras);
+    let part = |rank| allreduce::redundant::schedule(shape, rank, args(in_place), extras);
     let schedules: Vec<Schedule> = (0..ranks).map(part).collect();
     check(&schedules).unwrap();
     let mut algebra = Algebra::default();
@@ -249,7 +249,7 @@ fn redundant_rounds_change_nothing() {
                 element: ELEMENT,
                 schedule: &|rank| {
                     let extras = ExtraRounds { middle, last };
-                    allreduce_redundant::schedule(shape, rank, args(rank % 2 == 0), extras)
+                    allreduce::redundant::schedule(shape, rank, args(rank % 2 == 0), extras)
                 },
                 before: &|rank, algebra| {
                     let own = algebra.leaves(rank, 0, ELEMENT);
@@ -271,7 +271,7 @@ fn many_orders_of_copies_give_one_result() {
     for ranks in [8, 16, 21, 32] {
         let shape = Shape { ranks };
         let extras = ExtraRounds { middle: 2, last: 3 };
-        let part = |rank| allreduce_redundant::schedule(shape, rank, args(false), extras);
+        let part = |rank| allreduce::redundant::schedule(shape, rank, args(false), extras);
         let schedules: Vec<Schedule> = (0..ranks).map(part).collect();
         check(&schedules).unwrap();
         let mut algebra = Algebra::default();

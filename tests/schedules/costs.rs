@@ -1,12 +1,12 @@
 //! What algorithms claim to cost, beside the schedules of all ranks: never less, and reached.
 
 use mpi_abi::mpi::collective::algorithms::algorithm::{AgreedArguments, Arguments, Cost};
-use mpi_abi::mpi::collective::algorithms::registry;
-use mpi_abi::mpi::collective::algorithms::registry::AlgorithmFamily;
 use mpi_abi::mpi::collective::algorithms::{
     Allreduce, Bcast, BlockPairs, Operands, RankBlocks, Reduce, ReduceScatter, Rooted,
     RootedBlocks, Scan, UniformBlocks,
 };
+use mpi_abi::mpi::collective::selection::registry;
+use mpi_abi::mpi::collective::selection::registry::AlgorithmFamily;
 use mpi_abi::offload::{Schedule, StepAction};
 
 use super::Shape;

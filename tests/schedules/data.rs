@@ -1,11 +1,11 @@
 //! The operations that only move data.
 
-use mpi_abi::mpi::collective::algorithms::registry;
-use mpi_abi::mpi::collective::algorithms::registry::AlgorithmFamily;
 use mpi_abi::mpi::collective::algorithms::{
     Bcast, BlockPairs, Collective, RankBlocks, Rooted, RootedBlocks, UniformBlocks,
 };
 use mpi_abi::mpi::collective::selection::Selection;
+use mpi_abi::mpi::collective::selection::registry;
+use mpi_abi::mpi::collective::selection::registry::AlgorithmFamily;
 use mpi_abi::offload::Schedule;
 use mpi_abi::offload::check::check;
 

@@ -4,10 +4,10 @@
 use mpi_abi::mpi::collective::algorithms::inter;
 use mpi_abi::mpi::collective::algorithms::inter::{InterCollective, InterRoute};
 use mpi_abi::mpi::collective::algorithms::{
-    Allreduce, Bcast, BlockPairs, InterShape, Operands, Reduce, ReduceScatter, Rooted,
-    RootedBlocks, registry,
+    Allreduce, Bcast, BlockPairs, InterShape, Operands, Reduce, ReduceScatter, Rooted, RootedBlocks,
 };
 use mpi_abi::mpi::collective::selection::Selection;
+use mpi_abi::mpi::collective::selection::registry;
 use mpi_abi::offload::check::check;
 use mpi_abi::offload::{Schedule, StepAction};
 

@@ -5,9 +5,9 @@
 
 use mpi_abi::mpi::collective::algorithms::hierarchical;
 use mpi_abi::mpi::collective::algorithms::hierarchical::{HierarchyView, Nodes};
-use mpi_abi::mpi::collective::algorithms::registry::{BCAST, SCAN};
 use mpi_abi::mpi::collective::algorithms::{Bcast, Operands, Scan};
 use mpi_abi::mpi::collective::selection::Selection;
+use mpi_abi::mpi::collective::selection::registry::{BCAST, SCAN};
 use mpi_abi::offload::Schedule;
 use platform::base::Random;
 

@@ -7,10 +7,10 @@ use mpi_abi::mpi::collective::algorithms::hierarchical;
 use mpi_abi::mpi::collective::algorithms::hierarchical::costs;
 use mpi_abi::mpi::collective::algorithms::hierarchical::costs::TwoLevel;
 use mpi_abi::mpi::collective::algorithms::hierarchical::{HierarchyView, Nodes};
-use mpi_abi::mpi::collective::algorithms::registry::CollectiveOperation;
 use mpi_abi::mpi::collective::algorithms::{
     Allreduce, Bcast, Operands, Reduce, Rooted, Scan, UniformBlocks,
 };
+use mpi_abi::mpi::collective::selection::registry::CollectiveOperation;
 use mpi_abi::mpi::collective::selection::{AlgorithmChoice, Selection};
 use mpi_abi::offload::{Schedule, StepAction};
 use platform::base::Random;

@@ -7,7 +7,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use mpi_abi::mpi::collective::algorithms::{Shape, UniformBlocks, allgather_doubling, registry};
+use mpi_abi::mpi::collective::algorithms::allgather;
+use mpi_abi::mpi::collective::algorithms::{Shape, UniformBlocks};
+use mpi_abi::mpi::collective::selection::registry;
 use mpi_abi::offload::causal_order::CausalOrder;
 use mpi_abi::offload::compile::{Rules, link_all, link_one};
 use mpi_abi::offload::{
@@ -137,7 +139,7 @@ fn one_rank_is_linked_as_all_are() {
     for ranks in 1..=17 {
         let shape = Shape { ranks };
         let args = UniformBlocks { block: 8, in_place: false };
-        let part = |rank| allgather_doubling::schedule(shape, rank, args);
+        let part = |rank| allgather::doubling::schedule(shape, rank, args);
         let schedules: Vec<Schedule> = (0..ranks).map(part).collect();
         for rules in rules() {
             let all = link_all(&schedules, &rules).unwrap();

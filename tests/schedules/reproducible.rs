@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use mpi_abi::mpi::collective::algorithms::algorithm::Arguments;
-use mpi_abi::mpi::collective::algorithms::registry;
-use mpi_abi::mpi::collective::algorithms::registry::AlgorithmFamily;
 use mpi_abi::mpi::collective::algorithms::{Allreduce, Operands, Reduce, ReduceScatter, Scan};
+use mpi_abi::mpi::collective::selection::registry;
+use mpi_abi::mpi::collective::selection::registry::AlgorithmFamily;
 
 use super::by::{By, each};
 use super::symbolic::{Algebra, Byte};

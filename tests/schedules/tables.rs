@@ -1,10 +1,10 @@
 //! The tables of the paper that the water tanks are from (`offload::compile`), out of the schedules
 //! that run here; and what programs take at the sizes of its table 6.
 
-use mpi_abi::mpi::collective::algorithms::{
-    Bcast, Shape, UniformBlocks, allgather_doubling, barrier_dissemination, bcast_binary,
-    bcast_chain, bcast_trinaryx3,
-};
+use mpi_abi::mpi::collective::algorithms::allgather;
+use mpi_abi::mpi::collective::algorithms::barrier;
+use mpi_abi::mpi::collective::algorithms::bcast;
+use mpi_abi::mpi::collective::algorithms::{Bcast, Shape, UniformBlocks};
 use mpi_abi::offload::causal_order::CausalOrder;
 use mpi_abi::offload::compile::{Rules, SingleSource, link_all, link_one};
 use mpi_abi::offload::resources::{MessageRounds, Resources};
@@ -24,7 +24,7 @@ fn printed(program: &mpi_abi::offload::Program, rank: u32) -> Vec<TableRow> {
 }
 
 fn doubling(rank: u32) -> Schedule {
-    allgather_doubling::schedule(EIGHT, rank, UniformBlocks { block: 8, in_place: true })
+    allgather::doubling::schedule(EIGHT, rank, UniformBlocks { block: 8, in_place: true })
 }
 
 /// Rules for a broadcast from rank 0 as in the paper: all tell the root that they are ready.
@@ -38,7 +38,7 @@ fn broadcast(ranks: u32) -> Rules {
 fn table_2_branches() {
     let ranks = 15;
     let (shape, args) = (Shape { ranks }, Bcast { bytes: 64, root: 0 });
-    let part = |rank| bcast_binary::in_segments(shape, rank, args, 64);
+    let part = |rank| bcast::binary::in_segments(shape, rank, args, 64);
     let programs = link_all(&(0..ranks).map(part).collect::<Vec<_>>(), &broadcast(ranks)).unwrap();
     let brief = |row: &TableRow| (row.threshold, row.operation, row.increment, row.peer);
     let table: Vec<_> = printed(&programs[1], 1).iter().map(brief).collect();
@@ -55,7 +55,7 @@ fn table_2_branches() {
 fn segments_are_counted() {
     let ranks = 4;
     let (shape, args) = (Shape { ranks }, Bcast { bytes: 5 * 8, root: 0 });
-    let part = |rank| bcast_chain::in_segments(shape, rank, args, 8);
+    let part = |rank| bcast::chain::in_segments(shape, rank, args, 8);
     let programs = link_all(&(0..ranks).map(part).collect::<Vec<_>>(), &broadcast(ranks)).unwrap();
     let sent: Vec<u64> = printed(&programs[1], 1)
         .iter()
@@ -71,7 +71,7 @@ fn segments_are_counted() {
 #[test]
 fn table_4_barrier() {
     let rules = Rules { synchronizes: true, ..Rules::PAPER };
-    let part = |rank| barrier_dissemination::schedule(EIGHT, rank);
+    let part = |rank| barrier::dissemination::schedule(EIGHT, rank);
     let programs = link_all(&(0..8).map(part).collect::<Vec<_>>(), &rules).unwrap();
     let brief = |row: &TableRow| (row.round, row.threshold, row.operation, row.increment, row.peer);
     let table: Vec<_> = printed(&programs[0], 0).iter().map(brief).collect();
@@ -117,7 +117,7 @@ fn table_5_allgather() {
 fn table_6_resources() {
     for (ranks, rounds, prematched) in [(82_944, 18, 54), (1_000_000, 21, 63)] {
         let args = UniformBlocks { block: 8, in_place: true };
-        let part = |rank| allgather_doubling::schedule(Shape { ranks }, rank, args);
+        let part = |rank| allgather::doubling::schedule(Shape { ranks }, rank, args);
         assert_eq!(part(0).rounds(), rounds);
         assert_eq!(MessageRounds(rounds).prematched(), prematched);
         assert_eq!(MessageRounds(rounds).of_tank(), 2 * rounds);
@@ -144,7 +144,7 @@ fn three_trees_take_three_counters() {
     let ranks = 27;
     let counters = |segments: usize, rules: &Rules| {
         let args = Bcast { bytes: segments * 8, root: 0 };
-        let part = |rank| bcast_trinaryx3::in_segments(Shape { ranks }, rank, args, 8);
+        let part = |rank| bcast::trinaryx3::in_segments(Shape { ranks }, rank, args, 8);
         let programs = link_all(&(0..ranks).map(part).collect::<Vec<_>>(), rules).unwrap();
         programs.iter().map(|program| program.counters()).max()
     };

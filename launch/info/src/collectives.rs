@@ -6,11 +6,11 @@
 use super::{Fact, FactSection};
 use mpi_abi::mpi::collective::algorithms::Shape;
 use mpi_abi::mpi::collective::algorithms::algorithm::{Algorithm, Arguments, Cost};
-use mpi_abi::mpi::collective::algorithms::registry::{
-    AlgorithmFamily, CollectiveOperation, Visitor,
-};
 use mpi_abi::mpi::collective::selection::machine_model;
 use mpi_abi::mpi::collective::selection::machine_model::MachineModel;
+use mpi_abi::mpi::collective::selection::registry::{
+    AlgorithmFamily, CollectiveOperation, Visitor,
+};
 use mpi_abi::mpi::collective::selection::{AlgorithmChoice, Selection};
 use mpi_abi::process::config::Config;
 use platform::base::Result;

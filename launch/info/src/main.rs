@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use launch::folders::Folders;
-use mpi_abi::mpi::collective::algorithms::registry::CollectiveOperation;
+use mpi_abi::mpi::collective::selection::registry::CollectiveOperation;
 use suiro_info::{Build, FactSection};
 
 const BUILD: Build = Build {

@@ -241,7 +241,7 @@ impl LevelSimulation<'_> {
 #[cfg(test)]
 mod tests {
     use crate::offload::{OPERATIONS, SimulatedCollective};
-    use mpi_abi::mpi::collective::algorithms::registry::CollectiveOperation;
+    use mpi_abi::mpi::collective::selection::registry::CollectiveOperation;
     use mpi_abi::offload::Scheme;
     use mpi_abi::offload::compile::link_all;
 

@@ -8,11 +8,11 @@ pub mod resources;
 pub mod table;
 
 use mpi_abi::mpi::collective::algorithms::algorithm::{Algorithm, Arguments};
-use mpi_abi::mpi::collective::algorithms::registry;
-use mpi_abi::mpi::collective::algorithms::registry::{AlgorithmFamily, CollectiveOperation};
 use mpi_abi::mpi::collective::algorithms::{
     Allreduce, Bcast, Operands, Reduce, ReduceScatter, Rooted, Scan, Shape, UniformBlocks,
 };
+use mpi_abi::mpi::collective::selection::registry;
+use mpi_abi::mpi::collective::selection::registry::{AlgorithmFamily, CollectiveOperation};
 use mpi_abi::offload::compile::{Rules, SingleSource, link_some};
 use mpi_abi::offload::{Program, Schedule, Scheme};
 

@@ -15,7 +15,6 @@ pub mod calls;
 pub(crate) mod offload;
 pub(crate) mod persistent;
 pub mod reduction_operator;
-pub(crate) mod schedule_cache;
 pub mod selection;
 pub mod shared;
 

@@ -23,7 +23,8 @@ use crate::engine::programs::offloaded::OffloadedId;
 use crate::engine::programs::program_setup::ProgramSetup;
 use crate::engine::schedules::run::{Launch, ReductionMethod, RunId, RunPlan};
 use crate::mpi::Mpi;
-use crate::mpi::collective::algorithms::{Allreduce, Operands, RECEIVE, allreduce_doubling};
+use crate::mpi::collective::algorithms::allreduce;
+use crate::mpi::collective::algorithms::{Allreduce, Operands, RECEIVE};
 use crate::mpi::collective::{Bound, Call};
 use crate::mpi::communicator::{Comm, Traffic};
 use crate::mpi::handle::Handle;
@@ -238,7 +239,7 @@ impl<D: Device> Mpi<D> {
         let on = self.comms.get(comm)?;
         let operands = Operands { bytes: 1, element: 1, commutative: true };
         let args = Allreduce { operands, in_place: true };
-        let schedule = allreduce_doubling::schedule(on.members_shape(), on.member(), args);
+        let schedule = allreduce::doubling::schedule(on.members_shape(), on.member(), args);
         let least = Arc::new(|from: Span, into: Span| {
             let mut votes = [[0], [0]];
             from.read(0, &mut votes[0]);

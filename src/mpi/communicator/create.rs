@@ -1,6 +1,6 @@
 //! New communicators from old ones, and the end of them (MPI 5.0 §7.4).
 //!
-//! Whoever is rank 0 of a new communicator chooses its context and claims its room (`comm_segment`).
+//! Whoever is rank 0 of a new communicator chooses its context and claims its room (`segment`).
 //! Duplicates need these few bytes from there:
 //!
 //! ```text

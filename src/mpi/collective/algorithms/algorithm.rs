@@ -2,7 +2,7 @@
 //! that it makes.
 //!
 //! Each file of an algorithm has a constant of type [`Algorithm`], named after its operation if it
-//! serves several; [`registry`](super::registry) lists them. The text of the file states the same
+//! serves several; [`registry`](crate::mpi::collective::selection::registry) lists them. The text of the file states the same
 //! cost in words. `tests/schedules/costs.rs` compares what is claimed with the schedules of all
 //! ranks, for every algorithm that is listed.
 

@@ -30,67 +30,31 @@
 //! holds the blocks for all ranks, and the result is where it begins.
 //!
 //! **Association.** How a reduction puts its operands together is up to the algorithm, and with it
-//! the last bits of a floating-point result. Those that [`registry::CollectiveOperation::reproducible`] names
+//! the last bits of a floating-point result. Those that [`crate::mpi::collective::selection::registry::CollectiveOperation::reproducible`] names
 //! do it in one way for all elements, whatever their number, the root or the order of arrival: a
 //! balanced tree over the places of `butterfly`, each of which is a rank or a pair of adjacent ones,
 //! in the order of ranks. So the result depends on the operands in the order of ranks only, and it
 //! is the same for reduce, allreduce and reduce-scatter. In a scan, operands are put together as in
-//! `scan_doubling`, which depends on the rank only. `SUIRO_REDUCE=reproducible` admits no others.
+//! `scan::doubling`, which depends on the rank only. `SUIRO_REDUCE=reproducible` admits no others.
 //!
 //! **Agreement.** Which algorithm runs is decided in [`selection`](super::selection) from what the standard makes equal
 //! on all ranks.
 
 pub mod algorithm;
-pub(crate) mod allgather_bruck;
-pub mod allgather_doubling;
-pub(crate) mod allgather_linear;
-pub(crate) mod allgather_neighbor;
-pub(crate) mod allgather_ring;
-pub(crate) mod allreduce_doubling;
-pub(crate) mod allreduce_halving;
-pub(crate) mod allreduce_linear;
-pub mod allreduce_redundant;
-pub(crate) mod allreduce_ring;
-pub(crate) mod alltoall_bruck;
-pub(crate) mod alltoall_pairwise;
-pub(crate) mod alltoall_spread;
-pub mod barrier_dissemination;
-pub(crate) mod barrier_linear;
-pub(crate) mod barrier_tree;
-pub mod bcast_binary;
-pub(crate) mod bcast_binomial;
-pub mod bcast_chain;
-pub(crate) mod bcast_knomial;
-pub(crate) mod bcast_linear;
-pub(crate) mod bcast_scatter_doubling;
-pub(crate) mod bcast_scatter_ring;
-pub mod bcast_trinaryx3;
-mod butterfly;
-pub(crate) mod gather_binomial;
-pub(crate) mod gather_linear;
+pub mod allgather;
+pub mod allreduce;
+pub mod alltoall;
+pub mod barrier;
+pub mod bcast;
+pub(crate) mod building_blocks;
+pub mod gather;
 pub mod hierarchical;
 pub mod inter;
 pub mod neighbor;
-mod phases;
-mod pipeline;
-pub(crate) mod reduce_binomial;
-pub(crate) mod reduce_chain;
-pub(crate) mod reduce_in_order;
-pub(crate) mod reduce_linear;
-pub(crate) mod reduce_rabenseifner;
-pub(crate) mod reduce_scatter_halving;
-pub(crate) mod reduce_scatter_in_order;
-pub(crate) mod reduce_scatter_linear;
-pub(crate) mod reduce_scatter_pairwise;
-pub(crate) mod reduce_scatter_ring;
-pub mod registry;
-pub(crate) mod scan_chain;
-pub(crate) mod scan_doubling;
-pub(crate) mod scan_linear;
-pub(crate) mod scatter_binomial;
-pub(crate) mod scatter_linear;
-mod signal;
-mod tree;
+pub mod reduce;
+pub mod reduce_scatter;
+pub mod scan;
+pub mod scatter;
 
 use crate::mpi::collective::selection::Selection;
 use hierarchical::{Nodes, costs};
@@ -323,21 +287,53 @@ impl Collective {
     /// The part of `rank` in this operation, by the algorithm that is chosen.
     pub fn schedule(self, by: &Selection, shape: Shape, rank: u32) -> Schedule {
         match self {
-            Self::Barrier => by.schedule(&registry::BARRIER, shape, rank, ()),
-            Self::Bcast(args) => by.schedule(&registry::BCAST, shape, rank, args),
-            Self::Gather(args) => by.schedule(&registry::GATHER, shape, rank, args),
-            Self::Scatter(args) => by.schedule(&registry::SCATTER, shape, rank, args),
-            Self::Allgather(args) => by.schedule(&registry::ALLGATHER, shape, rank, args),
-            Self::Alltoall(args) => by.schedule(&registry::ALLTOALL, shape, rank, args),
-            Self::Reduce(args) => by.schedule(&registry::REDUCE, shape, rank, args),
-            Self::Allreduce(args) => by.schedule(&registry::ALLREDUCE, shape, rank, args),
+            Self::Barrier => {
+                by.schedule(&crate::mpi::collective::selection::registry::BARRIER, shape, rank, ())
+            }
+            Self::Bcast(args) => {
+                by.schedule(&crate::mpi::collective::selection::registry::BCAST, shape, rank, args)
+            }
+            Self::Gather(args) => {
+                by.schedule(&crate::mpi::collective::selection::registry::GATHER, shape, rank, args)
+            }
+            Self::Scatter(args) => by.schedule(
+                &crate::mpi::collective::selection::registry::SCATTER,
+                shape,
+                rank,
+                args,
+            ),
+            Self::Allgather(args) => by.schedule(
+                &crate::mpi::collective::selection::registry::ALLGATHER,
+                shape,
+                rank,
+                args,
+            ),
+            Self::Alltoall(args) => by.schedule(
+                &crate::mpi::collective::selection::registry::ALLTOALL,
+                shape,
+                rank,
+                args,
+            ),
+            Self::Reduce(args) => {
+                by.schedule(&crate::mpi::collective::selection::registry::REDUCE, shape, rank, args)
+            }
+            Self::Allreduce(args) => by.schedule(
+                &crate::mpi::collective::selection::registry::ALLREDUCE,
+                shape,
+                rank,
+                args,
+            ),
             Self::ReduceScatterBlock(ReduceScatterBlock { block, in_place }) => {
                 let blocks = &vec![block.bytes; shape.ranks as usize];
                 let commutative = block.commutative;
                 reduce_scatter(by, shape, rank, ReduceScatter { blocks, commutative, in_place })
             }
-            Self::Scan(args) => by.schedule(&registry::SCAN, shape, rank, args),
-            Self::Exscan(args) => by.schedule(&registry::EXSCAN, shape, rank, args),
+            Self::Scan(args) => {
+                by.schedule(&crate::mpi::collective::selection::registry::SCAN, shape, rank, args)
+            }
+            Self::Exscan(args) => {
+                by.schedule(&crate::mpi::collective::selection::registry::EXSCAN, shape, rank, args)
+            }
         }
     }
 
@@ -345,33 +341,69 @@ impl Collective {
     /// in two levels are done as on one node.
     pub fn schedule_on_nodes(self, by: &Selection, nodes: &Nodes, rank: u32) -> Schedule {
         match self {
-            Self::Barrier => {
-                by.schedule_on_nodes(&registry::BARRIER, &costs::BARRIER, nodes, rank, ())
-            }
-            Self::Bcast(args) => {
-                by.schedule_on_nodes(&registry::BCAST, &costs::BCAST, nodes, rank, args)
-            }
-            Self::Gather(args) => {
-                by.schedule_on_nodes(&registry::GATHER, &costs::GATHER, nodes, rank, args)
-            }
-            Self::Scatter(args) => {
-                by.schedule_on_nodes(&registry::SCATTER, &costs::SCATTER, nodes, rank, args)
-            }
-            Self::Allgather(args) => {
-                by.schedule_on_nodes(&registry::ALLGATHER, &costs::ALLGATHER, nodes, rank, args)
-            }
-            Self::Alltoall(args) => {
-                by.schedule_on_nodes(&registry::ALLTOALL, &costs::ALLTOALL, nodes, rank, args)
-            }
-            Self::Reduce(args) => {
-                by.schedule_on_nodes(&registry::REDUCE, &costs::REDUCE, nodes, rank, args)
-            }
-            Self::Allreduce(args) => {
-                by.schedule_on_nodes(&registry::ALLREDUCE, &costs::ALLREDUCE, nodes, rank, args)
-            }
-            Self::Scan(args) => {
-                by.schedule_on_nodes(&registry::SCAN, &costs::SCAN, nodes, rank, args)
-            }
+            Self::Barrier => by.schedule_on_nodes(
+                &crate::mpi::collective::selection::registry::BARRIER,
+                &costs::BARRIER,
+                nodes,
+                rank,
+                (),
+            ),
+            Self::Bcast(args) => by.schedule_on_nodes(
+                &crate::mpi::collective::selection::registry::BCAST,
+                &costs::BCAST,
+                nodes,
+                rank,
+                args,
+            ),
+            Self::Gather(args) => by.schedule_on_nodes(
+                &crate::mpi::collective::selection::registry::GATHER,
+                &costs::GATHER,
+                nodes,
+                rank,
+                args,
+            ),
+            Self::Scatter(args) => by.schedule_on_nodes(
+                &crate::mpi::collective::selection::registry::SCATTER,
+                &costs::SCATTER,
+                nodes,
+                rank,
+                args,
+            ),
+            Self::Allgather(args) => by.schedule_on_nodes(
+                &crate::mpi::collective::selection::registry::ALLGATHER,
+                &costs::ALLGATHER,
+                nodes,
+                rank,
+                args,
+            ),
+            Self::Alltoall(args) => by.schedule_on_nodes(
+                &crate::mpi::collective::selection::registry::ALLTOALL,
+                &costs::ALLTOALL,
+                nodes,
+                rank,
+                args,
+            ),
+            Self::Reduce(args) => by.schedule_on_nodes(
+                &crate::mpi::collective::selection::registry::REDUCE,
+                &costs::REDUCE,
+                nodes,
+                rank,
+                args,
+            ),
+            Self::Allreduce(args) => by.schedule_on_nodes(
+                &crate::mpi::collective::selection::registry::ALLREDUCE,
+                &costs::ALLREDUCE,
+                nodes,
+                rank,
+                args,
+            ),
+            Self::Scan(args) => by.schedule_on_nodes(
+                &crate::mpi::collective::selection::registry::SCAN,
+                &costs::SCAN,
+                nodes,
+                rank,
+                args,
+            ),
             Self::ReduceScatterBlock(_) | Self::Exscan(_) => {
                 self.schedule(by, Shape { ranks: nodes.size() }, rank)
             }
@@ -381,30 +413,30 @@ impl Collective {
 
 /// The part of `rank` in an `MPI_Gatherv`, by the algorithm that is chosen.
 pub fn gatherv(by: &Selection, shape: Shape, rank: u32, args: RootedBlocks<'_>) -> Schedule {
-    by.schedule(&registry::GATHERV, shape, rank, args)
+    by.schedule(&crate::mpi::collective::selection::registry::GATHERV, shape, rank, args)
 }
 
 /// The part of `rank` in an `MPI_Scatterv`, by the algorithm that is chosen.
 pub fn scatterv(by: &Selection, shape: Shape, rank: u32, args: RootedBlocks<'_>) -> Schedule {
-    by.schedule(&registry::SCATTERV, shape, rank, args)
+    by.schedule(&crate::mpi::collective::selection::registry::SCATTERV, shape, rank, args)
 }
 
 /// The part of `rank` in an `MPI_Allgatherv`, by the algorithm that is chosen.
 pub fn allgatherv(by: &Selection, shape: Shape, rank: u32, args: RankBlocks<'_>) -> Schedule {
-    by.schedule(&registry::ALLGATHERV, shape, rank, args)
+    by.schedule(&crate::mpi::collective::selection::registry::ALLGATHERV, shape, rank, args)
 }
 
 /// The part of `rank` in an `MPI_Alltoallv` or `MPI_Alltoallw`, by the algorithm that is
 /// chosen.
 pub fn alltoallv(by: &Selection, shape: Shape, rank: u32, args: BlockPairs<'_>) -> Schedule {
-    by.schedule(&registry::ALLTOALLV, shape, rank, args)
+    by.schedule(&crate::mpi::collective::selection::registry::ALLTOALLV, shape, rank, args)
 }
 
 /// The part of `rank` in an `MPI_Reduce_scatter`, by the algorithm that is chosen.
 pub fn reduce_scatter(
     by: &Selection, shape: Shape, rank: u32, args: ReduceScatter<'_>,
 ) -> Schedule {
-    by.schedule(&registry::REDUCE_SCATTER, shape, rank, args)
+    by.schedule(&crate::mpi::collective::selection::registry::REDUCE_SCATTER, shape, rank, args)
 }
 
 #[cfg(test)]

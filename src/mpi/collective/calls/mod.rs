@@ -18,11 +18,11 @@ use crate::engine::memory::Memory;
 use crate::mpi::Mpi;
 use crate::mpi::collective::algorithms;
 use crate::mpi::collective::algorithms::inter::InterCollective;
-use crate::mpi::collective::algorithms::registry::CollectiveOperation;
 use crate::mpi::collective::algorithms::{
     Allreduce, Bcast, BlockPairs, Collective, RankBlocks, Reduce, ReduceScatter,
     ReduceScatterBlock, Rooted, RootedBlocks, Scan, UniformBlocks,
 };
+use crate::mpi::collective::selection::registry::CollectiveOperation;
 use crate::mpi::collective::shared::{SharedArguments, SharedOperation};
 use crate::mpi::collective::{Bound, Call};
 use crate::offload::Schedule;

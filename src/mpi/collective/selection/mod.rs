@@ -7,14 +7,16 @@
 //! operations. Settings are compared when ranks join.
 
 pub mod machine_model;
+pub mod registry;
+pub(crate) mod schedule_cache;
 
 use std::cell::Cell;
 
 use crate::mpi::collective::algorithms::Shape;
 use crate::mpi::collective::algorithms::algorithm::{AgreedArguments, Algorithm, Arguments};
 use crate::mpi::collective::algorithms::hierarchical::costs;
-use crate::mpi::collective::algorithms::registry::{AlgorithmFamily, CollectiveOperation};
 use crate::mpi::collective::selection::machine_model::MachineModel;
+use crate::mpi::collective::selection::registry::{AlgorithmFamily, CollectiveOperation};
 use crate::offload::Schedule;
 
 /// What a setting says of an operation.
@@ -190,8 +192,8 @@ impl Selection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mpi::collective::algorithms::registry::{ALLREDUCE, BCAST};
     use crate::mpi::collective::algorithms::{Allreduce, Bcast, Operands};
+    use crate::mpi::collective::selection::registry::{ALLREDUCE, BCAST};
 
     #[test]
     fn a_setting_is_heeded_where_it_fits() {

@@ -13,8 +13,8 @@
 use crate::device::Device;
 use crate::engine::memory::Memory;
 use crate::mpi::Mpi;
-use crate::mpi::collective::algorithms::registry::CollectiveOperation;
 use crate::mpi::collective::reduction_operator::ReductionOperator;
+use crate::mpi::collective::selection::registry::CollectiveOperation;
 use crate::mpi::collective::shared::{SharedArguments, SharedCollective};
 use crate::mpi::collective::{Call, CallForm};
 use crate::mpi::op::Combination;

@@ -5,7 +5,7 @@ mod resources;
 mod table;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use mpi_abi::mpi::collective::algorithms::registry::CollectiveOperation;
+use mpi_abi::mpi::collective::selection::registry::CollectiveOperation;
 use mpi_abi::offload::Scheme;
 use sim::offload::{OPERATIONS, SimulatedCollective};
 

@@ -1,7 +1,7 @@
 //! `suiro-sim offload table`: the deferred work of one rank.
 
 use clap::{Arg, ArgMatches, Command, value_parser};
-use mpi_abi::mpi::collective::algorithms::registry::CollectiveOperation;
+use mpi_abi::mpi::collective::selection::registry::CollectiveOperation;
 use sim::offload::table::table;
 
 use super::{checked, collective, scheme, scheme_argument, with_collective};

@@ -10,11 +10,12 @@
 //! the order of the receivers.
 
 use super::HierarchyView;
-use crate::mpi::collective::algorithms::phases::{PhasePlacement, Phases};
+use crate::mpi::collective::algorithms::alltoall;
+use crate::mpi::collective::algorithms::building_blocks::phases::{PhasePlacement, Phases};
 use crate::mpi::collective::algorithms::{
-    BlockPairs, RECEIVE, Rooted, UniformBlocks, alltoall_pairwise, block_offsets, input_buffer,
-    registry,
+    BlockPairs, RECEIVE, Rooted, UniformBlocks, block_offsets, input_buffer,
 };
+use crate::mpi::collective::selection::registry;
 use crate::offload::{Region, Schedule};
 
 /// The part of a rank.
@@ -31,7 +32,7 @@ pub fn alltoall(view: HierarchyView<'_>, args: UniformBlocks) -> Schedule {
     let buffers = [input_buffer(in_place).region(0, all), rows];
     let buffer = |entry: u32| buffers[entry as usize];
     view.intra_node(&mut phases, &registry::GATHER, &|_| with_leader, &buffer);
-    let rounds = (view.leaders().ranks - 1).div_ceil(alltoall_pairwise::WINDOW);
+    let rounds = (view.leaders().ranks - 1).div_ceil(alltoall::pairwise::WINDOW);
     let mut columns = Region::EMPTY;
     if view.is_leader() {
         let out = messages(&mut phases, view, block);
@@ -39,7 +40,7 @@ pub fn alltoall(view: HierarchyView<'_>, args: UniformBlocks) -> Schedule {
         let into = messages(&mut phases, view, block);
         let lens: Vec<usize> = out.regions.iter().map(|region| region.len).collect();
         let args = BlockPairs { send: &lens, receive: &lens, in_place: false };
-        let part = alltoall_pairwise::alltoallv(view.leaders(), view.node(), args);
+        let part = alltoall::pairwise::alltoallv(view.leaders(), view.node(), args);
         let nodes = view.nodes.count();
         let buffer = |entry: u32| match entry.checked_sub(nodes) {
             None => out.regions[entry as usize],

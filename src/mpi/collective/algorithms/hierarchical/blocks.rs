@@ -10,11 +10,13 @@
 //! ```
 
 use super::HierarchyView;
-use crate::mpi::collective::algorithms::phases::{PhasePlacement, Phases};
+use crate::mpi::collective::algorithms::building_blocks::phases::{PhasePlacement, Phases};
+use crate::mpi::collective::algorithms::gather;
+use crate::mpi::collective::algorithms::scatter;
 use crate::mpi::collective::algorithms::{
-    Bcast, RECEIVE, RankBlocks, Rooted, RootedBlocks, SEND, UniformBlocks, gather_linear,
-    input_buffer, registry, scatter_linear,
+    Bcast, RECEIVE, RankBlocks, Rooted, RootedBlocks, SEND, UniformBlocks, input_buffer,
 };
+use crate::mpi::collective::selection::registry;
 use crate::offload::{Buffer, Region, Schedule};
 
 /// The part of a rank in a gather.
@@ -43,7 +45,7 @@ pub fn gather(view: HierarchyView<'_>, args: Rooted) -> Schedule {
         let lens = view.node_lengths(block);
         let node = view.nodes.node_of(root);
         let to_root = RootedBlocks { own: gathered.len, blocks: &lens, root: node, in_place: true };
-        let part = gather_linear::gatherv(view.leaders(), view.node(), to_root);
+        let part = gather::linear::gatherv(view.leaders(), view.node(), to_root);
         let buffer = |entry: u32| match entry.checked_sub(1) {
             None => gathered,
             Some(node) => homes.node_blocks(node),
@@ -83,7 +85,7 @@ pub fn scatter(view: HierarchyView<'_>, args: Rooted) -> Schedule {
         let node = view.nodes.node_of(root);
         let from_root =
             RootedBlocks { own: arrived.len, blocks: &lens, root: node, in_place: true };
-        let part = scatter_linear::scatterv(view.leaders(), view.node(), from_root);
+        let part = scatter::linear::scatterv(view.leaders(), view.node(), from_root);
         let buffer = |entry: u32| match entry.checked_sub(1) {
             None => arrived,
             Some(node) => homes.node_blocks(node),

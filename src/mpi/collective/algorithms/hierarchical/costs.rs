@@ -7,12 +7,14 @@ use std::ops::Add;
 
 use super::{HierarchyView, Nodes};
 use crate::mpi::collective::algorithms::algorithm::{AgreedArguments, Algorithm, Arguments, Cost};
-use crate::mpi::collective::algorithms::registry;
-use crate::mpi::collective::algorithms::registry::{AlgorithmFamily, CollectiveOperation};
+use crate::mpi::collective::algorithms::alltoall;
+use crate::mpi::collective::algorithms::gather;
+use crate::mpi::collective::algorithms::scatter;
 use crate::mpi::collective::algorithms::{
     Allreduce, Bcast, RankBlocks, Reduce, Rooted, RootedBlocks, Scan, Shape, UniformBlocks,
-    alltoall_pairwise, gather_linear, scatter_linear,
 };
+use crate::mpi::collective::selection::registry;
+use crate::mpi::collective::selection::registry::{AlgorithmFamily, CollectiveOperation};
 use crate::mpi::collective::selection::{AlgorithmChoice, Selection};
 use crate::offload::Schedule;
 
@@ -89,7 +91,7 @@ pub const GATHER: TwoLevel<Rooted> = TwoLevel {
     cost: |view, args| HierarchicalCost {
         intra_node: intra_node_gather(view.rooted(args.root), args.block)
             + reorder_cost(view, args.block),
-        inter_node: (gather_linear::GATHERV.cost)(
+        inter_node: (gather::linear::GATHERV.cost)(
             view.leaders(),
             inter_node_arguments(view, args, &inter_node_lengths(view, args)),
         ),
@@ -107,7 +109,7 @@ pub const SCATTER: TwoLevel<Rooted> = TwoLevel {
         HierarchicalCost {
             intra_node: root.intra_node_cost(&registry::SCATTER, &from_leader)
                 + reorder_cost(view, args.block),
-            inter_node: (scatter_linear::SCATTERV.cost)(
+            inter_node: (scatter::linear::SCATTERV.cost)(
                 view.leaders(),
                 inter_node_arguments(view, args, &inter_node_lengths(view, args)),
             ),
@@ -148,8 +150,8 @@ pub const ALLTOALL: TwoLevel<UniformBlocks> = TwoLevel {
         let with_leader = Rooted { block: row, root: 0, in_place: false };
         let none = UniformBlocks { block: 0, ..args };
         let meeting = match args.block {
-            0 => (alltoall_pairwise::ALLTOALL.cost)(view.leaders(), none),
-            _ => alltoall_pairwise::windowed_cost(view.leaders(), alltoall_pairwise::WINDOW),
+            0 => (alltoall::pairwise::ALLTOALL.cost)(view.leaders(), none),
+            _ => alltoall::pairwise::windowed_cost(view.leaders(), alltoall::pairwise::WINDOW),
         };
         let packed = Cost::of_copy(2 * largest * row as u64);
         let scatter = view.intra_node_cost(&registry::SCATTER, &|_| with_leader);

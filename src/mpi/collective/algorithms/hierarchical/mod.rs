@@ -30,10 +30,12 @@ pub use nodes::Nodes;
 pub use reduce::{allreduce, reduce, scan};
 
 use super::algorithm::Arguments;
-use super::phases::{PhasePlacement, Phases};
-use super::registry::{self, AlgorithmFamily};
-use super::{BUFFER, Bcast, Shape, signal};
+use super::{BUFFER, Bcast, Shape};
+use crate::mpi::collective::algorithms::building_blocks::phases::{PhasePlacement, Phases};
+use crate::mpi::collective::algorithms::building_blocks::signal;
 use crate::mpi::collective::selection::Selection;
+use crate::mpi::collective::selection::registry;
+use crate::mpi::collective::selection::registry::AlgorithmFamily;
 use crate::offload::{Region, Schedule};
 
 /// The nodes as a rank sees them, and by which algorithms the phases go.

@@ -3,9 +3,9 @@
 //! The operation must commute, or the nodes be in the order of their ranks.
 
 use super::HierarchyView;
-use crate::mpi::collective::algorithms::phases::Phases;
-use crate::mpi::collective::algorithms::registry;
+use crate::mpi::collective::algorithms::building_blocks::phases::Phases;
 use crate::mpi::collective::algorithms::{Allreduce, Bcast, RECEIVE, Reduce, Scan, input_buffer};
+use crate::mpi::collective::selection::registry;
 use crate::offload::{Region, Schedule};
 
 /// The part of a rank in a reduce.

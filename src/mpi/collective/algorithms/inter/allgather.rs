@@ -17,8 +17,8 @@ use std::ops::Range;
 
 use super::bcast::GroupBcast;
 use super::{InterRoute, InterView, bcast, gather};
-use crate::mpi::collective::algorithms::allgather_ring::allgatherv as ring;
-use crate::mpi::collective::algorithms::phases::{PhasePlacement, Phases};
+use crate::mpi::collective::algorithms::allgather::ring::allgatherv as ring;
+use crate::mpi::collective::algorithms::building_blocks::phases::{PhasePlacement, Phases};
 use crate::mpi::collective::algorithms::{
     InterShape, RECEIVE, RankBlocks, SEND, Shape, block_buffer, block_offsets,
 };

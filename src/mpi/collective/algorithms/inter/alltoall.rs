@@ -1,12 +1,12 @@
 //! Alltoall, alltoallv and alltoallw between two groups: as among the members of both, with nothing
 //! for the own group.
 //!
-//! Cost: as `alltoall_pairwise` for all members; a rank sends one message to each rank of the other
+//! Cost: as `alltoall::pairwise` for all members; a rank sends one message to each rank of the other
 //! group.
 
 use super::InterView;
-use crate::mpi::collective::algorithms::alltoall_pairwise::alltoallv as pairwise;
-use crate::mpi::collective::algorithms::phases::{PhasePlacement, Phases};
+use crate::mpi::collective::algorithms::alltoall::pairwise::alltoallv as pairwise;
+use crate::mpi::collective::algorithms::building_blocks::phases::{PhasePlacement, Phases};
 use crate::mpi::collective::algorithms::{BlockPairs, InterShape, RECEIVE, SEND, Shape};
 use crate::offload::{Buffer, Region, Schedule};
 

@@ -5,8 +5,10 @@
 //! Cost, n being the size of the larger group: 2 ceil(log2 n) + 1 rounds; 2 messages cross.
 
 use super::InterView;
-use crate::mpi::collective::algorithms::phases::Phases;
-use crate::mpi::collective::algorithms::{InterShape, Shape, barrier_dissemination, signal};
+use crate::mpi::collective::algorithms::barrier;
+use crate::mpi::collective::algorithms::building_blocks::phases::Phases;
+use crate::mpi::collective::algorithms::building_blocks::signal;
+use crate::mpi::collective::algorithms::{InterShape, Shape};
 use crate::offload::Schedule;
 
 /// The part of `rank`.
@@ -16,7 +18,7 @@ pub(crate) fn barrier(shape: InterShape, rank: u32) -> Schedule {
     let mut phases = Phases::default();
     phases.then_synchronized(&signal::fan_in(view.local(), view.local_rank()), rounds, &near);
     if view.is_leader() {
-        let between = barrier_dissemination::schedule(Shape { ranks: 2 }, view.side() as u32);
+        let between = barrier::dissemination::schedule(Shape { ranks: 2 }, view.side() as u32);
         phases.then_synchronized(&between, 1, &|side| view.member(side as usize, 0));
     } else {
         phases.skip_rounds(1);

@@ -5,7 +5,7 @@
 //! ranks, and the message crosses once; straight, that of a broadcast of n + 1 ranks.
 
 use super::{InterRoute, InterView};
-use crate::mpi::collective::algorithms::phases::{PhasePlacement, Phases};
+use crate::mpi::collective::algorithms::building_blocks::phases::{PhasePlacement, Phases};
 use crate::mpi::collective::algorithms::{BUFFER, Bcast, InterShape, Shape};
 use crate::offload::{Region, Schedule};
 

@@ -5,10 +5,11 @@
 //! messages.
 
 use super::{InterRoute, InterView};
-use crate::mpi::collective::algorithms::gather_linear::gatherv as linear;
-use crate::mpi::collective::algorithms::phases::{PhasePlacement, Phases};
+use crate::mpi::collective::algorithms::building_blocks::phases::{PhasePlacement, Phases};
+use crate::mpi::collective::algorithms::gather;
+use crate::mpi::collective::algorithms::gather::linear::gatherv as linear;
 use crate::mpi::collective::algorithms::{
-    InterShape, RECEIVE, Rooted, RootedBlocks, SEND, block_buffer, gather_linear,
+    InterShape, RECEIVE, Rooted, RootedBlocks, SEND, block_buffer,
 };
 use crate::offload::{Region, Schedule};
 
@@ -44,7 +45,7 @@ pub(super) fn to_leader(phases: &mut Phases, view: InterView, block: usize) -> O
     let args = Rooted { block, root: 0, in_place: false };
     let all = if view.is_leader() { block * view.local().ranks as usize } else { 0 };
     let gathered = phases.scratch(all);
-    let part = gather_linear::schedule(view.local(), view.local_rank(), args);
+    let part = gather::linear::schedule(view.local(), view.local_rank(), args);
     let buffers = [SEND.region(0, block), gathered];
     let buffer = |entry: u32| buffers[entry as usize];
     phases.then(

@@ -31,9 +31,9 @@ pub use gather::{gather, gatherv};
 pub use reduce::{allreduce, reduce, reduce_scatter};
 pub use scatter::{scatter, scatterv};
 
-use super::registry::BCAST;
 use super::{Allreduce, Bcast, Collective, InterShape, Reduce, Rooted, Shape};
 use crate::mpi::collective::selection::Selection;
+use crate::mpi::collective::selection::registry::BCAST;
 use crate::offload::Schedule;
 
 /// Up to this many bytes cross between two groups in one message; a guess.

@@ -6,9 +6,10 @@
 
 use super::bcast::GroupBcast;
 use super::{InterView, bcast, scatter};
-use crate::mpi::collective::algorithms::phases::{PhasePlacement, Phases};
+use crate::mpi::collective::algorithms::building_blocks::phases::{PhasePlacement, Phases};
+use crate::mpi::collective::algorithms::reduce;
 use crate::mpi::collective::algorithms::{
-    Allreduce, InterShape, Operands, RECEIVE, Reduce, ReduceScatter, SEND, reduce_binomial,
+    Allreduce, InterShape, Operands, RECEIVE, Reduce, ReduceScatter, SEND,
 };
 use crate::offload::{Region, Schedule};
 
@@ -80,7 +81,7 @@ fn to_leader(phases: &mut Phases, view: InterView, operands: Operands) -> Option
     }
     let sum = phases.scratch(if view.is_leader() { operands.bytes } else { 0 });
     let args = Reduce { operands, root: 0, in_place: false };
-    let part = reduce_binomial::schedule(view.local(), view.local_rank(), args);
+    let part = reduce::binomial::schedule(view.local(), view.local_rank(), args);
     let buffers = [own, sum];
     let buffer = |entry: u32| buffers[entry as usize];
     phases.then(

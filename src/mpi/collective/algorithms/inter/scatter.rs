@@ -5,8 +5,8 @@
 //! messages.
 
 use super::{InterRoute, InterView};
-use crate::mpi::collective::algorithms::phases::{PhasePlacement, Phases};
-use crate::mpi::collective::algorithms::scatter_linear::scatterv as linear;
+use crate::mpi::collective::algorithms::building_blocks::phases::{PhasePlacement, Phases};
+use crate::mpi::collective::algorithms::scatter::linear::scatterv as linear;
 use crate::mpi::collective::algorithms::{
     InterShape, RECEIVE, Rooted, RootedBlocks, SEND, block_buffer, block_offsets,
 };

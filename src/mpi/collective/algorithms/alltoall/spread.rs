@@ -1,0 +1,43 @@
+//! Alltoall, alltoallv and alltoallw at once: all receives and all sends are under way together.
+//!
+//! Each rank begins with the rank after it, so that not all send to one rank at a time. It is
+//! `alltoall::pairwise` with a window as wide as the communicator.
+//!
+//! Cost: 1 round; a rank sends n - 1 blocks, and copies all n first if in place.
+
+use crate::mpi::collective::algorithms::algorithm::Algorithm;
+use crate::mpi::collective::algorithms::alltoall::pairwise::{
+    cost, windowed, windowed_blocks, windowed_cost,
+};
+use crate::mpi::collective::algorithms::{BlockPairs, Shape, UniformBlocks};
+use crate::offload::Schedule;
+
+/// See the module's text.
+pub(crate) const ALLTOALL: Algorithm<UniformBlocks> = Algorithm {
+    name: "spread",
+    about: "all receives and all sends are under way together",
+    fits: |_, _| true,
+    cost: |shape, args| cost(shape, args, shape.ranks),
+    schedule,
+    segmented: None,
+};
+
+/// See the module's text.
+pub(crate) const ALLTOALLV: Algorithm<BlockPairs> = Algorithm {
+    name: "spread",
+    about: "all receives and all sends are under way together",
+    fits: |_, _| true,
+    cost: |shape, _| windowed_cost(shape, shape.ranks),
+    schedule: alltoallv,
+    segmented: None,
+};
+
+/// The part of `rank` in an alltoall.
+pub(crate) fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
+    windowed(shape, rank, args, shape.ranks)
+}
+
+/// The part of `rank` in an alltoallv or alltoallw; blocks of no bytes are not sent.
+pub(crate) fn alltoallv(shape: Shape, rank: u32, args: BlockPairs<'_>) -> Schedule {
+    windowed_blocks(shape, rank, args, shape.ranks)
+}

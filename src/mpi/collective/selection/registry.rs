@@ -1,0 +1,338 @@
+//! All algorithms, by operation.
+//!
+//! Of those that cost the same, the first in a list is taken.
+
+use crate::mpi::collective::algorithms::algorithm::{Algorithm, Arguments};
+use crate::mpi::collective::algorithms::hierarchical::costs;
+use crate::mpi::collective::algorithms::{
+    Allreduce, Bcast, BlockPairs, Operands, RankBlocks, Reduce, ReduceScatter, Rooted,
+    RootedBlocks, Scan, Shape, UniformBlocks, allgather, allreduce, alltoall, barrier, bcast,
+    gather, reduce, reduce_scatter, scan, scatter,
+};
+
+/// The operations that have algorithms.
+///
+/// `MPI_Alltoallw` has those of alltoallv, `MPI_Reduce_scatter_block` those of reduce_scatter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CollectiveOperation {
+    /// `MPI_Barrier`.
+    Barrier,
+    /// `MPI_Bcast`.
+    Bcast,
+    /// `MPI_Gather`.
+    Gather,
+    /// `MPI_Gatherv`.
+    Gatherv,
+    /// `MPI_Scatter`.
+    Scatter,
+    /// `MPI_Scatterv`.
+    Scatterv,
+    /// `MPI_Allgather`.
+    Allgather,
+    /// `MPI_Allgatherv`.
+    Allgatherv,
+    /// `MPI_Alltoall`.
+    Alltoall,
+    /// `MPI_Alltoallv` and `MPI_Alltoallw`.
+    Alltoallv,
+    /// `MPI_Reduce`.
+    Reduce,
+    /// `MPI_Allreduce`.
+    Allreduce,
+    /// `MPI_Reduce_scatter` and `MPI_Reduce_scatter_block`.
+    ReduceScatter,
+    /// `MPI_Scan`.
+    Scan,
+    /// `MPI_Exscan`.
+    Exscan,
+}
+
+impl CollectiveOperation {
+    /// For a reduction, the names of the algorithms that put operands together in one way, which
+    /// depends on their order and number only (see `coll`, "Association").
+    pub fn reproducible(self) -> Option<&'static [&'static str]> {
+        match self {
+            Self::Reduce => Some(&["in_order", "rabenseifner"]),
+            Self::Allreduce => Some(&["doubling", "rabenseifner", "redundant"]),
+            Self::ReduceScatter => Some(&["in_order"]),
+            Self::Scan | Self::Exscan => Some(&["doubling"]),
+            _ => None,
+        }
+    }
+
+    /// All of them.
+    pub const ALL: [Self; 15] = [
+        Self::Barrier,
+        Self::Bcast,
+        Self::Gather,
+        Self::Gatherv,
+        Self::Scatter,
+        Self::Scatterv,
+        Self::Allgather,
+        Self::Allgatherv,
+        Self::Alltoall,
+        Self::Alltoallv,
+        Self::Reduce,
+        Self::Allreduce,
+        Self::ReduceScatter,
+        Self::Scan,
+        Self::Exscan,
+    ];
+
+    /// What it is called in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Barrier => "BARRIER",
+            Self::Bcast => "BCAST",
+            Self::Gather => "GATHER",
+            Self::Gatherv => "GATHERV",
+            Self::Scatter => "SCATTER",
+            Self::Scatterv => "SCATTERV",
+            Self::Allgather => "ALLGATHER",
+            Self::Allgatherv => "ALLGATHERV",
+            Self::Alltoall => "ALLTOALL",
+            Self::Alltoallv => "ALLTOALLV",
+            Self::Reduce => "REDUCE",
+            Self::Allreduce => "ALLREDUCE",
+            Self::ReduceScatter => "REDUCE_SCATTER",
+            Self::Scan => "SCAN",
+            Self::Exscan => "EXSCAN",
+        }
+    }
+
+    /// The operation of that name, in capitals or not.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|operation| operation.name().eq_ignore_ascii_case(name))
+    }
+
+    /// The names of its algorithms.
+    pub(crate) fn algorithms(self) -> Vec<&'static str> {
+        let mut names = self.visit(Shape { ranks: 1 }, 0, AlgorithmNames);
+        names.extend(costs::OPERATIONS.contains(&self).then_some(costs::NAME));
+        names
+    }
+
+    /// Shows `visitor` the algorithms, and the arguments of a typical call: `bytes` bytes are a
+    /// message, one block or one operand; rank 0 is the root, and the operation commutes.
+    pub fn visit<V: Visitor>(self, shape: Shape, bytes: usize, visitor: V) -> V::Output {
+        let (root, in_place, commutative) = (0, false, true);
+        let operands = Operands { bytes, element: 1, commutative };
+        let rooted = Rooted { block: bytes, root, in_place };
+        let unlike = RootedBlocks { own: 0, blocks: &[], root, in_place };
+        let exchange = UniformBlocks { block: bytes, in_place };
+        let scan = Scan { operands, in_place };
+        let blocks = || vec![bytes; shape.ranks as usize];
+        match self {
+            Self::Barrier => visitor.visit(&BARRIER, ()),
+            Self::Bcast => visitor.visit(&BCAST, Bcast { bytes, root }),
+            Self::Gather => visitor.visit(&GATHER, rooted),
+            Self::Gatherv => visitor.visit(&GATHERV, unlike),
+            Self::Scatter => visitor.visit(&SCATTER, rooted),
+            Self::Scatterv => visitor.visit(&SCATTERV, unlike),
+            Self::Allgather => visitor.visit(&ALLGATHER, exchange),
+            Self::Allgatherv => {
+                visitor.visit(&ALLGATHERV, RankBlocks { blocks: &blocks(), in_place })
+            }
+            Self::Alltoall => visitor.visit(&ALLTOALL, exchange),
+            Self::Alltoallv => {
+                visitor.visit(&ALLTOALLV, BlockPairs { send: &[], receive: &[], in_place })
+            }
+            Self::Reduce => visitor.visit(&REDUCE, Reduce { operands, root, in_place }),
+            Self::Allreduce => visitor.visit(&ALLREDUCE, Allreduce { operands, in_place }),
+            Self::ReduceScatter => visitor
+                .visit(&REDUCE_SCATTER, ReduceScatter { blocks: &blocks(), commutative, in_place }),
+            Self::Scan => visitor.visit(&SCAN, scan),
+            Self::Exscan => visitor.visit(&EXSCAN, scan),
+        }
+    }
+}
+
+/// Looks at the algorithms of any operation.
+pub trait Visitor {
+    /// What it finds.
+    type Output;
+
+    /// Looks at a family, with the arguments of a call.
+    fn visit<A: Arguments>(
+        self, family: &AlgorithmFamily<A>, args: A::Borrowed<'_>,
+    ) -> Self::Output;
+}
+
+struct AlgorithmNames;
+
+impl Visitor for AlgorithmNames {
+    type Output = Vec<&'static str>;
+
+    fn visit<A: Arguments>(self, family: &AlgorithmFamily<A>, _: A::Borrowed<'_>) -> Self::Output {
+        family.algorithms.iter().map(|algorithm| algorithm.name).collect()
+    }
+}
+
+/// The algorithms of an operation.
+pub struct AlgorithmFamily<A: Arguments + 'static> {
+    /// The operation.
+    pub operation: CollectiveOperation,
+    /// Its algorithms; at least one of them fits any call.
+    pub algorithms: &'static [Algorithm<A>],
+}
+
+/// Barrier.
+pub const BARRIER: AlgorithmFamily<()> = AlgorithmFamily {
+    operation: CollectiveOperation::Barrier,
+    algorithms: &[
+        barrier::dissemination::ALGORITHM,
+        barrier::tree::ALGORITHM,
+        barrier::linear::ALGORITHM,
+    ],
+};
+
+/// Broadcast.
+pub const BCAST: AlgorithmFamily<Bcast> = AlgorithmFamily {
+    operation: CollectiveOperation::Bcast,
+    algorithms: &[
+        bcast::binomial::ALGORITHM,
+        bcast::knomial::FOUR,
+        bcast::knomial::EIGHT,
+        bcast::linear::ALGORITHM,
+        bcast::chain::ALGORITHM,
+        bcast::binary::ALGORITHM,
+        bcast::scatter_doubling::ALGORITHM,
+        bcast::scatter_ring::ALGORITHM,
+        bcast::trinaryx3::ALGORITHM,
+    ],
+};
+
+/// Gather.
+pub const GATHER: AlgorithmFamily<Rooted> = AlgorithmFamily {
+    operation: CollectiveOperation::Gather,
+    algorithms: &[gather::linear::GATHER, gather::binomial::ALGORITHM],
+};
+
+/// Gather of blocks of unlike lengths.
+pub const GATHERV: AlgorithmFamily<RootedBlocks> = AlgorithmFamily {
+    operation: CollectiveOperation::Gatherv,
+    algorithms: &[gather::linear::GATHERV],
+};
+
+/// Scatter.
+pub const SCATTER: AlgorithmFamily<Rooted> = AlgorithmFamily {
+    operation: CollectiveOperation::Scatter,
+    algorithms: &[scatter::linear::SCATTER, scatter::binomial::ALGORITHM],
+};
+
+/// Scatter of blocks of unlike lengths.
+pub const SCATTERV: AlgorithmFamily<RootedBlocks> = AlgorithmFamily {
+    operation: CollectiveOperation::Scatterv,
+    algorithms: &[scatter::linear::SCATTERV],
+};
+
+/// Gather to all.
+pub const ALLGATHER: AlgorithmFamily<UniformBlocks> = AlgorithmFamily {
+    operation: CollectiveOperation::Allgather,
+    algorithms: &[
+        // Of what costs the same the first is taken: here the own block is copied beside the messages.
+        allgather::linear::ALLGATHER,
+        allgather::doubling::ALGORITHM,
+        allgather::bruck::ALLGATHER,
+        allgather::neighbor::ALGORITHM,
+        allgather::ring::ALLGATHER,
+    ],
+};
+
+/// Gather of blocks of unlike lengths to all.
+pub const ALLGATHERV: AlgorithmFamily<RankBlocks> = AlgorithmFamily {
+    operation: CollectiveOperation::Allgatherv,
+    algorithms: &[
+        allgather::bruck::ALLGATHERV,
+        allgather::linear::ALLGATHERV,
+        allgather::ring::ALLGATHERV,
+    ],
+};
+
+/// Exchange of all with all.
+pub const ALLTOALL: AlgorithmFamily<UniformBlocks> = AlgorithmFamily {
+    operation: CollectiveOperation::Alltoall,
+    algorithms: &[
+        alltoall::pairwise::ALLTOALL,
+        alltoall::spread::ALLTOALL,
+        alltoall::bruck::ALGORITHM,
+    ],
+};
+
+/// Exchange of blocks of unlike lengths of all with all.
+pub const ALLTOALLV: AlgorithmFamily<BlockPairs> = AlgorithmFamily {
+    operation: CollectiveOperation::Alltoallv,
+    algorithms: &[alltoall::pairwise::ALLTOALLV, alltoall::spread::ALLTOALLV],
+};
+
+/// Reduction to a root.
+pub const REDUCE: AlgorithmFamily<Reduce> = AlgorithmFamily {
+    operation: CollectiveOperation::Reduce,
+    algorithms: &[
+        reduce::binomial::ALGORITHM,
+        reduce::in_order::ALGORITHM,
+        reduce::rabenseifner::ALGORITHM,
+        reduce::chain::ALGORITHM,
+        reduce::linear::ALGORITHM,
+    ],
+};
+
+/// Reduction to all.
+pub const ALLREDUCE: AlgorithmFamily<Allreduce> = AlgorithmFamily {
+    operation: CollectiveOperation::Allreduce,
+    algorithms: &[
+        allreduce::doubling::ALGORITHM,
+        allreduce::halving::ALGORITHM,
+        allreduce::ring::ALGORITHM,
+        allreduce::linear::ALGORITHM,
+        allreduce::redundant::ALGORITHM,
+    ],
+};
+
+/// Reduction of blocks, one to each rank.
+pub const REDUCE_SCATTER: AlgorithmFamily<ReduceScatter> = AlgorithmFamily {
+    operation: CollectiveOperation::ReduceScatter,
+    algorithms: &[
+        reduce_scatter::halving::ALGORITHM,
+        reduce_scatter::pairwise::ALGORITHM,
+        reduce_scatter::in_order::ALGORITHM,
+        reduce_scatter::ring::ALGORITHM,
+        reduce_scatter::linear::ALGORITHM,
+    ],
+};
+
+/// Reduction over the ranks up to oneself.
+pub const SCAN: AlgorithmFamily<Scan> = AlgorithmFamily {
+    operation: CollectiveOperation::Scan,
+    algorithms: &[scan::doubling::SCAN, scan::chain::SCAN, scan::linear::SCAN],
+};
+
+/// Reduction over the ranks before oneself.
+pub const EXSCAN: AlgorithmFamily<Scan> = AlgorithmFamily {
+    operation: CollectiveOperation::Exscan,
+    algorithms: &[scan::doubling::EXSCAN, scan::chain::EXSCAN, scan::linear::EXSCAN],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unlike_and_lower_case() {
+        for (number, operation) in CollectiveOperation::ALL.into_iter().enumerate() {
+            assert_eq!(operation as usize, number);
+            assert_eq!(
+                CollectiveOperation::from_name(&operation.name().to_lowercase()),
+                Some(operation)
+            );
+            let mut names = operation.algorithms();
+            let plain = |name: &&str| {
+                name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'))
+            };
+            assert!(names.iter().all(plain), "{names:?}");
+            assert!(!names.contains(&"auto") && !names.contains(&"shared"), "{names:?}");
+            names.sort_unstable();
+            assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+        }
+    }
+}
