@@ -1,7 +1,7 @@
-//! What the launcher says of every rank of a job that takes too long.
+//! State of every rank of a job, printed at the time limit or on SIGQUIT.
 //!
 //! ```text
-//!   mpirun: where the ranks are on node7:
+//!   mpirun: state of the ranks on node7:
 //!     ranks 0,2 (processes 41,43): MPI_Allreduce(MPI_COMM_WORLD, call 17) for 4.9 s, 3 receives
 //!       posted
 //!     rank 1 (process 42): not waiting in MPI: running, 4.9 s of processor time
@@ -11,7 +11,7 @@
 //!       main at solver.c:12
 //! ```
 //!
-//! Ranks of which the same is to be said are said together.
+//! Ranks with equal state share a line.
 
 mod program_file;
 pub(crate) mod stack;
@@ -29,35 +29,34 @@ use platform::sys::trace::Untraceable;
 
 use crate::dump::stack::{ProgramFiles, Stack, StackFrame, ThreadSnapshots};
 
-/// How long ranks may be made to stand still, all together, and how long names may be looked for.
+/// Limits of the time for which ranks are stopped, all together, and of the search for names.
 pub(crate) const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(1);
 pub(crate) const SYMBOL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A rank that waits for less is not taken for one that others hope for in vain: its message may
-/// be on the way.
+/// A rank that has waited for less does not count as blocked: its message may be in transit.
 const BLOCKED_MIN: Duration = Duration::from_millis(500);
 
-/// How many groups of ranks are told.
+/// The maximum number of printed groups of ranks.
 const GROUPS_MAX: usize = 100;
 
-/// All that is known of one rank.
+/// The known facts about one rank.
 #[derive(Debug)]
 pub(crate) struct RankReport {
-    /// The process that does MPI, else the one that was started.
+    /// The MPI process, or the started process.
     pub pid: u32,
-    /// How it ended, if it has.
+    /// Its exit, if it has ended.
     pub exit: Option<Exit>,
-    /// What it said to the launcher.
-    pub standing: JoinState,
-    /// What it says of itself, and for how long it has waited.
-    pub doing: RankActivity,
-    /// What the system says.
-    pub vitals: Option<TaskStat>,
-    /// Where its threads are.
+    /// Its PMI state.
+    pub join_state: JoinState,
+    /// Its entry in the status table.
+    pub activity: RankActivity,
+    /// The kernel's view of the process.
+    pub task: Option<TaskStat>,
+    /// The stacks of its threads.
     pub stacks: Result<Vec<Stack>, Untraceable>,
 }
 
-/// All that is known of one rank, with threads that are not understood yet.
+/// A [`RankReport`] whose stacks are not unwound yet.
 #[derive(Debug)]
 pub(crate) struct RankSnapshot {
     report: RankReport,
@@ -65,23 +64,24 @@ pub(crate) struct RankSnapshot {
 }
 
 impl RankSnapshot {
-    /// Looks at the process of a rank until `deadline`, if it has not ended; the rest is given.
+    /// Reads the process of a rank until `deadline`, if it has not ended.
     pub(crate) fn of(
-        pid: u32, exit: Option<Exit>, standing: JoinState, doing: RankActivity, deadline: Instant,
+        pid: u32, exit: Option<Exit>, join_state: JoinState, activity: RankActivity,
+        deadline: Instant,
     ) -> Self {
-        // Looking at its threads makes them stop, so its state comes first.
-        let vitals = process::task_stat(pid).filter(|_| exit.is_none());
+        // Copying stacks stops the threads, so the state is read first.
+        let task = process::task_stat(pid).filter(|_| exit.is_none());
         let copies = match exit {
             Some(_) => Err(Untraceable::Gone),
             None if Instant::now() >= deadline => Err(Untraceable::Late),
             None => ThreadSnapshots::take(pid, deadline),
         };
         let stacks = copies.as_ref().map(|_| Vec::new()).map_err(|why| *why);
-        let report = RankReport { pid, exit, standing, doing, vitals, stacks };
+        let report = RankReport { pid, exit, join_state, activity, task, stacks };
         Self { report, copies: copies.ok() }
     }
 
-    /// The whole report; names are looked for until `deadline`.
+    /// Unwinds the stacks; names are searched until `deadline`.
     pub(crate) fn report(mut self, files: &mut ProgramFiles, deadline: Instant) -> RankReport {
         if let Some(copies) = self.copies {
             self.report.stacks = Ok(copies.stacks(files, deadline));
@@ -92,12 +92,12 @@ impl RankSnapshot {
 
 impl RankReport {
     fn is_stopped(&self) -> bool {
-        self.vitals.is_some_and(|vitals| vitals.state == TaskState::Stopped)
+        self.task.is_some_and(|task| task.state == TaskState::Stopped)
     }
 
-    /// For how long it has waited at `now_ns` of the host's clock.
+    /// The time for which it has waited, at `now_ns` of the monotonic clock.
     fn waited(&self, now_ns: u64) -> Option<Duration> {
-        match &self.doing {
+        match &self.activity {
             RankActivity::Waiting(since_ns, _) => {
                 Some(Duration::from_nanos(now_ns.saturating_sub(*since_ns)))
             }
@@ -105,26 +105,26 @@ impl RankReport {
         }
     }
 
-    /// What is in its queues, if it waits.
+    /// The lengths of its queues, if it waits.
     fn queues(&self) -> Option<QueueLengths> {
-        match &self.doing {
+        match &self.activity {
             RankActivity::Waiting(_, blocked) => Some(blocked.queues),
             RankActivity::Unknown | RankActivity::Busy => None,
         }
     }
 
-    /// What it does, without figures.
+    /// Its state, without numbers.
     fn description(&self) -> String {
-        let state = match (self.exit, self.vitals) {
+        let state = match (self.exit, self.task) {
             (Some(Exit::Code(code)), _) => return format!("ended with code {code}"),
             (Some(Exit::Signal(signal)), _) => {
                 return format!("was killed by {}", signals::name(signal));
             }
-            (None, Some(vitals)) => vitals.state.describe(),
+            (None, Some(task)) => task.state.describe(),
             (None, None) => "gone",
         };
         let stopped = if self.is_stopped() { ", now stopped by a signal" } else { "" };
-        match (&self.doing, self.standing) {
+        match (&self.activity, self.join_state) {
             (RankActivity::Waiting(_, blocked), _) => {
                 format!("{}{}{stopped}", blocked.function, blocked.details)
             }
@@ -136,13 +136,13 @@ impl RankReport {
                 format!("not waiting in MPI: {state}")
             }
             (RankActivity::Unknown, JoinState::Joined) => {
-                format!("in an MPI that does not say what it does: {state}")
+                format!("in an MPI library that does not report its state: {state}")
             }
         }
     }
 
     fn rank_state(&self, now_ns: u64) -> RankState<'_> {
-        match &self.doing {
+        match &self.activity {
             _ if self.exit.is_some() => RankState::Ended,
             _ if self.is_stopped() => RankState::Active("is stopped by a signal".to_owned()),
             RankActivity::Waiting(_, blocked) if self.waited(now_ns) >= Some(BLOCKED_MIN) => {
@@ -151,19 +151,19 @@ impl RankReport {
             RankActivity::Waiting(..) | RankActivity::Busy => {
                 RankState::Active("is not waiting in MPI".to_owned())
             }
-            RankActivity::Unknown => RankState::Active("does not say what it does".to_owned()),
+            RankActivity::Unknown => RankState::Active("does not report its state".to_owned()),
         }
     }
 }
 
-/// What to say of all ranks of a job, in lines.
+/// The report on all ranks of a job, in lines.
 pub(crate) fn text(host: &str, now_ns: u64, reports: &[RankReport]) -> String {
-    let mut lines = vec![format!("mpirun: where the ranks are on {host}:")];
+    let mut lines = vec![format!("mpirun: state of the ranks on {host}:")];
     let states = groups(reports.iter().map(|report| Some(report.description())));
     let hidden = states.len().saturating_sub(GROUPS_MAX);
-    for (words, ranks) in states.into_iter().take(GROUPS_MAX) {
+    for (description, ranks) in states.into_iter().take(GROUPS_MAX) {
         lines.push(format!(
-            "  {}: {words}{}",
+            "  {}: {description}{}",
             rank_names(reports, &ranks),
             figures(reports, &ranks, now_ns)
         ));
@@ -171,8 +171,8 @@ pub(crate) fn text(host: &str, now_ns: u64, reports: &[RankReport]) -> String {
     if hidden > 0 {
         lines.push(format!("  and {hidden} more"));
     }
-    let fates: Vec<_> = reports.iter().map(|report| report.rank_state(now_ns)).collect();
-    lines.extend(diagnose(&fates).into_iter().map(|sentence| format!("  {sentence}")));
+    let states: Vec<_> = reports.iter().map(|report| report.rank_state(now_ns)).collect();
+    lines.extend(diagnose(&states).into_iter().map(|sentence| format!("  {sentence}")));
     let stacks = groups(reports.iter().map(|report| report.stacks.as_ref().ok()));
     for (stacks, ranks) in stacks.into_iter().take(GROUPS_MAX) {
         lines.extend(calls(stacks, &ranks));
@@ -189,7 +189,7 @@ fn rank_names(reports: &[RankReport], ranks: &[u32]) -> String {
     format!("{} (process{many} {})", ranks_named(ranks), ranges(&pids))
 }
 
-/// How long these ranks have waited, or what they have computed.
+/// The time for which these ranks have waited, or their processor time.
 fn figures(reports: &[RankReport], ranks: &[u32], now_ns: u64) -> String {
     let of_ranks = || ranks.iter().map(|rank| &reports[*rank as usize]);
     if let Some(waited) = time_range(of_ranks().filter_map(|report| report.waited(now_ns))) {
@@ -198,7 +198,7 @@ fn figures(reports: &[RankReport], ranks: &[u32], now_ns: u64) -> String {
         let comma = if queues.is_empty() { "" } else { ", " };
         return format!(" for {waited}{comma}{queues}");
     }
-    match time_range(of_ranks().filter_map(|report| Some(report.vitals?.processor_time))) {
+    match time_range(of_ranks().filter_map(|report| Some(report.task?.processor_time))) {
         Some(time) => format!(", {time} of processor time"),
         None => String::new(),
     }
@@ -214,7 +214,7 @@ fn calls(stacks: &[Stack], ranks: &[u32]) -> Vec<String> {
             (_, threads) => format!("   of {threads} other threads:"),
         });
         if calls.is_empty() {
-            lines.push("    not known".to_owned());
+            lines.push("    unknown".to_owned());
         }
         lines.extend(calls.iter().map(|StackFrame { function, place }| {
             let is_line =
@@ -229,7 +229,7 @@ fn calls(stacks: &[Stack], ranks: &[u32]) -> Vec<String> {
     lines
 }
 
-/// Why there are no calls of some ranks.
+/// The reasons for missing stacks.
 fn missing_stacks(reports: &[RankReport]) -> Vec<String> {
     let reasons = groups(reports.iter().map(|report| report.stacks.as_ref().err().copied()));
     let line = |(reason, ranks): (Untraceable, Vec<u32>)| {
@@ -237,12 +237,12 @@ fn missing_stacks(reports: &[RankReport]) -> Vec<String> {
         match reason {
             Untraceable::Gone => None,
             Untraceable::Forbidden => Some(format!(
-                "  no calls of {ranks}: the system forbids to look (ptrace); a container may \
+                "  no calls of {ranks}: the system forbids to read them (ptrace); a container may \
                  need --cap-add=SYS_PTRACE"
             )),
-            Untraceable::Late => Some(format!("  no calls of {ranks}: looking took too long")),
+            Untraceable::Late => Some(format!("  no calls of {ranks}: reading them took too long")),
             Untraceable::Unsupported => {
-                Some(format!("  no calls of {ranks}: not possible on this kind of processor"))
+                Some(format!("  no calls of {ranks}: not supported on this processor architecture"))
             }
         }
     };
@@ -256,8 +256,8 @@ mod tests {
 
     const SECOND_NS: u64 = 1_000_000_000;
 
-    fn report(pid: u32, doing: RankActivity) -> RankReport {
-        let vitals =
+    fn report(pid: u32, activity: RankActivity) -> RankReport {
+        let task =
             TaskStat { state: TaskState::Running, processor_time: Duration::from_millis(4800) };
         let call = |function: &str, place: &str| StackFrame {
             function: function.into(),
@@ -267,33 +267,33 @@ mod tests {
         RankReport {
             pid,
             exit: None,
-            standing: JoinState::Joined,
-            doing,
-            vitals: Some(vitals),
+            join_state: JoinState::Joined,
+            activity,
+            task: Some(task),
             stacks: Ok(vec![Stack { threads: 1, calls }]),
         }
     }
 
     fn receiving(source: u32, since_ns: u64) -> RankActivity {
         let need = WaitCondition { peers: vec![source], ..WaitCondition::default() };
-        let words = format!("(source {source}, tag 5)");
+        let details = format!("(source {source}, tag 5)");
         let queues = QueueLengths { posted: 1, ..QueueLengths::default() };
         let receive = WaitReport::new("MPI_Recv");
         RankActivity::Waiting(
             since_ns,
-            WaitReport { details: words, conditions: vec![need], queues, ..receive },
+            WaitReport { details, conditions: vec![need], queues, ..receive },
         )
     }
 
     #[test]
-    fn ranks_of_which_the_same_is_said_are_said_together() {
+    fn ranks_with_equal_state_share_a_line() {
         let reports = [
             report(40, receiving(1, 100_000_000)),
             RankReport { stacks: Err(Untraceable::Gone), ..report(41, RankActivity::Busy) },
             report(42, receiving(1, 4 * SECOND_NS)),
         ];
         let expected = "\
-mpirun: where the ranks are on node7:
+mpirun: state of the ranks on node7:
   ranks 0,2 (processes 40,42): MPI_Recv(source 1, tag 5) for 1.0 to 4.9 s, 1 receive posted
   rank 1 (process 41): not waiting in MPI: running, 4.8 s of processor time
   ranks 0,2 wait for rank 1, which is not waiting in MPI
@@ -305,20 +305,20 @@ mpirun: where the ranks are on node7:
     }
 
     #[test]
-    fn a_deadlock_is_told_only_once_all_have_waited_for_long() {
-        let told = |now_ns| {
+    fn a_deadlock_is_reported_only_if_all_have_waited_long() {
+        let is_reported = |now_ns| {
             let reports = [report(40, receiving(1, 0)), report(41, receiving(0, SECOND_NS))];
             text("node7", now_ns, &reports)
                 .contains("deadlock: rank 0 in MPI_Recv(source 1, tag 5)")
         };
-        assert!(!told(SECOND_NS + 1000));
-        assert!(told(2 * SECOND_NS));
+        assert!(!is_reported(SECOND_NS + 1000));
+        assert!(is_reported(2 * SECOND_NS));
     }
 
     #[test]
-    fn a_stopped_rank_is_no_deadlock() {
+    fn a_stopped_rank_is_not_deadlocked() {
         let mut reports = [report(40, receiving(1, 0)), report(41, receiving(0, 0))];
-        reports[1].vitals =
+        reports[1].task =
             Some(TaskStat { state: TaskState::Stopped, processor_time: Duration::ZERO });
         let text = text("node7", SECOND_NS, &reports);
         assert!(text.contains("rank 1 (process 41): MPI_Recv(source 0, tag 5), now stopped by a"));
@@ -326,15 +326,15 @@ mpirun: where the ranks are on node7:
     }
 
     #[test]
-    fn every_standing_has_its_words() {
-        let with = |doing, standing, exit| {
-            RankReport { standing, exit, ..report(40, doing) }.description()
+    fn every_pmi_state_has_its_description() {
+        let with = |activity, join_state, exit| {
+            RankReport { join_state, exit, ..report(40, activity) }.description()
         };
         assert!(
             with(RankActivity::Unknown, JoinState::NotJoined, None)
                 .starts_with("has not called MPI_Init")
         );
-        assert!(with(RankActivity::Unknown, JoinState::Joined, None).contains("does not say"));
+        assert!(with(RankActivity::Unknown, JoinState::Joined, None).contains("does not report"));
         assert!(with(RankActivity::Busy, JoinState::Left, None).starts_with("after MPI_Finalize"));
         let ended = with(RankActivity::Busy, JoinState::Left, Some(Exit::Code(3)));
         assert_eq!(ended, "ended with code 3");
@@ -343,7 +343,7 @@ mpirun: where the ranks are on node7:
     }
 
     #[test]
-    fn what_could_not_be_looked_at_is_told_once_with_the_reason() {
+    fn missing_stacks_are_reported_once_with_the_reason() {
         let blind = |pid| RankReport {
             stacks: Err(Untraceable::Forbidden),
             ..report(pid, RankActivity::Busy)

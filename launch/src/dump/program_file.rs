@@ -1,7 +1,6 @@
-//! A program or library that ranks run: where its unwind tables are, and what its functions are
-//! called.
+//! A program or library of a rank: its unwind tables and the names of its functions.
 //!
-//! Addresses here are those that the file itself uses; a process has them moved by a bias.
+//! Addresses are those of the file; in a process, a bias is added to them.
 
 use std::cell::OnceCell;
 use std::ops::{Deref, Range};
@@ -19,12 +18,12 @@ use super::stack::StackFrame;
 /// One program or library.
 pub(super) struct ProgramFile {
     view: Rc<FileView>,
-    /// Which part of the file is loaded to which addresses, at its first one.
+    /// Ranges of the file, with the address that the first byte is loaded to.
     segments: Vec<(Range<u64>, u64)>,
     frames: Option<FileSection>,
     frames_index: Option<FileSection>,
     instructions: Option<Range<u64>>,
-    /// Where names and lines are read from, if from anywhere.
+    /// The file with names and lines, if it is known.
     path: Option<PathBuf>,
     loader: OnceCell<Option<Loader>>,
 }
@@ -52,7 +51,7 @@ impl Deref for SectionBytes {
 }
 
 impl ProgramFile {
-    /// Reads the tables of a file; `None` if it is no program. Names come from `path`.
+    /// Reads the tables of a file; `None` if it is not an object file. Names are read from `path`.
     pub(super) fn read(view: FileView, path: Option<PathBuf>) -> Option<Self> {
         let file = object::File::parse(&*view).ok()?;
         let part = |name: &str| {
@@ -75,16 +74,16 @@ impl ProgramFile {
         Some(Self { view, segments, frames, frames_index, instructions, path, loader })
     }
 
-    /// What a process adds to the addresses of the file that it has at `mapping`.
+    /// The bias of the file at `mapping`.
     pub(super) fn bias(&self, mapping: &MemoryMapping) -> Option<u64> {
         let len = mapping.addresses.end - mapping.addresses.start;
         let shown = mapping.offset..mapping.offset.saturating_add(len);
-        // Neighbours share a page where they meet, so the one with the larger part is meant.
+        // Adjacent segments share a page; the mapping belongs to the one with the larger part.
         let part = |(file, _): &&(Range<u64>, u64)| {
             file.end.min(shown.end).saturating_sub(file.start.max(shown.start))
         };
         let (file, address) = self.segments.iter().max_by_key(part)?;
-        // A mapping begins at a page, its segment perhaps within that page.
+        // A mapping begins at a page; its segment may begin within that page.
         let first = address.wrapping_add(shown.start.wrapping_sub(file.start));
         Some(mapping.addresses.start.wrapping_sub(first))
     }
@@ -106,7 +105,7 @@ impl ProgramFile {
         }
     }
 
-    /// The calls at `address`: the function, after those that the compiler merged into it.
+    /// The calls at `address`: functions that were inlined, then the function itself.
     pub(super) fn calls(&self, address: u64) -> Vec<StackFrame> {
         let Some(loader) = self.loader() else { return Vec::new() };
         let symbol = || {
@@ -143,7 +142,7 @@ mod tests {
     use platform::sys::trace;
     use platform::sys::trace::mappings;
 
-    /// This function's address is looked up in this very program.
+    /// The address of this function is searched in this program.
     #[inline(never)]
     fn landmark() -> u64 {
         landmark as fn() -> u64 as usize as u64
@@ -165,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_is_nothing() {
+    fn a_file_that_is_not_a_program_is_ignored() {
         let view = FileView::Copy(b"#!/bin/sh\n".to_vec());
         assert!(ProgramFile::read(view, None).is_none());
     }

@@ -1,13 +1,13 @@
-//! The calls that the threads of a rank are in, found from outside, without a debugger.
+//! Call stacks of the threads of a rank, read from outside, without a debugger.
 //!
 //! ```text
 //!   registers, stack ──unwind by .eh_frame──> addresses ──symbols, lines──> calls
 //! ```
 //!
-//! Works for any program, whatever its MPI: unwinding needs what compilers put into every program
-//! for exceptions, names need symbols, and lines need `-g`. A thread stands still only while its
-//! stack is copied. What cannot be found is left out. Unwinding by `framehop`, names and lines by
-//! `addr2line`: what profilers and Rust's own panics use.
+//! Works for programs of any MPI library: unwinding needs the tables that compilers emit for
+//! exceptions, names need symbols, and lines need `-g`. A thread is stopped only while its stack is
+//! copied. Unknown parts are left out. `framehop` unwinds and `addr2line` finds names and lines;
+//! profilers and Rust's panics use them too.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,36 +23,36 @@ use super::program_file::{ProgramFile, SectionBytes};
 use platform::sys::trace;
 use platform::sys::trace::{FileView, MemoryMapping, Registers, Snapshot, Untraceable};
 
-/// How long a thread may take to stop.
+/// The time that a thread has to stop.
 const STOP_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// How many threads of a rank are looked at, and how many calls of each.
+/// Limits of the threads of a rank and of the calls of each.
 const THREADS_MAX: usize = 16;
 const CALLS_MAX: usize = 40;
 
-/// One call that has not returned.
+/// One call on a stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StackFrame {
-    /// The function, or an address within `place` where that has no name.
+    /// The function, or an address within `place` if the name is unknown.
     pub function: String,
-    /// The file and the line if they are known, else the program or library.
+    /// The file and the line if they are known, otherwise the program or library.
     pub place: String,
 }
 
-/// The calls that threads of a rank are in.
+/// A stack that some threads of a rank have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stack {
-    /// How many threads are exactly there.
+    /// The number of threads with this stack.
     pub threads: usize,
     /// The calls, innermost first.
     pub calls: Vec<StackFrame>,
 }
 
-/// The programs and libraries of all ranks, each read once.
+/// The programs and libraries of all ranks; each is read once.
 #[derive(Default)]
 pub(crate) struct ProgramFiles(BTreeMap<PathBuf, Option<Rc<ProgramFile>>>);
 
-/// What the threads of a process were doing at one moment, not yet understood.
+/// Registers and stacks of the threads of a process, not unwound yet.
 #[derive(Debug)]
 pub(crate) struct ThreadSnapshots {
     pid: u32,
@@ -61,16 +61,16 @@ pub(crate) struct ThreadSnapshots {
 }
 
 impl ThreadSnapshots {
-    /// Stops each thread of the process `pid` for a moment, until `deadline`.
+    /// Stops and copies each thread of the process `pid`, until `deadline`.
     ///
     /// # Errors
-    /// Why its first thread cannot be looked at.
+    /// The reason why its first thread cannot be read.
     pub(crate) fn take(pid: u32, deadline: Instant) -> Result<Self, Untraceable> {
         let mappings = trace::mappings(pid).map_err(|_| Untraceable::Gone)?;
         let mut snapshots = Vec::new();
         for thread in trace::threads(pid).into_iter().take(THREADS_MAX) {
-            let patience = deadline.min(Instant::now() + STOP_TIMEOUT);
-            match Snapshot::take(pid, thread, &mappings, patience) {
+            let stop_deadline = deadline.min(Instant::now() + STOP_TIMEOUT);
+            match Snapshot::take(pid, thread, &mappings, stop_deadline) {
                 Ok(snapshot) => snapshots.push(snapshot),
                 Err(why) if snapshots.is_empty() => return Err(why),
                 Err(_) => {}
@@ -82,11 +82,11 @@ impl ThreadSnapshots {
         Ok(Self { pid, mappings, snapshots })
     }
 
-    /// The stacks, that of the first thread first. After `deadline` there are no names any more.
+    /// The stacks, first that of the first thread. After `deadline`, names are left out.
     pub(crate) fn stacks(&self, files: &mut ProgramFiles, deadline: Instant) -> Vec<Stack> {
-        let mut unwinding = StackUnwinder::new(self.pid, &self.mappings, files, deadline);
+        let mut unwinder = StackUnwinder::new(self.pid, &self.mappings, files, deadline);
         let mut stacks: Vec<Stack> = Vec::new();
-        for calls in self.snapshots.iter().map(|snapshot| unwinding.calls(snapshot)) {
+        for calls in self.snapshots.iter().map(|snapshot| unwinder.calls(snapshot)) {
             match stacks.iter_mut().find(|stack| stack.calls == calls) {
                 Some(stack) => stack.threads += 1,
                 None => stacks.push(Stack { threads: 1, calls }),
@@ -96,15 +96,15 @@ impl ThreadSnapshots {
     }
 }
 
-/// What is known of one process while its stacks are unwound.
+/// Unwinds the stacks of one process.
 struct StackUnwinder<'a> {
     pid: u32,
     mappings: &'a [MemoryMapping],
     files: &'a mut ProgramFiles,
     unwinder: UnwinderNative<SectionBytes, MayAllocateDuringUnwind>,
-    /// Until when names are looked for.
+    /// After this, names are left out.
     deadline: Instant,
-    /// For each mapping that was met the file and its bias; `None` without a file.
+    /// The file and its bias of each mapping on a stack; `None` without a file.
     known_files: BTreeMap<u64, Option<(Rc<ProgramFile>, u64)>>,
 }
 
@@ -133,12 +133,12 @@ impl<'a> StackUnwinder<'a> {
         relevant(calls)
     }
 
-    /// The calls at an address of the process, whose file is made known to the unwinder.
+    /// The calls at an address of the process; adds its file to the unwinder.
     fn calls_at(&mut self, address: u64) -> Vec<StackFrame> {
         let found = self.mappings.iter().find(|mapping| mapping.addresses.contains(&address));
         let Some(mapping) = found.filter(|mapping| mapping.executable) else { return Vec::new() };
         let file = self.file_at(mapping);
-        // The same on all ranks, wherever their kernels have put the file.
+        // The address in the file, equal on all ranks whatever the load address.
         let inside = address.wrapping_sub(file.as_ref().map_or(mapping.addresses.start, |it| it.1));
         let named = match file {
             Some((file, _)) if Instant::now() < self.deadline => file.calls(inside),
@@ -174,14 +174,14 @@ impl<'a> StackUnwinder<'a> {
 }
 
 impl ProgramFiles {
-    /// The file that the process `pid` has at `mapping`.
+    /// The file of `mapping` in the process `pid`.
     fn of(&mut self, pid: u32, mapping: &MemoryMapping) -> Option<Rc<ProgramFile>> {
         if mapping.name == "[vdso]" {
-            // Each process has its own, at a place of its own.
+            // The vDSO has no file; its address differs between processes.
             let bytes = trace::copy(pid, mapping.addresses.clone()).ok()?;
             return ProgramFile::read(FileView::Copy(bytes), None).map(Rc::new);
         }
-        // What is there now under the name of a deleted file is another file.
+        // The path of a deleted file may name another file now.
         if !mapping.name.starts_with('/') || mapping.name.ends_with(" (deleted)") {
             return None;
         }
@@ -194,7 +194,7 @@ impl ProgramFiles {
     }
 }
 
-/// What the application called, without what MPI does inside and what comes before `main`.
+/// Removes the calls inside MPI and those before `main`.
 fn relevant(mut calls: Vec<StackFrame>) -> Vec<StackFrame> {
     let is_start =
         |call: &StackFrame| call.function == "_start" || call.function.starts_with("__libc_st");
@@ -202,7 +202,7 @@ fn relevant(mut calls: Vec<StackFrame>) -> Vec<StackFrame> {
         calls.truncate(main + 1);
     } else if let Some(start) = calls.iter().position(is_start) {
         calls.truncate(start);
-        // The C library's own functions have no names where symbols are left out.
+        // Functions of a C library without symbols have no names.
         calls.pop_if(|call| call.function.starts_with("0x"));
     }
     if let Some(entry) = calls.iter().rposition(|call| is_of_mpi(&call.function)) {
@@ -211,7 +211,7 @@ fn relevant(mut calls: Vec<StackFrame>) -> Vec<StackFrame> {
     calls
 }
 
-/// Is this a function of the standard, in C or Fortran?
+/// Whether this is a function of the standard, in C or Fortran.
 fn is_of_mpi(function: &str) -> bool {
     let name = function.strip_prefix(['P', 'p']).unwrap_or(function);
     name.starts_with("MPI_") || (name.starts_with("mpi_") && name.ends_with('_'))

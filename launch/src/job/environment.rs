@@ -1,5 +1,5 @@
-//! The environment of a rank: the launcher's own, without what an outer job said, with what the
-//! command line and this job say.
+//! The environment of a rank: the launcher's own, without variables of an outer job, with those of
+//! the command line and of this job.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -12,55 +12,51 @@ use crate::command_line::plan::{
     EnvironmentChanges, EnvironmentEdit, EnvironmentFilter, LaunchPlan, joined,
 };
 
-/// A variable and its value.
 pub(crate) type EnvironmentVariable = (OsString, OsString);
 
-/// What differs between the ranks of a job. All ranks are on one host here.
+/// Values of the variables that differ between ranks. All ranks are on one host.
 #[derive(Clone, Debug)]
 pub(crate) struct RankEnvironment {
-    /// The rank.
     pub rank: u32,
-    /// How many there are.
     pub size: u32,
-    /// The descriptor of the connection to the launcher.
+    /// Connection to the launcher.
     pub pmi_fd: i32,
-    /// The descriptor of the shared segment.
+    /// Shared segment of the node.
     pub segment_fd: i32,
-    /// The descriptor of the segment of the interfaces of the node.
+    /// Shared segment of the simulated interfaces of the node.
     pub interface_fd: i32,
-    /// The descriptor of the job's secret.
+    /// Secret of the job.
     pub job_fd: i32,
-    /// The descriptor of the board where the rank says what it waits for, if there is one.
+    /// Status table, if there is one.
     pub status_fd: Option<i32>,
-    /// What it is bound to, if all are.
+    /// Processors of the rank, if all ranks are bound.
     pub bound: Option<CpuBinding>,
 }
 
-/// The variables of `all` that mean something to another job.
+/// `all` without the private variables of an outer job.
 fn without_private(all: impl Iterator<Item = EnvironmentVariable>) -> Vec<EnvironmentVariable> {
     all.filter(|(name, _)| !is_private(name)).collect()
 }
 
-/// What each program of `plan` sees of this process's environment, in order.
+/// The environment of each program of `plan`, in order.
 pub(crate) fn of_apps(plan: &LaunchPlan) -> Vec<Vec<EnvironmentVariable>> {
     let base = without_private(env::vars_os());
     let apps = plan.apps.iter();
     apps.map(|app| of_app(&base, &plan.global_environment, &app.variables)).collect()
 }
 
-/// What of `base` the program sees, with its changes after those of all programs.
+/// `base` with the changes for all programs, then those of the program.
 fn of_app(
-    base: &[EnvironmentVariable], everywhere: &EnvironmentChanges, own: &EnvironmentChanges,
+    base: &[EnvironmentVariable], global: &EnvironmentChanges, own: &EnvironmentChanges,
 ) -> Vec<EnvironmentVariable> {
-    let passing =
-        own.filter.as_ref().or(everywhere.filter.as_ref()).unwrap_or(&EnvironmentFilter::All);
+    let passing = own.filter.as_ref().or(global.filter.as_ref()).unwrap_or(&EnvironmentFilter::All);
     let passes = |variable: &&EnvironmentVariable| {
-        let mut passed = everywhere.passed.iter().chain(&own.passed);
+        let mut passed = global.passed.iter().chain(&own.passed);
         passing.admits(&variable.0) || passed.any(|pattern| pattern.matches(&variable.0))
     };
     let mut all: Vec<_> = base.iter().filter(passes).cloned().collect();
-    for edit in everywhere.edits.iter().chain(&own.edits) {
-        let there = |name: &OsStr| {
+    for edit in global.edits.iter().chain(&own.edits) {
+        let present = |name: &OsStr| {
             let found = all.iter().find(|variable| variable.0 == name);
             found.map(|variable| variable.1.clone()).unwrap_or_default()
         };
@@ -68,11 +64,11 @@ fn of_app(
             EnvironmentEdit::Set(name, value) => set(&mut all, name, value.clone()),
             EnvironmentEdit::Unset(pattern) => all.retain(|variable| !pattern.matches(&variable.0)),
             EnvironmentEdit::Prepend(name, value, separator) => {
-                let value = joined(value, *separator, &there(name));
+                let value = joined(value, *separator, &present(name));
                 set(&mut all, name, value);
             }
             EnvironmentEdit::Append(name, value, separator) => {
-                let value = joined(&there(name), *separator, value);
+                let value = joined(&present(name), *separator, value);
                 set(&mut all, name, value);
             }
         }
@@ -80,16 +76,16 @@ fn of_app(
     all
 }
 
-/// `base` with the variables of `place`.
+/// `base` with the variables of `values`.
 pub(crate) fn of_rank(
-    base: &[EnvironmentVariable], place: RankEnvironment,
+    base: &[EnvironmentVariable], values: RankEnvironment,
 ) -> Vec<EnvironmentVariable> {
     let mut all = base.to_vec();
-    let RankEnvironment { rank, size, .. } = place;
+    let RankEnvironment { rank, size, .. } = values;
     for (name, value) in [
         ("PMI_RANK", i64::from(rank)),
         ("PMI_SIZE", i64::from(size)),
-        ("PMI_FD", place.pmi_fd.into()),
+        ("PMI_FD", values.pmi_fd.into()),
         ("MPI_LOCALRANKID", rank.into()),
         ("MPI_LOCALNRANKS", size.into()),
         ("OMPI_COMM_WORLD_RANK", rank.into()),
@@ -97,16 +93,16 @@ pub(crate) fn of_rank(
         ("OMPI_COMM_WORLD_LOCAL_RANK", rank.into()),
         ("OMPI_COMM_WORLD_LOCAL_SIZE", size.into()),
         ("OMPI_COMM_WORLD_NODE_RANK", rank.into()),
-        (SEGMENT_FD, place.segment_fd.into()),
-        (INTERFACE_FD, place.interface_fd.into()),
-        (JOB_FD, place.job_fd.into()),
+        (SEGMENT_FD, values.segment_fd.into()),
+        (INTERFACE_FD, values.interface_fd.into()),
+        (JOB_FD, values.job_fd.into()),
     ] {
         set(&mut all, OsStr::new(name), value.to_string().into());
     }
-    if let Some(number) = place.status_fd {
+    if let Some(number) = values.status_fd {
         set(&mut all, OsStr::new(STATUS_FD), number.to_string().into());
     }
-    if let Some(bound) = place.bound {
+    if let Some(bound) = values.bound {
         set(&mut all, OsStr::new(BOUND), bound.to_string().into());
     }
     all
@@ -137,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_outer_job_said_is_gone() {
+    fn variables_of_an_outer_job_are_removed() {
         let outer = ["PMI_RANK", "PMIX_NAMESPACE", "OMPI_COMM_WORLD_SIZE", SEGMENT_FD, "PMI_FD"];
         let all = outer.iter().chain(&["HOME", "OMPI_MCA_x", "XPMI_RANK"]);
         let left = without_private(all.map(|name| variable(name, "1")));
@@ -146,11 +142,11 @@ mod tests {
     }
 
     #[test]
-    fn programs_see_what_is_passed_and_changed() {
+    fn programs_see_passed_and_changed_variables() {
         let base = [variable("A", "1"), variable("AB", "2"), variable("C", "3")];
         let pattern = |name: &str| VariablePattern(name.into());
-        let seen = |own: EnvironmentChanges, everywhere: EnvironmentChanges| {
-            let all = of_app(&base, &everywhere, &own);
+        let seen = |own: EnvironmentChanges, global: EnvironmentChanges| {
+            let all = of_app(&base, &global, &own);
             let words = all.iter().map(|(name, value)| {
                 format!("{}={}", name.to_string_lossy(), value.to_string_lossy())
             });
@@ -183,10 +179,10 @@ mod tests {
     }
 
     #[test]
-    fn the_place_wins_over_all() {
+    fn values_of_the_rank_override_the_others() {
         let (interface_fd, status_fd, bound) = (11, Some(10), None);
         let (pmi_fd, segment_fd, job_fd) = (7, 8, 9);
-        let place = RankEnvironment {
+        let values = RankEnvironment {
             rank: 1,
             size: 3,
             pmi_fd,
@@ -196,11 +192,11 @@ mod tests {
             status_fd,
             bound,
         };
-        let all = of_rank(&[variable("A", "3"), variable("PMI_RANK", "9")], place);
+        let all = of_rank(&[variable("A", "3"), variable("PMI_RANK", "9")], values);
         let value = |name: &str| {
             let mut found = all.iter().filter(|variable| variable.0 == name);
             let value = found.next().unwrap().1.to_str().unwrap();
-            assert!(found.next().is_none(), "{name} is there twice");
+            assert!(found.next().is_none(), "{name} is defined twice");
             value
         };
         assert_eq!((value("A"), value("PMI_RANK"), value("PMI_FD")), ("3", "1", "7"));

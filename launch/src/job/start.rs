@@ -1,4 +1,4 @@
-//! Starting the ranks of a job, one after the other.
+//! Starts the ranks of a job, one after the other.
 
 use std::env;
 use std::ffi::OsString;
@@ -16,15 +16,15 @@ use crate::LaunchError;
 use crate::command_line::plan::{App, LaunchPlan};
 use crate::placement::Placement;
 
-/// Everything that the ranks of a job have in common.
+/// What all ranks of a job share.
 pub(super) struct LaunchContext<'a> {
     plan: &'a LaunchPlan,
-    /// For each rank the number of its program.
+    /// The index of the program of each rank.
     apps: &'a [u32],
     placement: &'a Placement,
-    /// How many processors all ranks have together, if all are bound.
+    /// Processors of all ranks, if all are bound.
     total_processors: Option<usize>,
-    /// For each program the environment that it sees.
+    /// The environment of each program.
     environments: &'a [Vec<EnvironmentVariable>],
     segment: OwnedFd,
     interface: OwnedFd,
@@ -33,19 +33,18 @@ pub(super) struct LaunchContext<'a> {
     file_limit: Option<u64>,
 }
 
-/// A rank that runs: the launcher's ends of everything.
+/// A started rank: its process and the launcher's descriptors.
 #[derive(Debug)]
 pub(super) struct StartedRank {
-    /// Its process.
     pub pid: u32,
-    /// Where it speaks PMI.
+    /// Its PMI connection.
     pub pmi: SocketStream,
-    /// Its standard output and error, to be read without waiting; one for both if they share it.
+    /// Its standard output and error, nonblocking; only the first if both share a pipe.
     pub outputs: [Option<OwnedFd>; 2],
 }
 
 impl<'a> LaunchContext<'a> {
-    /// Makes what the ranks share; `status` is the board on which they say what they wait for.
+    /// Makes the shared files of the job; `status` is the status table.
     pub(super) fn new(
         plan: &'a LaunchPlan, environments: &'a [Vec<EnvironmentVariable>], apps: &'a [u32],
         placement: &'a Placement, status: Option<OwnedFd>, file_limit: Option<u64>,
@@ -67,7 +66,7 @@ impl<'a> LaunchContext<'a> {
     /// Starts `rank`, which reads `input`.
     ///
     /// # Errors
-    /// A [`LaunchError`] with 127 if there is no such program, 126 if it cannot be started.
+    /// Code 127 if the program was not found, 126 if it could not be started.
     pub(super) fn start(
         &self, rank: u32, input: io::Result<OwnedFd>,
     ) -> Result<StartedRank, LaunchError> {
@@ -75,10 +74,10 @@ impl<'a> LaunchContext<'a> {
         let (app, variables) = (&self.plan.apps[number], &self.environments[number]);
         let started = input.map_err(resource_error);
         let started = started.and_then(|input| self.start_app(app, variables, rank, input));
-        started.map_err(|refusal| {
+        started.map_err(|error| {
             LaunchError::new(
-                refusal.code,
-                format!("cannot start {}: {}", app.program.to_string_lossy(), refusal.why),
+                error.code,
+                format!("cannot start {}: {}", app.program.to_string_lossy(), error.why),
             )
         })
     }
@@ -94,7 +93,7 @@ impl<'a> LaunchContext<'a> {
         } else {
             output_pipe().map(|(read, write)| (Some(read), write)).map_err(resource_error)?
         };
-        let place = RankEnvironment {
+        let values = RankEnvironment {
             rank,
             size: self.apps.len() as u32,
             pmi_fd: theirs.as_fd().as_raw_fd(),
@@ -112,7 +111,7 @@ impl<'a> LaunchContext<'a> {
         let pid = process::spawn(ChildProgram {
             name: &words[0],
             arguments: &words[1..],
-            environment: &environment::of_rank(variables, place),
+            environment: &environment::of_rank(variables, values),
             directory: app.directory.as_deref(),
             streams: [input, output_end, errors_end],
             inherited: &inherited,
@@ -123,7 +122,7 @@ impl<'a> LaunchContext<'a> {
         Ok(StartedRank { pid, pmi, outputs: [Some(output), errors] })
     }
 
-    /// What `rank` is told of its processors: it cannot see those of the others.
+    /// The binding that `rank` is informed of; it cannot see the processors of other ranks.
     fn bound(&self, rank: u32) -> Option<CpuBinding> {
         Some(CpuBinding {
             own: self.placement.of_rank(rank)?.to_vec(),
@@ -132,7 +131,7 @@ impl<'a> LaunchContext<'a> {
     }
 }
 
-/// The words that start `app` as `rank`.
+/// The program and arguments that start `app` as `rank`.
 fn command_line(app: &App, rank: u32, variables: &[EnvironmentVariable]) -> Vec<OsString> {
     let wraps = app.wraps.iter().filter(|wrap| wrap.ranks.contains(rank));
     let mut words: Vec<_> = wraps.flat_map(|wrap| wrap.words.iter().cloned()).collect();
@@ -141,8 +140,8 @@ fn command_line(app: &App, rank: u32, variables: &[EnvironmentVariable]) -> Vec<
     words
 }
 
-/// The program of a plain name, in the folders that the command line names, or in our own `PATH`
-/// if the program sees none. Else the system looks it up.
+/// The file of a plain program name, searched in the directories of the command line, then in the
+/// launcher's `PATH` if the program has none. Otherwise the system searches it.
 fn found(app: &App, variables: &[EnvironmentVariable]) -> Option<OsString> {
     if app.names_file() {
         return None;
@@ -155,27 +154,27 @@ fn found(app: &App, variables: &[EnvironmentVariable]) -> Option<OsString> {
     app.candidates(lists).find(|file| file.is_file()).map(OsString::from)
 }
 
-/// A pipe whose read end never waits.
+/// A pipe with a nonblocking read end.
 fn output_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = descriptor::pipe()?;
     descriptor::set_nonblocking(&read)?;
     Ok((read, write))
 }
 
-/// There are limits that a user can raise.
+/// Adds the limit that the user can raise.
 fn resource_error(error: io::Error) -> LaunchError {
-    let cure = match error.raw_os_error() {
+    let remedy = match error.raw_os_error() {
         Some(process::TOO_MANY_FILES) => "; each rank takes four files of mpirun (ulimit -n)",
         Some(process::TRY_AGAIN) => "; there may be too many processes (ulimit -u)",
         _ => "",
     };
-    LaunchError::new(1, format!("{error}{cure}"))
+    LaunchError::new(1, format!("{error}{remedy}"))
 }
 
 fn cannot_start(error: io::Error) -> LaunchError {
     match error.raw_os_error() {
         Some(process::TOO_MANY_FILES | process::TRY_AGAIN) => resource_error(error),
-        _ if error.kind() == ErrorKind::NotFound => LaunchError::new(127, "no such program"),
+        _ if error.kind() == ErrorKind::NotFound => LaunchError::new(127, "program not found"),
         _ if error.kind() == ErrorKind::OutOfMemory => resource_error(error),
         _ => LaunchError::new(126, error.to_string()),
     }

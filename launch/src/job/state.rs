@@ -1,12 +1,12 @@
-//! What becomes of a job: which event ends it, what is said, which code is returned.
+//! State of a job: which event ends it, with which message and exit code.
 //!
 //! ```text
 //!   Running --all ranks ended------------------------> Ending (quietly)
-//!      \-----a rank fails, a signal, ... (first cause)-> Ending --grace over--> killed
+//!      \-----a rank fails, a signal, ... (first cause)-> Ending --grace expired--> killed
 //! ```
 //!
-//! Only the first cause is told and decides the code; what ranks do while they are being ended is
-//! no news. A value without I/O: events and the time go in, [`JobAction`]s come out.
+//! Only the first cause is reported and decides the code. A value without I/O: events and the time
+//! go in, [`JobAction`]s come out.
 
 use std::time::{Duration, Instant};
 
@@ -14,31 +14,30 @@ use platform::bootstrap::JoinState;
 use platform::sys::process::Exit;
 use platform::sys::signals;
 
-/// How long a process may take to end after SIGTERM.
+/// The time that processes have to exit after SIGTERM.
 pub(super) const GRACE: Duration = Duration::from_millis(500);
 
-/// How often processes that shall die are looked for.
+/// Interval at which remaining processes are killed again.
 const KILL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long killed processes may take to vanish before the launcher gives up on them.
+/// The time after which the launcher no longer waits for killed processes.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The exit code of a job that took too long, as of timeout(1).
+/// The exit code after `--timeout`, as of timeout(1).
 const OVERDUE: i32 = 124;
 
 /// What the launcher must do now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum JobAction {
-    /// Print this line.
     Print(String),
-    /// Print where every rank is; if the job is overdue, call [`JobState::dumped`] then.
+    /// Print the state of each rank; if the job is overdue, then call [`JobState::dumped`].
     Dump {
-        /// Whether that is why.
+        /// Whether the time limit is the reason.
         overdue: bool,
     },
     /// Send this signal to the process group of every rank.
     Forward(i32),
-    /// Ask every process of the job to end.
+    /// Terminate every process of the job.
     Terminate,
     /// Kill every process of the job.
     Kill,
@@ -47,7 +46,7 @@ pub(super) enum JobAction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum JobPhase {
     Running,
-    /// Asked to end at `since`; `next_kill` is when those still there are killed (again).
+    /// Terminated at `since`; remaining processes are killed at `next_kill`.
     Ending {
         code: i32,
         since: Instant,
@@ -55,25 +54,24 @@ enum JobPhase {
     },
 }
 
-/// The state of a job.
 #[derive(Debug)]
 pub(super) struct JobState {
     phase: JobPhase,
     host: String,
-    /// The process of each rank, while it runs.
+    /// Process ids of running ranks.
     running: Vec<Option<u32>>,
-    /// The highest code that a rank returned.
+    /// The highest exit code of a rank.
     highest_code: i32,
-    /// Signals that are the ranks' business.
+    /// Signals that are forwarded to the ranks.
     forwarded: Vec<i32>,
-    /// When the job has taken too long, and how long that is.
+    /// The deadline and the time limit.
     limit: Option<(Instant, Duration)>,
-    /// A rank and the call that it waits in, as far as it has said so.
+    /// A rank and the MPI call that it waits in, if known.
     waiting: Option<(u32, String)>,
 }
 
 impl JobState {
-    /// A job of `size` ranks on the host of this name, none of them started.
+    /// A job of `size` ranks on `host`, none of them started.
     pub(super) fn new(host: &str, size: u32) -> Self {
         Self {
             phase: JobPhase::Running,
@@ -86,29 +84,29 @@ impl JobState {
         }
     }
 
-    /// The same, with more signals that go to the ranks and do not end the job.
+    /// Adds forwarded signals, which do not end the job.
     pub(super) fn forwarding(mut self, signals: &[i32]) -> Self {
         self.forwarded.extend(signals);
         self
     }
 
-    /// The same, which must not take longer than this from `now` on.
+    /// Sets the time limit, from `now` on.
     pub(super) fn limited(self, limit: Option<Duration>, now: Instant) -> Self {
         let limit = limit.and_then(|limit| Some((now.checked_add(limit)?, limit)));
         Self { limit, ..self }
     }
 
-    /// `rank` runs as the process `pid`.
+    /// `rank` has started as the process `pid`.
     pub(super) fn started(&mut self, rank: u32, pid: u32) {
         self.running[rank as usize] = Some(pid);
     }
 
-    /// Is the job still as it should be?
+    /// Whether nothing has ended the job yet.
     pub(super) fn is_running(&self) -> bool {
         self.phase == JobPhase::Running
     }
 
-    /// What the launcher returns, as things are.
+    /// The exit code.
     pub(super) fn code(&self) -> i32 {
         match self.phase {
             JobPhase::Running => self.highest_code,
@@ -116,7 +114,7 @@ impl JobState {
         }
     }
 
-    /// When [`JobState::tick`] has something to do.
+    /// The time to call [`JobState::tick`].
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self.phase {
             JobPhase::Running => self.limit.map(|(at, _)| at),
@@ -124,7 +122,7 @@ impl JobState {
         }
     }
 
-    /// Has everything been tried to end the processes?
+    /// Whether the timeout for killed processes has expired.
     pub(super) fn kill_timed_out(&self, now: Instant) -> bool {
         match self.phase {
             JobPhase::Running => false,
@@ -132,20 +130,20 @@ impl JobState {
         }
     }
 
-    /// A program cannot be started.
+    /// A program could not be started.
     pub(super) fn refused(&mut self, code: i32, why: &str, now: Instant) -> Vec<JobAction> {
         self.end(code, Some(why.to_owned()), now)
     }
 
-    /// What follows happens to `rank` while it waits in the function `call`.
+    /// The next event happens to `rank` while it waits in `call`.
     pub(super) fn waiting_in(&mut self, rank: u32, call: String) {
         self.waiting = Some((rank, call));
     }
 
-    /// The process of `rank` ended. `inner` is how its MPI process ended, if that was another
-    /// one and the system tells.
+    /// The process of `rank` ended. `inner` is the end of its MPI process, if that was another one
+    /// and the kernel reports it.
     pub(super) fn exited(
-        &mut self, rank: u32, exit: Exit, inner: Option<(u32, Exit)>, standing: JoinState,
+        &mut self, rank: u32, exit: Exit, inner: Option<(u32, Exit)>, join_state: JoinState,
         now: Instant,
     ) -> Vec<JobAction> {
         let Some(pid) = self.running[rank as usize].take() else { return Vec::new() };
@@ -153,7 +151,7 @@ impl JobState {
             return Vec::new();
         }
         self.highest_code = self.highest_code.max(exit.code());
-        match (standing, exit) {
+        match (join_state, exit) {
             (JoinState::Joined, _) => {
                 let (pid, how) = inner.filter(|(_, how)| how.code() != 0).unwrap_or((pid, exit));
                 let code = if exit.code() == 0 { how.code().max(1) } else { exit.code() };
@@ -163,16 +161,16 @@ impl JobState {
                 self.rank_failed(rank, pid, Some(exit), exit.code(), now)
             }
             (JoinState::Left, Exit::Signal(signal)) => {
-                let who = self.rank_text(rank, pid);
+                let name = self.rank_text(rank, pid);
                 let how = killed(signal);
-                vec![JobAction::Print(format!("{who} {how} after MPI_Finalize"))]
+                vec![JobAction::Print(format!("{name} {how} after MPI_Finalize"))]
             }
             (JoinState::NotJoined | JoinState::Left, Exit::Code(_)) => Vec::new(),
         }
     }
 
-    /// The MPI process `pid` of `rank` ended in the middle of the job, but the program that
-    /// started it goes on.
+    /// The MPI process `pid` of `rank` ended before MPI_Finalize, but the program that started it
+    /// runs on.
     pub(super) fn process_gone(
         &mut self, rank: u32, pid: u32, exit: Option<Exit>, now: Instant,
     ) -> Vec<JobAction> {
@@ -184,9 +182,9 @@ impl JobState {
     pub(super) fn aborted(
         &mut self, rank: u32, code: i32, message: Option<&str>, now: Instant,
     ) -> Vec<JobAction> {
-        let who = self.rank_text(rank, self.running[rank as usize].unwrap_or(0));
-        let words = match message {
-            // What MPICH says when it has nothing to say.
+        let name = self.rank_text(rank, self.running[rank as usize].unwrap_or(0));
+        let text = match message {
+            // MPICH's text for an abort without a message.
             None | Some("" | "abort") => String::new(),
             Some(message) => format!(": {message}"),
         };
@@ -194,37 +192,37 @@ impl JobState {
             0 if code != 0 => 255,
             low => low,
         };
-        self.end(exit_code, Some(format!("{who} aborted the job with code {code}{words}")), now)
+        self.end(exit_code, Some(format!("{name} aborted the job with code {code}{text}")), now)
     }
 
-    /// `waiting` waits for `gone`, which ended without ever taking part.
-    pub(super) fn stuck(&mut self, gone: u32, waiting: u32, now: Instant) -> Vec<JobAction> {
+    /// `waiting` waits for `ended`, which ended without MPI_Init.
+    pub(super) fn stuck(&mut self, ended: u32, waiting: u32, now: Instant) -> Vec<JobAction> {
         let line = format!(
-            "rank {gone} ended while rank {waiting} waits for it in MPI; ending the job \
+            "rank {ended} ended while rank {waiting} waits for it in MPI; ending the job \
              (did every rank call MPI_Init?)"
         );
         self.end(self.highest_code.max(1), Some(line), now)
     }
 
-    /// The process `pid` of `rank` runs, but has closed its connection in the middle of MPI.
+    /// The process `pid` of `rank` runs, but has closed its connection before MPI_Finalize.
     pub(super) fn disconnected(&mut self, rank: u32, pid: u32, now: Instant) -> Vec<JobAction> {
-        let who = self.rank_text(rank, pid);
+        let name = self.rank_text(rank, pid);
         let rest = self.other_ranks_text(rank);
         let line = format!(
-            "{who} closed its connection to mpirun without MPI_Finalize (did it run another \
+            "{name} closed its connection to mpirun without MPI_Finalize (did it run another \
              program by exec?); {rest}"
         );
         self.end(1, Some(line), now)
     }
 
-    /// `rank` asked for what this launcher cannot do.
+    /// `rank` sent a request that this launcher does not support.
     pub(super) fn unable(&self, rank: u32, why: &str) -> Vec<JobAction> {
-        vec![JobAction::Print(format!("rank {rank} was refused: {why}"))]
+        vec![JobAction::Print(format!("refused a PMI request of rank {rank}: {why}"))]
     }
 
-    /// `rank` sent something that is no PMI.
+    /// `rank` violated the PMI protocol.
     pub(super) fn broken(&self, rank: u32, why: &str) -> Vec<JobAction> {
-        vec![JobAction::Print(format!("rank {rank} is not listened to any more: {why}"))]
+        vec![JobAction::Print(format!("closed its PMI connection to rank {rank}: {why}"))]
     }
 
     /// The launcher received this signal.
@@ -244,16 +242,16 @@ impl JobState {
         }
     }
 
-    /// The front process, which the shell knows, is gone.
+    /// The supervisor process was killed.
     pub(super) fn supervisor_gone(&mut self, now: Instant) -> Vec<JobAction> {
         self.end(
             137,
-            Some("the process that was started as mpirun was killed; ending the job".to_owned()),
+            Some("the supervisor process of mpirun was killed; ending the job".to_owned()),
             now,
         )
     }
 
-    /// Nobody reads an output any more (no words), or it cannot be written: which one, and why.
+    /// An output failed: `why` has its name and the error; `None` if its reader has closed it.
     pub(super) fn output_lost(&mut self, why: Option<&str>, now: Instant) -> Vec<JobAction> {
         match why {
             None => self.end(141, None, now),
@@ -261,20 +259,20 @@ impl JobState {
         }
     }
 
-    /// These ranks took nothing of the input for so long that they get no more of it.
+    /// The input of these ranks was closed, because they did not read it.
     pub(super) fn input_lost(&self, ranks: &[u32]) -> Vec<JobAction> {
         let line = |rank| {
             format!(
                 "rank {rank} does not read its standard input while others wait for more; \
-                 it gets no more of it"
+                 its input is closed"
             )
         };
         ranks.iter().map(|rank| JobAction::Print(line(*rank))).collect()
     }
 
-    /// All ranks have ended; `leftovers` says whether processes that they started have not.
-    pub(super) fn all_ended(&mut self, leftovers: bool, now: Instant) -> Vec<JobAction> {
-        if leftovers { self.end(self.highest_code, None, now) } else { Vec::new() }
+    /// All ranks have ended; `remaining`: processes that they started have not.
+    pub(super) fn all_ended(&mut self, remaining: bool, now: Instant) -> Vec<JobAction> {
+        if remaining { self.end(self.highest_code, None, now) } else { Vec::new() }
     }
 
     /// The deadline has passed.
@@ -294,16 +292,16 @@ impl JobState {
         }
     }
 
-    /// Where the ranks of a job that takes too long are has been printed.
+    /// The state of the ranks of an overdue job has been printed.
     pub(super) fn dumped(&mut self, now: Instant) -> Vec<JobAction> {
         self.end(OVERDUE, None, now)
     }
 
-    /// `rank` ended as it should not have.
+    /// `rank` failed.
     fn rank_failed(
         &mut self, rank: u32, pid: u32, exit: Option<Exit>, code: i32, now: Instant,
     ) -> Vec<JobAction> {
-        let who = self.rank_text(rank, pid);
+        let name = self.rank_text(rank, pid);
         let what = match exit {
             Some(Exit::Signal(signal)) => match &self.waiting {
                 Some((waiting, call)) if *waiting == rank => {
@@ -315,15 +313,15 @@ impl JobState {
             None => "ended without MPI_Finalize".to_owned(),
         };
         let rest = self.other_ranks_text(rank);
-        self.end(code, Some(format!("{who} {what}; {rest}")), now)
+        self.end(code, Some(format!("{name} {what}; {rest}")), now)
     }
 
-    /// What becomes of the ranks but this one.
+    /// What the launcher does with the other ranks.
     fn other_ranks_text(&self, rank: u32) -> String {
         let others =
             (0..).zip(&self.running).filter(|(other, pid)| *other != rank && pid.is_some());
         match others.count() {
-            0 => "the job is over".to_owned(),
+            0 => "the job has ended".to_owned(),
             1 => "ending the other rank".to_owned(),
             count => format!("ending the other {count} ranks"),
         }
@@ -364,10 +362,10 @@ mod tests {
         job
     }
 
-    fn said(actions: &[JobAction]) -> &str {
+    fn message(actions: &[JobAction]) -> &str {
         match actions {
             [JobAction::Print(line), JobAction::Terminate] => line,
-            other => panic!("{other:?} says nothing"),
+            other => panic!("{other:?} has no message"),
         }
     }
 
@@ -376,7 +374,7 @@ mod tests {
         let (mut job, now) = (job(), Instant::now());
         let actions = job.exited(1, KILLED, None, JoinState::Joined, now);
         assert_eq!(
-            said(&actions),
+            message(&actions),
             "rank 1 (process 101 on here) was killed by signal 9 (SIGKILL); \
              ending the other 2 ranks"
         );
@@ -386,35 +384,37 @@ mod tests {
     }
 
     #[test]
-    fn the_call_in_which_a_rank_was_killed_is_told() {
+    fn the_call_in_which_a_rank_was_killed_is_reported() {
         let (mut job, now) = (job(), Instant::now());
         job.waiting_in(2, "MPI_Recv(source 0)".to_owned());
         let actions = job.exited(2, KILLED, None, JoinState::Joined, now);
-        assert!(said(&actions).contains("(SIGKILL) while it waited in MPI_Recv(source 0); ending"));
+        assert!(
+            message(&actions).contains("(SIGKILL) while it waited in MPI_Recv(source 0); ending")
+        );
         let mut job = self::job();
         job.waiting_in(2, "MPI_Recv(source 0)".to_owned());
         let actions = job.exited(1, KILLED, None, JoinState::Joined, now);
-        assert!(said(&actions).contains("(SIGKILL); ending"));
+        assert!(message(&actions).contains("(SIGKILL); ending"));
     }
 
     #[test]
-    fn a_rank_behind_a_shell_is_named_by_its_own_process() {
+    fn a_rank_below_a_shell_is_named_by_its_own_process() {
         let (mut job, now) = (job(), Instant::now());
         let inner = Some((555, KILLED));
         let actions = job.exited(1, Exit::Code(137), inner, JoinState::Joined, now);
-        assert!(said(&actions).contains("process 555 on here) was killed by signal 9"));
+        assert!(message(&actions).contains("process 555 on here) was killed by signal 9"));
         assert_eq!(job.code(), 137);
         let (mut job, inner) = (self::job(), Some(KILLED));
-        assert!(said(&job.process_gone(1, 555, inner, now)).contains("process 555"));
+        assert!(message(&job.process_gone(1, 555, inner, now)).contains("process 555"));
         assert_eq!(job.code(), 137);
     }
 
     #[test]
-    fn a_rank_that_closes_its_connection_ends_the_job_and_is_asked_about_exec() {
+    fn a_rank_that_closes_its_connection_ends_the_job_with_a_hint_at_exec() {
         let (mut job, now) = (job(), Instant::now());
         let actions = job.disconnected(1, 101, now);
-        assert!(said(&actions).contains("rank 1 (process 101 on here) closed its connection"));
-        assert!(said(&actions).contains("exec?); ending the other 2 ranks"));
+        assert!(message(&actions).contains("rank 1 (process 101 on here) closed its connection"));
+        assert!(message(&actions).contains("exec?); ending the other 2 ranks"));
         assert_eq!(job.code(), 1);
         assert_eq!(job.exited(1, KILLED, None, JoinState::Joined, now), []);
     }
@@ -423,13 +423,13 @@ mod tests {
     fn leaving_without_finalize_is_a_failure_even_with_code_0() {
         let (mut job, now) = (job(), Instant::now());
         let actions = job.exited(0, Exit::Code(0), None, JoinState::Joined, now);
-        assert!(said(&actions).contains("rank 0"));
-        assert!(said(&actions).contains("without MPI_Finalize"));
+        assert!(message(&actions).contains("rank 0"));
+        assert!(message(&actions).contains("without MPI_Finalize"));
         assert_eq!(job.code(), 1);
     }
 
     #[test]
-    fn a_rank_that_fails_outside_mpi_leaves_the_others_alone() {
+    fn a_rank_that_fails_outside_mpi_does_not_end_the_others() {
         let (mut job, now) = (job(), Instant::now());
         assert_eq!(job.exited(0, Exit::Code(3), None, JoinState::NotJoined, now), []);
         assert_eq!(job.exited(1, Exit::Code(2), None, JoinState::Left, now), []);
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_after_finalize_is_told_and_counts() {
+    fn a_signal_after_finalize_is_reported_and_counts() {
         let (mut job, now) = (job(), Instant::now());
         let actions = job.exited(0, Exit::Signal(11), None, JoinState::Left, now);
         assert!(
@@ -453,7 +453,9 @@ mod tests {
         for (code, expected) in [(42, 42), (0, 0), (256, 255), (-1, 255), (300, 44)] {
             let mut job = job();
             let actions = job.aborted(2, code, Some("too bad"), Instant::now());
-            assert!(said(&actions).contains("rank 2") && said(&actions).ends_with(": too bad"));
+            assert!(
+                message(&actions).contains("rank 2") && message(&actions).ends_with(": too bad")
+            );
             assert_eq!(job.code(), expected, "{code}");
         }
     }
@@ -472,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn after_the_grace_the_rest_is_killed_again_and_again() {
+    fn after_the_grace_remaining_processes_are_killed_repeatedly() {
         let (mut job, now) = (job(), Instant::now());
         assert_eq!((job.deadline(), job.tick(now)), (None, vec![]));
         job.signalled(15, now);
@@ -485,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_takes_too_long_is_shown_before_it_is_ended() {
+    fn an_overdue_job_is_dumped_before_it_is_ended() {
         let now = Instant::now();
         let limit = Duration::from_millis(2500);
         let mut job = job().limited(Some(limit), now);
@@ -496,7 +498,7 @@ mod tests {
             [JobAction::Print(line), JobAction::Dump { overdue: true }]
         );
         assert_eq!((job.deadline(), job.tick(now + limit)), (None, vec![]));
-        // The grace begins after the dump, however long that takes.
+        // The grace begins after the dump.
         assert_eq!(job.dumped(now + 2 * limit), [JobAction::Terminate]);
         assert_eq!((job.deadline(), job.code()), (Some(now + 2 * limit + GRACE), 124));
     }
@@ -517,11 +519,11 @@ mod tests {
         assert_eq!(job.output_lost(None, now), [JobAction::Terminate]);
         assert_eq!(job.code(), 141);
         let mut job = self::job();
-        assert!(said(&job.output_lost(Some("no space"), now)).contains("no space"));
+        assert!(message(&job.output_lost(Some("no space"), now)).contains("no space"));
     }
 
     #[test]
-    fn leftovers_are_ended_without_a_word() {
+    fn remaining_processes_are_ended_without_a_message() {
         let (mut job, now) = (job(), Instant::now());
         assert_eq!(job.all_ended(false, now), []);
         assert_eq!(job.all_ended(true, now), [JobAction::Terminate]);
@@ -529,10 +531,10 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_that_is_waited_for_in_vain_ends_the_job() {
+    fn a_rank_that_ended_before_mpi_init_ends_the_job() {
         let (mut job, now) = (job(), Instant::now());
         job.exited(0, Exit::Code(0), None, JoinState::NotJoined, now);
-        assert!(said(&job.stuck(0, 2, now)).contains("rank 0 ended while rank 2 waits"));
+        assert!(message(&job.stuck(0, 2, now)).contains("rank 0 ended while rank 2 waits"));
         assert_eq!(job.code(), 1);
     }
 }

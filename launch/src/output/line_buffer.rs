@@ -1,39 +1,39 @@
-//! The unfinished line of one stream, which waits for its end.
+//! Buffers the unfinished line of one stream.
 //!
-//! A value without I/O: bytes and the time go in, what may come out goes to a closure.
+//! A value without I/O: bytes and the time go in; complete lines go to a closure.
 
 use std::time::{Duration, Instant};
 
-/// How long the start of a line waits when nothing more of it comes: people do not notice it, and
-/// a rank on a busy machine gets a processor meanwhile.
+/// A partial line without new bytes is written after this time: too short for people to notice,
+/// long enough for a rank on a busy machine to run again.
 const LINE_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// How long it waits at all: dots of progress, one after the other, are to be seen too.
+/// A partial line is written after this time even with new bytes, such as dots of progress.
 const LINE_TIMEOUT_TOTAL: Duration = Duration::from_millis(300);
 
-/// A line longer than this, in bytes, is no question to a person: nobody waits for its start.
+/// A longer line, in bytes, is not a prompt.
 const PROMPT_MAX_BYTES: usize = 4096;
 
-/// How long the start of such a line waits when nothing more of it comes.
+/// The timeout of a partial line that is not a prompt.
 const LONG_LINE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A line may wait up to this length, in bytes.
+/// Longer lines, in bytes, are written in parts.
 const LINE_MAX_BYTES: usize = 1 << 20;
 
-/// What one stream said after its last end of line.
+/// The bytes of one stream after its last line end.
 #[derive(Debug, Default)]
 pub(super) struct LineBuffer {
     pending: Vec<u8>,
-    /// When its first and its last byte came.
+    /// Arrival of the first and of the last byte.
     times: Option<(Instant, Instant)>,
 }
 
 impl LineBuffer {
-    /// Passes `bytes` on, up to the end of the last line; holds the rest.
+    /// Passes `bytes` up to the last line end to `pass`; keeps the rest.
     pub(super) fn push(&mut self, bytes: &[u8], now: Instant, mut pass: impl FnMut(&[u8])) {
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         if whole > 0 {
-            // What is held is part of the first line, so both are passed as one.
+            // The pending bytes begin the first line; both are passed together.
             if self.pending.is_empty() {
                 pass(&bytes[..whole]);
             } else {
@@ -51,7 +51,7 @@ impl LineBuffer {
         }
     }
 
-    /// Passes on what is held.
+    /// Passes the pending bytes.
     pub(super) fn flush(&mut self, mut pass: impl FnMut(&[u8])) {
         if !self.pending.is_empty() {
             pass(&self.pending);
@@ -60,7 +60,7 @@ impl LineBuffer {
         self.times = None;
     }
 
-    /// When what is held must not wait any longer.
+    /// The time to call [`LineBuffer::flush`].
     pub(super) fn deadline(&self) -> Option<Instant> {
         let (first, last) = self.times?;
         if self.pending.len() > PROMPT_MAX_BYTES {
@@ -69,7 +69,7 @@ impl LineBuffer {
         Some((last + LINE_TIMEOUT).min(first + LINE_TIMEOUT_TOTAL))
     }
 
-    /// Nobody could read until now: the waiting begins again.
+    /// The output was blocked until `now`: timeouts begin again.
     pub(super) fn restart(&mut self, now: Instant) {
         self.times = self.times.map(|_| (now, now));
     }
@@ -95,9 +95,9 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_late_when_nothing_more_of_it_comes() {
+    fn a_line_without_new_bytes_times_out() {
         let (mut lines, start) = (LineBuffer::default(), Instant::now());
-        let pass = |bytes: &[u8]| panic!("{bytes:?} came out");
+        let pass = |bytes: &[u8]| panic!("{bytes:?} was passed");
         lines.push(b"prompt", start, pass);
         assert_eq!(lines.deadline(), Some(start + LINE_TIMEOUT));
         lines.push(b">", start + TICK, pass);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_never_ends_is_late_some_time() {
+    fn a_line_that_never_ends_times_out() {
         let (mut lines, start) = (LineBuffer::default(), Instant::now());
         for tick in 0..3 {
             lines.push(b".", start + tick * TICK, |_| ());
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_comes_in_pieces() {
+    fn a_line_that_is_too_long_is_passed_in_parts() {
         let (mut lines, mut out) = (LineBuffer::default(), Vec::new());
         for _ in 0..3 {
             let piece = vec![b'x'; LINE_MAX_BYTES / 2];

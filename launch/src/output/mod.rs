@@ -1,17 +1,17 @@
-//! What ranks print, on its way to the launcher's own output and to files.
+//! Output of ranks: from their pipes to the launcher's own output and to files.
 //!
 //! ```text
-//!   rank's pipe --> Lines (whole lines, or what is late) --+--> Sink (bounded queue) --> terminal
-//!                     each with its Prefix, if wanted      `--> Sink --> file
+//!   rank's pipe --> LineBuffer (lines, or timed-out parts) --+--> OutputSink (queue) --> terminal
+//!                     with LinePrefix, if requested          `--> OutputSink --> file
 //! ```
 //!
-//! Without prefixes bytes are never changed, lost or reordered within one stream. Lines of
-//! different ranks do not mix, unless a rank leaves a line unfinished for some time: a prompt must
-//! come out too. With prefixes every line that comes out has exactly one: a line that another rank
-//! interrupts ends there, and goes on with a prefix of its own.
+//! Without prefixes, bytes are never changed, lost or reordered within one stream. Lines of
+//! different ranks do not mix, except a partial line that times out, such as a prompt. With
+//! prefixes, every written line has exactly one: a line that another rank interrupts ends there and
+//! continues with a prefix of its own.
 //!
-//! The forms are those of Open MPI (`--output`), MPICH and Intel MPI (`-prepend-pattern`,
-//! `-outfile-pattern`); [`options`] says what each looks like.
+//! The formats are those of Open MPI (`--output`), MPICH and Intel MPI (`-prepend-pattern`,
+//! `-outfile-pattern`); [`options`] lists them.
 
 mod line_buffer;
 pub(crate) mod options;
@@ -22,20 +22,20 @@ mod streams;
 pub(crate) use options::OutputOptions;
 pub(crate) use streams::{JobIdentity, OutputReady, Streams};
 
-/// One of the two things that a rank prints to.
+/// One of the two output streams of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutputStream {
-    /// Its standard output.
+    /// Standard output.
     Output,
-    /// Its standard error.
+    /// Standard error.
     Error,
 }
 
 impl OutputStream {
-    /// Both, in the order in which everything about them is stored.
+    /// Both, in the order of all arrays that are indexed by stream.
     pub(crate) const BOTH: [Self; 2] = [Self::Output, Self::Error];
 
-    /// As prefixes and files have it.
+    /// The name in prefixes and files.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Output => "stdout",

@@ -1,6 +1,6 @@
-//! What the options say about output, as a value.
+//! The options for output, as a value.
 //!
-//! | words | a line of rank 0 |
+//! | option or keyword | a line of rank 0 |
 //! |---|---|
 //! | none | `text` |
 //! | `-l`, `-prepend-rank` | `[0] text` |
@@ -12,11 +12,11 @@
 //! | `rank` | `[0]<stdout>: text` |
 //! | `timestamp` | `[Sun Aug 30 09:05:00 2026]<stdout>: text`, before the tag if there is one |
 //!
-//! Words without a dash are those of `--output`. Files: `file=F` makes `F.0.out` and `F.0.err`,
+//! Keywords without a dash belong to `--output`. Files: `file=F` makes `F.0.out` and `F.0.err`,
 //! `dir=D` makes `D/1/rank.0/stdout` and `stderr`; with `merge` only the first of them. (Open MPI 5
-//! has the name of the job in place of the `1`, and in the middle of `F..0.out`, which nobody can
-//! foresee; version 4 had the `1`.) They also go to the terminal unless it says `nocopy`; what
-//! `-outfile-pattern` and `-errfile-pattern` name goes there only with `copy`.
+//! has the unpredictable name of the job in place of the `1`, and in the middle of `F..0.out`;
+//! version 4 had the `1`.) This output also goes to the terminal unless `nocopy` is given; output to
+//! files of `-outfile-pattern` and `-errfile-pattern` goes there only with `copy`.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -26,27 +26,26 @@ use crate::{LaunchError, USAGE};
 use super::OutputStream;
 use super::pattern::{OutputPattern, PatternPart, TimestampFormat};
 
-/// How output comes out; the default is as it is, on the terminal.
+/// Format and files of the output; by default unchanged to the terminal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OutputOptions {
-    /// Before each line, after everything else.
+    /// The part of the prefix next to the line.
     mark: Option<OutputPattern>,
     tags: Vec<OutputKeyword>,
     timestamp: Option<TimestampFormat>,
-    /// Standard error goes where standard output goes.
+    /// Standard error is written to standard output.
     pub merged: bool,
-    /// Nothing waits for the end of its line.
+    /// Unbuffered: partial lines are written at once.
     pub raw: bool,
-    /// The only rank of which there is output.
+    /// The only rank whose output is written.
     pub only: Option<u32>,
-    /// The files of the two streams.
     files: [Option<OutputPattern>; 2],
     without_job_number: bool,
     copies_to_terminal: Option<bool>,
     copies_by_default: bool,
 }
 
-/// A word of `--output`.
+/// A keyword of `--output`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OutputKeyword {
     Tag,
@@ -64,7 +63,7 @@ enum OutputKeyword {
     NoJobNumber,
 }
 
-/// They may be shortened; where that fits several, the first is meant.
+/// Keywords may be abbreviated; of several candidates, the first is chosen.
 const KEYWORDS: &[(&str, OutputKeyword)] = &[
     ("tag", OutputKeyword::Tag),
     ("tag-detailed", OutputKeyword::TagDetailed),
@@ -82,14 +81,14 @@ const KEYWORDS: &[(&str, OutputKeyword)] = &[
 ];
 
 impl OutputOptions {
-    /// `--output words`: a list with commas; `tag` and the like, and at the end of a word what
-    /// Open MPI calls a qualifier: `dir=D:nocopy,raw`.
+    /// `--output LIST`: comma-separated keywords, each with the qualifiers of Open MPI at its end:
+    /// `dir=D:nocopy,raw`.
     ///
     /// # Errors
-    /// A word that means nothing here.
+    /// An unknown keyword.
     pub(crate) fn set(&mut self, words: &OsStr) -> Result<(), LaunchError> {
         let words = words.as_bytes().split(|byte| *byte == b',');
-        // Names come last: what other words say of them is known then.
+        // Keywords such as `merge` change the meaning of names, so names come last.
         let (names, plain): (Vec<_>, Vec<_>) = words.partition(|word| word.contains(&b'='));
         for word in plain.into_iter().chain(names) {
             let word = self.qualify(word)?;
@@ -99,7 +98,7 @@ impl OutputOptions {
             };
             let known = OutputKeyword::find(name).ok_or_else(|| {
                 let known: Vec<_> = KEYWORDS.iter().map(|(name, _)| *name).collect();
-                refused(word, &format!("means nothing; there are {}", known.join(", ")))
+                refused(word, &format!("unknown; expected one of {}", known.join(", ")))
             })?;
             match (known, value.filter(|value| !value.is_empty())) {
                 (OutputKeyword::Directory, Some(name)) => {
@@ -107,19 +106,19 @@ impl OutputOptions {
                 }
                 (OutputKeyword::File, Some(name)) => self.name_files(OsStr::from_bytes(name))?,
                 (OutputKeyword::Directory | OutputKeyword::File, None) => {
-                    return Err(refused(word, "needs a name: dir=FOLDER, file=NAME"));
+                    return Err(refused(word, "expected a name: dir=DIRECTORY, file=NAME"));
                 }
-                (_, Some(_)) => return Err(refused(word, "takes no value")),
+                (_, Some(_)) => return Err(refused(word, "expected no value")),
                 (known, None) => self.set_plain(known)?,
             }
         }
         Ok(())
     }
 
-    /// `-prepend-pattern pattern`; `-l` is `[%r] `.
+    /// `-prepend-pattern PATTERN`; `-l` is `[%r] `.
     ///
     /// # Errors
-    /// A `%` that means nothing.
+    /// An unknown `%` sequence.
     pub(crate) fn prepend(&mut self, pattern: &OsStr) -> Result<(), LaunchError> {
         self.mark = Some(parsed(pattern)?);
         Ok(())
@@ -130,17 +129,17 @@ impl OutputOptions {
         self.timestamp = Some(TimestampFormat::Digits);
     }
 
-    /// `-outfile-pattern pattern` or `-errfile-pattern pattern`.
+    /// `-outfile-pattern PATTERN` or `-errfile-pattern PATTERN`.
     ///
     /// # Errors
-    /// A `%` that means nothing, or another file for the same stream.
+    /// An unknown `%` sequence, or another file for the same stream.
     pub(crate) fn name_file(
         &mut self, stream: OutputStream, pattern: &OsStr,
     ) -> Result<(), LaunchError> {
         self.name(stream, parsed(pattern)?)
     }
 
-    /// `--output-filename name`, where nothing but qualifiers is split off.
+    /// `--output-filename NAME`, with optional qualifiers.
     ///
     /// # Errors
     /// Another file for the same stream.
@@ -155,7 +154,7 @@ impl OutputOptions {
         Ok(())
     }
 
-    /// `--output-directory folder`, likewise.
+    /// `--output-directory DIRECTORY`, with optional qualifiers.
     ///
     /// # Errors
     /// Another file for the same stream.
@@ -171,20 +170,20 @@ impl OutputOptions {
         Ok(())
     }
 
-    /// `-output-from rank`.
+    /// `-output-from RANK`.
     ///
     /// # Errors
-    /// When it is no rank.
+    /// The value is not a rank.
     pub(crate) fn restrict(&mut self, rank: &OsStr) -> Result<(), LaunchError> {
         let number = rank.to_str().and_then(|rank| rank.parse().ok());
         self.only = Some(number.ok_or_else(|| {
-            let why = format!("-output-from {}: not a rank", rank.to_string_lossy());
+            let why = format!("-output-from {}: expected a rank", rank.to_string_lossy());
             LaunchError::new(USAGE, why)
         })?);
         Ok(())
     }
 
-    /// What stands before each line, if anything does.
+    /// The prefix of each line, if there is one.
     pub(crate) fn prefix(&self) -> Option<OutputPattern> {
         let text = |text: &str| PatternPart::Text(text.into());
         let mut pieces = Vec::new();
@@ -218,24 +217,24 @@ impl OutputOptions {
         (!pieces.is_empty()).then_some(OutputPattern(pieces))
     }
 
-    /// Do both streams of a rank come through one pipe, so that even their order is kept?
+    /// Whether both streams of a rank share a pipe, which keeps their order.
     ///
-    /// Not when a prefix tells them apart.
+    /// They do not if a prefix has the name of the stream.
     pub(crate) fn shares_pipe(&self) -> bool {
         self.merged && !self.prefix().is_some_and(|prefix| prefix.names_stream())
     }
 
-    /// The stream whose way `stream` goes.
+    /// The stream that `stream` is written to.
     pub(crate) fn destination_of(&self, stream: OutputStream) -> OutputStream {
         if self.merged { OutputStream::Output } else { stream }
     }
 
-    /// The file that `stream` goes to.
+    /// The file that `stream` is written to.
     pub(crate) fn file(&self, stream: OutputStream) -> Option<&OutputPattern> {
         self.files[self.destination_of(stream) as usize].as_ref()
     }
 
-    /// Does `stream` go to the terminal?
+    /// Whether `stream` is written to the terminal.
     pub(crate) fn reaches_terminal(&self, stream: OutputStream) -> bool {
         self.file(stream).is_none() || self.copies_to_terminal.unwrap_or(self.copies_by_default)
     }
@@ -253,14 +252,14 @@ impl OutputOptions {
             OutputKeyword::Raw => self.raw = true,
             OutputKeyword::NoJobNumber => self.without_job_number = true,
             OutputKeyword::Xml => {
-                return Err(refused(b"xml", "is not supported; use tag, or dir=FOLDER"));
+                return Err(refused(b"xml", "is not supported; use tag, or dir=DIRECTORY"));
             }
             OutputKeyword::Directory | OutputKeyword::File => {}
         }
         Ok(())
     }
 
-    /// Takes `:word` off the end as long as it is one of the words that may stand there.
+    /// Applies and removes the qualifiers at the end of `word`.
     fn qualify<'word>(&mut self, mut word: &'word [u8]) -> Result<&'word [u8], LaunchError> {
         while let Some(at) = word.iter().rposition(|byte| *byte == b':') {
             let qualifier = OutputKeyword::exactly(&word[at + 1..]);
@@ -282,7 +281,7 @@ impl OutputOptions {
     fn name(&mut self, stream: OutputStream, pattern: OutputPattern) -> Result<(), LaunchError> {
         let file = &mut self.files[stream as usize];
         if file.as_ref().is_some_and(|other| *other != pattern) {
-            let why = format!("{} is to go to two files; name one", stream.name());
+            let why = format!("{} has two different files; give one", stream.name());
             return Err(LaunchError::new(USAGE, why));
         }
         *file = Some(pattern);
@@ -308,7 +307,7 @@ impl OutputKeyword {
 
 fn parsed(pattern: &OsStr) -> Result<OutputPattern, LaunchError> {
     OutputPattern::parse(pattern).map_err(|why| {
-        LaunchError::new(USAGE, format!("the pattern {}: {why}", pattern.to_string_lossy()))
+        LaunchError::new(USAGE, format!("pattern {}: {why}", pattern.to_string_lossy()))
     })
 }
 
@@ -334,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn each_word_has_its_prefix() {
+    fn each_keyword_has_its_prefix() {
         let date = platform::sys::clock::local_time(0, c"[%a %b %e %H:%M:%S %Y]");
         for (words, expected) in [
             ("tag", "[1,2]<stdout>: "),
@@ -359,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_of_both_dialects_add_up() {
+    fn prefixes_of_both_dialects_are_combined() {
         let mut form = form("tag");
         form.prepend(OsStr::new("[%r] ")).unwrap();
         assert_eq!(filled(&form.prefix().unwrap(), OutputStream::Error), "[1,2]<stderr>: [2] ");
@@ -394,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_mpich_go_nowhere_else_and_alone() {
+    fn files_of_mpich_are_not_copied_to_the_terminal() {
         let mut form = OutputOptions::default();
         form.name_file(OutputStream::Output, OsStr::new("o.%r")).unwrap();
         assert_eq!(filled(form.file(OutputStream::Output).unwrap(), OutputStream::Output), "o.2");
@@ -409,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn one_pipe_serves_both_streams_unless_they_are_told_apart() {
+    fn both_streams_share_a_pipe_unless_a_prefix_names_them() {
         assert!(!OutputOptions::default().shares_pipe());
         assert!(form("merge").shares_pipe());
         assert!(!form("merge,tag").shares_pipe());
@@ -419,21 +418,21 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_is_refused_with_the_cure() {
+    fn unknown_keywords_are_refused_with_the_known_ones() {
         for (words, why) in [
-            ("frob", "--output frob: means nothing; there are tag,"),
-            ("", "means nothing"),
+            ("frob", "--output frob: unknown; expected one of tag,"),
+            ("", "unknown"),
             ("xml", "--output xml: is not supported; use tag"),
-            ("file", "needs a name"),
-            ("tag,dir=", "--output dir=: needs a name"),
-            ("tag=1", "takes no value"),
-            ("dir=D,file=F", "two files"),
+            ("file", "expected a name"),
+            ("tag,dir=", "--output dir=: expected a name"),
+            ("tag=1", "expected no value"),
+            ("dir=D,file=F", "two different files"),
         ] {
             let refusal = OutputOptions::default().set(OsStr::new(words)).unwrap_err();
             assert_eq!(refusal.code, USAGE);
             assert!(refusal.why.contains(why), "{words}: {}", refusal.why);
         }
         let refusal = OutputOptions::default().prepend(OsStr::new("%q")).unwrap_err();
-        assert!(refusal.why.contains("the pattern %q: %q means nothing"), "{}", refusal.why);
+        assert!(refusal.why.contains("pattern %q: %q: unknown"), "{}", refusal.why);
     }
 }

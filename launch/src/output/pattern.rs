@@ -1,7 +1,7 @@
-//! Text with places that differ from rank to rank: prefixes of lines and names of files.
+//! Text with placeholders for the rank, the host, the time: prefixes of lines and names of files.
 //!
 //! ```text
-//!   Pattern --of a rank--> Prefix --at a time--> bytes
+//!   OutputPattern --of a rank--> LinePrefix --at a time--> bytes
 //! ```
 
 use std::borrow::Cow;
@@ -12,20 +12,16 @@ use platform::sys::clock;
 
 use super::OutputStream;
 
-/// A part of a [`OutputPattern`].
+/// A part of an [`OutputPattern`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PatternPart {
-    /// These bytes.
     Text(Vec<u8>),
-    /// The rank.
     Rank,
-    /// The rank, with as many digits as the highest.
+    /// With as many digits as the highest.
     PaddedRank,
-    /// The host's name.
     Host,
-    /// The number of the process that was started for the rank.
+    /// The process id of the rank.
     Process,
-    /// The job's name.
     Job,
     /// `stdout` or `stderr`.
     Stream,
@@ -33,37 +29,33 @@ pub(crate) enum PatternPart {
     Time(TimestampFormat),
 }
 
-/// How the time is written.
+/// Format of the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimestampFormat {
-    /// `2026-08-30 09:05:00`, as Intel MPI has it.
+    /// `2026-08-30 09:05:00`, as in Intel MPI.
     Digits,
-    /// `Sun Aug 30 09:05:00 2026`, as Open MPI has it.
+    /// `Sun Aug 30 09:05:00 2026`, as in Open MPI.
     Words,
 }
 
-/// What a pattern is filled from.
+/// The values of placeholders.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OutputOrigin<'a> {
-    /// The rank.
     pub rank: u32,
-    /// How many ranks there are.
+    /// Number of ranks.
     pub size: u32,
-    /// The host's name.
     pub host: &'a str,
-    /// The job's name.
     pub job: &'a str,
-    /// The rank's process.
+    /// Its process id.
     pub process: u32,
-    /// Which stream of the rank.
     pub stream: OutputStream,
 }
 
-/// Text with places for what is known of a rank.
+/// Text with placeholders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OutputPattern(pub Vec<PatternPart>);
 
-/// A [`OutputPattern`] of which only the time is open.
+/// An [`OutputPattern`] with only the time left to fill in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LinePrefix(Vec<PrefixPart>);
 
@@ -74,12 +66,12 @@ enum PrefixPart {
 }
 
 impl OutputPattern {
-    /// The pattern that MPICH writes as `text`: `%r` is the rank, `%h` the host, `%g` the process
-    /// group and `%p` the proxy (there is one of each, with the number 0), `%t` the time (MPICH:
-    /// seconds since the start; this is Intel MPI's date), `%%` a percent sign.
+    /// Parses the syntax of MPICH: `%r` is the rank, `%h` the host, `%g` the process group and `%p`
+    /// the proxy (both always 0), `%t` the time (date and time as in Intel MPI; in MPICH, seconds
+    /// since the start), `%%` a percent sign.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The wrong part.
     pub(crate) fn parse(text: &OsStr) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let mut bytes = text.as_bytes().iter();
@@ -97,9 +89,9 @@ impl OutputPattern {
                 Some(b'%') => PatternPart::Text(b"%".to_vec()),
                 Some(other) => {
                     let other = char::from(*other);
-                    return Err(format!("%{other} means nothing; there are %r %h %g %p %t %%"));
+                    return Err(format!("%{other}: unknown; expected %r %h %g %p %t %%"));
                 }
-                None => return Err("a % at the end; write %% for a percent sign".to_owned()),
+                None => return Err("% at the end; write %% for a percent sign".to_owned()),
             };
             pieces.push(PatternPart::Text(std::mem::take(&mut plain)));
             pieces.push(piece);
@@ -108,12 +100,12 @@ impl OutputPattern {
         Ok(Self(pieces))
     }
 
-    /// Does it tell the streams of a rank apart?
+    /// Whether the pattern has the name of the stream.
     pub(crate) fn names_stream(&self) -> bool {
         self.0.contains(&PatternPart::Stream)
     }
 
-    /// Fills in everything but the time.
+    /// Fills in everything except the time.
     pub(crate) fn of(&self, origin: &OutputOrigin<'_>) -> LinePrefix {
         let mut parts = Vec::new();
         for piece in &self.0 {
@@ -134,7 +126,7 @@ impl OutputPattern {
 }
 
 impl PatternPart {
-    /// The bytes for it; none for a time.
+    /// The text of this part; empty for a time.
     fn text(&self, origin: &OutputOrigin<'_>) -> Cow<'_, [u8]> {
         let text = match self {
             Self::Text(text) => return Cow::Borrowed(text),
@@ -205,8 +197,8 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_means_nothing_is_refused() {
-        assert!(OutputPattern::parse(OsStr::new("%z")).unwrap_err().contains("%z means nothing"));
+    fn unknown_sequences_are_refused() {
+        assert!(OutputPattern::parse(OsStr::new("%z")).unwrap_err().contains("%z: unknown"));
         assert!(OutputPattern::parse(OsStr::new("x%")).unwrap_err().contains("at the end"));
     }
 

@@ -1,4 +1,4 @@
-//! A bounded queue of bytes before one descriptor: the terminal, or a file.
+//! A queue of bytes for one descriptor: the terminal, or a file.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -7,40 +7,40 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use platform::sys::descriptor;
 
-/// A sink with more than this, in bytes, takes nothing from ranks until some is written.
+/// With more bytes than this, a sink is full: ranks are not read until some are written.
 const QUEUE_BYTES: usize = 256 * 1024;
 
-/// A pipe that can take anything takes this much (PIPE_BUF of Linux), so a write of no more after
-/// poll never blocks.
+/// A writable pipe accepts this many bytes (PIPE_BUF of Linux), so such a write after poll never
+/// blocks.
 const WRITE_BYTES: usize = 4096;
 
 /// The end of a line that another writer interrupts.
 const END: &[u8] = b"\n";
 
-/// Bytes that wait until a descriptor takes them.
+/// Queued bytes of one descriptor.
 #[derive(Debug)]
 pub(super) struct OutputSink {
     file: File,
-    /// What errors call it.
+    /// The name in errors.
     name: String,
-    /// Writes to a regular file need not be small.
+    /// Writes to a regular file may be large.
     is_regular: bool,
     queue: VecDeque<u8>,
-    /// Who wrote the unfinished line at the end of what has been taken, where lines have prefixes.
+    /// The writer of the unfinished last line, if lines have prefixes.
     writer: Option<u64>,
-    /// It failed: what comes is dropped.
+    /// Bytes for a failed sink are dropped.
     failed: bool,
 }
 
-/// Why a [`OutputSink`] takes nothing any more.
+/// A failed write.
 #[derive(Debug)]
 pub(crate) struct SinkFailure {
-    /// Its name and the reason; nothing when only nobody reads there any more.
+    /// The name and the error; `None` if the reader has closed the pipe.
     pub why: Option<String>,
 }
 
 impl OutputSink {
-    /// A sink that writes to `file`, of which errors speak as `name`.
+    /// A sink that writes to `file`; errors call it `name`.
     pub(super) fn new(file: impl Into<OwnedFd>, name: impl Into<String>) -> Self {
         let file = File::from(file.into());
         let is_regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
@@ -48,14 +48,14 @@ impl OutputSink {
         Self { file, name, is_regular, queue, writer: None, failed: false }
     }
 
-    /// Takes all of `bytes` as they are.
+    /// Queues `bytes` unchanged.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         if !self.failed {
             self.queue.extend(bytes);
         }
     }
 
-    /// Takes all of `bytes` from `writer`, each line with `prefix`.
+    /// Queues `bytes` of `writer`, each line with `prefix`.
     pub(super) fn push_lines(&mut self, writer: u64, prefix: &[u8], bytes: &[u8]) {
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             if self.writer != Some(writer) {
@@ -67,39 +67,37 @@ impl OutputSink {
         }
     }
 
-    /// `writer` writes nothing more: its last line ends.
+    /// Ends the unfinished line of `writer`, which has closed its stream.
     pub(super) fn end_lines_of(&mut self, writer: u64) {
         if self.writer == Some(writer) {
             self.end_line();
         }
     }
 
-    /// Ends the line of whoever left it unfinished.
+    /// Ends an unfinished line.
     pub(super) fn end_line(&mut self) {
         if self.writer.take().is_some() {
             self.push(END);
         }
     }
 
-    /// Is there so much that ranks must wait?
+    /// Whether ranks must wait.
     pub(super) fn is_full(&self) -> bool {
         self.queue.len() > QUEUE_BYTES
     }
 
-    /// Is there nothing to write?
     pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// Did it fail?
     pub(super) fn is_failed(&self) -> bool {
         self.failed
     }
 
-    /// Writes a bit; call it when poll says that this is possible.
+    /// Writes some bytes. For a descriptor that poll reports as writable.
     ///
     /// # Errors
-    /// Once: from then on everything is dropped.
+    /// Reported once; after that, bytes are dropped.
     pub(super) fn write_some(&mut self) -> Result<(), SinkFailure> {
         let (front, _) = self.queue.as_slices();
         let limit = if self.is_regular { front.len() } else { front.len().min(WRITE_BYTES) };
@@ -118,11 +116,11 @@ impl OutputSink {
     /// Closes the descriptor.
     ///
     /// # Errors
-    /// When the system has not stored everything; unless the sink failed before.
+    /// The system has not stored all bytes. A sink that failed before has no error.
     pub(super) fn close(self) -> Result<(), SinkFailure> {
-        let Self { file, name, failed: lost, .. } = self;
+        let Self { file, name, failed, .. } = self;
         match descriptor::close(file) {
-            Err(error) if !lost => Err(SinkFailure::new(&name, &error)),
+            Err(error) if !failed => Err(SinkFailure::new(&name, &error)),
             Ok(()) | Err(_) => Ok(()),
         }
     }
@@ -130,8 +128,8 @@ impl OutputSink {
 
 impl SinkFailure {
     fn new(name: &str, error: &io::Error) -> Self {
-        let gone = error.kind() == ErrorKind::BrokenPipe;
-        Self { why: (!gone).then(|| format!("{name}: {error}")) }
+        let closed = error.kind() == ErrorKind::BrokenPipe;
+        Self { why: (!closed).then(|| format!("{name}: {error}")) }
     }
 }
 
@@ -152,7 +150,7 @@ mod tests {
         (OutputSink::new(write, "the test"), read.into())
     }
 
-    /// Everything that comes out of `sink`.
+    /// All bytes that `sink` writes.
     fn written(mut sink: OutputSink, mut read: File) -> String {
         while !sink.is_empty() {
             sink.write_some().unwrap();
@@ -173,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_line_ends_and_goes_on_with_its_prefix() {
+    fn an_interrupted_line_continues_with_its_prefix() {
         let (mut sink, read) = sink();
         sink.push_lines(0, b"[0] ", b"name? ");
         sink.push_lines(1, b"[1] ", b"x\n");
@@ -185,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_sink_says_so_once_and_drops_the_rest() {
+    fn a_failed_sink_reports_it_once_and_drops_the_rest() {
         let (mut sink, read) = sink();
         drop(read);
         sink.push(b"x");

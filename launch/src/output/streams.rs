@@ -1,4 +1,4 @@
-//! The ways from every rank's pipes to the terminal and to files, in one place.
+//! Routes of output: from the pipes of all ranks to the terminal and to files.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -20,45 +20,42 @@ use super::options::OutputOptions;
 use super::pattern::{LinePrefix, OutputOrigin, OutputPattern};
 use super::sink::{OutputSink, SinkFailure};
 
-/// How long an output that takes nothing keeps a job that failed from ending.
+/// The time that a failed job waits for an output that accepts no data.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What is read at once.
 const READ_BYTES: usize = 64 * 1024;
 
-/// What a wait of [`Streams`] was for.
+/// A descriptor of [`Streams`] that became ready.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum OutputReady {
-    /// This stream of this rank.
+    /// The pipe of a rank and stream.
     Source(usize, OutputStream),
-    /// This sink.
+    /// The sink with this index.
     Sink(usize),
 }
 
-/// What all streams of a job have in common.
+/// Name, host and size of a job.
 #[derive(Clone, Debug)]
 pub(crate) struct JobIdentity {
-    /// Its name.
     pub name: String,
-    /// The host's name.
     pub host: String,
-    /// How many ranks there are.
+    /// Number of ranks.
     pub size: u32,
 }
 
-/// Everything between ranks and what they print to.
+/// All pipes, buffers and sinks of a job.
 #[derive(Debug)]
 pub(crate) struct Streams {
     job: JobIdentity,
     prefix: Option<OutputPattern>,
-    /// Nothing waits for the end of its line.
+    /// Partial lines are written at once.
     is_unbuffered: bool,
     /// The launcher's standard output and error, then files.
     sinks: Vec<OutputSink>,
-    /// For each stream of each rank the sinks that it goes to.
+    /// The sinks of each stream of each rank.
     sinks_by_rank: Vec<[Vec<usize>; 2]>,
     sources: Vec<[Option<OutputSource>; 2]>,
-    /// When a sink took something last.
+    /// The time of the last write.
     written_at: Instant,
 }
 
@@ -70,7 +67,7 @@ struct OutputSource {
     destinations: LineDestinations,
 }
 
-/// Where the lines of one stream go, and what stands before them.
+/// Sinks and prefix of one stream.
 #[derive(Debug)]
 struct LineDestinations {
     writer: u64,
@@ -79,21 +76,22 @@ struct LineDestinations {
 }
 
 impl Streams {
-    /// The ways for all ranks of `job`; `terminals` are the launcher's standard output and error.
+    /// Opens the files for all ranks of `job`; `terminals` are the launcher's standard output and
+    /// error.
     ///
     /// # Errors
-    /// When a file cannot be made; the error names it.
+    /// Names the file that cannot be made.
     pub(crate) fn open(
         form: &OutputOptions, job: JobIdentity, terminals: [OwnedFd; 2], now: Instant,
     ) -> io::Result<Self> {
         let [output, error] = terminals;
         let sinks = vec![
-            OutputSink::new(output, "the output"),
-            OutputSink::new(error, "the standard error"),
+            OutputSink::new(output, "standard output"),
+            OutputSink::new(error, "standard error"),
         ];
         let prefix = form.prefix();
         let mut streams = Self {
-            // One rank has nobody to mix with.
+            // The lines of one rank cannot mix.
             is_unbuffered: form.raw || (job.size == 1 && prefix.is_none()),
             sinks_by_rank: Vec::with_capacity(job.size as usize),
             sources: Vec::with_capacity(job.size as usize),
@@ -119,8 +117,8 @@ impl Streams {
         Ok(streams)
     }
 
-    /// The next rank has started as `process`; `pipes` are what it prints to, to be read without
-    /// waiting (only the first if both streams come through it).
+    /// The next rank has started as `process`; `pipes` are its output streams, nonblocking (only the
+    /// first if both share it).
     pub(crate) fn add(&mut self, process: u32, pipes: [Option<OwnedFd>; 2]) {
         let rank = self.sources.len();
         let mut sources = [None, None];
@@ -139,7 +137,7 @@ impl Streams {
         self.sources.push(sources);
     }
 
-    /// Adds what to wait for; `token` makes the caller's tokens.
+    /// Adds descriptors to poll; `token` makes the caller's tokens.
     pub(crate) fn interests<'a, Token: Copy>(
         &'a self, set: &mut PollSet<'a, Token>, token: impl Fn(OutputReady) -> Token,
     ) {
@@ -157,10 +155,10 @@ impl Streams {
         }
     }
 
-    /// Does what poll says can be done.
+    /// Reads or writes a ready descriptor.
     ///
     /// # Errors
-    /// When a sink failed.
+    /// A sink failed.
     pub(crate) fn handle(&mut self, ready: OutputReady, now: Instant) -> Result<(), SinkFailure> {
         match ready {
             OutputReady::Source(rank, stream) => drop(self.read(rank, stream, now)),
@@ -169,18 +167,18 @@ impl Streams {
         Ok(())
     }
 
-    /// When [`Streams::flush_overdue`] has something to do.
+    /// The time to call [`Streams::flush_overdue`].
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let sources = self.sources.iter().flatten().flatten();
         let waiting = sources.filter(|source| !source.destinations.are_full(&self.sinks));
         waiting.filter_map(|source| source.lines.deadline()).min()
     }
 
-    /// Passes on starts of lines that have waited for long enough.
+    /// Writes partial lines that have timed out.
     pub(crate) fn flush_overdue(&mut self, now: Instant) {
         for rank in 0..self.sources.len() {
             for stream in OutputStream::BOTH {
-                // Its end may be there already when this process was late itself.
+                // If this process was delayed, the line end may already be in the pipe.
                 if self.is_overdue(rank, stream, now)
                     && self
                         .read(rank, stream, now)
@@ -193,7 +191,7 @@ impl Streams {
         }
     }
 
-    /// With no process left, nothing more comes into the pipes: takes what is in them.
+    /// Reads the rest of all pipes, when no process is left.
     pub(crate) fn drain(&mut self, now: Instant) {
         for rank in 0..self.sources.len() {
             for stream in OutputStream::BOTH {
@@ -205,24 +203,24 @@ impl Streams {
         }
     }
 
-    /// Has everything been written that there is?
+    /// Whether all output has been written.
     pub(crate) fn are_empty(&self) -> bool {
         self.sources.iter().flatten().all(Option::is_none)
             && self.sinks.iter().all(OutputSink::is_empty)
     }
 
-    /// When what waits in the sinks of a job that failed has had its time; it may have passed.
+    /// The time at which a failed job no longer waits for its remaining output; may be in the past.
     pub(crate) fn drain_deadline(&self) -> Option<Instant> {
         let waits = self.sinks.iter().any(|sink| !sink.is_empty());
         waits.then_some(self.written_at + DRAIN_TIMEOUT)
     }
 
-    /// The job is being ended: its last words have some time from now.
+    /// The job is being ended: the timeout for its remaining output begins at `now`.
     pub(crate) fn restart_drain_timeout(&mut self, now: Instant) {
         self.written_at = now;
     }
 
-    /// Prints a line of the launcher itself; on standard output if nothing else is left.
+    /// Prints a line of the launcher on standard error, or on standard output if that failed.
     pub(crate) fn print_line(&mut self, line: &str, now: Instant) {
         self.written_at = now;
         let terminal = usize::from(!self.sinks[1].is_failed());
@@ -230,10 +228,10 @@ impl Streams {
         self.sinks[terminal].push(format!("{line}\n").as_bytes());
     }
 
-    /// Closes everything.
+    /// Closes all files.
     ///
     /// # Errors
-    /// When the system has not stored all of a file.
+    /// The system has not stored all bytes of a file.
     pub(crate) fn close(self) -> io::Result<()> {
         for file in self.sinks.into_iter().skip(2) {
             if let Err(SinkFailure { why: Some(why) }) = file.close() {
@@ -261,7 +259,7 @@ impl Streams {
         Ok(number)
     }
 
-    /// Reads once; `None` when there is nothing more, now or ever.
+    /// Reads once; `None` if no data is available.
     fn read(&mut self, rank: usize, stream: OutputStream, now: Instant) -> Option<()> {
         let source = self.sources[rank][stream as usize].as_mut()?;
         let mut buffer = [0; READ_BYTES];
@@ -309,7 +307,7 @@ impl Streams {
         source.is_some_and(|source| source.destinations.are_full(&self.sinks))
     }
 
-    /// Nothing more comes from there.
+    /// The pipe has been closed.
     fn end(&mut self, rank: usize, stream: OutputStream) {
         let Some(mut source) = self.sources[rank][stream as usize].take() else { return };
         source.lines.flush(source.destinations.line_writer(&mut self.sinks));
@@ -324,7 +322,7 @@ impl JobIdentity {
         OutputOrigin { rank, size: self.size, host: &self.host, job: &self.name, process, stream }
     }
 
-    /// The file that `name` means for a stream of `rank`.
+    /// The file of `name` for a stream of `rank`.
     fn path(&self, name: &OutputPattern, rank: u32, stream: OutputStream) -> PathBuf {
         let bytes = name.of(&self.origin(rank, 0, stream)).at(seconds_since_1970()).into_owned();
         PathBuf::from(OsString::from_vec(bytes))
@@ -332,7 +330,7 @@ impl JobIdentity {
 }
 
 impl LineDestinations {
-    /// What brings bytes to them.
+    /// Queues bytes in all sinks of the stream.
     fn line_writer<'a>(&'a self, sinks: &'a mut [OutputSink]) -> impl FnMut(&[u8]) + 'a {
         let prefix: Option<Cow<'_, [u8]>> =
             self.prefix.as_ref().map(|prefix| prefix.at(seconds_since_1970()));
@@ -346,17 +344,17 @@ impl LineDestinations {
         }
     }
 
-    /// Does one of them take nothing now?
+    /// Whether one of the sinks is full.
     fn are_full(&self, sinks: &[OutputSink]) -> bool {
         self.sinks.iter().any(|number| sinks[*number].is_full())
     }
 }
 
-/// The file at `path`, emptied, with the folders above it.
+/// The file at `path`, emptied, with its parent directories.
 fn create(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder).map_err(|error| {
-            io::Error::new(error.kind(), format!("the folder {}: {error}", folder.display()))
+            io::Error::new(error.kind(), format!("directory {}: {error}", folder.display()))
         })?;
     }
     descriptor::append_to_new(path)

@@ -1,4 +1,4 @@
-//! How many ranks there are, where the command line speaks of objects and not of ranks.
+//! The number of ranks, if options give it by objects, slots or files.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ impl PlacementRequest {
     /// Reads the files that the request names.
     ///
     /// # Errors
-    /// With the file, and what is wrong with it.
+    /// Names the file and the error.
     pub(crate) fn read_files(
         &mut self, read: &dyn Fn(&Path) -> io::Result<String>, is_here: IsThisHost<'_>,
     ) -> Result<(), LaunchError> {
@@ -29,16 +29,16 @@ impl PlacementRequest {
             }
             _ => return Ok(()),
         };
-        let wrong = |why| LaunchError::new(USAGE, format!("the file {}: {why}", path.display()));
+        let wrong = |why| LaunchError::new(USAGE, format!("file {}: {why}", path.display()));
         self.mapping = Some(read.map_err(wrong)?);
         Ok(())
     }
 
-    /// How many ranks each program starts: what is `given` by `-n`, and for the others what the
-    /// request says, or 1. `slots` are what hosts are said to have room for.
+    /// The number of ranks of each program: as `given` by `-n`, otherwise by the request, or 1.
+    /// `slots` is the number of slots of the hosts.
     ///
     /// # Errors
-    /// When a count cannot be what the request says, with both.
+    /// A count contradicts the request.
     pub(crate) fn counts(
         &self, given: &[Option<u32>], slots: Option<u32>,
         topology: impl FnOnce() -> Result<CpuTopology, LaunchError>,
@@ -48,9 +48,9 @@ impl PlacementRequest {
         match (limit, &self.mapping, self.per_host) {
             (Some(limit), _, _) => limit.counts(given),
             (None, Some(RankMapping::RankfileRanks(ranks)), _) => {
-                divided(ranks.len(), "the rankfile", given)
+                divided(ranks.len(), "rankfile", given)
             }
-            (None, Some(RankMapping::Lines(lines)), _) => divided(*lines, "the file of seq", given),
+            (None, Some(RankMapping::Lines(lines)), _) => divided(*lines, "file of seq", given),
             (None, Some(RankMapping::List { units, ordered: true }), _) => {
                 divided(units.len(), "pe-list", given)
             }
@@ -59,7 +59,7 @@ impl PlacementRequest {
         }
     }
 
-    /// The most that each program may start, if the request says so.
+    /// The maximum for each program, if the request has one.
     fn limit(
         &self, topology: impl FnOnce() -> Result<CpuTopology, LaunchError>,
     ) -> Result<Option<RankLimit>, LaunchError> {
@@ -76,7 +76,7 @@ impl PlacementRequest {
     }
 }
 
-/// So many on each of so many objects.
+/// A number of ranks on each of a number of objects.
 struct RankLimit {
     each: usize,
     objects: usize,
@@ -90,27 +90,27 @@ impl RankLimit {
         if let Some(count) = given.iter().flatten().find(|count| **count > most) {
             let name = level.name();
             let why =
-                format!("-n {count}: with {each} on each {name} this host has room for {most}");
+                format!("-n {count}: {each} on each {name} allows at most {most} on this host");
             return Err(LaunchError::new(USAGE, why));
         }
         Ok(with_default(given, most))
     }
 }
 
-/// The counts that are given, and `otherwise` where none is.
+/// The given counts; `otherwise` for the others.
 fn with_default(given: &[Option<u32>], otherwise: u32) -> Vec<u32> {
     given.iter().map(|count| count.unwrap_or(otherwise)).collect()
 }
 
-/// The one count that is not given is what the others leave of `all`.
+/// The one count that is not given is the rest of `all`.
 fn divided(all: usize, source: &str, given: &[Option<u32>]) -> Result<Vec<u32>, LaunchError> {
     let wrong = |why: String| Err(LaunchError::new(USAGE, why));
     let others: usize = given.iter().flatten().map(|count| *count as usize).sum();
     match (given.iter().filter(|count| count.is_none()).count(), all.checked_sub(others)) {
         (0, _) => Ok(with_default(given, 0)),
         (1, Some(rest)) if rest > 0 => Ok(with_default(given, rest as u32)),
-        (1, _) => wrong(format!("{source} has {all} places, and none is left for a program")),
-        (_, _) => wrong(format!("say -n for all programs but one: {source} has {all} places")),
+        (1, _) => wrong(format!("{source} has {all} entries; none is left for a program")),
+        (_, _) => wrong(format!("{source} has {all} entries: give -n for all programs except one")),
     }
 }
 
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_give_the_count_or_bound_it() {
+    fn objects_give_the_count_or_limit_it() {
         for (words, count) in [
             ("ppr:2:package", 4),
             ("ppr:1:core", 4),
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_per_host_bound_the_ranks_or_go_round_again() {
+    fn counts_per_host_limit_the_ranks_or_wrap_around() {
         let mut request = PlacementRequest::default();
         request.per_host_wrapping(2);
         assert_eq!(counts(&request, &[None]), Ok(vec![2]));
@@ -164,11 +164,11 @@ mod tests {
         assert_eq!(counts(&request, &[None, Some(1)]), Ok(vec![2, 1]));
         request.per_host(2);
         assert_eq!(counts(&request, &[Some(1)]), Ok(vec![1]));
-        assert!(counts(&request, &[Some(3)]).unwrap_err().contains("room for 2"));
+        assert!(counts(&request, &[Some(3)]).unwrap_err().contains("at most 2"));
     }
 
     #[test]
-    fn of_several_programs_one_gets_what_the_others_leave() {
+    fn one_of_several_programs_gets_the_rest() {
         let ranks = request(&["rankfile:file=x"]);
         assert_eq!(counts(&ranks, &[Some(1), None]), Ok(vec![1, 2]));
         assert_eq!(counts(&ranks, &[Some(4)]), Ok(vec![4]));

@@ -1,27 +1,27 @@
-//! What the command line asks to be shown of a job before it starts (`--display`).
+//! `--display`: what is printed of a job before it starts.
 
 use crate::{LaunchError, USAGE};
 
 use super::keywords::{Keywords, find_keyword, keyword_list, unknown_keyword};
 
-/// What is shown; the default is nothing.
+/// What is printed; by default nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DisplayOptions {
     /// A line for each rank: program, host, processors.
     pub map: bool,
     /// What each rank is bound to.
     pub bindings: bool,
-    /// How much of the host may be used.
+    /// The usable part of the host.
     pub allocation: bool,
-    /// What that is: packages, caches, cores.
+    /// Its packages, caches, cores.
     pub topology: bool,
-    /// What each rank is bound to, as messages of the launcher.
+    /// `--report-bindings`: the binding of each rank, as messages of the launcher.
     pub report: bool,
 }
 
 type DisplaySetter = fn(&mut DisplayOptions);
 
-/// Something to show. `map-devel` has nothing more here.
+/// A keyword of `--display`. `map-devel` is the same as `map`.
 #[derive(Clone, Copy, PartialEq)]
 enum DisplayItem {
     Map,
@@ -39,14 +39,14 @@ const ITEMS: &Keywords<DisplayItem> = &[
     ("cpus", DisplayItem::Topology),
 ];
 
-/// How it may be shown; there is one form, which programs can read as well.
+/// Formats. There is one, which is also easy to parse.
 const FORMS: &Keywords<()> = &[("parseable", ()), ("parsable", ()), ("physical", ())];
 
 impl DisplayOptions {
-    /// Takes the value of `--display`.
+    /// Applies the value of `--display`.
     ///
     /// # Errors
-    /// With the word that is not known, and those that are.
+    /// Names the unknown keyword and the known ones.
     pub(crate) fn display(&mut self, words: &str) -> Result<(), LaunchError> {
         let wrong = |why: String| LaunchError::new(USAGE, format!("--display {words}: {why}"));
         let (items, forms) = words.split_once(':').unwrap_or((words, "parseable"));
@@ -55,7 +55,7 @@ impl DisplayOptions {
                 .ok_or_else(|| wrong(unknown_keyword(form, &keyword_list(FORMS))))?;
         }
         for item in items.split(',') {
-            // A list of hosts may follow; there is one.
+            // A list of hosts may follow. There is one host.
             let name = item.split('=').next().unwrap_or(item);
             let found = find_keyword(ITEMS, name)
                 .ok_or_else(|| wrong(unknown_keyword(item, &keyword_list(ITEMS))))?;
@@ -70,7 +70,6 @@ impl DisplayOptions {
         Ok(())
     }
 
-    /// Is there anything to show?
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -86,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_taken_in_lists_and_short() {
+    fn keywords_are_lists_and_may_be_abbreviated() {
         let map = DisplayOptions { map: true, ..DisplayOptions::default() };
         for words in ["map", "MAP", "map-devel", "map-d", "map:parseable", "map:PARS"] {
             assert_eq!(shown(words), Ok(map), "{words}");
@@ -99,12 +98,12 @@ mod tests {
     }
 
     #[test]
-    fn wrong_words_are_named() {
+    fn wrong_keywords_are_named() {
         for (words, named) in
             [("moon", "\"moon\""), ("", "\"\""), ("map,x", "\"x\""), ("map:fast", "\"fast\"")]
         {
             let why = shown(words).unwrap_err().why;
-            assert!(why.contains(named) && why.contains("these are:"), "{why}");
+            assert!(why.contains(named) && why.contains("expected one of"), "{why}");
         }
     }
 }

@@ -4,11 +4,11 @@
 //!   rank 0=localhost slot=0-1      the first two cores
 //!   rank 1=+n0 slot=1:0,2          two cores of the second package
 //!   rank 2=vm slot=0:*             all cores of the first package
-//!   rank 3=vm                      anywhere
+//!   rank 3=vm                      not bound
 //! ```
 //!
 //! Cores and packages are counted from 0 as in [`topology`](platform::sys::topology). `#` starts a
-//! comment. A file of `seq` has one host a line. Hosts must be this one.
+//! comment. A file of `seq` has one host on each line. Each host must be this one.
 //!
 //! Source: the manual of Open MPI's mpirun, "Rankfiles".
 
@@ -16,10 +16,10 @@ use std::collections::BTreeMap;
 
 use platform::sys::topology::{CpuTopology, HardwareLevel, parse_list};
 
-/// What a line of a rankfile gives its rank.
+/// The slots of a rank in a rankfile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RankfileSlots {
-    /// Cores (or hardware threads) of the machine.
+    /// Cores (or hardware threads) of the host.
     Units(Vec<usize>),
     /// Cores (or hardware threads) of one package.
     InPackage(usize, Vec<usize>),
@@ -27,34 +27,34 @@ pub(super) enum RankfileSlots {
     Package(usize),
 }
 
-/// A rankfile: what each of its ranks is given, if the line says.
+/// A rankfile: the slots of each rank, if its line has them.
 pub(super) type Rankfile = BTreeMap<usize, Option<RankfileSlots>>;
 
-/// Is this the name of this host?
+/// Whether a name is that of the local host.
 pub(super) type IsThisHost<'a> = &'a dyn Fn(&str) -> bool;
 
 /// Reads a rankfile.
 ///
 /// # Errors
-/// With the line that is wrong.
+/// Names the wrong line.
 pub(super) fn parse_ranks(text: &str, is_here: IsThisHost<'_>) -> Result<Rankfile, String> {
     let mut ranks = Rankfile::new();
     for line in lines(text) {
         let wrong = |why: &str| format!("line {line:?}: {why}");
         let (rank, host, slots) =
-            split(line).ok_or_else(|| wrong("not \"rank NUMBER=HOST slot=CORES\""))?;
+            split(line).ok_or_else(|| wrong("expected \"rank NUMBER=HOST slot=CORES\""))?;
         if !is_here(host) {
             return Err(wrong(&other_host(host)));
         }
         let slots = match slots {
             None => None,
             Some(slots) => {
-                let why = || wrong("the slots are none, such as 0-1,4 or PACKAGE:0-1");
+                let why = || wrong("expected slots such as 0-1,4 or PACKAGE:0-1");
                 Some(parse_slots(slots).ok_or_else(why)?)
             }
         };
         if ranks.insert(rank, slots).is_some() {
-            return Err(wrong(&format!("rank {rank} was there before")));
+            return Err(wrong(&format!("rank {rank} has two lines")));
         }
     }
     Ok(ranks)
@@ -63,7 +63,7 @@ pub(super) fn parse_ranks(text: &str, is_here: IsThisHost<'_>) -> Result<Rankfil
 /// Counts the lines of a file of `seq`.
 ///
 /// # Errors
-/// With the line that is wrong.
+/// Names the wrong line.
 pub(super) fn count_hosts(text: &str, is_here: IsThisHost<'_>) -> Result<usize, String> {
     let hosts = lines(text).map(|line| line.split_whitespace().next().unwrap_or(line));
     let mut count = 0;
@@ -77,10 +77,10 @@ pub(super) fn count_hosts(text: &str, is_here: IsThisHost<'_>) -> Result<usize, 
 }
 
 impl RankfileSlots {
-    /// The processors that these are.
+    /// The processors of these slots.
     ///
     /// # Errors
-    /// With what is not there.
+    /// Names the missing object.
     pub(super) fn processors(
         &self, unit: HardwareLevel, topology: &CpuTopology,
     ) -> Result<Vec<usize>, String> {
@@ -101,10 +101,10 @@ impl RankfileSlots {
     }
 }
 
-/// The processors of the objects with these numbers.
+/// The processors of the objects with these indices.
 ///
 /// # Errors
-/// With the number that none of them has.
+/// Names the index that is too large.
 pub(super) fn pick(
     numbers: &[usize], level: HardwareLevel, objects: &[Vec<usize>],
 ) -> Result<Vec<usize>, String> {
@@ -117,14 +117,14 @@ pub(super) fn pick(
 
 fn missing_object(level: HardwareLevel, number: usize, count: usize) -> String {
     let name = level.name();
-    format!("there is no {name} {number}; {count} may be used here, counted from 0")
+    format!("there is no {name} {number}; {count} are usable, counted from 0")
 }
 
 fn other_host(host: &str) -> String {
-    format!("{host} is another host; this release starts ranks on this one only")
+    format!("{host} is another host; this release starts ranks on the local host only")
 }
 
-/// What is left of each line without its comment, if anything.
+/// The lines without comments that are not empty.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     let code = text.lines().map(|line| line.split('#').next().unwrap_or(line).trim());
     code.filter(|line| !line.is_empty())
@@ -132,7 +132,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 
 /// The rank, the host and the slots of a line.
 fn split(line: &str) -> Option<(usize, &str, Option<&str>)> {
-    // A million is more than any host can start, and bounds the file.
+    // A million is more than any host can start, and limits the memory for the file.
     const RANKS_MAX: usize = 1 << 20;
     let rest = line.strip_prefix("rank")?;
     let (rank, rest) = rest.split_once('=')?;
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_of_a_line_is_read() {
+    fn every_form_of_a_line_is_parsed() {
         let text = "# a comment\n\nrank 1=here slot=0-1,4 # why\nrank 0=+n0 slots=1:0,2\n\
                     rank  3 =here slot=1:*\nrank 2=here\n";
         let found = ranks(text).unwrap();
@@ -192,19 +192,19 @@ mod tests {
     #[test]
     fn wrong_lines_are_named() {
         for (line, named) in [
-            ("nonsense", "not \"rank"),
-            ("rank x=here slot=0", "not \"rank"),
-            ("rank 99999999=here", "not \"rank"),
-            ("rank 0=", "not \"rank"),
-            ("rank 0=here slot=0 more", "not \"rank"),
-            ("rank 0=here cores=0", "not \"rank"),
-            ("rank 0=here slot=", "not \"rank"),
+            ("nonsense", "expected \"rank"),
+            ("rank x=here slot=0", "expected \"rank"),
+            ("rank 99999999=here", "expected \"rank"),
+            ("rank 0=", "expected \"rank"),
+            ("rank 0=here slot=0 more", "expected \"rank"),
+            ("rank 0=here cores=0", "expected \"rank"),
+            ("rank 0=here slot=", "expected \"rank"),
             ("rank 0=here slot=a", "0-1,4"),
             ("rank 0=here slot=0:", "0-1,4"),
             ("rank 0=here slot=p0", "0-1,4"),
             ("rank 0=there slot=0", "there is another host"),
             ("rank 0=+n1 slot=0", "+n1 is another host"),
-            ("rank 0=here\nrank 0=here", "rank 0 was there before"),
+            ("rank 0=here\nrank 0=here", "rank 0 has two lines"),
         ] {
             let why = ranks(line).unwrap_err();
             assert!(why.contains(named), "{line}: {why}");
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(of(RankfileSlots::Package(0)), Ok(vec![0, 4, 1, 5]));
         let threads = RankfileSlots::Units(vec![1]).processors(HardwareLevel::Thread, &topology);
         assert_eq!(threads, Ok(vec![4]));
-        assert!(of(RankfileSlots::Units(vec![4])).unwrap_err().contains("no core 4; 4 may"));
+        assert!(of(RankfileSlots::Units(vec![4])).unwrap_err().contains("no core 4; 4 are usable"));
         assert!(of(RankfileSlots::InPackage(0, vec![2])).unwrap_err().contains("no core 2"));
         assert!(of(RankfileSlots::Package(2)).unwrap_err().contains("no package 2"));
     }

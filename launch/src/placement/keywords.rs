@@ -1,9 +1,9 @@
-//! Words of a command line that mean one thing each.
+//! Keywords of option values; any unambiguous prefix of a keyword is accepted.
 
-/// Words and what they mean; any start of a word that has one meaning will do.
+/// Keywords and their values.
 pub(super) type Keywords<T> = [(&'static str, T)];
 
-/// What `word`, or the words that start with it, mean, if that is one thing.
+/// The value of the keyword `word`, or of the keywords that start with it, if it is unique.
 pub(super) fn find_keyword<T: Copy + PartialEq>(words: &Keywords<T>, word: &str) -> Option<T> {
     let word = word.to_ascii_lowercase();
     if let Some((_, meaning)) = words.iter().find(|(name, _)| *name == word) {
@@ -14,12 +14,12 @@ pub(super) fn find_keyword<T: Copy + PartialEq>(words: &Keywords<T>, word: &str)
     meanings.all(|(_, other)| other == meaning).then_some(*meaning)
 }
 
-/// Says that `word` is none of `words`.
+/// The error for the unknown keyword `word`; `words` lists the known ones.
 pub(super) fn unknown_keyword(word: &str, words: &str) -> String {
-    format!("{word:?} is not known; these are: {words}")
+    format!("{word:?} is unknown; expected one of {words}")
 }
 
-/// The words of a table, for people.
+/// The keywords of a table, as a list.
 pub(super) fn keyword_list<T>(words: &Keywords<T>) -> String {
     words.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
 }
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_start_with_one_meaning_is_enough() {
+    fn an_unambiguous_prefix_is_enough() {
         let words = [("map", 1), ("map-devel", 2), ("slot", 3), ("socket", 4), ("l1cache", 5)];
         for (word, meaning) in
             [("map", Some(1)), ("MAP-D", Some(2)), ("sl", Some(3)), ("L1", Some(5))]
@@ -41,7 +41,7 @@ mod tests {
         }
         assert!(
             unknown_keyword("x", &keyword_list(&words))
-                .contains("\"x\" is not known; these are: map, map-")
+                .contains("\"x\" is unknown; expected one of map, map-")
         );
     }
 }

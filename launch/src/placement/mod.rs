@@ -1,12 +1,12 @@
-//! Which rank runs on which processors of this host.
+//! The processors of each rank on this host.
 //!
 //! ```text
-//!   words --request--> Request --counts--> ranks of each program
-//!                         └──place + Topology--> Placement --report--> text
+//!   options --request--> PlacementRequest --counts--> ranks of each program
+//!                            └──place + CpuTopology--> Placement --report--> text
 //! ```
 //!
-//! All of it is values; what it needs of this host (files, processors, its name) is given to it by
-//! [`supervisor`](super::supervisor) and [`arguments`](crate::command_line).
+//! All modules are free of I/O; [`mpirun`](crate::mpirun) and [`command_line`](crate::command_line)
+//! supply files, processors and the name of the host.
 
 mod counts;
 pub(crate) mod display;

@@ -1,4 +1,4 @@
-//! The options about placement, of Open MPI, MPICH and Intel MPI: how they end in a [`PlacementRequest`].
+//! Makes a [`PlacementRequest`] of the placement options of Open MPI, MPICH and Intel MPI.
 
 use std::ffi::{OsStr, OsString};
 
@@ -10,7 +10,7 @@ use crate::{LaunchError, USAGE};
 use super::display::DisplayOptions;
 use super::request::PlacementRequest;
 
-/// Options without a value that are short for another with one: name, the other, its value.
+/// Options without a value that stand for another option with a value: name, option, value.
 pub(crate) const SHORTHANDS: &[(&str, &str, &str)] = &[
     ("bind-to-core", "bind-to", "core"),
     ("bind-to-none", "bind-to", "none"),
@@ -32,7 +32,7 @@ pub(crate) const SHORTHANDS: &[(&str, &str, &str)] = &[
     ("use-hwthread-cpus", "map-by", ":hwtcpus"),
 ];
 
-/// Variables that other launchers read where no option says: their name, the option.
+/// Variables of other launchers that replace a missing option: name, option.
 const VARIABLES: &[(&str, &str)] = &[
     ("OMPI_MCA_rmaps_base_mapping_policy", "map-by"),
     ("PRTE_MCA_rmaps_default_mapping_policy", "map-by"),
@@ -41,15 +41,15 @@ const VARIABLES: &[(&str, &str)] = &[
     ("I_MPI_PERHOST", "ppn"),
 ];
 
-/// Takes every option about placement.
+/// Applies all placement options.
 ///
 /// # Errors
-/// When a value is wrong, with the option and what it can be.
+/// Names the option with a wrong value and the expected values.
 pub(crate) fn take(
     request: &mut PlacementRequest, show: &mut DisplayOptions, matches: &ArgMatches,
 ) -> Result<(), LaunchError> {
     let values = |option| occurrences(matches, option).into_iter().flatten();
-    // A rankfile, a list or a count for each object wins over the words of --map-by.
+    // A rankfile, a list or a count for each object overrides --map-by.
     for option in
         ["map-by", "rank-by", "bind-to", "cpus-per-proc", "cpu-set", "npersocket", "display"]
     {
@@ -74,8 +74,8 @@ pub(crate) fn take(
     Ok(())
 }
 
-/// What the environment says where `request` says nothing. Words there that are wrong are not this
-/// command line's: they are left.
+/// `request`, completed from the environment. Wrong values there are ignored: the user of this
+/// command line may not have set them.
 pub(crate) fn from_environment(
     request: &PlacementRequest, variable: &dyn Fn(&str) -> Option<OsString>,
 ) -> PlacementRequest {
@@ -101,7 +101,7 @@ fn take_one(
     let text = value.to_string_lossy();
     let count = || {
         let count = text.parse().ok().filter(|count| *count > 0);
-        count.ok_or_else(|| LaunchError::new(USAGE, format!("--{option} {text}: not a count")))
+        count.ok_or_else(|| LaunchError::new(USAGE, format!("--{option} {text}: expected a count")))
     };
     match option {
         "map-by" => request.map_by(&text)?,

@@ -1,31 +1,32 @@
 //! From a request to the processors of each rank.
 //!
 //! ```text
-//!   objects of --map-by --seats--> (object, turn) of each rank
-//!        its objects of --bind-to, in turn --> processors --rank-by--> rank by rank
+//!   objects of --map-by --slots--> (object, index) of each rank
+//!        objects of --bind-to by index --> processors --rank-by--> order of ranks
 //! ```
 //!
-//! A rank that is bound to less than what it is mapped to gets the next of it each time; one that
-//! is bound to more gets what is around it. Without `--map-by` all is one object.
+//! If ranks are bound to smaller objects than they are mapped to, each rank gets the next of these;
+//! if to larger ones, the object around it. Without `--map-by`, the host is the only object.
 //!
-//! What is not asked for is not bound, with two exceptions. Ranks that are mapped by objects are
-//! bound to them, as Open MPI does. And ranks that fill what this process may use exactly, with
-//! their threads (`OMP_NUM_THREADS`), are bound one core (or hardware thread) for each thread, so
-//! that their memory stays near them. If they did not fill it, two jobs on one machine would share
-//! some cores while others idle, which is what users meet on laptops and in continuous integration.
-//! Where they do, each core gets its part of each job. Neither is done where a hardware thread
-//! would have more than one thread to run, but for this: ranks of one thread each that are a whole
-//! multiple of the processors take turns on them (rank r on processor r modulo their number).
-//! Ranks that wait yield, and all of them look busy to the system, which leaves five of eight on one
-//! of two processors for as long as the job lasts, or moves them about when they wake each other.
+//! Ranks are bound only on request, with three exceptions:
 //!
-//! What that costs on a small machine was measured on two busy cores with jobs of two ranks; medians
-//! of 7 in milliseconds, bound and not bound. The CG kernel of the NAS Parallel Benchmarks, class W:
-//! alone 325 and 354, two jobs at once 899 and 942, three 1,479 and 1,655. A job of which one rank
-//! works while the other waits, the worst case: alone 708 and 622, two at once 1,076 and 981.
-//! Several ranks for each processor: 8 ranks on the two cores, medians of 4 in Mop/s, bound and not
-//! bound: CG, class S, 1,667 and 1,185; MG 1,101 and 822; IS 101 and 70; a wavefront of small messages
-//! 870 and 758.
+//! 1. Ranks that are mapped by objects are bound to them, as in Open MPI.
+//! 2. Ranks that exactly fill the usable processors with their threads (`OMP_NUM_THREADS`) are bound
+//!    to one core (or hardware thread) for each thread, so that their memory stays near. Ranks that
+//!    do not fill them are not bound: two such jobs on one host would share some cores while others
+//!    are idle, as on laptops and in continuous integration. Jobs that fill them share every core.
+//! 3. Ranks of one thread each whose number is a multiple of the processors time-share them (rank r
+//!    on processor r modulo their number). Waiting ranks yield and look busy to the scheduler, which
+//!    otherwise leaves five of eight on one of two processors, or migrates them at each wake-up.
+//!
+//! Otherwise no hardware thread gets more than one thread.
+//!
+//! Measurements on two busy cores, jobs of two ranks, medians of 7 in milliseconds, bound and not
+//! bound. CG of the NAS Parallel Benchmarks, class W: one job 325 and 354, two at the same time 899
+//! and 942, three 1,479 and 1,655. The worst case, a job in which one rank computes while the other
+//! waits: one 708 and 622, two 1,076 and 981. With 8 ranks on the two cores, medians of 4 in Mop/s,
+//! bound and not bound: CG, class S, 1,667 and 1,185; MG 1,101 and 822; IS 101 and 70; a wavefront of
+//! small messages 870 and 758.
 
 use std::collections::{HashMap, HashSet};
 
@@ -36,46 +37,46 @@ use super::files::{Rankfile, pick};
 use super::request::{Binding, PlacementRequest, RankMapping};
 use super::slots::{self, PlacementSlot};
 
-/// Where the ranks of a job are.
+/// The processors of the ranks of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Placement {
-    /// For each rank the processors that it is bound to, if it is.
+    /// The processors of each rank that is bound.
     pub processors: Vec<Option<Vec<usize>>>,
-    /// A sentence that the user should read.
+    /// A note for the user.
     pub note: Option<String>,
 }
 
 impl Placement {
-    /// The processors that `rank` is bound to, if it is.
+    /// The processors of `rank`, if it is bound.
     pub(crate) fn of_rank(&self, rank: u32) -> Option<&[usize]> {
         self.processors.get(rank as usize)?.as_deref()
     }
 
-    /// How many processors all ranks have together, if all are bound.
+    /// The number of processors of all ranks, if all are bound.
     pub(crate) fn total_processors(&self) -> Option<usize> {
         let sets: Option<Vec<_>> = self.processors.iter().map(Option::as_deref).collect();
         Some(sets?.concat().into_iter().collect::<HashSet<_>>().len())
     }
 }
 
-/// Might ranks be bound that nobody asked to bind? They may use `processors`.
+/// Whether ranks may be bound without a request on this many usable processors.
 pub(crate) fn may_fill(ranks: usize, threads: usize, processors: usize) -> bool {
-    // No processor has more hardware threads in a core.
+    // No core has more hardware threads.
     const THREADS_OF_A_CORE_MAX: usize = 8;
     let busy = ranks.saturating_mul(threads);
     (processors.div_ceil(THREADS_OF_A_CORE_MAX)..=processors).contains(&busy)
         || is_time_shared(ranks, threads, processors)
 }
 
-/// Are there several ranks for each processor, and as many for each?
+/// Whether the ranks are a multiple, at least two, of the processors.
 fn is_time_shared(ranks: usize, threads: usize, processors: usize) -> bool {
     threads == 1 && processors > 1 && ranks > processors && ranks.is_multiple_of(processors)
 }
 
-/// Places `ranks` of `threads` each.
+/// Places `ranks` ranks of `threads` threads each.
 ///
 /// # Errors
-/// When the request cannot be met here, with what is missing.
+/// The host cannot satisfy the request; names what is missing.
 pub(crate) fn place(
     request: &PlacementRequest, topology: &CpuTopology, ranks: usize, threads: usize,
 ) -> Result<Placement, LaunchError> {
@@ -91,7 +92,7 @@ pub(crate) fn place(
 }
 
 impl PlacementRequest {
-    /// What ranks are counted against.
+    /// The level that has one slot for each rank.
     fn unit(&self) -> HardwareLevel {
         match self.binding {
             Some(Binding::Level { level: HardwareLevel::Thread, .. }) => HardwareLevel::Thread,
@@ -101,21 +102,20 @@ impl PlacementRequest {
     }
 }
 
-/// What each rank is bound to.
+/// Objects that each rank is bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct BindingTarget {
-    /// Objects of this level,
     level: HardwareLevel,
-    /// so many together.
+    /// Number of adjacent objects.
     width: usize,
-    /// Was that asked for?
+    /// Whether the user requested it.
     explicit: bool,
-    /// Do ranks share them although nobody said so?
+    /// Whether ranks time-share the objects without a request.
     time_shared: bool,
 }
 
 impl BindingTarget {
-    /// How many cores (or hardware threads) the user said that each rank has.
+    /// The cores (or hardware threads) of each rank that the user requested.
     fn needs(self) -> Option<usize> {
         let needs = if self.level < HardwareLevel::Core { 1 } else { self.width };
         self.explicit.then_some(needs)
@@ -137,9 +137,7 @@ impl Placer<'_> {
         let units = self.topology.objects(self.unit);
         if self.request.oversubscribe == Some(false) && self.ranks > units.len() {
             let (ranks, count, name) = (self.ranks, units.len(), self.unit.name());
-            return Err(format!(
-                "nooversubscribe: {ranks} ranks, but {count} {name}s may be used here"
-            ));
+            return Err(format!("nooversubscribe: {ranks} ranks, but {count} usable {name}s"));
         }
         let sets = match (&self.request.binding, &self.request.mapping) {
             (Some(Binding::Nothing), _) => vec![None; self.ranks],
@@ -161,21 +159,21 @@ impl Placer<'_> {
         self.checked(sets, Some(1))
     }
 
-    /// Places as if only these processors could be used.
+    /// Places on these processors only.
     fn within(&self, processors: &[usize]) -> Result<Placement, String> {
         let request = PlacementRequest { mapping: None, ..self.request.clone() };
         let topology = self.topology.within(processors);
         Placer { request: &request, topology: &topology, ..*self }.place()
     }
 
-    /// Each rank by its entry in a list of the user's.
+    /// The processors of each rank by `--bind-to user:LIST`.
     fn user(&self, lists: &[Vec<usize>]) -> Result<ProcessorSets, String> {
         let usable = self.topology.processors();
         match lists.iter().flatten().find(|number| !usable.contains(number)) {
             None => Ok((0..self.ranks).map(|rank| lists.get(rank).cloned()).collect()),
             Some(number) => {
                 let usable = format_list(&usable);
-                Err(format!("processor {number} may not be used here; these may: {usable}"))
+                Err(format!("processor {number} is not usable; usable processors: {usable}"))
             }
         }
     }
@@ -191,18 +189,18 @@ impl Placer<'_> {
         (0..self.ranks).map(set).collect()
     }
 
-    /// The ranks on the objects of `--map-by`.
+    /// Places ranks on the objects of `--map-by`.
     fn mapped(&self) -> Result<Placement, String> {
         let Some(target) = self.target()? else {
             return Ok(Placement { processors: vec![None; self.ranks], note: None });
         };
         let objects = self.objects(target);
         let choices: Vec<_> = objects.iter().map(|object| self.choices(object, target)).collect();
-        let seats = self.slots(&objects, target, &choices);
-        let set = |seat: &PlacementSlot| {
-            choices[seat.object][seat.index % choices[seat.object].len()].clone()
+        let slots = self.slots(&objects, target, &choices);
+        let set = |slot: &PlacementSlot| {
+            choices[slot.object][slot.index % choices[slot.object].len()].clone()
         };
-        let mut places: Vec<_> = seats.iter().map(|seat| (*seat, set(seat))).collect();
+        let mut places: Vec<_> = slots.iter().map(|slot| (*slot, set(slot))).collect();
         slots::sort_by_rank_order(&mut places, self.request.ranking, |set, level| {
             let objects = self.topology.objects(level);
             objects.iter().position(|object| object.contains(&set[0])).unwrap_or(0)
@@ -214,7 +212,7 @@ impl Placer<'_> {
         self.checked(sets, target.needs())
     }
 
-    /// What ranks are bound to, if to anything.
+    /// The binding of ranks, requested or implicit.
     fn target(&self) -> Result<Option<BindingTarget>, String> {
         let explicit =
             |level, width| Some(BindingTarget { level, width, explicit: true, time_shared: false });
@@ -227,8 +225,8 @@ impl Placer<'_> {
             (Some(Binding::Level { level, .. }), Some(width)) => {
                 let name = level.name();
                 return Err(format!(
-                    "--map-by :PE={width} binds ranks to so many cores, --bind-to to a {name}; \
-                     leave one of them out"
+                    "--map-by :PE={width} binds ranks to {width} cores, --bind-to to a {name}; \
+                    remove one of them"
                 ));
             }
             (Some(Binding::Level { level, count }), None) => explicit(*level, *count),
@@ -238,20 +236,20 @@ impl Placer<'_> {
         let count = self.topology.objects(level).len();
         if width > count {
             let name = level.name();
-            return Err(format!("each rank shall have {width} {name}s; {count} may be used here"));
+            return Err(format!("requested {width} {name}s for each rank; {count} are usable"));
         }
         Ok(target)
     }
 
-    /// What ranks are bound to although nobody said so.
+    /// The binding without a request.
     fn implicit(&self) -> Option<BindingTarget> {
-        let unasked =
+        let implicit =
             |level, width| BindingTarget { level, width, explicit: false, time_shared: false };
         match self.request.mapping {
             Some(RankMapping::Level { level, group }) if level != HardwareLevel::Machine => {
-                Some(unasked(level, group))
+                Some(implicit(level, group))
             }
-            Some(RankMapping::PerObject { level, .. }) => Some(unasked(level, 1)),
+            Some(RankMapping::PerObject { level, .. }) => Some(implicit(level, 1)),
             _ => {
                 let busy = self.ranks.checked_mul(self.threads)?;
                 let levels = [HardwareLevel::Core, HardwareLevel::Thread];
@@ -260,25 +258,25 @@ impl Placer<'_> {
                         *level == HardwareLevel::Thread || self.unit == HardwareLevel::Core;
                     allowed && self.topology.objects(*level).len() == busy
                 });
-                filled.map(|level| unasked(level, self.threads)).or_else(|| self.time_shared())
+                filled.map(|level| implicit(level, self.threads)).or_else(|| self.time_shared())
             }
         }
     }
 
-    /// One hardware thread for each rank where each of them gets as many ranks.
+    /// One hardware thread for each rank, with equally many ranks on each.
     fn time_shared(&self) -> Option<BindingTarget> {
         let processors = self.topology.objects(HardwareLevel::Thread).len();
         let refused = self.request.overload == Some(false) || self.request.mapping.is_some();
-        let turns = !refused && is_time_shared(self.ranks, self.threads, processors);
-        turns.then_some(BindingTarget {
+        let time_shared = !refused && is_time_shared(self.ranks, self.threads, processors);
+        time_shared.then_some(BindingTarget {
             level: HardwareLevel::Thread,
             width: 1,
             explicit: false,
-            time_shared: turns,
+            time_shared,
         })
     }
 
-    /// What ranks are mapped to: each object by its processors.
+    /// The objects that ranks are mapped to, each as its processors.
     fn objects(&self, target: BindingTarget) -> Vec<Vec<usize>> {
         let all = || vec![self.topology.processors()];
         match &self.request.mapping {
@@ -288,7 +286,7 @@ impl Placer<'_> {
                 let enough = |object: &Vec<usize>| {
                     self.topology.objects_in(target.level, object).len() >= target.width
                 };
-                // Smaller objects than a rank needs: one after the other, as many as it needs.
+                // If a rank needs more than one object, it gets adjacent ones of the whole host.
                 let fits = target.level < *level || groups.iter().all(enough);
                 if fits { groups } else { all() }
             }
@@ -298,7 +296,7 @@ impl Placer<'_> {
         }
     }
 
-    /// The sets that ranks of `object` get in turn.
+    /// The sets of processors for the ranks of `object`, by index.
     fn choices(
         &self, object: &[usize], BindingTarget { level, width, .. }: BindingTarget,
     ) -> Vec<Vec<usize>> {
@@ -306,30 +304,30 @@ impl Placer<'_> {
         if inside.len() >= width.max(2) {
             return inside.chunks_exact(width).map(<[_]>::concat).collect();
         }
-        // The objects around this one, and their neighbours if it takes more.
+        // The object around this one, and its neighbours if more are needed.
         let objects = self.topology.objects(level);
         let first = objects.iter().position(|other| other.contains(&object[0])).unwrap_or(0);
         let start = (first / width * width).min(objects.len() - width);
         vec![objects[start..start + width].concat()]
     }
 
-    /// Who sits where.
+    /// The slot of each rank.
     fn slots(
         &self, objects: &[Vec<usize>], target: BindingTarget, choices: &[Vec<Vec<usize>>],
     ) -> Vec<PlacementSlot> {
         if let Some(RankMapping::PerObject { count, .. }) = self.request.mapping {
             return slots::in_blocks(objects.len(), count, self.ranks);
         }
-        let room = |(object, choices): (&Vec<usize>, &Vec<Vec<usize>>)| match target.level {
+        let capacity = |(object, choices): (&Vec<usize>, &Vec<Vec<usize>>)| match target.level {
             HardwareLevel::Core | HardwareLevel::Thread => choices.len(),
             _ => self.topology.objects_in(self.unit, object).len(),
         };
-        let rooms: Vec<_> = objects.iter().zip(choices).map(room).collect();
-        slots::in_rounds(&rooms, self.ranks)
+        let capacities: Vec<_> = objects.iter().zip(choices).map(capacity).collect();
+        slots::in_rounds(&capacities, self.ranks)
     }
 
-    /// Looks whether a processor has more to do than it can at once. If the user gave each rank
-    /// what it `needs`, that is done all the same, with a note; else nothing is bound.
+    /// Checks for overloaded processors. Ranks for which the user requested what they `need` are bound
+    /// nevertheless, with a note; otherwise no rank is bound.
     fn checked(&self, sets: ProcessorSets, needs: Option<usize>) -> Result<Placement, String> {
         let over = self.overloaded(&sets, needs);
         let placed = |processors, note| Ok(Placement { processors, note });
@@ -344,11 +342,13 @@ impl Placer<'_> {
         match self.request.overload {
             Some(true) => placed(sets, None),
             Some(false) => Err(format!("--bind-to :no-overload: {why}")),
-            None => placed(sets, Some(format!("{why} (--bind-to :overload-allowed: no note)"))),
+            None => {
+                placed(sets, Some(format!("{why} (--bind-to :overload-allowed omits this note)")))
+            }
         }
     }
 
-    /// The processors that have more to do than they can at once.
+    /// The processors with more load than 1.
     fn overloaded(&self, sets: &ProcessorSets, needs: Option<usize>) -> Vec<usize> {
         let mut loads: HashMap<usize, f64> = HashMap::new();
         for set in sets.iter().flatten() {
@@ -360,7 +360,7 @@ impl Placer<'_> {
                 *loads.entry(*processor).or_default() += load;
             }
         }
-        // Sums of fractions: a little more than 1 is 1.
+        // Sums of fractions have rounding errors.
         loads.into_iter().filter(|(_, load)| *load > 1.000_001).map(|(number, _)| number).collect()
     }
 }
@@ -383,27 +383,26 @@ mod tests {
                 "--rank-by" => request.rank_by(word),
                 _ => panic!("{option}"),
             };
-            taken.unwrap_or_else(|refusal| panic!("{}", refusal.why));
+            taken.unwrap_or_else(|error| panic!("{}", error.why));
         }
         request
     }
 
     fn placed(topology: &CpuTopology, line: &str, ranks: usize) -> Placement {
-        place(&request(line), topology, ranks, 1)
-            .unwrap_or_else(|refusal| panic!("{}", refusal.why))
+        place(&request(line), topology, ranks, 1).unwrap_or_else(|error| panic!("{}", error.why))
     }
 
-    /// The lists of processors of all ranks; `-` for one that is not bound.
+    /// The processors of all ranks; `-` for a rank that is not bound.
     fn picture(placement: &Placement) -> String {
         let set = |set: &Option<Vec<usize>>| set.as_deref().map_or("-".into(), format_list);
         placement.processors.iter().map(set).collect::<Vec<_>>().join(" ")
     }
 
     /// On two packages of two NUMA nodes, each with an L3 and four cores of two threads; the
-    /// threads of core N are N and N + 16. Seen of MPICH 5.0.2 (the first group) and Open MPI
+    /// threads of core N are N and N + 16. Observed with MPICH 5.0.2 (the first group) and Open MPI
     /// 5.0.11 (the second) with the same machine described to hwloc.
     #[test]
-    fn places_are_those_of_the_other_launchers() {
+    fn placements_are_those_of_the_other_launchers() {
         for (line, places) in [
             ("--bind-to core", "0,16 1,17 2,18 3,19 4,20 5,21"),
             ("--bind-to core:2", "0-1,16-17 2-3,18-19 4-5,20-21 6-7,22-23 8-9,24-25 10-11,26-27"),
@@ -468,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn unasked_only_what_fills_the_processors_is_bound() {
+    fn without_a_request_only_ranks_that_fill_the_processors_are_bound() {
         let machine = two_packages(2);
         let request = PlacementRequest::default();
         for (ranks, threads, places) in [
@@ -509,21 +508,21 @@ mod tests {
             (allowed.total_processors(), placed(&machine, "", 3).total_processors()),
             (Some(4), None)
         );
-        // Two threads of a core are two places only if they are said to be.
+        // Two threads of a core are two slots only with hwtcpus.
         assert!(placed(&two_packages(2), "--bind-to core", 5).note.is_some());
         assert_eq!(placed(&two_packages(2), "--bind-to core --map-by :hwtcpus", 5).note, None);
     }
 
     #[test]
-    fn what_is_not_here_is_named() {
+    fn missing_objects_are_named() {
         let machine = two_packages(1);
         for (line, named) in [
-            ("--bind-to core:5", "each rank shall have 5 cores; 4 may be used"),
-            ("--map-by :PE=5", "each rank shall have 5 cores; 4 may be used"),
-            ("--map-by package:PE=2 --bind-to package", "leave one of them out"),
-            ("--bind-to user:0,7", "processor 7 may not be used here; these may: 0-3"),
+            ("--bind-to core:5", "requested 5 cores for each rank; 4 are usable"),
+            ("--map-by :PE=5", "requested 5 cores for each rank; 4 are usable"),
+            ("--map-by package:PE=2 --bind-to package", "remove one of them"),
+            ("--bind-to user:0,7", "processor 7 is not usable; usable processors: 0-3"),
             ("--map-by pe-list=2,9", "there is no core 9"),
-            ("--map-by :nooversubscribe", "6 ranks, but 4 cores"),
+            ("--map-by :nooversubscribe", "6 ranks, but 4 usable cores"),
         ] {
             let refusal = place(&request(line), &machine, 6, 1).unwrap_err();
             assert_eq!(refusal.code, USAGE);
@@ -537,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rankfile_is_obeyed() {
+    fn a_rankfile_places_its_ranks() {
         let mut request = request("--map-by rankfile:file=x");
         let text = "rank 1=a slot=0:1\nrank 0=a slot=2-3\nrank 2=a\n";
         request.read_files(&|_| Ok(text.to_owned()), &|_| true).unwrap();

@@ -1,31 +1,28 @@
-//! Where ranks are, in words and pictures for people.
+//! Prints placements and bindings.
 //!
 //! ```text
 //!   rank 1 on vm bound to core 1 of package 0 (processors 1,5) [../BB][../..]
 //! ```
 //!
-//! In the picture a package stands in brackets, cores are divided by a slash, each hardware thread
-//! is a `B` if the rank may run there; so drew Open MPI up to release 4.
+//! In the picture, brackets enclose a package, slashes separate cores, and `B` is a hardware thread
+//! of the rank. This is the format of Open MPI up to release 4.
 
 use platform::sys::topology::{CpuTopology, HardwareLevel, format_list};
 
 use super::display::DisplayOptions;
 use super::place::Placement;
 
-/// What a report is about.
+/// The input of a report.
 pub(crate) struct PlacementReport<'a> {
-    /// The name of this host.
     pub host: &'a str,
-    /// Its processors.
     pub topology: &'a CpuTopology,
-    /// Where the ranks are.
     pub placement: &'a Placement,
-    /// For each rank its program.
+    /// The program of each rank.
     pub programs: &'a [String],
 }
 
 impl PlacementReport<'_> {
-    /// Everything that `display` asks for, in lines.
+    /// Everything that `show` requests, in lines.
     pub(crate) fn shown(&self, show: DisplayOptions) -> String {
         let parts: [(bool, &dyn Fn() -> String); 4] = [
             (show.allocation, &|| self.allocation()),
@@ -36,7 +33,7 @@ impl PlacementReport<'_> {
         parts.into_iter().filter(|(shown, _)| *shown).map(|(_, part)| part()).collect()
     }
 
-    /// A line for each rank: what it is bound to.
+    /// A line for each rank with its binding.
     pub(crate) fn bindings(&self) -> Vec<String> {
         let line = |(rank, set): (usize, &Option<Vec<usize>>)| {
             let place = match set {
@@ -84,8 +81,8 @@ impl PlacementReport<'_> {
         format!("{}: {} (processors {processors})\n", self.host, counts.join(", "))
     }
 
-    /// The objects of the machine, those inside others below them. A level with the same objects
-    /// as the one around it or as the cores is left out.
+    /// The objects of the host as a tree. A level with the same objects as the one around it, or as
+    /// the cores, is left out.
     fn machine(&self) -> String {
         let cores = self.topology.objects(HardwareLevel::Core);
         let mut levels: Vec<(HardwareLevel, Vec<Vec<usize>>)> = Vec::new();
@@ -139,7 +136,7 @@ impl PlacementReport<'_> {
     }
 }
 
-/// Writes the objects of the first of `levels` that `set` has a part of, and what is inside them.
+/// Writes the objects of the first of `levels` that intersect `set`, with their contents.
 fn write_inside(
     levels: &[(HardwareLevel, Vec<Vec<usize>>)], set: &[usize], depth: usize, lines: &mut String,
 ) {
@@ -170,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn bindings_are_words_and_a_picture() {
+    fn bindings_are_text_and_a_picture() {
         let sets: [Option<&[usize]>; 7] = [
             Some(&[0, 4]),
             Some(&[1, 5, 0, 4]),

@@ -1,15 +1,15 @@
-//! What the command line says about placement: the words of Open MPI, MPICH and Intel MPI.
+//! The requested placement, in the keywords of Open MPI, MPICH and Intel MPI.
 //!
 //! ```text
 //!   --map-by  WHERE[:MODIFIER]...      --bind-to  WHAT[:MODIFIER]...      --rank-by  ORDER
 //! ```
 //!
-//! Words may be in capitals and as short as they stay clear; modifiers are divided by colons or,
-//! as in older releases of Open MPI, by commas. Where two options say the same, the later wins.
+//! Keywords may be in capitals and abbreviated to an unambiguous prefix. Colons separate modifiers,
+//! or commas as in older releases of Open MPI. The later of two contradicting options wins.
 //!
-//! Where the three differ on one host: `--map-by package` goes round the packages (MPICH, and Open
-//! MPI before 5), and `--rank-by fill` gives what Open MPI 5 does; `--map-by core:2` goes by two
-//! cores (MPICH).
+//! Where the three differ: `--map-by package` is round robin over the packages (MPICH, and Open MPI
+//! before 5), and `--rank-by fill` gives the order of Open MPI 5; `--map-by core:2` takes two cores
+//! at a time (MPICH).
 
 use std::path::PathBuf;
 
@@ -19,75 +19,77 @@ use platform::sys::topology::{HardwareLevel, parse_list};
 use super::files::Rankfile;
 use super::keywords::{Keywords, find_keyword, keyword_list, unknown_keyword};
 
-/// What is asked for; the default asks for nothing.
+/// The requested placement; by default nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PlacementRequest {
     pub(super) mapping: Option<RankMapping>,
     pub(super) binding: Option<Binding>,
     pub(super) ranking: Option<RankOrder>,
     pub(super) per_host: Option<PerHost>,
-    /// How many cores or hardware threads each rank has (`PE=n`).
+    /// Cores or hardware threads of each rank (`PE=n`).
     pub(super) width: Option<usize>,
-    /// Hardware threads are what ranks are given, not cores.
+    /// Count hardware threads instead of cores.
     pub(super) by_thread: bool,
-    /// May more than one rank be bound to a core? Not said: yes, with a note.
+    /// Whether more than one rank may be bound to a core. Default: yes, with a note.
     pub(super) overload: Option<bool>,
-    /// May there be more ranks than cores? Not said: yes.
+    /// Whether there may be more ranks than cores. Default: yes.
     pub(super) oversubscribe: Option<bool>,
-    /// Go on unbound where binding is not possible.
+    /// Do not bind if binding is not possible.
     pub(super) if_possible: bool,
 }
 
-/// Where the ranks go.
+/// How ranks are mapped to objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RankMapping {
-    /// One core after the other.
+    /// Core by core.
     Slot,
-    /// Round the objects of this level, taken `group` together.
+    /// Round robin over groups of `group` objects of this level.
     Level { level: HardwareLevel, group: usize },
-    /// So many on each object of this level.
+    /// `count` ranks on each object of this level.
     PerObject { count: usize, level: HardwareLevel },
-    /// As a file says, rank by rank.
+    /// By a rankfile, not read yet.
     Rankfile(PathBuf),
-    /// As it said.
+    /// By the lines of a rankfile.
     RankfileRanks(Rankfile),
-    /// As a file of hosts says, line by line.
+    /// By a file of hosts, not read yet.
     Sequence(PathBuf),
-    /// As many ranks as it has lines, one core after the other.
+    /// As many ranks as the file has lines, core by core.
     Lines(usize),
-    /// These cores: together for each rank, or one after the other.
+    /// These cores: all for each rank, or one for each rank if `ordered`.
     List { units: Vec<usize>, ordered: bool },
 }
 
-/// What each rank is bound to.
+/// The requested binding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Binding {
-    /// Nothing.
     Nothing,
     /// `count` objects of this level.
-    Level { level: HardwareLevel, count: usize },
-    /// The processors of its place in this list; ranks after its end are not bound.
+    Level {
+        level: HardwareLevel,
+        count: usize,
+    },
+    /// The processors of each rank; ranks after the end of the list are not bound.
     Lists(Vec<Vec<usize>>),
 }
 
-/// In which order the places are numbered.
+/// The order of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RankOrder {
-    /// In that in which they were found.
+    /// As mapped.
     AsMapped,
     /// Object by object.
     Fill,
-    /// Round the objects that the ranks were mapped to.
+    /// Round robin over the objects that ranks are mapped to.
     Span,
-    /// Round the objects of this level.
+    /// Round robin over the objects of this level.
     Level(HardwareLevel),
 }
 
-/// So many ranks on each host.
+/// The number of ranks on each host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PerHost {
     pub count: usize,
-    /// With more ranks than that, go round the hosts again.
+    /// More ranks than that wrap around the hosts.
     pub wraps_around: bool,
 }
 
@@ -134,10 +136,10 @@ const MAP_MODIFIERS: &str = "PE=N, span, oversubscribe, nooversubscribe, hwtcpus
 const BIND_MODIFIERS: &str = "overload-allowed, no-overload, if-supported";
 
 impl PlacementRequest {
-    /// Takes the value of `--map-by`.
+    /// Applies the value of `--map-by`.
     ///
     /// # Errors
-    /// With the word that is not known, and those that are.
+    /// Names the unknown keyword and the known ones.
     pub(crate) fn map_by(&mut self, words: &str) -> Result<(), LaunchError> {
         let wrong = |why: String| LaunchError::new(USAGE, format!("--map-by {words}: {why}"));
         let mut rest = words.split(':');
@@ -159,10 +161,10 @@ impl PlacementRequest {
         modifiers.into_iter().try_for_each(|modifier| self.map_modifier(modifier)).map_err(wrong)
     }
 
-    /// Takes the value of `--bind-to`.
+    /// Applies the value of `--bind-to`.
     ///
     /// # Errors
-    /// With the word that is not known, and those that are.
+    /// Names the unknown keyword and the known ones.
     pub(crate) fn bind_to(&mut self, words: &str) -> Result<(), LaunchError> {
         let wrong = |why: String| LaunchError::new(USAGE, format!("--bind-to {words}: {why}"));
         let (first, rest) = words.split_once(':').unwrap_or((words, ""));
@@ -174,7 +176,7 @@ impl PlacementRequest {
         let mut binding = match first.as_str() {
             "" => None,
             "none" => Some(Binding::Nothing),
-            // What the system numbers one after the other.
+            // Processors in the numbering of the system.
             "rr" => Some(Binding::Level { level: HardwareLevel::Thread, count: 1 }),
             word => {
                 let level = find_keyword(LEVELS, word)
@@ -194,10 +196,10 @@ impl PlacementRequest {
         Ok(())
     }
 
-    /// Takes the value of `--rank-by`.
+    /// Applies the value of `--rank-by`.
     ///
     /// # Errors
-    /// With the word that is not known, and those that are.
+    /// Names the unknown keyword and the known ones.
     pub(crate) fn rank_by(&mut self, word: &str) -> Result<(), LaunchError> {
         let ranking = find_keyword(RANKINGS, word);
         self.ranking = Some(ranking.ok_or_else(|| {
@@ -207,17 +209,17 @@ impl PlacementRequest {
         Ok(())
     }
 
-    /// Takes `-N` or `-npernode`: `count` ranks on each host, and no more.
+    /// `-N` or `-npernode`: at most `count` ranks on each host.
     pub(crate) fn per_host(&mut self, count: u32) {
         self.per_host = Some(PerHost { count: count as usize, wraps_around: false });
     }
 
-    /// Takes `-ppn` or `-perhost`: `count` ranks on each host; with more, round again.
+    /// `-ppn` or `-perhost`: `count` ranks on each host, wrapping around.
     pub(crate) fn per_host_wrapping(&mut self, count: u32) {
         self.per_host = Some(PerHost { count: count as usize, wraps_around: true });
     }
 
-    /// Takes `-npersocket`: `count` ranks on each package.
+    /// `-npersocket`: `count` ranks on each package.
     pub(crate) fn per_package(&mut self, count: u32) {
         self.map_per_object(RankMapping::PerObject {
             count: count as usize,
@@ -225,17 +227,16 @@ impl PlacementRequest {
         });
     }
 
-    /// Takes `--rankfile`.
+    /// `--rankfile`.
     pub(crate) fn rankfile(&mut self, file: PathBuf) {
         self.mapping = Some(RankMapping::Rankfile(file));
     }
 
-    /// Binds to nothing.
     pub(crate) fn bind_to_nothing(&mut self) {
         self.binding = Some(Binding::Nothing);
     }
 
-    /// This, and what `later` says in its place.
+    /// `later`, completed from `self`.
     pub(crate) fn with(self, later: &Self) -> Self {
         Self {
             mapping: later.mapping.clone().or(self.mapping),
@@ -250,22 +251,22 @@ impl PlacementRequest {
         }
     }
 
-    /// May there be more ranks than slots or cores, if that is said?
+    /// Whether there may be more ranks than slots or cores, if that was given.
     pub(crate) fn oversubscribe(&self) -> Option<bool> {
         self.oversubscribe
     }
 
-    /// Hosts have slots enough, which counts more than cores.
+    /// The hosts have enough slots; then the number of cores is not checked.
     pub(crate) fn slots_are_enough(&mut self) {
         self.oversubscribe = None;
     }
 
-    /// Was it said where ranks go or what they are bound to?
+    /// Whether mapping or binding was given.
     pub(crate) fn decides_binding(&self) -> bool {
         self.binding.is_some() || self.mapping.is_some() || self.width.is_some()
     }
 
-    /// Does nothing here speak of placement?
+    /// Whether nothing was requested.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -283,24 +284,24 @@ impl PlacementRequest {
         let lower = modifier.to_ascii_lowercase();
         if let Some(width) = lower.strip_prefix("pe=") {
             let width = width.parse().ok().filter(|width| *width > 0);
-            let why = || format!("{modifier}: not a number of cores for each rank");
+            let why = || format!("{modifier}: expected a number of cores for each rank");
             self.width = Some(width.ok_or_else(why)?);
             return Ok(());
         }
         if lower.strip_prefix("file=").is_some() {
-            return Err(format!("{modifier}: a file goes with rankfile or seq"));
+            return Err(format!("{modifier}: only rankfile and seq have a file"));
         }
         match (lower.as_str(), &mut self.mapping) {
             ("ordered", Some(RankMapping::List { ordered, .. })) => *ordered = true,
-            ("ordered", _) => return Err("ordered goes with pe-list=LIST".into()),
+            ("ordered", _) => return Err("ordered: only pe-list=LIST has an order".into()),
             ("oversubscribe", _) => self.oversubscribe = Some(true),
             ("nooversubscribe", _) => self.oversubscribe = Some(false),
             ("hwtcpus", _) => self.by_thread = true,
             ("corecpus", _) => self.by_thread = false,
-            // One host is balanced as it is, and there is nobody to inherit from.
+            // Without effect on one host, and without a parent job.
             ("span" | "inherit" | "noinherit", _) => {}
             ("nolocal", _) => {
-                let why = "nolocal: there is only this host, and nothing may run on it";
+                let why = "nolocal: there is only this host, which nolocal excludes";
                 return Err(why.into());
             }
             _ => return Err(unknown_keyword(modifier, MAP_MODIFIERS)),
@@ -319,15 +320,15 @@ impl PlacementRequest {
     }
 }
 
-/// The mapping that `first` names; takes from `modifiers` what belongs to it.
+/// The mapping `first`; removes its arguments from `modifiers`.
 fn mapping(first: &str, word: &str, modifiers: &mut Vec<&str>) -> Result<RankMapping, String> {
     if let Some(list) = word.strip_prefix("pe-list=") {
         let units = parse_list(list).filter(|units| !units.is_empty());
-        let why = || format!("{list:?} is not a list such as 0,2,4-7");
+        let why = || format!("{list:?}: expected a list such as 0,2,4-7");
         return Ok(RankMapping::List { units: units.ok_or_else(why)?, ordered: false });
     }
     if word == "dist" || word.starts_with("dist=") {
-        let why = "the distance to a device is not known here; numa goes by the nearest memory";
+        let why = "the distance to a device is unknown; numa uses the nearest memory";
         return Err(why.into());
     }
     let mut file = || {
@@ -339,10 +340,10 @@ fn mapping(first: &str, word: &str, modifiers: &mut Vec<&str>) -> Result<RankMap
         "slot" => Ok(RankMapping::Slot),
         "rankfile" => file()
             .map(RankMapping::Rankfile)
-            .ok_or_else(|| "which file? rankfile:file=FILE says it".into()),
+            .ok_or_else(|| "missing file: rankfile:file=FILE".into()),
         "seq" => Ok(file().map_or(RankMapping::Slot, RankMapping::Sequence)),
         _ => {
-            // These two are not for a start of them to mean "socket".
+            // Only in full, so that a prefix of them means "socket".
             let clear = !["slot", "seq"].iter().any(|name| name.starts_with(word));
             let level = find_keyword(LEVELS, word).filter(|_| clear);
             let level = level.ok_or_else(|| unknown_keyword(first, PLACES))?;
@@ -354,7 +355,7 @@ fn mapping(first: &str, word: &str, modifiers: &mut Vec<&str>) -> Result<RankMap
     }
 }
 
-/// Reads `N` and `OBJECT` of `ppr:N:OBJECT`; the mapping, and how many words that were.
+/// Parses `N` and `OBJECT` of `ppr:N:OBJECT`; the mapping, and the number of parsed words.
 fn per_object(words: &[&str]) -> Result<(RankMapping, usize), String> {
     let count = words.first().and_then(|word| word.parse().ok()).filter(|count| *count > 0);
     let level = words.get(1).and_then(|word| find_keyword(LEVELS, word));
@@ -365,11 +366,11 @@ fn per_object(words: &[&str]) -> Result<(RankMapping, usize), String> {
     }
 }
 
-/// Reads `0+2,1,3-4`: a set of processors for each rank.
+/// Parses `0+2,1,3-4`: a set of processors for each rank.
 fn user_lists(text: &str) -> Result<Vec<Vec<usize>>, String> {
     let lists = text.split(',').map(|part| {
         let list = parse_list(&part.replace('+', ",")).filter(|list| !list.is_empty());
-        list.ok_or_else(|| format!("{part:?} is not a list of processors such as 0+2"))
+        list.ok_or_else(|| format!("{part:?}: expected processors such as 0+2"))
     });
     lists.collect()
 }
@@ -397,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn places_have_their_names_of_all_three() {
+    fn mappings_have_the_names_of_all_three() {
         for (words, mapping) in [
             ("slot", Some(RankMapping::Slot)),
             ("hwthread", by(HardwareLevel::Thread)),
@@ -443,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn modifiers_add_up_over_several_options() {
+    fn modifiers_of_several_options_are_combined() {
         let mut request = mapped("numa:PE=4:hwtcpus");
         request.map_by(":nooversubscribe").unwrap();
         request.bind_to("core:overload-allowed:if-supported").unwrap();
@@ -453,13 +454,13 @@ mod tests {
         assert!(request.if_possible);
         assert_eq!(request.mapping, by(HardwareLevel::Numa));
         assert_eq!(request.ranking, Some(RankOrder::Fill));
-        // As older releases of Open MPI divided them.
+        // As in older releases of Open MPI.
         assert_eq!(mapped("ppr:2:socket,pe=7,oversubscribe").width, Some(7));
         assert_eq!(mapped("slot:span:inherit"), mapped("slot"));
     }
 
     #[test]
-    fn bounds_have_their_names_of_all_three() {
+    fn bindings_have_the_names_of_all_three() {
         let level = |level, count| Some(Binding::Level { level, count });
         for (words, binding) in [
             ("none", Some(Binding::Nothing)),
@@ -479,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_words_are_named_with_those_that_work() {
+    fn wrong_keywords_are_named_with_the_known_ones() {
         type Take = fn(&mut PlacementRequest, &str) -> Result<(), LaunchError>;
         let takes: [(&str, Take); 3] = [
             ("--map-by", PlacementRequest::map_by),
@@ -487,29 +488,29 @@ mod tests {
             ("--rank-by", PlacementRequest::rank_by),
         ];
         for (option, words, named) in [
-            (0, "nonsense", "\"nonsense\" is not known; these are: slot,"),
-            (0, "s", "\"s\" is not known"),
-            (0, "core:fast", "\"fast\" is not known; these are: PE=N"),
+            (0, "nonsense", "\"nonsense\" is unknown; expected one of slot,"),
+            (0, "s", "\"s\" is unknown"),
+            (0, "core:fast", "\"fast\" is unknown; expected one of PE=N"),
             (0, "core:PE=0", "PE=0"),
             (0, "core:", "\"\""),
             (0, "core:ordered", "pe-list"),
             (0, "ppr:0:core", "needs a number"),
             (0, "ppr", "needs a number"),
             (0, "ppr:1:moon", "moon"),
-            (0, "ppr:1", "these are: hwthread"),
+            (0, "ppr:1", "expected one of hwthread"),
             (0, "pe-list=a", "\"a\""),
             (0, "pe-list=", "0,2,4-7"),
             (0, "rankfile", "rankfile:file=FILE"),
             (0, "core:file=x", "rankfile"),
             (0, "slot:nolocal", "only this host"),
             (0, "dist:auto", "numa"),
-            (1, "nonsense", "\"nonsense\" is not known; these are: none,"),
-            (1, "core:fast", "these are: overload-allowed"),
+            (1, "nonsense", "\"nonsense\" is unknown; expected one of none,"),
+            (1, "core:fast", "expected one of overload-allowed"),
             (1, "core:0", "\"0\""),
             (1, "none:2", "\"2\""),
             (1, "user:1,,2", "\"\""),
             (1, "user:", "0+2"),
-            (2, "nonsense", "\"nonsense\" is not known; these are: slot,"),
+            (2, "nonsense", "\"nonsense\" is unknown; expected one of slot,"),
         ] {
             let (name, take) = takes[option];
             let taken = take(&mut PlacementRequest::default(), words);

@@ -85,7 +85,10 @@ impl Supervisor<'_> {
             if let Some(exit) = self.reap() {
                 if let Exit::Signal(signal) = exit {
                     let name = signals::name(signal);
-                    print_note(&format!("its own process {} was killed by {name}", self.job_loop));
+                    print_note(&format!(
+                        "the job loop process {} was killed by {name}",
+                        self.job_loop
+                    ));
                 }
                 kill_remaining();
                 return Ok(exit.code());

@@ -1,6 +1,6 @@
-//! What differs between the wrappers.
+//! The differences between the wrappers.
 
-/// What is compiled.
+/// The language of a wrapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceLanguage {
     /// C, by `mpicc`.
@@ -54,7 +54,7 @@ impl SourceLanguage {
         }
     }
 
-    /// The options that name another compiler, with their `=`; the first is the one to tell of.
+    /// The options that name another compiler, with their `=`; help has the first.
     pub(super) fn options(self) -> &'static [&'static str] {
         match self {
             Self::C => &["-cc="],
@@ -71,12 +71,12 @@ impl SourceLanguage {
         }
     }
 
-    /// What to do where the compiler is missing.
+    /// The remedy for a missing compiler.
     pub(super) fn advice(self) -> String {
         let variable = self.variables()[0];
         match self {
-            Self::C | Self::Cxx => format!("name another by {variable}"),
-            Self::Fortran => format!("install gfortran, or name another by {variable}"),
+            Self::C | Self::Cxx => format!("name another with {variable}"),
+            Self::Fortran => format!("install gfortran, or name another with {variable}"),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! `mpicc`, `mpicxx` and `mpifort`: the system's compiler with the flags that the library needs.
 //!
-//! The questions that it answers are those that CMake's FindMPI, Meson, Spack, configure scripts
-//! and people ask of the wrappers of MPICH, Intel MPI and Open MPI, in the forms that they expect.
-//! Everything else is the compiler's, word for word; nothing but an error is said on standard
-//! error. [`WrapperInvocation`] and [`action`] decide, [`main`] does.
+//! The wrappers answer the queries of CMake's FindMPI, Meson, Spack, configure scripts and users, in
+//! the formats of the wrappers of MPICH, Intel MPI and Open MPI. All other arguments are passed to
+//! the compiler unchanged; standard error has only errors. [`WrapperInvocation`] and [`action`]
+//! decide without I/O, [`main`] executes.
 
 mod language;
 pub mod modules;
@@ -26,80 +26,83 @@ use super::folders::Folders;
 
 pub use self::language::SourceLanguage;
 
-/// What static linking needs beyond the library. Sections that nothing uses name functions of the
-/// dynamic libc, which the static one has not.
+/// Additional flags for static linking. Unused sections refer to functions of the dynamic libc that
+/// the static one does not have.
 const STATIC_FLAGS: &[&str] = &["-lpthread", "-ldl", "-lm", "-Wl,--gc-sections"];
 
-/// The same for Fortran only. The runtime library of gfortran names these weakly and calls all of
-/// them where there is one: what the static libc has must be there whole.
+/// Additional flags for static linking of Fortran. The runtime library of gfortran has weak
+/// references to these and calls all of them if one is present, so all are linked.
 const STATIC_FORTRAN: &[&str] = &[
     "-Wl,-u,pthread_mutex_init,-u,pthread_mutex_destroy,-u,pthread_mutex_trylock",
     "-Wl,-u,pthread_cond_init,-u,pthread_cond_destroy,-u,pthread_cond_wait",
     "-Wl,-u,pthread_cond_broadcast,-u,pthread_key_delete,-u,pthread_join",
 ];
 
-/// Options after which the compiler does not link.
+/// Options with which the compiler does not link.
 const COMPILE_ONLY: &[&str] =
     &["-c", "-E", "-S", "-M", "-MM", "-fsyntax-only", "--compile", "--preprocess", "--assemble"];
 
-/// Options after which the compiler reads no modules.
+/// Options with which the compiler reads no modules.
 const PREPROCESS_ONLY: &[&str] = &["-E", "-M", "-MM", "--preprocess"];
 
-/// How names of Fortran sources end, in lower case.
+/// Extensions of Fortran sources, in lower case.
 const FORTRAN_SOURCES: &[&str] =
     &["f", "for", "fpp", "ftn", "f77", "f90", "f95", "f03", "f08", "f18", "f23"];
 
-/// The option that builds modules as a part of the installation.
+/// The option that builds modules into the installation.
 const BUILD_MODULES: &str = "-build-modules";
 
-/// A call of a wrapper, its own options taken out.
+/// The arguments of a wrapper, without its own options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct WrapperInvocation {
     language: SourceLanguage,
-    /// The compiler's words: `ccache gcc` is two.
+    /// The compiler command, such as `ccache gcc`.
     compiler: Vec<OsString>,
     rest: Vec<OsString>,
     is_build_of_modules: bool,
 }
 
-/// Whether modules of Fortran are needed.
+/// The need for Fortran modules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ModuleNeed {
-    /// They make no difference.
+    /// None.
     None,
-    /// Their archive is linked with, should there be one.
+    /// Their archive is linked if it exists.
     Link,
-    /// Something reads them: the compiler, or later whoever asks for the flags.
+    /// The compiler reads them, or a program that queries the flags does so later.
     Read,
 }
 
-/// What the flags are made of.
+/// The installation as far as flags need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Installation {
     folders: Folders,
-    /// The folder of the compiler's modules, where they are needed.
+    /// The directory of the compiler's modules, if they are needed.
     modules: Option<PathBuf>,
-    /// What this compiler needs besides.
+    /// Additional flags of this compiler.
     flags: Vec<OsString>,
 }
 
-/// What to do.
+/// The decision of [`action`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum WrapperAction {
-    /// Print this.
     Print(String),
-    /// Become this command, after printing a line if there is one.
-    Exec { line: Option<String>, command: Vec<OsString> },
+    /// Print the line if there is one, then exec the command.
+    Exec {
+        line: Option<String>,
+        command: Vec<OsString>,
+    },
 }
 
-/// Compiles as `words` (without the program's own name) say; the exit code, if it comes back.
-pub fn main(language: SourceLanguage, words: impl IntoIterator<Item = OsString>) -> i32 {
+/// Runs a wrapper with `arguments` (without the program's own name). Returns the exit code unless
+/// the process becomes the compiler.
+pub fn main(language: SourceLanguage, arguments: impl IntoIterator<Item = OsString>) -> i32 {
     let folders = match Folders::own() {
         Ok(folders) => folders,
         Err(error) => return print_error(language, 127, &format!("cannot find itself: {error}")),
     };
-    let request = match WrapperInvocation::of(language, compiler_from_environment(language), words)
-    {
+    let compiler = compiler_from_environment(language);
+    let request = match WrapperInvocation::of(language, compiler, arguments) {
         Ok(request) => request,
         Err(why) => return print_error(language, 1, &why),
     };
@@ -115,7 +118,7 @@ pub fn main(language: SourceLanguage, words: impl IntoIterator<Item = OsString>)
         WrapperAction::Print(text) => print(language, &text),
         WrapperAction::Exec { line, command } => {
             if let Some(line) = line {
-                // Who does not read it still wants the compiler's answer.
+                // The compiler runs even if the line cannot be written.
                 let _ = writeln!(io::stdout(), "{line}");
             }
             request.run(&command)
@@ -132,7 +135,7 @@ fn compiler_from_environment(language: SourceLanguage) -> Option<OsString> {
 /// The modules for the compiler that `mpifort` calls.
 ///
 /// # Errors
-/// Why it cannot be called, or has none.
+/// The compiler cannot be run, or a source cannot be read.
 pub fn fortran_modules(folders: &Folders) -> Result<Modules, String> {
     let words = compiler(
         SourceLanguage::Fortran,
@@ -142,7 +145,7 @@ pub fn fortran_modules(folders: &Folders) -> Result<Modules, String> {
     modules(Compiler::query(&words).map_err(cannot)?, folders)
 }
 
-/// Builds the modules of the compiler as a part of the installation; the exit code.
+/// Builds the modules of the compiler into the installation; the exit code.
 fn install_modules(request: &WrapperInvocation, folders: &Folders) -> i32 {
     let language = request.language;
     let compiler = match Compiler::query(&request.compiler) {
@@ -159,11 +162,11 @@ fn modules(compiler: Compiler, folders: &Folders) -> Result<Modules, String> {
     Modules::of(compiler, folders, |name| env::var_os(name))
 }
 
-/// Prints the answer to a question; the exit code.
+/// Prints the answer to a query; the exit code.
 fn print(language: SourceLanguage, text: &dyn Display) -> i32 {
     match writeln!(io::stdout(), "{text}") {
         Ok(()) => 0,
-        Err(error) => print_error(language, 1, &format!("cannot write: {error}")),
+        Err(error) => print_error(language, 1, &format!("cannot write standard output: {error}")),
     }
 }
 
@@ -172,19 +175,19 @@ fn print_error(language: SourceLanguage, code: i32, why: &str) -> i32 {
     code
 }
 
-/// What a user must know where there are no modules. Programs with `mpif.h` need none, so it is the
-/// compiler that fails if it is asked for one.
+/// The note on missing modules. It is not an error here: programs with `mpif.h` need none, and for
+/// others the compiler fails.
 fn without_modules(why: &str) -> String {
     format!(
-        "there are no modules mpi and mpi_f08 for this compiler, and they cannot be built: {why}\n\
-         mpifort: set XDG_CACHE_HOME to a folder that can be written, or have them installed by \
-         mpifort {BUILD_MODULES}; mpif.h works without them"
+        "this compiler has no modules mpi and mpi_f08, and they cannot be built: {why}\n\
+        mpifort: set XDG_CACHE_HOME to a writable directory, or install them with mpifort \
+        {BUILD_MODULES}; mpif.h works without them"
     )
 }
 
 impl WrapperInvocation {
     /// # Errors
-    /// An option that cannot be obeyed, and why.
+    /// An unsupported option, with the reason.
     fn of(
         language: SourceLanguage, chosen: Option<OsString>,
         words: impl IntoIterator<Item = OsString>,
@@ -209,18 +212,18 @@ impl WrapperInvocation {
         Ok(Self { language, compiler, rest, is_build_of_modules })
     }
 
-    /// What a call with these words needs; `read` gives the text of a response file.
+    /// The need for modules of these arguments; `read` gives the text of a response file.
     fn need(&self, read: &dyn Fn(&Path) -> Option<String>) -> ModuleNeed {
         if self.language != SourceLanguage::Fortran {
             return ModuleNeed::None;
         }
-        if let Some(question) = WrapperQuery::among(&self.rest) {
-            return question.need();
+        if let Some(query) = WrapperQuery::among(&self.rest) {
+            return query.need();
         }
         let words = with_response_files(&self.rest, read);
         let is_source = |word: &OsString| {
             let extension = Path::new(word).extension().map(OsStr::to_ascii_lowercase);
-            // `-x f95` makes anything one.
+            // `-x f95` makes a Fortran source of any file.
             word == "-x" || extension.is_some_and(|it| FORTRAN_SOURCES.iter().any(|f| it == *f))
         };
         if words.iter().any(is_source) && !has_one_of(&words, PREPROCESS_ONLY) {
@@ -229,7 +232,7 @@ impl WrapperInvocation {
         if links(&words) { ModuleNeed::Link } else { ModuleNeed::None }
     }
 
-    /// The flags that a command of these words needs.
+    /// The flags that these arguments need.
     fn flags(
         &self, installation: &Installation, read: &dyn Fn(&Path) -> Option<String>,
     ) -> Vec<OsString> {
@@ -247,11 +250,11 @@ impl WrapperInvocation {
         flags
     }
 
-    /// Becomes `command`; the exit code if that fails.
+    /// Execs the command; the exit code if that fails.
     fn run(&self, words: &[OsString]) -> i32 {
         let mut command = Command::new(&words[0]);
-        // The variables have been obeyed. If they name this wrapper, it now takes the system's
-        // compiler instead of calling itself for ever.
+        // If the variables name this wrapper, it now runs the system's compiler instead of itself
+        // endlessly.
         for variable in self.language.variables() {
             command.env_remove(variable);
         }
@@ -267,8 +270,7 @@ impl WrapperInvocation {
 }
 
 impl Installation {
-    /// As far as the request needs it. That modules are missing is told, and is no error here:
-    /// programs with `mpif.h` do without, and for others the compiler ends it.
+    /// The installation for a request. Missing modules are reported, but are not an error.
     ///
     /// # Errors
     /// Those of starting the compiler.
@@ -281,7 +283,7 @@ impl Installation {
         }
         let compiler = match Compiler::query(&request.compiler) {
             Ok(compiler) => compiler,
-            // To link, the compiler is called all the same, which then tells it.
+            // The error is reported when the compiler is run to link.
             Err(_) if need == ModuleNeed::Link => return Ok(installation),
             Err(error) => return Err(error),
         };
@@ -320,7 +322,7 @@ impl Installation {
         folders.chain(run_path).chain(libraries).collect()
     }
 
-    /// That of the modules first: the other may have the archive of another compiler.
+    /// The directory of the modules is first: the other may have the archive of another compiler.
     fn library_folders(&self) -> impl Iterator<Item = &Path> {
         self.modules.iter().chain([&self.folders.library]).map(PathBuf::as_path)
     }
@@ -331,24 +333,24 @@ impl Installation {
     }
 }
 
-/// Decides, without doing anything; `read` gives the text of a response file.
+/// Decides what to do; `read` gives the text of a response file.
 fn action(
     request: &WrapperInvocation, installation: &Installation,
     read: &dyn Fn(&Path) -> Option<String>,
 ) -> WrapperAction {
     let WrapperInvocation { language, compiler, rest, .. } = request;
-    if let Some(question) = WrapperQuery::among(rest) {
-        return WrapperAction::Print(question.answer(*language, installation, compiler, rest));
+    if let Some(query) = WrapperQuery::among(rest) {
+        return WrapperAction::Print(query.answer(*language, installation, compiler, rest));
     }
     let version = env!("CARGO_PKG_VERSION");
     let line =
         (*rest == ["-v"]).then(|| format!("{} for Suiro version {version}", language.wrapper()));
-    // The user's own words come first, so that their folders win.
+    // The user's arguments come first, so that their directories are searched first.
     let flags = request.flags(installation, read);
     WrapperAction::Exec { line, command: [&**compiler, rest, &flags].concat() }
 }
 
-/// The compiler's words.
+/// The compiler command.
 fn compiler(language: SourceLanguage, chosen: Option<&OsStr>) -> Vec<OsString> {
     let words = chosen.map(OsStr::as_bytes).unwrap_or_default();
     let words: Vec<OsString> = words
@@ -359,8 +361,8 @@ fn compiler(language: SourceLanguage, chosen: Option<&OsStr>) -> Vec<OsString> {
     if words.is_empty() { vec![language.compiler().into()] } else { words }
 }
 
-/// `words`, and after them those in the response files (`@file`) among them. The compiler reads
-/// these files itself; here they tell only what it will do.
+/// `words`, followed by the contents of response files (`@file`) among them. Only for decisions:
+/// the compiler reads these files itself.
 fn with_response_files<'a>(
     words: &'a [OsString], read: &dyn Fn(&Path) -> Option<String>,
 ) -> Cow<'a, [OsString]> {
@@ -373,7 +375,7 @@ fn with_response_files<'a>(
     words.iter().cloned().chain(inside).collect::<Vec<_>>().into()
 }
 
-/// Whether the compiler links after all else.
+/// Whether the compiler will link.
 fn links(words: &[OsString]) -> bool {
     let is_input = |word: &OsString| word == "-" || !word.as_bytes().starts_with(b"-");
     !has_one_of(words, COMPILE_ONLY) && words.iter().any(is_input)
@@ -439,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn words_pass_through_before_our_flags() {
+    fn arguments_precede_the_flags_of_the_wrapper() {
         let expected = format!("cc a.c -o a -I/p/include {LINK}");
         assert_eq!(command(None, "a.c -o a"), expected);
         assert_eq!(command(None, "-c a.c -I/x"), "cc -c a.c -I/x -I/p/include");
@@ -451,14 +453,14 @@ mod tests {
     }
 
     #[test]
-    fn another_compiler_is_named_by_variable_or_option() {
+    fn variables_and_options_name_another_compiler() {
         assert!(command(Some("ccache gcc"), "-c a.c").starts_with("ccache gcc -c a.c"));
         assert!(command(Some("gcc"), "-cc=clang -c a.c").starts_with("clang -c a.c"));
         assert!(command(Some(""), "-c a.c").starts_with("cc "));
     }
 
     #[test]
-    fn questions_are_answered_in_one_line() {
+    fn queries_are_answered_in_one_line() {
         let flags = format!("-I/p/include {LINK}");
         for (question, expected) in [
             ("-show", format!("cc {flags}")),
@@ -482,14 +484,14 @@ mod tests {
     }
 
     #[test]
-    fn response_files_pass_through_and_tell_whether_to_link() {
+    fn response_files_pass_through_and_decide_linking() {
         assert_eq!(command(None, "@compile"), "cc @compile -I/p/include");
         assert_eq!(command(None, "@link"), format!("cc @link -I/p/include {LINK}"));
         assert_eq!(command(None, "-c @missing"), "cc -c @missing -I/p/include");
     }
 
     #[test]
-    fn only_the_abi_of_the_standard_is_there() {
+    fn only_the_abi_of_the_standard_is_supported() {
         assert_eq!(command(None, "-mpi-abi -c a.c"), "cc -c a.c -I/p/include");
         let words = ["-mpich-abi", "a.c"].map(OsString::from);
         let why = WrapperInvocation::of(SourceLanguage::C, None, words).unwrap_err();
@@ -504,14 +506,14 @@ mod tests {
     }
 
     #[test]
-    fn a_version_question_names_the_wrapper_first() {
+    fn a_version_query_names_the_wrapper_first() {
         let WrapperAction::Exec { line, command } = decide(None, "-v") else { panic!() };
         assert!(line.unwrap().starts_with("mpicc for Suiro version "));
         assert_eq!(command[1], "-v");
     }
 
     #[test]
-    fn fortran_has_two_libraries_and_a_folder_of_modules() {
+    fn fortran_has_two_libraries_and_a_directory_of_modules() {
         let link = LINK.replace("-lmpi_abi", "-lsuiro_modules -lmpifort_abi -lmpi_abi");
         let link = link.replace("-L/p/lib", "-L/m -L/p/lib");
         let flags = format!("-I/p/include -I/m -flag {link}");
@@ -535,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_are_there_for_whoever_reads_them_and_nobody_else() {
+    fn modules_are_built_only_if_they_are_read() {
         let need = |line: &str| request(SourceLanguage::Fortran, None, line).need(&read);
         for line in ["-c a.F90", "a.f -o a", "-x f95 a.txt", "@fortran", "-show", "-S a.for"] {
             assert_eq!(need(line), ModuleNeed::Read, "{line}");

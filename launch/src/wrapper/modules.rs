@@ -1,17 +1,17 @@
-//! `mpi.mod` and `mpi_f08.mod`: what `use mpi` and `use mpi_f08` read.
+//! `mpi.mod` and `mpi_f08.mod`: the compiled modules for `use mpi` and `use mpi_f08`.
 //!
-//! Each Fortran compiler, and each of its generations, reads modules of its own making only. So the
-//! installation has their source, and each compiler builds them once, into a folder named after it:
-//! `scripts/install` for the compiler that is there, the wrapper at first use for any other. The
-//! name has in it what the compiler calls itself, and a hash of that, of the compiler's place and
-//! of the sources. Another compiler or another installation never meets modules that are not its own.
+//! A Fortran compiler reads only modules that the same version of it made. So the installation has
+//! the sources, and each compiler builds them once into a directory of its own: `scripts/install`
+//! for the compiler that is present, the wrapper at first use for any other. The name of the
+//! directory contains the name of the compiler, and a hash of its name, its path and the sources;
+//! compilers and installations never read modules of others.
 //!
-//! What a compiler makes of the types in them besides (tables of types, which programs with `class(*)`
-//! need) is in an archive beside the modules.
+//! Object code of the modules (type descriptors, which programs with `class(*)` need) is in an
+//! archive beside them.
 //!
-//! Any number of wrappers may begin at the same time, as `make -j` does: one builds while the others
-//! wait for its lock, and a folder gets its name once it is complete. Where locks do not work, all
-//! build and the first to be complete wins.
+//! Any number of wrappers may run at the same time (`make -j`): one builds while the others wait for
+//! its lock, and a directory gets its name when it is complete. If file locks do not work, all of
+//! them build and the first complete directory is used.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -25,42 +25,42 @@ use std::process::{Command, Stdio};
 use super::SourceLanguage;
 use crate::folders::Folders;
 
-/// The sources, in the order in which they can be compiled.
+/// The sources, in the order of compilation.
 pub const SOURCES: &[&str] = &["mpi_types.f90", "mpi.f90", "mpi_f08.f90"];
 
-/// What programs name of what the compiler makes of them.
+/// The compiled modules that programs use.
 const MODULES: &[&str] = &["mpi.mod", "mpi_f08.mod"];
 
-/// The library of the archive, as the linker is asked for it.
+/// The name of the archive for `-l`.
 pub(super) const LIBRARY: &str = "suiro_modules";
 
-/// The file of the archive.
+/// The file name of the archive.
 const ARCHIVE: &str = "libsuiro_modules.a";
 
-/// What the compiler said is at most this many bytes of a message.
+/// The maximum length of the compiler's output in a message, in bytes.
 const LOG_MAX: usize = 4000;
 
-/// The first gfortran to refuse calls of one external procedure with unlike arguments, which is
-/// what every program with `mpif.h` makes.
+/// The first gfortran that refuses calls of one external procedure with different argument types,
+/// as in every program with `mpif.h`.
 const STRICT_GFORTRAN: u32 = 10;
 
-/// A Fortran compiler, by what it says of itself.
+/// A Fortran compiler, by its `--version`.
 #[derive(Clone, Debug)]
 pub struct Compiler {
-    /// How it is called.
+    /// The compiler command.
     words: Vec<OsString>,
-    /// Its answer to `--version`.
+    /// The output of `--version`.
     version_output: String,
 }
 
 impl Compiler {
-    /// Asks the compiler that is called by these words.
+    /// Runs the compiler command with `--version`.
     ///
     /// # Errors
     /// Those of starting it.
     pub(super) fn query(words: &[OsString]) -> io::Result<Self> {
         let output = command(words).arg("--version").stdin(Stdio::null()).output()?;
-        // Some do not know the question: what they answer is as good a name.
+        // The error message of a compiler without this option identifies it as well.
         let said = [output.stdout, output.stderr].concat();
         Ok(Self {
             words: words.to_vec(),
@@ -68,25 +68,25 @@ impl Compiler {
         })
     }
 
-    /// Its name and version, as it says them.
+    /// Its name and version.
     pub fn title(&self) -> &str {
         self.version_output.lines().next().unwrap_or("")
     }
 
-    /// Flags without which programs that are right do not compile.
+    /// Flags without which correct programs do not compile.
     pub(super) fn flags(&self) -> Vec<OsString> {
         let is_strict = self.gnu_version().is_some_and(|version| version >= STRICT_GFORTRAN);
         is_strict.then(|| "-fallow-argument-mismatch".into()).into_iter().collect()
     }
 
-    /// The first number of the version, of gfortran only.
+    /// The major version of gfortran; `None` for other compilers.
     fn gnu_version(&self) -> Option<u32> {
         let title = self.title();
         let version = title.strip_prefix("GNU Fortran")?.split_whitespace().next_back()?;
         version.split('.').next()?.parse().ok()
     }
 
-    /// The folder's name: `gnu-fortran-12.2.0-0123456789abcdef`.
+    /// The name of the directory: `gnu-fortran-12.2.0-0123456789abcdef`.
     fn key(&self, sources: &[Vec<u8>]) -> String {
         let mut hasher = DefaultHasher::new();
         (&self.version_output, program(&self.words), sources).hash(&mut hasher);
@@ -98,19 +98,19 @@ impl Compiler {
 #[derive(Debug)]
 pub struct Modules {
     compiler: Compiler,
-    /// The folder of the sources.
+    /// The directory of the sources.
     sources: PathBuf,
-    /// Where they are if this installation has them.
+    /// Their directory in the installation.
     installed: PathBuf,
-    /// Where they are otherwise; none if no place is known.
+    /// Their directory in the user's cache, if the environment names one.
     cached: Option<PathBuf>,
 }
 
 impl Modules {
-    /// Those for `compiler`, wherever they are; `variable` gives those of the environment.
+    /// The modules of `compiler`; `variable` reads the environment.
     ///
     /// # Errors
-    /// The source that cannot be read, and why.
+    /// Names the source that cannot be read.
     pub fn of(
         compiler: Compiler, folders: &Folders, variable: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Self, String> {
@@ -127,12 +127,12 @@ impl Modules {
         Ok(Self { compiler, sources: folders.include.clone(), installed, cached: own })
     }
 
-    /// Whose they are.
+    /// The compiler of the modules.
     pub fn compiler(&self) -> &Compiler {
         &self.compiler
     }
 
-    /// The folder with them, if there is one.
+    /// Their directory, if they have been built.
     pub fn found(&self) -> Option<&Path> {
         [Some(&self.installed), self.cached.as_ref()]
             .into_iter()
@@ -141,15 +141,15 @@ impl Modules {
             .find(|place| is_complete(place))
     }
 
-    /// Where they are built at first use; none if no place is known.
+    /// The directory in which they are built at first use, if the environment names one.
     pub fn cached(&self) -> Option<&Path> {
         self.cached.as_deref()
     }
 
-    /// The folder with them, built if there is none.
+    /// Their directory; builds them if needed.
     ///
     /// # Errors
-    /// Why they cannot be built, with what the compiler said.
+    /// Why they cannot be built, with the output of the compiler.
     pub(super) fn build_if_missing(self) -> Result<PathBuf, String> {
         match (self.found(), &self.cached) {
             (Some(place), _) => Ok(place.to_owned()),
@@ -158,10 +158,10 @@ impl Modules {
         }
     }
 
-    /// The same as a part of the installation, for all users.
+    /// Builds them into the installation, for all users.
     ///
     /// # Errors
-    /// As those of [`Self::build_if_missing`].
+    /// As for [`Self::build_if_missing`].
     pub(super) fn install(self) -> Result<PathBuf, String> {
         match is_complete(&self.installed) {
             true => Ok(self.installed),
@@ -169,7 +169,7 @@ impl Modules {
         }
     }
 
-    /// Builds them in `place`, while others who want to do so wait.
+    /// Builds them in `place`; other builders wait.
     fn build(&self, place: &Path) -> Result<PathBuf, String> {
         let name = place.file_name().unwrap_or_default();
         let parent = place.parent().unwrap_or(Path::new("."));
@@ -185,28 +185,28 @@ impl Modules {
         let scratch = parent.join(concatenated(".", name, &format!(".{}", std::process::id())));
         fs::create_dir(&scratch).map_err(cannot)?;
         let built = self.compile_in(&scratch).and_then(|()| {
-            // Without locks somebody else may have been faster.
+            // Without locks, another wrapper may have built them first.
             fs::rename(&scratch, place).or_else(|error| match is_complete(place) {
                 true => Ok(()),
                 false => Err(cannot(error)),
             })
         });
-        // It is gone if it was renamed; else nobody needs it.
+        // Fails if the directory was renamed, which is fine.
         let _ = fs::remove_dir_all(&scratch);
         built.map(|()| place.to_owned())
     }
 
-    /// Leaves modules and the archive in `folder`.
+    /// Makes the modules and the archive in `folder`.
     fn compile_in(&self, folder: &Path) -> Result<(), String> {
         for name in SOURCES {
-            // The compiler writes modules where it is started, whichever it is.
+            // Every compiler writes modules to its working directory.
             let mut compiler = command(&self.compiler.words);
             compiler.args(["-fPIC", "-c"]).arg(self.sources.join(name));
             self.run(compiler.current_dir(folder))?;
         }
         if let Some(missing) = MODULES.iter().find(|name| !folder.join(name).is_file()) {
             let title = self.compiler.title();
-            return Err(format!("{title} made no {missing} where it was started"));
+            return Err(format!("{title} made no {missing} in its working directory"));
         }
         let objects = SOURCES.iter().map(|name| Path::new(name).with_extension("o"));
         let objects: Vec<_> = objects.collect();
@@ -217,7 +217,7 @@ impl Modules {
         Ok(())
     }
 
-    /// Runs a step of building; an error is what it said.
+    /// Runs one build step; the error has its output.
     fn run(&self, command: &mut Command) -> Result<(), String> {
         let name = command.get_program().to_string_lossy().into_owned();
         let output = command.stdin(Stdio::null()).output();
@@ -233,7 +233,7 @@ impl Modules {
     }
 }
 
-/// The command of a compiler, without the variables that could name this wrapper.
+/// The compiler command, without the variables that could name this wrapper.
 fn command(words: &[OsString]) -> Command {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
@@ -243,7 +243,7 @@ fn command(words: &[OsString]) -> Command {
     command
 }
 
-/// The program that the words call, for `ccache gfortran` the latter: its file, links followed.
+/// The file of the compiler, for `ccache gfortran` the latter, with links resolved.
 fn program(words: &[OsString]) -> PathBuf {
     let is_option = |word: &&OsString| word.as_bytes().starts_with(b"-");
     let word = words.iter().rfind(|word| !is_option(word)).unwrap_or(&words[0]);
@@ -256,7 +256,7 @@ fn program(words: &[OsString]) -> PathBuf {
     fs::canonicalize(&found).unwrap_or(found)
 }
 
-/// A title as part of a file's name: what is in parentheses left out, lower case.
+/// A title as part of a file name: in lower case, without text in parentheses.
 fn slug(title: &str) -> String {
     let mut depth = 0;
     let kept = title.chars().filter(|character| {
@@ -272,26 +272,26 @@ fn slug(title: &str) -> String {
     words.join("-").to_lowercase()
 }
 
-/// The folder of this user for all modules, if the environment tells one.
+/// The cache directory of the user for all modules, if the environment names one.
 fn cache(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    // A relative path is to be ignored (XDG Base Directory Specification).
+    // Relative paths must be ignored (XDG Base Directory Specification).
     let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
     Some(cache.join("suiro"))
 }
 
 fn is_complete(folder: &Path) -> bool {
-    // The archive comes last.
+    // The archive is made last.
     folder.join(ARCHIVE).is_file()
 }
 
-/// Locks a file, made if it is not there; `None` where locks do not work.
+/// Locks a file, which is made if it does not exist; `None` if locks do not work.
 fn lock(path: &Path) -> io::Result<Option<File>> {
     let file = OpenOptions::new().create(true).append(true).open(path)?;
     Ok(file.lock().is_ok().then_some(file))
 }
 
-/// Removes what builders that were killed left in `parent`; the lock is held.
+/// Removes the directories of killed builders in `parent`. For the owner of the lock.
 fn remove_left(parent: &Path, name: &OsStr) {
     let prefix = concatenated(".", name, ".");
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
@@ -305,7 +305,7 @@ fn concatenated(before: &str, name: &OsStr, after: &str) -> OsString {
     [OsStr::new(before), name, OsStr::new(after)].into_iter().collect()
 }
 
-/// The beginning of a log, where the first error is.
+/// The beginning of a log, which has the first error.
 fn beginning(log: &str) -> &str {
     let end = (0..=LOG_MAX.min(log.len())).rfind(|end| log.is_char_boundary(*end));
     log[..end.unwrap_or(0)].trim_end()
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn only_strict_generations_of_gfortran_are_told_to_be_lenient() {
+    fn strict_versions_of_gfortran_get_a_flag() {
         let flags = |said: &str| compiler(said).flags().len();
         assert_eq!(flags("GNU Fortran (Debian 12.2.0-14+deb12u1) 12.2.0\nCopyright"), 1);
         assert_eq!(flags("GNU Fortran (GCC) 10.1.0"), 1);
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_folders_tell_the_compiler_and_differ_with_everything() {
+    fn directory_names_identify_the_compiler_and_the_sources() {
         let gnu = compiler("GNU Fortran (Debian 12.2.0-14+deb12u1) 12.2.0\nCopyright");
         let key = gnu.key(&[b"module mpi".to_vec()]);
         assert!(key.starts_with("gnu-fortran-12.2.0-"), "{key}");
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_is_where_the_environment_says() {
+    fn the_environment_names_the_cache() {
         let of = |settings: &[(&str, &str)]| {
             let value = |name: &str| settings.iter().find(|setting| setting.0 == name);
             cache(|name| value(name).map(|setting| setting.1.into()))

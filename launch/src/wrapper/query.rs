@@ -1,12 +1,12 @@
-//! Questions to the wrapper itself, and their answers: what CMake, Meson and configure scripts ask
-//! of the wrappers of MPICH, Intel MPI and Open MPI, in the forms that they expect.
+//! Queries that the wrapper answers itself, for CMake, Meson and configure scripts, in the formats of
+//! the wrappers of MPICH, Intel MPI and Open MPI.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use super::{Installation, ModuleNeed, SourceLanguage};
 
-/// A question to the wrapper itself.
+/// A query for the wrapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WrapperQuery {
     Show,
@@ -24,12 +24,12 @@ pub(super) enum WrapperQuery {
 }
 
 impl WrapperQuery {
-    /// The question among the words, if there is one.
+    /// The first query among the arguments.
     pub(super) fn among(words: &[OsString]) -> Option<Self> {
         words.iter().find_map(|word| Self::of(word))
     }
 
-    /// The question that a word is, if it is one.
+    /// The query of an argument.
     fn of(word: &OsStr) -> Option<Self> {
         if word == "-help" {
             return Some(Self::Help);
@@ -53,7 +53,7 @@ impl WrapperQuery {
         })
     }
 
-    /// What the answer needs: whoever asks may call the compiler itself with it.
+    /// The need for modules: the answer may be used to run the compiler.
     pub(super) fn need(self) -> ModuleNeed {
         match self {
             Self::Show | Self::ShowCompile | Self::Compile | Self::IncludeFolders => {
@@ -68,7 +68,7 @@ impl WrapperQuery {
         }
     }
 
-    /// The answer, one line but for help, for a call with these words.
+    /// The answer for these arguments, one line except for help.
     pub(super) fn answer(
         self, language: SourceLanguage, installation: &Installation, compiler: &[OsString],
         words: &[OsString],
@@ -113,29 +113,29 @@ fn help(language: SourceLanguage) -> String {
         SourceLanguage::Fortran => {
             "
   -build-modules       build mpi.mod and mpi_f08.mod for the compiler into this installation and
-                       print their folder; without it that happens at first use, in the folder
-                       suiro of XDG_CACHE_HOME (~/.cache)"
+                       print their directory; otherwise they are built at first use, in the
+                       directory suiro of XDG_CACHE_HOME (~/.cache)"
         }
     };
     format!(
         "\
 usage: {name} [options] [options and files of the compiler]
 
-Calls {compiler} with the flags that programs with MPI need. All other words go to it as they are.
+Runs {compiler} with the flags that MPI programs need. All other arguments are passed unchanged.
 
-  {option:20} another compiler; the first of these variables that is set names one too:
+  {option:20} another compiler; or the first of these variables that is set:
                        {variables}
   -show                print the command instead of running it
-  -compile_info        print it as it compiles (also: -show-compile-info)
-  -link_info           print it as it links (also: -show-link-info)
-  -showme:WHAT         print one part of it: command, compile, link, incdirs, libdirs, libs, version
+  -compile_info        print the compile command (also: -show-compile-info)
+  -link_info           print the link command (also: -show-link-info)
+  -showme:WHAT         print one part: command, compile, link, incdirs, libdirs, libs, version
   -mpi-abi             accepted: the ABI is always that of the MPI standard{modules}
   -v                   print the wrapper's version, then the compiler's
-  -help                print this; --help prints the compiler's"
+  -help                print this help; --help prints the compiler's"
     )
 }
 
-/// A word as a shell would need it, and as CMake's FindMPI reads it: `-I"/with space"`.
+/// A word quoted for shells and for CMake's FindMPI: `-I"/with space"`.
 fn quoted(word: &OsStr) -> String {
     let text = word.to_string_lossy();
     let plain = |character: char| character.is_alphanumeric() || "-_./,=:+@%".contains(character);
@@ -155,7 +155,7 @@ fn quoted(word: &OsStr) -> String {
     line
 }
 
-/// An option and its path, as one word.
+/// An option and its path as one argument.
 pub(super) fn joined(option: &str, path: &Path) -> OsString {
     let mut word = OsString::from(option);
     word.push(path);
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strange_folders_are_quoted() {
+    fn directories_with_special_characters_are_quoted() {
         assert_eq!(quoted(OsStr::new("-I/a b")), "-I\"/a b\"");
         assert_eq!(quoted(OsStr::new("it's $5")), r#""it's \$5""#);
     }

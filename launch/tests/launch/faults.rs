@@ -31,8 +31,8 @@ const CASES: &[Case] = &[
     (Fault::Front("INT"), Some(130), ""),
     (Fault::Front("TERM"), Some(143), ""),
     (Fault::Front("HUP"), Some(129), ""),
-    (Fault::Front("KILL"), None, "the process that was started as mpirun was killed"),
-    (Fault::Runner("KILL"), Some(137), "its own process "),
+    (Fault::Front("KILL"), None, "the supervisor process of mpirun was killed"),
+    (Fault::Runner("KILL"), Some(137), "the job loop process "),
 ];
 
 #[test]
@@ -77,7 +77,7 @@ fn outputs_that_take_no_more_end_the_job() {
     println!("a full disk: ended after {took:.0?}");
     assert_eq!(outcome.code, Some(1));
     assert!(
-        outcome.stderr.contains("cannot write the output: No space left"),
+        outcome.stderr.contains("cannot write standard output: No space left"),
         "{}",
         outcome.stderr
     );

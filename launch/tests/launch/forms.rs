@@ -203,7 +203,7 @@ fn a_file_that_cannot_be_written_is_named() {
     fs::write(here.join("file"), "").unwrap();
     for (pattern, why) in [
         (".", "cannot write .: Is a directory"),
-        ("file/%r", "cannot write file/0: the folder file: File exists"),
+        ("file/%r", "cannot write file/0: directory file: File exists"),
         ("/proc/no/%r", "cannot write /proc/no/0: "),
     ] {
         let outcome = printed(&here, &["-outfile-pattern", pattern], "echo started >&2");
@@ -228,15 +228,15 @@ fn one_rank_may_be_the_only_one_to_see() {
 #[test]
 fn forms_that_are_none_are_refused() {
     for (options, why) in [
-        (&["--output", "tags"][..], "--output tags: means nothing"),
+        (&["--output", "tags"][..], "--output tags: unknown"),
         (&["--output", "xml"], "--output xml: is not supported; use tag"),
         (&["--xml"], "--xml is not supported"),
-        (&["--output", "dir"], "needs a name"),
-        (&["--output", "dir=a,file=b"], "two files"),
-        (&["-prepend-pattern", "%z"], "%z means nothing"),
-        (&["-outfile-pattern", "100%"], "a % at the end"),
-        (&["-output-from", "x"], "-output-from x: not a rank"),
-        (&["--stdin", "some"], "--stdin some: give all, none"),
+        (&["--output", "dir"], "expected a name"),
+        (&["--output", "dir=a,file=b"], "two different files"),
+        (&["-prepend-pattern", "%z"], "%z: unknown"),
+        (&["-outfile-pattern", "100%"], "% at the end"),
+        (&["-output-from", "x"], "-output-from x: expected a rank"),
+        (&["--stdin", "some"], "--stdin some: expected all, none"),
         (&["-s", "0,2"], "--stdin 2: the highest rank is 1"),
     ] {
         let outcome = printed(&folder("launch-no-form"), options, "echo started");

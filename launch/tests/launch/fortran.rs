@@ -212,7 +212,7 @@ fn a_missing_compiler_is_named_with_what_to_do() {
         assert_eq!(output.status.code(), Some(127), "{words:?}");
         let said = errors(&output);
         assert!(said.starts_with("mpifort: cannot run the compiler no-such-compiler: "), "{said}");
-        assert!(said.contains("install gfortran, or name another by SUIRO_FC"), "{said}");
+        assert!(said.contains("install gfortran, or name another with SUIRO_FC"), "{said}");
     }
     assert!(installed.run(&["-fc=no-such-compiler", "-showme:libs"]).status.success());
 }

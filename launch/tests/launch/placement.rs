@@ -103,18 +103,18 @@ fn counts_come_from_objects_or_contradict_them() {
     assert_eq!(count(&["--map-by", "ppr:1:hwthread"]), usable().len());
     assert_eq!(count(&["-N", "3"]), 3);
     assert_eq!(count(&["-ppn", "1", "-n", "2"]), 2);
-    assert!(refused(&["-N", "1", "-n", "2"]).stderr.contains("room for 1"));
+    assert!(refused(&["-N", "1", "-n", "2"]).stderr.contains("at most 1"));
 }
 
 #[test]
 fn what_cannot_be_is_told_in_one_line() {
     for (words, told) in [
-        (&["--map-by", "moon"][..], "\"moon\" is not known; these are: slot"),
-        (&["--bind-to", "moon"], "these are: none"),
-        (&["--rank-by", "moon"], "these are: slot"),
-        (&["--display", "moon"], "these are: map"),
+        (&["--map-by", "moon"][..], "\"moon\" is unknown; expected one of slot"),
+        (&["--bind-to", "moon"], "expected one of none"),
+        (&["--rank-by", "moon"], "expected one of slot"),
+        (&["--display", "moon"], "expected one of map"),
         (&["--bind-to", "core:9999"], "9999 cores"),
-        (&["--bind-to", "user:9999"], "processor 9999 may not be used here"),
+        (&["--bind-to", "user:9999"], "processor 9999 is not usable"),
         (&["--rankfile", "/no/such/file"], "/no/such/file"),
     ] {
         let outcome = refused(words);

@@ -97,5 +97,5 @@ fn a_rank_killed_behind_a_shell_that_goes_on_is_noticed() {
 fn noise_on_the_wire_costs_only_the_one_who_makes_it() {
     let outcome = run(&words("2", "noise"));
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
-    assert_eq!(outcome.stderr.matches("is not listened to any more").count(), 2);
+    assert_eq!(outcome.stderr.matches("closed its PMI connection").count(), 2);
 }

@@ -160,7 +160,7 @@ fn ranks_that_read_nothing_or_end_do_not_keep_others_waiting() {
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     assert_eq!(outcome.lines(), ["1000", expected.trim_end()]);
     let given_up = "mpirun: rank 1 does not read its standard input while others wait for more; \
-                    it gets no more of it\n";
+                    its input is closed\n";
     assert_eq!(outcome.stderr, if much_mib() > WINDOW_MIB { given_up } else { "" });
     cat.wait().unwrap();
 }
@@ -263,7 +263,7 @@ fn an_output_that_is_full_is_told() {
     command.stdout(File::options().write(true).open("/dev/full").unwrap());
     let outcome = start(command).wait();
     assert_eq!(outcome.code, Some(1));
-    assert!(outcome.stderr.contains("cannot write the output"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("cannot write standard output"), "{}", outcome.stderr);
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn a_standard_error_that_is_full_is_told_where_it_can_be() {
     command.stderr(File::options().write(true).open("/dev/full").unwrap());
     let outcome = start(command).wait();
     assert_eq!(outcome.code, Some(1));
-    let why = "mpirun: cannot write the standard error: No space left";
+    let why = "mpirun: cannot write standard error: No space left";
     assert!(outcome.text().starts_with(why), "{}", outcome.text());
 }
 

@@ -122,9 +122,9 @@ fn options_do_what_they_say() {
         ("--xterm 0", "true", 2, "", "use --debug RANKS 'xterm -e'"),
         ("-gdb", "true", 2, "", "use --debug all 'gdb -args'"),
         ("--frobnicate", "true", 2, "", "unknown option --frobnicate"),
-        ("--timeout soon", "true", 2, "", "--timeout soon: not a number of seconds"),
-        ("-n 0", "true", 2, "", "-n 0: not a number of processes"),
-        ("-x =", "true", 2, "", "not the name of a variable"),
+        ("--timeout soon", "true", 2, "", "--timeout soon: expected a number of seconds"),
+        ("-n 0", "true", 2, "", "-n 0: expected a number of processes"),
+        ("-x =", "true", 2, "", "expected the name of a variable"),
     ]);
 }
 
@@ -153,7 +153,7 @@ fn decisions_are_explained_by_the_launcher_and_by_rank_0() {
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     for part in [
         "mpirun: 3 ranks on ",
-        "no port is open",
+        "no open port",
         "Suiro: 3 ranks, started by the mpirun of this library",
         "Suiro: device shm between all ranks",
         "Suiro: waiting calls ",

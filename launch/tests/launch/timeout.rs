@@ -92,7 +92,7 @@ fn receives_from_each_other_are_named_and_called_a_deadlock() {
     expect(
         &outcome.stderr,
         &[
-            "mpirun: where the ranks are on ",
+            "mpirun: state of the ranks on ",
             &format!(
                 "rank 0 ({one}): MPI_Recv(source 1, tag 40, up to 4 bytes, MPI_COMM_WORLD) for"
             ),
@@ -243,8 +243,8 @@ fn sigquit_shows_where_all_ranks_are_and_the_job_goes_on() {
     expect(
         &outcome.stderr,
         &[
-            "mpirun: where the ranks are on ",
-            "mpirun: where the ranks are on ",
+            "mpirun: state of the ranks on ",
+            "mpirun: state of the ranks on ",
             "rank 0 (process ",
             "MPI_Allreduce(",
             "stopped by a signal, ",
