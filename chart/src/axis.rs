@@ -1,24 +1,24 @@
-//! From values to places on an axis, and the values that are written beside it.
+//! Layout of an axis: places of values, and labels.
 
 use super::Scale;
 
-/// An axis laid out: where its values are, from 0 at its beginning to 1 at its end.
+/// A laid-out axis; places go from 0 at its beginning to 1 at its end.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     scale: Scale,
-    /// What is at 0 and at 1, for all scales but `Steps`.
+    /// The values at 0 and at 1, for all scales except `Steps`.
     range: (f64, f64),
-    /// The values that occur, in order, each once, for `Steps`.
+    /// The distinct values in order, for `Steps`.
     steps: Vec<f64>,
-    /// The values to write.
+    /// The values with labels.
     pub ticks: Vec<f64>,
 }
 
-/// So many labels fit beside an axis.
+/// The number of labels that fit on an axis.
 const TICKS_MAX: usize = 6;
 
 impl Layout {
-    /// An axis on which all of these values have a place. Without values it is one around 1.
+    /// An axis with a place for each of these values. Without values, an axis around 1.
     pub(crate) fn of(scale: Scale, values: impl Iterator<Item = f64>) -> Self {
         let mut steps: Vec<f64> = values.filter(|value| is_drawn(scale, *value)).collect();
         steps.sort_by(f64::total_cmp);
@@ -37,7 +37,7 @@ impl Layout {
         Self { scale, range, steps, ticks }
     }
 
-    /// Where the value is; `None` if it has no place on such an axis.
+    /// The place of a value; `None` if the axis has none.
     pub(crate) fn place(&self, value: f64) -> Option<f64> {
         if !is_drawn(self.scale, value) {
             return None;
@@ -55,7 +55,7 @@ impl Layout {
         Some(share.clamp(0.0, 1.0))
     }
 
-    /// A value of this axis in words.
+    /// The text of a value of this axis.
     pub(crate) fn text(&self, value: f64) -> String {
         if self.scale == Scale::Bytes { bytes(value) } else { number(value) }
     }
@@ -65,21 +65,25 @@ fn is_drawn(scale: Scale, value: f64) -> bool {
     value.is_finite() && (value > 0.0 || !matches!(scale, Scale::Logarithmic | Scale::Bytes))
 }
 
-/// A range with round ends that holds both, and round values in it.
+/// A range with round ends that contains both, and round values in it.
 fn linear(least: f64, most: f64) -> ((f64, f64), Vec<f64>) {
-    // A single value is in the middle of an axis as high as itself.
+    // A single value is in the middle of an axis of its own length.
     let length = if most > least { most - least } else { most.abs().max(1.0) };
-    let rough = length / (TICKS_MAX - 1) as f64;
-    let power = 10.0_f64.powf(rough.log10().floor());
-    let round = [1.0, 2.0, 5.0, 10.0].into_iter().find(|step| step * power >= rough * 0.999);
-    let step = round.unwrap_or(10.0) * power;
+    let step = round_step(length / (TICKS_MAX - 1) as f64);
     let first = (least / step).floor();
     let last = (most / step).ceil().max(first + 1.0);
     let ticks = (first as i64..=last as i64).map(|tick| tick as f64 * step).collect();
     ((first * step, last * step), ticks)
 }
 
-/// Whole powers of ten around both, or finer steps if there would be hardly one.
+/// The smallest of 1, 2, 5, 10, 20, ... (or their decimal fractions) that is not below `rough`.
+pub fn round_step(rough: f64) -> f64 {
+    let power = 10.0_f64.powf(rough.log10().floor());
+    let round = [1.0, 2.0, 5.0, 10.0].into_iter().find(|step| step * power >= rough * 0.999);
+    round.unwrap_or(10.0) * power
+}
+
+/// Powers of ten around both, with finer steps in a range of at most two decades.
 fn decades(least: f64, most: f64) -> ((f64, f64), Vec<f64>) {
     let (first, last) = (least.log10().floor() as i32, most.log10().ceil() as i32);
     let steps: &[f64] = if last - first <= 2 { &[1.0, 2.0, 5.0] } else { &[1.0] };
@@ -98,13 +102,13 @@ fn powers_of_two(least: f64, most: f64) -> Vec<f64> {
     if all.is_empty() { vec![least] } else { thinned(all, TICKS_MAX) }
 }
 
-/// Every so manieth value, such that there are not too many.
+/// Every n-th value, so that at most `most` remain.
 fn thinned(values: Vec<f64>, most: usize) -> Vec<f64> {
     let every = values.len().div_ceil(most).max(1);
     values.into_iter().step_by(every).collect()
 }
 
-/// A number with about three digits, and thousands apart.
+/// A number with about three digits, grouped by thousands.
 pub fn number(value: f64) -> String {
     let size = value.abs();
     let digits = match size {
@@ -121,7 +125,7 @@ pub fn number(value: f64) -> String {
     if fraction.is_empty() { whole } else { format!("{whole}.{fraction}") }
 }
 
-/// The digits in groups of three, from 10 000 on, with a thin space that no line breaks at.
+/// The digits in groups of three from 10 000 on, separated by a narrow no-break space.
 fn grouped(whole: &str) -> String {
     let digits = whole.trim_start_matches('-');
     if digits.len() < 5 {
@@ -137,7 +141,7 @@ fn grouped(whole: &str) -> String {
     text
 }
 
-/// A number of bytes in the largest binary unit that leaves no fraction.
+/// A number of bytes in the largest binary unit without a fraction.
 fn bytes(value: f64) -> String {
     let units = [("MiB", f64::from(1 << 20)), ("KiB", f64::from(1 << 10))];
     let whole = units.into_iter().find(|(_, unit)| value >= *unit && value % unit == 0.0);
@@ -156,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_equally_far_apart_whatever_they_are() {
+    fn steps_are_equidistant() {
         let axis = layout(Scale::Steps, &[9.0, 1.0, 4.0, 4.0]);
         assert_eq!(axis.ticks, [1.0, 4.0, 9.0]);
         assert_eq!(
@@ -176,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn logarithmic_axes_hold_everything_positive() {
+    fn logarithmic_axes_contain_all_positive_values() {
         let axis = layout(Scale::Logarithmic, &[0.0, -3.0, 0.3, 4000.0]);
         assert_eq!(axis.ticks.len(), 6, "{axis:?}");
         assert_eq!((axis.place(0.1), axis.place(10_000.0)), (Some(0.0), Some(1.0)));
@@ -187,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn no_value_and_one_value_have_an_axis_too() {
+    fn an_axis_needs_no_values() {
         for scale in [Scale::Steps, Scale::Linear, Scale::Near, Scale::Logarithmic, Scale::Bytes] {
             drop(layout(scale, &[]));
             for value in [0.25, 1.0, 7.0, 1e9] {

@@ -7,23 +7,23 @@ use maud::{Markup, Render, html};
 use super::axis::{Layout, number};
 use super::{Chart, Point, Series};
 
-/// The picture, in units of its own: it is scaled to the room that it has.
+/// Width of the picture in its own units; it is scaled to the available space.
 pub(crate) const WIDTH: f64 = 380.0;
 pub(crate) const HEIGHT: f64 = 250.0;
-/// Where values are drawn.
+/// The left end of the plotted area.
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = WIDTH - 10.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = HEIGHT - 42.0;
 /// Half the size of a mark.
 const MARK: f64 = 4.0;
-/// Marks of one place on a stepped axis are so far apart, side by side.
+/// Distance of the marks at one place of a stepped axis, side by side.
 const MARK_SPACING: f64 = 7.0;
-/// There are so many forms of marks and lines, and colours in the style sheet.
+/// The number of shapes of marks and lines, and of colours in the style sheet.
 const STYLES: usize = 8;
 
 impl Chart {
-    /// Whether there is anything to see.
+    /// Whether no series has a point.
     pub fn is_empty(&self) -> bool {
         self.series.iter().all(|series| series.points.is_empty())
     }
@@ -46,11 +46,11 @@ impl Render for Chart {
     }
 }
 
-/// The axes of a chart, and from their values to places in the picture.
+/// The axes of a chart and the plotted area.
 struct Frame {
     x: Layout,
     y: Layout,
-    /// The number of series that stand side by side at a value of `x`; 1 if they need not.
+    /// The number of series side by side at a value of `x`; 1 if they are not.
     aside: usize,
 }
 
@@ -74,7 +74,7 @@ impl Frame {
         Some(BOTTOM - self.y.place(y)? * (BOTTOM - TOP))
     }
 
-    /// Where a point of series number `index` is, with the ends of its spread.
+    /// The place of a point of series `index`, with the ends of its spread.
     fn place(&self, index: usize, point: &Point) -> Option<PlottedPoint> {
         let room = (RIGHT - LEFT) / (self.x.ticks.len().max(1) * self.aside.max(1)) as f64;
         let step = if self.aside > 1 { MARK_SPACING.min(0.8 * room) } else { 0.0 };
@@ -100,7 +100,7 @@ struct PlottedPoint {
 
 fn picture(chart: &Chart) -> Markup {
     html! {
-        // An accessible name and description without ids, which would have to differ on a page.
+        // An accessible name and description without ids, which must be unique on a page.
         svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (WIDTH) " " (HEIGHT) }
             role="img" aria-label={ (chart.title) ". " (chart.summary) } {
             title { (chart.title) }
@@ -190,7 +190,7 @@ fn legend(series: &[Series]) -> Markup {
     }
 }
 
-/// A piece of a line with a mark, 28 wide and 12 high.
+/// A line segment with a mark, 28 wide and 12 high.
 pub(crate) fn swatch(style: usize) -> Markup {
     html! {
         path .line d="M0 6L28 6" {}
@@ -198,7 +198,7 @@ pub(crate) fn swatch(style: usize) -> Markup {
     }
 }
 
-/// All values, for those who do not see them, or want them exactly.
+/// The table of all values, for screen readers and exact values.
 fn table(chart: &Chart) -> Markup {
     let frame = Frame::of(chart);
     let mut rows: Vec<f64> = chart.points().map(|point| point.x).collect();
@@ -236,20 +236,20 @@ fn table(chart: &Chart) -> Markup {
     }
 }
 
-/// The value, with its spread if it has one.
+/// The text of a value, with its spread if it has one.
 fn words(point: &Point) -> String {
     let (y, low, high) = (number(point.y), number(point.low), number(point.high));
     if low == high { y } else { format!("{y} ({low}\u{2013}{high})") }
 }
 
-/// The vertical line of a spread, with ends.
+/// The vertical line of a spread, with end marks.
 fn whisker(at: &PlottedPoint) -> String {
     let (x, left, right) = (rounded(at.x), rounded(at.x - 2.5), rounded(at.x + 2.5));
     let (low, high) = (rounded(at.low), rounded(at.high));
     format!("M{left} {low}L{right} {low}M{x} {low}L{x} {high}M{left} {high}L{right} {high}")
 }
 
-/// The form of a series' points around a place.
+/// The mark of a series at a place.
 fn mark(style: usize, x: f64, y: f64) -> String {
     let outline = |corners: &[(f64, f64)]| {
         let places: Vec<String> = corners
@@ -293,7 +293,7 @@ fn segment(from: (f64, f64), to: (f64, f64)) -> String {
     format!("M{} {}L{} {}", rounded(from.0), rounded(from.1), rounded(to.0), rounded(to.1))
 }
 
-/// A tenth of a unit is less than anybody sees.
-fn rounded(place: f64) -> f64 {
+/// A place in a picture, rounded to a tenth of a unit.
+pub fn rounded(place: f64) -> f64 {
     (place * 10.0).round() / 10.0
 }

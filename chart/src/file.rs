@@ -1,4 +1,4 @@
-//! Pictures that are files: they carry their style sheet, and text that a page would have beside.
+//! Pictures as files, which contain their style sheet, title and legend.
 
 use maud::{Markup, PreEscaped, html};
 
@@ -7,14 +7,14 @@ use super::{COLOURS, Chart, STYLE};
 
 /// The height of the title.
 const TITLE: f64 = 22.0;
-/// What the last label of an axis may need to the right of it.
+/// Space to the right of an axis for its last label.
 const MARGIN: f64 = 14.0;
-/// How many names of lines stand side by side below the axes, and how high a row of them is.
+/// Number of legend entries in a row, and height of a row.
 const COLUMNS: usize = 3;
 const ROW: f64 = 16.0;
 
-/// A whole SVG file around `content`, which is so wide and high; shown at `scale` times that.
-/// `summary` is for those who do not see it, `style` is added to that of charts.
+/// A complete SVG file around `content`, whose size is (width, height); shown at `scale` times that.
+/// `summary` is the accessible description, `style` is added to the style of charts.
 pub fn document(
     size: (f64, f64), scale: f64, title: &str, summary: &str, style: &str, content: &Markup,
 ) -> String {

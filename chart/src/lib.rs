@@ -1,51 +1,51 @@
-//! Charts of lines with points: data in, a piece of a page out.
+//! Line charts as parts of HTML pages or as SVG files.
 //!
 //! ```text
 //! Chart ── axes (axis.rs): values -> places ── draw (draw.rs) -> <figure> with <svg>, legend, table
-//!                                            └─ file (file.rs) -> a picture that is a file
+//!                                            └─ file (file.rs) -> an SVG file
 //! ```
 //!
-//! A chart knows neither MPI nor benchmarks. Colours are classes (`s0`, `s1`, ...), so that a style
-//! sheet has one for light, dark and paper ([`COLOURS`]); each series has a form of its own too, for
-//! those who do not tell colours apart. What a chart shows can also be read: its title and a
-//! sentence are the picture's accessible name and description, each point says its value, and all
-//! values stand in a table below.
+//! A chart knows neither MPI nor benchmarks. Colours are CSS classes (`s0`, `s1`, ...) with values for
+//! light, dark and paper ([`COLOURS`]); each series also has its own shape of marks, for colour-blind
+//! readers. The title and the summary are the accessible name and description of the picture, each
+//! point has its value as a title, and a table below has all values.
 
 mod axis;
 mod draw;
 mod file;
 mod style;
 
-pub use axis::number;
+pub use axis::{number, round_step};
+pub use draw::rounded;
 pub use file::document;
 pub use style::{COLOURS, STYLE};
 
-/// How the values of an axis are spread over it.
+/// The scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// Each value that occurs has a place of its own, and places are equally far apart.
+    /// Distinct values at equidistant places.
     Steps,
-    /// Proportional, from zero on.
+    /// Linear, from zero.
     Linear,
-    /// Proportional, from about the least value on: for ratios, where the distance from 1 counts.
+    /// Linear, from about the least value: for ratios, whose distance from 1 matters.
     Near,
-    /// By the logarithm, for positive values; others are left out.
+    /// Logarithmic; values that are not positive are left out.
     Logarithmic,
-    /// The same where values are numbers of bytes: labels are in binary units.
+    /// Logarithmic for numbers of bytes: labels have binary units.
     Bytes,
 }
 
 /// An axis.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// What it shows, with the unit.
+    /// The quantity and its unit.
     pub label: String,
-    /// How it is divided.
+    /// The scale.
     pub scale: Scale,
 }
 
 impl Axis {
-    /// An axis of this label.
+    /// An axis with this label and scale.
     pub fn new(label: impl Into<String>, scale: Scale) -> Self {
         Self { label: label.into(), scale }
     }
@@ -54,40 +54,40 @@ impl Axis {
 /// One value with its spread, in the units of the axes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Where it is.
+    /// Position on the x axis.
     pub x: f64,
-    /// What it is.
+    /// The value, such as a median.
     pub y: f64,
-    /// The least of those it stands for.
+    /// The minimum of the measured values.
     pub low: f64,
-    /// The greatest.
+    /// Their maximum.
     pub high: f64,
 }
 
-/// What a line shows.
+/// One line of a chart.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Its name in the legend.
+    /// The name in the legend.
     pub name: String,
-    /// Its colour and form: the same number is the same in every chart.
+    /// Index of colour and shape: equal in every chart.
     pub style: usize,
-    /// Its values, in the order of `x`.
+    /// The points, in the order of `x`.
     pub points: Vec<Point>,
 }
 
 /// A chart.
 #[derive(Clone, Debug)]
 pub struct Chart {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// The same in a sentence, for those who do not see it.
+    /// The accessible description, one sentence.
     pub summary: String,
-    /// From left to right.
+    /// The horizontal axis.
     pub x: Axis,
-    /// Upwards.
+    /// The vertical axis.
     pub y: Axis,
-    /// The lines; those of no points are not drawn.
+    /// The lines; those without points are not drawn.
     pub series: Vec<Series>,
-    /// A value of `y` to compare with, as a line across.
+    /// A value of `y` for comparison, as a horizontal line.
     pub guide: Option<f64>,
 }

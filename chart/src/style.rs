@@ -1,7 +1,7 @@
-//! How charts look, as a piece of a style sheet.
+//! The style sheet of charts.
 
-/// The colours, for light, dark and paper. Those of series differ in brightness too, and are told
-/// apart by those who see no red or green (after Okabe and Ito, "Color Universal Design", 2008).
+/// The colours for light, dark and paper. Those of series also differ in brightness, and are distinct
+/// for red-green colour-blind readers (after Okabe and Ito, "Color Universal Design", 2008).
 pub const COLOURS: &str = "\
 :root{color-scheme:light dark;--paper:#fff;--ink:#1c2126;--faint:#dde1e6;\
 --s0:#c2410c;--s1:#0067a8;--s2:#007a5a;--s3:#8b5a00;--s4:#a3387a;--s5:#2c8db8;--s6:#5b6470;\

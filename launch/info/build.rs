@@ -1,4 +1,4 @@
-//! What `suiro-info` says of the build.
+//! Passes facts about the build to `suiro-info`.
 
 use std::process::Command;
 

@@ -1,19 +1,20 @@
-//! The halo exchange of paper RSched (IPSJ SIG Technical Report 2013-HPC-140 No. 17): the climate
-//! code SCALE-LES3 on a periodic grid of processes, each of which puts to its eight neighbours. The
-//! grid is the X and Y of a torus (`device::torus`), with a process on each node.
+//! The halo exchange of M. Hatanaka, A. Hori, Y. Ishikawa, "RDMA scheduling", IPSJ SIG Technical
+//! Report 2013-HPC-140 No. 17: the climate code SCALE-LES3 on a periodic grid of processes, each of
+//! which puts to its eight neighbours. The grid is X and Y of a torus (`devices::torus`), with a
+//! process on each node.
 //!
 //! ```text
-//!    NW  N  NE      a way goes east or west first, then north or south
+//!    NW  N  NE      a route goes east or west first, then north or south
 //!      ╲ │ ╱        (dimension order), so NE and SE share the link to the east,
-//!   W ── ▪ ── E     and NE meets what the neighbour in the east puts to the north
+//!   W ── ▪ ── E     and NE shares a link with puts of the east neighbour to the north
 //!      ╱ │ ╲
 //!    SW  S  SE
 //! ```
 //!
-//! All ranks start at the same time, as after the barrier of `MPI_Startall` in the paper's
-//! measurements, and each runs what its packing says. Links, engines on both sides and ranks are
-//! resources of the model of flows (`offload::packing::fluid`). It knows neither where on the real
-//! machine neighbours were, nor other jobs. Units: bytes, nanoseconds.
+//! All ranks start at the same time, as after the barrier before `MPI_Startall` in the paper's
+//! measurements, and each executes its packing. Links, engines on both sides and ranks are resources
+//! of the model of flows (`offload::packing::fluid`). Not modelled: other jobs, and the real nodes of
+//! neighbours. Units: bytes, nanoseconds.
 
 use std::fmt;
 
@@ -23,16 +24,16 @@ use mpi_abi::offload::packing::fluid;
 use mpi_abi::offload::packing::fluid::{TransferQueue, TransferTime};
 use mpi_abi::offload::packing::{InterfaceModel, Packing, PackingPolicy, Put};
 
-/// The vertical sizes of the paper's table 1; the horizontal ones are 16 × 16.
-pub const GRIDS: [u64; 11] = [60, 70, 80, 109, 218, 327, 436, 545, 654, 763, 872];
+/// The vertical sizes of table 1; the horizontal size is 16 × 16.
+pub(crate) const GRIDS: [u64; 11] = [60, 70, 80, 109, 218, 327, 436, 545, 654, 763, 872];
 
-/// What each exchange takes beside its transfers: two barriers and the calls. The paper's times
-/// (figures 4, 6 and 8) less what [`InterfaceModel::TOFU1`] says of their transfers.
-pub const CALLS_NS: f64 = 14_000.0;
+/// The time of an exchange without its transfers: two barriers and the calls. The published times
+/// (figures 4, 6 and 8) minus the transfer times by [`InterfaceModel::TOFU1`].
+pub(crate) const CALLS_NS: f64 = 14_000.0;
 
-/// A way to one of the eight neighbours; the first four are links, by the numbers of the torus.
+/// The direction of a neighbour; the first four are links, numbered as in the torus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub(crate) enum Direction {
     /// Up along X.
     East,
     /// Down along X.
@@ -52,12 +53,12 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// All of them, in the order of their numbers: opposite ones together, as they share no link.
-    pub const ALL: [Self; 8] =
+    /// All directions; opposite ones are adjacent, as they share no link.
+    pub(crate) const ALL: [Self; 8] =
         [East, West, North, South, NorthWest, SouthEast, NorthEast, SouthWest];
 
-    /// The links on its way.
-    pub fn hops(self) -> Vec<Self> {
+    /// The links of the route.
+    pub(crate) fn hops(self) -> Vec<Self> {
         match self {
             East | West | North | South => vec![self],
             NorthWest => vec![West, North],
@@ -67,13 +68,13 @@ impl Direction {
         }
     }
 
-    /// One or two letters.
-    pub fn short(self) -> &'static str {
+    /// An abbreviation of one or two letters.
+    pub(crate) fn short(self) -> &'static str {
         ["E", "W", "N", "S", "NW", "SE", "NE", "SW"][self as usize]
     }
 }
 
-/// Which neighbours an exchange is with; the paper measures each by itself.
+/// The neighbours of an exchange; the paper measures each pattern separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HaloPattern {
     /// East and west: one put each (figures 3 and 4).
@@ -89,11 +90,11 @@ pub enum HaloPattern {
 }
 
 impl HaloPattern {
-    /// All of them.
+    /// All patterns.
     pub const ALL: [Self; 5] =
         [Self::EastWest, Self::NorthSouth, Self::Sides, Self::Diagonals, Self::All];
 
-    /// What it is called on the command line.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::EastWest => "ew",
@@ -104,15 +105,15 @@ impl HaloPattern {
         }
     }
 
-    /// The pattern of that name.
+    /// The pattern with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|pattern| pattern.name() == name)
     }
 
-    /// The puts of a rank at vertical size `grid`, in the order in which the application starts
-    /// them: diagonals first, and what goes one way together, as in the paper.
+    /// The puts of a rank at vertical size `grid`, in the order of the application: diagonals first,
+    /// grouped by direction, as in the paper.
     pub fn puts(self, grid: u64) -> Vec<Put> {
-        let ways: &[(Direction, usize)] = match self {
+        let directions: &[(Direction, usize)] = match self {
             Self::EastWest => &[(East, 1), (West, 1)],
             Self::NorthSouth => &[(North, 2), (South, 2)],
             Self::Sides => &[(East, 1), (West, 1), (North, 2), (South, 2)],
@@ -122,12 +123,15 @@ impl HaloPattern {
                 return parts.concat();
             }
         };
-        let put = |way: Direction| Put {
-            bytes: bytes(way, grid),
-            direction: way as u16,
-            links: way.hops().into_iter().map(|hop| hop as u16).collect(),
+        let put = |direction: Direction| Put {
+            bytes: bytes(direction, grid),
+            direction: direction as u16,
+            links: direction.hops().into_iter().map(|hop| hop as u16).collect(),
         };
-        ways.iter().flat_map(|&(way, count)| (0..count).map(move |_| put(way))).collect()
+        directions
+            .iter()
+            .flat_map(|&(direction, count)| (0..count).map(move |_| put(direction)))
+            .collect()
     }
 }
 
@@ -144,23 +148,23 @@ impl fmt::Display for HaloPattern {
 }
 
 /// The length of a put: two rows of halo around 16 × 16 columns of `grid` values of 8 bytes.
-fn bytes(way: Direction, grid: u64) -> u64 {
+fn bytes(direction: Direction, grid: u64) -> u64 {
     let height = grid + 4;
-    match way {
+    match direction {
         East | West => height * 2 * 16 * 8,
         North | South => height * 16 * 8,
         NorthWest | NorthEast | SouthWest | SouthEast => height * 2 * 8,
     }
 }
 
-/// The nodes of the paper's 48 processes, one each; how it arranged them is not said.
+/// The nodes of the paper's 48 processes, one each. Their arrangement is not published.
 pub const PAPER: &str = "8x6x1";
 
-/// The node at the end of a way along X and Y.
-fn neighbour(shape: TorusShape, node: TorusNode, way: Direction) -> TorusNode {
+/// The neighbour in a direction.
+fn neighbour(shape: TorusShape, node: TorusNode, direction: Direction) -> TorusNode {
     let sizes = shape.coordinates(shape.nodes() as TorusNode - 1).map(|last| last + 1);
     let mut at = shape.coordinates(node);
-    for hop in way.hops() {
+    for hop in direction.hops() {
         let (dimension, is_up) = (hop as usize / 2, (hop as usize).is_multiple_of(2));
         let size = sizes[dimension];
         at[dimension] = (at[dimension] + if is_up { 1 } else { size - 1 }) % size;
@@ -170,36 +174,36 @@ fn neighbour(shape: TorusShape, node: TorusNode, way: Direction) -> TorusNode {
 
 /// A transfer of rank 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PutTransfer {
-    /// Which put.
+pub(crate) struct PutTransfer {
+    /// Index of the put.
     pub put: usize,
-    /// Which engine.
+    /// Index of the engine.
     pub engine: u8,
-    /// When its bytes moved.
+    /// Start and end.
     pub span: TransferTime,
 }
 
-/// An exchange that took place.
+/// The result of a simulated exchange.
 #[derive(Clone, Debug)]
-pub struct HaloExchange {
-    /// From the end of the first barrier until the last put of the last rank is over.
+pub(crate) struct HaloExchange {
+    /// From the end of the first barrier to the end of the last put of all ranks.
     pub transfers_ns: f64,
-    /// What rank 0 did.
+    /// The transfers of rank 0.
     pub transfers: Vec<PutTransfer>,
 }
 
 impl HaloExchange {
-    /// Runs `packing` of `puts` on all nodes of a torus.
-    pub fn run(
+    /// Simulates `packing` of `puts` on all nodes of a torus.
+    pub(crate) fn run(
         puts: &[Put], packing: &Packing, machine: &InterfaceModel, shape: TorusShape,
     ) -> Self {
         let (ranks, engines) = (shape.nodes() as u32, u32::from(machine.engines.max(1)));
         let ports = PORTS as u32;
-        // Links of each node, then what a rank sends, then its receiving engines.
+        // Links of each node, then the sending side of each rank, then its receiving engines.
         let mut capacity = vec![machine.link_rate; (ports * ranks) as usize];
         capacity.resize(((ports + 1) * ranks) as usize, machine.rank_rate);
         capacity.resize(((ports + 1 + engines) * ranks) as usize, machine.put_rate);
-        let way = |rank: u32, engine: u32, put: &Put| {
+        let resources = |rank: u32, engine: u32, put: &Put| {
             let to = neighbour(shape, rank, Direction::ALL[usize::from(put.direction)]);
             let links = shape.route(rank, to);
             let links = links.map(|link| ports * link.node + u32::from(link.port));
@@ -210,7 +214,7 @@ impl HaloExchange {
         for rank in 0..ranks {
             for (engine, ready_ns) in packing.ready_ns(machine).enumerate() {
                 let puts = packing.queues[engine].iter().map(|&put| &puts[put]);
-                let flows = puts.map(|put| (put.bytes as f64, way(rank, engine as u32, put)));
+                let flows = puts.map(|put| (put.bytes as f64, resources(rank, engine as u32, put)));
                 queues.push(TransferQueue { ready_ns, flows: flows.collect() });
             }
         }
@@ -225,8 +229,8 @@ impl HaloExchange {
     }
 }
 
-/// What one `MPI_Startall` and `MPI_Waitall` take: barriers, calls and transfers.
-pub fn exchange_ns(
+/// The time of `MPI_Startall` and `MPI_Waitall`: barriers, calls and transfers.
+pub(crate) fn exchange_ns(
     pattern: HaloPattern, grid: u64, policy: PackingPolicy, machine: &InterfaceModel,
     shape: TorusShape,
 ) -> f64 {
@@ -235,8 +239,8 @@ pub fn exchange_ns(
     CALLS_NS + HaloExchange::run(&puts, &packing, machine, shape).transfers_ns
 }
 
-/// A time that the paper's text tells, at the largest grid, in microseconds.
-pub fn published_us(pattern: HaloPattern, policy: PackingPolicy) -> Option<f64> {
+/// The published time at the largest grid in microseconds, if the text of the paper has it.
+pub(crate) fn published_us(pattern: HaloPattern, policy: PackingPolicy) -> Option<f64> {
     match (pattern, policy) {
         (
             HaloPattern::EastWest,
@@ -284,21 +288,21 @@ mod tests {
     }
 
     #[test]
-    fn one_set_of_parameters_tells_the_paper_s_times() {
-        let mut told = 0;
+    fn one_set_of_parameters_reproduces_the_published_times() {
+        let mut compared = 0;
         for pattern in HaloPattern::ALL {
             for policy in PackingPolicy::ALL {
                 let Some(wanted) = published_us(pattern, policy) else { continue };
                 let found = time_us(pattern, 872, policy);
                 assert!((found / wanted - 1.0).abs() < 0.15, "{pattern} {policy}: {found} us");
-                told += 1;
+                compared += 1;
             }
         }
-        // Five points, of which the first is that of five policies and the second of three.
-        assert_eq!(told, 5 + 3 + 1 + 1 + 1);
+        // Five times, of which the first is that of five policies and the second of three.
+        assert_eq!(compared, 5 + 3 + 1 + 1 + 1);
     }
 
-    /// The times at the largest grid rise in this order; those of one group are alike.
+    /// The times at the largest grid increase in this order; those of one group are equal.
     fn rise(pattern: HaloPattern, groups: &[&[PackingPolicy]]) {
         let mut before = 0.0;
         for group in groups {
@@ -319,7 +323,7 @@ mod tests {
         rise(HaloPattern::EastWest, &[&[rr2, rr4, bl1, bl2, bl4], &[rr1]]);
         // Two puts on one link are faster than one after another.
         rise(HaloPattern::NorthSouth, &[&[rr4], &[bl1, bl2, bl4], &[rr2], &[rr1]]);
-        // Here they are not: all four ways are busy anyhow.
+        // Here they are not: all four directions are busy.
         rise(HaloPattern::Sides, &[&[bl1, bl2, bl4], &[rr4], &[rr2], &[rr1]]);
         rise(HaloPattern::Diagonals, &[&[bl4], &[bl2], &[rr4], &[rr2], &[bl1, rr1]]);
         rise(HaloPattern::All, &[&[bl4], &[bl2], &[bl1], &[rr4], &[rr2], &[rr1]]);
@@ -334,8 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_torus_each_rank_does_as_its_neighbours() {
-        // What one rank predicts for itself is what happens to all of them.
+    fn on_a_torus_the_prediction_of_one_rank_holds_for_all() {
         for pattern in HaloPattern::ALL {
             let puts = pattern.puts(109);
             for policy in PackingPolicy::ALL {

@@ -1,7 +1,7 @@
-//! The simulator: what a network does with what the layers below make, in virtual time, as tables
-//! and pictures. For `suiro-sim`.
+//! Simulates the communication of offloaded programs and of packed puts in virtual time, as tables
+//! and pictures, for `suiro-sim`.
 //!
-//! It moves no bytes and starts no processes; time is a number that it computes.
+//! No bytes are moved and no processes are started; time is computed.
 
 pub mod draw;
 pub mod halo;

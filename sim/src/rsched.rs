@@ -1,4 +1,4 @@
-//! Times and pictures of packings of a halo exchange.
+//! Times and pictures of the packings of a halo exchange.
 
 use chart::{Axis, Chart, Point, Scale, Series};
 
@@ -9,36 +9,35 @@ use super::halo::{
 use mpi_abi::devices::torus::TorusShape;
 use mpi_abi::offload::packing::{InterfaceModel, Packing, PackingPolicy};
 
-/// What is compared.
+/// The packings to compare.
 #[derive(Clone, Debug)]
 pub struct PackingComparison {
-    /// Which exchanges.
+    /// The exchanges.
     pub patterns: Vec<HaloPattern>,
-    /// Which policies.
+    /// The packings.
     pub policies: Vec<PackingPolicy>,
-    /// The vertical size of the grid.
+    /// Vertical size of the grid.
     pub grid: u64,
-    /// How fast interfaces and links are.
+    /// Speed of interfaces and links.
     pub machine: InterfaceModel,
-    /// Where the processes are that exchange.
+    /// The nodes, one process on each.
     pub torus: TorusShape,
 }
 
 impl PackingComparison {
-    /// The times of one exchange in microseconds, as lines of a table; beside them what the paper
-    /// tells, where it does.
+    /// A table of the times of one exchange in microseconds, with published times in parentheses.
     pub fn table(&self) -> String {
         const NAME: usize = 18;
         const COLUMN: usize = 16;
-        let mut text = format!("{:NAME$}", "us an exchange");
+        let mut text = format!("{:NAME$}", "us per exchange");
         self.patterns.iter().for_each(|pattern| text += &format!("{:>COLUMN$}", pattern.name()));
         text.push('\n');
         for &policy in &self.policies {
             text += &format!("{:NAME$}", policy.to_string());
             for &pattern in &self.patterns {
                 let time = exchange_ns(pattern, self.grid, policy, &self.machine, self.torus);
-                let told = self.published(pattern, policy).map(|told| format!(" ({told})"));
-                let cell = format!("{:.1}{:5}", time / 1e3, told.unwrap_or_default());
+                let published = self.published(pattern, policy).map(|time| format!(" ({time})"));
+                let cell = format!("{:.1}{:5}", time / 1e3, published.unwrap_or_default());
                 text += &format!("{cell:>COLUMN$}");
             }
             text = text.trim_end().to_owned() + "\n";
@@ -47,9 +46,9 @@ impl PackingComparison {
     }
 
     fn published(&self, pattern: HaloPattern, policy: PackingPolicy) -> Option<f64> {
-        let is_as_told =
+        let is_published =
             self.grid == GRIDS[GRIDS.len() - 1] && self.machine == InterfaceModel::TOFU1;
-        published_us(pattern, policy).filter(|_| is_as_told)
+        published_us(pattern, policy).filter(|_| is_published)
     }
 
     /// The packings of one exchange, as an SVG file.
@@ -97,13 +96,14 @@ impl PackingComparison {
             "Halo exchange with {pattern}, {} × 16 × 16: puts on {} engines",
             self.grid, self.machine.engines
         );
-        let summary = "Rectangles are puts: from left to right by engine, upwards in time, \
-                       coloured by direction; below as they run while they share links. Grey: \
-                       until the engine has its commands.";
+        let summary = "Rectangles are puts: engines from left to right, time upwards, coloured by \
+        direction. Top: as packed; bottom: as simulated with shared links. Grey: the \
+        commands of the engine are being written.";
         packing::file(&title, summary, &panels)
     }
 
-    /// The times of one exchange over the sizes of the paper's table 1, as an SVG file.
+    /// The times of one exchange for the grid sizes of table 1 of "RDMA scheduling" (2013), as an SVG
+    /// file.
     pub fn chart(&self, pattern: HaloPattern) -> String {
         let point = |policy, grid: u64| {
             let time_ns = exchange_ns(pattern, grid, policy, &self.machine, self.torus);
@@ -126,7 +126,7 @@ impl PackingComparison {
             title,
             summary,
             x: Axis::new("vertical grid size", Scale::Linear),
-            y: Axis::new("µs an exchange", Scale::Linear),
+            y: Axis::new("µs per exchange", Scale::Linear),
             series: self.policies.iter().enumerate().map(of).collect(),
             guide: None,
         };

@@ -1,16 +1,16 @@
-//! `suiro-sim` as people call it.
+//! `suiro-sim` on the command line.
 
 use std::fs;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// A program that takes longer hangs.
+/// A program that runs longer hangs.
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn sim(words: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_suiro-sim"));
     let command = command.args(words).stdin(Stdio::null());
-    // What it says is less than a pipe holds.
+    // Its output fits into a pipe.
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let start = Instant::now();
     while child.try_wait().unwrap().is_none() {
@@ -30,14 +30,14 @@ fn text(words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What it complains about, on standard error and with a failure.
-fn complaint(words: &[&str]) -> String {
+/// The error message of a failing call.
+fn error_of(words: &[&str]) -> String {
     let output = sim(words);
     assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// The texts of a picture, which is a document.
+/// The texts of a picture, which is an XML document.
 fn texts_of(file: &str) -> Vec<String> {
     let picture = fs::read_to_string(file).unwrap();
     let document = roxmltree::Document::parse(&picture).unwrap();
@@ -50,7 +50,7 @@ fn file(name: &str) -> String {
 }
 
 #[test]
-fn rsched_tells_the_times_of_every_policy_and_pattern() {
+fn rsched_prints_the_times_of_every_policy_and_pattern() {
     let table = text(&["rsched"]);
     assert_eq!(table.lines().count(), 9, "{table}");
     let words: Vec<&str> = table.lines().next().unwrap().split_whitespace().collect();
@@ -82,9 +82,12 @@ fn wrong_arguments_are_named() {
         (&["rsched", "--torus", "32x32x32"], "32768 nodes are more than 4096"),
         (&["rsched", "--link-rate", "0"], "from 0.000001"),
         (&["rsched", "--policy", "rr1", "--svg", "/nowhere/a.svg"], "cannot write /nowhere/a.svg"),
-        (&["offload", "table", "sort", "--ranks", "4"], "not one of barrier, bcast"),
+        (&["offload", "table", "sort", "--ranks", "4"], "expected one of barrier, bcast"),
         (&["offload", "table", "bcast", "--ranks", "0"], "'0'"),
-        (&["offload", "table", "bcast", "--ranks", "4", "--rank", "4"], "rank 4 is none of 4"),
+        (
+            &["offload", "table", "bcast", "--ranks", "4", "--rank", "4"],
+            "--rank 4: expected a rank below 4",
+        ),
         (&["offload", "table", "bcast", "--ranks", "4", "--root", "9"], "rank 9 as root"),
         (&["offload", "table", "bcast", "--ranks", "4", "--algorithm", "x"], "binomial|"),
         (&["offload", "table", "bcast", "--ranks", "4", "--scheme", "pool"], "'pool'"),
@@ -92,7 +95,7 @@ fn wrong_arguments_are_named() {
         (&["offload", "draw", "bcast", "--ranks", "4"], "--svg"),
         (&["swim"], "'swim'"),
     ] {
-        let said = complaint(words);
+        let said = error_of(words);
         assert!(said.contains(wanted), "{words:?}: {said}");
     }
 }
@@ -101,7 +104,7 @@ fn wrong_arguments_are_named() {
 fn cells(table: &str, columns: &[&str]) -> Vec<Vec<String>> {
     let mut lines = table.lines();
     let head = lines.next().unwrap();
-    // Numbers end where their heading does, words begin there.
+    // Numbers end with their heading, words begin with it.
     let from = |column: &str| {
         let start = head.find(column).unwrap_or_else(|| panic!("{column} is not in {head}"));
         let before = head[..start].trim_end().len();
@@ -124,7 +127,7 @@ fn table_of(words: &str, columns: &[&str]) -> Vec<Vec<String>> {
     cells(&table, columns)
 }
 
-/// Rows as the papers print them, cells apart by spaces.
+/// Rows as printed in the papers, with spaces between cells.
 fn rows(text: &str) -> Vec<Vec<String>> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.map(|line| line.split_whitespace().map(str::to_owned).collect()).collect()
@@ -142,7 +145,7 @@ fn table_2_is_printed_literally() {
     let words = "bcast --algorithm binary --ranks 15 --rank 1 --scheme tank1";
     let table = table_of(words, &["threshold", "operation", "increment"]);
     assert_eq!(table[..4], rows(printed));
-    // The paper leaves out how the tank is emptied.
+    // The paper omits how the tank is emptied.
     assert_eq!(table[4..], rows("3 FI_OP_REMOTE_CNTR_ADD -3"));
     assert_eq!(table_of(words, &["peer"]).concat(), ["0", "1", "3", "4", "1"]);
 }
@@ -204,16 +207,16 @@ fn table_6_is_what_the_paper_counts() {
 }
 
 #[test]
-fn levels_are_drawn_with_what_they_let_go() {
+fn levels_are_drawn_with_the_work_that_they_trigger() {
     let levels = file("levels.svg");
     let words = "offload draw allgather --ranks 4 --rank 0,3 --scheme tank --svg";
     let words: Vec<&str> = words.split(' ').chain([levels.as_str()]).collect();
-    assert!(text(&words).starts_with("over after"));
+    assert!(text(&words).starts_with("completed after"));
     let texts = texts_of(&levels);
     for wanted in ["rank 0, counter 0", "rank 3, counter 0", "reset, complete", "put to 2"] {
         assert!(texts.iter().any(|text| text == wanted), "{wanted}: {texts:?}");
     }
     let same = fs::read_to_string(&levels).unwrap();
     text(&words);
-    assert_eq!(fs::read_to_string(&levels).unwrap(), same, "a seed is a picture");
+    assert_eq!(fs::read_to_string(&levels).unwrap(), same, "one seed gives one picture");
 }

@@ -18,10 +18,12 @@
 //! to later have less room. [`PackingPolicy::Best`] starts from all of these and improves what a model of
 //! flows ([`fluid`]) says takes longest.
 //!
-//! **Symmetry.** All ranks start the same puts and choose alike, so what a rank sends in a direction
-//! another one sends to it at the same time. That is why one rank's puts are enough to see what
-//! happens on links further on, and why the receiving engine has the number of the sending one: no
-//! engine then receives two puts at once either.
+//! **Symmetry.** If all ranks start the same puts with the same policy, a rank receives from a
+//! direction what it sends in it, at the same time. So the puts of one rank show the load of links
+//! further on, and the receiving engine has the number of the sending one: no engine receives two
+//! puts at the same time. Engines change when a put arrives, not its data, and not its order among
+//! the puts to one rank. So ranks with different policies (`SUIRO_RDMA_SCHEDULE`) remain correct;
+//! they only share engines and links less well.
 //!
 //! It knows no ranks, addresses and routes: a put says which classes of links it passes. Pure: equal
 //! puts are packed alike on every rank. Units: bytes, nanoseconds, bytes a nanosecond (GB/s).

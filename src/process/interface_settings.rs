@@ -59,10 +59,10 @@ mod tests {
     #[test]
     fn a_bad_value_names_the_good_ones() {
         for (name, bad, good) in [
-            ("SUIRO_TOFU_ENGINES", "33", "up to 32"),
+            ("SUIRO_TOFU_ENGINES", "33", "from 1 to 32"),
             ("SUIRO_TOFU_TORUS", "4x", "4x3x2"),
             ("SUIRO_TOFU_CPUS", "3-1", "0,2-3"),
-            ("SUIRO_TOFU_COUNTERS", "-1", "another number"),
+            ("SUIRO_TOFU_COUNTERS", "-1", "a number"),
         ] {
             let why = settings(|asked| (asked == name).then(|| bad.to_owned())).unwrap_err().why;
             assert!(why.starts_with(&format!("{name}={bad} is not one of")), "{why}");

@@ -1,7 +1,7 @@
-//! How collective operations are done: the algorithms, what they cost, and which runs when.
+//! The algorithms of collective operations, their costs, and their selection.
 //!
-//! The table is made by asking the selection itself, at lengths around powers of two; where two
-//! neighbors differ the limit between them is found by bisection.
+//! The table evaluates the selection itself at lengths around powers of two; where two neighbors
+//! differ, bisection finds the limit between them.
 
 use super::{Fact, FactSection};
 use mpi_abi::mpi::collective::algorithms::Shape;
@@ -15,23 +15,23 @@ use mpi_abi::mpi::collective::selection::{AlgorithmChoice, Selection};
 use mpi_abi::process::config::Config;
 use platform::base::Result;
 
-/// The sizes of communicators in a table, unless one is asked for.
+/// Default sizes of communicators in a table.
 const RANKS: [u32; 7] = [2, 3, 4, 8, 16, 64, 1024];
 
-/// The longest message of a table.
+/// The longest message in a table.
 const BYTES_MAX: usize = 1 << 30;
 
-/// The message by which costs are told.
+/// The length of the message whose cost is printed.
 const EXAMPLE_BYTES: usize = 64 << 10;
 
-/// The size of the communicator by which costs are told, unless one is asked for.
+/// Default size of the communicator whose cost is printed.
 const EXAMPLE_RANKS: u32 = 8;
 
-/// A section for each operation, with the settings that `lookup` knows; for communicators of
-/// `ranks` ranks if that is given.
+/// A section for each operation, with the settings of `lookup`; for communicators of `ranks` ranks,
+/// if given.
 ///
 /// # Errors
-/// `Other` for a bad setting.
+/// `Other` for an invalid setting.
 pub fn collectives(
     operations: &[CollectiveOperation], ranks: Option<u32>, lookup: impl Fn(&str) -> Option<String>,
 ) -> Result<Vec<FactSection>> {
@@ -87,11 +87,11 @@ fn cost_text(cost: Cost) -> String {
     )
 }
 
-/// Which algorithm runs from how many bytes on.
+/// The selected algorithms, each with its first length in bytes.
 fn table(operation: CollectiveOperation, shape: Shape, by: &Selection) -> String {
     let chosen =
         |bytes: usize| operation.visit(shape, bytes, SelectionVisitor { selection: by, shape });
-    // No bytes at all are nothing to do.
+    // Empty messages need no algorithm.
     let mut from = vec![(1, chosen(1))];
     let mut known = 1;
     let powers = (1..).map(|bit| 1 << bit).take_while(|bytes| *bytes <= BYTES_MAX);
@@ -132,7 +132,7 @@ impl Visitor for SelectionVisitor<'_> {
     }
 }
 
-/// An algorithm and what a call costs by it, if it fits.
+/// An algorithm and the cost of a call, if it fits.
 struct AlgorithmCost {
     name: &'static str,
     about: &'static str,
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_has_the_limits_that_selection_has() {
+    fn a_table_has_the_limits_of_the_selection() {
         let by = Selection::default();
         for operation in CollectiveOperation::ALL {
             for ranks in [1, 2, 7, 64] {

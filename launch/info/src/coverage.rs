@@ -1,21 +1,20 @@
-//! How much of MPI 5.0 is supported: the table of the README, which `tests/coverage.rs` makes from
-//! the bodies in `src/abi`.
+//! The supported part of MPI 5.0: the table of the README, which `tests/coverage.rs` makes from the
+//! bodies in `src/abi`.
 
 use super::Fact;
 
 const README: &str = include_str!("../../../README.md");
 
-/// A row of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct CoverageRow {
-    /// `3`, or `all`.
+    /// A number, or `all`.
     chapter: String,
     title: String,
     functions: u32,
     supported: u32,
 }
 
-/// The chapters as details, and their sum.
+/// The chapters as details, and the total.
 pub(crate) fn facts() -> Vec<Fact> {
     let facts = rows(README).map(|CoverageRow { chapter, title, functions, supported }| {
         let fact = Fact::new(
@@ -36,7 +35,7 @@ fn rows(text: &str) -> impl Iterator<Item = CoverageRow> {
     table.lines().filter_map(row)
 }
 
-/// `| 3 Point-to-point communication | 89 | 83 |`; what is no row has no numbers.
+/// Parses `| 3 Point-to-point communication | 89 | 83 |`; other lines have no numbers.
 fn row(line: &str) -> Option<CoverageRow> {
     let line = line.replace("**", "");
     let mut cells = line.split('|').map(str::trim).skip(1);
@@ -52,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_has_its_chapters_and_their_sum() {
+    fn the_table_has_its_chapters_and_their_total() {
         let rows: Vec<_> = rows(README).collect();
         let (all, chapters) = rows.split_last().unwrap();
         assert_eq!((all.chapter.as_str(), all.functions, chapters.len()), ("all", 662, 16));

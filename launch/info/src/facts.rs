@@ -1,4 +1,4 @@
-//! Asking everybody for their facts.
+//! Collects the facts from the modules that decide them.
 
 use std::fmt::Display;
 use std::io;
@@ -16,20 +16,20 @@ use platform::base::settings::{SETTINGS, Setting};
 use platform::bootstrap::PROTOCOLS;
 use platform::sys::{cma, cpu, file_system, host, membarrier, process, shm};
 
-/// How the program was built.
+/// Facts about the build.
 #[derive(Clone, Copy, Debug)]
 pub struct Build {
     /// The compiler and its version.
     pub compiler: &'static str,
-    /// The machine that it was built for.
+    /// The target triple.
     pub target: &'static str,
     /// `release` or `debug`.
     pub profile: &'static str,
-    /// The state of the source, empty if whoever built it did not know.
+    /// The commit of the source; empty if unknown.
     pub commit: &'static str,
 }
 
-/// All facts, with the settings that `lookup` knows.
+/// All facts, with the settings of `lookup`.
 pub fn gather(
     build: Build, folders: &Folders, lookup: impl Fn(&str) -> Option<String>,
 ) -> Vec<FactSection> {
@@ -59,7 +59,7 @@ fn library(build: Build, folders: &Folders) -> Vec<Fact> {
         Fact::new("build.target", "built for", target),
         Fact::new("build.profile", "profile", profile),
         Fact::new("build.commit", "commit", commit).with_text(if commit.is_empty() {
-            "not known"
+            "unknown"
         } else {
             commit
         }),
@@ -74,7 +74,7 @@ fn fortran(modules: Result<Modules, String>) -> Vec<Fact> {
     let modules = match modules {
         Ok(modules) => modules,
         Err(why) => {
-            let none = "there is no compiler to build them";
+            let none = "no compiler to build them";
             return vec![no("fortran.compiler", "compiler", why), no(MODULES.0, MODULES.1, none)];
         }
     };
@@ -94,7 +94,9 @@ fn machine() -> Vec<Fact> {
     let usable = cpu::allowed();
     let quota = cpu::quota();
     let shown = match quota {
-        Some(quota) => format!("{usable} ({mask} in the mask, control groups leave {quota})"),
+        Some(quota) => {
+            format!("{usable} ({mask} in the mask, limited to {quota} by control groups)")
+        }
         None => format!("{usable} ({mask} in the mask, no quota)"),
     };
     let quota = quota.map_or("none".to_owned(), |quota| quota.to_string());
@@ -113,7 +115,7 @@ fn open_files(limit: io::Result<(u64, u64)>) -> Fact {
         Ok((soft, hard)) => {
             Fact::new(key, label, soft).with_text(format!("{soft}, at most {hard} (ulimit -n)"))
         }
-        Err(error) => Fact::new(key, label, format!("not known: {error}")),
+        Err(error) => Fact::new(key, label, format!("unknown: {error}")),
     }
 }
 
@@ -145,27 +147,31 @@ fn devices() -> Vec<Fact> {
         if membarrier::register() {
             yes("device.shm.membarrier", "shm: one-sided fences")
         } else {
-            let why = "membarrier(2) is not there; senders make a fence too";
+            let why = "no membarrier(2); senders execute a fence too";
             no("device.shm.membarrier", "shm: one-sided fences", why)
         },
     ]
 }
 
-/// Why ranks cannot read each other's memory, by whether a process may read its own, and by the
-/// scope that the Yama module sets: up to 1 a process can admit others.
+/// Why ranks cannot read each other's memory. `own`: whether a process may read its own memory;
+/// `scope`: the scope of the Yama module, up to 1 a process can permit others.
 fn unreadable(own: bool, scope: &str) -> Option<String> {
     if !own {
-        return Some("process_vm_readv(2) is forbidden; long messages go through a ring".into());
+        return Some(
+            "process_vm_readv(2) is forbidden; long messages are copied through a ring".into(),
+        );
     }
     matches!(scope, "2" | "3").then(|| {
-        format!("kernel.yama.ptrace_scope is {scope}, above 1; long messages go through a ring")
+        format!(
+            "kernel.yama.ptrace_scope is {scope}, above 1; long messages are copied through a ring"
+        )
     })
 }
 
 fn launchers() -> Vec<Fact> {
-    let facts = PROTOCOLS
-        .iter()
-        .map(|(name, who)| Fact::new(format!("launcher.{}", name.to_lowercase()), *name, who));
+    let facts = PROTOCOLS.iter().map(|(name, launchers)| {
+        Fact::new(format!("launcher.{}", name.to_lowercase()), *name, launchers)
+    });
     facts.collect()
 }
 
@@ -192,10 +198,11 @@ fn or_not_set(value: &str) -> &str {
 
 fn limits() -> Vec<Fact> {
     vec![
-        Fact::new("limit.threads", "level of threads", ThreadLevel::Multiple.name()),
+        Fact::new("limit.threads", "thread level", ThreadLevel::Multiple.name()),
         Fact::new("limit.hosts", "hosts of a job", 1),
         Fact::new("limit.tag", "largest tag", TAG_MAX),
-        Fact::new("limit.eager", "eager up to", EAGER_MAX).with_text(format!("{EAGER_MAX} bytes")),
+        Fact::new("limit.eager", "eager messages up to", EAGER_MAX)
+            .with_text(format!("{EAGER_MAX} bytes")),
     ]
 }
 
@@ -212,13 +219,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_compiler_there_is_the_reason() {
+    fn a_missing_compiler_is_reported_with_the_reason() {
         let facts = fortran(Err("cannot run gfortran: not there".to_owned()));
         assert_eq!(facts[0].value, "no: cannot run gfortran: not there");
     }
 
     #[test]
-    fn reading_memory_needs_the_call_and_a_scope_that_admits() {
+    fn reading_memory_needs_the_call_and_a_permissive_scope() {
         assert_eq!(unreadable(true, "0"), None);
         assert_eq!(unreadable(true, "1"), None);
         assert!(unreadable(true, "2").unwrap().contains("ptrace_scope is 2"));
@@ -226,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_tells_where_its_value_is_from() {
+    fn a_setting_has_the_origin_of_its_value() {
         let facts = settings(|name| (name == "SUIRO_WAIT").then(|| "spin".to_owned()));
         let fact = |key: &str| facts.iter().find(|fact| fact.key == key).unwrap();
         let wait = fact("setting.SUIRO_WAIT.value");

@@ -1,10 +1,10 @@
-//! What this installation is and what it can do on this machine: the facts behind `suiro-info`.
+//! Facts about this installation and this machine, for `suiro-info`.
 //!
-//! A [`Fact`] has a key for programs and a label for people; both forms are made from the same
-//! list. Keys are stable: new ones may come, none changes its meaning.
+//! A [`Fact`] has a key for programs and a label for users; both forms are made from the same list.
+//! Keys are stable: keys may be added, none changes its meaning.
 //!
-//! Each fact comes from where it is decided: settings from `base::settings`, versions from
-//! `abi::constants`, coverage from the table that a test keeps true. Nothing is measured.
+//! Each fact is read where it is defined: settings in `base::settings`, versions in `abi::constants`,
+//! coverage in a table that a test checks. Nothing is measured.
 
 mod collectives;
 mod coverage;
@@ -18,15 +18,15 @@ pub use facts::{Build, gather};
 /// One fact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
-    /// Its name for programs, without a colon.
+    /// The name for programs, without a colon.
     pub key: String,
-    /// Its name for people.
+    /// The name for users.
     pub label: String,
-    /// For programs, on one line.
+    /// The value for programs.
     pub value: String,
-    /// For people, if `value` does not do.
+    /// The value for users, if it is not `value`.
     pub text: Option<String>,
-    /// Is it one that only those want who want everything?
+    /// Whether it is shown only with `--all`.
     pub is_detail: bool,
 }
 
@@ -48,13 +48,13 @@ impl Fact {
 /// Facts under one title.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FactSection {
-    /// The title.
+    /// The heading.
     pub title: &'static str,
-    /// In the order in which they are told.
+    /// In the order of output.
     pub facts: Vec<Fact>,
 }
 
-/// For programs: a line `key:value` each; the value goes from the first colon to the line's end.
+/// For programs: a line `key:value` for each fact; the value begins after the first colon.
 pub fn parsable(sections: &[FactSection], all: bool) -> String {
     let mut text = String::new();
     for fact in visible(sections, all).flat_map(|(_, facts)| facts) {
@@ -64,7 +64,7 @@ pub fn parsable(sections: &[FactSection], all: bool) -> String {
     text
 }
 
-/// For people: titles, and below them labels and values in two columns.
+/// For users: titles, and below them labels and values in two columns.
 pub fn readable(sections: &[FactSection], all: bool) -> String {
     let mut text = String::new();
     for (title, facts) in visible(sections, all) {
@@ -79,7 +79,7 @@ pub fn readable(sections: &[FactSection], all: bool) -> String {
     text
 }
 
-/// Titles with what is told below them, where that is anything.
+/// Titles with their visible facts; sections without any are left out.
 fn visible(sections: &[FactSection], all: bool) -> impl Iterator<Item = (&str, Vec<&Fact>)> {
     sections.iter().filter_map(move |section| {
         let facts: Vec<_> = section.facts.iter().filter(|fact| all || !fact.is_detail).collect();
@@ -94,7 +94,7 @@ mod tests {
     fn sections() -> Vec<FactSection> {
         let many = Fact::new("a.bytes", "bytes", 2048).with_text("2 KiB");
         let word = Fact::new("a.long", "a long label", "one\ntwo: three");
-        let hidden = Fact::new("b.detail", "a detail that nobody asked for", "x").detail();
+        let hidden = Fact::new("b.detail", "a hidden detail", "x").detail();
         vec![
             FactSection { title: "A", facts: vec![many, word] },
             FactSection { title: "B", facts: vec![hidden] },
@@ -108,11 +108,9 @@ mod tests {
     }
 
     #[test]
-    fn people_get_columns_as_wide_as_their_section() {
+    fn users_get_columns_as_wide_as_their_section() {
         let text = readable(&sections(), false);
         assert_eq!(text, "A\n  bytes         2 KiB\n  a long label  one\ntwo: three\n");
-        assert!(
-            readable(&sections(), true).contains("\n\nB\n  a detail that nobody asked for  x\n")
-        );
+        assert!(readable(&sections(), true).contains("\n\nB\n  a hidden detail  x\n"));
     }
 }

@@ -13,7 +13,7 @@ const BUILD: Build = Build {
     compiler: env!("SUIRO_BUILD_COMPILER"),
     target: env!("SUIRO_BUILD_TARGET"),
     profile: env!("SUIRO_BUILD_PROFILE"),
-    // Set by scripts/install: were it asked of git, every commit would compile everything anew.
+    // Set by scripts/install; with a query to git here, every commit would rebuild everything.
     commit: match option_env!("SUIRO_COMMIT") {
         Some(commit) => commit,
         None => "",
@@ -25,16 +25,16 @@ fn command() -> Command {
         Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
     };
     Command::new("suiro-info")
-        .about("Tells what this installation of Suiro is and what it can do on this machine.")
+        .about("Prints facts about this installation of Suiro and about this machine.")
         .version(env!("CARGO_PKG_VERSION"))
-        .arg(flag("all", "every chapter, and what each setting may be").short('a'))
-        .arg(flag("parsable", "lines key:value, for programs").visible_alias("parseable"))
+        .arg(flag("all", "all facts: every chapter, and the values of each setting").short('a'))
+        .arg(flag("parsable", "print lines key:value, for programs").visible_alias("parseable"))
         .arg(
             Arg::new("path")
                 .long("path")
-                .value_name("FOLDER")
+                .value_name("DIRECTORY")
                 .value_parser(["bindir", "libdir", "incdir"])
-                .help("print nothing but where programs, libraries or headers are"),
+                .help("print only the directory of programs, libraries or headers"),
         )
         .arg(
             Arg::new("coll")
@@ -42,7 +42,7 @@ fn command() -> Command {
                 .value_name("NAME")
                 .num_args(0..=1)
                 .default_missing_value("")
-                .help("the algorithms of a collective operation, or of all, and which runs when"),
+                .help("print the algorithms of a collective operation, or of all, and their selection"),
         )
         .arg(
             Arg::new("ranks")
@@ -50,7 +50,7 @@ fn command() -> Command {
                 .value_name("COUNT")
                 .requires("coll")
                 .value_parser(value_parser!(u32).range(1..=1 << 20))
-                .help("of communicators of this size"),
+                .help("for communicators of COUNT ranks"),
         )
 }
 
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     let matches = command().get_matches();
     let folders = match Folders::own() {
         Ok(folders) => folders,
-        Err(error) => return complain(&format!("cannot find itself: {error}")),
+        Err(error) => return print_error(&format!("cannot find itself: {error}")),
     };
     let text = match matches.get_one::<String>("path").map(String::as_str) {
         Some("bindir") => format!("{}\n", folders.programs.display()),
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
         None => {
             let sections = match sections(&matches, &folders) {
                 Ok(sections) => sections,
-                Err(why) => return complain(&why),
+                Err(why) => return print_error(&why),
             };
             let all = matches.get_flag("all");
             match matches.get_flag("parsable") {
@@ -78,11 +78,10 @@ fn main() -> ExitCode {
     };
     match io::stdout().write_all(text.as_bytes()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => complain(&format!("cannot write: {error}")),
+        Err(error) => print_error(&format!("cannot write standard output: {error}")),
     }
 }
 
-/// What is asked for.
 fn sections(matches: &ArgMatches, folders: &Folders) -> Result<Vec<FactSection>, String> {
     let lookup = |name: &str| env::var(name).ok();
     let Some(name) = matches.get_one::<String>("coll") else {
@@ -94,14 +93,14 @@ fn sections(matches: &ArgMatches, folders: &Folders) -> Result<Vec<FactSection>,
         None => {
             let good: Vec<&str> =
                 CollectiveOperation::ALL.iter().map(|operation| operation.name()).collect();
-            return Err(format!("{name} is not one of {}", good.join("|")));
+            return Err(format!("--coll {name}: expected one of {}", good.join("|")));
         }
     };
     let ranks = matches.get_one("ranks").copied();
     suiro_info::collectives(&operations, ranks, lookup).map_err(|error| error.why.to_string())
 }
 
-fn complain(why: &str) -> ExitCode {
+fn print_error(why: &str) -> ExitCode {
     eprintln!("suiro-info: {why}");
     ExitCode::FAILURE
 }

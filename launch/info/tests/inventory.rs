@@ -1,10 +1,10 @@
-//! `suiro-info` as people and scripts call it.
+//! `suiro-info` with its options.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// The names that scripts rely on, but for those of settings and chapters.
+/// The keys that scripts rely on, except those of settings and chapters.
 const KEYS: &[&str] = &[
     "build.commit",
     "build.compiler",
@@ -52,12 +52,12 @@ fn facts(words: &[&str]) -> BTreeMap<String, String> {
     let text = text(words);
     let facts = text.lines().map(|line| line.split_once(':').unwrap());
     let facts: BTreeMap<_, _> = facts.map(|(key, value)| (key.into(), value.into())).collect();
-    assert_eq!(facts.len(), text.lines().count(), "a key is there twice");
+    assert_eq!(facts.len(), text.lines().count(), "a key occurs twice");
     facts
 }
 
 #[test]
-fn everything_is_there_under_its_name() {
+fn all_keys_are_present() {
     let facts = facts(&["--all", "--parsable"]);
     for key in KEYS {
         assert!(facts.contains_key(*key), "{key}");
@@ -66,7 +66,7 @@ fn everything_is_there_under_its_name() {
         KEYS.contains(&key.as_str()) || key.starts_with("setting.") || key.starts_with("coverage.")
     };
     let new: Vec<_> = facts.keys().filter(|key| !known(key)).collect();
-    assert!(new.is_empty(), "{new:?} is missing in this test's list");
+    assert!(new.is_empty(), "{new:?} is missing in the list of this test");
     assert_eq!(facts["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(facts["mpi.abi"], "1.0");
     assert!(facts["host.processors"].parse::<usize>().unwrap() >= 1);
@@ -76,7 +76,7 @@ fn everything_is_there_under_its_name() {
 }
 
 #[test]
-fn settings_have_their_values_and_where_they_are_from() {
+fn settings_have_their_values_and_origins() {
     let facts = facts(&["-a", "--parseable"]);
     assert_eq!(facts["setting.SUIRO_WAIT.value"], "sleep");
     assert_eq!(facts["setting.SUIRO_WAIT.default"], "auto");
@@ -105,11 +105,15 @@ fn collectives_have_algorithms_with_costs_and_tables() {
     assert!(text(&["--coll", "REDUCE_SCATTER"]).starts_with("REDUCE_SCATTER\n"));
     let wrong = info(&["--coll", "foo"]);
     assert_eq!(wrong.status.code(), Some(1));
-    assert!(String::from_utf8(wrong.stderr).unwrap().contains("foo is not one of BARRIER|BCAST"));
+    assert!(
+        String::from_utf8(wrong.stderr)
+            .unwrap()
+            .contains("--coll foo: expected one of BARRIER|BCAST")
+    );
 }
 
 #[test]
-fn folders_are_printed_alone() {
+fn directories_are_printed_alone() {
     let library = text(&["--path", "libdir"]);
     assert!(Path::new(library.trim_end()).join("libmpi_abi.so").exists(), "{library}");
     let programs = text(&["--path", "bindir"]);

@@ -44,7 +44,11 @@ fn an_answer_that_nobody_reads_is_no_crash() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mpicc"));
     let output = command.arg("-show").stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8(output.stderr).unwrap().starts_with("mpicc: cannot write: "));
+    assert!(
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .starts_with("mpicc: cannot write standard output: ")
+    );
 }
 
 #[test]

@@ -1,20 +1,19 @@
-//! The settings of the library: environment variables, and what they may be.
+//! The settings of the library: environment variables and their values.
 //!
-//! One table, from which help texts and messages are made; what the values mean to the code is
-//! known where they are read.
+//! Help texts and messages are made from this table. The code that reads a setting parses its value.
 
 use std::fmt::Write;
 
 /// One setting.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// The variable.
+    /// The name of the variable.
     pub name: &'static str,
-    /// What it may be.
+    /// The possible values, separated by `|`.
     pub values: &'static str,
-    /// What it is when it is not set.
+    /// The value if the variable is not set.
     pub default: &'static str,
-    /// What it does, in a sentence.
+    /// The effect, in a phrase.
     pub meaning: &'static str,
 }
 
@@ -22,181 +21,191 @@ pub struct Setting {
 pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "SUIRO_LOG",
-        values: "error|warn|info|debug|trace, or a filter like suiro=debug",
+        values: "error|warn|info|debug|trace|a filter like suiro=debug",
         default: "",
-        meaning: "diagnostics on standard error beside error messages",
+        meaning: "diagnostic messages on standard error, beside error messages",
     },
     Setting {
         name: "SUIRO_PROGRESS",
         values: "polling|thread|auto|delegate",
         default: "polling",
-        meaning: "whether messages move inside MPI calls, by a thread too (auto: once it pays), or by that alone",
+        meaning: "what makes progress: MPI calls (polling), MPI calls and a thread (thread), a \
+                  thread alone (delegate); auto starts the thread when an operation needs it and \
+                  each rank has a processor",
     },
     Setting {
         name: "SUIRO_WAIT",
         values: "auto|spin|yield|sleep",
         default: "auto",
-        meaning: "how a call waits: auto spins where each local rank has a processor, else only if that proves faster",
+        meaning: "how a call waits; auto spins if each local rank has a processor, otherwise only \
+                  if spinning has proved faster",
     },
     Setting {
         name: "SUIRO_DEVICE",
         values: "shm|tofu",
         default: "shm",
-        meaning: "what carries messages: shared memory, or a simulated network interface that runs \
-                  persistent collectives by itself",
+        meaning: "what transports messages: shared memory, or a simulated network interface that \
+                  runs persistent collectives",
     },
     Setting {
         name: "SUIRO_OFFLOAD",
         values: "auto|off|tank|tank1|prematched",
         default: "auto",
-        meaning: "how an interface that can runs persistent collectives: not at all, or with counters \
-                  by this scheme; auto is tank",
+        meaning: "the scheme by which a network interface runs persistent collectives; off: the \
+                  host runs them; auto is tank",
     },
     Setting {
         name: "SUIRO_RDMA_SCHEDULE",
         values: "none|rr1|rr2|rr4|bl1|bl2|bl4|access|best",
         default: "none",
-        meaning: "how neighborhood collectives that the interface runs, and that start together, share its \
-                  engines: as they come, in turn, or packed",
+        meaning: "how neighborhood collectives that start together share the engines of the \
+                  interface: in the order of their start (none), in turn (rr*), packed (bl*, \
+                  access) or by search (best)",
     },
     Setting {
         name: "SUIRO_TOFU_GENERATION",
         values: "tofu1|tofu2|tofud|bxi",
         default: "tofu1",
-        meaning: "which network interface device tofu simulates: what it has, and how fast it is",
+        meaning: "the network interface that device tofu simulates: its resources and its speed",
     },
     Setting {
         name: "SUIRO_TOFU_PACE",
         values: "off|real",
         default: "off",
-        meaning: "whether its transfers take as long as on the real thing, or as short as they can",
+        meaning: "the duration of simulated transfers: that of the real interface, or the \
+                  shortest possible (off)",
     },
     Setting {
         name: "SUIRO_TOFU_TORUS",
         values: "auto|sizes like 4x3x2 or 2x2x2x2x3x2",
         default: "auto",
-        meaning: "how many of its nodes lie along X, Y, Z, A, B and C, one for each rank",
+        meaning: "nodes of the simulated torus along X, Y, Z, A, B and C, one node for each rank",
     },
     Setting {
         name: "SUIRO_TOFU_COUNTERS",
-        values: "auto|0|another number",
+        values: "auto|a number",
         default: "auto",
-        meaning: "counters of its interface that let work start; the host runs what finds none free",
+        meaning: "counters of each simulated interface; the host runs a program that finds none \
+                  free",
     },
     Setting {
         name: "SUIRO_TOFU_SLOTS",
-        values: "auto|0|another number",
+        values: "auto|a number",
         default: "auto",
-        meaning: "deferred work that its interface keeps at a time",
+        meaning: "deferred operations that each simulated interface can hold at a time; the host \
+                  runs a program that finds none free",
     },
     Setting {
         name: "SUIRO_TOFU_ENGINES",
-        values: "auto|1|another number up to 32",
+        values: "auto|a number from 1 to 32",
         default: "auto",
-        meaning: "engines of its interface that send at the same time",
+        meaning: "engines of each simulated interface that send at the same time",
     },
     Setting {
         name: "SUIRO_TOFU_CPUS",
         values: "auto|a list like 0,2-3",
         default: "auto",
-        meaning: "processors on which the threads that simulate it run; auto: those of their ranks",
+        meaning: "processors of the threads that simulate the interfaces; auto: those of the rank",
     },
     Setting {
         name: "SUIRO_SHM_COPY",
         values: "auto|pipe|cma",
         default: "auto",
-        meaning: "how long messages cross shared memory: through a ring, or by a direct read",
+        meaning: "how long messages are copied: through a ring (pipe) or by a direct read of the \
+                  sender's memory (cma)",
     },
     Setting {
         name: "SUIRO_EAGER_MAX",
-        values: "0|4096|another number of bytes",
+        values: "a number of bytes",
         default: "16384",
-        meaning: "the longest message that is sent before its receive is known, at most as long as a packet of \
-                  the device: 32768 in shared memory",
+        meaning: "the longest message that is sent before its receive is posted; limited by the \
+                  packet size of the device (32768 in shared memory)",
     },
     Setting {
         name: "SUIRO_CHECK",
         values: "0|1",
         default: "0",
-        meaning: "whether ranks compare their collective calls before they begin them",
+        meaning: "whether ranks compare each collective call before it begins",
     },
     Setting {
         name: "SUIRO_HANG_REPORT",
         values: "off|a duration like 500ms, 30s or 2m",
         default: "off",
-        meaning: "after how long a rank tells on standard error what its call waits for, and again \
-                  each time that doubles",
+        meaning: "the time after which a waiting call is reported on standard error, and again \
+                  each time the waiting time doubles",
     },
     Setting {
         name: "SUIRO_DEADLOCK",
         values: "report|abort|off",
         default: "report",
-        meaning: "what happens when all ranks of a job wait for each other in MPI calls; those that \
-                  loop over MPI_Test are not seen",
+        meaning: "what happens in a deadlock of all ranks in MPI calls; loops over MPI_Test are \
+                  not detected",
     },
     Setting {
         name: "SUIRO_PMI",
         values: "auto|1|2|x",
         default: "auto",
-        meaning: "the protocol to speak with the launcher: PMI-1, PMI-2 or PMIx, or what it answers",
+        meaning: "the protocol between rank and launcher: PMI-1, PMI-2 or PMIx (x); auto: the \
+                  first that the launcher answers",
     },
     Setting {
         name: "SUIRO_PMIX_LIBRARY",
         values: "a path",
         default: "",
-        meaning: "the libpmix.so.2 to use under launchers that speak PMIx, if not the launcher's own",
+        meaning: "the libpmix.so.2 for launchers that use PMIx; default: that of the launcher",
     },
     Setting {
         name: "SUIRO_EXPLAIN",
         values: "0|1",
         default: "0",
-        meaning: "rank 0 tells on standard error what was decided for the job, and why",
+        meaning: "whether rank 0 prints what was decided for the job, and why",
     },
     Setting {
         name: "SUIRO_INITIAL_ERRHANDLER",
         values: "mpi_errors_are_fatal|mpi_errors_abort|mpi_errors_return",
         default: "mpi_errors_are_fatal",
-        meaning: "what an error does where the program has not set an error handler",
+        meaning: "the error handler before the program sets one",
     },
     Setting {
         name: "SUIRO_MEMORY_KINDS",
         values: "a list like mpi:alloc_mem,system",
         default: "",
-        meaning: "memory allocation kinds that the program asks for, beside mpi and system",
+        meaning: "memory allocation kinds that the program requests, in addition to mpi and system",
     },
     Setting {
         name: "SUIRO_SINGLETON",
         values: "0|1",
         default: "0",
-        meaning: "run alone even if the environment looks like a job without a launcher",
+        meaning: "whether the program is a job of one rank even if the environment shows several \
+                  processes",
     },
     Setting {
         name: "SUIRO_REDUCE",
         values: "fast|reproducible",
         default: "fast",
-        meaning: "whether results of reductions depend on nothing but the operands and their order",
+        meaning: "whether the result of a reduction depends only on the operands and their order",
     },
-    collective("SUIRO_COLL_BARRIER", "how MPI_Barrier is done"),
-    collective("SUIRO_COLL_BCAST", "how MPI_Bcast is done"),
-    collective("SUIRO_COLL_GATHER", "how MPI_Gather is done"),
-    collective("SUIRO_COLL_GATHERV", "how MPI_Gatherv is done"),
-    collective("SUIRO_COLL_SCATTER", "how MPI_Scatter is done"),
-    collective("SUIRO_COLL_SCATTERV", "how MPI_Scatterv is done"),
-    collective("SUIRO_COLL_ALLGATHER", "how MPI_Allgather is done"),
-    collective("SUIRO_COLL_ALLGATHERV", "how MPI_Allgatherv is done"),
-    collective("SUIRO_COLL_ALLTOALL", "how MPI_Alltoall is done"),
-    collective("SUIRO_COLL_ALLTOALLV", "how MPI_Alltoallv and MPI_Alltoallw is done"),
-    collective("SUIRO_COLL_REDUCE", "how MPI_Reduce is done"),
-    collective("SUIRO_COLL_ALLREDUCE", "how MPI_Allreduce is done"),
+    collective("SUIRO_COLL_BARRIER", "the algorithm of MPI_Barrier"),
+    collective("SUIRO_COLL_BCAST", "the algorithm of MPI_Bcast"),
+    collective("SUIRO_COLL_GATHER", "the algorithm of MPI_Gather"),
+    collective("SUIRO_COLL_GATHERV", "the algorithm of MPI_Gatherv"),
+    collective("SUIRO_COLL_SCATTER", "the algorithm of MPI_Scatter"),
+    collective("SUIRO_COLL_SCATTERV", "the algorithm of MPI_Scatterv"),
+    collective("SUIRO_COLL_ALLGATHER", "the algorithm of MPI_Allgather"),
+    collective("SUIRO_COLL_ALLGATHERV", "the algorithm of MPI_Allgatherv"),
+    collective("SUIRO_COLL_ALLTOALL", "the algorithm of MPI_Alltoall"),
+    collective("SUIRO_COLL_ALLTOALLV", "the algorithm of MPI_Alltoallv and MPI_Alltoallw"),
+    collective("SUIRO_COLL_REDUCE", "the algorithm of MPI_Reduce"),
+    collective("SUIRO_COLL_ALLREDUCE", "the algorithm of MPI_Allreduce"),
     collective(
         "SUIRO_COLL_REDUCE_SCATTER",
-        "how MPI_Reduce_scatter and MPI_Reduce_scatter_block is done",
+        "the algorithm of MPI_Reduce_scatter and MPI_Reduce_scatter_block",
     ),
-    collective("SUIRO_COLL_SCAN", "how MPI_Scan is done"),
-    collective("SUIRO_COLL_EXSCAN", "how MPI_Exscan is done"),
+    collective("SUIRO_COLL_SCAN", "the algorithm of MPI_Scan"),
+    collective("SUIRO_COLL_EXSCAN", "the algorithm of MPI_Exscan"),
 ];
 
-/// The beginning of the settings that say how a collective operation is done.
+/// The prefix of the settings that choose the algorithm of a collective operation.
 pub const COLLECTIVE_PREFIX: &str = "SUIRO_COLL_";
 
 const fn collective(name: &'static str, meaning: &'static str) -> Setting {
@@ -204,8 +213,11 @@ const fn collective(name: &'static str, meaning: &'static str) -> Setting {
     Setting { name, values, default: "auto", meaning }
 }
 
-/// The settings that must be the same on all ranks, as ranks that disagree about them would not
-/// understand each other. A name that ends in `*` stands for all that start so.
+/// The settings that must be equal on all ranks: with different values, ranks would send messages
+/// that others do not expect. A `*` at the end of a name makes it a prefix.
+///
+/// `SUIRO_RDMA_SCHEDULE` is not one of them: it only chooses the engines by which a rank sends, and
+/// engines of the receiver follow from the messages. Different values cost time, not correctness.
 const AGREED: &[&str] = &[
     "SUIRO_COLL_*",
     "SUIRO_REDUCE",
@@ -217,8 +229,8 @@ const AGREED: &[&str] = &[
     "SUIRO_TOFU_TORUS",
 ];
 
-/// The settings that must be the same on all ranks and are not what they are by default:
-/// `NAME=value`, one a line.
+/// The settings that must be equal on all ranks and differ from the default, as lines of
+/// `NAME=value`.
 pub fn agreed(lookup: impl Fn(&str) -> Option<String>) -> String {
     let is_agreed = |name: &str| {
         AGREED.iter().any(|pattern| match pattern.strip_suffix('*') {
@@ -237,7 +249,7 @@ pub fn agreed(lookup: impl Fn(&str) -> Option<String>) -> String {
     text
 }
 
-/// In which setting two texts of [`agreed`] differ first, with both values; `None` if in none.
+/// The first setting in which two texts of [`agreed`] differ, with both values.
 pub fn difference<'a>(ours: &'a str, theirs: &'a str) -> Option<(&'a str, &'a str, &'a str)> {
     let value_in = |text: &'a str, name: &str| {
         let mut values = text.lines().filter_map(|line| line.split_once('='));
@@ -256,7 +268,7 @@ pub fn difference<'a>(ours: &'a str, theirs: &'a str) -> Option<(&'a str, &'a st
         .find(|(_, ours, theirs)| ours != theirs)
 }
 
-/// The table for people, with the values that `lookup` knows.
+/// The table of settings for users, with the values of `lookup`.
 pub fn table(lookup: impl Fn(&str) -> Option<String>) -> String {
     let mut text = String::new();
     for Setting { name, values, default, meaning } in SETTINGS {
@@ -273,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_must_agree_is_told_unless_it_is_the_default() {
+    fn agreed_settings_are_listed_unless_they_are_the_default() {
         let lookup = |name: &str| match name {
             "SUIRO_COLL_BCAST" => Some("chain".to_owned()),
             "SUIRO_COLL_SCAN" => Some("auto".to_owned()),

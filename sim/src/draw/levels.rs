@@ -1,5 +1,5 @@
-//! Water levels: how the counters of some ranks rise while a collective operation runs, and what
-//! each level lets go.
+//! Levels of the counters of some ranks during a collective operation, with the work that each
+//! threshold triggers.
 //!
 //! ```text
 //!   63 ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ┌─┐  reset, complete
@@ -8,12 +8,14 @@
 //!    0 ──────┘                 └──
 //! ```
 //!
-//! Thresholds are equally far apart, whatever their values, so that those of all rounds are seen;
-//! between two, levels are in proportion.
+//! Thresholds are equidistant so that those of all rounds are visible; between two, levels are in
+//! proportion.
 
 use maud::{Markup, html};
 
-use super::{rounded, ticks};
+use chart::rounded;
+
+use super::ticks;
 use crate::offload::levels::{LevelChange, LevelTrace};
 use mpi_abi::offload::{CounterId, Program, ProgramOp};
 
@@ -21,12 +23,12 @@ const WIDTH: f64 = 760.0;
 const LEFT: f64 = 70.0;
 const RIGHT: f64 = WIDTH - 210.0;
 const HEAD: f64 = 46.0;
-/// What a panel needs beside its thresholds: its name above, and room below.
+/// Space above a panel, for its name, and below it.
 const ABOVE: f64 = 30.0;
 const BELOW: f64 = 16.0;
-/// From one threshold to the next.
+/// Distance of thresholds.
 const STEP: f64 = 20.0;
-/// More thresholds of one counter stand closer, and not all are told.
+/// With more thresholds than this, the distance is smaller and some have no text.
 const STEPS_MAX: usize = 24;
 
 const STYLE: &str = "\
@@ -79,7 +81,7 @@ fn legend(has_two: bool) -> Markup {
     html! {
         (line("t0", LEFT, if has_two { "tank of even instances" } else { "tank" }))
         @if has_two { (line("t1", LEFT + 180.0, "tank of odd instances")) }
-        (line("over", LEFT + 360.0, "an instance is over"))
+        (line("over", LEFT + 360.0, "end of an instance"))
     }
 }
 
@@ -92,7 +94,7 @@ struct CounterPanel {
     rank: u32,
     counter: CounterId,
     end_ns: u64,
-    /// Each level that work waits for, in order, and what it lets go; 0 is the first.
+    /// The levels that work waits for, ascending, with the triggered work; the first is 0.
     thresholds: Vec<(u64, String)>,
 }
 
@@ -117,7 +119,7 @@ impl CounterPanel {
         STEP * (self.thresholds.len() - 1).clamp(2, STEPS_MAX) as f64
     }
 
-    /// How far above the bottom a level is; what is above the highest threshold is a little more.
+    /// Height of a level above the bottom; levels above the highest threshold are slightly higher.
     fn up(&self, level: u64) -> f64 {
         let steps = self.thresholds.len() - 1;
         let step = self.height() / steps.max(1) as f64;
@@ -137,7 +139,7 @@ impl CounterPanel {
     fn draw(&self, run: &LevelTrace, top: f64) -> Markup {
         let bottom = top + self.height();
         let steps = self.thresholds.len() - 1;
-        // What is written must not overlap.
+        // Texts must not overlap.
         let every = steps.div_ceil(STEPS_MAX).max(1);
         let place = |level: u64| rounded(bottom - self.up(level));
         let right = across(self.end_ns as f64, self.end_ns);
@@ -165,7 +167,7 @@ impl CounterPanel {
         }
     }
 
-    /// The line of a tank, which is not drawn where nothing ever arrives.
+    /// The line of a tank; empty if the counter never changes.
     fn path(&self, run: &LevelTrace, tank: usize, place: impl Fn(u64) -> f64) -> String {
         let is_here = |change: &&LevelChange| {
             (change.rank, change.counter, change.tank) == (self.rank, self.counter, tank)
@@ -185,7 +187,7 @@ impl CounterPanel {
     }
 }
 
-/// What work does, in a few words.
+/// A short text for an operation.
 fn op_text(op: &ProgramOp) -> String {
     match op {
         ProgramOp::Put { to, .. } => format!("put to {to}"),
@@ -199,7 +201,7 @@ fn op_text(op: &ProgramOp) -> String {
     }
 }
 
-/// Each once, with how often it is there.
+/// The distinct texts, with their number.
 fn counted(words: impl Iterator<Item = String>) -> Vec<String> {
     let mut counted: Vec<(String, usize)> = Vec::new();
     for word in words {
@@ -212,7 +214,7 @@ fn counted(words: impl Iterator<Item = String>) -> Vec<String> {
     counted.into_iter().map(text).collect()
 }
 
-/// As many words as have room.
+/// The texts, cut to the available space.
 fn shortened(words: &[String]) -> String {
     const ROOM: usize = 34;
     let mut text = String::new();
@@ -226,7 +228,7 @@ fn shortened(words: &[String]) -> String {
     text
 }
 
-/// A level; of long ones the first digits.
+/// A level; long ones are cut.
 fn number(level: u64) -> String {
     if level < 1_000_000 { level.to_string() } else { format!("{:.3e}", level as f64) }
 }

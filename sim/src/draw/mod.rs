@@ -1,19 +1,11 @@
-//! Pictures of what the simulator finds, as SVG files with the colours of charts.
+//! Pictures of simulations, as SVG files with the colours of charts.
 
 pub mod levels;
-pub mod packing;
+pub(crate) mod packing;
 
-/// A tenth of a unit is less than anybody sees.
-fn rounded(place: f64) -> f64 {
-    (place * 10.0).round() / 10.0
-}
-
-/// Round values from 0 on, at most about `count` of them, that reach up to `most`.
+/// About `count` round values from 0 to `most`.
 fn ticks(most: f64, count: usize) -> Vec<f64> {
-    let rough = (most / count.max(1) as f64).max(f64::MIN_POSITIVE);
-    let power = 10.0_f64.powf(rough.log10().floor());
-    let round = [1.0, 2.0, 5.0, 10.0].into_iter().find(|step| step * power >= rough * 0.999);
-    let step = round.unwrap_or(10.0) * power;
+    let step = chart::round_step((most / count.max(1) as f64).max(f64::MIN_POSITIVE));
     (0..=count).map(|tick| tick as f64 * step).take_while(|tick| *tick <= most).collect()
 }
 

@@ -1,56 +1,57 @@
-//! Packings side by side, as in the figures of the paper on RSched: engines from left to right, time
-//! upwards, a rectangle for each put in the colour of its direction.
+//! Packings side by side, as in the figures of "RDMA scheduling" (Hatanaka, Hori, Ishikawa, 2013):
+//! engines from left to right, time upwards, a rectangle for each put in the colour of its direction.
 //!
 //! ```text
-//!   packed   ▐▌▐▌  ▐▌▐▌   as the packing means it, nobody being in the way of another
-//!   run      ▐▌▐▌  ▐▌▐▌   as it runs in the model of flows
+//!   packed   ▐▌▐▌  ▐▌▐▌   as packed, without contention
+//!   run      ▐▌▐▌  ▐▌▐▌   as simulated by the model of flows
 //!            rr4    bl4
 //! ```
 
 use maud::{Markup, html};
 
-use super::{rounded, ticks};
+use chart::rounded;
+
+use super::ticks;
 
 /// One packing.
 #[derive(Clone, Debug)]
-pub struct PackingPanel {
-    /// Whose it is.
+pub(crate) struct PackingPanel {
+    /// The name of its policy.
     pub name: String,
-    /// When each engine has its commands, 0 if it has none; what is before is grey.
+    /// The time at which each engine has its commands, 0 if it has none; grey until then.
     pub ready_us: Vec<f64>,
-    /// When each engine has room in the packing.
+    /// The time from which the packing uses each engine.
     pub loaded_us: Vec<f64>,
     /// As packed.
     pub packed: Vec<Bar>,
-    /// As it runs.
+    /// As simulated.
     pub run: Vec<Bar>,
 }
 
 /// A put on an engine.
 #[derive(Clone, Debug)]
-pub struct Bar {
-    /// Which engine.
+pub(crate) struct Bar {
     pub engine: u8,
-    /// From when.
+    /// Start.
     pub start_us: f64,
-    /// Until when.
+    /// End.
     pub end_us: f64,
-    /// The number of its colour.
+    /// Index of its colour.
     pub colour: usize,
-    /// What is written on it if there is room.
+    /// Text on it if there is space.
     pub label: &'static str,
 }
 
 const LEFT: f64 = 46.0;
-/// The title and the legend have room.
+/// Enough for the title and the legend.
 const WIDTH_MIN: f64 = 860.0;
 const ENGINE: f64 = 26.0;
 const BETWEEN: f64 = 20.0;
 const HEAD: f64 = 34.0;
-/// The height of the time axis of a row, and what is below it.
+/// Height of the time axis of a row, and the space below it.
 const HEIGHT: f64 = 190.0;
 const BELOW: f64 = 52.0;
-/// A rectangle must be so high to be written on.
+/// Minimum height of a rectangle with text.
 const LETTER: f64 = 9.0;
 
 const STYLE: &str = "\
@@ -59,7 +60,7 @@ text-anchor:middle}.chart .wait{fill:var(--faint)}.chart .small{font-size:10.5px
 .chart .name{text-anchor:middle;font-size:11px}.chart .up{text-anchor:end}";
 
 /// An SVG file of these packings.
-pub fn file(title: &str, summary: &str, panels: &[PackingPanel]) -> String {
+pub(crate) fn file(title: &str, summary: &str, panels: &[PackingPanel]) -> String {
     let engines = panels.iter().map(|panel| panel.ready_us.len()).max().unwrap_or(1).max(1);
     let step = (engines as f64 * ENGINE).max(74.0) + BETWEEN;
     let width = (LEFT + step * panels.len() as f64 + 6.0).max(WIDTH_MIN);
@@ -67,13 +68,13 @@ pub fn file(title: &str, summary: &str, panels: &[PackingPanel]) -> String {
     let content = html! {
         text .title x="6" y="18" { (title) }
         (legend(panels, width))
-        (self::row(panels, HEAD, step, ("as packed", "packed to"), |it| (&it.packed, &it.loaded_us)))
-        (self::row(panels, HEAD + row, step, ("as it runs", "over at"), |it| (&it.run, &it.ready_us)))
+        (self::row(panels, HEAD, step, ("as packed", "ends at"), |it| (&it.packed, &it.loaded_us)))
+        (self::row(panels, HEAD + row, step, ("as simulated", "ends at"), |it| (&it.run, &it.ready_us)))
     };
     chart::document((width, HEAD + 2.0 * row), 1.0, title, summary, STYLE, &content)
 }
 
-/// What the colours are, for rectangles too low to be written on.
+/// The legend of colours, for rectangles without text.
 fn legend(panels: &[PackingPanel], width: f64) -> Markup {
     let bars = panels.iter().flat_map(|panel| &panel.packed);
     let mut keys: Vec<(usize, &str)> = bars.map(|bar| (bar.colour, bar.label)).collect();

@@ -1,8 +1,8 @@
-//! Runs of programs in virtual time: how the levels of counters rise and fall.
+//! Runs programs in virtual time and records the levels of their counters.
 //!
-//! Every message takes a latency, its bytes, and a random time more that a seed decides, so that
-//! arrivals overtake each other, but those between two ranks only where that is wanted; ranks begin
-//! at random times. It knows no engines, links or limits of an interface.
+//! The time of a message is a latency, a time for its bytes, and a random delay from a seed, so
+//! messages overtake each other; those between two ranks only if the network is unordered. Ranks
+//! begin at random times. Engines, links and limits of an interface are not simulated.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -10,27 +10,27 @@ use std::collections::{BinaryHeap, HashMap};
 use mpi_abi::offload::{CounterAdd, CounterId, Instance, Program, ProgramOp};
 use platform::base::Random;
 
-/// How long things take.
+/// Durations and randomness of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// From rank to rank, without bytes.
+    /// Between two ranks, without bytes.
     pub latency_ns: u64,
-    /// At most so much later.
+    /// Maximum of the random delay of a message.
     pub jitter_ns: u64,
-    /// A thousand bytes on their way.
+    /// For a thousand bytes.
     pub kilobyte_ns: u64,
-    /// A rank begins an instance at most so long after it could.
+    /// Maximum of the random delay before a rank begins an instance.
     pub skew_ns: u64,
-    /// Arithmetic by the host.
+    /// A reduction by the host.
     pub host_ns: u64,
-    /// Whether what one rank sends to another arrives in order.
+    /// Whether messages between two ranks arrive in order.
     pub ordered: bool,
-    /// Decides what is random.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
 impl Default for Times {
-    /// About a Tofu interface: 1 µs, 5 GB/s.
+    /// Approximately a Tofu interface: 1 µs, 5 GB/s.
     fn default() -> Self {
         Self {
             latency_ns: 1_000,
@@ -44,34 +44,30 @@ impl Default for Times {
     }
 }
 
-/// A counter that changed.
+/// A change of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LevelChange {
-    /// When.
+pub(crate) struct LevelChange {
     pub time_ns: u64,
-    /// Whose.
     pub rank: u32,
-    /// In which tank.
     pub tank: usize,
-    /// Which.
     pub counter: CounterId,
-    /// How high it is now.
+    /// The new value.
     pub level: u64,
 }
 
-/// What happened.
+/// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct LevelTrace {
-    /// In the order of time.
-    pub changes: Vec<LevelChange>,
-    /// When each rank's instances were over.
+    /// All changes by time.
+    pub(crate) changes: Vec<LevelChange>,
+    /// For each rank, the completion times of its instances.
     pub ends: Vec<Vec<u64>>,
 }
 
-/// Runs `instances` instances of these programs, one a rank.
+/// Runs `instances` instances of these programs, one program for each rank.
 ///
 /// # Errors
-/// A sentence if they stop before the end.
+/// The programs stop before their end.
 pub fn run(programs: &[Program], instances: u64, times: Times) -> Result<LevelTrace, String> {
     let ranks = programs.iter().map(SimulatedRank::new).collect();
     let mut run = LevelSimulation {
@@ -93,7 +89,7 @@ pub fn run(programs: &[Program], instances: u64, times: Times) -> Result<LevelTr
 }
 
 struct SimulatedRank {
-    /// All counters of tank 0, all of tank 1.
+    /// The counters of tank 0, then those of tank 1.
     levels: Vec<u64>,
     instance: Option<Instance>,
     number: u64,
@@ -118,10 +114,10 @@ struct LevelSimulation<'a> {
     times: Times,
     ranks: Vec<SimulatedRank>,
     random: Random,
-    /// By time, then in the order in which they were found.
+    /// By time, then by order of insertion.
     events: BinaryHeap<Reverse<(u64, u64, SimulationEvent)>>,
     count: u64,
-    /// For each sender and receiver, when the latest arrival is.
+    /// The latest arrival for each sender and receiver.
     latest: HashMap<(u32, u32), u64>,
     run: LevelTrace,
 }
@@ -149,12 +145,12 @@ impl LevelSimulation<'_> {
         }
         let is_late = |ends: &Vec<u64>| (ends.len() as u64) < self.instances;
         match self.run.ends.iter().position(is_late) {
-            Some(rank) => Err(format!("rank {rank} waits for ever")),
+            Some(rank) => Err(format!("rank {rank} never completes")),
             None => Ok(self.run),
         }
     }
 
-    /// Does all work of a rank that is due.
+    /// Executes all work of a rank whose threshold has been reached.
     fn step(&mut self, now_ns: u64, rank: u32) {
         let program = &self.programs[rank as usize];
         while let Some(mut instance) = self.ranks[rank as usize].instance.take() {
@@ -210,15 +206,15 @@ impl LevelSimulation<'_> {
         }
     }
 
-    fn arrive(&mut self, sent_ns: u64, way: (u32, u32), tank: usize, add: CounterAdd) {
+    fn arrive(&mut self, sent_ns: u64, route: (u32, u32), tank: usize, add: CounterAdd) {
         let later = self.times.latency_ns + self.random.below(self.times.jitter_ns + 1);
         let mut at_ns = sent_ns + later;
         if self.times.ordered {
-            let latest = self.latest.entry(way).or_default();
+            let latest = self.latest.entry(route).or_default();
             at_ns = at_ns.max(*latest);
             *latest = at_ns;
         }
-        self.done(at_ns, way.1, tank, Some(add));
+        self.done(at_ns, route.1, tank, Some(add));
     }
 
     fn done(&mut self, at_ns: u64, rank: u32, tank: usize, add: Option<CounterAdd>) {
@@ -269,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn all_operations_come_to_an_end_with_empty_tanks() {
+    fn all_operations_complete_with_empty_tanks() {
         for operation in OPERATIONS {
             for (ranks, seed) in [(1, 1), (2, 2), (5, 3), (8, 4)] {
                 for scheme in [Scheme::Tank, Scheme::Prematched] {
@@ -287,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_leaves_a_barrier_before_all_are_there() {
+    fn no_rank_leaves_a_barrier_before_all_have_entered() {
         let times = Times { skew_ns: 50_000, ..Times::default() };
         for scheme in [Scheme::Tank, Scheme::Tank1, Scheme::Prematched] {
             let run = run_of(CollectiveOperation::Barrier, 8, scheme, times);

@@ -1,7 +1,7 @@
-//! Collective operations as programs of deferred work: tables of it, what they take, and runs.
+//! Collective operations as programs of deferred work: tables, resources, and runs.
 //!
-//! It knows how to name an operation and its algorithm; what a program is, and how a schedule becomes
-//! one, is said in [`offload`](mpi_abi::offload).
+//! This module selects an operation and its algorithm; [`offload`](mpi_abi::offload) defines programs
+//! and compiles schedules to them.
 
 pub mod levels;
 pub mod resources;
@@ -19,26 +19,26 @@ use mpi_abi::offload::{Program, Schedule, Scheme};
 /// A collective operation of some ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimulatedCollective {
-    /// Which.
+    /// One of [`OPERATIONS`].
     pub operation: CollectiveOperation,
-    /// The name of its algorithm; one that papers offload if `None`.
+    /// The name of its algorithm; `None`: one that was published for offloading.
     pub algorithm: Option<String>,
-    /// How many take part, at least 1.
+    /// Number of ranks, at least 1.
     pub ranks: u32,
-    /// The length of the message, of a block or of an operand.
+    /// Length of the message, of a block or of an operand.
     pub bytes: usize,
-    /// The root, where there is one.
+    /// The root, if the operation has one.
     pub root: u32,
-    /// Whether the own block is in its place already.
+    /// Whether a rank's own block is already in the receive buffer.
     pub in_place: bool,
-    /// Whether what one rank sends to another arrives in order, as on Tofu.
+    /// Whether messages between two ranks arrive in order, as on Tofu.
     pub ordered: bool,
 }
 
-/// A rank with more steps is too much to look at; seconds, where all ranks have as many.
+/// Limit of the steps of a rank; with as many on all ranks, compilation takes seconds.
 const STEPS_MAX: usize = 2_000;
 
-/// Operations of equal blocks, which a length is enough for.
+/// Operations that need only one length.
 pub const OPERATIONS: [CollectiveOperation; 11] = [
     CollectiveOperation::Barrier,
     CollectiveOperation::Bcast,
@@ -54,16 +54,16 @@ pub const OPERATIONS: [CollectiveOperation; 11] = [
 ];
 
 impl SimulatedCollective {
-    /// Calls `then` with what makes the schedule of a rank, and the name of the algorithm.
+    /// Calls `then` with the name of the algorithm and a function from rank to schedule.
     ///
     /// # Errors
-    /// A sentence if there is no such algorithm, or it does not fit; that of `then`.
+    /// The algorithm does not exist or does not fit; or an error of `then`.
     pub fn with_schedules<T>(
         &self, then: impl FnOnce(&str, &dyn Fn(u32) -> Schedule) -> Result<T, String>,
     ) -> Result<T, String> {
         let Self { ranks, bytes, root, in_place, .. } = *self;
         if ranks == 0 || root >= ranks {
-            return Err(format!("rank {root} as root is none of {ranks}"));
+            return Err(format!("rank {root} as root: expected a rank below {ranks}"));
         }
         let operands = Operands { bytes, element: 1, commutative: true };
         let rooted = Rooted { block: bytes, root, in_place };
@@ -93,7 +93,10 @@ impl SimulatedCollective {
             }
             CollectiveOperation::Scan => self.with_family(&registry::SCAN, scan, then),
             CollectiveOperation::Exscan => self.with_family(&registry::EXSCAN, scan, then),
-            operation => Err(format!("{} has blocks of unlike lengths", operation.name())),
+            operation => Err(format!(
+                "{}: operations with blocks of different lengths are not supported",
+                operation.name()
+            )),
         }
     }
 
@@ -106,9 +109,9 @@ impl SimulatedCollective {
         let algorithm: &Algorithm<A> = match &self.algorithm {
             Some(name) => find(name).ok_or_else(|| {
                 let names: Vec<_> = family.algorithms.iter().map(|it| it.name).collect();
-                format!("{name} is not one of {}", names.join("|"))
+                format!("algorithm {name}: expected one of {}", names.join("|"))
             })?,
-            // What papers offload, where they do.
+            // Algorithms that were published for offloading.
             None => ["doubling", "dissemination", "binomial"]
                 .into_iter()
                 .find_map(find)
@@ -129,14 +132,14 @@ impl SimulatedCollective {
         programs.pop().ok_or_else(|| format!("rank {rank} has no program"))
     }
 
-    /// The programs of some ranks, each named once.
+    /// The programs of these ranks, which are distinct.
     ///
     /// # Errors
-    /// A sentence if the operation cannot be compiled, or too much would have to be looked at.
+    /// The operation cannot be compiled, or a rank has too many steps.
     pub fn programs(&self, ranks: &[u32], scheme: Scheme) -> Result<Vec<Program>, String> {
         let rules = self.rules(scheme);
         self.with_schedules(|name, schedule| {
-            // A program depends on the peers of its peers.
+            // The first and the last rank have the most steps in some algorithms.
             let ends = [0, self.ranks - 1];
             let steps = ranks
                 .iter()
@@ -151,7 +154,7 @@ impl SimulatedCollective {
         })
     }
 
-    /// How it is compiled by a scheme; [`Scheme::Tank1`] is as the paper prints it.
+    /// The rules of a scheme; [`Scheme::Tank1`] gives the published programs.
     pub fn rules(&self, scheme: Scheme) -> Rules {
         let rules = match scheme {
             Scheme::Tank1 => Rules::PAPER,

@@ -1,27 +1,28 @@
-//! What programs of an operation take of an interface, by scheme: as table 6 of the paper on
-//! offloading persistent collectives (Morie et al., RIKEN).
+//! Resources of an interface that the programs of an operation need, by scheme: table 6 of Y. Morie
+//! et al., "Design and evaluation of persistent collective communication with the offload API of
+//! Open Fabrics Interfaces" (RIKEN).
 
 use super::SimulatedCollective;
 use mpi_abi::offload::Scheme;
 use mpi_abi::offload::resources::Resources;
 
-/// The most that a rank takes, of those at the beginning, in the middle and at the end: algorithms
-/// give other parts to roots, to those with a partner beyond a power of two, and to these.
+/// The maximum over ranks at the beginning, in the middle and at the end, the root, and the last rank
+/// of the power of two: these have different roles in the algorithms.
 ///
 /// # Errors
-/// A sentence if the operation cannot be compiled so.
+/// The operation cannot be compiled.
 pub fn largest(collective: &SimulatedCollective, scheme: Scheme) -> Result<Resources, String> {
     let ranks = collective.ranks;
-    let mut looked_at = vec![0, 1, 2, 3, ranks / 2, ranks - ranks.min(2), ranks - 1];
-    looked_at.extend([collective.root, (1 << ranks.ilog2()) - 1]);
-    looked_at.retain(|rank| *rank < ranks);
-    looked_at.sort_unstable();
-    looked_at.dedup();
-    let programs = collective.programs(&looked_at, scheme)?;
+    let mut examined = vec![0, 1, 2, 3, ranks / 2, ranks - ranks.min(2), ranks - 1];
+    examined.extend([collective.root, (1 << ranks.ilog2()) - 1]);
+    examined.retain(|rank| *rank < ranks);
+    examined.sort_unstable();
+    examined.dedup();
+    let programs = collective.programs(&examined, scheme)?;
     Ok(programs.iter().map(Resources::of).fold(Resources::default(), Resources::max))
 }
 
-/// The rounds of messages of an operation.
+/// The number of rounds of messages of an operation.
 ///
 /// # Errors
 /// As [`largest`].

@@ -1,18 +1,17 @@
-//! A rank's deferred work as lines of text, with the columns of tables 2, 4 and 5 of the paper on
-//! offloading persistent collectives (Morie et al., RIKEN).
+//! The deferred work of a rank as text, with the columns of tables 2, 4 and 5 of Y. Morie et al.,
+//! "Design and evaluation of persistent collective communication with the offload API of Open
+//! Fabrics Interfaces" (RIKEN).
 
 use mpi_abi::offload::table::{Purpose, RowOperation, TableRow, rows};
 use mpi_abi::offload::{Program, Scheme};
 
-/// The columns: messages have the names of table 5, where they have one; R counts the
-/// thresholds.
+/// The columns. Messages have the names of table 5; R counts the thresholds.
 const HEAD: [&str; 9] =
     ["message", "round", "R", "threshold", "operation", "bytes", "increment", "peer", "counter"];
 
-/// The work of `rank` in the order of its levels, one line each, below a line of headings; what ends
-/// an instance is of round C. [`Scheme::Tank1`] has the paper's names, and leaves out the end of the
-/// instance, for which the paper looks at the level. Signals are named if the operation has data
-/// that a rank is ready for.
+/// A heading, then a line for each work of `rank` by level; round C ends an instance.
+/// [`Scheme::Tank1`] has the paper's names, and omits the end of the instance, which the paper
+/// detects by the level. Signals have a name (RTR) if the operation has data.
 pub fn table(program: &Program, rank: u32, has_data: bool) -> String {
     let is_paper = program.scheme == Scheme::Tank1;
     let mut rows = rows(program, rank);
@@ -43,7 +42,7 @@ pub fn table(program: &Program, rank: u32, has_data: bool) -> String {
     text(&lines)
 }
 
-/// The name of a message in table 5.
+/// Names of messages in table 5.
 fn purpose(row: &TableRow, has_data: bool) -> &'static str {
     match row.purpose {
         Purpose::Signal if has_data => "RTR",
@@ -68,7 +67,7 @@ fn operation(row: &TableRow, is_paper: bool) -> String {
     row.operation.libfabric().filter(|_| is_paper).unwrap_or(own).to_owned()
 }
 
-/// Columns under each other: words to the left, numbers to the right.
+/// Aligned columns: words to the left, numbers to the right.
 pub fn text<const N: usize>(rows: &[[String; N]]) -> String {
     let mut widths = [0; N];
     for row in rows {

@@ -12,7 +12,7 @@ use clap::{ArgMatches, Command};
 
 fn command() -> Command {
     Command::new("suiro-sim")
-        .about("Shows what networks make of communication, in virtual time.")
+        .about("Simulates communication on networks, in virtual time.")
         .version(env!("CARGO_PKG_VERSION"))
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -25,11 +25,11 @@ fn main() -> ExitCode {
     let text = match matches.subcommand() {
         Some(("rsched", matches)) => rsched::run(matches),
         Some(("offload", matches)) => offload::run(matches),
-        _ => Err("there is nothing to do".to_owned()),
+        _ => Err("no subcommand".to_owned()),
     };
     let written = text.and_then(|text| {
         let written = io::stdout().write_all(text.as_bytes());
-        written.map_err(|error| format!("cannot write: {error}"))
+        written.map_err(|error| format!("cannot write standard output: {error}"))
     });
     match written {
         Ok(()) => ExitCode::SUCCESS,
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Writes a picture to the file that option `name` names, if it does.
+/// Writes a picture to the file of the option `name`, if given.
 fn write_file(
     matches: &ArgMatches, name: &str, picture: impl FnOnce() -> String,
 ) -> Result<(), String> {

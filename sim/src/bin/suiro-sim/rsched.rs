@@ -1,4 +1,4 @@
-//! `suiro-sim rsched`: which engine puts what, and how long it takes.
+//! `suiro-sim rsched`: the engine of each put, and the time of the exchange.
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 use mpi_abi::devices::torus::TorusShape;
@@ -29,7 +29,7 @@ pub(crate) fn command() -> Command {
                 .value_name("NAME")
                 .value_delimiter(',')
                 .value_parser(HaloPattern::ALL.map(HaloPattern::name))
-                .help("with which neighbours; pictures show the last  [default: each in turn]"),
+                .help("the neighbours; pictures show the last  [default: each pattern]"),
         )
         .arg(
             Arg::new("policy")
@@ -45,7 +45,7 @@ pub(crate) fn command() -> Command {
                 .value_name("K")
                 .default_value("872")
                 .value_parser(value_parser!(u64).range(1..=1 << 20))
-                .help("vertical size of the grid; horizontally it has 16 × 16"),
+                .help("vertical size of the grid; horizontally 16 × 16"),
         )
         .arg(
             Arg::new("torus")
@@ -53,7 +53,7 @@ pub(crate) fn command() -> Command {
                 .value_name("XxYxZ")
                 .default_value(PAPER)
                 .value_parser(torus)
-                .help("the nodes, with a process on each; exchanges are along X and Y"),
+                .help("the nodes, one process on each; exchanges are along X and Y"),
         )
         .arg(
             Arg::new("engines")
@@ -62,13 +62,13 @@ pub(crate) fn command() -> Command {
                 .value_parser(value_parser!(u8).range(1..=16))
                 .help("engines of an interface  [default: 4]"),
         )
-        .arg(number("put-rate", "GB/s", "what one put can have  [default: 4.0]"))
-        .arg(number("link-rate", "GB/s", "what a link can have  [default: 4.875]"))
-        .arg(number("rank-rate", "GB/s", "what a process can send  [default: 13.2]"))
-        .arg(number("access", "us", "to write the commands of one engine  [default: 1.0]"))
-        .arg(number("gap", "us", "between two puts of an engine  [default: 0.3]"))
+        .arg(number("put-rate", "GB/s", "rate of one put  [default: 4.0]"))
+        .arg(number("link-rate", "GB/s", "rate of a link  [default: 4.875]"))
+        .arg(number("rank-rate", "GB/s", "rate of a sending process  [default: 13.2]"))
+        .arg(number("access", "us", "time to write the commands of one engine  [default: 1.0]"))
+        .arg(number("gap", "us", "time between two puts of an engine  [default: 0.3]"))
         .arg(file("svg", "draw the packings"))
-        .arg(file("chart", "draw the times over the eleven published sizes of the grid"))
+        .arg(file("chart", "draw the times for the eleven published sizes of the grid"))
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<String, String> {
@@ -108,7 +108,7 @@ fn machine(matches: &ArgMatches) -> InterfaceModel {
 
 fn policy(name: &str) -> Result<PackingPolicy, String> {
     let good = || PackingPolicy::ALL.map(PackingPolicy::name).join(", ");
-    PackingPolicy::from_name(name).ok_or_else(|| format!("it is not one of {}", good()))
+    PackingPolicy::from_name(name).ok_or_else(|| format!("expected one of {}", good()))
 }
 
 fn torus(text: &str) -> Result<TorusShape, String> {
@@ -120,10 +120,10 @@ fn torus(text: &str) -> Result<TorusShape, String> {
     }
 }
 
-/// A number above 0; a rate or a time that is 0 would make times that are not numbers.
+/// A number above 0; with a rate or a time of 0, times would not be numbers.
 fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if (1e-6..=1e9).contains(&number) => Ok(number),
-        _ => Err("a number from 0.000001 to 1e9".to_owned()),
+        _ => Err("expected a number from 0.000001 to 1e9".to_owned()),
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn command() -> Command {
                 .value_delimiter(',')
                 .default_value("0")
                 .value_parser(value_parser!(u32))
-                .help("whose counters"),
+                .help("ranks whose counters are drawn"),
         )
         .arg(scheme_argument())
         .arg(
@@ -27,7 +27,7 @@ pub(super) fn command() -> Command {
                 .value_name("N")
                 .default_value("2")
                 .value_parser(value_parser!(u64).range(1..=100))
-                .help("how often the operation is started"),
+                .help("number of starts of the operation"),
         )
         .arg(
             Arg::new("seed")
@@ -35,9 +35,15 @@ pub(super) fn command() -> Command {
                 .value_name("N")
                 .default_value("1")
                 .value_parser(value_parser!(u64))
-                .help("decides when ranks start, and how late messages are"),
+                .help("seed of the random start times and message delays"),
         )
-        .arg(Arg::new("svg").long("svg").value_name("FILE").required(true).help("the picture"))
+        .arg(
+            Arg::new("svg")
+                .long("svg")
+                .value_name("FILE")
+                .required(true)
+                .help("file for the picture"),
+        )
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<String, String> {
@@ -46,7 +52,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<String, String> {
     let ranks = matches.get_many::<u32>("rank").into_iter().flatten();
     let ranks: Vec<u32> =
         ranks.map(|&rank| checked(rank, &collective)).collect::<Result<_, _>>()?;
-    let number = |name, usual| matches.get_one::<u64>(name).copied().unwrap_or(usual);
+    let number = |name, default| matches.get_one::<u64>(name).copied().unwrap_or(default);
     let (seed, ordered) = (number("seed", 1), collective.ordered);
     let times = Times { seed, ordered, ..Times::default() };
     let rules = collective.rules(scheme);
@@ -57,11 +63,11 @@ pub(super) fn run(matches: &ArgMatches) -> Result<String, String> {
         let name = collective.operation.name().to_lowercase();
         let scheme = format!("{scheme:?}").to_lowercase();
         let title = format!("{name} by {algorithm}, {} ranks, scheme {scheme}", collective.ranks);
-        let summary = "Levels of counters over time, and what each threshold lets go.";
+        let summary = "Levels of counters over time, and the work that each threshold triggers.";
         crate::write_file(matches, "svg", || {
             draw::levels::file(&title, summary, &programs, &run, &ranks)
         })?;
         let last = run.ends.iter().flatten().max().copied().unwrap_or(0);
-        Ok(format!("over after {:.1} us\n", last as f64 / 1e3))
+        Ok(format!("completed after {:.1} us\n", last as f64 / 1e3))
     })
 }

@@ -9,13 +9,13 @@ use mpi_abi::mpi::collective::selection::registry::CollectiveOperation;
 use mpi_abi::offload::Scheme;
 use sim::offload::{OPERATIONS, SimulatedCollective};
 
-/// The schemes, and their names.
+/// Names of the schemes.
 const SCHEMES: [(&str, Scheme); 3] =
     [("tank", Scheme::Tank), ("tank1", Scheme::Tank1), ("prematched", Scheme::Prematched)];
 
 pub(crate) fn command() -> Command {
     Command::new("offload")
-        .about("Shows the deferred work that a collective operation is for an interface.")
+        .about("Shows a collective operation as deferred work of an interface.")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(table::command())
@@ -28,11 +28,11 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<String, String> {
         Some(("table", matches)) => table::run(matches),
         Some(("resources", matches)) => resources::run(matches),
         Some(("draw", matches)) => draw::run(matches),
-        _ => Err("there is nothing to do".to_owned()),
+        _ => Err("no subcommand".to_owned()),
     }
 }
 
-/// The arguments that say which collective operation, for at most so many ranks.
+/// Adds the arguments of a collective operation of at most `ranks_max` ranks.
 fn with_collective(command: Command, ranks_max: i64) -> Command {
     command
         .arg(
@@ -48,13 +48,13 @@ fn with_collective(command: Command, ranks_max: i64) -> Command {
                 .value_name("P")
                 .required(true)
                 .value_parser(value_parser!(u32).range(1..=ranks_max))
-                .help("how many take part"),
+                .help("number of ranks"),
         )
         .arg(
             Arg::new("algorithm")
                 .long("algorithm")
                 .value_name("NAME")
-                .help("as suiro-info --coll lists them  [default: the one that papers offload]"),
+                .help("an algorithm that suiro-info --coll lists  [default: one that was published for offloading]"),
         )
         .arg(
             Arg::new("bytes")
@@ -70,19 +70,19 @@ fn with_collective(command: Command, ranks_max: i64) -> Command {
                 .value_name("RANK")
                 .default_value("0")
                 .value_parser(value_parser!(u32))
-                .help("the root, where there is one"),
+                .help("the root, if the operation has one"),
         )
         .arg(
             Arg::new("unordered")
                 .long("unordered")
                 .action(ArgAction::SetTrue)
-                .help("what one rank sends to another need not arrive in order"),
+                .help("messages between two ranks may arrive out of order"),
         )
         .arg(
             Arg::new("copy")
                 .long("copy")
                 .action(ArgAction::SetTrue)
-                .help("the own block is not in its place yet"),
+                .help("a rank's own block is not yet in the receive buffer"),
         )
 }
 
@@ -101,7 +101,6 @@ fn collective(matches: &ArgMatches) -> Result<SimulatedCollective, String> {
     })
 }
 
-/// What the operations are called.
 fn names() -> Vec<String> {
     OPERATIONS.iter().map(|operation| operation.name().to_lowercase()).collect()
 }
@@ -109,7 +108,7 @@ fn names() -> Vec<String> {
 fn operation(name: &str) -> Result<CollectiveOperation, String> {
     let known =
         CollectiveOperation::from_name(name).filter(|operation| OPERATIONS.contains(operation));
-    known.ok_or_else(|| format!("it is not one of {}", names().join(", ")))
+    known.ok_or_else(|| format!("expected one of {}", names().join(", ")))
 }
 
 fn scheme_argument() -> Arg {
@@ -126,8 +125,12 @@ fn scheme(matches: &ArgMatches) -> Scheme {
     SCHEMES.iter().find(|(known, _)| *known == name).map_or(Scheme::Tank, |(_, scheme)| *scheme)
 }
 
-/// The rank is one of the operation.
+/// Checks that the rank is one of the operation.
 fn checked(rank: u32, collective: &SimulatedCollective) -> Result<u32, String> {
     let ranks = collective.ranks;
-    if rank < ranks { Ok(rank) } else { Err(format!("rank {rank} is none of {ranks}")) }
+    if rank < ranks {
+        Ok(rank)
+    } else {
+        Err(format!("--rank {rank}: expected a rank below {ranks}"))
+    }
 }

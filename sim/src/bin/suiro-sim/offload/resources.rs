@@ -7,11 +7,11 @@ use sim::offload::{resources, table};
 use super::{SCHEMES, collective, with_collective};
 
 pub(super) fn command() -> Command {
-    let about = "Prints what an operation takes of an interface, by scheme.";
-    let long = "Prints what an operation takes of an interface, by scheme: counters of an instance, \
-                how often each is there, slots for deferred work, unlike thresholds of a counter, and \
-                the bits of its highest level. Of several ranks, at the beginning, in the middle and \
-                at the end, each number is the largest.";
+    let about = "Prints the resources of an interface that an operation needs, by scheme.";
+    let long = "Prints the resources of an interface that an operation needs, by scheme: counters of \
+    an instance, tanks (copies of them), slots for deferred work, distinct thresholds of a \
+    counter, and the bits of its highest level. Each number is the maximum over several \
+    ranks, at the beginning, in the middle and at the end.";
     with_collective(Command::new("resources").about(about).long_about(long), 1 << 20)
 }
 
