@@ -91,6 +91,13 @@ pub trait Device: Send {
     /// `disarm`: for threads of this process.
     fn wake_self(&mut self);
 
+    /// A number that changes with every packet delivered and every change of a counter of this rank;
+    /// `None` while work of this rank is due or in progress at the device, or if the device does not
+    /// know. The deadlock detector compares two of these numbers.
+    fn quiescence(&self) -> Option<u64> {
+        None
+    }
+
     /// Direct copies from the memory of a peer, where the device can do that.
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
         None
@@ -157,31 +164,39 @@ pub trait Bulk {
     /// to send packets instead.
     fn read(&mut self, peer: Peer, from: u64, into: Span) -> Result<(), String>;
 
-    /// Begins a copy by both ends of a message from `peer`, which is to arrive in `into`: the
-    /// ticket that `peer` needs to take part. `None` where that is of no use: then
-    /// [`read`](Self::read).
+    /// Copies that both ends of a message share, where the device can do that.
+    fn split(&mut self) -> Option<&mut dyn SplitCopies> {
+        None
+    }
+}
+
+/// Copies of one message by both of its ends at the same time: each takes pieces until none is left.
+/// Neither waits for the other.
+pub trait SplitCopies {
+    /// Begins a copy of a message from `peer` into `into`, and returns the ticket with which `peer`
+    /// takes part; `None` if the receiver is faster alone, by [`Bulk::read`].
     ///
-    /// Nothing else may use `into` until one of the two sides got another end than
+    /// Nothing else may use `into` until one of the two ends has got another result than
     /// [`SplitEnd::PeerPending`].
     fn begin_split(&mut self, peer: Peer, into: Span) -> Option<u64>;
 
-    /// The receiver's part of the copy that `begin_split` began: pieces from address `from` on in
-    /// `peer`'s memory, until none is left. It does not wait for `peer`, which may never come.
+    /// The receiver's part: reads pieces from address `from` on in `peer`'s memory until none is
+    /// left. `peer` may take part late, or not at all.
     fn read_split(&mut self, peer: Peer, ticket: u64, from: u64, into: Span) -> SplitEnd;
 
-    /// The sender's part of the copy for which the receiver `peer` gave the `ticket`, of the
-    /// message in `from`. [`SplitEnd::PeerPending`] too if there was nothing left to do.
+    /// The sender's part: writes pieces of the message `from` to the receiver `peer`, which gave
+    /// `ticket`. [`SplitEnd::PeerPending`] if no piece was left.
     fn write_split(&mut self, peer: Peer, ticket: u64, from: Span) -> SplitEnd;
 }
 
-/// How a copy by both ends of a message looks to the one whose part is over.
+/// State of a split copy for an end whose part has completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SplitEnd {
-    /// All of it is over and every byte has arrived; the other end does not know yet.
+    /// Every byte has arrived. The other end got [`PeerPending`](Self::PeerPending).
     Completed,
-    /// All of it is over and something could not be copied; the other end does not know yet.
+    /// A piece could not be copied. The other end got [`PeerPending`](Self::PeerPending).
     Failed,
-    /// The other end has something to do, and will be told one of the above.
+    /// The other end still copies, and its result is one of the above.
     PeerPending,
 }
 

@@ -69,7 +69,7 @@ pub trait Rma {
     /// Starts to copy `from` to memory of a peer.
     ///
     /// # Errors
-    /// Here or at the [`end`](Rma::end): `RmaRange` if it leaves what is registered or nothing is,
+    /// Here or at [`take_completion`](Rma::take_completion): `RmaRange` if it leaves what is registered or nothing is,
     /// `RemoteAccess` if peers may only read it. Nothing is written then.
     fn put(&mut self, from: Span, to: RemoteAddress, engine: Option<u8>) -> Result<RmaTicket>;
 
@@ -88,8 +88,8 @@ pub trait Rma {
         &mut self, at: RemoteAddress, bytes: u8, update: Update, old: Span,
     ) -> Result<RmaTicket>;
 
-    /// Whether an access is over: `None` while it is not. After that the ticket means nothing.
+    /// The result of an access that has completed, once; `None` while it is in progress.
     ///
-    /// A write is over when every byte is at the peer.
-    fn end(&mut self, ticket: RmaTicket) -> Option<Result>;
+    /// A write has completed when every byte is at the peer.
+    fn take_completion(&mut self, ticket: RmaTicket) -> Option<Result>;
 }

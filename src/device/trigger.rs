@@ -149,11 +149,4 @@ pub trait Trigger {
 
     /// How many programs were loaded that the host runs for lack of something.
     fn fallbacks(&self) -> u64;
-
-    /// A number that changes whenever a counter of this rank does, if all started programs wait for
-    /// that or for the host: no work is due, and none is under way. `None` otherwise, and if nobody
-    /// knows. It is for who has to be sure that nothing will happen any more.
-    fn quiescence(&self) -> Option<u64> {
-        None
-    }
 }

@@ -42,6 +42,8 @@ pub struct Loopback {
     inboxes: Arc<[LoopbackInbox]>,
     network: Arc<SharedNetwork>,
     segments: Option<SegmentPool>,
+    /// Packets delivered by `poll`.
+    delivered: u64,
 }
 
 /// The interfaces of all ranks.
@@ -93,6 +95,7 @@ impl Loopback {
             inboxes: inboxes.clone(),
             network: network.clone(),
             segments: rooms.clone(),
+            delivered: 0,
         };
         (0..ranks as Peer).map(rank).collect()
     }
@@ -162,6 +165,7 @@ impl Device for Loopback {
         for packet in &packets {
             sink.packet(packet.from, &packet.header, &packet.data);
         }
+        self.delivered += packets.len() as u64;
         packets.len()
     }
 
@@ -182,6 +186,10 @@ impl Device for Loopback {
 
     fn wake_self(&mut self) {
         self.inbox(self.me).wake();
+    }
+
+    fn quiescence(&self) -> Option<u64> {
+        Some(self.counter_changes()?.wrapping_add(self.delivered))
     }
 
     fn shared_memory(&mut self) -> Option<&mut dyn SharedMemory> {

@@ -170,13 +170,11 @@ impl WaitSnapshot {
     pub(super) fn of(
         mpi: &ProcessMpi, wait_id: WaitId, tickets: u64, is_multiple: bool, all_wait: bool,
     ) -> Self {
-        let arrivals = mpi.engine.device().arrivals();
-        let state = digest((tickets, mpi.position(), arrivals));
+        let state = digest((tickets, mpi.position(), mpi.engine.device_quiescence()));
         // Here belongs whoever else may end a wait, once there are such: processes that connect,
         // and those of other jobs that were joined.
         let is_ended_by_ranks = !mpi.has_generalized();
-        let is_at_rest = arrivals.is_some() && mpi.engine.is_quiescent();
-        let is_conclusive = is_at_rest && is_ended_by_ranks && all_wait;
+        let is_conclusive = mpi.engine.is_quiescent() && is_ended_by_ranks && all_wait;
         Self { wait_id, state, is_conclusive, is_multiple }
     }
 }

@@ -86,15 +86,6 @@ impl Devices {
     pub(crate) fn wait_table(&self) -> WaitTable {
         self.node.wait_table()
     }
-
-    /// A number that changes whenever a packet arrives, or a counter of this rank does. `None` while
-    /// an interface is at work, so that something will happen to this rank or a peer.
-    pub(crate) fn arrivals(&self) -> Option<u64> {
-        match &self.interface {
-            None => Some(self.node.arrivals()),
-            Some(interface) => interface.arrivals(),
-        }
-    }
 }
 
 impl Device for Devices {
@@ -144,6 +135,13 @@ impl Device for Devices {
 
     fn wake_self(&mut self) {
         carrier!(self, device => device.wake_self());
+    }
+
+    fn quiescence(&self) -> Option<u64> {
+        match &self.interface {
+            None => self.node.quiescence(),
+            Some(interface) => interface.quiescence(),
+        }
     }
 
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {

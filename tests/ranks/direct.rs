@@ -3,7 +3,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use mpi_abi::device::{Bulk, Busy, Caps, Device, Header, PacketSink, SplitEnd, WakeSource};
+use mpi_abi::device::middleware::Middleware;
+use mpi_abi::device::{Bulk, SplitCopies, SplitEnd};
 use mpi_abi::devices::loopback::Loopback;
 use mpi_abi::engine::point_to_point::{Engine, Mode};
 use platform::base::{Peer, Span};
@@ -73,6 +74,12 @@ impl Bulk for Scripted {
         Ok(())
     }
 
+    fn split(&mut self) -> Option<&mut dyn SplitCopies> {
+        Some(self)
+    }
+}
+
+impl SplitCopies for Scripted {
     fn begin_split(&mut self, _peer: Peer, into: Span) -> Option<u64> {
         let mut all = self.into.lock().unwrap();
         all.push(into);
@@ -98,38 +105,18 @@ impl Bulk for Scripted {
     }
 }
 
-impl Device for Scripted {
-    fn caps(&self) -> Caps {
-        self.inner.caps()
+impl Middleware for Scripted {
+    type Inner = Loopback;
+
+    fn inner(&self) -> &Loopback {
+        &self.inner
     }
 
-    fn send_short(&mut self, peer: Peer, header: &Header, data: &[u8]) -> Result<(), Busy> {
-        self.inner.send_short(peer, header, data)
+    fn inner_mut(&mut self) -> &mut Loopback {
+        &mut self.inner
     }
 
-    fn send(
-        &mut self, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
-    ) -> Result<(), Busy> {
-        self.inner.send(peer, header, len, fill)
-    }
-
-    fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
-        self.inner.poll(sink)
-    }
-
-    fn arm(&mut self) -> WakeSource {
-        self.inner.arm()
-    }
-
-    fn disarm(&mut self) {
-        self.inner.disarm();
-    }
-
-    fn wake_self(&mut self) {
-        self.inner.wake_self();
-    }
-
-    fn bulk(&mut self) -> Option<&mut dyn Bulk> {
+    fn inner_bulk(&mut self) -> Option<&mut dyn Bulk> {
         Some(self)
     }
 }

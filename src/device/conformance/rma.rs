@@ -56,7 +56,7 @@ pub(super) fn poll_all<D: Device>(devices: &mut [D]) {
 fn end<D: Device>(devices: &mut [D], me: usize, ticket: RmaTicket) -> Result {
     let patience = TestDeadline::new();
     loop {
-        if let Some(end) = rma(&mut devices[me]).end(ticket) {
+        if let Some(end) = rma(&mut devices[me]).take_completion(ticket) {
             return end;
         }
         poll_all(devices);

@@ -7,9 +7,8 @@
 
 use std::collections::VecDeque;
 
-use crate::device::rma::Rma;
-use crate::device::trigger::Trigger;
-use crate::device::{Bulk, Busy, Caps, Device, Header, PacketSink, SharedMemory, WakeSource};
+use crate::device::middleware::Middleware;
+use crate::device::{Device, Header, PacketSink};
 use platform::base::{Peer, Random};
 
 /// The inner device, with delays on the receiving side.
@@ -71,59 +70,29 @@ impl PacketSink for DelayQueue {
     }
 }
 
-impl<D: Device> Device for Delay<D> {
-    fn caps(&self) -> Caps {
-        self.inner.caps()
+impl<D: Device> Middleware for Delay<D> {
+    type Inner = D;
+
+    fn inner(&self) -> &D {
+        &self.inner
     }
 
-    fn send_short(&mut self, peer: Peer, header: &Header, data: &[u8]) -> Result<(), Busy> {
-        self.inner.send_short(peer, header, data)
+    fn inner_mut(&mut self) -> &mut D {
+        &mut self.inner
     }
 
-    fn send(
-        &mut self, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
-    ) -> Result<(), Busy> {
-        self.inner.send(peer, header, len, fill)
-    }
-
-    fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
+    fn poll_inner(&mut self, sink: &mut impl PacketSink) -> usize {
         self.queue.now += 1;
         self.inner.poll(&mut self.queue);
         self.queue.deliver(self.armed, sink)
     }
 
-    fn arm(&mut self) -> WakeSource {
-        self.armed = true;
-        self.inner.arm()
+    fn before_arm(&mut self, is_armed: bool) {
+        self.armed = is_armed;
     }
 
-    fn disarm(&mut self) {
-        self.armed = false;
-        self.inner.disarm();
-    }
-
-    fn wake_self(&mut self) {
-        self.inner.wake_self();
-    }
-
-    fn bulk(&mut self) -> Option<&mut dyn Bulk> {
-        self.inner.bulk()
-    }
-
-    fn shared_memory(&mut self) -> Option<&mut dyn SharedMemory> {
-        self.inner.shared_memory()
-    }
-
-    fn rma(&mut self) -> Option<&mut dyn Rma> {
-        self.inner.rma()
-    }
-
-    fn trigger(&mut self) -> Option<&mut dyn Trigger> {
-        self.inner.trigger()
-    }
-
-    fn notify(&mut self, peer: Peer) {
-        self.inner.notify(peer);
+    fn holds_packets(&self) -> bool {
+        !self.queue.packets.is_empty()
     }
 }
 

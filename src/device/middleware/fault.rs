@@ -4,11 +4,8 @@
 //! direct reads fail as often. Nothing else changes: a refused packet is not sent at all, and rooms
 //! have no faults. Equal seeds refuse the same sends.
 
-use crate::device::rma::Rma;
-use crate::device::trigger::Trigger;
-use crate::device::{
-    Bulk, Busy, Caps, Device, Header, PacketSink, SharedMemory, SplitEnd, WakeSource,
-};
+use crate::device::middleware::Middleware;
+use crate::device::{Bulk, Busy, Device, SplitCopies, SplitEnd};
 use platform::base::{Peer, Random, Span};
 
 /// The inner device, with faults.
@@ -24,63 +21,33 @@ impl<D: Device> Fault<D> {
         Self { inner, random: Random::new(seed), one_in }
     }
 
-    fn refuse(&mut self) -> Result<(), Busy> {
-        if self.random.one_in(self.one_in) { Err(Busy) } else { Ok(()) }
+    fn is_fault(&mut self) -> bool {
+        self.random.one_in(self.one_in)
+    }
+
+    fn inner_split(&mut self) -> Option<&mut dyn SplitCopies> {
+        self.inner.bulk()?.split()
     }
 }
 
-impl<D: Device> Device for Fault<D> {
-    fn caps(&self) -> Caps {
-        self.inner.caps()
+impl<D: Device> Middleware for Fault<D> {
+    type Inner = D;
+
+    fn inner(&self) -> &D {
+        &self.inner
     }
 
-    fn send_short(&mut self, peer: Peer, header: &Header, data: &[u8]) -> Result<(), Busy> {
-        self.refuse()?;
-        self.inner.send_short(peer, header, data)
+    fn inner_mut(&mut self) -> &mut D {
+        &mut self.inner
     }
 
-    fn send(
-        &mut self, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
-    ) -> Result<(), Busy> {
-        self.refuse()?;
-        self.inner.send(peer, header, len, fill)
+    fn before_send(&mut self) -> Result<(), Busy> {
+        if self.is_fault() { Err(Busy) } else { Ok(()) }
     }
 
-    fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
-        self.inner.poll(sink)
-    }
-
-    fn arm(&mut self) -> WakeSource {
-        self.inner.arm()
-    }
-
-    fn disarm(&mut self) {
-        self.inner.disarm();
-    }
-
-    fn wake_self(&mut self) {
-        self.inner.wake_self();
-    }
-
-    fn bulk(&mut self) -> Option<&mut dyn Bulk> {
-        // Asked for by value first: the borrow of the inner one must not outlive the test.
+    fn inner_bulk(&mut self) -> Option<&mut dyn Bulk> {
+        // The borrow of the inner `Bulk` must end before `self` is returned.
         if self.inner.bulk().is_some() { Some(self) } else { None }
-    }
-
-    fn shared_memory(&mut self) -> Option<&mut dyn SharedMemory> {
-        self.inner.shared_memory()
-    }
-
-    fn rma(&mut self) -> Option<&mut dyn Rma> {
-        self.inner.rma()
-    }
-
-    fn trigger(&mut self) -> Option<&mut dyn Trigger> {
-        self.inner.trigger()
-    }
-
-    fn notify(&mut self, peer: Peer) {
-        self.inner.notify(peer);
     }
 }
 
@@ -90,37 +57,40 @@ impl<D: Device> Bulk for Fault<D> {
     }
 
     fn read(&mut self, peer: Peer, from: u64, into: Span) -> Result<(), String> {
-        if self.random.one_in(self.one_in) {
+        if self.is_fault() {
             return Err(format!("injected: a read of {} bytes from rank {peer} fails", into.len()));
         }
         match self.inner.bulk() {
             Some(bulk) => bulk.read(peer, from, into),
-            None => Err("the inner device reads no longer".to_owned()),
+            None => Err("the inner device has no direct copies now".to_owned()),
         }
     }
 
+    fn split(&mut self) -> Option<&mut dyn SplitCopies> {
+        if self.inner_split().is_some() { Some(self) } else { None }
+    }
+}
+
+impl<D: Device> SplitCopies for Fault<D> {
     fn begin_split(&mut self, peer: Peer, into: Span) -> Option<u64> {
-        if self.random.one_in(self.one_in) {
-            None
-        } else {
-            self.inner.bulk()?.begin_split(peer, into)
-        }
+        if self.is_fault() { None } else { self.inner_split()?.begin_split(peer, into) }
     }
 
     fn read_split(&mut self, peer: Peer, ticket: u64, from: u64, into: Span) -> SplitEnd {
-        let inner = self.inner.bulk();
-        inner.map_or(SplitEnd::Failed, |bulk| bulk.read_split(peer, ticket, from, into))
+        let split = self.inner_split();
+        split.map_or(SplitEnd::Failed, |split| split.read_split(peer, ticket, from, into))
     }
 
     fn write_split(&mut self, peer: Peer, ticket: u64, from: Span) -> SplitEnd {
-        let inner = self.inner.bulk();
-        inner.map_or(SplitEnd::PeerPending, |bulk| bulk.write_split(peer, ticket, from))
+        let split = self.inner_split();
+        split.map_or(SplitEnd::PeerPending, |split| split.write_split(peer, ticket, from))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::Header;
     use crate::devices::loopback::Loopback;
 
     fn refusals(seed: u64, one_in: u64) -> Vec<bool> {

@@ -5,9 +5,8 @@
 
 use std::collections::VecDeque;
 
-use crate::device::rma::Rma;
-use crate::device::trigger::Trigger;
-use crate::device::{Bulk, Busy, Caps, Device, Header, PacketSink, SharedMemory, WakeSource};
+use crate::device::middleware::Middleware;
+use crate::device::{Busy, Device, Header, PacketSink};
 use platform::base::Peer;
 
 /// The inner device, with a memory.
@@ -89,13 +88,6 @@ impl EventLog {
             self.events.push_back(event);
         }
     }
-
-    fn record_send(&mut self, peer: Peer, header: Header, len: usize, sent: Result<(), Busy>) {
-        self.record(match sent {
-            Ok(()) => DeviceEvent::Sent { peer, header, len },
-            Err(Busy) => DeviceEvent::Refused { peer, header, len },
-        });
-    }
 }
 
 impl<S: PacketSink> PacketSink for TracingSink<'_, S> {
@@ -105,61 +97,31 @@ impl<S: PacketSink> PacketSink for TracingSink<'_, S> {
     }
 }
 
-impl<D: Device> Device for Trace<D> {
-    fn caps(&self) -> Caps {
-        self.inner.caps()
+impl<D: Device> Middleware for Trace<D> {
+    type Inner = D;
+
+    fn inner(&self) -> &D {
+        &self.inner
     }
 
-    fn send_short(&mut self, peer: Peer, header: &Header, data: &[u8]) -> Result<(), Busy> {
-        let sent = self.inner.send_short(peer, header, data);
-        self.log.record_send(peer, *header, data.len(), sent);
-        sent
+    fn inner_mut(&mut self) -> &mut D {
+        &mut self.inner
     }
 
-    fn send(
-        &mut self, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
-    ) -> Result<(), Busy> {
-        let sent = self.inner.send(peer, header, len, fill);
-        self.log.record_send(peer, *header, len, sent);
-        sent
+    fn after_send(&mut self, peer: Peer, header: &Header, len: usize, sent: Result<(), Busy>) {
+        let header = *header;
+        self.log.record(match sent {
+            Ok(()) => DeviceEvent::Sent { peer, header, len },
+            Err(Busy) => DeviceEvent::Refused { peer, header, len },
+        });
     }
 
-    fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
+    fn poll_inner(&mut self, sink: &mut impl PacketSink) -> usize {
         self.inner.poll(&mut TracingSink { log: &mut self.log, sink })
     }
 
-    fn arm(&mut self) -> WakeSource {
-        self.log.record(DeviceEvent::Armed);
-        self.inner.arm()
-    }
-
-    fn disarm(&mut self) {
-        self.log.record(DeviceEvent::Disarmed);
-        self.inner.disarm();
-    }
-
-    fn wake_self(&mut self) {
-        self.inner.wake_self();
-    }
-
-    fn bulk(&mut self) -> Option<&mut dyn Bulk> {
-        self.inner.bulk()
-    }
-
-    fn shared_memory(&mut self) -> Option<&mut dyn SharedMemory> {
-        self.inner.shared_memory()
-    }
-
-    fn rma(&mut self) -> Option<&mut dyn Rma> {
-        self.inner.rma()
-    }
-
-    fn trigger(&mut self) -> Option<&mut dyn Trigger> {
-        self.inner.trigger()
-    }
-
-    fn notify(&mut self, peer: Peer) {
-        self.inner.notify(peer);
+    fn before_arm(&mut self, is_armed: bool) {
+        self.log.record(if is_armed { DeviceEvent::Armed } else { DeviceEvent::Disarmed });
     }
 }
 

@@ -49,6 +49,16 @@ impl Loopback {
         result
     }
 
+    /// How often counters of this rank have changed, if no interface has work.
+    pub(super) fn counter_changes(&self) -> Option<u64> {
+        if self.inbox(self.me).host_work_due.load(Ordering::Acquire) {
+            return None;
+        }
+        // Under the lock, as `is_active` changes there.
+        let wire = self.network.wire.lock();
+        if self.network.is_active.load(Ordering::Acquire) { None } else { wire.quiescence(self.me) }
+    }
+
     /// Has the hosts of these ranks look at their programs, which may have something for them.
     fn notify_all(&self, rung: &[Peer]) {
         for &peer in rung {
@@ -90,7 +100,7 @@ impl Rma for Loopback {
         })
     }
 
-    fn end(&mut self, ticket: RmaTicket) -> Option<Result> {
+    fn take_completion(&mut self, ticket: RmaTicket) -> Option<Result> {
         self.advance_network();
         self.network.wire.lock().interface(self.me).nic.take_completion(ticket)
     }
@@ -146,14 +156,5 @@ impl Trigger for Loopback {
 
     fn fallbacks(&self) -> u64 {
         self.network.wire.lock().interface(self.me).nic.fallbacks()
-    }
-
-    fn quiescence(&self) -> Option<u64> {
-        if self.inbox(self.me).host_work_due.load(Ordering::Acquire) {
-            return None;
-        }
-        // Under the lock, as `is_active` changes there.
-        let wire = self.network.wire.lock();
-        if self.network.is_active.load(Ordering::Acquire) { None } else { wire.quiescence(self.me) }
     }
 }

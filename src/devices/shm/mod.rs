@@ -16,7 +16,7 @@ mod wait_table;
 use std::os::fd::OwnedFd;
 
 use crate::device::{
-    Bulk, Busy, Caps, Device, Header, PacketSink, SharedMemory, SplitEnd, WakeSource,
+    Bulk, Busy, Caps, Device, Header, PacketSink, SharedMemory, SplitCopies, SplitEnd, WakeSource,
 };
 use crate::devices::rings::Packets;
 use crate::devices::rings::memory::Mapped;
@@ -115,11 +115,6 @@ impl Shm {
         let (me, ranks) = (self.packets.own_slot(), self.packets.node_ranks().ranks().to_vec());
         WaitTable::new(me, ranks, self.areas.clone(), self.alarm.clone())
     }
-
-    /// A number that changes whenever a packet arrives.
-    pub(crate) fn arrivals(&self) -> u64 {
-        self.packets.arrivals()
-    }
 }
 
 impl Device for Shm {
@@ -154,6 +149,10 @@ impl Device for Shm {
 
     fn wake_self(&mut self) {
         self.packets.wake_self();
+    }
+
+    fn quiescence(&self) -> Option<u64> {
+        Some(self.packets.arrivals())
     }
 
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
@@ -213,6 +212,12 @@ impl Bulk for Shm {
         self.direct_read.read(slot, card, from, into)
     }
 
+    fn split(&mut self) -> Option<&mut dyn SplitCopies> {
+        Some(self)
+    }
+}
+
+impl SplitCopies for Shm {
     fn begin_split(&mut self, peer: Peer, into: Span) -> Option<u64> {
         let slot = self.packets.node_ranks().slot_of(peer);
         // Waking a sleeper takes longer than the half that it would do.

@@ -432,12 +432,12 @@ fn a_process_that_has_ended_is_seen() {
 #[test]
 fn whatever_arrives_changes_the_number_of_arrivals() {
     let mut ranks = network(2);
-    let mut seen = ranks[1].arrivals();
+    let mut seen = ranks[1].quiescence();
     for _ in 0..3 * QUEUE_FIRST {
         ranks[0].send_short(1, &Header::default(), b"x").unwrap();
-        assert_eq!(ranks[1].arrivals(), seen);
+        assert_eq!(ranks[1].quiescence(), seen);
         ranks[1].poll(&mut Arrivals::default());
-        assert_ne!(ranks[1].arrivals(), seen);
-        seen = ranks[1].arrivals();
+        assert_ne!(ranks[1].quiescence(), seen);
+        seen = ranks[1].quiescence();
     }
 }

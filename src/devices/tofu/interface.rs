@@ -299,7 +299,7 @@ impl TofuInterface {
         self.command(|state| state.nic.update(at, bytes, update, old))
     }
 
-    /// [`Rma::end`](crate::device::rma::Rma::end).
+    /// [`Rma::take_completion`](crate::device::rma::Rma::take_completion).
     pub(crate) fn take_completion(&self, ticket: RmaTicket) -> Option<Result> {
         self.state.lock().nic.take_completion(ticket)
     }
@@ -390,7 +390,8 @@ impl TofuInterface {
         self.state.lock().nic.fallbacks()
     }
 
-    /// [`Trigger::quiescence`](crate::device::trigger::Trigger::quiescence).
+    /// How many additions there were, if all started programs wait for more of them or for the host,
+    /// and no command is due or in progress.
     pub(crate) fn quiescence(&self) -> Option<u64> {
         let state = self.state.lock();
         let additions = self.additions();

@@ -39,7 +39,7 @@ use crate::device::rma::{MemoryKey, RemoteAccess, RemoteAddress, Rma, RmaTicket,
 use crate::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner, Trigger,
 };
-use crate::device::{Bulk, Busy, Caps, Device, Header, PacketSink, SplitEnd, WakeSource};
+use crate::device::{Bulk, Busy, Caps, Device, Header, PacketSink, WakeSource};
 use crate::devices::interface::NetworkModel;
 use crate::devices::rings::Packets;
 use crate::devices::rings::peer_address::PublishedAddress;
@@ -209,17 +209,6 @@ impl Tofu {
             self.interface.run_short_commands();
         }
     }
-
-    /// A number that changes whenever a packet arrives or a counter of this rank changes; `None` while
-    /// the interface has something to do.
-    pub(crate) fn arrivals(&self) -> Option<u64> {
-        if self.paced.as_ref().is_some_and(|paced| !paced.is_empty()) {
-            return None;
-        }
-        // Nothing but packets so far?
-        let counters = if self.engine.is_none() { Some(0) } else { self.interface.quiescence() };
-        Some(self.packets.arrivals().wrapping_add(counters?))
-    }
 }
 
 /// How many nodes lie along each dimension, for so many ranks.
@@ -287,6 +276,15 @@ impl Device for Tofu {
         self.packets.wake_self();
     }
 
+    fn quiescence(&self) -> Option<u64> {
+        if self.paced.as_ref().is_some_and(|paced| !paced.is_empty()) {
+            return None;
+        }
+        // Without an engine thread there were only packets.
+        let counters = if self.engine.is_none() { Some(0) } else { self.interface.quiescence() };
+        Some(self.packets.arrivals().wrapping_add(counters?))
+    }
+
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
         // Bytes that this thread copies by itself take no time on any link.
         if self.paced.is_none() { Some(self) } else { None }
@@ -321,18 +319,6 @@ impl Bulk for Tofu {
             format!("cannot read {} bytes of process {pid}: {error}", into.len())
         })
     }
-
-    fn begin_split(&mut self, _peer: Peer, _into: Span) -> Option<u64> {
-        None
-    }
-
-    fn read_split(&mut self, _peer: Peer, _ticket: u64, _from: u64, _into: Span) -> SplitEnd {
-        SplitEnd::Failed
-    }
-
-    fn write_split(&mut self, _peer: Peer, _ticket: u64, _from: Span) -> SplitEnd {
-        SplitEnd::PeerPending
-    }
 }
 
 impl Rma for Tofu {
@@ -362,7 +348,7 @@ impl Rma for Tofu {
         self.interface.update(at, bytes, update, old)
     }
 
-    fn end(&mut self, ticket: RmaTicket) -> Option<Result> {
+    fn take_completion(&mut self, ticket: RmaTicket) -> Option<Result> {
         self.interface.take_completion(ticket)
     }
 }
@@ -411,10 +397,6 @@ impl Trigger for Tofu {
 
     fn fallbacks(&self) -> u64 {
         self.interface.fallbacks()
-    }
-
-    fn quiescence(&self) -> Option<u64> {
-        self.interface.quiescence()
     }
 }
 

@@ -20,7 +20,7 @@ fn network(ranks: usize) -> Vec<Tofu> {
 fn end(rma: &mut dyn Rma, ticket: RmaTicket) -> Result {
     let begin = Instant::now();
     loop {
-        if let Some(end) = rma.end(ticket) {
+        if let Some(end) = rma.take_completion(ticket) {
             return end;
         }
         assert!(begin.elapsed() < Duration::from_secs(20), "no end");

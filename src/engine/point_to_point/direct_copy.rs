@@ -61,15 +61,16 @@ impl<D: Device> Engine<D> {
         }
         // Who has a message of ours to copy begins with that, and is no help with this one.
         let is_idle = self.protocol.peers[from as usize].unanswered_rts == 0;
-        let Some(ticket) = is_idle.then(|| bulk.begin_split(from, into)).flatten() else {
+        let split = bulk.split().filter(|_| is_idle);
+        let Some(ticket) = split.and_then(|split| split.begin_split(from, into)) else {
             let read = bulk.read(from, address, into);
             return if read.is_ok() { SplitEnd::Completed } else { SplitEnd::Failed };
         };
         let help = Control::CopyAssist { sender, receiver: id, ticket };
         // Without room for the packet nobody helps.
         let _ = self.transmit(from, &help.header(), &[]);
-        let bulk = self.device.bulk();
-        bulk.map_or(SplitEnd::Failed, |bulk| bulk.read_split(from, ticket, address, into))
+        let split = self.device.bulk().and_then(|bulk| bulk.split());
+        split.map_or(SplitEnd::Failed, |split| split.read_split(from, ticket, address, into))
     }
 
     /// Copies a part of an announced send into the room of its receive, if there is any left: the
@@ -80,8 +81,8 @@ impl<D: Device> Engine<D> {
         let operation = self.protocol.operations.get(sender).map(|operation| &operation.state);
         let Some(OperationState::Send(send)) = operation else { return };
         let Some(from) = send.message.span().filter(|_| send.to == to) else { return };
-        let Some(bulk) = self.device.bulk() else { return };
-        let whole = match bulk.write_split(to, ticket, from) {
+        let Some(split) = self.device.bulk().and_then(|bulk| bulk.split()) else { return };
+        let whole = match split.write_split(to, ticket, from) {
             SplitEnd::PeerPending => return,
             SplitEnd::Completed => true,
             SplitEnd::Failed => false,

@@ -111,14 +111,9 @@ impl<D: Device> Engine<D> {
         QueueLengths { posted, unexpected, outgoing }
     }
 
-    /// The device, to be looked at.
-    pub(crate) fn device(&self) -> &D {
-        &self.device
-    }
-
     /// Whether nothing is left to be done here until something arrives or the application acts.
     pub fn is_quiescent(&self) -> bool {
-        !self.protocol.needs_poll() && !self.has_work() && self.offload_quiescence().is_some()
+        !self.protocol.needs_poll() && !self.has_work() && self.device_quiescence().is_some()
     }
 
     /// The messages of a communicator that have come and that nobody has received, oldest first,

@@ -87,7 +87,7 @@ pub(crate) struct Offloads {
     all: Slab<OffloadedOperation>,
     /// Those that have started and are not over.
     active: Vec<OffloadedId>,
-    /// What the device said of its rest when it was last looked at, while any was under way.
+    /// [`Device::quiescence`] after the last poll, while any is in progress.
     quiescence: Option<u64>,
 }
 
@@ -273,9 +273,9 @@ impl<D: Device> Engine<D> {
         let over = before - under_way.len();
         self.offloads.active = under_way;
         let moved = over.max(usize::from(self.events() != events));
-        // Asked after the looks: what they did may have given the device something to do.
+        // After the polls: they may have given the device work.
         self.offloads.quiescence = match moved {
-            0 => self.device.trigger().and_then(|trigger| trigger.quiescence()),
+            0 => self.device.quiescence(),
             _ => None,
         };
         moved
@@ -334,10 +334,13 @@ impl<D: Device> Engine<D> {
         !self.offloads.all.is_empty()
     }
 
-    /// Whether the device runs anything, and does nothing now; then a number that changes whenever
-    /// it has done something. `None` while it may be doing something.
-    pub(crate) fn offload_quiescence(&self) -> Option<u64> {
-        if self.offloads.active.is_empty() { Some(0) } else { self.offloads.quiescence }
+    /// [`Device::quiescence`]. While the device runs operations: its value after the last poll, `None`
+    /// if an operation made progress in that poll.
+    pub fn device_quiescence(&self) -> Option<u64> {
+        match self.offloads.active.is_empty() {
+            true => self.device.quiescence(),
+            false => self.offloads.quiescence,
+        }
     }
 
     /// Unloads an operation that is not under way; what a run by messages would need.

@@ -135,11 +135,10 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    /// A number that changes whenever something has happened here that an operation under way
-    /// depends on, but for packets, which the device counts.
+    /// A number that changes with every event on which an operation in progress depends, except the
+    /// events that the device counts ([`Device::quiescence`]).
     pub fn position(&self) -> u64 {
-        let device = self.engine.offload_quiescence().unwrap_or(0);
-        self.engine.events().wrapping_add(self.shared_collectives.position()).wrapping_add(device)
+        self.engine.events().wrapping_add(self.shared_collectives.position())
     }
 
     /// Goes on with what is under way in halls; how many calls came further.
