@@ -1,35 +1,35 @@
-//! One-sided access: a device that reads and writes memory of peers without their help.
+//! One-sided access: a device that reads and writes memory of peers without their CPU.
 //!
-//! Memory is *registered* first; the key that this gives is what peers name it by, together with an
-//! offset (on Tofu: STADD, a steering tag and an offset). Each access is checked against the bounds
-//! of the registration. Accesses of one rank to one peer through one engine take place in the order
-//! in which they were asked for if the device keeps order
-//! ([`InterfaceLimits::ordered`](super::trigger::InterfaceLimits::ordered)); others in any order.
+//! A rank *registers* memory. Peers name registered memory by its key and an offset (on Tofu: STADD, a
+//! steering tag and an offset). The device checks each access against the bounds of the registration.
+//! Accesses of one rank to one peer through one engine take place in the order of their calls if the
+//! device keeps order ([`InterfaceLimits::ordered`](super::trigger::InterfaceLimits::ordered)); other
+//! accesses in any order.
 //!
 //! It knows no windows, epochs or datatypes.
 
 use platform::base::{Peer, Result, Span};
 
-/// What a peer names registered memory by. Never 0.
+/// Names registered memory for peers. Never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MemoryKey(pub(crate) u64);
 
 /// Memory of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RemoteAddress {
-    /// Whose.
+    /// The owner.
     pub(crate) peer: Peer,
-    /// What it told about the memory.
+    /// The owner's key for it.
     pub(crate) key: MemoryKey,
-    /// The first byte, from the beginning of what was registered.
+    /// The first byte, counted from the beginning of the registered memory.
     pub(crate) offset: u64,
 }
 
-/// Names an access until its end was seen.
+/// Names an access until its result was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RmaTicket(pub(crate) u64);
 
-/// What peers may do with registered memory.
+/// Rights of peers to registered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoteAccess {
     /// Read it.
@@ -51,7 +51,7 @@ pub enum Update {
     Xor(u64),
     /// Replaces.
     Swap(u64),
-    /// Replaces if it is the first number.
+    /// Replaces by the second number if it equals the first.
     CompareSwap(u64, u64),
 }
 
@@ -60,17 +60,18 @@ pub trait Rma {
     /// Registers memory of this rank for peers.
     ///
     /// # Errors
-    /// `NoMem` without a free registration.
+    /// `NoMem` if no registration is free.
     fn register(&mut self, memory: Span, access: RemoteAccess) -> Result<MemoryKey>;
 
-    /// Ends a registration. Nobody may use it any more.
+    /// Ends a registration. No peer may use the key any more.
     fn deregister(&mut self, key: MemoryKey);
 
     /// Starts to copy `from` to memory of a peer.
     ///
     /// # Errors
-    /// Here or at [`take_completion`](Rma::take_completion): `RmaRange` if it leaves what is registered or nothing is,
-    /// `RemoteAccess` if peers may only read it. Nothing is written then.
+    /// Here or from [`take_completion`](Rma::take_completion): `RmaRange` if the access leaves the
+    /// registered memory or the key names none, `Access` if peers may only read it. Nothing is
+    /// written then.
     fn put(&mut self, from: Span, to: RemoteAddress, engine: Option<u8>) -> Result<RmaTicket>;
 
     /// Starts to copy memory of a peer to `into`.
@@ -79,11 +80,11 @@ pub trait Rma {
     /// As [`Rma::put`].
     fn get(&mut self, from: RemoteAddress, into: Span, engine: Option<u8>) -> Result<RmaTicket>;
 
-    /// Starts to change a number of `bytes` (4 or 8) bytes; its old value goes to `old`, which is as
-    /// long or empty. It is atomic to other changes by this.
+    /// Starts to change a number of `bytes` (4 or 8) bytes, atomically to other calls of this
+    /// function. Its old value goes to `old`, which has the same length or is empty.
     ///
     /// # Errors
-    /// As [`Rma::put`]; `Arg` for other numbers of bytes, and if it is not aligned.
+    /// As [`Rma::put`]; `Arg` for another length, or a number that is not aligned.
     fn update(
         &mut self, at: RemoteAddress, bytes: u8, update: Update, old: Span,
     ) -> Result<RmaTicket>;

@@ -1,16 +1,16 @@
-//! Deferred work: a device that runs programs by itself, as counters of arrivals let it.
+//! Deferred work: a device that runs programs without the host, driven by counters of arrivals.
 //!
 //! ```text
-//!   reserve counters, register buffers ──keys to peers, places from peers──> load ──> program
+//!   reserve counters, register buffers ──keys to peers, keys from peers──> load ──> program
 //!
-//!   idle ──start──> under way ──look──> host step due ──host_done──> under way ──look──> over = idle
+//!   idle ──start──> in progress ──poll──> host step due ──host_done──> in progress ──poll──> idle
 //! ```
 //!
-//! Who runs a program is a matter of one rank alone. It is the interface where it has counters and
-//! slots left, else the host, in [`Device::poll`](super::Device::poll): then the counters are words
-//! of memory that peers add to in the same way, and no peer sees a difference.
+//! Each rank decides by itself what runs a program. The interface does if it has enough counters and
+//! slots; otherwise the host does, in [`Device::poll`](super::Device::poll). The counters are then
+//! words of memory, peers add to them in the same way, and peers see no difference.
 //!
-//! It knows no schedules, datatypes or requests; what a program means is said in `offload`.
+//! It knows no schedules, datatypes or requests; `offload` defines the meaning of a program.
 
 use std::sync::Arc;
 
@@ -18,37 +18,37 @@ use crate::device::rma::MemoryKey;
 use crate::offload::{Buffer, Program, StepId};
 use platform::base::{Peer, Result, Span};
 
-/// What the interface of this rank has.
+/// Resources of the interface of this rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterfaceLimits {
-    /// Counters that can trigger work, used or not.
+    /// Counters that can trigger work, free or not.
     pub counters: u32,
-    /// Deferred work that it keeps at a time.
+    /// Operations of deferred work that are posted at a time.
     pub slots: u32,
     /// Engines that send at the same time.
     pub engines: u8,
-    /// Whether what one rank sends to another through one engine arrives in order.
+    /// Whether transfers from one rank to another through one engine arrive in order.
     pub ordered: bool,
-    /// Elements of 8 bytes that it can add, compare or combine bitwise in one operation.
+    /// Elements of 8 bytes that one operation can add, compare or combine bitwise.
     pub arithmetic: u8,
-    /// How it lets work start.
+    /// How work is triggered.
     pub class: TriggerClass,
 }
 
-/// How an interface lets work start.
+/// How an interface triggers work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TriggerClass {
     /// Counters with thresholds (Portals, BXI, Cassini).
     Thresholds,
-    /// Queues of which each arrival consumes some commands (session mode of Tofu2 and TofuD): each
-    /// counter is a queue. It takes the programs in which an addition is one of 1 to 15, or lowers a
-    /// counter by what the instance has added; and in which no two of the work that waits for a
-    /// counter, but for such lowering and the end, have one level other than 0, which is their
-    /// place in the queue. The host runs others.
+    /// Queues from which each arrival consumes commands (session mode of Tofu2 and TofuD); each
+    /// counter is a queue, and the level of an operation is its position in the queue. A program fits
+    /// if every addition is 1 to 15 or subtracts the additions of the instance, and if no two
+    /// operations that wait for one counter have the same level, except level 0, such subtractions
+    /// and the end. The host runs other programs.
     Sessions,
 }
 
-/// What peers name a counter by. Never 0.
+/// Names a counter for peers. Never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CounterKey(pub(crate) u64);
 
@@ -56,97 +56,97 @@ pub struct CounterKey(pub(crate) u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProgramKey(pub(crate) u32);
 
-/// A program and everything that its names stand for.
+/// A program, and the objects for which its names stand on this rank.
 #[derive(Clone, Debug)]
 pub struct ProgramBinding {
     /// The program.
     pub program: Arc<Program>,
-    /// This rank's counters: all of tank 0, all of tank 1.
+    /// This rank's counters: all of tank 0, then all of tank 1.
     pub counters: Vec<CounterKey>,
     /// This rank's buffers.
     pub memory: Vec<(Buffer, Span)>,
-    /// The ranks that it names.
+    /// The ranks that the program names.
     pub peers: Vec<PeerBinding>,
 }
 
-/// What a rank of a program is, and what its names stand for.
+/// A rank of a program, and the objects for which the program's names stand on that rank.
 #[derive(Clone, Debug)]
 pub struct PeerBinding {
-    /// As the program calls it.
+    /// Its number in the program.
     pub rank: u32,
-    /// As the device calls it.
+    /// Its number at the device.
     pub peer: Peer,
-    /// Its counters: all of tank 0, all of tank 1.
+    /// Its counters: all of tank 0, then all of tank 1.
     pub counters: Vec<CounterKey>,
-    /// Its buffers, as far as this rank writes to them.
+    /// Those of its buffers to which this rank writes.
     pub buffers: Vec<(Buffer, MemoryKey)>,
 }
 
-/// Who runs a program.
+/// What runs a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runner {
     /// The interface.
     Interface,
-    /// The host, as the interface lacks something.
+    /// The host, and why not the interface.
     Host(&'static str),
 }
 
-/// How far an instance is.
+/// State of an instance of a program.
 #[derive(Debug)]
 pub enum InstanceState {
-    /// Others have to do something, or the interface has.
+    /// It waits for peers or for the interface.
     Waiting,
-    /// The host has to run this step, and to say so; it is asked for once.
+    /// The host must run this step, then call [`Trigger::host_done`]. Each step is returned once.
     HostStep(StepId),
-    /// It is over, and what it has put may be overwritten; the program may start again. That this
-    /// waits for the own puts is what makes one tank safe for some operations (`offload::compile`).
+    /// It has completed, and its sources may be overwritten; the program may start again. One tank is
+    /// safe for some operations (`offload::compile`) because completion includes the own puts.
     Completed(Result),
 }
 
 /// Counters, and programs that they drive.
 pub trait Trigger {
-    /// What the interface has.
+    /// Resources of the interface.
     fn limits(&self) -> InterfaceLimits;
 
-    /// Takes counters at level 0: of the interface if it has so many left, else words of memory.
-    /// Peers that have been told of them may add to them from now on, also before a program is
-    /// loaded that looks at them.
+    /// Takes counters at level 0: counters of the interface if enough are free, else words of memory.
+    /// Peers that know the keys may add to them from now on, also before a program that waits for
+    /// them is loaded.
     ///
     /// # Errors
-    /// `NoMem` without either.
+    /// `NoMem` if there are not enough of either.
     fn reserve(&mut self, counters: usize) -> Result<Vec<CounterKey>>;
 
-    /// Gives counters back. Nobody may add to them any more.
+    /// Gives counters back. No rank may add to them any more.
     fn release(&mut self, counters: &[CounterKey]);
 
-    /// Takes a program. With `host`, the host runs it.
-    fn load(&mut self, loading: ProgramBinding, host: bool) -> ProgramKey;
+    /// Loads a program. With `host`, the host runs it.
+    fn load(&mut self, binding: ProgramBinding, host: bool) -> ProgramKey;
 
-    /// Who runs it.
+    /// What runs a program.
     fn runner(&self, program: ProgramKey) -> Runner;
 
-    /// Lets the puts of an idle program to each of these ranks, as the program calls them, go through
-    /// this engine, modulo how many there are, from the next instance on.
+    /// Sends the puts of an idle program to each of these ranks (numbers of the program) through this
+    /// engine, modulo the number of engines, from the next instance on.
     fn assign_engines(&mut self, program: ProgramKey, engines: &[(u32, u8)]);
 
-    /// The links that a put to `peer` passes, each as the class of links that lead the same way from
-    /// every rank, a class as often as there are such links. By default peers have ways of their own.
+    /// The links of the route to `peer`: for each link, the class of links with the same direction on
+    /// every rank. By default, each peer has a route of its own.
     fn link_classes(&self, peer: Peer) -> Vec<u16> {
         vec![peer as u16]
     }
 
-    /// Starts the next instance of a program that is idle.
+    /// Starts the next instance of an idle program.
     fn start(&mut self, program: ProgramKey);
 
-    /// Looks how far it is, without helping it along.
+    /// The state of the instance. This call makes no progress.
     fn poll_program(&mut self, program: ProgramKey) -> InstanceState;
 
-    /// The host has run the step that a look asked for.
+    /// Reports that the host has run the step that [`Trigger::poll_program`] returned.
     fn host_done(&mut self, program: ProgramKey, step: StepId);
 
-    /// Forgets an idle program. Its counters and memory are the caller's to give back.
+    /// Unloads an idle program. The caller gives back its counters and memory.
     fn unload(&mut self, program: ProgramKey);
 
-    /// How many programs were loaded that the host runs for lack of something.
+    /// How many programs the host has run because the interface lacked a resource.
     fn fallbacks(&self) -> u64;
 }
