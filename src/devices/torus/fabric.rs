@@ -175,14 +175,15 @@ mod tests {
         assert_eq!(seat.send(TransferPath::ToPeer(1), 2, 4000, 0).sent_ns, 1000);
     }
 
-    /// The times that papers quote: 112,128 bytes twice, to the same neighbour or to two.
+    /// Figure 6 of "RDMA scheduling" (2013): 112,128 bytes twice to one neighbour take 46 us on two
+    /// engines (64 us less 18 us of fixed costs), and 56 us one after the other (74 us less 18 us).
     #[test]
-    fn a_link_of_the_k_computer_carries_two_flows_and_one_as_measured() {
+    fn a_link_of_the_k_computer_carries_one_transfer_and_two_as_measured() {
         let two = fabric("4x1x1", Generation::Tofu1.rates());
         let both = (0..2).map(|engine| two.send(0, 1, engine, 112_128, 0).sent_ns).max().unwrap();
         assert!((45_000..47_000).contains(&both), "{both}");
         let one = fabric("4x1x1", Generation::Tofu1.rates()).send(0, 1, 0, 224_256, 0).sent_ns;
-        assert!((53_000..56_000).contains(&one), "{one}");
+        assert!((55_000..57_000).contains(&one), "{one}");
     }
 
     proptest! {

@@ -6,8 +6,9 @@
 //!   public driver's header (`tof_icc.h` of McKernel).
 //! * **c** Ajima et al., "The Tofu interconnect D", CLUSTER 2018: latencies of a put of 8 bytes to
 //!   the nearest node, and rates of injection by all engines, of three generations.
-//! * **d** Measured transfers of a scheduled halo exchange on the K computer (RSched): fixed costs,
-//!   one flow, one link and one node, of which these are the rates that give all quoted times.
+//! * **d** Measured transfers of a scheduled halo exchange on the K computer: Hatanaka, Hori and
+//!   Ishikawa, "RDMA scheduling", IPSJ SIG Technical Report 2013-HPC-140 No. 17; the rates of one
+//!   transfer, one link and one node are those of [`InterfaceModel::TOFU1`].
 //! * **e** Measured puts on Fugaku, in the comments of a public transport layer (utf).
 //! * **f** Derradji et al., "The BXI interconnect architecture", Hot Interconnects 2015, and what
 //!   its maker publishes: links of 100 Gb/s, 1024 triggered operations at a time.
@@ -16,6 +17,7 @@
 use std::str::FromStr;
 
 use crate::device::trigger::{InterfaceLimits, TriggerClass};
+use crate::offload::packing::InterfaceModel;
 
 /// A kind of interface, with its network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -90,11 +92,11 @@ impl Generation {
     /// How fast it is.
     pub(crate) fn rates(self) -> NetworkRates {
         match self {
-            // Links of 5000 (a), of which one flow gets 4150, two 4870, and a node 13,200 (d).
+            // Links of 5000 by name (a); measured rates (d).
             Self::Tofu1 => NetworkRates {
-                link: 4870,
-                flow: 4150,
-                node: 13_200,
+                link: bytes_per_us(InterfaceModel::TOFU1.link_rate),
+                flow: bytes_per_us(InterfaceModel::TOFU1.put_rate),
+                node: bytes_per_us(InterfaceModel::TOFU1.rank_rate),
                 latency_ns: 910, // c
                 hop_ns: 100,     // s
                 command_ns: 200, // s
@@ -126,6 +128,10 @@ impl Generation {
             },
         }
     }
+}
+
+fn bytes_per_us(bytes_per_ns: f64) -> u64 {
+    (bytes_per_ns * 1000.0).round() as u64
 }
 
 impl FromStr for Generation {
