@@ -191,11 +191,9 @@ pub unsafe extern "C" fn PMPI_Win_set_attr(
 /// An object with attributes.
 #[derive(Clone, Copy)]
 pub(crate) enum Holder {
-    /// A communicator.
     Comm(Handle),
     /// A datatype.
     Type(Handle),
-    /// A window.
     Win(Handle),
 }
 

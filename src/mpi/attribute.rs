@@ -1,10 +1,10 @@
-//! Attributes: values that libraries cache on objects under their keys (MPI 5.0 §7.7).
+//! Attributes: values that libraries cache on objects under keys (MPI 5.0 §7.7).
 //!
-//! The copy and delete functions belong to the application. They are only addresses here; the C
-//! boundary calls them, outside every lock, and then stores the outcome.
+//! The copy and delete functions of the application are only addresses here; the C boundary calls
+//! them, outside of the lock, and then stores the result.
 //!
-//! A value is a pointer in C and an integer in Fortran, and one language sees what the other has set
-//! (MPI 5.0 §19.3.7): Fortran the pointer as an integer, C a pointer to the integer.
+//! A value is a pointer in C and an integer in Fortran. Each language reads values of the other
+//! (MPI 5.0 §19.3.7): Fortran gets the pointer as an integer, C gets a pointer to the integer.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
@@ -14,41 +14,38 @@ use platform::base::{ErrorClass, Result};
 
 /// `MPI_KEYVAL_INVALID` of the standard ABI.
 pub(crate) const KEYVAL_INVALID: i32 = 0;
-/// The first key that is handed out, above the predefined ones of the standard ABI (501 .. 605).
+/// The first key of the application, above the predefined ones of the standard ABI (501 .. 605).
 const FIRST_KEYVAL: i32 = 1024;
-/// The first number of freed keys among which those that are gone are looked for.
+/// Number of freed keys that starts the first sweep for unreferenced ones.
 const FIRST_SWEEP: usize = 64;
 
 /// The kinds of object that have attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyvalKind {
-    /// Communicators.
     Comm,
-    /// Datatypes.
     Datatype,
-    /// Windows.
     Win,
 }
 
-/// How values are passed in a language.
+/// Representation of values in a language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AttributeLanguage {
-    /// Pointers of C.
+    /// C: pointers.
     C,
-    /// Fortran's integers of type INTEGER, those of MPI-1.
+    /// Fortran: INTEGER, as in MPI-1.
     FortranInteger,
-    /// Fortran's integers of kind `MPI_ADDRESS_KIND`.
+    /// Fortran: INTEGER(KIND=MPI_ADDRESS_KIND).
     FortranAddress,
 }
 
-/// A value as it was set.
+/// A value, in the representation of the language that set it.
 #[derive(Clone, Debug)]
 pub(crate) enum AttributeValue {
-    /// A pointer of C.
+    /// A pointer from C.
     Pointer(usize),
-    /// An INTEGER, at an address that C may know and write to.
+    /// An INTEGER, at an address that C may read and write.
     FortranInteger(Arc<AtomicI32>),
-    /// An INTEGER(KIND=MPI_ADDRESS_KIND), as above.
+    /// An INTEGER(KIND=MPI_ADDRESS_KIND), likewise.
     FortranAddress(Arc<AtomicI64>),
 }
 
@@ -59,7 +56,7 @@ impl AttributeValue {
     /// If the language is C.
     pub(crate) fn from_fortran(language: AttributeLanguage, value: isize) -> Self {
         match language {
-            AttributeLanguage::C => unreachable!("a pointer is no integer"),
+            AttributeLanguage::C => unreachable!("a value of Fortran is an integer"),
             AttributeLanguage::FortranInteger => {
                 Self::FortranInteger(Arc::new(AtomicI32::new(value as i32)))
             }
@@ -69,7 +66,7 @@ impl AttributeValue {
         }
     }
 
-    /// What C gets: the pointer, or one to the integer, which is there as long as the attribute.
+    /// The value for C: the pointer, or a pointer to the integer, valid as long as the attribute.
     pub(crate) fn in_c(&self) -> usize {
         match self {
             Self::Pointer(address) => *address,
@@ -78,7 +75,7 @@ impl AttributeValue {
         }
     }
 
-    /// What Fortran gets.
+    /// The value for Fortran.
     pub(crate) fn in_fortran(&self) -> isize {
         match self {
             Self::Pointer(address) => *address as isize,
@@ -100,14 +97,14 @@ impl AttributeValue {
         }
     }
 
-    /// What a copy function in C has made of this value. The same pointer means an equal value: a
-    /// pointer to this one's integer would not be there as long as the copy.
+    /// The copy of this value for the result of a copy function in C. The same pointer means an
+    /// equal value: a pointer to the integer of this attribute would not outlive it.
     pub(crate) fn copied_in_c(&self, copied: usize) -> Self {
         if copied == self.in_c() { self.duplicate() } else { Self::Pointer(copied) }
     }
 
-    /// What a copy function in Fortran has made of this value. The same number means an equal value:
-    /// a pointer of C stays one.
+    /// The copy of this value for the result of a copy function in Fortran. The same number means an
+    /// equal value: a pointer from C stays a pointer.
     pub(crate) fn copied_in_fortran(&self, language: AttributeLanguage, copied: isize) -> Self {
         let was = match language {
             AttributeLanguage::FortranInteger => self.in_fortran() as i32 as isize,
@@ -117,37 +114,36 @@ impl AttributeValue {
     }
 }
 
-/// What a key was created with.
+/// A key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Keyval {
-    /// The number that the application knows.
+    /// The key's integer in the application.
     pub(crate) number: i32,
-    /// What kind of object it is for.
+    /// Kind of object that the key is valid for.
     pub(crate) kind: KeyvalKind,
-    /// Its functions.
     pub(crate) functions: KeyvalFunctions,
 }
 
 /// The functions of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyvalFunctions {
-    /// What both are written in.
+    /// The language of both functions.
     pub(crate) language: AttributeLanguage,
     /// The address of the copy function.
     pub(crate) copy: usize,
     /// The address of the delete function.
     pub(crate) delete: usize,
-    /// The address, or the integer, that both get.
+    /// The address, or the integer, that both functions receive.
     pub(crate) extra_state: usize,
 }
 
-/// The keys in use. A freed key stays one until the last attribute that has it is gone: "the actual
-/// free does not transpire until after all references to the key have been freed" (§7.7.2).
+/// The keys in use. A freed key exists until its last attribute is deleted: "the actual free does
+/// not transpire until after all references to the key have been freed" (§7.7.2).
 #[derive(Debug)]
 pub(crate) struct Keyvals {
     keyvals: BTreeMap<i32, Arc<Keyval>>,
     freed: BTreeMap<i32, Weak<Keyval>>,
-    /// How many freed keys make it worth while to look which of them are gone.
+    /// Number of freed keys that starts the next sweep for unreferenced ones.
     sweep_at: usize,
     next: i32,
 }
@@ -179,16 +175,18 @@ impl Keyvals {
             let why = match number {
                 KEYVAL_INVALID => "the attribute key is MPI_KEYVAL_INVALID".to_owned(),
                 1..FIRST_KEYVAL => {
-                    format!("{number} is not an attribute key that an application made")
+                    format!("{number} is not an attribute key created by the application")
                 }
-                _ => format!("{number} is not an attribute key for a {of:?}; it may be freed"),
+                _ => {
+                    format!("{number} is not an attribute key for a {of:?}; it may have been freed")
+                }
             };
             ErrorClass::Keyval.error(why)
         })
     }
 
-    /// Frees the number, at once or with the last attribute that has it. A key that waits for that
-    /// may be freed again.
+    /// Frees a key, at once or with its last attribute. A key that waits for its last attribute may
+    /// be freed again.
     ///
     /// # Errors
     /// `Keyval` if there is no such key.
@@ -208,9 +206,7 @@ impl Keyvals {
 /// One cached value.
 #[derive(Clone, Debug)]
 pub(crate) struct Attribute {
-    /// Its key.
     pub(crate) keyval: Arc<Keyval>,
-    /// Its value.
     pub(crate) value: AttributeValue,
 }
 
@@ -224,7 +220,7 @@ impl Attributes {
         self.0.iter().find(|attribute| attribute.keyval.number == keyval).map(|found| &found.value)
     }
 
-    /// Sets a value. The old one has been deleted before.
+    /// Sets a value. The caller has deleted the old one.
     pub(crate) fn set(&mut self, keyval: Arc<Keyval>, value: AttributeValue) {
         self.remove(keyval.number);
         self.0.push(Attribute { keyval, value });
@@ -236,12 +232,12 @@ impl Attributes {
         Some(self.0.remove(at))
     }
 
-    /// All of them, oldest first.
+    /// The attributes, oldest first.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Attribute> {
         self.0.iter()
     }
 
-    /// The newest one, which is deleted first when the object goes (§11.2.4: reverse order).
+    /// The newest attribute, which is deleted first when the object is freed (§11.2.4: reverse order).
     pub(crate) fn newest(&self) -> Option<&Attribute> {
         self.0.last()
     }

@@ -1,15 +1,14 @@
-//! Communicators: what one is, and the table of them (MPI 5.0 §7).
+//! Communicators, and the table of all communicators of a process (MPI 5.0 §7).
 //!
-//! A communicator has a context of 64 bits that no other communicator ever had: the peer number of
-//! the process that chose it, and a counter of that process. Whoever creates a communicator sends
-//! the context along, so there is no agreement on masks. The three lowest bits tell the kinds of
-//! traffic apart:
+//! A communicator has a unique context id of 64 bits: the peer number of the process that chose it,
+//! and a counter of that process. That process sends the context to the other members, so no
+//! agreement on context masks is needed. The three lowest bits are the kind of traffic:
 //!
 //! ```text
 //!  63 .. 35            34 .. 3      2 .. 0
-//!  peer of a leader    counter      0 point to point, 1 collectives, 2 creation by a group,
+//!  peer of rank 0      counter      0 point to point, 1 collectives, 2 creation by a group,
 //!                                   3 leaders of two groups, 4 persistent collectives
-//!  all ones            a hash       2 and 3, without a communicator
+//!  all ones            a hash       2 and 3, without a parent communicator
 //! ```
 
 pub mod create;
@@ -43,10 +42,10 @@ pub const COMM_WORLD: Handle = 0x101;
 /// `MPI_COMM_SELF` of the standard ABI.
 pub const COMM_SELF: Handle = 0x102;
 
-/// The bits of a context that tell kinds of traffic apart.
+/// The bits of a context for the kind of traffic.
 const TRAFFIC_BITS: u32 = 3;
 
-/// What stands for a leader in contexts that nobody chose: no job has that many processes.
+/// The leader in contexts without one: larger than any peer number.
 const NO_LEADER: Peer = (1 << 29) - 1;
 
 /// The kinds of traffic within one communicator.
@@ -60,7 +59,7 @@ pub(crate) enum Traffic {
     /// Messages of `MPI_Comm_create_group` and `MPI_Comm_create_from_group`, which only some ranks
     /// call.
     Creation = 2,
-    /// Messages between the leaders of two groups that get an intercommunicator.
+    /// Messages between the leaders of two groups that create an intercommunicator.
     Leaders = 3,
     /// Messages of persistent collective operations, which start in any order.
     Persistent = 4,
@@ -71,7 +70,7 @@ pub(crate) enum Traffic {
 pub struct Context(u64);
 
 impl Context {
-    /// What stands for no context in a message that has none to tell.
+    /// No context, in messages.
     pub(crate) const NONE: Self = Self(0);
 
     /// The context with number `counter` of process `leader`.
@@ -79,23 +78,21 @@ impl Context {
         Self(u64::from(leader) << 35 | u64::from(counter) << TRAFFIC_BITS)
     }
 
-    /// A context that no process chose and no communicator has, where processes meet that agreed
-    /// on these bits ([`CreationKey`](crate::mpi::communicator::from_group::CreationKey)).
+    /// A context of no communicator, for messages between processes that computed the same bits
+    /// ([`CreationKey`](crate::mpi::communicator::from_group::CreationKey)).
     pub(crate) fn without_leader(bits: u32) -> Self {
         Self::new(NO_LEADER, bits)
     }
 
-    /// As sent to those who will share it.
     pub(crate) fn bits(self) -> u64 {
         self.0
     }
 
-    /// As received.
     pub(crate) fn from_bits(bits: u64) -> Self {
         Self(bits >> TRAFFIC_BITS << TRAFFIC_BITS)
     }
 
-    /// What messages of this kind are matched by.
+    /// The context id that messages of this kind are matched by.
     #[inline]
     pub(crate) fn for_traffic(self, traffic: Traffic) -> u64 {
         self.0 | traffic as u64
@@ -105,46 +102,39 @@ impl Context {
 /// A communicator.
 #[derive(Debug)]
 pub struct Comm {
-    /// Its context.
     pub(crate) context: Context,
-    /// Its processes; the local group of an intercommunicator.
+    /// The processes; the local group of an intercommunicator.
     pub group: Arc<Group>,
-    /// The other group of an intercommunicator.
+    /// The remote group of an intercommunicator.
     pub(crate) remote: Option<Arc<Group>>,
     /// Both groups of an intercommunicator, in one numbering.
     pub(crate) inter_view: Option<IntercommView>,
-    /// This process's rank in its group.
+    /// The rank of this process in its group.
     pub rank: u32,
-    /// Its error handler.
     pub(crate) handler: Handler,
-    /// Its attributes.
     pub(crate) attributes: Attributes,
-    /// Its name.
     pub(crate) name: String,
-    /// Collective calls so far.
+    /// Number of collective calls until now.
     pub(crate) calls: u32,
-    /// Persistent collective operations made so far.
+    /// Number of persistent collective operations created until now.
     pub(crate) inits: u32,
-    /// Its buffer for buffered sends.
     pub(crate) bsend_buffer: BsendBuffer,
-    /// Its virtual topology.
     pub(crate) topology: Option<Arc<VirtualTopology>>,
-    /// What its neighborhood collectives need, once it has had one.
+    /// Neighbor lists of neighborhood collectives, from the first of them on.
     pub(in crate::mpi) neighborhood_cache: Option<Box<NeighborhoodCache>>,
-    /// What the application promised about it.
     pub(crate) hints: CommHints,
-    /// The room of its blocking collective calls; all of its processes have it, or none
-    /// (`comm_room`).
+    /// The shared segment of its blocking collective calls; all of its processes have one, or none
+    /// (`segment`).
     pub(crate) shared_collective: Option<SharedCollectiveId>,
-    /// Which of its processes are near each other, if not all are; not of an intercommunicator.
+    /// The nodes of its ranks, if there are several; `None` for an intercommunicator.
     pub(crate) nodes: Option<Arc<Nodes>>,
 }
 
 impl Comm {
-    /// A communicator over a group that this process is in.
+    /// A communicator of a group that contains this process.
     ///
     /// # Errors
-    /// `Group` if it is not.
+    /// `Group` if the group does not contain this process.
     pub fn new(context: Context, group: Arc<Group>, handler: Handler) -> Result<Self> {
         let rank = group.rank().ok_or_else(|| {
             ErrorClass::Group.error("this process is not in the group of the communicator")
@@ -173,8 +163,7 @@ impl Comm {
         }
     }
 
-    /// Another communicator of the same processes, with nothing but the error handler from here,
-    /// and without a room.
+    /// A communicator of the same processes with the same error handler, without a shared segment.
     pub(crate) fn with_context(&self, context: Context) -> Self {
         Self {
             remote: self.remote.clone(),
@@ -183,34 +172,34 @@ impl Comm {
         }
     }
 
-    /// What to call it in a sentence.
+    /// The name for messages.
     pub(crate) fn title(&self) -> &str {
         match (&*self.name, self.is_inter()) {
-            ("", false) => "a communicator without a name",
-            ("", true) => "an intercommunicator without a name",
+            ("", false) => "an unnamed communicator",
+            ("", true) => "an unnamed intercommunicator",
             (name, _) => name,
         }
     }
 
-    /// How many processes its group has.
+    /// Size of its group.
     #[inline]
     pub fn size(&self) -> u32 {
         self.group.size()
     }
 
-    /// The number of the collective call that starts now.
+    /// Sequence number of the collective call that starts now.
     pub(crate) fn next_call(&mut self) -> u32 {
         self.calls = self.calls.wrapping_add(1);
         self.calls
     }
 
-    /// The number of the persistent collective operation that is made now.
+    /// Sequence number of the persistent collective operation that is created now.
     pub(crate) fn next_init(&mut self) -> u32 {
         self.inits = self.inits.wrapping_add(1);
         self.inits
     }
 
-    /// Checks a rank that a message goes to or comes from.
+    /// Checks the rank of a message's destination or source.
     ///
     /// # Errors
     /// `Rank` if there is no such rank.
@@ -236,7 +225,7 @@ impl Comm {
             .map_err(|_| ErrorClass::Root.error(format!("root {root} is not in {}", self.ranks())))
     }
 
-    /// The ranks that messages and roots name, in words.
+    /// The valid ranks of messages and roots, for messages.
     fn ranks(&self) -> String {
         let of = if self.is_inter() { "the remote group of " } else { "" };
         format!("0..{} of {of}{}", self.targets().size(), self.title())
@@ -247,19 +236,19 @@ impl Comm {
 #[derive(Debug)]
 pub struct Comms {
     table: HandleTable<Comm>,
-    /// Its handle in the table; 0, which is none, outside the world model.
+    /// Handle of `MPI_COMM_WORLD` in the table; 0 outside of the world model.
     world: Handle,
     self_comm: Handle,
-    /// Contexts chosen by this process so far.
+    /// Number of contexts chosen by this process.
     contexts_chosen: u32,
     me: Peer,
     size: u32,
-    /// The node of each process, if there are several.
+    /// The node of each process, if there are several nodes.
     nodes: Option<Box<[u32]>>,
 }
 
 impl Comms {
-    /// `MPI_COMM_WORLD` of `size` processes and `MPI_COMM_SELF`, seen by process `me`.
+    /// `MPI_COMM_WORLD` of `size` processes and `MPI_COMM_SELF`, at process `me`.
     ///
     /// # Errors
     /// `Group` if there is no such process.
@@ -270,29 +259,28 @@ impl Comms {
         Ok(comms)
     }
 
-    /// No communicators yet of process `me` of `size`.
+    /// An empty table of process `me` of `size`.
     pub(crate) fn without_world(me: Peer, size: u32) -> Self {
-        // The first two numbers of process 0 are taken, on all processes alike.
+        // The predefined communicators have the first two contexts of process 0.
         let table = HandleTable::new(HandleKind::Comm);
         Self { table, world: 0, self_comm: 0, contexts_chosen: 2, me, size, nodes: None }
     }
 
-    /// Processes are near each other if `nodes` has the same number for them; the same on all of
-    /// them. Communicators that are made from now on know it.
+    /// Sets the node of each process, equal on all processes. Communicators created from now on use
+    /// it.
     ///
     /// # Panics
-    /// If it has not a number for each process.
-    pub fn set_nodes(&mut self, places: &[u32]) {
-        assert_eq!(places.len(), self.size as usize);
-        let are_apart = places.windows(2).any(|pair| pair[0] != pair[1]);
-        self.nodes = are_apart.then(|| places.into());
+    /// If `nodes` does not have one number for each process.
+    pub fn set_nodes(&mut self, nodes: &[u32]) {
+        assert_eq!(nodes.len(), self.size as usize);
+        let several = nodes.windows(2).any(|pair| pair[0] != pair[1]);
+        self.nodes = several.then(|| nodes.into());
     }
 
-    /// `MPI_COMM_WORLD` and `MPI_COMM_SELF` may be used from now on, with this error handler; there
-    /// are none yet.
+    /// Creates `MPI_COMM_WORLD` and `MPI_COMM_SELF`, with this error handler.
     ///
     /// # Errors
-    /// `Group` if this process is none of the world.
+    /// `Group` if this process is not a member of `MPI_COMM_WORLD`.
     pub(crate) fn open_world(&mut self, handler: &Handler) -> Result {
         let world = Group::range(0, self.size, self.me);
         let own = Group::range(self.me, 1, self.me);
@@ -309,18 +297,18 @@ impl Comms {
         self.insert(comm)
     }
 
-    /// Whether `MPI_COMM_WORLD` may be used.
+    /// Whether `MPI_COMM_WORLD` exists.
     pub(crate) fn has_world(&self) -> bool {
         self.world != 0
     }
 
-    /// How many processes the job has.
+    /// Number of processes of the job.
     pub(crate) fn processes(&self) -> u32 {
         self.size
     }
 
-    /// Takes all communicators away that were derived from this session, or for `None` from the
-    /// world model, whose own two go too.
+    /// Removes all communicators that were derived from this session, or for `None` from the world
+    /// model, with its two predefined ones.
     pub(crate) fn take_derived(&mut self, session: Option<Handle>) -> Vec<Comm> {
         if session.is_none() {
             (self.world, self.self_comm) = (0, 0);
@@ -331,7 +319,7 @@ impl Comms {
         handles.into_iter().filter_map(|handle| self.table.remove(handle)).collect()
     }
 
-    /// A context that no communicator ever had.
+    /// A context that no communicator has had before.
     pub(crate) fn choose_context(&mut self) -> Context {
         let context = Context::new(self.me, self.contexts_chosen);
         self.contexts_chosen += 1;
@@ -343,9 +331,9 @@ impl Comms {
     /// # Errors
     /// `NoMem` without a free handle.
     pub(crate) fn insert(&mut self, mut comm: Comm) -> Result<Handle> {
-        if let Some(places) = self.nodes.as_ref().filter(|_| !comm.is_inter()) {
-            let place = |peer| places[peer as usize];
-            comm.nodes = Nodes::new(comm.group.peers().map(place)).map(Arc::new);
+        if let Some(nodes) = self.nodes.as_ref().filter(|_| !comm.is_inter()) {
+            let node = |peer| nodes[peer as usize];
+            comm.nodes = Nodes::new(comm.group.peers().map(node)).map(Arc::new);
         }
         self.table.insert(comm)
     }
@@ -353,24 +341,23 @@ impl Comms {
     /// The communicator of a handle.
     ///
     /// # Errors
-    /// `Comm` for the null handle, a stale one and what is no handle.
+    /// `Comm` for the null handle, a freed handle and other invalid values.
     #[inline]
     pub fn get(&self, handle: Handle) -> Result<&Comm> {
         self.table.get(self.resolve_handle(handle)).ok_or_else(|| not_a_comm(handle))
     }
 
-    /// The communicator whose messages are matched in `context`, whatever kind of traffic.
+    /// The communicator of `context`, for any kind of traffic.
     pub(crate) fn of_context(&self, context: u64) -> Option<&Comm> {
         let context = Context::from_bits(context);
         self.table.iter().map(|(_, comm)| comm).find(|comm| comm.context == context)
     }
 
-    /// The communicator of a hall.
-    pub(crate) fn of_shared_collective(&self, hall: SharedCollectiveId) -> Option<&Comm> {
-        self.table.iter().map(|(_, comm)| comm).find(|comm| comm.shared_collective == Some(hall))
+    pub(crate) fn of_shared_collective(&self, id: SharedCollectiveId) -> Option<&Comm> {
+        self.table.iter().map(|(_, comm)| comm).find(|comm| comm.shared_collective == Some(id))
     }
 
-    /// The communicator of a handle, to change it.
+    /// The communicator of a handle, mutable.
     ///
     /// # Errors
     /// As [`Comms::get`].
@@ -379,20 +366,20 @@ impl Comms {
         self.table.get_mut(self.resolve_handle(handle)).ok_or_else(|| not_a_comm(handle))
     }
 
-    /// The communicator of a handle that may be freed.
+    /// The communicator of a handle, if it may be freed.
     ///
     /// # Errors
     /// As [`Comms::get`], and `Comm` for the predefined ones.
     pub(crate) fn freeable(&self, handle: Handle) -> Result<&Comm> {
         let comm = self.get(handle)?;
         if [self.world, self.self_comm].contains(&self.resolve_handle(handle)) {
-            let why = format!("{} must not be freed", comm.title());
+            let why = format!("{} is predefined and cannot be freed", comm.title());
             return Err(ErrorClass::Comm.error(why));
         }
         Ok(comm)
     }
 
-    /// Takes a communicator away from its handle.
+    /// Removes a communicator and invalidates its handle.
     ///
     /// # Errors
     /// As [`Comms::freeable`].
@@ -415,8 +402,8 @@ impl Comms {
 fn not_a_comm(handle: Handle) -> Box<platform::base::MpiError> {
     ErrorClass::Comm.error(match handle {
         COMM_NULL => "the communicator is MPI_COMM_NULL".into(),
-        COMM_WORLD => "MPI_COMM_WORLD can be used between MPI_Init and MPI_Finalize only".into(),
-        COMM_SELF => "MPI_COMM_SELF can be used between MPI_Init and MPI_Finalize only".into(),
+        COMM_WORLD => "MPI_COMM_WORLD exists only between MPI_Init and MPI_Finalize".into(),
+        COMM_SELF => "MPI_COMM_SELF exists only between MPI_Init and MPI_Finalize".into(),
         _ => format!("{handle:#x} is not a communicator; it may have been freed"),
     })
 }
@@ -426,7 +413,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn predefined_ones_are_there_and_stay() {
+    fn predefined_communicators_exist_and_cannot_be_freed() {
         let mut comms = Comms::new(2, 4).unwrap();
         assert_eq!(
             (comms.get(COMM_WORLD).unwrap().rank, comms.get(COMM_SELF).unwrap().rank),
@@ -440,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn the_world_comes_and_goes_and_what_a_session_made_stays() {
+    fn communicators_of_a_session_outlive_the_world_model() {
         let mut comms = Comms::without_world(1, 3);
         let error = comms.get(COMM_WORLD).unwrap_err();
         assert_eq!(error.code.0, ErrorClass::Comm as i32);
@@ -461,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn communicators_know_which_ranks_are_near_each_other() {
+    fn communicators_store_the_nodes_of_their_ranks() {
         let mut comms = Comms::without_world(1, 4);
         comms.set_nodes(&[6, 2, 6, 2]);
         comms.open_world(&Handler::Return).unwrap();
@@ -484,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn contexts_differ_between_processes_and_in_time() {
+    fn contexts_are_unique() {
         let (mut one, mut two) = (Comms::new(0, 2).unwrap(), Comms::new(1, 2).unwrap());
         let world = one.get(COMM_WORLD).unwrap().context;
         let own = one.get(COMM_SELF).unwrap().context;

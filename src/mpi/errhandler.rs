@@ -1,7 +1,7 @@
-//! Error handlers (MPI 5.0 §9.3), and the error classes, codes and strings that users add (§9.5).
+//! Error handlers (MPI 5.0 §9.3), and error classes, codes and strings of the application (§9.5).
 //!
-//! A handler is only named here; calling the application's function is the C boundary's business,
-//! outside every lock.
+//! A handler of the application is only an address here; the C boundary calls it, outside of the
+//! lock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const ARE_FATAL: Handle = 0x141;
 const ABORT: Handle = 0x142;
 const RETURN: Handle = 0x143;
 
-/// What happens to an error of an object.
+/// Error handler of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Handler {
     /// `MPI_ERRORS_ARE_FATAL`: the job ends.
@@ -28,12 +28,12 @@ pub enum Handler {
     Abort,
     /// `MPI_ERRORS_RETURN`: the call returns the code.
     Return,
-    /// A function of the application. Its handle may be freed while objects still have it.
+    /// A function of the application. Its handle may be freed while objects use it.
     Function(Arc<ErrhandlerFunction>),
 }
 
 impl Handler {
-    /// The handler that a value of `mpi_initial_errhandler` names (§11.5, §11.8.4).
+    /// The handler of a value of `mpi_initial_errhandler` (§11.5, §11.8.4).
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         match name {
             "mpi_errors_are_fatal" => Some(Self::Fatal),
@@ -47,24 +47,20 @@ impl Handler {
 /// A function of the application as an error handler.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ErrhandlerFunction {
-    /// What kind of object it is for.
+    /// The kind of object that the handler is for.
     pub(crate) kind: ErrhandlerKind,
-    /// The function's address; only the C boundary makes a call of it.
+    /// Address of the function; only the C boundary calls it.
     pub(crate) address: usize,
-    /// A number that no other function has.
+    /// Unique number of the handler.
     pub(crate) serial: u64,
 }
 
 /// The kinds of object that have error handlers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ErrhandlerKind {
-    /// Communicators.
     Comm,
-    /// Windows.
     Win,
-    /// Files.
     File,
-    /// Sessions.
     Session,
 }
 
@@ -75,7 +71,7 @@ pub(crate) struct Errhandlers {
     created: u64,
 }
 
-/// A handler with a handle, and how often the application has got the handle.
+/// A handler with a handle, and the number of references to the handle in the application.
 #[derive(Debug)]
 struct ErrhandlerEntry {
     handler: Handler,
@@ -103,7 +99,7 @@ impl Errhandlers {
     /// The handler behind a handle.
     ///
     /// # Errors
-    /// `Errhandler` for the null handle and for what is no handle.
+    /// `Errhandler` for the null handle and invalid values.
     pub(crate) fn get(&self, handle: Handle) -> Result<Handler> {
         match handle {
             ARE_FATAL => Ok(Handler::Fatal),
@@ -111,7 +107,8 @@ impl Errhandlers {
             RETURN => Ok(Handler::Return),
             NULL => Err(ErrorClass::Errhandler.error("the error handler is MPI_ERRHANDLER_NULL")),
             _ => self.table.get(handle).map(|held| held.handler.clone()).ok_or_else(|| {
-                ErrorClass::Errhandler.error(format!("{handle:#x} is not an error handler"))
+                ErrorClass::Errhandler
+                    .error(format!("{handle:#x} is not an error handler; it may have been freed"))
             }),
         }
     }
@@ -132,8 +129,8 @@ impl Errhandlers {
         }
     }
 
-    /// The handle of a handler that an object has. The application frees it as often as it got
-    /// it, and gets a new one where it has freed the old one (§9.3.1).
+    /// The handle of the handler of an object. The application frees each reference; a new handle is
+    /// created if it has freed the old one (§9.3.1).
     ///
     /// # Errors
     /// `NoMem` without a free handle.
@@ -157,10 +154,10 @@ impl Errhandlers {
         }
     }
 
-    /// Frees a handle; objects that have the handler keep it.
+    /// Frees a handle; objects keep the handler.
     ///
     /// # Errors
-    /// `Errhandler` for what is no handle, or `MPI_ERRHANDLER_NULL`.
+    /// `Errhandler` for `MPI_ERRHANDLER_NULL` and invalid values.
     pub(crate) fn free(&mut self, handle: Handle) -> Result {
         self.get(handle)?;
         match self.table.get_mut(handle) {
@@ -172,17 +169,16 @@ impl Errhandlers {
     }
 }
 
-/// The error classes, codes and strings that the application added.
+/// The error classes, codes and strings of the application.
 ///
 /// Classes and codes share one range above [`LAST_CODE`]; a class is a code of itself.
 #[derive(Debug, Default)]
 pub(crate) struct ErrorCodes {
-    /// For each added code its class and its text.
+    /// Class and text of each added code.
     added: BTreeMap<i32, (i32, String)>,
 }
 
 impl ErrorCodes {
-    /// A new error class.
     pub(crate) fn add_class(&mut self) -> i32 {
         let class = self.last() + 1;
         self.added.insert(class, (class, String::new()));
@@ -205,26 +201,28 @@ impl ErrorCodes {
     /// Sets the text of an added class or code.
     ///
     /// # Errors
-    /// `Arg` if the code is not one that was added.
+    /// `Arg` if the application has not added the code.
     pub(crate) fn set_text(&mut self, code: i32, text: &str) -> Result {
         let entry = self.added.get_mut(&code).ok_or_else(|| not_added(code))?;
         text.clone_into(&mut entry.1);
         Ok(())
     }
 
-    /// Removes an added class that no code has, or an added code; neither may have a text (§9.5).
+    /// Removes an added class without codes, or an added code; neither may have a text (§9.5).
     ///
     /// # Errors
-    /// `Arg` if it was not added, is the class of a code, or has a text.
+    /// `Arg` if the application has not added it, if it is the class of a code, or if it has a text.
     pub(crate) fn remove(&mut self, code: i32, is_class: bool) -> Result {
         if !self.added.contains_key(&code) || self.is_added_class(code) != is_class {
             return Err(not_added(code));
         }
         if self.added.iter().any(|(other, (class, _))| *other != code && *class == code) {
-            return Err(ErrorClass::Arg.error(format!("error class {code} still has error codes")));
+            let why = format!("error class {code} still has error codes: remove them first");
+            return Err(ErrorClass::Arg.error(why));
         }
         if self.added.get(&code).is_some_and(|(_, text)| !text.is_empty()) {
-            return Err(ErrorClass::Arg.error(format!("error code {code} still has a text")));
+            let why = format!("error code {code} still has a string: remove it first");
+            return Err(ErrorClass::Arg.error(why));
         }
         self.added.remove(&code);
         Ok(())
@@ -264,7 +262,7 @@ impl ErrorCodes {
 }
 
 fn not_added(code: i32) -> Box<platform::base::MpiError> {
-    ErrorClass::Arg.error(format!("{code} is not an error class or code that was added"))
+    ErrorClass::Arg.error(format!("{code} is not an error class or code added by the application"))
 }
 
 fn unknown(code: i32) -> Box<platform::base::MpiError> {

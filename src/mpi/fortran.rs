@@ -1,14 +1,13 @@
-//! What the application told of its Fortran compiler (MPI 5.0, chapter 20, "Fortran Type
-//! Registration"): the sizes and the presence of Fortran's types, and the values of `.TRUE.` and
-//! `.FALSE.`.
+//! Properties of the application's Fortran compiler (MPI 5.0, chapter 20, "Fortran Type
+//! Registration"): sizes and presence of Fortran types, and the values of `.TRUE.` and `.FALSE.`.
 //!
-//! The library is not built with a Fortran compiler and knows nothing of one by itself; a layer of
-//! Fortran bindings tells. What was told once stays.
+//! The library is built without a Fortran compiler; the Fortran bindings register these properties,
+//! once.
 
 use super::info::Info;
 use platform::base::{ErrorClass, MpiError, Result};
 
-/// Sizes in bytes of Fortran's default kinds, as the predefined datatypes have them.
+/// Sizes in bytes of Fortran's default kinds in the predefined datatypes.
 const SIZES: [(&[u8], &[u8]); 4] = [
     (b"mpi_logical_size", b"4"),
     (b"mpi_integer_size", b"4"),
@@ -16,36 +15,36 @@ const SIZES: [(&[u8], &[u8]); 4] = [
     (b"mpi_double_precision_size", b"8"),
 ];
 
-/// What is known of Fortran.
+/// Registered properties of Fortran.
 #[derive(Debug, Default)]
 pub(crate) struct Fortran {
     info: Option<Info>,
     booleans: Option<Booleans>,
 }
 
-/// Fortran's truth values as bits of a LOGICAL of `size` bytes.
+/// Truth values of Fortran, as bits of a LOGICAL of `size` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Booleans {
     size: usize,
-    /// As signed integers: so compilers carry them over to LOGICALs of other sizes.
+    /// As signed integers: compilers extend them this way to LOGICALs of other sizes.
     truth: i128,
     falsity: i128,
 }
 
 impl Fortran {
-    /// The description of Fortran's types, if there is one.
+    /// The registered description of Fortran types.
     pub(crate) fn info(&self) -> Option<&Info> {
         self.info.as_ref()
     }
 
-    /// Keeps the description of Fortran's types.
+    /// Registers the description of Fortran types.
     ///
     /// # Errors
-    /// `Abi` if there is one already, `InfoValue` if a value makes no sense, and
-    /// `UnsupportedOperation` for sizes that the predefined datatypes do not have.
+    /// `Abi` if a description is registered, `InfoValue` for an invalid value, and
+    /// `UnsupportedOperation` for sizes that differ from the predefined datatypes.
     pub fn describe(&mut self, info: &Info) -> Result {
         if self.info.is_some() {
-            return Err(ErrorClass::Abi.error("Fortran's types have been described before"));
+            return Err(ErrorClass::Abi.error("Fortran types are already registered"));
         }
         for (key, size) in SIZES {
             check_size(key, info.get(key)?, size)?;
@@ -53,25 +52,28 @@ impl Fortran {
         for (key, value) in info.iter() {
             let is_answer = key.starts_with(b"mpi_") && key.ends_with(b"_supported");
             if is_answer && !matches!(value, b"true" | b"false") {
-                return Err(wrong(key, value, "it must be \"true\" or \"false\""));
+                return Err(wrong(key, value, "expected \"true\" or \"false\""));
             }
         }
         self.info = Some(info.clone());
         Ok(())
     }
 
-    /// The truth values, if they are known.
+    /// The registered truth values.
     pub(crate) fn booleans(&self) -> Option<Booleans> {
         self.booleans
     }
 
-    /// Keeps the truth values.
+    /// Registers the truth values.
     ///
     /// # Errors
-    /// `Abi` if they are known already.
+    /// `Abi` if truth values are registered.
     pub fn set_booleans(&mut self, booleans: Booleans) -> Result {
         if let Some(known) = self.booleans {
-            let why = format!("Fortran's LOGICALs are known already, by {} bytes", known.size);
+            let why = format!(
+                "Fortran booleans are already registered, for LOGICALs of {} bytes",
+                known.size
+            );
             return Err(ErrorClass::Abi.error(why));
         }
         self.booleans = Some(booleans);
@@ -80,7 +82,7 @@ impl Fortran {
 }
 
 impl Booleans {
-    /// The values with these bytes, which are as many in both.
+    /// The values with these bytes, of equal length.
     pub(crate) fn new(truth: &[u8], falsity: &[u8]) -> Self {
         debug_assert_eq!(truth.len(), falsity.len());
         Self { size: truth.len(), truth: integer(truth), falsity: integer(falsity) }
@@ -89,17 +91,19 @@ impl Booleans {
     /// Bytes of `.TRUE.` and of `.FALSE.`.
     ///
     /// # Errors
-    /// `Abi` if they are known of LOGICALs of another size.
+    /// `Abi` if the values are registered for LOGICALs of another size.
     pub(crate) fn of_size(&self, size: usize) -> Result<[Vec<u8>; 2]> {
         if size != self.size {
             let known = self.size;
-            let why = format!("LOGICALs are known to have {known} bytes, {size} were asked for");
+            let why = format!(
+                "Fortran booleans are registered for LOGICALs of {known} bytes, not {size}"
+            );
             return Err(ErrorClass::Abi.error(why));
         }
         Ok([self.truth, self.falsity].map(|value| value.to_le_bytes()[..size].to_vec()))
     }
 
-    /// Whether they are 1 and 0, as in C.
+    /// Whether the values are 1 and 0, as in C.
     pub(crate) fn are_those_of_c(&self) -> bool {
         (self.truth, self.falsity) == (1, 0)
     }
@@ -110,15 +114,15 @@ impl Booleans {
     }
 }
 
-/// Checks the size of a LOGICAL that `MPI_Abi_set_fortran_booleans` and its twin take.
+/// Checks the LOGICAL size of `MPI_Abi_set_fortran_booleans` and `MPI_Abi_get_fortran_booleans`.
 ///
 /// # Errors
-/// `Arg` if no Fortran compiler has such LOGICALs.
+/// `Arg` for a size of no Fortran compiler.
 pub(crate) fn logical_size(size: i32) -> Result<usize> {
     match size {
         1 | 2 | 4 | 8 | 16 => Ok(size as usize),
         _ => {
-            let why = format!("there is no LOGICAL of {size} bytes (1, 2, 4, 8 or 16)");
+            let why = format!("a LOGICAL cannot have {size} bytes: expected 1, 2, 4, 8 or 16");
             Err(ErrorClass::Arg.error(why))
         }
     }
@@ -136,7 +140,7 @@ fn check_size(key: &[u8], value: Option<&[u8]>, size: &[u8]) -> Result {
     let Some(value) = value.filter(|value| *value != size) else { return Ok(()) };
     let number = std::str::from_utf8(value).ok().and_then(|value| value.parse::<u8>().ok());
     if number.is_none_or(|number| number == 0) {
-        return Err(wrong(key, value, "it must be a number of bytes"));
+        return Err(wrong(key, value, "expected a number of bytes"));
     }
     let (key, value) = (String::from_utf8_lossy(key), String::from_utf8_lossy(value));
     let why = format!("{key} is {value}; the predefined datatypes have");

@@ -1,8 +1,8 @@
 //! Groups: ordered sets of processes (MPI 5.0 §7.3).
 //!
-//! A group maps its ranks to peers. The world and whatever is evenly spaced in it take constant
-//! memory, also while they are made. Others are a list, and once they have been asked for many
-//! ranks of peers, an index of the list too. Knows no communicators.
+//! A group maps its ranks to peers. Evenly spaced peers take constant memory, also during creation.
+//! Other groups are a list, with an index of the list after many lookups of peers. The module does
+//! not know communicators.
 
 pub(crate) mod sets;
 
@@ -12,26 +12,25 @@ use crate::engine::schedules::run::Members;
 use crate::mpi::handle::Handle;
 use platform::base::Peer;
 
-/// Which peer each rank of a group is.
+/// Map from the ranks of a group to peers.
 #[derive(Clone, Debug)]
 pub(crate) enum RankMap {
     /// Rank `r` is peer `first + r * stride`.
     Range {
         /// The peer of rank 0.
         first: Peer,
-        /// The distance between neighbours.
+        /// Difference between the peers of neighboring ranks.
         stride: i64,
-        /// How many ranks.
         count: u32,
     },
     /// One peer for each rank.
     List(Arc<[Peer]>),
 }
 
-/// A list that is not longer is searched from its start.
+/// Maximum length of a list for linear search.
 const SEARCHED_MAX: usize = 32;
 
-/// An ordered set of processes, and this process's place in it.
+/// An ordered set of processes, and the rank of this process in it.
 #[derive(Clone, Debug)]
 pub struct Group {
     ranks: RankMap,
@@ -42,22 +41,21 @@ pub struct Group {
 }
 
 impl Group {
-    /// The peers in order of their ranks, as seen by process `me`.
+    /// The peers in order of their ranks, at process `me`.
     pub fn new(peers: &[Peer], me: Peer) -> Self {
         Self::collect(peers.iter().copied(), me)
     }
 
-    /// [`Group::new`] without a list of the peers where they are evenly spaced.
+    /// [`Group::new`], without a list for evenly spaced peers.
     pub(crate) fn collect(peers: impl Iterator<Item = Peer>, me: Peer) -> Self {
         Self::with(RankMap::collect(peers), me)
     }
 
-    /// `count` peers from `first` on.
+    /// `count` consecutive peers from `first`.
     pub(crate) fn range(first: Peer, count: u32, me: Peer) -> Self {
         Self::with(RankMap::Range { first, stride: 1, count }, me)
     }
 
-    /// These ranks, as seen by process `me`.
     pub(crate) fn with(ranks: RankMap, me: Peer) -> Self {
         let rank = ranks.rank_of(me);
         Self { ranks, rank, index: OnceLock::new(), session: None }
@@ -68,17 +66,15 @@ impl Group {
         Self { session, ..self }
     }
 
-    /// The session that it was derived from, however indirectly; `None`: the world model.
+    /// The session from which the group was derived, directly or indirectly; `None`: the world model.
     pub(crate) fn session(&self) -> Option<Handle> {
         self.session
     }
 
-    /// The map itself.
     pub(crate) fn ranks(&self) -> &RankMap {
         &self.ranks
     }
 
-    /// How many processes.
     #[inline]
     pub(crate) fn size(&self) -> u32 {
         match &self.ranks {
@@ -93,7 +89,6 @@ impl Group {
         self.rank
     }
 
-    /// The rank of a peer.
     pub(crate) fn rank_of(&self, peer: Peer) -> Option<u32> {
         match &self.ranks {
             RankMap::List(peers) if peers.len() > SEARCHED_MAX => {

@@ -1,72 +1,61 @@
-//! Handles: numbers that C keeps for objects of ours, and the tables behind them.
+//! Handles: numbers for objects, which C code stores, and the tables of the objects.
 //!
 //! ```text
 //!  bit 31   30 .. 27   26 .. 20   19 .. 0
 //!      0     kind        age       slot
 //! ```
 //!
-//! The age of a slot changes whenever its object goes, so a stale handle, a handle of another kind
-//! and garbage are all found out by one comparison. Slots are used again oldest first, and while
-//! few are free new ones are made: it takes 4096 objects at least until a handle comes back, and
-//! still the slots in turn stay in the first-level cache. Values below 4096 are the standard ABI's predefined
-//! handles; they are never made here because every kind is at least 1.
+//! The age of a slot changes when its object is freed, so one comparison detects a freed handle, a
+//! handle of another kind and any other value. The oldest free slot is reused first, and only if
+//! several are free: a handle value recurs after 4096 objects or more, while the slots in use stay
+//! in the first-level cache. Values below 4096 are the predefined handles of the standard ABI; no
+//! table creates them, because every kind is at least 1.
 
 use platform::base::{ErrorClass, Result};
 
-/// A handle as a number, as `MPI_*_toint` gives it.
+/// A handle as a number, the result of `MPI_*_toint`.
 pub type Handle = u32;
 
-/// What a handle is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum HandleKind {
-    /// A communicator.
     Comm = 1,
-    /// A datatype.
     Datatype,
     /// An error handler.
     Errhandler,
     /// A file.
-    #[allow(
-        dead_code,
-        reason = "the numbers after it are those of handles; there are no files yet"
-    )]
+    #[allow(dead_code, reason = "the numbers of the kinds after it; files are not supported yet")]
     File,
-    /// A group.
     Group,
     /// An info object.
     Info,
-    /// A message that a matched probe took.
+    /// A message from a matched probe.
     Message,
-    /// An operation.
     Op,
-    /// A request.
     Request,
-    /// A session.
     Session,
-    /// A window.
     Win,
-    /// What the tool interface calls a handle to a control variable.
+    /// A control variable handle of the tool interface.
     ToolControl,
-    /// What it calls a handle to a performance variable.
+    /// A performance variable handle of the tool interface.
     ToolPerformance,
-    /// What it calls a session.
+    /// A performance session of the tool interface.
     ToolSession,
 }
 
 const SLOT_BITS: u32 = 20;
 const AGE_BITS: u32 = 7;
-/// Free slots that a table keeps back before it uses one again.
+/// Number of free slots that a table keeps before it reuses one.
 const FREE_RESERVE: usize = 31;
-/// Objects of one kind that can live at once.
+/// Maximum number of objects of one kind.
 pub(crate) const SLOTS_MAX: usize = 1 << SLOT_BITS;
 
-/// The objects of one kind.
+/// The objects of one kind, by handle.
 #[derive(Debug)]
 pub(crate) struct HandleTable<T> {
     kind: HandleKind,
     slots: Vec<HandleSlot<T>>,
-    /// The free slots, oldest first, are a list: its ends and its length.
+    /// The list of free slots, oldest first: its ends and its length.
     oldest: u32,
     newest: u32,
     free: usize,
@@ -74,9 +63,9 @@ pub(crate) struct HandleTable<T> {
 
 #[derive(Debug)]
 struct HandleSlot<T> {
-    /// The handle that this slot's object has, or the next one will have.
+    /// The handle of the object, or of the next object of this slot.
     handle: Handle,
-    /// The slot that became free after this one, if both are free.
+    /// The slot that was freed after this one, if both are free.
     next: u32,
     value: Option<T>,
 }
@@ -87,7 +76,7 @@ impl<T> HandleTable<T> {
         Self { kind, slots: Vec::new(), oldest: 0, newest: 0, free: 0 }
     }
 
-    /// Stores an object under a handle of its own.
+    /// Stores an object under a new handle.
     ///
     /// # Errors
     /// `NoMem` with [`SLOTS_MAX`] objects.
@@ -96,7 +85,7 @@ impl<T> HandleTable<T> {
         self.insert_mut(value).map(|(handle, _)| handle)
     }
 
-    /// The same, and where the object is, to be changed.
+    /// [`HandleTable::insert`] that also returns the object.
     ///
     /// # Errors
     /// As [`HandleTable::insert`].
@@ -115,7 +104,10 @@ impl<T> HandleTable<T> {
     fn insert_new(&mut self, value: T) -> Result<(Handle, &mut T)> {
         let index = self.slots.len();
         if index == SLOTS_MAX {
-            let why = format!("there are {SLOTS_MAX} objects of kind {:?} already", self.kind);
+            let why = format!(
+                "all {SLOTS_MAX} handles of kind {:?} are in use: free some of them",
+                self.kind
+            );
             return Err(ErrorClass::NoMem.error(why));
         }
         let handle = (self.kind as u32) << (SLOT_BITS + AGE_BITS) | index as u32;
@@ -123,21 +115,21 @@ impl<T> HandleTable<T> {
         Ok((handle, self.slots[index].value.insert(value)))
     }
 
-    /// The object of a handle; `None` if the handle is stale, of another kind or garbage.
+    /// The object of a handle; `None` if the handle is freed, of another kind or invalid.
     #[inline]
     pub(crate) fn get(&self, handle: Handle) -> Option<&T> {
         let slot = self.slots.get(index(handle))?;
         if slot.handle == handle { slot.value.as_ref() } else { None }
     }
 
-    /// The object of a handle, to change it.
+    /// The object of a handle, mutable.
     #[inline]
     pub(crate) fn get_mut(&mut self, handle: Handle) -> Option<&mut T> {
         let slot = self.slots.get_mut(index(handle))?;
         if slot.handle == handle { slot.value.as_mut() } else { None }
     }
 
-    /// Takes the object out; the handle is stale from now on.
+    /// Removes the object and invalidates its handle.
     #[inline]
     pub(crate) fn remove(&mut self, handle: Handle) -> Option<T> {
         let slot = self.slots.get_mut(index(handle)).filter(|slot| slot.handle == handle)?;
@@ -147,7 +139,7 @@ impl<T> HandleTable<T> {
         Some(value)
     }
 
-    /// This slot is free from now on.
+    /// Adds a slot to the free list.
     #[inline]
     fn release(&mut self, index: u32) {
         match self.free {
@@ -162,12 +154,11 @@ impl<T> HandleTable<T> {
         self.slots.iter().filter_map(|slot| Some((slot.handle, slot.value.as_ref()?)))
     }
 
-    /// How many objects there are.
+    /// Number of objects.
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free
     }
 
-    /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -178,7 +169,7 @@ fn index(handle: Handle) -> usize {
     (handle & (SLOTS_MAX as u32 - 1)) as usize
 }
 
-/// The same slot, one age on.
+/// The handle of the same slot, with the next age.
 fn next_age(handle: Handle) -> Handle {
     let mask = ((1 << AGE_BITS) - 1) << SLOT_BITS;
     handle & !mask | (handle + (1 << SLOT_BITS)) & mask

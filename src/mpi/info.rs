@@ -1,8 +1,8 @@
 //! Info objects: ordered keys with values (MPI 5.0 §10).
 //!
-//! Keys and values are bytes, as C's strings are; nothing here gives a key a meaning. The limits
-//! are those of the ABI, which count the terminating zero of C, so the longest key has one byte
-//! less. Keys keep the place where they were first set.
+//! Keys and values are bytes, as strings in C; this module does not interpret keys. The limits of
+//! the ABI count the terminating zero of C, so the longest key has one byte less. A key keeps the
+//! position where it was first set.
 
 use platform::base::{ErrorClass, Result};
 
@@ -33,7 +33,7 @@ impl Info {
         check_key(key)?;
         if value.len() >= VALUE_MAX {
             return Err(ErrorClass::InfoValue.error(format!(
-                "the value of info key \"{}\" has {} bytes, at most {} are allowed",
+                "the value of info key \"{}\" has {} bytes: expected at most {}",
                 display_key(key),
                 value.len(),
                 VALUE_MAX - 1
@@ -55,7 +55,7 @@ impl Info {
         Ok(self.position(key).map(|place| &*self.entries[place].value))
     }
 
-    /// Takes `key` out.
+    /// Removes `key`.
     ///
     /// # Errors
     /// `InfoKey` if the key is empty or too long, `InfoNokey` if it is not set.
@@ -68,20 +68,21 @@ impl Info {
         Ok(())
     }
 
-    /// How many keys are set.
+    /// Number of keys.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// The key numbered `number`, from 0 on.
+    /// The key with index `number`, from 0.
     ///
     /// # Errors
-    /// `Arg` if there are not as many.
+    /// `Arg` if there are fewer keys.
     pub(crate) fn key(&self, number: i32) -> Result<&[u8]> {
         let entry = usize::try_from(number).ok().and_then(|number| self.entries.get(number));
         entry.map(|entry| &*entry.key).ok_or_else(|| {
             let count = self.len();
-            ErrorClass::Arg.error(format!("there is no info key {number} among {count}"))
+            ErrorClass::Arg
+                .error(format!("key number {number} of an info object: expected 0..{count}"))
         })
     }
 
@@ -97,11 +98,11 @@ impl Info {
 
 fn check_key(key: &[u8]) -> Result {
     if key.is_empty() {
-        return Err(ErrorClass::InfoKey.error("an info key has at least one byte"));
+        return Err(ErrorClass::InfoKey.error("the info key is empty: expected at least one byte"));
     }
     if key.len() >= KEY_MAX {
         return Err(ErrorClass::InfoKey.error(format!(
-            "the info key \"{}\" has {} bytes, at most {} are allowed",
+            "the info key \"{}\" has {} bytes: expected at most {}",
             display_key(key),
             key.len(),
             KEY_MAX - 1
@@ -110,7 +111,7 @@ fn check_key(key: &[u8]) -> Result {
     Ok(())
 }
 
-/// The key for people.
+/// The key as text for messages.
 fn display_key(key: &[u8]) -> String {
     String::from_utf8_lossy(key).into_owned()
 }

@@ -1,18 +1,18 @@
-//! Memory allocation kinds: by what memory was allocated that messages lie in (MPI 5.0 §11.4.3).
+//! Memory allocation kinds: the allocators of the memory of messages (MPI 5.0 §11.4.3).
 //!
-//! A kind has a name and perhaps restrictors: `mpi:alloc_mem` is memory of MPI that
-//! `MPI_Alloc_mem` gave. Whatever a process can read with its processor, this library can send:
-//! the memory of the system, and that of MPI.
+//! A kind has a name and optional restrictors: `mpi:alloc_mem` is memory of MPI from
+//! `MPI_Alloc_mem`. The library can send all memory that a processor can read: the kinds `system`
+//! and `mpi`.
 
-/// The kinds that are there without a request.
+/// The kinds supported without a request.
 pub(crate) const DEFAULT: &str = "mpi,system";
 
 /// The kinds of this library with their restrictors.
 const KINDS: [(&str, &[&str]); 2] =
     [("mpi", &["alloc_mem", "win_allocate", "win_allocate_shared"]), ("system", &[])];
 
-/// The kinds that are there for who requests these: the default ones, and each requested one that
-/// this library knows.
+/// The supported kinds for this request: the default ones, and each requested one that the library
+/// knows.
 pub(crate) fn provided(requested: &str) -> String {
     let mut provided: Vec<&str> = kinds(DEFAULT).collect();
     for kind in kinds(requested).filter(|kind| is_known(kind)) {

@@ -1,9 +1,10 @@
-//! What the standard says: communicators, groups, datatypes, operations, collectives, requests.
+//! Objects and operations of the standard: communicators, groups, datatypes, reduction operations,
+//! collectives, requests.
 //!
-//! [`Mpi`] is one process's MPI, as a value: several may live in one program, which is how tests
-//! run many ranks in one process. It knows no device by name, no system call, no thread, clock or
-//! global. Functions of the application (reductions, attribute callbacks, error handlers) are only
-//! stored here; who calls [`Mpi`] runs them, outside.
+//! [`Mpi`] is the MPI state of one process, as a value: tests run many ranks in one process. The
+//! layer knows no device by name, no system call, no thread, clock or global. It only stores
+//! functions of the application (reductions, attribute callbacks, error handlers); the caller of
+//! [`Mpi`] calls them, outside of the lock.
 
 pub mod attribute;
 pub(crate) mod blocked;
@@ -46,7 +47,7 @@ use request::Request;
 use session::Sessions;
 use window::Windows;
 
-/// What the launcher told: attributes of `MPI_COMM_WORLD` (MPI 5.0 §9.1.2, §11.10).
+/// Attributes of `MPI_COMM_WORLD` from the launcher (MPI 5.0 §9.1.2, §11.10).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorldAttributes {
     /// `MPI_APPNUM`.
@@ -55,40 +56,36 @@ pub struct WorldAttributes {
     pub(crate) universe_size: Option<i32>,
 }
 
-/// One process's MPI, while the world model or a session uses it.
+/// MPI state of one process, from the first initialization to the last finalization.
 pub struct Mpi<D> {
-    /// Moves messages.
+    /// Message engine.
     pub engine: Engine<D>,
     /// Objects that need no communication.
     pub objects: Objects,
     /// Communicators.
     pub comms: Comms,
-    /// Windows.
     pub(crate) windows: Windows,
-    /// Sessions.
     pub(crate) sessions: Sessions,
-    /// What the launcher told.
     pub(crate) world_attributes: WorldAttributes,
-    /// Shared memory of communicators.
     shared_collectives: SharedCollectives,
-    /// Checked mode.
     pub(crate) checked_mode: CheckedMode,
     requests: HandleTable<Request>,
     messages: HandleTable<MatchedMessage>,
-    /// How algorithms of collective calls are chosen; set before the first of them.
+    /// Selection of algorithms of collectives; set before the first collective call.
     pub(crate) selection: Selection,
-    /// How the device runs persistent collectives, if it can; set before the first of them.
+    /// Scheme of offloaded persistent collectives, if the device supports them; set before the
+    /// first collective call.
     pub offload: Option<Scheme>,
-    /// How puts of operations that start together are arranged; `None`: as they come.
+    /// Packing of the puts of operations that start together; `None`: in order of the requests.
     pub rdma_schedule: Option<PackingPolicy>,
-    /// Schedules of collective calls.
+    /// Schedules of previous collective calls.
     schedules: ScheduleCache,
     /// The buffer of `MPI_Buffer_attach`.
     bsend_buffer: BsendBuffer,
 }
 
 impl<D: Device> Mpi<D> {
-    /// Process `me` of `size`, over `device`, that nobody uses yet.
+    /// Process `me` of `size`, over `device`, before initialization.
     pub fn without_world(
         device: D, me: u32, size: u32, objects: Objects, world_attributes: WorldAttributes,
     ) -> Self {
@@ -111,12 +108,12 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    /// Whether all that this process owes others has left, also what nobody waits for here.
+    /// Whether all messages to other processes have been sent, including those without a request.
     pub fn is_drained(&self) -> bool {
         self.engine.is_drained() && !self.shared_collectives.has_freed_calls()
     }
 
-    /// The communicator whose error handler hears of errors of a request.
+    /// The communicator whose error handler is called for errors of a request.
     pub(crate) fn comm_of_request(
         &self, request: crate::mpi::handle::Handle,
     ) -> Option<crate::mpi::handle::Handle> {

@@ -1,4 +1,4 @@
-//! Objects that exist without communication, also before initialization and after finalization:
+//! Objects without communication, which exist also before initialization and after finalization:
 //! datatypes, operations, groups, info, error handlers and codes, attribute keys.
 
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ pub(crate) const INFO_NULL: Handle = 0x130;
 /// `MPI_INFO_ENV` of the standard ABI.
 pub(crate) const INFO_ENV: Handle = 0x131;
 
-/// Everything that needs no engine.
+/// Objects that need no engine.
 pub struct Objects {
     /// Datatypes.
     pub datatypes: Datatypes,
@@ -36,22 +36,16 @@ pub struct Objects {
     pub groups: Groups,
     /// Reduction operations.
     pub(crate) ops: Ops,
-    /// Info objects.
     pub(crate) infos: Infos,
-    /// Error handlers.
     pub(crate) errhandlers: Errhandlers,
-    /// The error handler of files to be opened.
+    /// The error handler of files that will be opened.
     pub(crate) file_handler: Handler,
-    /// The error handler of the world and of this process when they begin, and of all errors
-    /// before and after that (§9.3).
+    /// The initial error handler of `MPI_COMM_WORLD` and `MPI_COMM_SELF`, and the handler of all
+    /// errors outside of the world model (§9.3).
     pub(crate) initial_handler: Handler,
-    /// Error classes, codes and strings of the application.
     pub(crate) codes: ErrorCodes,
-    /// Attribute keys.
     pub(crate) keyvals: Keyvals,
-    /// What is known of Fortran.
     pub(crate) fortran: Fortran,
-    /// Users of the tool interface.
     pub(crate) tools: ToolInterface,
 }
 
@@ -73,22 +67,19 @@ impl Default for Objects {
     }
 }
 
-/// A datatype with what belongs to its handle.
+/// A datatype with the state of its handle.
 pub(crate) struct DatatypeObject {
-    /// The type itself.
     pub(crate) datatype: Datatype,
-    /// Whether it may be used to communicate (§5.1.9).
+    /// Whether it is valid in communication (§5.1.9).
     pub(crate) committed: bool,
-    /// Its attributes.
     pub(crate) attributes: Attributes,
-    /// Its name.
     pub(crate) name: String,
 }
 
 /// All datatypes.
 pub struct Datatypes {
     predefined: ByHandle<DatatypeObject>,
-    /// The predefined ones without a name that were asked for.
+    /// The unnamed predefined datatypes that were requested.
     unnamed: HashMap<Unnamed, Handle>,
     table: HandleTable<DatatypeObject>,
 }
@@ -115,22 +106,22 @@ impl Datatypes {
         self.table.insert(DatatypeObject { datatype, committed, attributes, name })
     }
 
-    /// The handle of the unnamed predefined datatype that this asks for; always the same one
-    /// (§19.1.5, advice to implementors).
+    /// The handle of an unnamed predefined datatype; the same handle for each request (§19.1.5,
+    /// advice to implementors).
     ///
     /// # Errors
     /// `Arg` if there is no such datatype, `NoMem` without a free handle.
-    pub(crate) fn unnamed(&mut self, asked: Unnamed) -> Result<Handle> {
-        if let Some(handle) = self.unnamed.get(&asked) {
+    pub(crate) fn unnamed(&mut self, requested: Unnamed) -> Result<Handle> {
+        if let Some(handle) = self.unnamed.get(&requested) {
             return Ok(*handle);
         }
-        let made = self.insert(Datatype::unnamed(asked)?, true)?;
-        self.unnamed.insert(asked, made);
+        let made = self.insert(Datatype::unnamed(requested)?, true)?;
+        self.unnamed.insert(requested, made);
         Ok(made)
     }
 
     /// The handle of the pair of a value and an index for `MPI_MINLOC` and `MPI_MAXLOC` (§6.9.4);
-    /// `MPI_DATATYPE_NULL` if there is none, as of datatypes that are no named numbers.
+    /// `MPI_DATATYPE_NULL` if there is none, as for datatypes that are not named numbers.
     ///
     /// # Errors
     /// As [`Datatypes::get`] for either, and `NoMem` without a free handle.
@@ -140,15 +131,15 @@ impl Datatypes {
         let named = Predefined::all().iter().find(|entry| entry.pair == Some([value, index]));
         match (named, ValueIndex::new(value, index)) {
             (Some(entry), _) => Ok(entry.handle),
-            (None, Some(asked)) => self.unnamed(Unnamed::Pair(asked)),
+            (None, Some(requested)) => self.unnamed(Unnamed::Pair(requested)),
             (None, None) => Ok(DATATYPE_NULL),
         }
     }
 
-    /// The handle of a predefined datatype, with or without a name; `None` of a derived one.
+    /// The handle of a predefined datatype, named or unnamed; `None` for a derived one.
     pub(crate) fn predefined_handle(&self, datatype: &Datatype) -> Option<Handle> {
         match datatype.as_unnamed() {
-            Some(asked) => self.unnamed.get(&asked).copied(),
+            Some(requested) => self.unnamed.get(&requested).copied(),
             None => datatype.as_predefined().map(|entry| entry.handle),
         }
     }
@@ -156,7 +147,7 @@ impl Datatypes {
     /// The datatype of a handle.
     ///
     /// # Errors
-    /// `Type` for the null handle, a stale one and what is no handle.
+    /// `Type` for the null handle, a freed handle and other invalid values.
     pub(crate) fn get(&self, handle: Handle) -> Result<&DatatypeObject> {
         let found = match self.predefined.find(handle) {
             Some(predefined) => Some(predefined),
@@ -165,7 +156,7 @@ impl Datatypes {
         found.ok_or_else(|| not_a_datatype(handle))
     }
 
-    /// The datatype of a handle, to change what belongs to the handle.
+    /// The datatype of a handle, mutable.
     ///
     /// # Errors
     /// As [`Datatypes::get`].
@@ -176,7 +167,7 @@ impl Datatypes {
         }
     }
 
-    /// The datatype of a handle that is to be used for communication.
+    /// The datatype of a handle, for communication.
     ///
     /// # Errors
     /// As [`Datatypes::get`], and `Type` if it is not committed.
@@ -189,7 +180,7 @@ impl Datatypes {
         Err(not_committed(handle))
     }
 
-    /// Frees a handle; what uses the datatype keeps it.
+    /// Frees a handle; operations and other datatypes keep the datatype.
     ///
     /// # Errors
     /// As [`Datatypes::get`], and `Type` for a predefined one.
@@ -198,18 +189,18 @@ impl Datatypes {
         self.table.remove(handle).ok_or_else(|| not_a_datatype(handle))
     }
 
-    /// The datatype of a handle that is to be freed.
+    /// The datatype of a handle, if it may be freed.
     ///
     /// # Errors
     /// As [`Datatypes::remove`].
     pub(crate) fn derived(&self, handle: Handle) -> Result<&DatatypeObject> {
         let named = self.get(handle)?;
-        // With sections it was made for one call, whatever its elements are.
+        // A datatype with sections was created for one call, even with predefined elements.
         match named.datatype.as_predefined().filter(|_| !named.datatype.has_sections()) {
             None => Ok(named),
             Some(_) => {
                 let what = named.datatype.describe();
-                let why = format!("{what} is predefined and must not be freed");
+                let why = format!("{what} is predefined and cannot be freed");
                 Err(ErrorClass::Type.error(why))
             }
         }
@@ -243,7 +234,7 @@ impl Groups {
     /// The group of a handle.
     ///
     /// # Errors
-    /// `Group` for the null handle, a stale one and what is no handle.
+    /// `Group` for the null handle, a freed handle and other invalid values.
     pub(crate) fn get(&self, handle: Handle) -> Result<&Arc<Group>> {
         match handle {
             GROUP_EMPTY => Ok(&self.empty),
@@ -251,7 +242,7 @@ impl Groups {
         }
     }
 
-    /// Frees a handle; the empty group's stays.
+    /// Frees a handle, except `MPI_GROUP_EMPTY`.
     ///
     /// # Errors
     /// As [`Groups::get`].
@@ -263,7 +254,7 @@ impl Groups {
     }
 }
 
-/// The reduction operations of the application; the predefined ones are known by their handles.
+/// The reduction operations of the application; predefined ones are identified by their handles.
 pub(crate) struct Ops(HandleTable<UserFunction>);
 
 impl Default for Ops {
@@ -284,20 +275,20 @@ impl Ops {
     /// The operation of a handle.
     ///
     /// # Errors
-    /// `Op` for the null handle, a stale one and what is no handle.
+    /// `Op` for the null handle, a freed handle and other invalid values.
     #[inline]
     pub(crate) fn get(&self, handle: Handle) -> Result<Op> {
         let own = || self.0.get(handle).map(|function| Op::User(*function));
         Op::predefined(handle).or_else(own).ok_or_else(|| not_an_op(handle))
     }
 
-    /// Frees a handle; what uses the operation keeps it.
+    /// Frees a handle; operations in progress keep the reduction operation.
     ///
     /// # Errors
     /// As [`Ops::get`], and `Op` for a predefined one.
     pub fn free(&mut self, handle: Handle) -> Result {
         if let Some(Op::Predefined(operator)) = Op::predefined(handle) {
-            let why = format!("{} is predefined and must not be freed", operator.name());
+            let why = format!("{} is predefined and cannot be freed", operator.name());
             return Err(ErrorClass::Op.error(why));
         }
         self.0.remove(handle).map(drop).ok_or_else(|| not_an_op(handle))
@@ -308,7 +299,7 @@ impl Ops {
 #[derive(Debug)]
 pub(crate) struct Infos {
     table: HandleTable<Info>,
-    /// What `MPI_INFO_ENV` holds; empty before initialization.
+    /// The content of `MPI_INFO_ENV`; empty before initialization.
     pub(crate) environment: Info,
 }
 
@@ -330,7 +321,7 @@ impl Infos {
     /// The info object of a handle.
     ///
     /// # Errors
-    /// `Info` for the null handle, a stale one and what is no handle.
+    /// `Info` for the null handle, a freed handle and other invalid values.
     pub(crate) fn get(&self, handle: Handle) -> Result<&Info> {
         match handle {
             INFO_ENV => Ok(&self.environment),
@@ -341,7 +332,7 @@ impl Infos {
     /// The info object of a handle, `None` for the null handle.
     ///
     /// # Errors
-    /// `Info` for a stale handle and what is no handle.
+    /// `Info` for a freed handle and other invalid values.
     pub(crate) fn hints(&self, handle: Handle) -> Result<Option<&Info>> {
         match handle {
             INFO_NULL => Ok(None),
@@ -349,7 +340,7 @@ impl Infos {
         }
     }
 
-    /// The info object of a handle, to change it.
+    /// The info object of a handle, mutable.
     ///
     /// # Errors
     /// As [`Infos::get`], and `Info` for `MPI_INFO_ENV`.
@@ -368,7 +359,8 @@ impl Infos {
 
 #[cold]
 fn not_committed(handle: Handle) -> Box<MpiError> {
-    ErrorClass::Type.error(format!("datatype {handle:#x} is not committed"))
+    ErrorClass::Type
+        .error(format!("datatype {handle:#x} is not committed: call MPI_Type_commit first"))
 }
 
 #[cold]
@@ -399,7 +391,7 @@ fn not_an_op(handle: Handle) -> Box<MpiError> {
 fn not_an_info(handle: Handle) -> Box<MpiError> {
     ErrorClass::Info.error(match handle {
         INFO_NULL => "the info object is MPI_INFO_NULL".into(),
-        INFO_ENV => "MPI_INFO_ENV must be neither changed nor freed".into(),
+        INFO_ENV => "MPI_INFO_ENV is read-only and cannot be freed".into(),
         _ => format!("{handle:#x} is not an info object; it may have been freed"),
     })
 }

@@ -26,49 +26,48 @@ pub(crate) const MESSAGE_NO_PROC: Handle = 0x129;
 /// The four modes of a send (§3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendMode {
-    /// The library decides whether it waits for the receive.
+    /// The library chooses whether the send waits for the receive.
     Standard,
-    /// Never waits: the message is kept in the attached buffer.
+    /// The send completes locally: the attached buffer has space for the message.
     Buffered,
-    /// Waits for the receive.
+    /// The send waits for the receive.
     Synchronous,
-    /// The receive has been posted; here the same as standard.
+    /// The receive has been posted; same as standard.
     Ready,
 }
 
-/// What a persistent request starts, checked.
+/// Checked arguments of an operation, which a persistent request starts.
 #[derive(Debug)]
 pub enum StartArguments {
     /// To or from `MPI_PROC_NULL`.
     ProcNull(Status),
     /// A send.
     Send {
-        /// Its mode.
+        /// Mode of the send.
         mode: SendMode,
-        /// Where to.
+        /// Destination.
         to: Peer,
-        /// What it is matched by.
+        /// Matching information.
         envelope: Envelope,
         /// The message.
         memory: Memory,
     },
     /// A receive.
     Receive {
-        /// What it accepts.
+        /// Sources and tags that match.
         pattern: MatchPattern,
-        /// Where the message goes.
+        /// Receive buffer.
         memory: Memory,
     },
-    /// A collective operation, by its run.
+    /// A collective operation as a schedule.
     Collective(RunId),
-    /// A collective operation in a hall of its own.
+    /// A shared-memory collective.
     Shared(SharedCollectiveId),
     /// A collective operation that the device runs.
     Program(OffloadedId),
 }
 
 impl StartArguments {
-    /// The same once more.
     pub(crate) fn duplicate(&self) -> Self {
         match self {
             Self::ProcNull(status) => Self::ProcNull(*status),
@@ -79,13 +78,13 @@ impl StartArguments {
                 Self::Receive { pattern: *pattern, memory: memory.alias() }
             }
             Self::Collective(run) => Self::Collective(*run),
-            Self::Shared(hall) => Self::Shared(*hall),
+            Self::Shared(shared) => Self::Shared(*shared),
             Self::Program(program) => Self::Program(*program),
         }
     }
 }
 
-/// A message that a matched probe took, and whose communicator it came from.
+/// A message that a matched probe has returned, and its communicator.
 #[derive(Debug)]
 pub(crate) struct MatchedMessage {
     matched: ProbedMessage,
@@ -93,7 +92,7 @@ pub(crate) struct MatchedMessage {
 }
 
 impl<D: Device> Mpi<D> {
-    /// A send, ready to start.
+    /// Checks the arguments of a send.
     ///
     /// # Errors
     /// `Comm`, `Rank`, `Tag` for a wrong argument.
@@ -110,7 +109,7 @@ impl<D: Device> Mpi<D> {
         Ok(StartArguments::Send { mode, to, envelope, memory })
     }
 
-    /// A receive, ready to start.
+    /// Checks the arguments of a receive.
     ///
     /// # Errors
     /// `Comm`, `Rank`, `Tag` for a wrong argument.
@@ -157,7 +156,7 @@ impl<D: Device> Mpi<D> {
         })
     }
 
-    /// Who gets a message to the rank `dest`, and what it is matched by.
+    /// The peer of the rank `dest`, and the matching information of the message.
     #[inline(always)]
     fn destination(&self, dest: i32, tag: i32, comm: Handle) -> Result<(Peer, Envelope)> {
         let comm = self.comms.get(comm)?;
@@ -170,13 +169,13 @@ impl<D: Device> Mpi<D> {
     /// Starts a send or a receive on `comm`.
     ///
     /// # Errors
-    /// `Buffer` for a buffered send without room.
+    /// `Buffer` for a buffered send without space in the buffer.
     #[inline]
     pub fn start_operation(&mut self, recipe: StartArguments, comm: Handle) -> Result<Activity> {
         Ok(match recipe {
             StartArguments::ProcNull(status) => Activity::Complete(status),
             StartArguments::Collective(run) => Activity::Run(self.engine.start(run)),
-            StartArguments::Shared(hall) => self.restart_shared(hall),
+            StartArguments::Shared(shared) => self.restart_shared(shared),
             StartArguments::Program(program) => {
                 self.engine.start_offloaded(program);
                 Activity::Program(program)
@@ -201,8 +200,8 @@ impl<D: Device> Mpi<D> {
         })
     }
 
-    /// Keeps a copy of the message in the buffer of the communicator, else in that of its session
-    /// or of the process (§3.6).
+    /// Starts a buffered send, with the buffer of the communicator, else of its session or of the
+    /// process (§3.6).
     fn send_buffered(
         &mut self, to: Peer, envelope: Envelope, memory: &Memory, comm: Handle,
     ) -> Result {
@@ -239,7 +238,7 @@ impl<D: Device> Mpi<D> {
         Ok((buffering, &mut self.engine))
     }
 
-    /// Whether all messages of a buffer have left; true where there is no buffer.
+    /// Whether all messages of a buffer have been sent; true without a buffer.
     pub(crate) fn has_flushed(&self, place: BufferOwner) -> bool {
         let buffering = match place {
             BufferOwner::Comm(comm) => self.comms.get(comm).ok().map(|comm| &comm.bsend_buffer),
@@ -249,11 +248,11 @@ impl<D: Device> Mpi<D> {
             BufferOwner::Process => Some(&self.bsend_buffer),
         };
         buffering.is_none_or(|buffering| {
-            buffering.have_all_left(|operation| self.engine.completion(operation).is_some())
+            buffering.are_sent(|operation| self.engine.completion(operation).is_some())
         })
     }
 
-    /// The same, forgetting the messages that have left.
+    /// Removes the sent messages of a buffer; whether none remain.
     ///
     /// # Errors
     /// As [`Mpi::bsend_buffer`].
@@ -262,7 +261,7 @@ impl<D: Device> Mpi<D> {
         Ok(buffering.remove_sent(|operation| engine.take_completion(operation).is_some()))
     }
 
-    /// The oldest message that has arrived and fits (§3.8.1).
+    /// The status of the oldest unexpected message that matches (§3.8.1).
     ///
     /// # Errors
     /// `Comm`, `Rank`, `Tag` for a wrong argument.
@@ -273,7 +272,7 @@ impl<D: Device> Mpi<D> {
         Ok(self.engine.probe(pattern).map(|(envelope, bytes)| arrived(envelope, bytes)))
     }
 
-    /// Takes the oldest message that has arrived and fits (§3.8.2).
+    /// Takes the oldest unexpected message that matches (§3.8.2).
     ///
     /// # Errors
     /// `Comm`, `Rank`, `Tag` for a wrong argument.
@@ -293,10 +292,10 @@ impl<D: Device> Mpi<D> {
         Some(self.messages.get(message)?.comm)
     }
 
-    /// Receives a message that a matched probe took, on the communicator given back.
+    /// Receives a message of a matched probe; returns its communicator.
     ///
     /// # Errors
-    /// `Request` if the handle is no message.
+    /// `Request` if the handle is not a message.
     pub(crate) fn receive_matched(
         &mut self, message: Handle, memory: Memory,
     ) -> Result<(Activity, Handle)> {
@@ -314,7 +313,7 @@ impl<D: Device> Mpi<D> {
         Ok((Activity::Message(operation), taken.comm))
     }
 
-    /// What a receive or probe accepts; `None` from `MPI_PROC_NULL`.
+    /// The match pattern of a receive or probe; `None` for `MPI_PROC_NULL`.
     #[inline(always)]
     pub(crate) fn pattern(
         &self, source: i32, tag: i32, comm: Handle,

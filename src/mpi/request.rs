@@ -1,4 +1,4 @@
-//! Requests: what the application waits for (MPI 5.0 §3.7, §3.9).
+//! Requests (MPI 5.0 §3.7, §3.9).
 //!
 //! ```text
 //!              start                    complete
@@ -6,8 +6,8 @@
 //!                            │                     no request (all others)
 //! ```
 //!
-//! A request names an activity: an operation of the engine, a run of a schedule, or something that
-//! ended at once. Blocking calls use the activity without a request.
+//! A request refers to an activity: an operation of the engine, a run of a schedule, or an operation
+//! that completed at once. Blocking calls use an activity without a request.
 
 pub(crate) mod generalized;
 pub mod status;
@@ -29,67 +29,66 @@ use platform::base::{ErrorClass, MpiError, Result};
 /// `MPI_REQUEST_NULL` of the standard ABI.
 pub(crate) const REQUEST_NULL: Handle = 0x180;
 
-/// Something that goes on until it is over.
+/// An operation in progress.
 #[derive(Debug)]
 pub enum Activity {
-    /// Over since it started.
+    /// Completed at once.
     Complete(Status),
     /// A message.
     Message(OperationId),
     /// A collective operation.
     Run(RunId),
-    /// A collective operation of ranks that share memory.
+    /// A shared-memory collective.
     Shared(SharedCollectiveId),
     /// A collective operation that the device runs.
     Program(OffloadedId),
     /// The creation of a communicator.
     Creation {
-        /// The run that brings its context.
+        /// The run that receives its context.
         run: RunId,
         /// Its handle.
         comm: Handle,
     },
     /// The messages in a buffer.
     Flush(BufferOwner),
-    /// A receive and a send that end as one, with the status of the receive.
+    /// A receive and a send that complete together, with the status of the receive.
     Both(Box<[Activity; 2]>),
-    /// Something that the application does.
+    /// An operation of the application.
     Generalized(Box<GeneralizedRequest>),
 }
 
 impl Activity {
-    /// A receive and a send as one.
     pub(crate) fn both(halves: [Self; 2]) -> Self {
         Self::Both(Box::new(halves))
     }
 }
 
-/// The end of an activity.
+/// Result of an activity.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What the application sees of it.
+    /// Status for the application.
     pub status: Status,
-    /// Why it failed.
+    /// Error of the activity.
     pub error: Option<Box<MpiError>>,
 }
 
 /// A request that has been completed.
 #[derive(Debug)]
 pub struct Completed {
-    /// How it ended.
+    /// Result of its activity.
     pub outcome: Outcome,
-    /// The communicator whose error handler hears of its error.
+    /// The communicator whose error handler is called.
     pub(crate) comm: Handle,
-    /// Whether its handle is stale now.
+    /// Whether its handle was freed.
     pub handle_freed: bool,
-    /// The functions of a generalized request, of which query and free are to be called now.
+    /// The functions of a generalized request; the caller must call query and free.
     pub(crate) functions: Option<GrequestFunctions>,
-    /// Whether nothing was active: the status is the empty one, error included (§3.7.3).
+    /// Whether the request was null or inactive: the status is empty, with its error (§3.7.3).
     pub inactive: bool,
 }
 
 impl Completed {
-    /// The completion of a null or inactive request, or of none at all.
+    /// The completion of a null or inactive request, or of an empty list.
     pub(crate) const EMPTY: Self = Self {
         outcome: Outcome { status: Status::EMPTY, error: None },
         comm: COMM_SELF,
@@ -99,25 +98,24 @@ impl Completed {
     };
 }
 
-/// A request.
 #[derive(Debug)]
 pub(crate) struct Request {
-    /// The communicator whose error handler hears of errors.
+    /// The communicator whose error handler is called for errors.
     pub(crate) comm: Handle,
-    /// What goes on; `None` while a persistent request is inactive.
+    /// `None` while a persistent request is inactive.
     pub(crate) activity: Option<Activity>,
-    /// What a persistent request starts.
+    /// The operation of a persistent request.
     arguments: Option<Box<StartArguments>>,
 }
 
-/// What a request says when it is looked at.
+/// State of a request in a completion call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {
-    /// It is null or inactive: complete with an empty status, and does not count.
+    /// Null or inactive: complete with an empty status, and not counted.
     Inactive,
-    /// Not over.
+    /// Active, not complete.
     Pending,
-    /// Over, and not completed yet.
+    /// The activity is complete, and no completion call has returned the request.
     Ready,
 }
 
@@ -128,7 +126,7 @@ impl From<Status> for Outcome {
 }
 
 impl<D: Device> Mpi<D> {
-    /// Whether an activity is over.
+    /// Whether an activity is complete.
     #[inline(always)]
     pub fn is_complete(&self, activity: &Activity) -> bool {
         match activity {
@@ -145,7 +143,7 @@ impl<D: Device> Mpi<D> {
             Activity::Run(run) | Activity::Creation { run, .. } => {
                 self.engine.is_run_complete(*run)
             }
-            Activity::Shared(hall) => self.shared_collectives.is_complete(*hall),
+            Activity::Shared(shared) => self.shared_collectives.is_complete(*shared),
             Activity::Program(program) => self.engine.is_offloaded_complete(*program),
             Activity::Flush(place) => self.has_flushed(*place),
             Activity::Both(halves) => halves.iter().all(|half| self.is_complete(half)),
@@ -153,7 +151,7 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    /// What an activity that is over will say, without ending it.
+    /// The status of a complete activity, which stays complete.
     fn status(&self, activity: &Activity) -> Status {
         match activity {
             Activity::Complete(status) => *status,
@@ -170,7 +168,7 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    /// Ends an activity if it is over, which it must then not be asked again.
+    /// The result of an activity if it is complete; the activity must not be used afterwards.
     #[inline(always)]
     pub(crate) fn end_if_complete(&mut self, activity: &mut Activity) -> Option<Outcome> {
         match activity {
@@ -196,7 +194,7 @@ impl<D: Device> Mpi<D> {
         is_over.then(|| self.end(std::mem::replace(activity, over)))
     }
 
-    /// Ends an activity that is over.
+    /// Consumes a complete activity.
     pub fn end(&mut self, activity: Activity) -> Outcome {
         match activity {
             Activity::Complete(status) => status.into(),
@@ -209,8 +207,8 @@ impl<D: Device> Mpi<D> {
                 let error = self.engine.take_run_end(run).and_then(|end| end.error);
                 Outcome { status: Status::EMPTY, error }
             }
-            Activity::Shared(hall) => {
-                Outcome { status: Status::EMPTY, error: self.shared_collectives.take_error(hall) }
+            Activity::Shared(shared) => {
+                Outcome { status: Status::EMPTY, error: self.shared_collectives.take_error(shared) }
             }
             Activity::Program(program) => {
                 let error = self.engine.take_offloaded_error(program);
@@ -226,7 +224,7 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    /// Lets an activity go on without anybody waiting for it.
+    /// Detaches an activity, which completes without a request.
     fn release(&mut self, activity: Activity) {
         match activity {
             Activity::Complete(_)
@@ -250,7 +248,7 @@ impl<D: Device> Mpi<D> {
     pub(crate) fn request(&mut self, comm: Handle, activity: Activity) -> Result<Handle> {
         let inactive = Request { comm, activity: None, arguments: None };
         let (handle, request) = self.requests.insert_mut(inactive)?;
-        // Not copied as a whole: it was written in pieces just now (`Protocol::complete`).
+        // Not copied as a whole: `Protocol::complete` has just written it in parts.
         request.activity = Some(match activity {
             Activity::Message(operation) => Activity::Message(operation),
             other => other,
@@ -258,18 +256,18 @@ impl<D: Device> Mpi<D> {
         Ok(handle)
     }
 
-    /// A persistent request that is inactive.
+    /// An inactive persistent request.
     ///
     /// # Errors
     /// `NoMem` without a free handle.
-    pub(crate) fn persistent(&mut self, comm: Handle, recipe: StartArguments) -> Result<Handle> {
-        self.requests.insert(Request { comm, activity: None, arguments: Some(Box::new(recipe)) })
+    pub(crate) fn persistent(&mut self, comm: Handle, arguments: StartArguments) -> Result<Handle> {
+        self.requests.insert(Request { comm, activity: None, arguments: Some(Box::new(arguments)) })
     }
 
-    /// Starts persistent requests (§3.9): what the device runs of them as one set of puts.
+    /// Starts persistent requests (§3.9); the puts of offloaded ones are scheduled together.
     ///
     /// # Errors
-    /// As [`Mpi::start`], of the first that cannot be started; those before it have been.
+    /// As [`Mpi::start`], for the first request that fails; the requests before it have started.
     pub fn start_all(&mut self, handles: impl Iterator<Item = Handle> + Clone) -> Result {
         self.schedule_puts(handles.clone());
         handles.into_iter().try_for_each(|handle| self.start_scheduled(handle))
@@ -278,18 +276,18 @@ impl<D: Device> Mpi<D> {
     /// Starts a persistent request (§3.9).
     ///
     /// # Errors
-    /// `Request` if it is not persistent or is active; what starting the operation says.
+    /// `Request` if it is active or not persistent; errors of the operation's start.
     pub fn start(&mut self, handle: Handle) -> Result {
         self.schedule_puts(std::iter::once(handle));
         self.start_scheduled(handle)
     }
 
-    /// Arranges the puts of requests that are about to start together.
+    /// Schedules the puts of requests that are about to start together.
     #[inline]
     fn schedule_puts(&mut self, handles: impl Iterator<Item = Handle>) {
         let Some(policy) = self.rdma_schedule else { return };
         let program = |handle| match self.requests.get(handle)? {
-            Request { arguments: Some(recipe), activity: None, .. } => match **recipe {
+            Request { arguments: Some(arguments), activity: None, .. } => match **arguments {
                 StartArguments::Program(program) => Some(program),
                 _ => None,
             },
@@ -301,15 +299,18 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    /// Starts a persistent request whose puts have been arranged.
+    /// Starts a persistent request whose puts have been scheduled.
     fn start_scheduled(&mut self, handle: Handle) -> Result {
         let request = self.requests.get(handle).ok_or_else(|| not_a_request(handle))?;
-        let Some(recipe) = request.arguments.as_ref().filter(|_| request.activity.is_none()) else {
-            let why = format!("request {handle:#x} is not an inactive persistent request");
+        let Some(arguments) = request.arguments.as_ref().filter(|_| request.activity.is_none())
+        else {
+            let why = format!(
+                "request {handle:#x} cannot be started: expected an inactive persistent request"
+            );
             return Err(ErrorClass::Request.error(why));
         };
-        let (recipe, comm) = (recipe.duplicate(), request.comm);
-        let activity = self.start_operation(recipe, comm)?;
+        let (arguments, comm) = (arguments.duplicate(), request.comm);
+        let activity = self.start_operation(arguments, comm)?;
         if let Some(request) = self.requests.get_mut(handle) {
             if let (Some(StartArguments::Collective(kept)), Activity::Run(run)) =
                 (request.arguments.as_deref_mut(), &activity)
@@ -321,7 +322,7 @@ impl<D: Device> Mpi<D> {
         Ok(())
     }
 
-    /// How far a request is.
+    /// State of a request.
     ///
     /// # Errors
     /// `Request` if it is none.
@@ -346,12 +347,11 @@ impl<D: Device> Mpi<D> {
         })
     }
 
-    /// What a request is about, if it is active.
     pub(crate) fn activity(&self, handle: Handle) -> Option<&Activity> {
         self.requests.get(handle)?.activity.as_ref()
     }
 
-    /// What a request that is over will say, without completing it (`MPI_Request_get_status`).
+    /// The status of a complete request, without freeing it (`MPI_Request_get_status`).
     pub(crate) fn request_status(&self, handle: Handle) -> Status {
         self.activity(handle).map_or(Status::EMPTY, |activity| self.status(activity))
     }
@@ -384,7 +384,7 @@ impl<D: Device> Mpi<D> {
         Ok(Some(Completed { outcome, comm, handle_freed: gone, functions: None, inactive: false }))
     }
 
-    /// The same for what is no message.
+    /// [`Mpi::complete`] for all activities except messages.
     #[inline(never)]
     fn complete_other(&mut self, handle: Handle) -> Result<Option<Completed>> {
         if self.readiness(handle)? == Readiness::Pending {
@@ -403,8 +403,8 @@ impl<D: Device> Mpi<D> {
         Ok(Some(Completed { outcome, comm, handle_freed: gone, functions, inactive: false }))
     }
 
-    /// Frees a request; what it started goes on (§3.7.3). The functions of a generalized request
-    /// that is complete: now it is time to call that which frees.
+    /// Frees a request; its activity completes (§3.7.3). Returns the functions of a complete
+    /// generalized request; the caller must call free.
     ///
     /// # Errors
     /// `Request` if it is none.
@@ -421,7 +421,7 @@ impl<D: Device> Mpi<D> {
         let Some(request) = self.requests.remove(handle) else { return Ok(functions) };
         match (request.arguments.as_deref(), request.activity) {
             (Some(StartArguments::Collective(run)), _) => self.engine.release_run(*run),
-            (Some(StartArguments::Shared(hall)), _) => self.release_shared(*hall),
+            (Some(StartArguments::Shared(shared)), _) => self.release_shared(*shared),
             (Some(StartArguments::Program(program)), _) => self.engine.release_offloaded(*program),
             (_, Some(activity)) => self.release(activity),
             (_, None) => {}
@@ -429,18 +429,18 @@ impl<D: Device> Mpi<D> {
         Ok(functions)
     }
 
-    /// A request that is there for the application.
+    /// A request that is visible to the application.
     #[inline]
     fn request_object(&self, handle: Handle) -> Result<&Request> {
         let request = self.requests.get(handle).filter(|request| !request.is_freed());
         request.ok_or_else(|| not_a_request(handle))
     }
 
-    /// Cancels what can be: a receive that nothing has matched (§3.8.4). The functions of a
-    /// generalized request, and whether it is complete: now it is time to call that which cancels.
+    /// Cancels a receive without a matching message (§3.8.4). Returns the functions of a
+    /// generalized request, and whether it is complete; the caller must call cancel.
     ///
     /// # Errors
-    /// `Request` if it is none or inactive.
+    /// `Request` for an inactive request and invalid values.
     pub(crate) fn cancel(&mut self, handle: Handle) -> Result<Option<(GrequestFunctions, bool)>> {
         let request = self.request_object(handle)?;
         match &request.activity {
@@ -460,11 +460,15 @@ impl<D: Device> Mpi<D> {
                 | Activity::Flush(_)
                 | Activity::Both(_),
             ) => {
-                let why = "only sends and receives can be cancelled";
+                let why = format!(
+                    "request {handle:#x} cannot be cancelled: expected a send or a receive"
+                );
                 return Err(ErrorClass::Request.error(why));
             }
             None => {
-                let why = format!("request {handle:#x} is inactive and cannot be cancelled");
+                let why = format!(
+                    "request {handle:#x} is inactive and cannot be cancelled: start it first"
+                );
                 return Err(ErrorClass::Request.error(why));
             }
         }

@@ -1,12 +1,12 @@
-//! Sessions (MPI 5.0 §11.3): what one is, and the process sets that it knows.
+//! Sessions and their process sets (MPI 5.0 §11.3).
 //!
 //! ```text
 //! session ──process set──> group ──MPI_Comm_create_from_group──> communicator ──> ...
 //! ```
 //!
-//! A group remembers the session that it was derived from, and with it all communicators of it and
-//! of its subgroups. When the session ends they are gone. The world model is no session: what was
-//! derived from `MPI_COMM_WORLD` has none, and ends with that model.
+//! A group stores the session from which it was derived; its subgroups and communicators inherit
+//! the session. The end of the session frees them. Groups and communicators derived from
+//! `MPI_COMM_WORLD` have no session; the end of the world model frees them.
 
 use super::Mpi;
 use super::errhandler::Handler;
@@ -21,14 +21,11 @@ use platform::base::{ErrorClass, MpiError, Peer, Result};
 /// `MPI_SESSION_NULL` of the standard ABI.
 pub(crate) const SESSION_NULL: Handle = 0x120;
 
-/// A session.
 #[derive(Debug)]
 pub(crate) struct Session {
-    /// Its error handler.
     pub(crate) handler: Handler,
-    /// Its hints in use: the level of thread support, kinds of memory.
+    /// The hints in use: level of thread support, kinds of memory.
     pub(crate) hints: Info,
-    /// Its buffer for buffered sends.
     pub(crate) bsend_buffer: BsendBuffer,
 }
 
@@ -54,12 +51,12 @@ impl Sessions {
     /// The session of a handle.
     ///
     /// # Errors
-    /// `Session` for the null handle, a stale one and what is no handle.
+    /// `Session` for the null handle, a freed handle and other invalid values.
     pub(crate) fn get(&self, handle: Handle) -> Result<&Session> {
         self.0.get(handle).ok_or_else(|| not_a_session(handle))
     }
 
-    /// The session of a handle, to change it.
+    /// The session of a handle, mutable.
     ///
     /// # Errors
     /// As [`Sessions::get`].
@@ -67,18 +64,16 @@ impl Sessions {
         self.0.get_mut(handle).ok_or_else(|| not_a_session(handle))
     }
 
-    /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// The process sets that every session knows, in the order of their numbers (§11.3.2).
+/// The process sets of every session, in the order of their numbers (§11.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProcessSet {
     /// All processes of the job.
@@ -88,10 +83,8 @@ pub(crate) enum ProcessSet {
 }
 
 impl ProcessSet {
-    /// All of them.
     pub(crate) const ALL: [Self; 2] = [Self::World, Self::Own];
 
-    /// What it is called.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::World => "mpi://WORLD",
@@ -107,7 +100,7 @@ impl ProcessSet {
         let found = usize::try_from(number).ok().and_then(|number| Self::ALL.get(number));
         found.copied().ok_or_else(|| {
             let count = Self::ALL.len();
-            ErrorClass::Arg.error(format!("there are {count} process sets, and none is {number}"))
+            ErrorClass::Arg.error(format!("process set number {number}: expected 0..{count}"))
         })
     }
 
@@ -119,11 +112,12 @@ impl ProcessSet {
         let found = Self::ALL.iter().find(|set| set.name().as_bytes().eq_ignore_ascii_case(name));
         found.copied().ok_or_else(|| {
             let name = String::from_utf8_lossy(name);
-            ErrorClass::Arg.error(format!("there is no process set {name:?}"))
+            ErrorClass::Arg
+                .error(format!("{name:?} is not a process set: expected mpi://WORLD or mpi://SELF"))
         })
     }
 
-    /// Its processes, as process `me` of `count` sees them.
+    /// The processes of the set, at process `me` of `count`.
     pub(crate) fn group(self, me: Peer, count: u32) -> Group {
         match self {
             Self::World => Group::range(0, count, me),
@@ -143,8 +137,8 @@ impl<D: Device> Mpi<D> {
         Ok(group.in_session(Some(session)))
     }
 
-    /// Whether a session may end: its buffered messages have left, and all messages of the process
-    /// if it is the last to use MPI.
+    /// Whether a session may end: its buffered messages have been sent, and all messages of the
+    /// process if it is the last user of MPI.
     ///
     /// # Errors
     /// `Session` if there is no such session.
@@ -154,7 +148,7 @@ impl<D: Device> Mpi<D> {
         Ok(is_flushed && (!is_last || self.is_drained()))
     }
 
-    /// Ends a session and the communicators derived from it, whose handles are stale from now on.
+    /// Ends a session and frees the communicators derived from it.
     ///
     /// # Errors
     /// `Session` if there is no such session.
@@ -165,16 +159,16 @@ impl<D: Device> Mpi<D> {
         Ok(())
     }
 
-    /// Begins the world model: `MPI_COMM_WORLD` and `MPI_COMM_SELF` may be used from now on.
+    /// Starts the world model: creates `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
     ///
     /// # Errors
-    /// `Group` if this process is none of the world.
+    /// `Group` if this process is not a member of `MPI_COMM_WORLD`.
     pub fn begin_world(&mut self) -> Result {
         self.comms.open_world(&self.objects.initial_handler)?;
         self.attach_world_segment(COMM_WORLD)
     }
 
-    /// Ends the world model: `MPI_COMM_WORLD` and all that was derived from it.
+    /// Ends the world model: frees `MPI_COMM_WORLD` and all communicators derived from it.
     pub(crate) fn end_world(&mut self) {
         let mut buffering = std::mem::take(&mut self.bsend_buffer);
         self.release_pending(&mut buffering);
@@ -189,7 +183,7 @@ impl<D: Device> Mpi<D> {
     }
 }
 
-/// The error of a handle that is no session.
+/// The error of an invalid session handle.
 #[cold]
 pub fn not_a_session(handle: Handle) -> Box<MpiError> {
     ErrorClass::Session.error(match handle {

@@ -1,33 +1,30 @@
-//! The tool interface (MPI 5.0, chapter 15): its users, sessions and handles, and which performance
-//! variables there are.
+//! The tool interface (MPI 5.0, chapter 15): initialization count, sessions, handles, and performance
+//! variables.
 //!
-//! Works before initialization and after finalization, too: then nothing has been counted. It knows
-//! no C; control variables are the settings of the library, which it does not know either.
+//! Works also before initialization and after finalization, where all variables are 0. The module
+//! does not know C, or the settings of the library, which are its control variables.
 
 use super::Mpi;
 use crate::device::Device;
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use platform::base::Result;
 
-/// A performance variable: a number of 64 bits, of this process alone, that only the library changes.
+/// A performance variable: a read-only number of 64 bits, of this process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PerformanceVariable {
-    /// Its name.
     pub(crate) name: &'static str,
-    /// What it counts, in a sentence.
+    /// Description for the application.
     pub(crate) meaning: &'static str,
-    /// How it changes.
     pub(crate) class: VariableClass,
-    /// Where it is.
     source: VariableSource,
 }
 
-/// How a performance variable changes (§15.3.7).
+/// Class of a performance variable (§15.3.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VariableClass {
-    /// How much of something there is now.
+    /// The current amount of a resource.
     Level,
-    /// How often something has happened.
+    /// The number of events until now.
     Counter,
 }
 
@@ -43,19 +40,19 @@ enum VariableSource {
 pub(crate) const VARIABLES: &[PerformanceVariable] = &[
     PerformanceVariable {
         name: "suiro_posted_receives",
-        meaning: "receives that no message has matched",
+        meaning: "posted receives without a matching message",
         class: VariableClass::Level,
         source: VariableSource::Posted,
     },
     PerformanceVariable {
         name: "suiro_unexpected_messages",
-        meaning: "messages that have come and that no receive has matched",
+        meaning: "unexpected messages: received, without a matching receive",
         class: VariableClass::Level,
         source: VariableSource::Unexpected,
     },
     PerformanceVariable {
         name: "suiro_outgoing_messages",
-        meaning: "messages that have not left yet",
+        meaning: "messages that have not been sent completely",
         class: VariableClass::Level,
         source: VariableSource::Outgoing,
     },
@@ -69,7 +66,7 @@ pub(crate) const VARIABLES: &[PerformanceVariable] = &[
 ];
 
 impl<D: Device> Mpi<D> {
-    /// What the variable `index` of [`VARIABLES`] says now.
+    /// The current value of the variable `index` of [`VARIABLES`].
     ///
     /// # Panics
     /// If there is none.
@@ -84,11 +81,11 @@ impl<D: Device> Mpi<D> {
     }
 }
 
-/// Who uses the tool interface, and what they hold.
+/// Initialization count of the tool interface, its sessions and handles.
 #[derive(Debug)]
 pub(crate) struct ToolInterface {
     users: usize,
-    /// The index of a control variable.
+    /// The indices of control variables.
     pub(crate) controls: HandleTable<usize>,
     sessions: HandleTable<()>,
     performance: HandleTable<PerformanceHandle>,
@@ -113,12 +110,13 @@ impl Default for ToolInterface {
 }
 
 impl ToolInterface {
-    /// One more user.
+    /// Increments the initialization count.
     pub(crate) fn enter(&mut self) {
         self.users += 1;
     }
 
-    /// One user less; whether there was one. The last one takes all sessions and handles along.
+    /// Decrements the initialization count, unless it is 0; whether it was not. At 0, frees all
+    /// sessions and handles.
     pub(crate) fn leave(&mut self) -> bool {
         match self.users {
             0 => return false,
@@ -128,7 +126,7 @@ impl ToolInterface {
         true
     }
 
-    /// Whether anybody uses it.
+    /// Whether the initialization count is not 0.
     pub(crate) fn is_used(&self) -> bool {
         self.users > 0
     }
@@ -141,7 +139,7 @@ impl ToolInterface {
         self.sessions.insert(())
     }
 
-    /// Ends a session and all handles in it; whether there was one.
+    /// Frees a session and its handles; whether the session existed.
     pub(crate) fn close(&mut self, session: Handle) -> bool {
         let inside = self.performance.iter().filter(|(_, reading)| reading.session == session);
         let inside: Vec<_> = inside.map(|(handle, _)| handle).collect();
@@ -156,7 +154,7 @@ impl ToolInterface {
         self.sessions.get(session).is_some()
     }
 
-    /// A handle to a performance variable, in a session that is open.
+    /// A handle to a performance variable, in an open session.
     ///
     /// # Errors
     /// `NoMem` without a free handle.
@@ -170,7 +168,7 @@ impl ToolInterface {
         reading.map(|reading| reading.variable)
     }
 
-    /// Frees a handle of this session; whether there was one.
+    /// Frees a handle of this session; whether the handle existed.
     pub(crate) fn unbind(&mut self, session: Handle, handle: Handle) -> bool {
         self.bound(session, handle).is_some() && self.performance.remove(handle).is_some()
     }

@@ -1,8 +1,8 @@
-//! Windows as objects (MPI 5.0 §12.2): what one is of, its hints and what is attached to it. No
-//! byte moves here.
+//! Windows as objects (MPI 5.0 §12.2): memory, hints and attached regions. One-sided communication
+//! is not in this module.
 //!
-//! A window has a communicator of its own, a duplicate of the one that it was made of. Its
-//! communicator has a handle that the application never sees.
+//! A window has a private communicator, a duplicate of the one passed at its creation. The
+//! application never gets its handle.
 
 use std::collections::BTreeMap;
 
@@ -17,83 +17,73 @@ use platform::base::{ErrorClass, MpiError, Result};
 /// `MPI_WIN_NULL` of the standard ABI.
 pub(crate) const WIN_NULL: Handle = 0x110;
 
-/// Where a window's memory comes from: `MPI_WIN_CREATE_FLAVOR`, with its values in the standard
-/// ABI.
+/// Origin of the memory of a window: `MPI_WIN_CREATE_FLAVOR`, with the values of the standard ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub(crate) enum Flavor {
-    /// The application's, fixed.
+    /// Memory of the application, fixed.
     Create = 311,
-    /// The library's.
+    /// Memory of the library.
     Allocate = 312,
-    /// The application's, attached and detached at any time.
+    /// Memory of the application, attached and detached at any time.
     Dynamic = 313,
 }
 
-/// `MPI_WIN_UNIFIED` of the standard ABI: loads and stores see what other processes put.
+/// `MPI_WIN_UNIFIED` of the standard ABI: loads and stores observe puts of other processes.
 const UNIFIED: i32 = 321;
 
-/// The memory of a window, as its predefined attributes tell it (§12.2.7). The application keeps
-/// addresses of these fields, so the values stay where they are as long as the window lives.
+/// The memory of a window, in the form of its predefined attributes (§12.2.7). The application gets
+/// addresses of these fields, so they stay in place until the window is freed.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct WindowMemory {
-    /// The address of its first byte.
+    /// Address of the first byte.
     pub(crate) base: usize,
-    /// Bytes.
+    /// Size in bytes.
     pub(crate) size: isize,
-    /// Bytes of a unit of displacements. It is read as an `int` too: the low half comes first.
+    /// Displacement unit in bytes. The application also reads it as an `int`, its low half.
     pub(crate) unit: isize,
-    /// A [`Flavor`].
     pub(crate) flavor: i32,
-    /// The memory model.
     pub(crate) model: i32,
 }
 
 impl WindowMemory {
-    /// Memory of `size` bytes at `base`, counted in units of `unit` bytes.
+    /// Memory of `size` bytes at `base`, with displacements in units of `unit` bytes.
     ///
     /// # Errors
     /// `Size` for a negative size, `Disp` for a unit that is not positive.
     pub(crate) fn new(flavor: Flavor, base: usize, size: isize, unit: isize) -> Result<Self> {
         check_size(size)?;
         if unit <= 0 {
-            let why = format!("the displacement unit {unit} is not positive");
+            let why =
+                format!("the displacement unit is {unit}: expected a positive number of bytes");
             return Err(ErrorClass::Disp.error(why));
         }
         Ok(Self { base, size, unit, flavor: flavor as i32, model: UNIFIED })
     }
 
-    /// The whole address space, of which nothing is attached yet.
+    /// A dynamic window: the whole address space, without attached memory.
     pub(crate) fn dynamic() -> Self {
         Self { base: 0, size: 0, unit: 1, flavor: Flavor::Dynamic as i32, model: UNIFIED }
     }
 }
 
-/// A window.
 #[derive(Debug)]
 pub(crate) struct Window {
-    /// Its own communicator.
     pub(crate) comm: Handle,
-    /// Its memory.
     pub(crate) memory: Box<WindowMemory>,
-    /// What is attached to a dynamic window: the length in bytes by the address.
+    /// Attached regions of a dynamic window: length in bytes by address.
     attached: BTreeMap<usize, usize>,
-    /// Its hints, all of those that are known.
     hints: Info,
-    /// Its error handler.
     pub(crate) handler: Handler,
-    /// Its attributes.
     pub(crate) attributes: Attributes,
-    /// Its name.
     pub(crate) name: String,
 }
 
-/// A hint for windows that is known (§12.2.1): its key, what it is if nobody gives it, and what
-/// it may be if that is not everything.
+/// A hint of windows (§12.2.1): key, default value, and the check of values.
 struct WindowHint(&'static [u8], &'static [u8], fn(&[u8]) -> bool);
 
-/// The hints that every window has, in the order of the standard.
+/// The hints of all windows, in the order of the standard.
 const HINTS: &[WindowHint] = &[
     WindowHint(b"no_locks", b"false", is_boolean),
     WindowHint(b"accumulate_ordering", b"rar,raw,war,waw", is_ordering),
@@ -121,10 +111,10 @@ fn is_number(value: &[u8]) -> bool {
 }
 
 impl Window {
-    /// A window on a communicator of its own; its errors are fatal (§12.6.1).
+    /// A window with a private communicator; its errors are fatal (§12.6.1).
     ///
     /// # Errors
-    /// None but a bug's: the defaults are keys and values of legal length.
+    /// Only internal errors: the defaults are keys and values of valid length.
     pub(crate) fn new(comm: Handle, extent: WindowMemory) -> Result<Self> {
         let mut hints = Info::default();
         for WindowHint(key, default, _) in HINTS {
@@ -141,24 +131,23 @@ impl Window {
         })
     }
 
-    /// What to call it in a sentence.
+    /// The name for messages.
     pub(crate) fn title(&self) -> &str {
         match &*self.name {
-            "" => "a window without a name",
+            "" => "an unnamed window",
             name => name,
         }
     }
 
-    /// Its hints, those in force with their values.
+    /// The hints with their current values.
     pub(crate) fn hints(&self) -> &Info {
         &self.hints
     }
 
-    /// Takes the hints that are known and have a value that they may have; others are ignored, as
-    /// the standard wants it (§10).
+    /// Applies known hints with valid values; others are ignored (§10).
     ///
     /// # Errors
-    /// None but a bug's.
+    /// Only internal errors.
     pub(crate) fn advise(&mut self, hints: &Info) -> Result {
         for WindowHint(key, _, is_legal) in HINTS {
             if let Some(value) = hints.get(key)?.filter(|value| is_legal(value)) {
@@ -172,33 +161,39 @@ impl Window {
     ///
     /// # Errors
     /// `Size` for a negative length, `RmaFlavor` if the window is not dynamic, `RmaAttach` if some
-    /// of the bytes are attached already or there are not so many addresses.
+    /// of the bytes are already attached or beyond the address space.
     pub(crate) fn attach(&mut self, address: usize, len: isize) -> Result {
         let len = check_size(len)?;
         self.check_dynamic()?;
         let Some(end) = address.checked_add(len) else {
-            let why = format!("{len} bytes from {address:#x} on are beyond all addresses");
+            let why = format!("{len} bytes at {address:#x} exceed the address space");
             return Err(ErrorClass::RmaAttach.error(why));
         };
         let before = self.attached.range(..end.max(address.saturating_add(1))).next_back();
-        let taken = before.filter(|(start, len)| **start + **len > address || **start == address);
-        if let Some((start, taken)) = taken {
+        let overlapped =
+            before.filter(|(start, len)| **start + **len > address || **start == address);
+        if let Some((start, attached_len)) = overlapped {
             return Err(ErrorClass::RmaAttach.error(format!(
-                "{len} bytes at {address:#x} overlap {taken} bytes at {start:#x}, which are attached"
+                "{len} bytes at {address:#x} overlap {attached_len} attached bytes at {start:#x}: \
+                 detach these first"
             )));
         }
         self.attached.insert(address, len);
         Ok(())
     }
 
-    /// Detaches what was attached at `address`.
+    /// Detaches the region at `address`.
     ///
     /// # Errors
-    /// `RmaFlavor` if the window is not dynamic, `Base` if nothing was attached there.
+    /// `RmaFlavor` if the window is not dynamic, `Base` if no region is attached at `address`.
     pub(crate) fn detach(&mut self, address: usize) -> Result {
         self.check_dynamic()?;
         self.attached.remove(&address).map(drop).ok_or_else(|| {
-            let why = format!("nothing is attached to {} at {address:#x}", self.title());
+            let why = format!(
+                "no memory is attached to {} at {address:#x}: expected the address of an attached \
+                 region",
+                self.title()
+            );
             ErrorClass::Base.error(why)
         })
     }
@@ -207,7 +202,7 @@ impl Window {
         if self.memory.flavor == Flavor::Dynamic as i32 {
             return Ok(());
         }
-        let why = format!("{} is not of MPI_Win_create_dynamic", self.title());
+        let why = format!("{}: expected a window of MPI_Win_create_dynamic", self.title());
         Err(ErrorClass::RmaFlavor.error(why))
     }
 }
@@ -226,13 +221,13 @@ impl Windows {
     /// The window of a handle.
     ///
     /// # Errors
-    /// `Win` for the null handle, a stale one and what is no handle.
+    /// `Win` for the null handle, a freed handle and other invalid values.
     #[inline]
     pub(crate) fn get(&self, handle: Handle) -> Result<&Window> {
         self.0.get(handle).ok_or_else(|| not_a_window(handle))
     }
 
-    /// The window of a handle, to change it.
+    /// The window of a handle, mutable.
     ///
     /// # Errors
     /// As [`Windows::get`].
@@ -250,8 +245,8 @@ impl Windows {
 }
 
 impl<D: Device> Mpi<D> {
-    /// Takes a window away from its handle, and its communicator with it. Its attributes have been
-    /// deleted, and all its processes have come.
+    /// Frees a window and its communicator. The caller has deleted its attributes and synchronized
+    /// its processes.
     ///
     /// # Errors
     /// `Win` if there is no such window.
@@ -265,8 +260,9 @@ impl<D: Device> Mpi<D> {
 /// # Errors
 /// `Size` for a negative size.
 fn check_size(size: isize) -> Result<usize> {
-    usize::try_from(size)
-        .map_err(|_| ErrorClass::Size.error(format!("the size {size} is negative")))
+    usize::try_from(size).map_err(|_| {
+        ErrorClass::Size.error(format!("the size is {size}: expected 0 or more bytes"))
+    })
 }
 
 #[cold]

@@ -48,7 +48,6 @@ impl<T> Out<*mut T> {
 pub struct InOut<T>(Out<T>);
 
 impl<T: Copy> InOut<T> {
-    /// What is there.
     #[inline]
     pub(crate) fn get(self) -> T {
         // SAFETY: `in_out` was promised that it may be read.

@@ -1,25 +1,25 @@
-//! New communicators from old ones, and the end of them (MPI 5.0 §7.4).
+//! Creation of communicators from communicators, and their end (MPI 5.0 §7.4).
 //!
-//! Whoever is rank 0 of a new communicator chooses its context and claims its room (`segment`).
-//! Duplicates need these few bytes from there:
+//! Rank 0 of a new communicator chooses its context and claims its shared segment (`segment`). A
+//! duplicate needs only these bytes ([`ContextMessage`]):
 //!
 //! ```text
-//! duplicate ──> a communicator with a handle ──grant by broadcast──> usable
+//! duplicate ──> a communicator with a handle ──broadcast of the context──> usable
 //! ```
 //!
-//! For a split every rank of the old communicator tells all others what it wants and which context
-//! and room it would choose; the new communicator takes those of its own rank 0. That also makes
-//! intercommunicators from intercommunicators, and merges them.
+//! In a split, all ranks of the old communicator exchange color, key, and the context and segment
+//! that they propose; the new communicator takes those of its own rank 0. Splits and merges of
+//! intercommunicators use the same exchange.
 //!
 //! ```text
-//! split ──allgather of (color, key, grant)──> a communicator, or none
+//! split ──allgather of (color, key, context and segment)──> a communicator, or none
 //! ```
 //!
-//! Where only the members call, the grant is passed down a binomial tree, as messages of their
-//! own kind of traffic (`Traffic::Creation`) with the application's tag:
+//! Where only the members call, the context travels down a binomial tree, in messages of their own
+//! kind of traffic (`Traffic::Creation`) with the application's tag:
 //!
 //! ```text
-//! create_by_members ──> a communicator with a handle ──grant from the tree──> usable
+//! create_by_members ──> a communicator with a handle ──context from the tree──> usable
 //! ```
 
 use std::ops::Range;
@@ -44,17 +44,16 @@ use crate::offload::{Buffer, Schedule, ScheduleBuilder, StepAction, Wait};
 use platform::base::{ErrorClass, Result};
 use platform::diagnosis::wait_report::WaitReport;
 
-/// Bytes of a [`SplitRecord`] on its way.
 const SPLIT_RECORD_BYTES: usize = 8 + ContextMessage::BYTES;
 
-/// What a rank of the old communicator tells the others.
+/// The contribution of a rank to the allgather.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SplitRecord {
     /// Ranks of one color get a communicator; a negative one gets none.
     color: i32,
     /// The order in the new communicator.
     key: i32,
-    /// What the new communicator gets, should this rank be its first.
+    /// The context and segment of the new communicator, if this rank is its rank 0.
     grant: ContextMessage,
 }
 
@@ -72,42 +71,43 @@ impl SplitRecord {
             let word: &[u8; 4] = bytes[at..].first_chunk().expect("20 bytes are five words");
             i32::from_le_bytes(*word)
         });
-        let grant = ContextMessage::parse(bytes[8..].first_chunk().expect("the rest is a grant"));
+        let grant = ContextMessage::parse(bytes[8..].first_chunk().expect("12 bytes remain"));
         Self { color, key, grant }
     }
 }
 
-/// A split under way.
+/// A split in progress.
 pub struct Split {
     run: RunId,
     members: Arc<dyn Members>,
-    /// The members on this process's side and on the other one.
+    /// The members on the side of this process and on the other side.
     sides: [Range<u32>; 2],
     handler: Handler,
     session: Option<Handle>,
     rule: SplitRule,
-    /// The room that this process has claimed, should it be rank 0.
+    /// The shared segment that this process has claimed in case it becomes rank 0.
     claimed: Option<u32>,
 }
 
-/// Which members of the old communicator the new one of a [`Split`] has.
+/// The members of the new communicator of a [`Split`].
 enum SplitRule {
-    /// Those that have this color.
+    /// The members with this color.
     Color(Option<i32>),
-    /// This group of an intracommunicator, if this process is in it; the first has this rank.
+    /// This group of an intracommunicator, if it contains this process, and the old rank of its
+    /// first process.
     Group(Arc<Group>, u32),
-    /// All, in one group, those of color [`LOW`] first.
+    /// All members in one group, those of color [`LOW`] first.
     Merge,
 }
 
-/// The color of a group that comes first in a merge.
+/// The color of the first group in a merge.
 const LOW: i32 = 0;
-/// The color of a group that comes last in a merge.
+/// The color of the last group in a merge.
 const HIGH: i32 = 1;
 
 impl<D: Device> Mpi<D> {
-    /// Starts a duplicate of `comm` with these attributes (`MPI_Comm_idup`, §7.4.2). Its handle
-    /// may be used once the activity has ended without an error; with one it is gone.
+    /// Starts a duplicate of `comm` with these attributes (`MPI_Comm_idup`, §7.4.2). Its handle is
+    /// valid once the activity has completed without an error; an error frees it.
     ///
     /// # Errors
     /// `Comm` if there is no such communicator, `NoMem` without a free handle.
@@ -118,17 +118,14 @@ impl<D: Device> Mpi<D> {
         let made = self.comms.get(new)?;
         let (context, size) = (made.context, made.size());
         let claims = made.rank == 0 && !made.is_inter();
-        let room = if claims { self.claim_segment(size) } else { None };
+        let segment = if claims { self.claim_segment(size) } else { None };
         let bcast = Collective::Bcast(Bcast { bytes: ContextMessage::BYTES, root: 0 });
-        let run = self.launch_on(
-            comm,
-            bcast,
-            vec![ContextMessage { context, segment: room }.to_memory()],
-        )?;
+        let run =
+            self.launch_on(comm, bcast, vec![ContextMessage { context, segment }.to_memory()])?;
         Ok((new, Activity::Creation { run, comm: new }))
     }
 
-    /// A communicator like `comm`, with these attributes and a context that nobody else knows yet.
+    /// A communicator like `comm`, with these attributes and a context that only this process knows.
     ///
     /// # Errors
     /// `Comm` if there is no such communicator, `NoMem` without a free handle.
@@ -141,8 +138,8 @@ impl<D: Device> Mpi<D> {
         self.comms.insert(new)
     }
 
-    /// The end of an [`Activity::Creation`]: the communicator gets what was granted, or goes. Then
-    /// the room stays claimed, for there may be others who did not fail.
+    /// Completes an [`Activity::Creation`]: the communicator gets its context and segment, or an
+    /// error frees it. The segment then stays claimed, because other ranks may not have failed.
     pub(crate) fn end_creation(&mut self, run: RunId, comm: Handle) -> Result {
         let Some(end) = self.engine.take_run_end(run) else { return Ok(()) };
         if let Some(error) = end.error {
@@ -157,25 +154,25 @@ impl<D: Device> Mpi<D> {
     }
 
     /// Starts a split: one communicator for each color, in the order of the keys and then of the
-    /// old ranks; none without a color. On an intercommunicator both groups are split, and there
-    /// is none for a color that the other group has not (§7.4.2).
+    /// old ranks; `MPI_COMM_NULL` without a color. On an intercommunicator both groups are split; a
+    /// color that only one group has gets `MPI_COMM_NULL` (§7.4.2).
     ///
     /// # Errors
     /// `Comm` if there is no such communicator, `Arg` for a negative color.
     pub fn split(&mut self, comm: Handle, color: Option<i32>, key: i32) -> Result<Split> {
         if let Some(color) = color.filter(|color| *color < 0) {
-            let why = format!("color {color} is negative and not MPI_UNDEFINED");
+            let why = format!("color {color} is negative: expected 0 or more, or MPI_UNDEFINED");
             return Err(ErrorClass::Arg.error(why));
         }
         self.start_split(comm, color.unwrap_or(-1), key, SplitRule::Color(color))
     }
 
-    /// Starts the creation of a communicator for a group of ranks of `comm`, all of which call,
-    /// members or not. On an intercommunicator each side gives a part of its own group, and there
-    /// is none if one of them gives the empty group (`MPI_Comm_create`, §7.4.2).
+    /// Starts the creation of a communicator for a group of ranks of `comm`; all ranks of `comm`
+    /// call. On an intercommunicator each side passes a subset of its own group; the result is
+    /// `MPI_COMM_NULL` if one of these is empty (`MPI_Comm_create`, §7.4.2).
     ///
     /// # Errors
-    /// `Comm` if there is no such communicator, `Group` if it has not all of the group.
+    /// `Comm` if there is no such communicator, `Group` if the group is not a subset of its group.
     pub fn create(&mut self, comm: Handle, group: Arc<Group>) -> Result<Split> {
         let old = self.comms.get(comm)?;
         check_subset(&group, &old.group)?;
@@ -188,8 +185,8 @@ impl<D: Device> Mpi<D> {
         self.start_split(comm, 0, 0, SplitRule::Group(group, first.unwrap_or(0)))
     }
 
-    /// Starts a merge of both groups of an intercommunicator into one: the group that says `high`
-    /// comes last; if both say the same, side 0 comes first (§7.6.2).
+    /// Starts a merge of both groups of an intercommunicator: the group that passes `high` is last;
+    /// if both pass the same value, side 0 is first (§7.6.2).
     ///
     /// # Errors
     /// `Comm` if there is no such intercommunicator.
@@ -198,9 +195,11 @@ impl<D: Device> Mpi<D> {
         self.start_split(comm, if high { HIGH } else { LOW }, 0, SplitRule::Merge)
     }
 
-    fn start_split(&mut self, comm: Handle, color: i32, key: i32, of: SplitRule) -> Result<Split> {
+    fn start_split(
+        &mut self, comm: Handle, color: i32, key: i32, rule: SplitRule,
+    ) -> Result<Split> {
         let context = self.comms.choose_context();
-        let claimed = self.claim_for_split(comm, color, &of)?;
+        let claimed = self.claim_for_split(comm, color, &rule)?;
         let old = self.comms.get(comm)?;
         let (members, sides, handler) = (old.members(), old.sides(), old.handler.clone());
         let session = old.group.session();
@@ -208,19 +207,22 @@ impl<D: Device> Mpi<D> {
         let allgather =
             Collective::Allgather(UniformBlocks { block: SPLIT_RECORD_BYTES, in_place: false });
         let grant = ContextMessage { context, segment: claimed };
-        let wish = Memory::owned(SplitRecord { color, key, grant }.emit());
-        let wishes = Memory::owned(vec![0; SPLIT_RECORD_BYTES * ranks]);
-        let run = self.launch_on(comm, allgather, vec![wish, wishes])?;
-        Ok(Split { run, members, sides, handler, session, rule: of, claimed })
+        let own = Memory::owned(SplitRecord { color, key, grant }.emit());
+        let all = Memory::owned(vec![0; SPLIT_RECORD_BYTES * ranks]);
+        let run = self.launch_on(comm, allgather, vec![own, all])?;
+        Ok(Split { run, members, sides, handler, session, rule, claimed })
     }
 
-    /// A room, if this rank may become the first of an intracommunicator of several.
+    /// Claims a shared segment, if this rank may become rank 0 of an intracommunicator of several
+    /// ranks.
     ///
     /// # Errors
     /// `Comm` if there is no such communicator.
-    fn claim_for_split(&mut self, comm: Handle, color: i32, of: &SplitRule) -> Result<Option<u32>> {
+    fn claim_for_split(
+        &mut self, comm: Handle, color: i32, rule: &SplitRule,
+    ) -> Result<Option<u32>> {
         let old = self.comms.get(comm)?;
-        let size = match of {
+        let size = match rule {
             SplitRule::Color(_) if color < 0 || old.is_inter() => 0,
             SplitRule::Color(_) => old.size(),
             SplitRule::Group(group, _) if group.rank() == Some(0) => group.size(),
@@ -230,22 +232,23 @@ impl<D: Device> Mpi<D> {
         Ok(self.claim_segment(size))
     }
 
-    /// The new communicator once its split is over, `Some(None)` for a rank that gets none.
+    /// The new communicator once its split has completed; `Some(None)` if it is `MPI_COMM_NULL`,
+    /// `None` before completion.
     ///
     /// # Errors
-    /// What went wrong with a message, `Arg` if a group does not agree on its place in a merge,
-    /// `NoMem` without a free handle.
+    /// Errors of messages, `Arg` if the values of `high` differ within a group, `NoMem` without a
+    /// free handle.
     pub fn end_split(&mut self, split: &Split) -> Result<Option<Option<Handle>>> {
         let Some(end) = self.engine.take_run_end(split.run) else { return Ok(None) };
         if let Some(error) = end.error {
-            // What was claimed stays so: others, who did not fail, may have it.
+            // The segment stays claimed: ranks that did not fail may use it.
             return Err(error);
         }
         let mut bytes = vec![0; end.buffers[1].len()];
         end.buffers[1].pack(0, &mut bytes);
-        let (wishes, _) = bytes.as_chunks();
-        let wishes: Vec<SplitRecord> = wishes.iter().map(SplitRecord::parse).collect();
-        let made = self.new_comm(split, &wishes);
+        let (records, _) = bytes.as_chunks();
+        let records: Vec<SplitRecord> = records.iter().map(SplitRecord::parse).collect();
+        let made = self.new_comm(split, &records);
         let granted = match &made {
             Ok(Some((comm, grant))) if comm.size() > 1 && !comm.is_inter() => grant.segment,
             Ok(_) | Err(_) => None,
@@ -259,19 +262,19 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    /// The communicator that these wishes make for this process, and what is granted to it.
+    /// The communicator of this process in a split with these records, and its context and segment.
     ///
     /// # Errors
     /// As [`Mpi::end_split`].
     fn new_comm(
-        &self, split: &Split, wishes: &[SplitRecord],
+        &self, split: &Split, records: &[SplitRecord],
     ) -> Result<Option<(Comm, ContextMessage)>> {
         let me = self.engine.me();
         let group = |ranks: &[u32]| {
             let peers: Vec<_> = ranks.iter().map(|rank| split.members.peer(*rank)).collect();
             Arc::new(Group::new(&peers, me).in_session(split.session))
         };
-        let grant = |rank: u32| wishes[rank as usize].grant;
+        let grant = |rank: u32| records[rank as usize].grant;
         let intra = |first: u32, group: Arc<Group>| {
             let grant = grant(first);
             let comm = Comm::new(grant.context, group, split.handler.clone())?;
@@ -284,11 +287,11 @@ impl<D: Device> Mpi<D> {
             SplitRule::Color(None) | SplitRule::Group(..) => Ok(None),
             SplitRule::Color(Some(color)) => {
                 let [local, remote] =
-                    split.sides.clone().map(|side| ranks_of_color(wishes, side, *color));
+                    split.sides.clone().map(|side| ranks_of_color(records, side, *color));
                 match (&local[..], &remote[..]) {
                     (local, []) if split.sides[1].is_empty() => intra(local[0], group(local)),
                     (_, []) => Ok(None),
-                    // Of both first ranks, the lower one's context.
+                    // The context of the lower one of the two first ranks.
                     (local, remote) => {
                         let grant = grant(local[0].min(remote[0]));
                         let (local, remote) = (group(local), group(remote));
@@ -299,19 +302,19 @@ impl<D: Device> Mpi<D> {
                 }
             }
             SplitRule::Merge => {
-                let ranks = merge_order(wishes, &split.sides)?;
+                let ranks = merge_order(records, &split.sides)?;
                 intra(ranks[0], group(&ranks))
             }
         }
     }
 
-    /// Starts the creation of a communicator for a group of ranks of `comm` that call it alone
-    /// (`MPI_Comm_create_group`, §7.4.2). As for [`Mpi::duplicate`], its handle may be used later.
-    /// It is null for a process that calls although it is not in the group.
+    /// Starts the creation of a communicator for a group of ranks of `comm`, where only these ranks
+    /// call (`MPI_Comm_create_group`, §7.4.2). As for [`Mpi::duplicate`], its handle is valid on
+    /// completion; it is `MPI_COMM_NULL` for a process that is not in the group.
     ///
     /// # Errors
-    /// `Comm` if there is no such intracommunicator, `Group` if it has not all of the group, `Tag`
-    /// for a negative tag.
+    /// `Comm` if there is no such intracommunicator, `Group` if the group is not a subset of its
+    /// group, `Tag` for a negative tag.
     pub fn create_by_members(
         &mut self, comm: Handle, group: Arc<Group>, tag: i32,
     ) -> Result<(Handle, Activity)> {
@@ -325,12 +328,12 @@ impl<D: Device> Mpi<D> {
         }
         let new = Comm::new(context, Arc::clone(&group), old.handler.clone())?;
         let ranks = group.ranks_within(&old.group);
-        let room = if new.rank == 0 { self.claim_segment(group.size()) } else { None };
+        let segment = if new.rank == 0 { self.claim_segment(group.size()) } else { None };
         let old = self.comms.get(comm)?;
         let run = self.engine.launch(Launch {
             plan: RunPlan::moving(
                 binomial_bcast(&ranks, new.rank, tag as u16, ContextMessage::BYTES),
-                vec![ContextMessage { context, segment: room }.to_memory()],
+                vec![ContextMessage { context, segment }.to_memory()],
             ),
             members: Arc::clone(&old.group) as Arc<dyn Members>,
             rank: old.rank,
@@ -342,11 +345,11 @@ impl<D: Device> Mpi<D> {
         Ok((comm, Activity::Creation { run, comm }))
     }
 
-    /// Takes a communicator away from its handle; what has been started on it goes on (§7.4.3).
-    /// Its attributes have been deleted.
+    /// Frees the handle of a communicator; operations in progress on it complete (§7.4.3). The
+    /// caller has deleted its attributes.
     ///
     /// # Errors
-    /// `Comm` if there is no such communicator, or it is predefined.
+    /// `Comm` if there is no such communicator, or if it is predefined.
     pub fn free_comm(&mut self, comm: Handle) -> Result {
         let mut comm = self.comms.remove(comm)?;
         self.release_pending(&mut comm.bsend_buffer);
@@ -354,7 +357,7 @@ impl<D: Device> Mpi<D> {
         Ok(())
     }
 
-    /// Lets the messages of a buffer go on without it.
+    /// Detaches the pending messages of a buffer, which the engine completes.
     pub(crate) fn release_pending(&mut self, buffering: &mut BsendBuffer) {
         buffering.remove_sent(|operation| {
             self.engine.release(operation);
@@ -362,18 +365,18 @@ impl<D: Device> Mpi<D> {
         });
     }
 
-    /// Whether everything that was started on a communicator and has a request or a place in its
-    /// buffer is over.
+    /// Whether all operations of a communicator that have a request or are in its buffer have
+    /// completed.
     pub(crate) fn is_quiescent(&self, comm: Handle) -> bool {
         self.has_flushed(BufferOwner::Comm(comm)) && self.are_complete(comm)
     }
 
-    /// The call `function`, which waits for a split.
+    /// Report on the call `function`, which waits for a split.
     pub(crate) fn blocked_split(&self, function: &str, split: &Split) -> WaitReport {
         self.blocked(function, [&Activity::Run(split.run)])
     }
 
-    /// Starts a collective operation of this chapter.
+    /// Starts a collective operation among all members, which is part of a creation.
     pub(crate) fn launch_on(
         &mut self, comm: Handle, operation: Collective, buffers: Vec<Memory>,
     ) -> Result<RunId> {
@@ -383,9 +386,9 @@ impl<D: Device> Mpi<D> {
     }
 }
 
-/// The part of the `own` one of `ranks` in passing the user buffer 0 of `len` bytes down a binomial
-/// tree, from the first of them on; all messages have this label. A rank's parent is that without
-/// its highest bit, so the depth is the number of bits.
+/// The schedule of the rank `ranks[own]` in a binomial-tree broadcast of user buffer 0, of `len`
+/// bytes, from the first rank; all messages have this label. The parent of an index is the index
+/// without its highest bit, so the depth is the number of bits.
 pub(crate) fn binomial_bcast(ranks: &[u32], own: u32, label: u16, len: usize) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     let region = Buffer::User(0).region(0, len);
@@ -405,18 +408,19 @@ pub(crate) fn binomial_bcast(ranks: &[u32], own: u32, label: u16, len: usize) ->
 /// # Errors
 /// `Group` if a process of `group` is not in `all`.
 fn check_subset(group: &Group, all: &Group) -> Result {
-    match group.is_within(all) {
-        true => Ok(()),
-        false => {
-            Err(ErrorClass::Group.error("the group has a process that is not in the communicator"))
-        }
+    if group.is_within(all) {
+        return Ok(());
     }
+    let outside = (0..).zip(group.peers()).find(|(_, peer)| all.rank_of(*peer).is_none());
+    let rank = outside.map_or(0, |(rank, _): (u32, _)| rank);
+    let why = format!("rank {rank} of the group is not a process of the communicator's group");
+    Err(ErrorClass::Group.error(why))
 }
 
 /// The ranks of a side with this color, in the order of their keys and then of the ranks.
-fn ranks_of_color(wishes: &[SplitRecord], side: Range<u32>, color: i32) -> Vec<u32> {
-    let mut ranks: Vec<u32> = side.filter(|rank| wishes[*rank as usize].color == color).collect();
-    ranks.sort_by_key(|rank| wishes[*rank as usize].key);
+fn ranks_of_color(records: &[SplitRecord], side: Range<u32>, color: i32) -> Vec<u32> {
+    let mut ranks: Vec<u32> = side.filter(|rank| records[*rank as usize].color == color).collect();
+    ranks.sort_by_key(|rank| records[*rank as usize].key);
     ranks
 }
 
@@ -424,16 +428,19 @@ fn ranks_of_color(wishes: &[SplitRecord], side: Range<u32>, color: i32) -> Vec<u
 ///
 /// # Errors
 /// `Arg` if the ranks of a side have different colors.
-fn merge_order(wishes: &[SplitRecord], sides: &[Range<u32>; 2]) -> Result<Vec<u32>> {
-    let color = |rank: u32| wishes[rank as usize].color;
+fn merge_order(records: &[SplitRecord], sides: &[Range<u32>; 2]) -> Result<Vec<u32>> {
+    let color = |rank: u32| records[rank as usize].color;
     for side in sides {
         if let Some(rank) = side.clone().find(|rank| color(*rank) != color(side.start)) {
             let rank = rank - side.start;
-            let why = format!("rank {rank} of a group gave another value of high than its rank 0");
+            let why = format!(
+                "rank {rank} of a group passed another value of high than rank 0 of that group: \
+                 expected one value in each group"
+            );
             return Err(ErrorClass::Arg.error(why));
         }
     }
-    let mut ranks: Vec<u32> = (0..wishes.len() as u32).collect();
+    let mut ranks: Vec<u32> = (0..records.len() as u32).collect();
     ranks.sort_by_key(|rank| color(*rank));
     Ok(ranks)
 }
@@ -448,30 +455,30 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_reads_back() {
-        let wish = SplitRecord { color: -1, key: i32::MIN, grant: grant() };
-        assert_eq!(SplitRecord::parse(&wish.emit()), wish);
+    fn a_record_reads_back() {
+        let record = SplitRecord { color: -1, key: i32::MIN, grant: grant() };
+        assert_eq!(SplitRecord::parse(&record.emit()), record);
     }
 
     #[test]
     fn a_color_is_ordered_by_key_then_rank() {
-        let wishes = [(1, 5), (2, 0), (1, -5), (-1, 0), (1, 5)].map(|(color, key)| SplitRecord {
+        let records = [(1, 5), (2, 0), (1, -5), (-1, 0), (1, 5)].map(|(color, key)| SplitRecord {
             color,
             key,
             grant: grant(),
         });
-        assert_eq!(ranks_of_color(&wishes, 0..5, 1), [2, 0, 4]);
-        assert_eq!(ranks_of_color(&wishes, 0..5, 2), [1]);
-        assert_eq!(ranks_of_color(&wishes, 3..5, 1), [4]);
+        assert_eq!(ranks_of_color(&records, 0..5, 1), [2, 0, 4]);
+        assert_eq!(ranks_of_color(&records, 0..5, 2), [1]);
+        assert_eq!(ranks_of_color(&records, 3..5, 1), [4]);
     }
 
     #[test]
     fn the_high_group_comes_last_and_side_0_first_if_both_are_alike() {
         let merge = |colors: [i32; 5], own: usize| {
-            let wishes = colors.map(|color| SplitRecord { color, key: 0, grant: grant() });
+            let records = colors.map(|color| SplitRecord { color, key: 0, grant: grant() });
             let mut sides = [0..2, 2..5];
             sides.rotate_left(own);
-            merge_order(&wishes, &sides)
+            merge_order(&records, &sides)
         };
         for own in 0..2 {
             assert_eq!(merge([LOW, LOW, HIGH, HIGH, HIGH], own).unwrap(), [0, 1, 2, 3, 4]);
@@ -488,19 +495,19 @@ mod tests {
         for size in 1..40 {
             let ranks: Vec<u32> = (0..size).map(|rank| 100 - 2 * rank).collect();
             let mut edges = Vec::new();
-            let mut ways = Vec::new();
+            let mut receives = Vec::new();
             for (own, rank) in (0..).zip(&ranks) {
                 for step in binomial_bcast(&ranks, own, 7, 12).steps() {
                     match step.action {
                         StepAction::Send { peer, .. } => edges.push((*rank, peer)),
-                        StepAction::Receive { peer, .. } => ways.push((peer, *rank)),
+                        StepAction::Receive { peer, .. } => receives.push((peer, *rank)),
                         _ => panic!("only messages were expected"),
                     }
                 }
             }
             edges.sort_unstable();
-            ways.sort_unstable();
-            assert_eq!(edges, ways);
+            receives.sort_unstable();
+            assert_eq!(edges, receives);
             let mut reached: Vec<u32> = edges.iter().map(|(_, to)| *to).collect();
             reached.sort_unstable();
             reached.reverse();

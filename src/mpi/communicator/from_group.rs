@@ -1,16 +1,16 @@
-//! Communicators from groups alone, without a parent (MPI 5.0 §7.4.2, §7.6.2).
+//! Communicators from groups, without a parent communicator (MPI 5.0 §7.4.2, §7.6.2).
 //!
-//! Processes that have nothing in common but a group and a string meet in a context of nobody's:
-//! messages are matched there by a hash of both, so creations at the same time do not mix. Rank 0
-//! of the group chooses the context of the new communicator, as everywhere, and it is passed down
-//! a binomial tree:
+//! The processes have only a group and a string in common. Messages of the creation are matched by
+//! a hash of both, in a context of no communicator, so concurrent creations do not mix. As in all
+//! creations, rank 0 of the group chooses the context of the new communicator; the context travels
+//! down a binomial tree:
 //!
 //! ```text
-//! hash(string, group) ──> Meeting: 32 bits in the context, 32 in the tag ──context──> usable
+//! hash(string, group) ──> CreationKey: 32 bits in the context, 32 in the tag ──context──> usable
 //! ```
 //!
-//! One creation after the other with the same string and group is told apart by the order of
-//! messages. Two at the same time are an error of the application (§7.4.2).
+//! Message order separates consecutive creations with the same string and group. Two of them at the
+//! same time are an error of the application (§7.4.2).
 
 use std::sync::Arc;
 
@@ -27,20 +27,19 @@ use crate::mpi::request::Activity;
 use crate::mpi::request::status::Status;
 use platform::base::{ErrorClass, Peer, Result};
 
-/// The longest string in bytes, without the final zero (`MPI_MAX_STRINGTAG_LEN` - 1).
+/// Maximum length of a string in bytes, without the final zero (`MPI_MAX_STRINGTAG_LEN` - 1).
 pub(crate) const STRING_MAX: usize = 1023;
 
-/// Where processes without a communicator meet: what their messages are matched by.
+/// The matching key of messages between processes without a common communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CreationKey {
-    /// The context of the messages.
     pub(crate) context: u64,
-    /// Their tag: as for collectives, a sequence number and a label.
+    /// As for collectives, a sequence number and a label.
     pub(crate) tag: u32,
 }
 
 impl CreationKey {
-    /// Where those meet who name this string and these peers, in this order.
+    /// The key of this string and these peers, in this order.
     ///
     /// # Errors
     /// `Arg` for a string that is too long.
@@ -49,8 +48,9 @@ impl CreationKey {
     ) -> Result<Self> {
         if string.len() > STRING_MAX {
             let why = format!(
-                "the string tag {:?} has more than {STRING_MAX} bytes",
-                String::from_utf8_lossy(string)
+                "the string tag {:?} has {} bytes: expected at most {STRING_MAX}",
+                String::from_utf8_lossy(string),
+                string.len()
             );
             return Err(ErrorClass::Arg.error(why));
         }
@@ -60,21 +60,21 @@ impl CreationKey {
         Ok(Self { context, tag: (hash >> 32) as u32 })
     }
 
-    /// The tag's part that is a [`Launch`]'s sequence number.
+    /// The part of the tag that is the sequence number of a [`Launch`].
     pub(crate) fn sequence(self) -> u32 {
         self.tag >> 16
     }
 
-    /// The tag's part that is the label of a schedule's step.
+    /// The part of the tag that is the label of steps.
     pub(crate) fn label(self) -> u16 {
         self.tag as u16
     }
 }
 
 impl<D: Device> Mpi<D> {
-    /// Starts the creation of a communicator for a group, which its members call and nobody else.
-    /// Its handle may be used once the activity has ended without an error; with one it is gone.
-    /// It is null for the empty group.
+    /// Starts the creation of a communicator for a group; only its members call. The handle is valid
+    /// once the activity has completed without an error; an error frees it. `MPI_COMM_NULL` for the
+    /// empty group.
     ///
     /// # Errors
     /// `Arg` for a string that is too long, `Group` if this process is not in the group, `NoMem`
@@ -82,7 +82,7 @@ impl<D: Device> Mpi<D> {
     pub fn create_from_group(
         &mut self, group: Arc<Group>, string: &[u8], handler: Handler,
     ) -> Result<(Handle, Activity)> {
-        let meeting = CreationKey::from_string(string, group.peers())?;
+        let key = CreationKey::from_string(string, group.peers())?;
         if group.size() == 0 {
             return Ok((COMM_NULL, Activity::Complete(Status::EMPTY)));
         }
@@ -90,17 +90,17 @@ impl<D: Device> Mpi<D> {
         let new = Comm::new(context, Arc::clone(&group), handler)?;
         let rank = new.rank;
         let comm = self.comms.insert(new)?;
-        let room = if rank == 0 { self.claim_segment(group.size()) } else { None };
+        let segment = if rank == 0 { self.claim_segment(group.size()) } else { None };
         let ranks: Vec<u32> = (0..group.size()).collect();
         let run = self.engine.launch(Launch {
             plan: RunPlan::moving(
-                binomial_bcast(&ranks, rank, meeting.label(), ContextMessage::BYTES),
-                vec![ContextMessage { context, segment: room }.to_memory()],
+                binomial_bcast(&ranks, rank, key.label(), ContextMessage::BYTES),
+                vec![ContextMessage { context, segment }.to_memory()],
             ),
             members: group as Arc<dyn Members>,
             rank,
-            context: meeting.context,
-            sequence: meeting.sequence(),
+            context: key.context,
+            sequence: key.sequence(),
         });
         Ok((comm, Activity::Creation { run, comm }))
     }
@@ -123,25 +123,25 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn meetings_differ_by_string_group_and_order_and_are_in_nobodys_context() {
+    fn keys_differ_by_string_group_and_order_and_have_a_context_of_no_communicator() {
         let strings: Vec<String> = (0..1000).map(|number| format!("tag {number}")).collect();
         let groups: [&[Peer]; 5] = [&[], &[0, 1], &[1, 0], &[0, 1, 2], &[256]];
         let mut seen = HashSet::new();
         for string in &strings {
             for group in groups {
-                let meeting =
+                let key =
                     CreationKey::from_string(string.as_bytes(), group.iter().copied()).unwrap();
-                assert_eq!(meeting.context & 7, Traffic::Creation as u64);
-                assert_eq!(Context::from_bits(meeting.context).bits() >> 35, (1 << 29) - 1);
-                let tag = meeting.sequence() << 16 | u32::from(meeting.label());
-                assert_eq!(tag, meeting.tag);
-                assert!(seen.insert((meeting.context, meeting.tag)));
+                assert_eq!(key.context & 7, Traffic::Creation as u64);
+                assert_eq!(Context::from_bits(key.context).bits() >> 35, (1 << 29) - 1);
+                let tag = key.sequence() << 16 | u32::from(key.label());
+                assert_eq!(tag, key.tag);
+                assert!(seen.insert((key.context, key.tag)));
             }
         }
     }
 
     #[test]
-    fn a_string_of_the_greatest_length_is_taken_and_one_more_byte_is_not() {
+    fn a_string_of_the_maximum_length_is_valid_and_a_longer_one_is_not() {
         assert!(CreationKey::from_string(&[b'a'; STRING_MAX], []).is_ok());
         let error = CreationKey::from_string(&[b'a'; STRING_MAX + 1], []).unwrap_err();
         assert_eq!(error.code.0, ErrorClass::Arg as i32);

@@ -1,17 +1,16 @@
-//! Hardware resources by which processes are told apart (MPI 5.0 §7.4.2, §9.1.2).
+//! Types of hardware resources, and the locations of a process among them (MPI 5.0 §7.4.2, §9.1.2).
 //!
-//! Types of resources have the names that hwloc gives them, as URIs, which the standard recommends.
-//! Where a process is among them is a fact of the machine that `process` finds out; instances have
-//! numbers that all processes of a host agree about.
+//! Types have the names of hwloc, as URIs, which the standard recommends. The layer `process` reads
+//! the locations from the system; all processes of a host number the instances alike.
 
 /// A type of hardware resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resource {
-    /// The host, whose processes share memory.
+    /// A host: its processes share memory.
     Machine,
     /// A socket.
     Package,
-    /// Processors near the same memory.
+    /// A NUMA node.
     Numa,
     /// A cache of the third level.
     L3,
@@ -19,14 +18,13 @@ pub(crate) enum Resource {
     L2,
     /// A data cache of the first level.
     L1,
-    /// A core.
     Core,
     /// A hardware thread.
     Thread,
 }
 
 impl Resource {
-    /// All of them, the widest first.
+    /// The widest first.
     pub(crate) const ALL: [Self; 8] = [
         Self::Machine,
         Self::Package,
@@ -38,7 +36,7 @@ impl Resource {
         Self::Thread,
     ];
 
-    /// Its name as a value of `mpi_hw_resource_type`.
+    /// The value of `mpi_hw_resource_type`.
     pub(crate) fn uri(self) -> &'static str {
         match self {
             Self::Machine => "hwloc://Machine",
@@ -52,8 +50,8 @@ impl Resource {
         }
     }
 
-    /// The resource that a value of `mpi_hw_resource_type` means: the standard's own name for what
-    /// shares memory, a URI, or its last part in any case. Other libraries say `socket`,
+    /// The resource of a value of `mpi_hw_resource_type`: the standard's name for shared memory, a
+    /// URI, or the last part of a URI in upper or lower case. Other libraries accept `socket`,
     /// `numanode`, `hwthread` and `node`.
     pub(crate) fn named(value: &str) -> Option<Self> {
         let value = value.trim();
@@ -71,29 +69,28 @@ impl Resource {
     }
 }
 
-/// Where a process is among the resources of one type.
+/// The location of a process among the resources of one type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ResourceLocation {
-    /// The machine does not show such resources.
+    /// The system does not report such resources.
     #[default]
     Unknown,
-    /// It may use more than one of them.
+    /// The process may use more than one of them.
     Several,
-    /// It may use this one alone.
+    /// The process may use only this one.
     One(u32),
 }
 
-/// Where a process is, by [`Resource`].
+/// The locations of a process, by [`Resource`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ResourceLocations([ResourceLocation; Resource::ALL.len()]);
 
 impl ResourceLocations {
-    /// The places that `find` knows.
+    /// The locations that `find` knows.
     pub(crate) fn new(find: impl Fn(Resource) -> ResourceLocation) -> Self {
         Self(Resource::ALL.map(find))
     }
 
-    /// The place among resources of this type.
     pub(crate) fn of(&self, resource: Resource) -> ResourceLocation {
         self.0[resource as usize]
     }
@@ -124,14 +121,14 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_found_by_its_resource() {
-        let places = ResourceLocations::new(|resource| match resource {
+    fn a_location_is_found_by_its_resource() {
+        let locations = ResourceLocations::new(|resource| match resource {
             Resource::Machine => ResourceLocation::One(0),
             Resource::Core => ResourceLocation::One(7),
             _ => ResourceLocation::Several,
         });
-        assert_eq!(places.of(Resource::Core), ResourceLocation::One(7));
-        assert_eq!(places.of(Resource::L2), ResourceLocation::Several);
+        assert_eq!(locations.of(Resource::Core), ResourceLocation::One(7));
+        assert_eq!(locations.of(Resource::L2), ResourceLocation::Several);
         assert_eq!(ResourceLocations::default().of(Resource::Machine), ResourceLocation::Unknown);
     }
 }

@@ -1,7 +1,7 @@
-//! What the application promises about a communicator (MPI 5.0 §7.4.4).
+//! Hints of a communicator: assertions of the application (MPI 5.0 §7.4.4).
 //!
-//! The promises are kept and told, and so bind the application; nothing here relies on them yet.
-//! Hints are those of one communicator: no operation passes them on to another.
+//! The library stores assertions and returns them, but does not rely on them yet. Hints belong to
+//! one communicator: no operation copies them to another.
 
 use std::str;
 
@@ -9,7 +9,7 @@ use crate::mpi::info::Info;
 use crate::mpi::memory_kinds;
 use platform::base::Result;
 
-/// The promises that are true or false, false by default.
+/// The assertions that are true or false; the default is false.
 const FLAGS: [&str; 5] = [
     "mpi_assert_no_any_tag",
     "mpi_assert_no_any_source",
@@ -18,13 +18,12 @@ const FLAGS: [&str; 5] = [
     "mpi_assert_strict_persistent_collective_ordering",
 ];
 
-/// The promise about where messages lie, which is not there by default.
+/// The assertion about memory kinds; unset by default.
 const ASSERTED_KINDS: &str = "mpi_assert_memory_alloc_kinds";
 
-/// The key that tells where messages may lie.
+/// The key of the memory kinds that the library supports.
 pub(crate) const MEMORY_KINDS: &str = "mpi_memory_alloc_kinds";
 
-/// The promises about one communicator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CommHints {
     flags: [bool; FLAGS.len()],
@@ -32,7 +31,6 @@ pub(crate) struct CommHints {
 }
 
 impl CommHints {
-    /// The hints of a new communicator, if some are given.
     ///
     /// # Errors
     /// None that `Info` has for these keys.
@@ -42,8 +40,7 @@ impl CommHints {
         Ok(hints)
     }
 
-    /// Takes what is given. Keys that are unknown change nothing, nor do values that a hint cannot
-    /// have.
+    /// Applies the hints in `given`. Unknown keys and invalid values are ignored.
     ///
     /// # Errors
     /// None that `Info` has for these keys.
@@ -62,7 +59,7 @@ impl CommHints {
         Ok(())
     }
 
-    /// All hints with their values, and the memory kinds that there are.
+    /// All hints with their values, and the memory kinds `provided` by the library.
     ///
     /// # Errors
     /// None that `Info` has for these keys.
@@ -79,7 +76,7 @@ impl CommHints {
     }
 }
 
-/// The value of a key without the spaces around it (§10); none if it is no text.
+/// The value of a key without surrounding spaces (§10); `None` if it is not UTF-8.
 fn text<'a>(info: &'a Info, key: &str) -> Result<Option<&'a str>> {
     let value = info.get(key.as_bytes())?;
     Ok(value.and_then(|value| str::from_utf8(value).ok()).map(str::trim))
@@ -97,30 +94,33 @@ mod tests {
         info
     }
 
-    fn told<'a>(info: &'a Info, key: &str) -> Option<&'a str> {
+    fn value_of<'a>(info: &'a Info, key: &str) -> Option<&'a str> {
         text(info, key).unwrap()
     }
 
     #[test]
-    fn known_hints_are_kept_and_told_with_the_defaults() {
+    fn known_hints_are_stored_and_returned_with_the_defaults() {
         let mut hints = CommHints::default();
         let first = [(FLAGS[0], "true"), (FLAGS[1], " true "), ("unknown", "true")];
         hints.update(&given(&first)).unwrap();
         hints.update(&given(&[(FLAGS[0], "false"), (FLAGS[1], "maybe")])).unwrap();
         let info = hints.info(b"mpi,system").unwrap();
         assert_eq!(info.len(), 6);
-        assert_eq!((told(&info, FLAGS[0]), told(&info, FLAGS[1])), (Some("false"), Some("true")));
-        assert_eq!((told(&info, FLAGS[4]), told(&info, "unknown")), (Some("false"), None));
-        assert_eq!(told(&info, MEMORY_KINDS), Some("mpi,system"));
+        assert_eq!(
+            (value_of(&info, FLAGS[0]), value_of(&info, FLAGS[1])),
+            (Some("false"), Some("true"))
+        );
+        assert_eq!((value_of(&info, FLAGS[4]), value_of(&info, "unknown")), (Some("false"), None));
+        assert_eq!(value_of(&info, MEMORY_KINDS), Some("mpi,system"));
         assert_eq!(CommHints::of(None), Ok(CommHints::default()));
     }
 
     #[test]
-    fn memory_kinds_are_promised_if_they_are_known() {
+    fn memory_kinds_are_stored_if_they_are_known() {
         let mut hints = CommHints::of(Some(&given(&[(ASSERTED_KINDS, "system")]))).unwrap();
         hints.update(&given(&[(ASSERTED_KINDS, "cuda")])).unwrap();
-        assert_eq!(told(&hints.info(b"").unwrap(), ASSERTED_KINDS), Some("system"));
+        assert_eq!(value_of(&hints.info(b"").unwrap(), ASSERTED_KINDS), Some("system"));
         hints.update(&given(&[(ASSERTED_KINDS, "")])).unwrap();
-        assert_eq!(told(&hints.info(b"").unwrap(), ASSERTED_KINDS), Some(""));
+        assert_eq!(value_of(&hints.info(b"").unwrap(), ASSERTED_KINDS), Some(""));
     }
 }

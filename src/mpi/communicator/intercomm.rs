@@ -1,16 +1,16 @@
-//! Intercommunicators: two disjoint groups that talk to each other (MPI 5.0 §7.6).
+//! Intercommunicators: communication between two disjoint groups (MPI 5.0 §7.6).
 //!
-//! Ranks of messages and roots name processes of the other group. Collective operations do not
-//! know that: their schedules run among the *members*, both groups in one numbering. Both sides
-//! compute the same one, without communication:
+//! Ranks in messages and roots refer to the remote group. Schedules of collective operations use
+//! another numbering, the *members*: both groups together. Both sides compute the same numbering,
+//! without communication:
 //!
 //! ```text
 //!   rank among the members   0 ... sizes[0]-1    sizes[0] ... sizes[0]+sizes[1]-1
 //!                            └─── side 0 ───┘    └──────────── side 1 ───────────┘
 //! ```
 //!
-//! Side 0 is the group whose rank 0 is the lower peer. The members of an intracommunicator are its
-//! group.
+//! Side 0 is the group whose rank 0 has the lower peer number. The members of an intracommunicator
+//! are its group.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(crate) struct GroupUnion {
 }
 
 impl GroupUnion {
-    /// The union of two groups, and the side that the first of them is.
+    /// The union of two groups, and the side of the local one.
     fn of(local: &Arc<Group>, remote: &Arc<Group>) -> (Self, usize) {
         let [first, second] = [local, remote].map(|group| group.peers().next());
         let side = usize::from(second < first);
@@ -41,7 +41,6 @@ impl GroupUnion {
         (Self { sides: sides.map(Arc::clone) }, side)
     }
 
-    /// How many processes each side has.
     fn sizes(&self) -> [u32; 2] {
         self.sides.each_ref().map(|group| group.size())
     }
@@ -59,7 +58,7 @@ impl Members for GroupUnion {
     }
 }
 
-/// The other side of an intercommunicator, as one of its processes sees it.
+/// The members of an intercommunicator, at one process.
 #[derive(Clone, Debug)]
 pub(crate) struct IntercommView {
     union: Arc<GroupUnion>,
@@ -68,15 +67,17 @@ pub(crate) struct IntercommView {
 }
 
 impl Comm {
-    /// An intercommunicator between a group that this process is in and another one.
+    /// An intercommunicator between the local group, which contains this process, and a remote one.
     ///
     /// # Errors
-    /// `Group` if it is not, or if a group is empty; `Comm` if the groups have a common process.
+    /// `Group` if this process is not in the local group, or if a group is empty; `Comm` if the
+    /// groups have a common process.
     pub(crate) fn new_inter(
         context: Context, local: Arc<Group>, remote: Arc<Group>, handler: Handler,
     ) -> Result<Self> {
         if remote.size() == 0 {
-            let why = "the remote group of an intercommunicator must not be empty";
+            let why =
+                "the remote group is empty: an intercommunicator needs two groups with processes";
             return Err(ErrorClass::Group.error(why));
         }
         check_disjoint(&local, &remote)?;
@@ -93,7 +94,7 @@ impl Comm {
         self.remote.is_some()
     }
 
-    /// The group whose ranks messages and roots name: the remote one of an intercommunicator.
+    /// The group of the ranks in messages and roots: the remote one of an intercommunicator.
     #[inline]
     pub fn targets(&self) -> &Group {
         self.remote.as_ref().unwrap_or(&self.group)
@@ -105,33 +106,36 @@ impl Comm {
     /// `Comm` if this is an intracommunicator.
     pub fn remote(&self) -> Result<&Arc<Group>> {
         self.remote.as_ref().ok_or_else(|| {
-            ErrorClass::Comm.error(format!("{} is not an intercommunicator", self.title()))
+            let title = self.title();
+            ErrorClass::Comm
+                .error(format!("{title} is an intracommunicator: expected an intercommunicator"))
         })
     }
 
     /// # Errors
-    /// `Comm` if this is an intercommunicator, which `what` has no meaning on.
+    /// `Comm` if this is an intercommunicator, on which `what` is not defined.
     pub(crate) fn check_intra(&self, what: &str) -> Result {
         match self.is_inter() {
             false => Ok(()),
             true => {
                 let title = self.title();
-                let why = format!("{title} is an intercommunicator, which {what} is not for");
+                let why =
+                    format!("{title} is an intercommunicator: {what} needs an intracommunicator");
                 Err(ErrorClass::Comm.error(why))
             }
         }
     }
 
-    /// Which side of the members this process is on: 0 or 1, and 0 in an intracommunicator.
+    /// The side of this process among the members: 0 or 1; 0 in an intracommunicator.
     pub(crate) fn side(&self) -> usize {
-        self.inter_view.as_ref().map_or(0, |across| across.side)
+        self.inter_view.as_ref().map_or(0, |view| view.side)
     }
 
-    /// All processes, in the numbering that schedules use.
+    /// All processes, in the numbering of schedules.
     pub fn members(&self) -> Arc<dyn Members> {
         match &self.inter_view {
             None => Arc::clone(&self.group) as Arc<dyn Members>,
-            Some(across) => Arc::clone(&across.union) as Arc<dyn Members>,
+            Some(view) => Arc::clone(&view.union) as Arc<dyn Members>,
         }
     }
 
@@ -144,7 +148,7 @@ impl Comm {
         }
     }
 
-    /// The rank among the members of a process that messages name by `target`.
+    /// The rank among the members of the process with rank `target` in messages.
     pub(crate) fn member_of(&self, target: u32) -> u32 {
         match &self.inter_view {
             Some(IntercommView { union, side: 0 }) => union.sizes()[0] + target,
@@ -152,8 +156,8 @@ impl Comm {
         }
     }
 
-    /// The members on this process's side and those on the other side, of which an
-    /// intracommunicator has none.
+    /// The members on the side of this process and on the other side, which is empty in an
+    /// intracommunicator.
     pub(crate) fn sides(&self) -> [Range<u32>; 2] {
         let all = self.members_shape().ranks;
         match (&self.remote, self.side()) {
@@ -163,12 +167,12 @@ impl Comm {
         }
     }
 
-    /// How the processes of two communicators compare, group by group (§7.4.1).
+    /// Compares the groups of two communicators (§7.4.1).
     pub(crate) fn compare(&self, other: &Self) -> GroupComparison {
         let local = self.group.compare(&other.group);
         match (&self.remote, &other.remote) {
             (None, None) => local,
-            (Some(own), Some(theirs)) => match (local, own.compare(theirs)) {
+            (Some(own), Some(remote)) => match (local, own.compare(remote)) {
                 (GroupComparison::Unequal, _) | (_, GroupComparison::Unequal) => {
                     GroupComparison::Unequal
                 }
@@ -181,21 +185,21 @@ impl Comm {
         }
     }
 
-    /// All members as if they were one group, for operations that do not tell sides apart.
+    /// The shape of all members as one group, for operations that ignore the sides.
     pub(crate) fn members_shape(&self) -> Shape {
         let ranks = match &self.inter_view {
             None => self.size(),
-            Some(across) => across.union.sizes().iter().sum(),
+            Some(view) => view.union.sizes().iter().sum(),
         };
         Shape { ranks }
     }
 
-    /// What algorithms on an intercommunicator may know of it; `None` for an intracommunicator.
+    /// The shape for algorithms on an intercommunicator; `None` for an intracommunicator.
     pub(crate) fn inter_shape(&self) -> Option<InterShape> {
-        self.inter_view.as_ref().map(|across| InterShape { sizes: across.union.sizes() })
+        self.inter_view.as_ref().map(|view| InterShape { sizes: view.union.sizes() })
     }
 
-    /// What algorithms may know of an intracommunicator.
+    /// The shape for algorithms on an intracommunicator.
     ///
     /// # Errors
     /// `Comm` if it is an intercommunicator.
@@ -207,22 +211,23 @@ impl Comm {
         }
     }
 
-    /// The error of an operation that there is not between two groups.
     #[cold]
     pub(crate) fn unsupported_intercomm(&self) -> Box<MpiError> {
-        let why = format!("{} is an intercommunicator, which this is not for", self.title());
+        let title = self.title();
+        let why =
+            format!("{title} is an intercommunicator: this operation needs an intracommunicator");
         ErrorClass::Comm.error(why)
     }
 }
 
 /// # Errors
-/// `Comm` if both groups have a process.
+/// `Comm` if a process is in both groups.
 fn check_disjoint(local: &Group, remote: &Group) -> Result {
     match local.ranks_within(remote).first() {
         None => Ok(()),
         Some(rank) => {
             let why = format!(
-                "rank {rank} of the remote group is in the local group too: the groups of an \
+                "rank {rank} of the remote group is also in the local group: the groups of an \
                  intercommunicator must be disjoint"
             );
             Err(ErrorClass::Comm.error(why))

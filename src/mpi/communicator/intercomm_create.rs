@@ -1,21 +1,21 @@
 //! Intercommunicators from two groups with a leader each (MPI 5.0 §7.6.2).
 //!
-//! Only the leaders know each other. They exchange how large their groups are and which context
-//! they would choose, then the groups themselves; each tells its own group:
+//! Only the leaders know both groups. They exchange records (size of the group, proposed context),
+//! then the peers of their groups; each leader broadcasts the outcome to its own group:
 //!
 //! ```text
-//! leader   Greetings ──> Lists ──┐
-//!              │                 ▼
-//!              └─ error ──>  Verdict ──> Members ──> a communicator, or none
-//! others                    (from the leader, down a binomial tree)
+//! leader   LeaderRecords ──> PeerLists ──┐
+//!                │                       ▼
+//!                └─ error ──────────> Outcome ──> Members ──> a communicator, or none
+//! others                             (from the leader, down a binomial tree)
 //! ```
 //!
-//! Leaders without a common communicator meet where a string and both of them say, and each group
-//! where the string and the group say ([`CreationKey`]).
+//! Without a common communicator, messages of the leaders are matched by a key from the string and
+//! both leaders, and messages of a group by a key from the string and the group ([`CreationKey`]).
 //!
-//! What only a leader can see to be wrong comes to its group with the verdict, so all of them
-//! fail. Both groups see the same two lists, so that groups which overlap are refused everywhere.
-//! The lower one of both contexts is taken.
+//! An error that only a leader detects reaches its group with the outcome, so all its ranks fail.
+//! Both groups see the same two lists of peers, so all ranks refuse groups that overlap. The new
+//! communicator gets the lower one of the two proposed contexts.
 
 use std::sync::Arc;
 
@@ -34,17 +34,15 @@ use crate::offload::{Buffer, Schedule, ScheduleBuilder, StepAction, Wait};
 use platform::base::{ErrorClass, ErrorCode, MpiError, Peer, Result};
 use platform::diagnosis::wait_report::{WaitCondition, WaitReport};
 
-/// Bytes of a [`LeaderRecord`] on its way.
 const LEADER_RECORD_BYTES: usize = 16;
-/// Bytes of a process in a list on its way.
 const PEER_BYTES: usize = size_of::<Peer>();
 
-/// What leaders tell each other, and then their groups.
+/// Record that leaders exchange, and then broadcast to their groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct LeaderRecord {
     /// The context of the intercommunicator.
     context: Context,
-    /// How many processes the other group has; nothing comes of it with none.
+    /// Size of the other group; 0: no communicator is created.
     size: u32,
     /// The code of an error, or 0.
     code: i32,
@@ -76,7 +74,7 @@ impl LeaderRecord {
     }
 }
 
-/// Among whom messages go and what they are matched by.
+/// The ranks that exchange messages, and the matching key of these messages.
 struct CreationChannel {
     members: Arc<dyn Members>,
     /// This process among the members.
@@ -87,79 +85,76 @@ struct CreationChannel {
 }
 
 impl CreationChannel {
-    /// Where the members of `group` meet, seen by the one of this rank.
-    fn for_group(meeting: CreationKey, traffic: Traffic, group: &Arc<Group>, rank: u32) -> Self {
+    fn for_group(key: CreationKey, traffic: Traffic, group: &Arc<Group>, rank: u32) -> Self {
         Self {
             members: Arc::clone(group) as Arc<dyn Members>,
             rank,
-            context: Context::from_bits(meeting.context).for_traffic(traffic),
-            sequence: meeting.sequence(),
-            label: meeting.label(),
+            context: Context::from_bits(key.context).for_traffic(traffic),
+            sequence: key.sequence(),
+            label: key.label(),
         }
     }
 }
 
-/// The making of an intercommunicator, as one process sees it.
+/// Creation of an intercommunicator, at one process.
 pub struct IntercommCreation {
     local: Arc<Group>,
-    /// This process, counted from the leader on.
+    /// Rank of this process in the broadcast tree: its distance from the leader, modulo the size.
     tree_rank: u32,
-    /// Within the local group.
+    /// Messages within the local group.
     channel: CreationChannel,
     handler: Handler,
-    /// Why this leader did not reach the other one.
+    /// Error of this leader.
     failure: Option<Box<MpiError>>,
-    /// What people should know of it while it waits.
+    /// Arguments of the call, for the report on a rank that waits.
     description: String,
     run: RunId,
     stage: IntercommStage,
 }
 
-/// What the run of a [`IntercommCreation`] does.
+/// State of an [`IntercommCreation`]: the schedule that runs.
 enum IntercommStage {
-    /// The leaders exchange greetings.
+    /// The leaders exchange records.
     LeaderRecords(LeaderLink),
-    /// The leaders exchange lists of their processes.
+    /// The leaders exchange the peers of their groups.
     PeerLists(LeaderRecord),
-    /// A group hears from its leader, which keeps the list that comes next.
+    /// A leader broadcasts the outcome; it keeps the peers of the other group, which are next.
     Outcome(Option<Memory>),
-    /// A group gets the list of the other group.
+    /// A leader broadcasts the peers of the other group.
     Members(LeaderRecord),
 }
 
-/// What a process has to do with the other group.
+/// Role of a process in the creation.
 enum CreationRole {
-    /// Its leader knows.
+    /// A rank that is not the leader.
     Member,
-    /// It is the leader of its group.
+    /// The leader of its group.
     Leader(LeaderLink),
-    /// It is a leader that does not reach another one, because of an error or because there is
-    /// nobody.
+    /// A leader without a remote leader, because of an error or because the remote group is empty.
     Unconnected(Option<Box<MpiError>>),
 }
 
 impl CreationRole {
-    /// The role of a leader that has found the other one, or not.
-    fn from_link(way: Result<LeaderLink>) -> Self {
-        way.map_or_else(|failure| Self::Unconnected(Some(failure)), Self::Leader)
+    fn from_link(link: Result<LeaderLink>) -> Self {
+        link.map_or_else(|failure| Self::Unconnected(Some(failure)), Self::Leader)
     }
 }
 
-/// The way from one leader to the other.
+/// Connection from one leader to the other.
 struct LeaderLink {
     channel: CreationChannel,
-    /// The other leader among the members of the lane.
+    /// Rank of the other leader in the channel.
     other: u32,
 }
 
 impl<D: Device> Mpi<D> {
     /// Starts an intercommunicator between the group of `local` and that of `remote_leader`, a
-    /// rank of `peer` (`MPI_Intercomm_create`). The last three arguments count at the rank
-    /// `local_leader` only; all others learn from it what is wrong with them.
+    /// rank of `peer` (`MPI_Intercomm_create`). The last three arguments are significant only at the
+    /// rank `local_leader`; all other ranks of its group get their errors from this rank.
     ///
     /// # Errors
-    /// `Comm` if `local` is no intracommunicator, `Rank` if it has no such leader, `Tag` for a
-    /// negative tag.
+    /// `Comm` if `local` is not an intracommunicator, `Rank` if `local_leader` is not one of its
+    /// ranks, `Tag` for a negative tag.
     pub fn intercomm_create(
         &mut self, local: Handle, local_leader: i32, peer: Handle, remote_leader: i32, tag: i32,
     ) -> Result<IntercommCreation> {
@@ -171,13 +166,13 @@ impl<D: Device> Mpi<D> {
             true => CreationRole::from_link(self.leader_link(peer, remote_leader, tag)),
             false => CreationRole::Member,
         };
-        let mut words = format!("(local leader {leader} of {}, tag {tag}", comm.title());
+        let mut description = format!("(local leader {leader} of {}, tag {tag}", comm.title());
         if let (CreationRole::Leader(_), Ok(peer)) = (&role, self.comms.get(peer)) {
-            words += &format!(", remote leader {remote_leader} of {}", peer.title());
+            description += &format!(", remote leader {remote_leader} of {}", peer.title());
         }
-        words.push(')');
+        description.push(')');
         let comm = self.comms.get_mut(local)?;
-        let lane = CreationChannel {
+        let channel = CreationChannel {
             members: comm.members(),
             rank: comm.rank,
             context: comm.context.for_traffic(Traffic::Collective),
@@ -185,22 +180,22 @@ impl<D: Device> Mpi<D> {
             label: 0,
         };
         let (group, handler) = (Arc::clone(&comm.group), comm.handler.clone());
-        Ok(self.start_intercomm((group, leader), lane, handler, role, words))
+        Ok(self.start_intercomm((group, leader), channel, handler, role, description))
     }
 
     /// Starts an intercommunicator between two groups with a leader each, without parent
-    /// communicators (`MPI_Intercomm_create_from_groups`). The remote group and its leader count
-    /// at the rank `local_leader` only. There is nothing to start for the empty group.
+    /// communicators (`MPI_Intercomm_create_from_groups`). The remote group and its leader are
+    /// significant only at the rank `local_leader`. `None` for the empty group.
     ///
     /// # Errors
-    /// `Group` if there is no such local group or this process is not in it, `Rank` if it has no
-    /// such leader, `Arg` for a string that is too long.
+    /// `Group` if the local group does not exist or does not contain this process, `Rank` if the
+    /// leader is not one of its ranks, `Arg` for a string that is too long.
     pub fn intercomm_from_groups(
         &mut self, (local, local_leader): (Handle, i32), remote: (Handle, i32), string: &[u8],
         handler: Handler,
     ) -> Result<Option<IntercommCreation>> {
         let group = Arc::clone(self.objects.groups.get(local)?);
-        let meeting = CreationKey::from_string(string, group.peers())?;
+        let key = CreationKey::from_string(string, group.peers())?;
         if group.size() == 0 {
             return Ok(None);
         }
@@ -212,46 +207,51 @@ impl<D: Device> Mpi<D> {
             true => self.role_between_groups(remote, string),
             false => CreationRole::Member,
         };
-        let lane = CreationChannel::for_group(meeting, Traffic::Creation, &group, rank);
+        let channel = CreationChannel::for_group(key, Traffic::Creation, &group, rank);
         let string = String::from_utf8_lossy(string);
-        let words = format!("(string tag {string:?}, local leader {leader})");
-        Ok(Some(self.start_intercomm((group, leader), lane, handler, role, words)))
+        let description = format!("(string tag {string:?}, local leader {leader})");
+        Ok(Some(self.start_intercomm((group, leader), channel, handler, role, description)))
     }
 
-    /// What this leader has to do with the leader of a remote group.
     fn role_between_groups(&self, (remote, leader): (Handle, i32), string: &[u8]) -> CreationRole {
-        let way = |group: &Group| {
+        let link = |group: &Group| {
             let (me, other) = (self.engine.me(), group.peer(group.check(leader)?));
             if other == me {
-                let why = format!("remote leader {leader} is the local leader");
+                let why = format!(
+                    "remote leader {leader} is the local leader: expected a process of another group"
+                );
                 return Err(ErrorClass::Rank.error(why));
             }
             let leaders = [me.min(other), me.max(other)];
-            let meeting = CreationKey::from_string(string, leaders)?;
+            let key = CreationKey::from_string(string, leaders)?;
             let (pair, rank) = (Arc::new(Group::new(&leaders, me)), u32::from(other < me));
             Ok(LeaderLink {
-                channel: CreationChannel::for_group(meeting, Traffic::Leaders, &pair, rank),
+                channel: CreationChannel::for_group(key, Traffic::Leaders, &pair, rank),
                 other: 1 - rank,
             })
         };
         match self.objects.groups.get(remote) {
             Ok(group) if group.size() == 0 => CreationRole::Unconnected(None),
-            group => CreationRole::from_link(group.and_then(|group| way(group))),
+            group => CreationRole::from_link(group.and_then(|group| link(group))),
         }
     }
 
-    /// The way from this leader to the other one.
+    /// The connection from this leader to the other one.
     ///
     /// # Errors
-    /// `Comm` if there is no such communicator, `Rank` if it has no such other process.
+    /// `Comm` if `peer` is not a communicator, `Rank` if `remote_leader` is not the rank of another
+    /// process in it.
     fn leader_link(&self, peer: Handle, remote_leader: i32, tag: i32) -> Result<LeaderLink> {
         let comm = self.comms.get(peer)?;
         let rank = comm.check_rank(remote_leader)?;
         if comm.targets().peer(rank) == self.engine.me() {
-            let why = format!("remote leader {rank} of {} is the local leader", comm.title());
+            let why = format!(
+                "remote leader {rank} of {} is the local leader: expected a process of another group",
+                comm.title()
+            );
             return Err(ErrorClass::Rank.error(why));
         }
-        let lane = CreationChannel {
+        let channel = CreationChannel {
             members: comm.members(),
             rank: comm.member(),
             context: comm.context.for_traffic(Traffic::Leaders),
@@ -259,156 +259,155 @@ impl<D: Device> Mpi<D> {
             sequence: tag as u32 >> 16,
             label: tag as u16,
         };
-        Ok(LeaderLink { channel: lane, other: comm.member_of(rank) })
+        Ok(LeaderLink { channel, other: comm.member_of(rank) })
     }
 
-    /// Starts with what this process knows: the way to the other leader, if it is one itself.
     fn start_intercomm(
-        &mut self, (local, leader): (Arc<Group>, u32), lane: CreationChannel, handler: Handler,
-        role: CreationRole, words: String,
+        &mut self, (local, leader): (Arc<Group>, u32), channel: CreationChannel, handler: Handler,
+        role: CreationRole, description: String,
     ) -> IntercommCreation {
-        let place = (lane.rank + local.size() - leader) % local.size();
-        let mut bridge = IntercommCreation {
+        let tree_rank = (channel.rank + local.size() - leader) % local.size();
+        let mut creation = IntercommCreation {
             local,
-            tree_rank: place,
-            channel: lane,
+            tree_rank,
+            channel,
             handler,
             failure: None,
-            description: words,
+            description,
             run: 0,
             stage: IntercommStage::Outcome(None),
         };
-        bridge.run = match role {
+        creation.run = match role {
             CreationRole::Member | CreationRole::Unconnected(None) => {
-                self.bcast_from_leader(&bridge, LeaderRecord::EMPTY.message())
+                self.bcast_from_leader(&creation, LeaderRecord::EMPTY.message())
             }
-            CreationRole::Leader(way) => {
+            CreationRole::Leader(link) => {
                 let context = self.comms.choose_context();
-                let greeting = LeaderRecord { context, size: bridge.local.size(), code: 0 };
-                let room = Memory::owned([0; LEADER_RECORD_BYTES]);
-                let run = self.exchange_with_leader(&way, greeting.message(), room);
-                bridge.stage = IntercommStage::LeaderRecords(way);
+                let own = LeaderRecord { context, size: creation.local.size(), code: 0 };
+                let other = Memory::owned([0; LEADER_RECORD_BYTES]);
+                let run = self.exchange_with_leader(&link, own.message(), other);
+                creation.stage = IntercommStage::LeaderRecords(link);
                 run
             }
-            CreationRole::Unconnected(Some(failure)) => self.bcast_failure(&mut bridge, failure),
+            CreationRole::Unconnected(Some(failure)) => self.bcast_failure(&mut creation, failure),
         };
-        bridge
+        creation
     }
 
-    /// The new communicator once the bridge is built, `Some(None)` if there is to be none.
+    /// The new communicator once the creation has completed; `Some(None)` if it is
+    /// `MPI_COMM_NULL`, `None` before completion.
     ///
     /// # Errors
-    /// What this process or the leader of its group did wrong, `Comm` for groups that overlap,
-    /// `NoMem` without a free handle.
+    /// Errors of this process or of the leader of its group, `Comm` for groups that overlap, `NoMem`
+    /// without a free handle.
     pub fn end_intercomm(
-        &mut self, bridge: &mut IntercommCreation,
+        &mut self, creation: &mut IntercommCreation,
     ) -> Result<Option<Option<Handle>>> {
         loop {
-            let Some(mut end) = self.engine.take_run_end(bridge.run) else { return Ok(None) };
+            let Some(mut end) = self.engine.take_run_end(creation.run) else { return Ok(None) };
             let error = end.error.take();
-            let stage = std::mem::replace(&mut bridge.stage, IntercommStage::Outcome(None));
-            bridge.run = match (stage, error) {
+            let stage = std::mem::replace(&mut creation.stage, IntercommStage::Outcome(None));
+            creation.run = match (stage, error) {
                 (IntercommStage::LeaderRecords(_) | IntercommStage::PeerLists(_), Some(error)) => {
-                    self.bcast_failure(bridge, error)
+                    self.bcast_failure(creation, error)
                 }
                 (IntercommStage::Outcome(_) | IntercommStage::Members(_), Some(error)) => {
                     return Err(error);
                 }
-                (IntercommStage::LeaderRecords(way), None) => {
-                    let greeting = combine_records(&end.buffers);
-                    let list = peer_list(&bridge.local);
-                    let run = self.exchange_with_leader(&way, list, empty_peer_list(greeting.size));
-                    bridge.stage = IntercommStage::PeerLists(greeting);
+                (IntercommStage::LeaderRecords(link), None) => {
+                    let record = combine_records(&end.buffers);
+                    let peers = peer_list(&creation.local);
+                    let other = empty_peer_list(record.size);
+                    let run = self.exchange_with_leader(&link, peers, other);
+                    creation.stage = IntercommStage::PeerLists(record);
                     run
                 }
-                (IntercommStage::PeerLists(greeting), None) => {
-                    bridge.stage = IntercommStage::Outcome(end.buffers.pop());
-                    self.bcast_from_leader(bridge, greeting.message())
+                (IntercommStage::PeerLists(record), None) => {
+                    creation.stage = IntercommStage::Outcome(end.buffers.pop());
+                    self.bcast_from_leader(creation, record.message())
                 }
-                (IntercommStage::Outcome(list), None) => {
-                    let greeting = LeaderRecord::parse(&end.buffers[0]);
-                    if greeting.code != 0 {
-                        let failure = bridge.failure.take();
-                        return Err(failure.unwrap_or_else(|| leader_error(greeting.code)));
+                (IntercommStage::Outcome(peers), None) => {
+                    let record = LeaderRecord::parse(&end.buffers[0]);
+                    if record.code != 0 {
+                        let failure = creation.failure.take();
+                        return Err(failure.unwrap_or_else(|| leader_error(record.code)));
                     }
-                    if greeting.size == 0 {
+                    if record.size == 0 {
                         return Ok(Some(None));
                     }
-                    bridge.stage = IntercommStage::Members(greeting);
+                    creation.stage = IntercommStage::Members(record);
                     self.bcast_from_leader(
-                        bridge,
-                        list.unwrap_or_else(|| empty_peer_list(greeting.size)),
+                        creation,
+                        peers.unwrap_or_else(|| empty_peer_list(record.size)),
                     )
                 }
-                (IntercommStage::Members(greeting), None) => {
+                (IntercommStage::Members(record), None) => {
                     let remote = Group::new(&parse_peers(&end.buffers[0]), self.engine.me());
-                    let remote = remote.in_session(bridge.local.session());
-                    let (local, handler) = (Arc::clone(&bridge.local), bridge.handler.clone());
-                    let comm = Comm::new_inter(greeting.context, local, Arc::new(remote), handler)?;
+                    let remote = remote.in_session(creation.local.session());
+                    let (local, handler) = (Arc::clone(&creation.local), creation.handler.clone());
+                    let comm = Comm::new_inter(record.context, local, Arc::new(remote), handler)?;
                     return self.comms.insert(comm).map(|comm| Some(Some(comm)));
                 }
             };
         }
     }
 
-    /// The call `function`, which waits for a bridge.
+    /// Report on the call `function`, which waits for the creation.
     pub(crate) fn blocked_intercomm(
-        &self, function: &str, bridge: &IntercommCreation,
+        &self, function: &str, creation: &IntercommCreation,
     ) -> WaitReport {
-        let needs = self.engine.pending_run(bridge.run).map(|pending| WaitCondition {
+        let needs = self.engine.pending_run(creation.run).map(|pending| WaitCondition {
             peers: pending.peers,
             any: false,
             collective: None,
         });
         WaitReport {
-            details: bridge.description.clone(),
+            details: creation.description.clone(),
             conditions: needs.into_iter().collect(),
             ..WaitReport::new(function)
         }
     }
 
-    /// Sends something to the other leader and gets something from there.
-    fn exchange_with_leader(&mut self, way: &LeaderLink, send: Memory, receive: Memory) -> RunId {
-        let (peer, label) = (way.other, way.channel.label);
-        let [out, room] = [&send, &receive].map(Memory::len);
+    fn exchange_with_leader(&mut self, link: &LeaderLink, send: Memory, receive: Memory) -> RunId {
+        let (peer, label) = (link.other, link.channel.label);
+        let [send_len, receive_len] = [&send, &receive].map(Memory::len);
         let mut plan = ScheduleBuilder::new();
-        let region = Buffer::User(1).region(0, room);
+        let region = Buffer::User(1).region(0, receive_len);
         plan.push(StepAction::Receive { peer, region, label }, 1, Wait::All, &[]);
-        let region = Buffer::User(0).region(0, out);
+        let region = Buffer::User(0).region(0, send_len);
         plan.push(StepAction::Send { peer, region, label }, 1, Wait::All, &[]);
-        self.launch_on_channel(&way.channel, plan.finish(), vec![send, receive])
+        self.launch_on_channel(&link.channel, plan.finish(), vec![send, receive])
     }
 
-    /// Passes something from the leader to its group.
-    fn bcast_from_leader(&mut self, bridge: &IntercommCreation, message: Memory) -> RunId {
-        let (lane, size) = (&bridge.channel, bridge.local.size());
-        let leader = (lane.rank + size - bridge.tree_rank) % size;
+    fn bcast_from_leader(&mut self, creation: &IntercommCreation, message: Memory) -> RunId {
+        let (channel, size) = (&creation.channel, creation.local.size());
+        let leader = (channel.rank + size - creation.tree_rank) % size;
         let ranks: Vec<u32> = (leader..size).chain(0..leader).collect();
-        let schedule = binomial_bcast(&ranks, bridge.tree_rank, lane.label, message.len());
-        self.launch_on_channel(&bridge.channel, schedule, vec![message])
+        let schedule = binomial_bcast(&ranks, creation.tree_rank, channel.label, message.len());
+        self.launch_on_channel(&creation.channel, schedule, vec![message])
     }
 
-    fn bcast_failure(&mut self, bridge: &mut IntercommCreation, failure: Box<MpiError>) -> RunId {
-        let verdict = LeaderRecord { code: failure.code.0, ..LeaderRecord::EMPTY };
-        bridge.failure = Some(failure);
-        bridge.stage = IntercommStage::Outcome(None);
-        self.bcast_from_leader(bridge, verdict.message())
+    fn bcast_failure(&mut self, creation: &mut IntercommCreation, failure: Box<MpiError>) -> RunId {
+        let outcome = LeaderRecord { code: failure.code.0, ..LeaderRecord::EMPTY };
+        creation.failure = Some(failure);
+        creation.stage = IntercommStage::Outcome(None);
+        self.bcast_from_leader(creation, outcome.message())
     }
 
     fn launch_on_channel(
-        &mut self, lane: &CreationChannel, schedule: Schedule, buffers: Vec<Memory>,
+        &mut self, channel: &CreationChannel, schedule: Schedule, buffers: Vec<Memory>,
     ) -> RunId {
         self.engine.launch(Launch {
             plan: RunPlan::moving(schedule, buffers),
-            members: Arc::clone(&lane.members),
-            rank: lane.rank,
-            context: lane.context,
-            sequence: lane.sequence,
+            members: Arc::clone(&channel.members),
+            rank: channel.rank,
+            context: channel.context,
+            sequence: channel.sequence,
         })
     }
 }
 
-/// What a leader makes of its own greeting and the other one's.
+/// The outcome of the records of both leaders, the own one first.
 fn combine_records(buffers: &[Memory]) -> LeaderRecord {
     let [own, other] = [0, 1].map(|index: usize| LeaderRecord::parse(&buffers[index]));
     let context = if own.context.bits() < other.context.bits() { own } else { other }.context;
@@ -418,7 +417,8 @@ fn combine_records(buffers: &[Memory]) -> LeaderRecord {
 /// The error of a process whose leader failed with this code.
 #[cold]
 fn leader_error(code: i32) -> Box<MpiError> {
-    let why = "the leader of this group could not reach the leader of the other one";
+    let why = "the local leader could not exchange groups with the remote leader; the error of the \
+               local leader has the cause";
     MpiError::new(ErrorCode(code), why.to_owned())
 }
 
@@ -430,9 +430,9 @@ fn empty_peer_list(size: u32) -> Memory {
     Memory::owned(vec![0; size as usize * PEER_BYTES])
 }
 
-fn parse_peers(list: &Memory) -> Vec<Peer> {
-    let mut bytes = vec![0; list.len()];
-    list.pack(0, &mut bytes);
+fn parse_peers(message: &Memory) -> Vec<Peer> {
+    let mut bytes = vec![0; message.len()];
+    message.pack(0, &mut bytes);
     let (peers, _) = bytes.as_chunks();
     peers.iter().map(|peer| Peer::from_le_bytes(*peer)).collect()
 }
@@ -442,10 +442,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_greeting_reads_back() {
+    fn a_record_of_a_leader_reads_back() {
         let context = Context::new(u32::MAX >> 2, u32::MAX);
-        let greeting = LeaderRecord { context, size: u32::MAX, code: i32::MIN };
-        assert_eq!(LeaderRecord::parse(&greeting.message()), greeting);
+        let record = LeaderRecord { context, size: u32::MAX, code: i32::MIN };
+        assert_eq!(LeaderRecord::parse(&record.message()), record);
     }
 
     #[test]

@@ -145,7 +145,6 @@ struct DimensionShare {
     size: i64,
     /// How many processes it is dealt out to.
     processes: i64,
-    /// Which of them this is.
     coordinate: i64,
     distribution: Distribution,
 }

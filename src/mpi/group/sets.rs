@@ -1,7 +1,7 @@
 //! Groups from groups: lists, ranges and set operations (MPI 5.0 §7.3.2).
 //!
-//! Ranks of the application come in as they are, and are checked here. What is evenly spaced in
-//! an evenly spaced group takes constant memory, and a range of ranks is never written out.
+//! This module checks the ranks of the application. An evenly spaced subset of an evenly spaced
+//! group takes constant memory, and a range of ranks is never expanded.
 
 use crate::engine::schedules::run::Members;
 use crate::mpi::group::{Group, RankMap};
@@ -11,7 +11,7 @@ use platform::base::{ErrorClass, MpiError, Peer, Result};
 /// `MPI_UNDEFINED` of the standard ABI.
 pub(crate) const UNDEFINED: i32 = -32766;
 
-/// How two groups compare (`MPI_Group_compare`).
+/// Result of `MPI_Group_compare`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GroupComparison {
     /// The same processes in the same order.
@@ -49,7 +49,7 @@ impl Group {
     /// The ranks of the ranges, in their order.
     ///
     /// # Errors
-    /// `Rank` for a rank that is not there or comes twice, `Arg` for a range that never ends.
+    /// `Rank` for an invalid or repeated rank, `Arg` for an infinite range.
     pub(crate) fn include_ranges(&self, ranges: &[Triplet], me: Peer) -> Result<Self> {
         if let ([range], RankMap::Range { first, stride, .. }) = (ranges, self.ranks()) {
             let RankRange { start, step, count } = self.checked_range(range)?;
@@ -73,23 +73,23 @@ impl Group {
         self.exclude(&self.ranks_in(ranges)?, me)
     }
 
-    /// This group's processes, then those that only the other has.
+    /// The processes of this group, then the others of the other group.
     pub(crate) fn union(&self, other: &Self, me: Peer) -> Self {
         let more = other.peers().filter(|peer| self.rank_of(*peer).is_none());
         Self::collect(self.peers().chain(more), me)
     }
 
-    /// This group's processes that the other has too.
+    /// The processes of this group that are also in the other.
     pub(crate) fn intersection(&self, other: &Self, me: Peer) -> Self {
         self.filtered(other, true, me)
     }
 
-    /// This group's processes that the other has not.
+    /// The processes of this group that are not in the other.
     pub(crate) fn difference(&self, other: &Self, me: Peer) -> Self {
         self.filtered(other, false, me)
     }
 
-    /// How this group compares with another.
+    /// Compares with another group.
     pub(crate) fn compare(&self, other: &Self) -> GroupComparison {
         if self.size() != other.size() {
             return GroupComparison::Unequal;
@@ -103,18 +103,18 @@ impl Group {
         }
     }
 
-    /// Whether the other group has all of this one's processes.
+    /// Whether this group is a subset of the other.
     pub(crate) fn is_within(&self, other: &Self) -> bool {
         self.peers().all(|peer| other.rank_of(peer).is_some())
     }
 
-    /// The ranks that this group's processes have in another, but for those it has not.
+    /// The ranks in the other group of those processes of this group that are in both.
     pub(crate) fn ranks_within(&self, other: &Self) -> Vec<u32> {
         self.peers().filter_map(|peer| other.rank_of(peer)).collect()
     }
 
-    /// The rank in `other` of each of `ranks`: [`UNDEFINED`] for a process that is not there, and
-    /// `MPI_PROC_NULL` for itself.
+    /// The rank in `other` of each of `ranks`: [`UNDEFINED`] for a process that is not in `other`;
+    /// `MPI_PROC_NULL` stays.
     ///
     /// # Errors
     /// `Rank` for a rank that is not in this group.
@@ -147,7 +147,8 @@ impl Group {
         sorted.sort_unstable();
         match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
             None => Ok(sorted),
-            Some(pair) => Err(ErrorClass::Rank.error(format!("rank {} comes twice", pair[0]))),
+            Some(pair) => Err(ErrorClass::Rank
+                .error(format!("rank {} is repeated: expected distinct ranks", pair[0]))),
         }
     }
 
@@ -155,9 +156,12 @@ impl Group {
         let mut ranks = Vec::new();
         for range in ranges {
             let RankRange { start, step, count } = self.checked_range(range)?;
-            // At most the group's size each; a range that repeats another is found out at once.
+            // Each range has at most as many ranks as the group; a repeated range fails at once.
             if ranks.len() + count as usize > self.size() as usize {
-                let why = format!("the ranges have more than the group's {} ranks", self.size());
+                let why = format!(
+                    "the ranges have more ranks than the group, which has {}: expected distinct ranks",
+                    self.size()
+                );
                 return Err(ErrorClass::Rank.error(why));
             }
             ranks.extend((0..count as i32).map(|place| start + place * step));
@@ -170,7 +174,10 @@ impl Group {
         let (start, step) = (i64::from(first), i64::from(stride));
         let distance = i64::from(last) - start;
         if step == 0 || distance.signum() * step.signum() < 0 {
-            let why = format!("the range {first}, {last}, {stride} never ends");
+            let why = format!(
+                "the range (first {first}, last {last}, stride {stride}) is infinite: the stride must \
+                 lead from first to last"
+            );
             return Err(ErrorClass::Arg.error(why));
         }
         let steps = distance / step;
@@ -180,7 +187,7 @@ impl Group {
                 return Err(self.no_such_rank(rank));
             }
         }
-        // The step of a single rank may be beyond all ranks.
+        // The stride of a single rank may exceed all ranks.
         let step = if steps == 0 { 1 } else { stride };
         Ok(RankRange { start: first, step, count: steps as u32 + 1 })
     }
@@ -191,7 +198,6 @@ impl Group {
     }
 }
 
-/// A range of ranks that are all there.
 struct RankRange {
     start: i32,
     step: i32,
@@ -199,7 +205,6 @@ struct RankRange {
 }
 
 impl RankRange {
-    /// Whether a rank is in it.
     fn contains(&self, rank: u32) -> bool {
         let (distance, step) = (i64::from(rank) - i64::from(self.start), i64::from(self.step));
         distance % step == 0 && (0..i64::from(self.count)).contains(&(distance / step))
@@ -336,7 +341,7 @@ mod tests {
         }
     }
 
-    /// One operation on a group, with numbers from which its arguments are made.
+    /// One operation on a group, with numbers that determine its arguments.
     #[derive(Clone, Copy, Debug)]
     enum Step {
         Include,
@@ -348,7 +353,7 @@ mod tests {
         Difference,
     }
 
-    /// The ranks that ranges name, or none if they are wrong, by the letter of the standard.
+    /// The ranks of the ranges by the definition of the standard; `None` if they are invalid.
     fn named(ranges: &[Triplet], size: usize) -> Option<Vec<usize>> {
         let mut ranks = Vec::new();
         for &[first, last, stride] in ranges {
@@ -372,7 +377,7 @@ mod tests {
         kept.map(|(_, peer)| *peer).collect()
     }
 
-    /// What an operation gives on plain lists; none if its arguments are wrong.
+    /// The result of an operation on plain lists; `None` if its arguments are invalid.
     fn plain(step: Step, all: &[Peer], other: &[Peer], ranges: &[Triplet]) -> Option<Vec<Peer>> {
         let ranks = || named(ranges, all.len());
         Some(match step {
@@ -389,7 +394,7 @@ mod tests {
         })
     }
 
-    /// The same on groups.
+    /// The result on groups.
     fn done(step: Step, all: &Group, other: &Group, ranges: &[Triplet]) -> Option<Group> {
         let ranks = || {
             let ranks = named(ranges, all.size() as usize)?;
@@ -416,7 +421,7 @@ mod tests {
             Just(Step::Intersection),
             Just(Step::Difference),
         ];
-        // Ranges within the group, often, and strides that are wrong, sometimes.
+        // Often ranges within the group, sometimes invalid strides.
         let range = (-1i32..48, -1i32..48, -1i32..5).prop_map(|(first, last, stride)| {
             [first, last, if last < first { -stride } else { stride }]
         });

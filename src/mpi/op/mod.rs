@@ -20,7 +20,6 @@ use crate::mpi::fortran::Booleans;
 use crate::offload::Arithmetic;
 use platform::base::{ErrorClass, Result, Span};
 
-/// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     /// One of the standard's.
@@ -41,7 +40,6 @@ pub enum Combination {
 /// A function that the application registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UserFunction {
-    /// Its address.
     pub(crate) address: usize,
     /// Whether its count is an `MPI_Count` (`MPI_Op_create_c`) and not an `int`.
     pub(crate) large: bool,

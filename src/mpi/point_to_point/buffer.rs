@@ -1,34 +1,33 @@
 //! Buffers for buffered sends (MPI 5.0 §3.6).
 //!
-//! The application attaches memory, but the messages are kept in memory of the library: what the
-//! standard promises is that a buffered send succeeds while the messages in flight, each with
-//! `MPI_BSEND_OVERHEAD`, fit the attached size, and that detaching waits for them. So only the
-//! size counts here, and the address is given back on detach.
+//! The application attaches memory, but the library copies messages to its own memory. The standard
+//! requires that a buffered send succeeds while the messages in flight, each with
+//! `MPI_BSEND_OVERHEAD`, fit the attached size, and that detaching waits for them. So the library
+//! uses only the size, and returns the address on detach.
 
 use crate::engine::point_to_point::operation::OperationId;
 use crate::mpi::handle::Handle;
 use platform::base::{ErrorClass, Result};
 
-/// Bytes that a message takes beside its data (`MPI_BSEND_OVERHEAD` of the standard ABI).
+/// Bytes of the buffer for each message beside its data (`MPI_BSEND_OVERHEAD` of the standard ABI).
 pub(crate) const OVERHEAD: usize = 512;
 
-/// What was attached.
+/// Attached memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AttachedMemory {
     /// Nothing.
     Detached,
-    /// Memory of the application: `MPI_Buffer_detach` gives both back.
+    /// Memory of the application: `MPI_Buffer_detach` returns address and size.
     Memory {
-        /// Its address.
         address: usize,
         /// Its size in bytes.
         len: usize,
     },
-    /// `MPI_BUFFER_AUTOMATIC`: as much as it takes.
+    /// `MPI_BUFFER_AUTOMATIC`: unlimited.
     Automatic,
 }
 
-/// Which object has a buffer.
+/// The object of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BufferOwner {
     /// The process, for communicators of the world model.
@@ -43,7 +42,7 @@ pub enum BufferOwner {
 #[derive(Debug)]
 pub(crate) struct BsendBuffer {
     attached: AttachedMemory,
-    /// Sends that have not left, with the bytes that each takes.
+    /// Sends in progress, with their bytes in the buffer.
     pending: Vec<(OperationId, usize)>,
 }
 
@@ -54,7 +53,6 @@ impl Default for BsendBuffer {
 }
 
 impl BsendBuffer {
-    /// Whether there is a buffer.
     pub(crate) fn is_attached(&self) -> bool {
         self.attached != AttachedMemory::Detached
     }
@@ -62,16 +60,16 @@ impl BsendBuffer {
     /// Attaches a buffer.
     ///
     /// # Errors
-    /// `Buffer` if there is one already.
+    /// `Buffer` if a buffer is attached.
     pub fn attach(&mut self, attached: AttachedMemory) -> Result {
         if self.is_attached() {
-            return Err(ErrorClass::Buffer.error("a buffer is attached already"));
+            return Err(ErrorClass::Buffer.error("a buffer is already attached: detach it first"));
         }
         self.attached = attached;
         Ok(())
     }
 
-    /// Gives the buffer back; every message has left.
+    /// Detaches the buffer, whose messages have all been sent.
     ///
     /// # Errors
     /// `Buffer` if there is none.
@@ -83,7 +81,7 @@ impl BsendBuffer {
         }
     }
 
-    /// Checks that a message of `len` bytes fits beside those in flight.
+    /// Checks that a message of `len` bytes fits into the free space.
     ///
     /// # Errors
     /// `Buffer` if it does not.
@@ -100,19 +98,19 @@ impl BsendBuffer {
         }
     }
 
-    /// Notes a send of `len` bytes that has not left yet.
+    /// Adds a send in progress, of `len` bytes.
     pub(crate) fn add_pending(&mut self, operation: OperationId, len: usize) {
         self.pending.push((operation, len + OVERHEAD));
     }
 
-    /// Whether every send has left, as `have_all_left` says of each.
-    pub(crate) fn have_all_left(&self, has_left: impl Fn(OperationId) -> bool) -> bool {
-        self.pending.iter().all(|(operation, _)| has_left(*operation))
+    /// Whether all sends have completed, by the predicate `is_sent`.
+    pub(crate) fn are_sent(&self, is_sent: impl Fn(OperationId) -> bool) -> bool {
+        self.pending.iter().all(|(operation, _)| is_sent(*operation))
     }
 
-    /// Forgets the sends of which `have_all_left` says so; true if none remain.
-    pub(crate) fn remove_sent(&mut self, mut has_left: impl FnMut(OperationId) -> bool) -> bool {
-        self.pending.retain(|(operation, _)| !has_left(*operation));
+    /// Removes the sends that have completed, by the predicate `is_sent`; true if none remain.
+    pub(crate) fn remove_sent(&mut self, mut is_sent: impl FnMut(OperationId) -> bool) -> bool {
+        self.pending.retain(|(operation, _)| !is_sent(*operation));
         self.pending.is_empty()
     }
 }

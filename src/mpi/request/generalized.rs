@@ -1,14 +1,14 @@
-//! Generalized requests: operations that the application carries out itself (MPI 5.0 §13.2).
+//! Generalized requests: operations of the application (MPI 5.0 §13.2).
 //!
 //! ```text
 //!              Grequest_complete              wait, test
-//!  Active ─────────────────────> Complete ─────────────────> query, free, gone
-//!    │ Request_free                 └─────── Request_free ─> free, gone
-//!    └────────────> Freed ── Grequest_complete ────────────> free, gone
+//!  Active ─────────────────────> Complete ─────────────────> query, free, handle freed
+//!    │ Request_free                 └─────── Request_free ─> free, handle freed
+//!    └────────────> Freed ── Grequest_complete ────────────> free, handle freed
 //! ```
 //!
-//! Here is only the state; whoever asks is told which function of the application is to be called,
-//! with the lock free.
+//! This module has only the state; the caller calls the functions of the application, outside of the
+//! lock.
 
 use crate::device::Device;
 use crate::mpi::Mpi;
@@ -17,42 +17,40 @@ use crate::mpi::handle::Handle;
 use crate::mpi::request::{Activity, Request, not_a_request};
 use platform::base::{ErrorClass, Result};
 
-/// The application's functions for one request, as addresses, and what they are called with.
+/// The functions of one request, as addresses, and their extra state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GrequestFunctions {
     /// Fills the status.
     pub(crate) query: usize,
-    /// Frees what belongs to the request.
+    /// Frees the extra state.
     pub(crate) free: usize,
-    /// Is asked to cancel.
+    /// Cancels the operation.
     pub(crate) cancel: usize,
-    /// What all of them are given.
+    /// The first argument of all functions.
     pub(crate) extra_state: usize,
 }
 
-/// How far a generalized request is.
+/// State of a generalized request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GrequestState {
-    /// The application has not said that its operation is complete.
+    /// The operation is in progress.
     Active,
-    /// It has.
+    /// The application has called `MPI_Grequest_complete`.
     Complete,
-    /// The request has been freed, and is kept until the operation is complete.
+    /// The request has been freed, and exists until the operation is complete.
     Freed,
 }
 
 /// A generalized request.
 #[derive(Debug)]
 pub struct GeneralizedRequest {
-    /// What to call.
     pub(crate) functions: GrequestFunctions,
-    /// How far it is.
     pub(crate) state: GrequestState,
 }
 
 impl<D: Device> Mpi<D> {
-    /// A request whose operation the application carries out. It belongs to no communicator, so
-    /// errors go to that of `MPI_COMM_SELF`.
+    /// A generalized request. It has no communicator, so its errors call the handler of
+    /// `MPI_COMM_SELF`.
     ///
     /// # Errors
     /// `NoMem` without a free handle.
@@ -61,11 +59,11 @@ impl<D: Device> Mpi<D> {
         self.request(COMM_SELF, Activity::Generalized(Box::new(general)))
     }
 
-    /// The operation of a generalized request is complete. The functions if the request had been
-    /// freed before: now it is time to call that which frees.
+    /// Completes the operation of a generalized request. Returns the functions if the request was
+    /// freed before; the caller must call free.
     ///
     /// # Errors
-    /// `Request` if it is no generalized request, or complete already.
+    /// `Request` if it is not a generalized request, or already complete.
     pub(crate) fn complete_generalized(
         &mut self, handle: Handle,
     ) -> Result<Option<GrequestFunctions>> {
@@ -83,7 +81,9 @@ impl<D: Device> Mpi<D> {
                 Ok(None)
             }
             GrequestState::Complete => {
-                let why = format!("generalized request {handle:#x} has been completed already");
+                let why = format!(
+                    "generalized request {handle:#x} is already complete: complete it once"
+                );
                 Err(ErrorClass::Request.error(why))
             }
             GrequestState::Freed => {
@@ -93,7 +93,7 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    /// Whether there is an operation that the application carries out and has not completed.
+    /// Whether a generalized request is in progress.
     pub(crate) fn has_generalized(&self) -> bool {
         self.requests.iter().any(|(_, request)| {
             let activity = request.activity.as_ref();
@@ -101,7 +101,6 @@ impl<D: Device> Mpi<D> {
         })
     }
 
-    /// The functions of a request, if it is a generalized one.
     pub(crate) fn functions(&self, handle: Handle) -> Option<GrequestFunctions> {
         self.activity(handle)?.functions()
     }
@@ -119,8 +118,8 @@ impl Activity {
 }
 
 impl Request {
-    /// Whether this is a generalized request that has been freed and only waits for its completion:
-    /// for all other purposes it is none.
+    /// Whether this is a freed generalized request that waits for its completion; for all other
+    /// purposes it does not exist.
     pub(crate) fn is_freed(&self) -> bool {
         match &self.activity {
             Some(Activity::Generalized(general)) => general.state == GrequestState::Freed,

@@ -1,4 +1,4 @@
-//! What the end of an operation says to the application (MPI 5.0 §3.2.5).
+//! Statuses of completed operations (MPI 5.0 §3.2.5).
 
 use crate::engine::point_to_point::operation::Completion;
 
@@ -9,16 +9,16 @@ pub const ANY_TAG: i32 = -2;
 /// `MPI_PROC_NULL` of the standard ABI.
 pub const PROC_NULL: i32 = -3;
 
-/// A status, without C's layout.
+/// A status, in a layout of the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// The sender's rank.
+    /// Rank of the sender.
     pub source: i32,
     /// The tag.
     pub tag: i32,
     /// The error code of this operation, where a call completes several.
     pub(crate) error: i32,
-    /// Bytes received, of the packed message.
+    /// Bytes of the packed message.
     pub bytes: u64,
     /// Whether the operation was cancelled.
     pub(crate) cancelled: bool,
@@ -29,7 +29,7 @@ impl Status {
     pub(crate) const EMPTY: Self =
         Self { source: ANY_SOURCE, tag: ANY_TAG, error: 0, bytes: 0, cancelled: false };
 
-    /// What a receive from `MPI_PROC_NULL` says (§3.10).
+    /// The status of a receive from `MPI_PROC_NULL` (§3.10).
     pub(crate) const PROC_NULL: Self = Self { source: PROC_NULL, ..Self::EMPTY };
 }
 

@@ -24,9 +24,7 @@ pub struct Cart {
 pub(crate) struct CartSlice {
     /// The grid of the other dimensions.
     pub(crate) cart: Cart,
-    /// Which of the slices it is.
     pub(crate) number: u32,
-    /// The rank in it.
     pub(crate) rank: u32,
 }
 
@@ -50,7 +48,6 @@ impl Cart {
         Ok(Self { dimensions })
     }
 
-    /// Its dimensions.
     pub(crate) fn dimensions(&self) -> &[Dimension] {
         &self.dimensions
     }

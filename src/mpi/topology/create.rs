@@ -1,22 +1,21 @@
-//! The making of communicators with a topology (MPI 5.0 §8.5).
+//! Creation of communicators with a topology (MPI 5.0 §8.5).
 //!
-//! Every way ends with a split of the old communicator, whose keys are the new ranks. Where the
-//! new ranks depend on where the processes run, or the neighbors on what others said, ranks talk
-//! before:
+//! The last stage is always a split of the old communicator, with the new ranks as keys. Ranks
+//! exchange records before it if new ranks depend on nodes, or neighbors on edges of other ranks:
 //!
 //! ```text
-//! grid, graph ──────────────────────────────────────────────────────────> Splitting ──> Over
-//!       └─reorder─> Places ────────────────────────────────────────────────────┘ │
-//!                                                                                │
-//! distributed graph ─> Cards ─┬─ all gave their own neighbors only ──────────────┤
-//!                             ├─ some gave edges of others ─> Counts ─> Edges ───┤
-//!                             └─ reorder, over several nodes ─> Everything ──────┘
+//! grid, graph ────────────────────────────────────────────────────────> Splitting ──> Complete
+//!       └─reorder─> Nodes ───────────────────────────────────────────────────┤
+//!                                                                            │
+//! distributed graph ─> Records ─┬─ each rank: only its own neighbors ────────┤
+//!                               ├─ edges of other ranks ─> Counts ─> Edges ──┤
+//!                               └─ reorder, several nodes ─> AllEdges ───────┘
 //! ```
 //!
-//! In `Nodes` and `Records` each rank tells all others where it runs. `Counts` and `Edges` are an
-//! alltoall and an alltoallv: each edge goes to its ends. `AllEdges` is an allgatherv of all
-//! edges, since no rank could find the order without. A rank whose arguments are wrong says so in
-//! its card, so that the others fail too instead of waiting for it.
+//! `Nodes` and `Records` are allgathers of the node of each rank and of its [`GraphRecord`].
+//! `Counts` and `Edges` are an alltoall and an alltoallv: each edge is sent to both of its ends.
+//! `AllEdges` is an allgatherv: each rank computes the new order from all edges. The record of a
+//! rank with invalid arguments has an error class, so that the other ranks fail instead of waiting.
 
 use std::sync::Arc;
 
@@ -37,11 +36,11 @@ use crate::offload::Schedule;
 use platform::base::{ErrorClass, MpiError, Result};
 use platform::diagnosis::wait_report::WaitReport;
 
-/// Bytes of a [`GraphRecord`] and of a count of edges on their way.
+/// Bytes of an encoded [`GraphRecord`] and of an encoded count of edges.
 const GRAPH_RECORD_BYTES: usize = 20;
 const COUNT_BYTES: usize = 4;
 
-/// A communicator with a topology that is being made.
+/// Creation of a communicator with a topology.
 pub struct TopologyCreation {
     comm: Handle,
     stage: TopologyStage,
@@ -57,7 +56,7 @@ enum TopologyStage {
     Complete,
 }
 
-/// A topology that every rank gave whole.
+/// A topology of which every rank passes a complete description.
 #[derive(Debug)]
 pub enum ReplicatedTopology {
     /// A Cartesian grid.
@@ -66,27 +65,27 @@ pub enum ReplicatedTopology {
     Graph(Graph),
 }
 
-/// What one rank gave of a distributed graph.
+/// The edges of a distributed graph that one rank passes.
 #[derive(Debug)]
 pub struct LocalEdges {
-    /// The edges, or why they are none.
+    /// The edges, or the error of this rank.
     pub edges: Result<Vec<GraphEdge>>,
     /// Whether they have weights.
     pub weighted: bool,
 }
 
-/// What a rank tells the others before they make a distributed graph.
+/// The contribution of a rank to the first exchange of a distributed graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct GraphRecord {
-    /// Where it runs, unless it wants to keep its rank.
+    /// The node of the rank; 0 without reordering.
     node: NodeNumber,
-    /// How many edges it gave.
+    /// Number of edges passed by the rank.
     edges: u32,
-    /// The class of its error, 0 for none.
+    /// Error class of the rank, or 0.
     class: i32,
     reorder: bool,
     weighted: bool,
-    /// Whether any of its edges is for another rank.
+    /// Whether any of the edges has another rank as an end.
     foreign: bool,
 }
 
@@ -126,7 +125,7 @@ impl ReplicatedTopology {
         }
     }
 
-    /// For each new rank the old one.
+    /// The old rank of each new rank.
     fn order(&self, nodes: &[NodeNumber]) -> Vec<u32> {
         match self {
             Self::Cart(cart) => map::of_cart(cart, nodes),
@@ -136,8 +135,8 @@ impl ReplicatedTopology {
 }
 
 impl From<ReplicatedTopology> for VirtualTopology {
-    fn from(whole: ReplicatedTopology) -> Self {
-        match whole {
+    fn from(replicated: ReplicatedTopology) -> Self {
+        match replicated {
             ReplicatedTopology::Cart(cart) => Self::Cart(cart),
             ReplicatedTopology::Graph(graph) => Self::Graph(graph),
         }
@@ -145,55 +144,56 @@ impl From<ReplicatedTopology> for VirtualTopology {
 }
 
 impl<D: Device> Mpi<D> {
-    /// Starts the making of a communicator with a grid or a graph, of as many of the first ranks
-    /// of `comm`. They are reordered if it is said where this one runs (§8.5.1, §8.5.3).
+    /// Starts the creation of a communicator with a grid or a graph, from as many of the first ranks
+    /// of `comm`. `reorder` is the node of this rank if the ranks are reordered (§8.5.1, §8.5.3).
     ///
     /// # Errors
-    /// `Comm` if there is no such communicator, `Arg` if it has not so many ranks.
+    /// `Comm` if there is no such communicator, `Arg` if it has too few ranks.
     pub fn create_replicated(
-        &mut self, comm: Handle, whole: ReplicatedTopology, reorder: Option<NodeNumber>,
+        &mut self, comm: Handle, replicated: ReplicatedTopology, reorder: Option<NodeNumber>,
     ) -> Result<TopologyCreation> {
         let old = self.comms.get(comm)?;
-        let (own, wanted) = (old.rank, whole.size());
+        let (own, wanted) = (old.rank, replicated.size());
         old.check_topology_size(wanted)?;
         let stage = match reorder {
             Some(node) => {
-                TopologyStage::Nodes(self.launch_allgather(comm, &node.to_le_bytes())?, whole)
+                TopologyStage::Nodes(self.launch_allgather(comm, &node.to_le_bytes())?, replicated)
             }
-            None => self.split_by(comm, (own < wanted).then_some(own), whole.into())?,
+            None => self.split_by(comm, (own < wanted).then_some(own), replicated.into())?,
         };
         Ok(TopologyCreation { comm, stage })
     }
 
-    /// Starts the making of a communicator with a distributed graph of the ranks of `comm`. They
-    /// are reordered if all say where they run (§8.5.4).
+    /// Starts the creation of a communicator with a distributed graph of the ranks of `comm`. The
+    /// ranks are reordered if all of them pass their node in `reorder` (§8.5.4).
     ///
     /// # Errors
-    /// `Comm` if there is no such communicator. Wrong edges are an error of all ranks, at the end.
+    /// `Comm` if there is no such communicator. Invalid edges are an error of
+    /// [`Mpi::end_topology`] on all ranks.
     pub fn create_dist_graph(
-        &mut self, comm: Handle, given: LocalEdges, reorder: Option<NodeNumber>,
+        &mut self, comm: Handle, local: LocalEdges, reorder: Option<NodeNumber>,
     ) -> Result<TopologyCreation> {
         let old = self.comms.get(comm)?;
         old.check_intra(TOPOLOGY_NAME)?;
         let own = old.rank;
-        let edges = given.edges.as_deref().unwrap_or(&[]);
-        let card = GraphRecord {
+        let edges = local.edges.as_deref().unwrap_or(&[]);
+        let record = GraphRecord {
             node: reorder.unwrap_or(0),
             edges: edges.len() as u32,
-            class: given.edges.as_ref().map_or_else(|error| error.code.0, |_| 0),
+            class: local.edges.as_ref().map_or_else(|error| error.code.0, |_| 0),
             reorder: reorder.is_some(),
-            weighted: given.weighted,
+            weighted: local.weighted,
             foreign: edges.iter().any(|edge| edge.ends().any(|end| end != own)),
         };
-        let run = self.launch_allgather(comm, &card.emit())?;
-        Ok(TopologyCreation { comm, stage: TopologyStage::Records(run, given) })
+        let run = self.launch_allgather(comm, &record.emit())?;
+        Ok(TopologyCreation { comm, stage: TopologyStage::Records(run, local) })
     }
 
-    /// Starts the making of the communicators of the parts of a grid in which only the dimensions
-    /// that are true remain (`MPI_Cart_sub`, §8.5.7).
+    /// Starts the creation of communicators for the slices of a grid that keep the dimensions with
+    /// `true` (`MPI_Cart_sub`, §8.5.7).
     ///
     /// # Errors
-    /// `Comm` if there is no such communicator, `VirtualTopology` if it has no grid.
+    /// `Comm` if there is no such communicator, `Topology` if it has no grid.
     pub(crate) fn create_slices(
         &mut self, comm: Handle, remain: &[bool],
     ) -> Result<TopologyCreation> {
@@ -206,20 +206,19 @@ impl<D: Device> Mpi<D> {
         })
     }
 
-    /// The new communicator once it is made, `Some(None)` for a rank that gets none. After that it
-    /// must not be asked again.
+    /// The new communicator, once, on completion; `Some(None)` if it is `MPI_COMM_NULL`. `None`
+    /// before and after.
     ///
     /// # Errors
-    /// What went wrong with a message or with the arguments of any rank, `NoMem` without a free
-    /// handle.
+    /// Errors of messages or of the arguments of any rank, `NoMem` without a free handle.
     pub fn end_topology(
-        &mut self, making: &mut TopologyCreation,
+        &mut self, creation: &mut TopologyCreation,
     ) -> Result<Option<Option<Handle>>> {
         loop {
-            let buffers = match &making.stage {
+            let buffers = match &creation.stage {
                 TopologyStage::Splitting(split, _) => {
                     let Some(made) = self.end_split(split)? else { return Ok(None) };
-                    let stage = std::mem::replace(&mut making.stage, TopologyStage::Complete);
+                    let stage = std::mem::replace(&mut creation.stage, TopologyStage::Complete);
                     if let (Some(comm), TopologyStage::Splitting(_, topology)) = (made, stage) {
                         self.comms.get_mut(comm)?.topology = Some(Arc::new(topology));
                     }
@@ -235,25 +234,25 @@ impl<D: Device> Mpi<D> {
                 }
                 TopologyStage::Complete => return Ok(None),
             };
-            let stage = std::mem::replace(&mut making.stage, TopologyStage::Complete);
-            making.stage = self.advance(making.comm, stage, &buffers)?;
+            let stage = std::mem::replace(&mut creation.stage, TopologyStage::Complete);
+            creation.stage = self.advance(creation.comm, stage, &buffers)?;
         }
     }
 
-    /// What comes after a stage that has ended with these buffers.
+    /// The stage after `stage`, which has completed with these buffers.
     fn advance(
         &mut self, comm: Handle, stage: TopologyStage, buffers: &[Memory],
     ) -> Result<TopologyStage> {
         let own = self.comms.get(comm)?.rank;
         match stage {
-            TopologyStage::Nodes(_, whole) => {
+            TopologyStage::Nodes(_, replicated) => {
                 let nodes: Vec<NodeNumber> =
                     parse_records(&buffers[1], |bytes| NodeNumber::from_le_bytes(*bytes));
-                let order = whole.order(&nodes[..whole.size() as usize]);
-                self.split_by(comm, new_rank(own, &order), whole.into())
+                let order = replicated.order(&nodes[..replicated.size() as usize]);
+                self.split_by(comm, new_rank(own, &order), replicated.into())
             }
-            TopologyStage::Records(_, given) => {
-                self.after_records(comm, given, &parse_records(&buffers[1], GraphRecord::parse))
+            TopologyStage::Records(_, local) => {
+                self.after_records(comm, local, &parse_records(&buffers[1], GraphRecord::parse))
             }
             TopologyStage::Counts(_, edges, weighted) => {
                 let counts = parse_records(&buffers[1], |bytes| u32::from_le_bytes(*bytes));
@@ -266,7 +265,7 @@ impl<D: Device> Mpi<D> {
             }
             TopologyStage::AllEdges(_, nodes, weighted) => {
                 let edges = edges_in(&buffers[1..]);
-                // Where both ends gave an edge, it counts once.
+                // An edge that both ends passed counts once.
                 let once = edges.iter().filter(|edge| edge.role != EdgeRole::Incoming);
                 let weights: Vec<_> = once
                     .map(|edge| (edge.source, edge.destination, u64::from(edge.weight as u32)))
@@ -280,15 +279,15 @@ impl<D: Device> Mpi<D> {
     }
 
     fn after_records(
-        &mut self, comm: Handle, given: LocalEdges, cards: &[GraphRecord],
+        &mut self, comm: Handle, local: LocalEdges, records: &[GraphRecord],
     ) -> Result<TopologyStage> {
-        let edges = given.edges?;
-        let weighted = check_weights(cards, given.weighted)?;
-        let nodes: Vec<NodeNumber> = cards.iter().map(|card| card.node).collect();
+        let edges = local.edges?;
+        let weighted = check_weights(records, local.weighted)?;
+        let nodes: Vec<NodeNumber> = records.iter().map(|record| record.node).collect();
         let several = nodes.iter().any(|node| *node != nodes[0]);
-        if several && cards.iter().all(|card| card.reorder) {
+        if several && records.iter().all(|record| record.reorder) {
             let blocks: Vec<_> =
-                cards.iter().map(|card| card.edges as usize * EDGE_BYTES).collect();
+                records.iter().map(|record| record.edges as usize * EDGE_BYTES).collect();
             let mut buffers = vec![packed(edges.iter())];
             buffers.extend(blocks.iter().map(|block| Memory::owned(vec![0; *block])));
             let args = RankBlocks { blocks: &blocks, in_place: false };
@@ -300,8 +299,8 @@ impl<D: Device> Mpi<D> {
                 weighted,
             ));
         }
-        if cards.iter().any(|card| card.foreign) {
-            let mut counts = vec![0_u32; cards.len()];
+        if records.iter().any(|record| record.foreign) {
+            let mut counts = vec![0_u32; records.len()];
             for edge in &edges {
                 receivers(edge).for_each(|rank| counts[rank as usize] += 1);
             }
@@ -320,16 +319,16 @@ impl<D: Device> Mpi<D> {
         self.split_by(comm, Some(own), VirtualTopology::DistGraph(neighbors))
     }
 
-    /// Sends each edge to its ends, of which this rank gets `counts[r]` from rank `r`.
+    /// Sends each edge to its ends. This rank receives `counts[r]` edges from rank `r`.
     fn send_edges(
         &mut self, comm: Handle, edges: &[GraphEdge], counts: &[u32], weighted: bool,
     ) -> Result<TopologyStage> {
-        let mut parcels = vec![Vec::new(); counts.len()];
+        let mut outgoing = vec![Vec::new(); counts.len()];
         for edge in edges {
-            receivers(edge).for_each(|rank| parcels[rank as usize].push(edge));
+            receivers(edge).for_each(|rank| outgoing[rank as usize].push(edge));
         }
         let mut buffers: Vec<_> =
-            parcels.into_iter().map(|parcel| packed(parcel.into_iter())).collect();
+            outgoing.into_iter().map(|edges| packed(edges.into_iter())).collect();
         let send: Vec<_> = buffers.iter().map(Memory::len).collect();
         let receive: Vec<_> = counts.iter().map(|count| *count as usize * EDGE_BYTES).collect();
         buffers.extend(receive.iter().map(|bytes| Memory::owned(vec![0; *bytes])));
@@ -347,7 +346,7 @@ impl<D: Device> Mpi<D> {
         Ok(TopologyStage::Splitting(self.split(comm, rank.map(|_| 0), key)?, topology))
     }
 
-    /// Starts an allgather of `own` bytes, into buffer 1.
+    /// Starts an allgather of the bytes `own` into buffer 1.
     fn launch_allgather(&mut self, comm: Handle, own: &[u8]) -> Result<RunId> {
         let all = vec![0; own.len() * self.comms.get(comm)?.size() as usize];
         let allgather = Collective::Allgather(UniformBlocks { block: own.len(), in_place: false });
@@ -368,9 +367,11 @@ impl<D: Device> Mpi<D> {
         self.launch_run(comm, RunPlan::moving(schedule, buffers))
     }
 
-    /// The call `function`, which waits for a communicator with a topology.
-    pub(crate) fn blocked_topology(&self, function: &str, making: &TopologyCreation) -> WaitReport {
-        match &making.stage {
+    /// Report on the call `function`, which waits for a communicator with a topology.
+    pub(crate) fn blocked_topology(
+        &self, function: &str, creation: &TopologyCreation,
+    ) -> WaitReport {
+        match &creation.stage {
             TopologyStage::Splitting(split, _) => self.blocked_split(function, split),
             TopologyStage::Nodes(run, _)
             | TopologyStage::Records(run, _)
@@ -382,37 +383,40 @@ impl<D: Device> Mpi<D> {
     }
 }
 
-/// Whether the graph has weights, by those who gave edges; `own` if nobody did.
+/// Whether the graph has weights, from the ranks that passed edges; `own` without edges.
 ///
 /// # Errors
-/// The class of a rank that gave wrong edges; `Arg` if some gave weights and others did not.
-fn check_weights(cards: &[GraphRecord], own: bool) -> Result<bool> {
-    if let Some((rank, card)) = (0..).zip(cards).find(|(_, card)| card.class != 0) {
-        let class = ErrorClass::from_value(card.class).unwrap_or(ErrorClass::Arg);
+/// The class of a rank with invalid edges; `Arg` if only some ranks passed weights.
+fn check_weights(records: &[GraphRecord], own: bool) -> Result<bool> {
+    if let Some((rank, record)) = (0..).zip(records).find(|(_, record)| record.class != 0) {
+        let class = ErrorClass::from_value(record.class).unwrap_or(ErrorClass::Arg);
         return Err(wrong_edges(class, rank));
     }
-    let mut giving = (0..).zip(cards).filter(|(_, card)| card.edges > 0);
-    let Some((first, card)) = giving.next() else { return Ok(own) };
-    match giving.find(|(_, other)| other.weighted != card.weighted) {
-        None => Ok(card.weighted),
+    let mut with_edges = (0..).zip(records).filter(|(_, record)| record.edges > 0);
+    let Some((first, record)) = with_edges.next() else { return Ok(own) };
+    match with_edges.find(|(_, other)| other.weighted != record.weighted) {
+        None => Ok(record.weighted),
         Some((other, _)) => {
-            let (with, without) = if card.weighted { (first, other) } else { (other, first) };
-            let why = format!("rank {with} gives edges with weights, rank {without} without");
+            let (with, without) = if record.weighted { (first, other) } else { (other, first) };
+            let why = format!(
+                "rank {with} passed weights, rank {without} passed MPI_UNWEIGHTED: expected weights \
+                 from all ranks with edges, or from none"
+            );
             Err(ErrorClass::Arg.error(why))
         }
     }
 }
 
 fn wrong_edges(class: ErrorClass, rank: u32) -> Box<MpiError> {
-    class.error(format!("rank {rank} gave edges that are wrong"))
+    class.error(format!("rank {rank} passed invalid edges; the error of that rank has the cause"))
 }
 
-/// The new rank of process `old`, in an order that has the old rank of each new one.
+/// The new rank of the old rank `old`; `order` has the old rank of each new one.
 fn new_rank(old: u32, order: &[u32]) -> Option<u32> {
     order.iter().position(|rank| *rank == old).map(|rank| rank as u32)
 }
 
-/// The ranks that an edge is sent to, each once.
+/// The ranks to which an edge is sent, each once.
 fn receivers(edge: &GraphEdge) -> impl Iterator<Item = u32> + use<> {
     let mut before = None;
     edge.ends().filter(move |end| before.replace(*end) != Some(*end))
@@ -438,7 +442,7 @@ fn parse_records<const N: usize, T>(buffer: &Memory, parse: impl Fn(&[u8; N]) ->
 mod tests {
     use super::*;
 
-    const CARD: GraphRecord = GraphRecord {
+    const RECORD: GraphRecord = GraphRecord {
         node: 1 << 40 | 3,
         edges: 5,
         class: 0,
@@ -448,27 +452,28 @@ mod tests {
     };
 
     #[test]
-    fn cards_read_back() {
+    fn records_read_back() {
         for (class, weighted) in [(0, true), (13, false), (-1, true)] {
-            let card = GraphRecord { class, weighted, ..CARD };
-            assert_eq!(GraphRecord::parse(&card.emit()), card);
+            let record = GraphRecord { class, weighted, ..RECORD };
+            assert_eq!(GraphRecord::parse(&record.emit()), record);
         }
-        let card = GraphRecord { reorder: false, foreign: false, ..CARD };
-        assert_eq!(GraphRecord::parse(&card.emit()), card);
+        let record = GraphRecord { reorder: false, foreign: false, ..RECORD };
+        assert_eq!(GraphRecord::parse(&record.emit()), record);
     }
 
     #[test]
-    fn only_ranks_with_edges_decide_about_weights() {
-        let with = GraphRecord { weighted: true, ..CARD };
+    fn only_ranks_with_edges_determine_weights() {
+        let with = GraphRecord { weighted: true, ..RECORD };
         let none = GraphRecord { edges: 0, ..with };
-        assert!(!check_weights(&[none, CARD], true).unwrap());
-        assert!(check_weights(&[with, with, GraphRecord { edges: 0, ..CARD }], false).unwrap());
+        assert!(!check_weights(&[none, RECORD], true).unwrap());
+        assert!(check_weights(&[with, with, GraphRecord { edges: 0, ..RECORD }], false).unwrap());
         assert!(check_weights(&[none], true).unwrap());
-        let error = check_weights(&[CARD, with], true).unwrap_err();
-        assert_eq!(error.why, "rank 1 gives edges with weights, rank 0 without");
-        let wrong = GraphRecord { class: ErrorClass::Rank as i32, ..CARD };
-        let error = check_weights(&[CARD, wrong], true).unwrap_err();
-        assert_eq!((error.code.0, &*error.why), (6, "rank 1 gave edges that are wrong"));
+        let error = check_weights(&[RECORD, with], true).unwrap_err();
+        assert!(error.why.starts_with("rank 1 passed weights, rank 0 passed MPI_UNWEIGHTED"));
+        let wrong = GraphRecord { class: ErrorClass::Rank as i32, ..RECORD };
+        let error = check_weights(&[RECORD, wrong], true).unwrap_err();
+        assert_eq!(error.code.0, 6);
+        assert!(error.why.starts_with("rank 1 passed invalid edges"), "{error}");
     }
 
     #[test]

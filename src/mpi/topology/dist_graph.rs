@@ -85,9 +85,8 @@ impl GraphEdge {
 /// Ranks at the other ends of edges, with their weights; `None` if the edges have none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NeighborList<'a> {
-    /// The ranks.
     pub(crate) ranks: &'a [i32],
-    /// As many weights.
+    /// One for each rank.
     pub(crate) weights: Option<&'a [i32]>,
 }
 
