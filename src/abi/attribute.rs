@@ -24,7 +24,7 @@ use crate::mpi::request::status::{ANY_SOURCE, PROC_NULL};
 use crate::mpi::window::WindowMemory;
 use platform::base::{ErrorClass, Result};
 
-/// Makes an attribute key for communicators.
+/// Creates an attribute key for communicators.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_create_keyval(
     comm_copy_attr_fn: MPI_Comm_copy_attr_function,
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn PMPI_Comm_delete_attr(comm: MPI_Comm, comm_keyval: c_in
     finish(comm, "MPI_Comm_delete_attr", Holder::Comm(number(comm)).delete(comm_keyval))
 }
 
-/// Lets go of an attribute key for communicators.
+/// Frees an attribute key for communicators.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_free_keyval(comm_keyval: *mut c_int) -> c_int {
     // SAFETY: the caller gives a valid pointer.
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn PMPI_Comm_set_attr(
     finish(comm, "MPI_Comm_set_attr", set)
 }
 
-/// Makes an attribute key for datatypes.
+/// Creates an attribute key for datatypes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_create_keyval(
     type_copy_attr_fn: MPI_Type_copy_attr_function,
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn PMPI_Type_delete_attr(
     finish(Scope::None, "MPI_Type_delete_attr", deleted)
 }
 
-/// Lets go of an attribute key for datatypes.
+/// Frees an attribute key for datatypes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_free_keyval(type_keyval: *mut c_int) -> c_int {
     // SAFETY: the caller gives a valid pointer.
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn PMPI_Type_set_attr(
     finish(Scope::None, "MPI_Type_set_attr", set)
 }
 
-/// Makes an attribute key for windows.
+/// Creates an attribute key for windows.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_create_keyval(
     win_copy_attr_fn: MPI_Win_copy_attr_function, win_delete_attr_fn: MPI_Win_delete_attr_function,
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn PMPI_Win_delete_attr(win: MPI_Win, win_keyval: c_int) -
     finish(win, "MPI_Win_delete_attr", Holder::Win(number(win)).delete(win_keyval))
 }
 
-/// Lets go of an attribute key for windows.
+/// Frees an attribute key for windows.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_free_keyval(win_keyval: *mut c_int) -> c_int {
     // SAFETY: the caller gives a valid pointer.
@@ -198,7 +198,7 @@ pub(crate) enum Holder {
 }
 
 impl Holder {
-    /// Looks at or changes the attributes, with the lock held.
+    /// Reads or changes the attributes, with the lock held.
     fn with<T>(self, body: impl FnOnce(&mut Attributes, &mut Keyvals) -> Result<T>) -> Result<T> {
         match self {
             Self::Comm(comm) => PROCESS.with_mpi(|mpi| {
@@ -228,7 +228,7 @@ impl Holder {
         }
     }
 
-    /// Lets `look` see a value.
+    /// Calls `look` with a value.
     pub(crate) fn get<T>(
         self, keyval: c_int, look: impl FnOnce(&AttributeValue) -> T,
     ) -> Result<Option<T>> {
@@ -242,7 +242,7 @@ impl Holder {
         self.get(keyval, AttributeValue::in_c)
     }
 
-    /// Sets a value; the one before is deleted first (§7.7.4).
+    /// Sets a value; the old value is deleted first (§7.7.4).
     pub(crate) fn set(self, keyval: c_int, value: AttributeValue) -> Result {
         self.delete_value(keyval)?;
         self.with(|attributes, keyvals| {
@@ -257,17 +257,18 @@ impl Holder {
         match self.delete_value(keyval)? {
             true => Ok(()),
             false => {
-                Err(ErrorClass::Keyval.error(format!("there is no attribute with key {keyval}")))
+                Err(ErrorClass::Keyval
+                    .error(format!("the object has no attribute with key {keyval}")))
             }
         }
     }
 
-    /// Copies of the attributes for a duplicate, made with the lock free. If a copy function
-    /// fails, what has been copied so far is deleted again (§7.7.2) as an attribute of the object
-    /// that `stillborn` makes of it, which the duplicate would have been like.
+    /// Copies of the attributes for a duplicate, outside of the lock. If a copy function fails,
+    /// the previous copies are deleted (§7.7.2) as attributes of the object that `stillborn`
+    /// creates from them, in place of the duplicate.
     ///
     /// # Errors
-    /// What [`Holder::with`] says; the code of the copy function.
+    /// As [`Holder::with`]; the code of the copy function.
     pub(crate) fn copies(
         self, stillborn: impl FnOnce(Attributes) -> Result<Self>,
     ) -> Result<Attributes> {
@@ -281,10 +282,10 @@ impl Holder {
         outcome.map(|()| copies)
     }
 
-    /// Deletes all attributes, newest first (§11.2.4) and with the lock free.
+    /// Deletes all attributes, newest first (§11.2.4), outside of the lock.
     ///
     /// # Errors
-    /// What [`Holder::with`] says; the code of a delete function, whose attribute stays.
+    /// As [`Holder::with`]; the code of a delete function, whose attribute stays.
     pub(crate) fn delete_all(self) -> Result {
         while let Some(attribute) = self.newest()? {
             callback::delete(self.handle(), &attribute)?;
@@ -293,7 +294,7 @@ impl Holder {
         Ok(())
     }
 
-    /// Deletes all attributes as [`Holder::delete_all`], whatever the delete functions say.
+    /// Deletes all attributes as [`Holder::delete_all`], regardless of the delete functions' codes.
     fn force_delete_all(self) -> Result {
         while let Some(attribute) = self.newest()? {
             let _nobody_hears = callback::delete(self.handle(), &attribute);
@@ -313,7 +314,7 @@ impl Holder {
         })
     }
 
-    /// Deletes a value, if there is one; the delete function runs with the lock free.
+    /// Deletes a value, if there is one; the delete function runs outside of the lock.
     fn delete_value(self, keyval: c_int) -> Result<bool> {
         let found = self.with(|attributes, keyvals| {
             let keyval = keyvals.get(self.of(), keyval)?;
@@ -327,18 +328,18 @@ impl Holder {
     }
 }
 
-/// The integers that predefined attributes give the address of. They are the same for all
-/// communicators, and `MPI_LASTUSEDCODE` changes under those who kept its address.
+/// The integers to which predefined attributes point. They are the same for all communicators;
+/// `MPI_LASTUSEDCODE` changes also for applications that stored its address.
 static TAG_UB: AtomicI32 = AtomicI32::new(TAG_MAX);
 static IO: AtomicI32 = AtomicI32::new(ANY_SOURCE);
 static HOST: AtomicI32 = AtomicI32::new(PROC_NULL);
-/// All ranks run on one host, whose monotonic clock they read.
+/// All ranks run on one host and read its monotonic clock.
 static WTIME_IS_GLOBAL: AtomicI32 = AtomicI32::new(1);
 static APP_NUMBER: AtomicI32 = AtomicI32::new(0);
 static UNIVERSE_SIZE: AtomicI32 = AtomicI32::new(0);
 static LAST_USED_CODE: AtomicI32 = AtomicI32::new(LAST_CODE);
 
-/// Notes the largest error code in use, for those who look at `MPI_LASTUSEDCODE`.
+/// Updates `MPI_LASTUSEDCODE`, the largest error code in use.
 pub(crate) fn publish_last_code(objects: &Objects) {
     LAST_USED_CODE.store(objects.codes.last(), Ordering::Relaxed);
 }
@@ -373,7 +374,7 @@ pub(crate) fn predefined(comm: Handle, keyval: c_int) -> Option<Result<Option<us
     }))
 }
 
-/// A predefined attribute of a window (§12.2.7): its base itself, the address of anything else;
+/// A predefined attribute of a window (§12.2.7): the base itself, the address of other values;
 /// `None` if the key is not predefined.
 pub(crate) fn of_window(win: Handle, keyval: c_int) -> Option<Result<Option<usize>>> {
     let field: fn(&WindowMemory) -> usize = match keyval {
@@ -387,7 +388,7 @@ pub(crate) fn of_window(win: Handle, keyval: c_int) -> Option<Result<Option<usiz
     Some(PROCESS.with_mpi(|mpi| Ok(Some(field(&mpi.windows.get(win)?.memory)))))
 }
 
-/// Stores a value that was found: the pointer of C, or the integer of Fortran.
+/// Stores a value: the pointer of C, or the integer of Fortran.
 ///
 /// # Safety
 /// `attribute_val` and `flag` are null or may be written.
@@ -408,7 +409,7 @@ pub(crate) unsafe fn put<T>(
     finish(scope, name, result)
 }
 
-/// Makes an attribute key, before initialization too.
+/// Creates an attribute key, also before initialization.
 ///
 /// # Safety
 /// `keyval` is null or may be written.
@@ -433,7 +434,7 @@ fn of_c(copy: usize, delete: usize, extra_state: *mut c_void) -> KeyvalFunctions
     }
 }
 
-/// Lets go of an attribute key; attributes keep theirs.
+/// Frees an attribute key; attributes keep theirs.
 ///
 /// # Safety
 /// `keyval` is null, or may be read and written.

@@ -1,7 +1,7 @@
 //! Handles as integers and back (MPI 5.0, chapter 20): casts.
 //!
 //! A predefined handle becomes its value in the ABI, another handle the 31-bit integer that it
-//! holds; so `fromint` accepts exactly what `toint` gave, before initialization too.
+//! holds; so `fromint` accepts exactly what `toint` gave, also before initialization.
 
 #![allow(unsafe_code)]
 

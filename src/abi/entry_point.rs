@@ -1,13 +1,13 @@
-//! The verbs: how an entry point enters the library, and how it ends.
+//! Common parts of all entry points: how a call enters the library and how it returns.
 //!
-//! * [`local`] looks at or changes something here and now; [`early`] does so at any time, also
-//!   before initialization; [`visit`] from any thread, too, at every level of thread support;
-//!   [`unlocked`] does without the lock, or takes it itself.
-//! * [`start`] begins something and gives a request.
-//! * [`blocking`] begins something and waits for its end.
+//! * [`local`] reads or changes the state of this process without waiting; [`early`] does so also
+//!   outside of initialization; [`visit`] also from any thread at every level of thread support;
+//!   [`unlocked`] runs without the lock, or takes the lock itself.
+//! * [`start`] starts an operation and stores its request.
+//! * [`blocking`] starts an operation and waits for its completion.
 //!
 //! All end in [`finish`], the only place where an error becomes an integer: it finds the error
-//! handler, with the lock free, and calls it.
+//! handler and calls it outside of the lock.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -26,10 +26,10 @@ use crate::mpi::request::{Activity, Outcome};
 use crate::process::{Process, ProcessMpi};
 use platform::base::{ErrorClass, ErrorCode, MpiError, Result};
 
-/// This process's MPI: the one global of the library.
+/// MPI state of this process: the only global of the library.
 pub(crate) static PROCESS: Process = Process::new();
 
-/// Whose error handler hears of an error (MPI 5.0, §9.3).
+/// The object whose error handler is called (MPI 5.0 §9.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// No object: the handler of `MPI_COMM_SELF`, or the initial one.
@@ -38,15 +38,15 @@ pub enum Scope {
     Comm(MPI_Comm),
     /// The handler of a window.
     Win(MPI_Win),
-    /// The handler of a file; `MPI_FILE_NULL`: that of files to be opened.
+    /// The handler of a file; `MPI_FILE_NULL`: the handler of files that will be opened.
     File(MPI_File),
     /// The handler of a session.
     Session(MPI_Session),
-    /// The handler of the session that a group was derived from, if it was.
+    /// The handler of the session from which a group was derived, if any.
     Group(MPI_Group),
-    /// The handler of the object that the request belongs to.
+    /// The handler of the object of the request.
     Request(MPI_Request),
-    /// No handler: functions of the tool interface only return their code (§15.3).
+    /// No handler: functions of the tool interface return their code (§15.3).
     Tool,
 }
 
@@ -86,13 +86,13 @@ impl From<MPI_Request> for Scope {
     }
 }
 
-/// The number in a handle; what is no handle at all becomes 0, which no handle is.
+/// The number of a handle; 0, which is never a handle, for values that exceed 32 bits.
 #[inline]
 pub(crate) fn number<T>(handle: *mut T) -> Handle {
     u32::try_from(handle.addr()).unwrap_or(0)
 }
 
-/// Does something with a running MPI that takes no waiting.
+/// Runs `body` with the lock of an initialized MPI; `body` does not wait.
 #[inline]
 pub(crate) fn local(
     name: &str, scope: impl Into<Scope>, body: impl FnOnce(&mut ProcessMpi) -> Result,
@@ -100,13 +100,13 @@ pub(crate) fn local(
     finish(scope, name, PROCESS.with_mpi(body))
 }
 
-/// Does something that needs no lock, or takes it itself.
+/// Runs `body` without the lock; `body` may take the lock.
 #[inline]
 pub(crate) fn unlocked(name: &str, body: impl FnOnce() -> Result) -> c_int {
     finish(Scope::None, name, body())
 }
 
-/// Polls and looks whether something is there; `body` says if it was.
+/// Polls, then runs `body`, which returns whether it found what it tests.
 #[inline]
 pub(crate) fn test(
     name: &str, scope: impl Into<Scope>, body: impl FnOnce(&mut ProcessMpi) -> Result<bool>,
@@ -114,25 +114,26 @@ pub(crate) fn test(
     finish(scope, name, PROCESS.test(body, |found| *found).map(drop))
 }
 
-/// Does something that works at any time.
+/// Runs `body` at any time, also outside of initialization.
 pub(crate) fn early(
     name: &str, scope: impl Into<Scope>, body: impl FnOnce(&mut Objects) -> Result,
 ) -> c_int {
     finish(scope, name, PROCESS.early(body))
 }
 
-/// Does something that any thread may do at any time (§11.4.1).
+/// Runs `body` at any time and from any thread (§11.4.1).
 pub(crate) fn visit(
     name: &str, scope: impl Into<Scope>, body: impl FnOnce(&mut Objects) -> Result,
 ) -> c_int {
     finish(scope, name, PROCESS.visit(body))
 }
 
-/// Does something of the tool interface, which somebody must use (MPI 5.0, §15.3).
+/// Runs `body` for the tool interface, which must be initialized (MPI 5.0 §15.3).
 pub(crate) fn tool(name: &str, body: impl FnOnce(&mut Objects) -> Result) -> c_int {
     let result = PROCESS.visit(|objects| {
         if !objects.tools.is_used() {
-            return Err(tool_error(MPI_T_ERR_NOT_INITIALIZED, "MPI_T_init_thread comes first"));
+            let why = "the tool interface is not initialized: call MPI_T_init_thread first";
+            return Err(tool_error(MPI_T_ERR_NOT_INITIALIZED, why));
         }
         body(objects)
     });
@@ -144,7 +145,7 @@ pub(crate) fn tool_error(code: c_int, why: impl Into<String>) -> Box<MpiError> {
     MpiError::new(ErrorCode(code), why.into())
 }
 
-/// Starts something on `comm` and stores its request.
+/// Starts an operation on `comm` and stores its request.
 ///
 /// # Safety
 /// `request` is null or may be written.
@@ -162,7 +163,7 @@ pub(crate) unsafe fn start(
     })
 }
 
-/// Starts something on `comm`, waits for its end and stores its status.
+/// Starts an operation on `comm`, waits for its completion and stores its status.
 ///
 /// # Safety
 /// `status` is null or may be written.
@@ -176,7 +177,7 @@ pub(crate) unsafe fn blocking(
     finish(comm, name, result)
 }
 
-/// Starts something for the function `name` and waits for its end, with the lock free for others.
+/// Starts an operation for the function `name` and waits for its completion, without the lock.
 #[inline]
 pub(crate) fn wait_for(
     name: &str, body: impl FnOnce(&mut ProcessMpi) -> Result<Activity>,
@@ -188,7 +189,7 @@ pub(crate) fn wait_for(
     )
 }
 
-/// Stores the status of an outcome, and gives its error.
+/// Stores the status of an outcome and returns its error.
 ///
 /// # Safety
 /// `status` is null or may be written.
@@ -199,7 +200,7 @@ pub(crate) unsafe fn conclude(outcome: Outcome, status: *mut MPI_Status) -> Resu
     outcome.error.map_or(Ok(()), Err)
 }
 
-/// Stores a status, all but its error: single completions leave that alone (§3.2.5).
+/// Stores a status except its error, which single completions do not set (§3.2.5).
 ///
 /// # Safety
 /// `status` is null or may be written.
@@ -213,8 +214,8 @@ pub(crate) unsafe fn put_status(status: *mut MPI_Status, from: &Status) {
     status.set_cancelled(from.cancelled);
 }
 
-/// The end of the function `name`: `MPI_SUCCESS`, or the error handler of `scope` is called and
-/// decides whether there is an error code to return.
+/// Return value of the function `name`: `MPI_SUCCESS`, or the error code if the error handler of
+/// `scope` returns.
 #[inline]
 pub(crate) fn finish(scope: impl Into<Scope>, name: &str, result: Result) -> c_int {
     match result {
@@ -223,8 +224,8 @@ pub(crate) fn finish(scope: impl Into<Scope>, name: &str, result: Result) -> c_i
     }
 }
 
-/// [`finish`] where the handler is an argument of the function, because the object that it is for
-/// does not exist yet: `object` is the null handle of its kind.
+/// [`finish`] with a handler from the arguments of the function, because the object does not exist
+/// yet: `object` is the null handle of its kind.
 pub(crate) fn finish_by(handler: Handler, object: Handle, name: &str, result: Result) -> c_int {
     match result {
         Ok(()) => MPI_SUCCESS,
@@ -232,8 +233,8 @@ pub(crate) fn finish_by(handler: Handler, object: Handle, name: &str, result: Re
     }
 }
 
-/// The whole body of a function that the library does not have yet; a communicator or a window
-/// must be one all the same.
+/// The body of a function that is not supported yet; invalid communicators and windows are still
+/// errors.
 pub(crate) fn unsupported(name: &str, scope: impl Into<Scope>) -> c_int {
     let scope = scope.into();
     let checked = match scope {
@@ -251,11 +252,11 @@ pub(crate) fn unsupported(name: &str, scope: impl Into<Scope>) -> c_int {
     finish(scope, name, Err(MpiError::new(code, format!("{name} is not supported yet"))))
 }
 
-/// Who is to hear of an error: a handler, and what it is told the object is.
+/// The error handler to call, and the object it gets as its argument.
 struct ErrorTarget {
     handler: Handler,
     object: Handle,
-    /// The communicator's name and this process's rank in it.
+    /// Name of the communicator and rank of this process, for the message.
     place: String,
 }
 
@@ -263,7 +264,7 @@ struct ErrorTarget {
 fn handle_error(scope: Scope, name: &str, error: &MpiError) -> c_int {
     let code = error.code.0;
     if scope == Scope::Tool {
-        // What has no code of its own there, such as a null pointer, is a wrong use of it.
+        // Errors without a code of the tool interface, such as a null pointer, are invalid uses.
         let has_own = (MPI_T_ERR_CANNOT_INIT..=MPI_T_ERR_PVAR_NO_ATOMIC).contains(&code);
         return if has_own { code } else { MPI_T_ERR_INVALID };
     }
@@ -271,19 +272,19 @@ fn handle_error(scope: Scope, name: &str, error: &MpiError) -> c_int {
 }
 
 impl ErrorTarget {
-    /// Nobody in particular: the initial handler (§9.3).
+    /// The initial handler (§9.3).
     fn initial() -> Self {
         let handler = PROCESS.visit(|objects| objects.initial_handler.clone());
         Self { handler, object: COMM_SELF, place: String::new() }
     }
 
-    /// Calls the handler, which decides whether there is an error code to return.
+    /// Calls the handler; returns the error code if the handler returns.
     fn invoke(self, name: &str, error: &MpiError) -> c_int {
         let (code, place) = (error.code.0, self.place);
         match self.handler {
             Handler::Return => code,
             Handler::Fatal => PROCESS.abort(code, &format!("{name}{place}: {}", error_text(error))),
-            // As `MPI_Abort` on the object's communicator, which ends the whole job too.
+            // As `MPI_Abort` on the communicator of the object, which also ends the whole job.
             Handler::Abort => PROCESS
                 .abort(code, &format!("{name}{place}, by MPI_ERRORS_ABORT: {}", error_text(error))),
             Handler::Function(function) => call_handler(&function, self.object, code),
@@ -291,7 +292,7 @@ impl ErrorTarget {
     }
 }
 
-/// An error with its class; a code that the application added has its number instead.
+/// An error with its class; a code added by the application with its number.
 fn error_text(error: &MpiError) -> String {
     match ErrorClass::from_value(error.code.0) {
         Some(class) => format!("{}: {error}", class.name()),
@@ -309,8 +310,8 @@ pub(crate) fn raise(name: &str, scope: impl Into<Scope>, code: c_int) -> c_int {
     MPI_SUCCESS
 }
 
-/// The handler of `scope`; that of `MPI_COMM_SELF` for no object or one that is not valid, and the
-/// initial one where MPI does not run (§9.3).
+/// The handler of `scope`; the handler of `MPI_COMM_SELF` without a valid object, and the initial
+/// one while MPI is not initialized (§9.3).
 fn error_target(scope: Scope) -> ErrorTarget {
     if let Scope::File(file) = scope {
         let handler = PROCESS.visit(|objects| objects.file_handler.clone());
@@ -350,7 +351,7 @@ fn error_target(scope: Scope) -> ErrorTarget {
     found.unwrap_or_else(|_| ErrorTarget::initial())
 }
 
-/// Calls the application's error handler for `object`, and returns the code it leaves.
+/// Calls the error handler of the application for `object`; returns the code after the call.
 pub(crate) fn call_handler(function: &ErrhandlerFunction, object: Handle, code: c_int) -> c_int {
     let mut code = code;
     let address = function.address as *const c_void;

@@ -58,7 +58,7 @@ pub unsafe extern "C" fn PMPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: c_
     }
 }
 
-/// Makes an error handler for communicators.
+/// Creates an error handler for communicators.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_create_errhandler(
     comm_errhandler_fn: MPI_Comm_errhandler_function, errhandler: *mut MPI_Errhandler,
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn PMPI_Comm_set_errhandler(
     })
 }
 
-/// Lets go of an error handler; objects keep theirs.
+/// Frees an error handler; objects keep theirs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Errhandler_free(errhandler: *mut MPI_Errhandler) -> c_int {
     visit("MPI_Errhandler_free", Scope::None, |objects| {
@@ -145,7 +145,7 @@ pub unsafe extern "C" fn PMPI_File_call_errhandler(fh: MPI_File, errorcode: c_in
     }
 }
 
-/// Makes an error handler for files.
+/// Creates an error handler for files.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_create_errhandler(
     file_errhandler_fn: MPI_File_errhandler_function, errhandler: *mut MPI_Errhandler,
@@ -219,7 +219,7 @@ pub unsafe extern "C" fn PMPI_Session_call_errhandler(
     }
 }
 
-/// Makes an error handler for sessions.
+/// Creates an error handler for sessions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_create_errhandler(
     session_errhandler_fn: MPI_Session_errhandler_function, errhandler: *mut MPI_Errhandler,
@@ -267,7 +267,7 @@ pub unsafe extern "C" fn PMPI_Win_call_errhandler(win: MPI_Win, errorcode: c_int
     }
 }
 
-/// Makes an error handler for windows.
+/// Creates an error handler for windows.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_create_errhandler(
     win_errhandler_fn: MPI_Win_errhandler_function, errhandler: *mut MPI_Errhandler,
@@ -303,7 +303,7 @@ pub unsafe extern "C" fn PMPI_Win_set_errhandler(
     })
 }
 
-/// Makes an error handler, before initialization too.
+/// Creates an error handler, also before initialization.
 ///
 /// # Safety
 /// `errhandler` is null or may be written; `address` is that of a handler for this kind of object.
@@ -314,7 +314,8 @@ unsafe fn create(
         // SAFETY: the caller's promise of the result.
         let errhandler = unsafe { out(errhandler, "errhandler")? };
         if address == 0 {
-            return Err(ErrorClass::Arg.error("the error handler is a null pointer"));
+            let why = "the function of the error handler is a null pointer: expected a function";
+            return Err(ErrorClass::Arg.error(why));
         }
         errhandler.put_handle(objects.errhandlers.create(of, address)?);
         Ok(())
@@ -322,15 +323,19 @@ unsafe fn create(
 }
 
 /// # Errors
-/// `File` for anything but `MPI_FILE_NULL`, which stands for files to come: there are no others.
+/// `File` except for `MPI_FILE_NULL`, which stands for files that will be opened: files are not
+/// supported.
 fn check_file(file: MPI_File) -> Result {
     if file == MPI_FILE_NULL {
         return Ok(());
     }
-    Err(ErrorClass::File.error(format!("{:#x} is not a file", file.addr())))
+    Err(ErrorClass::File.error(format!(
+        "{:#x} is not a file: expected MPI_FILE_NULL, as files are not supported",
+        file.addr()
+    )))
 }
 
-/// The name of an error class of the tool interface, which the other classes know nothing of.
+/// The name of an error class of the tool interface.
 fn tool_error_name(code: c_int) -> Option<&'static str> {
     super::constants::ALL
         .iter()

@@ -1,4 +1,4 @@
-//! What the ABI library knows of itself and of Fortran (MPI 5.0, chapter 20).
+//! Properties of the ABI and of Fortran (MPI 5.0, chapter 20).
 
 #![allow(unsafe_code)]
 
@@ -14,7 +14,7 @@ use crate::mpi::fortran::{self, Booleans};
 use crate::mpi::info::Info;
 use crate::mpi::objects::Infos;
 
-/// Fortran's truth values for a LOGICAL of `logical_size` bytes, if they are known.
+/// The truth values of Fortran for a LOGICAL of `logical_size` bytes, if registered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Abi_get_fortran_booleans(
     logical_size: c_int, logical_true: *mut c_void, logical_false: *mut c_void, is_set: *mut c_int,
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn PMPI_Abi_get_fortran_booleans(
     })
 }
 
-/// What the Fortran library said about its types, or `MPI_INFO_NULL`.
+/// The registered description of Fortran types, or `MPI_INFO_NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Abi_get_fortran_info(info: *mut MPI_Info) -> c_int {
     visit("MPI_Abi_get_fortran_info", Scope::None, |objects| {
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn PMPI_Abi_get_info(info: *mut MPI_Info) -> c_int {
     unsafe { store("MPI_Abi_get_info", (info, "info"), sizes) }
 }
 
-/// The version of the standard ABI that this library has.
+/// The version of the standard ABI of this library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Abi_get_version(
     abi_major: *mut c_int, abi_minor: *mut c_int,
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn PMPI_Abi_get_version(
     })
 }
 
-/// Tells Fortran's truth values for a LOGICAL of `logical_size` bytes; the first caller wins.
+/// Registers the truth values of Fortran for a LOGICAL of `logical_size` bytes, once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Abi_set_fortran_booleans(
     logical_size: c_int, logical_true: *mut c_void, logical_false: *mut c_void,
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn PMPI_Abi_set_fortran_booleans(
     })
 }
 
-/// Tells what Fortran's types are; the first caller wins.
+/// Registers a description of Fortran types, once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Abi_set_fortran_info(info: MPI_Info) -> c_int {
     visit("MPI_Abi_set_fortran_info", Scope::None, |objects| {

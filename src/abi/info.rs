@@ -22,7 +22,7 @@ pub unsafe extern "C" fn PMPI_Info_create(info: *mut MPI_Info) -> c_int {
     unsafe { store("MPI_Info_create", (info, "info"), |_| Ok(Info::default())) }
 }
 
-/// What `MPI_INFO_ENV` holds, before initialization too.
+/// A copy of `MPI_INFO_ENV`, also before initialization.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_create_env(
     argc: c_int, argv: *mut *mut c_char, info: *mut MPI_Info,
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn PMPI_Info_get(
 ) -> c_int {
     let room = || {
         if valuelen < 0 {
-            let why = format!("the length of the value is {valuelen}");
+            let why = format!("the length of the value is {valuelen}: expected 0 or more");
             return Err(ErrorClass::Arg.error(why));
         }
         // SAFETY: the caller's promise of the result.
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn PMPI_Info_get(
     unsafe { look_up("MPI_Info_get", info, key, flag, room, put) }
 }
 
-/// How many keys there are.
+/// Number of keys.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_get_nkeys(info: MPI_Info, nkeys: *mut c_int) -> c_int {
     visit("MPI_Info_get_nkeys", Scope::None, |objects| {
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn PMPI_Info_get_nthkey(info: MPI_Info, n: c_int, key: *mu
     })
 }
 
-/// The value of a key, as much as fits, and the room that it needs.
+/// The value of a key, truncated to fit, and its required length.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Info_get_string(
     info: MPI_Info, key: *const c_char, buflen: *mut c_int, value: *mut c_char, flag: *mut c_int,
@@ -176,7 +176,7 @@ pub(crate) unsafe fn store(
     })
 }
 
-/// Stores whether there is a key, and hands its value with the place for it to `put`.
+/// Stores whether a key is set, and passes its value and the result pointer to `put`.
 ///
 /// # Safety
 /// `key` is null or ends with a zero, `flag` is null or may be written.
@@ -197,7 +197,7 @@ unsafe fn look_up<P>(
     })
 }
 
-/// The caller's key; of one that is too long more than a key may have.
+/// The key of the caller; of a key that is too long, one byte more than the maximum.
 ///
 /// # Errors
 /// `InfoKey` for a null pointer.
@@ -206,13 +206,13 @@ unsafe fn look_up<P>(
 /// `key` is null or ends with a zero.
 unsafe fn key_at(key: *const c_char) -> Result<Vec<u8>> {
     if key.is_null() {
-        return Err(ErrorClass::InfoKey.error("the info key is a null pointer"));
+        return Err(ErrorClass::InfoKey.error("the info key is a null pointer: expected a string"));
     }
     // SAFETY: the caller's promise.
     Ok(unsafe { copy_bytes(key, MPI_MAX_INFO_KEY + 1) })
 }
 
-/// The caller's value; of one that is too long more than a value may have.
+/// The value of the caller; of a value that is too long, one byte more than the maximum.
 ///
 /// # Errors
 /// `InfoValue` for a null pointer.
@@ -221,7 +221,9 @@ unsafe fn key_at(key: *const c_char) -> Result<Vec<u8>> {
 /// `value` is null or ends with a zero.
 unsafe fn value_at(value: *const c_char) -> Result<Vec<u8>> {
     if value.is_null() {
-        return Err(ErrorClass::InfoValue.error("the info value is a null pointer"));
+        return Err(
+            ErrorClass::InfoValue.error("the info value is a null pointer: expected a string")
+        );
     }
     // SAFETY: the caller's promise.
     Ok(unsafe { copy_bytes(value, MPI_MAX_INFO_VAL + 1) })

@@ -2,26 +2,32 @@
 //!
 //! ```text
 //!  C program ── MPI_Send ──jmp──> PMPI_Send ──widen──> PMPI_Send_c ──> entry_point ──> the library
-//!                 profile.rs       int_form.rs        one file       errors become ints
-//!                                                   per chapter
+//!                generated::        generated::        a folder       errors become ints
+//!                  profile           int_form          per chapter
 //! ```
 //!
-//! * `types` and `handles`, `constants` are the ABI's types and values, `include/mpi.h` in Rust.
-//!   `include/mpi_proto.h` is made from the signatures here (`tests/header.rs`).
-//! * The table of functions, `generator/functions.tsv`, says which bodies are written here by hand.
-//!   `build.rs` generates all others, and the jumps: `int_form`, `unsupported` and `profile`
-//!   include them.
-//! * The body of a function is `PMPI_x`; `MPI_x` is a jump to it, so that a tool which interposes
-//!   `MPI_x` can call `PMPI_x`. `-Bsymbolic-functions` binds that jump when the library is linked
-//!   (no table in between, which the tool's `MPI_x` would be in); plain `-Bsymbolic` would also
-//!   bind data, which Fortran's sentinels must not have. `-z nodelete` keeps the library mapped:
-//!   its thread and its exit handlers must not lose their code.
-//! * The `_c` form is the implementation; the `int` form widens and calls it (`width`).
-//! * A function that is not supported yet says so (`entry_point::unsupported`); the coverage table
-//!   of the README is made from the table of functions.
+//! | modules | content |
+//! |---|---|
+//! | `types`, `handles`, `constants` | types and values of the ABI: `include/mpi.h` in Rust |
+//! | `entry_point`, `arguments` | lock, wait, error handler; pointers, strings, buffers, counts of two widths |
+//! | `generated` | bodies and jumps that `build.rs` generates |
+//! | all others | bodies by hand, by chapter of the standard |
 //!
-//! Every function here is `unsafe` for one reason: it trusts the pointers that C hands in, as the
-//! standard lets it. What the caller promises is the text of the standard.
+//! * `tests/header.rs` generates `include/mpi_proto.h` from the signatures here.
+//! * The table of functions, `generator/functions.tsv`, lists the bodies by hand. `build.rs`
+//!   generates all others, and the jumps.
+//! * The body of a function is `PMPI_x`; `MPI_x` is a jump to it, so that a tool that interposes
+//!   `MPI_x` can call `PMPI_x`. `-Bsymbolic-functions` binds the jump at link time, so that it does
+//!   not go through the procedure linkage table, which an interposed symbol would change. Plain
+//!   `-Bsymbolic` would also bind data, which breaks the sentinels of Fortran. `-z nodelete` keeps
+//!   the library mapped, because its thread and its exit handlers need its code.
+//! * The `_c` form is the implementation; the `int` form widens its arguments and calls it
+//!   (`arguments::width`).
+//! * A function that is not supported yet returns an error (`entry_point::unsupported`); the coverage
+//!   table of the README is generated from the table of functions.
+//!
+//! Every function here is `unsafe` because it uses the pointers of its C caller. The standard
+//! defines the contract of these pointers.
 
 #![allow(non_camel_case_types, non_snake_case, reason = "the names are those of the standard")]
 #![allow(clippy::missing_safety_doc, reason = "the contract is the standard's, see above")]

@@ -25,7 +25,7 @@ pub unsafe extern "C" fn PMPI_Comm_get_name(
     })
 }
 
-/// Names a communicator for people.
+/// Sets the name of a communicator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_char) -> c_int {
     // SAFETY: the caller gives a string that ends with a zero, or none.
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn PMPI_Type_get_name(
     })
 }
 
-/// Names a datatype for people.
+/// Sets the name of a datatype.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_set_name(
     datatype: MPI_Datatype, type_name: *const c_char,
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn PMPI_Win_get_name(
     })
 }
 
-/// Names a window for people.
+/// Sets the name of a window.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_set_name(win: MPI_Win, win_name: *const c_char) -> c_int {
     // SAFETY: the caller gives a string that ends with a zero, or none.

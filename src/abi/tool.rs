@@ -15,7 +15,7 @@ use crate::abi::initialization::world::level_for;
 /// A number that grows when categories change.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_category_changed(update_number: *mut c_int) -> c_int {
-    // There are none, and never will be.
+    // The library has no categories.
     tool("MPI_T_category_changed", |_| {
         // SAFETY: the caller's promise of the result.
         unsafe { out(update_number, "update_number")? }.put(0);
@@ -23,7 +23,7 @@ pub unsafe extern "C" fn PMPI_T_category_changed(update_number: *mut c_int) -> c
     })
 }
 
-/// How many categories there are.
+/// Number of categories.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_category_get_num(num_cat: *mut c_int) -> c_int {
     tool("MPI_T_category_get_num", |_| {
@@ -33,7 +33,7 @@ pub unsafe extern "C" fn PMPI_T_category_get_num(num_cat: *mut c_int) -> c_int {
     })
 }
 
-/// Ends one use of the tool interface.
+/// Decrements the initialization count of the tool interface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_finalize() -> c_int {
     tool("MPI_T_finalize", |objects| {
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn PMPI_T_finalize() -> c_int {
     })
 }
 
-/// Begins one use of the tool interface, before `MPI_Init` too.
+/// Increments the initialization count of the tool interface, also before `MPI_Init`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_init_thread(required: c_int, provided: *mut c_int) -> c_int {
     let result = PROCESS.visit(|objects| {
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn PMPI_T_init_thread(required: c_int, provided: *mut c_in
         let provided = unsafe { out(provided, "provided")? };
         level_for(required)?;
         objects.tools.enter();
-        // Any thread may look at a variable at any time.
+        // Any thread may read a variable at any time.
         provided.put(MPI_THREAD_MULTIPLE);
         Ok(())
     });

@@ -1,9 +1,9 @@
 //! The C types of the standard ABI (MPI 5.0, chapter 20): handles, integers, status, callbacks.
 //!
-//! A handle is a pointer in C's eyes only. Here it is a number: below 4096 one of the ABI's own
-//! (`handles`), otherwise what the library made. Nothing is ever behind it.
+//! A handle has a pointer type in C, but it is a number: below 4096 a predefined handle of the ABI
+//! (`handles`), otherwise a number from a handle table. It is never dereferenced.
 //!
-//! `MPI_Status` is 32 bytes with alignment 4, of which five integers are the library's own:
+//! `MPI_Status` is 32 bytes with alignment 4, with five internal integers:
 //!
 //! ```text
 //!  byte 0          4       8         12       16       20          24 .. 32
@@ -16,117 +16,117 @@ use std::ffi::{c_int, c_void};
 pub type MPI_Aint = isize;
 /// A number of items or bytes, or a displacement.
 pub type MPI_Count = i64;
-/// A place in a file, in bytes or in etypes.
+/// An offset in a file, in bytes or in etypes.
 pub type MPI_Offset = i64;
 
-/// What an [`MPI_Comm`] seems to point to.
+/// Opaque target of [`MPI_Comm`]; handles are not addresses.
 #[repr(C)]
 pub struct MPI_ABI_Comm([u8; 0]);
 /// A communicator.
 pub type MPI_Comm = *mut MPI_ABI_Comm;
 
-/// What an [`MPI_Datatype`] seems to point to.
+/// Opaque target of [`MPI_Datatype`]; handles are not addresses.
 #[repr(C)]
 pub struct MPI_ABI_Datatype([u8; 0]);
 /// A datatype.
 pub type MPI_Datatype = *mut MPI_ABI_Datatype;
 
-/// What an [`MPI_Errhandler`] seems to point to.
+/// Opaque target of [`MPI_Errhandler`]; handles are not addresses.
 #[repr(C)]
 pub struct MPI_ABI_Errhandler([u8; 0]);
 /// An error handler.
 pub type MPI_Errhandler = *mut MPI_ABI_Errhandler;
 
-/// What an [`MPI_File`] seems to point to.
+/// Opaque target of [`MPI_File`]; handles are not addresses.
 #[repr(C)]
 pub struct MPI_ABI_File([u8; 0]);
 /// An open file.
 pub type MPI_File = *mut MPI_ABI_File;
 
-/// What an [`MPI_Group`] seems to point to.
+/// Opaque target of [`MPI_Group`]; handles are not addresses.
 #[repr(C)]
 pub struct MPI_ABI_Group([u8; 0]);
 /// A group of processes.
 pub type MPI_Group = *mut MPI_ABI_Group;
 
-/// What an [`MPI_Info`] seems to point to.
+/// Opaque target of [`MPI_Info`]; handles are not addresses.
 #[repr(C)]
 pub struct MPI_ABI_Info([u8; 0]);
 /// An info object.
 pub type MPI_Info = *mut MPI_ABI_Info;
 
-/// What an [`MPI_Message`] seems to point to.
+/// Opaque target of [`MPI_Message`]; handles are not addresses.
 #[repr(C)]
 pub struct MPI_ABI_Message([u8; 0]);
-/// A message that a matched probe took.
+/// A message of a matched probe.
 pub type MPI_Message = *mut MPI_ABI_Message;
 
-/// What an [`MPI_Op`] seems to point to.
+/// Opaque target of [`MPI_Op`]; handles are not addresses.
 #[repr(C)]
 pub struct MPI_ABI_Op([u8; 0]);
 /// A reduction operation.
 pub type MPI_Op = *mut MPI_ABI_Op;
 
-/// What an [`MPI_Request`] seems to point to.
+/// Opaque target of [`MPI_Request`]; handles are not addresses.
 #[repr(C)]
 pub struct MPI_ABI_Request([u8; 0]);
 /// A request.
 pub type MPI_Request = *mut MPI_ABI_Request;
 
-/// What an [`MPI_Session`] seems to point to.
+/// Opaque target of [`MPI_Session`]; handles are not addresses.
 #[repr(C)]
 pub struct MPI_ABI_Session([u8; 0]);
 /// A session.
 pub type MPI_Session = *mut MPI_ABI_Session;
 
-/// What an [`MPI_Win`] seems to point to.
+/// Opaque target of [`MPI_Win`]; handles are not addresses.
 #[repr(C)]
 pub struct MPI_ABI_Win([u8; 0]);
 /// A window.
 pub type MPI_Win = *mut MPI_ABI_Win;
 
-/// What an [`MPI_T_enum`] points to.
+/// Opaque target of [`MPI_T_enum`].
 #[repr(C)]
 pub struct MPI_T_enum_t([u8; 0]);
 /// An enumeration of the tool interface.
 pub type MPI_T_enum = *mut MPI_T_enum_t;
 
-/// What an [`MPI_T_cvar_handle`] points to.
+/// Opaque target of [`MPI_T_cvar_handle`].
 #[repr(C)]
 pub struct MPI_T_cvar_handle_t([u8; 0]);
 /// A handle to a control variable.
 pub type MPI_T_cvar_handle = *mut MPI_T_cvar_handle_t;
 
-/// What an [`MPI_T_pvar_handle`] points to.
+/// Opaque target of [`MPI_T_pvar_handle`].
 #[repr(C)]
 pub struct MPI_T_pvar_handle_t([u8; 0]);
 /// A handle to a performance variable.
 pub type MPI_T_pvar_handle = *mut MPI_T_pvar_handle_t;
 
-/// What an [`MPI_T_pvar_session`] points to.
+/// Opaque target of [`MPI_T_pvar_session`].
 #[repr(C)]
 pub struct MPI_T_pvar_session_t([u8; 0]);
 /// A session of performance variables.
 pub type MPI_T_pvar_session = *mut MPI_T_pvar_session_t;
 
-/// What an [`MPI_T_event_registration`] points to.
+/// Opaque target of [`MPI_T_event_registration`].
 #[repr(C)]
 pub struct MPI_T_event_registration_t([u8; 0]);
 /// A registration for an event type.
 pub type MPI_T_event_registration = *mut MPI_T_event_registration_t;
 
-/// What an [`MPI_T_event_instance`] points to.
+/// Opaque target of [`MPI_T_event_instance`].
 #[repr(C)]
 pub struct MPI_T_event_instance_t([u8; 0]);
 /// One event.
 pub type MPI_T_event_instance = *mut MPI_T_event_instance_t;
 
-/// What a callback of the tool interface may do; an enumeration in C.
+/// Safety level of a callback of the tool interface; an enumeration in C.
 pub type MPI_T_cb_safety = c_int;
-/// In which order a source gives its events; an enumeration in C.
+/// Order of the events of a source; an enumeration in C.
 pub type MPI_T_source_order = c_int;
 
-/// What is known of a completed operation.
+/// Result of a completed operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct MPI_Status {
@@ -136,7 +136,7 @@ pub struct MPI_Status {
     pub MPI_TAG: c_int,
     /// The error code, where a call completes several operations.
     pub MPI_ERROR: c_int,
-    /// The library's own.
+    /// Internal to the library.
     pub MPI_internal: [c_int; 5],
 }
 
@@ -185,7 +185,7 @@ pub type MPI_User_function_c = Option<
 /// Fills the status of a generalized request.
 pub type MPI_Grequest_query_function =
     Option<unsafe extern "C" fn(extra_state: *mut c_void, status: *mut MPI_Status) -> c_int>;
-/// Frees what belongs to a generalized request.
+/// Frees the extra state of a generalized request.
 pub type MPI_Grequest_free_function =
     Option<unsafe extern "C" fn(extra_state: *mut c_void) -> c_int>;
 /// Cancels a generalized request.
@@ -297,7 +297,7 @@ pub type MPI_Datarep_conversion_function_c = Option<
         extra_state: *mut c_void,
     ) -> c_int,
 >;
-/// Is told of an event.
+/// Called for an event.
 pub type MPI_T_event_cb_function = Option<
     unsafe extern "C" fn(
         event_instance: MPI_T_event_instance,
@@ -306,7 +306,7 @@ pub type MPI_T_event_cb_function = Option<
         user_data: *mut c_void,
     ),
 >;
-/// Is told that a registration is gone.
+/// Called when a registration is freed.
 pub type MPI_T_event_free_cb_function = Option<
     unsafe extern "C" fn(
         event_registration: MPI_T_event_registration,
@@ -314,7 +314,7 @@ pub type MPI_T_event_free_cb_function = Option<
         user_data: *mut c_void,
     ),
 >;
-/// Is told that events were dropped.
+/// Called when events were dropped.
 pub type MPI_T_event_dropped_cb_function = Option<
     unsafe extern "C" fn(
         count: MPI_Count,

@@ -1,4 +1,4 @@
-//! Windows for one-sided communication (MPI 5.0, chapter 12): making, freeing, hints.
+//! Windows for one-sided communication (MPI 5.0, chapter 12): creation, hints, freeing.
 
 #![allow(unsafe_code)]
 
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn PMPI_Win_allocate_c(
     win: *mut MPI_Win,
 ) -> c_int {
     let extent = |hints: Option<&Info>| {
-        // A negative size is found before any memory is.
+        // A negative size is an error before the allocation.
         let mut extent = WindowMemory::new(Flavor::Allocate, 0, size, disp_unit)?;
         let memory =
             allocation::allocate(AllocationOwner::Window, size as usize, alignment(hints)?)?;
@@ -62,7 +62,8 @@ pub unsafe extern "C" fn PMPI_Win_create_c(
 ) -> c_int {
     let extent = |_: Option<&Info>| {
         if base.is_null() && size > 0 || is_in_place(base) {
-            let why = format!("the memory of {size} bytes at {base:p} is none");
+            let why =
+                format!("the window memory of {size} bytes is at {base:p}: expected an address");
             return Err(ErrorClass::Buffer.error(why));
         }
         WindowMemory::new(Flavor::Create, base.expose_provenance(), size, disp_unit)
@@ -127,10 +128,10 @@ pub unsafe extern "C" fn PMPI_Win_set_info(win: MPI_Win, info: MPI_Info) -> c_in
     })
 }
 
-/// Makes a window on a duplicate of a communicator. `memory` says what it is of, given the hints.
+/// Creates a window with a duplicate of a communicator. `memory` returns its memory for its hints.
 ///
 /// # Errors
-/// `Comm`, `Info`; what `memory` says; what went wrong with a message.
+/// `Comm`, `Info`; errors of `memory` and of messages.
 fn create(
     name: &str, comm: MPI_Comm, info: MPI_Info,
     extent: impl FnOnce(Option<&Info>) -> Result<WindowMemory>,
@@ -138,7 +139,10 @@ fn create(
     let mut window = PROCESS.with_mpi(|mpi| {
         let old = mpi.comms.get(number(comm))?;
         if old.is_inter() {
-            let why = format!("a window cannot be made of the intercommunicator {}", old.title());
+            let why = format!(
+                "{} is an intercommunicator: a window needs an intracommunicator",
+                old.title()
+            );
             return Err(ErrorClass::Comm.error(why));
         }
         let hints = mpi.objects.infos.hints(number(info))?;
@@ -157,7 +161,7 @@ fn create(
     }
 }
 
-/// The whole of a function that makes a window, as [`create`] does, and stores its handle.
+/// Body of a function that makes a window, as [`create`] does, and stores its handle.
 ///
 /// # Safety
 /// `win` is null or may be written.
@@ -171,10 +175,10 @@ unsafe fn put(
     finish(comm, name, result)
 }
 
-/// Frees a window: its attributes are deleted, newest first, and then all its processes meet.
+/// Frees a window: deletes its attributes, newest first, and then synchronizes its processes.
 ///
 /// # Errors
-/// `Win` if there is no such window; the code of a delete function: then the window stays.
+/// `Win` if there is no such window; the code of a delete function, in which case the window stays.
 fn free(window: Handle) -> Result {
     Holder::Win(window).delete_all()?;
     let meet = |mpi: &mut ProcessMpi| mpi.start_barrier(mpi.windows.get(window)?.comm);
@@ -183,10 +187,10 @@ fn free(window: Handle) -> Result {
     outcome.error.map_or(Ok(()), Err)
 }
 
-/// Gives memory back that the library made for a window.
+/// Frees memory that the library allocated for a window.
 ///
 /// # Errors
-/// None but a bug's.
+/// Only internal errors.
 fn release(window: &Window) -> Result {
     match window.memory.flavor == Flavor::Allocate as c_int {
         true => allocation::free(AllocationOwner::Window, window.memory.base),

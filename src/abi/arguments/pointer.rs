@@ -1,8 +1,8 @@
-//! The pointers of the caller: where results go, and where arguments are.
+//! Pointer arguments: results and arrays of the caller.
 //!
-//! A null pointer where there must be none is an error, found before anything happens: a function
-//! asks for all of its pointers here first. After that its results are stored by safe code. What
-//! else the standard promises of a pointer, its caller promises here, once for each.
+//! A function first converts all of its pointers with this module, so that an invalid null pointer is
+//! an error without side effects. Safe code then stores the results. The other guarantees of the
+//! standard for a pointer are the safety contract of its conversion.
 
 #![allow(unsafe_code)]
 
@@ -15,7 +15,7 @@ use crate::abi::handles::handle;
 use crate::mpi::handle::Handle;
 use platform::base::{ErrorClass, MpiError, Result};
 
-/// Where the caller wants a result.
+/// Address for a result.
 #[derive(Clone, Copy, Debug)]
 pub struct Out<T>(NonNull<T>);
 
@@ -43,7 +43,7 @@ impl<T> Out<*mut T> {
     }
 }
 
-/// What the caller wants to be read, and changed.
+/// Address of an argument that is read and changed.
 #[derive(Clone, Copy, Debug)]
 pub struct InOut<T>(Out<T>);
 
@@ -54,7 +54,7 @@ impl<T: Copy> InOut<T> {
         unsafe { self.0.0.read() }
     }
 
-    /// Changes a part of what is there.
+    /// Changes a part of the value.
     #[inline]
     pub(crate) fn change(self, how: impl FnOnce(&mut T)) {
         let Self(Out(mut place)) = self;
@@ -63,7 +63,7 @@ impl<T: Copy> InOut<T> {
         how(unsafe { place.as_mut() });
     }
 
-    /// Stores what is to be there.
+    /// Stores a new value.
     #[inline]
     pub(crate) fn put(self, value: T) {
         self.0.put(value);
@@ -78,7 +78,7 @@ pub struct OutList<T> {
 }
 
 impl<T> OutList<T> {
-    /// Stores values from the beginning on, as many as there are or the array has room for.
+    /// Stores values from the start, until the values or the array end.
     #[inline]
     pub(crate) fn put(self, values: impl IntoIterator<Item = T>) {
         for (index, value) in values.into_iter().take(self.len).enumerate() {
@@ -88,30 +88,30 @@ impl<T> OutList<T> {
     }
 }
 
-/// An integer that says how long an array is.
+/// An integer argument that is the length of an array.
 pub trait Length: Copy + Display + TryInto<usize> {}
 
 impl<T: Copy + Display + TryInto<usize>> Length for T {}
 
-/// The place for the result of that name.
+/// The address for the result `name`.
 ///
 /// # Errors
 /// `Arg` for a null pointer.
 ///
 /// # Safety
-/// `pointer` is null or may be written for as long as the place is used.
+/// `pointer` is null or may be written for as long as the result is used.
 #[inline]
 pub(crate) unsafe fn out<T>(pointer: *mut T, name: &str) -> Result<Out<T>> {
     NonNull::new(pointer).map(Out).ok_or_else(|| null(name))
 }
 
-/// The place of the argument of that name, which is read and changed.
+/// The address of the argument `name`, which is read and changed.
 ///
 /// # Errors
 /// `Arg` for a null pointer.
 ///
 /// # Safety
-/// `pointer` is null, or may be read and written for as long as the place is used.
+/// `pointer` is null, or may be read and written for as long as the result is used.
 #[inline]
 pub(crate) unsafe fn in_out<T: Copy>(pointer: *mut T, name: &str) -> Result<InOut<T>> {
     // SAFETY: the caller's promise.
@@ -124,7 +124,7 @@ pub(crate) unsafe fn in_out<T: Copy>(pointer: *mut T, name: &str) -> Result<InOu
 /// `Arg` for a null pointer.
 ///
 /// # Safety
-/// `pointer` is null, or may be read and nobody writes there for as long as the reference lives.
+/// `pointer` is null, or may be read and no other thread writes there for as long as the reference lives.
 #[inline]
 pub(crate) unsafe fn input<'a, T>(pointer: *const T, name: &str) -> Result<&'a T> {
     // SAFETY: the caller's promise.
@@ -137,7 +137,7 @@ pub(crate) unsafe fn input<'a, T>(pointer: *const T, name: &str) -> Result<&'a T
 /// `Arg` for a negative length, or a null pointer to more than nothing.
 ///
 /// # Safety
-/// `array` is null or has as many elements as it says, and nobody writes them meanwhile.
+/// `array` is null or has as many elements as it says, and no other thread writes them during the call.
 #[inline]
 pub(crate) unsafe fn list<'a, T>(
     (len, array): (impl Length, *const T), name: &str,
@@ -149,7 +149,7 @@ pub(crate) unsafe fn list<'a, T>(
     }
 }
 
-/// The array of that name for results.
+/// The array `name` for results.
 ///
 /// # Errors
 /// `Arg` for a negative length, or a null pointer to more than nothing.
@@ -163,24 +163,25 @@ pub(crate) unsafe fn out_list<T>(
     Ok(OutList { first, len: length(len, first.is_null(), name)? })
 }
 
-/// The array of that name, with room for `room` results, for `len` of them.
+/// The array `name` of length `capacity`, for `len` results.
 ///
 /// # Errors
-/// `Arg` if there is too little room, or a null pointer to more than nothing.
+/// `Arg` if the array is too short, or null with results.
 ///
 /// # Safety
 /// `array` is null, or may be written for as many elements as it says for as long as it is used.
 pub(crate) unsafe fn checked_out_list<T>(
-    len: usize, (room, array): (impl Length, *mut T), name: &str,
+    len: usize, (capacity, array): (impl Length, *mut T), name: &str,
 ) -> Result<OutList<T>> {
-    if room.try_into().is_ok_and(|room: usize| len <= room) {
+    if capacity.try_into().is_ok_and(|capacity: usize| len <= capacity) {
         // SAFETY: the caller's promise.
         return unsafe { out_list((len, array), name) };
     }
-    Err(ErrorClass::Arg.error(format!("the array `{name}` has room for {room} of {len} elements")))
+    Err(ErrorClass::Arg
+        .error(format!("the array `{name}` has {capacity} elements: expected at least {len}")))
 }
 
-/// The whole of a function that takes a handle back: frees what it stands for, and stores the
+/// Body of a function that takes a handle back: frees what it stands for, and stores the
 /// null handle `gone` in its place. Hears of errors: the handler of the object.
 ///
 /// # Safety
@@ -198,7 +199,7 @@ pub(crate) unsafe fn free_handle<T: Copy + Into<Scope>>(
     }
 }
 
-/// A length, of an array that may be none.
+/// The length of an array that may be null.
 #[inline]
 fn length(len: impl Length, is_null: bool, name: &str) -> Result<usize> {
     match len.try_into() {
@@ -208,21 +209,22 @@ fn length(len: impl Length, is_null: bool, name: &str) -> Result<usize> {
     }
 }
 
-/// A pointer that is null, and is the argument of that name.
+/// The error of the null pointer `name`.
 #[cold]
 pub(crate) fn null(name: &str) -> Box<MpiError> {
-    ErrorClass::Arg.error(format!("the pointer `{name}` is null"))
+    ErrorClass::Arg.error(format!("the pointer `{name}` is null: expected a valid address"))
 }
 
-/// An array of `len` elements that is null, and is the argument of that name.
+/// The error of the null array `name` of `len` elements.
 #[cold]
 pub(crate) fn null_list(len: usize, name: &str) -> Box<MpiError> {
-    ErrorClass::Arg.error(format!("the array `{name}` of {len} elements is null"))
+    ErrorClass::Arg
+        .error(format!("the array `{name}` of {len} elements is null: expected a valid address"))
 }
 
 #[cold]
 fn negative(len: impl Length, name: &str) -> Box<MpiError> {
-    ErrorClass::Arg.error(format!("the array `{name}` has {len} elements"))
+    ErrorClass::Arg.error(format!("the length of the array `{name}` is {len}: expected 0 or more"))
 }
 
 #[cfg(test)]
@@ -244,7 +246,7 @@ mod tests {
             assert_eq!(list((2, array.as_ptr()), "array").unwrap(), [8, 9]);
             let error = out(ptr::null_mut::<c_int>(), "size").unwrap_err();
             assert_eq!(error.code.0, ErrorClass::Arg as c_int);
-            assert_eq!(error.why, "the pointer `size` is null");
+            assert_eq!(error.why, "the pointer `size` is null: expected a valid address");
         }
     }
 

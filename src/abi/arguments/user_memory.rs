@@ -1,4 +1,4 @@
-//! The buffers of the application: where an address, a count and a datatype become [`Memory`].
+//! Buffer arguments: an address, a count and a datatype become [`Memory`].
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -11,7 +11,7 @@ use crate::mpi::datatype::Datatype;
 use crate::process::ProcessMpi;
 use platform::base::{ErrorClass, Result};
 
-/// The value of `MPI_IN_PLACE`, which is no buffer.
+/// The value of `MPI_IN_PLACE`, which is not a buffer.
 const IN_PLACE: usize = 1;
 
 /// The buffer of `count` elements of `datatype` at `buf`.
@@ -20,7 +20,7 @@ const IN_PLACE: usize = 1;
 /// `Count`, `Type` or `Buffer` for a wrong argument.
 ///
 /// # Safety
-/// What the standard demands of a buffer: `Span::new`, for every byte that the datatype covers.
+/// The contract of `Span::new`, for every byte that the datatype covers.
 #[inline(always)]
 pub(crate) unsafe fn memory(
     mpi: &ProcessMpi, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
@@ -30,7 +30,7 @@ pub(crate) unsafe fn memory(
     unsafe { memory_of(buf, count, datatype) }
 }
 
-/// [`memory`] where the datatype has been looked up.
+/// [`memory`] of a datatype instead of its handle.
 ///
 /// # Errors
 /// `Count` or `Buffer` for a wrong argument.
@@ -45,8 +45,8 @@ pub(crate) unsafe fn memory_of(
     unsafe { memory_at(buf, 0, count, datatype) }
 }
 
-/// [`memory_of`] what begins `displacement` bytes behind `buf`; if there is a section of an array,
-/// so many bytes behind the beginning of what is contiguous virtually.
+/// [`memory_of`] a buffer that starts `displacement` bytes after `buf`; in a section of an array,
+/// after the start of the virtually contiguous buffer.
 ///
 /// # Errors
 /// As for [`memory_of`].
@@ -63,11 +63,11 @@ pub(crate) unsafe fn memory_at(
         && let Some(section) = datatype.section(buf.addr())
     {
         let layout = section.layout(datatype, count, displacement)?;
-        // SAFETY: the caller's promise; the layout has nothing but bytes of the section.
+        // SAFETY: the caller's promise; the layout has only bytes of the section.
         return Ok(unsafe { Memory::new(buf.cast(), 1, &Arc::new(layout)) });
     }
     let buf = if displacement == 0 { buf } else { buf.wrapping_byte_offset(displacement) };
-    // `MPI_BOTTOM` is null too: a datatype with displacements may mean absolute addresses.
+    // `MPI_BOTTOM` is also null: displacements of the datatype may be absolute addresses.
     if (buf.is_null() && layout.is_dense() || is_in_place(buf)) && count * layout.size() > 0 {
         return Err(bad_buffer(buf, count));
     }
@@ -92,11 +92,12 @@ pub(crate) fn checked_count(count: MPI_Count) -> Result<usize> {
 
 #[cold]
 fn negative(count: MPI_Count) -> Box<platform::base::MpiError> {
-    ErrorClass::Count.error(format!("count {count} is negative"))
+    ErrorClass::Count.error(format!("count {count} is negative: expected 0 or more"))
 }
 
 #[cold]
 fn bad_buffer(buf: *const c_void, count: usize) -> Box<platform::base::MpiError> {
     let what = if buf.is_null() { "a null pointer" } else { "MPI_IN_PLACE" };
-    ErrorClass::Buffer.error(format!("the buffer of {count} elements is {what}"))
+    ErrorClass::Buffer
+        .error(format!("the buffer of {count} elements is {what}: expected an address"))
 }

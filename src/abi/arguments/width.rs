@@ -1,5 +1,5 @@
-//! Between `int` and large counts: results on their way back to the `int` form of a function, and
-//! arrays that both forms read. Which arguments take which is known to `generator/int_form.rs`.
+//! Conversion between `int` and large counts: results of the `int` form of a function, and arrays
+//! that both forms read. `generator/int_form.rs` has the conversion of each argument.
 
 #![allow(unsafe_code)]
 
@@ -9,11 +9,11 @@ use std::ptr;
 use crate::abi::constants::{MPI_SUCCESS, MPI_UNDEFINED};
 use crate::abi::types::{MPI_Aint, MPI_Count};
 
-// Arrays and results of `MPI_Aint` are handed to large forms as they are, by a pointer cast.
+// Large forms get arrays and results of `MPI_Aint` by a pointer cast.
 const _: () = assert!(size_of::<MPI_Aint>() == size_of::<MPI_Count>());
 
-/// Calls the large form with a result of its own, and stores that in `result` as an `int`, or
-/// `MPI_UNDEFINED` if it does not fit (MPI 5.0, chapter 5). A null `result` is handed on.
+/// Calls the large form with a local result, and stores this in `result` as an `int`, or
+/// `MPI_UNDEFINED` if it does not fit (MPI 5.0, chapter 5). A null `result` is passed on.
 ///
 /// # Safety
 /// `result` is null or may be written.
@@ -24,7 +24,7 @@ pub unsafe fn narrowed(result: *mut c_int, call: impl FnOnce(*mut MPI_Count) -> 
     let mut wide = MPI_Count::from(MPI_UNDEFINED);
     let code = call(&mut wide);
     if code == MPI_SUCCESS {
-        // SAFETY: not null, so the caller says that it may be written.
+        // SAFETY: not null, so the caller's promise is that it may be written.
         unsafe { *result = wide.try_into().unwrap_or(MPI_UNDEFINED) };
     }
     code
@@ -40,12 +40,12 @@ pub unsafe fn narrowed_in_place(
     let start = if value.is_null() {
         MPI_UNDEFINED
     } else {
-        // SAFETY: not null, so the caller says that it may be read.
+        // SAFETY: not null, so the caller's promise is that it may be read.
         unsafe { *value }
     };
     let call = |wide: *mut MPI_Count| {
         if !wide.is_null() {
-            // SAFETY: `narrowed` hands on null or its own local variable.
+            // SAFETY: `narrowed` passes null or its local variable.
             unsafe { *wide = start.into() };
         }
         call(wide)

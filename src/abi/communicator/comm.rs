@@ -95,7 +95,7 @@ pub unsafe extern "C" fn PMPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) -
     unsafe { duplicate("MPI_Comm_dup", comm, CommHints::default(), newcomm) }
 }
 
-/// `MPI_Comm_dup` with hints of its own.
+/// `MPI_Comm_dup` with other hints.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_dup_with_info(
     comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm,
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn PMPI_Comm_split(
     unsafe { split_off("MPI_Comm_split", comm, (newcomm, "newcomm"), split) }
 }
 
-/// Duplicates a communicator: its attributes are copied with the lock free.
+/// Duplicates a communicator; copies its attributes outside of the lock.
 ///
 /// # Safety
 /// `newcomm` is null or may be written.
@@ -235,7 +235,7 @@ unsafe fn start_duplicate(
 ) -> c_int {
     // SAFETY: the caller's promise.
     let prepared = unsafe { out(newcomm, "newcomm") }.and_then(|newcomm| {
-        // Attributes are copied, by functions of the application, for nothing but a duplicate.
+        // Copy functions of the application must run only if a duplicate follows.
         // SAFETY: as above.
         unsafe { out(request, "request")? };
         Ok((newcomm, copied_attributes(comm)?))
@@ -254,7 +254,7 @@ unsafe fn start_duplicate(
     }
 }
 
-/// Makes a communicator and waits until it may be used.
+/// Creates a communicator, waits until it is valid and stores its handle.
 ///
 /// # Safety
 /// `newcomm` is null or may be written.
@@ -268,7 +268,7 @@ unsafe fn make(
     finish(comm, name, result)
 }
 
-/// Makes a communicator for the function `name`, and waits until it may be used.
+/// Creates a communicator for the function `name`, and waits until it is valid.
 fn made(
     name: &str, body: impl FnOnce(&mut ProcessMpi) -> Result<(Handle, Activity)>,
 ) -> Result<Handle> {
@@ -281,8 +281,8 @@ fn made(
     outcome.error.map_or(Ok(made), Err)
 }
 
-/// Makes a communicator of groups, from what the functions without a parent communicator have in
-/// common: a string, hints and an error handler.
+/// Creates a communicator from groups, with the common arguments of the functions without a parent
+/// communicator: string, hints and error handler.
 ///
 /// # Safety
 /// The string is null or ends with a zero; `newcomm` is null or may be written.
@@ -307,7 +307,7 @@ pub(crate) unsafe fn without_parent(
         newcomm.put(created);
         Ok(())
     });
-    // There is no communicator yet, so the handler that it would have hears of errors.
+    // The communicator does not exist yet: the handler argument is called for errors.
     finish_by(handler, COMM_NULL, name, result)
 }
 
@@ -325,10 +325,10 @@ pub(crate) unsafe fn split_off(
     finish(comm, name, result)
 }
 
-/// Splits a communicator and waits for the new one, which is the null handle for who gets none.
+/// Splits a communicator and waits for the new one, which may be `MPI_COMM_NULL`.
 ///
 /// # Errors
-/// What `body` says; what went wrong with a message.
+/// Errors of `body` and of messages.
 pub(crate) fn split(
     name: &str, body: impl FnOnce(&mut ProcessMpi) -> Result<Split>,
 ) -> Result<Handle> {
@@ -340,7 +340,7 @@ pub(crate) fn split(
     made.map(|made| made.unwrap_or(COMM_NULL))
 }
 
-/// Gives a new communicator its hints; there may be none for this process.
+/// Sets the hints of a new communicator, unless it is `MPI_COMM_NULL`.
 ///
 /// # Errors
 /// `Comm` if there is no such communicator.
@@ -356,18 +356,18 @@ fn hints_in(info: MPI_Info) -> Result<CommHints> {
     PROCESS.early(|objects| CommHints::of(objects.infos.hints(number(info))?))
 }
 
-/// Frees a communicator. Its attributes are deleted first, newest first and with the lock free.
+/// Frees a communicator. Deletes its attributes before, newest first, outside of the lock.
 ///
 /// # Errors
-/// `Comm` if there is no such communicator or it is predefined, the code of a delete function:
-/// then the communicator stays.
+/// `Comm` if there is no such communicator or if it is predefined; the code of a delete function,
+/// in which case the communicator stays.
 pub(crate) fn free(comm: Handle) -> Result {
     PROCESS.with_mpi(|mpi| mpi.comms.freeable(comm).map(drop))?;
     Holder::Comm(comm).delete_all()?;
     PROCESS.with_mpi(|mpi| mpi.free_comm(comm))
 }
 
-/// Copies of the attributes of a communicator that is being duplicated.
+/// Copies of the attributes of a communicator for its duplicate.
 fn copied_attributes(comm: MPI_Comm) -> Result<Attributes> {
     let mut stillborn = None;
     let attributes = Holder::Comm(number(comm)).copies(|attributes| {

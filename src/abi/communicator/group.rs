@@ -25,8 +25,8 @@ pub unsafe extern "C" fn PMPI_Group_compare(
         // SAFETY: the caller's promise of the result.
         let result = unsafe { out(result, "result")? };
         let groups = &mpi.objects.groups;
-        let likeness = groups.get(number(group1))?.compare(groups.get(number(group2))?);
-        result.put(value_of(likeness));
+        let comparison = groups.get(number(group1))?.compare(groups.get(number(group2))?);
+        result.put(value_of(comparison));
         Ok(())
     })
 }
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn PMPI_Group_excl(
     unsafe { select_from("MPI_Group_excl", group, ((n, ranks), "ranks"), newgroup, Group::exclude) }
 }
 
-/// Lets go of a group.
+/// Frees a group.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Group_free(group: *mut MPI_Group) -> c_int {
     let free = |group| PROCESS.with_mpi(|mpi| mpi.objects.groups.free(number(group)));
@@ -174,9 +174,9 @@ pub unsafe extern "C" fn PMPI_Group_union(
     unsafe { combined("MPI_Group_union", group1, group2, newgroup, Group::union) }
 }
 
-/// What `MPI_Group_compare` and `MPI_Comm_compare` give.
-pub(crate) fn value_of(likeness: GroupComparison) -> c_int {
-    match likeness {
+/// The result of `MPI_Group_compare` and `MPI_Comm_compare`.
+pub(crate) fn value_of(comparison: GroupComparison) -> c_int {
+    match comparison {
         GroupComparison::Ident => MPI_IDENT,
         GroupComparison::Similar => MPI_SIMILAR,
         GroupComparison::Unequal => MPI_UNEQUAL,

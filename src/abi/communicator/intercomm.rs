@@ -64,7 +64,7 @@ pub unsafe extern "C" fn PMPI_Intercomm_create(
     };
     // SAFETY: the caller's promise of the result.
     let result = unsafe { out(newintercomm, "newintercomm") }
-        .and_then(|newintercomm| bridged(name, start).map(|made| newintercomm.put(made)));
+        .and_then(|newintercomm| created(name, start).map(|made| newintercomm.put(made)));
     finish(local_comm, name, result)
 }
 
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn PMPI_Intercomm_create_from_groups(
 ) -> c_int {
     let name = "MPI_Intercomm_create_from_groups";
     let create = |string: &[u8], handler: &Handler| {
-        bridged(name, |mpi| {
+        created(name, |mpi| {
             let local = (number(local_group), local_leader);
             let remote = (number(remote_group), remote_leader);
             mpi.intercomm_from_groups(local, remote, string, handler.clone())
@@ -99,8 +99,8 @@ pub unsafe extern "C" fn PMPI_Intercomm_merge(
     unsafe { split_off("MPI_Intercomm_merge", intercomm, (newintracomm, "newintracomm"), merge) }
 }
 
-/// Makes an intercommunicator for the function `name` and waits for it.
-fn bridged(
+/// Creates an intercommunicator and waits for it.
+fn created(
     name: &str, start: impl FnOnce(&mut ProcessMpi) -> Result<Option<IntercommCreation>>,
 ) -> Result<MPI_Comm> {
     let made = PROCESS.until(

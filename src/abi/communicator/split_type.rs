@@ -1,4 +1,4 @@
-//! Splits by what processes share (MPI 5.0 §7.4.2).
+//! `MPI_Comm_split_type`: splits by shared hardware or process sets (MPI 5.0 §7.4.2).
 
 #![allow(unsafe_code)]
 
@@ -20,9 +20,9 @@ use crate::process::description;
 use platform::base::{ErrorClass, Result};
 
 const NAME: &str = "MPI_Comm_split_type";
-/// The key that names a type of hardware.
+/// Info key of the type of hardware.
 const HARDWARE: &str = "mpi_hw_resource_type";
-/// The key that names a process set.
+/// Info key of the process set.
 const PROCESS_SET: &str = "mpi_pset_name";
 
 /// One communicator per shared resource, ranks ordered by key.
@@ -49,10 +49,10 @@ pub unsafe extern "C" fn PMPI_Comm_split_type(
     finish(comm, NAME, result)
 }
 
-/// What a kind of split goes by.
+/// The criterion of a split type.
 ///
 /// # Errors
-/// `Arg` if there is no such kind, `Info` if both hardware and a process set are asked for.
+/// `Arg` for an invalid split type, `Info` if the info has both hardware and a process set.
 fn split_criterion(split_type: c_int, given: Option<&Info>) -> Result<SplitCriterion> {
     let value = |key: &str| match given {
         Some(given) => given.get(key.as_bytes()),
@@ -82,15 +82,18 @@ fn split_criterion(split_type: c_int, given: Option<&Info>) -> Result<SplitCrite
             (Some(name), None) => Ok(resource(name)),
             (None, Some(name)) => Ok(set(name)),
             (Some(_), Some(_)) => {
-                let why = format!("only one of {HARDWARE} and {PROCESS_SET} may be in the info");
+                let why =
+                    format!("the info has {HARDWARE} and {PROCESS_SET}: expected one of them");
                 Err(ErrorClass::Info.error(why))
             }
         },
-        _ => Err(ErrorClass::Arg.error(format!("{split_type} is not a kind of split"))),
+        _ => Err(ErrorClass::Arg.error(format!(
+            "split_type is {split_type}: expected MPI_COMM_TYPE_* or MPI_UNDEFINED"
+        ))),
     }
 }
 
-/// Tells all ranks of the communicator what this one wants, and hears what came of it.
+/// Exchanges the criteria of all ranks, and returns the assignment of this rank.
 fn resolve_split(comm: Handle, by: SplitCriterion) -> Result<SplitAssignment> {
     let places = match by {
         SplitCriterion::Resource(_) | SplitCriterion::Unguided => description::places(),
@@ -106,7 +109,8 @@ fn resolve_split(comm: Handle, by: SplitCriterion) -> Result<SplitAssignment> {
     )
 }
 
-/// Says in the caller's info object, if that can be changed, what an unguided split went by.
+/// Stores the resource of an unguided split in the info object of the caller, if it is not
+/// read-only.
 fn put_resource(info: Handle, resource: Resource) -> Result {
     PROCESS.early(|objects| match objects.infos.hints(info)? {
         Some(_) if info != INFO_ENV => {

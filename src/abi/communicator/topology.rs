@@ -73,8 +73,8 @@ pub unsafe extern "C" fn PMPI_Cart_get(
     })
 }
 
-/// The rank that the caller should have in this grid: its old one, since one process alone cannot
-/// know where the others run.
+/// The recommended rank of the caller in this grid: its old one, because one process does not know
+/// the nodes of the others.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Cart_map(
     comm: MPI_Comm, ndims: c_int, dims: *const c_int, periods: *const c_int, newrank: *mut c_int,
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn PMPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mu
     })
 }
 
-/// A distributed graph, each process giving any of its edges.
+/// A distributed graph; each process passes any edges.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Dist_graph_create(
     comm_old: MPI_Comm, n: c_int, sources: *const c_int, degrees: *const c_int,
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn PMPI_Dist_graph_create(
 ) -> c_int {
     let edges = |size| {
         // SAFETY: the caller gives `n` sources and degrees, and a destination and a weight for
-        // each edge that these announce.
+        // each edge of these degrees.
         unsafe {
             let (sources, degrees) =
                 (list((n, sources), "sources")?, list((n, degrees), "degrees")?);
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn PMPI_Dist_graph_create(
     }
 }
 
-/// A distributed graph, each process giving its own neighbors.
+/// A distributed graph; each process passes its own neighbors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Dist_graph_create_adjacent(
     comm_old: MPI_Comm, indegree: c_int, sources: *const c_int, sourceweights: *const c_int,
@@ -255,7 +255,7 @@ pub unsafe extern "C" fn PMPI_Dist_graph_neighbors(
     })
 }
 
-/// How many neighbors the caller has in a distributed graph.
+/// Number of neighbors of the caller in a distributed graph.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Dist_graph_neighbors_count(
     comm: MPI_Comm, indegree: *mut c_int, outdegree: *mut c_int, weighted: *mut c_int,
@@ -273,7 +273,7 @@ pub unsafe extern "C" fn PMPI_Dist_graph_neighbors_count(
     })
 }
 
-/// A communicator with a graph attached that all processes give whole.
+/// A communicator with a graph, which every process passes completely.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Graph_create(
     comm_old: MPI_Comm, nnodes: c_int, indx: *const c_int, edges: *const c_int, reorder: c_int,
@@ -308,7 +308,7 @@ pub unsafe extern "C" fn PMPI_Graph_get(
     })
 }
 
-/// The rank that the caller should have in this graph: its old one.
+/// The recommended rank of the caller in this graph: its old one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Graph_map(
     comm: MPI_Comm, nnodes: c_int, indx: *const c_int, edges: *const c_int, newrank: *mut c_int,
@@ -335,7 +335,7 @@ pub unsafe extern "C" fn PMPI_Graph_neighbors(
     })
 }
 
-/// How many neighbors a rank has in the graph.
+/// Number of neighbors of a rank in the graph.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Graph_neighbors_count(
     comm: MPI_Comm, rank: c_int, nneighbors: *mut c_int,
@@ -349,7 +349,7 @@ pub unsafe extern "C" fn PMPI_Graph_neighbors_count(
     })
 }
 
-/// How many nodes and edges the graph has.
+/// Numbers of nodes and edges of the graph.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Graphdims_get(
     comm: MPI_Comm, nnodes: *mut c_int, nedges: *mut c_int,
@@ -364,7 +364,7 @@ pub unsafe extern "C" fn PMPI_Graphdims_get(
     })
 }
 
-/// Which kind of topology a communicator has.
+/// The kind of topology of a communicator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Topo_test(comm: MPI_Comm, status: *mut c_int) -> c_int {
     local("MPI_Topo_test", comm, |mpi| {
@@ -381,7 +381,7 @@ pub unsafe extern "C" fn PMPI_Topo_test(comm: MPI_Comm, status: *mut c_int) -> c
     })
 }
 
-/// Makes a communicator with a topology and waits for it. `body` gets the place of this process
+/// Creates a communicator with a topology and waits for it. `body` gets the node of this process
 /// if its rank may change.
 ///
 /// # Safety
@@ -404,7 +404,7 @@ unsafe fn make_comm(
     finish(comm, name, result)
 }
 
-/// Starts a distributed graph. Edges that are wrong are an error of all ranks.
+/// Starts a distributed graph. Invalid edges are an error on all ranks.
 fn make_dist_graph(
     mpi: &mut ProcessMpi, comm: MPI_Comm, info: MPI_Info, node: Option<NodeNumber>,
     edges: impl FnOnce(u32) -> Result<(Vec<GraphEdge>, bool)>,
@@ -421,10 +421,10 @@ fn make_dist_graph(
 /// The graph of `MPI_Graph_create`.
 ///
 /// # Errors
-/// `Arg` for a wrong argument.
+/// `Arg` for an invalid argument.
 ///
 /// # Safety
-/// There are `nnodes` ends, as many edges as they announce, and nobody writes them meanwhile.
+/// There are `nnodes` ends, as many edges as they announce, and no other thread writes them during the call.
 unsafe fn graph(nnodes: c_int, indx: *const c_int, edges: *const c_int) -> Result<Graph> {
     // SAFETY: the caller's promise.
     unsafe {
@@ -436,7 +436,7 @@ unsafe fn graph(nnodes: c_int, indx: *const c_int, edges: *const c_int) -> Resul
 /// The other ends of `count` edges, with their weights.
 ///
 /// # Errors
-/// `Arg` for a negative count, or without ranks or weights for more than nothing.
+/// `Arg` for a negative count, or for a null array with a positive count.
 ///
 /// # Safety
 /// The promise of [`list`] for the ranks, and for the weights unless they are
@@ -451,7 +451,10 @@ unsafe fn ends<'a>(
         return Ok(NeighborList { ranks, weights: None });
     }
     if weights == MPI_WEIGHTS_EMPTY && count > 0 {
-        let why = format!("the weights of {count} edges are MPI_WEIGHTS_EMPTY");
+        let why = format!(
+            "the weights of {count} edges are MPI_WEIGHTS_EMPTY: expected an array or \
+             MPI_UNWEIGHTED"
+        );
         return Err(ErrorClass::Arg.error(why));
     }
     // SAFETY: the caller's promise.
@@ -459,7 +462,7 @@ unsafe fn ends<'a>(
     Ok(NeighborList { ranks, weights: Some(weights) })
 }
 
-/// Whether the edges of one rank have weights: those of a side with edges, if there is one.
+/// Whether the edges of one rank have weights, from a side with edges if there is one.
 ///
 /// # Errors
 /// `Arg` if one side has weights and the other has none.
@@ -469,16 +472,17 @@ fn are_weighted(into: NeighborList<'_>, out: NeighborList<'_>) -> Result<bool> {
         (one, _) if out.ranks.is_empty() => Ok(one || into.ranks.is_empty()),
         (_, other) if into.ranks.is_empty() => Ok(other),
         _ => {
-            let why = "only one of the incoming and the outgoing edges have weights";
+            let why = "only one of sourceweights and destweights is MPI_UNWEIGHTED: expected both \
+                       or neither";
             Err(ErrorClass::Arg.error(why))
         }
     }
 }
 
-/// Stores the caller's own rank as that in a topology of `size` places.
+/// Stores the rank of the caller as its rank in a topology of `size` ranks.
 ///
 /// # Errors
-/// `Arg` if the communicator has not so many ranks.
+/// `Arg` if the communicator has fewer ranks.
 ///
 /// # Safety
 /// `newrank` is null or may be written.
@@ -492,19 +496,19 @@ unsafe fn put_own_rank(mpi: &ProcessMpi, comm: MPI_Comm, size: u32, newrank: *mu
     Ok(())
 }
 
-/// Ranks or lengths as C has them.
+/// Ranks or lengths as `int`.
 fn signed(values: &[u32]) -> impl Iterator<Item = c_int> {
     values.iter().map(|value| *value as c_int)
 }
 
-/// Stores the weight of each neighbor, of as many as there is room for (§8.5.5), unless the
-/// application does not want them.
+/// Stores the weights of the neighbors, as many as fit (§8.5.5), unless the array is
+/// `MPI_UNWEIGHTED`.
 ///
 /// # Errors
-/// `Arg` for a negative room.
+/// `Arg` for a negative length.
 ///
 /// # Safety
-/// The array has that room, or is null, `MPI_UNWEIGHTED` or `MPI_WEIGHTS_EMPTY`.
+/// The array has that length, or is null, `MPI_UNWEIGHTED` or `MPI_WEIGHTS_EMPTY`.
 unsafe fn put_weights(
     neighbors: &[Neighbor], (room, array): (c_int, *mut c_int), name: &str,
 ) -> Result {

@@ -1,7 +1,7 @@
 //! Datatypes: constructors (MPI 5.0, chapter 5).
 //!
-//! Both forms of a constructor are one function here that is told its [`ConstructorForm`], and not the one
-//! form in terms of the other: a datatype remembers in which form it was made (§5.1.13).
+//! Both forms of a constructor call one function with its [`ConstructorForm`], because a datatype
+//! stores the form of its constructor (§5.1.13).
 
 #![allow(unsafe_code)]
 
@@ -597,7 +597,7 @@ unsafe fn constructed(
     })
 }
 
-/// The datatype to make another of.
+/// The old datatype of a constructor.
 fn old(types: &Datatypes, datatype: MPI_Datatype) -> Result<&Datatype> {
     Ok(&types.get(number(datatype))?.datatype)
 }
@@ -605,7 +605,7 @@ fn old(types: &Datatypes, datatype: MPI_Datatype) -> Result<&Datatype> {
 /// A number of dimensions.
 fn dimensions(ndims: c_int) -> Result<usize> {
     usize::try_from(ndims)
-        .map_err(|_| ErrorClass::Arg.error(format!("{ndims} is no number of dimensions")))
+        .map_err(|_| ErrorClass::Arg.error(format!("ndims is {ndims}: expected 0 or more")))
 }
 
 /// The lengths and the displacements of `count` blocks.

@@ -39,9 +39,9 @@ const SIZED: [(c_int, c_int, MPI_Datatype); 18] = [
 pub unsafe extern "C" fn PMPI_Type_create_f90_complex(
     p: c_int, r: c_int, newtype: *mut MPI_Datatype,
 ) -> c_int {
-    let asked = Unnamed::Complex(Precision { digits: p, range: r });
+    let requested = Unnamed::Complex(Precision { digits: p, range: r });
     // SAFETY: the caller's promise of the result (§19.1.5).
-    unsafe { chosen("MPI_Type_create_f90_complex", asked, newtype) }
+    unsafe { chosen("MPI_Type_create_f90_complex", requested, newtype) }
 }
 
 /// The integer type of a Fortran `selected_int_kind`.
@@ -49,9 +49,9 @@ pub unsafe extern "C" fn PMPI_Type_create_f90_complex(
 pub unsafe extern "C" fn PMPI_Type_create_f90_integer(
     r: c_int, newtype: *mut MPI_Datatype,
 ) -> c_int {
-    let asked = Unnamed::Integer { range: r };
+    let requested = Unnamed::Integer { range: r };
     // SAFETY: the caller's promise of the result (§19.1.5).
-    unsafe { chosen("MPI_Type_create_f90_integer", asked, newtype) }
+    unsafe { chosen("MPI_Type_create_f90_integer", requested, newtype) }
 }
 
 /// The real type of a Fortran `selected_real_kind`.
@@ -59,9 +59,9 @@ pub unsafe extern "C" fn PMPI_Type_create_f90_integer(
 pub unsafe extern "C" fn PMPI_Type_create_f90_real(
     p: c_int, r: c_int, newtype: *mut MPI_Datatype,
 ) -> c_int {
-    let asked = Unnamed::Real(Precision { digits: p, range: r });
+    let requested = Unnamed::Real(Precision { digits: p, range: r });
     // SAFETY: the caller's promise of the result (§19.1.5).
-    unsafe { chosen("MPI_Type_create_f90_real", asked, newtype) }
+    unsafe { chosen("MPI_Type_create_f90_real", requested, newtype) }
 }
 
 /// The predefined datatype of a class with `size` bytes.
@@ -74,8 +74,7 @@ pub unsafe extern "C" fn PMPI_Type_match_size(
         let datatype = unsafe { out(datatype, "datatype")? };
         let found = SIZED.iter().find(|(class, bytes, _)| (*class, *bytes) == (typeclass, size));
         let Some((_, _, found)) = found else {
-            let why =
-                format!("there is no datatype of class {typeclass} (MPI_TYPECLASS_*) with {size}");
+            let why = format!("no datatype of class {typeclass} (MPI_TYPECLASS_*) has {size}");
             return Err(ErrorClass::Arg.error(why + " bytes"));
         };
         datatype.put(*found);
@@ -87,11 +86,11 @@ pub unsafe extern "C" fn PMPI_Type_match_size(
 ///
 /// # Safety
 /// `newtype` is null or may be written.
-unsafe fn chosen(name: &str, asked: Unnamed, newtype: *mut MPI_Datatype) -> c_int {
+unsafe fn chosen(name: &str, requested: Unnamed, newtype: *mut MPI_Datatype) -> c_int {
     early(name, Scope::None, |objects| {
         // SAFETY: the caller's promise of the result.
         let newtype = unsafe { out(newtype, "newtype")? };
-        newtype.put_handle(objects.datatypes.unnamed(asked)?);
+        newtype.put_handle(objects.datatypes.unnamed(requested)?);
         Ok(())
     })
 }

@@ -37,7 +37,7 @@ pub unsafe extern "C" fn PMPI_Type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_
     })
 }
 
-/// Lets go of a datatype; pending operations keep theirs.
+/// Frees a datatype; pending operations keep theirs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_free(datatype: *mut MPI_Datatype) -> c_int {
     unlocked("MPI_Type_free", || {

@@ -48,7 +48,7 @@ pub unsafe extern "C" fn PMPI_Op_create_c(
     unsafe { create("MPI_Op_create_c", function, op) }
 }
 
-/// Lets go of a user-defined operation.
+/// Frees a user-defined operation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Op_free(op: *mut MPI_Op) -> c_int {
     early("MPI_Op_free", Scope::None, |objects| {

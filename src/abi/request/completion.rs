@@ -1,8 +1,8 @@
-//! Completing, starting, cancelling and freeing requests of every kind (MPI 5.0, chapter 3).
+//! Completing, starting, cancelling and freeing requests (MPI 5.0, chapter 3).
 //!
-//! All forms are one loop: look at the requests, and complete one, some or all of those that are
-//! over (`request_list`). The error of an operation goes to the error handler of its communicator;
-//! calls that complete several report `MPI_ERR_IN_STATUS` and the codes in the statuses (§3.7.5).
+//! All forms are one loop: test the requests, and complete one, some or all of those whose
+//! activities are complete (`list`). An error calls the error handler of the communicator; calls
+//! that complete several requests return `MPI_ERR_IN_STATUS`, with codes in the statuses (§3.7.5).
 
 #![allow(unsafe_code)]
 
@@ -33,7 +33,7 @@ pub unsafe extern "C" fn PMPI_Cancel(request: *mut MPI_Request) -> c_int {
     unsafe { of_one("MPI_Cancel", request, cancel) }
 }
 
-/// Lets go of a request; its operation completes on its own.
+/// Frees a request; its operation completes on its own.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Request_free(request: *mut MPI_Request) -> c_int {
     let free = |request: InOut<MPI_Request>| {

@@ -7,7 +7,7 @@ use std::ffi::c_int;
 use crate::abi::arguments::pointer::out;
 use crate::abi::entry_point::tool;
 
-/// How many event types there are.
+/// Number of event types.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_event_get_num(num_events: *mut c_int) -> c_int {
     // There are none yet.
@@ -18,7 +18,7 @@ pub unsafe extern "C" fn PMPI_T_event_get_num(num_events: *mut c_int) -> c_int {
     })
 }
 
-/// How many sources of events there are.
+/// Number of sources of events.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_source_get_num(num_sources: *mut c_int) -> c_int {
     // There are none yet.

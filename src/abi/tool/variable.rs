@@ -1,7 +1,7 @@
 //! The tool interface (MPI 5.0, chapter 15): control and performance variables.
 //!
-//! Control variables are the settings of the library, texts that were given before the program began.
-//! Performance variables are in `mpi::tool`; all go on by themselves, and nobody else changes them.
+//! Control variables are the settings of the library: strings, constant while the program runs.
+//! Performance variables are in `mpi::tool`; all are continuous and read-only.
 
 #![allow(unsafe_code)]
 
@@ -23,7 +23,7 @@ use crate::process::config;
 use platform::base::Result;
 use platform::base::settings::SETTINGS;
 
-/// Names of variables are shorter.
+/// Capacity for names of variables, which are shorter.
 const NAME_MAX: c_int = 256;
 
 /// The index of a control variable by name.
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn PMPI_T_cvar_get_info(
     })
 }
 
-/// How many control variables there are.
+/// Number of control variables.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_cvar_get_num(num_cvar: *mut c_int) -> c_int {
     tool("MPI_T_cvar_get_num", |_| {
@@ -113,8 +113,8 @@ pub unsafe extern "C" fn PMPI_T_cvar_read(handle: MPI_T_cvar_handle, buf: *mut c
         let index = objects.tools.controls.get(number(handle));
         let index = *index.ok_or_else(|| no_handle(number(handle)))?;
         let text = config::current_value(&SETTINGS[index]);
-        // SAFETY: it has room for as many characters as the handle's allocation told; the
-        // environment of a program that runs stays as it is (§15.3.6).
+        // SAFETY: it has as many characters as the handle's allocation returned, because the
+        // settings are constant while the program runs (§15.3.6).
         unsafe { store_text(&text, value.as_ptr(), text.len() as c_int + 1) };
         Ok(())
     })
@@ -127,7 +127,10 @@ pub unsafe extern "C" fn PMPI_T_cvar_write(handle: MPI_T_cvar_handle, buf: *cons
     tool("MPI_T_cvar_write", |objects| {
         let index = objects.tools.controls.get(number(handle));
         let index = *index.ok_or_else(|| no_handle(number(handle)))?;
-        let why = format!("{} is set before the program begins", SETTINGS[index].name);
+        let why = format!(
+            "{} is read-only while the program runs: set the environment variable before",
+            SETTINGS[index].name
+        );
         Err(tool_error(MPI_T_ERR_CVAR_SET_NEVER, why))
     })
 }
@@ -175,7 +178,7 @@ pub unsafe extern "C" fn PMPI_T_pvar_get_info(
     })
 }
 
-/// How many performance variables there are.
+/// Number of performance variables.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_get_num(num_pvar: *mut c_int) -> c_int {
     tool("MPI_T_pvar_get_num", |_| {
@@ -250,7 +253,7 @@ pub unsafe extern "C" fn PMPI_T_pvar_readreset(
     refused("MPI_T_pvar_readreset", session, handle, MPI_T_ERR_PVAR_NO_ATOMIC)
 }
 
-/// No performance variable can be reset; all of a session, which are none, can.
+/// No performance variable can be reset; resetting all variables of a session succeeds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_reset(
     session: MPI_T_pvar_session, handle: MPI_T_pvar_handle,
@@ -282,7 +285,7 @@ pub unsafe extern "C" fn PMPI_T_pvar_session_free(session: *mut MPI_T_pvar_sessi
     })
 }
 
-/// All performance variables go on by themselves: none can be started.
+/// No performance variable can be started: all are continuous.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_start(
     session: MPI_T_pvar_session, handle: MPI_T_pvar_handle,
@@ -290,7 +293,7 @@ pub unsafe extern "C" fn PMPI_T_pvar_start(
     refused("MPI_T_pvar_start", session, handle, MPI_T_ERR_PVAR_NO_STARTSTOP)
 }
 
-/// All performance variables go on by themselves: none can be stopped.
+/// No performance variable can be stopped: all are continuous.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_stop(
     session: MPI_T_pvar_session, handle: MPI_T_pvar_handle,
@@ -306,11 +309,12 @@ pub unsafe extern "C" fn PMPI_T_pvar_write(
     let _never_set = buf;
     tool("MPI_T_pvar_write", |objects| {
         let index = bound(objects, session, handle)?;
-        Err(tool_error(MPI_T_ERR_PVAR_NO_WRITE, format!("{} counts", VARIABLES[index].name)))
+        let why = format!("{} is read-only", VARIABLES[index].name);
+        Err(tool_error(MPI_T_ERR_PVAR_NO_WRITE, why))
     })
 }
 
-/// The whole of a function that no performance variable allows, for one or for all of a session.
+/// Body of a function that no performance variable supports, for one or all of a session.
 fn refused(
     name: &str, session: MPI_T_pvar_session, handle: MPI_T_pvar_handle, code: c_int,
 ) -> c_int {
@@ -319,7 +323,7 @@ fn refused(
             return open(objects, session).map(drop);
         }
         let index = bound(objects, session, handle)?;
-        Err(tool_error(code, format!("{} goes on by itself", VARIABLES[index].name)))
+        Err(tool_error(code, format!("{} is continuous", VARIABLES[index].name)))
     })
 }
 
@@ -328,7 +332,10 @@ fn open(objects: &Objects, session: MPI_T_pvar_session) -> Result<Handle> {
     let session = number(session);
     match objects.tools.is_open(session) {
         true => Ok(session),
-        false => Err(tool_error(MPI_T_ERR_INVALID_SESSION, format!("{session:#x} is no session"))),
+        false => Err(tool_error(
+            MPI_T_ERR_INVALID_SESSION,
+            format!("{session:#x} is not a performance session; it may have been freed"),
+        )),
     }
 }
 
@@ -341,17 +348,22 @@ fn bound(
 }
 
 fn no_handle(handle: Handle) -> Box<platform::base::MpiError> {
-    tool_error(MPI_T_ERR_INVALID_HANDLE, format!("{handle:#x} is no such handle"))
+    let why = format!("{handle:#x} is not a handle of a variable; it may have been freed");
+    tool_error(MPI_T_ERR_INVALID_HANDLE, why)
 }
 
 fn checked_index(index: c_int, len: usize) -> Result<usize> {
     let place = usize::try_from(index).ok().filter(|index| *index < len);
-    place.ok_or_else(|| tool_error(MPI_T_ERR_INVALID_INDEX, format!("{index} is none of {len}")))
+    place.ok_or_else(|| {
+        tool_error(MPI_T_ERR_INVALID_INDEX, format!("index {index}: expected 0..{len}"))
+    })
 }
 
 fn named(index: Option<usize>, name: &str) -> Result<c_int> {
     let index = index.map(|index| index as c_int);
-    index.ok_or_else(|| tool_error(MPI_T_ERR_INVALID_NAME, format!("there is no {name:?}")))
+    index.ok_or_else(|| {
+        tool_error(MPI_T_ERR_INVALID_NAME, format!("{name:?} is not the name of a variable"))
+    })
 }
 
 fn class_of(class: VariableClass) -> c_int {
@@ -361,7 +373,7 @@ fn class_of(class: VariableClass) -> c_int {
     }
 }
 
-/// Stores a result that the caller wants unless the pointer is null.
+/// Stores a result unless the pointer is null.
 ///
 /// # Safety
 /// `pointer` is null or may be written.
