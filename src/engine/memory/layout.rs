@@ -49,13 +49,13 @@ impl StridedRun {
     ///
     /// Elements of a single run join it where they can, so that long arrays of simple elements are
     /// copied by one loop.
-    pub(in crate::engine) fn repeated(layout: &Arc<Layout>, count: usize) -> Self {
+    pub(crate) fn repeated(layout: &Arc<Layout>, count: usize) -> Self {
         let whole = Block { displacement: 0, count, stride: layout.extent, layout };
         whole.as_single_run().unwrap_or_else(|| whole.as_nested_run()).normalized()
     }
 
     /// Whether the pieces are elements of `layout`, from the address on that offsets count from.
-    pub(in crate::engine) fn repeats(&self, layout: &Arc<Layout>) -> bool {
+    pub(crate) fn repeats(&self, layout: &Arc<Layout>) -> bool {
         let is_piece = match &self.nested {
             Some(inside) => Arc::ptr_eq(inside, layout) && self.offset == 0,
             None => layout.contiguous() == Some(self.offset) && layout.size == self.len,
@@ -290,19 +290,19 @@ impl Layout {
     }
 
     /// Whether every run is a single piece of adjacent bytes, as in a structure of numbers.
-    pub(in crate::engine) fn is_flat(&self) -> bool {
+    pub(crate) fn is_flat(&self) -> bool {
         self.flat
     }
 
     /// Whether it is one run of pieces of adjacent bytes, as in a row of a matrix's columns.
-    pub(in crate::engine) fn is_row(&self) -> bool {
+    pub(crate) fn is_row(&self) -> bool {
         matches!(&*self.runs, [run] if run.nested.is_none())
     }
 
     /// The run that has the packed byte `position`, and how far into the run that byte is.
     ///
     /// `position` must be less than the size.
-    pub(in crate::engine) fn seek(&self, position: usize) -> (usize, usize) {
+    pub(crate) fn seek(&self, position: usize) -> (usize, usize) {
         debug_assert!(position < self.size);
         let index = self.starts.partition_point(|start| *start <= position) - 1;
         (index, position - self.starts[index])
