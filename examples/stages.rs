@@ -12,10 +12,11 @@ use std::time::Instant;
 
 use mpi_abi::device::{Device, Header, PacketSink};
 use mpi_abi::devices::shm::{CopyMethod, Shm};
+use mpi_abi::engine::Engine;
 use mpi_abi::engine::memory::Memory;
 use mpi_abi::engine::point_to_point::matching::MatchPattern;
+use mpi_abi::engine::point_to_point::send::Mode;
 use mpi_abi::engine::point_to_point::wire::Envelope;
-use mpi_abi::engine::point_to_point::{Engine, Mode};
 use platform::base::Peer;
 use platform::sys::{cpu, shm};
 

@@ -244,6 +244,45 @@ fn check_imports(path: &str, text: &str, wrong: &mut Vec<String>) {
     }
 }
 
+/// The folders whose files must not import each other in a circle.
+const WITHOUT_CIRCLES: &[&str] = &["src/engine"];
+
+/// For each file the files of the same list that it names.
+fn imports(files: &[(String, String)]) -> Vec<BTreeSet<usize>> {
+    let names: Vec<String> = files.iter().map(|(path, _)| module(path).join("::")).collect();
+    let file_of = |path: &str| {
+        let mut prefix = path.trim_end_matches("::");
+        loop {
+            if let Some(index) = names.iter().position(|name| name == prefix) {
+                return Some(index);
+            }
+            prefix = &prefix[..prefix.rfind("::")?];
+        }
+    };
+    let of_file = |(index, (path, text)): (usize, &(String, String))| {
+        let module = module(path);
+        let lines = code(text);
+        let named = lines.iter().flat_map(|line| named(&line.code, &module));
+        named.filter_map(|path| file_of(&path)).filter(|other| *other != index).collect()
+    };
+    files.iter().enumerate().map(of_file).collect()
+}
+
+/// Reports a circle of imports, if there is one: the files that import only files without a circle
+/// are removed until none is left.
+fn check_circles(files: &[(String, String)], wrong: &mut Vec<String>) {
+    let imports = imports(files);
+    let mut left: BTreeSet<usize> = (0..files.len()).collect();
+    while let Some(&free) = left.iter().find(|file| imports[**file].is_disjoint(&left)) {
+        left.remove(&free);
+    }
+    let in_circle = |file: &usize| {
+        let others = imports[*file].intersection(&left).map(|other| files[*other].0.as_str());
+        format!("{}: in a circle, with {}", files[*file].0, others.collect::<Vec<_>>().join(", "))
+    };
+    wrong.extend(left.iter().map(in_circle));
+}
+
 fn check_statics(path: &str, text: &str, wrong: &mut Vec<String>) {
     if path.starts_with("src/abi/") || STATICS.contains(&path) {
         return;
@@ -366,6 +405,32 @@ fn pages_name_what_exists() {
         paths_named("`src/mpi` and `npb`, `scripts/x --all`").collect::<Vec<_>>(),
         ["src/mpi"]
     );
+}
+
+#[test]
+fn files_do_not_import_each_other_in_a_circle() {
+    let mut wrong = Vec::new();
+    for folder in WITHOUT_CIRCLES {
+        check_circles(&files(folder), &mut wrong);
+    }
+    report(wrong);
+}
+
+#[test]
+fn a_circle_of_imports_is_found() {
+    let found = |texts: [&str; 3]| {
+        let paths = ["src/engine/mod.rs", "src/engine/memory/mod.rs", "src/engine/memory/typed.rs"];
+        let files = paths.map(String::from).into_iter().zip(texts.map(String::from));
+        let mut wrong = Vec::new();
+        check_circles(&files.collect::<Vec<_>>(), &mut wrong);
+        wrong.len()
+    };
+    let engine = "use crate::engine::memory::{\n    Memory,\n};\n";
+    let memory = "use crate::engine::memory::typed::Typed;\n";
+    assert_eq!(found([engine, memory, "use crate::device::Device; // crate::engine\n"]), 0);
+    assert_eq!(found([engine, memory, "use super::{Layout, Memory};\n"]), 3);
+    assert_eq!(found([engine, memory, "fn f(engine: &crate::engine::Engine) {}\n"]), 3);
+    assert_eq!(found(["", memory, "use super::{Layout, Memory};\n"]), 2);
 }
 
 #[test]

@@ -30,7 +30,7 @@ use super::request::Activity;
 use crate::device::Device;
 use crate::engine::memory::Memory;
 use crate::engine::schedules::continuation::Continuation;
-use crate::engine::schedules::run::{Launch, RunId, RunPlan};
+use crate::engine::schedules::plan::{Launch, RunId, RunPlan};
 use crate::mpi::collective::algorithms::UniformBlocks;
 use crate::mpi::collective::algorithms::allgather;
 use crate::mpi::collective::{Bound, Call, CallForm};

@@ -8,7 +8,7 @@ pub(crate) mod sets;
 
 use std::sync::{Arc, OnceLock};
 
-use crate::engine::schedules::run::Members;
+use crate::engine::schedules::plan::Members;
 use crate::mpi::handle::Handle;
 use platform::base::Peer;
 

@@ -28,9 +28,9 @@ pub mod topology;
 pub(crate) mod window;
 
 use crate::device::Device;
+use crate::engine::Engine;
 pub use crate::engine::memory::Memory;
 pub use crate::engine::memory::layout::Layout;
-use crate::engine::point_to_point::Engine;
 use crate::offload::Scheme;
 use crate::offload::packing::PackingPolicy;
 

@@ -16,7 +16,7 @@ use super::Mpi;
 use crate::device::Device;
 use crate::engine::point_to_point::operation::OperationId;
 use crate::engine::programs::offloaded::OffloadedId;
-use crate::engine::schedules::run::RunId;
+use crate::engine::schedules::plan::RunId;
 use crate::mpi::collective::shared::running::SharedCollectiveId;
 use crate::mpi::communicator::COMM_SELF;
 use crate::mpi::handle::Handle;

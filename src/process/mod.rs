@@ -83,7 +83,7 @@ struct RunningMpi {
     deadlock_detector: DeadlockDetector,
     /// Calls that wait while others have the lock.
     waiters: CallWaiters,
-    /// [`Engine::events`](crate::engine::point_to_point::Engine::events) when they were last looked after.
+    /// [`Engine::events`](crate::engine::Engine::events) when they were last looked after.
     served_events: u64,
     wait_policy: WaitPolicy,
     spin_history: SpinHistory,

@@ -137,7 +137,7 @@ impl ProgressThread {
 
 impl RunningMpi {
     /// Whether something began that a progress thread should hear of: `before` is
-    /// [`Engine::long_starts`](crate::engine::point_to_point::Engine::long_starts) of before.
+    /// [`Engine::long_starts`](crate::engine::Engine::long_starts) of before.
     #[inline]
     pub(super) fn has_started_work(&self, before: u32) -> bool {
         self.progress_mode != ProgressMode::Polling

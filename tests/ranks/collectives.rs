@@ -6,11 +6,10 @@
 use std::sync::Arc;
 
 use mpi_abi::devices::loopback::Loopback;
+use mpi_abi::engine::Engine;
 use mpi_abi::engine::memory::Memory;
-use mpi_abi::engine::point_to_point::Engine;
-use mpi_abi::engine::schedules::run::{
-    Launch, Members, ReductionKernel, ReductionMethod, RunId, RunPlan,
-};
+use mpi_abi::engine::schedules::plan::{Launch, Members, RunId, RunPlan};
+use mpi_abi::engine::schedules::reduction::{ReductionKernel, ReductionMethod};
 use mpi_abi::mpi::collective::algorithms::{
     Allreduce, Bcast, BlockPairs, Collective, Operands, RankBlocks, Reduce, ReduceScatter,
     ReduceScatterBlock, Rooted, RootedBlocks, Scan, Shape, UniformBlocks, allgatherv, alltoallv,

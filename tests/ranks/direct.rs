@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use mpi_abi::device::middleware::Middleware;
 use mpi_abi::device::{Bulk, SplitCopies, SplitEnd};
 use mpi_abi::devices::loopback::Loopback;
-use mpi_abi::engine::point_to_point::{Engine, Mode};
+use mpi_abi::engine::Engine;
+use mpi_abi::engine::point_to_point::send::Mode;
 use platform::base::{Peer, Span};
 
 use super::engine::{envelope, from, room};

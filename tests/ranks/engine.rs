@@ -2,10 +2,11 @@
 //! synchronous sends, cancelling, self-messages, bounded unexpected payload.
 
 use mpi_abi::devices::loopback::Loopback;
+use mpi_abi::engine::Engine;
 use mpi_abi::engine::memory::Memory;
 use mpi_abi::engine::point_to_point::matching::MatchPattern;
+use mpi_abi::engine::point_to_point::send::Mode;
 use mpi_abi::engine::point_to_point::wire::Envelope;
-use mpi_abi::engine::point_to_point::{Engine, Mode};
 use platform::base::{Random, Span};
 
 const CONTEXT: u64 = 2;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use mpi_abi::engine::schedules::run::ReductionKernel;
+use mpi_abi::engine::schedules::reduction::ReductionKernel;
 use mpi_abi::mpi::Memory;
 use mpi_abi::mpi::attribute::Attributes;
 use mpi_abi::mpi::collective::calls::inter::{ROOT, RootRole};

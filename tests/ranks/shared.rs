@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use mpi_abi::devices::loopback::Loopback;
+use mpi_abi::engine::Engine;
 use mpi_abi::engine::memory::Memory;
-use mpi_abi::engine::point_to_point::Engine;
 use mpi_abi::mpi::collective::shared::{SharedArguments, SharedCollective, SharedOperation};
 use mpi_abi::mpi::op::Combination;
 use platform::base::{Peer, Random, Span};

@@ -1,28 +1,27 @@
-//! Credit: how much eager payload a peer may have to keep for us.
+//! Credit: the limit of eager payload that a peer may have to keep for this rank.
 //!
 //! ```text
 //! sender                         receiver
 //!   | left -= len                   |
-//!   |--- Eager, len bytes --------->|  kept until a receive matches, if none has yet
-//!   |                               |  owed += len when the application has it
-//!   |<-- Credit { owed } -----------|  once half of the allowance is owed
+//!   |--- Eager, len bytes --------->|  kept until a receive matches
+//!   |                               |  owed += len when the application has the data
+//!   |<-- Credit { owed } -----------|  when half of the allowance is owed
 //!   | left += owed                  |
 //! ```
 //!
-//! A sender without credit announces its message instead of sending it, so the payload of
-//! unexpected messages that a rank holds is at most [`ALLOWANCE`] for each peer. Envelopes and
-//! short messages, which travel inside their envelope's cache line, cost no credit and are never
-//! held back: progress never waits for credit.
+//! A sender without credit uses a rendezvous, so a rank holds at most [`ALLOWANCE`] bytes of
+//! unexpected payload for each peer. Envelopes and inline messages, which fit in the cache line of
+//! their envelope, need no credit: progress never waits for credit.
 
 /// Bytes of eager payload that may be on the way to, or unexpected at, one receiver.
 pub(crate) const ALLOWANCE: usize = 512 << 10;
 
-/// What one rank knows of the credit between itself and one peer, in both directions.
+/// The credit between this rank and one peer, in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Credit {
-    /// Bytes that we may still send.
+    /// Bytes that this rank may still send.
     left: usize,
-    /// Bytes that we have consumed and not told the peer yet.
+    /// Bytes that this rank has consumed since its last credit packet.
     owed: usize,
 }
 
@@ -33,7 +32,7 @@ impl Default for Credit {
 }
 
 impl Credit {
-    /// Takes credit for a message of `len` bytes; false if there is not enough.
+    /// Takes credit for a message of `len` bytes; false if there is too little.
     #[inline]
     pub(crate) fn spend(&mut self, len: usize) -> bool {
         match self.left.checked_sub(len) {
@@ -51,7 +50,7 @@ impl Credit {
         self.left = ALLOWANCE.min(self.left.saturating_add(bytes));
     }
 
-    /// We have consumed `len` bytes of the peer's; the result is due to be told now.
+    /// Counts `len` consumed bytes of the peer. The result is the credit to return now.
     #[inline]
     pub(crate) fn consume(&mut self, len: usize) -> Option<u64> {
         self.owed += len;
@@ -64,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_consumed_comes_back_and_never_more() {
+    fn credit_returns_and_never_exceeds_the_allowance() {
         let mut sender = Credit::default();
         let mut receiver = Credit::default();
         for _ in 0..1000 {

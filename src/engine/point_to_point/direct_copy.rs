@@ -1,57 +1,69 @@
-//! Long messages without packets: read out of the sender's memory by the receiver, or copied by
-//! both at once, where the device can do that.
+//! Long messages without packets: the receiver reads the sender's memory, or both ends copy.
 //!
-//! The receiver decides, as it is who knows both ends. It asks the sender for help before it begins
-//! and then does as much as is left for it; a sender that is busy elsewhere finds nothing left to
-//! do. Neither waits for the other (`rendezvous` draws what they tell each other). What cannot be
-//! copied directly comes in packets.
+//! The receiver decides, because it knows both ends. A split copy begins with a packet that asks
+//! the sender to assist; then the receiver copies from the front as long as anything is left. A
+//! busy sender finds nothing left to copy. Neither waits for the other (`rendezvous` has the
+//! packets). A message that cannot be copied directly travels in packets.
 
 use crate::device::{Device, SplitEnd};
-use crate::engine::point_to_point::Engine;
+use crate::engine::point_to_point::PointToPoint;
 use crate::engine::point_to_point::operation::{
     Completion, OperationId, OperationState, ReceiveOperation, ReceivePhase,
 };
-use crate::engine::point_to_point::protocol::OutgoingPacket;
+use crate::engine::point_to_point::protocol::{CopyAssist, MatchedRts, OutgoingPacket};
 use crate::engine::point_to_point::wire::{Control, Rts};
 use platform::base::{Peer, Span};
 
-impl<D: Device> Engine<D> {
-    /// Gets a matched message out of the sender's memory, or asks for packets.
-    pub(in crate::engine) fn pull(&mut self, id: OperationId, from: Peer, announce: Rts) {
-        let OperationState::Receive(receive) = &self.protocol.operations[id].state else { return };
+impl<D: Device> PointToPoint<D> {
+    /// Copies all matched messages out of their senders' memory, then assists the copies of peers.
+    /// Queues the replies.
+    pub(crate) fn run_due_copies(&mut self) {
+        while let Some(matched) = self.protocol.matched_rts.pop_front() {
+            self.copy_or_grant(matched);
+        }
+        while let Some(assist) = self.protocol.copy_assists.pop_front() {
+            self.assist_copy(assist);
+        }
+    }
+
+    /// Copies a matched message out of the sender's memory, or grants its packets.
+    fn copy_or_grant(&mut self, MatchedRts { receiver, from, rts }: MatchedRts) {
+        let OperationState::Receive(receive) = &self.protocol.operations[receiver].state else {
+            return;
+        };
         let ReceivePhase::Matched { progress, .. } = &receive.phase else { return };
         let limit = progress.limit();
-        let into = receive.buffer.span().map(|room| room.part(0, limit));
+        let into = receive.buffer.span().map(|buffer| buffer.part(0, limit));
         let end = match into {
-            Some(into) => self.copy(id, from, announce, into),
+            Some(into) => self.copy(receiver, from, rts, into),
             None => SplitEnd::Failed,
         };
         let OperationState::Receive(ReceiveOperation {
             phase: ReceivePhase::Matched { progress, .. },
             ..
-        }) = &mut self.protocol.operations[id].state
+        }) = &mut self.protocol.operations[receiver].state
         else {
             return;
         };
-        let sender = announce.sender;
-        let answer = match end {
+        let sender = rts.sender;
+        let reply = match end {
             SplitEnd::PeerPending => return progress.await_sender(),
             SplitEnd::Completed => {
                 progress.finish();
                 Control::Fin { sender }
             }
-            SplitEnd::Failed => Control::Cts { sender, receiver: id, limit: limit as u64 },
+            SplitEnd::Failed => Control::Cts { sender, receiver, limit: limit as u64 },
         };
         let done = progress.is_done();
-        self.protocol.queue(from, OutgoingPacket::Control(answer));
+        self.protocol.queue(from, OutgoingPacket::Control(reply));
         if done {
-            self.protocol.end_receive(id);
+            self.protocol.end_receive(receiver);
         }
     }
 
-    /// Copies an announced message into the room of the receive `id`, as far as the sender does not.
-    fn copy(&mut self, id: OperationId, from: Peer, announce: Rts, into: Span) -> SplitEnd {
-        let Rts { sender, address, .. } = announce;
+    /// Copies a message from the memory of `from`, alone or together with the sender.
+    fn copy(&mut self, receiver: OperationId, from: Peer, rts: Rts, into: Span) -> SplitEnd {
+        let Rts { sender, address, .. } = rts;
         if from == self.protocol.me || address == 0 {
             return SplitEnd::Failed;
         }
@@ -59,25 +71,23 @@ impl<D: Device> Engine<D> {
         if !bulk.prefers(from, into.len()) {
             return SplitEnd::Failed;
         }
-        // Who has a message of ours to copy begins with that, and is no help with this one.
-        let is_idle = self.protocol.peers[from as usize].unanswered_rts == 0;
-        let split = bulk.split().filter(|_| is_idle);
+        // A peer with an unanswered RTS of this rank copies that message first, and cannot assist.
+        let can_assist = self.protocol.peers[from as usize].unanswered_rts == 0;
+        let split = bulk.split().filter(|_| can_assist);
         let Some(ticket) = split.and_then(|split| split.begin_split(from, into)) else {
             let read = bulk.read(from, address, into);
             return if read.is_ok() { SplitEnd::Completed } else { SplitEnd::Failed };
         };
-        let help = Control::CopyAssist { sender, receiver: id, ticket };
-        // Without room for the packet nobody helps.
-        let _ = self.transmit(from, &help.header(), &[]);
+        let assist = Control::CopyAssist { sender, receiver, ticket };
+        // If the device has no space for the packet, this rank copies everything.
+        let _ = self.send_packet(from, &assist.header(), &[]);
         let split = self.device.bulk().and_then(|bulk| bulk.split());
         split.map_or(SplitEnd::Failed, |split| split.read_split(from, ticket, address, into))
     }
 
-    /// Copies a part of an announced send into the room of its receive, if there is any left: the
-    /// send may be over by now.
-    pub(in crate::engine) fn assist_copy(
-        &mut self, to: Peer, sender: OperationId, receiver: OperationId, ticket: u64,
-    ) {
+    /// Copies what is left of a message into the buffer of its receiver. The send may have
+    /// completed in the meantime.
+    fn assist_copy(&mut self, CopyAssist { to, sender, receiver, ticket }: CopyAssist) {
         let operation = self.protocol.operations.get(sender).map(|operation| &operation.state);
         let Some(OperationState::Send(send)) = operation else { return };
         let Some(from) = send.message.span().filter(|_| send.to == to) else { return };
@@ -87,8 +97,8 @@ impl<D: Device> Engine<D> {
             SplitEnd::Completed => true,
             SplitEnd::Failed => false,
         };
-        let helped = Control::CopyAssistDone { sender, receiver, whole };
-        self.protocol.queue(to, OutgoingPacket::Control(helped));
+        let done = Control::CopyAssistDone { sender, receiver, whole };
+        self.protocol.queue(to, OutgoingPacket::Control(done));
         let rendezvous = self.protocol.rendezvous(to, sender);
         if whole && rendezvous.is_some_and(|(rendezvous, _)| rendezvous.finish().is_ok()) {
             self.protocol.rts_answered(to);

@@ -1,13 +1,11 @@
-//! Entries in the order in which they came, any of which may leave.
-//!
-//! A doubly linked list through one slab: an entry keeps its number until it leaves.
+//! A queue from which any entry may be removed: a doubly linked list in one slab.
 
 use platform::base::Slab;
 
-/// No number.
+/// No entry.
 const NONE: u32 = u32::MAX;
 
-/// Entries of type `T`, oldest first.
+/// Entries of type `T`, oldest first. An entry keeps its number until it is removed.
 #[derive(Debug)]
 pub(crate) struct LinkedQueue<T> {
     nodes: Slab<QueueNode<T>>,
@@ -29,19 +27,17 @@ impl<T> Default for LinkedQueue<T> {
 }
 
 impl<T> LinkedQueue<T> {
-    /// How many entries there are.
     #[inline]
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether there are none.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.first == NONE
     }
 
-    /// Appends an entry; the result is its number until it is removed, a small one.
+    /// Appends an entry and returns its number. Numbers are small.
     #[inline]
     pub fn push(&mut self, entry: T) -> u32 {
         let previous = self.last;
@@ -54,10 +50,10 @@ impl<T> LinkedQueue<T> {
         number
     }
 
-    /// Takes an entry out.
+    /// Removes an entry.
     ///
     /// # Panics
-    /// If it is not there any more.
+    /// If there is no such entry.
     #[inline]
     pub fn remove(&mut self, number: u32) -> T {
         let QueueNode { entry, previous, next } = self.nodes.remove(number).expect("an entry");
@@ -72,10 +68,10 @@ impl<T> LinkedQueue<T> {
         entry
     }
 
-    /// The number of the oldest entry for which `fits` holds, of the `most` oldest.
+    /// The oldest entry for which `matches` is true, among the `most` oldest.
     #[inline]
-    pub(crate) fn find_first(&self, most: usize, fits: impl Fn(&T) -> bool) -> Option<u32> {
-        self.iter().take(most).find(|(_, entry)| fits(entry)).map(|(number, _)| number)
+    pub(crate) fn find_first(&self, most: usize, matches: impl Fn(&T) -> bool) -> Option<u32> {
+        self.iter().take(most).find(|(_, entry)| matches(entry)).map(|(number, _)| number)
     }
 
     /// The entries with their numbers, oldest first.
@@ -86,9 +82,9 @@ impl<T> LinkedQueue<T> {
             if at == NONE {
                 return None;
             }
-            let (number, place) = (at, &self.nodes[at]);
-            at = place.next;
-            Some((number, &place.entry))
+            let (number, node) = (at, &self.nodes[at]);
+            at = node.next;
+            Some((number, &node.entry))
         })
     }
 }
@@ -109,23 +105,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn anybody_may_leave_and_the_others_keep_their_order() {
-        let mut line = LinkedQueue::default();
-        let numbers: Vec<_> = (0..10).map(|entry| line.push(entry)).collect();
-        for leaving in [0, 9, 4, 5] {
-            assert_eq!(line.remove(numbers[leaving]), leaving);
+    fn any_entry_may_be_removed_and_the_others_keep_their_order() {
+        let mut queue = LinkedQueue::default();
+        let numbers: Vec<_> = (0..10).map(|entry| queue.push(entry)).collect();
+        for removed in [0, 9, 4, 5] {
+            assert_eq!(queue.remove(numbers[removed]), removed);
         }
-        line.push(10);
-        let entries: Vec<_> = line.iter().map(|(_, entry)| *entry).collect();
-        assert_eq!((entries, line.len()), (vec![1, 2, 3, 6, 7, 8, 10], 7));
-        assert_eq!(line.find_first(3, |entry| *entry == 6), None);
-        assert_eq!(line.find_first(4, |entry| *entry >= 6).map(|number| line[number]), Some(6));
+        queue.push(10);
+        let entries: Vec<_> = queue.iter().map(|(_, entry)| *entry).collect();
+        assert_eq!((entries, queue.len()), (vec![1, 2, 3, 6, 7, 8, 10], 7));
+        assert_eq!(queue.find_first(3, |entry| *entry == 6), None);
+        assert_eq!(queue.find_first(4, |entry| *entry >= 6).map(|number| queue[number]), Some(6));
         for (number, entry) in
-            line.iter().map(|(number, entry)| (number, *entry)).collect::<Vec<_>>()
+            queue.iter().map(|(number, entry)| (number, *entry)).collect::<Vec<_>>()
         {
-            assert_eq!(line[number], entry);
-            line.remove(number);
+            assert_eq!(queue[number], entry);
+            queue.remove(number);
         }
-        assert!(line.is_empty() && line.iter().next().is_none());
+        assert!(queue.is_empty() && queue.iter().next().is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! Queues of numbers in a hash table: for each key those that were put there, oldest first.
+//! Queues of numbers in a hash table: for each key its numbers, oldest first.
 //!
 //! ```text
 //! bucket ──> leader of key a ──chain──> leader of key b ──chain──> ...
@@ -6,36 +6,36 @@
 //!            second of a ── next ──> last of a        leader.previous: the last of its key
 //! ```
 //!
-//! Finding the first of a key, appending and removing take constant time however many entries and
-//! keys there are, which is what matching needs (see `matching`): a chain holds each key once. A
-//! number stands for an entry that somebody else keeps; its links lie in a vector under that
-//! number, so numbers should be small, and half a cache line is all that an entry takes here.
+//! To find the first number of a key, to append and to remove take constant time for any number of
+//! entries and keys, as `matching` needs, because a chain has each key once. A number names an entry
+//! that the caller keeps. The links of an entry are in a vector at that index, so numbers should be
+//! small; an entry takes half a cache line.
 
-/// What entries are found by: two words.
+/// The key of a queue: two words.
 pub(crate) type MatchKey = [u64; 2];
 
 /// No number.
 const NONE: u32 = u32::MAX;
 
-/// Queues of numbers, one for each key. Without any it has no memory.
+/// Queues of numbers, one for each key. An empty table has no memory.
 #[derive(Debug, Default)]
 pub(crate) struct MatchTable {
     /// By number.
     links: Vec<MatchLink>,
-    /// The first leader of each chain; a power of two of them, at least as many as keys.
+    /// The first leader of each chain. A power of two, at least the number of keys.
     buckets: Vec<u32>,
-    /// Different keys, which is leaders.
+    /// Different keys, each with one leader.
     keys: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct MatchLink {
     key: MatchKey,
-    /// Of a leader the last of its queue, which may be itself.
+    /// For a leader the last number of its queue, which may be itself.
     previous: u32,
     /// `NONE` for the last of a queue.
     next: u32,
-    /// The next leader in the bucket; of leaders only.
+    /// The next leader in the bucket; for leaders only.
     chain: u32,
     is_leader: bool,
 }
@@ -46,7 +46,7 @@ const VACANT: MatchLink =
 const BUCKETS_MIN: usize = 64;
 
 impl MatchTable {
-    /// Appends a number to the queue of `key`. It must be in no queue.
+    /// Appends a number to the queue of `key`. The number must be in no queue.
     pub(crate) fn push(&mut self, key: MatchKey, number: u32) {
         if self.links.len() <= number as usize {
             self.links.resize(number as usize + 1, VACANT);
@@ -72,7 +72,7 @@ impl MatchTable {
         }
     }
 
-    /// The first of a key.
+    /// The first number of a key.
     #[inline]
     pub(crate) fn first(&self, key: MatchKey) -> Option<u32> {
         if self.keys == 0 {
@@ -91,9 +91,8 @@ impl MatchTable {
 
     /// Removes a number from its queue, in which it must be.
     pub(crate) fn remove(&mut self, number: u32) {
-        let MatchLink { key, previous, next, chain, is_leader: leads } =
-            self.links[number as usize];
-        if !leads {
+        let MatchLink { key, previous, next, chain, is_leader } = self.links[number as usize];
+        if !is_leader {
             self.links[previous as usize].next = next;
             let after = if next == NONE { self.first(key) } else { Some(next) };
             if let Some(after) = after {
@@ -101,17 +100,17 @@ impl MatchTable {
             }
             return;
         }
-        let heir = if next == NONE { chain } else { next };
+        let replacement = if next == NONE { chain } else { next };
         if next == NONE {
             self.keys -= 1;
         } else {
             let link = &mut self.links[next as usize];
             (link.previous, link.chain, link.is_leader) = (previous, chain, true);
         }
-        *self.pointer_to(number, key) = heir;
+        *self.pointer_to(number, key) = replacement;
     }
 
-    /// What points to a leader: its bucket, or the leader before it in the chain.
+    /// The link to a leader: its bucket, or the leader before it in the chain.
     fn pointer_to(&mut self, leader: u32, key: MatchKey) -> &mut u32 {
         let bucket = self.bucket(key);
         let mut at = self.buckets[bucket];
@@ -145,8 +144,8 @@ impl MatchTable {
         }
     }
 
-    /// The halves of a product of 128 bits mix all bits of both words: W. Yi, "wyhash". Contexts,
-    /// sources and tags differ in few bits, each in its own place.
+    /// The halves of a product of 128 bits mix all bits of both words (W. Yi, "wyhash"). Contexts,
+    /// sources and tags differ in few bits, each at another position.
     #[inline]
     fn bucket(&self, [first, second]: MatchKey) -> usize {
         let factors = (first ^ 0xa076_1d64_78bd_642f, second ^ 0xe703_7ed1_a0b4_28db);
@@ -165,40 +164,40 @@ mod tests {
     fn each_key_has_a_queue_through_growth_and_removal() {
         let seed = 11;
         let mut random = Random::new(seed);
-        let (mut bins, mut plain) =
+        let (mut table, mut plain) =
             (MatchTable::default(), HashMap::<MatchKey, VecDeque<u32>>::new());
         let mut keys = vec![None; 5_000];
         for step in 0..60_000 {
-            // More go in than out at first.
+            // At first more numbers are added than removed.
             let number = random.below(keys.len() as u64) as usize;
             match keys[number].take() {
                 None if step < 30_000 || random.one_in(3) => {
                     let key = [random.below(3) << 40, random.below(40) << 32 | random.below(9)];
                     keys[number] = Some(key);
-                    bins.push(key, number as u32);
+                    table.push(key, number as u32);
                     plain.entry(key).or_default().push_back(number as u32);
                 }
                 None => (),
                 Some(key) => {
-                    bins.remove(number as u32);
+                    table.remove(number as u32);
                     plain.get_mut(&key).unwrap().retain(|other| *other != number as u32);
                 }
             }
             let key = [random.below(3) << 40, random.below(40) << 32 | random.below(9)];
             let first = plain.get(&key).and_then(|queue| queue.front().copied());
-            assert_eq!(bins.first(key), first, "seed {seed}, step {step}");
+            assert_eq!(table.first(key), first, "seed {seed}, step {step}");
         }
         for (key, queue) in plain {
             for number in queue {
-                assert_eq!(bins.first(key), Some(number));
-                bins.remove(number);
+                assert_eq!(table.first(key), Some(number));
+                table.remove(number);
             }
-            assert_eq!(bins.first(key), None);
+            assert_eq!(table.first(key), None);
         }
-        assert_eq!(bins.keys, 0);
+        assert_eq!(table.keys, 0);
     }
 
-    /// Whatever the keys differ in: a source, a tag, the number of a communicator or its leader.
+    /// For keys that differ in the source, the tag, or the number of a communicator or its leader.
     #[test]
     fn chains_are_short() {
         let keys: [fn(u64) -> MatchKey; 5] = [
@@ -209,11 +208,11 @@ mod tests {
             |i| [7 << 32 | i, 3 << 32],
         ];
         for (kind, key) in keys.into_iter().enumerate() {
-            let mut bins = MatchTable::default();
-            (0..10_000).for_each(|i| bins.push(key(i), i as u32));
-            let longest = bins.buckets.iter().map(|first| {
+            let mut table = MatchTable::default();
+            (0..10_000).for_each(|i| table.push(key(i), i as u32));
+            let longest = table.buckets.iter().map(|first| {
                 std::iter::successors(Some(*first).filter(|at| *at != NONE), |at| {
-                    Some(bins.links[*at as usize].chain).filter(|at| *at != NONE)
+                    Some(table.links[*at as usize].chain).filter(|at| *at != NONE)
                 })
                 .count()
             });

@@ -1,33 +1,34 @@
 //! Matching: which receive takes which message (MPI 5.0 §3.5, order and non-overtaking).
 //!
-//! Posted receives and unexpected messages wait in two lines, oldest first; of several that fit, the
-//! oldest wins, whether its pattern has wildcards or not.
+//! Posted receives and unexpected messages wait in two queues, oldest first. The oldest entry that
+//! matches wins, with or without wildcards.
 //!
 //! ```text
-//!             line, in order of arrival          bins, while the line is long
+//!             queue, in order of arrival         hash tables, while the queue is long
 //! receives    r1 r2 r3 r4 ...                    each under its own pattern
-//! messages    m1 m2 m3 m4 ...                    each under the patterns of the kinds asked for
+//! messages    m1 m2 m3 m4 ...                    each under the pattern kinds in use
 //! ```
 //!
-//! Short lines are looked through, which is faster than any table. Where that finds nothing among
-//! the first few entries, hash tables ([`MatchTable`]) take over until the line is empty again: one table
-//! for each kind of [`MatchPattern`], by what it leaves open. A message fits at most one key of each kind
-//! of receive, and of the receives with one key the oldest; a receive fits the oldest message with
-//! its key. So either is found in constant time however many wait. A table of messages is made when
-//! a receive or a probe of its kind first needs it; that takes no message more than once.
+//! A short queue is scanned, which is faster than any table. When a scan finds nothing among the
+//! first few entries of a longer queue, hash tables ([`MatchTable`]) replace it until the queue is
+//! empty again: one table for each kind of [`MatchPattern`], that is, for each set of wildcards. A
+//! message matches at most one key in each table of receives, and there the oldest receive; a
+//! receive matches the oldest message with its key. So a match takes constant time for any queue
+//! length. A table of messages is built when a receive or a probe of its kind first needs it; each
+//! message is inserted once.
 //!
-//! Knows neither what a receive does with a message nor how the message travels: `R` and `M` are
-//! the engine's.
+//! This module does not know what a receive does with a message or how the message travels: the
+//! types `R` and `M` belong to the caller.
 
 use crate::engine::point_to_point::linked_queue::LinkedQueue;
 use crate::engine::point_to_point::match_table::{MatchKey, MatchTable};
 use crate::engine::point_to_point::wire::Envelope;
 
-/// How many entries of a line are looked at before tables are made. A look is a load and two
-/// comparisons; to put an entry into a table and take it out again costs several times that.
+/// Entries of a queue that are scanned before tables are built. To scan an entry takes a load and
+/// two comparisons; to insert it into a table and remove it again takes several times as long.
 const SCAN_MAX: usize = 8;
 
-/// What a receive or a probe asks for; `None` is a wildcard.
+/// The messages that a receive or a probe accepts; `None` is a wildcard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatchPattern {
     /// The communicator's context.
@@ -38,7 +39,7 @@ pub struct MatchPattern {
     pub tag: Option<i32>,
 }
 
-/// A pattern as words: an envelope fits if the second one, masked, is the same.
+/// A pattern as words: an envelope matches if its second word, masked, is equal.
 #[derive(Clone, Copy, Debug)]
 struct MaskedKey {
     key: MatchKey,
@@ -48,7 +49,7 @@ struct MaskedKey {
 const SOURCE: u64 = 0xffff_ffff << 32;
 const TAG: u64 = 0xffff_ffff;
 
-/// What the kinds of pattern fix.
+/// The bits that each kind of pattern compares.
 const MASKS: [u64; 4] = [SOURCE | TAG, TAG, SOURCE, 0];
 
 impl MaskedKey {
@@ -66,14 +67,14 @@ impl MaskedKey {
         MatchPattern { context, source, tag }
     }
 
-    /// Which of [`MASKS`] it has.
+    /// Index of the mask in [`MASKS`].
     #[inline]
     fn kind(self) -> usize {
         usize::from(self.mask & SOURCE == 0) | usize::from(self.mask & TAG == 0) << 1
     }
 
     #[inline]
-    fn fits(self, [context, second]: MatchKey) -> bool {
+    fn matches(self, [context, second]: MatchKey) -> bool {
         self.key == [context, second & self.mask]
     }
 }
@@ -88,23 +89,23 @@ fn masked([context, second]: MatchKey, mask: u64) -> MatchKey {
     [context, second & mask]
 }
 
-/// Where a posted receive waits, to take it back.
+/// The position of a posted receive in its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PostedId(u32);
 
-/// Both lines: receives of type `R` and messages of type `M`.
+/// Posted receives of type `R` and unexpected messages of type `M`.
 #[derive(Debug)]
 pub(crate) struct Matching<R, M> {
     receives: LinkedQueue<PostedReceive<R>>,
-    /// Receives posted so far: the age of each.
+    /// Receives posted so far: the age of the next one.
     posted: u64,
-    /// By kind; every receive is in one of them, if any is.
+    /// By kind. Every receive is in one of them while `receives_hashed`.
     receive_tables: [MatchTable; 4],
     receives_hashed: bool,
     messages: LinkedQueue<QueuedMessage<M>>,
-    /// By kind; every message is in each that is in use.
+    /// By kind. Every message is in each table that is in use.
     message_tables: [MatchTable; 4],
-    /// A bit for each kind.
+    /// The tables in use: one bit for each kind.
     messages_hashed: u8,
 }
 
@@ -137,7 +138,7 @@ impl<R, M> Default for Matching<R, M> {
 
 /// Receives.
 impl<R: Copy, M> Matching<R, M> {
-    /// Queues a receive that no waiting message fits; ask [`Matching::take_message`] first.
+    /// Queues a receive for which [`Matching::take_message`] found no message.
     #[inline]
     pub(crate) fn post(&mut self, pattern: MatchPattern, receive: R) -> PostedId {
         let wanted = MaskedKey::new(pattern);
@@ -150,10 +151,10 @@ impl<R: Copy, M> Matching<R, M> {
         PostedId(number)
     }
 
-    /// Takes a posted receive back.
+    /// Removes a posted receive.
     ///
     /// # Panics
-    /// If it is not posted any more.
+    /// If it is no longer posted.
     #[inline]
     pub(crate) fn unpost(&mut self, PostedId(number): PostedId) -> R {
         let PostedReceive { masked_key: wanted, receive, .. } = self.receives.remove(number);
@@ -164,20 +165,20 @@ impl<R: Copy, M> Matching<R, M> {
         receive
     }
 
-    /// What a posted receive asks for.
+    /// The pattern of a posted receive.
     ///
     /// # Panics
-    /// If it is not posted any more.
+    /// If it is no longer posted.
     pub fn pattern(&self, PostedId(number): PostedId) -> MatchPattern {
         self.receives[number].masked_key.pattern()
     }
 
-    /// Takes the oldest posted receive that a message with this envelope fits.
+    /// Takes the oldest posted receive that matches this envelope.
     #[inline]
     pub fn take_receive(&mut self, envelope: Envelope) -> Option<R> {
         let key = key(envelope);
         if !self.receives_hashed {
-            let found = self.receives.find_first(SCAN_MAX, |waiting| waiting.masked_key.fits(key));
+            let found = self.receives.find_first(SCAN_MAX, |posted| posted.masked_key.matches(key));
             if let Some(number) = found {
                 return Some(self.receives.remove(number).receive);
             }
@@ -200,14 +201,14 @@ impl<R: Copy, M> Matching<R, M> {
 
     fn oldest_hashed(&self, key: MatchKey) -> Option<u32> {
         let of_each_kind = MASKS.iter().zip(&self.receive_tables);
-        let fitting = of_each_kind.filter_map(|(mask, bins)| bins.first(masked(key, *mask)));
+        let fitting = of_each_kind.filter_map(|(mask, table)| table.first(masked(key, *mask)));
         fitting.min_by_key(|number| self.receives[*number].age)
     }
 }
 
 /// Messages.
 impl<R: Copy, M> Matching<R, M> {
-    /// Queues a message that no posted receive fits.
+    /// Queues a message that matches no posted receive.
     #[inline]
     pub(crate) fn push_message(&mut self, envelope: Envelope, message: M) {
         let key = key(envelope);
@@ -217,7 +218,7 @@ impl<R: Copy, M> Matching<R, M> {
         }
     }
 
-    /// The oldest waiting message that fits.
+    /// The oldest unexpected message that matches.
     #[inline]
     pub(crate) fn peek_message(&mut self, pattern: MatchPattern) -> Option<(Envelope, &M)> {
         let number = self.find(pattern)?;
@@ -225,7 +226,7 @@ impl<R: Copy, M> Matching<R, M> {
         Some((envelope(*key), message))
     }
 
-    /// Takes the oldest waiting message that fits.
+    /// Takes the oldest unexpected message that matches.
     #[inline]
     pub(crate) fn take_message(&mut self, pattern: MatchPattern) -> Option<(Envelope, M)> {
         let number = self.find(pattern)?;
@@ -247,7 +248,7 @@ impl<R: Copy, M> Matching<R, M> {
     fn find_any(&mut self, wanted: MaskedKey) -> Option<u32> {
         let kind = wanted.kind();
         if self.messages_hashed & 1 << kind == 0 {
-            let found = self.messages.find_first(SCAN_MAX, |arrived| wanted.fits(arrived.key));
+            let found = self.messages.find_first(SCAN_MAX, |queued| wanted.matches(queued.key));
             if found.is_some() || self.messages.len() <= SCAN_MAX {
                 return found;
             }
@@ -264,13 +265,13 @@ impl<R: Copy, M> Matching<R, M> {
         self.messages_hashed |= 1 << kind;
     }
 
-    /// The messages of a communicator that no receive has asked for, oldest first.
+    /// The unexpected messages of a context, oldest first.
     pub(crate) fn messages(&self, context: u64) -> impl Iterator<Item = (Envelope, &M)> {
         let all = self.messages.iter().map(|(_, QueuedMessage { key, message })| (*key, message));
         all.filter(move |(key, _)| key[0] == context).map(|(key, message)| (envelope(key), message))
     }
 
-    /// How many receives and how many messages wait.
+    /// The numbers of posted receives and of unexpected messages.
     pub fn lengths(&self) -> (usize, usize) {
         (self.receives.len(), self.messages.len())
     }
@@ -281,7 +282,7 @@ fn envelope([context, second]: MatchKey) -> Envelope {
     Envelope { context, source: (second >> 32) as u32, tag: second as u32 as i32 }
 }
 
-/// The bits that are set.
+/// The numbers of the set bits, ascending.
 #[inline]
 fn kinds(mut bits: u8) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn another_context_never_fits() {
+    fn another_context_never_matches() {
         let mut matching = Matching::<u32, u32>::default();
         matching.post(MatchPattern { context: 1, source: None, tag: None }, 10);
         assert_eq!(matching.take_receive(envelope(0, 1)), None);
@@ -333,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receive_taken_back_matches_nothing() {
+    fn a_removed_receive_matches_nothing() {
         let mut matching = Matching::<u32, ()>::default();
         let exact = matching.post(pattern(Some(0), Some(-1)), 10);
         let wild = matching.post(pattern(None, None), 11);
@@ -345,7 +346,7 @@ mod tests {
         assert_eq!(matching.lengths(), (0, 0));
     }
 
-    /// What the standard says, by looking through plain lists.
+    /// Matching on plain lists, as the standard describes it.
     #[derive(Default)]
     struct Naive {
         receives: Vec<(MatchPattern, u32)>,
@@ -382,7 +383,7 @@ mod tests {
         }
     }
 
-    /// Both, doing the same.
+    /// Both implementations with the same calls.
     #[derive(Default)]
     struct Pair {
         naive: Naive,
@@ -436,9 +437,9 @@ mod tests {
         }
     }
 
-    /// Does one of the things that happen, of each kind in turn more receives or more messages, so
-    /// that either line becomes long, and empty again.
-    fn happen(pair: &mut Pair, random: &mut Random, step: u64, width: u64) {
+    /// Makes one random call. Receives and messages prevail in turns, so that each queue becomes
+    /// long and empty again.
+    fn step_randomly(pair: &mut Pair, random: &mut Random, step: u64, width: u64) {
         let context = CONTEXT + random.below(2);
         let (source, tag) = (random.below(width) as u32, random.below(width) as i32 - 1);
         let (any_source, any_tag) = (random.one_in(6), random.one_in(6));
@@ -454,13 +455,13 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_match_as_plain_lists_do() {
+    fn long_queues_match_as_plain_lists_do() {
         for (seed, width) in [(1, 30), (2, 1000), (3, 3)] {
             println!("seed {seed}, {width} sources and tags");
             let (mut pair, mut random) = (Pair::default(), Random::new(seed));
             let mut longest = (0, 0);
             for step in 0..10_000 {
-                happen(&mut pair, &mut random, step, width);
+                step_randomly(&mut pair, &mut random, step, width);
                 let (receives, messages) = pair.matching.lengths();
                 longest = (longest.0.max(receives), longest.1.max(messages));
                 if step % 500 == 0 {
@@ -472,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_end_with_the_lines() {
+    fn tables_end_with_the_queues() {
         let mut pair = Pair::default();
         for turn in 0..3 {
             for tag in 0..100 {
@@ -491,7 +492,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn short_lines_match_as_plain_lists_do(
+        fn short_queues_match_as_plain_lists_do(
             events in prop::collection::vec((0..5u32, 0..4u32, 0..4i32), 1..400),
         ) {
             let mut pair = Pair::default();

@@ -1,100 +1,118 @@
-//! Operations: the sends and receives in flight, apart from the requests that name them.
+//! Operations: the sends and receives in progress, apart from the requests that name them.
 //!
-//! A request may be freed while its operation goes on (MPI 5.0 §3.7.3), and the steps of a
-//! schedule are operations that no request ever named; so an operation knows who wants to hear of
-//! its end.
+//! A request may be freed while its operation continues (MPI 5.0 §3.7.3), and the operations of a
+//! schedule never have requests. So each operation records what happens when it completes.
 
 use crate::engine::memory::Memory;
 use crate::engine::point_to_point::matching::PostedId;
 use crate::engine::point_to_point::rendezvous::{RendezvousReceiver, RendezvousSender};
 use crate::engine::point_to_point::wire::Envelope;
-use platform::base::{MpiError, Peer};
+use platform::base::{MpiError, Peer, Span};
 
 /// The key of an operation.
-pub(crate) type OperationId = u32;
+pub type OperationId = u32;
 
-/// Who is told when an operation ends.
+/// What happens to an operation when it completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OperationOwner {
-    /// Whoever started it; the result waits until they take it.
+    /// The completion is kept until the caller takes it.
     Caller,
-    /// Nobody: it disappears when it ends.
+    /// The operation is removed.
     Released,
-    /// Step `step` of the run `run`.
+    /// The completion goes to step `step` of the run `run`.
     Step {
-        /// The run.
+        /// The key of the run.
         run: u32,
         /// The index of the step in its schedule.
         step: u32,
     },
 }
 
+impl OperationOwner {
+    /// Whether this is a step of the run with the key `id`.
+    pub(crate) fn is_step_of(self, id: u32) -> bool {
+        matches!(self, Self::Step { run, .. } if run == id)
+    }
+}
+
+/// A step of a schedule whose operation has completed.
+pub(crate) struct CompletedStep {
+    /// The key of the run.
+    pub(crate) run: u32,
+    /// The index of the step in its schedule.
+    pub(crate) step: u32,
+    /// Bytes received, for a receive.
+    pub(crate) bytes: usize,
+    /// The error of the operation.
+    pub(crate) error: Option<Box<MpiError>>,
+}
+
 /// A send or a receive.
 #[derive(Debug)]
 pub(crate) struct Operation {
-    /// Who is told.
+    /// What happens when the operation completes.
     pub(crate) owner: OperationOwner,
-    /// How far it is.
+    /// The progress of the operation.
     pub(crate) state: OperationState,
 }
 
-/// How far an operation is.
+/// The progress of an operation.
 #[derive(Debug)]
 pub(crate) enum OperationState {
-    /// A send that has not handed over its last byte.
+    /// A send whose last byte the device has not accepted.
     Send(SendOperation),
-    /// A receive that has not got its last byte.
+    /// A receive whose last byte has not arrived.
     Receive(ReceiveOperation),
-    /// Over.
+    /// Completed.
     Complete(Completion),
 }
 
-/// A send in flight.
+/// A send in progress.
 #[derive(Debug)]
 pub(crate) struct SendOperation {
-    /// Where to.
+    /// The receiving peer.
     pub(crate) to: Peer,
-    /// What it is matched by.
+    /// The message's envelope.
     pub(crate) envelope: Envelope,
     /// The message.
     pub(crate) message: MemoryRange,
-    /// The state of the rendezvous; `None` if the message goes eagerly.
+    /// The state of the rendezvous; `None` for an eager message.
     pub(crate) rendezvous: Option<RendezvousSender>,
-    /// The receiving operation, once it has granted the rendezvous.
+    /// The receiving operation, from the CTS on.
     pub(crate) receiver: OperationId,
 }
 
-/// A receive in flight.
+/// A receive in progress.
 #[derive(Debug)]
 pub(crate) struct ReceiveOperation {
-    /// Where the message goes.
+    /// The destination of the message.
     pub(crate) buffer: MemoryRange,
-    /// How far the receive is.
+    /// The progress of the receive.
     pub(crate) phase: ReceivePhase,
 }
 
-/// How far a receive is.
+/// The progress of a receive.
 #[derive(Debug)]
 pub(crate) enum ReceivePhase {
-    /// Posted: no message has matched.
+    /// No message has matched.
     Posted(PostedId),
-    /// Matched an announced message.
+    /// The RTS of a message has matched.
     Matched {
         /// The message's envelope.
         envelope: Envelope,
-        /// How much has arrived.
+        /// The arrived part of the message.
         progress: RendezvousReceiver,
     },
 }
 
-/// A range of the packed stream of a buffer.
+/// A range of the packed bytes of a buffer.
 #[derive(Debug)]
 pub(crate) struct MemoryRange {
     /// The buffer.
     pub(crate) memory: Memory,
-    /// The first byte.
+    /// The first packed byte.
     pub(crate) start: usize,
-    /// How many bytes.
+    /// The number of packed bytes.
     pub(crate) len: usize,
 }
 
@@ -106,14 +124,14 @@ impl MemoryRange {
         Self { memory, start: 0, len }
     }
 
-    /// Packs the bytes from `from` on into `out`.
+    /// Fills `out` with the bytes from `from` on.
     #[inline]
     pub(crate) fn pack(&self, from: usize, out: &mut [u8]) {
         debug_assert!(from + out.len() <= self.len);
         self.memory.pack(self.start + from, out);
     }
 
-    /// Unpacks `data` to the bytes from `from` on.
+    /// Copies `data` over the bytes from `from` on.
     #[inline]
     pub(crate) fn unpack(&mut self, from: usize, data: &[u8]) {
         debug_assert!(from + data.len() <= self.len);
@@ -127,28 +145,28 @@ impl MemoryRange {
         self.memory.copy(self.start + from, &mut to.memory, to.start + from, len);
     }
 
-    /// The same part for one more use, while this one lives.
+    /// The same range for another use ([`Memory::alias`]).
     pub(crate) fn alias(&self) -> Self {
         Self { memory: self.memory.alias(), ..*self }
     }
 
-    /// Where the part lies contiguously in memory, if it does.
-    pub fn span(&self) -> Option<platform::base::Span> {
+    /// The range as one span, if its bytes are adjacent.
+    pub(crate) fn span(&self) -> Option<Span> {
         Some(self.memory.span()?.part(self.start, self.len))
     }
 }
 
-/// How an operation ended.
+/// The completion of an operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Completion {
-    /// The sender's rank in the communicator; of a receive.
+    /// The sender's rank in the communicator, for a receive.
     pub source: u32,
-    /// The tag; of a receive.
+    /// The tag, for a receive.
     pub tag: i32,
-    /// Bytes received, of the packed message.
+    /// Received bytes of the packed message.
     pub bytes: usize,
-    /// Whether it was cancelled.
+    /// Whether the operation was cancelled.
     pub cancelled: bool,
-    /// Why it failed.
+    /// The error, if the operation failed.
     pub error: Option<Box<MpiError>>,
 }

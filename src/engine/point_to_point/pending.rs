@@ -1,60 +1,46 @@
-//! What has not ended yet, for people who ask why a call does not return.
+//! Operations that have not completed, for reports on waiting calls.
 //!
-//! Only looks, and may walk over everything that is in flight: never on the way of a message.
+//! Nothing here is on the path of a message: a query may walk over everything in progress.
 
 use crate::device::Device;
-use crate::engine::point_to_point::Engine;
+use crate::engine::point_to_point::PointToPoint;
 use crate::engine::point_to_point::matching::MatchPattern;
-use crate::engine::point_to_point::operation::{
-    OperationId, OperationOwner, OperationState, ReceivePhase,
-};
+use crate::engine::point_to_point::operation::{OperationId, OperationState, ReceivePhase};
 use crate::engine::point_to_point::wire::Envelope;
-use crate::engine::schedules::run::RunId;
 use platform::base::Peer;
 use platform::diagnosis::wait_report::QueueLengths;
 
-/// A send or a receive that has not ended. Lengths are in bytes of the packed message.
+/// A send or a receive that has not completed. Lengths are in bytes of the packed message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PendingOperation {
+pub(crate) enum PendingOperation {
     /// A send.
     Send {
-        /// Where to.
+        /// The receiving peer.
         to: Peer,
-        /// What it is matched by.
+        /// The message's envelope.
         envelope: Envelope,
-        /// The message's length.
+        /// The length of the message.
         bytes: usize,
     },
     /// A receive that no message has matched.
     Receive {
-        /// What it accepts.
+        /// The messages that it accepts.
         pattern: MatchPattern,
-        /// The longest message that it has room for.
+        /// The length of the buffer.
         bytes: usize,
     },
     /// A receive whose message is on its way.
     Arriving {
         /// The message's envelope.
         envelope: Envelope,
-        /// The longest message that it has room for.
+        /// The length of the buffer.
         bytes: usize,
     },
 }
 
-/// A collective operation that has not ended here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PendingRun {
-    /// The context of its messages.
-    pub(crate) context: u64,
-    /// The number of the call on its communicator.
-    pub(crate) sequence: u32,
-    /// Who must send or receive something next, ascending.
-    pub(crate) peers: Vec<Peer>,
-}
-
-impl<D: Device> Engine<D> {
-    /// What the operation still waits for; `None` if it has ended or never was.
-    pub fn pending(&self, id: OperationId) -> Option<PendingOperation> {
+impl<D: Device> PointToPoint<D> {
+    /// The state of an operation; `None` if it has completed or does not exist.
+    pub(crate) fn pending(&self, id: OperationId) -> Option<PendingOperation> {
         match &self.protocol.operations.get(id)?.state {
             OperationState::Complete(_) => None,
             OperationState::Send(send) => {
@@ -76,34 +62,14 @@ impl<D: Device> Engine<D> {
         }
     }
 
-    /// What the run still waits for; `None` if it is over.
-    ///
-    /// # Panics
-    /// If there is no such run.
-    pub(crate) fn pending_run(&self, id: RunId) -> Option<PendingRun> {
-        if self.is_run_complete(id) {
-            return None;
-        }
-        let launch = self.runs.launch(id);
-        let steps = self.protocol.operations.iter().filter(
-            |(_, operation)| matches!(operation.owner, OperationOwner::Step { run, .. } if run == id),
-        );
-        let peer = |operation: OperationId| match self.pending(operation)? {
-            PendingOperation::Send { to, .. } => Some(to),
-            PendingOperation::Receive { pattern, .. } => {
-                pattern.source.map(|it| launch.members.peer(it))
-            }
-            PendingOperation::Arriving { envelope, .. } => {
-                Some(launch.members.peer(envelope.source))
-            }
-        };
-        let mut peers: Vec<_> = steps.filter_map(|(operation, _)| peer(operation)).collect();
-        peers.sort_unstable();
-        peers.dedup();
-        Some(PendingRun { context: launch.context, sequence: launch.sequence, peers })
+    /// The operations of the steps of a run that have not completed.
+    pub(crate) fn pending_steps(&self, run: u32) -> impl Iterator<Item = PendingOperation> {
+        let operations = self.protocol.operations.iter();
+        let steps = operations.filter(move |(_, operation)| operation.owner.is_step_of(run));
+        steps.filter_map(|(id, _)| self.pending(id))
     }
 
-    /// What is in the queues.
+    /// The lengths of all queues.
     pub(crate) fn queues(&self) -> QueueLengths {
         let (posted, unexpected) = self.queue_lengths();
         let peers = self.protocol.outbox.iter().map(|peer| &self.protocol.peers[*peer as usize]);
@@ -111,15 +77,8 @@ impl<D: Device> Engine<D> {
         QueueLengths { posted, unexpected, outgoing }
     }
 
-    /// Whether nothing is left to be done here until something arrives or the application acts.
-    pub fn is_quiescent(&self) -> bool {
-        !self.protocol.needs_poll() && !self.has_work() && self.device_quiescence().is_some()
-    }
-
-    /// The messages of a communicator that have come and that nobody has received, oldest first,
-    /// with their lengths.
-    pub fn unexpected(&self, context: u64) -> impl Iterator<Item = (Envelope, u64)> {
-        let messages = self.protocol.matching.messages(context);
-        messages.map(|(envelope, message)| (envelope, message.len()))
+    /// The numbers of posted receives and of unexpected messages.
+    pub(crate) fn queue_lengths(&self) -> (usize, usize) {
+        self.protocol.matching.lengths()
     }
 }

@@ -1,35 +1,35 @@
-//! Rendezvous: how a message too long to send eagerly crosses the network.
+//! Rendezvous: the protocol of messages that are too long to send eagerly.
 //!
 //! ```text
 //! sender                           receiver
-//!   |--- Announce { total } ---------->|   queued as unexpected until a receive matches
-//!   |<-- Grant { limit } --------------|   the receive matched; `limit` bytes of room
-//!   |--- Data { offset, .. } --------->|   in order, as many as it takes
+//!   |--- Rts { total } --------------->|   queued as unexpected until a receive matches
+//!   |<-- Cts { limit } ----------------|   a receive of `limit` bytes matched
+//!   |--- Data { offset, .. } --------->|   packets in order
 //!   |
-//!   |<-- Finished ---------------------|   or: the receiver read the bytes itself
+//!   |<-- Fin --------------------------|   or: the receiver has read the message
 //!   |
-//!   |<-- Help -------------------------|   or: the receiver reads from the front, the sender writes
-//!   |                                  |   from the back; who is done last tells the other:
-//!   |<-- Finished ---------------------|   the receiver, or Grant if some of it failed
-//!   |--- Helped { whole } ------------>|   or the sender; the receiver grants unless it is whole
+//!   |<-- CopyAssist -------------------|   or: the receiver reads from the front, the sender writes
+//!   |                                  |   from the back; the one that ends last replies:
+//!   |<-- Fin --------------------------|   the receiver, or Cts if some of the copy failed
+//!   |--- CopyAssistDone { whole } ---->|   the sender; unless `whole`, the receiver sends a Cts
 //! ```
 //!
 //! `total`, `limit` and `offset` count bytes of the *packed* message. The receiver never grants
-//! more than it has room for, so a longer message ends early here and as `MPI_ERR_TRUNCATE` there
-//! (MPI 5.0 §3.2.4); the send itself succeeds. A synchronous send is an announcement too, however
-//! short: the grant is what it waits for (§3.4).
+//! more than its buffer holds, so a longer message ends early at the sender and as
+//! `MPI_ERR_TRUNCATE` at the receiver (MPI 5.0 §3.2.4); the send succeeds. A synchronous send of any
+//! length is a rendezvous and completes with its CTS (§3.4).
 //!
 //! Receiver-driven data follows Sur et al., "RDMA Read Based Rendezvous Protocol for MPI over
-//! InfiniBand", PPoPP 2006. These machines hold no buffer and call no device.
+//! InfiniBand", PPoPP 2006. These state machines hold no buffer and call no device.
 
 use std::ops::Range;
 
 /// The sending side.
 ///
 /// ```text
-/// Announced --grant--> Sending --last next--> Done
-///     |  \-- grant of 0 -------------------->--^
-///     \-- finished -------------------------->-/
+/// RtsSent --CTS--> Sending --last packet--> Done
+///     |  \-- CTS of 0 bytes ------------->---^
+///     \-- FIN --------------------------->---/
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RendezvousSender {
@@ -39,25 +39,24 @@ pub(crate) struct RendezvousSender {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SenderState {
-    /// Announced, or about to be; the receiver has not matched it.
+    /// The RTS has been queued or sent; no receive has matched.
     RtsSent,
-    /// `sent < limit` bytes of data are on their way.
+    /// `sent < limit` bytes have been handed to the device.
     Sending { sent: usize, limit: usize },
     /// Every granted byte has been handed to the device. The buffer may be reused.
     Done,
 }
 
-/// The peer broke the protocol; nothing has changed.
+/// The peer violated the protocol; nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProtocolViolation;
 
 impl RendezvousSender {
-    /// A message of `total` bytes that is announced now.
+    /// A message of `total` bytes whose RTS is sent next.
     pub(crate) fn new(total: usize) -> Self {
         Self { total, state: SenderState::RtsSent }
     }
 
-    /// Bytes of the whole message.
     pub(crate) fn total(&self) -> usize {
         self.total
     }
@@ -67,10 +66,10 @@ impl RendezvousSender {
         self.state == SenderState::Done
     }
 
-    /// The receiver matched the message and has room for `limit` bytes of it.
+    /// The receiver grants `limit` bytes.
     ///
     /// # Errors
-    /// [`ProtocolViolation`] if no grant was due.
+    /// [`ProtocolViolation`] if no CTS was due.
     pub(crate) fn cts(&mut self, limit: usize) -> Result<(), ProtocolViolation> {
         match self.state {
             SenderState::RtsSent => {
@@ -81,10 +80,10 @@ impl RendezvousSender {
         }
     }
 
-    /// The receiver has read the message by itself.
+    /// The receiver has read the message.
     ///
     /// # Errors
-    /// [`ProtocolViolation`] if it had asked for packets.
+    /// [`ProtocolViolation`] if it had requested packets.
     pub(crate) fn finish(&mut self) -> Result<(), ProtocolViolation> {
         match self.state {
             SenderState::RtsSent => {
@@ -95,16 +94,16 @@ impl RendezvousSender {
         }
     }
 
-    /// The part that the next packet of at most `room` bytes carries; `None` while the receiver
-    /// must speak first, and once done.
-    pub(crate) fn next(&self, room: usize) -> Option<Range<usize>> {
+    /// The bytes of the next packet, which has at most `packet_max`; `None` before the CTS and when
+    /// done.
+    pub(crate) fn next(&self, packet_max: usize) -> Option<Range<usize>> {
         match self.state {
-            SenderState::Sending { sent, limit } => Some(sent..limit.min(sent + room)),
+            SenderState::Sending { sent, limit } => Some(sent..limit.min(sent + packet_max)),
             SenderState::RtsSent | SenderState::Done => None,
         }
     }
 
-    /// The device took the packet that ends at `end`.
+    /// The device has accepted the packet that ends at `end`.
     pub(crate) fn sent(&mut self, end: usize) {
         match self.state {
             SenderState::Sending { limit, .. } => self.state = Self::sending(end, limit),
@@ -117,45 +116,44 @@ impl RendezvousSender {
     }
 }
 
-/// The receiving side: from the match on.
+/// The receiving side, from the match on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RendezvousReceiver {
-    /// Bytes granted.
+    /// Granted bytes.
     limit: usize,
-    /// Bytes arrived.
+    /// Arrived bytes.
     received: usize,
-    /// Whether the message is longer than its receive has room for.
+    /// Whether the message is longer than the buffer.
     truncated: bool,
-    /// Whether the sender writes the last bytes by itself, and will say how that went.
+    /// Whether a `CopyAssistDone` of the sender is due.
     assisted: bool,
 }
 
 impl RendezvousReceiver {
-    /// A message of `total` bytes met a receive with room for `capacity`.
+    /// A message of `total` bytes matched a receive of `capacity` bytes.
     pub(crate) fn new(total: u64, capacity: usize) -> Self {
         let limit = usize::try_from(total).map_or(capacity, |total| total.min(capacity));
         Self { limit, received: 0, truncated: total > capacity as u64, assisted: false }
     }
 
-    /// How many bytes to ask for.
+    /// The number of bytes to request.
     pub(crate) fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Whether the message was cut.
     pub(crate) fn is_truncated(&self) -> bool {
         self.truncated
     }
 
-    /// Whether everything asked for has arrived.
+    /// Whether all requested bytes have arrived.
     pub(crate) fn is_done(&self) -> bool {
         self.received == self.limit
     }
 
-    /// `len` bytes for `offset` have arrived.
+    /// `len` bytes at `offset` have arrived.
     ///
     /// # Errors
-    /// [`ProtocolViolation`] if they are not the next ones or too many.
+    /// [`ProtocolViolation`] if they are not the next bytes or too many.
     pub(crate) fn data(&mut self, offset: u64, len: usize) -> Result<(), ProtocolViolation> {
         if self.assisted || offset != self.received as u64 || len > self.limit - self.received {
             return Err(ProtocolViolation);
@@ -164,17 +162,17 @@ impl RendezvousReceiver {
         Ok(())
     }
 
-    /// Everything was read directly.
+    /// All bytes were read directly.
     pub(crate) fn finish(&mut self) {
         self.received = self.limit;
     }
 
-    /// The sender writes the last bytes directly.
+    /// The sender writes the last bytes.
     pub(crate) fn await_sender(&mut self) {
         self.assisted = true;
     }
 
-    /// The sender has done that; unless the message is `whole`, all of it is due again.
+    /// The sender has written the last bytes. Unless the message is `whole`, all bytes are due again.
     ///
     /// # Errors
     /// [`ProtocolViolation`] if it had nothing to write.
@@ -200,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn data_follow_the_grant_in_order() {
+    fn data_follows_the_cts_in_order() {
         let mut sender = granted(10, 10);
         assert_eq!(sender.next(4), Some(0..4));
         sender.sent(4);
@@ -211,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_limits_and_may_be_empty() {
+    fn a_cts_limits_the_data_and_may_be_empty() {
         assert_eq!(granted(10, 3).next(8), Some(0..3));
         assert_eq!(granted(10, 99).next(80), Some(0..10));
         assert!(granted(10, 0).is_done());
@@ -219,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_before_the_grant_and_no_second_one() {
+    fn no_data_before_the_cts_and_no_second_cts() {
         let mut sender = RendezvousSender::new(10);
         assert_eq!(sender.next(4), None);
         let mut finished = sender;
@@ -235,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_takes_exactly_what_it_asked_for() {
+    fn a_receiver_accepts_exactly_the_granted_bytes() {
         let mut receiver = RendezvousReceiver::new(10, 6);
         assert!(receiver.is_truncated());
         assert_eq!(receiver.data(1, 1), Err(ProtocolViolation));
@@ -250,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sender_ends_what_was_left_to_it_and_nothing_else() {
+    fn the_sender_ends_a_split_copy_and_nothing_else() {
         let mut receiver = RendezvousReceiver::new(10, 10);
         assert_eq!(receiver.copy_assist_done(true), Err(ProtocolViolation));
         receiver.await_sender();

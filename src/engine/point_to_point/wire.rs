@@ -1,20 +1,20 @@
-//! What the engine's packets say: the header words and the little data of each kind.
+//! Packet formats of the engine: header words and data of each kind.
 //!
 //! ```text
-//! kind      words[0]            words[1]              data
-//! Eager     context             source, tag           the whole message
-//! Announce  context             source, tag           Announce: 20 bytes
-//! Grant     sender, receiver    limit                 -
-//! Data      receiver            offset                that part of the message
-//! Finished  sender              -                     -
-//! Credit    bytes               -                     -
-//! Help      sender, receiver    ticket                -
-//! Helped    sender, receiver    1: whole, 0: broken   -
+//! kind            words[0]            words[1]              data
+//! Eager           context             source, tag           the whole message
+//! Rts             context             source, tag           [`Rts`]: 20 bytes
+//! Cts             sender, receiver    limit                 -
+//! Data            receiver            offset                a part of the message
+//! Fin             sender              -                     -
+//! Credit          bytes               -                     -
+//! CopyAssist      sender, receiver    ticket                -
+//! CopyAssistDone  sender, receiver    1: whole, 0: failed   -
 //! ```
 //!
-//! `sender` and `receiver` are operation keys of the rank that the packet goes to or came from;
-//! a packed message is counted in bytes. All ranks of a job run on one byte order; the device
-//! checks that when it attaches.
+//! `sender` and `receiver` are operation keys at the sending and the receiving rank of the message.
+//! Lengths and offsets are in bytes of the packed message. All ranks of a job have one byte order;
+//! the device checks that when it attaches.
 
 use crate::device::Header;
 
@@ -22,25 +22,25 @@ use crate::device::Header;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum PacketKind {
-    /// A message that fits one packet.
+    /// A whole message.
     Eager = 1,
-    /// A message that wants to be asked for.
+    /// Request to send: the envelope of a message whose data follows on request.
     Rts = 2,
-    /// The receiver asks for an announced message, up to a limit.
+    /// Clear to send: the receiver requests data up to a limit.
     Cts = 3,
-    /// A part of an announced message.
+    /// A part of a requested message.
     Data = 4,
-    /// The receiver has taken an announced message by itself.
+    /// The receiver has read the message from the sender's memory.
     Fin = 5,
-    /// The receiver has freed so much room for unexpected messages.
+    /// The receiver has consumed eager payload.
     Credit = 6,
-    /// The receiver copies an announced message, and the sender may do a part of that.
+    /// The receiver copies a message and the sender may copy a part of it.
     CopyAssist = 7,
-    /// The sender did the last part.
+    /// The sender has copied the last part.
     CopyAssistDone = 8,
 }
 
-/// What a message is matched by (MPI 5.0 §3.2.3).
+/// The part of a message that matching compares (MPI 5.0 §3.2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Envelope {
     /// The communicator's context.
@@ -74,7 +74,7 @@ pub(crate) struct Rts {
     pub(crate) sender: u32,
     /// Bytes of the packed message.
     pub(crate) total: u64,
-    /// Where the message lies contiguously in the sender's memory; 0 if it does not.
+    /// The address of the message in the sender's memory; 0 if it is not contiguous.
     pub(crate) address: u64,
 }
 
@@ -82,7 +82,7 @@ impl Rts {
     /// The data's length in bytes.
     pub(crate) const LEN: usize = 20;
 
-    /// The data.
+    /// The packet data.
     pub(crate) fn emit(self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
         bytes[..4].copy_from_slice(&self.sender.to_le_bytes());
@@ -91,7 +91,7 @@ impl Rts {
         bytes
     }
 
-    /// Reads the data; `None` if it has the wrong length.
+    /// Parses packet data; `None` if it has the wrong length.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::LEN] = bytes.try_into().ok()?;
         let (sender, rest) = bytes.split_first_chunk()?;
@@ -104,62 +104,62 @@ impl Rts {
     }
 }
 
-/// A packet without an envelope: two words are all it says.
+/// A packet without an envelope: its header has everything except data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Control {
-    /// Asks for a message.
+    /// [`PacketKind::Cts`].
     Cts {
-        /// The operation that announced it.
+        /// The sending operation.
         sender: u32,
-        /// The operation that receives it.
+        /// The receiving operation.
         receiver: u32,
         /// Bytes to send, from the first on.
         limit: u64,
     },
-    /// Says where the data of the packet goes.
+    /// [`PacketKind::Data`].
     Data {
-        /// The operation that receives it.
+        /// The receiving operation.
         receiver: u32,
-        /// Where in the packed message, in bytes.
+        /// The position in the packed message, in bytes.
         offset: u64,
     },
-    /// Says that the message has been taken.
+    /// [`PacketKind::Fin`].
     Fin {
-        /// The operation that announced it.
+        /// The sending operation.
         sender: u32,
     },
-    /// Gives credit back.
+    /// [`PacketKind::Credit`].
     Credit {
-        /// Bytes of eager messages that have been consumed.
+        /// Consumed bytes of eager payload.
         bytes: u64,
     },
-    /// Asks to copy a part of a message.
+    /// [`PacketKind::CopyAssist`].
     CopyAssist {
-        /// The operation that announced it.
+        /// The sending operation.
         sender: u32,
-        /// The operation that receives it.
+        /// The receiving operation.
         receiver: u32,
-        /// What the device needs to know.
+        /// The ticket of the device.
         ticket: u64,
     },
-    /// Says that a copy by both ends is over.
+    /// [`PacketKind::CopyAssistDone`].
     CopyAssistDone {
-        /// The operation that announced the message.
+        /// The sending operation.
         sender: u32,
-        /// The operation that receives it.
+        /// The receiving operation.
         receiver: u32,
-        /// Whether every byte is there.
+        /// Whether every byte has been copied.
         whole: bool,
     },
 }
 
-/// The operations of both sides in one word.
+/// Two operation keys in one word.
 fn pair(sender: u32, receiver: u32) -> u64 {
     u64::from(sender) << 32 | u64::from(receiver)
 }
 
 impl Control {
-    /// The header.
+    /// The packet header.
     pub(crate) fn header(self) -> Header {
         let (kind, words) = match self {
             Self::Cts { sender, receiver, limit } => {
@@ -178,7 +178,7 @@ impl Control {
         Header { words, kind: kind as u8 }
     }
 
-    /// Reads a header; `None` if it is not of one of these kinds.
+    /// Parses a header; `None` if it has another kind.
     pub(crate) fn parse(header: &Header) -> Option<Self> {
         let [first, second] = header.words;
         let (sender, receiver) = ((first >> 32) as u32, first as u32);
@@ -208,8 +208,8 @@ mod tests {
     fn every_packet_reads_back() {
         let envelope = Envelope { context: u64::MAX - 1, source: u32::MAX, tag: -7 };
         assert_eq!(Envelope::of(&envelope.header(PacketKind::Eager)), envelope);
-        let announce = Rts { sender: 7, total: u64::MAX, address: 1 << 47 };
-        assert_eq!(Rts::parse(&announce.emit()), Some(announce));
+        let rts = Rts { sender: 7, total: u64::MAX, address: 1 << 47 };
+        assert_eq!(Rts::parse(&rts.emit()), Some(rts));
         assert_eq!(Rts::parse(&[0; 19]), None);
         for control in [
             Control::Cts { sender: 1, receiver: u32::MAX, limit: 1 << 40 },

@@ -1,93 +1,93 @@
-//! Collective operations that the device runs by itself, from their programs on (`program_setup` makes
-//! these).
+//! Offloaded operations: collectives that the device runs. `program_setup` makes them.
 //!
 //! ```text
-//!            start: pack, arm               the device: over
-//!   idle ──────────────────────> under way ─────────────────> over: unpack ──end taken──> idle
-//!    │                             │   ▲                        │
-//!    │           a reduction is due └───┘ done                  │ released before
-//!    └── released ──> unloaded <───────────────────────────────┘
+//!            start: pack, arm            the device has completed
+//!   Idle ──────────────────────> Active ──────────────────────> Complete ──error taken──> Idle
+//!    │                            │  ▲                unpack      │
+//!    │          a reduction is due └──┘ done                      │ released before
+//!    └── released ──> unloaded <──────────────────────────────────┘
 //! ```
 //!
-//! Nothing here moves data: a poll only looks how far the device is, and runs reductions that it
-//! asks for. Those by functions of the application are handed out as [`ReductionWork`], as
-//! they are by runs.
+//! Nothing here moves data. A poll queries the device and computes the reductions that the device
+//! requests; those by functions of the application become [`ReductionWork`], as in runs.
 
+use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::device::Device;
 use crate::device::rma::MemoryKey;
 use crate::device::trigger::{CounterKey, InstanceState, ProgramKey, Runner};
 use crate::engine::memory::{Memory, OwnedBytes};
-use crate::engine::point_to_point::Engine;
-use crate::engine::point_to_point::pending::PendingRun;
-use crate::engine::programs::engine_assignment::PeerTraffic;
-use crate::engine::programs::program_setup::restore_buffers;
-use crate::engine::schedules::run::{Launch, ReductionMethod, ReductionWork, WorkOrigin};
+use crate::engine::point_to_point::PointToPoint;
+use crate::engine::programs::traffic::PeerTraffic;
+use crate::engine::schedules::plan::{Launch, PendingRun};
+use crate::engine::schedules::reduction::{ReductionMethod, ReductionWork, WorkOrigin};
 use crate::offload::{Buffer, Region, StepAction, StepId};
 use platform::base::{MpiError, Peer, Slab, Span};
 
-/// The key of an operation that the device runs.
+/// The key of an offloaded operation.
 pub(crate) type OffloadedId = u32;
 
 /// Scattered memory of the application, and the entry of the table of buffers that has its bytes
-/// while the operation is under way.
-pub(in crate::engine) struct PackedBuffer {
-    /// The entry.
+/// while the operation is in progress.
+pub(crate) struct PackedBuffer {
     pub(crate) entry: usize,
-    /// The memory.
     pub(crate) memory: Memory,
-    /// The bytes that steps read, and those that steps write.
+    /// The bytes that steps read.
     pub(crate) read: Vec<Range<usize>>,
+    /// The bytes that steps write.
     pub(crate) written: Vec<Range<usize>>,
 }
 
-/// What the device gave for an operation, to be given back.
+/// Resources of the device that an operation uses.
 #[derive(Default)]
-pub(in crate::engine) struct ReservedResources {
+pub(crate) struct ReservedResources {
     /// Counters of this rank: all of tank 0, all of tank 1.
     pub(crate) counters: Vec<CounterKey>,
     /// Memory that peers write to.
     pub(crate) keys: Vec<(Buffer, MemoryKey)>,
 }
 
-/// How far an operation is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum OffloadState {
-    /// It may start.
-    Idle,
-    /// The device runs it.
-    Active,
-    /// Its end waits to be taken.
-    Complete,
-}
-
-/// An operation with all that it uses.
-pub(in crate::engine) struct OffloadedOperation {
+/// A loaded program with all that it uses.
+pub(crate) struct OffloadedOperation {
     pub(crate) launch: Launch,
     pub(crate) packed: Vec<PackedBuffer>,
     pub(crate) scratch: Vec<OwnedBytes>,
     pub(crate) reserved: ReservedResources,
     pub(crate) program: ProgramKey,
-    /// Whom the program names, ascending.
+    /// The peers that the program names, ascending.
     pub(crate) peers: Vec<Peer>,
-    /// What it puts, if all of that starts at the same time.
+    /// The puts of the operation, if all of them start at the same time.
     pub(crate) traffic: Vec<PeerTraffic>,
-    /// Stands for how its puts were arranged last.
-    assignment: Option<u64>,
-    state: OffloadState,
-    error: Option<Box<MpiError>>,
-    /// Whether nobody waits for it any more.
-    released: bool,
 }
 
-/// The operations that the device runs for an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OffloadState {
+    /// May start.
+    Idle,
+    /// In progress on the device.
+    Active,
+    /// The error has not been taken.
+    Complete,
+}
+
+struct OffloadedEntry {
+    operation: OffloadedOperation,
+    state: OffloadState,
+    error: Option<Box<MpiError>>,
+    /// Whether the operation is unloaded when it completes.
+    released: bool,
+    /// Hash of the last engine assignment.
+    assignment: Option<u64>,
+}
+
+/// The offloaded operations of a rank.
 #[derive(Default)]
 pub(crate) struct Offloads {
-    all: Slab<OffloadedOperation>,
-    /// Those that have started and are not over.
+    all: Slab<OffloadedEntry>,
     active: Vec<OffloadedId>,
-    /// [`Device::quiescence`] after the last poll, while any is in progress.
+    /// [`Device::quiescence`] after the last poll, while any operation is active.
     quiescence: Option<u64>,
 }
 
@@ -103,30 +103,28 @@ impl PackedBuffer {
             buffers[self.entry].copy(range.start, &mut self.memory, range.start, range.len());
         }
     }
+
+    /// Puts scattered memory back into the table of buffers of its launch.
+    pub(crate) fn restore(packed: Vec<Self>, launch: &mut Launch) {
+        for Self { entry, memory, .. } in packed {
+            launch.plan.buffers[entry] = memory;
+        }
+    }
+}
+
+impl ReservedResources {
+    /// Returns the resources to the device. No program that uses them is loaded.
+    pub(crate) fn release(self, device: &mut impl Device) {
+        if let Some(trigger) = device.trigger() {
+            trigger.release(&self.counters);
+        }
+        if let Some(rma) = device.rma() {
+            self.keys.into_iter().for_each(|(_, key)| rma.deregister(key));
+        }
+    }
 }
 
 impl OffloadedOperation {
-    /// One that is idle.
-    pub(crate) fn new(
-        launch: Launch, packed: Vec<PackedBuffer>, scratch: Vec<OwnedBytes>,
-        reserved: ReservedResources, program: ProgramKey, peers: Vec<Peer>,
-        traffic: Vec<PeerTraffic>,
-    ) -> Self {
-        Self {
-            launch,
-            packed,
-            scratch,
-            reserved,
-            program,
-            peers,
-            traffic,
-            assignment: None,
-            state: OffloadState::Idle,
-            error: None,
-            released: false,
-        }
-    }
-
     fn pack(&mut self) {
         let plan = &mut self.launch.plan;
         plan.pack();
@@ -145,12 +143,11 @@ impl OffloadedOperation {
             Buffer::Scratch(index) => Some(self.scratch[index as usize].span()),
             Buffer::None | Buffer::First => Some(Span::EMPTY),
         };
-        all.expect("buffers of programs are contiguous").part(region.start, region.len)
+        all.expect("the buffers of a program are contiguous").part(region.start, region.len)
     }
 
-    /// Runs a step that the device asked for; what the application has to do instead, if it is
-    /// that which has to do it.
-    fn run(&self, id: OffloadedId, step: StepId) -> Option<ReductionWork> {
+    /// Computes a reduction that the device requests, or returns it as work for the application.
+    fn reduce(&self, id: OffloadedId, step: StepId) -> Option<ReductionWork> {
         let StepAction::Reduce { from, into } =
             self.launch.plan.schedule.steps()[step as usize].action
         else {
@@ -164,205 +161,212 @@ impl OffloadedOperation {
                 None
             }
             ReductionMethod::Application(kernel) => {
-                let kernel = std::sync::Arc::clone(kernel);
-                Some(ReductionWork { origin: WorkOrigin::Program(id), step, kernel, from, into })
+                let (origin, kernel) = (WorkOrigin::Program(id), Arc::clone(kernel));
+                Some(ReductionWork { origin, step, kernel, from, into })
             }
         }
     }
 }
 
-impl<D: Device> Engine<D> {
-    /// Keeps an operation whose program is loaded.
-    pub(in crate::engine) fn keep_offloaded(
-        &mut self, offloaded: OffloadedOperation,
-    ) -> OffloadedId {
-        let id = self.offloads.all.insert(offloaded);
-        // So that no start needs memory.
-        let more = self.offloads.all.len().saturating_sub(self.offloads.active.len());
-        self.offloads.active.reserve(more);
+/// What a caller may do with offloaded operations.
+impl Offloads {
+    /// Adds an operation whose program is loaded.
+    pub(crate) fn insert(&mut self, operation: OffloadedOperation) -> OffloadedId {
+        let (state, error, released, assignment) = (OffloadState::Idle, None, false, None);
+        let id = self.all.insert(OffloadedEntry { operation, state, error, released, assignment });
+        // So that no start allocates memory.
+        self.active.reserve(self.all.len().saturating_sub(self.active.len()));
         id
     }
 
-    /// What an operation puts, and whether that has been arranged so; it counts as arranged so from
-    /// here on.
-    pub(in crate::engine) fn assignment_of(
-        &mut self, id: OffloadedId, arrangement: u64,
-    ) -> (ProgramKey, &[PeerTraffic], bool) {
-        let operation = &mut self.offloads.all[id];
-        let known = operation.assignment.replace(arrangement) == Some(arrangement);
-        (operation.program, &operation.traffic, known)
-    }
-
-    /// Starts an operation that is idle once more. It may be over when this returns.
+    /// Starts an idle operation. It may have completed when this returns.
     ///
     /// # Panics
     /// If there is no such operation.
-    pub(crate) fn start_offloaded(&mut self, id: OffloadedId) {
-        let operation = &mut self.offloads.all[id];
-        debug_assert!(operation.state == OffloadState::Idle);
-        operation.pack();
-        operation.state = OffloadState::Active;
-        let program = operation.program;
-        let Some(trigger) = self.device.trigger() else { return };
+    pub(crate) fn start<D: Device>(
+        &mut self, id: OffloadedId, messages: &mut PointToPoint<D>,
+        work: &mut VecDeque<ReductionWork>,
+    ) {
+        let entry = &mut self.all[id];
+        debug_assert!(entry.state == OffloadState::Idle);
+        entry.operation.pack();
+        entry.state = OffloadState::Active;
+        let program = entry.operation.program;
+        let Some(trigger) = messages.device.trigger() else { return };
         trigger.start(program);
-        let host = matches!(trigger.runner(program), Runner::Host(_));
-        if self.poll_offloaded(id) {
+        let is_host = matches!(trigger.runner(program), Runner::Host(_));
+        if self.poll_operation(id, messages, work) {
             return;
         }
-        let reduces = !matches!(self.offloads.all[id].launch.plan.reduction, ReductionMethod::None);
-        self.offloads.active.push(id);
-        if host || reduces {
-            self.note_long_start();
+        let reduction = &self.all[id].operation.launch.plan.reduction;
+        let reduces = !matches!(reduction, ReductionMethod::None);
+        self.active.push(id);
+        if is_host || reduces {
+            messages.note_long_start();
         }
     }
 
-    /// Whether an operation is over, or has not been started since its end was taken.
+    /// Whether an operation is not in progress.
     ///
     /// # Panics
     /// If there is no such operation.
     #[inline]
-    pub(crate) fn is_offloaded_complete(&self, id: OffloadedId) -> bool {
-        self.offloads.all[id].state != OffloadState::Active
+    pub(crate) fn is_complete(&self, id: OffloadedId) -> bool {
+        self.all[id].state != OffloadState::Active
     }
 
-    /// Takes the end of an operation that is over: why it failed, if it did.
+    /// Takes the error of a completed operation, which becomes idle.
     ///
     /// # Panics
     /// If there is no such operation.
-    pub(crate) fn take_offloaded_error(&mut self, id: OffloadedId) -> Option<Box<MpiError>> {
-        let operation = &mut self.offloads.all[id];
-        debug_assert!(operation.state != OffloadState::Active);
-        operation.state = OffloadState::Idle;
-        operation.error.take()
+    pub(crate) fn take_error(&mut self, id: OffloadedId) -> Option<Box<MpiError>> {
+        let entry = &mut self.all[id];
+        debug_assert!(entry.state != OffloadState::Active);
+        entry.state = OffloadState::Idle;
+        entry.error.take()
     }
 
-    /// Gives an operation up: now, or once the instance under way is over.
+    /// Unloads an operation, now or when it completes.
     ///
     /// # Panics
     /// If there is no such operation.
-    pub(crate) fn release_offloaded(&mut self, id: OffloadedId) {
-        let operation = &mut self.offloads.all[id];
-        operation.released = true;
-        if operation.state != OffloadState::Active {
-            drop(self.unload(id));
+    pub(crate) fn release(&mut self, id: OffloadedId, device: &mut impl Device) {
+        let entry = &mut self.all[id];
+        entry.released = true;
+        if entry.state != OffloadState::Active {
+            drop(self.unload(id, device));
         }
     }
 
-    /// What an operation still waits for; `None` if it is over.
+    /// Unloads an operation that is not in progress and returns what a run by messages needs.
     ///
     /// # Panics
     /// If there is no such operation.
-    pub fn pending_offloaded(&self, id: OffloadedId) -> Option<PendingRun> {
-        let OffloadedOperation { launch, peers, .. } = &self.offloads.all[id];
+    pub(crate) fn unload(&mut self, id: OffloadedId, device: &mut impl Device) -> Launch {
+        let OffloadedEntry { operation, .. } = self.all.remove(id).expect("the operation exists");
+        let OffloadedOperation { mut launch, packed, reserved, program, .. } = operation;
+        if let Some(trigger) = device.trigger() {
+            trigger.unload(program);
+        }
+        reserved.release(device);
+        PackedBuffer::restore(packed, &mut launch);
+        launch
+    }
+
+    /// The state of an operation; `None` if it has completed.
+    ///
+    /// # Panics
+    /// If there is no such operation.
+    pub(crate) fn pending(&self, id: OffloadedId) -> Option<PendingRun> {
+        let OffloadedOperation { launch, peers, .. } = &self.all[id].operation;
         let Launch { context, sequence, .. } = *launch;
-        let is_under_way = !self.is_offloaded_complete(id);
-        is_under_way.then(|| PendingRun { context, sequence, peers: peers.clone() })
+        let is_active = !self.is_complete(id);
+        is_active.then(|| PendingRun { context, sequence, peers: peers.clone() })
     }
 
-    /// Looks at what is under way; how many operations came further.
+    /// Whether there are no operations, not even idle ones.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Whether a released operation is in progress.
+    pub(crate) fn has_released(&self) -> bool {
+        self.active.iter().any(|id| self.all[*id].released)
+    }
+
+    /// [`Device::quiescence`]. With active operations: its value after the last poll, `None` if an
+    /// operation made progress in that poll.
+    pub(crate) fn device_quiescence(&self, device: &impl Device) -> Option<u64> {
+        match self.active.is_empty() {
+            true => device.quiescence(),
+            false => self.quiescence,
+        }
+    }
+
+    /// The program and the puts of an operation, and whether `assignment` was its last engine
+    /// assignment already. It is from now on.
+    pub(crate) fn assignment_of(
+        &mut self, id: OffloadedId, assignment: u64,
+    ) -> (ProgramKey, &[PeerTraffic], bool) {
+        let entry = &mut self.all[id];
+        let known = entry.assignment.replace(assignment) == Some(assignment);
+        (entry.operation.program, &entry.operation.traffic, known)
+    }
+}
+
+/// Execution.
+impl Offloads {
+    /// Queries the device about all active operations and returns how many made progress.
     #[inline]
-    pub(in crate::engine) fn poll_offloads(&mut self) -> usize {
-        if self.offloads.active.is_empty() { 0 } else { self.poll_all_offloads() }
+    pub(crate) fn poll<D: Device>(
+        &mut self, messages: &mut PointToPoint<D>, work: &mut VecDeque<ReductionWork>,
+    ) -> usize {
+        if self.active.is_empty() { 0 } else { self.poll_active(messages, work) }
     }
 
-    fn poll_all_offloads(&mut self) -> usize {
-        let mut under_way = std::mem::take(&mut self.offloads.active);
-        let before = under_way.len();
-        let events = self.events();
-        under_way.retain(|id| !self.poll_offloaded(*id));
-        let over = before - under_way.len();
-        self.offloads.active = under_way;
-        let moved = over.max(usize::from(self.events() != events));
-        // After the polls: they may have given the device work.
-        self.offloads.quiescence = match moved {
-            0 => self.device.quiescence(),
+    fn poll_active<D: Device>(
+        &mut self, messages: &mut PointToPoint<D>, work: &mut VecDeque<ReductionWork>,
+    ) -> usize {
+        let mut active = std::mem::take(&mut self.active);
+        let (before, events) = (active.len(), messages.events());
+        active.retain(|id| !self.poll_operation(*id, messages, work));
+        let completed = before - active.len();
+        self.active = active;
+        let progress = completed.max(usize::from(messages.events() != events));
+        // After the queries: they may have given the device work.
+        self.quiescence = match progress {
+            0 => messages.device.quiescence(),
             _ => None,
         };
-        moved
+        progress
     }
 
-    /// Looks how far the device is with an operation, and runs the reductions that it asks for.
-    /// Whether the operation is over.
-    fn poll_offloaded(&mut self, id: OffloadedId) -> bool {
-        let program = self.offloads.all[id].program;
+    /// Queries the device about an operation and computes the reductions that it requests. True if
+    /// the operation has completed.
+    fn poll_operation<D: Device>(
+        &mut self, id: OffloadedId, messages: &mut PointToPoint<D>,
+        work: &mut VecDeque<ReductionWork>,
+    ) -> bool {
+        let program = self.all[id].operation.program;
         loop {
-            let Some(trigger) = self.device.trigger() else { return false };
+            let Some(trigger) = messages.device.trigger() else { return false };
             let end = match trigger.poll_program(program) {
                 InstanceState::Waiting => return false,
                 InstanceState::HostStep(step) => {
-                    self.note_event();
-                    match self.offloads.all[id].run(id, step) {
-                        Some(work) => self.runs.push_work(work),
-                        None => self.host_step_done(program, step),
+                    messages.note_event();
+                    match self.all[id].operation.reduce(id, step) {
+                        Some(reduction) => work.push_back(reduction),
+                        None => host_step_done(program, step, &mut messages.device),
                     }
                     continue;
                 }
                 InstanceState::Completed(end) => end,
             };
-            self.note_event();
-            let operation = &mut self.offloads.all[id];
-            operation.state = OffloadState::Complete;
-            operation.error = end.err();
-            operation.unpack();
-            if operation.released {
-                drop(self.unload(id));
+            messages.note_event();
+            let entry = &mut self.all[id];
+            entry.state = OffloadState::Complete;
+            entry.error = end.err();
+            entry.operation.unpack();
+            if entry.released {
+                drop(self.unload(id, &mut messages.device));
             }
             return true;
         }
     }
 
-    fn host_step_done(&mut self, program: ProgramKey, step: StepId) {
-        if let Some(trigger) = self.device.trigger() {
-            trigger.host_done(program, step);
-        }
+    /// Completes the step of a reduction that the application has computed.
+    pub(crate) fn work_done<D: Device>(
+        &mut self, id: OffloadedId, step: StepId, messages: &mut PointToPoint<D>,
+        work: &mut VecDeque<ReductionWork>,
+    ) {
+        messages.note_event();
+        host_step_done(self.all[id].operation.program, step, &mut messages.device);
+        self.poll(messages, work);
     }
+}
 
-    /// The application has done a reduction of an operation.
-    pub(in crate::engine) fn offloaded_work_done(&mut self, id: OffloadedId, step: StepId) {
-        self.note_event();
-        self.host_step_done(self.offloads.all[id].program, step);
-        self.poll_offloads();
-    }
-
-    /// Whether an operation that nobody waits for any more is under way.
-    pub(in crate::engine) fn has_released_offloads(&self) -> bool {
-        self.offloads.active.iter().any(|id| self.offloads.all[*id].released)
-    }
-
-    /// Whether there is any operation, under way or not.
-    pub fn has_offloads(&self) -> bool {
-        !self.offloads.all.is_empty()
-    }
-
-    /// [`Device::quiescence`]. While the device runs operations: its value after the last poll, `None`
-    /// if an operation made progress in that poll.
-    pub fn device_quiescence(&self) -> Option<u64> {
-        match self.offloads.active.is_empty() {
-            true => self.device.quiescence(),
-            false => self.offloads.quiescence,
-        }
-    }
-
-    /// Unloads an operation that is not under way; what a run by messages would need.
-    ///
-    /// # Panics
-    /// If there is no such operation.
-    pub fn unload(&mut self, id: OffloadedId) -> Launch {
-        let operation = self.offloads.all.remove(id).expect("the operation has been made");
-        if let Some(trigger) = self.device.trigger() {
-            trigger.unload(operation.program);
-        }
-        self.release_reserved(operation.reserved);
-        restore_buffers(operation.launch, operation.packed)
-    }
-
-    /// Gives back what the device gave for a program that is not loaded.
-    pub(in crate::engine) fn release_reserved(&mut self, reserved: ReservedResources) {
-        if let Some(trigger) = self.device.trigger() {
-            trigger.release(&reserved.counters);
-        }
-        if let Some(rma) = self.device.rma() {
-            reserved.keys.into_iter().for_each(|(_, key)| rma.deregister(key));
-        }
+fn host_step_done(program: ProgramKey, step: StepId, device: &mut impl Device) {
+    if let Some(trigger) = device.trigger() {
+        trigger.host_done(program, step);
     }
 }

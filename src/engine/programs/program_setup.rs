@@ -19,12 +19,10 @@ use crate::device::Device;
 use crate::device::rma::{MemoryKey, RemoteAccess};
 use crate::device::trigger::{CounterKey, PeerBinding, ProgramBinding};
 use crate::engine::memory::{Memory, OwnedBytes};
-use crate::engine::point_to_point::Engine;
-use crate::engine::programs::engine_assignment::peer_traffic;
-use crate::engine::programs::offloaded::{
-    OffloadedId, OffloadedOperation, PackedBuffer, ReservedResources,
-};
-use crate::engine::schedules::run::{Launch, ReductionMethod, RunPlan};
+use crate::engine::programs::offloaded::{OffloadedOperation, PackedBuffer, ReservedResources};
+use crate::engine::programs::traffic::peer_traffic;
+use crate::engine::schedules::plan::{Launch, RunPlan};
+use crate::engine::schedules::reduction::ReductionMethod;
 use crate::offload::compile::{ArrivalTarget, Draft, Rules};
 use crate::offload::{
     Buffer, Program, Region, Schedule, ScheduleBuilder, Scheme, Step, StepAction, Wait, with_gates,
@@ -205,52 +203,48 @@ impl ProgramSetup {
             ..self.launch
         }
     }
-
-    /// What a run by messages needs.
-    fn into_launch(self) -> Launch {
-        restore_buffers(self.launch, self.packed)
-    }
 }
 
-impl<D: Device> Engine<D> {
-    /// Begins to make a program of what a run by messages would do.
+/// The steps with the device.
+impl ProgramSetup {
+    /// Begins to make a program of `launch`.
     ///
     /// # Errors
     /// The launch, and why this rank cannot.
-    pub(crate) fn draft(
-        &mut self, launch: Launch, scheme: Scheme,
-    ) -> Result<ProgramSetup, SetupError<String>> {
-        let ordered = match self.device.trigger() {
+    pub(crate) fn begin(
+        launch: Launch, scheme: Scheme, device: &mut impl Device,
+    ) -> Result<Self, SetupError<String>> {
+        let ordered = match device.trigger() {
             Some(trigger) => trigger.limits().ordered,
             None => return Err(Box::new((launch, "the device runs no programs".to_owned()))),
         };
-        if self.device.rma().is_none() {
+        if device.rma().is_none() {
             let why = "the device writes to no memory of peers";
             return Err(Box::new((launch, why.to_owned())));
         }
-        // Only a barrier moves nothing. It is also what one tank is proved safe for, whatever its size.
+        // Only a barrier moves no data. One tank is proved safe for it at any size.
         let synchronizes = launch.plan.buffers.is_empty();
         let rules = match scheme {
             Scheme::Tank1 if !synchronizes => Rules::SAFE,
             _ => Rules { synchronizes, ..Rules::of(scheme) },
         };
-        ProgramSetup::draft(launch, &Rules { ordered, ..rules })
+        Self::draft(launch, &Rules { ordered, ..rules })
     }
 
-    /// Takes of the device what peers are told of.
-    pub(crate) fn reserve_resources(&mut self, linking: &mut ProgramSetup) {
-        if linking.failed.is_none() {
-            linking.failed = self.reserve(linking).err();
+    /// Reserves the counters and registers the memory that peers use.
+    pub(crate) fn reserve_resources(&mut self, device: &mut impl Device) {
+        if self.failed.is_none() {
+            self.failed = self.reserve(device).err();
         }
     }
 
-    fn reserve(&mut self, linking: &mut ProgramSetup) -> Result {
-        let ProgramSetup { draft, tanks, launch, scratch, reserved, .. } = linking;
-        if let Some(trigger) = self.device.trigger() {
+    fn reserve(&mut self, device: &mut impl Device) -> Result {
+        let Self { draft, tanks, launch, scratch, reserved, .. } = self;
+        if let Some(trigger) = device.trigger() {
             let counters = usize::from(draft.counters()) * *tanks;
             reserved.counters = trigger.reserve(counters)?;
         }
-        let Some(rma) = self.device.rma() else { return Ok(()) };
+        let Some(rma) = device.rma() else { return Ok(()) };
         for step in launch.plan.schedule.steps() {
             let StepAction::Receive { region: Region { buffer, len, .. }, .. } = step.action else {
                 continue;
@@ -261,86 +255,93 @@ impl<D: Device> Engine<D> {
                     Buffer::Scratch(index) => Some(scratch[index as usize].span()),
                     Buffer::None | Buffer::First => None,
                 };
-                let memory = memory.ok_or_else(|| internal_error("a receive needs memory"))?;
+                let memory = memory.ok_or_else(|| internal_error("a receive without memory"))?;
                 reserved.keys.push((buffer, rma.register(memory, RemoteAccess::ReadWrite)?));
             }
         }
         Ok(())
     }
 
-    /// Loads the program, as the exchange of places left `received`.
+    /// Loads the program; `received` has the results of [`ProgramSetup::target_exchange`].
     ///
     /// # Errors
-    /// The launch, and what went wrong on the way.
+    /// The launch, and the first failure of the setup.
     pub(crate) fn load(
-        &mut self, mut linking: ProgramSetup, received: &[Memory],
-    ) -> Result<OffloadedId, SetupError<Box<MpiError>>> {
-        if let Some(why) = linking.failed.take() {
-            return Err(Box::new((self.cancel_setup(linking), why)));
-        }
+        mut self, received: &[Memory], device: &mut impl Device,
+    ) -> Result<OffloadedOperation, SetupError<Box<MpiError>>> {
         let received = received.iter().map(|memory| decode(memory, u64::from_le_bytes));
-        let peers = linking.draft.peers().into_iter().zip(received);
-        let linked: Vec<PeerBinding> =
-            peers.map(|(rank, words)| linking.take_targets(rank, &words)).collect();
-        if let Some(why) = linking.failed.take() {
-            return Err(Box::new((self.cancel_setup(linking), why)));
+        let bound: Vec<PeerBinding> = match self.failed {
+            Some(_) => Vec::new(),
+            None => {
+                let peers = self.draft.peers().into_iter().zip(received);
+                peers.map(|(rank, words)| self.take_targets(rank, &words)).collect()
+            }
+        };
+        if let Some(why) = self.failed.take() {
+            return Err(Box::new((self.cancel(device), why)));
         }
-        let ProgramSetup { launch, packed, scratch, reserved, draft, .. } = linking;
-        let program = match draft.finish() {
-            Ok(program) => self.with_interface_arithmetic(program, &launch.plan),
+        let Self { mut launch, packed, scratch, reserved, draft, .. } = self;
+        let program = draft.finish().map_err(|why| internal_error(&why));
+        let loaded = program.and_then(|program| {
+            let program = with_interface_arithmetic(program, &launch.plan, device);
+            let members = &launch.members;
+            let traffic = peer_traffic(&launch.plan.schedule, &program, |rank| members.peer(rank));
+            let mut peers: Vec<Peer> = bound.iter().map(|bound| bound.peer).collect();
+            peers.sort_unstable();
+            let user = (0..).zip(&launch.plan.buffers);
+            let user =
+                user.filter_map(|(entry, memory)| Some((Buffer::User(entry), memory.span()?)));
+            let own =
+                (0..).zip(&scratch).map(|(index, bytes)| (Buffer::Scratch(index), bytes.span()));
+            let binding = ProgramBinding {
+                program: Arc::new(program),
+                counters: reserved.counters.clone(),
+                memory: user.chain(own).collect(),
+                peers: bound,
+            };
+            let trigger = device.trigger();
+            let trigger =
+                trigger.ok_or_else(|| internal_error("the device ran programs before"))?;
+            Ok((trigger.load(binding, false), peers, traffic))
+        });
+        match loaded {
+            Ok((program, peers, traffic)) => Ok(OffloadedOperation {
+                launch,
+                packed,
+                scratch,
+                reserved,
+                program,
+                peers,
+                traffic,
+            }),
             Err(why) => {
-                self.release_reserved(reserved);
-                return Err(Box::new((restore_buffers(launch, packed), internal_error(&why))));
+                reserved.release(device);
+                PackedBuffer::restore(packed, &mut launch);
+                Err(Box::new((launch, why)))
             }
-        };
-        let mut names: Vec<Peer> = linked.iter().map(|linked| linked.peer).collect();
-        names.sort_unstable();
-        let user = (0..).zip(&launch.plan.buffers);
-        let user = user.filter_map(|(entry, memory)| Some((Buffer::User(entry), memory.span()?)));
-        let own = (0..).zip(&scratch).map(|(index, bytes)| (Buffer::Scratch(index), bytes.span()));
-        let members = &launch.members;
-        let shares = peer_traffic(&launch.plan.schedule, &program, |rank| members.peer(rank));
-        let loading = ProgramBinding {
-            program: Arc::new(program),
-            counters: reserved.counters.clone(),
-            memory: user.chain(own).collect(),
-            peers: linked,
-        };
-        let Some(trigger) = self.device.trigger() else {
-            self.release_reserved(reserved);
-            let why = internal_error("the device has run programs");
-            return Err(Box::new((restore_buffers(launch, packed), why)));
-        };
-        let program = trigger.load(loading, false);
-        let operation =
-            OffloadedOperation::new(launch, packed, scratch, reserved, program, names, shares);
-        Ok(self.keep_offloaded(operation))
-    }
-
-    /// The program of a plan with short arithmetic done by the interface, if that can do it.
-    fn with_interface_arithmetic(&mut self, program: Program, plan: &RunPlan) -> Program {
-        let numbers = self.device.trigger().map_or(0, |trigger| trigger.limits().arithmetic);
-        match plan.reduction {
-            ReductionMethod::Numbers(_, with) if numbers > 0 => {
-                with_gates(&program, &plan.schedule, with, numbers.into())
-            }
-            _ => program,
         }
     }
 
-    /// Gives up what is being made.
-    pub(crate) fn cancel_setup(&mut self, mut linking: ProgramSetup) -> Launch {
-        self.release_reserved(std::mem::take(&mut linking.reserved));
-        linking.into_launch()
+    /// Gives up the setup and returns what a run by messages needs.
+    pub(crate) fn cancel(self, device: &mut impl Device) -> Launch {
+        let Self { mut launch, packed, reserved, .. } = self;
+        reserved.release(device);
+        PackedBuffer::restore(packed, &mut launch);
+        launch
     }
 }
 
-/// A launch whose scattered memory is what it was.
-pub(in crate::engine) fn restore_buffers(mut launch: Launch, packed: Vec<PackedBuffer>) -> Launch {
-    for PackedBuffer { entry, memory, .. } in packed {
-        launch.plan.buffers[entry] = memory;
+/// The program with short reductions computed by the interface, if the interface can do that.
+fn with_interface_arithmetic(
+    program: Program, plan: &RunPlan, device: &mut impl Device,
+) -> Program {
+    let numbers = device.trigger().map_or(0, |trigger| trigger.limits().arithmetic);
+    match plan.reduction {
+        ReductionMethod::Numbers(_, arithmetic) if numbers > 0 => {
+            with_gates(&program, &plan.schedule, arithmetic, numbers.into())
+        }
+        _ => program,
     }
-    launch
 }
 
 /// Gives scattered memory a place for its bytes while an operation is under way.

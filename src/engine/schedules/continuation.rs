@@ -1,25 +1,24 @@
-//! What follows a run: another schedule, if what the first one brought allows it.
+//! Continuations: a second plan for a run, if a check of the results of the first one allows it.
 //!
 //! ```text
-//!   question ──> judge ──> next plan ──> over
-//!                  │
-//!                  └─ error ───────────> over
+//!   first plan ──> check ──> next plan ──> complete
+//!                    │
+//!                    └─ error ───────────> complete
 //! ```
 //!
-//! The run is one for whoever waits for it: it has the same key, and is over when the last of both
-//! is.
+//! The caller sees one run with one key, which completes with its last plan.
 
 use crate::engine::memory::Memory;
-use crate::engine::schedules::run::RunPlan;
+use crate::engine::schedules::plan::RunPlan;
 use platform::base::Result;
 
-/// Says whether a run may go on, by the user buffers that its first plan had.
+/// Decides whether a run continues, from the user buffers of its first plan.
 pub(crate) type ContinuationCheck = Box<dyn FnOnce(&[Memory]) -> Result + Send>;
 
-/// What follows a run whose steps are all complete.
+/// What happens when all steps of a run have completed.
 pub(crate) struct Continuation {
-    /// Whether it may go on.
+    /// Whether the run continues.
     pub(crate) check: ContinuationCheck,
-    /// With what, under which number of the call; `None` if that was all.
+    /// The next plan with the number of the call; `None` ends the run.
     pub(crate) next: Option<(RunPlan, u32)>,
 }

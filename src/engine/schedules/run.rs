@@ -1,7 +1,7 @@
 //! Runs: the host executor of schedules.
 //!
-//! A run is one instance of a [`Schedule`] on one rank. Its steps become operations of the engine
-//! the moment that the steps they wait on are complete; copies and reductions happen in between.
+//! A run is one instance of a [`Schedule`](crate::offload::Schedule) on one rank. A step becomes a
+//! send, a receive, a copy or a reduction when the steps that it waits for have completed.
 //!
 //! ```text
 //! start ──> ready steps ──> operations, copies, reductions ──> completed steps ──┐
@@ -9,247 +9,345 @@
 //!               └─────────────── waits[..] of their successors ──────────────────┘
 //! ```
 //!
-//! A reduction by a function of the application is not run here: it is handed out as [`ReductionWork`],
-//! and the step completes with [`Engine::work_done`].
+//! A reduction by a function of the application is not computed here: it becomes a [`ReductionWork`],
+//! and its step completes with [`Runs::work_done`].
 //!
-//! Messages are matched in the communicator's context for collectives, with the sequence number of
-//! the call and the label of the step as their tag. Calls on a communicator come in the same order
-//! on all of its ranks (MPI 5.0 §6.14), so the number may wrap: messages of one source with one tag
-//! keep their order.
+//! Messages have the communicator's context for collectives. Their tag is the sequence number of the
+//! call with the label of the step. Calls on a communicator have the same order on all of its ranks
+//! (MPI 5.0 §6.14), so the number may wrap: messages of one source with one tag keep their order.
 //!
-//! **Instances** of a run that may start again have the same tags, and need nothing to be told
-//! apart. Such an instance is over on a rank when all its steps have started there, too, the
-//! detached ones among them. So on each rank the sends and the receives with one tag start in the
-//! order of the instances, and messages with one tag keep their order: that of instance `j` goes to
-//! the receive of instance `j`, no matter which of both comes first, nor how far apart the ranks
-//! are. Detached steps of the last instance that go on keep its state, and the next one takes
-//! another.
+//! **Instances** of a persistent run have the same tags. An instance completes on a rank when all of
+//! its steps have started there, detached ones included. So on each rank the sends and the receives
+//! with one tag start in the order of the instances, and messages with one tag keep their order: the
+//! message of instance `j` matches the receive of instance `j`, whichever of them starts first and
+//! however far the ranks are apart. Detached steps of the last instance that are still in progress
+//! keep its state, and the next instance takes another one.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::device::Device;
 use crate::engine::memory::Memory;
+use crate::engine::point_to_point::PointToPoint;
 use crate::engine::point_to_point::matching::MatchPattern;
-use crate::engine::point_to_point::operation::{MemoryRange, OperationOwner};
-use crate::engine::point_to_point::protocol::CompletedStep;
+use crate::engine::point_to_point::operation::{CompletedStep, MemoryRange, OperationOwner};
+use crate::engine::point_to_point::pending::PendingOperation;
 use crate::engine::point_to_point::wire::Envelope;
-use crate::engine::point_to_point::{Engine, Mode};
-use crate::engine::programs::offloaded::OffloadedId;
 use crate::engine::schedules::continuation::Continuation;
+use crate::engine::schedules::plan::{Launch, PendingRun, RunEnd, RunId};
+use crate::engine::schedules::reduction::{ReductionMethod, ReductionWork, WorkOrigin};
 use crate::engine::schedules::run_progress::{ProgressFreeList, RunProgress};
-use crate::offload::{Arithmetic, Buffer, Region, Schedule, StepAction, StepId};
-use platform::base::{ErrorClass, MpiError, Peer, Slab, Span};
-
-/// The key of a run.
-pub type RunId = u32;
-
-/// Computes `into = from op into` for two spans of one length.
-pub type ReductionKernel = Arc<dyn Fn(Span, Span) + Send + Sync>;
-
-/// How the reductions of a run are done.
-#[derive(Clone)]
-pub enum ReductionMethod {
-    /// There are none.
-    None,
-    /// By the library, here.
-    Kernel(ReductionKernel),
-    /// The same on numbers of 8 bytes, with what an interface would call it.
-    Numbers(ReductionKernel, Arithmetic),
-    /// By a function of the application: each becomes a piece of [`ReductionWork`].
-    Application(ReductionKernel),
-}
-
-/// Which peer a rank of a communicator is.
-pub trait Members: Send + Sync {
-    /// The peer of `rank`.
-    fn peer(&self, rank: u32) -> Peer;
-}
-
-/// A schedule with the memory that it moves: all of a collective operation but its communicator.
-pub struct RunPlan {
-    /// What to do.
-    pub schedule: Arc<Schedule>,
-    /// The table of user buffers that the schedule's regions name.
-    pub buffers: Vec<Memory>,
-    /// Memory that is packed into a buffer of the table, or unpacked from one.
-    pub staged: Vec<StagedBuffer>,
-    /// How to reduce.
-    pub reduction: ReductionMethod,
-}
-
-/// Scattered memory whose packed bytes are a buffer of their own: what reductions want.
-pub struct StagedBuffer {
-    /// The entry of the table of buffers, which has adjacent bytes as many as there are here.
-    pub(crate) buffer: usize,
-    /// The memory of the application.
-    pub(crate) memory: Memory,
-    /// Whether it is packed before the first step.
-    pub(crate) read: bool,
-    /// Whether it is unpacked after the last attached one.
-    pub(crate) written: bool,
-}
-
-/// Everything that makes a schedule a run.
-pub struct Launch {
-    /// What to do with which memory.
-    pub plan: RunPlan,
-    /// The ranks of the communicator.
-    pub members: Arc<dyn Members>,
-    /// This rank in it.
-    pub rank: u32,
-    /// The context that no point-to-point message uses.
-    pub context: u64,
-    /// The number of the call on this communicator.
-    pub sequence: u32,
-}
-
-/// A reduction that the application's own function must do, outside the engine.
-///
-/// Both spans hold packed elements and stay good until [`Engine::work_done`].
-pub struct ReductionWork {
-    pub(in crate::engine) origin: WorkOrigin,
-    pub(in crate::engine) step: StepId,
-    pub(in crate::engine) kernel: ReductionKernel,
-    pub(in crate::engine) from: Span,
-    pub(in crate::engine) into: Span,
-}
-
-/// What a reduction is a step of.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::engine) enum WorkOrigin {
-    /// A run.
-    Run(RunId),
-    /// An operation that the device runs.
-    Program(OffloadedId),
-}
-
-impl ReductionWork {
-    /// Calls the application. Nothing may be locked.
-    pub fn execute(&self) {
-        (self.kernel)(self.from, self.into);
-    }
-}
-
-/// How a run ended.
-#[derive(Debug)]
-pub struct RunEnd {
-    /// The user buffers, back from the run.
-    pub buffers: Vec<Memory>,
-    /// The first error of any step.
-    pub error: Option<Box<MpiError>>,
-}
-
-impl Launch {
-    /// The same for another run, with the user buffers: of steps that go on none uses them.
-    fn take(&mut self) -> Self {
-        let RunPlan { schedule, buffers, staged, reduction } = &mut self.plan;
-        let plan = RunPlan {
-            schedule: Arc::clone(schedule),
-            buffers: std::mem::take(buffers),
-            staged: std::mem::take(staged),
-            reduction: reduction.clone(),
-        };
-        Self { plan, members: Arc::clone(&self.members), ..*self }
-    }
-}
-
-impl RunPlan {
-    /// A plan that only moves data.
-    pub fn moving(schedule: impl Into<Arc<Schedule>>, buffers: Vec<Memory>) -> Self {
-        let (schedule, staged) = (schedule.into(), Vec::new());
-        Self { schedule, buffers, staged, reduction: ReductionMethod::None }
-    }
-
-    pub(in crate::engine) fn pack(&mut self) {
-        self.staged.iter().for_each(|staged| staged.pack(&mut self.buffers));
-    }
-
-    pub(in crate::engine) fn unpack(&mut self) {
-        self.staged.iter_mut().for_each(|staged| staged.unpack(&self.buffers));
-    }
-}
-
-impl StagedBuffer {
-    /// Packs the memory into its entry of `buffers`, if it is to be read.
-    pub(crate) fn pack(&self, buffers: &mut [Memory]) {
-        if self.read {
-            self.memory.copy(0, &mut buffers[self.buffer], 0, self.memory.len());
-        }
-    }
-
-    /// Unpacks the memory from its entry of `buffers`, if it is to be written.
-    pub(crate) fn unpack(&mut self, buffers: &[Memory]) {
-        if self.written {
-            let len = self.memory.len();
-            buffers[self.buffer].copy(0, &mut self.memory, 0, len);
-        }
-    }
-}
-
-impl std::fmt::Debug for RunPlan {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        to.debug_struct("Plan").field("buffers", &self.buffers).finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for Launch {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { plan, rank, context, sequence, .. } = self;
-        let mut all = to.debug_struct("Launch");
-        all.field("plan", plan).field("rank", rank);
-        all.field("context", context).field("sequence", sequence).finish_non_exhaustive()
-    }
-}
+use crate::offload::{Buffer, Region, StepAction, StepId};
+use platform::base::{ErrorClass, MpiError, Slab, Span};
 
 struct ScheduleRun {
     launch: Launch,
     progress: RunProgress,
     error: Option<Box<MpiError>>,
     owner: OperationOwner,
-    /// Whether it may start again: then it stays when it is over.
+    /// Whether the run may start again. Then it is kept when it has completed.
     persistent: bool,
-    /// What comes after all steps.
     continuation: Option<Box<Continuation>>,
 }
 
-/// The runs of an engine.
+/// The runs of a rank.
 #[derive(Default)]
 pub(crate) struct Runs {
     runs: Slab<ScheduleRun>,
     free_list: ProgressFreeList,
-    work: VecDeque<ReductionWork>,
+    /// Reductions for the application, also those of offloaded operations.
+    pub(crate) work: VecDeque<ReductionWork>,
 }
 
+impl ScheduleRun {
+    /// Memory of a region. The run owns scratch memory and outlives its operations.
+    fn memory_range(&self, region: Region) -> MemoryRange {
+        let memory = match region.buffer {
+            Buffer::None => Memory::EMPTY,
+            Buffer::User(entry) => self.launch.plan.buffers[entry as usize].alias(),
+            Buffer::Scratch(index) => Memory::Span(self.progress.scratch(index)),
+            Buffer::First => unreachable!("the schedule has replaced it"),
+        };
+        MemoryRange { memory, start: region.start, len: region.len }
+    }
+
+    fn span(&self, region: Region) -> Span {
+        self.memory_range(region).span().expect("the buffers of a reduction are contiguous")
+    }
+
+    /// The envelope of a message that rank `source` sends.
+    fn envelope(&self, source: u32, label: u16) -> Envelope {
+        let tag = (self.launch.sequence << 16 | u32::from(label)) as i32;
+        Envelope { context: self.launch.context, source, tag }
+    }
+
+    /// The error of a step. Both sides know the length of each message, so another length means
+    /// that the ranks passed different amounts of data (MPI 5.0 §6.1).
+    fn step_error(&self, completed: &CompletedStep) -> Option<Box<MpiError>> {
+        let step = &self.progress.schedule().steps()[completed.step as usize];
+        let StepAction::Receive { peer, region, .. } = step.action else { return None };
+        match &completed.error {
+            None if completed.bytes == region.len => None,
+            None => Some(length_mismatch(ErrorClass::Count, peer, region.len, "fewer")),
+            Some(error) if error.code.0 == ErrorClass::Truncate as i32 => {
+                Some(length_mismatch(ErrorClass::Truncate, peer, region.len, "more"))
+            }
+            Some(error) => Some(error.clone()),
+        }
+    }
+
+    /// Notes a completed step: its successors may become ready.
+    fn complete_step(&mut self, step: StepId) {
+        if self.progress.complete_step(step) {
+            self.launch.plan.unpack();
+        }
+    }
+
+    /// Computes a reduction, or returns it as work for the application.
+    fn reduce(&self, id: RunId, step: StepId, from: Region, into: Region) -> Option<ReductionWork> {
+        let (from, into) = (self.span(from), self.span(into));
+        match &self.launch.plan.reduction {
+            ReductionMethod::Kernel(kernel) | ReductionMethod::Numbers(kernel, _) => {
+                kernel(from, into);
+                None
+            }
+            ReductionMethod::Application(kernel) => {
+                let (origin, kernel) = (WorkOrigin::Run(id), Arc::clone(kernel));
+                Some(ReductionWork { origin, step, kernel, from, into })
+            }
+            ReductionMethod::None => None,
+        }
+    }
+}
+
+#[cold]
+fn length_mismatch(class: ErrorClass, peer: u32, bytes: usize, how: &str) -> Box<MpiError> {
+    class.error(format!(
+        "the ranks disagree about the amount of data: rank {peer} sent {how} than the {bytes} bytes \
+         that this rank expects from it"
+    ))
+}
+
+/// What a caller may do with runs.
 impl Runs {
-    /// What the run `id` does.
+    /// Starts a run, which has no detached steps before its `continuation`. The run may have
+    /// completed when this returns.
+    pub(crate) fn launch<D: Device>(
+        &mut self, launch: Launch, continuation: Option<Continuation>,
+        messages: &mut PointToPoint<D>,
+    ) -> RunId {
+        let id = self.insert(launch, false);
+        self.runs[id].continuation = continuation.map(Box::new);
+        self.begin(id, messages);
+        id
+    }
+
+    /// Makes a run that may start any number of times ([`Runs::start`]), one instance after the
+    /// other, until it is released.
+    pub(crate) fn create_persistent(&mut self, launch: Launch) -> RunId {
+        self.insert(launch, true)
+    }
+
+    /// Starts a persistent run that is not in progress. The key changes if detached steps of the
+    /// last instance are still in progress.
     ///
     /// # Panics
     /// If there is no such run.
-    pub(in crate::engine) fn launch(&self, id: RunId) -> &Launch {
-        &self.runs[id].launch
+    pub(crate) fn start<D: Device>(&mut self, id: RunId, messages: &mut PointToPoint<D>) -> RunId {
+        debug_assert!(self.is_complete(id) && self.runs[id].persistent);
+        let is_done = self.runs[id].progress.has_completed_all();
+        let id = if is_done { id } else { self.split_off(id) };
+        self.begin(id, messages);
+        id
     }
 
-    /// Something for the application to do.
-    pub(in crate::engine) fn push_work(&mut self, work: ReductionWork) {
-        self.work.push_back(work);
+    /// Whether the run has completed from its caller's view: detached steps may still be in
+    /// progress.
+    ///
+    /// # Panics
+    /// If there is no such run.
+    #[inline]
+    pub(crate) fn is_complete(&self, id: RunId) -> bool {
+        let run = &self.runs[id];
+        let has_started = !run.persistent || run.progress.has_started_all();
+        run.progress.is_complete() && has_started && run.continuation.is_none()
     }
 
-    /// A run that has not started.
-    fn insert(&mut self, launch: Launch, stays: bool) -> RunId {
+    /// Takes the result of a completed run. A persistent run keeps its buffers.
+    ///
+    /// # Panics
+    /// If there is no such run.
+    pub(crate) fn take_end(&mut self, id: RunId) -> Option<RunEnd> {
+        if !self.is_complete(id) {
+            return None;
+        }
+        let run = &mut self.runs[id];
+        let error = run.error.take();
+        if run.persistent {
+            return Some(RunEnd { buffers: Vec::new(), error });
+        }
+        run.owner = OperationOwner::Released;
+        let buffers = std::mem::take(&mut run.launch.plan.buffers);
+        self.remove_if_done(id);
+        Some(RunEnd { buffers, error })
+    }
+
+    /// Removes the run when all of its steps have completed. It does not start again.
+    pub(crate) fn release(&mut self, id: RunId) {
+        let run = &mut self.runs[id];
+        (run.owner, run.persistent) = (OperationOwner::Released, false);
+        self.remove_if_done(id);
+    }
+
+    /// Completes the step of a reduction that the application has computed.
+    pub(crate) fn work_done<D: Device>(
+        &mut self, id: RunId, step: StepId, messages: &mut PointToPoint<D>,
+    ) {
+        messages.note_event();
+        self.runs[id].complete_step(step);
+        self.start_ready(id, messages);
+        self.remove_if_done(id);
+        self.advance(messages);
+    }
+
+    /// The state of a run; `None` if it has completed.
+    ///
+    /// # Panics
+    /// If there is no such run.
+    pub(crate) fn pending<D: Device>(
+        &self, id: RunId, messages: &PointToPoint<D>,
+    ) -> Option<PendingRun> {
+        if self.is_complete(id) {
+            return None;
+        }
+        let launch = &self.runs[id].launch;
+        let peer = |operation| match operation {
+            PendingOperation::Send { to, .. } => Some(to),
+            PendingOperation::Receive { pattern, .. } => {
+                pattern.source.map(|rank| launch.members.peer(rank))
+            }
+            PendingOperation::Arriving { envelope, .. } => {
+                Some(launch.members.peer(envelope.source))
+            }
+        };
+        let mut peers: Vec<_> = messages.pending_steps(id).filter_map(peer).collect();
+        peers.sort_unstable();
+        peers.dedup();
+        Some(PendingRun { context: launch.context, sequence: launch.sequence, peers })
+    }
+
+    /// Whether there are no runs, not even idle persistent ones.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// Whether a released run is in progress.
+    pub(crate) fn has_released(&self) -> bool {
+        self.runs.iter().any(|(_, run)| run.owner == OperationOwner::Released)
+    }
+}
+
+/// Execution.
+impl Runs {
+    /// Starts all steps that wait only for completed operations.
+    pub(crate) fn advance<D: Device>(&mut self, messages: &mut PointToPoint<D>) {
+        while let Some(completed) = messages.next_completed_step() {
+            let run = &mut self.runs[completed.run];
+            if run.error.is_none() {
+                run.error = run.step_error(&completed);
+            }
+            run.complete_step(completed.step);
+            self.start_ready(completed.run, messages);
+            self.remove_if_done(completed.run);
+        }
+    }
+
+    fn begin<D: Device>(&mut self, id: RunId, messages: &mut PointToPoint<D>) {
+        self.rewind(id, messages);
+        self.advance(messages);
+        if !self.is_complete(id) {
+            messages.note_long_start();
+        }
+    }
+
+    fn rewind<D: Device>(&mut self, id: RunId, messages: &mut PointToPoint<D>) {
+        let run = &mut self.runs[id];
+        run.progress.rewind();
+        run.launch.plan.pack();
+        self.start_ready(id, messages);
+    }
+
+    fn start_ready<D: Device>(&mut self, id: RunId, messages: &mut PointToPoint<D>) {
+        while let Some((step, first)) = self.runs[id].progress.next() {
+            if self.start_step(id, step, first, messages) {
+                self.runs[id].complete_step(step);
+            }
+        }
+        let run = &self.runs[id];
+        if run.continuation.is_some() && run.progress.has_completed_all() {
+            self.continue_run(id, messages);
+        }
+    }
+
+    /// Starts a step that the completion of `first` made ready; true if the step has completed.
+    fn start_step<D: Device>(
+        &mut self, id: RunId, step: StepId, first: StepId, messages: &mut PointToPoint<D>,
+    ) -> bool {
+        let run = &mut self.runs[id];
+        let owner = OperationOwner::Step { run: id, step };
+        match run.progress.schedule().action(step, first) {
+            StepAction::Send { peer, region, label } => {
+                let envelope = run.envelope(run.launch.rank, label);
+                let (range, to) = (run.memory_range(region), run.launch.members.peer(peer));
+                messages.send_range(to, envelope, range, owner).is_none()
+            }
+            StepAction::Receive { peer, region, label } => {
+                let Envelope { context, source, tag } = run.envelope(peer, label);
+                let pattern = MatchPattern { context, source: Some(source), tag: Some(tag) };
+                let range = run.memory_range(region);
+                messages.receive_range(pattern, range, owner);
+                false
+            }
+            StepAction::Copy { from, to } => {
+                let (from, mut to) = (run.memory_range(from), run.memory_range(to));
+                from.memory.copy(from.start, &mut to.memory, to.start, from.len);
+                true
+            }
+            StepAction::Reduce { from, into } => {
+                let work = run.reduce(id, step, from, into);
+                let is_done = work.is_none();
+                self.work.extend(work);
+                is_done
+            }
+        }
+    }
+
+    /// Starts the next plan of a run whose steps have completed, unless the run has failed.
+    #[cold]
+    fn continue_run<D: Device>(&mut self, id: RunId, messages: &mut PointToPoint<D>) {
+        let run = &mut self.runs[id];
+        let Some(Continuation { check, next }) = run.continuation.take().map(|boxed| *boxed) else {
+            return;
+        };
+        let failed = run.error.take().or_else(|| check(&run.launch.plan.buffers).err());
+        match (failed, next) {
+            (None, Some((plan, sequence))) => {
+                run.progress = self.free_list.take(&plan.schedule);
+                (run.launch.plan, run.launch.sequence) = (plan, sequence);
+                self.rewind(id, messages);
+            }
+            (error, _) => run.error = error,
+        }
+    }
+
+    /// Adds a run that has not started.
+    fn insert(&mut self, launch: Launch, persistent: bool) -> RunId {
         let progress = self.free_list.take(&launch.plan.schedule);
-        let (owner, error, sequel) = (OperationOwner::Caller, None, None);
-        self.runs.insert(ScheduleRun {
-            launch,
-            progress,
-            error,
-            owner,
-            persistent: stays,
-            continuation: sequel,
-        })
+        let (owner, error, continuation) = (OperationOwner::Caller, None, None);
+        self.runs.insert(ScheduleRun { launch, progress, error, owner, persistent, continuation })
     }
 
-    /// A run that does what `id` does, which is left with the steps that nobody waits for.
+    /// Adds a run for the next instance of `id`, which keeps its detached steps in progress.
     fn split_off(&mut self, id: RunId) -> RunId {
         let old = &mut self.runs[id];
         (old.owner, old.persistent) = (OperationOwner::Released, false);
@@ -264,280 +362,9 @@ impl Runs {
             && let Some(run) = self.runs.remove(id)
         {
             let ScheduleRun { launch, progress, .. } = run;
-            // The state is worth keeping only if others have the schedule, too.
+            // First, so that the free list sees whether anything else has the schedule.
             drop(launch);
             self.free_list.recycle(progress);
-        }
-    }
-}
-
-impl ScheduleRun {
-    /// The part of memory that a region names. Owned memory stays with the run, which outlives
-    /// its operations.
-    fn memory_range(&self, region: Region) -> MemoryRange {
-        let memory = match region.buffer {
-            Buffer::None => Memory::EMPTY,
-            Buffer::User(entry) => self.launch.plan.buffers[entry as usize].alias(),
-            Buffer::Scratch(index) => Memory::Span(self.progress.scratch(index)),
-            Buffer::First => unreachable!("the schedule has said what came first"),
-        };
-        MemoryRange { memory, start: region.start, len: region.len }
-    }
-
-    fn span(&self, region: Region) -> Span {
-        self.memory_range(region).span().expect("a reduction's buffers are contiguous")
-    }
-
-    /// What the messages of this run are matched by, from rank `source` on.
-    fn envelope(&self, source: u32, label: u16) -> Envelope {
-        let tag = (self.launch.sequence << 16 | u32::from(label)) as i32;
-        Envelope { context: self.launch.context, source, tag }
-    }
-
-    /// Why a step failed. The length of each message is known on both of its sides, so one of
-    /// another length tells of ranks that passed unlike amounts of data (MPI 5.0 §6.1).
-    fn step_error(&self, ended: &CompletedStep) -> Option<Box<MpiError>> {
-        let step = &self.progress.schedule().steps()[ended.step as usize];
-        let StepAction::Receive { peer, region, .. } = step.action else { return None };
-        match &ended.error {
-            None if ended.bytes == region.len => None,
-            None => Some(length_mismatch(ErrorClass::Count, peer, region.len, "fewer")),
-            Some(error) if error.code.0 == ErrorClass::Truncate as i32 => {
-                Some(length_mismatch(ErrorClass::Truncate, peer, region.len, "more"))
-            }
-            Some(error) => Some(error.clone()),
-        }
-    }
-
-    /// Notes the end of a step: its successors may become ready.
-    fn complete_step(&mut self, step: StepId) {
-        if self.progress.complete_step(step) {
-            self.launch.plan.unpack();
-        }
-    }
-}
-
-#[cold]
-fn length_mismatch(class: ErrorClass, peer: u32, bytes: usize, how: &str) -> Box<MpiError> {
-    class.error(format!(
-        "the ranks disagree about the amount of data: rank {peer} sent {how} than the {bytes} bytes \
-         that this rank expects from it"
-    ))
-}
-
-impl<D: Device> Engine<D> {
-    /// Starts a run. It may be over when this returns.
-    pub fn launch(&mut self, launch: Launch) -> RunId {
-        let run = self.runs.insert(launch, false);
-        self.begin_run(run);
-        run
-    }
-
-    /// Starts a run that goes on as `continuation` says; it has no detached steps before that.
-    pub(crate) fn launch_with(&mut self, launch: Launch, sequel: Continuation) -> RunId {
-        let run = self.runs.insert(launch, false);
-        self.runs.runs[run].continuation = Some(Box::new(sequel));
-        self.begin_run(run);
-        run
-    }
-
-    /// Goes on with what follows a run, unless that has failed.
-    #[cold]
-    fn continue_run(&mut self, id: RunId) {
-        let Runs { runs, free_list: spares, .. } = &mut self.runs;
-        let run = &mut runs[id];
-        let Some(Continuation { check: judge, next }) =
-            run.continuation.take().map(|sequel| *sequel)
-        else {
-            return;
-        };
-        let failed = run.error.take().or_else(|| judge(&run.launch.plan.buffers).err());
-        match (failed, next) {
-            (None, Some((plan, sequence))) => {
-                run.progress = spares.take(&plan.schedule);
-                (run.launch.plan, run.launch.sequence) = (plan, sequence);
-                self.rewind_run(id);
-            }
-            (error, _) => run.error = error,
-        }
-    }
-
-    /// A run that may start as often as wanted ([`Engine::start`]), one instance after the other.
-    /// It stays until it is released.
-    pub(crate) fn create_persistent(&mut self, launch: Launch) -> RunId {
-        self.runs.insert(launch, true)
-    }
-
-    /// Starts a run that was held, and is not under way, once more. It has another key from now on
-    /// if steps of the last instance that nobody waits for go on.
-    ///
-    /// # Panics
-    /// If there is no such run.
-    pub(crate) fn start(&mut self, run: RunId) -> RunId {
-        debug_assert!(self.is_run_complete(run) && self.runs.runs[run].persistent);
-        let is_done = self.runs.runs[run].progress.has_completed_all();
-        let run = if is_done { run } else { self.runs.split_off(run) };
-        self.begin_run(run);
-        run
-    }
-
-    fn begin_run(&mut self, id: RunId) {
-        self.rewind_run(id);
-        self.advance();
-        if !self.is_run_complete(id) {
-            self.note_long_start();
-        }
-    }
-
-    fn rewind_run(&mut self, id: RunId) {
-        let run = &mut self.runs.runs[id];
-        run.progress.rewind();
-        run.launch.plan.pack();
-        self.start_ready(id);
-    }
-
-    /// Whether the run is over, for all that its caller can see.
-    ///
-    /// # Panics
-    /// If there is no such run.
-    #[inline]
-    pub(crate) fn is_run_complete(&self, run: RunId) -> bool {
-        let run = &self.runs.runs[run];
-        let begun = !run.persistent || run.progress.has_started_all();
-        run.progress.is_complete() && begun && run.continuation.is_none()
-    }
-
-    /// Takes the end of a run that is over; steps that nobody waits for go on. One that may start
-    /// again keeps its buffers.
-    ///
-    /// # Panics
-    /// If there is no such run.
-    pub fn take_run_end(&mut self, run: RunId) -> Option<RunEnd> {
-        if !self.is_run_complete(run) {
-            return None;
-        }
-        let end = &mut self.runs.runs[run];
-        let error = end.error.take();
-        if end.persistent {
-            return Some(RunEnd { buffers: Vec::new(), error });
-        }
-        end.owner = OperationOwner::Released;
-        let buffers = std::mem::take(&mut end.launch.plan.buffers);
-        self.runs.remove_if_done(run);
-        Some(RunEnd { buffers, error })
-    }
-
-    /// Lets a run go on without anybody waiting for it; it does not start again.
-    pub(crate) fn release_run(&mut self, run: RunId) {
-        let released = &mut self.runs.runs[run];
-        (released.owner, released.persistent) = (OperationOwner::Released, false);
-        self.runs.remove_if_done(run);
-    }
-
-    /// The next reduction that the application must do.
-    #[inline]
-    pub fn take_work(&mut self) -> Option<ReductionWork> {
-        self.runs.work.pop_front()
-    }
-
-    /// Whether there is [`ReductionWork`] to take.
-    #[inline]
-    pub(crate) fn has_work(&self) -> bool {
-        !self.runs.work.is_empty()
-    }
-
-    /// The application has done `work`.
-    pub fn work_done(&mut self, work: &ReductionWork) {
-        let run = match work.origin {
-            WorkOrigin::Run(run) => run,
-            WorkOrigin::Program(id) => return self.offloaded_work_done(id, work.step),
-        };
-        self.note_event();
-        self.runs.runs[run].complete_step(work.step);
-        self.start_ready(run);
-        self.runs.remove_if_done(run);
-        self.advance();
-    }
-
-    /// Whether a run that nobody waits for any more has steps to do.
-    pub(in crate::engine) fn has_released_runs(&self) -> bool {
-        self.runs.runs.iter().any(|(_, run)| run.owner == OperationOwner::Released)
-    }
-
-    /// Whether any run or program of the device has steps to do or may start again.
-    pub fn has_runs(&self) -> bool {
-        !self.runs.runs.is_empty() || self.has_offloads()
-    }
-
-    /// Runs the schedules as far as the operations that have ended let them.
-    pub(in crate::engine) fn advance(&mut self) {
-        while let Some(ended) = self.protocol.steps.pop_front() {
-            let run = &mut self.runs.runs[ended.run];
-            if run.error.is_none() {
-                run.error = run.step_error(&ended);
-            }
-            run.complete_step(ended.step);
-            self.start_ready(ended.run);
-            self.runs.remove_if_done(ended.run);
-        }
-    }
-
-    fn start_ready(&mut self, id: RunId) {
-        while let Some((step, first)) = self.runs.runs[id].progress.next() {
-            if self.start_step(id, step, first) {
-                self.runs.runs[id].complete_step(step);
-            }
-        }
-        let run = &self.runs.runs[id];
-        if run.continuation.is_some() && run.progress.has_completed_all() {
-            self.continue_run(id);
-        }
-    }
-
-    /// Starts a step, which the completion of `first` let; true if that completed it.
-    fn start_step(&mut self, id: RunId, step: StepId, first: StepId) -> bool {
-        let run = &mut self.runs.runs[id];
-        let owner = OperationOwner::Step { run: id, step };
-        match run.progress.schedule().action(step, first) {
-            StepAction::Send { peer, region, label } => {
-                let envelope = run.envelope(run.launch.rank, label);
-                let (part, peer) = (run.memory_range(region), run.launch.members.peer(peer));
-                self.send_range(peer, envelope, part, Mode::Standard, owner).is_none()
-            }
-            StepAction::Receive { peer, region, label } => {
-                let Envelope { context, source, tag } = run.envelope(peer, label);
-                let pattern = MatchPattern { context, source: Some(source), tag: Some(tag) };
-                let part = run.memory_range(region);
-                self.receive_range(pattern, part, owner);
-                false
-            }
-            StepAction::Copy { from, to } => {
-                let (from, mut to) = (run.memory_range(from), run.memory_range(to));
-                from.memory.copy(from.start, &mut to.memory, to.start, from.len);
-                true
-            }
-            StepAction::Reduce { from, into } => {
-                let (from, into) = (run.span(from), run.span(into));
-                match &run.launch.plan.reduction {
-                    ReductionMethod::Kernel(kernel) | ReductionMethod::Numbers(kernel, _) => {
-                        kernel(from, into);
-                        true
-                    }
-                    ReductionMethod::Application(kernel) => {
-                        let kernel = Arc::clone(kernel);
-                        let place = WorkOrigin::Run(id);
-                        self.runs.push_work(ReductionWork {
-                            origin: place,
-                            step,
-                            kernel,
-                            from,
-                            into,
-                        });
-                        false
-                    }
-                    ReductionMethod::None => true,
-                }
-            }
         }
     }
 }

@@ -1,7 +1,7 @@
-//! How far a run is: what changes while its schedule never does.
+//! The progress of a run: the state that changes while the schedule does not.
 //!
-//! Making this state takes memory and time, so that of a run which is over serves the next run of
-//! the same schedule ([`ProgressFreeList`]), and a persistent operation has its own.
+//! To make this state takes memory and time. So the state of a completed run is kept for the next
+//! run of the same schedule ([`ProgressFreeList`]), and a persistent run has its own.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,28 +10,28 @@ use crate::engine::memory::OwnedBytes;
 use crate::offload::{Schedule, StepId};
 use platform::base::Span;
 
-/// How many states are kept for later; few enough to look at each.
+/// States in the free list; few enough to scan.
 const FREE_MAX: usize = 16;
-/// The scratch bytes of all of them: enough for what runs often, little for a process.
+/// Scratch bytes of all free states: enough for schedules that run often, little for a process.
 const FREE_BYTES_MAX: usize = 4 << 20;
 
-/// The state of one run of a schedule.
 pub(crate) struct RunProgress {
     schedule: Arc<Schedule>,
     scratch: Vec<OwnedBytes>,
     /// Completions that each step still waits for.
     waits: Vec<u32>,
-    /// Steps that may start, each with the one whose completion let it (itself if there is none).
+    /// Steps that may start, each with the step whose completion made it ready (itself if none did).
     ready: VecDeque<(StepId, StepId)>,
-    /// Steps that must still complete, and those including the detached ones.
+    /// Attached steps that have not completed.
     attached: usize,
+    /// Steps that have not completed.
     all: usize,
     /// Steps that have not started.
     unstarted: usize,
 }
 
 impl RunProgress {
-    /// At the end of a run of `schedule` that never was.
+    /// The state after a completed run.
     fn new(schedule: Arc<Schedule>) -> Self {
         Self {
             scratch: schedule.scratch().iter().map(|bytes| OwnedBytes::zeroed(*bytes)).collect(),
@@ -44,12 +44,11 @@ impl RunProgress {
         }
     }
 
-    /// The schedule.
     pub(crate) fn schedule(&self) -> &Schedule {
         &self.schedule
     }
 
-    /// Goes back to the beginning. Scratch buffers hold anything.
+    /// Begins a run. Scratch buffers keep their bytes.
     pub(crate) fn rewind(&mut self) {
         debug_assert!(self.has_completed_all() && self.ready.is_empty());
         self.waits.clear();
@@ -62,7 +61,7 @@ impl RunProgress {
         self.unstarted = self.all;
     }
 
-    /// A step that may start now, and the one whose completion let it.
+    /// The next step that may start, and the step whose completion made it ready.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<(StepId, StepId)> {
         let next = self.ready.pop_front();
@@ -70,7 +69,7 @@ impl RunProgress {
         next
     }
 
-    /// Notes the end of a step: its successors may become ready. Whether the run is over by that.
+    /// Notes a completed step: its successors may become ready. True if it was the last attached one.
     pub(crate) fn complete_step(&mut self, step: StepId) -> bool {
         self.all -= 1;
         let attached = !self.schedule.steps()[step as usize].detached;
@@ -87,25 +86,24 @@ impl RunProgress {
         attached && self.attached == 0
     }
 
-    /// Whether all steps are complete that the run is not over without.
+    /// Whether all attached steps have completed.
     #[inline]
     pub(crate) fn is_complete(&self) -> bool {
         self.attached == 0
     }
 
-    /// Whether all steps have started.
     #[inline]
     pub(crate) fn has_started_all(&self) -> bool {
         self.unstarted == 0
     }
 
-    /// Whether all steps are complete, so that nobody touches the scratch buffers any more.
+    /// Whether all steps have completed, so that the scratch buffers are not in use.
     #[inline]
     pub(crate) fn has_completed_all(&self) -> bool {
         self.all == 0
     }
 
-    /// A scratch buffer, good while this lives and until the run is done.
+    /// A scratch buffer. The span is valid until all steps have completed.
     pub(crate) fn scratch(&self, index: u32) -> Span {
         self.scratch[index as usize].span()
     }
@@ -115,7 +113,7 @@ impl RunProgress {
     }
 }
 
-/// States of runs that are over, for the next runs of their schedules; the oldest goes first.
+/// States of completed runs, for the next runs of their schedules. The oldest is dropped first.
 #[derive(Default)]
 pub(crate) struct ProgressFreeList {
     free: VecDeque<RunProgress>,
@@ -123,23 +121,23 @@ pub(crate) struct ProgressFreeList {
 }
 
 impl ProgressFreeList {
-    /// A state for a run of `schedule`, to be rewound.
+    /// A state for a run of `schedule`, which [`RunProgress::rewind`] begins.
     pub(crate) fn take(&mut self, schedule: &Arc<Schedule>) -> RunProgress {
-        let fitting = |spare: &RunProgress| Arc::ptr_eq(&spare.schedule, schedule);
-        let spare = self.free.iter().rposition(fitting).and_then(|at| self.free.remove(at));
-        match spare {
-            Some(spare) => {
-                self.bytes -= spare.bytes();
-                spare
+        let has_schedule = |state: &RunProgress| Arc::ptr_eq(&state.schedule, schedule);
+        let state = self.free.iter().rposition(has_schedule).and_then(|at| self.free.remove(at));
+        match state {
+            Some(state) => {
+                self.bytes -= state.bytes();
+                state
             }
             None => RunProgress::new(Arc::clone(schedule)),
         }
     }
 
-    /// Keeps a state that is done, unless it is too large or nobody else has the schedule.
-    pub(crate) fn recycle(&mut self, spare: RunProgress) {
-        let bytes = spare.bytes();
-        if Arc::strong_count(&spare.schedule) == 1 || bytes > FREE_BYTES_MAX {
+    /// Keeps the state of a completed run, unless it is too large or nothing else has the schedule.
+    pub(crate) fn recycle(&mut self, state: RunProgress) {
+        let bytes = state.bytes();
+        if Arc::strong_count(&state.schedule) == 1 || bytes > FREE_BYTES_MAX {
             return;
         }
         while self.free.len() == FREE_MAX || self.bytes + bytes > FREE_BYTES_MAX {
@@ -147,7 +145,7 @@ impl ProgressFreeList {
             self.bytes -= oldest.bytes();
         }
         self.bytes += bytes;
-        self.free.push_back(spare);
+        self.free.push_back(state);
     }
 }
 
@@ -156,7 +154,7 @@ mod tests {
     use super::*;
     use crate::offload::{Region, ScheduleBuilder};
 
-    /// A send, then another one, with `bytes` of scratch.
+    /// A send, then a detached one, with `bytes` of scratch.
     fn schedule(bytes: usize) -> Arc<Schedule> {
         let mut plan = ScheduleBuilder::new();
         plan.scratch(bytes);
@@ -180,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_serves_many_runs() {
+    fn a_state_is_used_for_many_runs() {
         let mut progress = RunProgress::new(schedule(8));
         assert!(progress.is_complete() && progress.has_completed_all());
         let scratch = progress.scratch(0).address();
@@ -189,29 +187,32 @@ mod tests {
     }
 
     #[test]
-    fn spares_are_for_their_schedule_and_the_oldest_goes() {
-        let mut spares = ProgressFreeList::default();
+    fn free_states_are_for_their_schedule_and_the_oldest_is_dropped() {
+        let mut free_list = ProgressFreeList::default();
         let (one, two) = (schedule(8), schedule(8));
-        let of_one = spares.take(&one);
+        let of_one = free_list.take(&one);
         let scratch = of_one.scratch(0).address();
-        spares.recycle(of_one);
-        assert_ne!(spares.take(&two).scratch(0).address(), scratch);
-        assert_eq!(spares.take(&one).scratch(0).address(), scratch);
-        assert!(spares.free.is_empty());
+        free_list.recycle(of_one);
+        assert_ne!(free_list.take(&two).scratch(0).address(), scratch);
+        assert_eq!(free_list.take(&one).scratch(0).address(), scratch);
+        assert!(free_list.free.is_empty());
 
         let large = schedule(FREE_BYTES_MAX - 8);
         for schedule in [&one, &two, &large, &one] {
-            let spare = RunProgress::new(Arc::clone(schedule));
-            spares.recycle(spare);
-            assert_eq!(spares.bytes, spares.free.iter().map(RunProgress::bytes).sum::<usize>());
+            let state = RunProgress::new(Arc::clone(schedule));
+            free_list.recycle(state);
+            assert_eq!(
+                free_list.bytes,
+                free_list.free.iter().map(RunProgress::bytes).sum::<usize>()
+            );
         }
-        assert_eq!((spares.free.len(), spares.bytes), (2, FREE_BYTES_MAX));
-        spares.recycle(RunProgress::new(schedule(FREE_BYTES_MAX + 1)));
-        spares.recycle(RunProgress::new(schedule(8)));
-        assert_eq!(spares.free.len(), 2);
+        assert_eq!((free_list.free.len(), free_list.bytes), (2, FREE_BYTES_MAX));
+        free_list.recycle(RunProgress::new(schedule(FREE_BYTES_MAX + 1)));
+        free_list.recycle(RunProgress::new(schedule(8)));
+        assert_eq!(free_list.free.len(), 2);
         for _ in 0..2 * FREE_MAX {
-            spares.recycle(RunProgress::new(Arc::clone(&one)));
+            free_list.recycle(RunProgress::new(Arc::clone(&one)));
         }
-        assert_eq!(spares.free.len(), FREE_MAX);
+        assert_eq!(free_list.free.len(), FREE_MAX);
     }
 }

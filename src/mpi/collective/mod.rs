@@ -24,7 +24,7 @@ use super::Mpi;
 use super::request::Activity;
 use crate::device::Device;
 use crate::engine::memory::Memory;
-use crate::engine::schedules::run::{Launch, RunId, RunPlan};
+use crate::engine::schedules::plan::{Launch, RunId, RunPlan};
 use crate::mpi::collective::shared::SharedArguments;
 use crate::mpi::collective::shared::running::SharedCollectiveId;
 use crate::mpi::communicator::Traffic;

@@ -17,7 +17,7 @@
 use std::sync::Arc;
 
 use crate::device::Device;
-use crate::engine::schedules::run::Launch;
+use crate::engine::schedules::plan::Launch;
 use crate::mpi::Mpi;
 use crate::mpi::collective::offload::OffloadNegotiation;
 use crate::mpi::collective::shared::SharedArguments;

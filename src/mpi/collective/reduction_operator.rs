@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use crate::engine::memory::Memory;
-use crate::engine::schedules::run::{ReductionKernel, ReductionMethod, RunPlan, StagedBuffer};
+use crate::engine::schedules::plan::{RunPlan, StagedBuffer};
+use crate::engine::schedules::reduction::{ReductionKernel, ReductionMethod};
 use crate::mpi::collective::algorithms::Operands;
 use crate::mpi::datatype::Datatype;
 use crate::mpi::fortran::Booleans;

@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use crate::device::Device;
 use crate::engine::memory::Memory;
-use crate::engine::schedules::run::{Launch, Members, RunId, RunPlan};
+use crate::engine::schedules::plan::{Launch, Members, RunId, RunPlan};
 use crate::mpi::Mpi;
 use crate::mpi::attribute::Attributes;
 use crate::mpi::collective::algorithms::{Bcast, Collective, UniformBlocks};

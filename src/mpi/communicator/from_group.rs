@@ -15,7 +15,7 @@
 use std::sync::Arc;
 
 use crate::device::Device;
-use crate::engine::schedules::run::{Launch, Members, RunPlan};
+use crate::engine::schedules::plan::{Launch, Members, RunPlan};
 use crate::mpi::Mpi;
 use crate::mpi::communicator::create::binomial_bcast;
 use crate::mpi::communicator::segment::ContextMessage;

@@ -15,7 +15,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::engine::schedules::run::Members;
+use crate::engine::schedules::plan::Members;
 use crate::mpi::collective::algorithms::{InterShape, Shape};
 use crate::mpi::communicator::{Comm, Context};
 use crate::mpi::errhandler::Handler;

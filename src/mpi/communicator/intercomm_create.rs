@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use crate::device::Device;
 use crate::engine::memory::Memory;
-use crate::engine::schedules::run::{Launch, Members, RunId, RunPlan};
+use crate::engine::schedules::plan::{Launch, Members, RunId, RunPlan};
 use crate::mpi::Mpi;
 use crate::mpi::communicator::create::binomial_bcast;
 use crate::mpi::communicator::from_group::CreationKey;

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use crate::device::Device;
 use crate::engine::memory::Memory;
-use crate::engine::schedules::run::RunId;
+use crate::engine::schedules::plan::RunId;
 use crate::mpi::Mpi;
 use crate::mpi::collective::algorithms::{Bcast, Collective};
 use crate::mpi::collective::shared::SharedCollective;

@@ -14,7 +14,7 @@
 use super::hardware::{Resource, ResourceLocation, ResourceLocations};
 use crate::device::Device;
 use crate::engine::memory::Memory;
-use crate::engine::schedules::run::RunId;
+use crate::engine::schedules::plan::RunId;
 use crate::mpi::Mpi;
 use crate::mpi::collective::algorithms::{Collective, UniformBlocks};
 use crate::mpi::handle::Handle;

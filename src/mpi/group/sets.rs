@@ -3,7 +3,7 @@
 //! This module checks the ranks of the application. An evenly spaced subset of an evenly spaced
 //! group takes constant memory, and a range of ranks is never expanded.
 
-use crate::engine::schedules::run::Members;
+use crate::engine::schedules::plan::Members;
 use crate::mpi::group::{Group, RankMap};
 use crate::mpi::request::status::PROC_NULL;
 use platform::base::{ErrorClass, MpiError, Peer, Result};

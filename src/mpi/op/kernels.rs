@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::Operator;
 use super::float::{F16, F80, F128};
 use super::pairs::packed;
-use crate::engine::schedules::run;
+use crate::engine::schedules::reduction;
 use crate::mpi::datatype::Unit;
 use platform::base::Span;
 
@@ -122,7 +122,7 @@ impl OpKernel {
     }
 
     /// The form in which the engine runs it.
-    pub(crate) fn shared(self) -> run::ReductionKernel {
+    pub(crate) fn shared(self) -> reduction::ReductionKernel {
         Arc::new(move |from, into| self.reduce(from, into))
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::Operator;
-use crate::engine::schedules::run::ReductionKernel;
+use crate::engine::schedules::reduction::ReductionKernel;
 use crate::mpi::datatype::Predefined;
 use crate::mpi::fortran::Booleans;
 use platform::base::Span;

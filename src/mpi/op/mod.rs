@@ -14,7 +14,7 @@ mod tests;
 pub(crate) use kernels::OpKernel;
 pub(crate) use pairs::PaddedKernel;
 
-use crate::engine::schedules::run;
+use crate::engine::schedules::reduction;
 use crate::mpi::datatype::{Datatype, DatatypeClass, Predefined, Unit};
 use crate::mpi::fortran::Booleans;
 use crate::offload::Arithmetic;
@@ -34,7 +34,7 @@ pub enum Combination {
     /// By a loop of this library.
     Plain(OpKernel),
     /// By anything else.
-    Shared(run::ReductionKernel),
+    Shared(reduction::ReductionKernel),
 }
 
 /// A function that the application registered.
@@ -127,7 +127,7 @@ impl Combination {
     }
 
     /// The form in which the engine runs it.
-    pub(crate) fn shared(self) -> run::ReductionKernel {
+    pub(crate) fn shared(self) -> reduction::ReductionKernel {
         match self {
             Self::Plain(kernel) => kernel.shared(),
             Self::Shared(kernel) => kernel,

@@ -24,7 +24,7 @@ use super::map::{self, NodeNumber};
 use super::{Cart, Graph, TOPOLOGY_NAME, VirtualTopology};
 use crate::device::Device;
 use crate::engine::memory::Memory;
-use crate::engine::schedules::run::{RunId, RunPlan};
+use crate::engine::schedules::plan::{RunId, RunPlan};
 use crate::mpi::Mpi;
 use crate::mpi::collective::algorithms::{
     BlockPairs, Collective, RankBlocks, UniformBlocks, allgatherv, alltoallv,

@@ -4,8 +4,8 @@ use super::segmentation::Segmentation;
 use super::transfer::{BLOCK_BYTES, TransferView};
 use super::{SharedArguments, SharedOperation};
 use crate::device::Device;
+use crate::engine::Engine;
 use crate::engine::memory::OwnedBytes;
-use crate::engine::point_to_point::Engine;
 use crate::shared_memory::segment::{SharedSegment, SlotHeader};
 use platform::base::{ErrorClass, MpiError, Peer};
 

@@ -1,0 +1,57 @@
+//! The end of operations: query, take, release, cancel.
+
+use crate::engine::point_to_point::PointToPoint;
+use crate::engine::point_to_point::operation::{
+    Completion, OperationId, OperationOwner, OperationState, ReceiveOperation, ReceivePhase,
+};
+
+impl<D> PointToPoint<D> {
+    /// The completion of an operation; `None` while the operation is in progress.
+    ///
+    /// # Panics
+    /// If there is no such operation.
+    #[inline]
+    pub(crate) fn completion(&self, id: OperationId) -> Option<&Completion> {
+        match &self.protocol.operations[id].state {
+            OperationState::Complete(completion) => Some(completion),
+            OperationState::Send(_) | OperationState::Receive(_) => None,
+        }
+    }
+
+    /// Takes the completion of an operation; the key becomes free.
+    ///
+    /// # Panics
+    /// If there is no such operation.
+    #[inline(always)]
+    pub(crate) fn take_completion(&mut self, id: OperationId) -> Option<Completion> {
+        let OperationState::Complete(end) = &mut self.protocol.operations[id].state else {
+            return None;
+        };
+        // Field by field, as they were written (`MessageProtocol::complete`).
+        let (source, tag, bytes, cancelled) = (end.source, end.tag, end.bytes, end.cancelled);
+        let completion = Completion { source, tag, bytes, cancelled, error: end.error.take() };
+        self.protocol.operations.discard(id);
+        Some(completion)
+    }
+
+    /// Removes an operation when it completes, without a caller that waits for it.
+    pub(crate) fn release(&mut self, id: OperationId) {
+        if self.take_completion(id).is_none() {
+            self.protocol.operations[id].owner = OperationOwner::Released;
+        }
+    }
+
+    /// Cancels a receive that no message has matched. Other operations continue (MPI 5.0 §3.8.4).
+    pub(crate) fn cancel(&mut self, id: OperationId) {
+        let OperationState::Receive(ReceiveOperation {
+            phase: ReceivePhase::Posted(posted), ..
+        }) = &self.protocol.operations[id].state
+        else {
+            return;
+        };
+        let posted = *posted;
+        self.protocol.matching.unpost(posted);
+        let completion = Completion { cancelled: true, ..Completion::default() };
+        self.protocol.complete(id, completion);
+    }
+}

@@ -1,0 +1,181 @@
+//! Point-to-point messages over any device.
+//!
+//! ```text
+//!   send, receive, probe, cancel
+//!            │
+//!            ▼
+//!   ┌─ protocol ── matching · rendezvous · credit · operations ─┐
+//!   │      ▲ arrival                              outgoing │    │
+//!   └──────┼───────────────────────────────────────────────┼────┘
+//!     Device::poll                                   Device::send
+//! ```
+//!
+//! | file | content |
+//! |---|---|
+//! | `send` | the decision how a message travels: inline, eager, queued or rendezvous |
+//! | `receive`, `probe` | receives and probes |
+//! | `completion` | query, take, release and cancel operations |
+//! | `matching` | which receive takes which message, with wildcards; `match_table`: its hash tables |
+//! | `protocol` | the state of all messages; `arrival`: what an arriving packet changes |
+//! | `outgoing` | packets that wait for space in the device |
+//! | `rendezvous` | the state machines of long messages; `direct_copy`: copies without packets |
+//! | `credit` | the limit of unexpected payload |
+//! | `wire` | packet formats |
+//! | `operation` | sends and receives in progress |
+//! | `pending` | reports on what has not completed |
+//!
+//! This module has no clock, no thread and makes no system call. It knows no schedules: a send or a
+//! receive may belong to a numbered step of a numbered run, and its completion is queued for that run.
+
+mod arrival;
+mod completion;
+mod credit;
+mod direct_copy;
+mod linked_queue;
+mod match_table;
+pub mod matching;
+pub mod operation;
+mod outgoing;
+pub(crate) mod pending;
+pub mod probe;
+mod protocol;
+mod receive;
+mod rendezvous;
+pub mod send;
+pub mod wire;
+
+use crate::device::{Caps, Device};
+use crate::engine::point_to_point::operation::{CompletedStep, OperationState};
+use crate::engine::point_to_point::protocol::MessageProtocol;
+use platform::base::{ErrorClass, Peer, Result};
+
+/// The longest message that is sent eagerly, in bytes, unless another limit is set; less if the
+/// packets of the device are shorter.
+///
+/// Beyond this length the second copy of an unexpected message costs the receiver more than the
+/// round trip of a rendezvous.
+pub const EAGER_MAX: usize = 16 << 10;
+
+/// The messages of one rank over `device`.
+pub(crate) struct PointToPoint<D> {
+    pub(crate) device: D,
+    caps: Caps,
+    eager_max: usize,
+    /// Packets that have left the queues, except inline and eager ones.
+    packets_sent: usize,
+    /// Operations that continue after the call that started them.
+    long_starts: u32,
+    protocol: MessageProtocol,
+}
+
+impl<D: Device> PointToPoint<D> {
+    /// Rank `me` of `size`, idle.
+    pub(crate) fn new(device: D, me: Peer, size: usize) -> Self {
+        let caps = device.caps();
+        Self {
+            device,
+            caps,
+            eager_max: EAGER_MAX.min(caps.packet_max),
+            packets_sent: 0,
+            long_starts: 0,
+            protocol: MessageProtocol::new(me, size, caps.short_max),
+        }
+    }
+
+    /// Sets the limit of eager messages, in bytes. The limit is at least that of inline messages
+    /// and at most one packet.
+    pub(crate) fn set_eager_max(&mut self, bytes: usize) {
+        self.eager_max = bytes.clamp(self.caps.short_max, self.caps.packet_max);
+    }
+
+    /// The longest message that is sent eagerly, in bytes.
+    #[inline]
+    pub(crate) fn eager_max(&self) -> usize {
+        self.eager_max
+    }
+
+    /// This rank.
+    pub(crate) fn me(&self) -> Peer {
+        self.protocol.me
+    }
+
+    /// Handles the packets that have arrived and returns their number. Replies are queued.
+    #[inline]
+    pub(crate) fn poll_device(&mut self) -> usize {
+        self.device.poll(&mut self.protocol)
+    }
+
+    /// Whether there is work that needs no packet to arrive: queued packets, due copies, completed
+    /// steps.
+    #[inline]
+    pub(crate) fn needs_poll(&self) -> bool {
+        self.protocol.needs_poll()
+    }
+
+    /// Whether packets wait for space in the device. The device does not wake a rank for that.
+    pub(crate) fn is_congested(&self) -> bool {
+        !self.protocol.outbox.is_empty()
+    }
+
+    /// Whether every send has left, released ones included.
+    pub(crate) fn is_drained(&self) -> bool {
+        let mut operations = self.protocol.operations.iter();
+        !self.is_congested()
+            && operations.all(|(_, operation)| !matches!(operation.state, OperationState::Send(_)))
+    }
+
+    /// Packets that have left the queues so far.
+    #[inline]
+    pub(crate) fn packets_sent(&self) -> usize {
+        self.packets_sent
+    }
+
+    /// The next step of a schedule whose operation has completed.
+    #[inline]
+    pub(crate) fn next_completed_step(&mut self) -> Option<CompletedStep> {
+        self.protocol.steps.pop_front()
+    }
+
+    /// A number that changes with every event that a call may wait for: the completion of an
+    /// operation, an unexpected message, a packet that left a queue, and
+    /// [`PointToPoint::note_event`].
+    #[inline]
+    pub(crate) fn events(&self) -> u64 {
+        self.protocol.events.wrapping_add(self.packets_sent as u64)
+    }
+
+    /// Counts an event outside of this module.
+    #[inline]
+    pub(crate) fn note_event(&mut self) {
+        self.protocol.events += 1;
+    }
+
+    /// A number that changes when an operation starts that continues after the call: a rendezvous
+    /// or a possible one, and [`PointToPoint::note_long_start`].
+    #[inline]
+    pub(crate) fn long_starts(&self) -> u32 {
+        self.long_starts
+    }
+
+    /// Counts the start of an operation that continues after the call.
+    #[inline]
+    pub(crate) fn note_long_start(&mut self) {
+        self.long_starts = self.long_starts.wrapping_add(1);
+    }
+
+    /// Whether [`PointToPoint::fault`] returns an error.
+    pub(crate) fn has_fault(&self) -> bool {
+        !self.protocol.faults.is_empty()
+    }
+
+    /// Takes a violation of the protocol by a peer.
+    ///
+    /// # Errors
+    /// `Intern`, with the peer and the packet.
+    pub(crate) fn fault(&mut self) -> Result {
+        match self.protocol.faults.pop() {
+            Some(why) => Err(ErrorClass::Intern.error(why)),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Sends: the decision how a message travels to its receiver.
+//!
+//! ```text
+//!                          standard mode                           synchronous mode
+//! to this rank             at most eager_max: Local                Rendezvous
+//! at most short_max        Inline, QueuedEager behind others       Rendezvous
+//! at most eager_max        with credit: Eager, QueuedEager         Rendezvous
+//! longer or no credit      Rendezvous                              Rendezvous
+//! ```
+//!
+//! Packets to one peer leave in the order of the sends, so a packet waits in the queue of its peer
+//! while another one waits there. An eager message that the device refuses is queued, too.
+
+use crate::device::{Busy, Device};
+use crate::engine::memory::Memory;
+use crate::engine::point_to_point::PointToPoint;
+use crate::engine::point_to_point::operation::{
+    MemoryRange, Operation, OperationId, OperationOwner, OperationState, SendOperation,
+};
+use crate::engine::point_to_point::protocol::OutgoingPacket;
+use crate::engine::point_to_point::rendezvous::RendezvousSender;
+use crate::engine::point_to_point::wire::{Envelope, PacketKind};
+use platform::base::{Peer, Span};
+
+/// How a send completes (MPI 5.0 §3.4). A buffered send is a standard send from memory of the
+/// library; a ready send is a standard send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// When the buffer may be reused.
+    Standard,
+    /// When the buffer may be reused and the receive has started.
+    Synchronous,
+}
+
+/// How a message travels to its receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SendPath {
+    /// Now, in the cache line of its envelope. Needs no credit.
+    Inline,
+    /// Now, from this rank to itself, without a packet.
+    Local,
+    /// Now, as one packet. Its credit has been taken.
+    Eager,
+    /// As one packet behind the queued packets of the peer. Its credit has been taken.
+    QueuedEager,
+    /// The envelope goes first; the receiver reads the message or grants its packets.
+    Rendezvous,
+}
+
+/// Longest inline message of any device, in bytes.
+const INLINE_MAX: usize = 64;
+
+impl<D: Device> PointToPoint<D> {
+    /// Starts a send. `None` means that it has completed.
+    #[inline(always)]
+    pub(crate) fn send(
+        &mut self, to: Peer, envelope: Envelope, memory: Memory, mode: Mode,
+    ) -> Option<OperationId> {
+        let path = self.send_path(to, memory.len(), mode);
+        if let (SendPath::Inline, Memory::Span(span)) = (path, &memory)
+            && self.send_inline(to, envelope, *span).is_ok()
+        {
+            return None;
+        }
+        self.send_by(path, to, envelope, MemoryRange::all(memory), OperationOwner::Caller)
+    }
+
+    /// Starts a standard send for `owner`. `None` means that it has completed.
+    pub(crate) fn send_range(
+        &mut self, to: Peer, envelope: Envelope, message: MemoryRange, owner: OperationOwner,
+    ) -> Option<OperationId> {
+        let path = self.send_path(to, message.len, Mode::Standard);
+        self.send_by(path, to, envelope, message, owner)
+    }
+
+    /// Decides the path of a message of `len` bytes. Takes its credit if the path is eager.
+    #[inline(always)]
+    fn send_path(&mut self, to: Peer, len: usize, mode: Mode) -> SendPath {
+        let peer = &mut self.protocol.peers[to as usize];
+        let (is_self, is_short) = (to == self.protocol.me, len <= self.caps.short_max);
+        let must_queue = !peer.envelopes.is_empty();
+        if mode == Mode::Synchronous {
+            SendPath::Rendezvous
+        } else if is_short && !is_self && !must_queue {
+            SendPath::Inline
+        } else if len > self.eager_max {
+            SendPath::Rendezvous
+        } else if is_self {
+            SendPath::Local
+        } else if !is_short && !peer.credit.spend(len) {
+            SendPath::Rendezvous
+        } else if must_queue {
+            SendPath::QueuedEager
+        } else {
+            SendPath::Eager
+        }
+    }
+
+    /// The path of most messages: adjacent bytes, copied into the packet without a call.
+    #[inline(always)]
+    fn send_inline(&mut self, to: Peer, envelope: Envelope, span: Span) -> Result<(), Busy> {
+        let header = envelope.header(PacketKind::Eager);
+        self.device.send(to, &header, span.len(), |packet| span.read(0, packet))
+    }
+
+    /// Sends or queues a message on its path.
+    fn send_by(
+        &mut self, path: SendPath, to: Peer, envelope: Envelope, message: MemoryRange,
+        owner: OperationOwner,
+    ) -> Option<OperationId> {
+        let header = envelope.header(PacketKind::Eager);
+        let sent = match path {
+            SendPath::Inline => {
+                let mut bytes = [0; INLINE_MAX];
+                let bytes = &mut bytes[..message.len];
+                message.pack(0, bytes);
+                self.device.send_short(to, &header, bytes)
+            }
+            SendPath::Local => {
+                self.protocol.message_to_self(envelope, &message);
+                Ok(())
+            }
+            SendPath::Eager => {
+                self.device.send(to, &header, message.len, |packet| message.pack(0, packet))
+            }
+            SendPath::QueuedEager | SendPath::Rendezvous => Err(Busy),
+        };
+        match sent {
+            Ok(()) => None,
+            Err(Busy) => {
+                let is_rendezvous = path == SendPath::Rendezvous;
+                Some(self.queue_send(to, envelope, message, is_rendezvous, owner))
+            }
+        }
+    }
+
+    fn queue_send(
+        &mut self, to: Peer, envelope: Envelope, message: MemoryRange, is_rendezvous: bool,
+        owner: OperationOwner,
+    ) -> OperationId {
+        let rendezvous = is_rendezvous.then(|| RendezvousSender::new(message.len));
+        if is_rendezvous {
+            self.note_long_start();
+        }
+        let send = SendOperation { to, envelope, message, rendezvous, receiver: 0 };
+        let id =
+            self.protocol.operations.insert(Operation { owner, state: OperationState::Send(send) });
+        self.protocol.queue(to, OutgoingPacket::FirstOf(id));
+        self.send_queued();
+        id
+    }
+}
