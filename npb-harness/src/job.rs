@@ -1,8 +1,8 @@
-//! A command that is run to its end, to its limit in time, or until the user has enough: then it
-//! and all processes that it began are ended. Its output goes to a file, whole or not.
+//! Runs a command to its end, to its time limit, or to an interrupt by the user; then the command and
+//! all processes that it started are ended. Its output goes to a file, complete or not.
 //!
-//! Launchers put ranks into sessions and groups of their own, so neither the group nor the parents
-//! tell what belongs to a job. A variable in the environment does: launchers hand it on.
+//! Launchers put ranks into sessions and groups of their own, so neither the group nor the parent
+//! identifies the processes of a job. A variable of the environment does: launchers pass it on.
 
 use std::{
     fs::{self, File},
@@ -21,24 +21,24 @@ use nix::{
     unistd::Pid,
 };
 
-/// How often a running job is looked at.
+/// Interval at which a running job is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long a launcher has to end its ranks by itself before all are killed.
+/// The time that a launcher has to end its ranks before all are killed.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// The variable that all processes of a job have; the value is different in each job.
+/// The variable of all processes of a job; its value differs between jobs.
 const MARK: &str = "NPB_JOB";
 
-/// Whether the user has asked to end (`SIGINT`, `SIGTERM`, `SIGHUP`).
+/// Whether the user has interrupted the program (`SIGINT`, `SIGTERM`, `SIGHUP`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// From now on such a signal ends the job that runs, and not this process.
+    /// From now on, such a signal ends the running job and not this process.
     ///
     /// # Errors
-    /// If the signals cannot be caught.
+    /// The signals cannot be caught.
     pub(crate) fn on_signals() -> Result<Self, String> {
         let stop = Self::default();
         for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
@@ -48,17 +48,16 @@ impl Stop {
         Ok(stop)
     }
 
-    /// Whether the user has asked.
+    /// Whether a signal has arrived.
     pub(crate) fn asked(&self) -> bool {
         self.0.load(Relaxed)
     }
 }
 
-/// How many lines of a log are told as the reason of a failure.
+/// The number of lines of a log in the reason of a failure.
 const REASON_LINES: usize = 3;
 
-/// The reason, and the first lines of the log that speak of an error or a failure, or else its last
-/// ones.
+/// The reason, and the first lines of the log with an error or a failure, or its last lines.
 pub(crate) fn explained(why: &str, log: &Path) -> String {
     let text = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
@@ -74,11 +73,11 @@ pub(crate) fn explained(why: &str, log: &Path) -> String {
     [&[why][..], &telling].concat().join("\n")
 }
 
-/// Run the command to its end, with its output and its errors in the file `log`; what they were.
+/// Runs the command with its output and errors in the file `log`; their text.
 ///
 /// # Errors
-/// If it cannot be started, ends in failure, or is ended: after `limit`, or because of `stop`.
-/// What it had printed is in `log`.
+/// The command cannot be started, fails, or is ended after `limit` or by `stop`. Its output is in
+/// `log`.
 pub(crate) fn run(
     command: Command, log: &Path, limit: Duration, stop: &Stop,
 ) -> Result<String, String> {
@@ -115,7 +114,7 @@ fn finish(
         };
         if let Some(why) = why {
             let launcher = Pid::from_raw(child.id().cast_signed());
-            // It may have ended just now.
+            // The process may have ended meanwhile.
             let _ = kill(launcher, Signal::SIGTERM);
             let last = Instant::now() + GRACE;
             while Instant::now() < last
@@ -131,8 +130,7 @@ fn finish(
     }
 }
 
-/// Kill every process with that mark, until there are none; one that the system does not let go of
-/// is given up.
+/// Kills every process with that mark until none is left or a timeout expires.
 fn end_all(mark: &str) {
     let entry = format!("{MARK}={mark}");
     let last = Instant::now() + GRACE;
@@ -142,15 +140,14 @@ fn end_all(mark: &str) {
             return;
         }
         for pid in marked {
-            // It may have ended just now.
+            // The process may have ended meanwhile.
             let _ = kill(pid, Signal::SIGKILL);
         }
         thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// The processes whose environment has that entry. Those that have ended and wait to be noticed
-/// have no environment.
+/// The processes whose environment has that entry. Zombies have no environment.
 fn marked(entry: &str) -> Vec<Pid> {
     let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
     let numbers = processes.flatten().filter_map(|it| it.file_name().to_str()?.parse().ok());
@@ -208,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_without_end_is_killed_with_all_that_it_began() {
+    fn a_command_that_exceeds_its_limit_is_killed_with_its_descendants() {
         let log = log("endless");
         let script = "setsid sh -c 'sleep 1000; true' & echo $!; trap '' TERM; sleep 1000; true";
         let error = run(shell(script), &log, POLL_INTERVAL * 50, &Stop::default()).unwrap_err();
@@ -220,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_ends_when_the_user_asks() {
+    fn a_command_ends_at_an_interrupt() {
         let log = log("interrupted");
         let stop = Stop::default();
         stop.0.store(true, Relaxed);

@@ -1,6 +1,6 @@
-//! `npb kernels`: our own implementations of the kernels, from their public specification, built
-//! and run with our library and its peers. Needs no download. Where there is no compiler for
-//! Fortran, what is written in it is left out.
+//! `npb kernels`: bundled implementations of the kernels, written from the public specification, built
+//! and run with Suiro and its peers. Needs no download. Without a Fortran compiler, kernels in Fortran
+//! are left out.
 
 mod source;
 
@@ -20,10 +20,10 @@ use crate::{
     toolchain::{Language, Scratch, Toolchain},
 };
 
-/// The classes that we know the right results of.
+/// The classes with known results.
 const CLASSES: &str = "SWAB";
 
-/// Our sources, and a folder to build them in.
+/// The bundled sources, and a directory to build them in.
 struct Kernels<'a> {
     scratch: &'a Scratch,
 }
@@ -46,13 +46,13 @@ impl Source for Kernels<'_> {
         "kernels"
     }
 
-    // They say themselves what they cannot be dealt to.
+    // The kernels report numbers of ranks that they do not support.
     fn ranks(&self, _kernel: &str, _class: char) -> Ranks {
         Ranks::Any
     }
 
     fn missing(&self, kernel: &str, class: char) -> Option<String> {
-        (!CLASSES.contains(class)).then(|| format!("{kernel}: there is no class {class} of it"))
+        (!CLASSES.contains(class)).then(|| format!("{kernel}: no class {class}"))
     }
 
     fn is_built_for_ranks(&self) -> bool {
@@ -69,7 +69,7 @@ impl Source for Kernels<'_> {
         self.program(kernel, tools).map(|path| Program { path, arguments }).map_err(|said| {
             let error = said.lines().find(|line| line.contains("Error"));
             match (kernel.language, error) {
-                // Modules are made for one compiler, and not all libraries have every one.
+                // Not all libraries have modules for every compiler.
                 (Language::Fortran, Some(error)) if tools.is_peer => Refusal::unfit(error.into()),
                 _ => Refusal::broken(format!("{} cannot be built: {said}", kernel.name)),
             }
@@ -86,7 +86,7 @@ fn without_fortran(tools: &Toolchain) -> String {
 pub(crate) fn command() -> Command {
     let names = KERNELS.iter().map(|kernel| PossibleValue::new(kernel.name).help(kernel.purpose));
     let own = Command::new("kernels")
-        .about("Builds, runs and verifies our own kernels of the NAS Parallel Benchmarks")
+        .about("Builds, runs and verifies the bundled kernels of the NAS Parallel Benchmarks")
         .arg(
             Arg::new("kernels")
                 .long("kernels")
@@ -95,15 +95,15 @@ pub(crate) fn command() -> Command {
                 .num_args(1)
                 .default_values(KERNELS.iter().map(|kernel| kernel.name))
                 .value_parser(PossibleValuesParser::new(names))
-                .help("The kernels to run, with commas between"),
+                .help("The kernels to run, separated by commas"),
         );
     request::with_arguments(own)
 }
 
-/// Run what is asked for.
+/// Runs the requested kernels.
 ///
 /// # Errors
-/// If a library's commands do not work.
+/// The commands of a library do not work.
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
     let asked = matches.get_many::<String>("kernels").into_iter().flatten();
     let mut names: Vec<_> = asked.cloned().collect();
@@ -115,7 +115,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
     matrix::run(&Kernels { scratch: &scratch }, &names, &request, &scratch)
 }
 
-/// Run the kernels of these names.
+/// Runs the kernels with these names.
 ///
 /// # Errors
 /// As [`run`].
@@ -126,7 +126,7 @@ pub(crate) fn run_named(
     matrix::run(&Kernels { scratch }, &names, request, scratch)
 }
 
-/// Without a compiler for Fortran, only the kernels in C are run, unless others are named.
+/// Removes kernels in Fortran if there is no compiler, unless they were requested by name.
 fn leave_out(names: &mut Vec<String>, request: &Request, scratch: &Scratch) -> Result<(), String> {
     let libraries = request.libraries(scratch)?;
     let Some(ours) = libraries.iter().find(|tools| !tools.is_peer && !tools.has(Language::Fortran))
@@ -147,14 +147,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_kernels_are_refused_with_those_there_are() {
+    fn unknown_kernels_are_refused_with_the_known_ones() {
         let refused = command().try_get_matches_from(["kernels", "--kernels", "ep,sp"]);
         let error = refused.unwrap_err().to_string();
         assert!(error.contains("[possible values: ep, ep.f, is, cg,"), "{error}");
     }
 
     #[test]
-    fn without_arguments_it_is_every_kernel() {
+    fn without_arguments_all_kernels_run() {
         let matches = command().try_get_matches_from(["kernels"]).unwrap();
         let names: Vec<_> = matches.get_many::<String>("kernels").unwrap().collect();
         assert!(names.into_iter().eq(KERNELS.iter().map(|kernel| kernel.name)));

@@ -1,7 +1,7 @@
 //! Builds, runs and verifies the NAS Parallel Benchmarks with a given MPI library and its peers.
 //!
 //! ```text
-//! main: the subcommand ──┬── kernels: our own sources ──┐
+//! main: the subcommand ──┬── kernels: bundled sources ──┐
 //!                        ├── run ── tree: NPB's sources ─┴── matrix ── record ──┐
 //!                        ├── model: messages, kernels, a paper's claims ────────┤
 //!                        └── report: tables, a page of charts (chart) ──────────┘
@@ -9,9 +9,8 @@
 //! matrix: runs ── toolchain: commands ── job: logs ── output: results ── summary: medians
 //! ```
 //!
-//! It knows no MPI library from inside: what a library is asked with are the commands of its
-//! installation. The exit code is 0 if every run verified, 1 if one did not or the command failed,
-//! 2 if the arguments are wrong.
+//! MPI libraries are used only by the commands of their installations. The exit code is 0 if every
+//! run verified, 1 if one did not or the command failed, 2 if the arguments are wrong.
 //!
 //! The problem sizes and verification values are those of NPB 3 (D. Bailey et al., "The NAS
 //! Parallel Benchmarks", NASA RNR-94-007).
@@ -36,7 +35,7 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, Command};
 
-/// What one word after `npb` does: its arguments, and the way to do it.
+/// A subcommand: its arguments and its function.
 struct Subcommand {
     command: fn() -> Command,
     run: fn(&ArgMatches) -> Result<ExitCode, String>,
@@ -60,9 +59,9 @@ fn command() -> Command {
 
 fn main() -> ExitCode {
     let matches = command().get_matches();
-    let (name, arguments) = matches.subcommand().expect("clap asks for a subcommand");
-    let asked = SUBCOMMANDS.iter().find(|subcommand| (subcommand.command)().get_name() == name);
-    let run = asked.expect("clap knows no others").run;
+    let (name, arguments) = matches.subcommand().expect("clap requires a subcommand");
+    let requested = SUBCOMMANDS.iter().find(|subcommand| (subcommand.command)().get_name() == name);
+    let run = requested.expect("clap accepts no others").run;
     run(arguments).unwrap_or_else(|why| {
         eprintln!("npb: {why}");
         ExitCode::FAILURE
@@ -74,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_of_all_subcommands_make_sense() {
+    fn arguments_of_all_subcommands_are_consistent() {
         command().debug_assert();
     }
 }

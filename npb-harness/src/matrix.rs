@@ -1,14 +1,14 @@
-//! Kernels in every class, on every number of ranks, with every library, device and progress mode
-//! that was asked for, so often: plans the runs, leaves out those that a file has the results of,
-//! runs the others one at a time, and prints a row of medians for each setting.
+//! Runs kernels in every requested class, on every number of ranks, with every library, device and
+//! progress mode, several times: plans the runs, skips those with results in a file, runs the others
+//! one at a time, and prints a row of medians for each setting.
 //!
 //! ```text
 //! for each kernel, class, number of ranks:   build with each library
-//!     for each repeat:                       so that what slows the machine slows all of them
+//!     for each repeat:                       so that disturbances affect all libraries equally
 //!         for each library, device, mode:    one job, one record
 //! ```
 //!
-//! Where programs come from is a [`Source`]'s business.
+//! A [`Source`] supplies the programs.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -28,26 +28,25 @@ use crate::{
     toolchain::{Flavour, Scratch, Toolchain},
 };
 
-/// The variable that says how our library makes progress.
+/// The variable for the progress mode of Suiro.
 const PROGRESS: &str = "SUIRO_PROGRESS";
 
-/// On which numbers of ranks a kernel runs.
+/// The numbers of ranks that a kernel supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ranks {
-    /// On all.
     Any,
     /// 1, 4, 9, 16, ...
     Squares,
     /// 1, 2, 4, 8, ...
     PowersOfTwo,
-    /// Products of two numbers, one of which is at most twice the other.
+    /// Products of two numbers, one at most twice the other.
     TwoFactors,
-    /// On that number alone, whatever is asked for.
+    /// Only this number, whatever was requested.
     Exactly(u32),
 }
 
 impl Ranks {
-    /// Whether the kernel runs on that number.
+    /// Whether the kernel supports this number.
     pub(crate) fn allow(self, ranks: u32) -> bool {
         match self {
             Self::Any => true,
@@ -62,7 +61,7 @@ impl Ranks {
         }
     }
 
-    /// Of those numbers the ones that are allowed.
+    /// The supported ones of these numbers.
     fn of(self, asked: &[u32]) -> Vec<u32> {
         match self {
             Self::Exactly(count) => vec![count],
@@ -84,31 +83,27 @@ impl Ranks {
 /// A kernel in a class on a number of ranks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Cell {
-    /// In lower case, with a variant after a dot.
+    /// In lower case, with an optional variant after a dot.
     pub kernel: String,
-    /// The size.
     pub class: char,
-    /// How many ranks.
     pub ranks: u32,
 }
 
-/// What a job runs.
+/// A program and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Program {
-    /// The file.
     pub path: PathBuf,
-    /// Its arguments.
     pub arguments: Vec<String>,
 }
 
-/// Why there is no program.
+/// The reason for a missing program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// In a sentence, with the lines of the log that tell most.
+    /// A sentence with the relevant lines of the log.
     pub why: String,
-    /// What was said meanwhile.
+    /// The output of the build.
     pub log: Option<PathBuf>,
-    /// Whether the library has not what the kernel needs, which is no failure of a peer.
+    /// Whether the library lacks something that the kernel needs; not a failure of a peer.
     pub is_unfit: bool,
 }
 
@@ -118,7 +113,7 @@ impl Refusal {
         Self { why, log: None, is_unfit: false }
     }
 
-    /// What the library has not, without a log.
+    /// A missing feature of the library, without a log.
     pub(crate) fn unfit(why: String) -> Self {
         Self { is_unfit: true, ..Self::broken(why) }
     }
@@ -129,35 +124,35 @@ impl Refusal {
     }
 }
 
-/// Where programs come from.
+/// A source of programs.
 pub(crate) trait Source {
-    /// What records call it.
+    /// The name in records.
     fn name(&self) -> &str;
 
-    /// On which numbers of ranks the kernel runs in this class.
+    /// The numbers of ranks that the kernel supports in this class.
     fn ranks(&self, kernel: &str, class: char) -> Ranks;
 
-    /// Why there is no such kernel in this class, if there is none.
+    /// The reason if the kernel does not exist in this class.
     fn missing(&self, kernel: &str, class: char) -> Option<String>;
 
-    /// Whether a program runs on the number of ranks alone that it was built for.
+    /// Whether a program runs only on the number of ranks that it was built for.
     fn is_built_for_ranks(&self) -> bool;
 
-    /// Build the program, or find the one that has been built.
+    /// Builds the program, or finds the one that has been built.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason for a missing program.
     fn build(&self, cell: &Cell, tools: &Toolchain, stop: &Stop) -> Result<Program, Refusal>;
 }
 
-/// A library as it is told to work.
+/// A library with its settings.
 struct Variant<'a> {
     tools: &'a Toolchain,
     device: Option<String>,
     progress: Option<String>,
 }
 
-/// All that is run, and where it goes.
+/// The state of a series of runs.
 struct Runner<'a> {
     source: &'a dyn Source,
     request: &'a Request,
@@ -170,10 +165,10 @@ struct Runner<'a> {
     bar: ProgressBar,
 }
 
-/// Run all that `request` asks for; whether all verified.
+/// Runs all of `request`; whether all runs verified.
 ///
 /// # Errors
-/// If a library's commands do not work, nothing is left to run, or results cannot be written.
+/// The commands of a library do not work, no run is possible, or results cannot be written.
 pub(crate) fn run(
     source: &dyn Source, kernels: &[String], request: &Request, scratch: &Scratch,
 ) -> Result<ExitCode, String> {
@@ -211,7 +206,7 @@ pub(crate) fn run(
     outcome
 }
 
-/// What is asked for and possible, in the order of the table.
+/// The requested and possible cells, in the order of the table.
 fn cells(source: &dyn Source, kernels: &[String], request: &Request) -> Result<Vec<Cell>, String> {
     let mut cells = Vec::new();
     for kernel in kernels {
@@ -235,7 +230,7 @@ fn cells(source: &dyn Source, kernels: &[String], request: &Request) -> Result<V
     if cells.is_empty() { Err("nothing to run".to_owned()) } else { Ok(cells) }
 }
 
-/// The library in each way that it can be told to work; a peer has one.
+/// The library with each of its settings; a peer has one.
 fn variants<'a>(tools: &'a Toolchain, request: &Request) -> Vec<Variant<'a>> {
     if tools.flavour != Flavour::Suiro {
         return vec![Variant { tools, device: None, progress: None }];
@@ -280,13 +275,13 @@ impl Runner<'_> {
 
     fn interrupted(&self) -> Result<ExitCode, String> {
         let again = self.request.results.as_ref().map_or(String::new(), |path| {
-            format!("; what ended is in {}, and the same command does the rest", path.display())
+            format!("; finished runs are in {}, and the same command continues", path.display())
         });
         Err(format!("interrupted{again}"))
     }
 
-    /// The result of a run, from the file or new; `None` for a peer that cannot do it, and if the
-    /// user has enough.
+    /// The result of a run, from the file or new; `None` for a peer that cannot run it, and after an
+    /// interrupt.
     fn record(&mut self, cell: &Cell, index: usize, repeat: u32) -> Result<Option<Record>, String> {
         let setting = self.setting(cell, index);
         self.bar.set_message(format!("{}.{} {}", setting.kernel, setting.class, setting.variant()));
@@ -296,7 +291,7 @@ impl Runner<'_> {
         let record = match self.program(cell, index) {
             Ok(program) => self.job(&program, index, setting, repeat),
             Err(_) if self.stop.asked() => return Ok(None),
-            // Not built is not built, however often.
+            // A failed build is not repeated.
             Err(_) if repeat > 0 => return Ok(None),
             Err(refusal) if self.is_left_out(&refusal, index) => return Ok(None),
             Err(Refusal { why, log, .. }) => {
@@ -329,7 +324,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The program for a cell, built once for each library; what a peer cannot do is told once.
+    /// The program of a cell, built once for each library. Missing features of a peer are reported once.
     fn program(&mut self, cell: &Cell, index: usize) -> Result<Program, Refusal> {
         let tools = self.variants[index].tools;
         let ranks = if self.source.is_built_for_ranks() { cell.ranks } else { 0 };
@@ -352,14 +347,14 @@ impl Runner<'_> {
         built
     }
 
-    /// Run a program once.
+    /// Runs a program once.
     fn job(&self, program: &Program, index: usize, setting: Setting, repeat: u32) -> Record {
         let log = self.log(&setting, repeat);
         let folder = self.scratch.path().join("job");
         let output = self
             .command(program, index, setting.ranks, &folder)
             .and_then(|command| job::run(command, &log, self.request.limit, &self.stop));
-        // What a kernel wrote beside its output is of no use, and can be long.
+        // Files that a kernel writes beside its output are not needed, and can be large.
         let _ = fs::remove_dir_all(&folder);
         let record = output::record(setting, repeat, output);
         let why = record.why.as_ref().map(|why| job::explained(why, &log));
@@ -381,7 +376,7 @@ impl Runner<'_> {
         Ok(command)
     }
 
-    /// Where the output of a run goes.
+    /// The log file of a run.
     fn log(&self, setting: &Setting, repeat: u32) -> PathBuf {
         let Setting { kernel, class, ranks, .. } = setting;
         let variant = setting.variant().replace(|c: char| !c.is_ascii_alphanumeric(), "-");

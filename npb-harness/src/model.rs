@@ -1,12 +1,12 @@
-//! `npb model`: the experiments of a paper about who moves messages, with our library in every way
-//! that it has, beside peers under their own launchers.
+//! `npb model`: the experiments of F. Okazaki et al., "Performance Evaluation of the GridMPI for IBM
+//! pSeries", about progress modes, with Suiro in all its modes and with peers.
 //!
 //! ```text
 //! messages: jobs ── toolchain, job ──> point ──┬── claims: what the paper says ──> terminal
-//! kernels: our own ── matrix ──> record ───────┘
+//! kernels: bundled ── matrix ──> record ───────┘
 //! ```
 //!
-//! Figures and results go into one file, of which `npb report` makes charts.
+//! Figures and results go into one file, from which `npb report` makes charts.
 
 pub(crate) mod claims;
 mod messages;
@@ -36,19 +36,19 @@ use claims::Claim;
 use messages::ProgressVariant;
 use point::Point;
 
-/// What can be asked for.
+/// The experiments.
 const EXPERIMENTS: [&str; 2] = ["messages", "kernels"];
-/// The kernels of the short form: one that sends long messages, and one that sends short ones.
+/// The kernels of the short form: one with long messages, and one with short ones.
 const SHORT_KERNELS: [&str; 2] = ["is", "cg"];
-/// All that are not told apart by their language only.
+/// The kernels without their variants in Fortran.
 const KERNELS: [&str; 5] = ["ep", "is", "cg", "mg", "ft"];
-/// A job of the short form lasts no longer.
+/// Time limit of a job of the short form.
 const SHORT_LIMIT: Duration = Duration::from_secs(20);
 
 /// The arguments of `npb model`.
 pub(crate) fn command() -> Command {
     let own = Command::new("model")
-        .about("Measures messages and kernels in every way to make progress, beside a paper")
+        .about("Measures messages and kernels in every progress mode, and compares them with a paper")
         .arg(
             Arg::new("experiments")
                 .long("experiments")
@@ -63,7 +63,7 @@ pub(crate) fn command() -> Command {
             Arg::new("short")
                 .long("short")
                 .action(ArgAction::SetTrue)
-                .help("Fewer, smaller and once: less than a minute"),
+                .help("Fewer and smaller measurements, without repeats: less than a minute"),
         );
     request::with_arguments(own)
         .mut_arg("classes", |classes| classes.default_value("S"))
@@ -78,10 +78,10 @@ pub(crate) fn command() -> Command {
         })
 }
 
-/// Measures what is asked for, and prints it beside the paper.
+/// Measures the requested experiments and prints them beside the claims of the paper.
 ///
 /// # Errors
-/// If a library's commands do not work, or the figures cannot be written.
+/// The commands of a library do not work, or the figures cannot be written.
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
     let scratch = Scratch::new()?;
     let mut request = Request::of(matches, None);
@@ -95,7 +95,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
     let libraries = request.libraries(&scratch)?;
     if !libraries.iter().any(|tools| tools.is_peer) {
         eprintln!(
-            "npb: no --peer PREFIX: what the paper compares with its vendor's MPI has no baseline"
+            "npb: no --peer PREFIX: comparisons with the vendor's MPI of the paper have no baseline"
         );
     }
     let asked = |name: &str| {
@@ -114,13 +114,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
         let file = scratch.path().join("kernels.jsonl");
         request.results = Some(file.clone());
         let outcome = kernels::run_named(names, &request, &scratch);
-        // Also if the user has enough: what ended has ended.
+        // Also after an interrupt: finished runs are kept.
         records = if file.exists() { record::read(&file)? } else { Vec::new() };
         append(results.as_deref(), &records)?;
         all_well &= outcome? == ExitCode::SUCCESS;
     }
     let claims = claims::claims(&point::values(&points), &Results::of(&records));
-    // Whoever reads may have enough before the end, as `head` does.
+    // The reader may close the pipe early, as `head` does.
     let _ = std::io::stdout().write_all(lines(&claims).as_bytes());
     Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -130,7 +130,7 @@ struct Measured {
     failures: usize,
 }
 
-/// All figures about messages; what slows the machine slows all libraries, as they run in turn.
+/// All figures about messages. Libraries run in turn, so that disturbances affect all of them.
 fn measure(
     libraries: &[Toolchain], request: &Request, is_short: bool, by: (&Scratch, &Stop),
 ) -> Result<Measured, String> {
@@ -172,7 +172,7 @@ fn measure(
     Ok(measured)
 }
 
-/// A library in each way to make progress that is asked for; a peer has one.
+/// A library in each requested progress mode; a peer has one.
 fn progress_variants<'a>(tools: &'a Toolchain, request: &Request) -> Vec<ProgressVariant<'a>> {
     if tools.flavour != Flavour::Suiro {
         return vec![ProgressVariant { tools, progress: None }];
@@ -186,7 +186,7 @@ fn append<T: Serialize>(path: Option<&Path>, lines: &[T]) -> Result<(), String> 
     let Some(path) = path else { return Ok(()) };
     let unwritable = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
     let mut text = String::new();
-    // What is there may end in half a line.
+    // The file may end with a partial line.
     if fs::read_to_string(path).is_ok_and(|before| !before.is_empty() && !before.ends_with('\n')) {
         text.push('\n');
     }
@@ -207,7 +207,7 @@ pub(crate) fn lines(claims: &[Claim]) -> String {
     for claim in claims {
         table.add_row([claim.figure, claim.paper, &claim.measured, claim.verdict()]);
     }
-    format!("\nThe paper (GridMPI on IBM pSeries) and what is seen here:\n{}\n", table.trim_fmt())
+    format!("\nThe paper (GridMPI on IBM pSeries) and the results here:\n{}\n", table.trim_fmt())
 }
 
 #[cfg(test)]
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn every_claim_stands_beside_what_is_seen() {
+    fn every_claim_has_its_result() {
         let text = lines(&claims::claims(&point::Values::new(), &Results::default()));
         assert_eq!(text.matches("cannot be told").count(), 9, "{text}");
         assert!(

@@ -1,5 +1,5 @@
-//! What a kernel printed, as a result, and a result as a row of a table. Reads the lines that NPB
-//! prints at its end and nothing else. Times are in seconds, rates in millions of operations per
+//! Parses the output of a kernel to a record, and formats records as rows of a table. Only the lines
+//! that NPB prints at its end are read. Times are in seconds, rates in millions of operations per
 //! second.
 
 use crate::{
@@ -7,11 +7,11 @@ use crate::{
     summary::Summary,
 };
 
-/// The names of the columns of a [`row`].
+/// The headings of the columns of a [`row`].
 pub(crate) const HEADING: &str =
     "kernel      class  ranks  library                  time s        Mop/s  verification";
 
-/// The result of a run that printed `output`, or that failed with a sentence why.
+/// The record of a run with its output, or with the reason of its failure.
 pub(crate) fn record(setting: Setting, repeat: u32, output: Result<String, String>) -> Record {
     let record = Record::new(setting, repeat);
     match output {
@@ -21,7 +21,7 @@ pub(crate) fn record(setting: Setting, repeat: u32, output: Result<String, Strin
 }
 
 fn judge(record: Record, text: &str) -> Record {
-    // A rate or a time that does not fit is printed as stars, and is not known.
+    // NPB prints a rate or a time that is too long as stars.
     let number = |name: &str| field(text, name)?.parse().ok().filter(|it: &f64| it.is_finite());
     let (seconds, mops) = (number("Time in seconds"), number("Mop/s total"));
     match field(text, "Verification") {
@@ -34,8 +34,8 @@ fn judge(record: Record, text: &str) -> Record {
     }
 }
 
-/// The row of a table for all runs of a setting, with all that is known of a failure or with the
-/// first line of it.
+/// The row of a table for all runs of a setting, with the whole reason of a failure or with its first
+/// line.
 pub(crate) fn row(summary: &Summary, is_explained: bool) -> String {
     let Setting { kernel, class, ranks, .. } = &summary.setting;
     let (kernel, variant) = (kernel.to_uppercase(), summary.setting.variant());
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_do_not_fit_are_not_known() {
+    fn numbers_that_do_not_fit_are_unknown() {
         let record = record(Ok(OUTPUT.replace("156.37", "******").replace("0.0042", "Infinity")));
         assert_eq!(record.outcome, Outcome::Verified);
         assert_eq!((record.seconds, record.mops), (None, None));

@@ -1,5 +1,5 @@
-//! What a library can do, found out by small programs: whether its wrapper compiles Fortran, with
-//! which flags old programs are accepted, whether MPI's files work.
+//! Probes a library with small programs: whether its wrapper compiles Fortran, which flags old programs
+//! need, whether files of MPI work.
 
 use std::{
     cmp::Reverse,
@@ -14,14 +14,14 @@ use crate::{
     toolchain::{Language, Toolchain},
 };
 
-/// To compile such a program, or to open a file, takes no second.
+/// Time limit of a probe, which normally takes less than a second.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Calls of one routine with arguments of several types, as NPB has them, are errors from gfortran
-/// 10 on if nothing is said.
+/// Without this flag, gfortran 10 and later refuse calls of one routine with different argument types,
+/// as in NPB.
 const MISMATCH: &str = "-fallow-argument-mismatch";
 
-/// How a program in Fortran knows MPI.
+/// The Fortran interface that a program uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Binding {
     /// `include 'mpif.h'`
@@ -33,7 +33,7 @@ pub(crate) enum Binding {
 }
 
 impl Binding {
-    /// A small program, in lines that are short enough for fixed form.
+    /// A small program, with lines short enough for fixed form.
     fn program(self) -> String {
         let (module, include) = match self {
             Self::Include => ("", "      include 'mpif.h'\n"),
@@ -88,16 +88,16 @@ int main(int argc, char **argv)
 }
 ";
 
-/// The flags with which this library's wrapper for Fortran compiles and links programs of the age
-/// of NPB that know MPI that way.
+/// The flags with which the Fortran wrapper of this library compiles and links old programs such as
+/// NPB that use this interface.
 ///
 /// # Errors
-/// Why it does not, in the compiler's words.
+/// The error of the compiler.
 pub(crate) fn fortran_flags(
     tools: &Toolchain, binding: Binding, folder: &Path,
 ) -> Result<Vec<String>, Refusal> {
     let source = written(folder, tools, "probe.f", &binding.program())?;
-    // Older compilers, and others, do not know the flag.
+    // Only recent versions of gfortran have the flag.
     let mut tried = vec![vec![MISMATCH.to_owned()], vec![]];
     if binding != Binding::Include {
         let include =
@@ -118,8 +118,8 @@ pub(crate) fn fortran_flags(
     Err(refused.expect("something was tried"))
 }
 
-/// Where Intel MPI has modules for gfortran, the newest first: one of them is for this compiler. As
-/// a Python package it has them in another place than its wrapper says.
+/// The directories of Intel MPI with modules for gfortran, the newest first; one of them fits this
+/// compiler. In its Python package they are not where its wrapper expects them.
 fn modules(tools: &Toolchain) -> Vec<PathBuf> {
     let prefix = tools.compiler(Language::Fortran).parent().and_then(Path::parent);
     let folder = prefix.map(|prefix| prefix.join("include/mpi/gfortran"));
@@ -133,10 +133,10 @@ fn modules(tools: &Toolchain) -> Vec<PathBuf> {
     found
 }
 
-/// Whether the library has MPI's files.
+/// Checks that files of MPI work.
 ///
 /// # Errors
-/// Why not, in its words.
+/// The error of the library.
 pub(crate) fn files(tools: &Toolchain, folder: &Path) -> Result<(), Refusal> {
     let source = written(folder, tools, "files.c", FILES)?;
     let log = source.with_extension("log");
@@ -168,7 +168,7 @@ fn unfit(why: &str, log: PathBuf) -> Refusal {
     Refusal { why, log, is_unfit: true }
 }
 
-/// A source in a folder of the library's own.
+/// Writes a source to the directory of the library.
 fn written(folder: &Path, tools: &Toolchain, name: &str, text: &str) -> Result<PathBuf, Refusal> {
     let folder = folder.join(format!("probe-{}", tools.folder_name()));
     let path = folder.join(name);

@@ -1,8 +1,8 @@
-//! A result as a line of JSON, and files of such lines. Knows nothing of how results come about.
+//! A result as a line of JSON, and files of such lines.
 //!
-//! A file is written line by line while jobs run, so it may end in half a line if the machine
-//! stopped: that line is no result, and the next one is written in its place. A run that failed can
-//! be done again: of lines with the same setting and repeat the last one counts.
+//! A file is written line by line while jobs run, so after a crash it may end with a partial line,
+//! which the next line overwrites. A failed run can be repeated: of several lines with the same setting
+//! and repeat, the last one counts.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -17,39 +17,38 @@ use serde::{Deserialize, Serialize};
 /// The version of the format of a line.
 const VERSION: u32 = 1;
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Outcome {
-    /// With the right result.
+    /// The result is correct.
     Verified,
-    /// With a wrong result, or one that cannot be checked.
+    /// The result is wrong or cannot be checked.
     Unverified,
-    /// Without a result, or it could not be built.
+    /// No result, or no program.
     Failed,
 }
 
-/// What was run: results of the same setting may be compared, and form a median.
+/// The identity of a run: results of equal settings form a median.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct Setting {
-    /// `kernels` for our own kernels, else the name of a tree of NPB.
+    /// `kernels` for bundled kernels, otherwise the name of a tree of NPB.
     pub source: String,
     /// The kernel in lower case, with a variant after a dot, such as `ep`, `bt.full`, `dt.bh`.
     pub kernel: String,
     /// The size: S, W, A, ...
     pub class: char,
-    /// How many ranks.
     pub ranks: u32,
     /// `suiro`, or the label of a peer.
     pub library: String,
-    /// Which device; `None` where the library has no choice or made its own.
+    /// `None` if the library has no choice or chose the device itself.
     pub device: Option<String>,
-    /// How messages make progress; `None` where the library has no choice.
+    /// The progress mode; `None` if the library has no choice.
     pub progress: Option<String>,
 }
 
 impl Setting {
-    /// The library with how it was told to work, such as `suiro shm polling`.
+    /// The library with its settings, such as `suiro shm polling`.
     pub(crate) fn variant(&self) -> String {
         let parts = [Some(&self.library), self.device.as_ref(), self.progress.as_ref()];
         parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" ")
@@ -64,26 +63,25 @@ pub(crate) struct Record {
     /// What was run.
     #[serde(flatten)]
     pub setting: Setting,
-    /// Which of several runs of the same setting, from 0.
+    /// Index among the runs of the same setting, from 0.
     pub repeat: u32,
-    /// How it ended.
     pub outcome: Outcome,
-    /// How long the kernel's timed part took.
+    /// Duration of the timed part of the kernel.
     pub seconds: Option<f64>,
     /// Millions of operations per second, of all ranks.
     pub mops: Option<f64>,
-    /// Why it failed or is not verified.
+    /// The reason of a failed or unverified run.
     pub why: Option<String>,
-    /// What it printed.
+    /// The file with its output.
     pub log: Option<PathBuf>,
-    /// When it ended, in seconds since 1970.
+    /// Time of its end, in seconds since 1970.
     pub when: u64,
-    /// How many processors the machine lets us use.
+    /// The number of usable processors.
     pub processors: usize,
 }
 
 impl Record {
-    /// A failed run that ends now; the other outcomes change what they must.
+    /// A failed run that ends now; callers fill in other outcomes.
     pub(crate) fn new(setting: Setting, repeat: u32) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
@@ -104,7 +102,7 @@ impl Record {
 /// The records of a file.
 ///
 /// # Errors
-/// If it cannot be read, or a line that was written as a whole is not a record.
+/// The file cannot be read, or a complete line is not a record.
 pub(crate) fn read(path: &Path) -> Result<Vec<Record>, String> {
     let mut text = String::new();
     let opened = File::open(path).and_then(|mut file| file.read_to_string(&mut text));
@@ -112,8 +110,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Record>, String> {
     parse(&text).map_err(|why| format!("{}:{why}", path.display()))
 }
 
-/// The records of a text, of several of the same run the last one; the error begins with the number
-/// of the line.
+/// The records of a text, the last one of each run; the error begins with the line number.
 pub(crate) fn parse(text: &str) -> Result<Vec<Record>, String> {
     let mut all: Vec<Record> = Vec::new();
     let mut places: HashMap<(Setting, u32), usize> = HashMap::new();
@@ -139,14 +136,14 @@ fn lines(text: &str) -> Result<Vec<Record>, String> {
             if record.v == VERSION {
                 Ok(record)
             } else {
-                Err(format!("{number}: results of version {} are not known", record.v))
+                Err(format!("{number}: unknown version {} of results", record.v))
             }
         })
         .collect()
 }
 
-/// The part of a text that ends with its last whole line. A last line that is a value of JSON is
-/// whole without its end.
+/// The part of a text up to its last complete line. A last line that is valid JSON is complete
+/// without a line end.
 fn whole(text: &str) -> &str {
     let end = text.rfind('\n').map_or(0, |at| at + 1);
     let is_whole = serde_json::from_str::<serde_json::Value>(&text[end..]).is_ok();
@@ -160,10 +157,10 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Open a file for more results, and give those that it has; without a file it is made.
+    /// Opens a file for more results and returns those that it has; makes the file if it is missing.
     ///
     /// # Errors
-    /// As [`read`], and if it cannot be written.
+    /// As for [`read`]; or the file cannot be written.
     pub(crate) fn open(path: &Path) -> Result<(Self, Vec<Record>), String> {
         let unusable = |error: io::Error| format!("cannot write {}: {error}", path.display());
         let options = OpenOptions::new().read(true).write(true).create(true).clone();
@@ -180,10 +177,10 @@ impl Writer {
         Ok((Self { file, path: path.to_owned() }, records))
     }
 
-    /// Add a result, so that it is in the file whatever happens to us afterwards.
+    /// Adds a result; it is in the file even if this process ends abruptly afterwards.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// The file cannot be written.
     pub(crate) fn add(&mut self, record: &Record) -> Result<(), String> {
         let unwritable =
             |error: io::Error| format!("cannot write {}: {error}", self.path.display());
@@ -224,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_line_at_the_end_is_written_anew() {
+    fn a_partial_last_line_is_overwritten() {
         let path = path("half");
         fs::write(&path, format!("{LINE}\n{}", &LINE[..LINE.len() - 9])).unwrap();
         assert_eq!(read(&path).unwrap().len(), 1);
@@ -246,11 +243,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_result_is_named_by_its_line() {
+    fn a_line_that_is_not_a_result_is_named() {
         let error = parse(&format!("{LINE}\nhello\n{LINE}\n")).unwrap_err();
         assert!(error.starts_with("2: not a result"), "{error}");
         let newer = LINE.replace("\"v\":1", "\"v\":7");
-        assert_eq!(parse(&newer).unwrap_err(), "1: results of version 7 are not known");
+        assert_eq!(parse(&newer).unwrap_err(), "1: unknown version 7 of results");
         let error = read(Path::new("/nowhere/results")).unwrap_err();
         assert!(error.starts_with("cannot read /nowhere/results"), "{error}");
     }

@@ -5,8 +5,8 @@
 //!                                                     └──> charts, tables ──> page
 //! ```
 //!
-//! Figures of `npb model` about messages are charts, too, beside what a paper says of them
-//! (messages). Results of files are put together as if they were of one; nothing is run.
+//! Figures of `npb model` about messages become charts too, beside the claims of a paper (messages).
+//! The results of several files are combined; nothing is run.
 
 mod charts;
 #[cfg(test)]
@@ -34,14 +34,14 @@ use results::Results;
 /// The arguments of `npb report`.
 pub(crate) fn command() -> Command {
     Command::new("report")
-        .about("Shows results as tables, and as one page with charts")
+        .about("Shows results as tables and as a page with charts")
         .arg(
             Arg::new("files")
                 .value_name("FILE")
                 .required(true)
                 .num_args(1..)
                 .value_parser(value_parser!(PathBuf))
-                .help("Results of npb run or npb model, one JSON object a line"),
+                .help("Files with results of npb run or npb model, one JSON object on each line"),
         )
         .arg(
             Arg::new("output")
@@ -49,14 +49,14 @@ pub(crate) fn command() -> Command {
                 .value_name("PAGE")
                 .default_value("npb-report.html")
                 .value_parser(value_parser!(PathBuf))
-                .help("The page to write, which needs no other file and no network"),
+                .help("The page to write; it needs no other files and no network"),
         )
 }
 
 /// Reads the files, prints the tables, writes the page.
 ///
 /// # Errors
-/// If a file cannot be read, or has what is no result, or the page cannot be written.
+/// A file cannot be read, or has a line that is not a result, or the page cannot be written.
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
     let files: Vec<&PathBuf> = matches.get_many("files").into_iter().flatten().collect();
     let output: &PathBuf = matches.get_one("output").expect("it has a default");
@@ -71,12 +71,12 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
     fs::write(output, page::page(&results, &values, &sources).into_string())
         .map_err(|error| format!("cannot write {}: {error}", output.display()))?;
     let text = format!("{}\nPage: {}\n", terminal(&results, &values), output.display());
-    // Whoever reads may have enough before the end, as `head` does.
+    // The reader may close the pipe early, as `head` does.
     let _ = io::stdout().write_all(text.as_bytes());
     Ok(ExitCode::SUCCESS)
 }
 
-/// How many results there are, in a sentence.
+/// The number of results as a sentence.
 fn overview(results: &Results) -> String {
     let runs = results.runs;
     let verified = runs - results.failures.len();
@@ -89,7 +89,7 @@ fn overview(results: &Results) -> String {
     format!("{runs} run{}{machine}, {verified} verified.", if runs == 1 { "" } else { "s" })
 }
 
-/// What stands on the terminal.
+/// The text for the terminal.
 fn terminal(results: &Results, values: &Values) -> String {
     let mut text = overview(results) + "\n";
     let mut part = |heading: &str, table: tables::Table| {
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_well_formed_and_needs_nothing_else() {
+    fn a_page_is_well_formed_and_self_contained() {
         let page = page_of(&fixture::records());
         assert!(count(&page, "figure") > 40, "{}", count(&page, "figure"));
         for outside in ["<script", "http:", "https:", "<img", "<link", "@import", "url("] {
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_told_at_the_beginning_of_the_page_and_on_the_terminal() {
+    fn failures_are_at_the_beginning_of_the_page_and_on_the_terminal() {
         let page = page_of(&fixture::records());
         let alarm = page.find("2 runs are not verified").unwrap();
         assert!(alarm < page.find("<main>").unwrap());

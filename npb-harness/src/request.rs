@@ -1,5 +1,5 @@
-//! The arguments that all subcommands which run kernels have: sizes, numbers of ranks, libraries,
-//! repeats, files.
+//! The common arguments of subcommands that run kernels: sizes, numbers of ranks, libraries, repeats,
+//! files.
 
 use std::{
     ops::RangeInclusive,
@@ -15,31 +15,28 @@ use clap::{
 
 use crate::toolchain::{Scratch, Toolchain};
 
-/// The devices of our library that a job can be told to use. There is no choice yet: ranks of one
-/// machine share memory.
+/// The devices of Suiro for a job. Ranks of one machine use shared memory.
 const DEVICES: [&str; 1] = ["shm"];
 
-/// How messages can be told to make progress in our library (`SUIRO_PROGRESS`).
+/// The progress modes of Suiro (`SUIRO_PROGRESS`).
 const PROGRESS: [&str; 4] = ["polling", "thread", "auto", "delegate"];
 
-/// What the arguments ask for.
+/// The parsed arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Request {
-    /// The sizes.
     pub classes: Vec<char>,
-    /// The numbers of ranks.
     pub ranks: Vec<u32>,
-    /// Devices of our library.
+    /// Devices of Suiro.
     pub devices: Vec<String>,
-    /// Progress modes of our library.
+    /// Progress modes of Suiro.
     pub progress: Vec<String>,
-    /// How often each is run.
+    /// Number of runs of each setting.
     pub repeats: u32,
-    /// A run that lasts longer is ended.
+    /// Time limit of a run.
     pub limit: Duration,
-    /// Where results go.
+    /// The file for results.
     pub results: Option<PathBuf>,
-    /// Where the output of runs is kept.
+    /// The directory for the output of runs.
     pub logs: Option<PathBuf>,
     mpicc: Option<PathBuf>,
     mpifort: Option<PathBuf>,
@@ -48,7 +45,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// What is asked for, with the folder to keep output of runs in, if any.
+    /// The parsed arguments, with the directory for the output of runs, if any.
     pub(crate) fn of(matches: &ArgMatches, logs: Option<PathBuf>) -> Self {
         fn many<T: Clone + Send + Sync + 'static>(matches: &ArgMatches, name: &str) -> Vec<T> {
             matches.get_many(name).into_iter().flatten().cloned().collect()
@@ -71,17 +68,19 @@ impl Request {
         }
     }
 
-    /// Our library and the peers.
+    /// Suiro and the peers.
     ///
     /// # Errors
-    /// If the commands of one do not work, or two have the same label.
+    /// The commands of a library do not work, or two libraries have the same label.
     pub(crate) fn libraries(&self, scratch: &Scratch) -> Result<Vec<Toolchain>, String> {
         let (mpicc, mpifort) = (self.mpicc.clone(), self.mpifort.clone());
         let mut all = vec![Toolchain::ours(mpicc, mpifort, self.mpirun.clone(), scratch)?];
         for (prefix, label) in &self.peers {
             if all.iter().any(|tools| tools.label == *label) {
                 let prefix = prefix.display();
-                return Err(format!("two libraries are called {label}: say {prefix}=LABEL"));
+                return Err(format!(
+                    "two libraries have the label {label}: use --peer {prefix}=LABEL"
+                ));
             }
             all.push(Toolchain::peer(prefix, label)?);
         }
@@ -89,7 +88,7 @@ impl Request {
     }
 }
 
-/// A subcommand with these arguments beside its own.
+/// Adds these arguments to a subcommand.
 pub(crate) fn with_arguments(command: Command) -> Command {
     const POSITIVE: RangeInclusive<i64> = 1..=u32::MAX as i64;
     let list = |name: &'static str, default: &'static str| {
@@ -103,18 +102,18 @@ pub(crate) fn with_arguments(command: Command) -> Command {
         .arg(
             list("classes", "S,W")
                 .value_parser(classes.map(|name| name.chars().next().unwrap_or_default()))
-                .help("The sizes to run them in, from the smallest"),
+                .help("The classes (sizes), from the smallest"),
         )
         .arg(
             list("ranks", "4")
                 .value_parser(value_parser!(u32).range(POSITIVE))
-                .help("The numbers of ranks to run them on, such as 1,2,4"),
+                .help("The numbers of ranks, such as 1,2,4"),
         )
-        .arg(list("device", "shm").value_parser(DEVICES).help("How messages of our library travel"))
+        .arg(list("device", "shm").value_parser(DEVICES).help("The device of Suiro"))
         .arg(
             list("progress", "polling")
                 .value_parser(PROGRESS)
-                .help("How messages of our library make progress"),
+                .help("The progress modes of Suiro"),
         )
         .arg(
             Arg::new("repeats")
@@ -122,7 +121,7 @@ pub(crate) fn with_arguments(command: Command) -> Command {
                 .value_name("COUNT")
                 .value_parser(value_parser!(u32).range(POSITIVE))
                 .default_value("1")
-                .help("How often each is run, in turn with the others; the table has medians"),
+                .help("The number of runs of each setting, in turn with the others; the table has medians"),
         )
         .arg(
             Arg::new("peer")
@@ -130,10 +129,10 @@ pub(crate) fn with_arguments(command: Command) -> Command {
                 .value_name("PREFIX[=LABEL]")
                 .action(ArgAction::Append)
                 .value_parser(peer)
-                .help("Run the same with the library installed there; can be given again"),
+                .help("Also run with the library installed in PREFIX; may be repeated"),
         )
         .arg(path("results").help(
-            "Add the results to this file, a line of JSON each, and leave out what it has already",
+            "Append results to this file as lines of JSON, and skip runs that it already has",
         ))
         .arg(
             Arg::new("limit-s")
@@ -141,19 +140,19 @@ pub(crate) fn with_arguments(command: Command) -> Command {
                 .value_name("SECONDS")
                 .value_parser(value_parser!(u64).range(1..))
                 .default_value("600")
-                .help("A run that lasts longer is ended"),
+                .help("The time limit of a run"),
         )
         .arg(path("mpicc").help("The compiler wrapper [default: beside npb, or in PATH]"))
-        .arg(path("mpifort").help("That for Fortran [default: beside mpicc, or in PATH]"))
+        .arg(path("mpifort").help("The compiler wrapper for Fortran [default: beside mpicc, or in PATH]"))
         .arg(path("mpirun").help("The launcher [default: beside mpicc, or in PATH]"))
 }
 
-/// A prefix with its label, which is the name of its folder if it is not said.
+/// A prefix with its label; by default the name of its directory.
 fn peer(text: &str) -> Result<(PathBuf, String), String> {
     let (prefix, label) = text.split_once('=').unwrap_or((text, ""));
     let folder = Path::new(prefix).file_name().and_then(|name| name.to_str());
     let label = if label.is_empty() { folder } else { Some(label) };
-    let label = label.ok_or_else(|| format!("{prefix} has no name: say {prefix}=LABEL"))?;
+    let label = label.ok_or_else(|| format!("{prefix} has no name: use {prefix}=LABEL"))?;
     Ok((prefix.into(), label.to_owned()))
 }
 
@@ -177,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn without_arguments_it_is_little() {
+    fn the_defaults_are_small() {
         let request = parse(&[]).unwrap();
         assert_eq!(request.classes, ['S', 'W']);
         assert_eq!(request.ranks, [4]);
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn peers_are_called_as_their_folders_or_as_one_likes() {
+    fn peers_have_the_name_of_their_directory_or_a_label() {
         let request = parse(&["--peer", "/opt/mpich", "--peer", "/usr=debian"]).unwrap();
         let peers = [("/opt/mpich", "mpich"), ("/usr", "debian")];
         assert_eq!(request.peers, peers.map(|(prefix, label)| (prefix.into(), label.into())));
@@ -203,7 +202,7 @@ mod tests {
         refused(&["--limit-s", "soon"], "invalid value 'soon'");
         refused(&["--progress", "fast"], "[possible values: polling, thread, auto, delegate]");
         refused(&["--device", "tcp"], "[possible values: shm]");
-        refused(&["--peer", "/"], "/ has no name: say /=LABEL");
+        refused(&["--peer", "/"], "/ has no name: use /=LABEL");
         refused(&["--ranks"], "a value is required");
         refused(&["--color", "x"], "unexpected argument '--color'");
     }

@@ -1,4 +1,4 @@
-//! `npb run`: kernels of a published tree of NPB, built and run with our library and its peers.
+//! `npb run`: kernels of a published tree of NPB, built and run with Suiro and its peers.
 
 use std::{fs, path::PathBuf, process::ExitCode};
 
@@ -6,7 +6,7 @@ use clap::{Arg, ArgMatches, Command, builder::PossibleValuesParser, value_parser
 
 use crate::{matrix, request, request::Request, toolchain::Scratch, tree, tree::Tree};
 
-/// The graphs of DT, which are a kernel each, under one name.
+/// The name for all graphs of DT, each of which is a kernel.
 const ALL_GRAPHS: &str = "dt";
 
 /// The arguments of `npb run`.
@@ -20,12 +20,12 @@ pub(crate) fn command() -> Command {
         .arg(
             path("source")
                 .required(true)
-                .help("The tree as it is published, such as NPB3.4-MPI, or the folder it is in"),
+                .help("The published tree, such as NPB3.4-MPI, or the directory that contains it"),
         )
         .arg(
             path("build")
                 .default_value("npb-build")
-                .help("Where programs are built, and found again, and the output of runs is kept"),
+                .help("The directory for programs, which are reused, and for the output of runs"),
         )
         .arg(
             Arg::new("kernels")
@@ -41,17 +41,17 @@ pub(crate) fn command() -> Command {
             .long("fortran")
             .value_name("BINDING")
             .value_parser(PossibleValuesParser::new(bindings))
-            .help("How Fortran is to know MPI, if the tree has the choice [default: the tree's]"),
+            .help("The Fortran interface of MPI, if the tree supports several [default: that of the tree]"),
     );
     request::with_arguments(own)
 }
 
-/// Run what is asked for.
+/// Runs the requested kernels.
 ///
 /// # Errors
-/// If there is no tree, no working library, or nothing to run.
+/// No tree, no working library, or nothing to run.
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
-    let folder = |name| matches.get_one::<PathBuf>(name).expect("clap asks for it");
+    let folder = |name| matches.get_one::<PathBuf>(name).expect("clap requires it");
     let mut tree = Tree::open(folder("source"), folder("build"))?;
     if let Some(binding) = matches.get_one::<String>("fortran") {
         tree = tree.with_binding(binding)?;

@@ -1,13 +1,12 @@
-//! Several results of the same setting as one: medians, and the worst outcome.
+//! Combines the results of a setting: medians, and the worst outcome.
 
 use crate::record::{Outcome, Record, Setting};
 
 /// All runs of one setting.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Summary {
-    /// What was run.
     pub setting: Setting,
-    /// How often.
+    /// Number of runs.
     pub runs: usize,
     /// The worst of the outcomes.
     pub outcome: Outcome,
@@ -15,12 +14,12 @@ pub(crate) struct Summary {
     pub seconds: Option<f64>,
     /// The median rate of the runs that have one, in millions of operations per second.
     pub mops: Option<f64>,
-    /// Why the first of the worst failed or is not verified, and the place of its log.
+    /// The reason of the first run with the worst outcome, and its log.
     pub why: Option<String>,
 }
 
 impl Summary {
-    /// One for each setting of the records, in the order in which they appear first.
+    /// One summary for each setting of the records, in the order of their first appearance.
     pub(crate) fn all(records: &[Record]) -> Vec<Self> {
         let mut settings: Vec<&Setting> = Vec::new();
         for record in records {
@@ -59,7 +58,7 @@ impl Summary {
     }
 }
 
-/// The value in the middle, or between the two there; `None` of none. Sorts the values.
+/// The median; `None` without values. Sorts the values.
 pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let (last, half) = (values.len().checked_sub(1)?, values.len() / 2);

@@ -1,6 +1,5 @@
-//! The commands of an MPI library's installation: its compiler wrappers and its launcher, what they
-//! want to be told, and the folder that a program finds the library in. Knows libraries only as
-//! far as their launchers say what they are.
+//! The commands of an installed MPI library: its compiler wrappers and its launcher, their arguments,
+//! and the directory of the library. A library is identified by the version text of its launcher.
 
 use std::{
     env,
@@ -13,24 +12,24 @@ use std::{
 
 use nix::unistd::geteuid;
 
-/// What every MPI library with the standard ABI is called when it is loaded, and that for Fortran.
+/// The loader's names of libraries with the standard ABI, for C and for Fortran.
 const LIBRARIES: [&str; 2] = ["libmpi_abi.so.1", "libmpifort_abi.so.1"];
 
-/// What a launcher belongs to, as far as it must be called differently.
+/// Kinds of launchers with different arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flavour {
-    /// Our own, which has devices and progress modes to choose from.
+    /// Suiro, with a choice of devices and progress modes.
     Suiro,
-    /// Refuses to be root or to have more ranks than processors unless it is told.
+    /// Refuses to run as root or with more ranks than processors without an option.
     OpenMpi,
-    /// Its commands must know where they lie.
+    /// Its commands need the path of the installation.
     Intel,
-    /// Needs nothing.
+    /// Needs no arguments.
     Other,
 }
 
 impl Flavour {
-    /// What the launcher's answer to `--version` says.
+    /// The kind by the launcher's output for `--version`.
     fn of(version: &str) -> Self {
         let says = |name| version.contains(name);
         match () {
@@ -42,14 +41,14 @@ impl Flavour {
     }
 }
 
-/// A folder of our own for what is built and printed, which goes when this does.
+/// A temporary directory for programs and output, removed on drop.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Make the folder, below that of temporary files.
+    /// Makes the directory below that of temporary files.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// The directory cannot be made.
     pub(crate) fn new() -> Result<Self, String> {
         let path = env::temp_dir().join(format!("npb-{}", std::process::id()));
         fs::create_dir_all(&path)
@@ -57,7 +56,7 @@ impl Scratch {
         Ok(Self(path))
     }
 
-    /// Where it is.
+    /// Its path.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
@@ -66,49 +65,49 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.0) {
-            eprintln!("npb: {} stays behind: {error}", self.0.display());
+            eprintln!("npb: cannot remove {}: {error}", self.0.display());
         }
     }
 }
 
-/// The languages that there are wrappers of compilers for.
+/// The languages with compiler wrappers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Language {
     /// `mpicc`.
     C,
-    /// `mpifort`, by whatever name it has.
+    /// `mpifort`, or its name in other libraries.
     Fortran,
 }
 
 /// The commands of one MPI library.
 #[derive(Clone, Debug)]
 pub(crate) struct Toolchain {
-    /// What the library is called in tables and records.
+    /// The name of the library in tables and records.
     pub label: String,
-    /// What its launcher belongs to.
+    /// The kind of its launcher.
     pub flavour: Flavour,
-    /// Whether it is there to be compared with.
+    /// Whether it is a peer for comparison.
     pub is_peer: bool,
     mpicc: PathBuf,
     mpifort: PathBuf,
     mpirun: PathBuf,
-    /// What the commands and the programs have in their environment.
+    /// Variables for its commands and programs.
     environment: Vec<(OsString, OsString)>,
 }
 
 impl Toolchain {
-    /// The commands given, or those beside this program, or those of `PATH`. The library of a
-    /// build folder is not named as a program wants it, and is given that name in `scratch`.
+    /// Suiro: the given commands, or those beside this program, or those of `PATH`. The library of a
+    /// build directory gets its loader name by a link in `scratch`.
     ///
     /// # Errors
-    /// If a folder has a character that the loader takes for the end of its name.
+    /// A directory contains a character that separates directories for the loader.
     pub(crate) fn ours(
         mpicc: Option<PathBuf>, mpifort: Option<PathBuf>, mpirun: Option<PathBuf>,
         scratch: &Scratch,
     ) -> Result<Self, String> {
         let mpicc = mpicc.map_or_else(|| Ok(beside_us("mpicc")), from_anywhere)?;
-        // Another library's wrapper, which `PATH` may have, is of no use. Whether there is one of
-        // ours is found out when a kernel in Fortran is asked for.
+        // `PATH` may have the wrapper of another library, which is not used. Whether Suiro has one is
+        // checked when a kernel in Fortran is requested.
         let mpifort = mpifort.map_or_else(|| Ok(mpicc.with_file_name("mpifort")), from_anywhere)?;
         let mpirun = mpirun.map_or_else(|| Ok(beside(&mpicc, "mpirun")), from_anywhere)?;
         let folder = library_folder(&mpicc, scratch.path());
@@ -122,7 +121,7 @@ impl Toolchain {
     /// The library installed in `prefix`.
     ///
     /// # Errors
-    /// If it has no launcher or no compiler wrapper, or has a name that cannot be in a path.
+    /// It has no launcher or no compiler wrapper, or its path cannot be used.
     pub(crate) fn peer(prefix: &Path, label: &str) -> Result<Self, String> {
         let prefix = prefix
             .canonicalize()
@@ -136,7 +135,7 @@ impl Toolchain {
         };
         let mpicc = command(&["mpicc"])?;
         let mpirun = command(&["mpirun", "mpiexec"])?;
-        // Whether it can compile is found out when a kernel in Fortran is asked for.
+        // Whether it can compile is checked when a kernel in Fortran is requested.
         let mpifort = command(&["mpifort", "mpif90"]).unwrap_or_else(|_| bin.join("mpifort"));
         let mut path = vec![bin.clone()];
         path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
@@ -144,7 +143,7 @@ impl Toolchain {
         let environment = [
             ("PATH".into(), path),
             library_path(&[prefix.join("lib")])?,
-            // Read by the commands of Intel MPI only.
+            // Only the commands of Intel MPI read it.
             ("I_MPI_ROOT".into(), prefix.into_os_string()),
         ];
         let (label, flavour, is_peer) = (label.to_owned(), Flavour::Other, true);
@@ -152,7 +151,7 @@ impl Toolchain {
             .with(environment)
     }
 
-    /// With that environment, and the flavour that the launcher then says it has.
+    /// With that environment, and the kind that the launcher reports in it.
     fn with(
         mut self, environment: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<Self, String> {
@@ -167,7 +166,7 @@ impl Toolchain {
         Ok(self)
     }
 
-    /// The label as the name of a folder, or a part of one.
+    /// The label as a part of a directory name.
     pub(crate) fn folder_name(&self) -> String {
         self.label.replace(|c: char| !c.is_ascii_alphanumeric() && !"._".contains(c), "-")
     }
@@ -180,24 +179,24 @@ impl Toolchain {
         }
     }
 
-    /// Whether there is a compiler of that language behind the wrapper.
+    /// Whether the wrapper of that language has a compiler.
     pub(crate) fn has(&self, language: Language) -> bool {
         let mut command = self.command(self.compiler(language));
         let outcome = command.arg("--version").stdin(Stdio::null()).output();
         outcome.is_ok_and(|output| output.status.success())
     }
 
-    /// A command with the environment that this library's commands want.
+    /// A command with the environment of this library.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
 
-    /// Compile and link; `arguments` are all but the name of the compiler.
+    /// Compiles and links with these arguments of the compiler.
     ///
     /// # Errors
-    /// What the compiler said.
+    /// The output of the compiler.
     pub(crate) fn compile(&self, language: Language, arguments: &[OsString]) -> Result<(), String> {
         let compiler = self.compiler(language);
         let output = self
@@ -210,11 +209,10 @@ impl Toolchain {
             return Ok(());
         }
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        Err(format!("{} ended with {}:\n{said}", compiler.display(), output.status))
+        Err(format!("{} failed with {}:\n{said}", compiler.display(), output.status))
     }
 
-    /// The command that runs so many ranks of a program; more arguments and variables of the
-    /// environment can be added.
+    /// The command that runs a program on `ranks` ranks; arguments and variables may be added.
     pub(crate) fn job(&self, ranks: u32, program: &Path) -> Command {
         let mut command = self.command(&self.mpirun);
         if self.flavour == Flavour::OpenMpi {
@@ -228,7 +226,7 @@ impl Toolchain {
     }
 }
 
-/// The command as one that works in every folder; a mere name is looked up in `PATH` anyway.
+/// An absolute path of the command; a plain name is searched in `PATH`.
 fn from_anywhere(command: PathBuf) -> Result<PathBuf, String> {
     if command.components().count() == 1 {
         return Ok(command);
@@ -236,17 +234,17 @@ fn from_anywhere(command: PathBuf) -> Result<PathBuf, String> {
     std::path::absolute(&command).map_err(|error| format!("{}: {error}", command.display()))
 }
 
-/// The command of that name in our own folder, or else whatever `PATH` has.
+/// The command of that name in the directory of this program, or that of `PATH`.
 fn beside_us(name: &str) -> PathBuf {
     env::current_exe().map_or_else(|_| name.into(), |us| beside(&us, name))
 }
 
-/// The command of that name in the folder of `other`, or else whatever `PATH` has.
+/// The command of that name in the directory of `other`, or that of `PATH`.
 fn beside(other: &Path, name: &str) -> PathBuf {
     Some(other.with_file_name(name)).filter(|path| path.exists()).unwrap_or_else(|| name.into())
 }
 
-/// The variable with which a program finds libraries in the folders, before those that it has now.
+/// The variable for the loader with these directories before its present value.
 fn library_path(folders: &[PathBuf]) -> Result<(OsString, OsString), String> {
     const VARIABLE: &str = "LD_LIBRARY_PATH";
     let present = env::var_os(VARIABLE).unwrap_or_default();
@@ -255,9 +253,8 @@ fn library_path(folders: &[PathBuf]) -> Result<(OsString, OsString), String> {
     Ok((VARIABLE.into(), joined.map_err(|error| error.to_string())?))
 }
 
-/// The folder in which a program finds the library of this `mpicc`: of an installation it is
-/// `../lib`; a build folder has the libraries without their versions, so they get links in
-/// `scratch`. `None` leaves it to the loader.
+/// The directory of the library of this `mpicc`: `../lib` in an installation. Libraries of a build
+/// directory have no version, so they get links in `scratch`. `None`: the default of the loader.
 fn library_folder(mpicc: &Path, scratch: &Path) -> Option<PathBuf> {
     let folder = mpicc.canonicalize().ok()?.parent()?.to_path_buf();
     let installed = folder.join("../lib");
@@ -280,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn launchers_say_what_they_are() {
+    fn launchers_are_identified_by_their_version() {
         assert_eq!(Flavour::of("mpirun (Suiro) 0.1.0\n"), Flavour::Suiro);
         assert_eq!(Flavour::of("mpirun (Open MPI) 5.0.11\n\nReport bugs"), Flavour::OpenMpi);
         assert_eq!(Flavour::of("Intel(R) MPI Library for Linux* OS"), Flavour::Intel);

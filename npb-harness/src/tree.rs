@@ -1,6 +1,6 @@
-//! A source tree of NPB 3.x-MPI as it is published, 3.3 or 3.4, and programs built from it. The
-//! tree itself is never written to: each program is built in a copy of what it needs, which stays
-//! and is found again as long as the sources, the compiler and its flags are the same.
+//! A published source tree of NPB 3.3-MPI or 3.4-MPI, and programs built from it. The tree itself is
+//! never modified: each program is built in a copy of its sources, which is kept and reused as long as
+//! the sources, the compiler and its flags are the same.
 //!
 //! ```text
 //!              NPB 3.3                          NPB 3.4
@@ -9,10 +9,10 @@
 //! program      bin/KERNEL.C.N                   bin/KERNEL.C.x
 //! ```
 //!
-//! Both want `config/make.def`, run a generator (`sys/setparams`) that reads it line by line, and
-//! take `SUBTYPE=` for BT with input and output. DT is for any number of ranks in 3.3 too. From 3.4.2
-//! on Fortran can be told by `F08=` how to know MPI: `def` (as most do, the module `mpi`), `f`
-//! (`mpif.h`) or `f08`, for which there are a `mpinpb_def.f90`, `mpinpb_f.f90`, `mpinpb_f08.f90`.
+//! Both need `config/make.def`, run a generator (`sys/setparams`) that reads it line by line, and
+//! accept `SUBTYPE=` for BT with input and output. DT runs on any number of ranks in 3.3 too. Since
+//! 3.4.2, `F08=` selects the Fortran interface: `def` (mostly the module `mpi`), `f` (`mpif.h`) or
+//! `f08`, with the files `mpinpb_def.f90`, `mpinpb_f.f90`, `mpinpb_f08.f90`.
 
 use std::{
     cell::RefCell,
@@ -33,40 +33,40 @@ use crate::{
     toolchain::{Language, Toolchain},
 };
 
-/// No kernel takes that long to build.
+/// Time limit of a build.
 const BUILD_LIMIT: Duration = Duration::from_secs(900);
 
-/// The folders that each kernel needs beside its own.
+/// Directories that each kernel needs in addition to its own.
 const SHARED: [&str; 3] = ["config", "sys", "common"];
 
-/// What is left of others' builds and must not be taken for ours.
+/// Products of builds in the tree itself, which are not copied.
 const PRODUCTS: [&str; 5] = ["npbparams.h", "setparams", "make.def", "suite.def", "core"];
 
-/// Of the same kind, by the ends of their names.
+/// Extensions of further such products.
 const PRODUCT_EXTENSIONS: [&str; 4] = ["o", "mod", "a", "smod"];
 
-/// The files that there are in several forms, one of which is copied to the name.
+/// Files with several variants, one of which is copied to the name.
 const FORMS: [(&str, &str); 2] = [("mpinpb", "f90"), ("mpinpb", "h")];
 
-/// What users call the ways in which Fortran can know MPI, and what `make` calls them.
+/// Fortran interfaces: names for users and for `make`.
 pub(crate) const BINDINGS: [(&str, &str); 3] =
     [("mpif.h", "f"), ("mpi", "def"), ("mpi_f08", "f08")];
 
-/// What the compiler for Fortran must be told, if it is of use.
+/// Flags for the Fortran compiler, or the reason why it cannot be used.
 type Flags = Result<Vec<String>, Refusal>;
 
-/// A kernel as NPB has it, or a way to build or to call one.
+/// A kernel of NPB, or a variant of building or running it.
 struct TreeKernel {
-    /// What users call it.
+    /// The name for users.
     name: &'static str,
-    /// What `make` calls it.
+    /// The target of `make`.
     target: &'static str,
     language: Language,
-    /// What `make` is told as `SUBTYPE`, and the end of the program's name; neither if empty.
+    /// The value of `SUBTYPE` for `make`, and the suffix of the program; both may be empty.
     subtype: (&'static str, &'static str),
     /// The argument of the program; none if empty.
     argument: &'static str,
-    /// Whether it needs files of MPI.
+    /// Whether it uses files of MPI.
     has_files: bool,
 }
 
@@ -89,7 +89,6 @@ const fn dt(name: &'static str, graph: &'static str) -> TreeKernel {
     TreeKernel { target: "dt", argument: graph, ..c(name) }
 }
 
-/// All of them, in the order of the table.
 const KERNELS: [TreeKernel; 15] = [
     fortran("bt"),
     fortran("sp"),
@@ -116,44 +115,44 @@ pub(crate) fn kernels() -> impl Iterator<Item = &'static str> {
 impl TreeKernel {
     fn by_name(name: &str) -> &'static Self {
         let kernel = KERNELS.iter().find(|kernel| kernel.name == name);
-        kernel.expect("clap knows the names")
+        kernel.expect("clap checks the names")
     }
 
-    /// The folder of its sources.
+    /// The directory of its sources.
     fn folder(&self) -> String {
         self.target.to_uppercase()
     }
 }
 
-/// A tree, and a folder for what is built from it.
+/// A tree, and the directory for builds from it.
 pub(crate) struct Tree {
     root: PathBuf,
     name: String,
     /// Whether a program is for one number of ranks, as in 3.3.
     is_for_ranks: bool,
     builds: PathBuf,
-    /// What `make` is told as `F08`; nothing if empty.
+    /// The value of `F08` for `make`; none if empty.
     form: &'static str,
-    /// What was found out about libraries, by label.
+    /// Results of probes, by label of the library.
     flags: RefCell<HashMap<(String, Binding), Flags>>,
     files: RefCell<HashMap<String, Result<(), Refusal>>>,
 }
 
 impl Tree {
-    /// The tree in `folder`, or the newest in a folder of it; builds go to `builds`.
+    /// The tree in `folder`, or the newest in a subdirectory of it; builds go to `builds`.
     ///
     /// # Errors
-    /// If there is none, or if it is another edition of NPB.
+    /// There is no tree, or it is another edition of NPB.
     pub(crate) fn open(folder: &Path, builds: &Path) -> Result<Self, String> {
         let root = folder.canonicalize();
         let root = root.map_err(|error| format!("no tree in {}: {error}", folder.display()))?;
         let root = inside(&root).ok_or_else(|| {
             let folder = folder.display();
-            format!("no tree of NPB in {folder}: neither it nor a folder in it has sys/make.common")
+            format!("no tree of NPB in {folder}: neither it nor a subdirectory has sys/make.common")
         })?;
         for needed in ["Makefile", "sys/setparams.c", "config"] {
             if !root.join(needed).exists() {
-                return Err(format!("{} is no whole tree: no {needed}", root.display()));
+                return Err(format!("{} is incomplete: no {needed}", root.display()));
             }
         }
         let path = root.join("sys/make.common");
@@ -183,13 +182,13 @@ impl Tree {
         })
     }
 
-    /// The same tree, whose Fortran knows MPI by one of [`BINDINGS`].
+    /// The same tree with one of [`BINDINGS`].
     ///
     /// # Errors
-    /// If it has no choice.
+    /// The tree does not support this interface.
     pub(crate) fn with_binding(mut self, binding: &str) -> Result<Self, String> {
         let found = BINDINGS.iter().find(|(name, _)| *name == binding);
-        let (name, form) = found.expect("clap knows the names");
+        let (name, form) = found.expect("clap checks the names");
         if !self.root.join(format!("EP/mpinpb_{form}.f90")).exists() {
             let root = self.root.display();
             return Err(format!("{root} has no choice of {name}: no EP/mpinpb_{form}.f90"));
@@ -199,12 +198,12 @@ impl Tree {
         Ok(self)
     }
 
-    /// Where output of runs goes.
+    /// The directory for the output of runs.
     pub(crate) fn logs(&self) -> PathBuf {
         self.builds.join("logs")
     }
 
-    /// The kernels without input and output that the tree has.
+    /// The kernels of the tree without input and output.
     pub(crate) fn kernels(&self) -> Vec<String> {
         let has =
             |kernel: &&TreeKernel| self.makefile(kernel).exists() && kernel.subtype.0.is_empty();
@@ -215,7 +214,7 @@ impl Tree {
         self.root.join(kernel.folder()).join("Makefile")
     }
 
-    /// What `config/make.def` must say for this library.
+    /// The text of `config/make.def` for this library.
     fn make_def(&self, kernel: &TreeKernel, tools: &Toolchain) -> Result<String, Refusal> {
         let flags = match kernel.language {
             Language::C => Vec::new(),
@@ -228,13 +227,13 @@ impl Tree {
         for path in [cc.to_string(), fc.to_string()].iter().chain(&flags) {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._+-@,:=".contains(c);
             if let Some(c) = path.chars().find(|&c| !is_plain(c)) {
-                let why = format!("{path} cannot be named in make.def: it has a {c:?}");
+                let why = format!("{path} cannot be used in make.def: it contains {c:?}");
                 return Err(Refusal::broken(why));
             }
         }
         let flags = [vec!["-O3".to_owned()], flags].concat().join(" ");
-        // The unit of a record's length in gfortran is a byte. Lines are short, as the generator
-        // takes 400 bytes at most.
+        // The unit of record lengths in gfortran is a byte. Lines are short, because the generator
+        // accepts at most 400 bytes.
         Ok(format!(
             "MPIFC = {fc}
 MPIF77 = {fc}
@@ -264,7 +263,7 @@ RAND = randi8
         found.or_insert_with(|| probe::fortran_flags(tools, binding, &self.builds)).clone()
     }
 
-    /// The most modern way in which the kernel's sources know MPI.
+    /// The most recent interface that the sources of the kernel use.
     fn binding(&self, kernel: &TreeKernel) -> Binding {
         let sources = self.sources(kernel).unwrap_or_default();
         let form = if self.form.is_empty() { "def" } else { self.form };
@@ -288,7 +287,7 @@ RAND = randi8
         found.or_insert_with(|| probe::files(tools, &self.builds)).clone()
     }
 
-    /// The files of the tree that the kernel is built from, by their paths in it.
+    /// The source files of the kernel, as paths in the tree.
     fn sources(&self, kernel: &TreeKernel) -> io::Result<Vec<PathBuf>> {
         let mut sources = vec![PathBuf::from("Makefile")];
         let own = kernel.folder();
@@ -316,7 +315,7 @@ RAND = randi8
         Ok(sources)
     }
 
-    /// A number that is another if the program could be.
+    /// A hash of everything that affects the program.
     fn key(&self, sources: &[PathBuf], make_def: &str, tools: &Toolchain) -> io::Result<u64> {
         let mut hasher = DefaultHasher::new();
         (make_def, self.form).hash(&mut hasher);
@@ -331,7 +330,7 @@ RAND = randi8
         Ok(hasher.finish())
     }
 
-    /// The names that the program can have in `bin`.
+    /// The possible names of the program in `bin`.
     fn programs(&self, kernel: &TreeKernel, cell: &Cell) -> Vec<String> {
         let (target, class, end) = (kernel.target, cell.class, kernel.subtype.1);
         let mut names = vec![format!("{target}.{class}.x{end}")];
@@ -344,7 +343,7 @@ RAND = randi8
 
     fn make(&self, kernel: &TreeKernel, cell: &Cell, tools: &Toolchain) -> std::process::Command {
         let mut make = tools.command(Path::new("make"));
-        // Those of a `make` that we may have been called by.
+        // Variables of an outer `make`.
         make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL").env("LC_ALL", "C");
         make.arg(kernel.target).arg(format!("CLASS={}", cell.class));
         if self.is_for_ranks && kernel.target != "dt" {
@@ -387,7 +386,7 @@ impl Source for Tree {
             "is" => class == 'F',
             _ => class == 'F' && !kernel.subtype.0.is_empty(),
         };
-        is_undefined.then(|| format!("{}: there is no class {class} of it", kernel.name))
+        is_undefined.then(|| format!("{}: no class {class}", kernel.name))
     }
 
     fn is_built_for_ranks(&self) -> bool {
@@ -430,7 +429,7 @@ impl Source for Tree {
             }
             (Ok(_), None) => {
                 let names = self.programs(kernel, cell).join(" or ");
-                format!("{what}: make ends well, but there is no bin/{names}")
+                format!("{what}: make succeeded, but there is no bin/{names}")
             }
             (Err(why), _) => format!("{what}: make: {why}"),
         };
@@ -438,7 +437,7 @@ impl Source for Tree {
     }
 }
 
-/// Whether a source in Fortran has a `use` of that module.
+/// Whether a Fortran source uses that module.
 fn uses(text: &str, module: &str) -> bool {
     text.lines().any(|line| {
         let line = line.to_ascii_lowercase();
@@ -449,7 +448,7 @@ fn uses(text: &str, module: &str) -> bool {
     })
 }
 
-/// The root of a tree in the folder: it, or the last by name of those right below.
+/// The root of a tree: the directory itself, or the last subdirectory by name that is one.
 fn inside(folder: &Path) -> Option<PathBuf> {
     let is_root = |path: &Path| path.join("sys/make.common").is_file();
     if is_root(folder) {
@@ -457,13 +456,13 @@ fn inside(folder: &Path) -> Option<PathBuf> {
     }
     let entries = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
     let is_mpi = |path: &PathBuf| path.to_string_lossy().ends_with("-MPI");
-    // Those of other editions are named beside it, such as NPB3.4-OMP.
+    // Other editions may be beside it, such as NPB3.4-OMP.
     let roots = entries.filter(|path| is_root(path));
     roots.max_by_key(|path| (is_mpi(path), path.clone()))
 }
 
-/// How many nodes a graph of DT has: a tree of degree 4 for BH and WH, a shuffle for SH, on as many
-/// sources as the class has, and not on fewer ranks.
+/// The number of nodes of a graph of DT, which is its minimum number of ranks: a tree of degree 4 for
+/// BH and WH, a shuffle for SH, with the number of sources of the class.
 fn nodes(graph: &str, class: char) -> u32 {
     let doublings = match class {
         'S' => 2,
@@ -492,7 +491,7 @@ fn copy(root: &Path, sources: &[PathBuf], folder: &Path) -> io::Result<()> {
         let target = folder.join(source);
         fs::create_dir_all(target.parent().unwrap_or(folder))?;
         fs::copy(root.join(source), &target)?;
-        // What `make` calls there may have lost its mode on the way to us.
+        // Scripts that `make` runs may have lost their mode.
         if source.starts_with("sys") && source.extension().is_none() {
             fs::set_permissions(target, Permissions::from_mode(0o755))?;
         }
@@ -513,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_are_found_where_they_are_used() {
+    fn used_modules_are_found() {
         for line in ["use mpi", "   USE MPI ! or mpif.h", "use :: mpi, only : MPI_Wtime"] {
             assert!(uses(&format!("module a\n{line}\nend"), "mpi"), "{line}");
             assert!(!uses(line, "mpi_f08"), "{line}");
@@ -527,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tree_is_refused() {
+    fn directories_without_a_tree_are_refused() {
         let builds = std::env::temp_dir();
         let refused = |folder: &Path| Tree::open(folder, &builds).err().unwrap();
         let error = refused(Path::new("/nowhere"));
@@ -536,7 +535,7 @@ mod tests {
         fs::create_dir_all(root.join("NPB3.4-OMP/sys")).unwrap();
         assert!(refused(&root).contains("has sys/make.common"), "{}", refused(&root));
         fs::write(root.join("NPB3.4-OMP/sys/make.common"), "FCOMPILE = $(FC) -c").unwrap();
-        assert!(refused(&root).ends_with("is no whole tree: no Makefile"), "{}", refused(&root));
+        assert!(refused(&root).ends_with("is incomplete: no Makefile"), "{}", refused(&root));
         fs::create_dir_all(root.join("NPB3.4-OMP/config")).unwrap();
         fs::write(root.join("NPB3.4-OMP/Makefile"), "").unwrap();
         fs::write(root.join("NPB3.4-OMP/sys/setparams.c"), "").unwrap();

@@ -1,6 +1,6 @@
-//! `npb kernels` with our own library: every kernel verifies, on several numbers of ranks and with
-//! every way to make progress. The library's commands lie beside `npb`: the packages `suiro` and
-//! `mpifort_abi` must have been built. `npb` ends what lasts too long.
+//! `npb kernels` with Suiro: every kernel verifies, on several numbers of ranks and in every progress
+//! mode. The commands of the library are beside `npb`: the packages `suiro` and `mpifort_abi` must have
+//! been built. `npb` enforces time limits.
 
 use std::{
     env, fs,
@@ -11,7 +11,7 @@ use std::{
 const C: &str = "ep,is,cg,mg,ft,lu";
 const FORTRAN: &str = "ep.f,lu.f08";
 
-/// Runs `npb kernels` with these arguments; whether it succeeded, and all that it said.
+/// Runs `npb kernels` with these arguments; whether it succeeded, and its output.
 fn kernels(arguments: &[&str]) -> (bool, String) {
     let npb = Path::new(env!("CARGO_BIN_EXE_npb"));
     let mpicc = npb.with_file_name("mpicc");
@@ -27,14 +27,14 @@ fn kernels(arguments: &[&str]) -> (bool, String) {
     (output.status.success(), String::from_utf8_lossy(&said).into_owned())
 }
 
-/// Runs it, and every one of so many runs must verify.
+/// Runs it; all runs must verify.
 fn verify(arguments: &[&str], runs: usize) {
     let (success, said) = kernels(arguments);
     assert!(success, "{arguments:?}\n{said}");
     assert_eq!(said.matches(" SUCCESSFUL\n").count(), runs, "{arguments:?}\n{said}");
 }
 
-/// The same for kernels in Fortran.
+/// As [`verify`] for kernels in Fortran.
 fn verify_fortran(arguments: &[&str], runs: usize) {
     need_gfortran();
     verify(arguments, runs);
@@ -72,7 +72,7 @@ fn too_many_ranks_are_refused_by_the_kernel() {
 }
 
 #[test]
-fn ranks_that_are_no_power_of_two() {
+fn ranks_that_are_not_a_power_of_two() {
     verify(&["--kernels", "is,cg,mg,ft,lu", "--classes", "S", "--ranks", "3,6"], 10);
 }
 
@@ -82,7 +82,7 @@ fn the_next_class() {
 }
 
 #[test]
-fn every_way_to_make_progress() {
+fn every_progress_mode() {
     let modes = "polling,thread,auto";
     verify(
         &["--kernels", "is,mg,ft,lu", "--classes", "S", "--ranks", "2,4", "--progress", modes],
@@ -90,7 +90,7 @@ fn every_way_to_make_progress() {
     );
 }
 
-/// A folder that goes at the end of the test.
+/// A directory that is removed at the end of the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -103,13 +103,13 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Whatever stays is in a folder for temporary files.
+        // Remaining files are in a directory for temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
 #[test]
-fn results_are_kept_and_not_found_again() {
+fn results_are_kept_and_not_repeated() {
     let folder = Folder::new("results");
     let results = folder.0.join("results");
     let path = results.to_str().unwrap();

@@ -1,5 +1,5 @@
-//! `npb model` with our own library, and `npb report` of what it leaves. The library's commands lie
-//! beside `npb`: the package `suiro` must have been built. `npb` ends what lasts too long.
+//! `npb model` with Suiro, and `npb report` of its results. The commands of the library are beside
+//! `npb`: the package `suiro` must have been built. `npb` enforces time limits.
 
 use std::{
     env, fs,

@@ -1,6 +1,5 @@
-//! `npb run` with a tree of the form of NPB's and a library of one process, which stand for the
-//! real ones: what is built and run, what is told of failures, what a second call does. And with
-//! our own library.
+//! `npb run` with a small tree in the layout of NPB and a library of one process: builds, runs, reports
+//! of failures, second calls. And with Suiro.
 
 use std::{
     env, fs,
@@ -12,7 +11,7 @@ use std::{
 
 use serde_json::Value;
 
-/// All that is built and run here takes seconds; a command that takes longer hangs.
+/// All commands here take seconds; one that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Files of one test.
@@ -41,7 +40,7 @@ impl Folder {
         command
     }
 
-    /// The same to its end.
+    /// Runs it to its end.
     fn run(&self, arguments: &str) -> Outcome {
         let child = self.npb(arguments).spawn().unwrap();
         self.end(child)
@@ -100,7 +99,7 @@ fn tree() -> PathBuf {
     tests().join("tree-3.4")
 }
 
-/// The arguments for that library in the place of ours.
+/// The arguments for that library in place of Suiro.
 fn serial() -> String {
     let found = Command::new("gfortran").arg("--version").stdout(Stdio::null()).status();
     assert!(found.is_ok(), "gfortran is missing; install it, e.g. with: apt-get install gfortran");
@@ -123,14 +122,14 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Change a file; what is changed must be there.
+/// Replaces a text in a file, which must contain it.
 fn edit(path: &Path, from: &str, to: &str) {
     let text = fs::read_to_string(path).unwrap();
     assert!(text.contains(from), "{}: no {from}", path.display());
     fs::write(path, text.replace(from, to)).unwrap();
 }
 
-/// The files below a folder, and when they changed.
+/// The files below a directory with their modification times.
 fn files(folder: &Path) -> Vec<(PathBuf, std::time::SystemTime)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -184,7 +183,7 @@ fn every_kernel_has_its_result_or_its_reason() {
 }
 
 #[test]
-fn a_second_call_does_what_is_left() {
+fn a_second_call_continues() {
     let folder = Folder::new("second-call");
     let common = format!("run --source {} {} --classes S", tree().display(), serial());
     let first = format!("{common} --kernels ep,is --ranks 2 --repeats 3 --results results");
@@ -194,7 +193,7 @@ fn a_second_call_does_what_is_left() {
     let builds = files(&folder.path("npb-build"));
     folder.run(&first).code(0).row("EP S 2");
     assert_eq!(folder.text("results"), results);
-    // The last line is half, as if the machine had stopped.
+    // The last line is partial, as after a crash.
     fs::write(folder.path("results"), &results[..results.len() - 20]).unwrap();
     folder.run(&first).code(0);
     let ends: Vec<_> =
@@ -223,7 +222,7 @@ fn a_tree_of_3_3_is_built_for_each_number_of_ranks() {
     edit(&common, "MPIFC", "MPIF77");
     edit(&common, "CLASS=U\n", "CLASS=U\nNPROCS=1\n");
     edit(&common, "${BENCHMARK} ${CLASS}", "${BENCHMARK} ${NPROCS} ${CLASS}");
-    // What somebody built there is not ours.
+    // Products in the tree are not used.
     fs::write(root.join("EP/ep.o"), "no object").unwrap();
     fs::write(root.join("EP/npbparams.h"), "no header").unwrap();
     let what = "--kernels ep,is,dt.bh,bt.epio --classes S --ranks 1,2 --results results";
@@ -240,7 +239,7 @@ fn a_tree_of_3_3_is_built_for_each_number_of_ranks() {
 }
 
 #[test]
-fn peers_run_in_turn_and_without_fortran_they_do_what_they_can() {
+fn peers_run_in_turn_and_without_fortran_only_kernels_in_c() {
     let folder = Folder::new("peers");
     let peer = folder.path("poor");
     copy(&tests().join("serial-mpi"), &peer);
@@ -253,7 +252,7 @@ fn peers_run_in_turn_and_without_fortran_they_do_what_they_can() {
         serial(),
         rich.display()
     ));
-    // Our own library has to have all that is asked for.
+    // Suiro must support everything that is requested.
     outcome.code(1);
     assert!(outcome.row("BT.FULL S 1 suiro").contains("FAILED: no files of MPI"));
     assert!(outcome.stderr.contains("bt.full.S is left out for rich: no files of MPI"));
@@ -277,7 +276,7 @@ fn peers_run_in_turn_and_without_fortran_they_do_what_they_can() {
         serial(),
         rich.display()
     ));
-    assert!(same.code(1).stderr.contains("two libraries are called suiro"), "{}", same.stderr);
+    assert!(same.code(1).stderr.contains("two libraries have the label suiro"), "{}", same.stderr);
 }
 
 #[test]
@@ -298,7 +297,7 @@ fn an_interrupt_leaves_results_and_no_processes() {
     let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(interrupt.unwrap().success());
     let outcome = folder.end(child);
-    assert!(outcome.code(1).stderr.contains("interrupted; what ended is in results"));
+    assert!(outcome.code(1).stderr.contains("interrupted; finished runs are in results"));
     let results = folder.results();
     assert_eq!((results.len(), &results[0]["kernel"]), (1, &"is".into()));
     let program = |process: fs::DirEntry| fs::read_link(process.path().join("exe")).ok();
@@ -307,7 +306,7 @@ fn an_interrupt_leaves_results_and_no_processes() {
 }
 
 #[test]
-fn what_cannot_be_used_is_named() {
+fn unusable_arguments_are_named() {
     let folder = Folder::new("unusable");
     let tree = tree();
     let refused = |arguments: &str, code: i32, wanted: &str| {
@@ -323,13 +322,13 @@ fn what_cannot_be_used_is_named() {
     let serial = serial();
     refused(&format!("{source} {serial} --fortran mpi"), 1, "has no choice of mpi: ");
     refused(&format!("{source} {serial} --kernels sp"), 1, "there is no ");
-    refused(&format!("{source} {serial} --kernels dt.sh --classes F"), 1, "no class F of it");
+    refused(&format!("{source} {serial} --kernels dt.sh --classes F"), 1, "no class F");
     refused(&format!("{source} {serial} --kernels bt --ranks 2"), 1, "nothing to run");
     fs::write(folder.path("results"), "hello\n").unwrap();
     refused(&format!("{source} {serial} --results results"), 1, "results:1: not a result");
 }
 
-/// Our own commands are there.
+/// Checks that Suiro has been built.
 fn need_ours() {
     for command in ["mpirun", "mpifort"] {
         let path = Path::new(env!("CARGO_BIN_EXE_npb")).with_file_name(command);
@@ -338,7 +337,7 @@ fn need_ours() {
 }
 
 #[test]
-fn kernels_run_on_our_library() {
+fn kernels_run_on_suiro() {
     need_ours();
     let folder = Folder::new("ours");
     let outcome = folder.run(&format!(
@@ -350,7 +349,7 @@ fn kernels_run_on_our_library() {
     for row in rows.into_iter().chain(["IS S 1 suiro shm polling", "DT.BH S 5 suiro shm"]) {
         assert!(outcome.row(row).ends_with("SUCCESSFUL"), "{}", outcome.stdout);
     }
-    // Until there are files, the reason is the library's own.
+    // Without files of MPI, the reason is the error of the library.
     let is_file = |result: &&Value| result["kernel"] == "bt.full";
     let results = folder.results();
     let why = results.iter().find(is_file).unwrap()["why"].as_str().unwrap_or("").to_owned();
@@ -358,7 +357,7 @@ fn kernels_run_on_our_library() {
 }
 
 #[test]
-fn fortran_knows_mpi_as_the_tree_or_the_user_likes() {
+fn the_tree_or_the_user_selects_the_fortran_interface() {
     need_ours();
     let folder = Folder::new("bindings");
     let root = folder.path("NPB3.4-MPI");
@@ -371,7 +370,7 @@ fn fortran_knows_mpi_as_the_tree_or_the_user_likes() {
     fs::copy(root.join("EP/mpinpb_f.f90"), root.join("EP/mpinpb_def.f90")).unwrap();
     let include = "  implicit none\n  include 'mpif.h'\n";
     edit(&root.join("EP/mpinpb_def.f90"), include, "  use mpi\n  implicit none\n");
-    // What somebody made there is not ours.
+    // Products in the tree are not used.
     fs::write(root.join("EP/mpinpb.f90"), "no module").unwrap();
     let common = "run --source . --kernels ep --classes S --ranks 2 --results results";
     folder.run(common).code(0);

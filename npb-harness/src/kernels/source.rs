@@ -1,18 +1,16 @@
-//! Our own implementations of the kernels: their sources, which this program carries with it, and
-//! how each is built. Knows nothing of running them.
+//! The bundled sources of kernels, which are a part of this program, and how each is built.
 
 use std::{ffi::OsString, fs, path::Path};
 
 use crate::toolchain::{Language, Toolchain};
 
-/// A benchmark that we have the source of.
+/// A bundled benchmark.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct BundledKernel {
-    /// The name in lower case, as NPB's `make` has it, and a form of it after a dot.
+    /// The name in lower case, as for NPB's `make`, with an optional variant after a dot.
     pub name: &'static str,
-    /// What it does, in a few words.
+    /// A short description.
     pub purpose: &'static str,
-    /// What it is written in.
     pub language: Language,
     file: &'static str,
     text: &'static str,
@@ -22,7 +20,7 @@ pub(super) struct BundledKernel {
 pub(super) const KERNELS: &[BundledKernel] = &[
     BundledKernel {
         name: "ep",
-        purpose: "random numbers that hardly communicate",
+        purpose: "random numbers, almost no communication",
         language: Language::C,
         file: "ep.c",
         text: include_str!("../../kernels/ep.c"),
@@ -79,18 +77,18 @@ pub(super) const KERNELS: &[BundledKernel] = &[
 ];
 
 impl BundledKernel {
-    /// The kernel of that name.
+    /// The kernel with this name.
     pub(super) fn named(name: &str) -> Option<&'static Self> {
         KERNELS.iter().find(|kernel| kernel.name == name)
     }
 
-    /// Compile it to `program`, with its sources beside it.
+    /// Compiles it to `program`, with its sources beside it.
     ///
     /// # Errors
-    /// If they cannot be written, or what the compiler said.
+    /// The sources cannot be written, or the output of the compiler.
     pub(super) fn build(&self, tools: &Toolchain, program: &Path) -> Result<(), String> {
-        // What all kernels in the language share: the compiler finds a header by itself, and a
-        // module must have been compiled before.
+        // The shared source of the language: the compiler finds a header itself, but a module must be
+        // compiled first.
         let (shared_file, shared_text) = match self.language {
             Language::C => ("npb.h", include_str!("../../kernels/npb.h")),
             Language::Fortran => ("npb.f90", include_str!("../../kernels/npb.f90")),

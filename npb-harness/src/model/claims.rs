@@ -1,41 +1,41 @@
-//! What the paper says, beside what is seen here.
+//! The claims of a paper beside the measurements here.
 //!
 //! The paper is F. Okazaki et al., "Performance Evaluation of the GridMPI for IBM pSeries": GridMPI
-//! takes the vendor's MPI of a machine with 32 processors as its transport, in two ways. In thread
-//! mode a thread of its own blocks in each transport, and calls of the application sleep until there
-//! is progress: our `delegate`. In polling mode calls look at the transports by turns: our
-//! `polling`. Our `thread` and `auto` are neither, and stand beside them. The vendor's MPI is here
-//! the best of the peers.
+//! uses the vendor's MPI of a machine with 32 processors as its transport, in two modes. In thread
+//! mode, a separate thread blocks in each transport, and calls of the application sleep until there
+//! is progress: Suiro's `delegate`. In polling mode, calls poll the transports in turn: Suiro's
+//! `polling`. `thread` and `auto` of Suiro are neither and are shown beside them. The best of the peers
+//! takes the role of the vendor's MPI.
 //!
-//! Whether a claim holds is whether the shape does: machines are twenty years apart.
+//! A claim holds if the relation of the values does: the machines are twenty years apart.
 
 use super::point::{Experiment, Subject, Values};
 use crate::report::results::{LibraryVariant, OURS, Results, geometric_mean};
 use crate::summary::median;
 
-/// The two modes of the paper, as we have them.
+/// The two modes of the paper in Suiro's names.
 const THREAD: &str = "delegate";
 const POLLING: &str = "polling";
-/// From so many ranks on the paper's thread mode gains nothing, on 32 processors.
+/// With at least this many ranks, the paper's thread mode gains nothing on 32 processors.
 const MANY: u32 = 16;
-/// What differs less is the same: figures of one machine vary by so much.
+/// Smaller relative differences count as equal: figures of one machine vary by this much.
 const SAME: f64 = 0.1;
 
-/// One sentence of the paper.
+/// One claim of the paper.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Claim {
     /// The figure of the paper.
     pub figure: &'static str,
-    /// What it says.
+    /// The claim in words.
     pub paper: &'static str,
-    /// What is seen here.
+    /// The measurement here.
     pub measured: String,
-    /// Whether it holds here; `None` if something is missing to tell.
+    /// Whether it holds here; `None` if measurements are missing.
     pub holds: Option<bool>,
 }
 
 impl Claim {
-    /// The verdict in words.
+    /// The verdict as text.
     pub(crate) fn verdict(&self) -> &'static str {
         match self.holds {
             Some(true) => "holds",
@@ -45,7 +45,7 @@ impl Claim {
     }
 }
 
-/// All claims, as far as these figures tell.
+/// All claims, evaluated with these figures.
 pub(crate) fn claims(values: &Values, results: &Results) -> Vec<Claim> {
     let seen = Measurements { values, results };
     vec![
@@ -108,14 +108,14 @@ impl Measurements<'_> {
         let most = all.iter().copied().reduce(f64::max);
         let by_least = least.zip(most).filter(|_| all.len() > 1).map(|(least, most)| most / least);
         let seen = format!(
-            "1 KiB there and back: {} to {} over {} thresholds (ours announces what is longer)",
+            "1 KiB there and back: {} to {} over {} thresholds (Suiro uses rendezvous beyond)",
             unit(least, "µs"),
             unit(most, "µs"),
             all.len()
         );
         let holds = by_least.map(|ratio| ratio <= 1.0 + 2.0 * SAME);
-        let paper = "up to 2 KB the threshold of short messages (128 B, 1000 B, 8 MB) makes hardly \
-                     a difference";
+        let paper = "up to 2 KB the threshold of short messages (128 B, 1000 B, 8 MB) makes almost no \
+                     difference";
         Claim { figure: "9", paper, measured: seen, holds }
     }
 
@@ -207,7 +207,7 @@ impl Measurements<'_> {
         Claim { figure: "12", paper, measured: seen, holds: ratio.map(|ratio| ratio >= 0.9) }
     }
 
-    /// The median of a figure of ours.
+    /// The median of a figure of Suiro.
     fn ours(&self, experiment: Experiment, progress: &str, ranks: u32, bytes: u64) -> Option<f64> {
         let found = self.values.iter().find(|(subject, _)| {
             let Subject { library, eager_max, .. } = subject;
@@ -227,7 +227,7 @@ impl Measurements<'_> {
         peers.filter_map(|(_, values)| median(&mut values.clone())).reduce(f64::max)
     }
 
-    /// Round trips of so many bytes by the longest message that is sent eagerly.
+    /// Round trips of `bytes` bytes, by the longest message that is sent eagerly.
     fn thresholds(&self, bytes: u64) -> Vec<(u64, f64)> {
         let at = self
             .values
@@ -246,8 +246,8 @@ impl Measurements<'_> {
         ranks
     }
 
-    /// The geometric mean over the kernels of our rate in one mode by that in another, or by that
-    /// of the best peer.
+    /// The geometric mean over the kernels of Suiro's rate in one mode relative to another mode, or to
+    /// the best peer.
     fn kernels(&self, ranks: u32, progress: &str, other: Option<&str>) -> Option<f64> {
         let is = |way: &LibraryVariant, mode: &str| {
             way.is_ours() && way.progress.as_deref() == Some(mode)
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_seen_is_nothing_told() {
+    fn without_measurements_there_is_no_verdict() {
         let all = claims(&Values::new(), &Results::default());
         assert_eq!(all.len(), 9);
         assert!(all.iter().all(|claim| claim.holds.is_none() && claim.measured.contains('?')));

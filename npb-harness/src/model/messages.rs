@@ -1,5 +1,5 @@
-//! The experiments about messages: which there are, and how a program that measures is built, run
-//! and understood. The program is that of `scripts/bench-peers`.
+//! The experiments about messages: builds and runs the measuring program of `scripts/bench-peers`, and
+//! parses its output.
 
 use std::{
     fs,
@@ -14,15 +14,15 @@ use crate::{
     toolchain::{Language, Scratch, Toolchain},
 };
 
-/// The variable that says how our library makes progress.
+/// The variable for the progress mode of Suiro.
 pub(super) const PROGRESS: &str = "SUIRO_PROGRESS";
-/// The variable with the longest message that it sends eagerly.
+/// The variable for the longest message that Suiro sends eagerly.
 const EAGER_MAX: &str = "SUIRO_EAGER_MAX";
-/// The longest short messages to try: those of the paper (128 B, 1000 B and 8 MB), what it finds
-/// best (a packet of 4 KiB without a header of 32 bytes), and ours.
+/// Eager limits to measure: those of the paper (128 B, 1000 B and 8 MB), its best (a packet of 4 KiB
+/// without a header of 32 bytes), and the default of Suiro.
 const THRESHOLDS: [u64; 5] = [128, 1000, 4064, 16384, 8 << 20];
 
-/// One job that measures.
+/// One measuring job.
 pub(super) struct Job {
     experiment: Experiment,
     ranks: u32,
@@ -30,7 +30,7 @@ pub(super) struct Job {
     words: &'static [&'static str],
 }
 
-/// The jobs of one way to make progress; `is_short` leaves out what takes long.
+/// The jobs of one progress mode; `is_short` omits long ones.
 pub(super) fn jobs(is_short: bool) -> Vec<Job> {
     let pair = |experiment, eager_max, words| Job { experiment, ranks: 2, eager_max, words };
     let bandwidth = &[
@@ -61,22 +61,21 @@ pub(super) fn jobs(is_short: bool) -> Vec<Job> {
     jobs
 }
 
-/// A library as it is told to make progress.
+/// A library with its progress mode.
 pub(super) struct ProgressVariant<'a> {
-    /// The library.
     pub tools: &'a Toolchain,
-    /// How; `None` of a peer.
+    /// `None` for a peer.
     pub progress: Option<String>,
 }
 
 impl Job {
-    /// Whether it is of use to run it so. Whose threshold cannot be told has none to try, and the
-    /// paper tries it with polling only.
+    /// Whether to run the job with this variant. Eager limits are measured only with polling, as in the
+    /// paper, and only for libraries with such a setting.
     pub(super) fn suits(&self, way: &ProgressVariant<'_>) -> bool {
         self.eager_max.is_none() || way.progress.as_deref() == Some("polling")
     }
 
-    /// What it is, in a few words.
+    /// A short description.
     pub(super) fn name(&self) -> String {
         let limit = self.eager_max.map_or(String::new(), |bytes| format!(", eager up to {bytes}"));
         format!("{:?} on {} ranks{limit}", self.experiment, self.ranks)
@@ -85,7 +84,7 @@ impl Job {
     /// Runs the program that [`build`] made; the figures.
     ///
     /// # Errors
-    /// If it fails or lasts too long, with the last that it printed.
+    /// The job fails or exceeds its limit; with the last line of its output.
     pub(super) fn run(
         &self, way: &ProgressVariant<'_>, program: &Path, request: &Request, is_short: bool,
         (scratch, stop): (&Scratch, &Stop),
@@ -114,7 +113,7 @@ impl Job {
     fn set_progress(&self, command: &mut Command, way: &ProgressVariant<'_>, is_short: bool) {
         command.envs(way.progress.as_ref().map(|progress| (PROGRESS, progress)));
         command.envs(self.eager_max.map(|bytes| (EAGER_MAX, bytes.to_string())));
-        // Seconds after which what is left, the longest messages, is left out.
+        // Seconds after which the remaining, longest messages are skipped.
         let (window_ms, budget_s) = if is_short { ("4", "2") } else { ("25", "20") };
         let longest = if self.experiment == Experiment::Alltoall { "65536" } else { "4194304" };
         command.args(["-t", window_ms, "-b", budget_s, "-m", longest]).args(self.words);
@@ -128,7 +127,7 @@ impl Job {
         let value = match (self.experiment, *unit) {
             (Experiment::Bandwidth, "Mmsg/s") => median * bytes as f64,
             (Experiment::Bandwidth, "MB/s") => median,
-            // The program tells one way.
+            // The program prints the time of one direction.
             (Experiment::RoundTrip | Experiment::Threshold, "us") => 2.0 * median,
             (Experiment::Alltoall, "us") => f64::from(self.ranks).powi(2) * bytes as f64 / median,
             _ => return None,
@@ -137,10 +136,10 @@ impl Job {
     }
 }
 
-/// Builds the program that measures for a library; where it is.
+/// Builds the measuring program for a library; its path.
 ///
 /// # Errors
-/// If it cannot be written, or what the compiler said.
+/// The source cannot be written, or the output of the compiler.
 pub(super) fn build(tools: &Toolchain, scratch: &Scratch) -> Result<PathBuf, String> {
     let folder = scratch.path().join(format!("model-{}", tools.folder_name()));
     let (program, source) = (folder.join("peers"), folder.join("peers.c"));
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn short_is_less() {
+    fn the_short_form_has_fewer_jobs() {
         assert!(jobs(true).len() < jobs(false).len());
         assert_eq!(jobs(false).iter().filter(|job| job.eager_max.is_some()).count(), 5);
     }

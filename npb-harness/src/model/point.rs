@@ -1,5 +1,4 @@
-//! One figure about messages, as a line of JSON; and files in which such lines stand beside results
-//! of kernels.
+//! One figure about messages as a line of JSON, and files with such lines and results of kernels.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -14,28 +13,26 @@ const VERSION: u32 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Experiment {
-    /// MB/s of messages in one direction, many at a time.
+    /// MB/s of messages in one direction, many in flight.
     Bandwidth,
-    /// Microseconds there and back.
+    /// Microseconds of a round trip.
     RoundTrip,
-    /// The same, by the longest message that is sent eagerly.
+    /// Microseconds of a round trip, by the longest message that is sent eagerly.
     Threshold,
-    /// MB/s of an alltoall: all that all ranks send, by the time.
+    /// MB/s of an alltoall: the bytes of all ranks by the time.
     Alltoall,
 }
 
-/// What a figure is of.
+/// The identity of a figure.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Subject {
-    /// What was measured.
     pub experiment: Experiment,
     /// `suiro`, or the label of a peer.
     pub library: String,
-    /// How messages make progress, where there is a choice.
+    /// The progress mode, if there is a choice.
     pub progress: Option<String>,
-    /// How many ranks.
     pub ranks: u32,
-    /// The longest message that is sent eagerly, where it was told.
+    /// The longest message that is sent eagerly, if it was set.
     pub eager_max: Option<u64>,
     /// Bytes of a message; of an alltoall, those for one rank.
     pub bytes: u64,
@@ -46,26 +43,26 @@ pub(crate) struct Subject {
 pub(crate) struct Point {
     /// The version of this format.
     pub v: u32,
-    /// What it is of.
+    /// The subject.
     #[serde(flatten)]
     pub subject: Subject,
-    /// Which of several runs, from 0.
+    /// Index among several runs, from 0.
     pub repeat: u32,
     /// In the unit of the experiment.
     pub value: f64,
-    /// How many processors the machine lets us use.
+    /// The number of usable processors.
     pub processors: usize,
 }
 
 impl Point {
-    /// A figure of this machine.
+    /// A figure measured on this machine.
     pub(crate) fn new(subject: Subject, repeat: u32, value: f64) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Self { v: VERSION, subject, repeat, value, processors }
     }
 }
 
-/// The values of all repeats by what they are of.
+/// The values of all repeats by subject.
 pub(crate) type Values = BTreeMap<Subject, Vec<f64>>;
 
 /// The values of these figures.
@@ -80,17 +77,17 @@ pub(crate) fn values(points: &[Point]) -> Values {
 /// The results of kernels and the figures about messages in a file.
 ///
 /// # Errors
-/// If it cannot be read, or has a line that is neither.
+/// The file cannot be read, or has a line that is neither.
 pub(crate) fn read(path: &Path) -> Result<(Vec<Record>, Vec<Point>), String> {
     let text = fs::read_to_string(path)
         .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     parse(&text).map_err(|why| format!("{}:{why}", path.display()))
 }
 
-/// The same of a text; the error begins with the number of the line.
+/// Parses a text; the error begins with the line number.
 fn parse(text: &str) -> Result<(Vec<Record>, Vec<Point>), String> {
     let mut points = Vec::new();
-    // Lines that are figures are left empty, so that the others keep their numbers.
+    // Lines with figures become empty, so that the line numbers of the others stay.
     let mut records = String::new();
     for (index, line) in text.split_inclusive('\n').enumerate() {
         if !line.contains("\"experiment\"") {
@@ -102,9 +99,9 @@ fn parse(text: &str) -> Result<(Vec<Record>, Vec<Point>), String> {
             Ok(point) if point.v == VERSION => points.push(point),
             Ok(point) => {
                 let (number, version) = (index + 1, point.v);
-                return Err(format!("{number}: figures of version {version} are not known"));
+                return Err(format!("{number}: unknown version {version} of figures"));
             }
-            // A machine that stopped leaves half a line.
+            // A crash leaves a partial last line.
             Err(_) if !line.ends_with('\n') => {}
             Err(error) => return Err(format!("{}: not a figure: {error}", index + 1)),
         }
@@ -120,7 +117,7 @@ mod tests {
     const RECORD: &str = r#"{"v":1,"source":"kernels","kernel":"cg","class":"A","ranks":4,"library":"suiro","device":"shm","progress":"polling","repeat":0,"outcome":"verified","seconds":1.2,"mops":345.6,"why":null,"log":null,"when":1700000000,"processors":2}"#;
 
     #[test]
-    fn figures_and_results_stand_in_one_file() {
+    fn figures_and_results_share_a_file() {
         let (records, points) = parse(&format!("{POINT}\n{RECORD}\n{POINT}\n")).unwrap();
         assert_eq!((records.len(), points.len()), (1, 2));
         assert_eq!(serde_json::to_string(&points[0]).unwrap(), POINT);
@@ -135,6 +132,6 @@ mod tests {
         assert!(error.starts_with("2: not a figure"), "{error}");
         assert_eq!(parse(&format!("{RECORD}\n{}", &POINT[..50])).unwrap().1, []);
         let newer = POINT.replace("\"v\":1", "\"v\":7");
-        assert_eq!(parse(&newer).unwrap_err(), "1: figures of version 7 are not known");
+        assert_eq!(parse(&newer).unwrap_err(), "1: unknown version 7 of figures");
     }
 }

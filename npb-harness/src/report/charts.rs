@@ -1,4 +1,4 @@
-//! Which charts there are of results of kernels.
+//! The charts of results of kernels.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::results::{
 
 /// Charts that belong together.
 pub(super) struct Group {
-    /// What they show.
+    /// The title of the group.
     pub heading: &'static str,
     /// How to read them.
     pub caption: String,
@@ -18,7 +18,7 @@ pub(super) struct Group {
     pub charts: Vec<Chart>,
 }
 
-/// What is the same in all charts of a page: libraries and kernels have their styles.
+/// The styles of libraries and kernels, equal in all charts of a page.
 pub(super) struct Charts<'a> {
     results: &'a Results,
     mains: Vec<&'a LibraryVariant>,
@@ -31,7 +31,7 @@ impl<'a> Charts<'a> {
         Self { results, mains: results.main_variants(), comparisons }
     }
 
-    /// All sources and classes that there are results of.
+    /// All sources and classes with results.
     pub(super) fn sections(&self) -> Vec<(&'a str, Class)> {
         let problems = self.results.rates.keys();
         let mut sections: Vec<_> =
@@ -40,7 +40,7 @@ impl<'a> Charts<'a> {
         sections
     }
 
-    /// The charts of one of them, but for those that would show nothing.
+    /// The charts of one of them, without empty ones.
     pub(super) fn groups(&self, source: &str, class: Class) -> Vec<Group> {
         let problems: Vec<_> = (self.results.rates.iter())
             .filter(|(problem, _)| problem.source == source && problem.class == class)
@@ -52,8 +52,8 @@ impl<'a> Charts<'a> {
         let base = ours.map_or(String::new(), |way| format!(" Suiro is run as {}.", way.name()));
         let groups = [
             Group {
-                heading: "Beside the best peer",
-                caption: "Mop/s of Suiro by those of whichever peer is best at a kernel. Above 1, \
+                heading: "Comparison with the best peer",
+                caption: "Mop/s of Suiro divided by those of the best peer for the kernel. Above 1, \
                           Suiro is faster."
                     .to_owned(),
                 charts: self.ratios(source, class),
@@ -65,7 +65,7 @@ impl<'a> Charts<'a> {
             },
             Group {
                 heading: "Speed-up",
-                caption: "Each library by its own rate on the fewest ranks.".to_owned(),
+                caption: "Each library relative to its own rate on the fewest ranks.".to_owned(),
                 charts: each(&|problem, ways| self.speed_ups(problem, ways)),
             },
             Group {
@@ -76,9 +76,9 @@ impl<'a> Charts<'a> {
                 }),
             },
             Group {
-                heading: "Ways to make progress",
+                heading: "Progress modes",
                 caption:
-                    "Suiro, by who moves messages: calls (polling), a thread too (thread, auto), \
+                    "Suiro, by what makes progress: calls (polling), calls and a thread (thread, auto), \
                           or a thread alone (delegate)."
                         .to_owned(),
                 charts: each(&|problem, ways| {
@@ -112,8 +112,8 @@ impl<'a> Charts<'a> {
             points,
         });
         vec![Chart {
-            title: format!("Suiro by the best peer, class {}", class.0),
-            summary: format!("Rate of {} by that of the best peer, by ranks.", main.name()),
+            title: format!("Suiro relative to the best peer, class {}", class.0),
+            summary: format!("Rate of {} relative to the best peer, by ranks.", main.name()),
             x: Axis::new("ranks", Scale::Steps),
             y: Axis::new("times the best peer's Mop/s", Scale::Near),
             series: std::iter::once(mean).chain(kernels).collect(),
@@ -151,8 +151,8 @@ impl<'a> Charts<'a> {
         chart(problem, "speed-up", &unit, series)
     }
 
-    /// Ours in all variants of one thing, which `of` gives with the other one, which is as in ours
-    /// that is compared with peers.
+    /// The variants of Suiro that differ in one setting only; `of` gives that setting and the other one,
+    /// which is as in the variant for comparisons.
     fn variants(
         &self, problem: &Problem, ways: &VariantSeries, what: &str,
         of: impl Fn(&LibraryVariant) -> (&Option<String>, &Option<String>),
@@ -163,7 +163,7 @@ impl<'a> Charts<'a> {
         let mut series = Vec::new();
         for (style, way) in all.into_iter().filter(comparable).enumerate() {
             let Some(line) = ways.get(way) else { continue };
-            let name = of(way).0.clone().unwrap_or_else(|| "not told".to_owned());
+            let name = of(way).0.clone().unwrap_or_else(|| "default".to_owned());
             series.push(Series { name, style, points: points(line) });
         }
         if series.len() < 2 {

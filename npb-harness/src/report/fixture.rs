@@ -1,8 +1,8 @@
-//! Records to try reports with.
+//! Records for tests of reports.
 
 use crate::record::{Outcome, Record, Setting};
 
-/// A verified run, without a device and a way to make progress.
+/// A verified run, without a device and a progress mode.
 pub fn record(kernel: &str, class: char, ranks: u32, library: &str, mops: f64) -> Record {
     let setting = Setting {
         source: "kernels".to_owned(),
@@ -23,8 +23,8 @@ pub fn record(kernel: &str, class: char, ranks: u32, library: &str, mops: f64) -
     }
 }
 
-/// Two classes of six kernels on 1 to 8 ranks, thrice each, by two peers and ours in several ways;
-/// with failures.
+/// Two classes of six kernels on 1 to 8 ranks, three times each, by two peers and Suiro in several
+/// variants; with failures.
 pub fn records() -> Vec<Record> {
     let ways = [
         ("suiro", Some("shm"), Some("polling"), 1.08),
@@ -40,7 +40,7 @@ pub fn records() -> Vec<Record> {
             for (library, device, progress, speed) in ways {
                 for ranks in [1, 2, 4, 8] {
                     for repeat in 0..3 {
-                        // Even spread, and a machine of two processors.
+                        // A uniform spread, and a machine with two processors.
                         let noise = 1.0 + 0.02 * f64::from((repeat * 7 + ranks) % 5);
                         let parallel = f64::from(ranks.min(2)) / (1.0 + 0.03 * f64::from(ranks));
                         let mops = size * (index + 1) as f64 * speed * parallel * noise;

@@ -1,4 +1,4 @@
-//! Which charts there are of figures about messages, and the table of what a paper says of them.
+//! The charts of figures about messages, and the table of the claims of a paper about them.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use super::tables::{self, Table};
 use crate::model::claims;
 use crate::model::point::{Experiment, Subject, Values};
 
-/// The order of our ways to make progress.
+/// The order of Suiro's progress modes.
 const MODES: [&str; 4] = ["polling", "thread", "auto", "delegate"];
 
-/// The charts of these figures, but for those that would show nothing.
+/// The charts of these figures, without empty ones.
 pub(super) fn group(values: &Values) -> Option<Group> {
     let mut charts = vec![
         pair(values, Experiment::Bandwidth, "Bandwidth", "MB/s", line_name),
@@ -35,13 +35,14 @@ pub(super) fn group(values: &Values) -> Option<Group> {
         chart(values, (Experiment::Alltoall, ranks), &title, "MB/s of all ranks", line_name)
     }));
     charts.retain(|chart| !chart.is_empty());
-    let caption = "Medians; whiskers from the least to the most. Suiro by who moves messages; the \
-                   threshold is the longest message that is sent before its receive is known."
-        .to_owned();
+    let caption =
+        "Medians; whiskers from minimum to maximum. Suiro by progress mode; the threshold is \
+    the longest message that is sent before its receive is posted."
+            .to_owned();
     (!charts.is_empty()).then_some(Group { heading: "Messages", caption, charts })
 }
 
-/// What the paper says, what is seen here, and whether it holds.
+/// The claims, the measurements here, and the verdicts.
 pub(super) fn claims(values: &Values, results: &Results) -> Table {
     let claims = claims::claims(values, results);
     tables::words(

@@ -1,5 +1,5 @@
-//! The page: one file that needs nothing else, neither a network nor a program in the browser;
-//! light or dark as the reader has it, for wide and narrow screens and paper.
+//! The page: one self-contained file, without a network or scripts; light or dark by the reader's
+//! preference, for wide and narrow screens and paper.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -8,7 +8,7 @@ use super::results::{Comparison, Results};
 use super::tables;
 use crate::model::point::Values;
 
-/// What `chart::COLOURS` does not have.
+/// Rules and colours in addition to `chart::COLOURS`.
 const STYLE: &str = "\
 :root{--raised:#f5f6f8;--soft:#59636e;--alarm:#b3261e;--alarm-paper:#fdecea;--good:#1b6e3c}
 @media (prefers-color-scheme:dark){:root{--raised:#1d2125;--soft:#a2acb6;--alarm:#ff9c92;\
@@ -50,7 +50,7 @@ html{font-size:12px}body{padding:0;max-width:none}nav,.chart details{display:non
 h2,h3{break-after:avoid}.grid{grid-template-columns:1fr 1fr;gap:1rem}.wide{overflow:visible}}
 ";
 
-/// The page of these results; `sources` are the files that they come from.
+/// The page of these results; `sources` are their files.
 pub(super) fn page(results: &Results, values: &Values, sources: &[String]) -> Markup {
     let comparisons = results.comparisons();
     let charts = Charts::new(results, &comparisons);
@@ -96,7 +96,7 @@ fn failures(results: &Results) -> Markup {
         @if count > 0 {
             section .alarm role="alert" {
                 h2 { (count) (if count == 1 { " run is" } else { " runs are" }) " not verified" }
-                p { "They are left out of all figures. What each printed is in its log." }
+                p { "They are left out of all figures. Their output is in the logs." }
                 div .stack { (tables::failures(&results.failures)) }
             }
         } @else if results.runs > 0 {
@@ -122,13 +122,13 @@ fn contents(charts: &Charts<'_>) -> Markup {
 fn summary(comparisons: &[Comparison]) -> Markup {
     html! {
         section {
-            h2 { "Suiro beside the best peer" }
+            h2 { "Suiro compared with the best peer" }
             @if comparisons.is_empty() {
-                p { "There is no peer to compare with: give " code { "npb run" } " one with " code { "--peer" } "." }
+                p { "There is no peer to compare with: run " code { "npb run" } " with " code { "--peer" } "." }
             } @else {
                 p {
-                    "Median Mop/s of Suiro by those of whichever peer is best at a kernel: geometric \
-                     mean over the kernels, the least of them and the greatest. Above 1, Suiro is faster."
+                    "Median Mop/s of Suiro divided by those of the best peer for each kernel: geometric mean \
+                    over the kernels, minimum and maximum. Above 1, Suiro is faster."
                 }
                 (tables::comparisons(comparisons))
             }
@@ -136,17 +136,17 @@ fn summary(comparisons: &[Comparison]) -> Markup {
     }
 }
 
-/// What `npb model` has measured.
+/// The measurements of `npb model`.
 fn messages(results: &Results, values: &Values) -> Markup {
     html! {
         @if let Some(group) = super::messages::group(values) {
             section {
-                h2 { "Beside the paper" }
+                h2 { "Comparison with a paper" }
                 p {
                     "F. Okazaki et al., \u{201c}Performance Evaluation of the GridMPI for IBM \
-                     pSeries\u{201d}, has two modes: in thread mode a thread moves all messages and \
-                     calls sleep (delegate), in polling mode calls do (polling). Whether a claim \
-                     holds is whether the shape does."
+                     pSeries\u{201d}, has two modes: in thread mode a thread makes all progress and \
+                     calls sleep (delegate), in polling mode calls make progress (polling). A claim \
+                     holds if the relation of the values does."
                 }
                 div .prose.stack { (super::messages::claims(values, results)) }
                 (group_of(&group))

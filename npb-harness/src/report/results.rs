@@ -1,5 +1,5 @@
-//! Records in order: medians by what was run and how, and how ours compare with those of peers.
-//! Knows nothing of how that is shown.
+//! Groups records: medians by problem and variant, and comparisons of Suiro with its peers. Formats
+//! nothing.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use crate::{
     summary::median,
 };
 
-/// Our library's name in records.
+/// The name of Suiro in records.
 pub(crate) const OURS: &str = "suiro";
 
-/// What was run, but for the number of ranks.
+/// A kernel in a class, without the number of ranks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Problem {
     /// `kernels`, or the name of a tree.
@@ -26,7 +26,7 @@ pub(crate) struct Problem {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Class(pub char);
 
-/// All that NPB has, from the smallest.
+/// The classes of NPB, from the smallest.
 const CLASSES: &str = "SWABCDEF";
 
 impl Ord for Class {
@@ -42,30 +42,30 @@ impl PartialOrd for Class {
     }
 }
 
-/// How it was run. Ours are before those of peers, and what ours does by itself is the first.
+/// A library with its settings. Suiro is ordered before peers, and its default before others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LibraryVariant {
-    /// Ours, or the label of a peer.
+    /// `suiro`, or the label of a peer.
     pub library: String,
-    /// The device, where there is a choice.
+    /// The device, if there is a choice.
     pub device: Option<String>,
-    /// How messages make progress, where there is a choice.
+    /// The progress mode, if there is a choice.
     pub progress: Option<String>,
 }
 
 impl LibraryVariant {
-    /// In words.
+    /// The name in tables.
     pub(crate) fn name(&self) -> String {
         let parts = [Some(&self.library), self.device.as_ref(), self.progress.as_ref()];
         parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether it is our library.
+    /// Whether it is Suiro.
     pub(crate) fn is_ours(&self) -> bool {
         self.library == OURS
     }
 
-    /// Whether it is what our library does by itself.
+    /// Whether it is the default of Suiro.
     fn is_default(&self) -> bool {
         let is = |name: &Option<String>, default| name.as_deref().is_none_or(|it| it == default);
         is(&self.device, "shm") && is(&self.progress, "polling")
@@ -86,16 +86,15 @@ impl PartialOrd for LibraryVariant {
     }
 }
 
-/// The median of several values, and how far apart they are.
+/// The median of several values, and their spread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Figure {
-    /// The middle one, or the mean of the two in the middle.
     pub median: f64,
-    /// The least.
+    /// The minimum.
     pub low: f64,
-    /// The greatest.
+    /// The maximum.
     pub high: f64,
-    /// How many there are.
+    /// The number of values.
     pub count: usize,
 }
 
@@ -115,22 +114,22 @@ impl Figure {
     }
 }
 
-/// Mop/s of one way by number of ranks.
+/// Mop/s of one variant by number of ranks.
 pub(crate) type RankSeries = BTreeMap<u32, Figure>;
 
-/// The same of all ways to run a problem.
+/// Mop/s of all variants of a problem.
 pub(crate) type VariantSeries = BTreeMap<LibraryVariant, RankSeries>;
 
 /// All results.
 #[derive(Debug, Default)]
 pub(crate) struct Results {
-    /// The rates of runs with the right result.
+    /// The rates of verified runs.
     pub rates: BTreeMap<Problem, VariantSeries>,
-    /// The runs without, in the order of the files.
+    /// The other runs, in the order of the files.
     pub failures: Vec<Record>,
-    /// How many runs there were.
+    /// The number of runs.
     pub runs: usize,
-    /// How many processors machines had.
+    /// The numbers of processors of the machines.
     pub processors: Vec<usize>,
 }
 
@@ -159,7 +158,7 @@ impl Results {
         Self { rates, failures, runs: records.len(), processors }
     }
 
-    /// All ways, each once, in order.
+    /// All distinct variants, in order.
     pub(crate) fn variants(&self) -> Vec<&LibraryVariant> {
         let mut ways: Vec<&LibraryVariant> = self.rates.values().flat_map(BTreeMap::keys).collect();
         ways.sort();
@@ -167,8 +166,8 @@ impl Results {
         ways
     }
 
-    /// One way for each library, to compare libraries by: its default if that was run, or that with
-    /// the most figures. Ours is the first.
+    /// One variant for each library, for comparisons: its default if that was run, or the variant with
+    /// the most figures. Suiro is the first.
     pub(crate) fn main_variants(&self) -> Vec<&LibraryVariant> {
         let mut mains: Vec<&LibraryVariant> = Vec::new();
         for way in self.variants() {
@@ -187,8 +186,8 @@ impl Results {
         (way.is_default(), lines.map(BTreeMap::len).sum())
     }
 
-    /// Ours beside the best peer, for each way of ours, by source, class and ranks. Empty without
-    /// peers.
+    /// Suiro compared with the best peer, for each variant of Suiro, by source, class and ranks. Empty
+    /// without peers.
     pub(crate) fn comparisons(&self) -> Vec<Comparison> {
         let mut found: BTreeMap<(String, Class, LibraryVariant, u32), Vec<Ratio>> = BTreeMap::new();
         for (problem, ways) in &self.rates {
@@ -220,7 +219,7 @@ fn key(setting: &Setting) -> (Problem, LibraryVariant, u32) {
     (problem, LibraryVariant { library, device, progress }, ranks)
 }
 
-/// The peer with the greatest median on so many ranks.
+/// The peer with the greatest median on this number of ranks.
 fn best_of<'a>(
     peers: &[(&'a LibraryVariant, &RankSeries)], ranks: u32,
 ) -> Option<(&'a LibraryVariant, f64)> {
@@ -228,27 +227,25 @@ fn best_of<'a>(
     medians.filter(|(_, median)| *median > 0.0).max_by(|one, other| one.1.total_cmp(&other.1))
 }
 
-/// A median of ours, as so many times that of the best peer.
+/// A median of Suiro relative to that of the best peer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ratio {
-    /// Of which kernel.
     pub kernel: String,
-    /// Which peer is the best of them.
+    /// The best peer.
     pub peer: String,
-    /// More than 1 is faster than it.
+    /// Above 1, Suiro is faster.
     pub value: f64,
 }
 
-/// One way of ours on so many ranks, beside the best peer for each kernel.
+/// One variant of Suiro on a number of ranks, compared with the best peer for each kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Comparison {
     /// `kernels`, or the name of a tree.
     pub source: String,
     /// The size.
     pub class: Class,
-    /// The way of ours.
+    /// The variant of Suiro.
     pub way: LibraryVariant,
-    /// On how many ranks.
     pub ranks: u32,
     /// One for each kernel; there is at least one.
     pub ratios: Vec<Ratio>,
@@ -261,7 +258,7 @@ impl Comparison {
         geometric_mean(&values).unwrap_or(f64::NAN)
     }
 
-    /// The kernel that does worst, and the one that does best.
+    /// The kernels with the smallest and the greatest ratio.
     pub(crate) fn extremes(&self) -> Option<(&Ratio, &Ratio)> {
         let least = self.ratios.iter().min_by(|one, other| one.value.total_cmp(&other.value))?;
         let most = self.ratios.iter().max_by(|one, other| one.value.total_cmp(&other.value))?;
@@ -293,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kernel_is_compared_with_the_peer_that_is_best_at_it() {
+    fn each_kernel_is_compared_with_its_best_peer() {
         let records = [
             record("cg", 'A', 2, "suiro", 200.0),
             record("cg", 'A', 2, "mpich", 100.0),
@@ -304,7 +301,7 @@ mod tests {
             record("mg", 'A', 4, "suiro", 50.0),
         ];
         let comparisons = Results::of(&records).comparisons();
-        assert_eq!(comparisons.len(), 1, "nobody is beside ours on 4 ranks");
+        assert_eq!(comparisons.len(), 1, "no peer has results on 4 ranks");
         assert!((comparisons[0].mean() - 1.0).abs() < 1e-12);
         let (least, most) = comparisons[0].extremes().unwrap();
         assert_eq!(

@@ -10,13 +10,13 @@ use crate::record::{Outcome, Record, Setting};
 /// A table of texts.
 #[derive(Debug, PartialEq)]
 pub(super) struct Table {
-    /// What each column has.
+    /// The columns.
     pub columns: Vec<Column>,
     /// The cells, one for each column.
     pub rows: Vec<Vec<String>>,
 }
 
-/// What a column has.
+/// The content of a column.
 #[derive(Debug, PartialEq)]
 pub(super) struct Column {
     name: String,
@@ -27,12 +27,12 @@ pub(super) struct Column {
 enum ColumnKind {
     Words,
     Numbers,
-    /// As they are: paths.
+    /// Paths, unchanged.
     Code,
 }
 
 impl Table {
-    /// The table as lines for a terminal, each with its end.
+    /// The table as lines for a terminal.
     pub(super) fn lines(&self) -> String {
         let mut table = comfy_table::Table::new();
         table.load_style(presets::NOTHING);
@@ -85,7 +85,7 @@ fn columns(holds: ColumnKind, names: &[&str]) -> Vec<Column> {
     names.iter().map(|name| Column { name: (*name).to_owned(), holds }).collect()
 }
 
-/// Our library beside the best peers.
+/// Suiro compared with the best peers.
 pub(super) fn comparisons(comparisons: &[Comparison]) -> Table {
     let mut all = columns(ColumnKind::Words, &["class", "library"]);
     let numbers = ["ranks", "mean", "least", "most", "kernels"];
@@ -111,7 +111,7 @@ pub(super) fn comparisons(comparisons: &[Comparison]) -> Table {
     table
 }
 
-/// The runs without the right result.
+/// The runs that are not verified.
 pub(super) fn failures(records: &[Record]) -> Table {
     let mut all = columns(ColumnKind::Words, &["run", "library", "repeat", "outcome", "why"]);
     all.extend(columns(ColumnKind::Code, &["log"]));
@@ -131,14 +131,14 @@ pub(super) fn failures(records: &[Record]) -> Table {
                 Outcome::Failed => "failed",
             }
             .to_owned(),
-            why.unwrap_or("no reason told").to_owned(),
+            why.unwrap_or("no reason").to_owned(),
             log.unwrap_or_else(|| "–".to_owned()),
         ]
     };
     Table { columns: all, rows: records.iter().map(row).collect() }
 }
 
-/// Mop/s of everything, one column for each way to run it; the figure is put into words by `text`.
+/// Mop/s of all problems, one column for each variant; `text` formats a figure.
 pub(super) fn rates(results: &Results, text: impl Fn(&Figure) -> String) -> Table {
     let ways = results.variants();
     let names: Vec<String> = ways.iter().map(|way| way.name()).collect();
@@ -168,7 +168,7 @@ pub(super) fn rates(results: &Results, text: impl Fn(&Figure) -> String) -> Tabl
     Table { columns: all, rows }
 }
 
-/// A table of words.
+/// A table of texts.
 pub(super) fn words(names: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Table {
     Table { columns: columns(ColumnKind::Words, names), rows: rows.collect() }
 }
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_comparison_names_the_worst_kernel_and_the_peer_that_is_better_at_it() {
+    fn a_comparison_names_the_worst_kernel_and_its_best_peer() {
         let records = [
             fixture::record("cg", 'A', 2, "suiro", 95.0),
             fixture::record("cg", 'A', 2, "mpich", 100.0),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn every_figure_has_its_place() {
+    fn every_figure_has_its_cell() {
         let mut records = vec![fixture::record("ep", 'S', 1, "suiro", 12345.6)];
         records.push(fixture::record("ep", 'S', 1, "suiro", 12346.4));
         records.push(fixture::record("ep", 'S', 8, "mpich", 1.5));
