@@ -1,6 +1,6 @@
-//! The entry points from the table of routines, and the link arguments of the shared library: it
-//! needs `libmpi_abi.so.1`, whichever the loader finds, and so is linked against an empty library of
-//! that name. Beside the library a link with the name that programs ask the loader for.
+//! Generates the entry points from the table of routines, and sets the link arguments of the shared
+//! library: it needs any `libmpi_abi.so.1` that the loader finds, so it is linked against an empty
+//! library of that name. Makes a link beside the library with its loader name.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -28,10 +28,10 @@ fn main() {
     let stub = stub(&out);
     let arguments = [
         &format!("-Wl,-soname,{SONAME},-z,nodelete"),
-        // Jumps are bound to the bodies, so that there is no table in between.
+        // Binds jumps to the bodies directly, not through the PLT.
         "-Wl,-Bsymbolic-functions",
         &format!("-Wl,--dynamic-list={}", out.join(DYNAMIC_LIST).display()),
-        // A program that names only this library finds the other one beside it.
+        // A program that is linked only with this library finds the other one beside it.
         "-Wl,-rpath,$ORIGIN",
         "-Wl,--no-as-needed",
         &stub.display().to_string(),
@@ -41,7 +41,7 @@ fn main() {
     }
     // OUT_DIR is <profile>/build/<package>/out; the library will be in <profile>.
     let profile = out.ancestors().nth(3).expect("three folders up");
-    // It may be there from the last time.
+    // It may exist from an earlier build.
     drop(symlink("libmpifort_abi.so", profile.join(SONAME)));
 }
 
@@ -68,7 +68,7 @@ fn render(out: &Path) {
     }
 }
 
-/// A library without anything in it, with the name of the one that is needed.
+/// An empty library with the name of the needed one.
 fn stub(out: &Path) -> PathBuf {
     let (source, library) = (out.join("empty.c"), out.join(NEEDED));
     fs::write(&source, "").expect("OUT_DIR can be written");

@@ -1,5 +1,5 @@
-//! The Fortran entry points in Rust: bodies `pmpi_x_` of the routines that need nothing but their
-//! arguments' conversion by kind, and the other names of every routine as jumps.
+//! The Fortran entry points in Rust: bodies `pmpi_x_` of the routines that only convert each argument
+//! by its kind, and the other names of every routine as jumps.
 //!
 //! ```text
 //!  mpi_x   mpi_x_   mpi_x__   MPI_X   pmpi_x   ...   mpi_x_f08_
@@ -7,14 +7,14 @@
 //!                       pmpi_x_ ── by kind ──> PMPI_x of C
 //! ```
 //!
-//! What a conversion does is in `src/`; a body only says which argument takes which.
+//! `src/` has the conversions; a body only selects one for each argument.
 
 use std::collections::BTreeMap;
 
 use super::prototype::Prototype;
 use super::table::{Argument, Intent, Kind, Routine};
 
-/// Which of the two forms of a routine.
+/// The two forms of a routine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryForm {
     /// With counts of type INTEGER.
@@ -23,7 +23,7 @@ pub(crate) enum EntryForm {
     Large,
 }
 
-/// Tables that a body is made from.
+/// The tables for bodies.
 pub(crate) struct Tables<'a> {
     /// `kinds.tsv`.
     pub kinds: &'a BTreeMap<String, Kind>,
@@ -31,13 +31,13 @@ pub(crate) struct Tables<'a> {
     pub prototypes: &'a BTreeMap<String, Prototype>,
 }
 
-/// What becomes of an argument.
+/// The conversion of an argument.
 struct ArgumentConversion {
     /// Name and type of the parameter.
     parameter: String,
     /// A statement before the call.
     before: Option<String>,
-    /// What C gets.
+    /// The argument of the C function.
     value: String,
     /// A statement after the call.
     after: Option<String>,
@@ -57,7 +57,7 @@ const HANDLES: [&str; 11] = [
     "WINDOW",
 ];
 
-/// Routines whose result of kind INDEX counts requests, from one in Fortran.
+/// Routines whose result of kind INDEX is a position in a list of requests, from one in Fortran.
 const COMPLETIONS: [&str; 6] = [
     "MPI_Request_get_status_any",
     "MPI_Request_get_status_some",
@@ -71,7 +71,7 @@ impl Tables<'_> {
     /// The body of `symbol` for a routine, as Rust.
     ///
     /// # Panics
-    /// If an argument is of a kind that takes more than a conversion.
+    /// If an argument has a kind that needs more than a conversion.
     pub(crate) fn body(&self, routine: &Routine, form: EntryForm, symbol: &str) -> String {
         let large = form == EntryForm::Large;
         let c_name = if large { format!("{}_c", routine.name) } else { routine.name.clone() };
@@ -172,13 +172,13 @@ impl Tables<'_> {
     }
 }
 
-/// The names of a routine but for `body`, as jumps to that.
+/// The names of a routine except `body`, as jumps to it.
 pub(crate) fn jumps(names: &[String], body: &str) -> String {
     names.iter().map(|name| format!("    {name} => {body};\n")).collect()
 }
 
-/// The symbols that compilers make of a routine's name: lower case with one underscore, with none,
-/// with two, and upper case.
+/// The symbols of compilers for a routine's name: lower case with one underscore, with none, with two,
+/// and upper case.
 pub(crate) fn manglings(name: &str) -> [String; 4] {
     let lower = name.to_lowercase();
     [format!("{lower}_"), lower.clone(), format!("{lower}__"), name.to_uppercase()]
@@ -247,7 +247,7 @@ fn logical(argument: &Argument) -> ArgumentConversion {
 fn string(routine: &Routine, argument: &Argument) -> ArgumentConversion {
     let name = name_of(argument);
     if argument.intent == Intent::In {
-        // "Leading and trailing spaces are stripped" from what info objects hold (§10).
+        // "Leading and trailing spaces are stripped" in info objects (§10).
         let info = routine.name.starts_with("MPI_Info_");
         let make = if info { "stripped" } else { "trimmed" };
         return ArgumentConversion {
@@ -257,7 +257,7 @@ fn string(routine: &Routine, argument: &Argument) -> ArgumentConversion {
             after: None,
         };
     }
-    let room = match (routine.name.as_str(), argument.length.as_deref()) {
+    let size = match (routine.name.as_str(), argument.length.as_deref()) {
         ("MPI_File_get_view", _) => "MPI_MAX_DATAREP_STRING",
         ("MPI_Info_get_nthkey", _) => "MPI_MAX_INFO_KEY",
         (_, Some(length)) if length.starts_with("MPI_MAX_") => length,
@@ -265,13 +265,13 @@ fn string(routine: &Routine, argument: &Argument) -> ArgumentConversion {
     };
     ArgumentConversion {
         parameter: format!("{name}: *mut c_char"),
-        before: Some(format!("let mut c_{name} = Room::new({room});")),
+        before: Some(format!("let mut c_{name} = CharacterBuffer::new({size});")),
         value: format!("c_{name}.as_mut_ptr()"),
         after: Some(format!("c_{name}.put({name}, {name}_len);")),
     }
 }
 
-/// A position, or positions, in a list of requests.
+/// One or several positions in a list of requests.
 fn index(argument: &Argument) -> ArgumentConversion {
     let name = name_of(argument);
     if argument.length.is_some() {
@@ -290,7 +290,7 @@ fn index(argument: &Argument) -> ArgumentConversion {
     }
 }
 
-/// The name of an argument, unless that is a word of Rust.
+/// The name of an argument; changed if it is a keyword of Rust.
 fn name_of(argument: &Argument) -> String {
     match argument.name.as_str() {
         "type" | "in" => format!("{}_", argument.name),

@@ -5,14 +5,14 @@
 //!  mpi_x_c_f08ts_ ─jmp─> pmpi_x_c_f08ts_ ─────────────────────────> large::x   (made for it)
 //! ```
 //!
-//! What a descriptor is, and how a section of an array becomes a datatype, is in `src/f08`.
+//! `src/f08` has descriptors, and makes datatypes of array sections.
 
 use std::collections::BTreeMap;
 
 use super::entry::{EntryForm, Tables, jumps};
 use super::table::{Argument, Kind, Routine, RoutineRole};
 
-/// Routines with a datatype for each peer, and what is no call of C; `src/f08` has them.
+/// Routines with a datatype for each peer, and those without a C function; `src/f08` has them.
 const BY_HAND: &[&str] = &[
     "MPI_Alltoallw",
     "MPI_Alltoallw_init",
@@ -32,10 +32,10 @@ const PACKED: &[(&str, &str)] = &[
     ("MPI_Unpack_external", "inbuf"),
 ];
 
-/// Routines that only want to know where a buffer begins.
+/// Routines that need only the address of a buffer.
 const ADDRESS_ONLY: &[&str] = &["MPI_Free_mem", "MPI_Get_address", "MPI_Win_detach"];
 
-/// The module of Rust with all of it.
+/// The Rust module with these entry points.
 pub(crate) fn render(
     routines: &[Routine], kinds: &BTreeMap<String, Kind>, tables: &Tables,
 ) -> String {
@@ -57,7 +57,7 @@ pub(crate) fn render(
             let symbol = format!("p{name}_c_f08ts_");
             bodies += &body(routine, &all, &symbol, &format!("large::{name}"));
             twins += &jumps(&[format!("{name}_c_f08ts_")], &symbol);
-            // Nobody else calls it.
+            // The only caller.
             large += &tables
                 .body(routine, EntryForm::Large, &name)
                 .replace("#[unsafe(no_mangle)]\n", "");
@@ -119,7 +119,7 @@ fn body(routine: &Routine, arguments: &[&Argument], symbol: &str, target: &str) 
     )
 }
 
-/// The place of the datatype whose elements a buffer has: the next one.
+/// The position of a buffer's datatype: the next one.
 fn datatype_of(routine: &Routine, arguments: &[&Argument], buffer: usize) -> Option<usize> {
     let name = arguments[buffer].name.as_str();
     if PACKED.contains(&(routine.name.as_str(), name)) {
@@ -137,7 +137,7 @@ fn buffers_of<'a>(routine: &Routine, arguments: &[&'a Argument], datatype: usize
     places.map(|index| arguments[index].name.as_str()).collect()
 }
 
-/// That a buffer without a datatype has no gaps, if its bytes are used.
+/// A check that a buffer without a datatype is contiguous, if its bytes are used.
 fn check(routine: &Routine, arguments: &[&Argument], buffer: usize) -> Option<String> {
     let only_address = ADDRESS_ONLY.contains(&routine.name.as_str());
     let is_typed = datatype_of(routine, arguments, buffer).is_some();

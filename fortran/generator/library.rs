@@ -1,5 +1,5 @@
-//! The generated part of the library as a whole: which routines have bodies made from the table,
-//! which ones are written by hand in `src/by_hand`, and every symbol.
+//! The generated part of the library: routines with generated bodies, routines in `src/by_hand`, and
+//! all symbols.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::prototype::{Prototype, is_function};
 use super::sentinel::{SENTINELS, Sentinel};
 use super::table::{Kind, Routine, RoutineRole};
 
-/// Routines whose arguments take more than a conversion each; their bodies are in `src/by_hand`.
+/// Routines that need more than a conversion of each argument; their bodies are in `src/by_hand`.
 pub(crate) const BY_HAND: &[&str] = &[
     "MPI_Alltoallw",
     "MPI_Alltoallw_init",
@@ -50,7 +50,7 @@ pub(crate) const BY_HAND: &[&str] = &[
     "MPI_Win_set_attr",
 ];
 
-/// Not in the library: generic in the modules, over types that only a compiler knows.
+/// Not in the library: generic in the modules, over types of the compiler.
 pub(crate) const IN_MODULES: &[&str] = &["MPI_Sizeof"];
 
 /// Whether the library has entry points for a line of the table in `mpif.h` and module `mpi`.
@@ -59,18 +59,18 @@ pub(crate) fn is_entry(routine: &Routine) -> bool {
     routine.languages.f90 && !is_callback && !IN_MODULES.contains(&routine.name.as_str())
 }
 
-/// Whether there is a name for module `mpi_f08` that means the same.
+/// Whether module `mpi_f08` has a name for the same procedure.
 pub(crate) fn has_f08_twin(routine: &Routine) -> bool {
     let is_same = !routine.has_buffer() && !is_detachment(routine);
     routine.languages.f08 && routine.role == RoutineRole::Routine && is_same
 }
 
-/// Whether a routine gives a buffer back, whose address only module `mpi_f08` has a type for.
+/// Whether a routine returns a buffer. Only module `mpi_f08` has a type for its address.
 fn is_detachment(routine: &Routine) -> bool {
     routine.arguments.iter().any(|argument| argument.kind == "C_BUFFER2")
 }
 
-/// Every symbol of a routine but its body's, `pmpi_x_`.
+/// Every symbol of a routine except that of its body, `pmpi_x_`.
 pub(crate) fn names(routine: &Routine) -> Vec<String> {
     let mut names = Vec::new();
     for prefix in ["", "P"] {
@@ -87,8 +87,8 @@ pub(crate) fn names(routine: &Routine) -> Vec<String> {
     names
 }
 
-/// What is behind the name of a twin that has another interface and the same arguments: an address as
-/// a C pointer (MPI 5.0 §19.1.5), a conversion with large counts.
+/// The suffix of a twin with another interface and the same arguments: an address as a C pointer
+/// (MPI 5.0 §19.1.5), a conversion with large counts.
 fn twin_suffix(routine: &Routine) -> Option<&'static str> {
     let gives_address = routine.arguments.iter().any(|argument| argument.kind == "C_BUFFER");
     match routine.name.as_str() {
@@ -141,7 +141,7 @@ pub(crate) fn render_entries(routines: &[Routine], deleted: &[Routine], tables: 
     text + "}\n"
 }
 
-/// A function that knows the predefined procedures by the addresses of all their names.
+/// A function that identifies the predefined procedures by the addresses of all their names.
 pub(crate) fn render_meaning(routines: &[Routine]) -> String {
     let mut text = "/// The predefined procedure that has this address.\n\
                     pub fn meaning(given: *const c_void) -> Option<&'static str> {\n    [\n"
@@ -152,9 +152,8 @@ pub(crate) fn render_meaning(routines: &[Routine]) -> String {
     text + "    ]\n    .into_iter()\n    .find_map(|(address, name)| (address == given).then_some(name))\n}\n"
 }
 
-/// A list for the linker of what it must not bind to the library's own: the cells, of which a program
-/// has its own, and the predefined procedures, of which one that is not position-independent has its
-/// own addresses.
+/// The symbols that the linker must not bind within the library: the cells, because a program has its
+/// own, and the predefined procedures, because a position-dependent program has its own addresses.
 pub(crate) fn render_dynamic_list(routines: &[Routine]) -> String {
     let procedures = predefined(routines).map(|(_, symbol)| symbol);
     let cells = SENTINELS.iter().flat_map(Sentinel::symbols);

@@ -1,4 +1,4 @@
-//! What is made from the table of routines. `build.rs` includes this, and so do tests.
+//! Everything that is generated from the table of routines. `build.rs` and tests include this module.
 
 #![allow(dead_code, reason = "each includer takes what it needs")]
 

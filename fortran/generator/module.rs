@@ -7,9 +7,8 @@
 //! | `mpi.f90` | module `mpi`: handles are INTEGERs, no large counts |
 //! | `mpi_f08.f90` | module `mpi_f08`: handles have types, buffers are descriptors |
 //!
-//! No module needs code in an object file: interfaces are of procedures of the library, sentinels
-//! are in COMMON blocks, constants are parameters. What the library does behind the interfaces is
-//! not known here.
+//! No module needs code in an object file: interfaces declare procedures of the library, sentinels are
+//! in COMMON blocks, constants are parameters. The implementation of the procedures is not known here.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +41,7 @@ pub struct Tables {
     pub constants: Vec<Constant>,
 }
 
-/// The language that something is rendered for.
+/// The target language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// Module `mpi`.
@@ -58,7 +57,7 @@ impl Tables {
     /// From the texts of `routines.tsv`, `kinds.tsv` and `abi_constants.tsv`.
     ///
     /// # Panics
-    /// If one of them does not have its form.
+    /// If one of them has a syntax error.
     pub fn parse(routines: &str, kinds: &str, constants: &str) -> Self {
         Self {
             routines: table::routines(routines),
@@ -77,7 +76,7 @@ impl Tables {
         ]
     }
 
-    /// The procedures of a sort that a language has, in the order of the table.
+    /// The procedures of a language with this role, in the order of the table.
     pub fn procedures(
         &self, language: Language, wanted: impl Fn(&RoutineRole) -> bool,
     ) -> impl Iterator<Item = &Routine> {
@@ -113,7 +112,7 @@ impl Tables {
     }
 }
 
-/// `integer(MPI_COUNT_KIND)` of `INTEGER(KIND=MPI_COUNT_KIND)`: words of the language are small.
+/// `integer(MPI_COUNT_KIND)` for `INTEGER(KIND=MPI_COUNT_KIND)`: keywords are in lower case.
 pub fn shorten(of: &str) -> String {
     let of = of.replace("KIND=", "");
     let words = of.split_inclusive(|c: char| !c.is_alphanumeric() && c != '_');
@@ -122,7 +121,7 @@ pub fn shorten(of: &str) -> String {
         .collect()
 }
 
-/// The arguments that a language has: of C's rest, `...`, Fortran has nothing.
+/// The arguments in a language; Fortran has none for C's `...`.
 pub fn arguments(routine: &Routine, language: Language) -> Vec<&Argument> {
     let fixed = |argument: &&Argument| argument.kind != "VARARGS";
     match language {
@@ -131,7 +130,7 @@ pub fn arguments(routine: &Routine, language: Language) -> Vec<&Argument> {
     }
 }
 
-/// A statement that starts in column `indent`, over as many lines as it takes.
+/// A statement that starts in column `indent`, split into lines.
 pub fn statement(indent: usize, text: &str) -> String {
     let mut lines = String::new();
     let mut line = " ".repeat(indent);
@@ -147,7 +146,7 @@ pub fn statement(indent: usize, text: &str) -> String {
     lines + line.trim_end() + "\n"
 }
 
-/// Declarations, neighbours of equal type in one statement.
+/// Declarations; adjacent ones of equal type share a statement.
 pub fn declarations(indent: usize, declared: &[(String, String)]) -> String {
     let mut text = String::new();
     let mut rest = declared;
@@ -160,8 +159,8 @@ pub fn declarations(indent: usize, declared: &[(String, String)]) -> String {
     text
 }
 
-/// A procedure of an interface block: `suffix` follows the list of arguments, `declared` are its
-/// arguments, of which `directives` say more.
+/// A procedure of an interface block: `suffix` follows the list of arguments, `declared` has the
+/// declarations of its arguments, `directives` their compiler directives.
 pub fn body(
     routine: &Routine, name: &str, suffix: &str, language: Language, declared: &[(String, String)],
 ) -> String {

@@ -1,19 +1,18 @@
-//! The constants of the standard's ABI as Fortran has them (MPI 5.0 §19.3.9, chapter 20, annex A).
+//! The constants of the standard ABI in Fortran (MPI 5.0 §19.3.9, chapter 20, annex A).
 
 use super::sentinel::{BLOCK_BYTES, SENTINELS, Sentinel};
 
 /// A constant of Fortran.
 #[derive(Clone, Debug)]
 pub struct Constant {
-    /// Its name.
     pub name: String,
-    /// What it is.
+
     pub of: Of,
-    /// Its value; of a handle that of the INTEGER.
+    /// The value; for a handle, that of the INTEGER.
     pub value: i64,
 }
 
-/// What a constant is.
+/// The type of a constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Of {
     /// An INTEGER.
@@ -24,8 +23,8 @@ pub enum Of {
     Handle(String),
 }
 
-/// What C has not: kinds (x86-64: an address and a count have 8 bytes), the form of a status as
-/// INTEGERs, whose indices count from 1.
+/// Constants that C does not have: kinds (x86-64: addresses and counts have 8 bytes), and the indices of
+/// a status as INTEGERs, from 1.
 const OWN: &[(&str, i64)] = &[
     ("MPI_ADDRESS_KIND", 8),
     ("MPI_COUNT_KIND", 8),
@@ -47,8 +46,8 @@ pub fn constants(text: &str) -> Vec<Constant> {
     own.chain(text.lines().skip(1).filter_map(constant)).collect()
 }
 
-/// The constant of a line, unless Fortran does not have it: those of the tool interface, places in
-/// a C array of INTEGERs. Sentinels and procedures are no constants in Fortran.
+/// The constant of a line; `None` if Fortran does not have it: the tool interface, indices of a C array
+/// of INTEGERs, sentinels and procedures.
 fn constant(line: &str) -> Option<Constant> {
     let fields: Vec<_> = line.split('\t').collect();
     let (name, kind, value) = (fields[0], fields[1], number(fields[2]));
@@ -61,7 +60,7 @@ fn constant(line: &str) -> Option<Constant> {
         None if name == "MPI_DISPLACEMENT_CURRENT" => Of::Offset,
         None => return None,
     };
-    // Lengths of strings have no room for a NUL here (§19.3.9).
+    // Lengths of strings do not include a NUL in Fortran (§19.3.9).
     let value = if name.starts_with("MPI_MAX_") { value - 1 } else { value };
     Some(Constant { name: name.to_owned(), of, value })
 }
@@ -74,17 +73,17 @@ fn number(text: &str) -> i64 {
     parsed.unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// How a language declares a sentinel, which fills its COMMON block with what follows it.
+/// The declaration of a sentinel, and of the variable that fills the rest of its COMMON block.
 pub struct Cell {
     /// Its type.
     pub of: &'static str,
     /// Its shape, in parentheses.
     pub shape: &'static str,
-    /// The type of what fills the block, and how many of it.
+    /// Type and number of elements of the filling variable.
     pub filler: (&'static str, usize),
 }
 
-/// How a language declares a sentinel, if its statuses are of type `MPI_Status` or INTEGERs.
+/// The declaration of a sentinel, for statuses of type `MPI_Status` or INTEGERs.
 pub fn cell(sentinel: &Sentinel, has_status_type: bool) -> Cell {
     let (of, shape, bytes) = match (sentinel.name, has_status_type) {
         ("MPI_ARGV_NULL", _) => ("character", "(1)", 1),

@@ -44,7 +44,7 @@ pub fn render(tables: &Tables) -> String {
     format!("{text}\n  ! The profiling interface.\n\n{procedures}{generics}end module mpi_f08\n")
 }
 
-/// A generic name and the procedures it stands for.
+/// A generic name and its procedures.
 struct Generic<'a> {
     name: String,
     forms: Vec<Form<'a>>,
@@ -76,7 +76,7 @@ fn generics_of(tables: &Tables) -> Vec<Generic<'_>> {
     let both = Language::F08 { large: false };
     let routines = tables.procedures(both, |what| *what == RoutineRole::Routine);
     let mut generics = Vec::new();
-    // One form serves both modules.
+    // Both modules have the same form.
     for routine in routines.filter(|routine| routine.name != "MPI_Sizeof") {
         let mut forms = vec![Form::of(routine, false)];
         match large(tables, routine) {
@@ -92,19 +92,19 @@ fn generics_of(tables: &Tables) -> Vec<Generic<'_>> {
     generics
 }
 
-/// How the form with large counts is called.
+/// The name of the form with large counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Large {
-    /// There is none; or it would have arguments of the same kinds, because addresses are as long
-    /// as counts (§19.2).
+    /// No such form, or its arguments would have the same kinds, because addresses are as long as
+    /// counts (§19.2).
     None,
     /// By the same name.
     Overload,
-    /// By a name of its own: only a procedure it takes is another, which cannot be told.
+    /// A separate name: the forms differ only in a procedure argument, which generics cannot resolve.
     Name,
 }
 
-/// How the form of a routine with large counts is called.
+/// The name of the form of a routine with large counts.
 pub fn large(tables: &Tables, routine: &Routine) -> Large {
     if !routine.has_large(&tables.kinds) {
         return Large::None;
@@ -128,8 +128,8 @@ fn body(tables: &Tables, form: &Form) -> String {
     let mut declared: Vec<_> = module::arguments(form.routine, language)
         .iter()
         .map(|argument| match argument.kind.as_str() {
-            // gfortran takes strings of any length in procedures that are BIND(C) since 12 only;
-            // a descriptor has the length too.
+            // Before version 12, gfortran refuses strings of assumed length in BIND(C) procedures; a
+            // descriptor has the length too.
             "STRING" if form.routine.has_buffer() => {
                 ("type(*), dimension(..), intent(in)".to_owned(), argument.name.clone())
             }
@@ -152,7 +152,7 @@ fn declaration(tables: &Tables, argument: &Argument, language: Language) -> (Str
     let (mut of, shape) = typed(tables, argument, language);
     let intent = match (argument.kind.as_str(), argument.intent) {
         ("FUNCTION" | "POLYFUNCTION", _) => "",
-        // A sentinel may stand for it, which is no variable that is written.
+        // The argument may be a sentinel, which is not written.
         ("STATUS" | "BUFFER", Intent::Out) | ("BUFFER", Intent::InOut) => "",
         _ if !argument.declares_intent => "",
         (_, Intent::In) => ", intent(in)",
@@ -197,7 +197,7 @@ fn typed(tables: &Tables, argument: &Argument, language: Language) -> (String, S
 fn procedure(argument: &Argument, language: Language) -> String {
     let callback = argument.function.as_deref().expect("the callback of a procedure");
     let is_large = argument.kind == "POLYFUNCTION" && language == Language::F08 { large: true };
-    // The table names the callback of the large form itself, or not.
+    // The table may have a separate callback for the large form.
     let count = if is_large && !callback.ends_with("_c") { "_c" } else { "" };
     format!("procedure({callback}{count})")
 }

@@ -1,4 +1,4 @@
-//! Module `mpi`: handles and statuses are INTEGERs, any type of buffer is taken by its address.
+//! Module `mpi`: handles and statuses are INTEGERs; buffers of any type are passed by address.
 
 use super::module::{self, Language, Tables};
 use super::module_types;
@@ -22,11 +22,11 @@ pub fn render(tables: &Tables) -> String {
     for routine in tables.procedures(Language::F90, |what| *what == RoutineRole::Routine) {
         let name = routine.name.to_uppercase();
         if gives_address(routine) {
-            // Of a generic name and a procedure's that are one, only an interface may have both.
+            // If a generic name is also the name of a procedure, only an interface may declare both.
             for name in [name.clone(), format!("P{name}")] {
                 generic += &with_pointer(tables, routine, &name);
             }
-        // One form serves both modules.
+        // Both modules have the same form.
         } else if routine.name != "MPI_Sizeof" {
             plain += &body(tables, routine, &name, false);
             names.push(name);
@@ -40,19 +40,19 @@ pub fn render(tables: &Tables) -> String {
     text + "end module mpi\n"
 }
 
-/// Whether a routine gives an address: in a variable of either type.
+/// Whether a routine returns an address: in a variable of either type.
 fn gives_address(routine: &Routine) -> bool {
     routine.arguments.iter().any(|argument| argument.kind == "C_BUFFER")
 }
 
-/// The interface of a routine that gives an address.
+/// The interface of a routine that returns an address.
 fn with_pointer(tables: &Tables, routine: &Routine, name: &str) -> String {
     let integer = body(tables, routine, name, false);
     let pointer = body(tables, routine, &format!("{name}_CPTR"), true);
     format!("\n  interface {name}\n{integer}{pointer}  end interface\n")
 }
 
-/// The interface of a procedure, which gives an address, if any, as a pointer or as an integer.
+/// The interface of a procedure, with an address, if any, as a pointer or as an integer.
 fn body(tables: &Tables, routine: &Routine, name: &str, pointer: bool) -> String {
     let arguments = module::arguments(routine, Language::F90);
     let mut declared: Vec<_> =
@@ -70,7 +70,7 @@ fn body(tables: &Tables, routine: &Routine, name: &str, pointer: bool) -> String
     body.replacen("      import\n", &format!("      import\n{}", directives(&buffers)), 1)
 }
 
-/// What tells compilers that arguments are of any type, kind and rank, each its own way.
+/// The directives of several compilers for arguments of any type, kind and rank.
 fn directives(buffers: &[&str]) -> String {
     if buffers.is_empty() {
         return String::new();

@@ -1,5 +1,5 @@
-//! `mpif.h`: statements of one line from the seventh to the 72nd column, which fixed and free form
-//! read alike, whatever the compiler is told of the length of a line.
+//! `mpif.h`: statements of one line in columns 7 to 72, which mean the same in fixed and in free form,
+//! with any line-length option of the compiler.
 
 use super::module::{self, Language, Tables};
 use super::module_constants::{self, Of};
@@ -24,7 +24,7 @@ pub fn render(tables: &Tables) -> String {
     text
 }
 
-/// That sections of arrays are copied, and nothing protects buffers of pending operations.
+/// Array sections are copied, and buffers of pending operations are not protected.
 fn guarantees(declare: &str, define: &str) -> String {
     let names = ["ASYNC_PROTECTS_NONBLOCKING", "SUBARRAYS_SUPPORTED"];
     let lines = names.map(|name| format!("      {declare}{name}\n      {define}{name}=.FALSE.)\n"));

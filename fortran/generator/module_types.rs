@@ -1,4 +1,4 @@
-//! Module `mpi_types`, which `mpi` and `mpi_f08` share, and what both write in the same way:
+//! Module `mpi_types`, which `mpi` and `mpi_f08` share, and the parts that both write in the same way:
 //! constants and sentinels.
 
 use super::module::{self, Tables};

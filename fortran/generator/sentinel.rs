@@ -1,20 +1,19 @@
-//! The variables that MPI knows by their addresses (MPI 5.0 §2.5.4): each is alone in a COMMON block,
-//! the same one for `mpif.h` and the modules, of which the library has a cell of equal size. Where a
-//! program has the block, the loader gives both the program's address.
+//! The variables that MPI identifies by their addresses (MPI 5.0 §2.5.4): each is alone in a COMMON
+//! block, the same one for `mpif.h` and the modules. The library has a cell of equal size; if a program
+//! has the block, the loader binds both to the program's address.
 
-/// Bytes of each COMMON block; what the variable does not take is filled. As many as a linker may
-/// align a block to, so that neither size nor alignment differ from the cell's.
+/// Bytes of each COMMON block, including its filling variable. Equal to the largest alignment that a
+/// linker gives a block, so that size and alignment are those of the cell.
 pub(crate) const BLOCK_BYTES: usize = 64;
 
-/// A variable known by its address.
+/// A variable that is identified by its address.
 pub(crate) struct Sentinel {
     /// Its name in Fortran.
     pub name: &'static str,
-    /// Its COMMON block. No underscore: some compilers write two behind a name that has one.
+    /// Its COMMON block. No underscore: some compilers append two to a name that has one.
     pub block: &'static str,
 }
 
-/// All of them.
 pub(crate) const SENTINELS: &[Sentinel] = &[
     Sentinel { name: "MPI_ARGVS_NULL", block: "suiroargvsnull" },
     Sentinel { name: "MPI_ARGV_NULL", block: "suiroargvnull" },
@@ -29,13 +28,13 @@ pub(crate) const SENTINELS: &[Sentinel] = &[
 ];
 
 impl Sentinel {
-    /// What compilers call the block: most write an underscore behind its name.
+    /// The symbols of the block: most compilers append an underscore.
     pub(crate) fn symbols(&self) -> [String; 3] {
         [format!("{}_", self.block), self.block.to_owned(), self.block.to_uppercase()]
     }
 }
 
-/// The library's cells, in Rust, and for each variable a function that knows its addresses.
+/// The library's cells in Rust, and for each variable a function that compares its addresses.
 pub(crate) fn render() -> String {
     let mut text = String::new();
     for sentinel in SENTINELS {

@@ -1,24 +1,23 @@
-//! The table of routines (`routines.tsv`, `deleted.tsv`) and of kinds of arguments (`kinds.tsv`) as
-//! values. What is rendered from them is not known here.
+//! Parses the tables of routines (`routines.tsv`, `deleted.tsv`) and of kinds of arguments
+//! (`kinds.tsv`).
 
 use std::collections::BTreeMap;
 
 /// A line of `routines.tsv` or `deleted.tsv`.
 #[derive(Clone, Debug)]
 pub(crate) struct Routine {
-    /// As the standard writes it: `MPI_Comm_rank`.
+    /// The name in the standard: `MPI_Comm_rank`.
     pub name: String,
     /// The languages that have it.
     pub languages: Languages,
-    /// What it is.
     pub role: RoutineRole,
     /// The kind of its result; `None` for a subroutine, and for a predefined procedure.
     pub result: Option<String>,
-    /// In the order of the standard, those that only some languages have among them.
+    /// In the order of the standard, including those of some languages only.
     pub arguments: Vec<Argument>,
 }
 
-/// Which languages have a routine or an argument.
+/// The languages that have a routine or an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Languages {
     /// C.
@@ -29,14 +28,14 @@ pub(crate) struct Languages {
     pub f08: bool,
 }
 
-/// What a line of the table is.
+/// The role of a line of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RoutineRole {
     /// A routine that the application calls.
     Routine,
     /// A procedure of the application.
     Callback,
-    /// A procedure of the library that stands for this callback.
+    /// A procedure of the library that may be passed as this callback.
     Predefined(String),
 }
 
@@ -49,9 +48,9 @@ pub(crate) struct Argument {
     pub kind: String,
     /// Its direction.
     pub intent: Intent,
-    /// For an array how many elements it has, as an expression in other arguments; `*` if unknown.
+    /// The number of elements of an array, as an expression in other arguments; `*` if unknown.
     pub length: Option<String>,
-    /// For a procedure the callback that it is.
+    /// The callback of a procedure argument.
     pub function: Option<String>,
     /// Whether it is ASYNCHRONOUS in module `mpi_f08`.
     pub asynchronous: bool,
@@ -76,7 +75,7 @@ pub(crate) enum Intent {
     InOut,
 }
 
-/// A line of `kinds.tsv`: what a kind of argument is in each language, if the language has it.
+/// A line of `kinds.tsv`: the type of a kind of argument in each language that has it.
 #[derive(Clone, Debug)]
 pub(crate) struct Kind {
     /// In C.
@@ -99,7 +98,7 @@ pub(crate) fn routines(text: &str) -> Vec<Routine> {
     lines(text).map(routine).collect()
 }
 
-/// The kinds of arguments by their names.
+/// The kinds of arguments by name.
 ///
 /// # Panics
 /// If the text does not have the form that the head of `kinds.tsv` describes.

@@ -16,7 +16,7 @@ pub(crate) fn number(handle: Handle) -> Fint {
     handle.addr() as Fint
 }
 
-/// Stores an error code, unless the caller left IERROR out, which module `mpi_f08` allows.
+/// Stores an error code, unless the caller omitted IERROR, which module `mpi_f08` allows.
 ///
 /// # Safety
 /// `ierror` is null or may be written.
@@ -34,7 +34,7 @@ pub(crate) fn from_one(index: Fint) -> Fint {
     if index == MPI_UNDEFINED { index } else { index.wrapping_add(1) }
 }
 
-/// Makes positions in a list those of Fortran.
+/// Converts positions in a list to those of Fortran.
 ///
 /// # Safety
 /// `indices` has `count` elements, unless that is negative.

@@ -1,6 +1,6 @@
-//! The C functions that are called, and C's types as Fortran sees them.
+//! The C functions, and Fortran's names for C types.
 
-#![allow(dead_code, reason = "all of the standard is declared; some is only for C")]
+#![allow(dead_code, reason = "all functions of the standard are declared; some are only for C")]
 
 use std::ffi::{c_char, c_int, c_void};
 

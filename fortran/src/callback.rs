@@ -1,6 +1,6 @@
-//! Functions in C that stand before the application's in Fortran: those of generalized requests
-//! (MPI 5.0 §13.2) and of data representations (§14.5.3). C gives each its extra state back, which
-//! says what to call, with everything by reference.
+//! C callbacks that call Fortran procedures of the application: those of generalized requests (MPI 5.0
+//! §13.2) and of data representations (§14.5.3). The extra state of C has the procedures to call;
+//! they get all arguments by reference.
 
 use std::ffi::{c_int, c_void};
 
@@ -23,7 +23,7 @@ pub(crate) struct Request {
     pub free: Free,
     /// Cancels the operation.
     pub cancel: Cancel,
-    /// What they get.
+    /// The extra state of the application.
     pub extra_state: Aint,
 }
 
@@ -44,7 +44,7 @@ pub(crate) unsafe extern "C" fn query(request: *mut c_void, status: *mut MPI_Sta
 /// The free function of C, which is called once and last.
 ///
 /// # Safety
-/// `request` is a [`Request`] from a box, and nobody's afterwards.
+/// `request` is a [`Request`] from a box, and is freed by this call.
 pub(crate) unsafe extern "C" fn free(request: *mut c_void) -> c_int {
     let mut code = MPI_SUCCESS;
     // SAFETY: the caller's promise.
@@ -98,9 +98,9 @@ pub(crate) struct Representation<F> {
     pub read: Option<F>,
     /// To the file.
     pub write: Option<F>,
-    /// How far elements lie apart in the file.
+    /// The extent of elements in the file.
     pub extent: Extent,
-    /// What they get.
+    /// The extra state of the application.
     pub extra_state: Aint,
 }
 
@@ -112,10 +112,10 @@ pub(crate) type LargeRepresentation = Representation<ConvertLarge>;
 /// Defines a conversion function of C.
 macro_rules! conversion {
     ($name:ident, $field:ident, $of:ty, $count:ty) => {
-        /// Calls the application's.
+        /// Calls the procedure of the application.
         ///
         /// # Safety
-        /// `extra_state` is what the representation was registered with, which has this procedure.
+        /// `extra_state` is that of the registration, which has this procedure.
         pub unsafe extern "C" fn $name(
             userbuf: *mut c_void, datatype: Handle, mut count: $count, filebuf: *mut c_void,
             mut position: Offset, extra_state: *mut c_void,
@@ -150,7 +150,7 @@ conversion!(write_large, write, LargeRepresentation, Count);
 /// The extent function of C.
 ///
 /// # Safety
-/// `extra_state` is what the representation was registered with, and a `Representation<F>`.
+/// `extra_state` is that of the registration, a `Representation<F>`.
 pub(crate) unsafe extern "C" fn extent<F>(
     datatype: Handle, extent: *mut Aint, extra_state: *mut c_void,
 ) -> c_int {

@@ -1,4 +1,4 @@
-//! The bodies made from the table, and every routine's other names.
+//! The generated bodies, and all other names of the routines.
 
 use std::ffi::{c_char, c_void};
 
@@ -9,7 +9,7 @@ use crate::c::*;
 use crate::handles::Handles;
 use crate::logical::{logical, logicals, truth, truths};
 use crate::sentinel::{self, choice};
-use crate::text::{Room, Text};
+use crate::text::{CharacterBuffer, Text};
 
 include!(concat!(env!("OUT_DIR"), "/entry.rs"));
 include!(concat!(env!("OUT_DIR"), "/large.rs"));

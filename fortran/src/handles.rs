@@ -1,5 +1,5 @@
-//! Lists of handles: INTEGERs in Fortran, pointers in C. Short ones, as of the requests of an
-//! exchange between neighbours, take no memory from the heap.
+//! Lists of handles: INTEGERs in Fortran, pointers in C. Short lists, such as the requests of a
+//! neighborhood exchange, need no heap memory.
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -7,26 +7,26 @@ use std::ptr;
 type Fint = i32;
 type Handle = *mut std::ffi::c_void;
 
-/// Handles that find room on the stack.
+/// The number of handles that are stored on the stack.
 const FEW: usize = 32;
 
 /// A list of handles for C.
 pub(crate) struct Handles {
     few: [MaybeUninit<Handle>; FEW],
-    /// Empty if they are few.
+    /// Empty if the list is short.
     many: Vec<Handle>,
     count: usize,
 }
 
 impl Handles {
-    /// None yet. What is on the stack is filled where it is: to move it would take longer than to
-    /// convert what few there usually are.
+    /// An empty list. Its stack memory is filled in place: moving it would take longer than converting
+    /// the usual few handles.
     #[inline]
     pub(crate) const fn new() -> Self {
         Self { few: [MaybeUninit::uninit(); FEW], many: Vec::new(), count: 0 }
     }
 
-    /// Takes the handles of `count` INTEGERs, none if that is negative: C says what is wrong with it.
+    /// Takes the handles of `count` INTEGERs; none if that is negative, for which C raises the error.
     ///
     /// # Safety
     /// `numbers` has `count` elements.
@@ -38,7 +38,7 @@ impl Handles {
         }
         let into = self.as_mut_ptr();
         for at in 0..self.count {
-            // SAFETY: the caller's promise; there is room for `count` handles.
+            // SAFETY: the caller's promise; there is space for `count` handles.
             unsafe {
                 let number = *numbers.add(at) as u32;
                 *into.add(at) = ptr::without_provenance_mut(number as usize);
@@ -49,7 +49,7 @@ impl Handles {
     /// The handles of `count` INTEGERs, as [`Handles::take`].
     ///
     /// # Safety
-    /// As there.
+    /// As for [`Handles::take`].
     pub(crate) unsafe fn of(numbers: *const Fint, count: impl Into<i64>) -> Self {
         let mut made = Self::new();
         // SAFETY: the caller's promise.
@@ -63,16 +63,16 @@ impl Handles {
         if self.count > FEW { self.many.as_mut_ptr() } else { self.few.as_mut_ptr().cast() }
     }
 
-    /// All of them, which have been set, by C or from Fortran.
+    /// All handles, which have been set by C or from Fortran.
     pub(crate) fn as_mut_slice(&mut self) -> &mut [Handle] {
-        // SAFETY: `few` and `many` have `count` handles where they have any.
+        // SAFETY: the one of `few` and `many` that is used has `count` handles.
         unsafe { std::slice::from_raw_parts_mut(self.as_mut_ptr(), self.count) }
     }
 
-    /// Stores their INTEGERs. All have been set, by C or from Fortran.
+    /// Stores the INTEGERs of the handles, which have been set by C or from Fortran.
     ///
     /// # Safety
-    /// `numbers` has room for as many.
+    /// `numbers` has as many elements.
     #[inline]
     pub(crate) unsafe fn put(&mut self, numbers: *mut Fint) {
         let from = self.as_mut_ptr();

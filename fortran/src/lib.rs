@@ -6,26 +6,26 @@
 //!                                   jumps      made from routines.tsv
 //! ```
 //!
-//! Almost every routine is its arguments' conversion, each by its kind; `build.rs` makes those from
-//! the table (`generator/entry.rs`), the files here are the conversions, and `by_hand` has the
-//! routines that need more. The names follow what compilers make of `MPI_SEND`: `mpi_send_`,
-//! `mpi_send`, `mpi_send__`, `MPI_SEND`.
+//! Most routines only convert each argument by its kind; `build.rs` generates them from the table
+//! (`generator/entry.rs`), the files here have the conversions, and `by_hand` has the routines that
+//! need more. Compilers make these symbols of `MPI_SEND`: `mpi_send_`, `mpi_send`, `mpi_send__`,
+//! `MPI_SEND`.
 //!
-//! What Fortran passes, on the processors that there are:
+//! Calling convention of Fortran on the supported processors:
 //!
-//! * everything by reference; the lengths of CHARACTER arguments, in bytes, by value behind all
-//!   others. A LOGICAL is true if its lowest bit is set, whatever the compiler writes for `.TRUE.`.
+//! * all arguments by reference; the lengths of CHARACTER arguments, in bytes, by value after all
+//!   others. A LOGICAL is true if its lowest bit is set.
 //! * a handle is the INTEGER of `MPI_X_toint`, which in this ABI is the low half of the C handle;
 //! * a status has the numbers of C in their order, so it is written in place (MPI 5.0, §19.3.5);
-//! * the variables known by address (`sentinel`) become the values that C knows.
+//! * variables that are identified by their address (`sentinel`) become the constants of C.
 //!
-//! Callbacks: a reduction function or an error handler has the same form in both languages, because
-//! C passes all by reference and the low half of a handle is the INTEGER on a little-endian machine.
-//! The functions of attributes are called by the C library, which knows of which language they are
-//! (hooks `suiro_*`). Those of generalized requests and of data representations are called through
-//! functions in `callback`.
+//! Callbacks: reduction functions and error handlers have the same signature in both languages, because
+//! C passes all arguments by reference and the low half of a handle is the INTEGER on a little-endian
+//! machine. The C library calls the functions of attributes and stores their language (hooks `suiro_*`).
+//! Those of generalized requests and of data representations are called through `callback`.
 //!
-//! This library has no state but whether C has been told of Fortran: no lock, no thread.
+//! The only state of this library is whether Fortran's types have been described to C. It has no lock
+//! and no thread.
 
 #![allow(unsafe_code)]
 #![allow(non_camel_case_types, non_snake_case, reason = "the names are those of the standard")]
@@ -33,7 +33,9 @@
 #![allow(clippy::too_many_arguments, reason = "the signatures are the standard's")]
 
 #[cfg(not(all(target_endian = "little", target_pointer_width = "64")))]
-compile_error!("callbacks take the low half of a handle where its address is");
+compile_error!(
+    "callbacks read the low half of a handle at its address: a little-endian processor is required"
+);
 
 /// Defines each symbol on the left as a jump to the body on the right: no argument is touched, so
 /// one form serves every signature.

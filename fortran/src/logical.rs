@@ -1,21 +1,21 @@
-//! LOGICAL. Compilers write 1 or -1 for `.TRUE.` and 0 for `.FALSE.`; they have in common that the
-//! lowest bit tells. What is written here is 1, which all of them read as true.
+//! LOGICAL. Compilers write 1 or -1 for `.TRUE.` and 0 for `.FALSE.`; for all of them the lowest bit is
+//! the value. This module writes 1, which all of them read as true.
 
 use std::ffi::c_int;
 
-/// What C has for a LOGICAL.
+/// The C value of a LOGICAL.
 #[inline]
 pub(crate) fn truth(logical: i32) -> c_int {
     logical & 1
 }
 
-/// The LOGICAL of what C has.
+/// The LOGICAL of a C value.
 #[inline]
 pub(crate) fn logical(truth: c_int) -> i32 {
     (truth != 0).into()
 }
 
-/// What C has for an array of LOGICALs.
+/// The C values of an array of LOGICALs.
 ///
 /// # Safety
 /// `logicals` has `count` elements, unless that is negative.
@@ -24,7 +24,7 @@ pub(crate) unsafe fn truths(logicals: *const i32, count: i32) -> Vec<c_int> {
     (0..count.max(0) as usize).map(|at| truth(unsafe { *logicals.add(at) })).collect()
 }
 
-/// Makes LOGICALs of what C has stored.
+/// Converts values that C has stored to LOGICALs.
 ///
 /// # Safety
 /// As for [`truths`]; the elements may be written.

@@ -1,5 +1,5 @@
-//! The cells of the variables that MPI knows by their addresses, and what C knows instead
-//! (`generator/sentinel.rs` says how a program and the library come to the same address).
+//! The cells of variables that MPI identifies by their addresses, and the corresponding constants of C.
+//! `generator/sentinel.rs` explains how a program and the library get the same address.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -21,7 +21,7 @@ const UNWEIGHTED: usize = 10;
 /// `MPI_WEIGHTS_EMPTY` of C.
 const WEIGHTS_EMPTY: usize = 11;
 
-/// A choice buffer as C has it.
+/// The C argument of a choice buffer.
 #[inline]
 pub(crate) fn choice(buffer: *mut c_void) -> *mut c_void {
     if is_mpi_bottom(buffer) {
@@ -35,7 +35,7 @@ pub(crate) fn choice(buffer: *mut c_void) -> *mut c_void {
     }
 }
 
-/// Where C stores a status; null for `MPI_STATUS_IGNORE`. One array serves as the other's element.
+/// The C argument of a status; null for `MPI_STATUS_IGNORE`. The layout is that of Fortran.
 #[inline]
 pub(crate) fn status(status: *const Fint) -> *mut MPI_Status {
     if is_mpi_status_ignore(status) || is_mpi_statuses_ignore(status) {
@@ -44,13 +44,13 @@ pub(crate) fn status(status: *const Fint) -> *mut MPI_Status {
     status.cast_mut().cast()
 }
 
-/// Where C stores statuses; null for `MPI_STATUSES_IGNORE`.
+/// The C argument of statuses; null for `MPI_STATUSES_IGNORE`.
 #[inline]
 pub(crate) fn statuses(statuses: *const Fint) -> *mut MPI_Status {
     status(statuses)
 }
 
-/// Weights of a graph's edges.
+/// The C argument of the weights of edges.
 pub(crate) fn weights(weights: *const Fint) -> *mut c_int {
     if is_mpi_unweighted(weights) {
         ptr::without_provenance_mut(UNWEIGHTED)
@@ -61,7 +61,7 @@ pub(crate) fn weights(weights: *const Fint) -> *mut c_int {
     }
 }
 
-/// Where C stores error codes; null for `MPI_ERRCODES_IGNORE`.
+/// The C argument of error codes; null for `MPI_ERRCODES_IGNORE`.
 pub(crate) fn error_codes(codes: *mut Fint) -> *mut c_int {
     if is_mpi_errcodes_ignore(codes) { ptr::null_mut() } else { codes }
 }

@@ -1,4 +1,4 @@
-//! CHARACTER: padded with blanks, its length passed beside it; C ends a string with a zero.
+//! CHARACTER variables: padded with blanks, with a separate length. C strings end with a zero.
 
 use std::ffi::c_char;
 use std::slice;
@@ -7,7 +7,7 @@ use std::slice;
 pub(crate) struct Text(Vec<u8>);
 
 impl Text {
-    /// What is left of `len` characters without the blanks at the end.
+    /// A string of `len` characters without trailing blanks.
     ///
     /// # Safety
     /// `start` has `len` bytes.
@@ -17,7 +17,7 @@ impl Text {
         Self::new(without_blanks_behind(bytes))
     }
 
-    /// What is left of `len` characters without the blanks on both sides.
+    /// A string of `len` characters without leading and trailing blanks.
     ///
     /// # Safety
     /// `start` has `len` bytes.
@@ -43,11 +43,11 @@ impl Text {
     }
 }
 
-/// Room for a string of C, on its way to a CHARACTER.
-pub(crate) struct Room(Vec<u8>);
+/// A buffer for a C string that is then stored in a CHARACTER variable.
+pub(crate) struct CharacterBuffer(Vec<u8>);
 
-impl Room {
-    /// Room for so many bytes with the final zero; it holds an empty string.
+impl CharacterBuffer {
+    /// A buffer of `len_bytes` bytes with the final zero; an empty string at first.
     pub(crate) fn new(len_bytes: usize) -> Self {
         Self(vec![0; len_bytes.max(1)])
     }
@@ -57,7 +57,7 @@ impl Room {
         self.0.as_mut_ptr().cast()
     }
 
-    /// Stores the string in `len` characters, cut off or filled with blanks.
+    /// Stores the string in `len` characters, truncated or padded with blanks.
     ///
     /// # Safety
     /// `start` has `len` bytes that may be written.
@@ -77,7 +77,7 @@ impl Room {
 /// # Safety
 /// `start` has `len` bytes, for as long as the caller uses them.
 unsafe fn bytes<'a>(start: *const c_char, len: usize) -> &'a [u8] {
-    // SAFETY: the caller's promise; nothing is read if there is nothing.
+    // SAFETY: the caller's promise; nothing is read for length 0.
     if len == 0 { &[] } else { unsafe { slice::from_raw_parts(start.cast(), len) } }
 }
 

@@ -13,7 +13,7 @@ use std::ffi::{CStr, c_char};
 
 use handles::Handles;
 use logical::{logical, logicals, truth, truths};
-use text::{Room, Text};
+use text::{CharacterBuffer, Text};
 
 fn as_c(text: &Text) -> &str {
     // SAFETY: a `Text` ends with a zero and lives as long as this.
@@ -31,7 +31,7 @@ fn stripped(given: &str) -> String {
 }
 
 #[test]
-fn blanks_behind_a_string_are_not_part_of_it() {
+fn trailing_blanks_are_removed() {
     for (given, expected) in
         [("", ""), (" ", ""), ("a", "a"), ("a  ", "a"), (" a b  ", " a b"), ("a\tb ", "a\tb")]
     {
@@ -48,20 +48,20 @@ fn a_string_of_c_fills_a_character_variable() {
     for (given, len, expected) in
         [("", 3, "   "), ("ab", 4, "ab  "), ("ab", 2, "ab"), ("abc", 2, "ab"), ("abc", 0, "")]
     {
-        let mut room = Room::new(8);
+        let mut buffer = CharacterBuffer::new(8);
         for (at, byte) in given.bytes().enumerate() {
             // SAFETY: there are eight bytes.
-            unsafe { *room.as_mut_ptr().add(at) = byte as c_char };
+            unsafe { *buffer.as_mut_ptr().add(at) = byte as c_char };
         }
         let mut variable = vec![b'#'; len];
         // SAFETY: the variable has `len` bytes.
-        unsafe { room.put(variable.as_mut_ptr().cast(), len) };
+        unsafe { buffer.put(variable.as_mut_ptr().cast(), len) };
         assert_eq!(variable, expected.as_bytes(), "{given:?} in {len}");
     }
 }
 
 #[test]
-fn truth_is_in_the_lowest_bit_whatever_the_compiler_writes() {
+fn the_lowest_bit_of_a_logical_is_its_value() {
     assert_eq!([0, 1, -1].map(truth), [0, 1, 1]);
     assert_eq!([0, 1, 7].map(logical), [0, 1, 1]);
     let given = [-1, 0, 1];
@@ -75,7 +75,7 @@ fn truth_is_in_the_lowest_bit_whatever_the_compiler_writes() {
 }
 
 #[test]
-fn lists_of_handles_come_back_as_they_were() {
+fn lists_of_handles_are_converted_back_unchanged() {
     for count in [0, 1, 32, 33, 1000] {
         let given: Vec<i32> = (0..count).map(|at| i32::MAX - at).chain([-1]).collect();
         let mut back = vec![-1; given.len()];
@@ -88,6 +88,6 @@ fn lists_of_handles_come_back_as_they_were() {
         }
         assert_eq!(back, given, "{count}");
     }
-    // SAFETY: a negative number stands for none.
+    // SAFETY: a negative count means no elements.
     unsafe { Handles::of(std::ptr::null(), -1).put(std::ptr::null_mut()) };
 }

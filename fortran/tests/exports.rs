@@ -1,5 +1,5 @@
-//! What the shared library exports: every routine of the table under every name that compilers give
-//! it, and nothing that no table knows of.
+//! The exports of the shared library: every routine of the table under every name of compilers, and
+//! nothing else.
 
 #[path = "../generator/mod.rs"]
 mod generator;
@@ -49,7 +49,7 @@ fn exports_are_those_of_the_table_under_all_names() {
     let missing: Vec<_> = expected.iter().filter(|name| !exported.contains(*name)).collect();
     let known: BTreeSet<_> = expected.iter().collect();
     assert_eq!(known.len(), expected.len(), "a name twice");
-    // What module mpi_f08 calls with descriptors is not made from kinds of arguments.
+    // Entry points with descriptors are not generated from kinds of arguments.
     let is_ours = |name: &&String| !name.ends_with("f08ts_") && !name.starts_with("suiro_");
     let extra: Vec<_> =
         exported.iter().filter(is_ours).filter(|name| !known.contains(name)).collect();
@@ -63,7 +63,7 @@ fn exports_are_those_of_the_table_under_all_names() {
 }
 
 #[test]
-fn the_library_names_the_one_it_needs() {
+fn the_library_needs_the_library_of_c() {
     let mut command = Command::new("readelf");
     let dynamic = run(command.args(["-d", "-W"]).arg(shared_library()));
     assert!(dynamic.contains("Library soname: [libmpifort_abi.so.1]"), "{dynamic}");

@@ -1,5 +1,5 @@
-//! Exchanges with a datatype for every peer: how many handles the lists have is known only to the
-//! communicator, and with `MPI_IN_PLACE` that of the send side is not looked at (MPI 5.0 §6.8).
+//! Exchanges with a datatype for every peer: the communicator determines the number of handles, and
+//! with `MPI_IN_PLACE` the send side is ignored (MPI 5.0 §6.8).
 
 use std::ffi::c_void;
 
@@ -19,23 +19,21 @@ const MPI_DIST_GRAPH: i32 = 213;
 
 /// The datatypes of both sides.
 pub(crate) struct Types {
-    /// Of what is sent.
     pub send: Handles,
-    /// Of what is received.
     pub receive: Handles,
 }
 
 impl Types {
-    /// One for each rank of the other side. Of a handle that is no communicator none is read: C says
-    /// what is wrong.
+    /// One for each rank of the other side; none if the handle is not a communicator, for which C raises
+    /// the error.
     ///
     /// # Safety
-    /// The lists have as many elements as the standard says, but for the send side in place.
+    /// The lists have as many elements as the standard requires, except the send side in place.
     pub(crate) unsafe fn of_ranks(
         sendbuf: *mut c_void, send: *const Fint, receive: *const Fint, comm: Handle,
     ) -> Self {
         let (mut is_inter, mut size) = (0, 0);
-        // SAFETY: the results are our own; the caller's promise of the lists.
+        // SAFETY: the results are local variables; the caller's promise of the lists.
         unsafe {
             if is_communicator(comm) && PMPI_Comm_test_inter(comm, &mut is_inter) == MPI_SUCCESS {
                 match is_inter {
@@ -63,19 +61,19 @@ impl Types {
     }
 }
 
-/// Whether the calls that ask for sizes would not fail, and call an error handler themselves. The
-/// null handle is the one mistake that is told apart without C.
+/// Whether queries of sizes will not call an error handler. Without C, only the null handle can be
+/// detected.
 fn is_communicator(comm: Handle) -> bool {
     comm != handle(MPI_COMM_NULL)
 }
 
-/// How many neighbors there are to receive from and to send to (§8.6); none without a topology.
+/// The numbers of neighbors to receive from and to send to (§8.6); 0 without a topology.
 ///
 /// # Safety
 /// None beyond that of C.
 unsafe fn neighbors(comm: Handle) -> (Fint, Fint) {
     let (mut topology, mut sources, mut destinations) = (0, 0, 0);
-    // SAFETY: the results are our own.
+    // SAFETY: the results are local variables.
     unsafe {
         if !is_communicator(comm) || PMPI_Topo_test(comm, &mut topology) != MPI_SUCCESS {
             return (0, 0);
@@ -106,8 +104,8 @@ unsafe fn neighbors(comm: Handle) -> (Fint, Fint) {
     }
 }
 
-/// Defines a routine: who the peers are, the type of displacements, and the arguments that follow
-/// the communicator, which are an info object or none and a request or none.
+/// Defines a routine by its peers, the type of displacements, and the arguments after the
+/// communicator: an optional info object and an optional request.
 macro_rules! exchange {
     ($symbol:ident, $call:ident, $of:ident, $displacement:ty
      $(, info $info:ident)? $(, request $request:ident)?) => {

@@ -1,5 +1,5 @@
-//! Attributes and their keys (MPI 5.0 §7.7 and §19.3.7). The C library keeps of which language a
-//! value and the functions of a key are, and calls those functions: a copy may be asked for from
+//! Attributes and their keys (MPI 5.0 §7.7 and §19.3.7). The C library stores the language of each
+//! value and of the functions of each key, and calls those functions: a copy may be requested from
 //! either language.
 
 use std::ffi::{c_int, c_void};
@@ -9,7 +9,7 @@ use crate::argument::{answer, handle};
 use crate::c::*;
 use crate::logical::logical;
 
-/// The kinds of object that have attributes, as the C library counts them.
+/// The kinds of objects with attributes, in the numbering of the C library.
 const COMM: c_int = 0;
 const DATATYPE: c_int = 1;
 const WIN: c_int = 2;
@@ -98,7 +98,7 @@ pub(crate) unsafe extern "C" fn pmpi_keyval_create_(
     }
 }
 
-/// `MPI_ATTR_GET`: of a value that needs more, the low half.
+/// `MPI_ATTR_GET`: the low half of a longer value.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn pmpi_attr_get_(
     comm: *const Fint, keyval: *const Fint, attribute_val: *mut Fint, flag: *mut Fint,

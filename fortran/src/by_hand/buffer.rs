@@ -1,4 +1,4 @@
-//! Buffers for sending that are given back, and memory that only the compiler needs to know of.
+//! Detachment of send buffers, and `MPI_F_SYNC_REG`.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -6,8 +6,8 @@ use std::ptr;
 use crate::argument::{answer, handle};
 use crate::c::*;
 
-/// Defines a detachment: in `mpif.h` and module `mpi` the address is not told, since there is no
-/// type for it (MPI 5.0 §3.6); in module `mpi_f08` it is a C pointer.
+/// Defines a detachment: `mpif.h` and module `mpi` have no type for the address, so it is not
+/// returned (MPI 5.0 §3.6); in module `mpi_f08` it is a C pointer.
 macro_rules! detachment {
     ($symbol:ident, $f08:ident, $f08_large:ident, $call:ident, $call_large:ident $(, $of:ident)?) => {
         #[doc = concat!("[`", stringify!($call), "`] without the address.")]
@@ -73,7 +73,7 @@ jumps! {
     mpi_session_detach_buffer_c_f08_ => pmpi_session_detach_buffer_c_f08_;
 }
 
-/// `MPI_F_SYNC_REG`: a call that a compiler cannot see into, so that what it is given is in memory
+/// `MPI_F_SYNC_REG`: an opaque call, before which the compiler stores its argument to memory
 /// (§19.1.17).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn pmpi_f_sync_reg_(_buf: *mut c_void) {}

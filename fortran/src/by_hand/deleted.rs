@@ -1,6 +1,6 @@
-//! Routines of MPI-1 that the standard has deleted and programs still call, by those that took their
-//! place. Where those have addresses, these have default INTEGERs: an address loses its high half,
-//! but differences of addresses less than 2 GiB apart stay right.
+//! Routines of MPI-1 that the standard has deleted and programs still call, implemented by their
+//! replacements. Addresses are default INTEGERs here: they lose their high half, but differences of
+//! addresses less than 2 GiB apart remain correct.
 
 use std::ffi::c_void;
 
@@ -151,7 +151,7 @@ pub(crate) unsafe extern "C" fn pmpi_type_struct_(
     }
 }
 
-/// Stores what `choose` makes of a datatype's lower bound and extent.
+/// Stores the result of `choose` for the lower bound and extent of a datatype.
 ///
 /// # Safety
 /// All may be read or written as the routine's arguments.
@@ -170,7 +170,7 @@ unsafe fn store_bounds(
                 *result = bound;
                 answer(ierror, code);
             }
-            // A number that is not the datatype's would be taken for it.
+            // A truncated number would be taken for the bound.
             Err(_) => {
                 *result = MPI_UNDEFINED;
                 PMPI_Comm_call_errhandler(handle(MPI_COMM_SELF), MPI_ERR_ARG);

@@ -1,4 +1,4 @@
-//! Routines with procedures of the application that C cannot call itself (`callback`).
+//! Routines with application procedures that C cannot call directly (see `callback`).
 
 use std::ffi::{c_char, c_void};
 
@@ -41,8 +41,8 @@ pub(crate) unsafe extern "C" fn pmpi_grequest_start_(
     }
 }
 
-/// Defines the registration of a data representation. It lasts as long as the program, and so does
-/// what it was registered with.
+/// Defines the registration of a data representation. The registration and its procedures last until
+/// the end of the program.
 macro_rules! registration {
     ($symbol:ident, $call:ident, $of:ident, $convert:ty, $read:ident, $write:ident) => {
         #[doc = concat!("[`", stringify!($call), "`].")]
@@ -102,7 +102,7 @@ jumps! {
     mpi_register_datarep_c_f08_ => pmpi_register_datarep_c_f08_;
 }
 
-/// The extent function that knows these.
+/// The extent function for these procedures.
 fn extent_of<F>(_functions: *const Representation<F>) -> *const c_void {
     callback::extent::<F> as *const c_void
 }

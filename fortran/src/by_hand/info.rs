@@ -1,5 +1,5 @@
-//! Strings whose length is an argument: in C it has room for the final zero, in Fortran not
-//! (MPI 5.0, chapter 10).
+//! Strings whose length is an argument: in C it includes the final zero, in Fortran not (MPI 5.0,
+//! chapter 10).
 
 use std::ffi::{c_char, c_int};
 use std::ptr;
@@ -7,7 +7,7 @@ use std::ptr;
 use crate::argument::{answer, handle, number};
 use crate::c::*;
 use crate::logical::logical;
-use crate::text::{Room, Text};
+use crate::text::{CharacterBuffer, Text};
 
 /// [`PMPI_Info_create_env`] without arguments of `main`.
 #[unsafe(no_mangle)]
@@ -30,12 +30,12 @@ pub(crate) unsafe extern "C" fn pmpi_info_get_(
     // SAFETY: the caller's promise of the arguments.
     unsafe {
         let key = Text::stripped(key, key_len);
-        let mut room = Room::new((*valuelen).max(0) as usize + 1);
+        let mut buffer = CharacterBuffer::new((*valuelen).max(0) as usize + 1);
         let mut found = 0;
         let code =
-            PMPI_Info_get(handle(*info), key.as_ptr(), *valuelen, room.as_mut_ptr(), &mut found);
+            PMPI_Info_get(handle(*info), key.as_ptr(), *valuelen, buffer.as_mut_ptr(), &mut found);
         if found != 0 {
-            room.put(value, value_len);
+            buffer.put(value, value_len);
         }
         *flag = logical(found);
         answer(ierror, code);
@@ -51,18 +51,18 @@ pub(crate) unsafe extern "C" fn pmpi_info_get_string_(
     // SAFETY: the caller's promise of the arguments.
     unsafe {
         let key = Text::stripped(key, key_len);
-        let mut room = Room::new((*buflen).max(0) as usize + 1);
+        let mut buffer = CharacterBuffer::new((*buflen).max(0) as usize + 1);
         let (mut len, mut found) = (len_in_c(*buflen), 0);
         let code = PMPI_Info_get_string(
             handle(*info),
             key.as_ptr(),
             &mut len,
-            room.as_mut_ptr(),
+            buffer.as_mut_ptr(),
             &mut found,
         );
         if found != 0 {
             if *buflen > 0 {
-                room.put(value, value_len);
+                buffer.put(value, value_len);
             }
             *buflen = len - 1;
         }
@@ -79,18 +79,18 @@ pub(crate) unsafe extern "C" fn pmpi_session_get_nth_pset_(
 ) {
     // SAFETY: the caller's promise of the arguments.
     unsafe {
-        let mut room = Room::new((*pset_len).max(0) as usize + 1);
+        let mut buffer = CharacterBuffer::new((*pset_len).max(0) as usize + 1);
         let mut len = len_in_c(*pset_len);
         let code = PMPI_Session_get_nth_pset(
             handle(*session),
             handle(*info),
             *n,
             &mut len,
-            room.as_mut_ptr(),
+            buffer.as_mut_ptr(),
         );
         if code == MPI_SUCCESS {
             if *pset_len > 0 {
-                room.put(pset_name, pset_name_len);
+                buffer.put(pset_name, pset_name_len);
             }
             *pset_len = len - 1;
         }
@@ -98,7 +98,7 @@ pub(crate) unsafe extern "C" fn pmpi_session_get_nth_pset_(
     }
 }
 
-/// The length of a buffer in C: one more, but zero asks for the length only.
+/// The length of a buffer in C: one more; zero only queries the length.
 fn len_in_c(len: Fint) -> c_int {
     if len > 0 { len.saturating_add(1) } else { len }
 }

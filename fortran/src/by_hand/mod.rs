@@ -1,4 +1,4 @@
-//! The routines whose arguments take more than a conversion each; one file for each reason.
+//! The routines that need more than a conversion of each argument; one file for each reason.
 
 mod alltoallw;
 mod attribute;

@@ -1,17 +1,17 @@
-//! What C has no function for, or another signature.
+//! Routines without a C function, or with another signature in C.
 
 use crate::argument::{answer, handle, number};
 use crate::c::*;
 use crate::logical::truths;
 
-/// [`PMPI_Pcontrol`] with its level, the only argument that has a meaning.
+/// [`PMPI_Pcontrol`] with its level, the only meaningful argument.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn pmpi_pcontrol_(level: *const Fint) {
     // SAFETY: the caller's promise of the argument.
     unsafe { PMPI_Pcontrol(*level) };
 }
 
-/// [`PMPI_Cart_sub`]: the number of dimensions is known to the communicator.
+/// [`PMPI_Cart_sub`]: the communicator has the number of dimensions.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn pmpi_cart_sub_(
     comm: *const Fint, remain_dims: *const Fint, newcomm: *mut Fint, ierror: *mut Fint,

@@ -1,6 +1,5 @@
-//! Procedures of the standard that an application passes where it could pass its own. They are
-//! known by their addresses, of which each has as many as it has names; one that is called all the
-//! same does what the standard says.
+//! Predefined procedures that an application passes as callbacks. They are identified by their
+//! addresses, one for each name. If one is called nevertheless, it behaves as in the standard.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -8,12 +7,12 @@ use std::ptr;
 use crate::c::*;
 use crate::entry::meaning;
 
-/// What C has for the procedures that copy nothing or delete nothing.
+/// C's constant for procedures that copy nothing or delete nothing.
 const NULL_FN: usize = 0;
-/// What C has for the procedures that copy the value.
+/// C's constant for procedures that copy the value.
 const DUP_FN: usize = 1;
 
-/// What C has for a copy function.
+/// The C argument for a copy function.
 pub(crate) fn copy_function(given: *const c_void) -> *const c_void {
     match meaning(given) {
         Some(name) if name.ends_with("NULL_COPY_FN") => ptr::without_provenance(NULL_FN),
@@ -22,7 +21,7 @@ pub(crate) fn copy_function(given: *const c_void) -> *const c_void {
     }
 }
 
-/// What C has for a delete function.
+/// The C argument for a delete function.
 pub(crate) fn delete_function(given: *const c_void) -> *const c_void {
     match meaning(given) {
         Some(name) if name.ends_with("NULL_DELETE_FN") => ptr::without_provenance(NULL_FN),
@@ -30,7 +29,7 @@ pub(crate) fn delete_function(given: *const c_void) -> *const c_void {
     }
 }
 
-/// Whether a conversion function of a data representation stands for none.
+/// Whether a conversion function of a data representation means no conversion.
 pub(crate) fn is_no_conversion(given: *const c_void) -> bool {
     meaning(given) == Some("MPI_CONVERSION_FN_NULL")
 }
@@ -96,6 +95,6 @@ deletes! {
     pmpi_null_delete_fn_: Fint;
 }
 
-/// `MPI_CONVERSION_FN_NULL`: stands for no conversion, and is never called.
+/// `MPI_CONVERSION_FN_NULL`: means no conversion, and is never called.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn pmpi_conversion_fn_null_() {}

@@ -1,5 +1,5 @@
-//! Initialization, which has no arguments of `main` in Fortran, and after which C is told what
-//! Fortran's types are (MPI 5.0, chapter 20).
+//! Initialization, which has no arguments of `main` in Fortran, and which describes Fortran's types to
+//! the C library (MPI 5.0, chapter 20).
 
 use std::ffi::{CStr, c_int};
 use std::ptr;
@@ -8,8 +8,8 @@ use std::sync::Once;
 use crate::argument::{answer, handle, number};
 use crate::c::*;
 
-/// What every Fortran compiler on these processors has. What only some have, as numbers of 16
-/// bytes, is left open.
+/// Properties of every Fortran compiler on these processors. Types that only some have, such as numbers
+/// of 16 bytes, are left open.
 const TYPES: [(&CStr, &CStr); 17] = [
     (c"mpi_logical_size", c"4"),
     (c"mpi_integer_size", c"4"),
@@ -33,7 +33,7 @@ const TYPES: [(&CStr, &CStr); 17] = [
 /// `MPI_INFO_NULL`.
 const INFO_NULL: Fint = 0x130;
 
-/// Told once: initialization may happen in many sessions.
+/// Described once: there may be many sessions.
 static DESCRIBED: Once = Once::new();
 
 /// [`PMPI_Init`] without arguments.
@@ -69,8 +69,8 @@ pub(crate) unsafe extern "C" fn pmpi_session_init_(
     }
 }
 
-/// Tells C of Fortran after a successful initialization, unless somebody has: what was told first
-/// stays, and to tell it again is an error.
+/// Describes Fortran's types to C after a successful initialization, unless they are already
+/// described: a second description is an error.
 fn described(code: c_int) -> c_int {
     if code == MPI_SUCCESS {
         DESCRIBED.call_once(|| {
@@ -84,7 +84,7 @@ fn described(code: c_int) -> c_int {
 fn describe_booleans() {
     let (mut truth, mut falsity, mut is_set): (Fint, Fint, c_int) = (1, 0, 0);
     let size = size_of::<Fint>() as c_int;
-    // SAFETY: both have that size, and the result is our own.
+    // SAFETY: both have that size, and the result is a local variable.
     unsafe {
         let (mut known_true, mut known_false): (Fint, Fint) = (0, 0);
         let known = ((&raw mut known_true).cast(), (&raw mut known_false).cast());
@@ -98,7 +98,7 @@ fn describe_booleans() {
 
 fn describe_types() {
     let mut info = handle(INFO_NULL);
-    // SAFETY: the strings end with a zero, the handle is our own.
+    // SAFETY: the strings end with a zero, and this function made the handle.
     unsafe {
         if PMPI_Abi_get_fortran_info(&mut info) != MPI_SUCCESS {
             return;

@@ -44,8 +44,8 @@ pub(crate) unsafe extern "C" fn pmpi_comm_spawn_multiple_(
     comm: *const Fint, intercomm: *mut Fint, array_of_errcodes: *mut Fint, ierror: *mut Fint,
     array_of_commands_len: usize, array_of_argv_len: usize,
 ) {
-    // SAFETY: the caller's promise of the arguments, which only the root's are looked at by C; they
-    // are there at every rank, for Fortran has no null.
+    // SAFETY: the caller's promise of the arguments. C reads only those of the root, but they exist
+    // at every rank, because Fortran has no null.
     unsafe {
         let rows = (*count).max(0) as usize;
         let command = |row: usize| {
@@ -82,15 +82,15 @@ pub(crate) unsafe extern "C" fn pmpi_comm_spawn_multiple_(
 struct Arguments {
     /// Owns what `starts` points to.
     _texts: Vec<Text>,
-    /// With the null that ends them; empty for `MPI_ARGV_NULL`.
+    /// Null-terminated; empty for `MPI_ARGV_NULL`.
     starts: Vec<*mut c_char>,
 }
 
 impl Arguments {
-    /// The strings of `len` characters in row `row` of an array with so many rows, up to a blank one.
+    /// The strings of `len` characters in row `row` of an array with `rows` rows, up to a blank one.
     ///
     /// # Safety
-    /// `start` is that array, or one of the variables that stand for none.
+    /// `start` is that array, or `MPI_ARGV_NULL` or `MPI_ARGVS_NULL`.
     unsafe fn of(start: *const c_char, len: usize, rows: usize, row: usize) -> Self {
         let mut texts = Vec::new();
         if is_argv_null(start) {

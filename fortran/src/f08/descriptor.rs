@@ -26,9 +26,9 @@ pub(super) struct Descriptor {
 #[repr(C)]
 pub(super) struct Dimension {
     lower_bound: isize,
-    /// Elements; -1 if nobody knows: the last dimension of an assumed-size array.
+    /// Number of elements; -1 if unknown: the last dimension of an assumed-size array.
     pub extent: isize,
-    /// From one element to the next, in bytes.
+    /// Distance of elements in bytes.
     pub stride: isize,
 }
 
@@ -45,7 +45,7 @@ impl Descriptor {
         self.element_bytes
     }
 
-    /// The first one is that whose elements are neighbors in memory.
+    /// The first dimension has the elements that are adjacent in memory.
     #[inline]
     pub(super) fn dimensions(&self) -> &[Dimension] {
         let first = (&raw const self.dimensions).cast();
@@ -53,8 +53,8 @@ impl Descriptor {
         unsafe { slice::from_raw_parts(first, self.rank.max(0) as usize) }
     }
 
-    /// Whether its elements lie one after another. What has none, or is a scalar, does; so does an
-    /// assumed-size array, of which sections with strides are copied by compilers.
+    /// Whether the elements are contiguous. Scalars and empty arrays are, and so are assumed-size arrays:
+    /// compilers copy sections with strides for them.
     #[inline]
     pub(super) fn is_adjacent(&self) -> bool {
         let mut bytes = self.element_bytes as isize;
@@ -75,7 +75,7 @@ impl Descriptor {
         self.dimensions().iter().any(|dimension| dimension.extent <= 0)
     }
 
-    /// Whether its elements lie one after another; if not, an error was raised.
+    /// Whether the elements are contiguous; otherwise raises an error.
     ///
     /// # Safety
     /// `ierror` is null or may be written.

@@ -1,5 +1,5 @@
-//! What a call's buffers consist of: the datatype that the program gave or, where a buffer is a
-//! section of an array, one made for the call that knows how it lies.
+//! The datatype of the buffers of a call: that of the program or, for array sections, one made for the
+//! call that describes their layout.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -8,10 +8,10 @@ use super::descriptor::Descriptor;
 use crate::argument::{handle, number};
 use crate::c::{Count, Fint, Handle, MPI_SUCCESS, PMPI_Type_free};
 
-/// Dimensions of an array at most (Fortran 2018, §5.4.6).
+/// The maximum rank of an array (Fortran 2018, §5.4.6).
 const RANK_MAX: usize = 15;
 
-/// A buffer of the next call for the C library.
+/// A buffer of the next call, for the C library.
 #[repr(C)]
 struct Section {
     base: *const c_void,
@@ -21,7 +21,7 @@ struct Section {
 }
 
 unsafe extern "C" {
-    /// A committed datatype with elements like those of `datatype`, for a call with these buffers.
+    /// Makes a committed datatype with the elements of `datatype`, for a call with these buffers.
     /// It raises no error.
     fn suiro_Type_create_sections(
         datatype: Handle, count: c_int, sections: *const Section, newtype: *mut Handle,
@@ -31,12 +31,12 @@ unsafe extern "C" {
 /// The datatype of one call's buffers.
 pub(super) struct Elements {
     given: *const Fint,
-    /// That with the sections, if there are any.
+    /// The datatype for sections, if there are any.
     made: Option<Fint>,
 }
 
 impl Elements {
-    /// Of the datatype that the program gave, for these buffers.
+    /// The datatype for these buffers, from the one of the program.
     ///
     /// # Safety
     /// `datatype` may be read as long as the value lives.
@@ -69,15 +69,15 @@ impl Drop for Elements {
     }
 }
 
-/// Lets go of a datatype that [`made`] has made.
+/// Frees a datatype of [`made`].
 #[cold]
 pub(super) fn free(mut datatype: Handle) {
-    // SAFETY: it came from the C library, and nobody else has it.
+    // SAFETY: it came from the C library, and has no other owner.
     unsafe { PMPI_Type_free(&mut datatype) };
 }
 
-/// A datatype that knows which buffers are sections; `None` if the C library has none: then the
-/// datatype is wrong, which the call itself will say, if it looks at it at all.
+/// A datatype that describes the sections; `None` if the C library cannot make one: then the given
+/// datatype is invalid, and the call itself raises the error if it uses it.
 #[cold]
 pub(super) fn made(datatype: Handle, buffers: &[&Descriptor]) -> Option<Handle> {
     let apart = buffers.iter().filter(|buffer| !buffer.is_adjacent());
@@ -92,7 +92,7 @@ pub(super) fn made(datatype: Handle, buffers: &[&Descriptor]) -> Option<Handle> 
         })
         .collect();
     let mut newtype = ptr::null_mut();
-    // SAFETY: each section has its extents beside it, and the result is our own.
+    // SAFETY: each section points to its extents, and the result is a local variable.
     let code = unsafe {
         suiro_Type_create_sections(
             datatype,

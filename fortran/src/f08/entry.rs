@@ -1,4 +1,4 @@
-//! The entry points made from the table.
+//! The generated entry points.
 
 use std::ffi::{c_char, c_void};
 

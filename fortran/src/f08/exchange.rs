@@ -1,5 +1,5 @@
-//! Exchanges with a datatype for every peer (MPI 5.0 §6.8): each of them is one of a section, where
-//! the buffer is one. Displacements are bytes in what is contiguous virtually.
+//! Exchanges with a datatype for every peer (MPI 5.0 §6.8): if the buffer is a section, each of these
+//! is replaced by one for the section. Displacements are bytes in the virtually contiguous array.
 
 use super::descriptor::Descriptor;
 use super::elements::{free, made};
@@ -12,7 +12,7 @@ use crate::sentinel::choice;
 /// The datatypes of one side.
 struct Side<'a> {
     types: &'a mut Handles,
-    /// Those that were made for the call.
+    /// Datatypes that were made for the call.
     made: Vec<Handle>,
 }
 
@@ -37,8 +37,8 @@ impl Drop for Side<'_> {
     }
 }
 
-/// Defines a routine: who the peers are, the types of counts and displacements, and the arguments
-/// that follow the communicator, which are an info object or none and a request or none.
+/// Defines a routine by its peers, the types of counts and displacements, and the arguments after the
+/// communicator: an optional info object and an optional request.
 macro_rules! exchange {
     ($symbol:ident, $twin:ident, $call:ident, $of:ident, $count:ty, $displacement:ty
      $(, info $info:ident)? $(, request $request:ident)?) => {
@@ -50,7 +50,7 @@ macro_rules! exchange {
             rdispls: *const $displacement, recvtypes: *const Fint, comm: *const Fint,
             $($info: *const Fint,)? $($request: *mut Fint,)? ierror: *mut Fint,
         ) {
-            // SAFETY: the compiler made the descriptors; all else is the standard's promise.
+            // SAFETY: the compiler made the descriptors; all else is the contract of the standard.
             unsafe {
                 let (sendbuf, recvbuf, comm) = (&*sendbuf, &*recvbuf, handle(*comm));
                 let from = choice(sendbuf.address());

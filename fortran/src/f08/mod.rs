@@ -1,10 +1,10 @@
 //! Module `mpi_f08`: choice buffers are descriptors, and may be sections of arrays.
 //!
-//! An array that is adjacent in memory is its address, and the call is that of `mpif.h`. For a
-//! section with strides the C library makes a datatype for this call, which knows how the buffer
-//! lies (`Elements`); the call is the same with that datatype, and frees it at once, since MPI keeps
-//! what an operation needs until it is over. The entry points are made from the table
-//! (`generator/f08.rs`); here is what they call, and what is no conversion of arguments.
+//! A contiguous array is passed by its address, with the call of `mpif.h`. For a section with strides,
+//! the C library makes a datatype for this call that describes the layout (`Elements`). The call uses
+//! that datatype and frees it immediately: MPI keeps it until the operation has completed. The entry
+//! points are generated (`generator/f08.rs`); this module has the functions that they call, and routines
+//! that need more than conversions.
 
 mod descriptor;
 mod elements;

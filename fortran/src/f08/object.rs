@@ -1,5 +1,5 @@
-//! What the modules need of the library and C has not: comparisons of handles, sizes of variables,
-//! and a call that only compilers heed.
+//! Functions that the modules need and C does not have: comparisons of handles, sizes of variables, and
+//! `MPI_F_SYNC_REG`.
 
 use super::descriptor::Descriptor;
 use crate::argument::answer;
@@ -31,7 +31,7 @@ pub(super) unsafe extern "C" fn pmpi_sizeof_f08ts_(
     }
 }
 
-/// `MPI_F_SYNC_REG`: nothing is done, but no compiler knows.
+/// `MPI_F_SYNC_REG`: an empty function that is opaque to compilers.
 #[unsafe(no_mangle)]
 pub(super) unsafe extern "C" fn pmpi_f_sync_reg_f08ts_(_buf: *const Descriptor) {}
 
