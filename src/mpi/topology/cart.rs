@@ -7,24 +7,26 @@ use platform::base::{ErrorClass, Result};
 /// One dimension of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dimension {
-    /// How many coordinates, at least 1.
+    /// Number of coordinates, at least 1.
     pub(crate) len: u32,
-    /// Whether the last one is beside the first.
+    /// Whether the last coordinate is adjacent to the first.
     pub(crate) periodic: bool,
 }
 
-/// A grid. One without dimensions has one rank.
+/// A grid. A grid without dimensions has one rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cart {
     dimensions: Vec<Dimension>,
 }
 
-/// What a rank belongs to once some dimensions of its grid are dropped.
+/// The slice of a grid that contains a rank, if some dimensions are dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CartSlice {
-    /// The grid of the other dimensions.
+    /// The grid of the remaining dimensions.
     pub(crate) cart: Cart,
+    /// Index of the slice.
     pub(crate) number: u32,
+    /// The rank in the slice.
     pub(crate) rank: u32,
 }
 
@@ -32,16 +34,19 @@ impl Cart {
     /// A grid with these lengths; a period is true unless it is 0.
     ///
     /// # Errors
-    /// `Dims` for a length below 1; `Arg` if there are more places than an `int` can count.
+    /// `Dims` for a length below 1; `Arg` if the number of ranks exceeds an `int`.
     pub fn new(lens: &[i32], periods: &[i32]) -> Result<Self> {
-        let mut places = 1_i32;
+        let mut ranks = 1_i32;
         let mut dimensions = Vec::with_capacity(lens.len());
         for (number, (given, period)) in lens.iter().zip(periods).enumerate() {
             let len = u32::try_from(*given).ok().filter(|len| *len > 0).ok_or_else(|| {
-                ErrorClass::Dims.error(format!("the length of dimension {number} is {given}"))
+                ErrorClass::Dims.error(format!(
+                    "the length of dimension {number} is {given}: expected 1 or more"
+                ))
             })?;
-            places = places.checked_mul(*given).ok_or_else(|| {
-                ErrorClass::Arg.error(format!("a grid of {lens:?} has too many places"))
+            ranks = ranks.checked_mul(*given).ok_or_else(|| {
+                ErrorClass::Arg
+                    .error(format!("the number of ranks in a grid of {lens:?} exceeds an int"))
             })?;
             dimensions.push(Dimension { len, periodic: *period != 0 });
         }
@@ -52,7 +57,7 @@ impl Cart {
         &self.dimensions
     }
 
-    /// How many places it has.
+    /// Number of ranks.
     pub fn size(&self) -> u32 {
         self.dimensions.iter().map(|dimension| dimension.len).product()
     }
@@ -68,7 +73,7 @@ impl Cart {
         coordinates
     }
 
-    /// The rank at these coordinates; in a periodic dimension any number is one (§8.5.5).
+    /// The rank at these coordinates; in a periodic dimension any number is valid (§8.5.5).
     ///
     /// # Errors
     /// `Arg` for a coordinate outside of a dimension that is not periodic.
@@ -76,7 +81,7 @@ impl Cart {
         let mut rank = 0;
         for (number, (given, dimension)) in coordinates.iter().zip(&self.dimensions).enumerate() {
             let Dimension { len, .. } = *dimension;
-            let coordinate = dimension.place(i64::from(*given)).ok_or_else(|| {
+            let coordinate = dimension.coordinate(i64::from(*given)).ok_or_else(|| {
                 let why = format!("coordinate {given} is not in 0..{len} of dimension {number}");
                 ErrorClass::Arg.error(why)
             })?;
@@ -101,18 +106,18 @@ impl Cart {
         let dimension = self.dimensions[along];
         let own = rank / stride % dimension.len;
         let at = |distance: i64| {
-            let place = dimension.place(i64::from(own) + distance)?;
-            Some(rank - own * stride + place * stride)
+            let coordinate = dimension.coordinate(i64::from(own) + distance)?;
+            Some(rank - own * stride + coordinate * stride)
         };
         let distance = i64::from(displacement);
         Ok([at(-distance), at(distance)])
     }
 
-    /// The part of the grid that `rank` is in if only the dimensions that are true remain (§8.5.7).
+    /// The slice of the grid that contains `rank`, with the dimensions that are true (§8.5.7).
     pub(crate) fn slice(&self, rank: u32, remain: &[bool]) -> CartSlice {
         let mut slice = CartSlice { cart: Self { dimensions: Vec::new() }, number: 0, rank: 0 };
-        let places = self.coordinates(rank).into_iter().zip(&self.dimensions);
-        for ((coordinate, dimension), remains) in places.zip(remain) {
+        let coordinates = self.coordinates(rank).into_iter().zip(&self.dimensions);
+        for ((coordinate, dimension), remains) in coordinates.zip(remain) {
             let number = if *remains { &mut slice.rank } else { &mut slice.number };
             *number = *number * dimension.len + coordinate;
             if *remains {
@@ -122,7 +127,7 @@ impl Cart {
         slice
     }
 
-    /// Every pair of ranks beside each other: from each rank to the next one along each dimension.
+    /// Every pair of adjacent ranks: from each rank to the next one along each dimension.
     pub(crate) fn edges(&self) -> impl Iterator<Item = (u32, u32)> {
         let directions = 0..self.dimensions.len() as i32;
         (0..self.size()).flat_map(move |rank| {
@@ -135,8 +140,8 @@ impl Cart {
 }
 
 impl Dimension {
-    /// The coordinate that a number means.
-    fn place(self, number: i64) -> Option<u32> {
+    /// The coordinate of a number, which may be outside of a periodic dimension.
+    fn coordinate(self, number: i64) -> Option<u32> {
         let len = i64::from(self.len);
         match self.periodic {
             true => Some(number.rem_euclid(len) as u32),
@@ -159,7 +164,7 @@ mod tests {
         for rank in 0..24 {
             let coordinates = grid.coordinates(rank);
             assert_eq!(coordinates, [rank / 12, rank / 4 % 3, rank % 4]);
-            let signed: Vec<_> = coordinates.iter().map(|place| *place as i32).collect();
+            let signed: Vec<_> = coordinates.iter().map(|coordinate| *coordinate as i32).collect();
             assert_eq!(grid.rank(&signed).unwrap(), rank);
         }
     }
@@ -170,9 +175,9 @@ mod tests {
         assert_eq!(grid.rank(&[-1, 3]).unwrap(), 11);
         assert_eq!(grid.rank(&[i32::MAX, 0]).unwrap(), (i32::MAX % 3) as u32 * 4);
         assert_eq!(grid.rank(&[i32::MIN, 0]).unwrap(), i32::MIN.rem_euclid(3) as u32 * 4);
-        for place in [-1, 4, i32::MIN, i32::MAX] {
-            let error = grid.rank(&[0, place]).unwrap_err();
-            assert_eq!(error.why, format!("coordinate {place} is not in 0..4 of dimension 1"));
+        for coordinate in [-1, 4, i32::MIN, i32::MAX] {
+            let error = grid.rank(&[0, coordinate]).unwrap_err();
+            assert_eq!(error.why, format!("coordinate {coordinate} is not in 0..4 of dimension 1"));
         }
     }
 

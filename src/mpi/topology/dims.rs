@@ -1,40 +1,44 @@
 //! `MPI_Dims_create` (MPI 5.0 §8.5.2): the most balanced lengths of a grid.
 //!
-//! The standard asks for lengths "as close to each other as possible". Here that means the least
-//! difference between the longest and the shortest, and of equal ones the least sum, which is the
-//! least surface. After Träff and Lübbe, "Specification Guideline Violations by MPI_Dims_create",
-//! EuroMPI 2015, who show that factors put together greedily miss this.
+//! The standard requires lengths "as close to each other as possible". This module minimizes the
+//! difference between the longest and the shortest length, and then the sum, which is the surface.
+//! After Träff and Lübbe, "Specification Guideline Violations by MPI_Dims_create", EuroMPI 2015,
+//! which shows that greedy combination of factors misses this optimum.
 //!
 //! The search is branch and bound over the divisors: lengths descend, so the next one is at least
-//! the root of what is left, and the shortest at most the root of what is left then. An `int` has
-//! at most 1536 divisors.
+//! the root of the remaining product, and the shortest at most the root of the product that remains
+//! after it. An `int` has at most 1536 divisors.
 
 use platform::base::{ErrorClass, Result};
 
-/// Replaces each 0 in `dims` so that the product of all is `nodes`; the new ones descend.
+/// Replaces each 0 in `dims` so that the product of all is `nodes`; the new lengths descend.
 ///
 /// # Errors
 /// `Dims` if a length or `nodes` is negative, or no lengths have this product.
 pub fn fill(nodes: i32, dims: &mut [i32]) -> Result {
     let total = u32::try_from(nodes).ok().filter(|total| *total > 0).ok_or_else(|| {
-        ErrorClass::Dims.error(format!("{nodes} is not a number of processes to arrange"))
+        ErrorClass::Dims.error(format!("the number of processes is {nodes}: expected 1 or more"))
     })?;
     let mut fixed = 1_u32;
     for (number, len) in dims.iter().enumerate().filter(|(_, len)| **len != 0) {
         let positive = u32::try_from(*len).map_err(|_| {
-            ErrorClass::Dims.error(format!("the length of dimension {number} is {len}"))
+            ErrorClass::Dims
+                .error(format!("the length of dimension {number} is {len}: expected 0 or more"))
         })?;
-        // More than `nodes` in the end, if it does not fit.
+        // Saturation leads to a product above `nodes`.
         fixed = fixed.saturating_mul(positive);
     }
     let open = dims.iter().filter(|len| **len == 0).count();
     if !total.is_multiple_of(fixed) || (open == 0 && total != fixed) {
-        let why = format!("{nodes} processes cannot be arranged as {dims:?}");
+        let why = format!(
+            "{nodes} processes cannot fill a grid of {dims:?}: expected lengths whose product \
+             divides {nodes}"
+        );
         return Err(ErrorClass::Dims.error(why));
     }
     let lens = balanced(total / fixed, open);
-    for (place, len) in dims.iter_mut().filter(|len| **len == 0).zip(lens) {
-        *place = len as i32;
+    for (slot, len) in dims.iter_mut().filter(|len| **len == 0).zip(lens) {
+        *slot = len as i32;
     }
     Ok(())
 }
@@ -43,7 +47,7 @@ pub fn fill(nodes: i32, dims: &mut [i32]) -> Result {
 fn balanced(total: u32, count: usize) -> Vec<u32> {
     let mut primes = primes(total);
     if count >= primes.len() {
-        // Splitting a factor further never lengthens the longest, and shortens the sum.
+        // Splitting a factor never increases the longest length, and decreases the sum.
         primes.reverse();
         primes.resize(count, 1);
         return primes;
@@ -55,12 +59,12 @@ fn balanced(total: u32, count: usize) -> Vec<u32> {
     search.best
 }
 
-/// How unbalanced lengths are: the spread, then the sum.
+/// Imbalance of lengths: the spread, then the sum.
 type Imbalance = (u32, u32);
 const WORST: Imbalance = (u32::MAX, u32::MAX);
 
 struct FactorSearch {
-    /// Of the number to take apart, ascending.
+    /// Divisors of the number, ascending.
     divisors: Vec<u32>,
     chosen: Vec<u32>,
     best: Vec<u32>,
@@ -68,7 +72,7 @@ struct FactorSearch {
 }
 
 impl FactorSearch {
-    /// Tries all ways to go on with `count` factors of `rest`, none above `limit`.
+    /// Tries all continuations with `count` factors of `rest`, none above `limit`.
     fn extend(&mut self, rest: u32, count: usize, limit: u32) {
         if count == 1 {
             if rest <= limit {
@@ -86,7 +90,7 @@ impl FactorSearch {
             if !rest.is_multiple_of(factor) {
                 continue;
             }
-            // The bound only rises with the factor.
+            // The bound increases with the factor.
             if self.bound(factor, rest / factor, count - 1) >= self.imbalance {
                 break;
             }
@@ -96,11 +100,11 @@ impl FactorSearch {
         }
     }
 
-    /// No better score comes of `factor` and `count` factors of `rest`, at most their mean each.
+    /// Lower bound of the imbalance for `factor` and `count` factors of `rest`.
     fn bound(&self, factor: u32, rest: u32, count: usize) -> Imbalance {
         let longest = self.chosen.first().copied().unwrap_or(factor);
         let sum: u32 = self.chosen.iter().sum();
-        // Numbers with this product have at least this sum (their means).
+        // The sum of numbers with this product is at least this (inequality of means).
         let below = root_below(rest, count);
         (longest - below.min(longest), sum + factor + below * count as u32)
     }

@@ -1,42 +1,42 @@
-//! Distributed graphs (MPI 5.0 §8.5.4): of which each rank knows its own neighbors.
+//! Distributed graphs (MPI 5.0 §8.5.4): each rank knows only its own neighbors.
 //!
-//! An edge is given by any rank (`MPI_Dist_graph_create`), or by both of its ends
-//! (`MPI_Dist_graph_create_adjacent`); its [`EdgeRole`] says which end is to know of it. Neighbors are
-//! in the order of the ranks that gave them, and then in the order in which each gave them, so two
-//! equal calls give equal answers.
+//! Any rank may pass an edge (`MPI_Dist_graph_create`), or both of its ends pass it
+//! (`MPI_Dist_graph_create_adjacent`); the [`EdgeRole`] is the end for which the edge is. Neighbors
+//! are in the order of the ranks that passed them, and then in the order of each rank's arguments,
+//! so equal calls have equal results.
 
 use super::count;
 use platform::base::{ErrorClass, Result};
 
-/// Bytes of an [`GraphEdge`] on its way.
+/// Bytes of an encoded [`GraphEdge`].
 pub(crate) const EDGE_BYTES: usize = 16;
 
-/// For whom an edge is.
+/// The ends for which an edge is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EdgeRole {
-    /// For both ends.
+    /// Both ends.
     Both,
-    /// For its destination, whose source it names.
+    /// The destination.
     Incoming,
-    /// For its source, whose destination it names.
+    /// The source.
     Outgoing,
 }
 
 /// An edge of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GraphEdge {
-    /// From this rank.
+    /// Rank at the start of the edge.
     pub source: u32,
-    /// To this one.
+    /// Rank at the end of the edge.
     pub destination: u32,
-    /// Its weight; 1 in a graph without weights.
+    /// Weight; 1 in a graph without weights.
     pub weight: i32,
-    /// For whom it is.
+    /// The ends for which the edge is.
     pub role: EdgeRole,
 }
 
 impl GraphEdge {
-    /// Whether `rank` is to know of it.
+    /// Whether the edge is for `rank`.
     #[cfg(test)]
     pub(crate) fn is_known_to(&self, rank: u32) -> bool {
         self.enters(rank) || self.leaves(rank)
@@ -50,24 +50,22 @@ impl GraphEdge {
         self.source == rank && self.role != EdgeRole::Incoming
     }
 
-    /// The ranks that are to know of it; one rank may come twice.
+    /// The ranks for which the edge is; one rank may be repeated.
     pub(crate) fn ends(&self) -> impl Iterator<Item = u32> + use<> {
         let destination = (self.role != EdgeRole::Outgoing).then_some(self.destination);
         let source = (self.role != EdgeRole::Incoming).then_some(self.source);
         source.into_iter().chain(destination)
     }
 
-    /// As sent.
     pub(crate) fn emit(&self) -> [u8; EDGE_BYTES] {
         let mut bytes = [0; EDGE_BYTES];
         let words = [self.source, self.destination, self.weight as u32, self.role as u32];
-        for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
-            place.copy_from_slice(&word.to_le_bytes());
+        for (target, word) in bytes.chunks_exact_mut(4).zip(words) {
+            target.copy_from_slice(&word.to_le_bytes());
         }
         bytes
     }
 
-    /// As received.
     pub(crate) fn parse(bytes: &[u8; EDGE_BYTES]) -> Self {
         let [source, destination, weight, role] = [0, 4, 8, 12].map(|at| {
             let word: &[u8; 4] = bytes[at..].first_chunk().expect("16 bytes are four words");
@@ -92,10 +90,10 @@ pub(crate) struct NeighborList<'a> {
 
 impl NeighborList<'_> {
     fn checked(self, size: u32) -> impl Iterator<Item = Result<(u32, i32)>> {
-        self.ranks.iter().enumerate().map(move |(place, rank)| {
-            let weight = self.weights.map_or(1, |weights| weights[place]);
+        self.ranks.iter().enumerate().map(move |(index, rank)| {
+            let weight = self.weights.map_or(1, |weights| weights[index]);
             if weight < 0 {
-                let why = format!("the weight of edge {place} is {weight}");
+                let why = format!("the weight of edge {index} is {weight}: expected 0 or more");
                 return Err(ErrorClass::Arg.error(why));
             }
             Ok((end(*rank, size)?, weight))
@@ -107,7 +105,7 @@ impl NeighborList<'_> {
 /// other, in a communicator of `size` ranks.
 ///
 /// # Errors
-/// `Arg` for a rank that is not there, or a negative weight or degree.
+/// `Arg` for an invalid rank, or a negative weight or degree.
 pub(crate) fn edges_by_source(
     size: u32, sources: &[i32], degrees: &[i32], ends: NeighborList<'_>,
 ) -> Result<Vec<GraphEdge>> {
@@ -123,10 +121,10 @@ pub(crate) fn edges_by_source(
     Ok(edges)
 }
 
-/// How many edges these degrees of `MPI_Dist_graph_create` announce.
+/// The number of edges of these degrees of `MPI_Dist_graph_create`.
 ///
 /// # Errors
-/// `Arg` for a negative degree, or if they are more than an `int` can count.
+/// `Arg` for a negative degree, or if the number exceeds an `int`.
 pub(crate) fn total_degree(degrees: &[i32]) -> Result<usize> {
     let mut total = 0_usize;
     for degree in degrees {
@@ -134,7 +132,8 @@ pub(crate) fn total_degree(degrees: &[i32]) -> Result<usize> {
     }
     match total <= i32::MAX as usize {
         true => Ok(total),
-        false => Err(ErrorClass::Arg.error(format!("one rank gives {total} edges"))),
+        false => Err(ErrorClass::Arg
+            .error(format!("the degrees have a sum of {total}: expected at most {}", i32::MAX))),
     }
 }
 
@@ -158,7 +157,7 @@ pub(crate) fn adjacent(
 
 fn end(rank: i32, size: u32) -> Result<u32> {
     u32::try_from(rank).ok().filter(|rank| *rank < size).ok_or_else(|| {
-        let why = format!("an edge has an end at rank {rank}, which is not in 0..{size}");
+        let why = format!("an edge has rank {rank} as an end: expected 0..{size}");
         ErrorClass::Arg.error(why)
     })
 }
@@ -166,25 +165,25 @@ fn end(rank: i32, size: u32) -> Result<u32> {
 /// A rank and the weight of the edge to or from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Neighbor {
-    /// Its rank.
+    /// Rank of the neighbor.
     pub rank: u32,
     /// The weight; 1 in a graph without weights.
     pub weight: i32,
 }
 
-/// What a rank knows of a distributed graph.
+/// The edges of one rank in a distributed graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DistGraph {
-    /// Where its incoming edges come from.
+    /// Sources of its incoming edges.
     pub sources: Vec<Neighbor>,
-    /// Where its outgoing edges go to.
+    /// Destinations of its outgoing edges.
     pub destinations: Vec<Neighbor>,
-    /// Whether the graph was made with weights.
+    /// Whether the graph has weights.
     pub(crate) weighted: bool,
 }
 
 impl DistGraph {
-    /// Those of `rank` in a graph that has all of `edges`, given in order.
+    /// The edges of `rank` in a graph of `edges`, in order.
     pub fn new(rank: u32, edges: &[GraphEdge], weighted: bool) -> Self {
         let neighbor = |rank, edge: &GraphEdge| Neighbor { rank, weight: edge.weight };
         let incoming = edges.iter().filter(|edge| edge.enters(rank));
@@ -243,11 +242,11 @@ mod tests {
     #[test]
     fn bad_edges_are_named() {
         let why = |ends, degrees: &[i32]| edges_by_source(2, &[0], degrees, ends).unwrap_err().why;
-        let rank = "an edge has an end at rank 2, which is not in 0..2";
+        let rank = "an edge has rank 2 as an end: expected 0..2";
         assert_eq!(why(unweighted(&[2]), &[1]), rank);
-        assert_eq!(why(unweighted(&[]), &[-1]), "the number of edges is -1");
+        assert_eq!(why(unweighted(&[]), &[-1]), "the number of edges is -1: expected 0 or more");
         let weighted = NeighborList { ranks: &[0], weights: Some(&[-3]) };
-        assert_eq!(why(weighted, &[1]), "the weight of edge 0 is -3");
+        assert_eq!(why(weighted, &[1]), "the weight of edge 0 is -3: expected 0 or more");
         assert!(edges_by_source(2, &[-2], &[0], unweighted(&[])).is_err());
         assert!(adjacent(2, 0, unweighted(&[-1]), unweighted(&[])).is_err());
         assert_eq!(total_degree(&[2, 0, 3]).unwrap(), 5);

@@ -1,4 +1,4 @@
-//! Graphs that every rank knows whole (MPI 5.0 §8.5.3, §8.5.5).
+//! Graphs that are replicated on all ranks (MPI 5.0 §8.5.3, §8.5.5).
 
 use super::count;
 use platform::base::{ErrorClass, Result};
@@ -6,31 +6,31 @@ use platform::base::{ErrorClass, Result};
 /// A graph: the neighbors of each rank, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
-    /// Where the neighbors of each rank end.
+    /// End index of the neighbors of each rank.
     ends: Vec<u32>,
     neighbors: Vec<u32>,
 }
 
 impl Graph {
-    /// The graph of `ends.len()` ranks, as `MPI_Graph_create` takes it. Edges need not go both
-    /// ways, and may come more than once or to the rank itself.
+    /// The graph of `ends.len()` ranks, from the arguments of `MPI_Graph_create`. Edges may be
+    /// asymmetric, repeated or from a rank to itself.
     ///
     /// # Errors
-    /// `Arg` for ends that are negative or descend, or for a neighbor that is no rank.
+    /// `Arg` for ends that are negative or decrease, or for an invalid neighbor.
     pub fn new(ends: &[i32], neighbors: &[i32]) -> Result<Self> {
         let mut before = 0;
         let checked = ends.iter().enumerate().map(|(rank, end)| {
             let least = std::mem::replace(&mut before, *end);
             u32::try_from(*end).ok().filter(|_| *end >= least).ok_or_else(|| {
-                let why = format!("entry {rank} of the index is {end}, after {least}");
+                let why = format!("entry {rank} of index is {end}: expected at least {least}");
                 ErrorClass::Arg.error(why)
             })
         });
         let ends: Vec<u32> = checked.collect::<Result<_>>()?;
         let nodes = ends.len();
-        let checked = neighbors.iter().enumerate().map(|(place, rank)| {
+        let checked = neighbors.iter().enumerate().map(|(index, rank)| {
             u32::try_from(*rank).ok().filter(|rank| (*rank as usize) < nodes).ok_or_else(|| {
-                let why = format!("edge {place} leads to {rank}, which is not in 0..{nodes}");
+                let why = format!("edge {index} is {rank}: expected 0..{nodes}");
                 ErrorClass::Arg.error(why)
             })
         });
@@ -38,15 +38,15 @@ impl Graph {
         Ok(Self { ends, neighbors })
     }
 
-    /// How many neighbors an index of `MPI_Graph_create` announces.
+    /// The number of neighbors of an index of `MPI_Graph_create`.
     ///
     /// # Errors
-    /// `Arg` if that is negative.
+    /// `Arg` if the number is negative.
     pub(crate) fn neighbor_count(ends: &[i32]) -> Result<usize> {
         ends.last().map_or(Ok(0), |end| count("edges", *end))
     }
 
-    /// How many ranks.
+    /// Number of ranks.
     pub(crate) fn size(&self) -> u32 {
         self.ends.len() as u32
     }
@@ -66,13 +66,13 @@ impl Graph {
     /// # Errors
     /// `Rank` if there is no such rank.
     pub(crate) fn neighbors(&self, rank: i32) -> Result<&[u32]> {
-        let place = usize::try_from(rank).ok().filter(|place| *place < self.ends.len());
-        let place = place.ok_or_else(|| {
+        let index = usize::try_from(rank).ok().filter(|index| *index < self.ends.len());
+        let index = index.ok_or_else(|| {
             let nodes = self.ends.len();
             ErrorClass::Rank.error(format!("rank {rank} is not in 0..{nodes} of the graph"))
         })?;
-        let start = if place == 0 { 0 } else { self.ends[place - 1] };
-        Ok(&self.neighbors[start as usize..self.ends[place] as usize])
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        Ok(&self.neighbors[start as usize..self.ends[index] as usize])
     }
 
     /// All edges, from each rank to its neighbors.
@@ -109,10 +109,10 @@ mod tests {
     #[test]
     fn bad_arguments_are_named() {
         let why = |ends: &[i32], edges: &[i32]| Graph::new(ends, edges).unwrap_err().why;
-        assert_eq!(why(&[1, 0], &[0]), "entry 1 of the index is 0, after 1");
-        assert_eq!(why(&[-1], &[]), "entry 0 of the index is -1, after 0");
-        assert_eq!(why(&[1, 1], &[2]), "edge 0 leads to 2, which is not in 0..2");
-        assert_eq!(why(&[1, 1], &[-1]), "edge 0 leads to -1, which is not in 0..2");
+        assert_eq!(why(&[1, 0], &[0]), "entry 1 of index is 0: expected at least 1");
+        assert_eq!(why(&[-1], &[]), "entry 0 of index is -1: expected at least 0");
+        assert_eq!(why(&[1, 1], &[2]), "edge 0 is 2: expected 0..2");
+        assert_eq!(why(&[1, 1], &[-1]), "edge 0 is -1: expected 0..2");
         assert!(Graph::neighbor_count(&[3, -1]).is_err());
         assert_eq!(Graph::neighbor_count(&[]).unwrap(), 0);
     }

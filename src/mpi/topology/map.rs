@@ -1,14 +1,14 @@
-//! Which process gets which rank of a topology: `reorder` (MPI 5.0 §8.2).
+//! Mapping of processes to the ranks of a topology: `reorder` (MPI 5.0 §8.2).
 //!
-//! Processes that share a node talk faster than others, so a good order has few edges between
-//! nodes. The functions here are pure: a topology and the node of each process in, an order out.
-//! An order that is no better than that of the old ranks is not taken.
+//! Communication within a node is faster, so a good order has few edges between nodes. The functions
+//! here are pure: from a topology and the node of each process to an order. The old order stays
+//! unless the new one is better.
 //!
-//! * A grid whose nodes have equally many processes is cut into equal blocks, the shape of the
-//!   block by exact count: the idea of Gropp, "Using Node Information to Implement MPI Cartesian
-//!   Topologies", EuroMPI 2018. It fills nodes block by block in any case.
-//! * Any topology is tried with nodes grown greedily: the next rank of a node is the one with most
-//!   weight to those that it has already.
+//! * A grid on nodes with equal numbers of processes is divided into equal blocks, of the shape with
+//!   the fewest edges between blocks: Gropp, "Using Node Information to Implement MPI Cartesian
+//!   Topologies", EuroMPI 2018. Nodes always get whole blocks.
+//! * For any topology, nodes also grow greedily: the next rank of a node is the rank with the largest
+//!   weight to the ranks of the node.
 //!
 //! Cost: O(edges × log ranks), and for grids the number of blocks with as many ranks as a node.
 
@@ -17,10 +17,10 @@ use std::collections::BinaryHeap;
 
 use super::{Cart, Graph};
 
-/// Where a process runs: processes with equal numbers are near each other.
+/// The node of a process.
 pub(crate) type NodeNumber = u64;
 
-/// For each new rank the old one, among as many processes as the grid has places.
+/// The old rank of each new rank, for as many processes as the grid has ranks.
 pub(crate) fn of_cart(cart: &Cart, nodes: &[NodeNumber]) -> Vec<u32> {
     let edges: Vec<_> = cart.edges().map(|(one, other)| (one, other, 1)).collect();
     let crews = RanksByNode::new(nodes);
@@ -34,13 +34,13 @@ pub(crate) fn of_cart(cart: &Cart, nodes: &[NodeNumber]) -> Vec<u32> {
     best.order
 }
 
-/// The same for a graph.
+/// [`of_cart`] for a graph.
 pub(crate) fn of_graph(graph: &Graph, nodes: &[NodeNumber]) -> Vec<u32> {
     let edges: Vec<_> = graph.edges().map(|(one, other)| (one, other, 1)).collect();
     of_edges(&edges, nodes)
 }
 
-/// The same for edges with weights.
+/// [`of_cart`] for weighted edges.
 pub(crate) fn of_edges(edges: &[(u32, u32, u64)], nodes: &[NodeNumber]) -> Vec<u32> {
     let crews = RanksByNode::new(nodes);
     let mut best = BestOrder::new(&crews, edges);
@@ -78,50 +78,50 @@ impl RanksByNode {
         (2..self.node_of_rank.len()).contains(&self.ranks.len())
     }
 
-    /// The greatest number of processes of which every node has a multiple.
+    /// The largest number of processes of which every node has a multiple.
     fn share(&self) -> u32 {
-        self.ranks.iter().fold(0, |share, crew| common_divisor(crew.len() as u32, share))
+        self.ranks.iter().fold(0, |share, old_ranks| common_divisor(old_ranks.len() as u32, share))
     }
 
-    /// The order in which the processes, node by node, take the new ranks `seats`.
-    fn assign(&self, seats: &[u32]) -> Vec<u32> {
-        let mut order = vec![0; seats.len()];
-        for (seat, rank) in seats.iter().zip(self.ranks.iter().flatten()) {
-            order[*seat as usize] = *rank;
+    /// The order in which the processes, node by node, get the new ranks `new_ranks`.
+    fn assign(&self, new_ranks: &[u32]) -> Vec<u32> {
+        let mut order = vec![0; new_ranks.len()];
+        for (new_rank, rank) in new_ranks.iter().zip(self.ranks.iter().flatten()) {
+            order[*new_rank as usize] = *rank;
         }
         order
     }
 
-    /// The order that gives each node ranks with much weight between them.
+    /// The order of greedy growth: each node gets ranks with large weights between them.
     fn grown(&self, edges: &[(u32, u32, u64)]) -> Vec<u32> {
         let around = Adjacency::new(self.node_of_rank.len(), edges);
-        let mut taken = vec![false; self.node_of_rank.len()];
+        let mut assigned = vec![false; self.node_of_rank.len()];
         let mut order = vec![0; self.node_of_rank.len()];
         let mut first_free = 0;
-        for crew in &self.ranks {
+        for old_ranks in &self.ranks {
             let mut growth = NodeGrowth::new(&around);
-            let mut seats = Vec::with_capacity(crew.len());
-            while seats.len() < crew.len() {
-                let next = growth.next(&taken).unwrap_or_else(|| {
-                    while taken[first_free as usize] {
+            let mut new_ranks = Vec::with_capacity(old_ranks.len());
+            while new_ranks.len() < old_ranks.len() {
+                let next = growth.next(&assigned).unwrap_or_else(|| {
+                    while assigned[first_free as usize] {
                         first_free += 1;
                     }
                     first_free
                 });
-                taken[next as usize] = true;
+                assigned[next as usize] = true;
                 growth.add(next);
-                seats.push(next);
+                new_ranks.push(next);
             }
-            seats.sort_unstable();
-            for (seat, rank) in seats.into_iter().zip(crew) {
-                order[seat as usize] = *rank;
+            new_ranks.sort_unstable();
+            for (new_rank, rank) in new_ranks.into_iter().zip(old_ranks) {
+                order[new_rank as usize] = *rank;
             }
         }
         order
     }
 }
 
-/// The best order so far.
+/// The best order until now.
 struct BestOrder<'a> {
     ranks_by_node: &'a RanksByNode,
     edges: &'a [(u32, u32, u64)],
@@ -190,7 +190,7 @@ struct NodeGrowth<'a> {
     adjacency: &'a Adjacency,
     /// The weight from the node to ranks beside it.
     gains: std::collections::HashMap<u32, u64>,
-    /// The same in order; entries whose gain has risen since are stale.
+    /// The gains in order; entries with an outdated gain are skipped.
     heap: BinaryHeap<(u64, Reverse<u32>)>,
 }
 
@@ -207,10 +207,10 @@ impl<'a> NodeGrowth<'a> {
         }
     }
 
-    /// The rank that is not taken and has most weight to the node; of equal ones the first.
-    fn next(&mut self, taken: &[bool]) -> Option<u32> {
+    /// The unassigned rank with the largest weight to the node; of equal ones the first.
+    fn next(&mut self, assigned: &[bool]) -> Option<u32> {
         while let Some((gain, Reverse(rank))) = self.heap.pop() {
-            if !taken[rank as usize] && self.gains[&rank] == gain {
+            if !assigned[rank as usize] && self.gains[&rank] == gain {
                 return Some(rank);
             }
         }
@@ -218,8 +218,8 @@ impl<'a> NodeGrowth<'a> {
     }
 }
 
-/// The lengths of the block of `share` ranks that cut the fewest edges of the grid, if equal
-/// blocks fill it; a block of one otherwise.
+/// The lengths of the blocks of `share` ranks with the fewest edges between blocks, if equal blocks
+/// fill the grid; otherwise a block of one rank.
 fn block(cart: &Cart, share: u32) -> Vec<u32> {
     let dimensions = cart.dimensions();
     let mut best = (u64::MAX, vec![1; dimensions.len()]);
@@ -238,18 +238,18 @@ fn block(cart: &Cart, share: u32) -> Vec<u32> {
     best.1
 }
 
-/// Calls `judge` with the lengths of each block of `rest` ranks, after those `chosen` already.
-fn blocks(cart: &Cart, rest: u32, chosen: &mut Vec<u32>, judge: &mut impl FnMut(&[u32])) {
+/// Calls `visit` with the lengths of each block of `rest` ranks, after the lengths `chosen`.
+fn blocks(cart: &Cart, rest: u32, chosen: &mut Vec<u32>, visit: &mut impl FnMut(&[u32])) {
     let Some(dimension) = cart.dimensions().get(chosen.len()) else {
         if rest == 1 {
-            judge(chosen);
+            visit(chosen);
         }
         return;
     };
     let most = common_divisor(dimension.len, rest);
     for len in (1..=most).filter(|len| most.is_multiple_of(*len)) {
         chosen.push(len);
-        blocks(cart, rest / len, chosen, judge);
+        blocks(cart, rest / len, chosen, visit);
         chosen.pop();
     }
 }
@@ -287,14 +287,14 @@ mod tests {
 
     #[test]
     fn nodes_become_blocks() {
-        // Ranks dealt out to four nodes in turn, on a 4 x 4 grid: quarters have 8 edges between.
+        // Ranks assigned to four nodes round robin, on a 4 x 4 grid: quarters have 8 edges between.
         let grid = Cart::new(&[4, 4], &[0, 0]).unwrap();
         let nodes: Vec<NodeNumber> = (0..16).map(|rank| rank % 4).collect();
         let order = of_cart(&grid, &nodes);
         assert!(is_an_order(&order));
         assert_eq!(cost(&grid, &order, &nodes), 8);
         assert_eq!(order[..2], [0, 4]);
-        // Filled one after the other, the rows: 12 edges. Quarters are better.
+        // Nodes filled one after the other have rows: 12 edges. Quarters are better.
         let nodes: Vec<NodeNumber> = (0..16).map(|rank| 100 + rank / 4).collect();
         assert_eq!(cost(&grid, &of_cart(&grid, &nodes), &nodes), 8);
         let cube = Cart::new(&[4, 4, 4], &[1, 1, 1]).unwrap();

@@ -1,15 +1,15 @@
-//! Virtual topologies: which ranks of a communicator are neighbors (MPI 5.0 §8).
+//! Virtual topologies: the neighbors of the ranks of a communicator (MPI 5.0 §8).
 //!
-//! A topology is a value that belongs to a communicator and to its duplicates. All questions about
-//! it are answered here and now; only making one takes messages ([`create`]).
+//! A topology is an immutable value of a communicator and its duplicates. Queries are local; only
+//! the creation needs messages ([`create`]).
 //!
-//! | kind | every rank knows | questions |
+//! | kind | known to every rank | queries |
 //! |---|---|---|
 //! | Cartesian grid | the whole grid | [`Cart`] |
 //! | graph | the whole graph | [`Graph`] |
 //! | distributed graph | its own neighbors | [`DistGraph`] |
 //!
-//! Ranks, lengths and weights of the application come in as they are, and are checked here.
+//! This module checks ranks, lengths and weights of the application.
 
 pub(crate) mod cart;
 pub mod create;
@@ -31,17 +31,17 @@ use platform::base::{ErrorClass, MpiError, Result};
 pub enum VirtualTopology {
     /// A Cartesian grid.
     Cart(Cart),
-    /// A graph that all ranks know.
+    /// A graph that is replicated on all ranks.
     Graph(Graph),
-    /// A graph of which each rank knows its own part.
+    /// A graph of which each rank knows its own edges.
     DistGraph(DistGraph),
 }
 
-/// What an intercommunicator cannot have, for its errors.
+/// Name of the operation in errors of intercommunicators.
 const TOPOLOGY_NAME: &str = "a topology";
 
 impl Comm {
-    /// Its topology, if it has one.
+    /// The topology, if there is one.
     ///
     /// # Errors
     /// `Comm` if it is an intercommunicator.
@@ -53,7 +53,7 @@ impl Comm {
     /// Its grid.
     ///
     /// # Errors
-    /// `VirtualTopology` if it has none, `Comm` if it is an intercommunicator.
+    /// `Topology` if it has none, `Comm` if it is an intercommunicator.
     pub fn cart(&self) -> Result<&Cart> {
         match self.topology()? {
             Some(VirtualTopology::Cart(cart)) => Ok(cart),
@@ -64,7 +64,7 @@ impl Comm {
     /// Its graph.
     ///
     /// # Errors
-    /// `VirtualTopology` if it has none, `Comm` if it is an intercommunicator.
+    /// `Topology` if it has none, `Comm` if it is an intercommunicator.
     pub(crate) fn graph(&self) -> Result<&Graph> {
         match self.topology()? {
             Some(VirtualTopology::Graph(graph)) => Ok(graph),
@@ -72,10 +72,10 @@ impl Comm {
         }
     }
 
-    /// This rank's neighbors in its distributed graph.
+    /// The neighbors of this rank in the distributed graph.
     ///
     /// # Errors
-    /// `VirtualTopology` if it has none, `Comm` if it is an intercommunicator.
+    /// `Topology` if it has none, `Comm` if it is an intercommunicator.
     pub fn dist_graph(&self) -> Result<&DistGraph> {
         match self.topology()? {
             Some(VirtualTopology::DistGraph(neighbors)) => Ok(neighbors),
@@ -83,30 +83,34 @@ impl Comm {
         }
     }
 
-    /// Checks that it can have a topology, and has a rank for every place of it.
+    /// Checks that the communicator can have a topology of `ranks` ranks.
     ///
     /// # Errors
-    /// `Comm` if it is an intercommunicator, `Arg` if it has not so many ranks.
-    pub(crate) fn check_topology_size(&self, places: u32) -> Result {
+    /// `Comm` if it is an intercommunicator, `Arg` if it has fewer ranks.
+    pub(crate) fn check_topology_size(&self, ranks: u32) -> Result {
         self.check_intra(TOPOLOGY_NAME)?;
         let size = self.size();
-        if places <= size {
+        if ranks <= size {
             return Ok(());
         }
-        let why = format!("the topology has {places} places, {} {size} ranks", self.title());
+        let why = format!(
+            "the topology has {ranks} ranks: expected at most {size}, the size of {}",
+            self.title()
+        );
         Err(ErrorClass::Arg.error(why))
     }
 
     fn without(&self, kind: &str) -> Box<MpiError> {
-        ErrorClass::Topology.error(format!("{} has no {kind}", self.title()))
+        ErrorClass::Topology.error(format!("{} has no {kind}: expected one", self.title()))
     }
 }
 
-/// A number of elements that the application gives or has room for.
+/// A number of elements, or the length of an array.
 ///
 /// # Errors
 /// `Arg` if it is negative.
 fn count(what: &str, given: i32) -> Result<usize> {
-    usize::try_from(given)
-        .map_err(|_| ErrorClass::Arg.error(format!("the number of {what} is {given}")))
+    usize::try_from(given).map_err(|_| {
+        ErrorClass::Arg.error(format!("the number of {what} is {given}: expected 0 or more"))
+    })
 }

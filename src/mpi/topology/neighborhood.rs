@@ -1,13 +1,13 @@
-//! The neighborhood that collective operations on a topology have (MPI 5.0 §8.6): which edge of a
-//! rank is which edge of its neighbor.
+//! Neighborhoods of collective operations on a topology (MPI 5.0 §8.6): the edge of a neighbor that
+//! corresponds to each edge of a rank.
 //!
-//! | topology | places | several edges between two ranks |
+//! | topology | order of the blocks | several edges between two ranks |
 //! |---|---|---|
-//! | Cartesian grid | for each dimension the rank before and the rank after | what goes to the rank before comes, there, from the rank after |
-//! | graph, distributed graph | in the order of its queries | the k-th to a rank is its k-th from this one |
+//! | Cartesian grid | for each dimension the rank before and the rank after | a block to the rank before is received there from the rank after |
+//! | graph, distributed graph | as in queries | the k-th edge to a rank is its k-th edge from this one |
 //!
 //! The first row matters in a periodic dimension of one or two coordinates, where both neighbors
-//! are one rank: the block that leaves at place `p` arrives at place `p ^ 1`, as in longer ones.
+//! are one rank: block `p` of the sender is block `p ^ 1` of the receiver, as in longer dimensions.
 
 use std::collections::HashMap;
 
@@ -19,8 +19,8 @@ impl VirtualTopology {
     /// The neighborhood of `rank`.
     ///
     /// # Errors
-    /// `VirtualTopology` for edges that not both of their ends know of: of a graph that is not symmetric
-    /// (§8.6), or from a rank to itself in a distributed graph.
+    /// `Topology` for edges that only one end knows: of a graph that is not symmetric (§8.6), or from
+    /// a rank to itself in a distributed graph.
     pub fn neighborhood(&self, rank: u32) -> Result<Neighborhood> {
         match self {
             Self::Cart(cart) => Ok(of_cart(cart, rank)),
@@ -35,10 +35,10 @@ fn of_cart(cart: &Cart, rank: u32) -> Neighborhood {
     let ranks: Vec<Option<u32>> = directions
         .flat_map(|direction| cart.shift(rank, direction, 1).unwrap_or([None; 2]))
         .collect();
-    // An edge has the number of the place that its source gives it.
-    let edges = |place_at_source: fn(u32) -> u32| {
+    // The number of an edge is its index at its source.
+    let edges = |index_at_source: fn(u32) -> u32| {
         let number = move |(place, peer): (u32, &Option<u32>)| {
-            Some(NeighborEdge { peer: (*peer)?, number: place_at_source(place) })
+            Some(NeighborEdge { peer: (*peer)?, number: index_at_source(place) })
         };
         (0..).zip(&ranks).map(number).collect()
     };
@@ -67,12 +67,15 @@ fn of_dist_graph(neighbors: &DistGraph, rank: u32) -> Result<Neighborhood> {
     let [sources, destinations] = [&neighbors.sources, &neighbors.destinations]
         .map(|list| numbered(list.iter().map(|neighbor| neighbor.rank)));
     Neighborhood::new(rank, sources, destinations).ok_or_else(|| {
-        let why = format!("rank {rank} is not as often a source of its own as a destination");
+        let why = format!(
+            "rank {rank} is a different number of times its own source and its own destination: \
+             expected equal numbers"
+        );
         ErrorClass::Topology.error(why)
     })
 }
 
-/// The edges between this rank and these, each with the number of those before to the same rank.
+/// The edges between this rank and `ranks`, each numbered among the edges to the same rank.
 fn numbered(ranks: impl Iterator<Item = u32>) -> Vec<Option<NeighborEdge>> {
     let mut before: HashMap<u32, u32> = HashMap::new();
     ranks
@@ -94,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_grid_each_place_meets_the_opposite_one() {
+    fn in_a_grid_each_edge_matches_the_opposite_one() {
         let cart = Cart::new(&[2, 3, 1], &[1, 0, 1]).unwrap();
         let own = VirtualTopology::Cart(cart).neighborhood(3).unwrap();
         let destinations = vec![edge(0, 0), edge(0, 1), None, edge(4, 3), edge(3, 4), edge(3, 5)];
@@ -132,6 +135,6 @@ mod tests {
         assert_eq!(own, Neighborhood::new(1, sources, destinations).unwrap());
         assert_eq!(own.loops(), [(0, 1), (2, 3)]);
         let error = graph(&[1], &[1, 1]).neighborhood(1).unwrap_err();
-        assert_eq!(error.why, "rank 1 is not as often a source of its own as a destination");
+        assert!(error.why.starts_with("rank 1 is a different number of times its own source"));
     }
 }
