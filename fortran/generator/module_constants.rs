@@ -6,15 +6,14 @@ use super::sentinel::{BLOCK_BYTES, SENTINELS, Sentinel};
 #[derive(Clone, Debug)]
 pub struct Constant {
     pub name: String,
-
-    pub of: Of,
+    pub of: ConstantType,
     /// The value; for a handle, that of the INTEGER.
     pub value: i64,
 }
 
 /// The type of a constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Of {
+pub enum ConstantType {
     /// An INTEGER.
     Integer,
     /// An INTEGER of `MPI_OFFSET_KIND`.
@@ -41,7 +40,8 @@ const OWN: &[(&str, i64)] = &[
 /// # Panics
 /// If the text does not have that form.
 pub fn constants(text: &str) -> Vec<Constant> {
-    let integer = |name: &str, value| Constant { name: name.to_owned(), of: Of::Integer, value };
+    let integer =
+        |name: &str, value| Constant { name: name.to_owned(), of: ConstantType::Integer, value };
     let own = OWN.iter().map(|(name, value)| integer(name, *value));
     own.chain(text.lines().skip(1).filter_map(constant)).collect()
 }
@@ -55,9 +55,9 @@ fn constant(line: &str) -> Option<Constant> {
         return None;
     }
     let of = match kind.strip_prefix("handle:") {
-        Some(handle) => Of::Handle(handle.to_owned()),
-        None if kind == "int" => Of::Integer,
-        None if name == "MPI_DISPLACEMENT_CURRENT" => Of::Offset,
+        Some(handle) => ConstantType::Handle(handle.to_owned()),
+        None if kind == "int" => ConstantType::Integer,
+        None if name == "MPI_DISPLACEMENT_CURRENT" => ConstantType::Offset,
         None => return None,
     };
     // Lengths of strings do not include a NUL in Fortran (§19.3.9).

@@ -2,7 +2,7 @@
 //! with any line-length option of the compiler.
 
 use super::module::{self, Language, Tables};
-use super::module_constants::{self, Of};
+use super::module_constants::{self, ConstantType};
 use super::table::RoutineRole;
 
 /// `mpif.h`.
@@ -12,8 +12,8 @@ pub fn render(tables: &Tables) -> String {
     let mut text = head + "\n";
     for constant in &tables.constants {
         let of = match constant.of {
-            Of::Offset => "INTEGER(KIND=MPI_OFFSET_KIND)",
-            Of::Integer | Of::Handle(_) => "INTEGER",
+            ConstantType::Offset => "INTEGER(KIND=MPI_OFFSET_KIND)",
+            ConstantType::Integer | ConstantType::Handle(_) => "INTEGER",
         };
         text += &format!("      {of} {}\n", constant.name);
         text += &format!("      PARAMETER ({}={})\n", constant.name, constant.value);

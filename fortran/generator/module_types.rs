@@ -2,7 +2,7 @@
 //! constants and sentinels.
 
 use super::module::{self, Tables};
-use super::module_constants::{self, Of};
+use super::module_constants::{self, ConstantType};
 
 /// The types of handles, in the order of the file.
 pub const HANDLES: &[&str] = &[
@@ -30,10 +30,11 @@ pub fn render(tables: &Tables) -> String {
         ],
     );
     let mut text = format!("{head}\nmodule mpi_types\n  implicit none\n  public\n\n");
-    for constant in tables.constants.iter().filter(|constant| constant.of == Of::Integer) {
+    for constant in tables.constants.iter().filter(|constant| constant.of == ConstantType::Integer)
+    {
         text += &format!("  integer, parameter :: {} = {}\n", constant.name, constant.value);
     }
-    for constant in tables.constants.iter().filter(|constant| constant.of == Of::Offset) {
+    for constant in tables.constants.iter().filter(|constant| constant.of == ConstantType::Offset) {
         let (name, value) = (&constant.name, constant.value);
         text += &format!("  integer(MPI_OFFSET_KIND), parameter :: {name} = {value}\n");
     }
@@ -70,7 +71,7 @@ fn types() -> String {
 pub fn handles(tables: &Tables, typed: bool) -> String {
     let mut text = String::new();
     for constant in &tables.constants {
-        let Of::Handle(handle) = &constant.of else { continue };
+        let ConstantType::Handle(handle) = &constant.of else { continue };
         let (name, value) = (&constant.name, constant.value);
         text += &match typed {
             true => format!("  type(MPI_{handle}), parameter :: {name} = MPI_{handle}({value})\n"),

@@ -1,4 +1,4 @@
-//! `mpirun` as a user meets it: codes, signals, streams, PMI, and that nothing is ever left.
+//! `mpirun` from outside: exit codes, signals, streams, PMI, and no remaining processes or files.
 //!
 //! Ranks are shell programs, or this executable again in a role (see [`launch::role`]).
 

@@ -1,4 +1,4 @@
-//! `SUIRO_DEADLOCK` and `SUIRO_HANG_REPORT`: jobs that never go on are told, and no others.
+//! `SUIRO_DEADLOCK` and `SUIRO_HANG_REPORT`: deadlocks are reported, and nothing else is.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use super::harness::{
 
 const VERDICT: &str = "Suiro: no rank can go on: all of them wait for each other\n";
 
-/// Each program with its ranks, and words in the order in which they are said of it.
+/// Each program with its ranks, and texts in the order of the report.
 const DEADLOCKS: &[(&str, &str, &[&str])] = &[
     (
         "receive",
@@ -57,7 +57,7 @@ const DEADLOCKS: &[(&str, &str, &[&str])] = &[
     ("session", "2", &["  rank 0: MPI_Recv(", "  rank 1: ended\n", "waits for rank 1, which has"]),
 ];
 
-/// Programs that wait for long and end, with their ranks.
+/// Programs with long waits that complete, with their ranks.
 const SLOW: &[(&str, &str)] = &[
     ("compute", "2"),
     ("sleep", "3"),
@@ -73,7 +73,7 @@ fn job(program: &str, count: &str, what: &str) -> Command {
     mpirun(&["-n", count, program, what])
 }
 
-/// The same as it would be under another launcher: no board of ours, and no segment.
+/// As [`job`] under another launcher: without a status table and a segment.
 fn foreign_job(program: &str, count: &str, what: &str) -> Command {
     let hidden = ["env", "-u", "SUIRO_STATUS_FD", "-u", "SUIRO_SEGMENT_FD"];
     mpirun(&[&["-n", count][..], &hidden, &[program, what]].concat())
@@ -88,12 +88,13 @@ fn aborting(mut command: Command) -> Command {
 fn expect(text: &str, wanted: &[&str]) {
     let mut rest = text;
     for words in wanted {
-        let at = rest.find(words).unwrap_or_else(|| panic!("no {words:?} in its place in\n{text}"));
+        let at =
+            rest.find(words).unwrap_or_else(|| panic!("no {words:?} at its position in\n{text}"));
         rest = &rest[at + words.len()..];
     }
 }
 
-/// It was told once, and the job ended by that.
+/// The deadlock was reported once, and ended the job.
 fn expect_end(outcome: &Outcome, wanted: &[&str]) {
     assert_eq!(outcome.code, Some(35), "{}", outcome.stderr);
     expect(&outcome.stderr, &[VERDICT]);
@@ -109,7 +110,7 @@ fn all(jobs: impl IntoIterator<Item = Command>) -> Vec<Outcome> {
 }
 
 #[test]
-fn ranks_that_wait_for_each_other_are_told_and_ended() {
+fn deadlocks_are_reported_and_end_the_job() {
     let program = compiled("deadlock");
     let jobs = DEADLOCKS.iter().map(|(what, count, _)| aborting(job(&program, count, what)));
     for ((what, _, wanted), outcome) in DEADLOCKS.iter().zip(all(jobs)) {
@@ -119,7 +120,7 @@ fn ranks_that_wait_for_each_other_are_told_and_ended() {
 }
 
 #[test]
-fn it_is_the_same_without_the_launchers_help() {
+fn deadlocks_are_detected_without_the_launchers_help() {
     let program = compiled("deadlock");
     let ours = ["receive", "ring", "long-short", "session"];
     let cases: Vec<_> = DEADLOCKS.iter().filter(|(what, ..)| ours.contains(what)).collect();
@@ -130,7 +131,7 @@ fn it_is_the_same_without_the_launchers_help() {
 }
 
 #[test]
-fn every_way_to_wait_and_to_make_progress_is_seen() {
+fn deadlocks_are_detected_in_every_wait_and_progress_mode() {
     let program = compiled("deadlock");
     let ways = [("WAIT", "spin"), ("WAIT", "yield"), ("WAIT", "sleep"), ("PROGRESS", "thread")];
     let jobs = ways.map(|(name, value)| {
@@ -142,7 +143,7 @@ fn every_way_to_wait_and_to_make_progress_is_seen() {
 }
 
 #[test]
-fn by_default_it_is_told_and_the_job_goes_on() {
+fn by_default_a_deadlock_is_reported_and_the_job_continues() {
     let running = start(job(&compiled("deadlock"), "2", "receive"));
     let end = "SUIRO_DEADLOCK=abort ends such a job\n";
     running.until_errors(|text| text.contains(end).then_some(()));
@@ -153,7 +154,7 @@ fn by_default_it_is_told_and_the_job_goes_on() {
 }
 
 #[test]
-fn with_threads_it_is_told_and_never_ended() {
+fn with_threads_a_deadlock_is_reported_and_never_ends_the_job() {
     let program = compiled("deadlock");
     let running = start(aborting(job(&program, "2", "threads-wait")));
     let end = "the job goes on, as threads may call MPI at any time (MPI_THREAD_MULTIPLE)\n";
@@ -163,7 +164,7 @@ fn with_threads_it_is_told_and_never_ended() {
 }
 
 #[test]
-fn who_only_waits_for_long_is_not_accused() {
+fn long_waits_are_not_reported_as_deadlocks() {
     let program = compiled("deadlock");
     let mut cases: Vec<_> =
         SLOW.iter().map(|(what, count)| (*what, job(&program, count, what))).collect();
@@ -180,7 +181,7 @@ fn who_only_waits_for_long_is_not_accused() {
 }
 
 #[test]
-fn a_rank_that_is_stopped_is_not_accused() {
+fn a_stopped_rank_is_not_reported_as_deadlocked() {
     let program = compiled("deadlock");
     let running = start(aborting(job(&program, "2", "stopped")));
     let victim = until(|| ranks(&running).get(&1).copied());
@@ -194,7 +195,7 @@ fn a_rank_that_is_stopped_is_not_accused() {
 }
 
 #[test]
-fn what_the_application_may_still_complete_is_no_deadlock() {
+fn operations_that_the_application_may_complete_are_no_deadlock() {
     let program = compiled("deadlock");
     let outcome =
         start(aborting(mpirun(&["-n", "2", "--timeout", "2", &program, "generalized"]))).wait();
@@ -203,7 +204,7 @@ fn what_the_application_may_still_complete_is_no_deadlock() {
 }
 
 #[test]
-fn nobody_looks_where_that_is_off() {
+fn nothing_is_reported_if_detection_is_off() {
     let program = compiled("deadlock");
     let mut command = mpirun(&["-n", "2", "--timeout", "2", &program, "receive"]);
     command.env("SUIRO_DEADLOCK", "off");
@@ -213,7 +214,7 @@ fn nobody_looks_where_that_is_off() {
 }
 
 #[test]
-fn long_waits_are_told_each_time_that_they_have_doubled() {
+fn long_waits_are_reported_each_time_they_have_doubled() {
     let program = compiled("deadlock");
     let jobs = [job(&program, "2", "sleep"), foreign_job(&program, "2", "sleep")].map(|mut it| {
         it.env("SUIRO_HANG_REPORT", "200ms");
@@ -231,7 +232,7 @@ fn long_waits_are_told_each_time_that_they_have_doubled() {
 }
 
 #[test]
-fn a_bad_setting_names_the_good_ones() {
+fn an_invalid_value_names_the_valid_ones() {
     let program = compiled("deadlock");
     for (name, good) in
         [("DEADLOCK", "report|abort|off"), ("HANG_REPORT", "off|a duration like 500ms, 30s or 2m")]

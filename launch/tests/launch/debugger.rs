@@ -1,4 +1,4 @@
-//! A parallel debugger finds the ranks in the launcher's memory (MPIR).
+//! A parallel debugger reads the process table from the launcher's memory (MPIR).
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -7,7 +7,7 @@ use std::process::Command;
 use super::harness::{mpirun, start, until};
 use super::role::words;
 
-/// The memory of a process, and where its program was loaded.
+/// The memory of a process, and the load address of its program.
 struct Memory {
     file: File,
     base: u64,

@@ -1,16 +1,16 @@
-//! Ranks that leave in the middle of MPI, by every door that a program has: the job ends with a
-//! reason, or goes well where nothing is wrong, and is never left waiting.
+//! Ranks that leave before MPI_Finalize in every possible way: the job ends with a reason, or succeeds
+//! if that is no error, and never hangs.
 
 use super::harness::{Outcome, compiled, run};
 
-/// How the last of three ranks leaves, the exit code, and what is said of it.
+/// How the last of three ranks leaves, the exit code, and a part of the message.
 const CASES: &[(&str, i32, &str)] = &[
     ("stay", 0, ""),
     ("exit", 1, "mpirun: rank 2 (process "),
     ("exit", 1, "exited with code 0 without MPI_Finalize; ending the other 2 ranks"),
     ("never", 1, "mpirun: rank 2 ended while rank "),
     ("never", 1, "did every rank call MPI_Init?"),
-    // Wherever it was then, it is missed.
+    // The rank is missed wherever it was.
     ("soon", 1, "mpirun: rank 2 "),
     ("exec-long", 1, "closed its connection to mpirun without MPI_Finalize (did it run another"),
     ("exec-short", 1, "exited with code 0 without MPI_Finalize"),
@@ -22,7 +22,7 @@ const CASES: &[(&str, i32, &str)] = &[
 ];
 
 #[test]
-fn every_way_to_leave_ends_with_a_reason_or_well() {
+fn every_way_to_leave_ends_with_a_reason_or_succeeds() {
     let program = compiled("departure");
     for (way, code, words) in CASES {
         let outcome = run(&["-n", "3", &program, way]);
@@ -32,7 +32,7 @@ fn every_way_to_leave_ends_with_a_reason_or_well() {
     }
 }
 
-/// The last of two ranks runs `command` while it is in MPI.
+/// The last of two ranks runs `command` between MPI_Init and MPI_Finalize.
 fn with_command(program: &str, command: &str) -> Outcome {
     let outcome = run(&["-n", "2", program, "system", command]);
     assert_eq!((outcome.code, &*outcome.stderr), (Some(0), ""), "{command}");
@@ -41,7 +41,7 @@ fn with_command(program: &str, command: &str) -> Outcome {
 }
 
 #[test]
-fn a_program_that_a_rank_starts_is_alone_or_of_the_job_that_it_is_started_in() {
+fn a_program_started_by_a_rank_is_a_singleton_or_in_a_job_of_its_own() {
     let program = compiled("departure");
     let outer = ["rank 0 of 2", "rank 1 of 2"];
     for command in [format!("{program} stay"), format!("sh -c '{program} stay; true'")] {
@@ -57,7 +57,7 @@ fn a_program_that_a_rank_starts_is_alone_or_of_the_job_that_it_is_started_in() {
 }
 
 #[test]
-fn a_rank_whose_connection_was_closed_on_the_way_is_an_error() {
+fn a_closed_connection_is_an_error() {
     let program = compiled("departure");
     let script = format!("eval \"exec $PMI_FD>&-\"; {program} stay");
     let outcome = run(&["-n", "2", "bash", "-c", &script]);

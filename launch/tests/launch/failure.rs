@@ -1,4 +1,4 @@
-//! Signals and sudden deaths: the job ends, says why, and leaves nothing.
+//! Signals and killed processes: the job ends with a reason and leaves nothing.
 
 use std::fs;
 use std::time::Duration;
@@ -11,13 +11,13 @@ fn start_shell(count: &str, script: &str) -> Running {
     start(mpirun(&["-n", count, "sh", "-c", script]))
 }
 
-/// `echo ready` of all `count` ranks has been seen.
+/// Waits for `echo ready` of all `count` ranks.
 fn ready(running: &Running, count: usize) {
     running.until_output(|text| (text.matches("ready").count() == count).then_some(()));
 }
 
 #[test]
-fn a_rank_that_a_signal_ends_is_named() {
+fn a_rank_that_a_signal_kills_is_named() {
     let outcome = run_shell("3", "test $PMI_RANK = 1 && kill -s SEGV $$; sleep 600");
     assert_eq!(outcome.code, Some(139));
     assert!(outcome.stderr.starts_with("mpirun: rank 1 (process "), "{}", outcome.stderr);
@@ -51,7 +51,7 @@ fn signals_to_mpirun_end_the_job_with_their_code() {
 }
 
 #[test]
-fn ranks_may_clean_up_and_those_that_do_not_end_are_killed() {
+fn ranks_may_clean_up_and_those_that_do_not_exit_are_killed() {
     let script = "trap 'echo cleaned; test $PMI_RANK = 0 && exit 0' TERM; echo ready; \
                   while :; do sleep 0.05; done";
     let running = start_shell("2", script);
@@ -86,7 +86,7 @@ fn user_signals_reach_every_rank() {
 }
 
 #[test]
-fn other_signals_reach_the_ranks_if_the_user_says_so() {
+fn other_signals_reach_the_ranks_with_an_option() {
     let script = "trap 'echo got-int' INT; trap 'echo got-alarm; exit 4' ALRM; echo ready; \
                   while :; do sleep 0.02; done";
     let words = ["--forward-signals", "SIGINT,alrm", "-n", "2", "sh", "-c", script];
@@ -101,7 +101,7 @@ fn other_signals_reach_the_ranks_if_the_user_says_so() {
 }
 
 #[test]
-fn a_stopped_job_stands_still_and_goes_on() {
+fn a_stopped_job_stops_and_continues() {
     let running = start(mpirun(&words("2", "sleep")));
     let ranks = running.joined(2);
     let all_are = |wanted: fn(char) -> bool| {
@@ -125,13 +125,13 @@ fn a_stopped_rank_can_be_ended() {
 }
 
 #[test]
-fn what_ranks_leave_behind_ends_with_the_job() {
+fn remaining_processes_of_ranks_end_with_the_job() {
     let outcome = run_shell("2", "sleep 600 & setsid sh -c 'trap \"\" TERM; sleep 600' & exit 0");
     assert_eq!(outcome.code, Some(0));
     assert_eq!(outcome.stderr, "");
 }
 
-/// Ranks with children, in other sessions too.
+/// Ranks with children, also in other sessions.
 fn start_family() -> Running {
     let running = start_shell("2", "setsid sleep 600 & sh -c 'sleep 600; true' & echo ready; wait");
     ready(&running, 2);
@@ -139,7 +139,7 @@ fn start_family() -> Running {
 }
 
 #[test]
-fn whichever_launcher_process_is_killed_nothing_is_left() {
+fn nothing_is_left_if_either_launcher_process_is_killed() {
     let running = start_family();
     signal_process(running.pid(), "KILL");
     assert_eq!(running.wait().code, None);
@@ -184,7 +184,7 @@ fn random_kills_leave_nothing() {
         random ^= random << 17;
         let words = match run % 2 {
             0 => words("3", "sleep"),
-            // A shell that went on for ever after a program that never spoke would look healthy.
+            // A shell that continues endlessly after a program without MPI would look healthy.
             _ => words_behind_shell("3", "sleep", "true"),
         };
         let running = start(mpirun(&words));

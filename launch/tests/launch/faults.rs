@@ -1,5 +1,5 @@
-//! Three ranks that reduce without a pause meet every fault of a table: the job ends with the
-//! right code and words, no process and no file is left. Or it goes well where it should.
+//! Injects every fault of a table into a job of three ranks that reduce in a loop: the job ends with the
+//! expected code and message, or succeeds if it should, and no process and no file is left.
 
 use std::env;
 use std::fs::File;
@@ -11,28 +11,28 @@ use super::harness::{
     until,
 };
 
-/// What happens to a running job.
+/// A fault of a running job.
 enum Fault {
     /// Rank 1 gets this signal.
     Rank(&'static str),
-    /// The process that the shell knows gets it.
-    Front(&'static str),
-    /// The other process of the launcher gets it.
-    Runner(&'static str),
+    /// The supervisor process gets this signal.
+    Supervisor(&'static str),
+    /// The job loop process gets this signal.
+    JobLoop(&'static str),
 }
 
-/// A fault, the exit code (none: a signal ended mpirun itself), and a word of what is said.
+/// A fault, the exit code (none: a signal killed mpirun itself), and a part of the message.
 type Case = (Fault, Option<i32>, &'static str);
 
 const CASES: &[Case] = &[
     (Fault::Rank("KILL"), Some(137), "mpirun: rank 1 (process "),
     (Fault::Rank("SEGV"), Some(139), "was killed by signal 11 (SIGSEGV)"),
     (Fault::Rank("TERM"), Some(143), "was killed by signal 15 (SIGTERM)"),
-    (Fault::Front("INT"), Some(130), ""),
-    (Fault::Front("TERM"), Some(143), ""),
-    (Fault::Front("HUP"), Some(129), ""),
-    (Fault::Front("KILL"), None, "the supervisor process of mpirun was killed"),
-    (Fault::Runner("KILL"), Some(137), "the job loop process "),
+    (Fault::Supervisor("INT"), Some(130), ""),
+    (Fault::Supervisor("TERM"), Some(143), ""),
+    (Fault::Supervisor("HUP"), Some(129), ""),
+    (Fault::Supervisor("KILL"), None, "the supervisor process of mpirun was killed"),
+    (Fault::JobLoop("KILL"), Some(137), "the job loop process "),
 ];
 
 #[test]
@@ -45,8 +45,8 @@ fn every_fault_ends_the_job_at_once_with_its_code() {
         let job = running.processes();
         let (victim, signal) = match fault {
             Fault::Rank(signal) => (ranks(&running)[&1], signal),
-            Fault::Front(signal) => (running.pid(), signal),
-            Fault::Runner(signal) => (running.runner(), signal),
+            Fault::Supervisor(signal) => (running.pid(), signal),
+            Fault::JobLoop(signal) => (running.runner(), signal),
         };
         let begin = Instant::now();
         signal_process(victim, signal);
@@ -60,7 +60,7 @@ fn every_fault_ends_the_job_at_once_with_its_code() {
     }
 }
 
-/// `SUIRO_KILL_LIMIT_MS` limits how long the end of a job may take; see `scripts/kill-test`.
+/// `SUIRO_KILL_LIMIT_MS` limits the time for ending a job; see `scripts/kill-test`.
 fn in_time(took: Duration) {
     let limit = env::var("SUIRO_KILL_LIMIT_MS").ok().and_then(|text| text.parse().ok());
     let limit = limit.map_or(Duration::MAX, Duration::from_millis);
@@ -68,7 +68,7 @@ fn in_time(took: Duration) {
 }
 
 #[test]
-fn outputs_that_take_no_more_end_the_job() {
+fn failed_outputs_end_the_job() {
     let program = compiled("allreduce");
     let begin = Instant::now();
     let mut command = mpirun(&["-n", "3", &program]);
@@ -94,7 +94,7 @@ fn outputs_that_take_no_more_end_the_job() {
     assert_eq!((outcome.code, &*outcome.stderr), (Some(141), ""));
 }
 
-/// Runs `mpirun -n 3 program 50` from a shell that first does what `preparation` says.
+/// Runs `mpirun -n 3 program 50` in a shell after the commands of `preparation`.
 fn prepared(program: &str, preparation: &str) -> Outcome {
     let launcher = env!("CARGO_BIN_EXE_mpirun");
     let script = format!("{preparation}; exec {launcher} -n 3 {program} 50");
@@ -116,12 +116,12 @@ fn went_well(outcome: &Outcome, under: &str) {
 }
 
 #[test]
-fn small_limits_are_enough_or_are_named() {
+fn small_limits_suffice_or_are_named() {
     let program = compiled("allreduce");
     for enough in ["ulimit -n 64", "ulimit -l 0", "ulimit -c 0", "ulimit -s 256"] {
         went_well(&prepared(&program, enough), enough);
     }
-    // Descriptors and memory that cannot suffice: one line, at once, and a code.
+    // Too few descriptors or too little memory: one line, immediately, and a code.
     for (too_little, words) in [
         ("ulimit -n 12", "Too many open files"),
         ("ulimit -n 20", "each rank takes four files of mpirun (ulimit -n)"),
@@ -143,7 +143,7 @@ fn small_limits_are_enough_or_are_named() {
     }
 }
 
-/// Runs the job where file systems are as `mounts` makes them, if this system lets a test do so.
+/// Runs the job with the file systems of `mounts`, if this system permits that.
 fn mounted(program: &str, mounts: &str) -> Option<Outcome> {
     let launcher = env!("CARGO_BIN_EXE_mpirun");
     let script = format!("{mounts} || exit 99; exec {launcher} -n 3 {program} 50");
@@ -176,13 +176,13 @@ fn read_only_full_and_missing_file_systems_do_not_matter() {
     ] {
         match mounted(&program, &mounts) {
             Some(outcome) => went_well(&outcome, &mounts),
-            None => println!("not tried, as this system does not let us: {mounts}"),
+            None => println!("skipped, not permitted on this system: {mounts}"),
         }
     }
 }
 
 #[test]
-fn a_rank_that_stands_still_for_a_while_is_waited_for() {
+fn a_temporarily_stopped_rank_is_no_error() {
     let running = start(mpirun(&["-n", "3", &compiled("allreduce")]));
     ready(&running);
     let victim = ranks(&running)[&2];
@@ -199,7 +199,7 @@ fn a_rank_that_stands_still_for_a_while_is_waited_for() {
 
 /// `SUIRO_JOBS` makes it more than 30 jobs.
 #[test]
-fn jobs_in_a_row_do_not_meet() {
+fn consecutive_jobs_are_independent() {
     let program = compiled("allreduce");
     let jobs = env::var("SUIRO_JOBS").ok().and_then(|text| text.parse().ok()).unwrap_or(30);
     let before = files();

@@ -1,11 +1,11 @@
-//! What comes out of ranks in every form, and where.
+//! Formats and destinations of the output of ranks.
 
 use std::fs;
 use std::path::Path;
 
 use super::harness::{Outcome, folder, mpirun, run, start};
 
-/// Prints two lines and an unfinished one, each with the rank, to both streams.
+/// Prints two lines and a partial one, each with the rank, to both streams.
 const PRINT: &str =
     "r=$PMI_RANK; echo out$r; echo err$r >&2; echo; printf part$r; printf end$r >&2";
 
@@ -23,7 +23,7 @@ fn sorted(text: &str) -> Vec<&str> {
     lines
 }
 
-/// For each file below `folder` its path and text, sorted.
+/// Path and text of each file below `folder`, sorted.
 fn files(folder: &Path) -> Vec<(String, String)> {
     let (mut found, mut pending) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(path) = pending.pop() {
@@ -67,8 +67,8 @@ fn every_line_has_its_prefix() {
 }
 
 #[test]
-fn prefixes_with_the_time_the_host_and_the_process_have_their_shape() {
-    // A digit stands for any number of digits, a letter for any word.
+fn prefixes_have_the_time_the_host_and_the_process() {
+    // A digit matches any number of digits, a letter any word.
     let shape = |line: &str| {
         let mut shape = String::new();
         for letter in line.chars() {
@@ -125,12 +125,12 @@ fn merged_output_keeps_its_order() {
 }
 
 #[test]
-fn a_late_line_goes_on_without_a_second_prefix() {
+fn a_delayed_line_continues_without_a_second_prefix() {
     let here = folder("launch-late");
     let asking = mpirun(&["-l", "-n", "1", "sh", "-c", "printf 'name? '; read x; echo; echo b"]);
     let outcome = start(asking).wait();
     assert_eq!(outcome.text(), "[0] name? \n[0] b\n");
-    // Rank 0 asks; when its question is out, rank 1 says something, and then rank 0 goes on.
+    // Rank 0 prints a prompt; once it is written, rank 1 prints a line, and then rank 0 continues.
     let script = "case $PMI_RANK in
         0) printf 'name? '; until [ -e said ]; do sleep 0.01; done; echo me;;
         1) until [ -e asked ]; do sleep 0.01; done; echo x;; esac";
@@ -145,14 +145,14 @@ fn a_late_line_goes_on_without_a_second_prefix() {
 }
 
 #[test]
-fn bytes_of_all_kinds_pass_unchanged_behind_prefixes() {
+fn all_bytes_pass_unchanged_after_prefixes() {
     let script = r"printf '\033[1mbold\033[0m\000\377\n\r\n'";
     let outcome = run(&["-l", "-n", "1", "sh", "-c", script]);
     assert_eq!(outcome.stdout, b"[0] \x1b[1mbold\x1b[0m\0\xff\n[0] \r\n");
 }
 
 #[test]
-fn files_take_what_they_shall() {
+fn files_have_the_expected_output() {
     let (out, err) = ("out#\n\npart#", "err#\nend#");
     let tagged = "[#] out#\n[#] \n[#] part#\n";
     // Options, the names and texts of the files, how often the terminal has each line.
@@ -186,7 +186,7 @@ fn files_take_what_they_shall() {
 }
 
 #[test]
-fn a_file_of_several_ranks_has_whole_lines_and_nothing_old() {
+fn a_file_of_several_ranks_has_whole_lines_and_no_old_content() {
     let here = folder("launch-one-file");
     fs::write(here.join("all"), "old").unwrap();
     let options = ["-outfile-pattern", "all", "-errfile-pattern", "all"];
@@ -219,14 +219,14 @@ fn a_file_that_cannot_be_written_is_named() {
 }
 
 #[test]
-fn one_rank_may_be_the_only_one_to_see() {
+fn output_may_be_restricted_to_one_rank() {
     let outcome = printed(&folder("launch-only"), &["-output-from", "1", "-l"], PRINT);
     assert_eq!(sorted(outcome.text()), ["[1] ", "[1] out1", "[1] part1"]);
     assert_eq!(sorted(&outcome.stderr), ["[1] end1", "[1] err1"]);
 }
 
 #[test]
-fn forms_that_are_none_are_refused() {
+fn unknown_formats_are_refused() {
     for (options, why) in [
         (&["--output", "tags"][..], "--output tags: unknown"),
         (&["--output", "xml"], "--output xml: is not supported; use tag"),

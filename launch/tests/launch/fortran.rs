@@ -1,5 +1,5 @@
-//! `mpifort` as an installation has it, with a compiler that only says what it was asked: when
-//! modules are built, where, and what is said when they cannot be.
+//! `mpifort` of an installation with a mock compiler: when and where modules are built, and the messages
+//! if they cannot be built.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use super::harness::folder;
 
-/// An installation of its own, with sources of modules that are empty.
+/// A separate installation with empty sources of modules.
 struct Installed {
     prefix: PathBuf,
 }
@@ -30,8 +30,8 @@ impl Installed {
         installed
     }
 
-    /// Makes the compiler another one: it says that it has this version, makes modules of what it
-    /// compiles where it is, notes what that was, and before that does `act`.
+    /// Replaces the compiler: it prints this version, runs `act`, records the sources that it compiles, and
+    /// makes modules in its working directory.
     fn compiler(&self, version: &str, act: &str) {
         let notes = self.prefix.join("compiled");
         let text = format!(
@@ -72,13 +72,13 @@ impl Installed {
         self.prefix.join("cache")
     }
 
-    /// How many sources of modules were compiled so far.
+    /// The number of compiled sources of modules so far.
     fn compiled(&self) -> usize {
         fs::read_to_string(self.prefix.join("compiled")).unwrap_or_default().lines().count()
     }
 }
 
-/// The names in a folder that users see.
+/// The names in a directory that are not hidden.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -147,20 +147,20 @@ fn modules_of_the_installation_come_first() {
 }
 
 #[test]
-fn what_needs_no_modules_builds_none() {
+fn calls_that_need_no_modules_build_none() {
     let installed = Installed::new("none");
     for words in [&["-E", "a.F90"][..], &["a.o"], &["-showme:link"], &["-v"], &["-help"]] {
         let output = installed.run(words);
         assert!(output.status.success() && output.stderr.is_empty(), "{words:?}");
     }
     assert_eq!(installed.compiled(), 0);
-    // Whoever asks for the flags may call the compiler itself.
+    // A program that queries the flags may run the compiler itself.
     assert!(installed.run(&["-show"]).status.success());
     assert_eq!(installed.compiled(), 3);
 }
 
 #[test]
-fn a_cache_that_cannot_be_written_is_told_and_the_compiler_decides() {
+fn an_unwritable_cache_is_reported_and_the_compiler_decides() {
     let installed = Installed::new("read-only");
     for (cache, why) in [("/dev/null/cache", "/dev/null/cache"), ("", "neither XDG_CACHE_HOME")] {
         let output = installed.command(cache).args(["-c", "a.f90"]).output().unwrap();
@@ -172,7 +172,7 @@ fn a_cache_that_cannot_be_written_is_told_and_the_compiler_decides() {
 }
 
 #[test]
-fn what_the_compiler_says_of_the_sources_is_told() {
+fn errors_of_the_compiler_are_reported() {
     let installed = Installed::new("log");
     installed.compiler("4.8.5", "echo 'a.f90:1: Error: TYPE(*) is unknown' >&2; exit 1");
     let output = installed.run(&["-c", "a.f90"]);
@@ -180,14 +180,14 @@ fn what_the_compiler_says_of_the_sources_is_told() {
     assert!(said.contains("GNU Fortran (a test) 4.8.5: "), "{said}");
     assert!(said.contains("mpi_types.f90: exit status: 1\na.f90:1: Error: TYPE(*) is unknown"));
     assert_eq!(installed.run(&["-build-modules"]).status.code(), Some(1));
-    // One that makes its modules elsewhere is no better.
+    // A compiler that makes its modules elsewhere fails too.
     installed.compiler("4.8.6", "exit 0");
     assert!(errors(&installed.run(&["-c", "a.f90"])).contains("made no mpi.mod"));
     assert!(names(&installed.cache().join("suiro")).is_empty());
 }
 
 #[test]
-fn what_a_killed_builder_left_is_removed() {
+fn files_of_a_killed_builder_are_removed() {
     let installed = Installed::new("left");
     installed.compiler("12.1.0", "kill -9 $PPID; exit 1");
     assert!(!installed.run(&["-c", "a.f90"]).status.success());
@@ -204,7 +204,7 @@ fn what_a_killed_builder_left_is_removed() {
 }
 
 #[test]
-fn a_missing_compiler_is_named_with_what_to_do() {
+fn a_missing_compiler_is_named_with_a_remedy() {
     let installed = Installed::new("missing");
     for words in [&["-c", "a.f90"][..], &["a.o"], &["-show"], &["-build-modules"]] {
         let words = [&["-fc=no-such-compiler"], words].concat();

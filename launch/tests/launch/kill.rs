@@ -1,4 +1,4 @@
-//! A rank of a job that is busy with MPI is killed, at any time: the job ends and nothing is left.
+//! Kills a rank of a busy MPI job at a random time: the job ends and nothing is left.
 
 use std::env;
 use std::thread;
@@ -37,7 +37,7 @@ fn kill_mpi() {
     );
 }
 
-/// Kills one rank and checks everything; how long `mpirun` then took to end.
+/// Kills one rank and checks everything; the time until `mpirun` exited.
 fn kill_one(program: &str, random: u64) -> Duration {
     let before = files();
     let running = start(mpirun(&["-n", RANKS, program]));

@@ -1,4 +1,4 @@
-//! Options, environment, exit codes of programs that know nothing of MPI.
+//! Options, environment and exit codes, with programs without MPI.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ fn the_highest_code_is_returned_and_the_others_run_on() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_told_once() {
+fn a_missing_program_is_reported_once() {
     for (program, code) in [("no-such-program", 127), ("/dev/null", 126), ("/", 126)] {
         let outcome = run(&["-n", "4", program]);
         assert_eq!(outcome.code, Some(code), "{program}");
@@ -24,7 +24,7 @@ fn a_program_that_is_not_there_is_told_once() {
 }
 
 #[test]
-fn a_later_program_that_is_not_there_ends_the_earlier() {
+fn a_missing_later_program_ends_the_earlier_ones() {
     let outcome = run(&["-n", "2", "sleep", "600", ":", "-n", "2", "no-such-program"]);
     assert_eq!(outcome.code, Some(127));
     assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
@@ -73,12 +73,12 @@ fn ranks_know_their_place_in_every_dialect() {
 }
 
 #[test]
-fn ranks_whose_settings_differ_are_told() {
+fn different_settings_of_ranks_are_reported() {
     let program = &compiled("allreduce")[..];
     let one = ["-n", "1", program, "10", ":", "-n", "1", "-env", "SUIRO_COLL_ALLREDUCE", "ring"];
     let outcome = run(&[&one[..], &[program, "10"]].concat());
     assert_ne!(outcome.code, Some(0));
-    // Either may be the one that comes later.
+    // Either rank may be the later one.
     let said = ["is auto in rank 0 but ring in rank 1", "is ring in rank 1 but auto in rank 0"];
     let said = said.map(|words| format!("SUIRO_COLL_ALLREDUCE {words}"));
     assert!(said.iter().any(|words| outcome.stderr.contains(words)), "{}", outcome.stderr);
@@ -113,14 +113,14 @@ fn variables_of_an_outer_job_do_not_pass() {
 }
 
 #[test]
-fn there_may_be_many_more_ranks_than_cores() {
+fn ranks_may_outnumber_cores() {
     let outcome = run_shell("100", "echo $PMI_RANK");
     assert_eq!(outcome.code, Some(0));
     assert_eq!(outcome.lines().len(), 100);
 }
 
 #[test]
-fn ranks_inherit_what_they_would_alone_and_five_descriptors() {
+fn ranks_inherit_five_more_descriptors_than_a_plain_program() {
     let show = "ls -m -w 1000 /proc/$$/fd; \
                 echo $PMI_FD,$SUIRO_SEGMENT_FD,$SUIRO_INTERFACE_FD,$SUIRO_JOB_FD,$SUIRO_STATUS_FD";
     let numbers = |line: &str| -> BTreeSet<u32> {
@@ -135,7 +135,7 @@ fn ranks_inherit_what_they_would_alone_and_five_descriptors() {
 }
 
 #[test]
-fn ranks_have_the_signals_they_would_have_alone() {
+fn ranks_have_the_signal_mask_of_a_plain_program() {
     let signals = |status: &[u8]| -> Vec<String> {
         let lines = std::str::from_utf8(status).unwrap().lines();
         let kept = |line: &&str| line.starts_with("SigBlk") || line.starts_with("SigIgn");

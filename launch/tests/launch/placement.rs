@@ -1,13 +1,13 @@
-//! What ranks may use of the processors, and what the launcher says of it.
+//! The processors of ranks, and the messages about them.
 
 use platform::sys::topology::parse_list;
 
 use super::harness::{Outcome, folder, mpirun, run, start};
 
-/// The program that prints what it may use.
+/// A program that prints its usable processors.
 const MASK: [&str; 3] = ["grep", "Cpus_allowed_list", "/proc/self/status"];
 
-/// The processors that this process may use.
+/// The usable processors of this process.
 fn usable() -> Vec<usize> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
@@ -36,7 +36,7 @@ fn a_bound_rank_sees_its_processors() {
     let user = format!("user:{last},{first}");
     assert_eq!(masks(&["-n", "2", "-bind-to", &user]), [last.clone(), first.clone()]);
     assert_eq!(masks(&["-n", "1", "--bind-to", "hwthread"]), [first.as_str()]);
-    // More ranks than places go round.
+    // More ranks than slots wrap around.
     let count = (usable.len() + 1).to_string();
     let masks = masks(&["-n", &count, "--bind-to", "hwthread:overload-allowed"]);
     assert_eq!((masks.first(), masks.last()), (Some(&first), Some(&first)));
@@ -47,7 +47,7 @@ fn a_bound_rank_sees_its_processors() {
 }
 
 #[test]
-fn without_a_word_only_ranks_that_fill_the_processors_are_bound() {
+fn without_options_only_ranks_that_fill_the_processors_are_bound() {
     let own = masks(&["-n", "1", "--bind-to", "none"]).remove(0);
     let more = (usable().len() + 1).to_string();
     assert!(masks(&["-n", &more]).iter().all(|mask| *mask == own));
@@ -97,7 +97,7 @@ fn the_map_is_shown_and_a_dry_run_starts_nothing() {
 }
 
 #[test]
-fn counts_come_from_objects_or_contradict_them() {
+fn counts_come_from_objects_and_must_not_contradict_them() {
     let count = |words: &[&str]| run(&[words, &["echo", "x"]].concat()).lines().len();
     assert_eq!(count(&["--map-by", "ppr:2:machine"]), 2);
     assert_eq!(count(&["--map-by", "ppr:1:hwthread"]), usable().len());
@@ -107,7 +107,7 @@ fn counts_come_from_objects_or_contradict_them() {
 }
 
 #[test]
-fn what_cannot_be_is_told_in_one_line() {
+fn impossible_placements_are_reported_in_one_line() {
     for (words, told) in [
         (&["--map-by", "moon"][..], "\"moon\" is unknown; expected one of slot"),
         (&["--bind-to", "moon"], "expected one of none"),

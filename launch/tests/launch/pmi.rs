@@ -1,10 +1,10 @@
-//! Ranks that speak PMI.
+//! Ranks that use PMI.
 
 use super::harness::{Outcome, mpirun, run, start};
 use super::role::{words, words_behind_shell};
 
 fn expect_one_line(outcome: &Outcome, parts: &[&str]) {
-    // A shell may say of its own accord that its child was killed.
+    // A shell may print that its child was killed.
     let ours = outcome.stderr.lines().filter(|line| line.starts_with("mpirun: "));
     let lines: Vec<_> = ours.collect();
     let [line] = lines[..] else { panic!("not one line: {}", outcome.stderr) };
@@ -24,7 +24,7 @@ fn every_rank_reads_what_every_other_published() {
 }
 
 #[test]
-fn a_rank_behind_a_shell_is_a_rank() {
+fn a_rank_may_be_started_by_a_shell() {
     let outcome = run(&words_behind_shell("3", "exchange", "exit 0"));
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
 }
@@ -49,7 +49,7 @@ fn codes_after_finalize_are_the_programs_own() {
 }
 
 #[test]
-fn an_abort_returns_its_code_and_its_words() {
+fn an_abort_returns_its_code_and_its_message() {
     let outcome = run(&words("3", "abort"));
     assert_eq!(outcome.code, Some(42));
     expect_one_line(&outcome, &["rank 1", "code 42", "the cat is on the keyboard"]);
@@ -63,14 +63,14 @@ fn leaving_without_finalize_is_explained() {
 }
 
 #[test]
-fn a_rank_that_never_comes_is_noticed() {
+fn a_rank_without_mpi_init_is_noticed() {
     let outcome = run(&words("3", "late"));
     assert_eq!(outcome.code, Some(1));
     expect_one_line(&outcome, &["rank 1 ended", "MPI_Init"]);
 }
 
 #[test]
-fn a_rank_that_falls_is_named_with_its_signal() {
+fn a_crashed_rank_is_named_with_its_signal() {
     let outcome = run(&words("3", "fall"));
     assert_eq!(outcome.code, Some(134));
     let lines: Vec<_> = outcome.stderr.lines().filter(|line| line.contains("mpirun:")).collect();
@@ -79,7 +79,7 @@ fn a_rank_that_falls_is_named_with_its_signal() {
 }
 
 #[test]
-fn a_rank_killed_behind_a_shell_that_goes_on_is_noticed() {
+fn a_killed_rank_below_a_running_shell_is_noticed() {
     for then in ["sleep 600", "exit $?", "exit 0"] {
         let running = start(mpirun(&words_behind_shell("3", "sleep", then)));
         let victim = running.joined(3)[2];
@@ -87,14 +87,14 @@ fn a_rank_killed_behind_a_shell_that_goes_on_is_noticed() {
         let outcome = running.wait();
         assert_ne!(outcome.code, Some(0), "{then}");
         let pid = format!("process {victim} on ");
-        // Old kernels do not tell the launcher about a process that is not its child.
+        // Old kernels do not report the exit of a process that is not a child.
         let told = if outcome.stderr.contains("SIGKILL") { &*pid } else { "rank 2" };
         expect_one_line(&outcome, &["rank 2", told]);
     }
 }
 
 #[test]
-fn noise_on_the_wire_costs_only_the_one_who_makes_it() {
+fn protocol_errors_affect_only_their_rank() {
     let outcome = run(&words("2", "noise"));
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     assert_eq!(outcome.stderr.matches("closed its PMI connection").count(), 2);

@@ -1,4 +1,4 @@
-//! What this executable does when `mpirun` starts it as a rank: it speaks PMI as the library does.
+//! The roles of this executable when `mpirun` starts it as a rank: it uses PMI as the library does.
 
 use std::env;
 use std::fs::File;
@@ -11,14 +11,14 @@ use platform::sys::socket::SocketStream;
 
 const ROLE: &str = "SUIRO_TEST_ROLE";
 
-/// The words for `mpirun` that start `count` ranks in `role`.
+/// The arguments of `mpirun` that start `count` ranks in `role`.
 pub fn words(count: &str, role: &str) -> Vec<String> {
     let mut words: Vec<_> = ["-genv", ROLE, role, "-n", count].map(str::to_owned).into();
     words.extend(own_words());
     words
 }
 
-/// The same, behind a shell that goes on to `then` whatever happens.
+/// As [`words`], started by a shell that then runs `then`.
 pub fn words_behind_shell(count: &str, role: &str, then: &str) -> Vec<String> {
     let script = format!("\"$0\" \"$@\"; {then}");
     let mut words: Vec<_> =
@@ -31,7 +31,7 @@ pub fn words_behind_shell(count: &str, role: &str, then: &str) -> Vec<String> {
 fn own_words() -> Vec<String> {
     let own = env::current_exe().unwrap().to_str().unwrap().to_owned();
     let test = format!("{}::rank", module_path!().split_once("::").unwrap().1);
-    // With one thread, as on one processor, the name of the test comes before its own lines.
+    // With one thread, as on one processor, the name of the test precedes its output.
     let threads = "--test-threads=2";
     [&own, &test, "--exact", "--ignored", "--nocapture", threads].map(str::to_owned).into()
 }
@@ -91,7 +91,7 @@ fn exchange(client: &mut Client) {
     println!("exchanged {rank} {size}");
 }
 
-/// Prints what the job says about itself. The shared file is written through by rank 0.
+/// Prints the properties of the job. Rank 0 writes the shared file.
 fn describe(environment: &Environment, client: &mut Client) {
     let job = JobView::assemble(environment, Some(client)).unwrap();
     let segment = File::from(job.segment.unwrap());
@@ -106,7 +106,7 @@ fn describe(environment: &Environment, client: &mut Client) {
     assert!(!env::vars().any(|(_, value)| told(&value)));
 }
 
-/// Sends what is no PMI, and expects the launcher to hang up.
+/// Violates the protocol, and expects the launcher to close the connection.
 fn make_noise(number: i32) {
     let socket = SocketStream::inherit(number).unwrap();
     socket.send_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();

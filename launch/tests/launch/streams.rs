@@ -1,6 +1,6 @@
-//! Standard input, output and error of ranks: plain, in bulk, closed, full, and with nobody there.
+//! Standard input, output and error of ranks: plain, in bulk, closed, full, and without a reader.
 //!
-//! `SUIRO_STREAM_MIB` sets how much goes through the tests that are about much (1024 for a GB).
+//! `SUIRO_STREAM_MIB` sets the amount of data of the bulk tests (1024 for a GiB).
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use super::harness::{feed, folder, marked, mpirun, run_shell, run_with_input, start};
 
-/// What the launcher keeps for a rank that reads later than others, in MiB.
+/// The launcher's buffer for ranks that read more slowly than others, in MiB.
 const WINDOW_MIB: usize = 64;
 
-/// Bytes of all values in no order.
+/// Random bytes of all values.
 fn noise(len_bytes: usize) -> Vec<u8> {
     let mut state = 1_u32;
     let mut next = || {
@@ -36,7 +36,7 @@ fn much_mib() -> usize {
     std::env::var("SUIRO_STREAM_MIB").map_or(32, |mib| mib.parse().unwrap())
 }
 
-/// A file of noise, no two of its MiB the same.
+/// A file of random bytes; all its MiB differ.
 fn much(folder: &Path) -> File {
     let mut file = File::create(folder.join("much")).unwrap();
     let mut bytes = noise(1 << 20);
@@ -47,7 +47,7 @@ fn much(folder: &Path) -> File {
     File::open(folder.join("much")).unwrap()
 }
 
-/// What cksum says of `input`.
+/// The output of cksum for `input`.
 fn sum(input: File) -> String {
     let output = Command::new("cksum").stdin(input).output().unwrap();
     String::from_utf8(output.stdout).unwrap()
@@ -83,7 +83,7 @@ fn much_input_arrives_from_files_and_pipes_at_one_and_at_all() {
 }
 
 #[test]
-fn input_that_nobody_reads_stays_where_it_is() {
+fn unread_input_is_not_consumed() {
     let folder = folder("launch-input");
     fs::write(folder.join("lines"), "first\nsecond\n").unwrap();
     let lines = File::open(folder.join("lines")).unwrap();
@@ -96,14 +96,14 @@ fn input_that_nobody_reads_stays_where_it_is() {
 }
 
 #[test]
-fn a_line_without_an_end_comes_through() {
+fn a_partial_line_is_written() {
     let outcome = run_shell("2", "printf $PMI_RANK; printf x$PMI_RANK >&2");
     assert!(["01", "10"].contains(&outcome.text()), "{}", outcome.text());
     assert!(["x0x1", "x1x0"].contains(&&*outcome.stderr), "{}", outcome.stderr);
 }
 
 #[test]
-fn a_prompt_comes_before_the_line_ends() {
+fn a_prompt_is_written_before_the_line_ends() {
     let running = start(mpirun(&["-n", "2", "sh", "-c", "printf 'name? '; sleep 600"]));
     running.until_output(|text| (text == "name? name? ").then_some(()));
     running.signal("TERM");
@@ -130,7 +130,7 @@ fn much_output_of_many_ranks_is_complete() {
 }
 
 #[test]
-fn much_output_comes_out_as_it_went_in() {
+fn much_output_is_unchanged() {
     let folder = folder("launch-much-output");
     let expected = sum(much(&folder));
     for options in [&["-n", "1"][..], &["-n", "2"], &["-n", "2", "--output", "file=F"]] {
@@ -182,7 +182,7 @@ fn a_late_reader_of_copied_input_gets_everything() {
 }
 
 #[test]
-fn no_rank_reads_when_none_shall() {
+fn no_rank_reads_with_stdin_none() {
     let outcome = run_with_input(&["--stdin", "none", "-n", "2", "cat"], b"x");
     assert_eq!((outcome.code, outcome.text()), (Some(0), ""));
 }
@@ -196,7 +196,7 @@ fn long_lines_of_many_ranks_stay_whole_however_slow_the_reader_is() {
         let (mut read, write) = std::io::pipe().unwrap();
         command.stdout(write);
         let running = start(command);
-        // Everything on the way fills up meanwhile.
+        // All buffers fill up meanwhile.
         thread::sleep(Duration::from_millis(300));
         let mut text = String::new();
         read.read_to_string(&mut text).unwrap();
@@ -213,9 +213,9 @@ fn long_lines_of_many_ranks_stay_whole_however_slow_the_reader_is() {
 }
 
 #[test]
-fn a_keyboard_is_read_by_those_who_shall() {
+fn a_keyboard_is_read_by_the_selected_ranks() {
     for (ranks, expected) in [("0", ["got:", "got:typed"]), ("all", ["got:typed", "got:typed"])] {
-        // script(1) gives the launcher a terminal, and types there what it reads itself.
+        // script(1) gives the launcher a terminal, and passes its own input to it.
         let program = env!("CARGO_BIN_EXE_mpirun");
         let line = format!("{program} --stdin {ranks} -n 2 sh -c 'read x; echo got:$x'");
         let mut command = marked("script");
@@ -229,7 +229,7 @@ fn a_keyboard_is_read_by_those_who_shall() {
 }
 
 #[test]
-fn closed_streams_are_empty_or_swallow() {
+fn closed_streams_are_empty_or_discard() {
     let program = env!("CARGO_BIN_EXE_mpirun");
     for (redirection, output, error) in
         [("<&-", "a\na\n", "b\nb\n"), (">&-", "", "b\nb\n"), ("2>&-", "a\na\n", "")]
@@ -244,7 +244,7 @@ fn closed_streams_are_empty_or_swallow() {
 }
 
 #[test]
-fn an_output_that_nobody_reads_ends_the_job_in_silence() {
+fn an_output_without_a_reader_ends_the_job_silently() {
     let mut command = mpirun(&["-n", "2", "yes"]);
     let (read, write) = std::io::pipe().unwrap();
     command.stdout(Stdio::from(write));
@@ -258,7 +258,7 @@ fn an_output_that_nobody_reads_ends_the_job_in_silence() {
 }
 
 #[test]
-fn an_output_that_is_full_is_told() {
+fn a_full_output_is_reported() {
     let mut command = mpirun(&["-n", "1", "echo", "x"]);
     command.stdout(File::options().write(true).open("/dev/full").unwrap());
     let outcome = start(command).wait();
@@ -267,7 +267,7 @@ fn an_output_that_is_full_is_told() {
 }
 
 #[test]
-fn a_standard_error_that_is_full_is_told_where_it_can_be() {
+fn a_full_standard_error_is_reported_on_standard_output() {
     let mut command = mpirun(&["-n", "2", "sh", "-c", "echo x >&2; sleep 600"]);
     command.stderr(File::options().write(true).open("/dev/full").unwrap());
     let outcome = start(command).wait();
@@ -277,7 +277,7 @@ fn a_standard_error_that_is_full_is_told_where_it_can_be() {
 }
 
 #[test]
-fn a_standard_error_that_nobody_reads_ends_the_job_in_silence() {
+fn a_standard_error_without_a_reader_ends_the_job_silently() {
     let mut command = mpirun(&["-n", "2", "sh", "-c", "echo x >&2; sleep 600"]);
     let (read, write) = std::io::pipe().unwrap();
     command.stderr(write);
@@ -287,7 +287,7 @@ fn a_standard_error_that_nobody_reads_ends_the_job_in_silence() {
 }
 
 #[test]
-fn nothing_can_be_told_when_both_outputs_are_full() {
+fn nothing_is_reported_when_both_outputs_are_full() {
     let mut command = mpirun(&["-n", "2", "sh", "-c", "echo x; echo x >&2; sleep 600"]);
     let full = || File::options().write(true).open("/dev/full").unwrap();
     command.stdout(full()).stderr(full());

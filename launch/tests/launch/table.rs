@@ -1,12 +1,12 @@
-//! The options that scripts in the wild carry, a line each, from the manuals of Open MPI, MPICH and
-//! Intel MPI: what is accepted, what it does, what is said.
+//! Options that existing scripts use, one on each line, from the manuals of Open MPI, MPICH and Intel
+//! MPI: which are accepted, their effects, the messages.
 
 use std::fs;
 
 use super::harness::{compiled, folder, run};
 
-/// The words before `sh -c SCRIPT`, the script, the exit code, the sorted lines of standard output,
-/// and a part of standard error; an empty part means that nothing may be there.
+/// The arguments before `sh -c SCRIPT`, the script, the exit code, the sorted lines of standard output,
+/// and a part of standard error; an empty part means no output at all.
 type Row<'a> = (&'a str, &'a str, i32, &'a str, &'a str);
 
 fn check(rows: &[Row<'_>]) {
@@ -25,7 +25,7 @@ fn check(rows: &[Row<'_>]) {
 }
 
 #[test]
-fn options_that_one_of_three_launchers_takes_are_taken() {
+fn options_of_other_launchers_are_accepted() {
     let folder = folder("launch-table");
     let file = |name: &str, text: &str| {
         fs::write(folder.join(name), text).unwrap();
@@ -72,7 +72,7 @@ fn options_that_one_of_three_launchers_takes_are_taken() {
 }
 
 #[test]
-fn options_do_what_they_say() {
+fn options_have_their_effect() {
     let folder = folder("launch-table-effects");
     let file = |name: &str, text: &str| {
         fs::write(folder.join(name), text).unwrap();
@@ -81,7 +81,7 @@ fn options_do_what_they_say() {
     let slots = format!("--hostfile {}", file("slots", "localhost slots=3 max_slots=4\n"));
     let both = "echo $A-$B";
     check(&[
-        // How many.
+        // Counts.
         ("", "echo $PMI_SIZE", 0, "1", ""),
         ("-ppn 2", "echo $PMI_SIZE", 0, "2 | 2", ""),
         (&slots, "echo $PMI_SIZE", 0, "3 | 3 | 3", ""),
@@ -106,7 +106,7 @@ fn options_do_what_they_say() {
             "/nowhere/bin | /nowhere/lib",
             "",
         ),
-        // Where, and by what.
+        // Placement and wrappers.
         ("-wdir /proc", "pwd -P", 0, "/proc", ""),
         ("-wdir /nowhere", "true", 2, "", "-wdir /nowhere"),
         ("-n 2 --debug 1 env", "echo $PMI_RANK", 0, "0 | 1", ""),
@@ -118,7 +118,7 @@ fn options_do_what_they_say() {
             "",
         ),
         ("--path /nowhere:/bin", "true", 0, "", ""),
-        // What cannot be done, and what is wrong.
+        // Refused and wrong options.
         ("--xterm 0", "true", 2, "", "use --debug RANKS 'xterm -e'"),
         ("-gdb", "true", 2, "", "use --debug all 'gdb -args'"),
         ("--frobnicate", "true", 2, "", "unknown option --frobnicate"),
@@ -129,7 +129,7 @@ fn options_do_what_they_say() {
 }
 
 #[test]
-fn files_hold_programs_and_their_options() {
+fn files_contain_programs_and_their_options() {
     let app = folder("launch-table-app").join("app");
     fs::write(&app, "-n 2 sh -c 'echo a $PMI_RANK' # two\n-n 1 -x X=y sh -c 'echo $X $PMI_RANK'\n")
         .unwrap();

@@ -1,4 +1,4 @@
-//! `--timeout`: jobs that take too long end with code 124, and it is shown where their ranks are.
+//! `--timeout`: overdue jobs end with code 124, and the state of their ranks is printed.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use super::harness::{
     Outcome, compiled, mpirun, ranks, run, run_shell, signal_process, start, state, until,
 };
 
-/// Runs `stuck what` on `count` ranks until its time is over.
+/// Runs `stuck what` on `count` ranks until the time limit.
 fn stuck(count: &str, what: &str) -> Outcome {
     let program = compiled("stuck");
     let outcome = start(silent(&["-n", count, "--timeout", "3", &program, what])).wait();
@@ -14,14 +14,14 @@ fn stuck(count: &str, what: &str) -> Outcome {
     outcome
 }
 
-/// `mpirun words`, whose ranks do not say of their own accord what they wait for.
+/// `mpirun words` without reports by the ranks themselves.
 fn silent(words: &[&str]) -> Command {
     let mut command = mpirun(words);
     command.env("SUIRO_DEADLOCK", "off");
     command
 }
 
-/// What ranks do in vain, and words in the order in which they are said of it.
+/// What ranks wait for, and texts in the order of the report.
 const CASES: &[(&str, &[&str])] = &[
     ("send", &["MPI_Send(dest 1, tag 8, 1048576 bytes, MPI_COMM_WORLD) for ", "deadlock"]),
     ("ssend", &["MPI_Ssend(dest 1, tag 9, 4 bytes, MPI_COMM_WORLD) for ", "deadlock"]),
@@ -78,7 +78,7 @@ fn expect(text: &str, wanted: &[&str]) {
     }
 }
 
-/// The process of `rank`, as it told itself.
+/// The process id that `rank` printed.
 fn process_of(rank: u32, outcome: &Outcome) -> String {
     let end = format!(" of rank {rank}");
     let line = outcome.text().lines().find(|line| line.ends_with(&end)).unwrap();
@@ -86,7 +86,7 @@ fn process_of(rank: u32, outcome: &Outcome) -> String {
 }
 
 #[test]
-fn receives_from_each_other_are_named_and_called_a_deadlock() {
+fn receives_from_each_other_are_reported_as_a_deadlock() {
     let outcome = stuck("2", "receive");
     let [one, other] = [0, 1].map(|rank| process_of(rank, &outcome));
     expect(
@@ -109,7 +109,7 @@ fn receives_from_each_other_are_named_and_called_a_deadlock() {
 }
 
 #[test]
-fn every_blocking_call_says_what_it_waits_for() {
+fn every_blocking_call_is_reported_with_its_peers() {
     let program = compiled("stuck");
     let start = |what| start(silent(&["-n", "2", "--timeout", "3", &program, what]));
     let running: Vec<_> = CASES.iter().map(|(what, _)| start(what)).collect();
@@ -121,7 +121,7 @@ fn every_blocking_call_says_what_it_waits_for() {
 }
 
 #[test]
-fn a_rank_that_computes_is_told_from_those_that_wait_for_it() {
+fn a_computing_rank_is_distinguished_from_waiting_ranks() {
     let outcome = stuck("3", "compute");
     expect(
         &outcome.stderr,
@@ -141,7 +141,7 @@ fn a_rank_that_computes_is_told_from_those_that_wait_for_it() {
 }
 
 #[test]
-fn a_stopped_rank_is_told_and_not_taken_for_dead() {
+fn a_stopped_rank_is_reported_as_stopped() {
     let outcome = stuck("2", "stop");
     expect(
         &outcome.stderr,
@@ -158,7 +158,7 @@ fn a_stopped_rank_is_told_and_not_taken_for_dead() {
 }
 
 #[test]
-fn a_stopped_rank_that_goes_on_in_time_is_no_event() {
+fn a_rank_that_continues_in_time_is_not_reported() {
     let program = compiled("stuck");
     let running = start(mpirun(&["-n", "2", "--timeout", "50", &program, "stop"]));
     let stopped = until(|| {
@@ -171,7 +171,7 @@ fn a_stopped_rank_that_goes_on_in_time_is_no_event() {
 }
 
 #[test]
-fn the_mpi_process_behind_a_shell_is_the_one_that_is_shown() {
+fn the_mpi_process_below_a_shell_is_reported() {
     let program = compiled("stuck");
     let script = format!("{program} receive; true");
     let words = ["-n", "2", "--timeout", "3", "--get-stack-traces", "sh", "-c", &script];
@@ -182,7 +182,7 @@ fn the_mpi_process_behind_a_shell_is_the_one_that_is_shown() {
 }
 
 #[test]
-fn ranks_without_mpi_are_shown_too() {
+fn ranks_without_mpi_are_reported_too() {
     let script = "test $PMI_RANK = 0 && exit 3; exec sleep 600";
     let mut command = mpirun(&["-n", "2", "sh", "-c", script]);
     command.env("MPIEXEC_TIMEOUT", "3");
@@ -202,17 +202,17 @@ fn ranks_without_mpi_are_shown_too() {
 }
 
 #[test]
-fn a_job_that_ends_in_time_is_not_shown() {
+fn a_job_that_ends_in_time_is_not_reported() {
     let outcome = run(&["-n", "2", "--timeout", "50", "sh", "-c", "exit 5"]);
     assert_eq!((outcome.code, &*outcome.stderr), (Some(5), ""));
     assert_eq!(run_shell("1", "test -n \"$SUIRO_STATUS_FD\"").code, Some(0));
 }
 
 #[test]
-fn the_call_in_which_a_rank_was_killed_is_told() {
+fn the_call_in_which_a_rank_was_killed_is_reported() {
     let running = start(mpirun(&["-n", "2", &compiled("stuck"), "receive"]));
     let victim = until(|| ranks(&running).get(&1).copied());
-    // After this line there is only the call, and who sleeps in it has said so before.
+    // After this line there is only the call; a rank that sleeps in it has reported it.
     running.until_output(|text| text.contains("of rank 1\n").then_some(()));
     until(|| (state(victim) == Some('S')).then_some(()));
     signal_process(victim, "KILL");
@@ -223,7 +223,7 @@ fn the_call_in_which_a_rank_was_killed_is_told() {
 }
 
 #[test]
-fn sigquit_shows_where_all_ranks_are_and_the_job_goes_on() {
+fn sigquit_prints_the_state_of_all_ranks_and_the_job_continues() {
     let program = compiled("stuck");
     let running = start(mpirun(&["-n", "2", &program, "stop"]));
     let stopped = until(|| {
@@ -254,7 +254,7 @@ fn sigquit_shows_where_all_ranks_are_and_the_job_goes_on() {
 }
 
 #[test]
-fn the_lengths_of_queues_are_shown() {
+fn the_lengths_of_queues_are_reported() {
     let program = compiled("stuck");
     let outcome = start(silent(&["-n", "2", "--timeout", "3", &program, "waitall"])).wait();
     let queues = " s, 1 receive posted, 2 messages not asked for\n";

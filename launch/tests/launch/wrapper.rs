@@ -1,4 +1,4 @@
-//! `mpicc` and `mpicxx` as build systems call them.
+//! `mpicc` and `mpicxx` as build systems run them.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
@@ -23,7 +23,7 @@ fn show_prints_one_line_and_nothing_else() {
 }
 
 #[test]
-fn both_wrappers_pass_words_and_codes_through() {
+fn both_wrappers_pass_arguments_and_codes_through() {
     assert!(mpicc(&["-dumpversion"]).status.success());
     assert!(!mpicc(&["--cray-print-opts=cflags"]).status.success());
     let mpicxx = Command::new(env!("CARGO_BIN_EXE_mpicxx")).arg("-showme:command").output();
@@ -39,7 +39,7 @@ fn a_variable_that_names_the_wrapper_itself_ends_at_the_compiler() {
 }
 
 #[test]
-fn an_answer_that_nobody_reads_is_no_crash() {
+fn a_failed_write_of_an_answer_is_an_error() {
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_mpicc"));
     let output = command.arg("-show").stdout(full).output().unwrap();
@@ -52,7 +52,7 @@ fn an_answer_that_nobody_reads_is_no_crash() {
 }
 
 #[test]
-fn words_reach_the_compiler_as_they_are() {
+fn arguments_reach_the_compiler_unchanged() {
     let folder = folder("launch-wrapper-words");
     let printer = folder.join("printer");
     std::fs::write(&printer, "#!/bin/sh\nprintf '%s\\n' \"$@\"\n").unwrap();
@@ -65,7 +65,7 @@ fn words_reach_the_compiler_as_they_are() {
 }
 
 #[test]
-fn a_compiler_that_is_not_there_is_named() {
+fn a_missing_compiler_is_named() {
     let output = mpicc(&["-cc=no-such-compiler", "-c", "x.c"]);
     assert_eq!(output.status.code(), Some(127));
     assert!(String::from_utf8(output.stderr).unwrap().contains("no-such-compiler"));
