@@ -10,7 +10,7 @@ use crate::engine::point_to_point::matching::MatchPattern;
 use crate::engine::point_to_point::pending::PendingOperation;
 use crate::engine::schedules::plan::Members;
 use crate::engine::schedules::plan::PendingRun;
-use crate::mpi::collective::shared::running::{CollectiveOwner, SharedCollectiveId};
+use crate::mpi::collective::shared::polling::{CollectiveOwner, SharedCollectiveId};
 use crate::mpi::communicator::{Comm, Traffic};
 use crate::mpi::handle::Handle;
 use platform::base::Peer;

@@ -33,7 +33,9 @@ use crate::engine::schedules::continuation::Continuation;
 use crate::engine::schedules::plan::{Launch, RunId, RunPlan};
 use crate::mpi::collective::algorithms::UniformBlocks;
 use crate::mpi::collective::algorithms::allgather;
-use crate::mpi::collective::{Bound, Call, CallForm};
+use crate::mpi::collective::binding::CallForm;
+use crate::mpi::collective::calls::Call;
+use crate::mpi::collective::calls::function::CollectiveFunction;
 use crate::mpi::communicator::{Comm, Traffic};
 use crate::mpi::handle::Handle;
 use crate::mpi::request::status::Status;
@@ -46,7 +48,8 @@ const NAME_BYTES: usize = 32;
 /// The code of an operation created by the application.
 const USER_OP: u32 = 0;
 
-/// Record of the collective call of one rank; `None` is not compared.
+/// A collective call of one rank, for comparison; `None` is not compared. A noun beside `Call`, because it
+/// is a message and has only what must be equal on all ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CallRecord {
     /// The function; empty for an operation within another call.
@@ -63,11 +66,10 @@ pub(crate) struct CallRecord {
     class: i32,
 }
 
-/// Whether the mode is on, and the record of the current call.
+/// Whether this process checks its calls.
 #[derive(Debug, Default)]
 pub(crate) struct CheckedMode {
     on: bool,
-    record: CallRecord,
 }
 
 impl CheckedMode {
@@ -83,36 +85,50 @@ impl CheckedMode {
 }
 
 impl CallRecord {
-    /// Records the root, in the numbering of members.
-    pub(crate) fn root(&mut self, root: u32) -> &mut Self {
-        self.root = Some(root);
-        self
-    }
-
-    /// Records the amount of data, in bytes.
-    pub(crate) fn bytes(&mut self, bytes: usize) -> &mut Self {
-        self.bytes = Some(bytes as u64);
-        self
-    }
-
-    /// Records the lengths of all blocks, in bytes.
-    pub(crate) fn blocks(&mut self, lens: impl Iterator<Item = usize>) -> &mut Self {
-        let (mut hasher, mut total) = (DefaultHasher::new(), 0);
-        for len in lens {
-            hasher.write_usize(len);
-            total += len;
+    /// Adds the arguments that must be equal on all ranks. On an intercommunicator, most amounts differ
+    /// between the groups.
+    fn add_arguments(&mut self, call: &Call, is_inter: bool) {
+        if let Some(operator) = &call.operator {
+            self.op = Some(operator.operator().map_or(USER_OP, |operator| operator as u32));
         }
-        self.blocks = Some(hasher.finish());
-        self.bytes(total)
+        match call.function {
+            CollectiveFunction::Bcast
+            | CollectiveFunction::Gather
+            | CollectiveFunction::Scatter
+            | CollectiveFunction::Reduce => {
+                (self.root, self.bytes) = (Some(call.root), Some(call.bytes as u64));
+            }
+            CollectiveFunction::Gatherv | CollectiveFunction::Scatterv => {
+                self.root = Some(call.root);
+            }
+            CollectiveFunction::Allgather
+            | CollectiveFunction::Alltoall
+            | CollectiveFunction::Allreduce
+            | CollectiveFunction::ReduceScatterBlock
+            | CollectiveFunction::Scan
+            | CollectiveFunction::Exscan
+                if !is_inter =>
+            {
+                self.bytes = Some(call.bytes as u64);
+            }
+            CollectiveFunction::Allgatherv if !is_inter => {
+                self.add_blocks(call.blocks.iter().map(Memory::len));
+            }
+            CollectiveFunction::ReduceScatter if !is_inter => {
+                self.add_blocks(call.result_lengths().into_iter());
+            }
+            _ => {}
+        }
     }
 
-    /// Records the reduction operation.
-    pub(crate) fn op(&mut self, op: Op) -> &mut Self {
-        self.op = Some(match op {
-            Op::Predefined(operator) => operator as u32,
-            Op::User(_) => USER_OP,
-        });
-        self
+    /// Adds the lengths of all blocks, in bytes.
+    fn add_blocks(&mut self, lengths: impl Iterator<Item = usize>) {
+        let (mut hasher, mut total) = (DefaultHasher::new(), 0);
+        for length in lengths {
+            hasher.write_usize(length);
+            total += length;
+        }
+        (self.bytes, self.blocks) = (Some(total as u64), Some(hasher.finish()));
     }
 
     fn emit(&self) -> [u8; RECORD_BYTES] {
@@ -232,90 +248,92 @@ fn member_names(comm: &Comm) -> impl Fn(u32) -> String + Send + 'static {
 }
 
 impl<D: Device> Mpi<D> {
-    /// Starts the record of the collective function `name`.
-    #[inline]
-    pub(crate) fn begin_record(&mut self, name: &str) {
+    /// The record of a call of the function `name`; empty outside checked mode.
+    pub(in crate::mpi) fn call_record(&self, name: &str, call: &Result<Call>) -> CallRecord {
+        let mut record = CallRecord::default();
         if self.checked_mode.on {
-            self.checked_mode.record =
-                CallRecord { name: name.to_owned(), ..CallRecord::default() };
+            name.clone_into(&mut record.name);
+            if let Ok(call) = call {
+                let is_inter = self.comms.get(call.comm).is_ok_and(Comm::is_inter);
+                record.add_arguments(call, is_inter);
+            }
         }
+        record
     }
 
-    /// Adds arguments to the record of the current call.
-    #[inline]
-    pub(crate) fn add_to_record(&mut self, add: impl FnOnce(&mut CallRecord) -> &mut CallRecord) {
-        if self.checked_mode.on {
-            add(&mut self.checked_mode.record);
-        }
-    }
-
-    /// [`Mpi::launch`] in checked mode.
-    pub(crate) fn launch_checked(&mut self, comm: Handle, plan: RunPlan) -> Result<RunId> {
-        self.exchange_records(comm, Some(plan), None)
-    }
-
-    /// Stores the bound operation of a call that does not start it. In checked mode the activity
-    /// completes when all records are equal; a rank with invalid arguments sends its error class.
+    /// Starts a call of the function `name` on `comm`. In checked mode, a rank whose arguments are wrong
+    /// sends its record too: a blocking function returns when all ranks have it, another immediately.
     ///
     /// # Errors
-    /// Errors of the arguments; `Comm` if there is no such communicator.
-    pub(crate) fn check_or_report(
-        &mut self, call: Call, bound: Result<Bound>, keep: impl FnOnce(&mut Self, Bound) -> Result,
-    ) -> Result<Activity> {
-        let kept = match bound {
-            Ok(bound) => keep(self, bound),
-            Err(error) => {
-                // The other ranks count this operation.
-                if let Ok(comm) = self.comms.get_mut(call.comm) {
-                    comm.next_init();
-                }
-                Err(error)
-            }
-        };
-        match kept {
-            Ok(()) if self.checked_mode.on => {
-                Ok(Activity::Run(self.exchange_records(call.comm, None, None)?))
-            }
-            Ok(()) => Ok(Activity::Complete(Status::EMPTY)),
-            Err(error) => self.report_error(call, error),
-        }
-    }
-
-    /// Starts the bound operation of a call. In checked mode a rank with invalid arguments sends its
-    /// error class to the other ranks, which would wait for it: a blocking call returns when the
-    /// exchange has completed, a nonblocking call at once.
-    ///
-    /// # Errors
-    /// Errors of the arguments; `Comm` if there is no such communicator.
+    /// That of `call` or its binding; `Comm` if there is no such communicator.
     #[inline]
     pub(crate) fn launch_or_report(
-        &mut self, call: Call, bound: Result<Bound>,
+        &mut self, name: &str, comm: Handle, form: CallForm, call: Result<Call>,
     ) -> Result<Activity> {
-        match bound {
-            Ok(bound) => self.launch(call.comm, bound),
-            Err(error) => self.report_error(call, error),
+        if self.checked_mode.on {
+            return self.launch_checked(name, comm, form, call);
         }
+        self.launch(call?, form)
     }
 
     #[cold]
-    fn report_error(&mut self, call: Call, error: Box<MpiError>) -> Result<Activity> {
-        if !self.checked_mode.on || self.comms.get(call.comm).is_err() {
-            return Err(error);
+    fn launch_checked(
+        &mut self, name: &str, comm: Handle, form: CallForm, call: Result<Call>,
+    ) -> Result<Activity> {
+        let mut record = self.call_record(name, &call);
+        let run = match call.and_then(|call| self.bind_messages(call)) {
+            Ok(plan) => self.exchange_records(comm, record, Some(plan), None)?,
+            Err(error) if form == CallForm::Blocking && self.comms.get(comm).is_ok() => {
+                record.class = error.code.0;
+                self.exchange_records(comm, record, None, Some(error))?
+            }
+            Err(error) => return Err(self.report_error(comm, record, error)),
+        };
+        Ok(Activity::Run(run))
+    }
+
+    /// [`Mpi::launch_run`] in checked mode, for an operation that is part of another function.
+    pub(in crate::mpi) fn launch_unnamed(&mut self, comm: Handle, plan: RunPlan) -> Result<RunId> {
+        self.exchange_records(comm, CallRecord::default(), Some(plan), None)
+    }
+
+    /// An activity that ends when all ranks agree on a call which does not start yet; outside checked
+    /// mode, it has completed.
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator.
+    pub(in crate::mpi) fn agree_on_call(
+        &mut self, comm: Handle, record: CallRecord,
+    ) -> Result<Activity> {
+        match self.checked_mode.on {
+            true => Ok(Activity::Run(self.exchange_records(comm, record, None, None)?)),
+            false => Ok(Activity::Complete(Status::EMPTY)),
         }
-        self.checked_mode.record.class = error.code.0;
-        if call.form == CallForm::Blocking {
-            return Ok(Activity::Run(self.exchange_records(call.comm, None, Some(error))?));
+    }
+
+    /// Sends the record of a call with wrong arguments, in checked mode; the error for the caller.
+    #[cold]
+    pub(in crate::mpi) fn report_error(
+        &mut self, comm: Handle, record: CallRecord, error: Box<MpiError>,
+    ) -> Box<MpiError> {
+        if !self.checked_mode.on || self.comms.get(comm).is_err() {
+            return error;
         }
-        let run = self.exchange_records(call.comm, None, None)?;
-        self.engine.release_run(run);
-        Err(error)
+        let record = CallRecord { class: error.code.0, ..record };
+        match self.exchange_records(comm, record, None, None) {
+            Ok(run) => {
+                self.engine.release_run(run);
+                error
+            }
+            Err(other) => other,
+        }
     }
 
     /// Starts the exchange of records, and after it `plan` if all records are equal.
     fn exchange_records(
-        &mut self, comm: Handle, plan: Option<RunPlan>, own: Option<Box<MpiError>>,
+        &mut self, comm: Handle, record: CallRecord, plan: Option<RunPlan>,
+        own: Option<Box<MpiError>>,
     ) -> Result<RunId> {
-        let record = std::mem::take(&mut self.checked_mode.record);
         let comm = self.comms.get_mut(comm)?;
         let (shape, rank) = (comm.members_shape(), comm.member());
         let args = UniformBlocks { block: RECORD_BYTES, in_place: false };
@@ -346,7 +364,7 @@ impl<D: Device> Mpi<D> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::op::{Operator, UserFunction};
+    use super::super::op::Operator;
     use super::*;
 
     fn record(name: &str) -> CallRecord {
@@ -362,7 +380,8 @@ mod tests {
     #[test]
     fn records_read_back() {
         let mut full = record("MPI_Reduce_scatter_block_init");
-        full.root(7).op(Op::Predefined(Operator::Max)).blocks([1, 0, 1 << 40].into_iter());
+        (full.root, full.op) = (Some(7), Some(Operator::Max as u32));
+        full.add_blocks([1, 0, 1 << 40].into_iter());
         let failed = CallRecord { class: -3, ..record("MPI_Ibcast") };
         for one in [full, failed, CallRecord::default()] {
             assert_eq!(CallRecord::parse(&one.emit()), one);
@@ -372,17 +391,17 @@ mod tests {
     #[test]
     fn absent_arguments_are_not_compared() {
         let mut one = record("MPI_Bcast");
-        one.root(1).bytes(8);
+        (one.root, one.bytes) = (Some(1), Some(8));
         let all = [record("MPI_Bcast"), one.clone(), one, record("MPI_Bcast")];
         assert!(compare_records(&all, "", |rank| rank.to_string()).is_ok());
     }
 
     #[test]
     fn the_error_names_two_different_calls_with_their_ranks() {
-        let bcast = |root, bytes| {
-            let mut record = record("MPI_Bcast");
-            record.root(root).bytes(bytes);
-            record
+        let bcast = |root, bytes| CallRecord {
+            root: Some(root),
+            bytes: Some(bytes),
+            ..record("MPI_Bcast")
         };
         let (class, why) = error(&[bcast(0, 8), bcast(0, 8), bcast(1, 8)]);
         assert_eq!(class, ErrorClass::Root as i32);
@@ -398,18 +417,13 @@ mod tests {
         let (class, why) = error(&[bcast(0, 8), record("MPI_Barrier"), CallRecord::default()]);
         assert_eq!(class, ErrorClass::Arg as i32);
         assert!(why.contains("8 bytes, rank 1 called MPI_Barrier;"), "{why}");
-        let op = |op| {
-            let mut record = record("MPI_Iallreduce");
-            record.op(op);
-            record
-        };
-        let user = Op::User(UserFunction { address: 1, large: false, commutative: true });
-        let (class, why) = error(&[op(Op::Predefined(Operator::Sum)), op(user)]);
+        let op = |op| CallRecord { op: Some(op), ..record("MPI_Iallreduce") };
+        let (class, why) = error(&[op(Operator::Sum as u32), op(USER_OP)]);
         assert_eq!(class, ErrorClass::Op as i32);
         assert!(why.contains("MPI_SUM") && why.contains("a user-defined operation"), "{why}");
         let mut blocks = [record("MPI_Allgatherv"), record("MPI_Allgatherv")];
-        blocks[0].blocks([1, 2].into_iter());
-        blocks[1].blocks([2, 1].into_iter());
+        blocks[0].add_blocks([1, 2].into_iter());
+        blocks[1].add_blocks([2, 1].into_iter());
         assert!(error(&blocks).1.starts_with("lengths of blocks differ"));
         let wrong = CallRecord { class: ErrorClass::Type as i32, ..record("MPI_Bcast") };
         let (class, why) = error(&[bcast(0, 8), wrong]);

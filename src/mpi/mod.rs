@@ -36,7 +36,7 @@ use crate::offload::packing::PackingPolicy;
 
 use crate::mpi::collective::selection::Selection;
 use crate::mpi::collective::selection::schedule_cache::ScheduleCache;
-use crate::mpi::collective::shared::running::SharedCollectives;
+use crate::mpi::collective::shared::polling::SharedCollectives;
 use crate::mpi::communicator::Comms;
 use crate::mpi::handle::{HandleKind, HandleTable};
 use crate::mpi::point_to_point::MatchedMessage;

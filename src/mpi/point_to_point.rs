@@ -13,7 +13,7 @@ use crate::engine::point_to_point::send::Mode;
 use crate::engine::point_to_point::wire::Envelope;
 use crate::engine::programs::offloaded::OffloadedId;
 use crate::engine::schedules::plan::{Members, RunId};
-use crate::mpi::collective::shared::running::SharedCollectiveId;
+use crate::mpi::collective::shared::polling::SharedCollectiveId;
 use crate::mpi::communicator::{Comm, Traffic};
 use crate::mpi::handle::Handle;
 use crate::mpi::point_to_point::buffer::{BsendBuffer, BufferOwner};

@@ -17,7 +17,7 @@ use crate::device::Device;
 use crate::engine::point_to_point::operation::OperationId;
 use crate::engine::programs::offloaded::OffloadedId;
 use crate::engine::schedules::plan::RunId;
-use crate::mpi::collective::shared::running::SharedCollectiveId;
+use crate::mpi::collective::shared::polling::SharedCollectiveId;
 use crate::mpi::communicator::COMM_SELF;
 use crate::mpi::handle::Handle;
 use crate::mpi::point_to_point::StartArguments;

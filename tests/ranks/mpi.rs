@@ -2,7 +2,8 @@
 //! network that is busy and late at random.
 
 use mpi_abi::mpi::Memory;
-use mpi_abi::mpi::collective::Call;
+use mpi_abi::mpi::collective::binding::CallForm;
+use mpi_abi::mpi::collective::calls::Call;
 use mpi_abi::mpi::communicator::{COMM_SELF, COMM_WORLD};
 use mpi_abi::mpi::point_to_point::SendMode;
 use mpi_abi::mpi::request::Activity;
@@ -73,9 +74,8 @@ fn unlike_amounts_of_data_are_found_out() {
         ranks(2, seed, |rank| {
             let mut buffer = vec![0; if rank.me == 0 { at_root } else { elsewhere }];
             let bcast = {
-                let call = Call::blocking(COMM_WORLD);
-                let prepared = rank.mpi.bcast(call, 0, room(&mut buffer)).unwrap();
-                rank.mpi.launch(COMM_WORLD, prepared).unwrap()
+                let call = Call::bcast(COMM_WORLD, 0, room(&mut buffer));
+                rank.mpi.launch(call, CallForm::Blocking).unwrap()
             };
             let error = rank.wait(bcast).error;
             let wanted = (rank.me != 0).then_some(class as i32);

@@ -2,7 +2,8 @@
 //! busy and late at random.
 
 use mpi_abi::mpi::Memory;
-use mpi_abi::mpi::collective::Call;
+use mpi_abi::mpi::collective::binding::CallForm;
+use mpi_abi::mpi::collective::calls::Call;
 use mpi_abi::mpi::communicator::COMM_WORLD;
 use mpi_abi::mpi::topology::create::LocalEdges;
 use mpi_abi::mpi::topology::dist_graph::{EdgeRole, GraphEdge};
@@ -53,15 +54,14 @@ fn edges_of_random_graphs_carry_their_blocks() {
                 blocks.iter().map(|block| vec![0; block.len()]).collect()
             };
             let mut received: Vec<_> = due.iter().map(empty).collect();
-            let mut under_way = Vec::new();
+            let mut running = Vec::new();
             for (send, receive) in sent.into_iter().zip(&mut received) {
                 let send = send.into_iter().map(Memory::owned).collect();
                 let receive = receive.iter_mut().map(|block| room(block)).collect();
-                let call = Call::blocking(comm);
-                let prepared = rank.mpi.neighbor_alltoallv(call, send, receive).unwrap();
-                under_way.push(rank.mpi.launch(comm, prepared).unwrap());
+                let call = Call::neighbor_alltoallv(comm, send, receive);
+                running.push(rank.mpi.launch(call, CallForm::Blocking).unwrap());
             }
-            for activity in under_way.into_iter().rev() {
+            for activity in running.into_iter().rev() {
                 assert_eq!(rank.wait(activity).error, None);
             }
             assert_eq!(received, due);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use mpi_abi::device::trigger::InterfaceLimits;
 use mpi_abi::devices::loopback::LIMITS;
+use mpi_abi::mpi::collective::calls::Call;
 use mpi_abi::mpi::collective::reduction_operator::ReductionOperator;
-use mpi_abi::mpi::collective::{Bound, Call, CallForm};
 use mpi_abi::mpi::communicator::COMM_WORLD;
 use mpi_abi::mpi::datatype::predefined;
 use mpi_abi::mpi::op::Operator;
@@ -67,18 +67,14 @@ impl Drawn {
     /// The same for all ranks in one turn.
     fn draw<'a>(&self, rank: &'a mut Rank, on: &'a On, turn: usize) -> Draw<'a> {
         let Self { number, len, root, in_place, commutative, .. } = *self;
-        let (form, buffers) = (CallForm::Persistent, Vec::new());
-        Draw { rank, on, form, number, turn, len, root, in_place, commutative, buffers }
+        let buffers = Vec::new();
+        Draw { rank, on, number, turn, len, root, in_place, commutative, buffers }
     }
 
     /// Makes it.
     pub fn make(self, rank: &mut Rank, on: &On) -> Job {
-        let (prepared, buffers) = self.draw(rank, on, 0).prepare(self.kind);
-        let call = Call { comm: on.comm, form: CallForm::Persistent };
-        let mut making = rank.mpi.begin_persistent_init(call, Ok(prepared)).unwrap();
-        let again = |_: &mut _| unreachable!("a device that runs programs needs no rooms");
-        let request =
-            rank.until(|mpi| mpi.end_persistent_init(&mut making, on.comm, again).unwrap());
+        let (call, buffers) = self.draw(rank, on, 0).call(self.kind);
+        let request = init(rank, on.comm, call);
         Job { request, buffers, drawn: self }
     }
 }
@@ -86,7 +82,7 @@ impl Drawn {
 impl Job {
     /// Starts it with the data of a turn, in the memory that it has.
     pub fn start(&mut self, rank: &mut Rank, on: &On, turn: usize) {
-        let (_, fresh) = self.drawn.draw(rank, on, turn).prepare(self.drawn.kind);
+        let (_, fresh) = self.drawn.draw(rank, on, turn).call(self.drawn.kind);
         assert_eq!(fresh.len(), self.buffers.len());
         for (buffer, fresh) in self.buffers.iter_mut().zip(fresh) {
             buffer.now.copy_from_slice(&fresh.now);
@@ -197,11 +193,10 @@ fn spread(values: impl Iterator<Item = i32>) -> Vec<u8> {
     values.flat_map(|value| [value.to_ne_bytes(), [0xa5; 4], [0x5a; 4]].concat()).collect()
 }
 
-fn made(rank: &mut Rank, prepared: Bound) -> u32 {
-    let call = Call { comm: COMM_WORLD, form: CallForm::Persistent };
-    let mut making = rank.mpi.begin_persistent_init(call, Ok(prepared)).unwrap();
-    let again = |_: &mut _| unreachable!("a device that runs programs needs no rooms");
-    rank.until(|mpi| mpi.end_persistent_init(&mut making, COMM_WORLD, again).unwrap())
+/// A persistent request for `call` on `comm`.
+fn init(rank: &mut Rank, comm: u32, call: Call) -> u32 {
+    let mut init = rank.mpi.begin_persistent_init("", comm, Ok(call)).unwrap();
+    rank.until(|mpi| mpi.end_persistent_init(&mut init).unwrap())
 }
 
 /// Gaps stay as they were, of buffers that are read, written, and both in parts.
@@ -216,18 +211,17 @@ fn scattered_memory_is_packed_and_unpacked() {
             let mut cast = blank(ELEMENTS);
             let mut gathered = blank(ELEMENTS * count as usize);
             let (mut operand, mut sum) = (blank(ELEMENTS), blank(ELEMENTS));
-            let call = Call { comm: COMM_WORLD, form: CallForm::Persistent };
             let int = predefined(INT).unwrap();
             let combining = ReductionOperator::predefined(Operator::Sum, &int, None).unwrap();
             let memory = scattered(&mut cast);
-            let prepared = rank.mpi.bcast(call, 1, memory).unwrap();
-            let bcast = made(rank, prepared);
+            let call = Call::bcast(COMM_WORLD, 1, memory);
+            let bcast = init(rank, COMM_WORLD, call);
             let memory = scattered(&mut gathered);
-            let prepared = rank.mpi.allgather(call, None, memory).unwrap();
-            let allgather = made(rank, prepared);
+            let call = rank.mpi.allgather(COMM_WORLD, None, memory).unwrap();
+            let allgather = init(rank, COMM_WORLD, call);
             let (from, into) = (scattered(&mut operand), scattered(&mut sum));
-            let prepared = rank.mpi.allreduce(call, Some(from), into, combining).unwrap();
-            let allreduce = made(rank, prepared);
+            let call = Call::allreduce(COMM_WORLD, Some(from), into, combining);
+            let allreduce = init(rank, COMM_WORLD, call);
             for turn in 0..6 {
                 let value = |from: i32, at: usize| from * 1000 + at as i32 + turn;
                 let of = |from: i32| spread((0..ELEMENTS).map(|at| value(from, at)));
@@ -264,7 +258,6 @@ fn integers_are_combined() {
     for (count, seed) in [(2, 1), (3, 2), (4, 3)] {
         ranks(count, seed, |rank| {
             rank.mpi.offload = Some(Scheme::Tank);
-            let call = Call { comm: COMM_WORLD, form: CallForm::Persistent };
             let long = predefined(INT64).unwrap();
             let bytes = |numbers: &[i64]| -> Vec<u8> {
                 numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
@@ -273,8 +266,8 @@ fn integers_are_combined() {
                 let (mut from, mut into) = (vec![0; 8 * len], vec![0; 8 * len]);
                 let sum = ReductionOperator::predefined(Operator::Sum, &long, None).unwrap();
                 let (operand, result) = (room(&mut from), room(&mut into));
-                let prepared = rank.mpi.allreduce(call, Some(operand), result, sum).unwrap();
-                let request = made(rank, prepared);
+                let call = Call::allreduce(COMM_WORLD, Some(operand), result, sum);
+                let request = init(rank, COMM_WORLD, call);
                 for turn in 0..10 {
                     let value = |rank: i64, at: usize| rank * 100 - turn * (at as i64 + 7);
                     let numbers = |rank: i64| (0..len).map(move |at| value(rank, at));
@@ -297,22 +290,22 @@ fn wrong_arguments_of_one_rank_keep_nobody_waiting() {
     for (count, seed) in [(2, 1), (4, 2), (5, 3)] {
         ranks(count, seed, |rank| {
             rank.mpi.offload = Some(Scheme::Tank);
-            let call = Call { comm: COMM_WORLD, form: CallForm::Persistent };
             for wrong in 0..count {
                 if rank.me == wrong {
                     let error = ErrorClass::Count.error("this rank is wrong");
-                    let refused = rank.mpi.begin_persistent_init(call, Err(error)).unwrap_err();
+                    let refused =
+                        rank.mpi.begin_persistent_init("", COMM_WORLD, Err(error)).unwrap_err();
                     assert_eq!(refused.code.0, ErrorClass::Count as i32);
                 } else {
-                    let prepared = rank.mpi.barrier(call).unwrap();
-                    let request = made(rank, prepared);
+                    let call = Call::barrier(COMM_WORLD);
+                    let request = init(rank, COMM_WORLD, call);
                     assert!(!rank.mpi.engine.has_offloads());
                     rank.mpi.free_request(request).unwrap();
                 }
             }
             // What follows takes place.
-            let prepared = rank.mpi.barrier(call).unwrap();
-            let request = made(rank, prepared);
+            let call = Call::barrier(COMM_WORLD);
+            let request = init(rank, COMM_WORLD, call);
             assert!(rank.mpi.engine.has_offloads());
             rank.mpi.start(request).unwrap();
             rank.until(|mpi| mpi.complete(request).unwrap());
@@ -330,9 +323,8 @@ fn unlike_amounts_of_data_are_found_out() {
         ranks(2, seed, |rank| {
             rank.mpi.offload = Some(Scheme::Tank);
             let mut buffer = vec![0; if rank.me == 0 { at_root } else { elsewhere }];
-            let call = Call { comm: COMM_WORLD, form: CallForm::Persistent };
-            let prepared = rank.mpi.bcast(call, 0, room(&mut buffer)).unwrap();
-            let request = made(rank, prepared);
+            let call = Call::bcast(COMM_WORLD, 0, room(&mut buffer));
+            let request = init(rank, COMM_WORLD, call);
             rank.mpi.start(request).unwrap();
             let completed = rank.until(|mpi| mpi.complete(request).unwrap());
             let error = completed.outcome.error.map(|error| error.code.0);
@@ -347,9 +339,8 @@ fn unlike_amounts_of_data_are_found_out() {
 fn a_wait_for_the_device_is_a_wait_for_others() {
     ranks(3, 1, |rank| {
         rank.mpi.offload = Some(Scheme::Tank);
-        let call = Call { comm: COMM_WORLD, form: CallForm::Persistent };
-        let prepared = rank.mpi.barrier(call).unwrap();
-        let request = made(rank, prepared);
+        let call = Call::barrier(COMM_WORLD);
+        let request = init(rank, COMM_WORLD, call);
         let told = |rank: &Rank| rank.mpi.blocked_requests("MPI_Wait", false, [request]);
         if rank.me == 0 {
             rank.mpi.start(request).unwrap();
@@ -421,13 +412,8 @@ fn exchanges_with_neighbors_start_together() {
             for (send, receive) in send.iter_mut().zip(&mut received) {
                 let send = send.iter_mut().map(|block| room(block)).collect();
                 let receive = receive.iter_mut().map(|block| room(block)).collect();
-                let call = Call { comm, form: CallForm::Persistent };
-                let prepared = rank.mpi.neighbor_alltoallv(call, send, receive);
-                let mut making = rank.mpi.begin_persistent_init(call, prepared).unwrap();
-                let again = |_: &mut _| unreachable!("a device that runs programs needs no rooms");
-                requests.push(
-                    rank.until(|mpi| mpi.end_persistent_init(&mut making, comm, again).unwrap()),
-                );
+                let call = Call::neighbor_alltoallv(comm, send, receive);
+                requests.push(init(rank, comm, call));
             }
             for turn in 1..6 {
                 for which in 0..3 {

@@ -3,15 +3,15 @@
 //! that find a room go through it, the others by messages.
 
 use mpi_abi::mpi::Memory;
+use mpi_abi::mpi::collective::calls::Call;
 use mpi_abi::mpi::collective::reduction_operator::ReductionOperator;
-use mpi_abi::mpi::collective::{Bound, Call, CallForm};
 use mpi_abi::mpi::communicator::COMM_WORLD;
 use mpi_abi::mpi::datatype::predefined;
 use mpi_abi::mpi::op::Operator;
 use mpi_abi::mpi::request::Completed;
 use platform::base::Random;
 
-use super::harness::{Rank, TestMpi, ranks};
+use super::harness::{Rank, ranks};
 use super::mpi::room;
 use super::rooms::{duplicate, number};
 
@@ -45,31 +45,22 @@ fn len(job: usize) -> usize {
 /// Operation `job` on `comm`.
 fn make(rank: &mut Rank, comm: u32, job: usize) -> Job {
     let (mut out, mut result) = (vec![0; len(job)], vec![0; len(job)]);
-    let mut prepared =
-        |mpi: &mut TestMpi, form| Ok(prepare(mpi, Call { comm, form }, job, &mut out, &mut result));
-    let call = Call { comm, form: CallForm::Persistent };
-    let first = prepared(&mut rank.mpi, CallForm::Persistent);
-    let mut making = rank.mpi.begin_persistent_init(call, first).unwrap();
-    let request = rank.until(|mpi| {
-        mpi.end_persistent_init(&mut making, comm, |mpi| {
-            prepared(mpi, CallForm::PersistentByMessages)
-        })
-        .unwrap()
-    });
+    let call = call(comm, job, &mut out, &mut result);
+    let mut init = rank.mpi.begin_persistent_init("", comm, Ok(call)).unwrap();
+    let request = rank.until(|mpi| mpi.end_persistent_init(&mut init).unwrap());
     Job { out, result, request }
 }
 
-fn prepare(mpi: &mut TestMpi, call: Call, job: usize, out: &mut [u8], result: &mut [u8]) -> Bound {
+fn call(comm: u32, job: usize, out: &mut [u8], result: &mut [u8]) -> Call {
     let (out, result): (Memory, Memory) = (room(out), room(result));
     let sum =
         || ReductionOperator::predefined(Operator::Sum, &predefined(INT).unwrap(), None).unwrap();
-    let prepared = match job % 4 {
-        0 => mpi.allreduce(call, Some(out), result, sum()),
-        1 => mpi.bcast(call, 0, result),
-        2 => mpi.scan(call, Some(out), result, sum()),
-        _ => mpi.allreduce(call, None, result, sum()),
-    };
-    prepared.unwrap()
+    match job % 4 {
+        0 => Call::allreduce(comm, Some(out), result, sum()),
+        1 => Call::bcast(comm, 0, result),
+        2 => Call::scan(comm, Some(out), result, sum()),
+        _ => Call::allreduce(comm, None, result, sum()),
+    }
 }
 
 /// Everything that operation `job` gives rank `me` of `count`.

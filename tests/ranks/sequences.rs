@@ -8,9 +8,10 @@ use std::sync::Arc;
 use mpi_abi::engine::schedules::reduction::ReductionKernel;
 use mpi_abi::mpi::Memory;
 use mpi_abi::mpi::attribute::Attributes;
-use mpi_abi::mpi::collective::calls::inter::{ROOT, RootRole};
+use mpi_abi::mpi::collective::binding::CallForm;
+use mpi_abi::mpi::collective::calls::Call;
+use mpi_abi::mpi::collective::calls::roots::{ROOT, RootRole};
 use mpi_abi::mpi::collective::reduction_operator::ReductionOperator;
-use mpi_abi::mpi::collective::{Bound, Call, CallForm};
 use mpi_abi::mpi::communicator::COMM_WORLD;
 use mpi_abi::mpi::request::Activity;
 use mpi_abi::mpi::request::status::PROC_NULL;
@@ -100,8 +101,6 @@ pub struct Draw<'a> {
     pub rank: &'a mut Rank,
     /// What it is called on.
     pub on: &'a On,
-    /// How it is called.
-    pub form: CallForm,
     /// Its number among the calls, and how often it has been started before.
     pub number: usize,
     pub turn: usize,
@@ -201,8 +200,8 @@ impl Draw<'_> {
         (seat.0, seat.1, group[root], others.clone())
     }
 
-    fn call(&self) -> Call {
-        Call { comm: self.on.comm, form: self.form }
+    fn comm(&self) -> u32 {
+        self.on.comm
     }
 
     /// The length of a block between two processes.
@@ -228,7 +227,7 @@ impl Draw<'_> {
         all.unwrap_or_default()
     }
 
-    fn bcast(mut self) -> Started {
+    fn bcast(mut self) -> CallBuffers {
         let (seat, member, root, _) = self.seat();
         let full = self.data(root, self.len);
         let buffer = match seat {
@@ -236,15 +235,15 @@ impl Draw<'_> {
             RootRole::Root | RootRole::InterRoot => self.buffer(&full, &full),
             RootRole::NonRoot => self.received(&full),
         };
-        let prepared = self.rank.mpi.bcast(self.call(), member, buffer).unwrap();
-        (prepared, self.buffers)
+        let call = Call::bcast(self.comm(), member, buffer);
+        (call, self.buffers)
     }
 
-    fn stand_by(self) -> Started {
-        (self.rank.mpi.bind_empty(self.call()).unwrap(), self.buffers)
+    fn stand_by(self) -> CallBuffers {
+        (Call::proc_null(self.comm()), self.buffers)
     }
 
-    fn gather(mut self) -> Started {
+    fn gather(mut self) -> CallBuffers {
         let (seat, member, _, of) = self.seat();
         let (len, own) = (self.len, self.data(self.me(), self.len));
         let all: Vec<u8> = of.iter().flat_map(|process| self.data(*process, len)).collect();
@@ -260,11 +259,11 @@ impl Draw<'_> {
             }
             RootRole::Root => (self.sent(&own), Some(self.received(&all))),
         };
-        let prepared = self.rank.mpi.gather(self.call(), member, send, receive).unwrap();
-        (prepared, self.buffers)
+        let call = self.rank.mpi.gather(self.comm(), member, send, receive).unwrap();
+        (call, self.buffers)
     }
 
-    fn gatherv(mut self) -> Started {
+    fn gatherv(mut self) -> CallBuffers {
         let (seat, member, _, of) = self.seat();
         let block = |process: u32| self.data(process, self.block(process, 0));
         let (own, all): (_, Vec<_>) =
@@ -278,11 +277,11 @@ impl Draw<'_> {
             RootRole::Root | RootRole::InterRoot => self.blocks(&all, true),
             RootRole::NonRoot | RootRole::ProcNull => Vec::new(),
         };
-        let prepared = self.rank.mpi.gatherv(self.call(), member, send, receive).unwrap();
-        (prepared, self.buffers)
+        let call = self.rank.mpi.gatherv(self.comm(), member, send, receive).unwrap();
+        (call, self.buffers)
     }
 
-    fn scatter(mut self) -> Started {
+    fn scatter(mut self) -> CallBuffers {
         let (seat, member, root, of) = self.seat();
         let (len, all) = (self.len, self.data(root, self.len * of.len()));
         let place = of.iter().position(|process| *process == self.me()).unwrap_or(0);
@@ -294,11 +293,11 @@ impl Draw<'_> {
             RootRole::Root if self.in_place => (self.sent(&all), None),
             RootRole::Root => (self.sent(&all), Some(self.received(own))),
         };
-        let prepared = self.rank.mpi.scatter(self.call(), member, send, receive).unwrap();
-        (prepared, self.buffers)
+        let call = self.rank.mpi.scatter(self.comm(), member, send, receive).unwrap();
+        (call, self.buffers)
     }
 
-    fn scatterv(mut self) -> Started {
+    fn scatterv(mut self) -> CallBuffers {
         let (seat, member, root, of) = self.seat();
         let block = |to: u32| self.data(root * 64 + to, self.block(0, to));
         let (own, all): (_, Vec<_>) =
@@ -309,11 +308,11 @@ impl Draw<'_> {
             RootRole::NonRoot => Vec::new(),
         };
         let receive = (seat != RootRole::InterRoot).then(|| self.received(&own));
-        let prepared = self.rank.mpi.scatterv(self.call(), member, send, receive).unwrap();
-        (prepared, self.buffers)
+        let call = self.rank.mpi.scatterv(self.comm(), member, send, receive).unwrap();
+        (call, self.buffers)
     }
 
-    fn allgather(mut self) -> Started {
+    fn allgather(mut self) -> CallBuffers {
         let len = self.len;
         let all: Vec<u8> =
             self.givers().iter().flat_map(|process| self.data(*process, len)).collect();
@@ -325,20 +324,20 @@ impl Draw<'_> {
         } else {
             (self.sent(&own), self.received(&all))
         };
-        let prepared = self.rank.mpi.allgather(self.call(), send, receive).unwrap();
-        (prepared, self.buffers)
+        let call = self.rank.mpi.allgather(self.comm(), send, receive).unwrap();
+        (call, self.buffers)
     }
 
-    fn allgatherv(mut self) -> Started {
+    fn allgatherv(mut self) -> CallBuffers {
         let block = |process: u32| self.data(process, self.block(process, 0));
         let all: Vec<_> = self.givers().iter().map(|process| block(*process)).collect();
         let own = block(self.me());
         let (send, receive) = (self.sent(&own), self.blocks(&all, true));
-        let prepared = self.rank.mpi.allgatherv(self.call(), send, receive).unwrap();
-        (prepared, self.buffers)
+        let call = self.rank.mpi.allgatherv(self.comm(), send, receive).unwrap();
+        (call, self.buffers)
     }
 
-    fn alltoall(mut self) -> Started {
+    fn alltoall(mut self) -> CallBuffers {
         let len = self.len;
         let own = self.data(self.me(), len * self.givers().len());
         let (size, place) = (self.on.near.len(), self.on.own);
@@ -349,20 +348,20 @@ impl Draw<'_> {
             true => (None, self.buffer(&own, &column)),
             false => (self.sent(&own), self.received(&column)),
         };
-        let prepared = self.rank.mpi.alltoall(self.call(), send, receive).unwrap();
-        (prepared, self.buffers)
+        let call = self.rank.mpi.alltoall(self.comm(), send, receive).unwrap();
+        (call, self.buffers)
     }
 
-    fn alltoallv(mut self) -> Started {
+    fn alltoallv(mut self) -> CallBuffers {
         let block = |from: u32, to: u32| self.data(from * 64 + to, self.block(from, to));
         let out: Vec<_> = self.givers().iter().map(|to| block(self.me(), *to)).collect();
         let into: Vec<_> = self.givers().iter().map(|from| block(*from, self.me())).collect();
         let (send, receive) = (Some(self.blocks(&out, false)), self.blocks(&into, true));
-        let prepared = self.rank.mpi.alltoallv(self.call(), send, receive).unwrap();
-        (prepared, self.buffers)
+        let call = self.rank.mpi.alltoallv(self.comm(), send, receive).unwrap();
+        (call, self.buffers)
     }
 
-    fn reduce(mut self) -> Started {
+    fn reduce(mut self) -> CallBuffers {
         let (seat, member, _, of) = self.seat();
         let (own, sum) = (self.data(self.me(), self.len), self.combined(&of, self.len));
         let (send, receive) = match seat {
@@ -372,9 +371,9 @@ impl Draw<'_> {
             RootRole::Root if self.in_place => (None, Some(self.buffer(&own, &sum))),
             RootRole::Root => (self.sent(&own), Some(self.received(&sum))),
         };
-        let (call, combining) = (self.call(), self.combining());
-        let prepared = self.rank.mpi.reduce(call, member, send, receive, combining).unwrap();
-        (prepared, self.buffers)
+        let (comm, combining) = (self.comm(), self.combining());
+        let call = Call::reduce(comm, member, send, receive, combining);
+        (call, self.buffers)
     }
 
     /// The buffers of a reduction with a result on each rank.
@@ -386,16 +385,16 @@ impl Draw<'_> {
         }
     }
 
-    fn allreduce(mut self) -> Started {
+    fn allreduce(mut self) -> CallBuffers {
         let sum = self.combined(self.givers(), self.len);
         let (send, receive) = self.operand_and(&sum);
-        let (call, combining) = (self.call(), self.combining());
-        let prepared = self.rank.mpi.allreduce(call, send, receive, combining).unwrap();
-        (prepared, self.buffers)
+        let (comm, combining) = (self.comm(), self.combining());
+        let call = Call::allreduce(comm, send, receive, combining);
+        (call, self.buffers)
     }
 
     /// Blocks of one length, or everything for the last rank.
-    fn reduce_scatter(mut self, is_uniform: bool) -> Started {
+    fn reduce_scatter(mut self, is_uniform: bool) -> CallBuffers {
         let size = self.on.near.len();
         let others = self.on.far.as_ref().map_or(1, Vec::len);
         // As many bytes in all for both groups.
@@ -415,23 +414,23 @@ impl Draw<'_> {
             }
             false => (self.sent(&own), self.received(result)),
         };
-        let (call, combining, mpi) = (self.call(), self.combining(), &mut self.rank.mpi);
-        let prepared = match is_uniform {
-            true => mpi.reduce_scatter_block(call, send, receive, combining),
-            false => mpi.reduce_scatter(call, send, receive, &blocks, combining),
+        let (comm, combining, mpi) = (self.comm(), self.combining(), &mut self.rank.mpi);
+        let call = match is_uniform {
+            true => mpi.reduce_scatter_block(comm, send, receive, combining),
+            false => mpi.reduce_scatter(comm, send, receive, &blocks, combining),
         };
-        (prepared.unwrap(), self.buffers)
+        (call.unwrap(), self.buffers)
     }
 
-    fn scan(mut self) -> Started {
+    fn scan(mut self) -> CallBuffers {
         let sum = self.combined(&self.on.near[..=self.on.own], self.len);
         let (send, receive) = self.operand_and(&sum);
-        let (call, combining) = (self.call(), self.combining());
-        let prepared = self.rank.mpi.scan(call, send, receive, combining).unwrap();
-        (prepared, self.buffers)
+        let (comm, combining) = (self.comm(), self.combining());
+        let call = Call::scan(comm, send, receive, combining);
+        (call, self.buffers)
     }
 
-    fn exscan(mut self) -> Started {
+    fn exscan(mut self) -> CallBuffers {
         let own = self.data(self.me(), self.len);
         let (send, receive) = if self.on.own > 0 {
             let sum = self.combined(&self.on.near[..self.on.own], self.len);
@@ -442,17 +441,17 @@ impl Draw<'_> {
         } else {
             (self.sent(&own), None)
         };
-        let (call, combining) = (self.call(), self.combining());
-        let prepared = self.rank.mpi.exscan(call, send, receive, combining).unwrap();
-        (prepared, self.buffers)
+        let (comm, combining) = (self.comm(), self.combining());
+        let call = Call::exscan(comm, send, receive, combining);
+        (call, self.buffers)
     }
 
-    fn barrier(self) -> Started {
-        (self.rank.mpi.barrier(self.call()).unwrap(), self.buffers)
+    fn barrier(self) -> CallBuffers {
+        (Call::barrier(self.comm()), self.buffers)
     }
 
-    /// The call, of one of 16 kinds, ready to start.
-    pub fn prepare(self, kind: u64) -> Started {
+    /// A call of one of 16 kinds, with its buffers.
+    pub fn call(self, kind: u64) -> CallBuffers {
         // What an intercommunicator does not have is an allreduce there.
         let is_inter = self.on.far.is_some();
         match kind {
@@ -477,7 +476,7 @@ impl Draw<'_> {
 }
 
 /// A call that is ready to start, and its memory.
-pub type Started = (Bound, Vec<Buffer>);
+pub type CallBuffers = (Call, Vec<Buffer>);
 
 /// Completes operation `which` of those under way.
 fn complete(rank: &mut Rank, which: usize, pending: &mut Vec<Pending>) {
@@ -504,9 +503,9 @@ fn sequence(places: &[u32], seed: u64, calls: usize) {
             let name = format!("call {number}, kind {kind} of {len} bytes on {:?}", on.near);
             let buffers = Vec::new();
             let draw =
-                Draw { rank, on, form, number, turn: 0, len, root, in_place, commutative, buffers };
-            let (prepared, buffers) = draw.prepare(kind);
-            let activity = rank.mpi.launch(on.comm, prepared).unwrap();
+                Draw { rank, on, number, turn: 0, len, root, in_place, commutative, buffers };
+            let (call, buffers) = draw.call(kind);
+            let activity = rank.mpi.launch(call, form).unwrap();
             pending.push(Pending { activity, buffers, name });
             if form == CallForm::Blocking {
                 let called = pending.len() - 1;

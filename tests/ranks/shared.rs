@@ -9,12 +9,18 @@ use std::sync::Arc;
 use mpi_abi::devices::loopback::Loopback;
 use mpi_abi::engine::Engine;
 use mpi_abi::engine::memory::Memory;
-use mpi_abi::mpi::collective::shared::{SharedArguments, SharedCollective, SharedOperation};
-use mpi_abi::mpi::op::Combination;
+use mpi_abi::mpi::collective::calls::Call;
+use mpi_abi::mpi::collective::calls::function::CollectiveFunction;
+use mpi_abi::mpi::collective::reduction_operator::ReductionOperator;
+use mpi_abi::mpi::collective::shared::SharedCollective;
+use mpi_abi::mpi::communicator::COMM_WORLD;
+use mpi_abi::mpi::datatype::predefined;
 use platform::base::{Peer, Random, Span};
 
 /// An element is the function `x -> a x + b`; the operation composes two.
 const ELEMENT: usize = 8;
+/// `MPI_INT64_T`: the reduction needs only its length.
+const INT64: u32 = 0x258;
 
 fn compose(left: &[u8], right: &mut [u8]) {
     let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
@@ -26,14 +32,17 @@ fn compose(left: &[u8], right: &mut [u8]) {
     }
 }
 
-fn combination() -> Combination {
-    Combination::Shared(Arc::new(|from: Span, into: Span| {
+fn composition() -> ReductionOperator {
+    let kernel = Arc::new(|from: Span, into: Span| {
         let (mut left, mut right) = (vec![0; from.len()], vec![0; into.len()]);
         from.read(0, &mut left);
         into.read(0, &mut right);
         compose(&left, &mut right);
         into.write(0, &right);
-    }))
+    });
+    let datatype = predefined(INT64).unwrap();
+    assert_eq!(datatype.size(), ELEMENT);
+    ReductionOperator::application(false, &datatype, kernel)
 }
 
 /// What the operands of all ranks make, in the order of ranks.
@@ -47,9 +56,9 @@ fn composed(operands: impl DoubleEndedIterator<Item = Vec<u8>>) -> Vec<u8> {
 
 /// The arguments of a call that all ranks know.
 #[derive(Clone, Debug)]
-struct Call {
+struct DrawnCall {
     seed: u64,
-    kind: SharedOperation,
+    kind: CollectiveFunction,
     ranks: u32,
     root: u32,
     /// Bytes of each rank's block, where they differ; else all the same.
@@ -59,47 +68,47 @@ struct Call {
 
 /// The part of a rank in a call: its memory, and what it must have after.
 struct Part {
-    task: Option<SharedArguments>,
+    call: Option<Call>,
     _send: Memory,
     receive: Memory,
     expected: Vec<u8>,
 }
 
-const KINDS: [SharedOperation; 13] = [
-    SharedOperation::Barrier,
-    SharedOperation::Bcast,
-    SharedOperation::Gather,
-    SharedOperation::Scatter,
-    SharedOperation::Allgather,
-    SharedOperation::Allgatherv,
-    SharedOperation::Alltoall,
-    SharedOperation::Reduce,
-    SharedOperation::Allreduce,
-    SharedOperation::ReduceScatterBlock,
-    SharedOperation::ReduceScatter,
-    SharedOperation::Scan,
-    SharedOperation::Exscan,
+const KINDS: [CollectiveFunction; 13] = [
+    CollectiveFunction::Barrier,
+    CollectiveFunction::Bcast,
+    CollectiveFunction::Gather,
+    CollectiveFunction::Scatter,
+    CollectiveFunction::Allgather,
+    CollectiveFunction::Allgatherv,
+    CollectiveFunction::Alltoall,
+    CollectiveFunction::Reduce,
+    CollectiveFunction::Allreduce,
+    CollectiveFunction::ReduceScatterBlock,
+    CollectiveFunction::ReduceScatter,
+    CollectiveFunction::Scan,
+    CollectiveFunction::Exscan,
 ];
 
 /// Elements around the limits of entries, pieces and rounds.
 const ELEMENTS: [u64; 16] =
     [0, 1, 2, 5, 6, 127, 512, 1023, 1024, 1025, 2047, 2048, 2049, 4096, 9001, 33_000];
 
-impl Call {
+impl DrawnCall {
     fn draw(random: &mut Random, ranks: u32) -> Self {
         let kind = KINDS[random.below(13) as usize];
         let elements = ELEMENTS[random.below(16) as usize] as usize;
         // What every rank has for every rank adds up.
         let has_blocks = matches!(
             kind,
-            SharedOperation::Scatter
-                | SharedOperation::Alltoall
-                | SharedOperation::ReduceScatterBlock
-                | SharedOperation::ReduceScatter
+            CollectiveFunction::Scatter
+                | CollectiveFunction::Alltoall
+                | CollectiveFunction::ReduceScatterBlock
+                | CollectiveFunction::ReduceScatter
         );
         let elements = if has_blocks { elements.min(9000 / ranks as usize) } else { elements };
         let mut blocks = vec![elements * ELEMENT; ranks as usize];
-        if matches!(kind, SharedOperation::Allgatherv | SharedOperation::ReduceScatter) {
+        if matches!(kind, CollectiveFunction::Allgatherv | CollectiveFunction::ReduceScatter) {
             let mut other = || random.below(elements as u64 + 1) as usize * ELEMENT;
             blocks.iter_mut().for_each(|block| *block = other());
         }
@@ -139,33 +148,33 @@ impl Call {
         };
         let none = Vec::new;
         match self.kind {
-            SharedOperation::Barrier => (none(), none(), none()),
-            SharedOperation::Bcast => {
+            CollectiveFunction::Barrier => (none(), none(), none()),
+            CollectiveFunction::Bcast => {
                 let data = self.data(self.root, own);
                 (none(), if is_root { data.clone() } else { vec![0; own] }, data)
             }
-            SharedOperation::Gather if is_root => {
+            CollectiveFunction::Gather if is_root => {
                 (mine.clone(), placed(), every().collect::<Vec<_>>().concat())
             }
-            SharedOperation::Gather => (mine.clone(), none(), none()),
-            SharedOperation::Scatter => {
+            CollectiveFunction::Gather => (mine.clone(), none(), none()),
+            CollectiveFunction::Scatter => {
                 let data = self.data(self.root, total);
                 let block = self.blocks_of(&data)[rank as usize].to_vec();
                 (if is_root { data } else { none() }, vec![0; own], block)
             }
-            SharedOperation::Allgather | SharedOperation::Allgatherv => {
+            CollectiveFunction::Allgather | CollectiveFunction::Allgatherv => {
                 (mine.clone(), placed(), every().collect::<Vec<_>>().concat())
             }
-            SharedOperation::Alltoall => {
+            CollectiveFunction::Alltoall => {
                 let blocks = full().map(|data| self.blocks_of(&data)[rank as usize].to_vec());
                 let data = self.data(rank, total);
                 (data.clone(), data, blocks.collect::<Vec<_>>().concat())
             }
-            SharedOperation::Reduce if !is_root => (mine, none(), none()),
-            SharedOperation::Reduce | SharedOperation::Allreduce => {
+            CollectiveFunction::Reduce if !is_root => (mine, none(), none()),
+            CollectiveFunction::Reduce | CollectiveFunction::Allreduce => {
                 (mine.clone(), mine.clone(), composed(every()))
             }
-            SharedOperation::ReduceScatterBlock | SharedOperation::ReduceScatter => {
+            CollectiveFunction::ReduceScatterBlock | CollectiveFunction::ReduceScatter => {
                 let blocks = full().map(|data| self.blocks_of(&data)[rank as usize].to_vec());
                 let blocks: Vec<_> = blocks.collect();
                 let data = self.data(rank, total);
@@ -176,15 +185,16 @@ impl Call {
                 }
                 (data.clone(), data, after)
             }
-            SharedOperation::Scan => {
+            CollectiveFunction::Scan => {
                 let result = composed(every().take(rank as usize + 1));
                 (mine.clone(), mine, result)
             }
-            SharedOperation::Exscan => {
+            CollectiveFunction::Exscan => {
                 let result = composed(every().take(rank as usize));
                 let result = if rank == 0 { mine.clone() } else { result };
                 (mine.clone(), mine, result)
             }
+            other => unreachable!("{other:?} has no form in shared memory"),
         }
     }
 
@@ -193,13 +203,13 @@ impl Call {
         let is_root = rank == self.root;
         let rooted = matches!(
             self.kind,
-            SharedOperation::Gather | SharedOperation::Reduce | SharedOperation::Scatter
+            CollectiveFunction::Gather | CollectiveFunction::Reduce | CollectiveFunction::Scatter
         );
         let in_place = self.in_place && (!rooted || is_root);
         let keeps =
-            in_place || matches!(self.kind, SharedOperation::Bcast | SharedOperation::Exscan);
+            in_place || matches!(self.kind, CollectiveFunction::Bcast | CollectiveFunction::Exscan);
         let receive = match self.kind {
-            SharedOperation::Scatter if in_place => expected.clone(),
+            CollectiveFunction::Scatter if in_place => expected.clone(),
             _ if keeps => placed,
             _ => vec![0; expected.len()],
         };
@@ -207,48 +217,49 @@ impl Call {
         let give = (!in_place).then(|| sent.alias());
         let take = receive.alias();
         let block = self.blocks[rank as usize];
-        let by = combination();
-        let task = match self.kind {
-            SharedOperation::Barrier => SharedArguments::barrier(),
-            SharedOperation::Bcast => SharedArguments::bcast(self.root, take),
-            SharedOperation::Gather => {
-                SharedArguments::gather(self.root, block, give, is_root.then_some(take))
+        let operator = composition();
+        let call = match self.kind {
+            CollectiveFunction::Barrier => Call::barrier(COMM_WORLD),
+            CollectiveFunction::Bcast => Call::bcast(COMM_WORLD, self.root, take),
+            CollectiveFunction::Gather => {
+                Call::gather(COMM_WORLD, self.root, block, give, is_root.then_some(take))
             }
-            SharedOperation::Scatter => {
+            CollectiveFunction::Scatter => {
                 let give = is_root.then(|| sent.alias());
-                SharedArguments::scatter(self.root, block, give, (!in_place).then_some(take))
+                Call::scatter(COMM_WORLD, self.root, block, give, (!in_place).then_some(take))
             }
-            SharedOperation::Allgather => SharedArguments::allgather(rank, block, give, take),
-            SharedOperation::Allgatherv => {
+            CollectiveFunction::Allgather => Call::allgather(COMM_WORLD, rank, block, give, take),
+            CollectiveFunction::Allgatherv => {
                 let mut at = 0;
                 let places = self.blocks.iter().map(|len| {
                     let place = Memory::Span(take.span().unwrap().part(at, *len));
                     at += len;
                     place
                 });
-                SharedArguments::allgatherv(rank, give, places.collect())
+                Call::allgatherv(COMM_WORLD, rank, give, places.collect())
             }
-            SharedOperation::Alltoall => SharedArguments::alltoall(block, give, take),
-            SharedOperation::Reduce => {
-                SharedArguments::reduce(self.root, give, is_root.then_some(take), by, ELEMENT)
+            CollectiveFunction::Alltoall => Call::alltoall(COMM_WORLD, block, give, take),
+            CollectiveFunction::Reduce => {
+                Call::reduce(COMM_WORLD, self.root, give, is_root.then_some(take), operator)
             }
-            SharedOperation::Allreduce | SharedOperation::Scan | SharedOperation::Exscan => {
-                SharedArguments::reduction_of_all(self.kind, give, take, by, ELEMENT)
+            CollectiveFunction::Allreduce => Call::allreduce(COMM_WORLD, give, take, operator),
+            CollectiveFunction::Scan => Call::scan(COMM_WORLD, give, take, operator),
+            CollectiveFunction::Exscan => Call::exscan(COMM_WORLD, give, Some(take), operator),
+            CollectiveFunction::ReduceScatterBlock => {
+                Call::reduce_scatter_block(COMM_WORLD, rank, block, give, take, operator)
             }
-            SharedOperation::ReduceScatterBlock => {
-                SharedArguments::reduce_scatter_block(rank, block, give, take, by, ELEMENT)
+            CollectiveFunction::ReduceScatter => {
+                Call::reduce_scatter(COMM_WORLD, rank, &self.blocks, give, take, operator)
             }
-            SharedOperation::ReduceScatter => {
-                SharedArguments::reduce_scatter(rank, &self.blocks, give, take, by, ELEMENT)
-            }
+            other => unreachable!("{other:?} has no form in shared memory"),
         };
-        Part { task: Some(task), _send: sent, receive, expected }
+        Part { call: Some(call), _send: sent, receive, expected }
     }
 }
 
 /// A rank: its end of the room, and how far it is in the program.
 struct Rank {
-    hall: SharedCollective,
+    collective: SharedCollective,
     engine: Engine<Loopback>,
     begun: usize,
 }
@@ -258,7 +269,7 @@ fn room_of(ranks: u32) -> Vec<Rank> {
     let rank = |(device, me)| {
         let mut engine = Engine::new(device, me, ranks as usize);
         let room = engine.shared().unwrap().enter(0, &seats).unwrap();
-        Rank { hall: SharedCollective::new(room, seats.clone(), 2), engine, begun: 0 }
+        Rank { collective: SharedCollective::new(room, seats.clone(), 2), engine, begun: 0 }
     };
     Loopback::network(ranks as usize).into_iter().zip(0..).map(rank).collect()
 }
@@ -268,18 +279,18 @@ fn run(random: &mut Random, program: &mut [Vec<Part>], errors: &mut [Vec<String>
     let mut ranks = room_of(program.len() as u32);
     let calls = program[0].len();
     let mut quiet = 0;
-    while ranks.iter().any(|rank| rank.begun < calls || !rank.hall.is_complete()) {
+    while ranks.iter().any(|rank| rank.begun < calls || !rank.collective.is_complete()) {
         let chosen = random.below(ranks.len() as u64) as usize;
-        let Rank { hall, engine, begun } = &mut ranks[chosen];
-        let ended = if !hall.is_complete() {
-            hall.advance(engine)
+        let Rank { collective, engine, begun } = &mut ranks[chosen];
+        let ended = if !collective.is_complete() {
+            collective.advance(engine)
         } else if *begun < calls {
             *begun += 1;
-            hall.begin(program[chosen][*begun - 1].task.take().unwrap(), engine)
+            collective.begin(program[chosen][*begun - 1].call.take().unwrap(), engine)
         } else {
             continue;
         };
-        if ended && let Some(error) = hall.take_error() {
+        if ended && let Some(error) = collective.take_error() {
             errors[chosen].push(error.to_string());
         }
         quiet = if ended { 0 } else { quiet + 1 };
@@ -290,7 +301,7 @@ fn run(random: &mut Random, program: &mut [Vec<Part>], errors: &mut [Vec<String>
 fn program(seed: u64) {
     let mut random = Random::new(seed);
     let ranks = 2 + random.below(7) as u32;
-    let calls: Vec<_> = (0..8).map(|_| Call::draw(&mut random, ranks)).collect();
+    let calls: Vec<_> = (0..8).map(|_| DrawnCall::draw(&mut random, ranks)).collect();
     let mut parts: Vec<Vec<_>> =
         (0..ranks).map(|rank| calls.iter().map(|call| call.part(rank)).collect()).collect();
     let mut errors = vec![Vec::new(); ranks as usize];
@@ -315,26 +326,32 @@ fn rooms_carry_every_collective() {
 fn ranks_that_disagree_are_told_and_go_on() {
     let data = || Memory::owned(vec![7; 100_000]);
     let memory = [data(), data()];
-    let part = |task: SharedArguments| Part {
-        task: Some(task),
+    let part = |call: Call| Part {
+        call: Some(call),
         _send: Memory::EMPTY,
         receive: Memory::EMPTY,
         expected: Vec::new(),
     };
     let bytes = |rank: usize, len| Memory::Span(memory[rank].span().unwrap().part(0, len));
-    let disagreements: [([SharedArguments; 2], &[&str]); 4] = [
+    let disagreements: [([Call; 2], &[&str]); 4] = [
         (
-            [SharedArguments::bcast(0, bytes(0, 8)), SharedArguments::bcast(0, bytes(1, 100_000))],
+            [
+                Call::bcast(COMM_WORLD, 0, bytes(0, 8)),
+                Call::bcast(COMM_WORLD, 0, bytes(1, 100_000)),
+            ],
             &["fewer than the 100000"],
         ),
         (
-            [SharedArguments::bcast(0, bytes(0, 100_000)), SharedArguments::bcast(0, bytes(1, 8))],
+            [
+                Call::bcast(COMM_WORLD, 0, bytes(0, 100_000)),
+                Call::bcast(COMM_WORLD, 0, bytes(1, 8)),
+            ],
             &["more than the 8 bytes"],
         ),
         (
             [
-                SharedArguments::barrier(),
-                SharedArguments::allgather(1, 50_000, None, bytes(1, 100_000)),
+                Call::barrier(COMM_WORLD),
+                Call::allgather(COMM_WORLD, 1, 50_000, None, bytes(1, 100_000)),
             ],
             &[
                 "rank 1 is in MPI_Allgather while this rank 0 is in MPI_Barrier",
@@ -342,13 +359,13 @@ fn ranks_that_disagree_are_told_and_go_on() {
             ],
         ),
         (
-            [SharedArguments::bcast(0, bytes(0, 8)), SharedArguments::barrier()],
+            [Call::bcast(COMM_WORLD, 0, bytes(0, 8)), Call::barrier(COMM_WORLD)],
             &["rank 0 is in MPI_Bcast with root 0 while this rank 1 is in MPI_Barrier"],
         ),
     ];
-    for (tasks, expected) in disagreements {
+    for (calls, expected) in disagreements {
         let mut program: Vec<_> =
-            tasks.map(|task| vec![part(task), part(SharedArguments::barrier())]).into();
+            calls.map(|call| vec![part(call), part(Call::barrier(COMM_WORLD))]).into();
         let mut errors = vec![Vec::new(), Vec::new()];
         run(&mut Random::new(1), &mut program, &mut errors);
         let errors = errors.concat();

@@ -7,11 +7,13 @@ use std::ffi::{c_int, c_void};
 use crate::abi::arguments::width::Integers::{Int, Large};
 use crate::abi::collective::start::BlockTypes::{Each, One};
 use crate::abi::collective::start::{
-    BlockArguments, allgather, allgatherv, allreduce, alltoall, alltoallv, bcast, call, elements,
-    exscan, gather, gatherv, reduce, reduce_scatter, reduce_scatter_block, reduction, scan,
-    scatter, scatterv, wait,
+    BlockArguments, allgather, allgatherv, allreduce, alltoall, alltoallv, bcast, elements, exscan,
+    gather, gatherv, reduce, reduce_scatter, reduce_scatter_block, reduction, scan, scatter,
+    scatterv, wait,
 };
+use crate::abi::entry_point::number;
 use crate::abi::types::*;
+use crate::mpi::collective::calls::Call;
 use crate::process::ProcessMpi;
 
 /// Every process gets one block from every process.
@@ -23,7 +25,7 @@ pub unsafe extern "C" fn PMPI_Allgather_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.7).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { allgather(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { allgather(mpi, send, receive, comm) };
     wait("MPI_Allgather", comm, body)
 }
 
@@ -36,7 +38,7 @@ pub unsafe extern "C" fn PMPI_Allgatherv(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.7).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { allgatherv(mpi, send, receive, comm) };
     wait("MPI_Allgatherv", comm, body)
 }
 
@@ -50,7 +52,7 @@ pub unsafe extern "C" fn PMPI_Allgatherv_c(
     let receive =
         BlockArguments::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.7).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { allgatherv(mpi, send, receive, comm) };
     wait("MPI_Allgatherv", comm, body)
 }
 
@@ -62,7 +64,7 @@ pub unsafe extern "C" fn PMPI_Allreduce_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.9.6).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { allreduce(mpi, operands, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { allreduce(mpi, operands, comm) };
     wait("MPI_Allreduce", comm, body)
 }
 
@@ -75,7 +77,7 @@ pub unsafe extern "C" fn PMPI_Alltoall_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.8).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoall(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { alltoall(mpi, send, receive, comm) };
     wait("MPI_Alltoall", comm, body)
 }
 
@@ -89,7 +91,7 @@ pub unsafe extern "C" fn PMPI_Alltoallv(
     let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
     let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { alltoallv(mpi, send, receive, comm) };
     wait("MPI_Alltoallv", comm, body)
 }
 
@@ -105,7 +107,7 @@ pub unsafe extern "C" fn PMPI_Alltoallv_c(
     let receive =
         BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { alltoallv(mpi, send, receive, comm) };
     wait("MPI_Alltoallv", comm, body)
 }
 
@@ -119,7 +121,7 @@ pub unsafe extern "C" fn PMPI_Alltoallw(
     let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(sdispls), Each(sendtypes));
     let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(rdispls), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { alltoallv(mpi, send, receive, comm) };
     wait("MPI_Alltoallw", comm, body)
 }
 
@@ -135,14 +137,14 @@ pub unsafe extern "C" fn PMPI_Alltoallw_c(
     let receive =
         BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { alltoallv(mpi, send, receive, comm) };
     wait("MPI_Alltoallw", comm, body)
 }
 
 /// Returns when all processes of the communicator have called it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Barrier(comm: MPI_Comm) -> c_int {
-    let body = |mpi: &mut ProcessMpi, form| mpi.barrier(call(comm, form));
+    let body = |_: &mut ProcessMpi| Ok(Call::barrier(number(comm)));
     wait("MPI_Barrier", comm, body)
 }
 
@@ -153,7 +155,7 @@ pub unsafe extern "C" fn PMPI_Bcast_c(
 ) -> c_int {
     let buffer = elements(buffer, count, datatype);
     // SAFETY: the caller's promise of the buffer (§6.4).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { bcast(mpi, buffer, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { bcast(mpi, buffer, root, comm) };
     wait("MPI_Bcast", comm, body)
 }
 
@@ -165,7 +167,7 @@ pub unsafe extern "C" fn PMPI_Exscan_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.11.2).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { exscan(mpi, operands, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { exscan(mpi, operands, comm) };
     wait("MPI_Exscan", comm, body)
 }
 
@@ -178,7 +180,7 @@ pub unsafe extern "C" fn PMPI_Gather_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.5).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { gather(mpi, send, receive, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { gather(mpi, send, receive, root, comm) };
     wait("MPI_Gather", comm, body)
 }
 
@@ -192,8 +194,7 @@ pub unsafe extern "C" fn PMPI_Gatherv(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.5).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { gatherv(mpi, send, receive, root, comm) };
     wait("MPI_Gatherv", comm, body)
 }
 
@@ -208,8 +209,7 @@ pub unsafe extern "C" fn PMPI_Gatherv_c(
     let receive =
         BlockArguments::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.5).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { gatherv(mpi, send, receive, root, comm) };
     wait("MPI_Gatherv", comm, body)
 }
 
@@ -221,7 +221,7 @@ pub unsafe extern "C" fn PMPI_Reduce_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.9.1).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { reduce(mpi, operands, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { reduce(mpi, operands, root, comm) };
     wait("MPI_Reduce", comm, body)
 }
 
@@ -233,9 +233,8 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, 0, datatype, op);
     // SAFETY: the caller's promise of the buffers and the array (§6.10.2).
-    let body = |mpi: &mut ProcessMpi, form| unsafe {
-        reduce_scatter(mpi, operands, Int(recvcounts), comm, form)
-    };
+    let body =
+        |mpi: &mut ProcessMpi| unsafe { reduce_scatter(mpi, operands, Int(recvcounts), comm) };
     wait("MPI_Reduce_scatter", comm, body)
 }
 
@@ -247,9 +246,8 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, 0, datatype, op);
     // SAFETY: the caller's promise of the buffers and the array (§6.10.2).
-    let body = |mpi: &mut ProcessMpi, form| unsafe {
-        reduce_scatter(mpi, operands, Large(recvcounts), comm, form)
-    };
+    let body =
+        |mpi: &mut ProcessMpi| unsafe { reduce_scatter(mpi, operands, Large(recvcounts), comm) };
     wait("MPI_Reduce_scatter", comm, body)
 }
 
@@ -261,8 +259,7 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_block_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, recvcount, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.10.1).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { reduce_scatter_block(mpi, operands, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { reduce_scatter_block(mpi, operands, comm) };
     wait("MPI_Reduce_scatter_block", comm, body)
 }
 
@@ -274,7 +271,7 @@ pub unsafe extern "C" fn PMPI_Scan_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.11.1).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { scan(mpi, operands, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { scan(mpi, operands, comm) };
     wait("MPI_Scan", comm, body)
 }
 
@@ -287,8 +284,7 @@ pub unsafe extern "C" fn PMPI_Scatter_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.6).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { scatter(mpi, send, receive, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { scatter(mpi, send, receive, root, comm) };
     wait("MPI_Scatter", comm, body)
 }
 
@@ -301,8 +297,7 @@ pub unsafe extern "C" fn PMPI_Scatterv(
     let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(displs), One(sendtype));
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of the buffers and the arrays (§6.6).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { scatterv(mpi, send, receive, root, comm) };
     wait("MPI_Scatterv", comm, body)
 }
 
@@ -316,7 +311,6 @@ pub unsafe extern "C" fn PMPI_Scatterv_c(
     let send = BlockArguments::new(sendbuf, Large(sendcounts), Large(displs.cast()), One(sendtype));
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of the buffers and the arrays (§6.6).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { scatterv(mpi, send, receive, root, comm) };
     wait("MPI_Scatterv", comm, body)
 }

@@ -7,11 +7,13 @@ use std::ffi::{c_int, c_void};
 use crate::abi::arguments::width::Integers::{Int, Large};
 use crate::abi::collective::start::BlockTypes::{Each, One};
 use crate::abi::collective::start::{
-    BlockArguments, allgather, allgatherv, allreduce, alltoall, alltoallv, bcast, begin, call,
-    elements, exscan, gather, gatherv, reduce, reduce_scatter, reduce_scatter_block, reduction,
-    scan, scatter, scatterv,
+    BlockArguments, allgather, allgatherv, allreduce, alltoall, alltoallv, bcast, begin, elements,
+    exscan, gather, gatherv, reduce, reduce_scatter, reduce_scatter_block, reduction, scan,
+    scatter, scatterv,
 };
+use crate::abi::entry_point::number;
 use crate::abi::types::*;
+use crate::mpi::collective::calls::Call;
 use crate::process::ProcessMpi;
 
 /// Starts `MPI_Allgather`.
@@ -23,7 +25,7 @@ pub unsafe extern "C" fn PMPI_Iallgather_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.7).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { allgather(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { allgather(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Iallgather", comm, request, body) }
 }
@@ -38,7 +40,7 @@ pub unsafe extern "C" fn PMPI_Iallgatherv(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.7).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { allgatherv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Iallgatherv", comm, request, body) }
 }
@@ -54,7 +56,7 @@ pub unsafe extern "C" fn PMPI_Iallgatherv_c(
     let receive =
         BlockArguments::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.7).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { allgatherv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Iallgatherv", comm, request, body) }
 }
@@ -67,7 +69,7 @@ pub unsafe extern "C" fn PMPI_Iallreduce_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.9.6).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { allreduce(mpi, operands, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { allreduce(mpi, operands, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Iallreduce", comm, request, body) }
 }
@@ -81,7 +83,7 @@ pub unsafe extern "C" fn PMPI_Ialltoall_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.8).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoall(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { alltoall(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ialltoall", comm, request, body) }
 }
@@ -96,7 +98,7 @@ pub unsafe extern "C" fn PMPI_Ialltoallv(
     let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
     let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { alltoallv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ialltoallv", comm, request, body) }
 }
@@ -113,7 +115,7 @@ pub unsafe extern "C" fn PMPI_Ialltoallv_c(
     let receive =
         BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { alltoallv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ialltoallv", comm, request, body) }
 }
@@ -129,7 +131,7 @@ pub unsafe extern "C" fn PMPI_Ialltoallw(
     let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(sdispls), Each(sendtypes));
     let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(rdispls), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { alltoallv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ialltoallw", comm, request, body) }
 }
@@ -147,7 +149,7 @@ pub unsafe extern "C" fn PMPI_Ialltoallw_c(
     let receive =
         BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { alltoallv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ialltoallw", comm, request, body) }
 }
@@ -155,7 +157,7 @@ pub unsafe extern "C" fn PMPI_Ialltoallw_c(
 /// Starts `MPI_Barrier`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Ibarrier(comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-    let body = |mpi: &mut ProcessMpi, form| mpi.barrier(call(comm, form));
+    let body = |_: &mut ProcessMpi| Ok(Call::barrier(number(comm)));
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ibarrier", comm, request, body) }
 }
@@ -168,7 +170,7 @@ pub unsafe extern "C" fn PMPI_Ibcast_c(
 ) -> c_int {
     let buffer = elements(buffer, count, datatype);
     // SAFETY: the caller's promise of the buffer (§6.4).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { bcast(mpi, buffer, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { bcast(mpi, buffer, root, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ibcast", comm, request, body) }
 }
@@ -181,7 +183,7 @@ pub unsafe extern "C" fn PMPI_Iexscan_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.11.2).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { exscan(mpi, operands, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { exscan(mpi, operands, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Iexscan", comm, request, body) }
 }
@@ -196,7 +198,7 @@ pub unsafe extern "C" fn PMPI_Igather_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.5).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { gather(mpi, send, receive, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { gather(mpi, send, receive, root, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Igather", comm, request, body) }
 }
@@ -211,8 +213,7 @@ pub unsafe extern "C" fn PMPI_Igatherv(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.5).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { gatherv(mpi, send, receive, root, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Igatherv", comm, request, body) }
 }
@@ -228,8 +229,7 @@ pub unsafe extern "C" fn PMPI_Igatherv_c(
     let receive =
         BlockArguments::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.5).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { gatherv(mpi, send, receive, root, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Igatherv", comm, request, body) }
 }
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn PMPI_Ireduce_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.9.1).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { reduce(mpi, operands, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { reduce(mpi, operands, root, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ireduce", comm, request, body) }
 }
@@ -255,9 +255,8 @@ pub unsafe extern "C" fn PMPI_Ireduce_scatter(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, 0, datatype, op);
     // SAFETY: the caller's promise of the buffers and the array (§6.10.2).
-    let body = |mpi: &mut ProcessMpi, form| unsafe {
-        reduce_scatter(mpi, operands, Int(recvcounts), comm, form)
-    };
+    let body =
+        |mpi: &mut ProcessMpi| unsafe { reduce_scatter(mpi, operands, Int(recvcounts), comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ireduce_scatter", comm, request, body) }
 }
@@ -270,9 +269,8 @@ pub unsafe extern "C" fn PMPI_Ireduce_scatter_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, 0, datatype, op);
     // SAFETY: the caller's promise of the buffers and the array (§6.10.2).
-    let body = |mpi: &mut ProcessMpi, form| unsafe {
-        reduce_scatter(mpi, operands, Large(recvcounts), comm, form)
-    };
+    let body =
+        |mpi: &mut ProcessMpi| unsafe { reduce_scatter(mpi, operands, Large(recvcounts), comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ireduce_scatter", comm, request, body) }
 }
@@ -285,8 +283,7 @@ pub unsafe extern "C" fn PMPI_Ireduce_scatter_block_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, recvcount, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.10.1).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { reduce_scatter_block(mpi, operands, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { reduce_scatter_block(mpi, operands, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ireduce_scatter_block", comm, request, body) }
 }
@@ -299,7 +296,7 @@ pub unsafe extern "C" fn PMPI_Iscan_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.11.1).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { scan(mpi, operands, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { scan(mpi, operands, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Iscan", comm, request, body) }
 }
@@ -314,8 +311,7 @@ pub unsafe extern "C" fn PMPI_Iscatter_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.6).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { scatter(mpi, send, receive, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { scatter(mpi, send, receive, root, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Iscatter", comm, request, body) }
 }
@@ -330,8 +326,7 @@ pub unsafe extern "C" fn PMPI_Iscatterv(
     let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(displs), One(sendtype));
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of the buffers and the arrays (§6.6).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { scatterv(mpi, send, receive, root, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Iscatterv", comm, request, body) }
 }
@@ -346,8 +341,7 @@ pub unsafe extern "C" fn PMPI_Iscatterv_c(
     let send = BlockArguments::new(sendbuf, Large(sendcounts), Large(displs.cast()), One(sendtype));
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of the buffers and the arrays (§6.6).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { scatterv(mpi, send, receive, root, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Iscatterv", comm, request, body) }
 }

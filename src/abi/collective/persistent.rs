@@ -7,11 +7,13 @@ use std::ffi::{c_int, c_void};
 use crate::abi::arguments::width::Integers::{Int, Large};
 use crate::abi::collective::start::BlockTypes::{Each, One};
 use crate::abi::collective::start::{
-    BlockArguments, allgather, allgatherv, allreduce, alltoall, alltoallv, bcast, call, elements,
-    exscan, gather, gatherv, init, reduce, reduce_scatter, reduce_scatter_block, reduction, scan,
-    scatter, scatterv,
+    BlockArguments, allgather, allgatherv, allreduce, alltoall, alltoallv, bcast, elements, exscan,
+    gather, gatherv, init, reduce, reduce_scatter, reduce_scatter_block, reduction, scan, scatter,
+    scatterv,
 };
+use crate::abi::entry_point::number;
 use crate::abi::types::*;
+use crate::mpi::collective::calls::Call;
 use crate::process::ProcessMpi;
 
 /// Makes a persistent request for `MPI_Allgather`.
@@ -24,7 +26,7 @@ pub unsafe extern "C" fn PMPI_Allgather_init_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.7).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { allgather(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { allgather(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Allgather_init", (comm, info), request, body) }
 }
@@ -39,7 +41,7 @@ pub unsafe extern "C" fn PMPI_Allgatherv_init(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.7).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { allgatherv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Allgatherv_init", (comm, info), request, body) }
 }
@@ -55,7 +57,7 @@ pub unsafe extern "C" fn PMPI_Allgatherv_init_c(
     let receive =
         BlockArguments::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.7).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { allgatherv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { allgatherv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Allgatherv_init", (comm, info), request, body) }
 }
@@ -68,7 +70,7 @@ pub unsafe extern "C" fn PMPI_Allreduce_init_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.9.6).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { allreduce(mpi, operands, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { allreduce(mpi, operands, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Allreduce_init", (comm, info), request, body) }
 }
@@ -83,7 +85,7 @@ pub unsafe extern "C" fn PMPI_Alltoall_init_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.8).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoall(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { alltoall(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Alltoall_init", (comm, info), request, body) }
 }
@@ -98,7 +100,7 @@ pub unsafe extern "C" fn PMPI_Alltoallv_init(
     let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
     let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { alltoallv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Alltoallv_init", (comm, info), request, body) }
 }
@@ -116,7 +118,7 @@ pub unsafe extern "C" fn PMPI_Alltoallv_init_c(
     let receive =
         BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { alltoallv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Alltoallv_init", (comm, info), request, body) }
 }
@@ -132,7 +134,7 @@ pub unsafe extern "C" fn PMPI_Alltoallw_init(
     let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(sdispls), Each(sendtypes));
     let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(rdispls), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { alltoallv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Alltoallw_init", (comm, info), request, body) }
 }
@@ -150,7 +152,7 @@ pub unsafe extern "C" fn PMPI_Alltoallw_init_c(
     let receive =
         BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.8).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { alltoallv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Alltoallw_init", (comm, info), request, body) }
 }
@@ -160,7 +162,7 @@ pub unsafe extern "C" fn PMPI_Alltoallw_init_c(
 pub unsafe extern "C" fn PMPI_Barrier_init(
     comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
 ) -> c_int {
-    let body = |mpi: &mut ProcessMpi, form| mpi.barrier(call(comm, form));
+    let body = |_: &mut ProcessMpi| Ok(Call::barrier(number(comm)));
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Barrier_init", (comm, info), request, body) }
 }
@@ -173,7 +175,7 @@ pub unsafe extern "C" fn PMPI_Bcast_init_c(
 ) -> c_int {
     let buffer = elements(buffer, count, datatype);
     // SAFETY: the caller's promise of the buffer (§6.4).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { bcast(mpi, buffer, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { bcast(mpi, buffer, root, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Bcast_init", (comm, info), request, body) }
 }
@@ -186,7 +188,7 @@ pub unsafe extern "C" fn PMPI_Exscan_init_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.11.2).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { exscan(mpi, operands, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { exscan(mpi, operands, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Exscan_init", (comm, info), request, body) }
 }
@@ -201,7 +203,7 @@ pub unsafe extern "C" fn PMPI_Gather_init_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.5).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { gather(mpi, send, receive, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { gather(mpi, send, receive, root, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Gather_init", (comm, info), request, body) }
 }
@@ -216,8 +218,7 @@ pub unsafe extern "C" fn PMPI_Gatherv_init(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.5).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { gatherv(mpi, send, receive, root, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Gatherv_init", (comm, info), request, body) }
 }
@@ -233,8 +234,7 @@ pub unsafe extern "C" fn PMPI_Gatherv_init_c(
     let receive =
         BlockArguments::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§6.5).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { gatherv(mpi, send, receive, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { gatherv(mpi, send, receive, root, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Gatherv_init", (comm, info), request, body) }
 }
@@ -247,7 +247,7 @@ pub unsafe extern "C" fn PMPI_Reduce_init_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.9.1).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { reduce(mpi, operands, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { reduce(mpi, operands, root, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Reduce_init", (comm, info), request, body) }
 }
@@ -260,8 +260,7 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_block_init_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, recvcount, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.10.1).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { reduce_scatter_block(mpi, operands, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { reduce_scatter_block(mpi, operands, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Reduce_scatter_block_init", (comm, info), request, body) }
 }
@@ -274,9 +273,8 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_init(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, 0, datatype, op);
     // SAFETY: the caller's promise of the buffers and the array (§6.10.2).
-    let body = |mpi: &mut ProcessMpi, form| unsafe {
-        reduce_scatter(mpi, operands, Int(recvcounts), comm, form)
-    };
+    let body =
+        |mpi: &mut ProcessMpi| unsafe { reduce_scatter(mpi, operands, Int(recvcounts), comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Reduce_scatter_init", (comm, info), request, body) }
 }
@@ -289,9 +287,8 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_init_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, 0, datatype, op);
     // SAFETY: the caller's promise of the buffers and the array (§6.10.2).
-    let body = |mpi: &mut ProcessMpi, form| unsafe {
-        reduce_scatter(mpi, operands, Large(recvcounts), comm, form)
-    };
+    let body =
+        |mpi: &mut ProcessMpi| unsafe { reduce_scatter(mpi, operands, Large(recvcounts), comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Reduce_scatter_init", (comm, info), request, body) }
 }
@@ -304,7 +301,7 @@ pub unsafe extern "C" fn PMPI_Scan_init_c(
 ) -> c_int {
     let operands = reduction(sendbuf, recvbuf, count, datatype, op);
     // SAFETY: the caller's promise of both buffers (§6.11.1).
-    let body = |mpi: &mut ProcessMpi, form| unsafe { scan(mpi, operands, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { scan(mpi, operands, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Scan_init", (comm, info), request, body) }
 }
@@ -319,8 +316,7 @@ pub unsafe extern "C" fn PMPI_Scatter_init_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§6.6).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { scatter(mpi, send, receive, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { scatter(mpi, send, receive, root, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Scatter_init", (comm, info), request, body) }
 }
@@ -335,8 +331,7 @@ pub unsafe extern "C" fn PMPI_Scatterv_init(
     let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(displs), One(sendtype));
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of the buffers and the arrays (§6.6).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { scatterv(mpi, send, receive, root, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Scatterv_init", (comm, info), request, body) }
 }
@@ -351,8 +346,7 @@ pub unsafe extern "C" fn PMPI_Scatterv_init_c(
     let send = BlockArguments::new(sendbuf, Large(sendcounts), Large(displs.cast()), One(sendtype));
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of the buffers and the arrays (§6.6).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { scatterv(mpi, send, receive, root, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { scatterv(mpi, send, receive, root, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Scatterv_init", (comm, info), request, body) }
 }

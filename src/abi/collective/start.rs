@@ -13,10 +13,10 @@ use crate::abi::entry_point::{PROCESS, finish, number, start, wait_for};
 use crate::abi::reduction::user_function;
 use crate::abi::types::*;
 use crate::mpi::Memory;
-use crate::mpi::checked_mode::CallRecord;
-use crate::mpi::collective::calls::inter::RootRole;
+use crate::mpi::collective::binding::CallForm;
+use crate::mpi::collective::calls::Call;
+use crate::mpi::collective::calls::roots::RootRole;
 use crate::mpi::collective::reduction_operator::ReductionOperator;
-use crate::mpi::collective::{Bound, Call, CallForm};
 use crate::mpi::objects::Objects;
 use crate::mpi::op::Op;
 use crate::process::ProcessMpi;
@@ -87,68 +87,63 @@ pub(crate) fn reduction(
     ReductionArguments { send: buffer(sendbuf), receive: buffer(recvbuf), op }
 }
 
-/// Does a collective operation on `comm` and waits for its end.
+/// Executes a collective call on `comm`.
 #[inline]
 pub(crate) fn wait(
-    name: &str, comm: MPI_Comm, body: impl FnOnce(&mut ProcessMpi, CallForm) -> Result<Bound>,
+    name: &str, comm: MPI_Comm, parse: impl FnOnce(&mut ProcessMpi) -> Result<Call>,
 ) -> c_int {
     let body = |mpi: &mut ProcessMpi| {
-        mpi.begin_record(name);
-        let prepared = body(mpi, CallForm::Blocking);
-        mpi.launch_or_report(Call::blocking(number(comm)), prepared)
+        let call = parse(mpi);
+        mpi.launch_or_report(name, number(comm), CallForm::Blocking, call)
     };
     let result = wait_for(name, body).and_then(|outcome| outcome.error.map_or(Ok(()), Err));
     finish(comm, name, result)
 }
 
-/// Starts a collective operation on `comm` and stores its request.
+/// Starts a collective call on `comm` and stores its request.
 ///
 /// # Safety
 /// `request` is null or may be written.
 #[inline]
 pub(crate) unsafe fn begin(
     name: &str, comm: MPI_Comm, request: *mut MPI_Request,
-    body: impl FnOnce(&mut ProcessMpi, CallForm) -> Result<Bound>,
+    parse: impl FnOnce(&mut ProcessMpi) -> Result<Call>,
 ) -> c_int {
     let body = |mpi: &mut ProcessMpi| {
-        mpi.begin_record(name);
-        let prepared = body(mpi, CallForm::Nonblocking);
-        mpi.launch_or_report(call(comm, CallForm::Nonblocking), prepared)
+        let call = parse(mpi);
+        mpi.launch_or_report(name, number(comm), CallForm::Nonblocking, call)
     };
     // SAFETY: the caller's promise.
     unsafe { start(name, comm, request, body) }
 }
 
-/// Makes a persistent request for a collective operation on `comm` and stores it. Every process of
-/// the communicator makes those in the same order; they start in any.
+/// Creates a persistent request for a collective call on `comm` and stores it. All processes of the
+/// communicator create these requests in the same order; they start in any order.
 ///
 /// # Safety
 /// `request` is null or may be written.
 #[inline]
 pub(crate) unsafe fn init(
     name: &str, (comm, info): (MPI_Comm, MPI_Info), request: *mut MPI_Request,
-    body: impl Fn(&mut ProcessMpi, CallForm) -> Result<Bound>,
+    parse: impl FnOnce(&mut ProcessMpi) -> Result<Call>,
 ) -> c_int {
     // SAFETY: the caller's promise of the result.
-    let place = match unsafe { out(request, "request") } {
-        Ok(place) => place,
+    let result = match unsafe { out(request, "request") } {
+        Ok(result) => result,
         Err(error) => return finish(comm, name, Err(error)),
     };
-    let on = number(comm);
     let start = |mpi: &mut ProcessMpi| {
-        mpi.comms.get(on)?;
+        mpi.comms.get(number(comm))?;
         mpi.objects.infos.hints(number(info))?;
-        mpi.begin_record(name);
-        let prepared = body(mpi, CallForm::Persistent);
-        mpi.begin_persistent_init(call(comm, CallForm::Persistent), prepared)
+        let call = parse(mpi);
+        mpi.begin_persistent_init(name, number(comm), call)
     };
-    let by_messages = |mpi: &mut ProcessMpi| body(mpi, CallForm::PersistentByMessages);
-    let made = PROCESS.until(
+    let created = PROCESS.until(
         start,
-        |mpi, making| mpi.end_persistent_init(making, on, by_messages),
-        |mpi, making| mpi.persistent_init_wait_report(name, making),
+        |mpi, init| mpi.end_persistent_init(init),
+        |mpi, init| mpi.persistent_init_wait_report(name, init),
     );
-    finish(comm, name, made.map(|request| place.put_handle(request)))
+    finish(comm, name, created.map(|request| result.put_handle(request)))
 }
 
 /// How `op` combines elements of `datatype`.
@@ -177,16 +172,15 @@ pub(crate) fn combining(
 /// The standard's promise of the buffer.
 #[inline]
 pub(crate) unsafe fn bcast(
-    mpi: &mut ProcessMpi, buffer: Elements, root: c_int, comm: MPI_Comm, form: CallForm,
-) -> Result<Bound> {
+    mpi: &mut ProcessMpi, buffer: Elements, root: c_int, comm: MPI_Comm,
+) -> Result<Call> {
     let root = resolve_root(mpi, root, comm)?;
     if root.role == RootRole::ProcNull {
-        return mpi.bind_empty(call(comm, form));
+        return Ok(Call::proc_null(number(comm)));
     }
     // SAFETY: the caller's promise.
     let buffer = unsafe { elements_memory(mpi, buffer, 1)? };
-    mpi.add_to_record(|said| said.root(root.member).bytes(buffer.len()));
-    mpi.bcast(call(comm, form), root.member, buffer)
+    Ok(Call::bcast(number(comm), root.member, buffer))
 }
 
 /// `MPI_Gather`.
@@ -195,8 +189,7 @@ pub(crate) unsafe fn bcast(
 /// The standard's promise of both buffers.
 pub(crate) unsafe fn gather(
     mpi: &mut ProcessMpi, send: Elements, receive: Elements, root: c_int, comm: MPI_Comm,
-    form: CallForm,
-) -> Result<Bound> {
+) -> Result<Call> {
     let root = resolve_root(mpi, root, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
@@ -207,16 +200,11 @@ pub(crate) unsafe fn gather(
             ),
             RootRole::InterRoot => (None, Some(elements_memory(mpi, receive, root.ranks)?)),
             RootRole::NonRoot => (Some(elements_memory(mpi, send, 1)?), None),
-            RootRole::ProcNull => return mpi.bind_empty(call(comm, form)),
+            RootRole::ProcNull => return Ok(Call::proc_null(number(comm))),
         }
     };
     check_disjoint(&send, &receive)?;
-    mpi.add_to_record(|said| {
-        let all = receive.as_ref().map(|all| all.len() / root.ranks);
-        let block = all.or(send.as_ref().map(Memory::len));
-        said.root(root.member).bytes(block.unwrap_or(0))
-    });
-    mpi.gather(call(comm, form), root.member, send, receive)
+    mpi.gather(number(comm), root.member, send, receive)
 }
 
 /// `MPI_Gatherv`.
@@ -225,8 +213,7 @@ pub(crate) unsafe fn gather(
 /// The standard's promise of both buffers and of the arrays.
 pub(crate) unsafe fn gatherv(
     mpi: &mut ProcessMpi, send: Elements, receive: BlockArguments, root: c_int, comm: MPI_Comm,
-    form: CallForm,
-) -> Result<Bound> {
+) -> Result<Call> {
     let root = resolve_root(mpi, root, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
@@ -236,12 +223,11 @@ pub(crate) unsafe fn gatherv(
             }
             RootRole::InterRoot => (None, block_memories(mpi, receive, root.ranks)?),
             RootRole::NonRoot => (Some(elements_memory(mpi, send, 1)?), Vec::new()),
-            RootRole::ProcNull => return mpi.bind_empty(call(comm, form)),
+            RootRole::ProcNull => return Ok(Call::proc_null(number(comm))),
         }
     };
     check_disjoint(&send, &receive)?;
-    mpi.add_to_record(|said| said.root(root.member));
-    mpi.gatherv(call(comm, form), root.member, send, receive)
+    mpi.gatherv(number(comm), root.member, send, receive)
 }
 
 /// `MPI_Scatter`.
@@ -250,8 +236,7 @@ pub(crate) unsafe fn gatherv(
 /// The standard's promise of both buffers.
 pub(crate) unsafe fn scatter(
     mpi: &mut ProcessMpi, send: Elements, receive: Elements, root: c_int, comm: MPI_Comm,
-    form: CallForm,
-) -> Result<Bound> {
+) -> Result<Call> {
     let root = resolve_root(mpi, root, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
@@ -262,16 +247,11 @@ pub(crate) unsafe fn scatter(
             ),
             RootRole::InterRoot => (Some(elements_memory(mpi, send, root.ranks)?), None),
             RootRole::NonRoot => (None, Some(elements_memory(mpi, receive, 1)?)),
-            RootRole::ProcNull => return mpi.bind_empty(call(comm, form)),
+            RootRole::ProcNull => return Ok(Call::proc_null(number(comm))),
         }
     };
     check_disjoint(&send, &receive)?;
-    mpi.add_to_record(|said| {
-        let all = send.as_ref().map(|all| all.len() / root.ranks);
-        let block = all.or(receive.as_ref().map(Memory::len));
-        said.root(root.member).bytes(block.unwrap_or(0))
-    });
-    mpi.scatter(call(comm, form), root.member, send, receive)
+    mpi.scatter(number(comm), root.member, send, receive)
 }
 
 /// `MPI_Scatterv`.
@@ -280,8 +260,7 @@ pub(crate) unsafe fn scatter(
 /// The standard's promise of both buffers and of the arrays.
 pub(crate) unsafe fn scatterv(
     mpi: &mut ProcessMpi, send: BlockArguments, receive: Elements, root: c_int, comm: MPI_Comm,
-    form: CallForm,
-) -> Result<Bound> {
+) -> Result<Call> {
     let root = resolve_root(mpi, root, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
@@ -291,12 +270,11 @@ pub(crate) unsafe fn scatterv(
             }
             RootRole::InterRoot => (block_memories(mpi, send, root.ranks)?, None),
             RootRole::NonRoot => (Vec::new(), Some(elements_memory(mpi, receive, 1)?)),
-            RootRole::ProcNull => return mpi.bind_empty(call(comm, form)),
+            RootRole::ProcNull => return Ok(Call::proc_null(number(comm))),
         }
     };
     check_disjoint(&receive, &send)?;
-    mpi.add_to_record(|said| said.root(root.member));
-    mpi.scatterv(call(comm, form), root.member, send, receive)
+    mpi.scatterv(number(comm), root.member, send, receive)
 }
 
 /// `MPI_Allgather`.
@@ -304,15 +282,14 @@ pub(crate) unsafe fn scatterv(
 /// # Safety
 /// The standard's promise of both buffers.
 pub(crate) unsafe fn allgather(
-    mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm, form: CallForm,
-) -> Result<Bound> {
+    mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm,
+) -> Result<Call> {
     let ranks = partner_count(mpi, send.buf, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) =
         unsafe { (memory_unless_in_place(mpi, send, 1)?, elements_memory(mpi, receive, ranks)?) };
     check_disjoint(&send, [&receive])?;
-    record_equal(mpi, comm, |said| said.bytes(receive.len() / ranks));
-    mpi.allgather(call(comm, form), send, receive)
+    mpi.allgather(number(comm), send, receive)
 }
 
 /// `MPI_Allgatherv`.
@@ -320,15 +297,14 @@ pub(crate) unsafe fn allgather(
 /// # Safety
 /// The standard's promise of both buffers and of the arrays.
 pub(crate) unsafe fn allgatherv(
-    mpi: &mut ProcessMpi, send: Elements, receive: BlockArguments, comm: MPI_Comm, form: CallForm,
-) -> Result<Bound> {
+    mpi: &mut ProcessMpi, send: Elements, receive: BlockArguments, comm: MPI_Comm,
+) -> Result<Call> {
     let ranks = partner_count(mpi, send.buf, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) =
         unsafe { (memory_unless_in_place(mpi, send, 1)?, block_memories(mpi, receive, ranks)?) };
     check_disjoint(&send, &receive)?;
-    record_equal(mpi, comm, |said| said.blocks(receive.iter().map(Memory::len)));
-    mpi.allgatherv(call(comm, form), send, receive)
+    mpi.allgatherv(number(comm), send, receive)
 }
 
 /// `MPI_Alltoall`.
@@ -336,16 +312,15 @@ pub(crate) unsafe fn allgatherv(
 /// # Safety
 /// The standard's promise of both buffers.
 pub(crate) unsafe fn alltoall(
-    mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm, form: CallForm,
-) -> Result<Bound> {
+    mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm,
+) -> Result<Call> {
     let ranks = partner_count(mpi, send.buf, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
         (memory_unless_in_place(mpi, send, ranks)?, elements_memory(mpi, receive, ranks)?)
     };
     check_disjoint(&send, [&receive])?;
-    record_equal(mpi, comm, |said| said.bytes(receive.len() / ranks));
-    mpi.alltoall(call(comm, form), send, receive)
+    mpi.alltoall(number(comm), send, receive)
 }
 
 /// `MPI_Alltoallv` and `MPI_Ialltoallw`.
@@ -354,8 +329,7 @@ pub(crate) unsafe fn alltoall(
 /// The standard's promise of both buffers and of the arrays.
 pub(crate) unsafe fn alltoallv(
     mpi: &mut ProcessMpi, send: BlockArguments, receive: BlockArguments, comm: MPI_Comm,
-    form: CallForm,
-) -> Result<Bound> {
+) -> Result<Call> {
     let ranks = partner_count(mpi, send.buf, comm)?;
     let in_place = is_in_place(send.buf);
     // SAFETY: the caller's promise.
@@ -368,7 +342,7 @@ pub(crate) unsafe fn alltoallv(
     for (one, other) in send.iter().flatten().zip(&receive) {
         check_disjoint([one], [other])?;
     }
-    mpi.alltoallv(call(comm, form), send, receive)
+    mpi.alltoallv(number(comm), send, receive)
 }
 
 /// `MPI_Reduce`.
@@ -377,8 +351,8 @@ pub(crate) unsafe fn alltoallv(
 /// The standard's promise of both buffers.
 pub(crate) unsafe fn reduce(
     mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
-    root: c_int, comm: MPI_Comm, form: CallForm,
-) -> Result<Bound> {
+    root: c_int, comm: MPI_Comm,
+) -> Result<Call> {
     let root = resolve_root(mpi, root, comm)?;
     // SAFETY: the caller's promise.
     let (from, to) = unsafe {
@@ -388,17 +362,12 @@ pub(crate) unsafe fn reduce(
             }
             RootRole::InterRoot => (None, Some(elements_memory(mpi, receive, 1)?)),
             RootRole::NonRoot => (Some(elements_memory(mpi, send, 1)?), None),
-            RootRole::ProcNull => return mpi.bind_empty(call(comm, form)),
+            RootRole::ProcNull => return Ok(Call::proc_null(number(comm))),
         }
     };
     check_disjoint(&from, &to)?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
-    record_op(mpi, op);
-    mpi.add_to_record(|said| {
-        let operand = to.as_ref().or(from.as_ref());
-        said.root(root.member).bytes(operand.map_or(0, Memory::len))
-    });
-    mpi.reduce(call(comm, form), root.member, from, to, combining)
+    Ok(Call::reduce(number(comm), root.member, from, to, combining))
 }
 
 /// `MPI_Allreduce`.
@@ -408,17 +377,15 @@ pub(crate) unsafe fn reduce(
 #[inline]
 pub(crate) unsafe fn allreduce(
     mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
-    comm: MPI_Comm, form: CallForm,
-) -> Result<Bound> {
+    comm: MPI_Comm,
+) -> Result<Call> {
     partner_count(mpi, send.buf, comm)?;
     // SAFETY: the caller's promise.
     let (from, to) =
         unsafe { (memory_unless_in_place(mpi, send, 1)?, elements_memory(mpi, receive, 1)?) };
     check_disjoint(&from, [&to])?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
-    record_op(mpi, op);
-    record_equal(mpi, comm, |said| said.bytes(to.len()));
-    mpi.allreduce(call(comm, form), from, to, combining)
+    Ok(Call::allreduce(number(comm), from, to, combining))
 }
 
 /// `MPI_Reduce_scatter_block`: the count is that of one rank's block.
@@ -427,8 +394,8 @@ pub(crate) unsafe fn allreduce(
 /// The standard's promise of both buffers.
 pub(crate) unsafe fn reduce_scatter_block(
     mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
-    comm: MPI_Comm, form: CallForm,
-) -> Result<Bound> {
+    comm: MPI_Comm,
+) -> Result<Call> {
     partner_count(mpi, send.buf, comm)?;
     let ranks = mpi.comms.get(number(comm))?.size() as usize;
     let received = if is_in_place(send.buf) { ranks } else { 1 };
@@ -438,9 +405,7 @@ pub(crate) unsafe fn reduce_scatter_block(
     };
     check_disjoint(&from, [&to])?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
-    record_op(mpi, op);
-    record_equal(mpi, comm, |said| said.bytes(to.len() / received));
-    mpi.reduce_scatter_block(call(comm, form), from, to, combining)
+    mpi.reduce_scatter_block(number(comm), from, to, combining)
 }
 
 /// `MPI_Reduce_scatter`: `counts` has the elements of each rank's block, and stands for the count
@@ -450,8 +415,8 @@ pub(crate) unsafe fn reduce_scatter_block(
 /// The standard's promise of both buffers and of the array.
 pub(crate) unsafe fn reduce_scatter(
     mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
-    counts: Integers, comm: MPI_Comm, form: CallForm,
-) -> Result<Bound> {
+    counts: Integers, comm: MPI_Comm,
+) -> Result<Call> {
     partner_count(mpi, send.buf, comm)?;
     let on = mpi.comms.get(number(comm))?;
     let (own, ranks) = (on.rank as usize, on.size() as usize);
@@ -470,9 +435,7 @@ pub(crate) unsafe fn reduce_scatter(
     let blocks: Vec<usize> = counts.iter().map(|count| *count as usize * size).collect();
     check_disjoint(&from, [&to])?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
-    record_op(mpi, op);
-    record_equal(mpi, comm, |said| said.blocks(blocks.iter().copied()));
-    mpi.reduce_scatter(call(comm, form), from, to, &blocks, combining)
+    mpi.reduce_scatter(number(comm), from, to, &blocks, combining)
 }
 
 /// `MPI_Scan`.
@@ -481,17 +444,15 @@ pub(crate) unsafe fn reduce_scatter(
 /// The standard's promise of both buffers.
 pub(crate) unsafe fn scan(
     mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
-    comm: MPI_Comm, form: CallForm,
-) -> Result<Bound> {
+    comm: MPI_Comm,
+) -> Result<Call> {
     mpi.comms.get(number(comm))?.check_intra("a scan")?;
     // SAFETY: the caller's promise.
     let (from, to) =
         unsafe { (memory_unless_in_place(mpi, send, 1)?, elements_memory(mpi, receive, 1)?) };
     check_disjoint(&from, [&to])?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
-    record_op(mpi, op);
-    record_equal(mpi, comm, |said| said.bytes(to.len()));
-    mpi.scan(call(comm, form), from, to, combining)
+    Ok(Call::scan(number(comm), from, to, combining))
 }
 
 /// `MPI_Exscan`.
@@ -500,8 +461,8 @@ pub(crate) unsafe fn scan(
 /// The standard's promise of both buffers.
 pub(crate) unsafe fn exscan(
     mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
-    comm: MPI_Comm, form: CallForm,
-) -> Result<Bound> {
+    comm: MPI_Comm,
+) -> Result<Call> {
     let on = mpi.comms.get(number(comm))?;
     on.check_intra("a scan")?;
     let is_first = on.rank == 0;
@@ -513,17 +474,7 @@ pub(crate) unsafe fn exscan(
     let to = unsafe { received.then(|| elements_memory(mpi, receive, 1)).transpose()? };
     check_disjoint(&from, &to)?;
     let combining = combining(&mpi.objects, op, send.datatype)?;
-    record_op(mpi, op);
-    record_equal(mpi, comm, |said| {
-        said.bytes(to.as_ref().or(from.as_ref()).map_or(0, Memory::len))
-    });
-    mpi.exscan(call(comm, form), from, to, combining)
-}
-
-/// The call of an operation on `comm`.
-#[inline]
-pub(crate) fn call(comm: MPI_Comm, form: CallForm) -> Call {
-    Call { comm: number(comm), form }
+    Ok(Call::exscan(number(comm), from, to, combining))
 }
 
 /// # Errors
@@ -545,27 +496,6 @@ fn aliased() -> Box<MpiError> {
     ErrorClass::Buffer.error(
         "the send buffer and the receive buffer overlap; MPI_IN_PLACE is for one buffer as both",
     )
-}
-
-/// In checked mode, says amounts of data that both groups of an intercommunicator have for
-/// themselves, and all ranks of another communicator name alike.
-#[inline]
-fn record_equal(
-    mpi: &mut ProcessMpi, comm: MPI_Comm, say: impl FnOnce(&mut CallRecord) -> &mut CallRecord,
-) {
-    if mpi.checked_mode.is_on() && mpi.comms.get(number(comm)).is_ok_and(|comm| !comm.is_inter()) {
-        mpi.add_to_record(say);
-    }
-}
-
-/// In checked mode, says which operation it is.
-#[inline]
-fn record_op(mpi: &mut ProcessMpi, op: MPI_Op) {
-    if mpi.checked_mode.is_on()
-        && let Ok(op) = mpi.objects.ops.get(number(op))
-    {
-        mpi.add_to_record(|said| said.op(op));
-    }
 }
 
 /// The root of an operation, as this rank sees it.

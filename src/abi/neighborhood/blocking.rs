@@ -23,8 +23,7 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgather_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§8.6.1).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_allgather(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_allgather(mpi, send, receive, comm) };
     wait("MPI_Neighbor_allgather", comm, body)
 }
 
@@ -37,8 +36,7 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgatherv(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.1).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_allgatherv(mpi, send, receive, comm) };
     wait("MPI_Neighbor_allgatherv", comm, body)
 }
 
@@ -52,8 +50,7 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgatherv_c(
     let receive =
         BlockArguments::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.1).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_allgatherv(mpi, send, receive, comm) };
     wait("MPI_Neighbor_allgatherv", comm, body)
 }
 
@@ -66,8 +63,7 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoall_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§8.6.2).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoall(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_alltoall(mpi, send, receive, comm) };
     wait("MPI_Neighbor_alltoall", comm, body)
 }
 
@@ -81,8 +77,7 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallv(
     let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
     let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_alltoallv(mpi, send, receive, comm) };
     wait("MPI_Neighbor_alltoallv", comm, body)
 }
 
@@ -98,8 +93,7 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallv_c(
     let receive =
         BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_alltoallv(mpi, send, receive, comm) };
     wait("MPI_Neighbor_alltoallv", comm, body)
 }
 
@@ -115,8 +109,7 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallw(
     let receive =
         BlockArguments::new(recvbuf, Int(recvcounts), Large(rdispls.cast()), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_alltoallv(mpi, send, receive, comm) };
     wait("MPI_Neighbor_alltoallw", comm, body)
 }
 
@@ -132,7 +125,6 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallw_c(
     let receive =
         BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_alltoallv(mpi, send, receive, comm) };
     wait("MPI_Neighbor_alltoallw", comm, body)
 }

@@ -22,8 +22,7 @@ pub unsafe extern "C" fn PMPI_Ineighbor_allgather_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§8.6.1).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_allgather(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_allgather(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ineighbor_allgather", comm, request, body) }
 }
@@ -38,8 +37,7 @@ pub unsafe extern "C" fn PMPI_Ineighbor_allgatherv(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.1).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_allgatherv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ineighbor_allgatherv", comm, request, body) }
 }
@@ -55,8 +53,7 @@ pub unsafe extern "C" fn PMPI_Ineighbor_allgatherv_c(
     let receive =
         BlockArguments::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.1).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_allgatherv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ineighbor_allgatherv", comm, request, body) }
 }
@@ -70,8 +67,7 @@ pub unsafe extern "C" fn PMPI_Ineighbor_alltoall_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§8.6.2).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoall(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_alltoall(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ineighbor_alltoall", comm, request, body) }
 }
@@ -86,8 +82,7 @@ pub unsafe extern "C" fn PMPI_Ineighbor_alltoallv(
     let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
     let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_alltoallv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ineighbor_alltoallv", comm, request, body) }
 }
@@ -104,8 +99,7 @@ pub unsafe extern "C" fn PMPI_Ineighbor_alltoallv_c(
     let receive =
         BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_alltoallv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ineighbor_alltoallv", comm, request, body) }
 }
@@ -123,8 +117,7 @@ pub unsafe extern "C" fn PMPI_Ineighbor_alltoallw(
     let receive =
         BlockArguments::new(recvbuf, Int(recvcounts), Large(rdispls.cast()), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_alltoallv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ineighbor_alltoallw", comm, request, body) }
 }
@@ -142,8 +135,7 @@ pub unsafe extern "C" fn PMPI_Ineighbor_alltoallw_c(
     let receive =
         BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_alltoallv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { begin("MPI_Ineighbor_alltoallw", comm, request, body) }
 }

@@ -23,8 +23,7 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgather_init_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§8.6.1).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_allgather(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_allgather(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Neighbor_allgather_init", (comm, info), request, body) }
 }
@@ -39,8 +38,7 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgatherv_init(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(displs), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.1).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_allgatherv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Neighbor_allgatherv_init", (comm, info), request, body) }
 }
@@ -56,8 +54,7 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgatherv_init_c(
     let receive =
         BlockArguments::new(recvbuf, Large(recvcounts), Large(displs.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.1).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_allgatherv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_allgatherv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Neighbor_allgatherv_init", (comm, info), request, body) }
 }
@@ -72,8 +69,7 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoall_init_c(
     let send = elements(sendbuf, sendcount, sendtype);
     let receive = elements(recvbuf, recvcount, recvtype);
     // SAFETY: the caller's promise of both buffers (§8.6.2).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoall(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_alltoall(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Neighbor_alltoall_init", (comm, info), request, body) }
 }
@@ -88,8 +84,7 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallv_init(
     let send = BlockArguments::new(sendbuf, Int(sendcounts), Int(sdispls), One(sendtype));
     let receive = BlockArguments::new(recvbuf, Int(recvcounts), Int(rdispls), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_alltoallv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Neighbor_alltoallv_init", (comm, info), request, body) }
 }
@@ -107,8 +102,7 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallv_init_c(
     let receive =
         BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), One(recvtype));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_alltoallv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Neighbor_alltoallv_init", (comm, info), request, body) }
 }
@@ -126,8 +120,7 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallw_init(
     let receive =
         BlockArguments::new(recvbuf, Int(recvcounts), Large(rdispls.cast()), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_alltoallv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Neighbor_alltoallw_init", (comm, info), request, body) }
 }
@@ -145,8 +138,7 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallw_init_c(
     let receive =
         BlockArguments::new(recvbuf, Large(recvcounts), Large(rdispls.cast()), Each(recvtypes));
     // SAFETY: the caller's promise of the buffers and the arrays (§8.6.2).
-    let body =
-        |mpi: &mut ProcessMpi, form| unsafe { neighbor_alltoallv(mpi, send, receive, comm, form) };
+    let body = |mpi: &mut ProcessMpi| unsafe { neighbor_alltoallv(mpi, send, receive, comm) };
     // SAFETY: the caller's promise of the request.
     unsafe { init("MPI_Neighbor_alltoallw_init", (comm, info), request, body) }
 }

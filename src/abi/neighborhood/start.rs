@@ -6,11 +6,11 @@ use std::ffi::c_void;
 
 use crate::abi::arguments::user_memory::is_in_place;
 use crate::abi::collective::start::{
-    BlockArguments, Elements, block_memories, call, check_disjoint, elements_memory,
+    BlockArguments, Elements, block_memories, check_disjoint, elements_memory,
 };
 use crate::abi::entry_point::number;
 use crate::abi::types::MPI_Comm;
-use crate::mpi::collective::{Bound, CallForm};
+use crate::mpi::collective::calls::Call;
 use crate::process::ProcessMpi;
 use platform::base::{ErrorClass, Result};
 
@@ -19,15 +19,15 @@ use platform::base::{ErrorClass, Result};
 /// # Safety
 /// The standard's promise of both buffers.
 pub(crate) unsafe fn neighbor_allgather(
-    mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm, form: CallForm,
-) -> Result<Bound> {
+    mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm,
+) -> Result<Call> {
     let [_, sources] = degrees(mpi, comm)?;
     check_not_in_place([send.buf, receive.buf])?;
     // SAFETY: the caller's promise.
     let (send, receive) =
         unsafe { (elements_memory(mpi, send, 1)?, elements_memory(mpi, receive, sources)?) };
     check_disjoint([&send], [&receive])?;
-    mpi.neighbor_allgather(call(comm, form), send, receive)
+    Ok(Call::neighbor_allgather(number(comm), send, receive))
 }
 
 /// `MPI_Neighbor_allgatherv`.
@@ -35,15 +35,15 @@ pub(crate) unsafe fn neighbor_allgather(
 /// # Safety
 /// The standard's promise of both buffers and of the arrays.
 pub(crate) unsafe fn neighbor_allgatherv(
-    mpi: &mut ProcessMpi, send: Elements, receive: BlockArguments, comm: MPI_Comm, form: CallForm,
-) -> Result<Bound> {
+    mpi: &mut ProcessMpi, send: Elements, receive: BlockArguments, comm: MPI_Comm,
+) -> Result<Call> {
     let [_, sources] = degrees(mpi, comm)?;
     check_not_in_place([send.buf, receive.buf])?;
     // SAFETY: the caller's promise.
     let (send, receive) =
         unsafe { (elements_memory(mpi, send, 1)?, block_memories(mpi, receive, sources)?) };
     check_disjoint([&send], &receive)?;
-    mpi.neighbor_allgatherv(call(comm, form), send, receive)
+    Ok(Call::neighbor_allgatherv(number(comm), send, receive))
 }
 
 /// `MPI_Neighbor_alltoall`.
@@ -51,8 +51,8 @@ pub(crate) unsafe fn neighbor_allgatherv(
 /// # Safety
 /// The standard's promise of both buffers.
 pub(crate) unsafe fn neighbor_alltoall(
-    mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm, form: CallForm,
-) -> Result<Bound> {
+    mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm,
+) -> Result<Call> {
     let [destinations, sources] = degrees(mpi, comm)?;
     check_not_in_place([send.buf, receive.buf])?;
     // SAFETY: the caller's promise.
@@ -60,7 +60,7 @@ pub(crate) unsafe fn neighbor_alltoall(
         (elements_memory(mpi, send, destinations)?, elements_memory(mpi, receive, sources)?)
     };
     check_disjoint([&send], [&receive])?;
-    mpi.neighbor_alltoall(call(comm, form), send, receive)
+    Ok(Call::neighbor_alltoall(number(comm), send, receive))
 }
 
 /// `MPI_Neighbor_alltoallv` and `MPI_Neighbor_alltoallw`.
@@ -72,15 +72,14 @@ pub(crate) unsafe fn neighbor_alltoall(
 /// The standard's promise of both buffers and of the arrays.
 pub(crate) unsafe fn neighbor_alltoallv(
     mpi: &mut ProcessMpi, send: BlockArguments, receive: BlockArguments, comm: MPI_Comm,
-    form: CallForm,
-) -> Result<Bound> {
+) -> Result<Call> {
     let [destinations, sources] = degrees(mpi, comm)?;
     check_not_in_place([send.buf, receive.buf])?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
         (block_memories(mpi, send, destinations)?, block_memories(mpi, receive, sources)?)
     };
-    mpi.neighbor_alltoallv(call(comm, form), send, receive)
+    Ok(Call::neighbor_alltoallv(number(comm), send, receive))
 }
 
 /// How many places this rank has to send to and to receive from.

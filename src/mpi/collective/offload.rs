@@ -1,19 +1,21 @@
-//! Persistent collective operations that the device runs by itself: how all ranks make one, or
-//! none does.
+//! Persistent collective calls that the device runs: all ranks create a program, or none does.
 //!
 //! ```text
-//!   compare calls ──> vote: can all? ──> grants ──> places ──> load ──> vote: have all? ──> program
-//!   (checked mode)         │                                               │
-//!                          └──────────────── no ───────────────────────────┴──────> run by messages
+//!   compare calls ──► vote: can all? ──► grants ──► targets ──► load ──► vote: have all? ──► program
+//!   (checked mode)         │                                                 │
+//!                          └───────────────── no ────────────────────────────┴──────► run by messages
 //! ```
 //!
-//! Votes are the least of what all ranks say. What a rank cannot do, such as to register its memory,
-//! it finds out between the two. The second vote is also why nobody starts a program before all have
-//! loaded theirs. That a rank lacks counters or room for work concerns it alone: then its host runs
+//! A vote is the minimum over all ranks. Between the votes, a rank may find that it cannot register its
+//! memory. After the second vote no rank starts a program before all ranks have loaded theirs. A rank
+//! without enough counters or memory for work in its interface is no reason for a no: its host runs
 //! its program (`device::trigger`).
 //!
-//! The messages of all this have the number of the operation, as those of the run would have. A rank
-//! whose arguments are wrong votes no, so that the others need not wait for it.
+//! The messages of the agreement have the number of the operation, as those of a run by messages would
+//! have. A rank with wrong arguments votes no, so that the others need not wait for it.
+//!
+//! The program itself is compiled in [`offload::compile`](crate::offload::compile) and loaded in
+//! [`program_setup`](crate::engine::programs::program_setup).
 
 use std::sync::Arc;
 
@@ -26,7 +28,7 @@ use crate::engine::schedules::reduction::ReductionMethod;
 use crate::mpi::Mpi;
 use crate::mpi::collective::algorithms::allreduce;
 use crate::mpi::collective::algorithms::{Allreduce, Operands, RECEIVE};
-use crate::mpi::collective::{Bound, Call};
+use crate::mpi::collective::calls::Call;
 use crate::mpi::communicator::{Comm, Traffic};
 use crate::mpi::handle::Handle;
 use crate::mpi::point_to_point::StartArguments;
@@ -36,83 +38,74 @@ use crate::offload::Buffer;
 use platform::base::{ErrorClass, Result, Span};
 use platform::diagnosis::wait_report::WaitReport;
 
-/// What a rank votes.
+/// Votes.
 const NO: u8 = 0;
 const YES: u8 = 1;
 
-/// An operation that the ranks make.
+/// The agreement of the ranks on one program, a part of
+/// [`PersistentInit`](super::persistent::PersistentInit).
 #[derive(Debug)]
 pub struct OffloadNegotiation {
     comm: Handle,
-    /// What others have to take part in now.
+    /// The exchange with the other ranks in the current step.
     waiting_for: Activity,
-    /// What is to be done then.
+    /// The step after that.
     next: NegotiationStep,
 }
 
-/// What is to be done next.
+/// A step of an agreement.
 #[derive(Debug)]
 enum NegotiationStep {
-    /// Ask whether all can make a program.
+    /// Vote on whether all ranks can create a program.
     Propose(Launch),
-    /// Say when this rank is ready to receive what, if all can.
+    /// If all can, send a grant to each rank that puts data here.
     SendGrants(LocalOffer),
-    /// Say what arrivals do here.
+    /// Send the effects of arrivals here: addresses and counters.
     SendPlacements(Box<ProgramSetup>),
-    /// Load the program, and ask whether all have.
+    /// Load the program, and vote on whether all ranks have.
     Load(Box<ProgramSetup>),
-    /// Make the request.
     CreateRequest(LocalOffer),
-    /// Nothing.
     Finished,
 }
 
-/// What this rank has for the operation.
+/// The operation on this rank, as far as it is ready.
 #[derive(Debug)]
 enum LocalOffer {
-    /// The beginning of a program.
     Draft(Box<ProgramSetup>),
-    /// A program.
     Program(OffloadedId),
-    /// Nothing but a run.
+    /// The operation runs by messages.
     Run(Launch),
 }
 
-/// Where a step in the making led.
+/// The result of a step.
 enum NegotiationProgress {
     Waiting(Activity, NegotiationStep),
     Created(Handle),
 }
 
 impl<D: Device> Mpi<D> {
-    /// Whether persistent operations on `comm` are for the device to run; the same on all ranks.
+    /// Whether the device runs persistent operations on `comm`; the same on all ranks.
     pub(in crate::mpi) fn is_offloaded(&self, comm: &Comm) -> bool {
         self.offload.is_some() && comm.members_shape().ranks > 1
     }
 
-    /// Starts to make a persistent operation, of which all ranks know that it may be for the
-    /// device.
+    /// Starts the agreement on a call of the function `name`.
     ///
     /// # Errors
-    /// What is wrong with the operation; `Comm` if there is no such communicator.
+    /// That of `call` or its binding.
     pub(in crate::mpi) fn begin_offload(
-        &mut self, call: Call, prepared: Result<Bound>,
+        &mut self, name: &str, comm: Handle, call: Result<Call>,
     ) -> Result<OffloadNegotiation> {
-        let comm = call.comm;
-        let mut launch = None;
-        let question = self.check_or_report(call, prepared, |mpi, prepared| {
-            launch = Some(mpi.persistent_launch(comm, prepared)?);
-            Ok(())
-        });
-        match (question, launch) {
-            (Ok(waits), Some(launch)) => Ok(OffloadNegotiation {
-                comm,
-                waiting_for: waits,
-                next: NegotiationStep::Propose(launch),
-            }),
-            (Ok(_), None) => Err(ErrorClass::Intern.error("nothing was prepared")),
-            (Err(error), _) => {
-                // In checked mode the others have been told.
+        let record = self.call_record(name, &call);
+        match self.persistent_launch(comm, call) {
+            Ok(launch) => {
+                let waiting_for = self.agree_on_call(comm, record)?;
+                let next = NegotiationStep::Propose(launch);
+                Ok(OffloadNegotiation { comm, waiting_for, next })
+            }
+            Err(error) => {
+                let error = self.report_error(comm, record, error);
+                // In checked mode the record has told the others.
                 if !self.checked_mode.is_on() {
                     let run = self.begin_vote(comm, NO)?;
                     self.engine.release_run(run);
@@ -122,27 +115,27 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    /// The request, once it is made; the making must not be asked again then.
+    /// The request, once it exists. Poll until the result is not `None`, and not after that.
     ///
     /// # Errors
-    /// What went wrong with a message, `NoMem` without a free handle. There is no request then.
+    /// That of a message; `NoMem` without a free handle. Then there is no request.
     pub(in crate::mpi) fn end_offload(
-        &mut self, making: &mut OffloadNegotiation,
+        &mut self, negotiation: &mut OffloadNegotiation,
     ) -> Result<Option<Handle>> {
-        while self.is_complete(&making.waiting_for) {
-            let waits =
-                std::mem::replace(&mut making.waiting_for, Activity::Complete(Status::EMPTY));
-            let next = std::mem::replace(&mut making.next, NegotiationStep::Finished);
-            let received = match self.take_received(waits) {
+        while self.is_complete(&negotiation.waiting_for) {
+            let completed = Activity::Complete(Status::EMPTY);
+            let activity = std::mem::replace(&mut negotiation.waiting_for, completed);
+            let next = std::mem::replace(&mut negotiation.next, NegotiationStep::Finished);
+            let received = match self.take_received(activity) {
                 Ok(received) => received,
                 Err(error) => {
                     self.abandon_negotiation(next);
                     return Err(error);
                 }
             };
-            match self.advance_negotiation(making.comm, next, &received)? {
-                NegotiationProgress::Waiting(waits, next) => {
-                    (making.waiting_for, making.next) = (waits, next)
+            match self.advance_negotiation(negotiation.comm, next, &received)? {
+                NegotiationProgress::Waiting(activity, next) => {
+                    (negotiation.waiting_for, negotiation.next) = (activity, next)
                 }
                 NegotiationProgress::Created(request) => return Ok(Some(request)),
             }
@@ -150,16 +143,16 @@ impl<D: Device> Mpi<D> {
         Ok(None)
     }
 
-    /// The call `function`, which waits for others to make an operation.
+    /// The ranks that the function `function` waits for, to agree on a program.
     pub(in crate::mpi) fn offload_wait_report(
-        &self, function: &str, making: &OffloadNegotiation,
+        &self, function: &str, negotiation: &OffloadNegotiation,
     ) -> WaitReport {
-        self.blocked(function, [&making.waiting_for])
+        self.blocked(function, [&negotiation.waiting_for])
     }
 
-    /// The buffers of what was waited for.
-    fn take_received(&mut self, waits: Activity) -> Result<Vec<Memory>> {
-        let Activity::Run(run) = waits else { return Ok(Vec::new()) };
+    /// The buffers of a completed exchange.
+    fn take_received(&mut self, activity: Activity) -> Result<Vec<Memory>> {
+        let Activity::Run(run) = activity else { return Ok(Vec::new()) };
         let Some(end) = self.engine.take_run_end(run) else { return Ok(Vec::new()) };
         end.error.map_or(Ok(end.buffers), Err)
     }
@@ -176,21 +169,21 @@ impl<D: Device> Mpi<D> {
                     NegotiationStep::SendGrants(offer),
                 ))
             }
-            NegotiationStep::SendGrants(LocalOffer::Draft(linking)) if all_voted_yes(received) => {
-                let run = self.engine.launch(linking.grant_exchange());
+            NegotiationStep::SendGrants(LocalOffer::Draft(setup)) if all_voted_yes(received) => {
+                let run = self.engine.launch(setup.grant_exchange());
                 Ok(NegotiationProgress::Waiting(
                     Activity::Run(run),
-                    NegotiationStep::SendPlacements(linking),
+                    NegotiationStep::SendPlacements(setup),
                 ))
             }
-            NegotiationStep::SendPlacements(mut linking) => {
-                linking.take_grants(received);
-                self.engine.reserve_resources(&mut linking);
-                let run = self.engine.launch(linking.target_exchange());
-                Ok(NegotiationProgress::Waiting(Activity::Run(run), NegotiationStep::Load(linking)))
+            NegotiationStep::SendPlacements(mut setup) => {
+                setup.take_grants(received);
+                self.engine.reserve_resources(&mut setup);
+                let run = self.engine.launch(setup.target_exchange());
+                Ok(NegotiationProgress::Waiting(Activity::Run(run), NegotiationStep::Load(setup)))
             }
-            NegotiationStep::Load(linking) => {
-                let (offer, vote) = match self.engine.load(*linking, received) {
+            NegotiationStep::Load(setup) => {
+                let (offer, vote) = match self.engine.load(*setup, received) {
                     Ok(program) => (LocalOffer::Program(program), YES),
                     Err(refusal) => {
                         let (launch, why) = *refusal;
@@ -217,16 +210,16 @@ impl<D: Device> Mpi<D> {
                 self.persistent_run(comm, launch).map(NegotiationProgress::Created)
             }
             NegotiationStep::Finished => {
-                Err(ErrorClass::Intern.error("a making was asked after its end"))
+                Err(ErrorClass::Intern.error("the agreement on a program was polled after its end"))
             }
         }
     }
 
-    /// The beginning of a program, if this rank can make one.
+    /// The draft of a program, if this rank can create one.
     fn draft_offer(&mut self, launch: Launch) -> LocalOffer {
         let scheme = self.offload.unwrap_or_default();
         match self.engine.draft(launch, scheme) {
-            Ok(linking) => LocalOffer::Draft(Box::new(linking)),
+            Ok(setup) => LocalOffer::Draft(Box::new(setup)),
             Err(refusal) => {
                 let (launch, why) = *refusal;
                 tracing::debug!(why, "a persistent collective is not for the device");
@@ -235,13 +228,13 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    /// Asks all members; this one votes first.
+    /// Starts a vote of all members.
     fn begin_vote(&mut self, comm: Handle, vote: u8) -> Result<RunId> {
         let on = self.comms.get(comm)?;
         let operands = Operands { bytes: 1, element: 1, commutative: true };
         let args = Allreduce { operands, in_place: true };
         let schedule = allreduce::doubling::schedule(on.members_shape(), on.member(), args);
-        let least = Arc::new(|from: Span, into: Span| {
+        let minimum = Arc::new(|from: Span, into: Span| {
             let mut votes = [[0], [0]];
             from.read(0, &mut votes[0]);
             into.read(0, &mut votes[1]);
@@ -251,7 +244,7 @@ impl<D: Device> Mpi<D> {
             schedule: Arc::new(schedule),
             buffers: vec![Memory::EMPTY, Memory::owned([vote])],
             staged: Vec::new(),
-            reduction: ReductionMethod::Kernel(least),
+            reduction: ReductionMethod::Kernel(minimum),
         };
         Ok(self.engine.launch(Launch {
             plan,
@@ -262,10 +255,10 @@ impl<D: Device> Mpi<D> {
         }))
     }
 
-    /// What is left of an offer without the device.
+    /// The run by messages of an operation that the device does not run.
     fn withdraw_offer(&mut self, offer: LocalOffer) -> Launch {
         match offer {
-            LocalOffer::Draft(linking) => self.engine.cancel_setup(*linking),
+            LocalOffer::Draft(setup) => self.engine.cancel_setup(*setup),
             LocalOffer::Program(program) => self.engine.unload(program),
             LocalOffer::Run(launch) => launch,
         }
@@ -276,20 +269,20 @@ impl<D: Device> Mpi<D> {
             NegotiationStep::SendGrants(offer) | NegotiationStep::CreateRequest(offer) => {
                 drop(self.withdraw_offer(offer))
             }
-            NegotiationStep::SendPlacements(linking) | NegotiationStep::Load(linking) => {
-                drop(self.engine.cancel_setup(*linking))
+            NegotiationStep::SendPlacements(setup) | NegotiationStep::Load(setup) => {
+                drop(self.engine.cancel_setup(*setup))
             }
             NegotiationStep::Propose(_) | NegotiationStep::Finished => {}
         }
     }
 }
 
-/// Whether the least of all votes, which came to this, is yes.
+/// Whether the result of a vote is yes.
 fn all_voted_yes(received: &[Memory]) -> bool {
     let Buffer::User(entry) = RECEIVE else { return false };
-    let mut least = [NO];
+    let mut result = [NO];
     received.get(entry as usize).is_some_and(|vote| {
-        vote.pack(0, &mut least);
-        least == [YES]
+        vote.pack(0, &mut result);
+        result == [YES]
     })
 }

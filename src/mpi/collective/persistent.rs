@@ -1,146 +1,151 @@
-//! Persistent collective operations: from what was prepared to a request (MPI 5.0 §6.13).
+//! Persistent collective calls: from a [`Call`] to a request (MPI 5.0 §6.13).
 //!
-//! What a room can carry has one of its own, so that operations can be started in any order; without
-//! a room it goes by messages, on all ranks alike. To ask for a room takes a message, and making a
-//! request may wait for it, as collective calls may.
+//! A persistent operation runs in a shared segment of its own, so that operations start in any order.
+//! If no segment is free, the operation runs by messages, on all ranks alike. The ranks agree by
+//! messages, and the function waits for them, as collective calls may.
 //!
 //! ```text
-//! prepared ──for messages────────────────────────────────────> request
-//!    ├──for the device to run it (`collective_offload`)───────>  │
-//!    └──for a room──> asked for ──granted──> hall ─────────────>  │
-//!                        └──none──> prepared for messages ──────> │
+//! Call ──by messages───────────────────────────────────────────► request
+//!   ├───for the device (`offload`): agreement on a program ────►  │
+//!   └───for shared memory: segment requested ──granted─────────►  │
+//!                               └──none free──► by messages ───►  │
 //!
-//! request ──start──> under way ──> over ──start──> ...            │ freed
-//!                        └── freed meanwhile ──> over ──> the room is left
+//! request ──start──► running ──► completed ──start──► ...         │ freed
+//!                       └── freed meanwhile ──► completed ──► segment left
 //! ```
 
 use std::sync::Arc;
 
 use crate::device::Device;
-use crate::engine::schedules::plan::Launch;
+use crate::engine::schedules::plan::{Launch, RunPlan};
 use crate::mpi::Mpi;
+use crate::mpi::collective::binding::CallForm;
+use crate::mpi::collective::calls::Call;
 use crate::mpi::collective::offload::OffloadNegotiation;
-use crate::mpi::collective::shared::SharedArguments;
-use crate::mpi::collective::shared::running::CollectiveOwner;
-use crate::mpi::collective::{Bound, Call};
+use crate::mpi::collective::shared::polling::CollectiveOwner;
 use crate::mpi::communicator::Traffic;
 use crate::mpi::communicator::segment::SegmentRequest;
 use crate::mpi::handle::Handle;
 use crate::mpi::point_to_point::StartArguments;
 use crate::mpi::request::Activity;
 use crate::shared_memory::segment::SharedSegment;
-use platform::base::{ErrorClass, Result};
+use platform::base::Result;
 use platform::diagnosis::wait_report::WaitReport;
 
-/// A persistent request in the making.
+/// A persistent call that is being bound, beside `Call`, `Bound` and `Running`: binding it takes
+/// messages, and the function polls this value until all ranks agree.
 #[derive(Debug)]
 pub enum PersistentInit {
-    /// A room was asked for, unless there is none, in which this is to be done.
-    SegmentRequested(Option<SegmentRequest>, SharedArguments),
-    /// The ranks make an operation that the device runs.
+    /// Rank 0 claims a shared segment for the call, if one is free.
+    SegmentRequested(SegmentRequest, Call),
+    /// The ranks agree on a program for the device.
     Negotiating(Box<OffloadNegotiation>),
-    /// The request is there; whether it is valid is known at the end of this.
+    /// The request exists; in checked mode, the activity says whether it is valid.
     Created(Handle, Activity),
 }
 
 impl<D: Device> Mpi<D> {
-    /// Starts to make a persistent request, inactive, for a collective operation that was prepared
-    /// for this call. A collective call; [`Mpi::end_persistent_init`] ends it.
+    /// Starts to create an inactive persistent request for a call of the function `name` on `comm`. A
+    /// collective call; [`Mpi::end_persistent_init`] ends it.
     ///
     /// # Errors
-    /// What is wrong with the operation; `Comm` if there is no such communicator, `NoMem` without a
-    /// free handle.
+    /// That of `call` or its binding; `NoMem` without a free handle.
     pub fn begin_persistent_init(
-        &mut self, call: Call, prepared: Result<Bound>,
+        &mut self, name: &str, comm: Handle, call: Result<Call>,
     ) -> Result<PersistentInit> {
-        if self.comms.get(call.comm).is_ok_and(|on| self.is_offloaded(on)) {
-            let making = self.begin_offload(call, prepared)?;
-            return Ok(PersistentInit::Negotiating(Box::new(making)));
+        if self.comms.get(comm).is_ok_and(|comm| self.is_offloaded(comm)) {
+            let negotiation = self.begin_offload(name, comm, call)?;
+            return Ok(PersistentInit::Negotiating(Box::new(negotiation)));
         }
-        if let Ok(Bound::Shared(_, task)) = prepared {
-            return Ok(PersistentInit::SegmentRequested(self.request_segment(call.comm)?, task));
+        let call = match call {
+            Ok(call) if self.shared_collective(&call, CallForm::Persistent)?.is_some() => {
+                match self.request_segment(comm)? {
+                    Some(request) => return Ok(PersistentInit::SegmentRequested(request, call)),
+                    None => Ok(call),
+                }
+            }
+            call => call,
+        };
+        let record = self.call_record(name, &call);
+        let launch = self.persistent_launch(comm, call);
+        match launch.and_then(|launch| self.persistent_run(comm, launch)) {
+            Ok(request) => Ok(PersistentInit::Created(request, self.agree_on_call(comm, record)?)),
+            Err(error) => Err(self.report_error(comm, record, error)),
         }
-        let mut made = None;
-        let question = self.check_or_report(call, prepared, |mpi, prepared| {
-            made = Some(mpi.persistent_by_messages(call.comm, prepared)?);
-            Ok(())
-        })?;
-        let made = made.ok_or_else(|| ErrorClass::Intern.error("no request was made"))?;
-        Ok(PersistentInit::Created(made, question))
     }
 
-    /// The request, once it is made. `again` prepares the operation for messages, if there is no
-    /// room for it. A making must be asked until this gives something, and not after that.
+    /// The request, once it exists. Poll until the result is not `None`, and not after that.
     ///
     /// # Errors
-    /// What `again` and messages say; `NoMem` without a free handle. There is no request then.
-    pub fn end_persistent_init(
-        &mut self, making: &mut PersistentInit, comm: Handle,
-        again: impl FnOnce(&mut Self) -> Result<Bound>,
-    ) -> Result<Option<Handle>> {
-        match making {
-            PersistentInit::SegmentRequested(request, task) => {
-                let room = match request {
-                    None => None,
-                    Some(request) => match self.end_segment_request(request)? {
-                        None => return Ok(None),
-                        Some(granted) => granted,
-                    },
-                };
-                let task = std::mem::replace(task, SharedArguments::EMPTY);
-                let made = match room {
-                    Some(room) => self.persistent_in_segment(comm, room, task),
+    /// That of binding or of a message; `NoMem` without a free handle. Then there is no request.
+    pub fn end_persistent_init(&mut self, init: &mut PersistentInit) -> Result<Option<Handle>> {
+        match init {
+            PersistentInit::SegmentRequested(request, call) => {
+                let Some(segment) = self.end_segment_request(request)? else { return Ok(None) };
+                let comm = call.comm;
+                let call = std::mem::replace(call, Call::barrier(comm));
+                let request = match segment {
+                    Some(segment) => self.persistent_in_segment(segment, call),
                     None => {
-                        again(self).and_then(|prepared| self.persistent_by_messages(comm, prepared))
+                        let plan = self.bind_messages(call)?;
+                        let launch = self.next_persistent(comm, plan)?;
+                        self.persistent_run(comm, launch)
                     }
                 };
-                made.map(Some)
+                request.map(Some)
             }
-            PersistentInit::Negotiating(making) => self.end_offload(making),
-            PersistentInit::Created(request, question) => {
-                let Some(answer) = self.end_if_complete(question) else { return Ok(None) };
-                let Some(error) = answer.error else { return Ok(Some(*request)) };
+            PersistentInit::Negotiating(negotiation) => self.end_offload(negotiation),
+            PersistentInit::Created(request, agreement) => {
+                let Some(outcome) = self.end_if_complete(agreement) else { return Ok(None) };
+                let Some(error) = outcome.error else { return Ok(Some(*request)) };
                 self.free_request(*request)?;
                 Err(error)
             }
         }
     }
 
-    /// The call `function`, which waits for others to make a request.
+    /// The ranks that the function `function` waits for, to create a request.
     pub(crate) fn persistent_init_wait_report(
-        &self, function: &str, making: &PersistentInit,
+        &self, function: &str, init: &PersistentInit,
     ) -> WaitReport {
-        match making {
-            PersistentInit::SegmentRequested(Some(request), _) => {
+        match init {
+            PersistentInit::SegmentRequested(request, _) => {
                 self.segment_wait_report(function, request)
             }
-            PersistentInit::SegmentRequested(None, _) => WaitReport::new(function),
-            PersistentInit::Negotiating(making) => self.offload_wait_report(function, making),
-            PersistentInit::Created(_, question) => self.blocked(function, [question]),
+            PersistentInit::Negotiating(negotiation) => {
+                self.offload_wait_report(function, negotiation)
+            }
+            PersistentInit::Created(_, agreement) => self.blocked(function, [agreement]),
         }
     }
 
-    /// A run that was prepared for messages, with the number of the operation.
+    /// Binds a persistent call to messages, with the number of the operation.
+    ///
+    /// # Errors
+    /// That of `call` or its binding. The number of the operation is used up, as on the other ranks.
     pub(in crate::mpi) fn persistent_launch(
-        &mut self, comm: Handle, prepared: Bound,
+        &mut self, comm: Handle, call: Result<Call>,
     ) -> Result<Launch> {
-        let on = self.comms.get_mut(comm)?;
-        let Bound::Messages(plan) = prepared else {
-            let why = "a persistent operation without a room was prepared for one";
-            return Err(ErrorClass::Intern.error(why));
-        };
-        Ok(Launch {
-            plan,
-            members: on.members(),
-            rank: on.member(),
-            context: on.context.for_traffic(Traffic::Persistent),
-            sequence: on.next_init(),
-        })
+        match call.and_then(|call| self.bind_messages(call)) {
+            Ok(plan) => self.next_persistent(comm, plan),
+            Err(error) => {
+                if let Ok(comm) = self.comms.get_mut(comm) {
+                    comm.next_init();
+                }
+                Err(error)
+            }
+        }
     }
 
-    fn persistent_by_messages(&mut self, comm: Handle, prepared: Bound) -> Result<Handle> {
-        let launch = self.persistent_launch(comm, prepared)?;
-        self.persistent_run(comm, launch)
+    fn next_persistent(&mut self, comm: Handle, plan: RunPlan) -> Result<Launch> {
+        let comm = self.comms.get_mut(comm)?;
+        Ok(Launch {
+            plan,
+            members: comm.members(),
+            rank: comm.member(),
+            context: comm.context.for_traffic(Traffic::Persistent),
+            sequence: comm.next_init(),
+        })
     }
 
     pub(in crate::mpi) fn persistent_run(
@@ -154,25 +159,24 @@ impl<D: Device> Mpi<D> {
         request
     }
 
-    fn persistent_in_segment(
-        &mut self, comm: Handle, room: SharedSegment, task: SharedArguments,
-    ) -> Result<Handle> {
-        let on = match self.comms.get_mut(comm) {
-            Ok(on) => on,
+    fn persistent_in_segment(&mut self, segment: SharedSegment, call: Call) -> Result<Handle> {
+        let handle = call.comm;
+        let comm = match self.comms.get_mut(handle) {
+            Ok(comm) => comm,
             Err(error) => {
-                self.leave_segment(Some(room));
+                self.leave_segment(Some(segment));
                 return Err(error);
             }
         };
-        let (context, sequence) = (on.context.for_traffic(Traffic::Persistent), on.next_init());
-        let group = Arc::clone(&on.group);
+        let (context, sequence) = (comm.context.for_traffic(Traffic::Persistent), comm.next_init());
+        let group = Arc::clone(&comm.group);
         let owner = CollectiveOwner::Operation { context, sequence };
-        let looks = self.selection.machine().spins_max;
-        let hall = self.shared_collectives.open(room, group.peers(), owner, looks);
-        self.shared_collectives.prepare(hall, task);
-        let request = self.persistent(comm, StartArguments::Shared(hall));
+        let spins_max = self.selection.machine().spins_max;
+        let id = self.shared_collectives.open(segment, group.peers(), owner, spins_max);
+        self.shared_collectives.prepare(id, call);
+        let request = self.persistent(handle, StartArguments::Shared(id));
         if request.is_err() {
-            self.close_shared(Some(hall));
+            self.close_shared(Some(id));
         }
         request
     }

@@ -1,8 +1,8 @@
-//! How a reduction combines its operands, and reductions without communication (MPI 5.0 §6.9).
+//! The operation of a reduction on a datatype, and reductions without communication (MPI 5.0 §6.9).
 //!
-//! Kernels work on packed elements that lie adjacent. Memory that is so already is used where it
-//! is; other memory is copied, and the result goes back once the reduction is over ([`StagedBuffer`]).
-//! Only pairs with padding are combined where they are, if both operands are the application's.
+//! Kernels work on contiguous packed elements. Contiguous memory is used in place; other memory is
+//! packed first, and the result is unpacked when the reduction has completed ([`StagedBuffer`]).
+//! `MPI_Reduce_local` combines pairs with padding without packing.
 
 use std::sync::Arc;
 
@@ -17,16 +17,17 @@ use crate::offload::{Arithmetic, Schedule};
 use platform::base::Result;
 
 /// An operation on a datatype.
+#[derive(Debug)]
 pub struct ReductionOperator {
-    /// Packed bytes of an element.
+    /// Packed bytes of an element, at least 1.
     element: usize,
     commutative: bool,
     kernel: Combination,
-    /// For elements where they lie, if that differs from packed ones.
+    /// The kernel for elements with padding, if they have any.
     padded: Option<PaddedKernel>,
-    /// Whether the kernel calls the application, so that nothing may be locked.
-    application: bool,
-    /// What an interface would call it.
+    /// `None` for a function of the application, which is called while nothing is locked.
+    operator: Option<Operator>,
+    /// The same operation for a network interface.
     arithmetic: Option<Arithmetic>,
 }
 
@@ -34,74 +35,75 @@ impl ReductionOperator {
     /// A predefined operation; `booleans` are Fortran's truth values, if they are known.
     ///
     /// # Errors
-    /// `Op` if the standard does not have it for this datatype.
+    /// `Op` if the standard does not define the operation for this datatype.
     pub fn predefined(
         operator: Operator, datatype: &Datatype, booleans: Option<Booleans>,
     ) -> Result<Self> {
-        let kernel = operator.combination(datatype, booleans)?;
-        let padded = PaddedKernel::find(operator, datatype);
         Ok(Self {
-            element: datatype.size(),
+            element: datatype.size().max(1),
             commutative: true,
-            kernel,
-            padded,
-            application: false,
+            kernel: operator.combination(datatype, booleans)?,
+            padded: PaddedKernel::find(operator, datatype),
+            operator: Some(operator),
             arithmetic: operator.arithmetic(datatype),
         })
     }
 
     /// An operation of the application: `kernel` calls it on packed elements of `datatype`.
     pub fn application(commutative: bool, datatype: &Datatype, kernel: ReductionKernel) -> Self {
-        let kernel = Combination::Shared(kernel);
         Self {
-            element: datatype.size(),
+            element: datatype.size().max(1),
             commutative,
-            kernel,
+            kernel: Combination::Shared(kernel),
             padded: None,
-            application: true,
+            operator: None,
             arithmetic: None,
         }
     }
 
-    /// What algorithms may know of operands of `bytes` bytes.
-    pub(in crate::mpi) fn operands(&self, bytes: usize) -> Operands {
-        Operands { bytes, element: self.element.max(1), commutative: self.commutative }
+    /// The predefined operation; `None` for a function of the application.
+    #[inline]
+    pub(in crate::mpi) fn operator(&self) -> Option<Operator> {
+        self.operator
     }
 
-    /// A reduction with this schedule; an operand and a result that are absent are not touched by
-    /// it.
+    #[inline]
+    pub(in crate::mpi) fn element_bytes(&self) -> usize {
+        self.element
+    }
+
+    #[inline]
+    pub(in crate::mpi) fn kernel(&self) -> &Combination {
+        &self.kernel
+    }
+
+    /// Operands of `bytes` bytes, as algorithms know them.
+    pub(in crate::mpi) fn operands(&self, bytes: usize) -> Operands {
+        Operands { bytes, element: self.element, commutative: self.commutative }
+    }
+
+    /// A reduction with this schedule. An absent operand or result is empty.
     pub(in crate::mpi) fn plan(
-        self, schedule: impl Into<Arc<Schedule>>, operand: Option<Memory>,
-        result: Option<ResultBuffer>,
+        self, schedule: impl Into<Arc<Schedule>>, operand: Memory, result: Memory, usage: BufferUse,
     ) -> RunPlan {
         let mut staged = Vec::new();
-        let given = |memory: Option<Memory>| memory.unwrap_or(Memory::EMPTY);
-        let operand =
-            given(operand.map(|memory| contiguous(memory, 0, BufferUse::Read, &mut staged)));
-        let result =
-            result.map(|ResultBuffer(memory, usage)| contiguous(memory, 1, usage, &mut staged));
-        let buffers = vec![operand, given(result)];
+        let operand = contiguous(operand, 0, BufferUse::Read, &mut staged);
+        let result = contiguous(result, 1, usage, &mut staged);
+        let buffers = vec![operand, result];
         RunPlan { schedule: schedule.into(), buffers, staged, reduction: self.reduction() }
     }
 
-    /// For the engine.
     fn reduction(self) -> ReductionMethod {
         let kernel = self.kernel.shared();
         match self.arithmetic {
-            _ if self.application => ReductionMethod::Application(kernel),
+            _ if self.operator.is_none() => ReductionMethod::Application(kernel),
             Some(arithmetic) => ReductionMethod::Numbers(kernel, arithmetic),
             None => ReductionMethod::Kernel(kernel),
         }
     }
 
-    /// For ranks that share memory, with the length of an element; `None` if the application would
-    /// be called.
-    pub(in crate::mpi) fn library_kernel(&self) -> Option<(Combination, usize)> {
-        (!self.application).then(|| (self.kernel.clone(), self.element.max(1)))
-    }
-
-    /// Computes `into = from op into` (`MPI_Reduce_local`). It may call the application, so
-    /// nothing may be locked.
+    /// Computes `into = from op into` (`MPI_Reduce_local`). May call the application, so nothing may
+    /// be locked.
     pub(crate) fn combine(&self, from: Memory, into: Memory) {
         if into.is_empty() {
             return;
@@ -120,29 +122,19 @@ impl ReductionOperator {
     }
 }
 
-/// What a reduction does with the memory of the application.
+/// The use of a buffer of the application by a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::mpi) enum BufferUse {
-    /// It holds an operand.
+    /// Holds an operand.
     Read,
-    /// It gets the result.
+    /// Receives the result.
     Written,
-    /// It holds an operand and gets the result.
+    /// Holds an operand and receives the result.
     Both,
 }
 
-/// The receive buffer of a reduction, and what it is for.
-pub(in crate::mpi) struct ResultBuffer(pub(crate) Memory, pub BufferUse);
-
-impl ResultBuffer {
-    /// A receive buffer for a result, which has the operand if that is in place.
-    pub(crate) fn result(memory: Memory, in_place: bool) -> Self {
-        Self(memory, if in_place { BufferUse::Both } else { BufferUse::Written })
-    }
-}
-
-/// Adjacent bytes for entry `buffer` of the table of a reduction: `memory`, or as many others that
-/// it is packed into or unpacked from.
+/// Contiguous bytes for entry `buffer` of the table of a reduction: `memory` itself, or a buffer of
+/// the same length that `memory` is packed into and unpacked from.
 fn contiguous(
     memory: Memory, buffer: usize, usage: BufferUse, staged: &mut Vec<StagedBuffer>,
 ) -> Memory {
@@ -164,7 +156,7 @@ mod tests {
     const INT: u32 = 0x209;
 
     #[test]
-    fn adjacent_memory_is_combined_where_it_is() {
+    fn contiguous_memory_is_combined_in_place() {
         let int = predefined(INT).unwrap();
         let sum = ReductionOperator::predefined(Operator::Sum, &int, None).unwrap();
         let numbers = |numbers: [i32; 3]| {
@@ -179,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_has_the_arithmetic_of_long_integers() {
+    fn an_interface_combines_integers_of_8_bytes() {
         let arithmetic = |operator, handle| {
             let datatype = predefined(handle).unwrap();
             match ReductionOperator::predefined(operator, &datatype, None).unwrap().reduction() {
@@ -198,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_standard_does_not_combine_is_refused() {
+    fn undefined_combinations_are_refused() {
         let float = predefined(0x210).unwrap();
         assert!(ReductionOperator::predefined(Operator::Band, &float, None).is_err());
     }

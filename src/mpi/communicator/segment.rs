@@ -24,7 +24,7 @@ use crate::engine::schedules::plan::RunId;
 use crate::mpi::Mpi;
 use crate::mpi::collective::algorithms::{Bcast, Collective};
 use crate::mpi::collective::shared::SharedCollective;
-use crate::mpi::collective::shared::running::{CollectiveOwner, SharedCollectiveId};
+use crate::mpi::collective::shared::polling::{CollectiveOwner, SharedCollectiveId};
 use crate::mpi::communicator::{Comm, Context};
 use crate::mpi::group::Group;
 use crate::mpi::handle::Handle;

@@ -1,45 +1,81 @@
-//! What goes into the entries of a round, and what comes out of them.
+//! The data of a round: filling the own entry, reading the entries of other ranks.
 
 use super::segmentation::Segmentation;
-use super::{SharedArguments, SharedOperation};
 use crate::engine::memory::Memory;
+use crate::mpi::collective::calls::Call;
+use crate::mpi::collective::calls::function::CollectiveFunction;
 use crate::shared_memory::segment::SharedSegment;
 use platform::base::Span;
 
-/// Bytes of operands that are combined at a time: a result stays in a first-level cache until all
-/// operands are in it.
+/// Bytes of operands that are combined at a time: a result stays in the first-level cache until it
+/// includes all operands.
 pub(super) const BLOCK_BYTES: usize = 4 << 10;
 
-/// One rank's view of a call.
+/// A call as one rank sees it.
 pub(super) struct TransferView<'a> {
-    pub(crate) arguments: &'a mut SharedArguments,
-    pub(crate) segmentation: Segmentation,
-    pub(crate) rank: u32,
-    pub(crate) ranks: u32,
-    /// Place for an operand that is in the way of the result, [`BLOCK_BYTES`] long.
-    pub(crate) scratch: Span,
+    pub(super) call: &'a mut Call,
+    pub(super) segmentation: Segmentation,
+    pub(super) rank: u32,
+    pub(super) ranks: u32,
+    /// [`BLOCK_BYTES`] bytes, for an operand that the result would overwrite.
+    pub(super) scratch: Span,
+}
+
+impl Call {
+    /// Length of the block for or of `rank`, in operations with blocks.
+    fn block(&self, rank: u32) -> usize {
+        let rank = rank as usize;
+        match self.function {
+            CollectiveFunction::Allgatherv => self.blocks[rank].len(),
+            CollectiveFunction::ReduceScatter => {
+                self.block_offsets[rank + 1] - self.block_offsets[rank]
+            }
+            _ => self.bytes,
+        }
+    }
+
+    /// Start of the block for or of `rank` in the buffer that holds all blocks.
+    fn block_start(&self, rank: u32) -> usize {
+        match self.function {
+            CollectiveFunction::ReduceScatter => self.block_offsets[rank as usize],
+            _ => rank as usize * self.bytes,
+        }
+    }
+
+    /// Length of the longest block, or of the message.
+    pub(super) fn longest_block(&self) -> usize {
+        match self.function {
+            CollectiveFunction::Allgatherv => {
+                self.blocks.iter().map(Memory::len).max().unwrap_or(0)
+            }
+            CollectiveFunction::ReduceScatter => {
+                self.block_offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0)
+            }
+            _ => self.bytes,
+        }
+    }
 }
 
 impl TransferView<'_> {
     /// Whether this rank publishes.
     #[inline]
-    pub(crate) fn publishes(&self) -> bool {
-        match self.arguments.kind {
-            SharedOperation::Bcast | SharedOperation::Scatter => self.rank == self.arguments.root,
-            SharedOperation::Gather | SharedOperation::Reduce => self.rank != self.arguments.root,
+    pub(super) fn publishes(&self) -> bool {
+        match self.call.function {
+            CollectiveFunction::Bcast | CollectiveFunction::Scatter => self.rank == self.call.root,
+            CollectiveFunction::Gather | CollectiveFunction::Reduce => self.rank != self.call.root,
             _ => true,
         }
     }
 
-    /// Which ranks' entries this rank reads.
+    /// The ranks whose entries this rank reads.
     #[inline]
-    pub(crate) fn sources(&self) -> std::ops::Range<u32> {
-        let SharedArguments { kind, root, .. } = *self.arguments;
-        match kind {
-            SharedOperation::Bcast | SharedOperation::Scatter if self.rank == root => 0..0,
-            SharedOperation::Bcast | SharedOperation::Scatter => root..root + 1,
-            SharedOperation::Gather | SharedOperation::Reduce if self.rank != root => 0..0,
-            SharedOperation::Scan | SharedOperation::Exscan => 0..self.rank,
+    pub(super) fn sources(&self) -> std::ops::Range<u32> {
+        let Call { function, root, .. } = *self.call;
+        match function {
+            CollectiveFunction::Bcast | CollectiveFunction::Scatter if self.rank == root => 0..0,
+            CollectiveFunction::Bcast | CollectiveFunction::Scatter => root..root + 1,
+            CollectiveFunction::Gather | CollectiveFunction::Reduce if self.rank != root => 0..0,
+            CollectiveFunction::Scan | CollectiveFunction::Exscan => 0..self.rank,
             _ => 0..self.ranks,
         }
     }
@@ -51,217 +87,216 @@ impl TransferView<'_> {
 
     /// Bytes of the entry of `rank` in `round`.
     #[inline]
-    pub(crate) fn len(&self, rank: u32, round: u32) -> usize {
-        let (task, cut) = (&*self.arguments, self.segmentation);
-        match task.kind {
-            SharedOperation::Barrier => 0,
-            SharedOperation::Scatter
-            | SharedOperation::Alltoall
-            | SharedOperation::ReduceScatterBlock
-            | SharedOperation::ReduceScatter => {
-                cut.segment_bytes * (self.ranks as usize - 1)
-                    + cut.range(round, task.longest_block()).1
+    pub(super) fn len(&self, rank: u32, round: u32) -> usize {
+        let (call, segmentation) = (&*self.call, self.segmentation);
+        match call.function {
+            CollectiveFunction::Barrier => 0,
+            CollectiveFunction::Scatter
+            | CollectiveFunction::Alltoall
+            | CollectiveFunction::ReduceScatterBlock
+            | CollectiveFunction::ReduceScatter => {
+                segmentation.piece_bytes * (self.ranks as usize - 1)
+                    + segmentation.range(round, call.longest_block()).1
             }
-            SharedOperation::Allreduce if cut.parts.is_some() => cut.segment_bytes,
-            SharedOperation::Allgatherv => cut.range(round, task.block(rank)).1,
-            _ => cut.range(round, task.bytes).1,
+            CollectiveFunction::Allreduce if segmentation.parts.is_some() => {
+                segmentation.piece_bytes
+            }
+            CollectiveFunction::Allgatherv => segmentation.range(round, call.block(rank)).1,
+            _ => segmentation.range(round, call.bytes).1,
         }
     }
 
     /// Writes this rank's entry of `round`.
     #[inline]
-    pub(crate) fn fill_slot(&mut self, round: u32, entry: Span) {
-        let cut = self.segmentation;
-        match self.arguments.kind {
-            SharedOperation::Barrier => {}
-            SharedOperation::Bcast => {
-                let (start, len) = cut.range(round, self.arguments.bytes);
-                pack(&self.arguments.receive, start, entry.part(0, len));
+    pub(super) fn fill_entry(&mut self, round: u32, entry: Span) {
+        let segmentation = self.segmentation;
+        match self.call.function {
+            CollectiveFunction::Barrier => {}
+            CollectiveFunction::Bcast => {
+                let (start, len) = segmentation.range(round, self.call.bytes);
+                pack(&self.call.receive, start, entry.part(0, len));
             }
-            SharedOperation::Allreduce if cut.parts.is_some() => self.fill_slot_parts(round, entry),
-            SharedOperation::Scatter
-            | SharedOperation::Alltoall
-            | SharedOperation::ReduceScatterBlock
-            | SharedOperation::ReduceScatter => {
+            CollectiveFunction::Allreduce if segmentation.parts.is_some() => {
+                self.fill_parts(round, entry);
+            }
+            CollectiveFunction::Scatter
+            | CollectiveFunction::Alltoall
+            | CollectiveFunction::ReduceScatterBlock
+            | CollectiveFunction::ReduceScatter => {
                 for other in self.others() {
-                    let (start, len) = cut.range(round, self.arguments.block(other));
-                    let slot = entry.part(other as usize * cut.segment_bytes, len);
-                    pack(&self.arguments.send, self.arguments.start(other) + start, slot);
+                    let (start, len) = segmentation.range(round, self.call.block(other));
+                    let part = entry.part(other as usize * segmentation.piece_bytes, len);
+                    pack(&self.call.send, self.call.block_start(other) + start, part);
                 }
             }
-            SharedOperation::Gather
-            | SharedOperation::Allgather
-            | SharedOperation::Allgatherv
-            | SharedOperation::Reduce
-            | SharedOperation::Allreduce
-            | SharedOperation::Scan
-            | SharedOperation::Exscan => {
-                let (start, _) = cut.range(round, self.arguments.block(self.rank));
-                pack(&self.arguments.send, self.arguments.send_offset + start, entry);
+            // Gather, allgather, allgatherv, reduce, short allreduce, scan, exscan.
+            _ => {
+                let (start, _) = segmentation.range(round, self.call.block(self.rank));
+                pack(&self.call.send, self.call.send_offset + start, entry);
             }
         }
     }
 
-    /// Uses the entries of all [`TransferView::sources`] in `round`, which are there.
+    /// Reads the published entries of all [`TransferView::sources`] in `round`.
     #[inline]
-    pub(crate) fn read_round(&mut self, room: &mut SharedSegment, first: u64, round: u32) {
-        let (cut, task) = (self.segmentation, &mut *self.arguments);
+    pub(super) fn read_round(&mut self, segment: &mut SharedSegment, first: u64, round: u32) {
+        let (segmentation, call) = (self.segmentation, &mut *self.call);
         let at = first + u64::from(round);
-        match task.kind {
-            SharedOperation::Barrier => {}
-            SharedOperation::Bcast => {
-                let (start, len) = cut.range(round, task.bytes);
-                unpack(&mut task.receive, start, room, (task.root, at, 0, len));
+        let own_part = self.rank as usize * segmentation.piece_bytes;
+        match call.function {
+            CollectiveFunction::Bcast => {
+                let (start, len) = segmentation.range(round, call.bytes);
+                unpack(&mut call.receive, start, segment, (call.root, at, 0, len));
             }
-            SharedOperation::Scatter if self.rank == task.root => self.copy_own_block(round),
-            SharedOperation::Scatter => {
-                let (start, len) = cut.range(round, task.bytes);
-                let slot = self.rank as usize * cut.segment_bytes;
-                unpack(&mut task.receive, start, room, (task.root, at, slot, len));
+            CollectiveFunction::Scatter if self.rank == call.root => self.copy_own_block(round),
+            CollectiveFunction::Scatter => {
+                let (start, len) = segmentation.range(round, call.bytes);
+                unpack(&mut call.receive, start, segment, (call.root, at, own_part, len));
             }
-            SharedOperation::Gather if self.rank != task.root => {}
-            SharedOperation::Gather | SharedOperation::Allgather | SharedOperation::Alltoall => {
-                let (start, len) = cut.range(round, task.bytes);
-                let is_alltoall = task.kind == SharedOperation::Alltoall;
-                let slot = if is_alltoall { self.rank as usize * cut.segment_bytes } else { 0 };
+            CollectiveFunction::Gather | CollectiveFunction::Reduce if self.rank != call.root => {}
+            CollectiveFunction::Gather
+            | CollectiveFunction::Allgather
+            | CollectiveFunction::Alltoall => {
+                let (start, len) = segmentation.range(round, call.bytes);
+                let is_alltoall = call.function == CollectiveFunction::Alltoall;
+                let part = if is_alltoall { own_part } else { 0 };
                 for other in self.others() {
-                    let place = other as usize * self.arguments.bytes + start;
-                    unpack(&mut self.arguments.receive, place, room, (other, at, slot, len));
+                    let to = other as usize * self.call.bytes + start;
+                    unpack(&mut self.call.receive, to, segment, (other, at, part, len));
                 }
                 self.copy_own_block(round);
             }
-            SharedOperation::Allgatherv => {
+            CollectiveFunction::Allgatherv => {
                 for other in self.others() {
-                    let (start, len) = cut.range(round, self.arguments.block(other));
-                    let place = &mut self.arguments.receive_blocks[other as usize];
-                    unpack(place, start, room, (other, at, 0, len));
+                    let (start, len) = segmentation.range(round, self.call.block(other));
+                    let block = &mut self.call.blocks[other as usize];
+                    unpack(block, start, segment, (other, at, 0, len));
                 }
                 self.copy_own_block(round);
             }
-            SharedOperation::Reduce if self.rank != task.root => {}
-            SharedOperation::Allreduce if cut.parts.is_some() => self.read_parts(room, at, round),
-            SharedOperation::Reduce | SharedOperation::Allreduce => {
-                let (start, len) = cut.range(round, task.bytes);
-                self.combine(room, at, (start, start, 0, len), self.ranks);
+            CollectiveFunction::Allreduce if segmentation.parts.is_some() => {
+                self.read_parts(segment, at, round);
             }
-            SharedOperation::ReduceScatterBlock | SharedOperation::ReduceScatter => {
-                let (start, len) = cut.range(round, task.block(self.rank));
-                let slot = self.rank as usize * cut.segment_bytes;
-                let own = task.send_offset + start;
-                self.combine(room, at, (own, start, slot, len), self.ranks);
+            CollectiveFunction::Reduce | CollectiveFunction::Allreduce => {
+                let (start, len) = segmentation.range(round, call.bytes);
+                self.combine(segment, at, (start, start, 0, len), self.ranks);
             }
-            SharedOperation::Scan => {
-                let (start, len) = cut.range(round, task.bytes);
-                self.combine(room, at, (start, start, 0, len), self.rank + 1);
+            CollectiveFunction::ReduceScatterBlock | CollectiveFunction::ReduceScatter => {
+                let (start, len) = segmentation.range(round, call.block(self.rank));
+                let own = call.send_offset + start;
+                self.combine(segment, at, (own, start, own_part, len), self.ranks);
             }
-            SharedOperation::Exscan => {
-                let (start, len) = cut.range(round, task.bytes);
-                if self.rank > 0 {
-                    self.combine(room, at, (start, start, 0, len), self.rank);
-                }
+            CollectiveFunction::Scan => {
+                let (start, len) = segmentation.range(round, call.bytes);
+                self.combine(segment, at, (start, start, 0, len), self.rank + 1);
             }
+            CollectiveFunction::Exscan if self.rank > 0 => {
+                let (start, len) = segmentation.range(round, call.bytes);
+                self.combine(segment, at, (start, start, 0, len), self.rank);
+            }
+            // A barrier, rank 0 of an exscan.
+            _ => {}
         }
     }
 
-    /// Copies what this rank gives to itself.
+    /// Copies the block that this rank sends to itself.
     fn copy_own_block(&mut self, round: u32) {
-        let (rank, cut) = (self.rank, self.segmentation);
-        let task = &mut *self.arguments;
-        if task.in_place {
+        let (rank, segmentation) = (self.rank, self.segmentation);
+        let call = &mut *self.call;
+        if call.in_place {
             return;
         }
-        let (start, len) = cut.range(round, task.block(rank));
-        let own = rank as usize * task.bytes + start;
-        match task.kind {
-            SharedOperation::Scatter => task.send.copy(own, &mut task.receive, start, len),
-            SharedOperation::Alltoall => task.send.copy(own, &mut task.receive, own, len),
-            SharedOperation::Allgatherv => {
-                task.send.copy(start, &mut task.receive_blocks[rank as usize], start, len)
+        let (start, len) = segmentation.range(round, call.block(rank));
+        let own = rank as usize * call.bytes + start;
+        match call.function {
+            CollectiveFunction::Scatter => call.send.copy(own, &mut call.receive, start, len),
+            CollectiveFunction::Alltoall => call.send.copy(own, &mut call.receive, own, len),
+            CollectiveFunction::Allgatherv => {
+                call.send.copy(start, &mut call.blocks[rank as usize], start, len)
             }
-            _ => task.send.copy(start, &mut task.receive, own, len),
+            _ => call.send.copy(start, &mut call.receive, own, len),
         }
     }
 
-    /// An entry of an allreduce by parts: what the others combine of piece `round`, and of an
-    /// earlier piece what this rank has combined.
-    fn fill_slot_parts(&mut self, round: u32, entry: Span) {
-        let Some((part, lag)) = self.segmentation.parts else { return };
+    /// An entry of an allreduce by parts: the parts of piece `round` for the other ranks, and this
+    /// rank's result of an earlier piece.
+    fn fill_parts(&mut self, round: u32, entry: Span) {
+        let Some((part, delay)) = self.segmentation.parts else { return };
         for other in self.others() {
             let (start, len) = self.part(round, other, part);
-            pack(&self.arguments.send, start, entry.part(other as usize * part, len));
+            pack(&self.call.send, start, entry.part(other as usize * part, len));
         }
-        if let Some(earlier) = round.checked_sub(lag) {
+        if let Some(earlier) = round.checked_sub(delay) {
             let (start, len) = self.part(earlier, self.rank, part);
-            pack(&self.arguments.receive, start, entry.part(self.rank as usize * part, len));
+            pack(&self.call.receive, start, entry.part(self.rank as usize * part, len));
         }
     }
 
-    fn read_parts(&mut self, room: &mut SharedSegment, at: u64, round: u32) {
-        let Some((part, lag)) = self.segmentation.parts else { return };
+    fn read_parts(&mut self, segment: &mut SharedSegment, at: u64, round: u32) {
+        let Some((part, delay)) = self.segmentation.parts else { return };
         let (start, len) = self.part(round, self.rank, part);
-        let slot = self.rank as usize * part;
-        self.combine(room, at, (start, start, slot, len), self.ranks);
-        if let Some(earlier) = round.checked_sub(lag) {
+        let own_part = self.rank as usize * part;
+        self.combine(segment, at, (start, start, own_part, len), self.ranks);
+        if let Some(earlier) = round.checked_sub(delay) {
             for other in self.others() {
                 let (start, len) = self.part(earlier, other, part);
-                let slot = other as usize * part;
-                unpack(&mut self.arguments.receive, start, room, (other, at, slot, len));
+                let from = other as usize * part;
+                unpack(&mut self.call.receive, start, segment, (other, at, from, len));
             }
         }
     }
 
-    /// The bytes of piece `round` that `rank` combines.
+    /// Start and length of the part of piece `round` that `rank` combines.
     fn part(&self, round: u32, rank: u32, part: usize) -> (usize, usize) {
-        let (start, len) = self.segmentation.range(round, self.arguments.bytes);
+        let (start, len) = self.segmentation.range(round, self.call.bytes);
         let skipped = (rank as usize * part).min(len);
         (start + skipped, part.min(len - skipped))
     }
 
-    /// Combines `len` bytes: those from `own` on in what this rank gives, unless it is not below
-    /// `end`, with those from `slot` on in the entries of the other ranks below `end`; the result
-    /// goes to `to`.
+    /// Combines `len` bytes of the operands of all ranks below `end`, into the receive buffer at `to`.
+    /// This rank's operand is in its send buffer at `own`, the others are in the entries of round `at`,
+    /// at `part`.
     fn combine(
-        &mut self, room: &mut SharedSegment, at: u64,
-        (own, to, slot, len): (usize, usize, usize, usize), end: u32,
+        &mut self, segment: &mut SharedSegment, at: u64,
+        (own, to, part, len): (usize, usize, usize, usize), end: u32,
     ) {
         if len == 0 {
             return;
         }
-        let (Some(give), Some(take)) = (self.arguments.send.span(), self.arguments.receive.span())
-        else {
+        let (Some(send), Some(receive)) = (self.call.send.span(), self.call.receive.span()) else {
             return;
         };
-        let Some(combine) = &self.arguments.combination else { return };
-        let unit = self.arguments.element_bytes;
-        let block = if len <= BLOCK_BYTES { len } else { (BLOCK_BYTES / unit).max(1) * unit };
+        let Some(operator) = &self.call.operator else { return };
+        let (kernel, element) = (operator.kernel(), operator.element_bytes());
+        let block = if len <= BLOCK_BYTES { len } else { (BLOCK_BYTES / element).max(1) * element };
         let mut done = 0;
         while done < len {
             let step = block.min(len - done);
-            let into = take.part(to + done, step);
-            let mut mine = give.part(own + done, step);
-            if mine.overlaps(into) && self.rank + 1 != end {
-                mine.copy_to(self.scratch.part(0, step));
-                mine = self.scratch.part(0, step);
+            let into = receive.part(to + done, step);
+            let mut own_operand = send.part(own + done, step);
+            if own_operand.overlaps(into) && self.rank + 1 != end {
+                own_operand.copy_to(self.scratch.part(0, step));
+                own_operand = self.scratch.part(0, step);
             }
             let mut operands = (0..end).rev().filter_map(|rank| {
                 if rank == self.rank {
-                    return Some(mine);
+                    return Some(own_operand);
                 }
-                room.read(rank as usize, at).map(|(_, entry)| entry.part(slot + done, step))
+                segment.read(rank as usize, at).map(|(_, entry)| entry.part(part + done, step))
             });
             if let Some(last) = operands.next() {
                 match operands.next() {
-                    Some(before) => combine.apply_to(before, last, into),
+                    Some(before) => kernel.apply_to(before, last, into),
                     None => last.copy_to(into),
                 }
-                operands.for_each(|before| combine.apply(before, into));
+                operands.for_each(|before| kernel.apply(before, into));
             }
             done += step;
         }
     }
 }
 
-/// Copies the bytes of `from` from `start` on into an entry.
+/// Copies the bytes of `from` at `start` into an entry.
 #[inline]
 fn pack(from: &Memory, start: usize, to: Span) {
     match from.span() {
@@ -270,15 +305,14 @@ fn pack(from: &Memory, start: usize, to: Span) {
     }
 }
 
-/// Copies from the entry of a rank in a round, from a place on so many bytes, to `to` from `start`
-/// on.
+/// Copies `len` bytes at `offset` of the entry of `rank` in round `at` to `to` at `start`.
 #[inline]
 fn unpack(
-    to: &mut Memory, start: usize, room: &mut SharedSegment,
-    (rank, at, place, len): (u32, u64, usize, usize),
+    to: &mut Memory, start: usize, segment: &mut SharedSegment,
+    (rank, at, offset, len): (u32, u64, usize, usize),
 ) {
-    let Some((_, entry)) = room.read(rank as usize, at) else { return };
-    let from = entry.part(place, len);
+    let Some((_, entry)) = segment.read(rank as usize, at) else { return };
+    let from = entry.part(offset, len);
     match to.span() {
         Some(span) => from.copy_nonoverlapping(span.part(start, len)),
         None => Memory::Span(from).copy(0, to, start, len),

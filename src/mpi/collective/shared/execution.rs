@@ -1,0 +1,335 @@
+//! The execution of a call in a shared segment.
+
+use super::segmentation::Segmentation;
+use super::transfer::{BLOCK_BYTES, TransferView};
+use crate::device::Device;
+use crate::engine::Engine;
+use crate::engine::memory::OwnedBytes;
+use crate::mpi::collective::calls::Call;
+use crate::mpi::collective::calls::function::CollectiveFunction;
+use crate::mpi::communicator::COMM_NULL;
+use crate::shared_memory::segment::{SharedSegment, SlotHeader};
+use platform::base::{ErrorClass, MpiError, Peer};
+
+/// Rounds that a rank publishes before it reads the entries of the first of them.
+const ROUNDS_AHEAD: u32 = 2;
+
+/// The longest element of a predefined operation.
+const ELEMENT_MAX_BYTES: usize = 64;
+
+const _: () = assert!(ROUNDS_AHEAD as u64 <= SharedSegment::AHEAD);
+
+/// A shared segment with the call that runs in it: at most one at a time.
+#[derive(Debug)]
+pub struct SharedCollective {
+    segment: SharedSegment,
+    /// By local rank.
+    peers: Box<[Peer]>,
+    scratch: OwnedBytes,
+    /// [`MachineModel::spins_max`](crate::mpi::collective::selection::machine_model::MachineModel::spins_max).
+    spins_max: u32,
+    running: Running,
+}
+
+/// completed ── begin ──► rounds ── advance ──► completed
+#[derive(Debug)]
+struct Running {
+    /// Of a persistent operation: also while it does not run.
+    call: Call,
+    segmentation: Segmentation,
+    /// The first round of the call in the segment.
+    first: u64,
+    /// Rounds of the call that this rank has published and read.
+    published: u32,
+    consumed: u32,
+    /// The entries of round `consumed` are published by all ranks below this one.
+    seen: u32,
+    completed: bool,
+    error: Option<Box<MpiError>>,
+}
+
+impl SharedCollective {
+    /// The segment of these peers, in which no round has been used. A new call polls up to `spins_max`
+    /// times for a missing entry before it waits.
+    pub fn new(segment: SharedSegment, peers: impl Into<Box<[Peer]>>, spins_max: u32) -> Self {
+        let running = Running {
+            call: Call::barrier(COMM_NULL),
+            segmentation: Segmentation { piece_bytes: 0, rounds: 0, parts: None },
+            first: 0,
+            published: 0,
+            consumed: 0,
+            seen: 0,
+            completed: true,
+            error: None,
+        };
+        Self {
+            segment,
+            peers: peers.into(),
+            scratch: OwnedBytes::zeroed(BLOCK_BYTES),
+            spins_max,
+            running,
+        }
+    }
+
+    pub(crate) fn segment_number(&self) -> u32 {
+        self.segment.number()
+    }
+
+    pub(crate) fn segment(&mut self) -> &mut SharedSegment {
+        &mut self.segment
+    }
+
+    /// The segment, for leaving it.
+    pub(crate) fn into_segment(self) -> SharedSegment {
+        self.segment
+    }
+
+    /// Whether an entry of a segment for `ranks` ranks has space for an element of each.
+    pub(crate) fn fits(ranks: usize) -> bool {
+        ranks * ELEMENT_MAX_BYTES <= SharedSegment::DATA_MAX
+    }
+
+    /// Begins a call and advances it as far as possible; whether it has completed.
+    #[inline]
+    pub fn begin<D: Device>(&mut self, call: Call, engine: &mut Engine<D>) -> bool {
+        self.prepare(call);
+        self.restart(engine)
+    }
+
+    /// Makes a call ready for [`SharedCollective::restart`]. No call is running.
+    #[inline]
+    pub(crate) fn prepare(&mut self, call: Call) {
+        let ranks = self.segment.len() as u32;
+        self.running.segmentation = Segmentation::of(
+            call.function,
+            ranks,
+            call.longest_block(),
+            element_bytes(&call),
+            SharedSegment::DATA_MAX,
+        );
+        self.running.call = call;
+    }
+
+    /// Begins the prepared call, or the last one again, as [`SharedCollective::begin`] does.
+    #[inline]
+    pub(crate) fn restart<D: Device>(&mut self, engine: &mut Engine<D>) -> bool {
+        let running = &mut self.running;
+        running.first = self.segment.begin(0);
+        (running.published, running.consumed, running.seen) = (0, 0, 0);
+        running.completed = false;
+        self.advance(engine) || self.spin(engine)
+    }
+
+    /// Polls the segment for the missing entry; whether the call has completed.
+    fn spin<D: Device>(&mut self, engine: &mut Engine<D>) -> bool {
+        for _ in 0..self.spins_max {
+            let running = &self.running;
+            let at = running.first + u64::from(running.consumed);
+            let is_published = running.consumed < running.segmentation.rounds
+                && (running.seen as usize) < self.segment.len()
+                && self.segment.is_published(running.seen as usize, at);
+            if is_published && self.advance(engine) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether the last call has completed.
+    pub fn is_complete(&self) -> bool {
+        self.running.completed
+    }
+
+    /// The error of the last call, once.
+    #[inline]
+    pub fn take_error(&mut self) -> Option<Box<MpiError>> {
+        self.running.error.take()
+    }
+
+    /// The peers that the running call may wait for.
+    pub(crate) fn waits_for(&self) -> Vec<Peer> {
+        let own = self.segment.local_rank();
+        let seen = self.running.seen as usize;
+        let others =
+            self.peers.iter().enumerate().filter(|(rank, _)| *rank != own && *rank >= seen);
+        others.map(|(_, peer)| *peer).collect()
+    }
+
+    /// A number that changes with each round that the call publishes or reads.
+    pub(crate) fn progress(&self) -> u32 {
+        self.running.published.wrapping_add(self.running.consumed)
+    }
+
+    /// A number that grows with each entry that the call publishes or finds.
+    pub(crate) fn position(&self) -> u64 {
+        let Running { first, published, consumed, seen, .. } = self.running;
+        let entries = u64::from(consumed) * (self.segment.len() as u64 + 1) + u64::from(seen);
+        first + u64::from(published) + entries
+    }
+
+    /// Bytes of the message or of one rank's block in the last call.
+    pub(crate) fn bytes(&self) -> usize {
+        self.running.call.bytes
+    }
+
+    #[inline]
+    pub(crate) fn has_failed(&self) -> bool {
+        self.running.error.is_some()
+    }
+
+    /// Advances a call that has not completed; whether it has completed now.
+    #[inline]
+    pub fn advance<D: Device>(&mut self, engine: &mut Engine<D>) -> bool {
+        let Self { segment, peers, scratch, running, .. } = self;
+        let (rank, ranks) = (segment.local_rank() as u32, segment.len() as u32);
+        let rounds = running.segmentation.rounds;
+        let mut view = TransferView {
+            call: &mut running.call,
+            segmentation: running.segmentation,
+            rank,
+            ranks,
+            scratch: scratch.span(),
+        };
+        let publishes = view.publishes();
+        let sources = view.sources();
+        // An entry by parts holds results of entries that were read before.
+        let ahead =
+            running.segmentation.parts.map_or(ROUNDS_AHEAD, |(_, delay)| delay.min(ROUNDS_AHEAD));
+        loop {
+            let mut stuck = true;
+            if publishes
+                && running.published < rounds
+                && running.published < running.consumed + ahead
+            {
+                let at = running.first + u64::from(running.published);
+                if let Some(entry) = segment.entry(at, view.len(rank, running.published)) {
+                    view.fill_entry(running.published, entry);
+                    segment.publish(at, slot_header(view.call));
+                    notify_peers(engine, peers, rank);
+                    running.published += 1;
+                    stuck = false;
+                }
+            }
+            if running.consumed < rounds && (!publishes || running.consumed < running.published) {
+                let at = running.first + u64::from(running.consumed);
+                let mut seen = running.seen.max(sources.start);
+                while seen < sources.end {
+                    if seen != rank {
+                        let Some((theirs, data)) = segment.read(seen as usize, at) else { break };
+                        if theirs != slot_header(view.call)
+                            || data.len() != view.len(seen, running.consumed)
+                        {
+                            running.seen = seen;
+                            return self.fail(theirs, engine);
+                        }
+                    }
+                    seen += 1;
+                }
+                running.seen = seen;
+                if seen >= sources.end {
+                    view.read_round(segment, running.first, running.consumed);
+                    if segment.done(at) {
+                        notify_peers(engine, peers, rank);
+                    }
+                    running.consumed += 1;
+                    running.seen = 0;
+                    stuck = false;
+                }
+            }
+            if running.consumed == rounds && (!publishes || running.published == rounds) {
+                segment.begin(u64::from(rounds));
+                running.completed = true;
+                return true;
+            }
+            if stuck {
+                return false;
+            }
+        }
+    }
+
+    /// Fails the call: the rank that was read last is in another call.
+    #[cold]
+    fn fail<D: Device>(&mut self, theirs: SlotHeader, engine: &mut Engine<D>) -> bool {
+        let Self { segment, peers, running, .. } = self;
+        let (rank, other) = (segment.local_rank() as u32, running.seen);
+        let ours = slot_header(&running.call);
+        running.error = Some(disagreement(rank, ours, other, theirs));
+        // A rank that waits for an entry of this rank notices, too.
+        if running.published == 0 && segment.entry(running.first, 0).is_some() {
+            segment.publish(running.first, ours);
+        }
+        // All ranks leave the call after the rounds of the longer one, or after the rounds of a rank
+        // that reads no entries.
+        let rounds = u64::from(running.segmentation.rounds);
+        let their_function = CollectiveFunction::from_value(theirs.kind);
+        let their_rounds = their_function.map_or(rounds, |function| {
+            let (bytes, ranks) = (theirs.bytes as usize, segment.len() as u32);
+            let element = element_bytes(&running.call);
+            let data_max = SharedSegment::DATA_MAX;
+            u64::from(Segmentation::of(function, ranks, bytes, element, data_max).rounds)
+        });
+        let is_root = theirs.root == other;
+        let rounds = match their_function {
+            Some(CollectiveFunction::Bcast | CollectiveFunction::Scatter) if is_root => {
+                their_rounds
+            }
+            Some(CollectiveFunction::Gather | CollectiveFunction::Reduce) if !is_root => {
+                their_rounds
+            }
+            _ => rounds.max(their_rounds),
+        };
+        segment.begin(rounds);
+        let _ = segment.done(running.first + rounds - 1);
+        notify_peers(engine, peers, rank);
+        running.completed = true;
+        true
+    }
+}
+
+#[inline]
+fn element_bytes(call: &Call) -> usize {
+    call.operator.as_ref().map_or(1, |operator| operator.element_bytes())
+}
+
+#[inline]
+fn notify_peers<D: Device>(engine: &mut Engine<D>, peers: &[Peer], rank: u32) {
+    for (local_rank, peer) in peers.iter().enumerate() {
+        if local_rank != rank as usize {
+            engine.notify(*peer);
+        }
+    }
+}
+
+#[inline]
+fn slot_header(call: &Call) -> SlotHeader {
+    SlotHeader { kind: call.function as u8, root: call.root, bytes: call.bytes as u64 }
+}
+
+#[cold]
+fn disagreement(rank: u32, ours: SlotHeader, other: u32, theirs: SlotHeader) -> Box<MpiError> {
+    if (ours.kind, ours.root) == (theirs.kind, theirs.root) {
+        let (class, how) = if theirs.bytes > ours.bytes {
+            (ErrorClass::Truncate, "more")
+        } else {
+            (ErrorClass::Count, "fewer")
+        };
+        return class.error(format!(
+            "the ranks disagree about the amount of data: rank {other} sent {how} than the {} bytes \
+             that this rank expects from it",
+            ours.bytes
+        ));
+    }
+    let name = |header: SlotHeader| match CollectiveFunction::from_value(header.kind) {
+        Some(function) if function.is_rooted() => {
+            format!("{} with root {}", function.name(), header.root)
+        }
+        Some(function) => function.name().to_owned(),
+        None => format!("a call of kind {}", header.kind),
+    };
+    let class = if ours.kind == theirs.kind { ErrorClass::Root } else { ErrorClass::Other };
+    class.error(format!(
+        "the ranks disagree about the call: rank {other} is in {} while this rank {rank} is in {}",
+        name(theirs),
+        name(ours)
+    ))
+}

@@ -1,0 +1,238 @@
+//! All shared collectives of this process: which calls run in them, and how polling advances them.
+//!
+//! ```text
+//! begin ──► completed                                      mostly, if the data are short
+//!   └─────► running ──poll──► ... ──poll──► completed
+//! ```
+//!
+//! A communicator has a shared collective for its blocking calls, one of which runs at a time; a
+//! persistent operation has one of its own (`persistent`). Each poll advances all running calls.
+
+use crate::device::Device;
+use crate::mpi::Mpi;
+use crate::mpi::collective::binding::CallForm;
+use crate::mpi::collective::calls::Call;
+use crate::mpi::collective::calls::function::CollectiveFunction;
+use crate::mpi::collective::selection::Selection;
+use crate::mpi::collective::shared::SharedCollective;
+use crate::mpi::request::Activity;
+use crate::mpi::request::status::Status;
+use crate::shared_memory::segment::SharedSegment;
+use platform::base::{MpiError, Peer, Result, Slab};
+
+/// The key of a shared collective.
+pub type SharedCollectiveId = u32;
+
+/// The shared collectives of this process.
+#[derive(Debug, Default)]
+pub(crate) struct SharedCollectives {
+    all: Slab<OwnedCollective>,
+    /// Those with a running call.
+    running: Vec<SharedCollectiveId>,
+}
+
+#[derive(Debug)]
+struct OwnedCollective {
+    collective: SharedCollective,
+    owner: CollectiveOwner,
+}
+
+/// The owner of a shared collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::mpi) enum CollectiveOwner {
+    Comm,
+    /// A persistent operation: number `sequence` in `context`.
+    Operation {
+        context: u64,
+        sequence: u32,
+    },
+    /// The request was freed while its call was running.
+    Freed,
+}
+
+impl SharedCollectives {
+    /// The shared collective in this segment, of these peers; `spins_max` as for
+    /// [`SharedCollective::new`].
+    pub(in crate::mpi) fn open(
+        &mut self, segment: SharedSegment, peers: impl Iterator<Item = Peer>,
+        owner: CollectiveOwner, spins_max: u32,
+    ) -> SharedCollectiveId {
+        let collective = SharedCollective::new(segment, peers.collect::<Vec<_>>(), spins_max);
+        let id = self.all.insert(OwnedCollective { collective, owner });
+        // So that no call allocates.
+        self.running.reserve(self.all.len().saturating_sub(self.running.len()));
+        id
+    }
+
+    /// Makes a call ready to start. No call is running.
+    pub(in crate::mpi) fn prepare(&mut self, id: SharedCollectiveId, call: Call) {
+        self.all[id].collective.prepare(call);
+    }
+
+    /// Removes a shared collective; its segment.
+    pub(in crate::mpi) fn close(&mut self, id: SharedCollectiveId) -> Option<SharedSegment> {
+        self.running.retain(|other| *other != id);
+        self.all.remove(id).map(|owned| owned.collective.into_segment())
+    }
+
+    pub(in crate::mpi) fn segment_number(&self, id: SharedCollectiveId) -> Option<u32> {
+        self.all.get(id).map(|owned| owned.collective.segment_number())
+    }
+
+    pub(in crate::mpi) fn segment(&mut self, id: SharedCollectiveId) -> Option<&mut SharedSegment> {
+        self.all.get_mut(id).map(|owned| owned.collective.segment())
+    }
+
+    #[inline]
+    pub(in crate::mpi) fn is_complete(&self, id: SharedCollectiveId) -> bool {
+        self.all[id].collective.is_complete()
+    }
+
+    pub(in crate::mpi) fn take_error(&mut self, id: SharedCollectiveId) -> Option<Box<MpiError>> {
+        self.all[id].collective.take_error()
+    }
+
+    /// The peers that the running call may wait for.
+    pub(in crate::mpi) fn waits_for(&self, id: SharedCollectiveId) -> Vec<Peer> {
+        self.all[id].collective.waits_for()
+    }
+
+    pub(in crate::mpi) fn owner(&self, id: SharedCollectiveId) -> CollectiveOwner {
+        self.all[id].owner
+    }
+
+    /// A number that grows when a running call advances. It may shrink when a call completes, which is
+    /// an event of the engine.
+    fn position(&self) -> u64 {
+        self.running.iter().map(|id| self.all[*id].collective.position()).sum()
+    }
+
+    /// Bytes of the call that must be equal on all ranks.
+    pub(in crate::mpi) fn bytes(&self, id: SharedCollectiveId) -> usize {
+        self.all[id].collective.bytes()
+    }
+
+    /// Whether a call is running whose request was freed.
+    pub(in crate::mpi) fn has_freed_calls(&self) -> bool {
+        self.running.iter().any(|id| self.owner(*id) == CollectiveOwner::Freed)
+    }
+}
+
+impl Call {
+    /// Whether the call is for shared memory, if its ranks share memory. The answer depends only on
+    /// arguments that are equal on all ranks: all pass memory of the same form to a predefined
+    /// operation.
+    #[inline]
+    fn is_for_shared_memory(&self, selection: &Selection) -> bool {
+        let Some(operation) = self.function.shared_operation() else { return false };
+        if !selection.is_shared(operation) {
+            return false;
+        }
+        match self.function {
+            CollectiveFunction::Bcast
+            | CollectiveFunction::Allgather
+            | CollectiveFunction::Alltoall => {
+                !selection.prefers_messages(operation, self.receive.len())
+            }
+            // Schedules call functions of the application while nothing is locked, and pack scattered
+            // operands first.
+            _ => self.operator.as_ref().is_none_or(|operator| {
+                operator.operator().is_some()
+                    && self.send.span().is_some()
+                    && self.receive.span().is_some()
+            }),
+        }
+    }
+}
+
+impl<D: Device> Mpi<D> {
+    /// Advances all communication; the number of events, 0 if nothing advanced.
+    #[inline]
+    pub fn poll(&mut self) -> usize {
+        let arrived = self.engine.poll();
+        if self.shared_collectives.running.is_empty() {
+            arrived
+        } else {
+            arrived + self.advance_shared()
+        }
+    }
+
+    /// A number that changes with every event on which an operation in progress depends, except the
+    /// events that the device counts ([`Device::quiescence`]).
+    pub fn position(&self) -> u64 {
+        self.engine.events().wrapping_add(self.shared_collectives.position())
+    }
+
+    /// Advances the running calls; the number of calls that advanced.
+    fn advance_shared(&mut self) -> usize {
+        let mut advanced = 0;
+        let mut freed = Vec::new();
+        let SharedCollectives { all, running } = &mut self.shared_collectives;
+        running.retain(|id| {
+            let OwnedCollective { collective, owner } = &mut all[*id];
+            let before = collective.progress();
+            let is_complete = collective.advance(&mut self.engine);
+            advanced += usize::from(is_complete || collective.progress() != before);
+            if is_complete {
+                self.engine.note_event();
+                freed.extend((*owner == CollectiveOwner::Freed).then_some(*id));
+            }
+            !is_complete
+        });
+        freed.into_iter().for_each(|id| self.close_shared(Some(id)));
+        advanced
+    }
+
+    /// The shared collective of the communicator, if the call runs in shared memory.
+    #[inline]
+    pub(in crate::mpi) fn shared_collective(
+        &self, call: &Call, form: CallForm,
+    ) -> Result<Option<SharedCollectiveId>> {
+        let comm = self.comms.get(call.comm)?;
+        let has_shared_form = match form {
+            CallForm::Blocking => true,
+            CallForm::Persistent => !self.is_offloaded(comm),
+            CallForm::Nonblocking => false,
+        };
+        // In checked mode, each operation is part of an exchange of messages.
+        let is_shared = has_shared_form
+            && comm.shared_collective.is_some()
+            && !self.checked_mode.is_on()
+            && call.is_for_shared_memory(&self.selection);
+        Ok(comm.shared_collective.filter(|_| is_shared))
+    }
+
+    /// Begins a call and advances it as far as possible.
+    #[inline]
+    pub(in crate::mpi) fn begin_shared(&mut self, id: SharedCollectiveId, call: Call) -> Activity {
+        let is_complete = self.shared_collectives.all[id].collective.begin(call, &mut self.engine);
+        self.shared_activity(id, is_complete)
+    }
+
+    /// Begins the prepared call, or the last one again.
+    #[inline]
+    pub(in crate::mpi) fn restart_shared(&mut self, id: SharedCollectiveId) -> Activity {
+        let is_complete = self.shared_collectives.all[id].collective.restart(&mut self.engine);
+        self.shared_activity(id, is_complete)
+    }
+
+    #[inline]
+    fn shared_activity(&mut self, id: SharedCollectiveId, is_complete: bool) -> Activity {
+        if !is_complete {
+            self.engine.note_long_start();
+            self.shared_collectives.running.push(id);
+        } else if !self.shared_collectives.all[id].collective.has_failed() {
+            return Activity::Complete(Status::EMPTY);
+        }
+        Activity::Shared(id)
+    }
+
+    /// Leaves the segment of a freed operation: now, or when its running call has completed.
+    pub(in crate::mpi) fn release_shared(&mut self, id: SharedCollectiveId) {
+        if self.shared_collectives.is_complete(id) {
+            self.close_shared(Some(id));
+        } else {
+            self.shared_collectives.all[id].owner = CollectiveOwner::Freed;
+        }
+    }
+}
