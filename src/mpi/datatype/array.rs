@@ -1,7 +1,7 @@
 //! Parts of arrays as datatypes: subarrays (MPI 5.0 §5.1.3) and distributed arrays (§5.1.4).
 //!
-//! Both are loops inside loops over the array's dimensions, and as long as the whole array, so
-//! that a file view or a second element continues behind it.
+//! Both are nested loops over the dimensions of the array. Their extent is the whole array, so that
+//! a file view or the next element continues after it.
 
 use std::sync::Arc;
 
@@ -10,25 +10,25 @@ use super::{Combiner, ConstructorForm, Contents, Datatype};
 use crate::engine::memory::layout::{Block, Layout};
 use platform::base::{ErrorClass, Result};
 
-/// Which dimension of an array varies fastest, with its value in the ABI.
+/// Storage order of an array, with its value in the ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum ArrayOrder {
-    /// The last.
+    /// The last dimension varies fastest.
     C = 12,
-    /// The first.
+    /// The first dimension varies fastest.
     Fortran = 15,
 }
 
-/// How a dimension is dealt out to processes, with its value in the ABI.
+/// Distribution of a dimension, with its value in the ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Distribution {
-    /// Not at all.
+    /// Not distributed.
     None = 16,
-    /// One block each.
+    /// One block for each process.
     Block = 17,
-    /// Blocks in turn.
+    /// Blocks round robin.
     Cyclic = 18,
 }
 
@@ -42,7 +42,8 @@ impl ArrayOrder {
     /// `Arg` if there is none.
     pub fn new(value: i64) -> Result<Self> {
         [Self::C, Self::Fortran].into_iter().find(|order| *order as i64 == value).ok_or_else(|| {
-            ErrorClass::Arg.error(format!("{value} is neither MPI_ORDER_C nor MPI_ORDER_FORTRAN"))
+            ErrorClass::Arg
+                .error(format!("the order is {value}: expected MPI_ORDER_C or MPI_ORDER_FORTRAN"))
         })
     }
 
@@ -59,7 +60,7 @@ impl Distribution {
     fn new(value: i64) -> Result<Self> {
         let all = [Self::None, Self::Block, Self::Cyclic];
         all.into_iter().find(|distribution| *distribution as i64 == value).ok_or_else(|| {
-            ErrorClass::Arg.error(format!("{value} is no kind of distribution (MPI_DISTRIBUTE_*)"))
+            ErrorClass::Arg.error(format!("the distribution is {value}: expected MPI_DISTRIBUTE_*"))
         })
     }
 }
@@ -68,11 +69,11 @@ impl Datatype {
     /// `MPI_Type_create_subarray`: `subsizes` elements from `starts` on of an array of `sizes`.
     ///
     /// # Errors
-    /// `Arg` if there is no dimension, the part is not inside the array, or the array does not
-    /// fit the address space.
+    /// `Arg` without dimensions, if the subarray is not inside the array, or if the array exceeds
+    /// the address space.
     ///
     /// # Panics
-    /// If the three lists are not of one length.
+    /// If the lengths of the three lists differ.
     pub fn subarray(
         form: ConstructorForm, sizes: &[i64], subsizes: &[i64], starts: &[i64], order: ArrayOrder,
         old: &Self,
@@ -100,15 +101,14 @@ impl Datatype {
         Ok(Self::derived(contents, layout.resized(0, stride).ok_or_else(too_large)?))
     }
 
-    /// `MPI_Type_create_darray`: the share of `rank` in an array of `sizes`, dealt out to a grid
-    /// of `processes` as `distributions` and `lengths` (of the blocks) say.
+    /// `MPI_Type_create_darray`: the share of `rank` in an array of `sizes`, distributed over a grid
+    /// of `processes` with `distributions` and block `lengths`.
     ///
     /// # Errors
-    /// `Arg` if an argument is not as §5.1.4 wants it, or the array does not fit the address
-    /// space.
+    /// `Arg` if an argument is invalid by §5.1.4, or if the array exceeds the address space.
     ///
     /// # Panics
-    /// If the four lists are not of one length.
+    /// If the lengths of the four lists differ.
     #[expect(clippy::too_many_arguments, reason = "they are those of the MPI function")]
     pub fn darray(
         form: ConstructorForm, size: i64, rank: i64, sizes: &[i64], distributions: &[i64],
@@ -139,26 +139,26 @@ impl Datatype {
     }
 }
 
-/// What one process gets of one dimension of a distributed array.
+/// The share of one process in one dimension of a distributed array.
 struct DimensionShare {
     /// Length of the dimension.
     size: i64,
-    /// How many processes it is dealt out to.
+    /// Number of processes in the dimension.
     processes: i64,
     coordinate: i64,
     distribution: Distribution,
 }
 
 impl DimensionShare {
-    /// The layout of the share, as long as the whole dimension.
+    /// The layout of the share, with the extent of the whole dimension.
     fn layout(&self, length: i64, element: &Arc<Layout>) -> Result<Layout> {
         let length = self.block_length(length)?;
         let bytes =
             |elements: i64| element.extent().checked_mul(elements as isize).ok_or_else(too_large);
         let round = length.checked_mul(self.processes).ok_or_else(too_large)?;
         let first = self.coordinate * length;
-        // Elements from the first of this process on; whole rounds of blocks, then perhaps a
-        // last block, which may be short.
+        // Elements from the first one of this process: complete cycles of blocks, then possibly
+        // a last block, which may be shorter.
         let left = (self.size - first).max(0);
         let rest = (left % round).min(length);
         let rounds = left / round + i64::from(rest == length);
@@ -187,7 +187,7 @@ impl DimensionShare {
         match self.distribution {
             Distribution::None if self.processes != 1 => {
                 let count = self.processes;
-                wrong(format!("a dimension that is not distributed has {count} processes, not 1"))
+                wrong(format!("a dimension without distribution has {count} processes: expected 1"))
             }
             Distribution::None => Ok(self.size),
             Distribution::Block if length == DEFAULT_LENGTH => {
@@ -203,7 +203,7 @@ impl DimensionShare {
     }
 }
 
-/// The place of `rank` in the grid; the last dimension varies fastest, whatever the array does.
+/// The coordinates of `rank` in the grid; the last dimension varies fastest in any storage order.
 fn coordinates(size: i64, rank: i64, processes: &[i64]) -> Result<Vec<i64>> {
     check_positive(size, "number of processes")?;
     let mut total = 1i64;
@@ -211,10 +211,12 @@ fn coordinates(size: i64, rank: i64, processes: &[i64]) -> Result<Vec<i64>> {
         total = total.saturating_mul(check_positive(*count, "number of processes of a dimension")?);
     }
     if total != size {
-        return Err(ErrorClass::Arg.error(format!("the grid has {total} processes, not {size}")));
+        let why =
+            format!("the grid has {total} processes: expected {size}, as in the argument size");
+        return Err(ErrorClass::Arg.error(why));
     }
     if !(0..size).contains(&rank) {
-        return Err(ErrorClass::Arg.error(format!("rank {rank} is not one of {size} processes")));
+        return Err(ErrorClass::Arg.error(format!("the rank is {rank}: expected 0..{size}")));
     }
     let mut rest = rank;
     let mut place: Vec<i64> = processes
@@ -235,7 +237,7 @@ fn check_subarray(dimension: usize, size: i64, subsize: i64, start: i64) -> Resu
         return Ok(());
     }
     Err(ErrorClass::Arg.error(format!(
-        "{subsize} elements from {start} on are no part of the {size} in dimension {dimension}"
+        "{subsize} elements at {start} exceed the {size} elements of dimension {dimension}"
     )))
 }
 
@@ -243,12 +245,12 @@ fn check_dimensions(count: usize) -> Result<()> {
     if count > 0 {
         return Ok(());
     }
-    Err(ErrorClass::Arg.error("an array has at least one dimension, not 0"))
+    Err(ErrorClass::Arg.error("the array has 0 dimensions: expected at least 1"))
 }
 
 fn check_positive(value: i64, what: &str) -> Result<i64> {
     if value > 0 {
         return Ok(value);
     }
-    Err(ErrorClass::Arg.error(format!("the {what} {value} is not positive")))
+    Err(ErrorClass::Arg.error(format!("the {what} is {value}: expected 1 or more")))
 }

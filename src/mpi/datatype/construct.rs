@@ -1,7 +1,7 @@
 //! The constructors of derived datatypes (MPI 5.0 §5.1.2 to §5.1.8).
 //!
-//! Counts come as the C caller gave them and are checked here. Displacements and strides without
-//! an `h` count extents of the old datatype, those with one count bytes.
+//! This module checks the counts of the caller. Displacements and strides are in extents of the old
+//! datatype; in constructors with an `h`, they are in bytes.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ impl Datatype {
     /// `MPI_Type_contiguous`: `count` elements one after another.
     ///
     /// # Errors
-    /// `Count` if `count` is negative, `Arg` if the type would not fit the address space.
+    /// `Count` if `count` is negative, `Arg` if the datatype exceeds the address space.
     pub fn contiguous(form: ConstructorForm, count: i64, old: &Self) -> Result<Self> {
         let contents = Contents::new(Combiner::Contiguous, form).numbers(&[count]);
         let blocks = [Block::array(0, counted(count)?, old.layout())];
@@ -48,10 +48,10 @@ impl Datatype {
     /// start.
     ///
     /// # Errors
-    /// `Arg` if a length is negative or the type would not fit the address space.
+    /// `Arg` if a length is negative or the datatype exceeds the address space.
     ///
     /// # Panics
-    /// If there are not as many lengths as displacements; so do the following.
+    /// If the numbers of lengths and displacements differ; likewise in the following constructors.
     pub fn indexed(
         form: ConstructorForm, lengths: &[i64], displacements: &[i64], old: &Self,
     ) -> Result<Self> {
@@ -59,8 +59,8 @@ impl Datatype {
             .numbers(&[lengths.len() as i64])
             .numbers(lengths)
             .numbers(displacements);
-        let places = scaled(displacements, old)?;
-        Self::blocks_at(contents, lengths, &places, old)
+        let byte_displacements = scaled(displacements, old)?;
+        Self::blocks_at(contents, lengths, &byte_displacements, old)
     }
 
     /// `MPI_Type_create_hindexed`: as [`Datatype::indexed`], the displacements in bytes.
@@ -87,8 +87,8 @@ impl Datatype {
         let contents = Contents::new(Combiner::IndexedBlock, form)
             .numbers(&[displacements.len() as i64, length])
             .numbers(displacements);
-        let places = scaled(displacements, old)?;
-        Self::blocks_at(contents, &vec![length; places.len()], &places, old)
+        let byte_displacements = scaled(displacements, old)?;
+        Self::blocks_at(contents, &vec![length; byte_displacements.len()], &byte_displacements, old)
     }
 
     /// `MPI_Type_create_hindexed_block`: as [`Datatype::hindexed`], all blocks of one length.
@@ -129,18 +129,20 @@ impl Datatype {
     /// `MPI_Type_create_resized`: the same data with another lower bound and extent.
     ///
     /// # Errors
-    /// `Arg` if the upper bound is no address.
+    /// `Arg` if the upper bound exceeds the address space.
     pub fn resized(form: ConstructorForm, old: &Self, lb: i64, extent: i64) -> Result<Self> {
         let contents = Contents::new(Combiner::Resized, form)
             .addresses(&[lb, extent])
             .types(std::slice::from_ref(old));
         let layout = old.layout().resized(lb as isize, extent as isize).ok_or_else(|| {
-            ErrorClass::Arg.error(format!("lower bound {lb} and extent {extent} overflow"))
+            ErrorClass::Arg.error(format!(
+                "lower bound {lb} and extent {extent}: expected a sum within the address space"
+            ))
         })?;
         Ok(Self::derived(contents, layout))
     }
 
-    /// `MPI_Type_dup`: a datatype of its own that equals the old one.
+    /// `MPI_Type_dup`: a new datatype that equals the old one.
     pub fn dup(&self) -> Self {
         let contents =
             Contents::new(Combiner::Dup, ConstructorForm::Int).types(std::slice::from_ref(self));
@@ -162,18 +164,20 @@ impl Datatype {
         Self::of_one(contents, [Block { displacement: 0, count, stride, layout: &row }], old)
     }
 
-    /// Blocks of `lengths[i]` elements at byte `places[i]`.
-    fn blocks_at(contents: Contents, lengths: &[i64], places: &[i64], old: &Self) -> Result<Self> {
-        assert_eq!(lengths.len(), places.len());
-        let mut blocks = Vec::with_capacity(places.len());
-        for (length, place) in lengths.iter().zip(places) {
+    /// Blocks of `lengths[i]` elements at byte `byte_displacements[i]`.
+    fn blocks_at(
+        contents: Contents, lengths: &[i64], byte_displacements: &[i64], old: &Self,
+    ) -> Result<Self> {
+        assert_eq!(lengths.len(), byte_displacements.len());
+        let mut blocks = Vec::with_capacity(byte_displacements.len());
+        for (length, place) in lengths.iter().zip(byte_displacements) {
             let length = block_length(*length)?;
             blocks.push(Block::array(*place as isize, length, old.layout()));
         }
         Self::of_one(contents, blocks, old)
     }
 
-    /// A datatype whose data is that of `old`, in these places.
+    /// A datatype with the data of `old` at these displacements.
     pub(crate) fn of_one<'a>(
         contents: Contents, blocks: impl IntoIterator<Item = Block<'a>>, old: &Self,
     ) -> Result<Self> {
@@ -181,7 +185,7 @@ impl Datatype {
         Ok(Self::derived(contents.types(std::slice::from_ref(old)), layout))
     }
 
-    /// A datatype made of its contents, which give the signature.
+    /// A datatype from its contents, which determine the signature.
     pub(crate) fn derived(contents: Contents, layout: Layout) -> Self {
         Self::sharing(contents, Arc::new(layout))
     }
@@ -215,8 +219,8 @@ impl Contents {
     }
 }
 
-/// The sum of `of` over all parts of a datatype of `size` bytes with these contents; none is more
-/// than the part's size.
+/// The sum of `of` over all parts of a datatype of `size` bytes with these contents; `of` a part is
+/// at most the size of the part.
 fn sum(contents: &Contents, size: usize, of: impl Fn(&Datatype) -> usize) -> usize {
     if contents.combiner == Combiner::Struct {
         let parts = contents.types.iter().enumerate();
@@ -226,7 +230,7 @@ fn sum(contents: &Contents, size: usize, of: impl Fn(&Datatype) -> usize) -> usi
     if size == 0 { 0 } else { size / old.size() * of(old) }
 }
 
-/// The predefined datatype that all parts with data have.
+/// The predefined datatype of all parts with data.
 fn unit(contents: &Contents) -> Option<super::Predefined> {
     let is_struct = contents.combiner == Combiner::Struct;
     let present = |index: usize| !is_struct || contents.block_length(index) > 0;
@@ -243,16 +247,18 @@ fn scaled(displacements: &[i64], old: &Datatype) -> Result<Vec<i64>> {
 }
 
 fn counted(count: i64) -> Result<usize> {
-    usize::try_from(count)
-        .map_err(|_| ErrorClass::Count.error(format!("the count {count} is negative")))
+    usize::try_from(count).map_err(|_| {
+        ErrorClass::Count.error(format!("the count {count} is negative: expected 0 or more"))
+    })
 }
 
 fn block_length(length: i64) -> Result<usize> {
-    usize::try_from(length)
-        .map_err(|_| ErrorClass::Arg.error(format!("the block length {length} is negative")))
+    usize::try_from(length).map_err(|_| {
+        ErrorClass::Arg.error(format!("the block length {length} is negative: expected 0 or more"))
+    })
 }
 
 /// The error of a datatype whose size or bounds overflow.
 pub(crate) fn too_large() -> Box<platform::base::MpiError> {
-    ErrorClass::Arg.error("the datatype's size or bounds are more than an address can hold")
+    ErrorClass::Arg.error("the size or the bounds of the datatype exceed the address space")
 }

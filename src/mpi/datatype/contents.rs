@@ -1,9 +1,9 @@
-//! How a datatype was made (MPI 5.0 §5.1.13): what `MPI_Type_get_envelope` and
-//! `MPI_Type_get_contents` tell.
+//! Constructor and arguments of a datatype (MPI 5.0 §5.1.13), for `MPI_Type_get_envelope` and
+//! `MPI_Type_get_contents`.
 
 use super::Datatype;
 
-/// The constructor that made a datatype, with its value in the ABI.
+/// The constructor of a datatype, with its value in the ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Combiner {
@@ -39,23 +39,22 @@ pub enum Combiner {
     F90Integer = 115,
     /// `MPI_Type_create_resized`.
     Resized = 116,
-    /// `MPI_Type_get_value_index`, of a pair without a name.
+    /// `MPI_Type_get_value_index`, for an unnamed pair.
     ValueIndex = 117,
 }
 
-/// Which form of a constructor was called.
+/// The form of a constructor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConstructorForm {
-    /// The one whose counts are `int`.
+    /// The form with `int` counts.
     Int,
-    /// The one whose name ends in `_c`: counts and displacements are `MPI_Count`.
+    /// The form with the suffix `_c`: counts and displacements are `MPI_Count`.
     Large,
 }
 
-/// The arguments of the constructor, sorted as §5.1.13 says.
+/// The arguments of the constructor, in the order of §5.1.13.
 #[derive(Debug)]
 pub struct Contents {
-    /// Which constructor.
     pub(crate) combiner: Combiner,
     /// Arguments that are `int`.
     pub(crate) integers: Vec<i32>,
@@ -63,13 +62,13 @@ pub struct Contents {
     pub(crate) addresses: Vec<i64>,
     /// Arguments that are `MPI_Count`; only the large form has any.
     pub(crate) counts: Vec<i64>,
-    /// The datatypes that it was made of.
+    /// Arguments that are datatypes.
     pub(crate) types: Vec<Datatype>,
     form: ConstructorForm,
 }
 
 impl Contents {
-    /// No arguments yet.
+    /// The contents without arguments.
     pub(crate) fn new(combiner: Combiner, form: ConstructorForm) -> Self {
         Self {
             combiner,

@@ -1,34 +1,34 @@
-//! "external32", the representation of data that all MPI libraries share (MPI 5.0 §14.5.2).
+//! "external32", the portable representation of data (MPI 5.0 §14.5.2).
 //!
-//! Numbers stand in packed order without padding, the highest byte first. Integers are two's
-//! complement, floating-point numbers IEEE binary16 to binary128. The tables of the section give
-//! the lengths; those that differ from ours are
+//! Numbers are packed without padding, in big-endian order. Integers are two's complement,
+//! floating-point numbers IEEE binary16 to binary128. The section has tables of the lengths; these
+//! differ from the native lengths:
 //!
 //! ```text
-//! MPI_LONG, MPI_UNSIGNED_LONG    4 bytes, the lower ones of our 8
-//! MPI_WCHAR                      2 bytes, of our 4
-//! MPI_LONG_DOUBLE                binary128, for the x87's format in our 16 bytes
+//! MPI_LONG, MPI_UNSIGNED_LONG    4 bytes, the lower half of 8 native bytes
+//! MPI_WCHAR                      2 bytes, the lower half of 4 native bytes
+//! MPI_LONG_DOUBLE                binary128, for the x87 format in 16 native bytes
 //! ```
 //!
-//! A pair for `MPI_MINLOC` is not in the tables: it is its value and then its index.
+//! A pair of `MPI_MINLOC` is not in the tables: it is its value and then its index.
 //!
-//! Conversion is between two packed streams, native and external; where the native bytes lie is
-//! known to the [`Memory`] only, and what they mean to the [`Signature`] only.
+//! Conversion is between two packed streams, native and external. The [`Memory`] has the addresses of
+//! the native bytes, the [`Signature`] their types.
 
 use super::signature::Signature;
 use super::{Datatype, Predefined, Unit};
 use crate::engine::memory::Memory;
 
-/// Bytes of each stream that are at hand at a time.
+/// Bytes of each stream that are buffered at a time.
 const WINDOW_BYTES: usize = 4096;
 
-/// Numbers that are converted at a time; so many of the longest fit a window.
+/// Numbers converted at a time; so many of the longest fit into a window.
 const BATCH: usize = 128;
 
-/// How one number is represented outside.
+/// External representation of one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ExternalFormat {
-    /// The same bytes in the other order.
+    /// The same bytes in big-endian order.
     Swapped(usize),
     /// A byte that is 0 or 1.
     Boolean,
@@ -55,7 +55,7 @@ impl ExternalFormat {
         }
     }
 
-    /// The numbers that an element has.
+    /// The numbers of an element.
     fn of(entry: &Predefined) -> (Self, Option<Self>) {
         let number = |unit| Self::new(entry, unit);
         let twice = |unit| (number(unit), Some(number(unit)));
@@ -72,7 +72,7 @@ impl ExternalFormat {
         }
     }
 
-    /// Bytes in memory.
+    /// Native bytes.
     fn native(self) -> usize {
         match self {
             Self::Swapped(len) => len,
@@ -83,7 +83,7 @@ impl ExternalFormat {
         }
     }
 
-    /// Bytes outside.
+    /// External bytes.
     fn external(self) -> usize {
         match self {
             Self::Swapped(len) => len,
@@ -94,8 +94,8 @@ impl ExternalFormat {
         }
     }
 
-    /// Writes one number outside. Numbers that are too large lose their upper bytes (§14.5.2,
-    /// advice to implementors).
+    /// Encodes one number. Numbers that are too large lose their upper bytes (§14.5.2, advice to
+    /// implementors).
     fn encode(self, native: &[u8], external: &mut [u8]) {
         let len = external.len();
         match self {
@@ -107,7 +107,7 @@ impl ExternalFormat {
         }
     }
 
-    /// Reads one number from outside.
+    /// Decodes one number.
     fn decode(self, external: &[u8], native: &mut [u8]) {
         let len = external.len();
         match self {
@@ -123,13 +123,13 @@ impl ExternalFormat {
     }
 }
 
-/// Bytes of one element outside.
+/// External bytes of one element.
 pub(crate) fn element_size(entry: &Predefined) -> usize {
     let (first, second) = ExternalFormat::of(entry);
     first.external() + second.map_or(0, ExternalFormat::external)
 }
 
-/// Writes `count` elements of `datatype` as external32; `packed` must be as long as they are.
+/// Packs `count` elements of `datatype` as external32; `packed` must have their external size.
 pub fn pack(datatype: &Datatype, count: usize, items: &Memory, packed: &mut Memory) {
     let (mut source, mut sink) = (PackedReader::new(items), PackedWriter::new(packed));
     for_each_batch(datatype, count, |number, count| {
@@ -141,7 +141,7 @@ pub fn pack(datatype: &Datatype, count: usize, items: &Memory, packed: &mut Memo
     sink.flush();
 }
 
-/// Reads `count` elements of `datatype` from external32; `packed` must be as long as they are.
+/// Unpacks `count` elements of `datatype` from external32; `packed` must have their external size.
 pub fn unpack(datatype: &Datatype, count: usize, packed: &Memory, items: &mut Memory) {
     let (mut source, mut sink) = (PackedReader::new(packed), PackedWriter::new(items));
     for_each_batch(datatype, count, |number, count| {
@@ -153,8 +153,8 @@ pub fn unpack(datatype: &Datatype, count: usize, packed: &Memory, items: &mut Me
     sink.flush();
 }
 
-/// Calls `each` for all numbers of `count` elements in packed order, with some equal ones at a
-/// time: no more than [`BATCH`].
+/// Calls `each` for all numbers of `count` elements in packed order, with runs of at most [`BATCH`]
+/// numbers of one format.
 fn for_each_batch(datatype: &Datatype, count: usize, mut each: impl FnMut(ExternalFormat, usize)) {
     for (entry, count) in Signature::new(datatype, count) {
         let (first, second) = ExternalFormat::of(entry);
@@ -177,10 +177,10 @@ fn for_each_batch(datatype: &Datatype, count: usize, mut each: impl FnMut(Extern
 /// Reads packed bytes of a memory in order.
 struct PackedReader<'a> {
     memory: &'a Memory,
-    /// The packed bytes up to here have been in the window.
+    /// End of the packed bytes that have been in the window.
     end: usize,
     window: Vec<u8>,
-    /// How many bytes of the window have been taken.
+    /// Number of bytes of the window that were read.
     taken: usize,
 }
 
@@ -208,7 +208,7 @@ impl<'a> PackedReader<'a> {
 /// Writes packed bytes of a memory in order.
 struct PackedWriter<'a> {
     memory: &'a mut Memory,
-    /// The packed bytes up to here have been written.
+    /// End of the packed bytes that were written.
     end: usize,
     window: Vec<u8>,
 }
@@ -218,7 +218,7 @@ impl<'a> PackedWriter<'a> {
         Self { memory, end: 0, window: Vec::with_capacity(WINDOW_BYTES) }
     }
 
-    /// The next `len` bytes, at most a window, to be filled.
+    /// The next `len` bytes, at most a window, which the caller fills.
     fn reserve(&mut self, len: usize) -> &mut [u8] {
         if self.window.len() + len > WINDOW_BYTES {
             self.flush();
@@ -235,13 +235,13 @@ impl<'a> PackedWriter<'a> {
     }
 }
 
-/// Bits of fraction that binary128 has and the x87's format has not.
+/// Number of fraction bits of binary128 beyond those of the x87 format.
 const NARROWED_BITS: u32 = 112 - 63;
 const EXPONENT_MAX: u128 = 0x7fff;
-/// The leading bit of the x87's significand, which binary128 leaves out.
+/// The leading bit of the x87 significand, which is implicit in binary128.
 const LEADING: u128 = 1 << 63;
 
-/// The same number as binary128; exact. The x87's invalid operands are not numbers.
+/// The number as binary128, exact. Invalid operands of the x87 become NaN.
 fn to_binary128(native: &[u8]) -> u128 {
     let byte = |at: usize| u128::from(native[at]);
     let upper = byte(9) << 8 | byte(8);
@@ -249,7 +249,7 @@ fn to_binary128(native: &[u8]) -> u128 {
     let (sign, exponent, leads) = (upper >> 15, upper & EXPONENT_MAX, significand & LEADING != 0);
     let fraction = (significand & !LEADING) << NARROWED_BITS;
     let magnitude = match exponent {
-        // With the leading bit set it is a normal number of the smallest exponent.
+        // With the leading bit set, the number is normal with the smallest exponent.
         0 => u128::from(leads) << 112 | fraction,
         _ if !leads => EXPONENT_MAX << 112 | 1 << 111,
         _ => exponent << 112 | fraction,
@@ -257,7 +257,7 @@ fn to_binary128(native: &[u8]) -> u128 {
     sign << 127 | magnitude
 }
 
-/// The nearest number in the x87's format, ties to even, with zeros as padding.
+/// The nearest number in the x87 format, ties to even, with zeros as padding.
 fn from_binary128(external: &[u8]) -> [u8; 16] {
     let bits = external.iter().fold(0, |bits, byte| bits << 8 | u128::from(*byte));
     let (sign, fraction) = (bits >> 127, bits & ((1 << 112) - 1));
@@ -358,7 +358,7 @@ mod tests {
         let array = Datatype::contiguous(ConstructorForm::Int, 2, &record.dup()).unwrap();
         assert_eq!(array.external_size(), 2 * (6 + 12 + 2));
         let lens = [2, 2, 2, 8, 4, 1, 1];
-        // The array's elements are far apart in memory, but owned bytes are packed.
+        // The elements of the array are far apart in memory, but owned bytes are packed.
         let native: Vec<u8> = (0..array.size() * 300).map(|at| (at * 7 + at / 256) as u8).collect();
         let (packed, back) = converted(&array, 300, &native);
         let mut expected = native.clone();
@@ -395,7 +395,7 @@ mod tests {
         for invalid in [x87(0, 5, 1), x87(1, 0x7fff, 0), x87(0, 0x7fff, 1)] {
             assert!(is_nan(to_binary128(&invalid)));
         }
-        // A normal number that is written like a subnormal one.
+        // A normal number that is encoded like a subnormal one.
         assert_eq!(to_binary128(&x87(0, 0, 1 << 63)), 1 << 112);
         let narrow = |bits: u128| from_binary128(&bits.to_be_bytes());
         // Halfway: to the even neighbour; a bit more: up, also over a power of two.

@@ -1,11 +1,11 @@
-//! Datatypes (MPI 5.0 §5): what a message is made of.
+//! Datatypes (MPI 5.0 §5).
 //!
-//! A [`Datatype`] is an immutable value, shared by reference count: a handle that is freed while
-//! an operation or another datatype uses it only drops one reference. Handles, names, attributes
-//! and whether it is committed belong to the object behind the handle, not to the value.
+//! A [`Datatype`] is an immutable value with a reference count: freeing a handle drops one reference,
+//! while operations and other datatypes keep theirs. Handles, names, attributes and the committed
+//! state belong to the object of the handle, not to the value.
 //!
-//! Where its bytes lie is its `Layout` (`engine::layout`); this module knows what they mean: the
-//! basic types in their order (the signature), and the constructor's arguments.
+//! The addresses of its bytes are its `Layout` (`engine::memory::layout`). This module has the basic
+//! types in order (the signature), and the arguments of the constructor.
 
 mod array;
 mod construct;
@@ -35,18 +35,18 @@ pub struct Datatype(Arc<DatatypeInner>);
 #[derive(Debug)]
 struct DatatypeInner {
     layout: Arc<Layout>,
-    /// Which one, if it is predefined; without a name, the one with the same representation.
+    /// The predefined datatype; for an unnamed one, the datatype with the same representation.
     predefined: Option<Predefined>,
-    /// What it was asked for by, if it is predefined without a name.
+    /// The request of an unnamed predefined datatype.
     unnamed: Option<Unnamed>,
-    /// The predefined type that all its data has.
+    /// The predefined type of all its data, if there is one.
     unit: Option<Predefined>,
-    /// How many basic elements; a pair has two.
+    /// Number of basic elements; a pair has two.
     elements: usize,
     /// Bytes in the representation "external32".
     external_size: usize,
     contents: Contents,
-    /// Buffers that are sections of arrays, if it was made for such a call.
+    /// Sections of arrays, for a call with such buffers.
     sections: Option<Box<section::ArraySections>>,
 }
 
@@ -75,7 +75,7 @@ impl Datatype {
         }))
     }
 
-    /// Where its bytes lie.
+    /// The layout of its bytes.
     #[inline]
     pub fn layout(&self) -> &Arc<Layout> {
         &self.0.layout
@@ -91,7 +91,7 @@ impl Datatype {
         self.0.external_size
     }
 
-    /// From one element of an array to the next, in bytes.
+    /// Distance between elements of an array, in bytes.
     pub fn extent(&self) -> isize {
         self.0.layout.extent()
     }
@@ -106,28 +106,28 @@ impl Datatype {
         self.0.layout.true_lb()
     }
 
-    /// From the lowest byte of data to the end of the highest.
+    /// Distance from the lowest byte of data to the end of the highest.
     pub fn true_extent(&self) -> isize {
         self.0.layout.true_extent()
     }
 
-    /// Which predefined datatype it is, or which one has the representation of this unnamed one;
-    /// `None` if it is derived.
+    /// The predefined datatype, or the one with the representation of this unnamed one; `None` for a
+    /// derived datatype.
     pub(crate) fn as_predefined(&self) -> Option<&Predefined> {
         self.0.predefined.as_ref()
     }
 
-    /// What an unnamed predefined datatype was asked for by; `None` of all others.
+    /// The request of an unnamed predefined datatype; `None` for all others.
     pub(crate) fn as_unnamed(&self) -> Option<Unnamed> {
         self.0.unnamed
     }
 
-    /// The predefined datatype that all its data has; `None` if it has none or unlike ones.
+    /// The predefined datatype of all its data; `None` without data or with different ones.
     pub fn unit(&self) -> Option<&Predefined> {
         self.0.unit.as_ref()
     }
 
-    /// Its name in a message to people.
+    /// The name for messages.
     pub(crate) fn describe(&self) -> &'static str {
         match &self.0.predefined {
             Some(_) if self.0.unnamed.is_some() => "an unnamed predefined datatype",
@@ -136,19 +136,19 @@ impl Datatype {
         }
     }
 
-    /// How it was made.
+    /// The constructor and its arguments.
     pub(crate) fn contents(&self) -> &Contents {
         &self.0.contents
     }
 
-    /// Whether the two are one value: made by the same call.
+    /// Whether both are the same value, from one constructor call.
     #[cfg(test)]
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// How many whole elements `bytes` packed bytes are (`MPI_Get_count`); `None` if there is a
-    /// rest, which C knows as `MPI_UNDEFINED`.
+    /// The number of whole elements in `bytes` packed bytes (`MPI_Get_count`); `None`, which is
+    /// `MPI_UNDEFINED`, if the last one is incomplete.
     pub fn count(&self, bytes: usize) -> Option<usize> {
         match self.size() {
             0 => (bytes == 0).then_some(0),
@@ -156,11 +156,11 @@ impl Datatype {
         }
     }
 
-    /// How many basic elements `bytes` packed bytes are (`MPI_Get_elements`); `None` if they end
-    /// inside one.
+    /// The number of basic elements in `bytes` packed bytes (`MPI_Get_elements`); `None` if the
+    /// last one is incomplete.
     pub fn elements(&self, bytes: usize) -> Option<usize> {
         let (mut whole, mut datatype, mut rest) = (0, self, bytes);
-        // At most one element of each level is incomplete, so this goes down and never branches.
+        // At most one element of each level is incomplete, so the loop descends without branching.
         while rest > 0 {
             let (size, inner) = (datatype.size(), &datatype.0);
             if size == 0 {
@@ -180,8 +180,8 @@ impl Datatype {
         Some(whole)
     }
 
-    /// How many packed bytes the first `elements` basic elements are, so that
-    /// [`Datatype::elements`] of them is that number; `None` if there is no such number of bytes.
+    /// The packed bytes of the first `elements` basic elements, the inverse of
+    /// [`Datatype::elements`]; `None` if there is no such number of bytes.
     pub fn bytes_of_elements(&self, elements: usize) -> Option<usize> {
         let (mut bytes, mut datatype, mut rest) = (0usize, self, elements);
         while rest > 0 {
@@ -206,8 +206,8 @@ impl Datatype {
 }
 
 impl DatatypeInner {
-    /// The part that has element `rest` (fewer than all), the bytes before the part, and how many
-    /// of its elements come before that one.
+    /// The part with element `rest` (less than the number of elements), the bytes before the part,
+    /// and the number of elements in the part before that element.
     fn part_of_element(&self, mut rest: usize) -> (usize, &Datatype, usize) {
         let types = &self.contents.types;
         if self.contents.combiner != Combiner::Struct {
@@ -225,8 +225,8 @@ impl DatatypeInner {
         unreachable!("fewer elements than all end in some part");
     }
 
-    /// The part in which the first `rest` bytes (fewer than the size) end, with the elements
-    /// before it added to `whole` and the bytes before it taken off `rest`.
+    /// The part in which the first `rest` bytes (less than the size) end; adds the elements before
+    /// it to `whole` and subtracts the bytes before it from `rest`.
     fn incomplete_part(&self, mut whole: usize, mut rest: usize) -> (usize, &Datatype, usize) {
         let types = &self.contents.types;
         if self.contents.combiner != Combiner::Struct {
@@ -245,7 +245,7 @@ impl DatatypeInner {
 }
 
 impl Drop for DatatypeInner {
-    /// Takes long chains apart one by one: dropping them recursively would need stack for each.
+    /// Drops long chains iteratively: recursion would need stack for each datatype.
     fn drop(&mut self) {
         let mut parts = std::mem::take(&mut self.contents.types);
         while let Some(part) = parts.pop() {
