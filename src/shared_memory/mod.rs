@@ -1,7 +1,8 @@
-//! Memory that the ranks of a host share, as values over bytes that a device has mapped: the shared segment
-//! of a communicator, and the atomics and cells of which it and the devices' queues are made.
+//! Types over memory that the ranks of a node share: the shared segment of a communicator (`segment`),
+//! and the atomics and cells of segments and of the queues of devices (`primitive`). Rings of packets
+//! are in `devices/rings`.
 //!
-//! Below the device contract, because a device gives segments and MPI uses them.
+//! This layer is below the device contract: devices map the memory, collectives use the segments.
 
 pub(crate) mod primitive;
 pub mod segment;

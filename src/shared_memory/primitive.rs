@@ -1,7 +1,7 @@
-//! The atomics and cells that rings and rooms are made of. The crate `models`
-//! compiles them against the model checker's flavour of the same names.
+//! The atomics and cells of rings and shared segments. The crate `models` replaces this module by the
+//! same names over the atomics of the model checker.
 //!
-//! All of them are valid when all their bytes are zero, and have the layout of what they hold.
+//! Zero bytes are a valid value of each type, and each type has the layout of its content.
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;
@@ -11,23 +11,23 @@ pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use platform::base::Span;
 
-/// Keeps the order of a store before a load, for which the processor needs a full fence.
+/// Orders a store before a later load: a full fence of the processor.
 #[inline]
 pub(crate) fn full_fence() {
     fence(Ordering::SeqCst);
 }
 
-/// The same where the other side of the pair calls membarrier(2): only the compiler is told.
+/// The same if the other side of the pair calls membarrier(2): a fence for the compiler only.
 #[inline]
 pub(crate) fn light_fence() {
     compiler_fence(Ordering::SeqCst);
 }
 
-/// Fetches the cache line of `place` for writing, without waiting for it; a hint.
+/// Prefetches the cache line of `place` for writing; a hint.
 #[inline]
 pub(crate) fn fetch_for_writing<T>(place: &T) {
-    // SAFETY: prefetching has no effect on memory or registers, at whatever address. (The intrinsic
-    // is a plain read prefetch unless the whole program is compiled for newer processors.)
+    // SAFETY: a prefetch has no effect on memory or registers, at any address. (The intrinsic is a
+    // plain read prefetch unless the whole program is compiled for newer processors.)
     #[cfg(target_arch = "x86_64")]
     unsafe {
         std::arch::asm!("prefetchw [{}]", in(reg) place, options(nostack, preserves_flags, readonly));
@@ -41,24 +41,24 @@ pub(crate) fn fetch_for_writing<T>(place: &T) {
     let _ = place;
 }
 
-/// A value that the protocol of a ring gives to one side at a time.
+/// A value that one side at a time may access, by the protocol of a ring.
 #[repr(transparent)]
 pub(crate) struct SharedCell<T>(UnsafeCell<T>);
 
-/// What lent bytes are for.
+/// Kind of access to lent bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AccessMode {
-    /// They are only read.
+    /// Read.
     Read,
-    /// They are written and read.
+    /// Write and read.
     Write,
 }
 
-/// `N` bytes, of which the protocol of a ring gives disjoint parts to either side.
+/// `N` bytes; the two sides access disjoint parts, by the protocol of a ring.
 #[repr(transparent)]
 pub(crate) struct SharedBytes<const N: usize>(UnsafeCell<[u8; N]>);
 
-// SAFETY: all access is through unsafe functions, whose callers promise that nobody else has it.
+// SAFETY: all access is by unsafe functions, whose callers guarantee exclusive access.
 unsafe impl<T: Send> Sync for SharedCell<T> {}
 // SAFETY: as above.
 unsafe impl<const N: usize> Sync for SharedBytes<N> {}
@@ -67,65 +67,65 @@ impl<T: Copy> SharedCell<T> {
     /// The value.
     ///
     /// # Safety
-    /// Nobody writes it at the same time, and the last write happened before.
+    /// There is no concurrent write, and the last write happened before.
     #[inline]
     pub(crate) unsafe fn load(&self) -> T {
-        // SAFETY: the caller's promise. Any bit pattern is valid for the integers held here.
+        // SAFETY: the caller's contract. Any bit pattern is valid for the integers in here.
         unsafe { *self.0.get() }
     }
 
     /// Replaces the value.
     ///
     /// # Safety
-    /// Nobody reads or writes it at the same time.
+    /// There is no concurrent access.
     #[inline]
     pub(crate) unsafe fn store(&self, value: T) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe { *self.0.get() = value }
     }
 }
 
 impl<const N: usize> SharedBytes<N> {
-    /// Lets `fill` write `len` bytes from `at` on.
+    /// Calls `fill` with the `len` bytes from `at` on.
     ///
     /// # Safety
-    /// Nobody reads or writes them at the same time.
+    /// There is no concurrent access to them.
     ///
     /// # Panics
     /// If they are not all inside.
     #[inline]
     pub(crate) unsafe fn write(&self, at: usize, len: usize, fill: impl FnOnce(&mut [u8])) {
         assert!(at <= N && len <= N - at);
-        // SAFETY: inside the array (above), and the caller promises that it is not shared now.
+        // SAFETY: inside the array (checked above), and not shared now by the caller's contract.
         fill(unsafe { std::slice::from_raw_parts_mut(self.0.get().cast::<u8>().add(at), len) });
     }
 
-    /// Lets `look` read `len` bytes from `at` on.
+    /// Calls `read` with the `len` bytes from `at` on.
     ///
     /// # Safety
-    /// Nobody writes them at the same time, and the last write happened before.
+    /// There is no concurrent write to them, and the last write happened before.
     ///
     /// # Panics
     /// If they are not all inside.
     #[inline]
-    pub(crate) unsafe fn read<R>(&self, at: usize, len: usize, look: impl FnOnce(&[u8]) -> R) -> R {
+    pub(crate) unsafe fn read<R>(&self, at: usize, len: usize, read: impl FnOnce(&[u8]) -> R) -> R {
         assert!(at <= N && len <= N - at);
-        // SAFETY: inside the array (above), and the caller promises that nobody writes now.
-        look(unsafe { std::slice::from_raw_parts(self.0.get().cast::<u8>().add(at), len) })
+        // SAFETY: inside the array (checked above), and not written now by the caller's contract.
+        read(unsafe { std::slice::from_raw_parts(self.0.get().cast::<u8>().add(at), len) })
     }
 
-    /// The first `len` bytes, for that access.
+    /// The first `len` bytes, for this kind of access.
     ///
     /// # Safety
-    /// As long as the span is in use they stay, nobody else writes them, and if this is for writing
-    /// nobody reads them; the last access that this forbids happened before.
+    /// While the span is in use, the bytes stay valid, no other thread or process writes them, and for
+    /// [`AccessMode::Write`] none reads them; the last such access happened before.
     ///
     /// # Panics
     /// If there are fewer.
     #[inline]
     pub unsafe fn lend(&self, len: usize, _access: AccessMode) -> Span {
         assert!(len <= N);
-        // SAFETY: inside the array (above); the rest is the caller's promise.
+        // SAFETY: inside the array (checked above); the rest is the caller's contract.
         unsafe { Span::new(self.0.get().cast(), len) }
     }
 }

@@ -1,7 +1,7 @@
-//! A segment of memory that processes share, and parts of it.
+//! A segment of shared memory mapped into this process, and references to parts of it.
 //!
-//! Zero is the beginning of everything in there, so nobody has to initialize it first. The first
-//! word of a segment says how it is laid out: processes of two builds do not share one.
+//! Every part begins as zero bytes, so no process has to initialize it. The first word of a segment
+//! is a number for its layout: processes of two builds cannot share a segment.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -16,35 +16,35 @@ use super::primitive::{AtomicU64, Ordering};
 use platform::base::{ErrorClass, Result};
 use platform::sys::shm;
 
-/// A segment in this process.
+/// A mapped segment.
 #[derive(Clone)]
 pub(crate) struct SegmentMemory(Arc<MmapRaw>);
 
-/// A part of a segment, which stays mapped as long as this exists.
+/// A part of a segment. The segment stays mapped as long as this value exists.
 pub(crate) struct Mapped<T> {
     part: NonNull<T>,
     memory: Arc<MmapRaw>,
     _shared: PhantomData<T>,
 }
 
-// SAFETY: it is a reference with a reference count; the parts are shared between processes anyway.
+// SAFETY: a reference with a reference count, to memory that processes share anyway.
 unsafe impl<T: Sync> Send for Mapped<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Mapped<T> {}
 
-/// What may lie in a segment.
+/// Types that may lie in a segment.
 ///
 /// # Safety
-/// It consists of atomics and cells that are valid whatever their bits, all zero included, and that
-/// may change at any time.
+/// The type consists of atomics and cells for which every bit pattern is valid, zero included, and
+/// which may change at any time.
 pub(crate) unsafe trait Shareable: Sync {}
 
 impl SegmentMemory {
-    /// Sizes and maps `file`, whose first word is to become `layout`, not 0.
+    /// Sizes and maps `file`, whose first word becomes `layout` (not 0).
     ///
     /// # Errors
-    /// `NoMem` without room, or if `bytes` is `None`, which is for `ranks` ranks too many; `Arg` if
-    /// the file has another size; `Other` if a process of another build of this library shares it.
+    /// `NoMem` without memory, or if `bytes` is `None`: too many for `ranks` ranks; `Arg` if the file
+    /// has another size; `Other` if a process of another build of this library shares it.
     pub fn open(file: OwnedFd, bytes: Option<usize>, ranks: usize, layout: u64) -> Result<Self> {
         let bytes = bytes
             .filter(|bytes| *bytes <= isize::MAX as usize)
@@ -52,28 +52,29 @@ impl SegmentMemory {
         let memory = Self(Arc::new(shm::map(file, bytes)?));
         let (order, first) = (Ordering::SeqCst, memory.part::<AtomicU64>(0));
         match first.compare_exchange(0, layout, order, order) {
-            Err(theirs) if theirs != layout => Err(ErrorClass::Other.error(format!(
+            Err(other) if other != layout => Err(ErrorClass::Other.error(format!(
                 "a process of this job uses another build of the library \
-                 (its shared memory has layout {theirs:016x}, ours {layout:016x})"
+                 (its shared memory has layout {other:016x}, ours {layout:016x})"
             ))),
             _ => Ok(memory),
         }
     }
 
-    /// What lies `offset` bytes from the beginning.
+    /// The part `offset` bytes from the beginning.
     ///
     /// # Panics
-    /// If that is not aligned or not inside.
+    /// If it is not aligned or not inside the segment.
     pub(crate) fn part<T: Shareable>(&self, offset: usize) -> Mapped<T> {
         let part = self.start_of(offset, size_of::<T>()).cast::<T>();
         assert!(offset.is_multiple_of(align_of::<T>()));
         Mapped { part, memory: self.0.clone(), _shared: PhantomData }
     }
 
-    /// The address of `len` bytes that begin `offset` bytes from the beginning, and what keeps them.
+    /// The address of `len` bytes that begin `offset` bytes from the beginning, and the mapping that
+    /// keeps them.
     ///
     /// # Panics
-    /// If they are not inside.
+    /// If they are not inside the segment.
     pub(crate) fn bytes(&self, offset: usize, len: usize) -> (NonNull<u8>, Arc<MmapRaw>) {
         (self.start_of(offset, len), self.0.clone())
     }
@@ -86,16 +87,16 @@ impl SegmentMemory {
     fn start_of(&self, offset: usize, len: usize) -> NonNull<u8> {
         let end = offset.checked_add(len);
         assert!(end.is_some_and(|end| end <= self.0.len()));
-        // SAFETY: inside the mapping, so neither null nor past its end (above).
+        // SAFETY: inside the mapping (checked above), so neither null nor past its end.
         unsafe { NonNull::new_unchecked(self.0.as_mut_ptr().add(offset)) }
     }
 }
 
 impl<T> Mapped<T> {
-    /// Makes the pages of its first `bytes` present.
+    /// Makes the pages of the first `bytes` bytes present.
     ///
     /// # Panics
-    /// If it has less.
+    /// If the part is shorter.
     pub fn prefault(&self, bytes: usize) {
         assert!(bytes <= size_of::<T>());
         let start = self.part.addr().get() - self.memory.as_ptr().addr();
@@ -120,8 +121,8 @@ impl<T> Deref for Mapped<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: mapped, aligned and inside (`SegmentMemory::part`), for as long as `memory` lives, and
-        // never smaller (sealed). Every `T` made here is `Shareable`, or a part of such a one.
+        // SAFETY: mapped, aligned and inside (`SegmentMemory::part`) as long as `memory` lives; the file
+        // cannot shrink (sealed). Every `T` is `Shareable` or a part of a `Shareable` type.
         unsafe { self.part.as_ref() }
     }
 }
@@ -130,10 +131,10 @@ impl<T> Deref for Mapped<T> {
 unsafe impl Shareable for AtomicU64 {}
 // SAFETY: atomics.
 unsafe impl Shareable for super::primitive::AtomicU32 {}
-// SAFETY: rings are made of atomics, slots of integers and bytes, and check what they read.
+// SAFETY: atomics, and cells of integers and bytes; readers check every value.
 unsafe impl Shareable for super::ReceiveQueues {}
 
-/// A number that differs where one of `parts`, or the version of the library, does; never 0.
+/// A number that depends on each of `parts` and on the version of the library; never 0.
 pub(crate) fn digest(parts: impl Iterator<Item = u64>) -> u64 {
     let version = env!("CARGO_PKG_VERSION").bytes().map(u64::from);
     // FNV-1a over words.

@@ -1,22 +1,23 @@
-//! Packets between the ranks of a node through memory that they share, for devices that have a
-//! segment of it.
+//! Packets between the ranks of a node through shared memory: the queues and rings of the devices
+//! `shm` and `tofu`.
 //!
 //! ```text
-//!  sender                                 receiver's inlet
+//!  sender                                 receive queues of the peer
 //!  first packets to a peer ────────────>  queue (many senders)  ──┐
-//!  claim a lane, switch marker ────────>  queue                   ├─> poll: queue, then lanes
-//!  all later packets ──────────────────>  lane (one sender) ──────┘
+//!  claim a ring, switch marker ────────>  queue                   ├─> poll: queue, then rings
+//!  all later packets ──────────────────>  ring (one sender) ──────┘
 //! ```
 //!
-//! A sender that has written [`QUEUE_FIRST`] packets to a peer claims one of its lanes and tells so in
-//! the queue; the receiver reads the lane only when it finds that marker, so order holds, and the
-//! sender never goes back. A rank without lanes left goes on in the queue.
+//! After [`QUEUE_FIRST`] packets to a peer, a sender claims one of the peer's rings and writes a
+//! switch marker to the queue. The receiver reads the ring only after this marker, so the order of
+//! packets holds. The sender never returns to the queue. If no ring is free, the sender stays with
+//! the queue.
 //!
-//! A packet costs the sender one cache line that the receiver then reads; no lock, no fence, no
+//! A packet costs one cache line that the sender writes and the receiver reads: no lock, no fence, no
 //! atomic read-modify-write (`spsc_ring`, `wake_word`).
 //!
-//! It knows peers of this node only, and nothing of what else is in a segment. Lengths and positions
-//! from there are checked or masked; what cannot be right is a panic that says so.
+//! It knows peers of this node only, and no other part of the segment. Lengths and positions read
+//! from the segment are checked or masked; an impossible value is a panic with a message.
 #![allow(unsafe_code)]
 
 pub(crate) mod memory;
@@ -41,16 +42,16 @@ pub(crate) use receive_queues::{LAYOUT, PACKET_MAX, RING_COUNT, ReceiveQueues};
 use receive_queues::{OVERSUBSCRIBED_RING_BYTES, PacketQueue, PacketRing, RING_BYTES};
 use wake_word::WakeWord;
 
-/// Packets that a sender puts into a queue before it asks for a lane, if there may be too few.
+/// Packets that a sender puts into a queue before it claims a ring, if there may be too few rings.
 pub(crate) const QUEUE_FIRST: u32 = 4;
 
-/// Packets that one poll takes from each lane and from the queue.
+/// Packets that one poll takes from each ring and from the queue.
 const BATCH: usize = 16;
 
-/// With no more ranks that share processors, each gets its lane for the first packet, and the pages
-/// of a lane are made present when it is taken: 144 KiB for each pair that talks. One by one, each
-/// page takes an interrupt of both ends amid what the application does: with 8 ranks on 2 processors
-/// the MG kernel of the NAS Parallel Benchmarks, class S (5 ms long), was 2.1 times slower.
+/// Up to this number of ranks that share processors, a sender claims a ring for its first packet and
+/// makes the pages of the ring present: 144 KiB for each pair that communicates. Without that, each
+/// page costs both ends a page fault during the application: with 8 ranks on 2 processors the MG
+/// kernel of the NAS Parallel Benchmarks, class S (5 ms long), was 2.1 times slower.
 const PREFAULT_RANKS_MAX: usize = RING_COUNT;
 
 /// One rank's end of all rings of its node.
@@ -61,43 +62,42 @@ pub(crate) struct Packets {
     /// By slot.
     outbound: Vec<Outbound>,
     queue: mpsc_queue::QueueReader<Mapped<PacketQueue>>,
-    /// In the order in which their senders switched.
+    /// In the order of the switch markers.
     inbound: Vec<Inbound>,
-    /// What this rank sleeps on.
     wake_word: Arc<MappedWakeWord>,
     fences: Fences,
-    /// Whether pages are made present when it is known that they will be used ([`PREFAULT_RANKS_MAX`]).
+    /// Whether the pages of a claimed ring are made present ([`PREFAULT_RANKS_MAX`]).
     prefault: bool,
-    /// Bytes of a lane that are used, the same on all ranks.
+    /// Used bytes of each ring, equal on all ranks.
     ring_bytes: usize,
 }
 
-/// Who needs full fences (`wake_word`).
+/// Which sides need full fences (`wake_word`).
 #[derive(Clone, Copy)]
 struct Fences {
-    /// This rank when it sends: the membarrier of others does not reach it.
+    /// This rank as a sender: the membarriers of peers do not reach it.
     sending: bool,
-    /// Everybody who sends to this rank: it has no membarrier.
+    /// All senders to this rank: it has no membarrier.
     receiving: bool,
 }
 
-/// The way to a peer.
+/// The sending side to a peer.
 struct Outbound {
     route: SendRoute,
     wake_word: Mapped<WakeWord>,
     receive_queues: Mapped<ReceiveQueues>,
 }
 
-/// Queued --QUEUE_FIRST packets, a free lane--> Claimed --marker is in the queue--> Lane
-///       \-- no free lane --> Crowded
+/// Queued --QUEUE_FIRST packets, a free ring--> Claimed --marker is in the queue--> Ring
+///       \-- no free ring --> NoRing
 enum SendRoute {
-    /// So many packets have gone through the queue.
+    /// This number of packets has gone through the queue.
     Queued { packets: u32 },
-    /// This lane is ours; the receiver does not know yet.
+    /// This rank owns the ring; the marker is not in the queue yet.
     Claimed { ring: usize },
-    /// All packets go here now.
+    /// All packets go through the ring.
     Ring(spsc_ring::RingWriter<Mapped<PacketRing>>),
-    /// All packets go through the queue for ever.
+    /// All packets go through the queue; there is no free ring.
     NoRing,
 }
 
@@ -105,35 +105,36 @@ struct Inbound {
     from: Peer,
     slot: usize,
     reader: spsc_ring::RingReader<Mapped<PacketRing>>,
-    /// The position of our writer to that peer when its next cell was last fetched.
+    /// Position of the own writer to that peer when its next cell was last prefetched.
     prefetched: u32,
 }
 
 struct MappedWakeWord(Mapped<WakeWord>);
 
 impl Packets {
-    /// The end of the rank `ranks[me]`, where `inlets` are those of all ranks, in the same order.
+    /// The rings of the rank `ranks[me]`. `all_queues` are those of all ranks, in the same order.
     ///
     /// # Safety
-    /// It is the only one for that inlet, ever, and each rank has the same list.
+    /// This is the only value that the receive queues of this rank ever have, and all ranks have the
+    /// same list.
     ///
     /// # Panics
     /// If `ranks` has no entry `me`, names a rank twice, or has more than 32,767 entries.
     pub(crate) unsafe fn attach(
-        me: usize, ranks: &[Peer], inlets: Vec<Mapped<ReceiveQueues>>,
+        me: usize, ranks: &[Peer], all_queues: Vec<Mapped<ReceiveQueues>>,
     ) -> Self {
-        assert!(me < ranks.len() && ranks.len() == inlets.len());
+        assert!(me < ranks.len() && ranks.len() == all_queues.len());
         let node_ranks = NodeRanks::new(ranks);
-        let receive_queues = inlets[me].clone();
+        let receive_queues = all_queues[me].clone();
         let fences = Fences { sending: !membarrier::register(), receiving: !membarrier::barrier() };
         if fences.receiving {
             receive_queues.wake_word.require_fences();
         }
-        // SAFETY: the only one, as the caller promises.
+        // SAFETY: the only reader, by the caller's contract.
         let queue =
-            unsafe { mpsc_queue::QueueReader::new(receive_queues.part(|inlet| &inlet.queue)) };
-        let wake_word = Arc::new(MappedWakeWord(receive_queues.part(|inlet| &inlet.wake_word)));
-        let outbound = inlets.into_iter().map(Outbound::new).collect();
+            unsafe { mpsc_queue::QueueReader::new(receive_queues.part(|queues| &queues.queue)) };
+        let wake_word = Arc::new(MappedWakeWord(receive_queues.part(|queues| &queues.wake_word)));
+        let outbound = all_queues.into_iter().map(Outbound::new).collect();
         let inbound = Vec::with_capacity(RING_COUNT);
         let (prefault, ring_bytes) = (false, RING_BYTES);
         Self {
@@ -150,8 +151,8 @@ impl Packets {
         }
     }
 
-    /// The ranks of the job share processors: their lanes are small, so that those of all stay in
-    /// the caches. Either all ranks say so or none, before their first packet.
+    /// The ranks of the job share processors: rings are small, so that all of them stay in the caches.
+    /// All ranks call this or none does, before their first packet.
     ///
     /// # Panics
     /// After the first packet.
@@ -162,15 +163,15 @@ impl Packets {
         self.prefault = self.node_ranks.ranks().len() <= PREFAULT_RANKS_MAX;
     }
 
-    /// Whether memory that will be used is made present at once.
+    /// Whether pages are made present before their first use.
     pub(crate) fn prefaults(&self) -> bool {
         self.prefault
     }
 
-    /// A number that changes whenever a packet arrives.
+    /// A number that changes with every packet read.
     pub(crate) fn arrivals(&self) -> u64 {
-        let lanes = self.inbound.iter().map(|inbound| u64::from(inbound.reader.position()));
-        lanes.sum::<u64>() + u64::from(self.queue.position())
+        let rings = self.inbound.iter().map(|inbound| u64::from(inbound.reader.position()));
+        rings.sum::<u64>() + u64::from(self.queue.position())
     }
 
     /// Which rank is in which slot.
@@ -184,12 +185,12 @@ impl Packets {
         self.me
     }
 
-    /// Whether the rank in `slot` sleeps: a hint.
+    /// Whether the rank in `slot` is armed: a hint.
     pub(crate) fn is_armed(&self, slot: usize) -> bool {
         self.outbound[slot].wake_word.is_armed()
     }
 
-    /// Of packets, for [`Device::caps`](crate::device::Device::caps).
+    /// [`Device::caps`](crate::device::Device::caps).
     pub(crate) fn caps(&self) -> Caps {
         Caps { short_max: spsc_ring::INLINE, packet_max: PACKET_MAX }
     }
@@ -197,13 +198,13 @@ impl Packets {
     /// [`Device::send_short`](crate::device::Device::send_short).
     ///
     /// # Errors
-    /// [`Busy`] without room.
+    /// [`Busy`] without packet.
     #[inline]
     pub(crate) fn send_short(
         &mut self, peer: Peer, header: &Header, data: &[u8],
     ) -> Result<(), Busy> {
         let slot = self.node_ranks.slot_of(peer);
-        let fill = |room: &mut [u8]| room.copy_from_slice(data);
+        let fill = |packet: &mut [u8]| packet.copy_from_slice(data);
         match &mut self.outbound[slot].route {
             SendRoute::Ring(writer) => writer.send_inline(header, data.len(), fill)?,
             _ => self.send_queued(slot, header, data.len(), fill)?,
@@ -215,7 +216,7 @@ impl Packets {
     /// [`Device::send`](crate::device::Device::send).
     ///
     /// # Errors
-    /// [`Busy`] without room; `fill` has not been called then.
+    /// [`Busy`] without packet; `fill` has not been called then.
     #[inline(always)]
     pub(crate) fn send(
         &mut self, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
@@ -232,7 +233,7 @@ impl Packets {
     /// [`Device::poll`](crate::device::Device::poll).
     #[inline]
     pub(crate) fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
-        // The queue first: a lane that is opened there is looked at in the same poll.
+        // The queue first: a ring whose switch marker is there is read in the same poll.
         let mut count = self.poll_queue(sink);
         for inbound in &mut self.inbound {
             let from = inbound.from;
@@ -253,7 +254,7 @@ impl Packets {
     pub fn arm(&mut self) -> WakeSource {
         let mut expected = self.receive_queues.wake_word.arm();
         if !self.fences.receiving && !membarrier::barrier() {
-            // It worked when we attached. From now on the senders fence.
+            // It worked at `attach`. From now on the senders use fences.
             self.receive_queues.wake_word.require_fences();
             self.fences.receiving = true;
             expected = self.receive_queues.wake_word.arm();
@@ -272,16 +273,16 @@ impl Packets {
         futex::wake(self.receive_queues.wake_word.word());
     }
 
-    /// Wakes the rank in `slot` if it sleeps; after each packet for it.
+    /// Wakes the rank in `slot` if it is armed; called after each packet for it.
     #[inline]
     pub fn wake(&self, slot: usize) {
-        let doze = &self.outbound[slot].wake_word;
-        if doze.notify(self.fences.sending) {
-            futex::wake(doze.word());
+        let wake_word = &self.outbound[slot].wake_word;
+        if wake_word.notify(self.fences.sending) {
+            futex::wake(wake_word.word());
         }
     }
 
-    /// Sends where there is no lane yet, or never will be.
+    /// Sends to a peer while no ring is in use.
     #[cold]
     fn send_queued(
         &mut self, slot: usize, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
@@ -302,29 +303,29 @@ impl Packets {
         }
     }
 
-    /// The sender in slot `from` goes on in `spsc_ring`.
-    fn switch(&mut self, from: u32, lane: u64) {
-        let lane = lane as usize;
+    /// Begins to read the ring to which the sender in slot `from` has switched.
+    fn switch(&mut self, from: u32, ring: u64) {
+        let ring = ring as usize;
         let ranks = self.node_ranks.ranks();
         assert!(
-            (from as usize) < ranks.len() && lane < RING_COUNT,
-            "shared segment damaged: slot {from} switches to lane {lane}"
+            (from as usize) < ranks.len() && ring < RING_COUNT,
+            "shared segment damaged: slot {from} switches to ring {ring}"
         );
         let slot = from as usize;
         let from = ranks[slot];
         let known = self.inbound.iter().any(|inbound| inbound.from == from);
         assert!(!known && self.inbound.len() < RING_COUNT, "rank {from} switches twice");
-        let memory = self.receive_queues.part(|inlet| &inlet.rings[lane]);
+        let memory = self.receive_queues.part(|queues| &queues.rings[ring]);
         if self.prefault {
             memory.prefault(PacketRing::used_bytes(self.ring_bytes));
         }
-        // SAFETY: the only one: a lane is claimed once, and its owner switches once. All ranks have
+        // SAFETY: the only reader: a ring is claimed once, and its owner switches once. All ranks have
         // the same `ring_bytes` (`share_processors`).
         let reader = unsafe { spsc_ring::RingReader::new(memory, self.ring_bytes) };
         self.inbound.push(Inbound { from, slot, reader, prefetched: 0 });
     }
 
-    /// Takes what is in the queue; kept apart from the one look that usually finds nothing.
+    /// Delivers packets of the queue.
     fn poll_queue(&mut self, sink: &mut impl PacketSink) -> usize {
         let mut count = 0;
         while count < BATCH {
@@ -335,12 +336,12 @@ impl Packets {
                     sink.packet(*from.expect("shared segment damaged: sender"), &header, data);
                     None
                 }
-                QueueArrival::Switch { from, ring: lane } => Some((from, lane)),
+                QueueArrival::Switch { from, ring } => Some((from, ring)),
             });
             match switch {
                 None => break,
                 Some(None) => count += 1,
-                Some(Some((from, lane))) => self.switch(from, lane),
+                Some(Some((from, ring))) => self.switch(from, ring),
             }
         }
         count
@@ -349,67 +350,66 @@ impl Packets {
 
 #[cfg(test)]
 impl Packets {
-    /// As where there is no membarrier.
+    /// As on a system without membarrier.
     pub(crate) fn fence_everything(&mut self) {
         self.fences = Fences { sending: true, receiving: true };
         self.receive_queues.wake_word.require_fences();
     }
 
-    /// How many senders have switched to a lane.
+    /// How many senders have switched to a ring.
     pub(crate) fn inbound_rings(&self) -> usize {
         self.inbound.len()
     }
 
-    /// How this rank sends to the one in `slot`.
+    /// How this rank sends to the rank in `slot`.
     pub(crate) fn route(&self, slot: usize) -> &'static str {
         match self.outbound[slot].route {
             SendRoute::Queued { packets: 0 } => "unused",
             SendRoute::Queued { .. } => "queued",
             SendRoute::Claimed { .. } => "claimed",
-            SendRoute::Ring(_) => "lane",
-            SendRoute::NoRing => "crowded",
+            SendRoute::Ring(_) => "ring",
+            SendRoute::NoRing => "no ring",
         }
     }
 }
 
 impl Outbound {
     fn new(receive_queues: Mapped<ReceiveQueues>) -> Self {
-        let wake_word = receive_queues.part(|inlet| &inlet.wake_word);
+        let wake_word = receive_queues.part(|queues| &queues.wake_word);
         Self { route: SendRoute::Queued { packets: 0 }, wake_word, receive_queues }
     }
 
-    /// Whether nothing has been sent.
     fn is_unused(&self) -> bool {
         matches!(self.route, SendRoute::Queued { packets: 0 })
     }
 
-    /// Moves on towards a lane, if it is time to.
-    fn advance(&mut self, me: usize, lane_bytes: usize, prompt: bool) -> Result<(), Busy> {
-        let queue_first = if prompt { 0 } else { QUEUE_FIRST };
+    /// Claims a ring and switches to it, once enough packets were queued.
+    fn advance(&mut self, me: usize, ring_bytes: usize, prefault: bool) -> Result<(), Busy> {
+        let queue_first = if prefault { 0 } else { QUEUE_FIRST };
         if let SendRoute::Queued { packets } = self.route
             && packets >= queue_first
         {
             self.route = match self.receive_queues.ring_owners.claim(me) {
-                Some(lane) => SendRoute::Claimed { ring: lane },
+                Some(ring) => SendRoute::Claimed { ring },
                 None => SendRoute::NoRing,
             };
         }
-        if let SendRoute::Claimed { ring: lane } = self.route {
-            self.receive_queues.queue.switch(me as u32, lane)?;
-            let lane = self.receive_queues.part(|inlet| &inlet.rings[lane]);
-            if prompt {
-                lane.prefault(PacketRing::used_bytes(lane_bytes));
+        if let SendRoute::Claimed { ring } = self.route {
+            self.receive_queues.queue.switch(me as u32, ring)?;
+            let ring = self.receive_queues.part(|queues| &queues.rings[ring]);
+            if prefault {
+                ring.prefault(PacketRing::used_bytes(ring_bytes));
             }
-            // SAFETY: the only one: the lane was claimed by us, for this peer, once. All ranks have
+            // SAFETY: the only writer: this rank claimed the ring, for this peer, once. All ranks have
             // the same `ring_bytes` (`share_processors`).
-            self.route = SendRoute::Ring(unsafe { spsc_ring::RingWriter::new(lane, lane_bytes) });
+            self.route = SendRoute::Ring(unsafe { spsc_ring::RingWriter::new(ring, ring_bytes) });
         }
         Ok(())
     }
 }
 
 impl Inbound {
-    /// Something came from the peer of `outbound`: an answer is likely if the last one was answered.
+    /// After a packet from the peer of `outbound`: a reply is likely if the last packet had a reply.
     #[inline]
     fn prefetch(&mut self, outbound: &Outbound) {
         if let SendRoute::Ring(writer) = &outbound.route

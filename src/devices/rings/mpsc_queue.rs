@@ -1,4 +1,4 @@
-//! A queue with many senders and one receiver: how a rank hears from peers without a lane.
+//! A queue with many senders and one receiver: the way of packets from peers without a ring.
 //!
 //! ```text
 //! stamp of the cell for position p (cell p % CELLS, lap p - p % CELLS):
@@ -6,12 +6,12 @@
 //! ```
 //!
 //! A sender that finds `lap` in the cell of the tail takes the position with a compare-and-swap;
-//! an earlier stamp means that the receiver is a whole ring behind: [`Busy`]. Packets that do not
-//! fit into the cell lie in a slot of the same number. All zero is the empty queue. Order per
-//! sender is the order of its positions.
+//! an earlier stamp means that the queue is full: [`Busy`]. Packets that do not fit into the cell lie
+//! in the slot with the cell's index. All zero is the empty queue. The order of one sender's packets is
+//! the order of their positions.
 //!
-//! D. Vyukov, "Bounded MPMC queue" (1024cores.net), with stamps less the cell's number so that
-//! zero is the beginning.
+//! D. Vyukov, "Bounded MPMC queue" (1024cores.net), with the cell's index subtracted from stamps so
+//! that zero is the initial state.
 #![allow(unsafe_code)]
 
 use std::ops::Deref;
@@ -37,30 +37,28 @@ struct QueueCell {
     /// The kind in the highest byte, the length in the others.
     shape: SharedCell<u32>,
     words: SharedCell<[u64; 2]>,
-    /// What the receiver calls the sender, and in the highest bit [`SWITCH`].
+    /// The slot of the sender, and [`SWITCH`] in the highest bit.
     from: SharedCell<u32>,
     data: SharedBytes<INLINE>,
 }
 
-/// This is no packet: the sender goes on in the lane that the first word names.
+/// Not a packet but a switch marker: the sender continues in the ring that the first word names.
 const SWITCH: u32 = 1 << 31;
 
-/// What the receiver finds.
+/// An entry of the queue.
 pub(crate) enum QueueArrival<'a> {
     /// A packet.
     Packet {
-        /// As the sender calls itself: unchecked.
+        /// The slot of the sender, not checked.
         from: u32,
-        /// As the sender gave it.
         header: Header,
-        /// Lent.
         data: &'a [u8],
     },
-    /// All later packets of a sender are in a lane.
+    /// All later packets of a sender are in a ring.
     Switch {
-        /// As the sender calls itself: unchecked.
+        /// The slot of the sender, not checked.
         from: u32,
-        /// The lane: unchecked.
+        /// The index of the ring, not checked.
         ring: u64,
     },
 }
@@ -88,8 +86,8 @@ impl<const CELLS: usize, const PACKET: usize> MpscQueue<CELLS, PACKET> {
         assert!(len <= PACKET);
         let (index, lap) = self.take()?;
         let cell = &self.cells[index];
-        // SAFETY: the stamp was `lap`, so the receiver is done with cell and slot, and nobody else
-        // has this position (`take`); the receiver reads them after the stamp of `publish`.
+        // SAFETY: the stamp was `lap`, so the receiver has read cell and slot, and no other sender
+        // has this position (`take`); the receiver reads them again after the stamp below.
         unsafe {
             if len <= INLINE {
                 cell.data.write(0, len, fill);
@@ -104,12 +102,12 @@ impl<const CELLS: usize, const PACKET: usize> MpscQueue<CELLS, PACKET> {
         Ok(())
     }
 
-    /// Tells that everything that `from` sends after this is in `ring`.
+    /// Writes a switch marker: all later packets of `from` are in `ring`.
     ///
     /// # Errors
     /// [`Busy`] if the queue is full.
-    pub(crate) fn switch(&self, from: u32, lane: usize) -> Result<(), Busy> {
-        let header = Header { words: [lane as u64, 0], kind: 0 };
+    pub(crate) fn switch(&self, from: u32, ring: usize) -> Result<(), Busy> {
+        let header = Header { words: [ring as u64, 0], kind: 0 };
         self.send(from | SWITCH, &header, 0, |_| ())
     }
 
@@ -157,10 +155,10 @@ impl<const CELLS: usize, const PACKET: usize, Q> QueueReader<Q>
 where
     Q: Deref<Target = MpscQueue<CELLS, PACKET>>,
 {
-    /// The receiving side of `queue`, from its beginning.
+    /// The receiving side of an unread queue.
     ///
     /// # Safety
-    /// It is the only one that the queue ever has.
+    /// It is the only reader that the queue ever has.
     pub(crate) unsafe fn new(queue: Q) -> Self {
         let () = MpscQueue::<CELLS, PACKET>::SOUND;
         Self { queue, position: 0 }
@@ -171,10 +169,10 @@ where
         self.position
     }
 
-    /// Gives what is next to `deliver` and returns its answer; `None` if nothing has arrived.
+    /// Passes the next entry to `deliver` and returns its result; `None` if the queue is empty.
     ///
     /// # Panics
-    /// If it has a length that no sender writes: the segment is damaged.
+    /// If the length is one that no sender writes: the segment is damaged.
     #[inline]
     pub(crate) fn next<R>(&mut self, deliver: impl FnOnce(QueueArrival<'_>) -> R) -> Option<R> {
         let index = self.position as usize % CELLS;
@@ -183,17 +181,17 @@ where
         if cell.stamp.load(Ordering::Acquire) != lap.wrapping_add(1) {
             return None;
         }
-        let answer = self.read(index, deliver);
+        let result = self.read(index, deliver);
         self.position = self.position.wrapping_add(1);
         let cell = &self.queue.cells[index];
         cell.stamp.store(lap.wrapping_add(CELLS as u32), Ordering::Release);
-        Some(answer)
+        Some(result)
     }
 
     fn read<R>(&self, index: usize, deliver: impl FnOnce(QueueArrival<'_>) -> R) -> R {
         let cell = &self.queue.cells[index];
-        // SAFETY: the stamp says that the sender is done with cell and slot, and no sender writes
-        // them before `next` changes it; we are the only receiver (`new`).
+        // SAFETY: by the stamp, the sender has written cell and slot, and no sender writes them
+        // before `next` changes the stamp; this is the only receiver (`new`).
         unsafe {
             let (shape, words, from) = (cell.shape.load(), cell.words.load(), cell.from.load());
             if from & SWITCH != 0 {

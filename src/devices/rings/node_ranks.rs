@@ -1,20 +1,20 @@
-//! Which rank is in which slot of a segment: its place on its node.
+//! The slots of a segment: the slot of a rank is its index on its node.
 
 use platform::base::Peer;
 
 /// The ranks of a node, both ways.
 pub struct NodeRanks {
     ranks: Vec<Peer>,
-    /// By rank less the smallest: 1 + the slot, or 0.
+    /// Indexed by rank minus the smallest rank: 1 + the slot, or 0.
     table: Vec<u16>,
     smallest: Peer,
 }
 
 impl NodeRanks {
-    /// The rank of each slot.
+    /// A table for these ranks, by slot.
     ///
     /// # Panics
-    /// If one is there twice, or there are more than 32,767.
+    /// If a rank is there twice, or there are more than 32,767.
     pub(crate) fn new(ranks: &[Peer]) -> Self {
         assert!(ranks.len() <= i16::MAX as usize);
         let smallest = ranks.iter().copied().min().unwrap_or(0);
@@ -37,7 +37,7 @@ impl NodeRanks {
     /// The slot of `peer`.
     ///
     /// # Panics
-    /// If it is not on this node: `process` has routed wrongly.
+    /// If `peer` is not on this node: a mistake of `process`.
     #[inline]
     pub(crate) fn slot_of(&self, peer: Peer) -> usize {
         self.find_slot(peer).unwrap_or_else(|| panic!("rank {peer} is not on this node"))

@@ -1,7 +1,8 @@
-//! Who a rank of a node is, and whether others can get at its memory: found out by doing so.
+//! The process of a rank, and whether peers can read and write its memory: tested by real accesses.
 //!
-//! A card repeats a number that the rank keeps in its own memory. A process number that means another
-//! process here (another namespace) is found out so, as well as a system that forbids it.
+//! The address holds a copy of a number that the rank keeps in its own memory, the probe. A reader
+//! that finds another number has the wrong process (a pid of another namespace); an error means that
+//! the system forbids the access.
 #![allow(unsafe_code)]
 
 use std::hash::{BuildHasher, RandomState};
@@ -10,31 +11,31 @@ use super::primitive::{AtomicU32, AtomicU64, Ordering};
 use platform::base::{ErrorClass, Result, Span};
 use platform::sys::{cma, process};
 
-/// What a rank tells about itself, written once, the process number last.
+/// The process of one rank, written once by that rank, the pid last.
 #[repr(C, align(128))]
 pub(crate) struct PeerAddress {
-    /// The process that took this slot, or 0.
+    /// The process that claimed this slot, or 0.
     pub(crate) owner: AtomicU32,
-    /// Its process number; 0 before it has come.
+    /// The pid; 0 before the rank has attached.
     pub(crate) pid: AtomicU32,
-    /// Where in its own memory it keeps `probe`, as a test for others.
+    /// Address of the probe in the rank's own memory.
     probe_address: AtomicU64,
-    /// A number that no other process has.
+    /// The number at `probe_address`, different for each process.
     pub(crate) probe: AtomicU64,
-    /// The namespace in which the process has that number; 0 if it does not know.
+    /// The pid namespace; 0 if unknown.
     pub(crate) namespace: AtomicU64,
 }
 
-/// What stands on the card of this rank, where others look for it as long as this exists.
+/// The probe of this rank, which peers read as long as this value exists.
 pub(crate) struct PublishedAddress(
     #[allow(dead_code, reason = "other processes read it")] Box<AtomicU64>,
 );
 
 impl PeerAddress {
-    /// Fills in this rank's card.
+    /// Writes the address of this rank.
     ///
     /// # Errors
-    /// `Other` if a process has done so before.
+    /// `Other` if a process has claimed this slot before.
     pub(crate) fn publish(&self) -> Result<PublishedAddress> {
         let pid = std::process::id();
         let order = (Ordering::AcqRel, Ordering::Acquire);
@@ -53,23 +54,23 @@ impl PeerAddress {
         Ok(PublishedAddress(probe))
     }
 
-    /// The number of its process; 0 if it has not come.
+    /// The pid; 0 before the rank has attached.
     pub(crate) fn pid(&self) -> u32 {
         self.pid.load(Ordering::Acquire)
     }
 
-    /// Whether the memory of its process can be read.
+    /// Whether the memory of the process can be read.
     pub(crate) fn is_readable(&self) -> bool {
         let pid = self.pid();
         let mut bytes = [0; 8];
-        // SAFETY: `bytes` outlives the call and nobody else uses it.
+        // SAFETY: `bytes` outlives the call, and only this call uses it.
         let into = unsafe { Span::of(&mut bytes) };
         pid != 0
             && cma::read(pid, self.probe_address.load(Ordering::Relaxed), into).is_ok()
             && u64::from_ne_bytes(bytes) == self.probe.load(Ordering::Relaxed)
     }
 
-    /// Whether it can be written too.
+    /// Whether the memory of the process can be written too.
     ///
     /// # Errors
     /// A sentence with the cause.
@@ -80,16 +81,16 @@ impl PeerAddress {
         }
         let mut bytes = self.probe.load(Ordering::Relaxed).to_ne_bytes();
         let to = self.probe_address.load(Ordering::Relaxed);
-        // SAFETY: the number that lies there already (`is_readable`), which its owner only keeps.
+        // SAFETY: writes the number that is there already (`is_readable`); its owner never uses it.
         let written = unsafe { cma::write(pid, Span::of(&mut bytes), to) };
         written.map_err(|error| format!("cannot write to the memory of process {pid}: {error}"))
     }
 
-    /// Whether its process has come and has ended, as far as `self` and `other`, the card of the
-    /// one who asks, can tell.
-    pub fn has_ended(&self, other: &Self) -> bool {
+    /// Whether the process has attached and has ended. `own` is the address of this rank: pids of
+    /// another namespace have no known state.
+    pub fn has_ended(&self, own: &Self) -> bool {
         let pid = self.pid();
-        let [theirs, ours] = [self, other].map(|card| card.namespace.load(Ordering::Relaxed));
+        let [theirs, ours] = [self, own].map(|address| address.namespace.load(Ordering::Relaxed));
         pid != 0 && ours != 0 && theirs == ours && process::has_ended(pid)
     }
 }

@@ -1,4 +1,4 @@
-//! Where the packets of all peers arrive at one rank, and the sizes of that.
+//! The receive queues of a rank: one queue for all peers, and rings for one peer each; their sizes.
 #![allow(unsafe_code)]
 
 use std::mem::offset_of;
@@ -11,24 +11,24 @@ use super::{mpsc_queue, spsc_ring};
 /// per byte: 32 KiB is the knee of the measured curve.
 pub(crate) const PACKET_MAX: usize = 32 << 10;
 
-/// Lanes into a rank; the other senders share its queue.
+/// Rings of a rank; senders without a ring share its queue.
 pub(crate) const RING_COUNT: usize = 16;
 
-/// Packets in a lane: 16 KiB of cells, a third of a first-level cache.
+/// Packets in a ring: 16 KiB of cells, a third of a first-level cache.
 const RING_CELLS: usize = 256;
 
-/// Bytes of longer packets in a lane. Measured for streams of 64 KiB to 4 MiB: 10 to 17 % faster
-/// than 256 KiB, which both ends fill and drain faster than they see each other do it.
+/// Bytes of longer packets in a ring. Measured for streams of 64 KiB to 4 MiB: 10 to 17 % faster
+/// than 256 KiB, which both ends fill and drain faster than they see each other's progress.
 pub(crate) const RING_BYTES: usize = 1024 << 10;
 
-/// The same where ranks share processors. Messages of 1 KiB went through all of the larger ring,
-/// and the lanes of four ranks are more than a second-level cache: they took twice as long.
+/// The same if ranks share processors. Messages of 1 KiB cycle through the whole ring, and the larger
+/// rings of four ranks exceed a second-level cache: messages took twice as long.
 pub(crate) const OVERSUBSCRIBED_RING_BYTES: usize = 128 << 10;
 
 /// Packets in a queue.
 const QUEUE_CELLS: usize = 64;
 
-/// A lane of the size used here.
+/// A ring of the size used here.
 pub(crate) type PacketRing = spsc_ring::SpscRing<RING_CELLS, RING_BYTES>;
 
 /// A queue of the size used here.
@@ -36,28 +36,27 @@ pub(crate) type PacketQueue = mpsc_queue::MpscQueue<QUEUE_CELLS, PACKET_MAX>;
 
 const _: () = assert!(PACKET_MAX <= spsc_ring::packet_max(OVERSUBSCRIBED_RING_BYTES));
 
-/// A rank's place for packets: 6.2 MiB of addresses. Zero is the beginning of everything, so a rank
-/// may write to that of a peer that has not yet come; pages that nobody has used take no memory.
+/// The receive queues of one rank: 6.2 MiB of addresses. All zero is empty, so a rank may send to a
+/// peer that has not attached yet; unused pages take no memory.
 #[repr(C, align(4096))]
 pub(crate) struct ReceiveQueues {
-    /// Whether the rank sleeps.
     pub(super) wake_word: WakeWord,
-    /// For each lane 1 + the slot of its sender, or 0.
+    /// For each ring 1 + the slot of its sender, or 0.
     pub(super) ring_owners: RingOwners,
-    /// Packets of senders without a lane.
+    /// Packets of senders without a ring.
     pub(super) queue: PacketQueue,
     /// Packets of one sender each.
     pub(super) rings: [PacketRing; RING_COUNT],
 }
 
 impl ReceiveQueues {
-    /// Whether the rank sleeps, for who has something other than a packet for it.
+    /// The wake word of the rank, for events other than packets.
     pub(crate) fn wake_word(&self) -> &WakeWord {
         &self.wake_word
     }
 }
 
-/// What differs where the layout of an inlet does, for [`memory::digest`](super::memory::digest).
+/// Numbers that depend on the layout of receive queues, for [`memory::digest`](super::memory::digest).
 pub(crate) const LAYOUT: [usize; 10] = [
     size_of::<ReceiveQueues>(),
     offset_of!(ReceiveQueues, ring_owners),
@@ -71,12 +70,12 @@ pub(crate) const LAYOUT: [usize; 10] = [
     QUEUE_CELLS,
 ];
 
-/// Who has which lane.
+/// The owners of the rings: 1 + the slot, or 0.
 #[repr(C, align(128))]
 pub(super) struct RingOwners([AtomicU32; RING_COUNT]);
 
 impl RingOwners {
-    /// Takes a lane that nobody has for the rank in `slot`; `None` if there is none left.
+    /// Claims a free ring for the rank in `slot`; `None` if there is none.
     pub(super) fn claim(&self, slot: usize) -> Option<usize> {
         let owner = slot as u32 + 1;
         let free = |word: &AtomicU32| {
@@ -92,15 +91,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lane_has_one_owner() {
+    fn a_ring_has_one_owner() {
         let owners = RingOwners(Default::default());
-        let lanes: Vec<_> = (0..RING_COUNT).map(|slot| owners.claim(slot)).collect();
-        assert_eq!(lanes, (0..RING_COUNT).map(Some).collect::<Vec<_>>());
+        let rings: Vec<_> = (0..RING_COUNT).map(|slot| owners.claim(slot)).collect();
+        assert_eq!(rings, (0..RING_COUNT).map(Some).collect::<Vec<_>>());
         assert_eq!(owners.claim(99), None);
     }
 
     #[test]
-    fn cells_are_lines_and_inlets_are_pages() {
+    fn cells_are_lines_and_receive_queues_are_pages() {
         assert_eq!(size_of::<ReceiveQueues>() % 4096, 0);
         assert!(size_of::<PacketRing>() < RING_CELLS * 64 + RING_BYTES + 256);
     }

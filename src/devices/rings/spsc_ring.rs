@@ -1,4 +1,4 @@
-//! A lane: a ring with one sender and one receiver. A small message is one cache line.
+//! A ring with one sender and one receiver. A small message is one cache line.
 //!
 //! ```text
 //! cells   | 3: stamp 4 | 4: stamp 5 | 5: stamp 2 | 6: stamp 3 |     position p lies in cell
@@ -8,14 +8,14 @@
 //!                                                                   each in one piece
 //! ```
 //!
-//! The sender writes a cell and then, with release, its stamp; the receiver waits for the stamp that
-//! its position must have. So the hot path touches one line, and no counter. The receiver
-//! publishes how far it is (`credit`) once per quarter of the ring; the sender looks at that only
-//! when it believes that the ring is full. A packet that does not fit before the end of `bytes`
-//! starts at its beginning again; both sides do that sum for themselves.
+//! The sender writes a cell and then, with release, its stamp; the receiver waits for the stamp of its
+//! position. So the hot path touches one line and no counter. The receiver publishes its position
+//! (`credit`) once per quarter of the ring; the sender reads the credit only when the ring seems
+//! full. A packet that does not fit before the end of `bytes` starts at its beginning again; both
+//! sides compute that by themselves.
 //!
-//! Positions are counts modulo 2^32. All zero is the empty lane. What is read from the lane is
-//! masked or checked before it is used: damage by another process can damage packets, no more.
+//! Positions are counts modulo 2^32. All zero is the empty ring. Values read from the ring are masked
+//! or checked before use: damage by another process can damage packets and nothing else.
 //!
 //! The stamps are those of D. Vyukov's bounded queue (1024cores.net), without its counters.
 #![allow(unsafe_code)]
@@ -30,15 +30,15 @@ use crate::device::{Busy, Header};
 /// Bytes that travel inside a cell.
 pub(crate) const INLINE: usize = 40;
 
-/// How far ahead of the next cell a sender fetches the line that it will write: in a stream of small
-/// messages each line has to come back from the receiver first, and several are on the way at once.
+/// Distance in cells between the next cell and the line that a sender prefetches: in a stream of small
+/// messages each line comes back from the receiver first, and several transfers overlap.
 const AHEAD: u32 = 4;
 
-/// Packets start at multiples of this in `bytes`: no line is written by two packets.
+/// Packets start at multiples of this in `bytes`: each line belongs to one packet.
 const LINE: usize = 64;
 
-/// The longest packet of a ring: a quarter of it, so that an idle receiver always has told of room
-/// for one (less than a quarter is untold, and less than another is padding).
+/// The len_max packet of a ring: a quarter of it. Then the published credit of an idle receiver always
+/// has room for one (less than a quarter is not published, and less than another is padding).
 pub(crate) const fn packet_max(ring: usize) -> usize {
     ring / 4
 }
@@ -46,7 +46,7 @@ pub(crate) const fn packet_max(ring: usize) -> usize {
 /// `CELLS` packets at most, `BYTES` of those that are longer than [`INLINE`]; powers of two.
 #[repr(C, align(128))]
 pub(crate) struct SpscRing<const CELLS: usize, const BYTES: usize> {
-    /// The receiver's position in cells (high half) and bytes (low half), now and then.
+    /// The receiver's position in cells (high half) and bytes (low half), as last published.
     credit: AtomicU64,
     cells: [RingCell; CELLS],
     bytes: SharedBytes<BYTES>,
@@ -65,12 +65,12 @@ struct RingCell {
 /// The sending side.
 pub(crate) struct RingWriter<L> {
     shared: L,
-    /// How many of the bytes are used: the first ones. Both sides have the same number.
+    /// Bytes in use, from the first; equal on both sides.
     ring_bytes: usize,
-    /// Where the next packet goes.
+    /// Position of the next packet.
     cell: u32,
     byte: u32,
-    /// Where it must not go yet: the receiver was one ring before this when last looked at.
+    /// The end of the free positions by the last credit: the receiver's position plus the ring.
     cell_limit: u32,
     byte_limit: u32,
 }
@@ -78,12 +78,12 @@ pub(crate) struct RingWriter<L> {
 /// The receiving side.
 pub(crate) struct RingReader<L> {
     shared: L,
-    /// As the sender has it.
+    /// Bytes in use, from the first; equal on both sides.
     ring_bytes: usize,
     /// The next packet to read.
     cell: u32,
     byte: u32,
-    /// What the sender has been told.
+    /// The last published credit.
     cell_published: u32,
     byte_published: u32,
 }
@@ -93,7 +93,7 @@ impl<const CELLS: usize, const BYTES: usize> SpscRing<CELLS, BYTES> {
         CELLS.is_power_of_two() && BYTES.is_power_of_two() && BYTES / 4 >= LINE && CELLS >= 2
     );
 
-    /// How many of its first bytes are ever used.
+    /// Bytes of memory that a ring with `ring` bytes for packets uses, from its beginning.
     pub(crate) const fn used_bytes(ring: usize) -> usize {
         std::mem::offset_of!(Self, bytes) + ring
     }
@@ -102,18 +102,18 @@ impl<const CELLS: usize, const BYTES: usize> SpscRing<CELLS, BYTES> {
         &self.cells[position as usize % CELLS]
     }
 
-    /// Checks how many of the bytes are to be used.
+    /// Checks a number of bytes in use.
     ///
     /// # Panics
-    /// Unless that is a power of two, no more than there are, and room for four packets.
+    /// If it is not a power of two, more than `BYTES`, or too small for four packets.
     fn checked_ring(ring: usize) -> usize {
         let () = Self::SOUND;
         assert!(ring.is_power_of_two() && ring <= BYTES && ring / 4 >= LINE);
         ring
     }
 
-    /// Where a packet of `len` bytes goes when a ring of `ring_bytes` bytes has been used up to `byte`,
-    /// and up to where it is used then.
+    /// The index of a packet of `len` bytes in a ring of `ring` bytes at byte position `byte`, and the
+    /// byte position after it.
     fn place(ring: usize, byte: u32, len: usize) -> (usize, u32) {
         let at = byte as usize & (ring - 1);
         let padding = if len > ring - at { ring - at } else { 0 };
@@ -124,7 +124,7 @@ impl<const CELLS: usize, const BYTES: usize> SpscRing<CELLS, BYTES> {
 
 #[cfg(loom)]
 impl<const CELLS: usize, const BYTES: usize> SpscRing<CELLS, BYTES> {
-    /// An empty lane for the model checker.
+    /// An empty ring for the model checker.
     pub(crate) fn new() -> Self {
         let cell = |_| RingCell {
             stamp: AtomicU32::new(0),
@@ -144,14 +144,13 @@ impl<const CELLS: usize, const BYTES: usize, L> RingWriter<L>
 where
     L: Deref<Target = SpscRing<CELLS, BYTES>>,
 {
-    /// The sending side of `shared`, from its beginning, with packets over [`INLINE`] in the first
-    /// `ring_bytes` bytes.
+    /// The sending side of an unused ring, with packets over [`INLINE`] in the first `ring` bytes.
     ///
     /// # Safety
-    /// It is the only one that the lane ever has, and the receiving side has the same `ring_bytes`.
+    /// It is the only writer that the ring ever has, and the reader has the same `ring`.
     ///
     /// # Panics
-    /// If there is no such ring.
+    /// If `ring` is no valid size.
     pub(crate) unsafe fn new(shared: L, ring: usize) -> Self {
         let ring_bytes = SpscRing::<CELLS, BYTES>::checked_ring(ring);
         let (cell_limit, byte_limit) = (CELLS as u32, ring_bytes as u32);
@@ -173,8 +172,8 @@ where
             self.refresh_cells()?;
         }
         let cell = self.shared.cell(self.cell);
-        // SAFETY: the receiver has told that it is past what the cell held (`cell_limit`), and
-        // reads it again only after the stamp below; we are the only sender (`new`).
+        // SAFETY: by its credit (`cell_limit`), the receiver has read the cell, and it reads the cell
+        // again only after the stamp below; this is the only sender (`new`).
         unsafe { cell.data.write(0, len, fill) };
         self.publish(header, len);
         Ok(())
@@ -183,7 +182,7 @@ where
     /// Sends at most [`packet_max`] bytes, written by `fill`.
     ///
     /// # Errors
-    /// [`Busy`] if every cell is in use or there is no piece of that length; `fill` is not called.
+    /// [`Busy`] if every cell is in use or `len` bytes are not free; `fill` is not called.
     ///
     /// # Panics
     /// If `len` is too long.
@@ -206,14 +205,14 @@ where
             self.refresh_cells()?;
         }
         let (at, end) = SpscRing::<CELLS, BYTES>::place(self.ring_bytes, self.byte, len);
-        if self.room_for(end) < 0 {
+        if self.bytes_left(end) < 0 {
             self.read_credit();
-            if self.room_for(end) < 0 {
+            if self.bytes_left(end) < 0 {
                 return Err(Busy);
             }
         }
-        // SAFETY: the receiver has told that it is past these bytes (`byte_limit`), and reads them
-        // again only after the stamp below; we are the only sender (`new`).
+        // SAFETY: by its credit (`byte_limit`), the receiver has read these bytes, and it reads them
+        // again only after the stamp below; this is the only sender (`new`).
         unsafe { self.shared.bytes.write(at, len, fill) };
         self.byte = end;
         self.publish(header, len);
@@ -226,15 +225,15 @@ where
         self.cell
     }
 
-    /// A packet is probably sent soon: gets the line that it will need. The receiver polls that line,
-    /// so taking it from there costs a transfer, which now overlaps with what comes in between.
+    /// Prefetches the line of the next packet, if one will probably be sent soon. The receiver polls
+    /// that line, so the transfer of the line overlaps with other work.
     #[inline]
     pub(crate) fn prefetch(&self) {
         fetch_for_writing(self.shared.cell(self.cell));
     }
 
-    /// How far `end` is before the limit; negative: behind it.
-    fn room_for(&self, end: u32) -> i32 {
+    /// Bytes between `end` and the limit; negative if `end` is after the limit.
+    fn bytes_left(&self, end: u32) -> i32 {
         self.byte_limit.wrapping_sub(end) as i32
     }
 
@@ -257,7 +256,7 @@ where
         if self.cell == self.cell_limit { Err(Busy) } else { Ok(()) }
     }
 
-    /// Reads the receiver's credit. A damaged one may let us overwrite packets of this lane.
+    /// Reads the receiver's credit. A damaged credit can cause overwritten packets in this ring only.
     #[cold]
     fn read_credit(&mut self) {
         let credit = self.shared.credit.load(Ordering::Acquire);
@@ -270,13 +269,13 @@ impl<const CELLS: usize, const BYTES: usize, L> RingReader<L>
 where
     L: Deref<Target = SpscRing<CELLS, BYTES>>,
 {
-    /// The receiving side of `shared`, from its beginning.
+    /// The receiving side of an unread ring.
     ///
     /// # Safety
-    /// It is the only one that the lane ever has, and the sending side has the same `ring_bytes`.
+    /// It is the only reader that the ring ever has, and the writer has the same `ring`.
     ///
     /// # Panics
-    /// If there is no such ring.
+    /// If `ring` is no valid size.
     pub(crate) unsafe fn new(shared: L, ring: usize) -> Self {
         let ring_bytes = SpscRing::<CELLS, BYTES>::checked_ring(ring);
         Self { shared, ring_bytes, cell: 0, byte: 0, cell_published: 0, byte_published: 0 }
@@ -287,10 +286,10 @@ where
         self.cell
     }
 
-    /// Gives the next packet to `deliver`; false if none has arrived.
+    /// Passes the next packet to `deliver`; false if none has arrived.
     ///
     /// # Panics
-    /// If the packet has a length that no sender writes: the segment is damaged.
+    /// If the length is one that no sender writes: the segment is damaged.
     #[inline]
     pub(crate) fn next(&mut self, deliver: impl FnOnce(&Header, &[u8])) -> bool {
         let cell = self.shared.cell(self.cell);
@@ -298,8 +297,8 @@ where
         if cell.stamp.load(Ordering::Acquire) != after {
             return false;
         }
-        // SAFETY: the stamp says that the sender is done with this cell, and the credit does not
-        // yet say that we are; we are the only receiver (`new`).
+        // SAFETY: by the stamp, the sender has written this cell, and the credit does not release the
+        // cell yet; this is the only receiver (`new`).
         let (shape, words) = unsafe { (cell.shape.load(), cell.words.load()) };
         let (len, kind) = (shape as usize & 0xff_ffff, (shape >> 24) as u8);
         let header = Header { words, kind };
@@ -316,15 +315,15 @@ where
     }
 
     fn read_long(&self, len: usize, deliver: impl FnOnce(&[u8])) -> u32 {
-        let longest = packet_max(self.ring_bytes);
-        assert!(len <= longest, "shared segment damaged: a packet of {len} bytes in a lane");
+        let len_max = packet_max(self.ring_bytes);
+        assert!(len <= len_max, "shared segment damaged: a packet of {len} bytes in a ring");
         let (at, end) = SpscRing::<CELLS, BYTES>::place(self.ring_bytes, self.byte, len);
         // SAFETY: as in `next`: the bytes belong to the cell.
         unsafe { self.shared.bytes.read(at, len, deliver) };
         end
     }
 
-    /// Publishes the credit when a quarter of the ring has become free since the last time.
+    /// Publishes the credit if a quarter of the ring has become free since the last time.
     #[inline]
     fn publish_credit(&mut self) {
         let cells = self.cell.wrapping_sub(self.cell_published) as usize;

@@ -1,63 +1,63 @@
-//! A word that says whether a rank sleeps, and that it sleeps on.
+//! The futex word of a rank: whether the rank is armed, and how often it was notified.
 //!
 //! ```text
-//!  awake ── arm (receiver) ──> armed ── ring (a sender) ──> awake, count + 1, one futex wake
+//!  awake ── arm (receiver) ──> armed ── notify (a sender) ──> awake, count + 1, one futex wake
 //!    ^──────────── disarm ───────┘
 //! ```
 //!
-//! The receiver arms, then looks for packets once more; a sender publishes a packet, then looks at
-//! the word. With a full fence between the two steps of both, at least one sees the other. The
-//! sender's fence is on the path of every message, so it is left out where the receiver's is a
-//! membarrier(2), which stands for both. A receiver that cannot call that sets [`FENCE`] when it
-//! attaches, long before it first sleeps; a sender that could not register has `fence` set.
+//! The receiver arms, then polls once more; a sender publishes a packet, then reads the word. With a
+//! full fence between the two steps on both sides, at least one side sees the other. The sender's
+//! fence is on the path of every message, so it is left out if the receiver calls membarrier(2),
+//! which replaces both fences. A receiver without membarrier sets [`FENCE`] when it attaches, before
+//! it first sleeps; a sender that could not register for membarriers passes `fence`.
 
 use super::primitive::{AtomicU32, Ordering, full_fence, light_fence};
 
-/// The rank sleeps or is about to.
+/// The rank sleeps or will sleep soon.
 const ARMED: u32 = 1;
 
-/// Senders need a fence of their own.
+/// Senders must use a full fence.
 const FENCE: u32 = 2;
 
-/// Above the flags: how often a sender has rung.
+/// Above the flags: the number of notifications.
 const NOTIFY_STEP: u32 = 4;
 
-/// All zero: awake, never rung.
+/// All zero: awake, never notified.
 #[repr(C, align(128))]
 pub(crate) struct WakeWord {
     word: AtomicU32,
 }
 
 impl WakeWord {
-    /// What to sleep on.
+    /// The futex word.
     pub(crate) fn word(&self) -> &AtomicU32 {
         &self.word
     }
 
-    /// Senders must fence from now on.
+    /// Senders must use fences from now on.
     pub(crate) fn require_fences(&self) {
         self.word.fetch_or(FENCE, Ordering::SeqCst);
     }
 
-    /// The receiver is about to sleep, while the word is what this returns. To be followed by a
-    /// membarrier unless fences are required.
+    /// Arms the receiver and returns the value of the word to sleep on. A membarrier must follow,
+    /// unless fences are required.
     pub(crate) fn arm(&self) -> u32 {
         let armed = self.word.fetch_or(ARMED, Ordering::SeqCst) | ARMED;
         full_fence();
         armed
     }
 
-    /// The receiver will not sleep.
+    /// The receiver no longer sleeps.
     pub(crate) fn disarm(&self) {
         self.word.fetch_and(!ARMED, Ordering::Relaxed);
     }
 
-    /// Whether the rank sleeps, or is about to: a hint.
+    /// Whether the rank is armed: a hint.
     pub(crate) fn is_armed(&self) -> bool {
         self.word.load(Ordering::Relaxed) & ARMED != 0
     }
 
-    /// To be called after a packet was published; true if the caller must wake the word's waiters.
+    /// Called after a packet was published; true if the caller must wake the waiters of the word.
     #[inline]
     pub(crate) fn notify(&self, fence: bool) -> bool {
         if fence {
@@ -69,14 +69,14 @@ impl WakeWord {
         seen & (ARMED | FENCE) != 0 && self.notify_armed(seen)
     }
 
-    /// Changes the word, armed or not: some thread of this rank may sleep on it for whom it is
-    /// armed no longer. The caller must wake the word's waiters.
+    /// Changes the word, armed or not: a thread of this rank may still sleep on it after `disarm`. The
+    /// caller must wake the waiters of the word.
     pub(crate) fn wake(&self) {
         let order = Ordering::SeqCst;
         let mut seen = self.word.load(Ordering::Relaxed);
         while let Err(now) = {
-            let rung = (seen & !ARMED).wrapping_add(NOTIFY_STEP);
-            self.word.compare_exchange_weak(seen, rung, order, order)
+            let notified = (seen & !ARMED).wrapping_add(NOTIFY_STEP);
+            self.word.compare_exchange_weak(seen, notified, order, order)
         } {
             seen = now;
         }
@@ -89,9 +89,9 @@ impl WakeWord {
             seen = self.word.load(Ordering::Relaxed);
         }
         while seen & ARMED != 0 {
-            let rung = (seen & !ARMED).wrapping_add(NOTIFY_STEP);
+            let notified = (seen & !ARMED).wrapping_add(NOTIFY_STEP);
             let order = Ordering::SeqCst;
-            match self.word.compare_exchange_weak(seen, rung, order, order) {
+            match self.word.compare_exchange_weak(seen, notified, order, order) {
                 Ok(_) => return true,
                 Err(now) => seen = now,
             }

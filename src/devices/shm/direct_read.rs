@@ -1,18 +1,18 @@
-//! Reading long messages straight from the memory of the sender: whether to, and doing it.
+//! Direct reads: long messages read from the memory of the sender by process_vm_readv(2), and the
+//! choice between reads and packets.
 //!
-//! Per peer: unknown --first question: read what its card says it has--> readable | not.
+//! State of each peer: unknown --first question: read the probe--> readable | unreadable.
 //!
-//! [`CopyMethod::Auto`] starts from packets, which are copied twice but by two processors at once, and
-//! tries reading on the first [`TRIALS`] long messages. It stays with reading if the fastest of them
-//! got at least [`WORTH_READING`] of the speed at which this processor copies as much in its
-//! caches. Reading takes one processor, packets take two: where messages cross in both
-//! directions, packets are only half as fast. Where the sender has nothing else to do it does half
-//! of the work (`split_copy`), and the message takes half of that time.
+//! [`CopyMethod::Auto`] tries direct reads on the first [`TRIALS`] long messages. It keeps reading if
+//! the fastest trial reached [`WORTH_READING`] of the speed at which this processor copies the same
+//! length in its caches; otherwise it sends packets. Packets are copied twice, but by two processors at
+//! once, so they are only half as fast if messages cross in both directions. A sender without other
+//! work copies half of the message (`split_copy`), in half of the time.
 //!
-//! Measured, as parts of that speed, on two kinds of machine: reading alone 0.4 to 0.85 and packets
-//! 0.4 to 0.95, in both directions 2.7 times more by reading (Xeon); reading 0.25 and packets 0.85
-//! (EPYC). On the Xeon, one way, in microseconds: of 256 KiB 17 by reading alone, 10 by both ends,
-//! 24 in packets; of 1 MiB 85, 53 and 130.
+//! Measured, as fractions of that speed, on two kinds of machine: reads 0.4 to 0.85 and packets 0.4 to
+//! 0.95, in both directions 2.7 times more by reads (Xeon); reads 0.25 and packets 0.85 (EPYC). On the
+//! Xeon, one way, in microseconds: 256 KiB take 17 by reads, 10 by split copies, 24 in packets; 1 MiB
+//! takes 85, 53 and 130.
 #![allow(unsafe_code)]
 
 use std::time::Instant;
@@ -23,39 +23,39 @@ use crate::devices::rings::peer_address::{PeerAddress, PublishedAddress};
 use platform::base::{Result, Span};
 use platform::sys::cma;
 
-/// How long messages travel.
+/// The transport of long messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CopyMethod {
-    /// As measured on the first long messages.
+    /// Reads or packets, as measured on the first long messages.
     #[default]
     Auto,
-    /// Always in packets through the segment.
+    /// Packets through the segment.
     Pipe,
-    /// Read from the sender's memory, where that works.
+    /// Reads from the sender's memory, where the system allows them.
     Cma,
 }
 
-/// Below this many bytes [`CopyMethod::Auto`] always sends packets: the system call is not worth it.
+/// Shorter messages are always packets with [`CopyMethod::Auto`]: a system call takes longer. In bytes.
 const READ_MIN: usize = 16 << 10;
 
-/// The system call takes as long as so many bytes.
+/// The number of bytes whose copy takes as long as the system call.
 const CALL_BYTES: f64 = 8192.0;
 
-/// Messages on which [`CopyMethod::Auto`] tries reading; the first of them also pay for page faults and
-/// caches that have none of it.
+/// Messages that [`CopyMethod::Auto`] reads as a trial; the first ones include page faults and cache
+/// misses.
 const TRIALS: u32 = 8;
 
-/// See above.
+/// The least speed of useful reads, as a fraction of the speed of a copy in the caches.
 const WORTH_READING: f64 = 1.0 / 3.0;
 
-/// As many bytes as were read are copied to find out how fast that is, but not fewer than the first
-/// number, for no packet travels inside one processor's nearest caches, nor more than the second.
+/// Limits of the timed copy, which has the length of the fastest trial. The lower limit keeps it out of
+/// the first-level caches, as packets between two processors are.
 const TIMED_COPY_BYTES: (usize, usize) = (1 << 20, 4 << 20);
 
-/// What this rank knows about reading from its peers.
+/// The state of direct reads at one rank.
 pub(crate) struct DirectRead {
     copy: CopyMethod,
-    /// What peers read to find out whether they can.
+    /// The probe for peers.
     _published: PublishedAddress,
     /// By slot.
     peers: Vec<Readability>,
@@ -69,48 +69,48 @@ enum Readability {
     Unreadable,
 }
 
-/// Of [`CopyMethod::Auto`]. Speeds are bytes per second.
+/// Trial of [`CopyMethod::Auto`]. Speeds are bytes per second.
 #[derive(Clone, Copy)]
 enum ReadTrial {
-    /// The next `left` long messages are read and timed; `best` is the highest speed so far, of a
-    /// message of `len` bytes.
+    /// The next `left` long messages are read and timed; `best` is the highest speed, of a message of
+    /// `len` bytes.
     Trying { left: u32, best: f64, len: usize },
-    /// Reading is fast enough.
+    /// Reads are fast enough.
     Read,
-    /// It is not.
+    /// Packets are faster.
     Pipe,
 }
 
 impl DirectRead {
-    /// Nothing is known about any of the `peers`. Fills in this rank's card.
+    /// Publishes the address of this rank. Every peer is unknown.
     ///
     /// # Errors
-    /// `Other` if another process has done so before.
-    pub(crate) fn new(copy: CopyMethod, peers: usize, card: &PeerAddress) -> Result<Self> {
+    /// `Other` if another process has published one in this slot.
+    pub(crate) fn new(copy: CopyMethod, peers: usize, address: &PeerAddress) -> Result<Self> {
         let peers = vec![Readability::Unknown; peers];
-        let verdict = ReadTrial::Trying { left: TRIALS, best: 0.0, len: 0 };
-        Ok(Self { copy, _published: card.publish()?, peers, trial: verdict })
+        let trial = ReadTrial::Trying { left: TRIALS, best: 0.0, len: 0 };
+        Ok(Self { copy, _published: address.publish()?, peers, trial })
     }
 
-    /// Whether reading may be preferred to packets at all.
+    /// Whether messages may be read at all.
     pub(crate) fn is_possible(&self) -> bool {
         self.copy != CopyMethod::Pipe
     }
 
     /// Whether to read a message of `len` bytes from the peer in `slot`.
-    pub(crate) fn prefers(&mut self, slot: usize, card: &PeerAddress, len: usize) -> bool {
+    pub(crate) fn prefers(&mut self, slot: usize, address: &PeerAddress, len: usize) -> bool {
         let wanted = match (self.copy, self.trial) {
             (CopyMethod::Pipe, _) => false,
             (CopyMethod::Cma, _) => true,
             (CopyMethod::Auto, ReadTrial::Trying { .. } | ReadTrial::Read) => len >= READ_MIN,
             (CopyMethod::Auto, ReadTrial::Pipe) => false,
         };
-        wanted && self.is_readable(slot, card)
+        wanted && self.is_readable(slot, address)
     }
 
-    fn is_readable(&mut self, slot: usize, card: &PeerAddress) -> bool {
+    fn is_readable(&mut self, slot: usize, address: &PeerAddress) -> bool {
         if self.peers[slot] == Readability::Unknown {
-            self.peers[slot] = match card.is_readable() {
+            self.peers[slot] = match address.is_readable() {
                 true => Readability::Readable,
                 false => Readability::Unreadable,
             };
@@ -118,15 +118,15 @@ impl DirectRead {
         self.peers[slot] == Readability::Readable
     }
 
-    /// Reads from the peer in `slot`; after a failure never again.
+    /// Reads from the peer in `slot`. A failure is final: the peer is unreadable after it.
     ///
     /// # Errors
     /// A sentence with the cause.
     pub(crate) fn read(
-        &mut self, slot: usize, card: &PeerAddress, from: u64, into: Span,
+        &mut self, slot: usize, address: &PeerAddress, from: u64, into: Span,
     ) -> Result<(), String> {
         let begin = Instant::now();
-        let pid = card.pid();
+        let pid = address.pid();
         if let Err(error) = cma::read(pid, from, into) {
             self.peers[slot] = Readability::Unreadable;
             let len = into.len();
@@ -138,19 +138,18 @@ impl DirectRead {
         Ok(())
     }
 
-    /// Reads pieces of a message from the peer in `slot`, until none is left; after a failure it is
-    /// never read again.
+    /// Reads pieces of a message from the peer in `slot` until none is left. A failure is final.
     pub(crate) fn read_split(
-        &mut self, slot: usize, card: &PeerAddress, joint: &SplitCopy, from: u64, into: Span,
+        &mut self, slot: usize, address: &PeerAddress, split: &SplitCopy, from: u64, into: Span,
     ) -> SplitEnd {
         let begin = Instant::now();
-        let pid = card.pid();
+        let pid = address.pid();
         let mut bytes = 0;
-        while let Some(range) = joint.take_front() {
+        while let Some(range) = split.take_front() {
             let piece = into.part(range.start, range.len());
             if cma::read(pid, from.wrapping_add(range.start as u64), piece).is_err() {
                 self.peers[slot] = Readability::Unreadable;
-                joint.fail();
+                split.fail();
                 break;
             }
             bytes += range.len();
@@ -158,10 +157,10 @@ impl DirectRead {
         if self.copy == CopyMethod::Auto && bytes >= READ_MIN {
             self.record_speed(bytes, bytes as f64 / begin.elapsed().as_secs_f64());
         }
-        joint.leave_front()
+        split.leave_front()
     }
 
-    /// A message of `bytes` bytes was read at this speed.
+    /// Records that a message of `bytes` bytes was read at this speed.
     fn record_speed(&mut self, bytes: usize, speed: f64) {
         let ReadTrial::Trying { left, mut best, mut len } = self.trial else { return };
         if speed > best {
@@ -180,28 +179,30 @@ impl DirectRead {
     }
 }
 
-/// Writes pieces of the message `from` into the memory of its receiver, until none is left or if
-/// this is no longer the message that has the generation `told`.
-pub fn write_split(card: &PeerAddress, joint: &SplitCopy, told: u32, from: Span) -> SplitEnd {
-    let pid = card.pid();
+/// Writes pieces of the message `from` to the memory of its receiver, until none is left or the split
+/// copy has another generation.
+pub fn write_split(
+    address: &PeerAddress, split: &SplitCopy, generation: u32, from: Span,
+) -> SplitEnd {
+    let pid = address.pid();
     let mut took = false;
-    while let Some(SplitPiece { range, to }) = joint.take_back(told, from.len()) {
+    while let Some(SplitPiece { range, to }) = split.take_back(generation, from.len()) {
         took = true;
-        // SAFETY: the receiver of a message keeps its room for it, and completes the receive only
-        // when this side has left, or else is told so; no piece is taken twice.
+        // SAFETY: the receiver keeps the buffer and completes the receive only after this side has
+        // left the copy; no piece is taken twice.
         if unsafe { cma::write(pid, from.part(range.start, range.len()), to) }.is_err() {
-            joint.fail();
+            split.fail();
         }
     }
-    if took { joint.leave_back() } else { SplitEnd::PeerPending }
+    if took { split.leave_back() } else { SplitEnd::PeerPending }
 }
 
-/// The part of the speed of a copy that a message of `len` bytes must have been read at.
+/// The least useful speed for a message of `len` bytes, as a fraction of the speed of a copy.
 fn worth_reading(len: usize) -> f64 {
     WORTH_READING * len as f64 / (len as f64 + CALL_BYTES)
 }
 
-/// How fast this processor copies `len` bytes that it has copied before, in bytes per second.
+/// Speed at which this processor copies `len` bytes in its caches, in bytes per second.
 fn copy_speed(len: usize) -> f64 {
     let (from, mut to) = (vec![1_u8; len], vec![2_u8; len]);
     let time = |_| {
@@ -222,58 +223,58 @@ mod tests {
     use crate::devices::shm::segment::NodeSegment;
     use platform::sys::shm;
 
-    fn card() -> Mapped<PeerAddress> {
+    fn address() -> Mapped<PeerAddress> {
         let segment = NodeSegment::open(shm::create().unwrap(), 1).unwrap();
         segment.area(0).part(|area| &area.address)
     }
 
     #[test]
     fn a_slot_is_taken_once() {
-        let card = card();
-        let _first = DirectRead::new(CopyMethod::Auto, 1, &card).unwrap();
-        let error = DirectRead::new(CopyMethod::Auto, 1, &card).err().unwrap();
+        let address = address();
+        let _first = DirectRead::new(CopyMethod::Auto, 1, &address).unwrap();
+        let error = DirectRead::new(CopyMethod::Auto, 1, &address).err().unwrap();
         assert!(error.why.contains(&std::process::id().to_string()), "{error}");
     }
 
     #[test]
-    fn nobody_and_strangers_are_not_read() {
-        let (nobody, card) = (card(), card());
-        let mut reading = DirectRead::new(CopyMethod::Cma, 1, &card).unwrap();
-        assert!(!reading.prefers(0, &nobody, 1 << 20), "nobody there");
+    fn an_empty_slot_and_another_process_are_not_read() {
+        let (empty, address) = (address(), address());
+        let mut direct_read = DirectRead::new(CopyMethod::Cma, 1, &address).unwrap();
+        assert!(!direct_read.prefers(0, &empty, 1 << 20), "empty slot");
 
-        let mut reading = DirectRead::new(CopyMethod::Cma, 1, &nobody).unwrap();
-        let card = nobody;
-        card.probe.fetch_add(1, Ordering::Relaxed);
-        assert!(!reading.prefers(0, &card, 1 << 20), "not the process of the card");
+        let mut direct_read = DirectRead::new(CopyMethod::Cma, 1, &empty).unwrap();
+        let address = empty;
+        address.probe.fetch_add(1, Ordering::Relaxed);
+        assert!(!direct_read.prefers(0, &address, 1 << 20), "another process");
     }
 
     #[test]
     fn auto_learns_from_the_first_long_messages() {
         for (speed, reads) in [(1.0, false), (1e15, true)] {
-            let card = card();
-            let mut reading = DirectRead::new(CopyMethod::Auto, 1, &card).unwrap();
-            if !card.is_readable() {
+            let address = address();
+            let mut direct_read = DirectRead::new(CopyMethod::Auto, 1, &address).unwrap();
+            if !address.is_readable() {
                 eprintln!("skipped: processes cannot be read here");
                 return;
             }
-            assert!(!reading.prefers(0, &card, READ_MIN - 1));
+            assert!(!direct_read.prefers(0, &address, READ_MIN - 1));
             for _ in 0..TRIALS {
-                assert!(reading.prefers(0, &card, READ_MIN));
-                reading.record_speed(READ_MIN, speed);
+                assert!(direct_read.prefers(0, &address, READ_MIN));
+                direct_read.record_speed(READ_MIN, speed);
             }
-            assert_eq!(reading.prefers(0, &card, READ_MIN), reads);
+            assert_eq!(direct_read.prefers(0, &address, READ_MIN), reads);
         }
     }
 
     #[test]
     fn a_failed_read_is_the_last() {
-        let card = card();
-        let mut reading = DirectRead::new(CopyMethod::Cma, 1, &card).unwrap();
+        let address = address();
+        let mut direct_read = DirectRead::new(CopyMethod::Cma, 1, &address).unwrap();
         let mut bytes = [0; 8];
-        // SAFETY: `bytes` outlives the call and nobody else uses it.
+        // SAFETY: `bytes` outlives the call, and only this call uses it.
         let into = unsafe { Span::of(&mut bytes) };
-        let why = reading.read(0, &card, 8, into).unwrap_err();
+        let why = direct_read.read(0, &address, 8, into).unwrap_err();
         assert!(why.contains("cannot read 8 bytes"), "{why}");
-        assert!(!reading.prefers(0, &card, 1 << 20));
+        assert!(!direct_read.prefers(0, &address, 1 << 20));
     }
 }

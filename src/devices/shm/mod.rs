@@ -1,10 +1,11 @@
-//! Between the ranks of a node: lock-free rings in one shared segment.
+//! The device for the ranks of a node: one segment of shared memory.
 //!
-//! Packets go through the rings of [`rings`](super::rings). Long messages may be read from the
-//! sender's memory instead ([`Bulk`], `direct_read`), and ranks share [rooms](crate::shared_memory::segment).
+//! Packets go through the queues and rings of [`rings`](super::rings). Long messages may be read from
+//! the sender's memory instead ([`Bulk`], `direct_read`), or copied by both ends (`split_copy`).
+//! Communicators get [shared segments](crate::shared_memory::segment).
 //!
-//! It knows peers of this node only. Lengths and positions from the segment are checked or masked;
-//! what cannot be right is a panic that says so.
+//! It knows peers of this node only. Lengths and positions read from the segment are checked or
+//! masked; an impossible value is a panic with a message.
 #![allow(unsafe_code)]
 
 mod direct_read;
@@ -33,17 +34,17 @@ pub(crate) use wait_table::{PeerState, WaitTable};
 
 pub use direct_read::CopyMethod;
 
-/// Shorter messages are read by their receivers alone: a half is not worth the packet and the
-/// system call of the other.
+/// The receiver alone reads shorter messages: half of the copy is not worth the packet and the system
+/// call of the sender.
 const SPLIT_MIN: usize = 32 << 10;
 
-/// One rank's end of the segment of its node.
+/// The device of one rank.
 pub struct Shm {
     packets: Packets,
     /// By slot.
     areas: Vec<Mapped<RankArea>>,
     direct_read: DirectRead,
-    /// Whether a peer that waits has a processor to do a part of the work.
+    /// Whether each rank has a processor of its own, so that a waiting sender can copy a part.
     can_split: bool,
     segment: NodeSegment,
     segments: SegmentPool,
@@ -52,14 +53,14 @@ pub struct Shm {
 }
 
 impl Shm {
-    /// Joins the segment of a node (made by `sys::shm::create`) as the rank `ranks[me]`.
+    /// Attaches the rank `ranks[me]` to the segment of its node (made by `sys::shm::create`).
     ///
-    /// `ranks` are the world ranks on this node; every one of them calls this, at any time, with
-    /// the same list and a descriptor of the same file.
+    /// `ranks` are the world ranks on this node. Each of them calls this, at any time, with the same
+    /// list and a descriptor of the same file.
     ///
     /// # Errors
-    /// `NoMem` if the segment cannot have the size that it needs; `Arg` if it has another;
-    /// `Other` if a process of another build is in it, or somebody in our slot.
+    /// `NoMem` if the segment cannot have the required size; `Arg` if it has another size; `Other` if
+    /// a process of another build is attached, or another process in the slot of this rank.
     ///
     /// # Panics
     /// If `ranks` has no entry `me`, names a rank twice, or has more than 32,767 entries.
@@ -68,29 +69,30 @@ impl Shm {
         let segment = NodeSegment::open(segment, ranks.len())?;
         let areas: Vec<_> = (0..ranks.len()).map(|slot| segment.area(slot)).collect();
         cma::admit_siblings();
-        let reading = DirectRead::new(copy, ranks.len(), &areas[me].address)?;
-        let inlets = areas.iter().map(|area| area.part(|area| &area.receive_queues)).collect();
-        // SAFETY: the only one: the slot is ours (`DirectRead::new`), and this is called once.
-        let packets = unsafe { Packets::attach(me, ranks, inlets) };
-        let (rooms, terms, alarm) = (segment.segment_pool(), segment.settings(), segment.alarm());
+        let direct_read = DirectRead::new(copy, ranks.len(), &areas[me].address)?;
+        let queues = areas.iter().map(|area| area.part(|area| &area.receive_queues)).collect();
+        // SAFETY: the only value: this process owns the slot (`DirectRead::new`), and calls this once.
+        let packets = unsafe { Packets::attach(me, ranks, queues) };
+        let (segments, settings, alarm) =
+            (segment.segment_pool(), segment.settings(), segment.alarm());
         Ok(Self {
             packets,
             areas,
-            direct_read: reading,
+            direct_read,
             can_split: false,
             segment,
-            segments: rooms,
-            settings: terms,
+            segments,
+            settings,
             alarm,
         })
     }
 
-    /// Each rank has a processor of its own: long messages are copied by both of their ends.
+    /// Enables split copies: each rank has a processor of its own.
     pub(crate) fn enable_split_copies(&mut self) {
         self.can_split = true;
     }
 
-    /// The ranks of the job share processors. Either all ranks say so or none, before their first
+    /// The ranks of the job share processors. All ranks call this or none does, before their first
     /// packet.
     ///
     /// # Panics
@@ -99,18 +101,18 @@ impl Shm {
         self.packets.share_processors();
     }
 
-    /// Compares a text with that of the first rank that came, where `rank` is what others are told
-    /// about this one; returns what the first proposed.
+    /// Compares the settings of `rank`, this rank, with those of the first rank that attached; returns
+    /// the proposal of the first rank.
     ///
     /// # Errors
-    /// Whose text is another.
+    /// The first rank and its settings, if they differ.
     pub(crate) fn agree(
         &self, rank: Peer, text: &str, proposal: bool,
     ) -> Result<bool, SettingsMismatch> {
         self.settings.agree(rank, text, proposal)
     }
 
-    /// What the ranks tell each other about calls that wait for long.
+    /// The table of calls that wait for a long time.
     pub(crate) fn wait_table(&self) -> WaitTable {
         let (me, ranks) = (self.packets.own_slot(), self.packets.node_ranks().ranks().to_vec());
         WaitTable::new(me, ranks, self.areas.clone(), self.alarm.clone())
@@ -182,34 +184,34 @@ impl SharedMemory for Shm {
         self.segments.release(number);
     }
 
-    fn enter(&mut self, number: u32, seats: &[Peer]) -> Option<SharedSegment> {
-        if !seats.iter().all(|peer| self.packets.node_ranks().find_slot(*peer).is_some()) {
+    fn enter(&mut self, number: u32, ranks: &[Peer]) -> Option<SharedSegment> {
+        if !ranks.iter().all(|peer| self.packets.node_ranks().find_slot(*peer).is_some()) {
             return None;
         }
         let own = self.packets.node_ranks().ranks()[self.packets.own_slot()];
-        let seat = seats.iter().position(|peer| *peer == own)?;
+        let local_rank = ranks.iter().position(|peer| *peer == own)?;
         if self.packets.prefaults() && number == 0 {
             self.segment.prefault_first_segment();
         }
-        self.segments.enter(number, seat, seats.len())
+        self.segments.enter(number, local_rank, ranks.len())
     }
 
-    fn leave(&mut self, room: SharedSegment) {
-        self.segments.leave(room);
+    fn leave(&mut self, segment: SharedSegment) {
+        self.segments.leave(segment);
     }
 }
 
 impl Bulk for Shm {
     fn prefers(&mut self, peer: Peer, len: usize) -> bool {
         let slot = self.packets.node_ranks().slot_of(peer);
-        let card = &self.areas[slot].address;
-        self.direct_read.prefers(slot, card, len)
+        let address = &self.areas[slot].address;
+        self.direct_read.prefers(slot, address, len)
     }
 
     fn read(&mut self, peer: Peer, from: u64, into: Span) -> Result<(), String> {
         let slot = self.packets.node_ranks().slot_of(peer);
-        let card = &self.areas[slot].address;
-        self.direct_read.read(slot, card, from, into)
+        let address = &self.areas[slot].address;
+        self.direct_read.read(slot, address, from, into)
     }
 
     fn split(&mut self) -> Option<&mut dyn SplitCopies> {
@@ -220,12 +222,12 @@ impl Bulk for Shm {
 impl SplitCopies for Shm {
     fn begin_split(&mut self, peer: Peer, into: Span) -> Option<u64> {
         let slot = self.packets.node_ranks().slot_of(peer);
-        // Waking a sleeper takes longer than the half that it would do.
+        // A wake-up takes longer than half of the copy.
         if !self.can_split || into.len() < SPLIT_MIN || self.packets.is_armed(slot) {
             return None;
         }
-        let begin = |(index, joint): (usize, &SplitCopy)| {
-            let generation = joint.begin(into.address() as u64, into.len())?;
+        let begin = |(index, split): (usize, &SplitCopy)| {
+            let generation = split.begin(into.address() as u64, into.len())?;
             Some((index as u64) << 32 | u64::from(generation))
         };
         self.areas[self.packets.own_slot()].split_copies.iter().enumerate().find_map(begin)
@@ -233,15 +235,15 @@ impl SplitCopies for Shm {
 
     fn read_split(&mut self, peer: Peer, ticket: u64, from: u64, into: Span) -> SplitEnd {
         let slot = self.packets.node_ranks().slot_of(peer);
-        let card = &self.areas[slot].address;
-        let joint = &self.areas[self.packets.own_slot()].split_copies[(ticket >> 32) as usize];
-        self.direct_read.read_split(slot, card, joint, from, into)
+        let address = &self.areas[slot].address;
+        let split = &self.areas[self.packets.own_slot()].split_copies[(ticket >> 32) as usize];
+        self.direct_read.read_split(slot, address, split, from, into)
     }
 
     fn write_split(&mut self, peer: Peer, ticket: u64, from: Span) -> SplitEnd {
         let area = &self.areas[self.packets.node_ranks().slot_of(peer)];
         match area.split_copies.get((ticket >> 32) as usize) {
-            Some(joint) => direct_read::write_split(&area.address, joint, ticket as u32, from),
+            Some(split) => direct_read::write_split(&area.address, split, ticket as u32, from),
             None => SplitEnd::PeerPending,
         }
     }

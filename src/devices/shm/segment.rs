@@ -1,14 +1,15 @@
-//! What lies in the segment of a node, and how a rank gets hold of it.
+//! Layout of the segment of a node.
 //!
 //! ```text
-//! | preamble | area of slot 0 | area of slot 1 | ... | rooms   a slot is a rank's place on its node
-//!      inlet (packets)  card  joints            written by everybody, read by one
-//!      notice                                   written by one, read by everybody
+//! | preamble | area of slot 0 | area of slot 1 | ... | shared segments    slot: index of a rank
+//!                                                                         on its node
+//!   receive queues, split copies     written by peers, read by the owner
+//!   address, wait entry              written by the owner, read by peers
 //! ```
 //!
-//! Zero is the beginning of everything, so a rank may write to the area of a peer that has not yet
-//! come, and there is nothing to agree upon first. An area takes 6.4 MiB of addresses and a room
-//! ([`SegmentPool`]) a quarter of one for each rank; pages that nobody has used take no memory.
+//! All zero is the initial state, so a rank may write to the area of a peer that has not attached yet,
+//! and no rank initializes anything. An area takes 6.4 MiB of addresses, a shared segment
+//! ([`SegmentPool`]) 256 KiB for each rank; unused pages take no memory.
 #![allow(unsafe_code)]
 
 use std::mem::offset_of;
@@ -25,33 +26,30 @@ use crate::shared_memory::segment::SegmentPool;
 use platform::base::Result;
 use platform::diagnosis::status_table::StatusEntry;
 
-/// Messages to one rank that are copied by both ends at once. The receiver is at work on one of
-/// them; of others it waits for a last piece of the sender.
+/// Split copies to one rank at a time. The receiver copies one of them; the others wait for the last
+/// piece of the sender.
 pub(crate) const SPLIT_COPIES: usize = 4;
 
-/// Counts changes of the meaning (not the sizes) of what is in the segment.
+/// Incremented with each change of meaning (not of sizes) in the segment.
 const REVISION: u64 = 7;
 
 #[repr(C, align(4096))]
 struct NodePreamble {
-    /// The [`layout`] of whoever came first; 0 before that.
+    /// The [`layout`] of the first process; 0 before.
     layout: AtomicU64,
-    /// What all ranks have in common.
     settings: SettingsAgreement,
-    /// Whether a rank has said that none can go on (`board`).
+    /// State of the alarm (`wait_table`).
     alarm: AtomicU32,
 }
 
-/// The place of one rank.
+/// The area of one rank.
 #[repr(C, align(4096))]
 pub(crate) struct RankArea {
-    /// Where its packets arrive.
     pub(crate) receive_queues: ReceiveQueues,
-    /// Who it is.
     pub(crate) address: PeerAddress,
-    /// Messages to this rank that both ends copy.
+    /// Copies of messages to this rank.
     pub(crate) split_copies: [SplitCopy; SPLIT_COPIES],
-    /// What it says of a call that waits for long (`board`).
+    /// The call of this rank that waits for a long time (`wait_table`).
     pub(crate) wait_entry: StatusEntry,
 }
 
@@ -60,7 +58,7 @@ unsafe impl Shareable for RankArea {}
 // SAFETY: atomics.
 unsafe impl Shareable for SettingsAgreement {}
 
-/// The segment in this process.
+/// The mapped segment.
 #[derive(Clone)]
 pub(crate) struct NodeSegment {
     memory: SegmentMemory,
@@ -71,7 +69,7 @@ impl NodeSegment {
     /// Sizes and maps the segment of a node with `ranks` ranks.
     ///
     /// # Errors
-    /// `NoMem` without room; `Arg` if it has another size; `Other` if a process of another build of
+    /// `NoMem` without memory; `Arg` if it has another size; `Other` if a process of another build of
     /// this library shares it.
     pub(crate) fn open(file: OwnedFd, ranks: usize) -> Result<Self> {
         let bytes = ranks
@@ -90,29 +88,30 @@ impl NodeSegment {
         self.memory.part(size_of::<NodePreamble>() + slot * size_of::<RankArea>())
     }
 
-    /// What all ranks have in common.
+    /// The settings that all ranks must have in common.
     pub(crate) fn settings(&self) -> Mapped<SettingsAgreement> {
         self.memory.part(offset_of!(NodePreamble, settings))
     }
 
-    /// Whether a rank has said that none can go on.
+    /// State of the alarm (`wait_table`).
     pub(crate) fn alarm(&self) -> Mapped<AtomicU32> {
         self.memory.part(offset_of!(NodePreamble, alarm))
     }
 
-    /// The rooms behind the areas.
+    /// The shared segments of communicators, after the areas.
     pub(crate) fn segment_pool(&self) -> SegmentPool {
         let bytes = SegmentPool::bytes(self.ranks).unwrap_or(usize::MAX);
         let (start, memory) = self.memory.bytes(self.pool_offset(), bytes);
         // SAFETY: inside the mapping (`bytes`), at the beginning of a page. The memory begins as
-        // zero and is used for nothing else; all processes have the same layout (`SegmentMemory::open`).
+        // zero and has no other use; all processes have the same layout (`SegmentMemory::open`).
         unsafe { SegmentPool::new(start, self.ranks, memory) }
     }
 
-    /// Makes the pages of long data present in the room that all ranks enter first.
+    /// Makes the data pages of shared segment 0 present.
     pub(crate) fn prefault_first_segment(&self) {
-        let (offset, stores) = (self.pool_offset(), SegmentPool::first_segment_buffers(self.ranks));
-        self.memory.prefault(offset + stores.start..offset + stores.end);
+        let (offset, buffers) =
+            (self.pool_offset(), SegmentPool::first_segment_buffers(self.ranks));
+        self.memory.prefault(offset + buffers.start..offset + buffers.end);
     }
 
     fn pool_offset(&self) -> usize {
@@ -120,7 +119,7 @@ impl NodeSegment {
     }
 }
 
-/// A number that differs where the layout of the segment or the meaning of its contents does.
+/// A number that depends on the layout of the segment and the meaning of its contents.
 fn layout(ranks: usize) -> u64 {
     let sizes = [
         ranks,

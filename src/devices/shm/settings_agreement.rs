@@ -1,51 +1,52 @@
-//! What all ranks of a segment must have in common, told by whoever comes first.
+//! Settings that all ranks of a segment must have in common: each rank compares its own with those of
+//! the first rank that attached.
 //!
 //! ```text
-//!   digest of the text and a proposal   0: nobody has come      one compare-and-exchange
-//!   rank, length + 1, text              for those who differ    written after that
+//!   digest of the text, proposal   0: no rank has attached    one compare-and-exchange
+//!   rank, length + 1, text         for ranks that differ      written after that
 //! ```
 //!
-//! It costs a rank one atomic operation to learn that it agrees; only who does not reads the text,
-//! and waits until it is there.
+//! A rank that agrees needs one atomic operation. Only a rank that differs waits for the text and
+//! reads it.
 
 use std::thread;
 use std::time::Duration;
 
 use super::primitive::{AtomicU32, AtomicU64, Ordering};
 
-/// The longest text that is kept, in words of 8 bytes; of longer ones the beginning.
+/// The longest text that is stored, in words of 8 bytes; longer texts are cut.
 const WORDS: usize = 240;
 
-/// How often one who differs looks for the text, a millisecond apart: the writer may have been
-/// ended.
+/// How often a rank that differs polls for the text, with a millisecond between polls: the writer may
+/// have exited.
 const POLLS_MAX: u32 = 1000;
 
-/// See the module's text.
 #[repr(C)]
 pub(crate) struct SettingsAgreement {
-    /// [`digest`]; 0 before anybody has come.
+    /// [`digest`]; 0 before the first rank.
     digest: AtomicU64,
-    /// Who came first.
+    /// The first rank.
     rank: AtomicU32,
-    /// 1 + the length of the text in bytes; 0 until it is there.
+    /// 1 + the length of the text in bytes; 0 before the text is written.
     written: AtomicU32,
     text: [AtomicU64; WORDS],
 }
 
-/// Another rank has other terms.
+/// The first rank has other settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SettingsMismatch {
-    /// That rank.
+    /// The first rank.
     pub(crate) rank: u32,
-    /// Its text, or the beginning of a long one.
+    /// Its settings, or their beginning.
     pub(crate) text: String,
 }
 
 impl SettingsAgreement {
-    /// Compares the text of `rank` with that of the first who came; returns what that one proposed.
+    /// Compares the text of `rank`, this rank, with that of the first rank; returns the proposal of the
+    /// first rank.
     ///
     /// # Errors
-    /// Whose text is another.
+    /// The first rank and its text, if the texts differ.
     pub(crate) fn agree(
         &self, rank: u32, text: &str, proposal: bool,
     ) -> Result<bool, SettingsMismatch> {
@@ -73,13 +74,13 @@ impl SettingsAgreement {
     }
 
     fn read_first(&self) -> SettingsMismatch {
-        let looks = (0..POLLS_MAX).map(|look| {
-            if look > 0 {
+        let polls = (0..POLLS_MAX).map(|poll| {
+            if poll > 0 {
                 thread::sleep(Duration::from_millis(1));
             }
             self.written.load(Ordering::Acquire)
         });
-        let written = looks.into_iter().find(|written| *written > 0).unwrap_or(1);
+        let written = polls.into_iter().find(|written| *written > 0).unwrap_or(1);
         let words = self.text.iter().map(|word| word.load(Ordering::Relaxed).to_ne_bytes());
         let bytes: Vec<u8> = words.flatten().take(written as usize - 1).collect();
         let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -87,7 +88,7 @@ impl SettingsAgreement {
     }
 }
 
-/// A number for a text, never 0, whose lowest bit is: FNV-1a.
+/// A number for a text, never 0, with 0 as its lowest bit: FNV-1a.
 fn digest(text: &str) -> u64 {
     let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     text.bytes().fold(0xcbf2_9ce4_8422_2325, mix) & !1 | 2
@@ -97,7 +98,7 @@ fn digest(text: &str) -> u64 {
 mod tests {
     use super::*;
 
-    fn terms() -> SettingsAgreement {
+    fn settings() -> SettingsAgreement {
         SettingsAgreement {
             digest: AtomicU64::new(0),
             rank: AtomicU32::new(0),
@@ -107,28 +108,28 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_later_takes_what_the_first_proposed() {
+    fn later_ranks_take_the_proposal_of_the_first() {
         for proposal in [false, true] {
-            let terms = terms();
-            assert_eq!(terms.agree(3, "A=1\n", proposal), Ok(proposal));
-            assert_eq!(terms.agree(0, "A=1\n", !proposal), Ok(proposal));
+            let settings = settings();
+            assert_eq!(settings.agree(3, "A=1\n", proposal), Ok(proposal));
+            assert_eq!(settings.agree(0, "A=1\n", !proposal), Ok(proposal));
         }
     }
 
     #[test]
-    fn who_differs_learns_from_whom() {
-        let terms = terms();
-        terms.agree(3, "SUIRO_A=1\n", false).unwrap();
-        let unlike = SettingsMismatch { rank: 3, text: "SUIRO_A=1\n".to_owned() };
-        assert_eq!(terms.agree(0, "", false), Err(unlike));
+    fn a_rank_that_differs_learns_the_first_rank() {
+        let settings = settings();
+        settings.agree(3, "SUIRO_A=1\n", false).unwrap();
+        let mismatch = SettingsMismatch { rank: 3, text: "SUIRO_A=1\n".to_owned() };
+        assert_eq!(settings.agree(0, "", false), Err(mismatch));
     }
 
     #[test]
-    fn of_a_long_text_the_beginning_is_kept_and_all_is_compared() {
-        let (terms, long) = (terms(), "x".repeat(WORDS * 9));
-        terms.agree(0, &long, false).unwrap();
-        assert_eq!(terms.agree(1, &long, false), Ok(false));
-        let unlike = terms.agree(1, &format!("{long}y"), false).unwrap_err();
-        assert_eq!(unlike.text, "x".repeat(WORDS * 8));
+    fn a_long_text_is_cut_and_compared_as_a_whole() {
+        let (settings, long) = (settings(), "x".repeat(WORDS * 9));
+        settings.agree(0, &long, false).unwrap();
+        assert_eq!(settings.agree(1, &long, false), Ok(false));
+        let mismatch = settings.agree(1, &format!("{long}y"), false).unwrap_err();
+        assert_eq!(mismatch.text, "x".repeat(WORDS * 8));
     }
 }

@@ -2,8 +2,8 @@
 //! front, the sender writes pieces from the back, until they meet.
 //!
 //! ```text
-//! message  |  0  |  1  |  2  |  3  |  4  |  5  |     pieces; who takes one adds to the word, so
-//!           read by the receiver ─>  <─ written      that no piece is taken twice
+//! message  |  0  |  1  |  2  |  3  |  4  |  5  |     pieces; taking one adds to the word, so that
+//!           read by the receiver ─>  <─ written      no piece is taken twice
 //!
 //! word     | generation 32 | flags 8 | back 12 | front 12 |
 //!
@@ -12,60 +12,61 @@
 //!  └───────────────────────────────────────────<────────────────────────┴────────┘
 //! ```
 //!
-//! The receiver begins and tells the sender, which may come late or never: it takes part only while
-//! the generation is the one that it was told and the receiver has not left. So the place is free
-//! for the next message as soon as nobody is in it, and who leaves last knows how all of it went
-//! and tells the other. Nobody waits for anybody in here.
+//! The receiver begins and sends the generation to the sender, which may come late or never: the
+//! sender takes part only while the generation is current and the receiver has not left. The entry is
+//! free for the next message when both have left. The end that leaves last knows the result and
+//! sends it to the other end. No end waits for the other here.
 //!
-//! It knows no addresses but the one that it carries, and copies nothing (`reading` does). What is
-//! read from it is checked before it is used: damage can make a message fail, no more.
+//! It knows one address, that of the message, and copies nothing (`direct_read` does). Values read from
+//! the word are checked before use: damage can make a message fail and nothing else.
 
 use std::ops::Range;
 
 use super::primitive::{AtomicU64, Ordering};
 use crate::device::SplitEnd;
 
-/// A piece of a long message. Measured for 1 MiB: shorter ones pay for more system calls, longer
-/// ones let the faster side wait.
+/// Bytes of a piece. Measured for 1 MiB: shorter pieces cost more system calls, with longer ones the
+/// faster side waits.
 const PIECE: usize = 128 << 10;
 
-/// Pieces end where pages of a buffer that begins with one do: a page is pinned by one side only.
+/// Pieces end at page boundaries if the buffer begins at one: only one side pins a page.
 const PAGE: usize = 4096;
 
 const COUNT_BITS: u32 = 12;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
-/// The most pieces: each of the counts may reach it.
+/// The largest number of pieces: each count may reach it.
 const PIECES_MAX: usize = COUNT as usize;
 const BACK: u64 = 1 << COUNT_BITS;
-/// Who has not left.
+/// The receiver has not left.
 const RECEIVER: u64 = 1 << (2 * COUNT_BITS);
+/// The sender has taken a piece and not left.
 const SENDER: u64 = RECEIVER << 1;
 /// A piece could not be copied.
 const FAILED: u64 = RECEIVER << 2;
 const GENERATION_SHIFT: u32 = 32;
 
-/// A place for one message at a time. All zero: free.
+/// The state of one split copy at a time. All zero: free.
 #[repr(C, align(128))]
 pub(crate) struct SplitCopy {
     word: AtomicU64,
-    /// Where the receiver keeps the message, in its own memory.
+    /// Address of the receive buffer in the receiver's memory.
     into: AtomicU64,
     /// Bytes of the message.
     len: AtomicU64,
 }
 
-/// A piece that the sender has to write.
+/// A piece for the sender to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SplitPiece {
-    /// Which bytes of the message.
+    /// Bytes of the message.
     pub(crate) range: Range<usize>,
-    /// The address of the first of them in the receiver's memory.
+    /// Address of the first byte in the receiver's memory.
     pub(crate) to: u64,
 }
 
 impl SplitCopy {
-    /// The receiver begins with a message of `len` bytes that it keeps at address `into`: the
-    /// generation to tell the sender. `None` if another message is still in here.
+    /// The receiver begins a copy of `len` bytes to its address `into`; returns the generation for the
+    /// sender. `None` if another copy is in progress.
     pub(crate) fn begin(&self, into: u64, len: usize) -> Option<u32> {
         let before = self.word.load(Ordering::Acquire);
         if before & (RECEIVER | SENDER) != 0 {
@@ -78,46 +79,46 @@ impl SplitCopy {
         Some(generation)
     }
 
-    /// The receiver takes a piece; `None` if there is no more to do for it.
+    /// The receiver takes a piece; `None` if none is left.
     pub(crate) fn take_front(&self) -> Option<Range<usize>> {
-        // Its own values: nobody else changes them.
+        // Only the receiver changes the length.
         let len = self.len.load(Ordering::Relaxed) as usize;
         let before = self.update(|word| (taken(word) < pieces(len)).then_some(word + 1))?;
         Some(piece(len, (before & COUNT) as usize))
     }
 
-    /// The sender takes a piece of a message for which it has `available` bytes; `None` if there is
-    /// no more to do for it, or not of this message.
-    pub(crate) fn take_back(&self, told: u32, available: usize) -> Option<SplitPiece> {
+    /// The sender takes a piece of its message of `available` bytes; `None` if none is left or the
+    /// generation is not current.
+    pub(crate) fn take_back(&self, ticket: u32, available: usize) -> Option<SplitPiece> {
         let mut len = 0;
         let before = self.update(|word| {
             len = self.len.load(Ordering::Relaxed) as usize;
-            let open = generation(word) == told && word & RECEIVER != 0 && len <= available;
+            let open = generation(word) == ticket && word & RECEIVER != 0 && len <= available;
             (open && taken(word) < pieces(len)).then_some((word + BACK) | SENDER)
         })?;
         let back = (before >> COUNT_BITS & COUNT) as usize;
-        // The receiver changes neither this nor the length before the sender has left.
+        // The receiver changes neither address nor length before the sender has left.
         let into = self.into.load(Ordering::Relaxed);
         let range = piece(len, pieces(len).checked_sub(back + 1)?);
         Some(SplitPiece { to: into.wrapping_add(range.start as u64), range })
     }
 
-    /// A piece could not be copied: nobody takes another one.
+    /// A piece could not be copied: no further piece is taken.
     pub(crate) fn fail(&self) {
         self.word.fetch_or(FAILED, Ordering::AcqRel);
     }
 
-    /// The receiver's part is over.
+    /// The receiver leaves.
     pub(crate) fn leave_front(&self) -> SplitEnd {
         end(self.word.fetch_and(!RECEIVER, Ordering::AcqRel), SENDER)
     }
 
-    /// The sender's part is over, which has taken a piece.
+    /// The sender leaves, after it has taken a piece.
     pub(crate) fn leave_back(&self) -> SplitEnd {
         end(self.word.fetch_and(!SENDER, Ordering::AcqRel), RECEIVER)
     }
 
-    /// Replaces the word by what `next` says, unless that is `None`; what it was before.
+    /// Replaces the word by the result of `next`, unless that is `None`; returns the word before.
     fn update(&self, mut next: impl FnMut(u64) -> Option<u64>) -> Option<u64> {
         let mut seen = self.word.load(Ordering::Acquire);
         loop {
@@ -143,7 +144,7 @@ fn generation(word: u64) -> u32 {
     (word >> GENERATION_SHIFT) as u32
 }
 
-/// Pieces that nobody may take any more.
+/// Pieces that are taken; all of them after a failure.
 fn taken(word: u64) -> usize {
     if word & FAILED != 0 {
         return PIECES_MAX;
@@ -151,7 +152,7 @@ fn taken(word: u64) -> usize {
     ((word & COUNT) + (word >> COUNT_BITS & COUNT)) as usize
 }
 
-/// What it means for one side to leave when the word was `before`.
+/// The result for an end that leaves, if the word was `before` and `other` is the flag of the other end.
 fn end(before: u64, other: u64) -> SplitEnd {
     match before {
         _ if before & other != 0 => SplitEnd::PeerPending,
@@ -160,13 +161,13 @@ fn end(before: u64, other: u64) -> SplitEnd {
     }
 }
 
-/// The length of a piece: half of a message that is not much longer.
+/// The length of a piece: half of a short message, [`PIECE`] of a longer one.
 fn piece_len(len: usize) -> usize {
     let half = len.div_ceil(2).min(PIECE);
     half.max(len / (PIECES_MAX / 2)).max(1).next_multiple_of(PAGE)
 }
 
-/// How many pieces there are of a message of `len` bytes.
+/// The number of pieces of a message of `len` bytes.
 fn pieces(len: usize) -> usize {
     len.div_ceil(piece_len(len))
 }
@@ -199,21 +200,21 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_meet_and_the_last_one_knows() {
+    fn the_ends_meet_and_the_last_one_gets_the_result() {
         for order in 0..1 << 10 {
-            let (joint, len) = (free(), (1 << 20) - 5);
-            let told = joint.begin(1000, len).unwrap();
-            assert_eq!(joint.begin(1000, len), None);
+            let (split, len) = (free(), (1 << 20) - 5);
+            let generation = split.begin(1000, len).unwrap();
+            assert_eq!(split.begin(1000, len), None);
             let mut copied = vec![0_u8; pieces(len)];
             let (mut fronts, mut backs) = (Some(()), Some(()));
             let mut turns = (0..10).map(|bit| order >> bit & 1 == 1).chain([true, false]).cycle();
             while fronts.or(backs).is_some() {
                 let start = if turns.next() == Some(true) {
-                    let range = joint.take_front();
+                    let range = split.take_front();
                     fronts = range.as_ref().map(|_| ());
                     range.map(|range| range.start)
                 } else {
-                    let piece = joint.take_back(told, len);
+                    let piece = split.take_back(generation, len);
                     backs = piece.as_ref().map(|_| ());
                     piece.map(|piece| {
                         assert_eq!(piece.to, 1000 + piece.range.start as u64);
@@ -225,41 +226,41 @@ mod tests {
                 }
             }
             assert!(copied.iter().all(|times| *times == 1), "{order:b}: {copied:?}");
-            let helped = joint.word.load(Ordering::Relaxed) & SENDER != 0;
+            let helped = split.word.load(Ordering::Relaxed) & SENDER != 0;
             if helped {
-                assert_eq!(joint.leave_front(), SplitEnd::PeerPending);
-                assert_eq!(joint.begin(0, 1), None, "the sender is still in it");
-                assert_eq!(joint.leave_back(), SplitEnd::Completed);
+                assert_eq!(split.leave_front(), SplitEnd::PeerPending);
+                assert_eq!(split.begin(0, 1), None, "the sender is still in it");
+                assert_eq!(split.leave_back(), SplitEnd::Completed);
             } else {
-                assert_eq!(joint.leave_front(), SplitEnd::Completed);
+                assert_eq!(split.leave_front(), SplitEnd::Completed);
             }
-            assert_eq!(joint.begin(0, 1), Some(told + 1));
+            assert_eq!(split.begin(0, 1), Some(generation + 1));
         }
     }
 
     #[test]
-    fn who_is_late_or_wrong_takes_nothing() {
-        let joint = free();
-        let first = joint.begin(0, 1 << 20).unwrap();
-        assert_eq!(joint.take_back(first + 1, usize::MAX), None, "another message");
-        assert_eq!(joint.take_back(first, 5), None, "a message that is not as long");
-        assert_eq!(joint.leave_front(), SplitEnd::Completed);
-        assert_eq!(joint.take_back(first, usize::MAX), None, "over");
-        joint.begin(0, 1 << 20).unwrap();
-        assert_eq!(joint.take_back(first, usize::MAX), None, "the next one");
+    fn a_late_or_wrong_sender_takes_nothing() {
+        let split = free();
+        let first = split.begin(0, 1 << 20).unwrap();
+        assert_eq!(split.take_back(first + 1, usize::MAX), None, "another message");
+        assert_eq!(split.take_back(first, 5), None, "a message that is not as long");
+        assert_eq!(split.leave_front(), SplitEnd::Completed);
+        assert_eq!(split.take_back(first, usize::MAX), None, "over");
+        split.begin(0, 1 << 20).unwrap();
+        assert_eq!(split.take_back(first, usize::MAX), None, "the next one");
     }
 
     #[test]
-    fn after_a_failure_nobody_goes_on_and_both_know() {
+    fn a_failure_stops_both_ends() {
         for receiver_first in [true, false] {
-            let joint = free();
-            let told = joint.begin(0, 1 << 20).unwrap();
-            assert!(joint.take_front().is_some() && joint.take_back(told, 1 << 20).is_some());
-            joint.fail();
-            assert!(joint.take_front().is_none() && joint.take_back(told, 1 << 20).is_none());
+            let split = free();
+            let generation = split.begin(0, 1 << 20).unwrap();
+            assert!(split.take_front().is_some() && split.take_back(generation, 1 << 20).is_some());
+            split.fail();
+            assert!(split.take_front().is_none() && split.take_back(generation, 1 << 20).is_none());
             let ends = match receiver_first {
-                true => [joint.leave_front(), joint.leave_back()],
-                false => [joint.leave_back(), joint.leave_front()],
+                true => [split.leave_front(), split.leave_back()],
+                false => [split.leave_back(), split.leave_front()],
             };
             assert_eq!(ends, [SplitEnd::PeerPending, SplitEnd::Failed]);
         }

@@ -1,4 +1,4 @@
-//! The device as a whole: conformance, lanes and queue, sleeping, reading, processes.
+//! The device as a whole: conformance, rings and queue, sleep, direct reads, processes.
 
 use std::os::fd::AsRawFd;
 use std::process::{Child, Command, Stdio};
@@ -20,7 +20,7 @@ fn network(ranks: usize) -> Vec<Shm> {
     network_of(&(0..ranks as Peer).collect::<Vec<_>>(), CopyMethod::Auto)
 }
 
-/// Who sent what, in order.
+/// Packets with their senders, in order.
 #[derive(Default)]
 struct Arrivals(Vec<(Peer, Vec<u8>)>);
 
@@ -36,7 +36,7 @@ fn conforms() {
 }
 
 #[test]
-fn conforms_where_everybody_fences() {
+fn conforms_with_fences() {
     conformance::check(|ranks| {
         let mut network = network(ranks);
         for rank in &mut network {
@@ -83,7 +83,7 @@ fn a_node_of_another_size_is_an_error() {
 }
 
 #[test]
-fn busy_pairs_get_lanes_and_the_rest_shares_the_queue() {
+fn busy_pairs_get_rings_and_the_rest_shares_the_queue() {
     let mut ranks = network(RING_COUNT + 3);
     let mut arrivals = Arrivals::default();
     for _ in 0..20 {
@@ -95,19 +95,19 @@ fn busy_pairs_get_lanes_and_the_rest_shares_the_queue() {
     }
     assert_eq!(arrivals.0.len(), 20 * (RING_COUNT + 2));
     assert_eq!(ranks[0].packets.inbound_rings(), RING_COUNT);
-    let crowded = |rank: &&Shm| rank.packets.route(0) == "crowded";
-    assert_eq!(ranks.iter().filter(crowded).count(), 2);
-    // A pair that says little takes no lane.
+    let has_no_ring = |rank: &&Shm| rank.packets.route(0) == "no ring";
+    assert_eq!(ranks.iter().filter(has_no_ring).count(), 2);
+    // A pair with few packets takes no ring.
     assert_eq!(ranks[0].packets.route(1), "unused");
 }
 
 #[test]
-fn a_small_crowd_has_lanes_from_the_first_packet_on() {
+fn few_ranks_have_rings_from_the_first_packet_on() {
     let mut ranks = network(3);
     ranks.iter_mut().for_each(Shm::share_processors);
     let mut arrivals = Arrivals::default();
     ranks[1].send_short(0, &Header::default(), b"x").unwrap();
-    assert_eq!(ranks[1].packets.route(0), "lane");
+    assert_eq!(ranks[1].packets.route(0), "ring");
     while arrivals.0.is_empty() {
         ranks[0].poll(&mut arrivals);
     }
@@ -116,7 +116,7 @@ fn a_small_crowd_has_lanes_from_the_first_packet_on() {
 
 #[test]
 fn positions_pass_the_end_of_their_counters() {
-    /// The next packet's number, which is also what it begins with.
+    /// The number of the next packet, which is also its first word.
     struct Next(u32);
     impl PacketSink for Next {
         fn packet(&mut self, _from: Peer, _header: &Header, data: &[u8]) {
@@ -127,9 +127,9 @@ fn positions_pass_the_end_of_their_counters() {
     fn len(number: u32) -> usize {
         if number.is_multiple_of(8) { 4 } else { PACKET_MAX }
     }
-    for crowded in [false, true] {
+    for shares_processors in [false, true] {
         let mut ranks = network(2);
-        if crowded {
+        if shares_processors {
             ranks.iter_mut().for_each(Shm::share_processors);
         }
         let (mut sender, mut receiver) = (ranks.remove(0), ranks.remove(0));
@@ -144,7 +144,7 @@ fn positions_pass_the_end_of_their_counters() {
 }
 
 #[test]
-fn small_lanes_carry_as_many_packets_as_they_have_room_for() {
+fn small_rings_carry_packets_of_every_size() {
     let mut ranks = network(2);
     ranks.iter_mut().for_each(Shm::share_processors);
     let (mut sender, mut receiver) = (ranks.remove(0), ranks.remove(0));
@@ -152,7 +152,7 @@ fn small_lanes_carry_as_many_packets_as_they_have_room_for() {
     let (mut sent, mut arrivals) = (Vec::new(), Arrivals::default());
     while sent.len() < 5000 {
         let data = vec![sent.len() as u8; random.below(PACKET_MAX as u64 + 1) as usize];
-        let fill = |room: &mut [u8]| room.copy_from_slice(&data);
+        let fill = |packet: &mut [u8]| packet.copy_from_slice(&data);
         match sender.send(1, &Header::default(), data.len(), fill) {
             Ok(()) => sent.push((0, data)),
             Err(Busy) => drop(receiver.poll(&mut arrivals)),
@@ -163,7 +163,7 @@ fn small_lanes_carry_as_many_packets_as_they_have_room_for() {
 }
 
 #[test]
-fn a_sleeper_is_woken_by_every_packet_that_it_waits_for() {
+fn every_packet_wakes_a_rank_that_sleeps() {
     const PACKETS: usize = 300;
     let mut ranks = network(2);
     let (mut sender, mut receiver) = (ranks.remove(0), ranks.remove(0));
@@ -191,7 +191,7 @@ fn a_sleeper_is_woken_by_every_packet_that_it_waits_for() {
 }
 
 #[test]
-fn a_peer_is_read_where_that_works() {
+fn a_readable_peer_is_read() {
     let mut ranks = network_of(&[0, 1], CopyMethod::Cma);
     let source: Vec<u8> = (0..100_000).map(|at| at as u8).collect();
     let mut copy = vec![0; source.len()];
@@ -200,7 +200,7 @@ fn a_peer_is_read_where_that_works() {
         eprintln!("skipped: processes cannot be read here");
         return;
     }
-    // SAFETY: `copy` outlives the read and nobody else uses it.
+    // SAFETY: `copy` outlives the read and nothing else uses it.
     bulk.read(0, source.as_ptr() as u64, unsafe { Span::of(&mut copy) }).unwrap();
     assert!(copy == source);
     assert!(network_of(&[0, 1], CopyMethod::Pipe)[0].bulk().is_none());
@@ -229,7 +229,7 @@ fn both_ends_copy_every_byte_once() {
         let into = into(len);
         // SAFETY: `source` stays and is only read.
         let from = unsafe { Span::of(&mut source[..len]) };
-        let ticket = receiver.begin_split(0, into).expect("nobody is in it");
+        let ticket = receiver.begin_split(0, into).expect("a free split copy");
         let (helper, address) = (&mut sender, from.address() as u64);
         let ends = std::thread::scope(|scope| {
             let writing = scope.spawn(move || {
@@ -262,12 +262,12 @@ fn both_ends_copy_every_byte_once() {
 }
 
 #[test]
-fn what_one_end_cannot_copy_is_broken_for_both() {
+fn a_copy_that_fails_at_one_end_fails_for_both() {
     let mut ranks = network_of(&[0, 1], CopyMethod::Cma);
     let (mut sender, mut receiver) = (ranks.remove(0), ranks.remove(0));
     receiver.enable_split_copies();
     let mut got = vec![0_u8; 1 << 20];
-    // SAFETY: both outlive the copies, and nobody else uses them.
+    // SAFETY: both outlive the copies, and nothing else uses them.
     let (into, from) = unsafe { (Span::of(&mut got), Span::new(8 as *const u8, 1 << 20)) };
     let ticket = receiver.begin_split(0, into).unwrap();
     assert_eq!(sender.write_split(1, ticket, from), SplitEnd::PeerPending, "the receiver is in it");
@@ -279,12 +279,12 @@ fn what_one_end_cannot_copy_is_broken_for_both() {
 }
 
 #[test]
-fn who_sleeps_is_not_asked_for_help() {
+fn a_rank_that_sleeps_takes_no_part_in_a_copy() {
     let mut ranks = network_of(&[0, 1], CopyMethod::Cma);
     let (mut sender, mut receiver) = (ranks.remove(0), ranks.remove(0));
     receiver.enable_split_copies();
     let mut got = vec![0_u8; 1 << 20];
-    // SAFETY: `got` outlives the copies, and nobody else uses it.
+    // SAFETY: `got` outlives the copies, and nothing else uses it.
     let into = unsafe { Span::of(&mut got) };
     sender.arm();
     assert_eq!(receiver.begin_split(0, into), None);
@@ -316,8 +316,8 @@ impl Kill {
     }
 }
 
-/// This test binary once more, for one test.
-fn again(test: &str) -> String {
+/// The command that runs one test of this test binary.
+fn command_of(test: &str) -> String {
     let program = std::env::current_exe().unwrap();
     format!("{} --exact --ignored devices::shm::tests::{test}", program.display())
 }
@@ -331,7 +331,7 @@ fn ping_pong(mut device: Shm, me: Peer) {
     for round in 0..ROUNDS {
         let data = vec![round as u8; round * 17 % (PACKET_MAX + 1)];
         let send = |device: &mut Shm| {
-            let fill = |room: &mut [u8]| room.copy_from_slice(&data);
+            let fill = |packet: &mut [u8]| packet.copy_from_slice(&data);
             device.send(1 - me, &Header::default(), data.len(), fill).unwrap();
         };
         if me == 0 {
@@ -349,9 +349,9 @@ fn ping_pong(mut device: Shm, me: Peer) {
 }
 
 #[test]
-fn two_processes_talk() {
+fn two_processes_communicate() {
     let segment = shm::create().unwrap();
-    let command = again("helper_the_other_process");
+    let command = command_of("helper_the_other_process");
     let mut words = command.split(' ');
     let mut child = Kill(
         Command::new(words.next().unwrap())
@@ -368,7 +368,7 @@ fn two_processes_talk() {
 }
 
 #[test]
-#[ignore = "started by two_processes_talk"]
+#[ignore = "started by two_processes_communicate"]
 fn helper_the_other_process() {
     let number = |name| std::env::var(name).unwrap().parse::<i32>().unwrap();
     let segment =
@@ -378,8 +378,8 @@ fn helper_the_other_process() {
 
 #[test]
 #[ignore = "started by the_size_of_dev_shm_does_not_matter"]
-fn helper_two_processes_talk() {
-    two_processes_talk();
+fn helper_two_processes_communicate() {
+    two_processes_communicate();
 }
 
 #[test]
@@ -396,25 +396,25 @@ fn the_size_of_dev_shm_does_not_matter() {
         eprintln!("skipped: this needs the right to mount");
         return;
     }
-    let talk = again("helper_two_processes_talk");
+    let talk = command_of("helper_two_processes_communicate");
     assert!(run(&format!("{small} && {talk}")), "64 KiB");
     assert!(run(&format!("{small} && ! {full} && {talk}")), "full");
     assert!(run(&format!("{missing} && ! test -e /dev/shm && {talk}")), "missing");
 }
 
 #[test]
-fn ranks_see_what_the_others_wait_for_and_raise_an_alarm_once() {
+fn ranks_read_the_wait_table_and_raise_an_alarm_once() {
     let ranks = network_of(&[7, 3], CopyMethod::Auto);
-    let boards: Vec<_> = ranks.iter().map(Shm::wait_table).collect();
-    assert_eq!((boards[1].ranks(), boards[1].own_slot()), (&[7, 3][..], 1));
-    assert_eq!(boards[1].read(0), PeerState::NotWaiting);
-    boards[0].write(b"waits");
-    assert_eq!(boards[1].read(0), PeerState::Waiting(b"waits".to_vec()));
-    boards[0].write(b"");
-    assert_eq!(boards[1].read(0), PeerState::NotWaiting);
-    assert!(!boards[0].withdraw_alarm());
-    assert!(boards[0].raise_alarm() && !boards[1].raise_alarm());
-    assert!(boards[1].withdraw_alarm() && !boards[0].withdraw_alarm() && !boards[0].raise_alarm());
+    let tables: Vec<_> = ranks.iter().map(Shm::wait_table).collect();
+    assert_eq!((tables[1].ranks(), tables[1].own_slot()), (&[7, 3][..], 1));
+    assert_eq!(tables[1].read(0), PeerState::NotWaiting);
+    tables[0].write(b"waits");
+    assert_eq!(tables[1].read(0), PeerState::Waiting(b"waits".to_vec()));
+    tables[0].write(b"");
+    assert_eq!(tables[1].read(0), PeerState::NotWaiting);
+    assert!(!tables[0].withdraw_alarm());
+    assert!(tables[0].raise_alarm() && !tables[1].raise_alarm());
+    assert!(tables[1].withdraw_alarm() && !tables[0].withdraw_alarm() && !tables[0].raise_alarm());
 }
 
 #[test]
@@ -422,15 +422,15 @@ fn a_process_that_has_ended_is_seen() {
     let ranks = network(2);
     let mut child = Command::new("true").spawn().unwrap();
     child.wait().unwrap();
-    let card = &ranks[0].areas[1].address;
-    card.pid.store(child.id(), std::sync::atomic::Ordering::Relaxed);
+    let address = &ranks[0].areas[1].address;
+    address.pid.store(child.id(), std::sync::atomic::Ordering::Relaxed);
     assert_eq!(ranks[0].wait_table().read(1), PeerState::Ended);
-    card.namespace.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    address.namespace.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     assert_eq!(ranks[0].wait_table().read(1), PeerState::NotWaiting, "of another namespace");
 }
 
 #[test]
-fn whatever_arrives_changes_the_number_of_arrivals() {
+fn every_packet_changes_the_quiescence_number() {
     let mut ranks = network(2);
     let mut seen = ranks[1].quiescence();
     for _ in 0..3 * QUEUE_FIRST {

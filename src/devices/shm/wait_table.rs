@@ -1,13 +1,13 @@
-//! What the ranks of a node tell each other about calls that wait for long.
+//! The wait table of a node: which ranks wait for a long time, and the alarm of the deadlock detector.
 //!
 //! ```text
-//!   notice of each rank   a text of its own choice; empty: it waits for nothing
-//!   alarm of the node     0 ── raise: a rank says that none can go on ──> 1
-//!                         1 ── withdraw: a rank went on after all ──────> 2, for ever
+//!   entry of each rank   a text; empty: the rank does not wait
+//!   alarm of the node    0 ── raise: a rank has found a deadlock ───────> 1
+//!                        1 ── withdraw: a rank made progress after all ─> 2, final
 //! ```
 //!
-//! It lies in the segment, so it is the same under every launcher. It knows nothing of what the
-//! texts say. A rank writes to it when it has waited for long, never on the way of a message.
+//! The table lies in the segment of the node, so it works under every launcher. It does not read the
+//! texts. A rank writes its entry only in a long wait, never on the path of a message.
 
 use super::primitive::{AtomicU32, Ordering};
 use super::segment::RankArea;
@@ -17,7 +17,7 @@ use platform::base::Peer;
 const RAISED: u32 = 1;
 const WITHDRAWN: u32 = 2;
 
-/// The notices of all ranks of a node.
+/// The entries of all ranks of a node.
 pub(crate) struct WaitTable {
     me: usize,
     /// By slot.
@@ -26,14 +26,14 @@ pub(crate) struct WaitTable {
     alarm: Mapped<AtomicU32>,
 }
 
-/// What is known of a rank by looking.
+/// The state of a rank by its entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PeerState {
-    /// It waits, and says this.
+    /// It waits; the text of its entry.
     Waiting(Vec<u8>),
     /// Its process has ended.
     Ended,
-    /// It does something else, or has not come yet.
+    /// It runs, or has not attached yet.
     NotWaiting,
 }
 
@@ -44,7 +44,7 @@ impl WaitTable {
         Self { me, ranks, areas, alarm }
     }
 
-    /// The ranks of the node, by slot.
+    /// Ranks of the node, by slot.
     pub(crate) fn ranks(&self) -> &[Peer] {
         &self.ranks
     }
@@ -54,12 +54,12 @@ impl WaitTable {
         self.me
     }
 
-    /// This rank waits, and says so; or does not any more, with an empty text.
+    /// Replaces the entry of this rank; an empty text ends the wait.
     pub fn write(&self, text: &[u8]) {
         self.areas[self.me].wait_entry.write(text);
     }
 
-    /// What the rank in `slot` does. Of one that waits it is not asked whether it lives.
+    /// The state of the rank in `slot`. An entry is returned without a check of the process.
     ///
     /// # Panics
     /// If there is no such slot.
@@ -71,8 +71,8 @@ impl WaitTable {
         }
     }
 
-    /// Whether the process of the rank in `slot` has come and has ended, as far as that can be seen
-    /// from here.
+    /// Whether the process of the rank in `slot` has attached and has ended, as far as this process can
+    /// know.
     ///
     /// # Panics
     /// If there is no such slot.
@@ -80,12 +80,13 @@ impl WaitTable {
         self.areas[slot].address.has_ended(&self.areas[self.me].address)
     }
 
-    /// Says that no rank can go on; true for the first to say so.
+    /// Raises the alarm; true for the first rank that raises it.
     pub(crate) fn raise_alarm(&self) -> bool {
         self.swap(0, RAISED)
     }
 
-    /// This rank goes on; true if it was said that none can, for the first to find that wrong.
+    /// Withdraws the alarm after progress of this rank; true if it was raised, for the first rank that
+    /// withdraws it.
     pub(crate) fn withdraw_alarm(&self) -> bool {
         self.swap(RAISED, WITHDRAWN)
     }
